@@ -1,0 +1,94 @@
+// The recorder's face towards the handles layer.
+//
+// All state behind these functions is process-wide (one capture per process, whatever the number of environments) and
+// every function may be called from any thread. Nothing here calls JavaScript, and nothing here is called while it
+// holds a lock that a caller could hold, so that `freed` is safe in a finalizer that runs inside a collection.
+//
+// When the audit is off, the handles layer pays `enabled()`: one relaxed load and one predictable branch.
+#ifndef LIBTORCH_NODE_NATIVE_AUDIT_AUDIT_H_
+#define LIBTORCH_NODE_NATIVE_AUDIT_AUDIT_H_
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace ltn::audit {
+
+// Process-wide: true between `start` and `stop`.
+extern std::atomic<bool> process_on;
+
+inline bool enabled() noexcept { return __builtin_expect(process_on.load(std::memory_order_relaxed), 0); }
+
+// What the handles layer tells when it created one JS handle. Pointers are only read during the call.
+struct Birth {
+  const void* storage = nullptr;  // opaque identity, stable for the storage's life; nullptr when the tensor has none
+  uint64_t storage_bytes = 0;     // bytes of the whole storage now
+  bool storage_is_new = false;    // this is the first handle on that storage
+  int8_t device_type = 0;         // c10::DeviceType
+  int8_t device_index = -1;       // c10::DeviceIndex, -1 where the device has none
+  int8_t dtype = 0;               // c10::ScalarType
+  const int64_t* sizes = nullptr;
+  size_t ndim = 0;
+  uint32_t env = 0;  // number of the environment (thread)
+};
+
+// Records a birth. Returns the record's id (never 0) and marks it as waiting for its stack in `birth.env`;
+// returns 0 when this handle is not recorded (audit off, counters mode, or not drawn by the sampler).
+uint32_t created(const Birth& birth);
+
+// The handle is gone. From any thread, from a finalizer too: calls no JS, does not throw. 0 and stale ids are ignored.
+void freed(uint32_t record) noexcept;
+
+// `resize_` changed the bytes of a storage that handles see.
+void storage_resized(const void* storage, uint64_t bytes) noexcept;
+
+// `set_`, `swap` and their like changed the storage that a living handle sees.
+void storage_moved(uint32_t record, const void* new_storage, uint64_t bytes, bool is_new) noexcept;
+
+// The last handle of this storage is gone: its identity may be used again by another storage.
+void storage_released(const void* storage) noexcept;
+
+// How many records of this environment still wait for a stack. Lock-free.
+uint32_t pending(uint32_t env) noexcept;
+
+// Gives all waiting records of this environment their site (an id from `define_site`).
+void tag_pending(uint32_t env, uint32_t site) noexcept;
+
+// A new site. `json` is the stack, innermost frame first: [{"file":…,"line":…,"column":…,"function":…}]. The caller
+// interns: equal stacks of one environment are defined once. `parent_or_0` is reserved for sites that extend another.
+uint32_t define_site(uint32_t parent_or_0, std::string json);
+
+// What accounting knows; the writer thread reads it once per interval, so it must be callable from any thread.
+struct Totals {
+  uint64_t tensors = 0;               // live JS handles
+  uint64_t storages = 0;              // distinct storages behind them
+  uint64_t bytes = 0;                 // bytes of those storages, each once
+  uint64_t allocated_bytes = 0;       // what libtorch's allocators hold in all
+  uint64_t peak_allocated_bytes = 0;  // its peak
+};
+using ReadTotals = Totals (*)();
+
+struct Options {
+  std::string path;
+  enum Mode { Counters, Sample, Full } mode = Full;
+  uint64_t interval_ms = 1000;
+  ReadTotals totals = nullptr;
+  std::string command;                  // what is audited, for the report's title
+  uint64_t sample_bytes = 512 * 1024;   // mean distance between samples, Sample mode
+  int depth = 16;                       // frames per stack
+};
+
+// Opens the capture (which must not exist yet: the process that creates it owns it) and starts the writer thread.
+// False, with the reason in `why_not`, when the file cannot be claimed or a capture is running.
+bool start(const Options& options, std::string* why_not);
+
+// Writes what changed and the final packet, and ends the writer thread. Idempotent; also runs at process exit.
+void stop(const char* reason);
+
+// The latest figures of the JS main thread, which the writer thread cannot ask for.
+void note_heap(uint64_t heap_used, uint64_t external) noexcept;
+
+}  // namespace ltn::audit
+
+#endif  // LIBTORCH_NODE_NATIVE_AUDIT_AUDIT_H_
