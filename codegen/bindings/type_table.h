@@ -1,0 +1,45 @@
+// The one table of schema types: everything the generator knows about a base type is in its row.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "codegen/bindings/schema.h"
+
+namespace codegen {
+
+// One base type. A new type needs one entry in `Base` and one row in type_table.cpp, nothing else.
+struct TypeRow {
+  Base base;
+  const char* schema_name;  // as in a schema: "Tensor", "int", "ScalarType"
+  char code;                // one letter for the JS signature tables: 'T', 'I', 'D'
+  const char* cpp;          // the element as Declarations.yaml's dynamic_type writes it: "at::Tensor", "int64_t"
+  const char* cpp_list;     // a list of it: "at::TensorList"; "" when no schema has such a list
+  const char* ts_argument;  // TypeScript type of one accepted value: "number | bigint"
+  const char* ts_result;    // TypeScript type of one returned value
+};
+
+// All rows, in the order of `Base`.
+const std::vector<TypeRow>& type_table();
+
+// The row of a base type.
+const TypeRow& type_row(Base base);
+
+// The type in the schema's grammar with one-letter bases: "T", "T?", "T[]", "T?[]", "I[2]", "I[]?", "B[3]".
+std::string type_code(const Type& type);
+
+// The type as the schema writes it: "Tensor?", "int[2]", "bool[3]".
+std::string schema_type(const Type& type);
+
+// What a declaration says about the type of one argument or return.
+struct TypeFields {
+  std::string type;          // "const c10::optional<at::Tensor> &"
+  std::string dynamic_type;  // "at::Tensor"
+  bool is_nullable = false;
+  int size = 0;  // 0 when the key is absent
+};
+
+// The type that the fields describe. Throws std::invalid_argument, saying which spelling is unknown, when no row has it.
+Type parse_type(const TypeFields& fields);
+
+}  // namespace codegen
