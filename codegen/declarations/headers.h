@@ -1,0 +1,35 @@
+// What the installed headers say about operators beyond their schema.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace codegen {
+
+// `struct TORCH_API add_Tensor { using schema = …;` of an ATen/ops/*_ops.h.
+struct OpsStruct {
+  std::string header;     // "add_ops.h"
+  std::string signature;  // "at::Tensor (const at::Tensor &, const at::Tensor &, const at::Scalar &)"
+};
+
+// How this libtorch spells the types that moved from c10 to std over time.
+struct Spelling {
+  std::string optional = "c10::optional";
+  std::string nullopt = "c10::nullopt";
+  std::string string_view = "c10::string_view";
+};
+
+struct Headers {
+  std::string version;                                  // "2.6.0"
+  std::unordered_map<std::string, OpsStruct> structs;   // by name: "add_Tensor"
+  std::unordered_set<std::string> methods;              // structs that a method of at::Tensor calls
+  std::unordered_set<std::string> functions;            // structs that a function in namespace at calls
+  Spelling spelling;
+};
+
+// Scans the headers below an include folder (the one that holds ATen/). Throws Error for a missing one.
+Headers scan_headers(const std::filesystem::path& include);
+
+}  // namespace codegen

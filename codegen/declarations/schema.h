@@ -1,0 +1,45 @@
+// One operator's schema as libtorch's own parser reads it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "codegen/bindings/schema.h"
+
+namespace codegen {
+
+struct SchemaArgument {
+  std::string name;
+  Type type;
+  std::string annotation;  // "a!", "" when there is none
+  bool mutated = false;
+  bool kwarg_only = false;  // false for out arguments, as in torchgen
+  bool out = false;
+  std::optional<std::string> default_text;  // as the schema writes it
+};
+
+struct SchemaReturn {
+  std::string name;
+  Type type;
+  std::string annotation;
+  bool mutated = false;
+};
+
+struct Schema {
+  std::string text;
+  std::string name;  // "add_"
+  std::string overload;
+  std::vector<SchemaArgument> arguments;  // out arguments last
+  std::vector<SchemaReturn> returns;
+  bool generated = false;  // torchgen made this variant up: nobody wrote it in native_functions.yaml
+
+  bool is_out() const { return !arguments.empty() && arguments.back().out; }
+  // `add_`, and the dunder forms `__iadd__`.
+  bool is_inplace() const;
+};
+
+// Parses `aten::…`. Throws std::exception with the parser's words, or when the library does not register the operator.
+Schema parse_schema(const std::string& text);
+
+}  // namespace codegen
