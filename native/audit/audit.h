@@ -89,6 +89,9 @@ void stop(const char* reason);
 // The latest figures of the JS main thread, which the writer thread cannot ask for.
 void note_heap(uint64_t heap_used, uint64_t external) noexcept;
 
+// A full collection ended: a site whose floor rises across several of these really holds what it holds.
+void note_collection() noexcept;
+
 }  // namespace ltn::audit
 
 #endif  // LIBTORCH_NODE_NATIVE_AUDIT_AUDIT_H_

@@ -1,0 +1,299 @@
+#include "native/audit/recorder.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace ltn::audit {
+
+Recorder::Recorder() : cells_(1) {}
+
+Recorder::Record* Recorder::find(uint32_t id) noexcept {
+  const uint32_t index = id & kIndexMask;
+  if (index == 0 || index >= records_.end()) return nullptr;
+  Record& record = records_[index];
+  return record.live && record.generation == id >> kIndexBits ? &record : nullptr;
+}
+
+uint32_t Recorder::cell_of(uint32_t site, int8_t device_type, int8_t device_index) {
+  const uint64_t key = uint64_t{site} << 16 | uint64_t{static_cast<uint8_t>(device_type)} << 8 |
+                       uint64_t{static_cast<uint8_t>(device_index)};
+  const auto [it, is_new] = by_site_and_device_.try_emplace(key, 0);
+  if (is_new) {
+    it->second = static_cast<uint32_t>(cells_.size());
+    Cell cell;
+    cell.site = site;
+    cell.device_type = device_type;
+    cell.device_index = device_index;
+    cells_.push_back(cell);
+    dirty_.reserve(cells_.capacity());  // so that `touch` never allocates: it runs in finalizers
+  }
+  return it->second;
+}
+
+void Recorder::touch(uint32_t cell) {
+  if (cells_[cell].dirty) return;
+  cells_[cell].dirty = true;
+  dirty_.push_back(cell);
+}
+
+// Lists are in order of birth. A record is nearly always the youngest, so the walk from the tail is short.
+void Recorder::link_to_cell(uint32_t index, uint32_t cell_index) {
+  Record& record = records_[index];
+  Cell& cell = cells_[cell_index];
+  uint32_t after = cell.records.tail;
+  while (after != 0 && records_[after].birth_ms > record.birth_ms) after = records_[after].cell_prev;
+  record.cell = cell_index;
+  record.cell_prev = after;
+  record.cell_next = after != 0 ? records_[after].cell_next : cell.records.head;
+  (record.cell_next != 0 ? records_[record.cell_next].cell_prev : cell.records.tail) = index;
+  (after != 0 ? records_[after].cell_next : cell.records.head) = index;
+  touch(cell_index);
+}
+
+void Recorder::unlink_from_cell(uint32_t index) noexcept {
+  Record& record = records_[index];
+  Cell& cell = cells_[record.cell];
+  (record.cell_prev != 0 ? records_[record.cell_prev].cell_next : cell.records.head) = record.cell_next;
+  (record.cell_next != 0 ? records_[record.cell_next].cell_prev : cell.records.tail) = record.cell_prev;
+  touch(record.cell);
+}
+
+void Recorder::add_owned_bytes(uint32_t storage, int sign) noexcept {
+  const Storage& s = storages_[storage];
+  if (s.records.head == 0) return;
+  const uint32_t cell = records_[s.records.head].cell;
+  cells_[cell].live_bytes += sign * weigh(s.bytes, s.weight);
+  touch(cell);
+}
+
+void Recorder::link_to_storage(uint32_t index, uint32_t storage_index) {
+  Record& record = records_[index];
+  Storage& storage = storages_[storage_index];
+  add_owned_bytes(storage_index, -1);
+  uint32_t after = storage.records.tail;
+  while (after != 0 && records_[after].birth_ms > record.birth_ms) after = records_[after].storage_prev;
+  record.storage = storage_index;
+  record.storage_prev = after;
+  record.storage_next = after != 0 ? records_[after].storage_next : storage.records.head;
+  (record.storage_next != 0 ? records_[record.storage_next].storage_prev : storage.records.tail) = index;
+  (after != 0 ? records_[after].storage_next : storage.records.head) = index;
+  add_owned_bytes(storage_index, +1);
+}
+
+// Leaves the storage; the next oldest record becomes its owner. A storage that nobody sees any more is forgotten.
+void Recorder::unlink_from_storage(uint32_t index) noexcept {
+  Record& record = records_[index];
+  const uint32_t storage_index = record.storage;
+  if (storage_index == 0) return;
+  Storage& storage = storages_[storage_index];
+  add_owned_bytes(storage_index, -1);
+  (record.storage_prev != 0 ? records_[record.storage_prev].storage_next : storage.records.head) = record.storage_next;
+  (record.storage_next != 0 ? records_[record.storage_next].storage_prev : storage.records.tail) = record.storage_prev;
+  record.storage = record.storage_prev = record.storage_next = 0;
+  if (storage.records.head == 0) {
+    forget_storage(storage_index);
+  } else {
+    add_owned_bytes(storage_index, +1);
+  }
+}
+
+uint32_t Recorder::new_storage(const void* identity, uint64_t bytes, float weight) {
+  const auto [it, is_new] = by_identity_.try_emplace(identity, 0);
+  if (!is_new) forget_storage(it->second);  // its release was not told: the address is in use again
+  const uint32_t index = storages_.take();
+  by_identity_[identity] = index;
+  storages_[index] = Storage{identity, bytes, weight, List{}};
+  return index;
+}
+
+void Recorder::forget_storage(uint32_t index) noexcept {
+  if (index == 0) return;
+  add_owned_bytes(index, -1);
+  Storage& storage = storages_[index];
+  for (uint32_t i = storage.records.head; i != 0;) {
+    Record& record = records_[i];
+    i = record.storage_next;
+    record.storage = record.storage_prev = record.storage_next = 0;
+  }
+  by_identity_.erase(storage.identity);
+  storage = Storage{};
+  storages_.give(index);
+}
+
+uint32_t Recorder::created(const Birth& birth, float weight, bool known_only, int64_t now_ms) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  uint32_t storage = 0;
+  if (birth.storage != nullptr && !birth.storage_is_new) {
+    const auto it = by_identity_.find(birth.storage);
+    if (it != by_identity_.end()) storage = it->second;
+  }
+  if (storage == 0 && known_only) return 0;
+  if (storage != 0) weight = storages_[storage].weight;
+
+  const uint32_t cell = cell_of(0, birth.device_type, birth.device_index);
+  const uint32_t index = records_.take();
+  if (index > kIndexMask) {
+    records_.give(index);
+    return 0;
+  }
+  Record& record = records_[index];
+  const auto generation = static_cast<uint8_t>((record.generation + 1) & 31);
+  record = Record{};
+  record.generation = generation;
+  record.birth_ms = now_ms;
+  record.weight = weight;
+  record.env = static_cast<uint16_t>(birth.env % kEnvs);
+  record.live = record.waiting = true;
+  record.device_type = birth.device_type;
+  record.device_index = birth.device_index;
+  record.dtype = birth.dtype;
+  const uint32_t id = uint32_t{generation} << kIndexBits | index;
+
+  link_to_cell(index, cell);
+  cells_[cell].live_units += units(weight);
+  cells_[cell].allocated_units += units(weight);
+  int64_t allocated = 0;
+  if (birth.storage != nullptr) {
+    if (storage == 0) storage = new_storage(birth.storage, birth.storage_bytes, weight);
+    if (birth.storage_is_new) allocated = weigh(birth.storage_bytes, weight);
+    cells_[cell].allocated_bytes += allocated;
+    link_to_storage(index, storage);
+  }
+
+  Env& env = envs_[record.env];
+  const uint32_t waiting = env.count.load(std::memory_order_relaxed);
+  if (env.records.size() > 2 * size_t{waiting} + 64) {
+    const auto gone = [this](const Waiting& w) { return find(w.id) == nullptr; };
+    env.records.erase(std::remove_if(env.records.begin(), env.records.end(), gone), env.records.end());
+  }
+  env.records.push_back({id, allocated});
+  env.count.store(waiting + 1, std::memory_order_relaxed);
+  return id;
+}
+
+void Recorder::freed(uint32_t id) noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Record* record = find(id);
+  if (record == nullptr) return;
+  const uint32_t index = id & kIndexMask;
+  unlink_from_storage(index);
+  unlink_from_cell(index);
+  cells_[record->cell].live_units -= units(record->weight);
+  if (record->waiting) envs_[record->env].count.fetch_sub(1, std::memory_order_relaxed);
+  record->live = record->waiting = false;
+  records_.give(index);
+}
+
+void Recorder::storage_resized(const void* identity, uint64_t bytes) noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto it = by_identity_.find(identity);
+  if (it == by_identity_.end()) return;
+  Storage& storage = storages_[it->second];
+  add_owned_bytes(it->second, -1);
+  if (bytes > storage.bytes && storage.records.head != 0) {
+    cells_[records_[storage.records.head].cell].allocated_bytes += weigh(bytes - storage.bytes, storage.weight);
+  }
+  storage.bytes = bytes;
+  add_owned_bytes(it->second, +1);
+}
+
+void Recorder::storage_moved(uint32_t id, const void* identity, uint64_t bytes, bool is_new) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Record* record = find(id);
+  if (record == nullptr) return;
+  const uint32_t index = id & kIndexMask;
+  unlink_from_storage(index);
+  if (identity == nullptr) return;
+  uint32_t storage = 0;
+  if (!is_new) {
+    const auto it = by_identity_.find(identity);
+    if (it != by_identity_.end()) storage = it->second;
+  }
+  if (storage == 0) storage = new_storage(identity, bytes, record->weight);
+  if (is_new) cells_[record->cell].allocated_bytes += weigh(bytes, record->weight);
+  link_to_storage(index, storage);
+}
+
+void Recorder::storage_released(const void* identity) noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto it = by_identity_.find(identity);
+  if (it != by_identity_.end()) forget_storage(it->second);
+}
+
+void Recorder::tag_pending(uint32_t env_number, uint32_t site) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Env& env = envs_[env_number % kEnvs];
+  for (const Waiting& waiting : env.records) {
+    Record* record = find(waiting.id);
+    if (record == nullptr || !record->waiting) continue;
+    record->waiting = false;
+    const uint32_t index = waiting.id & kIndexMask;
+    const uint32_t from = record->cell;
+    const uint32_t to = cell_of(site, record->device_type, record->device_index);
+    const bool owns = record->storage != 0 && storages_[record->storage].records.head == index;
+    if (owns) add_owned_bytes(record->storage, -1);
+    unlink_from_cell(index);
+    link_to_cell(index, to);
+    if (owns) add_owned_bytes(record->storage, +1);
+    cells_[from].live_units -= units(record->weight);
+    cells_[from].allocated_units -= units(record->weight);
+    cells_[from].allocated_bytes -= waiting.allocated_bytes;
+    cells_[to].live_units += units(record->weight);
+    cells_[to].allocated_units += units(record->weight);
+    cells_[to].allocated_bytes += waiting.allocated_bytes;
+  }
+  env.records.clear();
+  env.count.store(0, std::memory_order_relaxed);
+}
+
+uint32_t Recorder::define_site(uint32_t parent, std::string json) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto id = static_cast<uint32_t>(sites_.size() + 1);
+  sites_.push_back({id, parent, std::move(json)});
+  return id;
+}
+
+void Recorder::drain(std::vector<CellRow>* rows, std::vector<SiteDefinition>* sites) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  rows->clear();
+  sites->assign(sites_.begin() + static_cast<std::ptrdiff_t>(sites_told_), sites_.end());
+  sites_told_ = sites_.size();
+  const auto count = [](int64_t n) { return static_cast<uint64_t>(n < 0 ? 0 : n); };
+  for (const uint32_t index : dirty_) {
+    Cell& cell = cells_[index];
+    cell.dirty = false;
+    CellRow row;
+    row.site = cell.site;
+    row.device_type = cell.device_type;
+    row.device_index = cell.device_index;
+    row.live_tensors = count((cell.live_units + kUnit / 2) / kUnit);
+    row.live_bytes = count(cell.live_bytes);
+    row.allocated_tensors = count((cell.allocated_units + kUnit / 2) / kUnit);
+    row.allocated_bytes = count(cell.allocated_bytes);
+    row.oldest_birth_ms = cell.records.head != 0 ? records_[cell.records.head].birth_ms
+                                                 : std::numeric_limits<int64_t>::min();
+    rows->push_back(row);
+  }
+  dirty_.clear();
+}
+
+void Recorder::redraw() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  sites_told_ = 0;
+  for (uint32_t i = 1; i < cells_.size(); ++i) touch(i);
+}
+
+Totals Recorder::recorded_totals() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Totals totals;
+  for (const Cell& cell : cells_) {
+    totals.tensors += static_cast<uint64_t>(cell.live_units / kUnit);
+    totals.bytes += static_cast<uint64_t>(cell.live_bytes);
+  }
+  totals.storages = by_identity_.size();
+  totals.allocated_bytes = totals.bytes;
+  return totals;
+}
+
+}  // namespace ltn::audit

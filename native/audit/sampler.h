@@ -1,0 +1,54 @@
+// Which new storages a sampled audit records: Poisson by bytes, as heap profilers do.
+#ifndef LIBTORCH_NODE_NATIVE_AUDIT_SAMPLER_H_
+#define LIBTORCH_NODE_NATIVE_AUDIT_SAMPLER_H_
+
+#include <cmath>
+#include <cstdint>
+
+namespace ltn::audit {
+
+// One per thread, never shared. A storage of s bytes is drawn with probability p = 1 - exp(-s / interval), whatever
+// came before it (the exponential distance has no memory), and counts 1/p times: so sums over samples are unbiased
+// estimates of sums over all. At or above the interval everything is drawn and counts once.
+class Sampler {
+ public:
+  // Even an empty tensor costs a handle; without it, leaks of tiny tensors would never be drawn.
+  static constexpr uint64_t kHandleBytes = 64;
+
+  explicit Sampler(uint64_t seed) : state_(seed | 1) {}
+
+  // True when drawn, with how many storages it stands for.
+  bool draw(uint64_t bytes, uint64_t interval, float* weight) noexcept {
+    const uint64_t size = bytes + kHandleBytes;
+    if (size >= interval) {
+      *weight = 1;
+      return true;
+    }
+    if (interval_ != interval) {
+      interval_ = interval;
+      left_ = next_distance();
+    }
+    left_ -= static_cast<double>(size);
+    if (left_ > 0) return false;
+    left_ = next_distance();
+    *weight = static_cast<float>(1.0 / -std::expm1(-static_cast<double>(size) / static_cast<double>(interval)));
+    return true;
+  }
+
+ private:
+  double next_distance() noexcept {
+    state_ ^= state_ << 13;  // xorshift64: plenty for this, and no lock
+    state_ ^= state_ >> 7;
+    state_ ^= state_ << 17;
+    const double uniform = (static_cast<double>(state_ >> 11) + 0.5) * 0x1.0p-53;
+    return -std::log(uniform) * static_cast<double>(interval_);
+  }
+
+  uint64_t state_;
+  uint64_t interval_ = 0;
+  double left_ = 0;
+};
+
+}  // namespace ltn::audit
+
+#endif  // LIBTORCH_NODE_NATIVE_AUDIT_SAMPLER_H_

@@ -1,0 +1,61 @@
+// The thread that appends a packet per interval to the capture file.
+#ifndef LIBTORCH_NODE_NATIVE_AUDIT_WRITER_H_
+#define LIBTORCH_NODE_NATIVE_AUDIT_WRITER_H_
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "native/audit/audit.h"
+#include "native/audit/capture_file.h"
+#include "native/audit/recorder.h"
+
+namespace ltn::audit {
+
+// Milliseconds on the steady clock.
+int64_t steady_ms() noexcept;
+
+// Lives from `open` to `close`, both called under the control lock of audit.cpp (or a test). Its thread touches no
+// JavaScript and takes no signals, so neither a blocked event loop nor the program's signal handlers notice it. It
+// does not keep the process alive: `close` joins it at exit, and a killed process needs no join.
+class Writer {
+ public:
+  explicit Writer(Recorder* recorder) : recorder_(recorder) {}
+  ~Writer() { close("destroyed"); }
+
+  bool open(const Options& options, std::string* why_not);
+  void close(const char* reason);
+
+  // Any thread.
+  void note_heap(uint64_t heap_used, uint64_t external) noexcept;
+  void note_collection() noexcept { collections_.fetch_add(1, std::memory_order_relaxed); }
+  void note_lost() noexcept { lost_.fetch_add(1, std::memory_order_relaxed); }
+
+ private:
+  void loop();
+  void tick();
+
+  Recorder* const recorder_;
+  Options options_;
+  CaptureFile file_;
+  int64_t start_ms_ = 0;
+  std::thread thread_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stopping_ = false;
+
+  std::atomic<uint64_t> heap_used_{0}, external_{0}, lost_{0};
+  std::atomic<uint32_t> collections_{0};
+
+  PacketBuffer buffer_;  // writer thread only, as the two below
+  std::vector<CellRow> rows_;
+  std::vector<Recorder::SiteDefinition> sites_;
+};
+
+}  // namespace ltn::audit
+
+#endif  // LIBTORCH_NODE_NATIVE_AUDIT_WRITER_H_
