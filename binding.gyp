@@ -1,0 +1,18 @@
+# Builds build/Release/libtorch_node.node: `npm run build`, or node-gyp after `npm run codegen`.
+# NAPI_EXPERIMENTAL with NAPI_VERSION undefined gives basic finalizers, which run during collection (ARCHITECTURE.md).
+{
+  'targets': [
+    {
+      'target_name': 'libtorch_node',
+      'sources': ['<!@(node scripts/gyp-sources.mjs)'],
+      'include_dirs': ['.', '<!(node -p "require(\'node-addon-api\').include_dir")'],
+      'defines': ['NAPI_EXPERIMENTAL', 'NAPI_CPP_EXCEPTIONS'],
+      'cflags!': ['-O3', '-g', '-fno-omit-frame-pointer'],
+      'cflags': ['-O2', '-fvisibility=hidden'],
+      'cflags_cc!': ['-fno-exceptions', '-fno-rtti', '-std=gnu++17', '-std=gnu++20', '-std=gnu++2a'],
+      'cflags_cc': ['<!@(node scripts/libtorch.mjs --cflags)'],
+      'ldflags': ['-Wl,--as-needed'],
+      'libraries': ['<!@(node scripts/libtorch.mjs --ldflags)'],
+    },
+  ],
+}

@@ -1,0 +1,7 @@
+/** npm run clean: removes everything that a build writes; node_modules stays. */
+import { rmSync } from 'node:fs';
+import { inRoot } from './paths.mjs';
+
+for (const dir of ['build', 'dist', 'native/generated', 'lib/generated', 'types/generated']) {
+  rmSync(inRoot(dir), { recursive: true, force: true });
+}

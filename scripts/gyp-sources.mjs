@@ -1,0 +1,33 @@
+/**
+ * The addon's sources for binding.gyp, relative to the root, one per line: the two hand-written lists (core_sources.txt
+ * needs no Node headers and is linked by the native tests too; node_sources.txt does) and what codegen wrote.
+ */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { inRoot } from './paths.mjs';
+
+/** @param {string} list file with one path per line; `#` begins a comment */
+export function readSourceList(list) {
+  if (!existsSync(inRoot(list))) throw new Error(`${list} is missing: it lists the native sources, one path per line.`);
+  return readFileSync(inRoot(list), 'utf8')
+    .split('\n')
+    .map((line) => line.replace(/#.*/, '').trim())
+    .filter(Boolean);
+}
+
+export const generatedSources = () => {
+  const dir = 'native/generated';
+  const names = existsSync(inRoot(dir)) ? readdirSync(inRoot(dir)) : [];
+  return names
+    .filter((name) => name.endsWith('.cpp'))
+    .sort()
+    .map((name) => `${dir}/${name}`);
+};
+
+export const addonSources = () => [
+  ...readSourceList('native/core_sources.txt'),
+  ...readSourceList('native/node_sources.txt'),
+  ...generatedSources(),
+];
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) console.log(addonSources().join('\n'));

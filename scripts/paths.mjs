@@ -1,0 +1,15 @@
+/** Where things lie in the checkout. */
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '..');
+
+/** @param {...string} parts path below the root of the checkout */
+export const inRoot = (...parts) => path.join(root, ...parts);
+
+export const buildDir = inRoot('build');
+export const logDir = inRoot('build', 'logs');
+export const stampDir = inRoot('build', '.stamps');
+export const cmakeDir = inRoot('build', 'cmake');
+export const declarationsFile = inRoot('build', 'Declarations.yaml');
+export const addonFile = inRoot('build', 'Release', 'libtorch_node.node');

@@ -1,0 +1,15 @@
+/** Codegen, addon, TypeScript, in this order; each only when what it is made from changed. */
+import { ensureAddon } from './addon.mjs';
+import { ensureCodegen } from './codegen.mjs';
+import { withLock } from './lock.mjs';
+import { setUp } from './setup.mjs';
+import { ensureTypeScript } from './typescript.mjs';
+
+/** @param {import('./packages.mjs').Purpose[]} [more] further things to set up for */
+export const buildAll = (more = []) =>
+  withLock(async () => {
+    await setUp(['build', ...more]);
+    await ensureCodegen();
+    await ensureAddon();
+    await ensureTypeScript();
+  });

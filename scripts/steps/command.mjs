@@ -1,0 +1,82 @@
+/** Runs other programs: quietly into a log file, or with the terminal handed through. */
+import { spawn } from 'node:child_process';
+import { createWriteStream, mkdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { logDir, root } from '../paths.mjs';
+import { StepError } from './errors.mjs';
+
+/** Children that still run, so that an interrupted set-up leaves none behind. */
+const running = new Set();
+for (const [signal, status] of [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+]) {
+  process.on(signal, () => {
+    for (const child of running) child.kill(signal);
+    process.exit(status);
+  });
+}
+
+function start(command, args, options) {
+  const child = spawn(command, args, { cwd: root, ...options });
+  running.add(child);
+  const done = new Promise((resolve, reject) => {
+    child.once('error', (error) => {
+      running.delete(child);
+      reject(
+        error.code === 'ENOENT'
+          ? new StepError(`${command} was not found on the PATH; \`npm run setup\` says what is missing.`)
+          : error,
+      );
+    });
+    child.once('close', (code, signal) => {
+      running.delete(child);
+      resolve({ code: code ?? 128, signal });
+    });
+  });
+  return { child, done };
+}
+
+const tail = (file, lines) => readFileSync(file, 'utf8').trimEnd().split('\n').slice(-lines).join('\n');
+
+/**
+ * Runs a command with its output in build/logs/<log>.log; a failure shows the end of that log.
+ * @param {string} log
+ * @param {string} command
+ * @param {string[]} args
+ * @param {{ append?: boolean, env?: NodeJS.ProcessEnv, cwd?: string }} [options]
+ */
+export async function runLogged(log, command, args, { append = false, ...options } = {}) {
+  mkdirSync(logDir, { recursive: true });
+  const file = path.join(logDir, `${log}.log`);
+  const out = createWriteStream(file, { flags: append ? 'a' : 'w' });
+  const closed = new Promise((resolve) => out.once('close', resolve));
+  out.write(`$ ${[command, ...args].join(' ')}\n`);
+  let status;
+  try {
+    const { child, done } = start(command, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
+    child.stdout.pipe(out, { end: false });
+    child.stderr.pipe(out, { end: false });
+    status = await done;
+  } finally {
+    out.end();
+    await closed;
+  }
+  if (status.code === 0) return;
+  const why = status.signal ? `was ended by ${status.signal}` : `failed with status ${status.code}`;
+  throw new StepError(
+    `${tail(file, 40)}\n\n${path.basename(command)} ${why}. The whole log: ${path.relative(root, file)}`,
+  );
+}
+
+/**
+ * Runs a command with the terminal handed through.
+ * @param {string} command
+ * @param {string[]} args
+ * @param {object} [options] of child_process.spawn
+ * @returns {Promise<number>} its exit status, 128 when a signal ended it
+ */
+export async function runShown(command, args, options = {}) {
+  const { code } = await start(command, args, { ...options, stdio: 'inherit' }).done;
+  return code;
+}

@@ -1,0 +1,16 @@
+/** An error whose message is meant for the person at the terminal; it is shown without a stack. */
+export class StepError extends Error {}
+
+/**
+ * Runs a script's main function; a failure is shown in words and becomes exit status 1.
+ * @param {() => Promise<unknown>} main
+ */
+export async function runMain(main) {
+  try {
+    await main();
+  } catch (error) {
+    const known = error instanceof StepError || error?.code === 'ERR_LIBTORCH_MISSING';
+    process.stderr.write(`\n${known ? error.message : (error?.stack ?? error)}\n`);
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,24 @@
+/** Jest over test/**, its results read from its JSON report. */
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { inRoot } from '../paths.mjs';
+import { runShown } from './command.mjs';
+
+/**
+ * @param {string[]} [more] further arguments, such as a path to narrow the run
+ * @returns {Promise<import('./tally.mjs').Counts>}
+ */
+export async function jestTests(more = []) {
+  const report = inRoot('build', 'jest.json');
+  rmSync(report, { force: true });
+  const jest = inRoot('node_modules', 'jest', 'bin', 'jest.js');
+  const args = [jest, '--ci', '--maxWorkers=2', '--json', `--outputFile=${report}`, ...more];
+  const status = await runShown(process.execPath, args, { stdio: ['inherit', 2, 2] });
+  if (!existsSync(report)) return { passed: 0, failed: 1, skipped: 0 };
+  const result = JSON.parse(readFileSync(report, 'utf8'));
+  const failures = result.numFailedTests + result.numRuntimeErrorTestSuites;
+  return {
+    passed: result.numPassedTests,
+    failed: status !== 0 && failures === 0 ? 1 : failures,
+    skipped: result.numPendingTests + result.numTodoTests,
+  };
+}

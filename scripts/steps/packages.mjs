@@ -1,0 +1,78 @@
+/** The Debian packages: which are wanted for what, which are missing, and their installation. */
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { runLogged } from './command.mjs';
+import { StepError } from './errors.mjs';
+import { step } from './progress.mjs';
+
+const wanted = {
+  /** Debian's libtorch falls back to a reference BLAS, twenty times slower, when no other one is installed. */
+  libtorch: ['libtorch-dev', 'libopenblas0-pthread'],
+  build: ['g++', 'make', 'cmake', 'python3', 'libyaml-cpp-dev'],
+  lint: ['clang-format'],
+  tests: ['libgtest-dev', 'python3-torch', 'python3-yaml'],
+};
+
+/** @typedef {'build' | 'lint' | 'tests'} Purpose */
+
+/** @param {Purpose[]} purposes */
+function packagesFor(purposes) {
+  const ownLibtorch = process.env.LIBTORCH || (process.env.LIBTORCH_INCLUDE && process.env.LIBTORCH_LIB);
+  const groups = purposes.includes('build') && !ownLibtorch ? ['libtorch', ...purposes] : purposes;
+  return [...new Set(groups.flatMap((group) => wanted[group]))];
+}
+
+const isDebian = () => existsSync('/usr/bin/dpkg-query') && existsSync('/usr/bin/apt-get');
+
+function installed(packages) {
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: dpkg-query's own placeholders
+  const format = '${db:Status-Status} ${Package}\n';
+  const { stdout, error } = spawnSync('dpkg-query', ['-W', '-f', format, ...packages], { encoding: 'utf8' });
+  if (error) throw new StepError(`dpkg-query could not be run: ${error.message}`);
+  const lines = stdout.split('\n').filter((line) => line.startsWith('installed '));
+  return new Set(lines.map((line) => line.slice('installed '.length)));
+}
+
+/**
+ * What is missing, and the one command that installs it.
+ * @param {Purpose[]} purposes
+ * @returns {{ missing: string[], command: string }}
+ */
+export function missingPackages(purposes) {
+  const packages = packagesFor(purposes);
+  const present = isDebian() ? installed(packages) : new Set();
+  const missing = packages.filter((name) => !present.has(name));
+  const sudo = process.getuid?.() === 0 ? '' : 'sudo ';
+  const install = `${sudo}apt-get install --yes --no-install-recommends ${missing.join(' ')}`;
+  return { missing, command: `${sudo}apt-get update && ${install}` };
+}
+
+const programs = { build: ['g++', 'make', 'cmake', 'python3'], lint: ['clang-format'], tests: [] };
+const isOnPath = (name) => spawnSync('sh', ['-c', `command -v ${name}`]).status === 0;
+
+/** Without Debian's package manager only the programs can be checked; libraries are found out by the build itself. */
+function requirePrograms(purposes) {
+  const missing = purposes.flatMap((purpose) => programs[purpose]).filter((name) => !isOnPath(name));
+  if (missing.length === 0) return;
+  throw new StepError(
+    `This is not a Debian system, so nothing was installed. Not found on the PATH: ${missing.join(', ')}.\n` +
+      `Install what corresponds to Debian's packages ${packagesFor(purposes).join(', ')}.`,
+  );
+}
+
+/**
+ * Installs what is missing when run by root, else says with which command to do so.
+ * @param {Purpose[]} purposes
+ */
+export async function ensurePackages(purposes) {
+  if (!isDebian()) return requirePrograms(purposes);
+  const { missing, command } = missingPackages(purposes);
+  if (missing.length === 0) return;
+  if (process.getuid?.() !== 0) {
+    throw new StepError(
+      `These Debian packages are missing: ${missing.join(', ')}.\nInstall them and try again:\n\n  ${command}\n`,
+    );
+  }
+  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  await step(`Debian packages: ${missing.join(' ')}`, () => runLogged('packages', 'sh', ['-ec', command], { env }));
+}

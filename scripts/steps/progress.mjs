@@ -1,0 +1,37 @@
+/**
+ * Progress on stderr: on a terminal one live line per step with its elapsed seconds, elsewhere one plain line when a
+ * step starts and one when it ends.
+ */
+const live = Boolean(process.stderr.isTTY) && process.env.CI === undefined;
+
+const seconds = (since) => `${Math.round((Date.now() - since) / 1000)} s`;
+
+/** @param {string} text */
+export const say = (text) => process.stderr.write(`${text}\n`);
+
+/**
+ * Runs one long step.
+ * @template T
+ * @param {string} title
+ * @param {() => Promise<T>} work
+ * @returns {Promise<T>}
+ */
+export async function step(title, work) {
+  const start = Date.now();
+  const draw = () => process.stderr.write(`\r\x1b[2K… ${title} (${seconds(start)})`);
+  if (live) draw();
+  else say(`… ${title}`);
+  const timer = live ? setInterval(draw, 1000) : undefined;
+  const end = (mark) => {
+    clearInterval(timer);
+    say(`${live ? '\r\x1b[2K' : ''}${mark} ${title} (${seconds(start)})`);
+  };
+  try {
+    const result = await work();
+    end('✓');
+    return result;
+  } catch (error) {
+    end('✗');
+    throw error;
+  }
+}
