@@ -73,6 +73,8 @@ Schema parse_schema(const std::string& text) {
   schema.name = parsed.name().substr(parsed.name().find("::") + 2);
   schema.overload = parsed.overload_name();
   schema.generated = handle->hasTag(at::Tag::generated);
+  schema.has_math_kernel = handle->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
+  schema.has_cpu_kernel = handle->hasKernelForDispatchKey(c10::DispatchKey::CPU);
   for (std::size_t i = 0; i < fields.arguments.size(); ++i) {
     const TextField& field = fields.arguments[i];
     SchemaArgument argument;
