@@ -1,4 +1,5 @@
-// The recorder's face towards lib/audit.ts: auditStart, auditStop, auditOn, auditTag, auditDefineSite, auditHeap.
+// The recorder's face towards lib/audit.ts: auditStart, auditStop, auditOn, auditTag, auditDefineSite, auditHeap,
+// auditCollection.
 #ifndef LIBTORCH_NODE_NATIVE_AUDIT_JS_API_H_
 #define LIBTORCH_NODE_NATIVE_AUDIT_JS_API_H_
 
@@ -13,11 +14,6 @@ namespace ltn::audit {
 // Where the writer thread reads the process's totals from. Set once by the addon before the first environment exports
 // (accounting is above audit, so audit cannot ask it by name).
 void set_totals_reader(ReadTotals reader) noexcept;
-
-// Called after `auditTag` gave the environment's waiting records their site, so that the handles layer can clear the
-// flag that asked for it. Optional; set once by the addon.
-using PendingChanged = void (*)(uint32_t env_number);
-void set_pending_changed(PendingChanged callback) noexcept;
 
 // Adds the audit functions to `exports` of one environment. JS thread of that environment.
 void export_js(Napi::Env env, Napi::Object exports, uint32_t env_number);

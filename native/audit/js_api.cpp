@@ -1,0 +1,95 @@
+#include "native/audit/js_api.h"
+
+#include <atomic>
+#include <string>
+#include <utility>
+
+#include "native/audit/audit.h"
+
+namespace ltn::audit {
+
+namespace {
+
+// Process-wide, set once by the addon.
+std::atomic<ReadTotals> totals_reader{nullptr};
+
+std::string text_of(const Napi::Object& options, const char* key) {
+  const Napi::Value value = options.Get(key);
+  return value.IsString() ? value.As<Napi::String>().Utf8Value() : std::string();
+}
+
+uint64_t number_of(const Napi::Object& options, const char* key, uint64_t otherwise) {
+  const Napi::Value value = options.Get(key);
+  if (!value.IsNumber()) return otherwise;
+  const double number = value.As<Napi::Number>().DoubleValue();
+  return number >= 1 ? static_cast<uint64_t>(number) : otherwise;
+}
+
+// auditStart({ file, mode, intervalMs, sampleBytes, depth, command }): string | undefined, the reason why not.
+Napi::Value audit_start(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  if (info.Length() < 1 || !info[0].IsObject()) {
+    throw Napi::TypeError::New(env, "auditStart: an options object is needed");
+  }
+  const auto given = info[0].As<Napi::Object>();
+  Options options;
+  options.path = text_of(given, "file");
+  const std::string mode = text_of(given, "mode");
+  options.mode = mode == "counters" ? Options::Counters : mode == "sample" ? Options::Sample : Options::Full;
+  options.interval_ms = number_of(given, "intervalMs", options.interval_ms);
+  options.sample_bytes = number_of(given, "sampleBytes", options.sample_bytes);
+  options.depth = static_cast<int>(number_of(given, "depth", 16));
+  options.command = text_of(given, "command");
+  options.totals = totals_reader.load();
+  std::string why_not;
+  if (start(options, &why_not)) return env.Undefined();
+  return Napi::String::New(env, why_not);
+}
+
+// auditStop(reason?: string): void
+void audit_stop(const Napi::CallbackInfo& info) {
+  const bool given = info.Length() > 0 && info[0].IsString();
+  const std::string reason = given ? info[0].As<Napi::String>().Utf8Value() : "stopped";
+  stop(reason.c_str());
+}
+
+// auditOn(): boolean
+Napi::Value audit_on(const Napi::CallbackInfo& info) { return Napi::Boolean::New(info.Env(), enabled()); }
+
+// auditTag(siteId: number): void, for the calling environment. The caller resets its flag.
+void audit_tag(const Napi::CallbackInfo& info) {
+  const auto env_number = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(info.Data()));
+  tag_pending(env_number, info[0].As<Napi::Number>().Uint32Value());
+}
+
+// auditDefineSite(json: string): number
+Napi::Value audit_define_site(const Napi::CallbackInfo& info) {
+  return Napi::Number::New(info.Env(), define_site(0, info[0].As<Napi::String>().Utf8Value()));
+}
+
+// auditHeap(heapUsed: number, external: number): void
+void audit_heap(const Napi::CallbackInfo& info) {
+  note_heap(static_cast<uint64_t>(info[0].As<Napi::Number>().DoubleValue()),
+            static_cast<uint64_t>(info[1].As<Napi::Number>().DoubleValue()));
+}
+
+// auditCollection(): void, after a full collection.
+void audit_collection(const Napi::CallbackInfo&) { note_collection(); }
+
+}  // namespace
+
+void set_totals_reader(ReadTotals reader) noexcept { totals_reader.store(reader); }
+
+void export_js(Napi::Env env, Napi::Object exports, uint32_t env_number) {
+  // The number travels as the functions' data pointer: no allocation whose lifetime would have to be managed.
+  void* const number = reinterpret_cast<void*>(static_cast<uintptr_t>(env_number));
+  exports.Set("auditStart", Napi::Function::New<audit_start>(env, "auditStart"));
+  exports.Set("auditStop", Napi::Function::New<audit_stop>(env, "auditStop"));
+  exports.Set("auditOn", Napi::Function::New<audit_on>(env, "auditOn"));
+  exports.Set("auditTag", Napi::Function::New<audit_tag>(env, "auditTag", number));
+  exports.Set("auditDefineSite", Napi::Function::New<audit_define_site>(env, "auditDefineSite"));
+  exports.Set("auditHeap", Napi::Function::New<audit_heap>(env, "auditHeap"));
+  exports.Set("auditCollection", Napi::Function::New<audit_collection>(env, "auditCollection"));
+}
+
+}  // namespace ltn::audit

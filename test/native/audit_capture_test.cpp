@@ -1,0 +1,180 @@
+// The capture file: what a reader finds in it, also after a kill.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "native/audit/audit.h"
+#include "native/audit/capture_file.h"
+#include "native/audit/crc32.h"
+
+namespace ltn::audit {
+namespace {
+
+struct Packet {
+  uint8_t type;
+  std::string payload;
+};
+
+std::string read_file(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+uint32_t u32(const std::string& bytes, size_t at) {
+  uint32_t value = 0;
+  std::memcpy(&value, bytes.data() + at, 4);
+  return value;
+}
+
+// All whole packets; `torn` when something follows the last one.
+std::vector<Packet> parse(const std::string& bytes, bool* torn) {
+  std::vector<Packet> packets;
+  EXPECT_EQ(bytes.substr(0, 8), "LTNAUDIT");
+  size_t at = 16;
+  *torn = false;
+  while (at < bytes.size()) {
+    const bool header = bytes.size() - at >= 8;
+    const uint32_t length = header ? u32(bytes, at) : 0;
+    if (!header || bytes.size() - at - 8 < length || crc32(bytes.data() + at + 8, length) != u32(bytes, at + 4)) {
+      *torn = true;
+      break;
+    }
+    packets.push_back({static_cast<uint8_t>(bytes[at + 8]), bytes.substr(at + 9, length - 1)});
+    at += 8 + length;
+  }
+  return packets;
+}
+
+class AuditCapture : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char pattern[] = "/tmp/ltn-audit-XXXXXX";
+    folder = ::mkdtemp(pattern);
+    path = folder + "/c.ltna";
+  }
+  void TearDown() override {
+    stop("test");
+    ::unlink(path.c_str());
+    ::rmdir(folder.c_str());
+  }
+  Options options() const {
+    Options o;
+    o.path = path;
+    o.interval_ms = 20;
+    o.command = "a \"quoted\" command";
+    return o;
+  }
+  std::string folder, path;
+};
+
+TEST(AuditCrc, MatchesTheCheckValue) { EXPECT_EQ(crc32("123456789", 9), 0xCBF43926U); }
+
+TEST_F(AuditCapture, WritesStartSitesTicksAndEnd) {
+  ASSERT_TRUE(start(options(), nullptr));
+  EXPECT_TRUE(enabled());
+  int storage = 0;
+  Birth birth;
+  birth.storage = &storage;
+  birth.storage_bytes = 4096;
+  birth.storage_is_new = true;
+  birth.env = 9;
+  const uint32_t record = created(birth);
+  EXPECT_NE(record, 0u);
+  EXPECT_EQ(pending(9), 1u);
+  const uint32_t site = define_site(0, R"([{"file":"a.js","line":1,"column":2,"function":"f"}])");
+  tag_pending(9, site);
+  note_heap(11, 22);
+  stop("done");
+  stop("again");
+  EXPECT_FALSE(enabled());
+  bool torn = false;
+  const auto packets = parse(read_file(path), &torn);
+  EXPECT_FALSE(torn);
+  ASSERT_GE(packets.size(), 4u);
+  EXPECT_EQ(packets.front().type, 1);
+  EXPECT_NE(packets.front().payload.find(R"("command":"a \"quoted\" command")"), std::string::npos);
+  EXPECT_EQ(packets.back().type, 4);
+  EXPECT_NE(packets.back().payload.find(R"("reason":"done")"), std::string::npos);
+  const Packet& tick = packets[packets.size() - 2];
+  EXPECT_EQ(tick.type, 3);
+  EXPECT_EQ(u32(tick.payload, 56), 11u);
+  EXPECT_EQ(u32(tick.payload, 64), 22u);
+  freed(record);
+  storage_released(&storage);
+}
+
+TEST_F(AuditCapture, IsClaimedByOneOnly) {
+  ASSERT_TRUE(start(options(), nullptr));
+  std::string why;
+  EXPECT_FALSE(start(options(), &why));
+  EXPECT_NE(why.find("running"), std::string::npos);
+  stop("done");
+  EXPECT_FALSE(start(options(), &why));
+  EXPECT_NE(why.find("File exists"), std::string::npos);
+}
+
+TEST_F(AuditCapture, RecordsNothingWhenOffOrCounting) {
+  EXPECT_EQ(created(Birth{}), 0u);
+  Options o = options();
+  o.mode = Options::Counters;
+  ASSERT_TRUE(start(o, nullptr));
+  EXPECT_EQ(created(Birth{}), 0u);
+  EXPECT_EQ(pending(0), 0u);
+}
+
+TEST_F(AuditCapture, IsReadableAfterAKill) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (!start(options(), nullptr)) ::_exit(1);
+    std::vector<int> identities(100'000);
+    for (auto& identity : identities) {
+      Birth birth;
+      birth.storage = &identity;
+      birth.storage_bytes = 100;
+      birth.storage_is_new = true;
+      created(birth);
+      tag_pending(0, 1);
+      ::usleep(100);
+    }
+    ::_exit(0);
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(400));
+  ::kill(child, SIGKILL);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status));
+  bool torn = false;
+  const auto packets = parse(read_file(path), &torn);
+  EXPECT_FALSE(torn);
+  EXPECT_GE(packets.size(), 5u);
+  EXPECT_EQ(packets.back().type, 3);
+}
+
+TEST_F(AuditCapture, AReaderSeesATornTail) {
+  ASSERT_TRUE(start(options(), nullptr));
+  stop("done");
+  const std::string whole = read_file(path);
+  bool torn = false;
+  const size_t n = parse(whole, &torn).size();
+  EXPECT_EQ(parse(whole.substr(0, whole.size() - 3), &torn).size(), n - 1);
+  EXPECT_TRUE(torn);
+  std::string flipped = whole;
+  flipped[flipped.size() - 2] = static_cast<char>(flipped[flipped.size() - 2] ^ 1);
+  EXPECT_EQ(parse(flipped, &torn).size(), n - 1);
+  EXPECT_TRUE(torn);
+}
+
+}  // namespace
+}  // namespace ltn::audit
