@@ -121,4 +121,6 @@ void note_heap(uint64_t heap_used, uint64_t external) noexcept { state().writer.
 
 void note_collection() noexcept { state().writer.note_collection(); }
 
+uint64_t recorded_live() noexcept { return state().recorder.recorded_totals().tensors; }
+
 }  // namespace ltn::audit

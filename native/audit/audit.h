@@ -92,6 +92,9 @@ void note_heap(uint64_t heap_used, uint64_t external) noexcept;
 // A full collection ended: a site whose floor rises across several of these really holds what it holds.
 void note_collection() noexcept;
 
+// Living handles that are recorded (an estimate when sampled).
+uint64_t recorded_live() noexcept;
+
 }  // namespace ltn::audit
 
 #endif  // LIBTORCH_NODE_NATIVE_AUDIT_AUDIT_H_

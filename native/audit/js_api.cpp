@@ -76,6 +76,11 @@ void audit_heap(const Napi::CallbackInfo& info) {
 // auditCollection(): void, after a full collection.
 void audit_collection(const Napi::CallbackInfo&) { note_collection(); }
 
+// auditLive(): number, living handles that are recorded.
+Napi::Value audit_live(const Napi::CallbackInfo& info) {
+  return Napi::Number::New(info.Env(), static_cast<double>(recorded_live()));
+}
+
 }  // namespace
 
 void set_totals_reader(ReadTotals reader) noexcept { totals_reader.store(reader); }
@@ -90,6 +95,7 @@ void export_js(Napi::Env env, Napi::Object exports, uint32_t env_number) {
   exports.Set("auditDefineSite", Napi::Function::New<audit_define_site>(env, "auditDefineSite"));
   exports.Set("auditHeap", Napi::Function::New<audit_heap>(env, "auditHeap"));
   exports.Set("auditCollection", Napi::Function::New<audit_collection>(env, "auditCollection"));
+  exports.Set("auditLive", Napi::Function::New<audit_live>(env, "auditLive"));
 }
 
 }  // namespace ltn::audit

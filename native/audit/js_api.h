@@ -1,5 +1,5 @@
 // The recorder's face towards lib/audit.ts: auditStart, auditStop, auditOn, auditTag, auditDefineSite, auditHeap,
-// auditCollection.
+// auditCollection, auditLive.
 #ifndef LIBTORCH_NODE_NATIVE_AUDIT_JS_API_H_
 #define LIBTORCH_NODE_NATIVE_AUDIT_JS_API_H_
 
