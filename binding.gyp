@@ -4,6 +4,7 @@
   'targets': [
     {
       'target_name': 'libtorch_node',
+      'product_name': 'libtorch_node',  # gyp would strip the "lib"
       'sources': ['<!@(node scripts/gyp-sources.mjs)'],
       'include_dirs': ['.', '<!(node -p "require(\'node-addon-api\').include_dir")'],
       'defines': ['NAPI_EXPERIMENTAL', 'NAPI_CPP_EXCEPTIONS'],
@@ -11,7 +12,6 @@
       'cflags': ['-O2', '-fvisibility=hidden'],
       'cflags_cc!': ['-fno-exceptions', '-fno-rtti', '-std=gnu++17', '-std=gnu++20', '-std=gnu++2a'],
       'cflags_cc': ['<!@(node scripts/libtorch.mjs --cflags)'],
-      'ldflags': ['-Wl,--as-needed'],
       'libraries': ['<!@(node scripts/libtorch.mjs --ldflags)'],
     },
   ],
