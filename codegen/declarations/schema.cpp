@@ -9,7 +9,7 @@
 #include <stdexcept>
 
 #include "codegen/bindings/type_table.h"
-#include "codegen/declarations/schema_text.h"
+#include "codegen/common/schema_text.h"
 
 namespace codegen {
 namespace {

@@ -1,4 +1,4 @@
-#include "codegen/declarations/schema_text.h"
+#include "codegen/common/schema_text.h"
 
 #include <cctype>
 #include <stdexcept>
