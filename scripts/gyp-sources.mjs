@@ -24,10 +24,27 @@ export const generatedSources = () => {
     .map((name) => `${dir}/${name}`);
 };
 
-export const addonSources = () => [
-  ...readSourceList('native/core_sources.txt'),
-  ...readSourceList('native/node_sources.txt'),
-  ...generatedSources(),
-];
+/** A source that is in neither list would be missed only by the linker, or at run time. */
+function refuseUnlisted(listed) {
+  const names = readdirSync(inRoot('native'), { recursive: true }).map((name) => `native/${name}`);
+  const unlisted = names.filter(
+    (name) => name.endsWith('.cpp') && !name.startsWith('native/generated/') && !listed.includes(name),
+  );
+  if (unlisted.length === 0) return;
+  throw new Error(`In neither native/core_sources.txt nor native/node_sources.txt: ${unlisted.join(', ')}`);
+}
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) console.log(addonSources().join('\n'));
+export function addonSources() {
+  const listed = [...readSourceList('native/core_sources.txt'), ...readSourceList('native/node_sources.txt')];
+  refuseUnlisted(listed);
+  return [...listed, ...generatedSources()];
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  try {
+    console.log(addonSources().join('\n'));
+  } catch (error) {
+    console.error(error.message);
+    process.exitCode = 1;
+  }
+}

@@ -5,6 +5,7 @@ import path from 'node:path';
 import { addonFile } from '../paths.mjs';
 import { libtorchIdentity } from './codegen.mjs';
 import { runLogged } from './command.mjs';
+import { StepError } from './errors.mjs';
 import { jobs } from './jobs.mjs';
 import { step } from './progress.mjs';
 import { filesBelow, whenChanged } from './stamps.mjs';
@@ -14,6 +15,28 @@ function nodeHeaders() {
   const prefixes = [process.env.npm_config_nodedir, path.resolve(process.execPath, '..', '..'), '/usr'];
   const found = prefixes.find((prefix) => prefix && existsSync(path.join(prefix, 'include/node/node_api.h')));
   return found === undefined ? [] : [`--nodedir=${found}`];
+}
+
+/** Our own node-gyp in a checkout; the one inside npm where the package is installed as a dependency. */
+function nodeGyp() {
+  const require = createRequire(import.meta.url);
+  const script = 'node-gyp/bin/node-gyp.js';
+  const prefix = path.resolve(process.execPath, '..', '..');
+  const npmFolders = [
+    ...(process.env.npm_execpath ? [path.resolve(process.env.npm_execpath, '..', '..')] : []),
+    ...[path.join(prefix, 'lib'), '/usr/share', '/usr/lib', '/usr/local/lib'].map((dir) => `${dir}/node_modules/npm`),
+    '/usr/share/nodejs',
+  ];
+  for (const from of [undefined, ...npmFolders]) {
+    try {
+      return require.resolve(script, from === undefined ? undefined : { paths: [from] });
+    } catch {
+      // not there: the next one
+    }
+  }
+  throw new StepError(
+    `node-gyp was found neither beside this package nor inside npm (${npmFolders.join(', ')}): npm install node-gyp@12`,
+  );
 }
 
 export async function ensureAddon() {
@@ -27,8 +50,7 @@ export async function ensureAddon() {
   };
   await whenChanged('addon', inputs, () =>
     step('addon: compiling (minutes the first time)', async () => {
-      const nodeGyp = createRequire(import.meta.url).resolve('node-gyp/bin/node-gyp.js');
-      const args = [nodeGyp, 'configure', 'build', '--release', '-j', String(jobs()), ...nodeHeaders()];
+      const args = [nodeGyp(), 'configure', 'build', '--release', '-j', String(jobs()), ...nodeHeaders()];
       await runLogged('addon', process.execPath, args);
       await runLogged('addon', process.execPath, ['-e', `require(${JSON.stringify(addonFile)})`], { append: true });
     }),

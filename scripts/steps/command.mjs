@@ -5,17 +5,17 @@ import path from 'node:path';
 import { logDir, root } from '../paths.mjs';
 import { StepError } from './errors.mjs';
 
-/** Children that still run, so that an interrupted set-up leaves none behind. */
+/** Children that still run. An interruption is handed on to them; this process ends once they have. */
 const running = new Set();
-for (const [signal, status] of [
-  ['SIGINT', 130],
-  ['SIGTERM', 143],
-]) {
-  process.on(signal, () => {
-    for (const child of running) child.kill(signal);
-    process.exit(status);
-  });
+let interrupted = 0;
+
+function onSignal(signal, status) {
+  interrupted = status;
+  if (running.size === 0) process.exit(status);
+  for (const child of running) child.kill(signal);
 }
+process.on('SIGINT', () => onSignal('SIGINT', 130));
+process.on('SIGTERM', () => onSignal('SIGTERM', 143));
 
 function start(command, args, options) {
   const child = spawn(command, args, { cwd: root, ...options });
@@ -31,6 +31,7 @@ function start(command, args, options) {
     });
     child.once('close', (code, signal) => {
       running.delete(child);
+      if (interrupted) process.exit(interrupted);
       resolve({ code: code ?? 128, signal });
     });
   });

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { cmakeDir } from '../paths.mjs';
 import { cmakeBuild } from './cmake.mjs';
 import { runShown } from './command.mjs';
+import { withLock } from './lock.mjs';
 import { step } from './progress.mjs';
 
 const countIn = (head, name) => Number(head.match(new RegExp(`\\b${name}="(\\d+)"`))?.[1] ?? 0);
@@ -14,8 +15,10 @@ const countIn = (head, name) => Number(head.match(new RegExp(`\\b${name}="(\\d+)
  */
 export async function nativeTests({ dir = cmakeDir, definitions = [], env = process.env } = {}) {
   const log = `${path.basename(dir)}-tests`;
-  await step('native tests: compiling', () =>
-    cmakeBuild(log, { dir, definitions: ['-DBUILD_TESTING=ON', ...definitions] }),
+  await withLock(() =>
+    step('native tests: compiling', () =>
+      cmakeBuild(log, { dir, definitions: ['-DBUILD_TESTING=ON', ...definitions] }),
+    ),
   );
   const report = path.join(dir, 'ctest.xml');
   rmSync(report, { force: true });

@@ -18,7 +18,13 @@ export const say = (text) => process.stderr.write(`${text}\n`);
  */
 export async function step(title, work) {
   const start = Date.now();
-  const draw = () => process.stderr.write(`\r\x1b[2K… ${title} (${seconds(start)})`);
+  const draw = () => {
+    const line = `… ${title} (${seconds(start)})`;
+    const width = process.stderr.columns || 80; // a wrapped line could not be redrawn
+    process.stderr.write(
+      `\r\x1b[2K${line.length < width ? line : `${line.slice(0, width - 14)}… (${seconds(start)})`}`,
+    );
+  };
   if (live) draw();
   else say(`… ${title}`);
   const timer = live ? setInterval(draw, 1000) : undefined;

@@ -8,28 +8,35 @@ const asCounts = (ok) => ({ passed: ok ? 1 : 0, failed: ok ? 0 : 1, skipped: 0 }
 
 export class Tally {
   #parts = [];
+  /** The part whose failure leaves nothing for the later ones to work on. */
+  #stoppedBy = undefined;
   /** In CI a skipped test is a failed one: nothing there may be missing. */
   #strict = Boolean(process.env.CI) && process.env.CI !== 'false';
 
   /**
-   * Runs one part; one that cannot start counts as one failure, and the next part still runs.
+   * Runs one part, which gives its counts, or true or nothing for a pass. One that throws, or that cannot run because
+   * a needed one before it failed, counts as one failure.
    * @param {string} name
-   * @param {() => Promise<Counts | boolean>} work
+   * @param {() => Promise<Counts | boolean | void>} work
+   * @param {{ needed?: boolean }} [options]
    */
-  async part(name, work) {
+  async part(name, work, { needed = false } = {}) {
+    const counts = await this.#run(name, work);
+    if (this.#strict) Object.assign(counts, { failed: counts.failed + counts.skipped, skipped: 0 });
+    this.#parts.push({ name, ...counts });
+    if (needed && counts.failed > 0) this.#stoppedBy ??= name;
+  }
+
+  async #run(name, work) {
+    if (this.#stoppedBy !== undefined) return asCounts(false);
     say(`\n=== ${name}`);
-    /** @type {Counts} */
-    let counts;
     try {
       const result = await work();
-      counts = typeof result === 'boolean' ? asCounts(result) : result;
+      return typeof result === 'object' ? result : asCounts(result !== false);
     } catch (error) {
       say(error.message ?? String(error));
-      counts = asCounts(false);
+      return asCounts(false);
     }
-    if (this.#strict) counts = { ...counts, failed: counts.failed + counts.skipped, skipped: 0 };
-    this.#parts.push({ name, ...counts });
-    return counts.failed === 0;
   }
 
   /** Prints one line per part, then the totals alone on the last line. @returns {boolean} whether nothing failed */
@@ -37,9 +44,11 @@ export class Tally {
     say('');
     const sum = (key) => this.#parts.reduce((total, part) => total + part[key], 0);
     for (const { name, passed, failed, skipped } of this.#parts) {
-      const rest = skipped > 0 ? `, ${skipped} skipped` : '';
-      say(`${failed > 0 ? '✗' : '✓'} ${name}: ${passed} passed, ${failed} failed${rest}`);
+      say(
+        `${failed > 0 ? '✗' : '✓'} ${name}: ${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`,
+      );
     }
+    if (this.#stoppedBy !== undefined) say(`Nothing after "${this.#stoppedBy}" was run, since that failed.`);
     console.log(`${sum('passed')} passed, ${sum('failed')} failed`);
     return sum('failed') === 0;
   }

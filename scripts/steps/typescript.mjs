@@ -11,7 +11,7 @@ export const tsc = inRoot('node_modules', 'typescript', 'bin', 'tsc');
 const sourceFolders = ['lib', 'cli', 'types', 'bench', 'examples'];
 
 /** tsc leaves hand-written declarations, generated JavaScript and the CLI's assets where they are. */
-function copyAlong() {
+export function copyAlong() {
   const kept = ['.d.ts', '.js', '.mjs', '.cjs', '.html', '.css', '.json'];
   for (const file of filesBelow(['lib', 'types', 'cli'], kept)) cpSync(file, inRoot('dist', path.relative(root, file)));
 }
