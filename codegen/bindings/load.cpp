@@ -59,14 +59,16 @@ class Reader {
   bool flag(const YAML::Node& map, const std::string& key) const {
     if (!map[key]) return false;
     const std::string value = text(map, key);
-    if (value != "true" && value != "false") fail(line_of(map[key]), "'" + key + "' is '" + value + "'", "true or false");
+    if (value != "true" && value != "false")
+      fail(line_of(map[key]), "'" + key + "' is '" + value + "'", "true or false");
     return value == "true";
   }
 
   int size(const YAML::Node& map) const {
     if (!map["size"]) return 0;
     const std::string value = text(map, "size");
-    const bool digits = !value.empty() && value.size() < 5 && value.find_first_not_of("0123456789") == std::string::npos;
+    const bool digits =
+        !value.empty() && value.size() < 5 && value.find_first_not_of("0123456789") == std::string::npos;
     const int result = digits ? std::stoi(value) : 0;
     if (result < 1) fail(line_of(map["size"]), "'size' is '" + value + "'", "a positive integer");
     return result;
@@ -208,7 +210,8 @@ Model load_declarations_text(const std::string& text, const std::string& name) {
   model.libtorch_version = load_version(reader, text);
   try {
     const YAML::Node root = YAML::Load(text);
-    if (!root.IsSequence()) reader.fail(root.IsNull() ? 1 : line_of(root), "no list of declarations", "`- name: …` entries");
+    if (!root.IsSequence())
+      reader.fail(root.IsNull() ? 1 : line_of(root), "no list of declarations", "`- name: …` entries");
     std::map<std::string, int> lines;
     for (const YAML::Node& entry : root) {
       Declaration declaration = load_declaration(reader, entry);

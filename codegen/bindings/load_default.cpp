@@ -116,12 +116,18 @@ Default string(const std::string& text) {
 }
 
 Default dtype(const std::string& text) {
-  static const Words names = {{"at::kByte", "uint8"},       {"at::kChar", "int8"},
-                              {"at::kShort", "int16"},      {"at::kInt", "int32"},
-                              {"at::kLong", "int64"},       {"at::kHalf", "float16"},
-                              {"at::kFloat", "float32"},    {"at::kDouble", "float64"},
-                              {"at::kBool", "bool"},        {"at::kBFloat16", "bfloat16"},
-                              {"at::kComplexFloat", "complex64"}, {"at::kComplexDouble", "complex128"}};
+  static const Words names = {{"at::kByte", "uint8"},
+                              {"at::kChar", "int8"},
+                              {"at::kShort", "int16"},
+                              {"at::kInt", "int32"},
+                              {"at::kLong", "int64"},
+                              {"at::kHalf", "float16"},
+                              {"at::kFloat", "float32"},
+                              {"at::kDouble", "float64"},
+                              {"at::kBool", "bool"},
+                              {"at::kBFloat16", "bfloat16"},
+                              {"at::kComplexFloat", "complex64"},
+                              {"at::kComplexDouble", "complex128"}};
   const auto name = names.find(text);
   if (name == names.end()) refuse("a dtype like at::kLong");
   Default result;

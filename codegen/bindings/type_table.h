@@ -39,7 +39,8 @@ struct TypeFields {
   int size = 0;  // 0 when the key is absent
 };
 
-// The type that the fields describe. Throws std::invalid_argument, saying which spelling is unknown, when no row has it.
+// The type that the fields describe. Throws std::invalid_argument, saying which spelling is unknown, when no row has
+// it.
 Type parse_type(const TypeFields& fields);
 
 }  // namespace codegen

@@ -108,8 +108,9 @@ int tensor_options_at(const Schema& schema) {
 }
 
 Fields tensor_options_item(const Schema& schema, int first) {
-  Fields fields = {{"annotation", "null"},  {"dynamic_type", "at::TensorOptions"}, {"is_nullable", "false"},
-                   {"kwarg_only", "true"}, {"name", "options"},                   {"type", "at::TensorOptions"}};
+  Fields fields = {{"annotation", "null"},   {"dynamic_type", "at::TensorOptions"},
+                   {"is_nullable", "false"}, {"kwarg_only", "true"},
+                   {"name", "options"},      {"type", "at::TensorOptions"}};
   const auto begin = schema.arguments.begin() + first;
   const bool all_none = std::all_of(begin, begin + 4, [](const SchemaArgument& a) { return a.default_text == "None"; });
   if (all_none) {

@@ -50,7 +50,8 @@ std::string cpp_default(const std::string& text, const Type& type, const Spellin
     return type.base == Base::Tensor && type.nullable && !type.list ? "{}" : spelling.nullopt;
   }
   if (type.list) {
-    if (text.size() >= 2 && text.front() == '[' && text.back() == ']') return "{" + text.substr(1, text.size() - 2) + "}";
+    if (text.size() >= 2 && text.front() == '[' && text.back() == ']')
+      return "{" + text.substr(1, text.size() - 2) + "}";
     if (type.size == 0) throw std::invalid_argument("default '" + text + "' of a list is no list like [0,1]");
   }
   if (type.base == Base::Str && text.size() >= 2 && text.front() == '\'' && text.back() == '\'') {

@@ -22,10 +22,10 @@ struct Spelling {
 };
 
 struct Headers {
-  std::string version;                                  // "2.6.0"
-  std::unordered_map<std::string, OpsStruct> structs;   // by name: "add_Tensor"
-  std::unordered_set<std::string> methods;              // structs that a method of at::Tensor calls
-  std::unordered_set<std::string> functions;            // structs that a function in namespace at calls
+  std::string version;                                 // "2.6.0"
+  std::unordered_map<std::string, OpsStruct> structs;  // by name: "add_Tensor"
+  std::unordered_set<std::string> methods;             // structs that a method of at::Tensor calls
+  std::unordered_set<std::string> functions;           // structs that a function in namespace at calls
   Spelling spelling;
 };
 

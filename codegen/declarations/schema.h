@@ -32,7 +32,7 @@ struct Schema {
   std::string overload;
   std::vector<SchemaArgument> arguments;  // out arguments last
   std::vector<SchemaReturn> returns;
-  bool generated = false;  // torchgen made this variant up: nobody wrote it in native_functions.yaml
+  bool generated = false;        // torchgen made this variant up: nobody wrote it in native_functions.yaml
   bool has_math_kernel = false;  // the library has a CompositeImplicitAutograd kernel for it
   bool has_cpu_kernel = false;   // … and one for the CPU of its own
 

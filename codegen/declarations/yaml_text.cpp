@@ -8,7 +8,7 @@ namespace {
 
 // Plain words that some YAML reader takes for a boolean or a null.
 bool is_reserved(const std::string& text) {
-  static const std::unordered_set<std::string> words = {"y",  "n",   "yes",  "no",    "on",
+  static const std::unordered_set<std::string> words = {"y",   "n",    "yes",   "no",   "on",
                                                         "off", "true", "false", "null", "~"};
   std::string lower;
   for (const char c : text) lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
