@@ -1,0 +1,172 @@
+/** From a capture to a report: stacks through source maps, sites by position, a verdict for each. */
+import type { Capture, Frame, Series } from './capture/capture';
+import { REPORT_VERSION, type Report, type SiteReport, type Summary } from './report';
+import { enoughRounds, judge, type RuleOptions, type SiteVerdict } from './rules/verdict';
+import { SourceMaps } from './sourcemaps';
+
+export interface AnalysisOptions extends RuleOptions {
+  /** Leaves out sites whose oldest living tensor is younger. */
+  minAgeMs?: number;
+  /** Only tensors of this device (`cuda` means all of them). */
+  device?: string;
+}
+
+/** Tensors that never got a stack: made by native code outside any JS call that the library sees. */
+const NO_STACK: Frame = { file: '(no JavaScript stack)', line: 0, column: 0, function: '' };
+
+const RANK: Record<SiteVerdict, number> = { leak: 0, insufficient: 1, cache: 2, steady: 3 };
+
+/** Above this share of all allocations, a site is itself the program's work, which then tells nothing about it. */
+const OWN_WORK = 0.9;
+
+export function analyse(capture: Capture, options: AnalysisOptions = {}): Report {
+  const wanted = [...capture.series.values()].filter((series) => deviceMatches(series.device, options.device));
+  const work = totalOf(wanted, capture.ticks.length, (series) => series.allocatedTensors);
+  const sites = groupByPosition(capture, wanted)
+    .map((group) => reportSite(capture, group, work, options))
+    .filter((site) => site.allocatedTensors > 0 || site.liveTensors > 0)
+    .filter((site) => options.minAgeMs === undefined || (site.oldestMs !== null && site.oldestMs >= options.minAgeMs))
+    .sort(
+      (a, b) =>
+        RANK[a.verdict] - RANK[b.verdict] ||
+        b.growthBytesPerMinute - a.growthBytesPerMinute ||
+        b.liveBytes - a.liveBytes ||
+        b.liveTensors - a.liveTensors ||
+        b.allocatedBytes - a.allocatedBytes,
+    );
+  return {
+    version: REPORT_VERSION,
+    verdict: overall(capture, sites, options),
+    summary: summarise(capture, sites),
+    sites,
+    timeline: capture.ticks.map((tick) => ({
+      ms: tick.ms,
+      liveTensors: tick.tensors,
+      liveStorages: tick.storages,
+      liveBytes: tick.bytes,
+      allocatedBytes: tick.allocatedBytes,
+      heapUsed: tick.heapUsed,
+      external: tick.external,
+      rss: tick.rss,
+    })),
+  };
+}
+
+/** A short capture is enough to say "clean" when nothing lives at its end. */
+function overall(capture: Capture, sites: SiteReport[], options: RuleOptions): Report['verdict'] {
+  if (sites.some((site) => site.verdict === 'leak')) return 'leak';
+  const alive = sites.some((site) => site.liveTensors > 0) || (capture.ticks.at(-1)?.tensors ?? 0) > 0;
+  return alive && !enoughRounds(capture.ticks.length, options) ? 'insufficient' : 'clean';
+}
+
+interface Group {
+  frame: Frame;
+  members: { series: Series; stack: Frame[] }[];
+}
+
+function groupByPosition(capture: Capture, wanted: Series[]): Group[] {
+  const maps = new SourceMaps();
+  const stacks = new Map<number, Frame[]>();
+  const groups = new Map<string, Group>();
+  for (const series of wanted) {
+    let stack = stacks.get(series.siteId);
+    if (stack === undefined) {
+      const raw = (capture.stacks.get(series.siteId) ?? []).filter((f) => f.file !== '' && !f.file.startsWith('node:'));
+      stack = raw.map((frame) => maps.resolve(frame));
+      stacks.set(series.siteId, stack);
+    }
+    const frame = stack[0] ?? NO_STACK;
+    const key = `${frame.file}:${frame.line}:${frame.column}`;
+    const group = groups.get(key) ?? { frame, members: [] };
+    group.members.push({ series, stack });
+    groups.set(key, group);
+  }
+  return [...groups.values()];
+}
+
+function reportSite(capture: Capture, group: Group, work: number[], options: AnalysisOptions): SiteReport {
+  const all = group.members.map((member) => member.series);
+  const rounds = capture.ticks.length;
+  const liveBytes = totalOf(all, rounds, (series) => series.liveBytes);
+  const liveTensors = totalOf(all, rounds, (series) => series.liveTensors);
+  const allocated = totalOf(all, rounds, (series) => series.allocatedTensors);
+  // A site that joins late has its own beginning; its rounds before it tell nothing.
+  const first = Math.max(0, Math.min(...all.map((series) => series.ticks[0] ?? 0)));
+  const ownWork = allocated.at(-1)! >= OWN_WORK * work.at(-1)!;
+  const judgement = judge(
+    {
+      ms: capture.ticks.slice(first).map((tick) => tick.ms),
+      liveBytes: liveBytes.slice(first),
+      liveTensors: liveTensors.slice(first),
+      ...(ownWork ? {} : { work: work.slice(first) }),
+    },
+    options,
+  );
+  const births = all.map((series) => series.oldestBirthMs.at(-1)!).filter((birth) => !Number.isNaN(birth));
+  const oldest = births.length > 0 ? Math.min(...births) : null;
+  const last = (member: { series: Series }) => member.series.liveBytes.at(-1)!;
+  return {
+    ...group.frame,
+    stack: group.members.reduce((a, b) => (last(b) > last(a) ? b : a)).stack,
+    devices: [...new Set(all.map((series) => series.device))].sort(),
+    liveTensors: liveTensors.at(-1)!,
+    liveBytes: liveBytes.at(-1)!,
+    allocatedTensors: allocated.at(-1)!,
+    allocatedBytes: totalOf(all, rounds, (series) => series.allocatedBytes).at(-1)!,
+    growthBytesPerMinute: Math.round(judgement.growthBytesPerMinute),
+    growthTensorsPerMinute: Math.round(judgement.growthTensorsPerMinute * 10) / 10,
+    oldestMs: oldest === null ? null : Math.max(0, capture.durationMs - oldest),
+    sinceMs: oldest,
+    verdict: judgement.verdict,
+  };
+}
+
+/** The sum of several series, with a value for every tick. */
+function totalOf(all: Series[], rounds: number, values: (series: Series) => number[]): number[] {
+  const total = new Array<number>(Math.max(1, rounds)).fill(0);
+  for (const series of all) {
+    const own = values(series);
+    for (let i = 0; i < own.length; i++) {
+      const end = series.ticks[i + 1] ?? rounds;
+      for (let tick = series.ticks[i]!; tick < end; tick++) total[tick]! += own[i]!;
+    }
+  }
+  return total;
+}
+
+function deviceMatches(device: string, wanted: string | undefined): boolean {
+  return wanted === undefined || device === wanted || device.startsWith(`${wanted}:`);
+}
+
+function summarise(capture: Capture, sites: SiteReport[]): Summary {
+  const { start, end, ticks } = capture;
+  const last = ticks.at(-1);
+  const leaks = sites.filter((site) => site.verdict === 'leak');
+  const peak = (of: (tick: Capture['ticks'][number]) => number) => ticks.reduce((most, t) => Math.max(most, of(t)), 0);
+  return {
+    command: start?.command ?? '',
+    pid: start?.pid ?? null,
+    mode: start?.mode ?? null,
+    startedAt: start?.startedAt ?? null,
+    durationMs: capture.durationMs,
+    rounds: ticks.length,
+    ended: start === undefined ? 'no tensors' : (end?.reason ?? 'killed'),
+    liveTensors: last?.tensors ?? 0,
+    liveStorages: last?.storages ?? 0,
+    liveBytes: last?.bytes ?? 0,
+    peakLiveBytes: peak((tick) => tick.bytes),
+    allocatedBytes: last?.allocatedBytes ?? 0,
+    peakAllocatedBytes: Math.max(
+      last?.peakAllocatedBytes ?? 0,
+      peak((tick) => tick.allocatedBytes),
+    ),
+    unexplainedBytes: last === undefined ? 0 : Math.max(0, last.allocatedBytes - last.bytes),
+    rss: last?.rss ?? 0,
+    peakRss: peak((tick) => tick.rss),
+    collections: last?.collections ?? 0,
+    lostEvents: capture.lost,
+    tornBytes: capture.tornBytes,
+    leaks: leaks.length,
+    leakBytesPerMinute: leaks.reduce((sum, site) => sum + site.growthBytesPerMinute, 0),
+  };
+}

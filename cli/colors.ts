@@ -1,0 +1,10 @@
+/** Colours where a person looks at a terminal, and nowhere else (NO_COLOR and FORCE_COLOR are obeyed). */
+import pc from 'picocolors';
+
+export type Colors = Pick<ReturnType<typeof pc.createColors>, 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan'>;
+
+export function colorsFor(stream: { isTTY?: boolean }): Colors {
+  if (process.env.NO_COLOR) return pc.createColors(false);
+  const forced = process.env.FORCE_COLOR !== undefined && process.env.FORCE_COLOR !== '0';
+  return pc.createColors(forced || (stream.isTTY === true && process.env.TERM !== 'dumb'));
+}

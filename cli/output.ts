@@ -1,0 +1,48 @@
+/** Where reports go: stdout, or files that are complete or not there. */
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { colorsFor } from './colors';
+import { UsageError } from './errors';
+import type { Report } from './report';
+import { renderJson } from './reporters/json';
+import { renderText } from './reporters/text';
+
+/** Shows the report: text on stdout, unless the JSON goes there (`--json -`). */
+export function showReport(report: Report, json: string | undefined): void {
+  if (json === '-') {
+    process.stdout.write(renderJson(report));
+    return;
+  }
+  if (json !== undefined) writeOutput(json, renderJson(report));
+  process.stdout.write(renderText(report, { colors: colorsFor(process.stdout), folder: process.cwd() }));
+}
+
+export function writeOutput(file: string, text: string): void {
+  const temporary = `${file}.${process.pid}.tmp`;
+  try {
+    fs.writeFileSync(temporary, text);
+    fs.renameSync(temporary, file);
+  } catch (error) {
+    fs.rmSync(temporary, { force: true });
+    throw new UsageError(`cannot write ${file}: ${(error as NodeJS.ErrnoException).code ?? error}`);
+  }
+}
+
+/** Before a long run, not after it: can this file be made? */
+export function checkWritable(file: string | undefined): void {
+  if (file === undefined || file === '-') return;
+  const folder = path.dirname(path.resolve(file));
+  try {
+    fs.accessSync(folder, fs.constants.W_OK);
+  } catch {
+    throw new UsageError(`cannot write ${file}: ${folder} is no folder that can be written to`);
+  }
+  if (fs.statSync(file, { throwIfNoEntry: false })?.isDirectory()) {
+    throw new UsageError(`cannot write ${file}: it is a folder`);
+  }
+}
+
+/** Until the page exists, say so instead of writing nothing. */
+export function refuseHtml(file: string | undefined): void {
+  if (file !== undefined) throw new UsageError('--html is not in this version: use --json');
+}

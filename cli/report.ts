@@ -1,0 +1,71 @@
+/** The report: the JSON of the public contract, which the text reporter prints from too. */
+import type { Frame } from './capture/capture';
+import type { SiteVerdict } from './rules/verdict';
+
+export const REPORT_VERSION = 1;
+
+export interface SiteReport {
+  file: string;
+  line: number;
+  column: number;
+  function: string;
+  /** Innermost first, through source maps; of all stacks that end at this position, the one that holds most. */
+  stack: Frame[];
+  devices: string[];
+  liveTensors: number;
+  liveBytes: number;
+  allocatedTensors: number;
+  allocatedBytes: number;
+  growthBytesPerMinute: number;
+  growthTensorsPerMinute: number;
+  /** Age of the oldest living tensor at the end; null when none lives. */
+  oldestMs: number | null;
+  /** Since when (ms after the start of the capture) it holds what it never gave back; null when none lives. */
+  sinceMs: number | null;
+  verdict: SiteVerdict;
+}
+
+export interface TimelinePoint {
+  ms: number;
+  liveTensors: number;
+  liveStorages: number;
+  liveBytes: number;
+  allocatedBytes: number;
+  heapUsed: number;
+  external: number;
+  rss: number;
+}
+
+export interface Summary {
+  command: string;
+  pid: number | null;
+  mode: 'counters' | 'sample' | 'full' | null;
+  startedAt: number | null;
+  durationMs: number;
+  rounds: number;
+  /** How the capture ended: 'exit', or 'killed' when the last packet is missing. */
+  ended: string;
+  liveTensors: number;
+  liveStorages: number;
+  liveBytes: number;
+  peakLiveBytes: number;
+  allocatedBytes: number;
+  peakAllocatedBytes: number;
+  /** Held by libtorch, seen by no JS handle: allocatedBytes - liveBytes. */
+  unexplainedBytes: number;
+  rss: number;
+  peakRss: number;
+  collections: number;
+  lostEvents: number;
+  tornBytes: number;
+  leaks: number;
+  leakBytesPerMinute: number;
+}
+
+export interface Report {
+  version: number;
+  verdict: 'clean' | 'leak' | 'insufficient';
+  summary: Summary;
+  sites: SiteReport[];
+  timeline: TimelinePoint[];
+}
