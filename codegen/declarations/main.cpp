@@ -1,6 +1,7 @@
 // declarations: writes Declarations.yaml from an installed libtorch, without Python.
 #include <filesystem>
 #include <iostream>
+#include <stdexcept>
 #include <string>
 #include <unordered_set>
 
@@ -64,6 +65,14 @@ std::string entry(const Registration& registration, const Headers& headers, cons
   return declaration_yaml(schema, facts, headers.spelling);
 }
 
+// The parser's errors go on with a picture of the schema and a stack trace; their first words say enough.
+std::string first_line(const std::string& text) {
+  const std::size_t start = text.find_first_not_of("\n ");
+  if (start == std::string::npos) return "";
+  const std::string line = text.substr(start, text.find('\n', start) - start);
+  return line.substr(0, line.find_last_not_of(": ") + 1);
+}
+
 void write_declarations(const Options& options) {
   const fs::path header = options.include / "ATen/RegistrationDeclarations.h";
   const auto registrations = read_registrations(header);
@@ -76,11 +85,8 @@ void write_declarations(const Options& options) {
     try {
       text += entry(registration, headers, modules, seen);
     } catch (const std::exception& error) {
-      // The parser's errors carry a stack trace below the first line or two; the schema says enough.
-      std::string reason = error.what();
-      reason = reason.substr(0, reason.find("\nException raised from"));
-      throw Error(header.string(), registration.line, "`" + registration.schema + "`: " + reason,
-                  "a schema that this libtorch has");
+      throw Error(header.string(), registration.line, "`" + registration.schema + "`: " + first_line(error.what()),
+                  "a schema that the linked libtorch accepts");
     }
   }
   const bool wrote = write_if_changed(options.out, text);
