@@ -10,7 +10,7 @@ import { ExitCode, UsageError } from '../errors';
 import { checkWritable, refuseHtml, showReport } from '../output';
 import type { Report } from '../report';
 import { LiveLines } from '../reporters/live';
-import { dieBy, runChild } from '../run/child';
+import { dieBy, type Ending, runChild } from '../run/child';
 import { parseDuration } from '../units';
 
 interface Options {
@@ -70,14 +70,24 @@ async function run(program: string[], options: Options): Promise<number> {
   const file = folder === undefined ? path.resolve(options.output!) : path.join(folder, 'capture.ltna');
   // The recorder only writes to a file that it created itself, so an old capture has to go.
   fs.rmSync(file, { force: true });
+  let result: Result;
   try {
-    return await record(program, file, options);
+    result = await record(program, file, options);
   } finally {
     if (folder !== undefined) fs.rmSync(folder, { recursive: true, force: true });
   }
+  const { ending, report } = result;
+  if (ending.signal !== null) dieBy(ending.signal); // last: nothing after it is sure to run
+  if (ending.code !== 0) return ending.code ?? 128;
+  return options.check && report.verdict === 'leak' ? ExitCode.leak : ExitCode.clean;
 }
 
-async function record(program: string[], file: string, options: Options): Promise<number> {
+interface Result {
+  ending: Ending;
+  report: Report;
+}
+
+async function record(program: string[], file: string, options: Options): Promise<Result> {
   const follower = new CaptureFollower(file);
   const stopShowing = options.quiet ? () => {} : showLive(follower, options.interval);
   const roundMs = Math.min(options.interval, Math.max(LEAST_ROUND_MS, options.interval / ROUNDS_PER_LINE));
@@ -88,16 +98,7 @@ async function record(program: string[], file: string, options: Options): Promis
 
   const report = analyse(follower.capture);
   showReport(report, options.json);
-  if (ending.signal !== null) {
-    dieBy(ending.signal);
-    return 128;
-  }
-  return ending.code !== 0 ? (ending.code ?? 128) : statusOf(report, options);
-}
-
-function statusOf(report: Report, options: Options): number {
-  if (!options.check) return ExitCode.clean;
-  return report.verdict === 'leak' ? ExitCode.leak : ExitCode.clean;
+  return { ending, report };
 }
 
 /** Shows the latest round at every interval; returns what ends it. */

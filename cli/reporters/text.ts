@@ -33,6 +33,11 @@ export function position(site: { file: string; line: number; column: number }, f
   return `${file}:${site.line}:${site.column}`;
 }
 
+function sinceText(ms: number | null): string {
+  if (ms === null) return '';
+  return ms < 1000 ? ', from the start' : `, since ${formatDuration(ms)} after the start`;
+}
+
 const rate = (site: SiteReport) =>
   site.growthBytesPerMinute > 0
     ? `${formatBytes(site.growthBytesPerMinute)} per minute (${formatCount(site.growthTensorsPerMinute)} tensors)`
@@ -43,7 +48,7 @@ function verdictLines({ verdict, summary, sites }: Report, { colors, folder }: T
   const worst = leaks[0];
   if (verdict === 'leak' && worst !== undefined) {
     const where = colors.bold(position(worst, folder)) + (worst.function === '' ? '' : ` (${worst.function})`);
-    const since = worst.sinceMs === null ? '' : `, since ${formatDuration(Math.max(0, worst.sinceMs))} after the start`;
+    const since = sinceText(worst.sinceMs);
     const more = leaks.length > 1 ? ` ${leaks.length - 1} more ${leaks.length > 2 ? 'sites leak' : 'site leaks'}.` : '';
     return [`${colors.red(colors.bold('LEAK'))}  ${where} leaks ${rate(worst)}${since}.${more}`];
   }
@@ -93,7 +98,7 @@ function siteTable(sites: SiteReport[], { colors, folder }: TextOptions): string
       formatBytes(site.liveBytes),
       formatCount(site.allocatedTensors),
       formatBytes(site.allocatedBytes),
-      site.growthBytesPerMinute === 0 ? '-' : `${formatBytes(site.growthBytesPerMinute)}`,
+      site.verdict !== 'leak' || site.growthBytesPerMinute <= 0 ? '-' : formatBytes(site.growthBytesPerMinute),
       site.oldestMs === null ? '-' : formatDuration(site.oldestMs),
       position(site, folder) + (site.function === '' ? '' : colors.dim(` ${site.function}`)),
     ]);

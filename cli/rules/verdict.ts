@@ -4,7 +4,7 @@
  * What was alive at some time and is freed later is no leak, so the rule looks at the *floor*: at each round the least
  * that is alive from there on. Sawteeth (garbage between collections, caches that are cleared) have a flat floor. A
  * floor that rises with 99% confidence after warm-up (Theil–Sen), by more than a trifle and in many steps, is a leak,
- * unless it flattens: then it is a cache that fills.
+ * unless it flattens: then it is a cache that fills. The values themselves must rise with the same confidence.
  */
 import { theilSen } from './theil_sen';
 
@@ -40,6 +40,8 @@ const LEAST_TENSORS = 8;
 const LEAST_STEPS = 5;
 /** Growth that fell below this share of what it was is filling up. */
 const SATURATED = 0.45;
+/** The same for the last quarter against the average; lower, since few rounds are noisier. */
+const STALLED = 0.25;
 /** Longer series are condensed: the pairs of a slope grow with the square. */
 const MOST_POINTS = 240;
 const MINUTE = 60_000;
@@ -85,13 +87,21 @@ interface Trend {
 
 function trend(ms: number[], work: number[], values: number[], picked: number[], least: number): Trend {
   const all = floorOf(values);
-  const floor = picked.map((i) => all[i]!);
-  const { slope, low } = theilSen(ms, floor);
+  // The floor of the last rounds has no future to be proved by: what is alive there may be gone in the next.
+  const proved = picked.slice(0, picked.length - Math.max(1, Math.floor(picked.length / 8)));
+  const floor = proved.map((i) => all[i]!);
+  const { slope, low } = theilSen(ms.slice(0, proved.length), floor);
   const rise = floor.at(-1)! - floor[0]!;
   if (rise < least || steps(floor) < LEAST_STEPS) return { kind: 'flat', slope };
   // Measured against work, not time: a program that becomes idle does not look like a cache that is full.
-  if (isSaturated(work, floor)) return { kind: 'saturated', slope };
-  return { kind: low > 0 ? 'rising' : 'flat', slope };
+  if (isSaturated(work.slice(0, proved.length), floor)) return { kind: 'saturated', slope };
+  if (low <= 0) return { kind: 'flat', slope };
+  // A floor never falls, so that of mere noise seems to rise: the values themselves have to rise as surely.
+  const raw = theilSen(
+    ms,
+    picked.map((i) => values[i]!),
+  );
+  return { kind: raw.low > 0 ? 'rising' : 'flat', slope };
 }
 
 /** The least of this and all later values. */
@@ -119,14 +129,19 @@ function isSaturated(work: number[], floor: number[]): boolean {
   const first = at(0.5) - floor[0]!;
   const second = floor.at(-1)! - at(0.5);
   const last = floor.at(-1)! - at(0.75);
-  return second < SATURATED * first || last < (SATURATED * (floor.at(-1)! - floor[0]!)) / 4;
+  return second < SATURATED * first || last < (STALLED * (floor.at(-1)! - floor[0]!)) / 4;
 }
 
-/** True when it grew step by step at first (a one-time allocation does not count) and holds what it got. */
+/**
+ * True when it grew step by step, most of it before the last quarter, and holds what it got. One-time allocations do
+ * not count, nor does garbage since the last collection.
+ */
 function filled(history: SiteHistory): boolean {
   const grew = (values: number[], least: number) => {
     const floor = floorOf(values);
-    return floor.at(-1)! - floor[0]! >= least && steps(floor) >= 3;
+    const early = floor.slice(0, Math.ceil(floor.length * 0.75));
+    const rise = floor.at(-1)! - floor[0]!;
+    return rise >= least && early.at(-1)! - floor[0]! >= rise / 2 && steps(early) >= 3;
   };
   return grew(history.liveBytes, LEAST_BYTES) || grew(history.liveTensors, LEAST_TENSORS);
 }

@@ -1,0 +1,97 @@
+import * as fs from 'node:fs';
+import * as os from 'node:os';
+import * as path from 'node:path';
+import * as esbuild from 'esbuild';
+import * as ts from 'typescript';
+import { SourceMaps } from '../../cli/sourcemaps';
+
+const SOURCE = `interface Options { size: number }
+
+enum Kind { A, B }
+
+export class Cache<T> {
+  private readonly held: T[] = [];
+  constructor(readonly options: Options) {}
+
+  add(make: (size: number) => T, kind: Kind = Kind.A): void {
+    if (kind === Kind.A) {
+      this.held.push(make(this.options.size));
+    }
+  }
+}
+`;
+const MARK = 'make(this.options.size)';
+
+let folder: string;
+let source: string;
+beforeEach(() => {
+  folder = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), 'audit-maps-')));
+  fs.mkdirSync(path.join(folder, 'src'));
+  fs.mkdirSync(path.join(folder, 'out'));
+  source = path.join(folder, 'src', 'cache.ts');
+  fs.writeFileSync(source, SOURCE);
+});
+afterEach(() => fs.rmSync(folder, { recursive: true }));
+
+/** Line and column, both from 1, of `text` in `code`. */
+function find(code: string, text: string): { line: number; column: number } {
+  const lines = code.split('\n');
+  const line = lines.findIndex((one) => one.includes(text));
+  return { line: line + 1, column: lines[line]!.indexOf(text) + 1 };
+}
+
+function resolveMark(file: string, mark = 'make(this.options.size)') {
+  const at = find(fs.readFileSync(file, 'utf8'), mark);
+  return new SourceMaps().resolve({ file, ...at, function: 'add' });
+}
+
+const compile = (options: ts.CompilerOptions) => {
+  const out = path.join(folder, 'out');
+  const program = ts.createProgram([source], {
+    target: ts.ScriptTarget.ES2022,
+    module: ts.ModuleKind.CommonJS,
+    outDir: out,
+    rootDir: path.join(folder, 'src'),
+    types: [],
+    ...options,
+  });
+  program.emit();
+  return path.join(out, 'cache.js');
+};
+
+test('tsc with a map beside the file', () => {
+  const file = compile({ sourceMap: true });
+  expect(resolveMark(file)).toEqual({ file: source, ...find(SOURCE, MARK), function: 'add' });
+});
+
+test('tsc with an inline map', () => {
+  const file = compile({ inlineSourceMap: true });
+  expect(resolveMark(file)).toMatchObject({ file: source, ...find(SOURCE, MARK) });
+});
+
+test('an esbuild bundle, minified', () => {
+  const outfile = path.join(folder, 'out', 'bundle.js');
+  const entry = path.join(folder, 'src', 'main.ts');
+  fs.writeFileSync(entry, `import { Cache } from './cache';\nnew Cache({ size: 3 }).add((n) => n);\n`);
+  esbuild.buildSync({
+    entryPoints: [entry],
+    outfile,
+    bundle: true,
+    minifyWhitespace: true,
+    sourcemap: 'inline',
+    logLevel: 'silent',
+  });
+  expect(resolveMark(outfile)).toMatchObject({ file: source, ...find(SOURCE, MARK) });
+});
+
+test('without a map, with a broken one and without a file the position stays', () => {
+  const plain = compile({});
+  const frame = { file: plain, line: 3, column: 4, function: '' };
+  expect(new SourceMaps().resolve(frame)).toEqual(frame);
+  fs.appendFileSync(plain, '\n//# sourceMappingURL=missing.js.map\n');
+  expect(new SourceMaps().resolve(frame)).toEqual(frame);
+  fs.writeFileSync(path.join(folder, 'out', 'missing.js.map'), 'not JSON');
+  expect(new SourceMaps().resolve(frame)).toEqual(frame);
+  const gone = { ...frame, file: '/no/such/file.js' };
+  expect(new SourceMaps().resolve(gone)).toEqual(gone);
+});

@@ -1,0 +1,62 @@
+import { captureStack } from '../../lib/audit/stack';
+
+const globalError = Error as { prepareStackTrace?: unknown; stackTraceLimit: number };
+
+function capture(depth = 16) {
+  return captureStack(depth, capture);
+}
+
+test('the stack begins at the caller, with file, line, column and function', () => {
+  function caller() {
+    const stack = capture();
+    return { frames: stack.frames(), key: stack.key };
+  }
+  const { frames, key } = caller();
+  expect(frames[0]).toMatchObject({ file: __filename, function: 'caller' });
+  expect(frames[0]!.line).toBeGreaterThan(0);
+  expect(frames[0]!.column).toBeGreaterThan(0);
+  expect(key).toContain(__filename);
+});
+
+test('equal places have equal keys, other places have others', () => {
+  const keys = [1, 2].map(() => capture().key);
+  expect(keys[0]).toBe(keys[1]);
+  expect(capture().key).not.toBe(keys[0]);
+});
+
+test('at most the wanted number of frames', () => {
+  const deep = (n: number): number => (n === 0 ? capture(4).frames().length : deep(n - 1));
+  expect(deep(30)).toBe(4);
+});
+
+describe("the program's own settings of Error are back afterwards", () => {
+  const limit = globalError.stackTraceLimit;
+  const prepare = globalError.prepareStackTrace;
+  afterEach(() => {
+    globalError.stackTraceLimit = limit;
+    globalError.prepareStackTrace = prepare;
+  });
+
+  test('when it set them', () => {
+    const own = () => 'mine';
+    globalError.prepareStackTrace = own;
+    globalError.stackTraceLimit = 3;
+    capture();
+    expect(globalError.prepareStackTrace).toBe(own);
+    expect(globalError.stackTraceLimit).toBe(3);
+    expect(new Error('x').stack).toBe('mine');
+  });
+
+  test('when it did not', () => {
+    Reflect.deleteProperty(globalError, 'prepareStackTrace');
+    capture();
+    expect(Object.hasOwn(globalError, 'prepareStackTrace')).toBe(false);
+  });
+
+  test('when it forbids changes', () => {
+    Object.defineProperty(globalError, 'stackTraceLimit', { value: 7, writable: false, configurable: true });
+    expect(() => capture()).not.toThrow();
+    expect(globalError.stackTraceLimit).toBe(7);
+    Object.defineProperty(globalError, 'stackTraceLimit', { value: limit, writable: true, configurable: true });
+  });
+});
