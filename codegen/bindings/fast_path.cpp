@@ -1,0 +1,246 @@
+#include "codegen/bindings/fast_path.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "codegen/bindings/js_text.h"
+
+namespace codegen {
+namespace {
+
+constexpr size_t kMaxParameters = 6;  // longer calls are rare and go through the parser
+
+// What a test on one value can tell apart. Classes that may accept the same value are not "apart".
+enum class Class { Tensor, Number, Int, Bool, String, List, Other };
+
+Class class_of(const Type& type) {
+  if (type.list) return Class::List;
+  switch (type.base) {
+    case Base::Tensor:
+      return Class::Tensor;
+    case Base::Scalar:
+    case Base::Float:
+      return Class::Number;
+    case Base::Int:
+      return Class::Int;
+    case Base::Bool:
+      return Class::Bool;
+    case Base::Str:
+      return Class::String;
+    default:
+      return Class::Other;
+  }
+}
+
+// Whether the parser could accept for `b` a value that passed the test of `a`.
+bool may_overlap(const Type& a, const Type& b) {
+  const Class left = class_of(a);
+  const Class right = class_of(b);
+  const auto numeric = [](Class c) { return c == Class::Number || c == Class::Int || c == Class::Bool; };
+  if (left == Class::Other || right == Class::Other) return true;
+  if (left == right) return true;
+  if (a.nullable || b.nullable) return true;
+  if (numeric(left) && numeric(right)) return true;
+  if (left == Class::Tensor && numeric(right)) return true;  // a tensor without dimensions counts as a number
+  // A number stands for int[N]; a string for a dimension name.
+  return (left == Class::Int || left == Class::Number) && right == Class::List;
+}
+
+struct Test {
+  std::string condition;
+  std::string value;
+};
+
+std::optional<Test> test_of(const Type& type, const std::string& name) {
+  if (type.list) {
+    if ((type.base != Base::Int && type.base != Base::Float) || type.element_nullable) return std::nullopt;
+    return Test{"Array.isArray(" + name + ")", name};
+  }
+  switch (type.base) {
+    case Base::Tensor:
+      if (type.nullable) return std::nullopt;
+      return Test{name + " instanceof Tensor", name + "._handle"};
+    case Base::Scalar:
+    case Base::Float:
+      return Test{"typeof " + name + " === 'number'", name};
+    case Base::Int:
+      return Test{"Number.isInteger(" + name + ")", name};
+    case Base::Bool:
+      return Test{"typeof " + name + " === 'boolean'", name};
+    case Base::Str:
+      return Test{"typeof " + name + " === 'string'", name};
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<std::string> default_text(const Argument& argument) {
+  if (!argument.default_value) return std::nullopt;
+  const Default& value = *argument.default_value;
+  if (value.kind == Default::Kind::Dtype) return std::nullopt;  // its number is known at run time only
+  if (value.kind == Default::Kind::MemoryFormat) {
+    // The enum's values are fixed by serialised models.
+    if (value.text == "contiguous") return "0";
+    if (value.text == "preserve") return "1";
+    return std::nullopt;
+  }
+  // null stands for an absent tensor as for every other absent value.
+  return default_json(value);
+}
+
+std::string result_text(const PlannedOp& op, const std::string& call, const std::vector<std::string>& names) {
+  const auto& returns = op.declaration->returns;
+  if (returns.empty()) return call + "; return;";
+  if (returns.size() == 1) {
+    const Return& result = returns[0];
+    if (result.alias.find('!') != std::string::npos) {
+      for (size_t i = 0; i < op.declaration->arguments.size(); ++i) {
+        const Argument& argument = op.declaration->arguments[i];
+        if (argument.mutated && argument.alias == result.alias) return call + "; return " + names[i] + ";";
+      }
+    }
+    if (result.type.base == Base::Tensor && !result.type.list) return "return wrap(" + call + ");";
+    if (!result.type.list && (result.type.base == Base::Int || result.type.base == Base::Float ||
+                              result.type.base == Base::Bool)) {
+      return "return " + call + ";";
+    }
+  }
+  return "return results(" + std::to_string(op.number) + ", " + call + ");";
+}
+
+class Builder {
+ public:
+  Builder(const Plan& plan, const Group& group, bool method) : plan_(plan), group_(group), method_(method) {}
+
+  FastPath build() {
+    FastPath result;
+    for (size_t given = 0; given <= kMaxParameters; ++given) {
+      const std::string body = cases_for(given);
+      if (body.empty()) continue;
+      result.cases += "    case " + std::to_string(given) + ":\n" + body + "      break;\n";
+      result.parameters = given;
+    }
+    return result;
+  }
+
+ private:
+  bool is_self(const PlannedOp& op, size_t index) const { return method_ && static_cast<int>(index) == op.self; }
+
+  // The positional parameters of an overload as the caller sees them: indices of arguments.
+  std::vector<size_t> positional(const PlannedOp& op) const {
+    std::vector<size_t> indices;
+    const auto& arguments = op.declaration->arguments;
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      if (!arguments[i].kwarg_only && !arguments[i].out && !is_self(op, i)) indices.push_back(i);
+    }
+    return indices;
+  }
+
+  bool accepts_count(const PlannedOp& op, size_t given) const {
+    const auto& arguments = op.declaration->arguments;
+    const auto indices = positional(op);
+    if (given > indices.size()) return false;
+    if (std::any_of(arguments.begin(), arguments.end(), [](const Argument& a) { return a.out; })) return false;
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      const auto at = std::find(indices.begin(), indices.begin() + static_cast<long>(given), i);
+      const bool is_given = at != indices.begin() + static_cast<long>(given) || is_self(op, i);
+      if (!is_given && !arguments[i].default_value) return false;
+    }
+    return true;
+  }
+
+  // Whether an earlier overload without a fast case could have taken the values that fit `op`.
+  bool is_hidden(const PlannedOp& op, const std::vector<const PlannedOp*>& slow, size_t given) const {
+    const auto mine = positional(op);
+    for (const PlannedOp* other : slow) {
+      const auto theirs = positional(*other);
+      bool apart = false;
+      for (size_t i = 0; i < given; ++i) {
+        const auto& a = op.declaration->arguments[mine[i]].type;
+        const auto& b = other->declaration->arguments[theirs[i]].type;
+        apart = apart || !may_overlap(a, b);
+      }
+      if (!apart) return true;
+    }
+    return false;
+  }
+
+  // Lists are told apart by their elements, which a fast test does not look at.
+  bool has_list_rival(const PlannedOp& op, size_t given) const {
+    const auto mine = positional(op);
+    for (const int index : group_.ops) {
+      const PlannedOp& other = plan_.ops[static_cast<size_t>(index)];
+      if (&other == &op || !accepts_count(other, given)) continue;
+      const auto theirs = positional(other);
+      for (size_t i = 0; i < given; ++i) {
+        const Type& a = op.declaration->arguments[mine[i]].type;
+        const Type& b = other.declaration->arguments[theirs[i]].type;
+        if (a.list && b.list && a.base != b.base) return true;
+      }
+    }
+    return false;
+  }
+
+  std::string cases_for(size_t given) const {
+    std::string text;
+    std::vector<const PlannedOp*> slow;  // earlier overloads that take this many arguments, without a fast case
+    for (const int index : group_.ops) {
+      const PlannedOp& op = plan_.ops[static_cast<size_t>(index)];
+      if (!accepts_count(op, given)) continue;
+      const auto line = has_list_rival(op, given) || is_hidden(op, slow, given) ? std::nullopt : line_for(op, given);
+      // A case without a test takes every call: what follows cannot be reached.
+      if (line && given == 0) return *line;
+      if (line) {
+        text += *line;
+      } else {
+        slow.push_back(&op);
+      }
+    }
+    return text;
+  }
+
+  std::optional<std::string> line_for(const PlannedOp& op, size_t given) const {
+    const auto& arguments = op.declaration->arguments;
+    const auto indices = positional(op);
+    std::string conditions;
+    std::vector<std::string> names(arguments.size());
+    std::string values;
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      if (!values.empty()) values += ", ";
+      const auto at = std::find(indices.begin(), indices.end(), i);
+      const size_t position = static_cast<size_t>(at - indices.begin());
+      if (is_self(op, i)) {
+        names[i] = "this";
+        values += "this._handle";
+        continue;
+      }
+      if (at == indices.end() || position >= given) {
+        const auto text = default_text(arguments[i]);
+        if (!text) return std::nullopt;
+        values += *text;
+        continue;
+      }
+      names[i] = "a" + std::to_string(position);
+      const auto test = test_of(arguments[i].type, names[i]);
+      if (!test) return std::nullopt;
+      if (!conditions.empty()) conditions += " && ";
+      conditions += test->condition;
+      values += test->value;
+    }
+    const std::string call = "f[" + std::to_string(op.number) + "](" + values + ")";
+    const std::string result = result_text(op, call, names);
+    if (conditions.empty()) return "      " + (result.find("; ") == std::string::npos ? result : "{ " + result + " }") + "\n";
+    return "      if (" + conditions + ") { " + result + " }\n";
+  }
+
+  const Plan& plan_;
+  const Group& group_;
+  const bool method_;
+};
+
+}  // namespace
+
+FastPath fast_path(const Plan& plan, const Group& group, bool method) { return Builder(plan, group, method).build(); }
+
+}  // namespace codegen

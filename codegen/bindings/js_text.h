@@ -1,0 +1,21 @@
+// Pieces of JavaScript text that the emitters share.
+#pragma once
+
+#include <string>
+
+#include "codegen/bindings/schema.h"
+
+namespace codegen {
+
+// A JS string literal in single quotes.
+std::string js_string(const std::string& text);
+
+// A default as a JSON literal: null, true, 1, 0.5, "mean", [1, 2], "int64".
+std::string default_json(const Default& value);
+
+// The signature that lib/signature.ts decodes: arguments separated by '|', each "<flags><name> <type code>[ <default>]"
+// with flags '*' keyword-only, '>' out, '!' written to; then '>' alone and the returns: "<type code>[ <name>]", or
+// "@<index>" for an argument handed back.
+std::string signature_code(const Declaration& declaration);
+
+}  // namespace codegen

@@ -1,0 +1,89 @@
+// Step 2: Declarations.yaml and the spec -> the op tables, the wrappers, the declarations and the ledger.
+#include <filesystem>
+#include <iostream>
+#include <string>
+
+#include "codegen/bindings/emit.h"
+#include "codegen/bindings/load.h"
+#include "codegen/bindings/plan.h"
+#include "codegen/bindings/spec.h"
+#include "codegen/common/diagnostics.h"
+#include "codegen/common/output.h"
+
+namespace {
+
+const char* const kUsage =
+    "usage: bindings --declarations FILE --spec DIR --out DIR --ledger DIR [--check]\n"
+    "  --declarations FILE  what `declarations` wrote\n"
+    "  --spec DIR           exceptions.yaml and classes/*.yaml\n"
+    "  --out DIR            gets native/generated, lib/generated and types/generated\n"
+    "  --ledger DIR         gets libtorch-<major>.<minor>.tsv\n"
+    "  --check              write nothing; exit 1 when the ledger differs from what would be written\n";
+
+struct Options {
+  std::filesystem::path declarations, spec, out, ledger;
+  bool check = false;
+};
+
+bool parse(int argc, char** argv, Options& options) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string name = argv[i];
+    if (name == "--check") {
+      options.check = true;
+      continue;
+    }
+    if (i + 1 == argc) return false;
+    const std::string value = argv[++i];
+    if (name == "--declarations") {
+      options.declarations = value;
+    } else if (name == "--spec") {
+      options.spec = value;
+    } else if (name == "--out") {
+      options.out = value;
+    } else if (name == "--ledger") {
+      options.ledger = value;
+    } else {
+      return false;
+    }
+  }
+  return !options.declarations.empty() && !options.spec.empty() && !options.out.empty() && !options.ledger.empty();
+}
+
+int run(const Options& options) {
+  using namespace codegen;
+  const Model model = load_declarations(options.declarations);
+  const Spec spec = load_spec(options.spec);
+  const Plan plan = make_plan(model, spec);
+  const std::string ledger = emit_ledger(plan);
+  const auto ledger_path = options.ledger / ("libtorch-" + release_of(model.libtorch_version) + ".tsv");
+  if (options.check) {
+    const std::string committed = std::filesystem::exists(ledger_path) ? read_text(ledger_path) : "";
+    if (committed == ledger) return 0;
+    throw Error(ledger_path.string(), 0, "the committed ledger is not what codegen gives",
+                "the result of `npm run codegen`; review the difference and commit it");
+  }
+  for (const auto& emit : {emit_cpp, emit_js, emit_dts}) {
+    for (const auto& [path, text] : emit(plan)) write_if_changed(options.out / path, text);
+  }
+  write_if_changed(ledger_path, ledger);
+  std::cerr << ledger.substr(2, ledger.find('.', ledger.find("skipped")) - 2) << '\n';
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  if (!parse(argc, argv, options)) {
+    std::cerr << kUsage;
+    return 2;
+  }
+  try {
+    return run(options);
+  } catch (const codegen::Error& error) {
+    std::cerr << error.what() << '\n';
+  } catch (const std::exception& error) {  // a mistake in the generator itself
+    std::cerr << "bindings: " << error.what() << '\n';
+  }
+  return 1;
+}

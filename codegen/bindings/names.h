@@ -1,0 +1,24 @@
+// How ATen's names become JavaScript's.
+#pragma once
+
+#include <string>
+
+namespace codegen {
+
+// "log_softmax" -> "logSoftmax"; leading and trailing underscores stay: "add_", "_foreach_add_" -> "_foreachAdd_".
+std::string camel_case(const std::string& name);
+
+// As camel_case; a word that JavaScript forbids as a name gets a trailing underscore.
+std::string argument_js_name(const std::string& name);
+
+// Whether JavaScript forbids `word` as a variable's name.
+bool is_reserved(const std::string& word);
+
+// PyTorch's namespace of an op ("", "linalg", "nn.functional", …) and its name there: linalg_norm -> linalg, norm.
+struct Place {
+  std::string space;
+  std::string name;  // JS name in that namespace
+};
+Place place_of(const std::string& op_name, const std::string& python_module);
+
+}  // namespace codegen

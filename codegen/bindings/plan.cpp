@@ -1,0 +1,167 @@
+#include "codegen/bindings/plan.h"
+
+#include <algorithm>
+#include <set>
+
+#include "codegen/bindings/names.h"
+#include "codegen/bindings/type_table.h"
+#include "codegen/common/diagnostics.h"
+
+namespace codegen {
+namespace {
+
+std::vector<const Argument*> inputs_of(const Declaration& declaration) {
+  std::vector<const Argument*> inputs;
+  for (const Argument& argument : declaration.arguments) {
+    if (!argument.out) inputs.push_back(&argument);
+  }
+  return inputs;
+}
+
+// Whether a parameter of type `a` yields to one of type `b` at the same position.
+bool yields_to(const Type& a, const Type& b) {
+  const std::string left = schema_type(a);
+  const std::string right = schema_type(b);
+  if (left == "Scalar" && right == "Tensor") return true;
+  if (left == "Scalar?" && right == "Tensor?") return true;
+  if (a.base == Base::Dimname && b.base != Base::Dimname) return true;
+  if (left == "int[]" && (right == "int" || right == "int?")) return true;
+  return left == "Tensor[]" && b.list;
+}
+
+bool is_smaller(const Declaration& a, const Declaration& b) {
+  const auto left = inputs_of(a);
+  const auto right = inputs_of(b);
+  if (left.size() != right.size()) return false;
+  bool equal = true;
+  for (size_t i = 0; i < left.size(); ++i) {
+    if (schema_type(left[i]->type) == schema_type(right[i]->type)) continue;
+    equal = false;
+    if (!yields_to(left[i]->type, right[i]->type)) return false;
+  }
+  return !equal;
+}
+
+bool has_out(const Declaration& declaration) {
+  return std::any_of(declaration.arguments.begin(), declaration.arguments.end(),
+                     [](const Argument& argument) { return argument.out; });
+}
+
+int self_of(const Declaration& declaration) {
+  for (size_t i = 0; i < declaration.arguments.size(); ++i) {
+    const Argument& argument = declaration.arguments[i];
+    if (argument.name == "self" && argument.type.base == Base::Tensor && !argument.type.list && !argument.type.nullable) {
+      return static_cast<int>(i);
+    }
+  }
+  return -1;
+}
+
+std::vector<Group> sorted_groups(const Plan& plan, const std::map<std::string, std::vector<int>>& by_name) {
+  std::vector<Group> groups;
+  for (const auto& [name, ops] : by_name) groups.push_back({name, sort_overloads(plan, ops)});
+  return groups;
+}
+
+}  // namespace
+
+std::vector<int> sort_overloads(const Plan& plan, std::vector<int> ops) {
+  const auto declaration = [&](int op) -> const Declaration& { return *plan.ops[op].declaration; };
+  // Start from an order that does not depend on the file's: out-variants last, then by schema text.
+  std::sort(ops.begin(), ops.end(), [&](int a, int b) {
+    const bool out_a = has_out(declaration(a));
+    const bool out_b = has_out(declaration(b));
+    return out_a != out_b ? out_b : declaration(a).schema < declaration(b).schema;
+  });
+  const size_t count = ops.size();
+  std::map<size_t, std::set<size_t>> larger_than;
+  for (size_t i = 0; i < count; ++i) {
+    for (size_t j = 0; j < count; ++j) {
+      if (is_smaller(declaration(ops[i]), declaration(ops[j]))) larger_than[i].insert(j);
+    }
+  }
+  std::vector<size_t> order;
+  for (size_t i = 0; i < count; ++i) {
+    if (larger_than.count(i) == 0) order.push_back(i);
+  }
+  for (size_t k = 0; k < order.size(); ++k) {
+    for (auto it = larger_than.begin(); it != larger_than.end();) {
+      it->second.erase(order[k]);
+      if (it->second.empty()) {
+        order.push_back(it->first);
+        it = larger_than.erase(it);
+      } else {
+        ++it;
+      }
+    }
+  }
+  std::vector<int> sorted;
+  for (const size_t i : order) sorted.push_back(ops[i]);
+  return sorted;
+}
+
+Plan make_plan(const Model& model, const Spec& spec) {
+  Plan plan;
+  plan.model = &model;
+  std::set<std::string> unused;
+  for (const auto& [name, exception] : spec.exceptions) unused.insert(name);
+  const std::set<std::string> reserved(spec.reserved_members.begin(), spec.reserved_members.end());
+  std::map<std::string, std::string> aten_name_of;  // by JS name
+  std::map<std::string, std::map<std::string, std::vector<int>>> functions;
+  std::map<std::string, std::vector<int>> methods;
+
+  for (const Declaration& declaration : model.declarations) {
+    PlannedOp op;
+    op.declaration = &declaration;
+    op.self = self_of(declaration);
+    op.js_name = camel_case(declaration.name);
+    const Place place = place_of(declaration.name, declaration.python_module);
+    op.space = place.space;
+    op.space_name = place.name;
+    const auto exception = spec.exceptions.find(declaration.full_name());
+    if (exception != spec.exceptions.end()) {
+      unused.erase(exception->first);
+      op.reason = exception->second.reason;
+      op.status = exception->second.status == Exception::Status::Manual ? PlannedOp::Status::Manual
+                                                                         : PlannedOp::Status::Skipped;
+    }
+    if (op.status != PlannedOp::Status::Skipped) op.number = plan.row_count++;
+    const auto [known, is_new] = aten_name_of.emplace(op.js_name, declaration.name);
+    if (!is_new && known->second != declaration.name) {
+      throw Error("Declarations.yaml", declaration.line,
+                  "'" + declaration.name + "' and '" + known->second + "' are both '" + op.js_name + "' in JavaScript",
+                  "names that stay apart");
+    }
+    const int index = static_cast<int>(plan.ops.size());
+    if (op.number >= 0 && declaration.is_function) functions[op.space][op.space_name].push_back(index);
+    const auto no_method = spec.no_method.find(op.js_name);
+    if (op.self >= 0 && no_method != spec.no_method.end()) {
+      op.self = -1;
+      op.reason = no_method->second;
+    }
+    if (op.number >= 0 && op.self >= 0) {
+      if (reserved.count(op.js_name) != 0) {
+        throw Error("Declarations.yaml", declaration.line,
+                    "the method '" + op.js_name + "' would be shadowed by a hand-written member of Tensor",
+                    "another name for that member (tensor_members in exceptions.yaml)");
+      }
+      methods[op.js_name].push_back(index);
+    }
+    plan.ops.push_back(std::move(op));
+  }
+  if (!unused.empty()) {
+    throw Error("exceptions.yaml", spec.exceptions.at(*unused.begin()).line, "no declaration is called '" + *unused.begin() + "'",
+                "an op of this libtorch");
+  }
+  for (const auto& [space, by_name] : functions) plan.functions[space] = sorted_groups(plan, by_name);
+  plan.methods = sorted_groups(plan, methods);
+  for (const ClassSpec& spec_class : spec.classes) {
+    PlannedClass planned;
+    planned.spec = &spec_class;
+    for (size_t i = 0; i < spec_class.functions.size(); ++i) planned.numbers.push_back(plan.row_count++);
+    plan.classes.push_back(std::move(planned));
+  }
+  return plan;
+}
+
+}  // namespace codegen

@@ -1,0 +1,50 @@
+// What is emitted for each declaration: op numbers, JS names, and the order in which overloads are tried.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "codegen/bindings/schema.h"
+#include "codegen/bindings/spec.h"
+
+namespace codegen {
+
+struct PlannedOp {
+  enum class Status { Generated, Manual, Skipped } status = Status::Generated;
+  const Declaration* declaration = nullptr;
+  int number = -1;     // row in the op table; -1 when there is none
+  std::string reason;  // of an exception
+  int self = -1;       // index of the argument `Tensor self`, -1 without one
+  std::string js_name;     // "logSoftmax"
+  std::string space;       // where the function lives: "", "linalg", "nn.functional"
+  std::string space_name;  // its name there
+};
+
+// All overloads behind one JS name, in the order in which they are tried.
+struct Group {
+  std::string js_name;
+  std::vector<int> ops;  // indices into Plan::ops
+};
+
+struct PlannedClass {
+  const ClassSpec* spec = nullptr;
+  std::vector<int> numbers;  // the op-table row of each function
+};
+
+struct Plan {
+  const Model* model = nullptr;
+  std::vector<PlannedOp> ops;                           // one per declaration, same order
+  std::map<std::string, std::vector<Group>> functions;  // by namespace, sorted by name
+  std::vector<Group> methods;
+  std::vector<PlannedClass> classes;
+  int row_count = 0;  // rows of the op table: ops first, then class functions
+};
+
+// Throws Error when a name collides or an exception names no op.
+Plan make_plan(const Model& model, const Spec& spec);
+
+// PyTorch's order of overloads (sort_overloads of its gen_python_functions.py): more specific signatures first.
+std::vector<int> sort_overloads(const Plan& plan, std::vector<int> ops);
+
+}  // namespace codegen

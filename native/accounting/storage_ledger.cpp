@@ -1,0 +1,231 @@
+#include "native/accounting/storage_ledger.h"
+
+#include <c10/core/Device.h>
+
+#include <array>
+#include <atomic>
+#include <deque>
+#include <map>
+#include <utility>
+
+namespace ltn::accounting {
+namespace {
+
+constexpr unsigned kShardBits = 4;
+constexpr size_t kShards = size_t{1} << kShardBits;
+
+std::atomic<void (*)(void*)> process_borrowed_deleter{nullptr};
+std::atomic<int64_t> process_storageless{0};
+std::atomic<uint64_t> process_next_id{1};
+
+// Held for tens of nanoseconds and almost never contended; a std::mutex costs three times as much here.
+class SpinLock {
+ public:
+  void lock() noexcept {
+    while (flag_.test_and_set(std::memory_order_acquire)) {
+    }
+  }
+  void unlock() noexcept { flag_.clear(std::memory_order_release); }
+
+ private:
+  std::atomic_flag flag_ = ATOMIC_FLAG_INIT;
+};
+
+class Locked {
+ public:
+  explicit Locked(SpinLock& lock) noexcept : lock_(lock) { lock_.lock(); }
+  ~Locked() { lock_.unlock(); }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+
+ private:
+  SpinLock& lock_;
+};
+
+uint64_t mix(const void* key) noexcept {
+  auto x = reinterpret_cast<uint64_t>(key);
+  x ^= x >> 33;
+  x *= 0xff51afd7ed558ccdULL;
+  x ^= x >> 33;
+  return x;
+}
+
+uint64_t charge_of(const c10::StorageImpl* storage, bool borrowed) noexcept {
+  if (borrowed) return 0;
+  const auto bytes = storage->sym_nbytes();
+  if (bytes.is_symbolic()) return 0;  // no memory stands behind a symbolic size
+  // A meta tensor has a size but no memory.
+  if (storage->device_type() == c10::DeviceType::Meta) return 0;
+  return static_cast<uint64_t>(bytes.as_int_unchecked());
+}
+
+// Open addressing with linear probing over stable entries. Everything below is guarded by `lock`.
+struct Shard {
+  SpinLock lock;
+  std::vector<StorageEntry*> table = std::vector<StorageEntry*>(64, nullptr);
+  size_t used = 0;
+  std::deque<StorageEntry> pool;  // stable addresses, reused through next_free
+  StorageEntry* free = nullptr;
+  uint64_t handles = 0, bytes = 0;
+
+  size_t home(const void* key) const noexcept { return (mix(key) >> kShardBits) & (table.size() - 1); }
+
+  StorageEntry* find(const void* key) const noexcept {
+    for (size_t i = home(key);; i = (i + 1) & (table.size() - 1)) {
+      if (table[i] == nullptr || table[i]->key == key) return table[i];
+    }
+  }
+
+  void place(StorageEntry* entry) noexcept {
+    size_t i = home(entry->key);
+    while (table[i] != nullptr) i = (i + 1) & (table.size() - 1);
+    table[i] = entry;
+  }
+
+  void insert(StorageEntry* entry) {
+    if ((used + 1) * 2 > table.size()) {
+      std::vector<StorageEntry*> old(table.size() * 2, nullptr);
+      old.swap(table);
+      for (StorageEntry* e : old) {
+        if (e != nullptr) place(e);
+      }
+    }
+    place(entry);
+    ++used;
+  }
+
+  // Backward-shift deletion keeps probe sequences without tombstones.
+  void erase(const void* key) noexcept {
+    const size_t mask = table.size() - 1;
+    size_t hole = home(key);
+    while (table[hole]->key != key) hole = (hole + 1) & mask;
+    for (size_t i = (hole + 1) & mask; table[i] != nullptr; i = (i + 1) & mask) {
+      if (((i - home(table[i]->key)) & mask) >= ((i - hole) & mask)) {
+        table[hole] = table[i];
+        hole = i;
+      }
+    }
+    table[hole] = nullptr;
+    --used;
+  }
+
+  StorageEntry* take() {
+    if (free == nullptr) return &pool.emplace_back();
+    StorageEntry* entry = free;
+    free = entry->next_free;
+    return entry;
+  }
+};
+
+std::array<Shard, kShards>& process_shards() {
+  // Never destroyed: handles may be freed by static destructors of other libraries.
+  static auto* shards = new std::array<Shard, kShards>;  // the process owns it
+  return *shards;
+}
+
+Shard& shard_of(const void* key) { return process_shards()[mix(key) & (kShards - 1)]; }
+
+}  // namespace
+
+StorageEntry* acquire(c10::StorageImpl* storage, Change* change) {
+  Shard& shard = shard_of(storage);
+  Locked locked(shard.lock);
+  StorageEntry* entry = shard.find(storage);
+  if (entry == nullptr) {
+    entry = shard.take();
+    entry->key = storage;
+    entry->id = process_next_id.fetch_add(1, std::memory_order_relaxed);
+    entry->weak = c10::weak_intrusive_ptr<c10::StorageImpl>::reclaim_copy(storage);
+    entry->handles = 0;
+    entry->borrowed = storage->data_ptr().get_deleter() != nullptr &&
+                      storage->data_ptr().get_deleter() == process_borrowed_deleter.load(std::memory_order_relaxed);
+    entry->bytes = charge_of(storage, entry->borrowed);
+    entry->device_type = static_cast<int8_t>(storage->device().type());
+    entry->device_index = static_cast<int8_t>(storage->device().index());
+    shard.insert(entry);
+    shard.bytes += entry->bytes;
+    change->first = true;
+    change->bytes = static_cast<int64_t>(entry->bytes);
+  }
+  ++entry->handles;
+  ++shard.handles;
+  return entry;
+}
+
+Change release(StorageEntry* entry) noexcept {
+  Change change;
+  c10::weak_intrusive_ptr<c10::StorageImpl> weak{c10::intrusive_ptr<c10::StorageImpl>()};
+  Shard& shard = shard_of(entry->key);
+  {
+    Locked locked(shard.lock);
+    --shard.handles;
+    if (--entry->handles != 0) return change;
+    change.last = true;
+    change.bytes = -static_cast<int64_t>(entry->bytes);
+    shard.bytes -= entry->bytes;
+    shard.erase(entry->key);
+    weak = std::move(entry->weak);  // freed outside the lock
+    entry->key = nullptr;
+    entry->next_free = shard.free;
+    shard.free = entry;
+  }
+  return change;
+}
+
+Change refresh(StorageEntry* entry) noexcept {
+  Change change;
+  Shard& shard = shard_of(entry->key);
+  Locked locked(shard.lock);
+  const auto deleter = entry->key->data_ptr().get_deleter();
+  entry->borrowed = deleter != nullptr && deleter == process_borrowed_deleter.load(std::memory_order_relaxed);
+  const uint64_t now = charge_of(entry->key, entry->borrowed);
+  change.bytes = static_cast<int64_t>(now) - static_cast<int64_t>(entry->bytes);
+  shard.bytes += static_cast<uint64_t>(change.bytes);
+  entry->bytes = now;
+  return change;
+}
+
+void count_storageless(int64_t delta) noexcept { process_storageless.fetch_add(delta, std::memory_order_relaxed); }
+
+void set_borrowed_deleter(void (*deleter)(void*)) noexcept {
+  process_borrowed_deleter.store(deleter, std::memory_order_relaxed);
+}
+
+void ledger_sums(uint64_t* tensors, uint64_t* storages, uint64_t* bytes) noexcept {
+  *tensors = static_cast<uint64_t>(process_storageless.load(std::memory_order_relaxed));
+  *storages = 0;
+  *bytes = 0;
+  for (Shard& shard : process_shards()) {
+    Locked locked(shard.lock);
+    *tensors += shard.handles;
+    *storages += shard.used;
+    *bytes += shard.bytes;
+  }
+}
+
+LedgerTotals ledger_totals() {
+  LedgerTotals totals;
+  std::map<std::pair<int8_t, int8_t>, DeviceTotals> by_device;
+  totals.tensors = static_cast<uint64_t>(process_storageless.load(std::memory_order_relaxed));
+  for (Shard& shard : process_shards()) {
+    Locked locked(shard.lock);
+    totals.tensors += shard.handles;
+    totals.storages += shard.used;
+    totals.bytes += shard.bytes;
+    for (const StorageEntry* entry : shard.table) {
+      if (entry == nullptr) continue;
+      DeviceTotals& device = by_device[{entry->device_type, entry->device_index}];
+      device.tensors += entry->handles;
+      device.storages += 1;
+      device.bytes += entry->bytes;
+    }
+  }
+  for (auto& [key, device] : by_device) {
+    device.device =
+        c10::Device(static_cast<c10::DeviceType>(key.first), static_cast<c10::DeviceIndex>(key.second)).str();
+    totals.devices.push_back(std::move(device));
+  }
+  return totals;
+}
+
+}  // namespace ltn::accounting

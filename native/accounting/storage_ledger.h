@@ -1,0 +1,67 @@
+// The process-wide book of storages that JS handles see: each storage once, with the bytes it was charged.
+// "True size" is the storage's, not the handle's: a view, an expand or a detach adds a handle but no bytes.
+#pragma once
+
+#include <c10/core/StorageImpl.h>
+#include <c10/util/intrusive_ptr.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ltn::accounting {
+
+// One storage with at least one live handle.
+// Lifetime: owned by the ledger; valid from the first acquire() to the matching last release().
+// Thread: `handles` and `bytes` change only under the ledger's shard lock.
+struct StorageEntry {
+  const c10::StorageImpl* key = nullptr;
+  // Keeps the StorageImpl's address (not its data) from being reused while the entry stands.
+  c10::weak_intrusive_ptr<c10::StorageImpl> weak{c10::intrusive_ptr<c10::StorageImpl>()};
+  uint64_t id = 0;  // never used again, unlike the entry's address
+  uint64_t handles = 0;
+  uint64_t bytes = 0;  // what was charged; refunded exactly
+  int8_t device_type = 0;
+  int8_t device_index = 0;
+  bool borrowed = false;  // the memory belongs to a JS ArrayBuffer, which V8 counts already: charged 0
+  StorageEntry* next_free = nullptr;
+};
+
+struct DeviceTotals {
+  std::string device;  // "cpu", "cuda:0"
+  uint64_t tensors = 0, storages = 0, bytes = 0;
+};
+
+// What one ledger operation changed, for the collector's account of the calling environment and for the audit.
+struct Change {
+  int64_t bytes = 0;    // to add to the external memory (negative: refund)
+  bool first = false;   // acquire: the storage had no handle before
+  bool last = false;    // release: the storage has no handle any more
+};
+
+// A new handle sees `storage`. Never null. `change.bytes` is its charge when this is the first handle.
+StorageEntry* acquire(c10::StorageImpl* storage, Change* change);
+
+// A handle is gone. `entry` may be invalid afterwards.
+Change release(StorageEntry* entry) noexcept;
+
+// The storage may have been resized in place: charges or refunds the difference.
+Change refresh(StorageEntry* entry) noexcept;
+
+// Totals over all storages with a live handle; tensors are the handles. Locks each shard in turn. Any thread.
+struct LedgerTotals {
+  uint64_t tensors = 0, storages = 0, bytes = 0;
+  std::vector<DeviceTotals> devices;
+};
+LedgerTotals ledger_totals();
+
+// Sum alone, without allocating: for the audit's writer thread.
+void ledger_sums(uint64_t* tensors, uint64_t* storages, uint64_t* bytes) noexcept;
+
+// Handles on tensors without a storage of their own (sparse, opaque) are counted apart from entries.
+void count_storageless(int64_t delta) noexcept;
+
+// Marks the deleter that borrowed memory carries, see borrowed_buffer.h.
+void set_borrowed_deleter(void (*deleter)(void*)) noexcept;
+
+}  // namespace ltn::accounting

@@ -1,0 +1,29 @@
+#include "native/convert/call.h"
+
+namespace ltn {
+
+napi_value run_guarded(napi_env env, napi_callback_info info, napi_value* arguments, size_t count, Body body) noexcept {
+  void* data = nullptr;
+  size_t given = count;
+  if (napi_get_cb_info(env, info, &given, arguments, nullptr, &data) != napi_ok) return nullptr;
+  const auto& op = *static_cast<const BoundOp*>(data);
+  Call call(env, op, arguments, count);
+  napi_value result = nullptr;
+  {
+    const handles::SlotTable::Busy busy(call.state.slots());
+    try {
+      result = body(call);
+    } catch (...) {  // everything: nothing may pass through a C frame
+      throw_current_exception(env, &call);
+    }
+    try {
+      for (const handles::Handle handle : call.mutated) call.state.slots().reconcile(handle);
+    } catch (...) {  // out of memory while charging
+      throw_current_exception(env, &call);
+    }
+  }
+  call.state.external().settle();
+  return result;
+}
+
+}  // namespace ltn

@@ -1,0 +1,48 @@
+// One call from JavaScript in progress.
+#pragma once
+
+#include <node_api.h>
+
+#include <cstddef>
+
+#include <c10/util/SmallVector.h>
+
+#include "native/env/env_state.h"
+#include "native/errors.h"
+
+namespace ltn {
+
+// Lifetime: the native stack frame of the call. Thread: the environment's JS thread.
+class Call {
+ public:
+  Call(napi_env env, const BoundOp& op, const napi_value* arguments, size_t count)
+      : env(env), state(*op.state), row(op.row), arguments(arguments), count(count) {}
+
+  // The live tensor behind a handle number. The reference stays good during the call (SlotTable::Busy).
+  at::Tensor& tensor(napi_value value, size_t index) {
+    double number = 0;
+    if (napi_get_value_double(env, value, &number) != napi_ok || !(number > 0)) {
+      throw BadArgument(index, "a Tensor", describe_value(env, value));
+    }
+    const auto handle = static_cast<handles::Handle>(number);
+    at::Tensor* found = state.slots().find(handle);
+    if (found == nullptr) throw DisposedTensor(index);
+    if ((row->mutated >> index & 1) != 0) mutated.push_back(handle);
+    return *found;
+  }
+
+  const napi_env env;
+  EnvState& state;
+  const OpRow* const row;
+  const napi_value* const arguments;
+  const size_t count;
+  c10::SmallVector<handles::Handle, 4> mutated;  // handles whose storages may have changed
+};
+
+using Body = napi_value (*)(Call&);
+
+// Runs `body` as the op that `info` carries: finalizers wait, C++ exceptions become JS errors, what the op changed
+// behind handles is taken up, and V8 hears of the bytes at the end.
+napi_value run_guarded(napi_env env, napi_callback_info info, napi_value* arguments, size_t count, Body body) noexcept;
+
+}  // namespace ltn

@@ -1,0 +1,159 @@
+#include "native/convert/from_js.h"
+
+#include <cmath>
+
+namespace ltn {
+namespace {
+
+constexpr double kTwoTo63 = 9223372036854775808.0;
+
+napi_valuetype type_of(Call& call, napi_value value) {
+  napi_valuetype type = napi_undefined;
+  check(call.env, napi_typeof(call.env, value, &type));
+  return type;
+}
+
+bool is_integer(double number) { return number == std::trunc(number) && number >= -kTwoTo63 && number < kTwoTo63; }
+
+int64_t read_bigint(Call& call, napi_value value, size_t index) {
+  int64_t result = 0;
+  bool lossless = false;
+  check(call.env, napi_get_value_bigint_int64(call.env, value, &result, &lossless));
+  if (!lossless) throw BadArgument(index, "an integer of 64 bits", describe_value(call.env, value));
+  return result;
+}
+
+double read_member(Call& call, napi_value object, const char* name, size_t index) {
+  napi_value member = nullptr;
+  check(call.env, napi_get_named_property(call.env, object, name, &member));
+  return read_double(call, member, index);
+}
+
+}  // namespace
+
+int64_t read_int(Call& call, napi_value value, size_t index) {
+  double number = 0;
+  if (napi_get_value_double(call.env, value, &number) == napi_ok) {
+    if (!is_integer(number)) throw BadArgument(index, "an integer", describe_value(call.env, value));
+    return static_cast<int64_t>(number);
+  }
+  if (type_of(call, value) == napi_bigint) return read_bigint(call, value, index);
+  throw BadArgument(index, "an integer", describe_value(call.env, value));
+}
+
+double read_double(Call& call, napi_value value, size_t index) {
+  double number = 0;
+  if (napi_get_value_double(call.env, value, &number) == napi_ok) return number;
+  if (type_of(call, value) == napi_bigint) return static_cast<double>(read_bigint(call, value, index));
+  throw BadArgument(index, "a number", describe_value(call.env, value));
+}
+
+bool read_bool(Call& call, napi_value value, size_t index) {
+  bool result = false;
+  if (napi_get_value_bool(call.env, value, &result) == napi_ok) return result;
+  throw BadArgument(index, "a boolean", describe_value(call.env, value));
+}
+
+std::string read_string(Call& call, napi_value value, size_t index) {
+  size_t length = 0;
+  if (napi_get_value_string_utf8(call.env, value, nullptr, 0, &length) != napi_ok) {
+    throw BadArgument(index, "a string", describe_value(call.env, value));
+  }
+  std::string text(length, '\0');
+  check(call.env, napi_get_value_string_utf8(call.env, value, text.data(), length + 1, &length));
+  return text;
+}
+
+at::Scalar read_scalar(Call& call, napi_value value, size_t index) {
+  double number = 0;
+  // As in Python, where 1 and 1.0 differ: a number without a fraction is an integer.
+  if (napi_get_value_double(call.env, value, &number) == napi_ok) {
+    if (is_integer(number)) return static_cast<int64_t>(number);
+    return number;
+  }
+  switch (type_of(call, value)) {
+    case napi_boolean:
+      return read_bool(call, value, index);
+    case napi_bigint:
+      return read_bigint(call, value, index);
+    case napi_object:
+      return c10::complex<double>(read_member(call, value, "re", index), read_member(call, value, "im", index));
+    default:
+      throw BadArgument(index, "a number, bigint, boolean or complex", describe_value(call.env, value));
+  }
+}
+
+c10::Device read_device(Call& call, napi_value value, size_t index) {
+  const std::string text = read_string(call, value, index);
+  if (text == "cpu") return c10::Device(c10::DeviceType::CPU);
+  try {
+    return c10::Device(text);
+  } catch (const c10::Error&) {
+    // libtorch's message speaks of its own parser; the caller needs the argument.
+    throw BadArgument(index, "a device such as 'cpu' or 'cuda:0'", describe_value(call.env, value));
+  }
+}
+
+at::Dimname read_dimname(Call& call, napi_value value, size_t index) {
+  if (is_null(call, value)) return at::Dimname::wildcard();
+  return at::Dimname::fromSymbol(at::Symbol::dimname(read_string(call, value, index)));
+}
+
+at::Generator read_generator(Call& call, napi_value value, size_t index) {
+  double number = 0;
+  if (napi_get_value_double(call.env, value, &number) != napi_ok || !(number > 0)) {
+    throw BadArgument(index, "a Generator", describe_value(call.env, value));
+  }
+  at::Generator* generator = call.state.generators().find(static_cast<uint64_t>(number));
+  if (generator == nullptr) throw BadArgument(index, "a Generator", "a disposed Generator");
+  return *generator;
+}
+
+at::Storage read_storage(Call& call, napi_value value, size_t index) {
+  at::Tensor& tensor = call.tensor(value, index);
+  if (!tensor.has_storage()) throw BadArgument(index, "a Storage", "a tensor without a storage");
+  return tensor.storage();
+}
+
+c10::Stream read_stream(Call& call, napi_value value, size_t index) {
+  // JS passes [device, id].
+  if (list_length(call, value, index, "a Stream") != 2) {
+    throw BadArgument(index, "a Stream", describe_value(call.env, value));
+  }
+  const c10::Device device = read_device(call, list_element(call, value, 0), index);
+  return c10::Stream(c10::Stream::UNSAFE, device, read_int(call, list_element(call, value, 1), index));
+}
+
+int64_t read_enum(Call& call, napi_value value, size_t index, int64_t count, const char* expected) {
+  double number = 0;
+  if (napi_get_value_double(call.env, value, &number) != napi_ok || !is_integer(number) || number < 0 ||
+      number >= static_cast<double>(count)) {
+    throw BadArgument(index, expected, describe_value(call.env, value));
+  }
+  return static_cast<int64_t>(number);
+}
+
+bool is_null(Call& call, napi_value value) {
+  const napi_valuetype type = type_of(call, value);
+  return type == napi_null || type == napi_undefined;
+}
+
+bool is_no_tensor(Call& call, napi_value value) {
+  double number = 0;
+  if (napi_get_value_double(call.env, value, &number) == napi_ok) return number == 0;
+  return is_null(call, value);
+}
+
+uint32_t list_length(Call& call, napi_value value, size_t index, const char* expected) {
+  uint32_t length = 0;
+  if (napi_get_array_length(call.env, value, &length) == napi_ok) return length;
+  throw BadArgument(index, expected, describe_value(call.env, value));
+}
+
+napi_value list_element(Call& call, napi_value value, uint32_t position) {
+  napi_value element = nullptr;
+  check(call.env, napi_get_element(call.env, value, position, &element));
+  return element;
+}
+
+}  // namespace ltn

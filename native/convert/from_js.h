@@ -1,0 +1,270 @@
+// JS value -> C++ argument, one converter per C++ type that at::_ops functions take.
+//
+// A converter holds what the C++ value refers to, so that views (ArrayRef, string_view) stay good during the call:
+//   FromJs<T> holder(call, index);  op(holder.get());
+// An unknown type does not compile: a new one is one specialisation here and one row in codegen's type table.
+#pragma once
+
+#include <ATen/core/Dimname.h>
+#include <ATen/core/Generator.h>
+#include <ATen/core/IListRef.h>
+#include <ATen/core/List.h>
+#include <ATen/core/Tensor.h>
+#include <c10/core/Scalar.h>
+#include <c10/core/Stream.h>
+#include <c10/core/SymInt.h>
+#include <c10/util/Optional.h>
+#include <c10/util/OptionalArrayRef.h>
+#include <c10/util/string_view.h>
+
+#include <array>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "native/convert/call.h"
+
+namespace ltn {
+
+// ---- single values, out of line: one copy for all ops (from_js.cpp) ----
+int64_t read_int(Call& call, napi_value value, size_t index);
+double read_double(Call& call, napi_value value, size_t index);
+bool read_bool(Call& call, napi_value value, size_t index);
+std::string read_string(Call& call, napi_value value, size_t index);
+at::Scalar read_scalar(Call& call, napi_value value, size_t index);
+c10::Device read_device(Call& call, napi_value value, size_t index);
+at::Dimname read_dimname(Call& call, napi_value value, size_t index);
+at::Generator read_generator(Call& call, napi_value value, size_t index);
+at::Storage read_storage(Call& call, napi_value value, size_t index);
+c10::Stream read_stream(Call& call, napi_value value, size_t index);
+// A number that JS looked up in `native.enums`; refuses what is no value of the enum.
+int64_t read_enum(Call& call, napi_value value, size_t index, int64_t count, const char* expected);
+bool is_null(Call& call, napi_value value);
+bool is_no_tensor(Call& call, napi_value value);  // null, undefined or the handle 0
+uint32_t list_length(Call& call, napi_value value, size_t index, const char* expected);
+napi_value list_element(Call& call, napi_value value, uint32_t position);
+
+// ---- element readers by C++ type ----
+template <class T>
+struct Element;
+template <>
+struct Element<int64_t> {
+  static constexpr const char* list = "an array of integers";
+  static int64_t read(Call& c, napi_value v, size_t i) { return read_int(c, v, i); }
+};
+template <>
+struct Element<c10::SymInt> {
+  static constexpr const char* list = "an array of integers";
+  static c10::SymInt read(Call& c, napi_value v, size_t i) { return c10::SymInt(read_int(c, v, i)); }
+};
+template <>
+struct Element<double> {
+  static constexpr const char* list = "an array of numbers";
+  static double read(Call& c, napi_value v, size_t i) { return read_double(c, v, i); }
+};
+template <>
+struct Element<bool> {
+  static constexpr const char* list = "an array of booleans";
+  static bool read(Call& c, napi_value v, size_t i) { return read_bool(c, v, i); }
+};
+template <>
+struct Element<at::Scalar> {
+  static constexpr const char* list = "an array of scalars";
+  static at::Scalar read(Call& c, napi_value v, size_t i) { return read_scalar(c, v, i); }
+};
+template <>
+struct Element<at::Dimname> {
+  static constexpr const char* list = "an array of dimension names";
+  static at::Dimname read(Call& c, napi_value v, size_t i) { return read_dimname(c, v, i); }
+};
+template <>
+struct Element<at::Tensor> {
+  static constexpr const char* list = "an array of Tensors";
+  static at::Tensor read(Call& c, napi_value v, size_t i) { return c.tensor(v, i); }
+};
+template <>
+struct Element<c10::optional<at::Tensor>> {
+  static constexpr const char* list = "an array of Tensors and nulls";
+  static c10::optional<at::Tensor> read(Call& c, napi_value v, size_t i) {
+    if (is_no_tensor(c, v)) return c10::nullopt;
+    return c.tensor(v, i);
+  }
+};
+template <>
+struct Element<c10::Device> {
+  static c10::Device read(Call& c, napi_value v, size_t i) { return read_device(c, v, i); }
+};
+template <>
+struct Element<at::Generator> {
+  static at::Generator read(Call& c, napi_value v, size_t i) { return read_generator(c, v, i); }
+};
+template <>
+struct Element<at::Storage> {
+  static at::Storage read(Call& c, napi_value v, size_t i) { return read_storage(c, v, i); }
+};
+template <>
+struct Element<c10::Stream> {
+  static c10::Stream read(Call& c, napi_value v, size_t i) { return read_stream(c, v, i); }
+};
+template <>
+struct Element<c10::ScalarType> {
+  static c10::ScalarType read(Call& c, napi_value v, size_t i) {
+    return static_cast<c10::ScalarType>(
+        read_enum(c, v, i, static_cast<int64_t>(c10::ScalarType::NumOptions), "a dtype"));
+  }
+};
+template <>
+struct Element<c10::Layout> {
+  static c10::Layout read(Call& c, napi_value v, size_t i) {
+    return static_cast<c10::Layout>(read_enum(c, v, i, static_cast<int64_t>(c10::Layout::NumOptions), "a layout"));
+  }
+};
+template <>
+struct Element<c10::MemoryFormat> {
+  static c10::MemoryFormat read(Call& c, napi_value v, size_t i) {
+    return static_cast<c10::MemoryFormat>(
+        read_enum(c, v, i, static_cast<int64_t>(c10::MemoryFormat::ChannelsLast3d) + 1, "a memory format"));
+  }
+};
+
+template <class T, unsigned N = 8>
+c10::SmallVector<T, N> read_list(Call& c, napi_value v, size_t index) {
+  const uint32_t length = list_length(c, v, index, Element<T>::list);
+  c10::SmallVector<T, N> list;
+  list.reserve(length);
+  for (uint32_t i = 0; i < length; ++i) list.push_back(Element<T>::read(c, list_element(c, v, i), index));
+  return list;
+}
+
+// ---- whole arguments ----
+template <class T>
+struct FromJs {  // plain values
+  using Value = std::remove_cv_t<std::remove_reference_t<T>>;
+  FromJs(Call& c, size_t i) : value(Element<Value>::read(c, c.arguments[i], i)) {}
+  T get() { return value; }
+  Value value;
+};
+
+template <>
+struct FromJs<const at::Tensor&> {
+  FromJs(Call& c, size_t i) : tensor(c.tensor(c.arguments[i], i)) {}
+  const at::Tensor& get() { return tensor; }
+  const at::Tensor& tensor;
+};
+template <>
+struct FromJs<at::Tensor&> {
+  FromJs(Call& c, size_t i) : tensor(c.tensor(c.arguments[i], i)) {}
+  at::Tensor& get() { return tensor; }
+  at::Tensor& tensor;
+};
+template <>
+struct FromJs<at::Tensor> {
+  FromJs(Call& c, size_t i) : tensor(c.tensor(c.arguments[i], i)) {}
+  const at::Tensor& get() { return tensor; }
+  const at::Tensor& tensor;
+};
+template <>
+struct FromJs<const c10::optional<at::Tensor>&> {
+  FromJs(Call& c, size_t i) : value(Element<c10::optional<at::Tensor>>::read(c, c.arguments[i], i)) {}
+  const c10::optional<at::Tensor>& get() { return value; }
+  c10::optional<at::Tensor> value;
+};
+template <>
+struct FromJs<c10::optional<at::Tensor>> : FromJs<const c10::optional<at::Tensor>&> {
+  using FromJs<const c10::optional<at::Tensor>&>::FromJs;
+};
+
+template <class T>
+struct FromJs<c10::ArrayRef<T>> {
+  FromJs(Call& c, size_t i) : list(read_list<T>(c, c.arguments[i], i)) {}
+  c10::ArrayRef<T> get() { return list; }
+  c10::SmallVector<T, 8> list;
+};
+template <>
+struct FromJs<const at::ITensorListRef&> {
+  FromJs(Call& c, size_t i) : list(read_list<at::Tensor>(c, c.arguments[i], i)), ref(at::TensorList(list)) {}
+  FromJs(const FromJs&) = delete;
+  const at::ITensorListRef& get() { return ref; }
+  c10::SmallVector<at::Tensor, 8> list;
+  at::ITensorListRef ref;
+};
+template <>
+struct FromJs<const c10::List<c10::optional<at::Tensor>>&> {
+  FromJs(Call& c, size_t i) {
+    const uint32_t length = list_length(c, c.arguments[i], i, Element<c10::optional<at::Tensor>>::list);
+    list.reserve(length);
+    for (uint32_t p = 0; p < length; ++p) {
+      list.push_back(Element<c10::optional<at::Tensor>>::read(c, list_element(c, c.arguments[i], p), i));
+    }
+  }
+  const c10::List<c10::optional<at::Tensor>>& get() { return list; }
+  c10::List<c10::optional<at::Tensor>> list;
+};
+
+template <class T>
+struct FromJs<c10::optional<T>> {
+  FromJs(Call& c, size_t i) {
+    if (!is_null(c, c.arguments[i])) value.emplace(Element<T>::read(c, c.arguments[i], i));
+  }
+  const c10::optional<T>& get() { return value; }
+  c10::optional<T> value;
+};
+template <class T>
+struct FromJs<const c10::optional<T>&> : FromJs<c10::optional<T>> {
+  using FromJs<c10::optional<T>>::FromJs;
+};
+template <class T>
+struct FromJs<c10::optional<c10::ArrayRef<T>>> {
+  FromJs(Call& c, size_t i) : given(!is_null(c, c.arguments[i])) {
+    if (given) list = read_list<T>(c, c.arguments[i], i);
+  }
+  c10::optional<c10::ArrayRef<T>> get() {
+    if (!given) return c10::nullopt;
+    return c10::ArrayRef<T>(list);
+  }
+  bool given;
+  c10::SmallVector<T, 8> list;
+};
+template <class T>
+struct FromJs<c10::OptionalArrayRef<T>> : FromJs<c10::optional<c10::ArrayRef<T>>> {
+  using Base = FromJs<c10::optional<c10::ArrayRef<T>>>;
+  using Base::Base;
+  c10::OptionalArrayRef<T> get() {
+    if (!this->given) return c10::nullopt;
+    return c10::ArrayRef<T>(this->list);
+  }
+};
+
+template <>
+struct FromJs<c10::string_view> {
+  FromJs(Call& c, size_t i) : text(read_string(c, c.arguments[i], i)) {}
+  c10::string_view get() { return text; }
+  std::string text;
+};
+template <>
+struct FromJs<c10::optional<c10::string_view>> {
+  FromJs(Call& c, size_t i) : given(!is_null(c, c.arguments[i])) {
+    if (given) text = read_string(c, c.arguments[i], i);
+  }
+  c10::optional<c10::string_view> get() {
+    if (!given) return c10::nullopt;
+    return c10::string_view(text);
+  }
+  bool given;
+  std::string text;
+};
+
+template <size_t N>
+struct FromJs<std::array<bool, N>> {
+  FromJs(Call& c, size_t i) {
+    const uint32_t length = list_length(c, c.arguments[i], i, Element<bool>::list);
+    if (length != N) {
+      throw BadArgument(i, "an array of " + std::to_string(N) + " booleans", std::to_string(length) + " elements");
+    }
+    for (uint32_t p = 0; p < N; ++p) value[p] = read_bool(c, list_element(c, c.arguments[i], p), i);
+  }
+  std::array<bool, N> get() { return value; }
+  std::array<bool, N> value{};
+};
+
+}  // namespace ltn

@@ -1,0 +1,53 @@
+// C++ result -> JS value. Tensors leave as handle numbers (0 for an undefined tensor); JS makes Tensors of them.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/QScheme.h>
+#include <c10/core/Scalar.h>
+
+#include <tuple>
+#include <vector>
+
+#include "native/convert/call.h"
+
+namespace ltn {
+
+napi_value write_double(Call& call, double value);
+napi_value write_int(Call& call, int64_t value);  // a bigint where a number is not exact
+napi_value write_bool(Call& call, bool value);
+napi_value write_scalar(Call& call, const at::Scalar& value);  // complex: { re, im }
+napi_value write_tensor(Call& call, at::Tensor&& value);
+napi_value write_generator(Call& call, at::Generator value);
+napi_value write_string(Call& call, const std::string& value);
+napi_value new_array(Call& call, size_t length);
+void set_element(Call& call, napi_value array, size_t index, napi_value value);
+
+inline napi_value to_js(Call& c, at::Tensor&& v) { return write_tensor(c, std::move(v)); }
+inline napi_value to_js(Call& c, double v) { return write_double(c, v); }
+inline napi_value to_js(Call& c, int64_t v) { return write_int(c, v); }
+inline napi_value to_js(Call& c, bool v) { return write_bool(c, v); }
+inline napi_value to_js(Call& c, const at::Scalar& v) { return write_scalar(c, v); }
+inline napi_value to_js(Call& c, c10::ScalarType v) { return write_int(c, static_cast<int64_t>(v)); }
+inline napi_value to_js(Call& c, c10::QScheme v) { return write_string(c, c10::toString(v)); }
+inline napi_value to_js(Call& c, at::Generator&& v) { return write_generator(c, std::move(v)); }
+inline napi_value to_js(Call& c, std::string&& v) { return write_string(c, v); }
+
+template <class T>
+napi_value to_js(Call& c, std::vector<T>&& list) {
+  napi_value array = new_array(c, list.size());
+  for (size_t i = 0; i < list.size(); ++i) set_element(c, array, i, to_js(c, std::move(list[i])));
+  return array;
+}
+
+template <class Tuple, size_t... I>
+napi_value tuple_to_js(Call& c, Tuple&& tuple, std::index_sequence<I...>) {
+  napi_value array = new_array(c, sizeof...(I));
+  (set_element(c, array, I, to_js(c, std::move(std::get<I>(tuple)))), ...);
+  return array;
+}
+template <class... T>
+napi_value to_js(Call& c, std::tuple<T...>&& tuple) {
+  return tuple_to_js(c, std::move(tuple), std::index_sequence_for<T...>{});
+}
+
+}  // namespace ltn

@@ -1,0 +1,101 @@
+#include "native/env/env_state.h"
+
+#include <stdexcept>
+
+#include "native/accounting/cpu_allocator.h"
+
+namespace ltn {
+namespace {
+
+std::atomic<uint32_t> process_env_count{0};
+
+void report_external(void* env, int64_t bytes) {
+  int64_t total = 0;
+  napi_adjust_external_memory(static_cast<napi_env>(env), bytes, &total);
+}
+
+void* as_pointer(uint64_t handle) { return reinterpret_cast<void*>(static_cast<uintptr_t>(handle)); }
+uint64_t as_handle(void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
+
+}  // namespace
+
+EnvState::EnvState(napi_env env)
+    : env_(env), number_(process_env_count.fetch_add(1) + 1), external_(&report_external, env) {
+  // The flags live in an ArrayBuffer of V8's, because some embedders forbid external ones.
+  void* memory = nullptr;
+  napi_value buffer = nullptr;
+  napi_value array = nullptr;
+  if (napi_create_arraybuffer(env, sizeof(handles::Flags), &memory, &buffer) != napi_ok ||
+      napi_create_typedarray(env, napi_uint32_array, sizeof(handles::Flags) / 4, buffer, 0, &array) != napi_ok ||
+      napi_create_reference(env, array, 1, &flags_ref_) != napi_ok) {
+    throw std::runtime_error("libtorch-node could not create its flags array");
+  }
+  slots_.emplace(number_, external_, *new (memory) handles::Flags);
+  releases_ = ReleaseQueue::create(env);
+  bound_.resize(op_count);
+}
+
+EnvState* EnvState::create(napi_env env) {
+  accounting::install_counting_cpu_allocator();
+  auto* state = new EnvState(env);  // owned by the environment: close() and guard_gone() end it
+  napi_add_env_cleanup_hook(env, &EnvState::close, state);
+  return state;
+}
+
+void EnvState::close(void* self) noexcept {
+  auto* state = static_cast<EnvState*>(self);
+  state->closed_ = true;
+  state->slots_.reset();
+  state->releases_->close();
+  state->external_.flush();
+  napi_delete_reference(state->env_, state->flags_ref_);
+  if (state->guards_ == 0) delete state;
+}
+
+void EnvState::guard_gone() noexcept {
+  --guards_;
+  if (closed_ && guards_ == 0) delete this;
+}
+
+void EnvState::finalize_tensor(node_api_basic_env, void* handle, void* self) {
+  auto* state = static_cast<EnvState*>(self);
+  if (!state->closed_) state->slots_->free_from_finalizer(as_handle(handle));
+  state->guard_gone();
+}
+
+void EnvState::finalize_generator(node_api_basic_env, void* handle, void* self) {
+  auto* state = static_cast<EnvState*>(self);
+  state->generators_.free(as_handle(handle));
+  state->guard_gone();
+}
+
+napi_value EnvState::make_guard(handles::Handle handle) {
+  napi_value guard = nullptr;
+  if (napi_create_external(env_, as_pointer(handle), &EnvState::finalize_tensor, this, &guard) != napi_ok) {
+    return nullptr;
+  }
+  ++guards_;
+  return guard;
+}
+
+napi_value EnvState::make_generator_guard(uint64_t handle) {
+  napi_value guard = nullptr;
+  if (napi_create_external(env_, as_pointer(handle), &EnvState::finalize_generator, this, &guard) != napi_ok) {
+    return nullptr;
+  }
+  ++guards_;
+  return guard;
+}
+
+const BoundOp* EnvState::bound_op(size_t index) {
+  bound_[index] = {this, op_rows[index]};
+  return &bound_[index];
+}
+
+napi_value EnvState::flags_array() const {
+  napi_value array = nullptr;
+  napi_get_reference_value(env_, flags_ref_, &array);
+  return array;
+}
+
+}  // namespace ltn

@@ -1,0 +1,68 @@
+// Everything native that belongs to one environment: the main thread or one worker. Nothing here is process-wide.
+#pragma once
+
+#include <node_api.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include <ATen/core/Generator.h>
+
+#include "native/accounting/external_memory.h"
+#include "native/convert/object_table.h"
+#include "native/env/release_queue.h"
+#include "native/handles/slot_table.h"
+#include "native/op_table.h"
+
+namespace ltn {
+
+// Lifetime: created when the addon is loaded into an environment. The environment's cleanup hook closes it (frees every
+// tensor); the memory itself goes when the last guard's finalizer has run, because those run after the hook.
+// Thread: the environment's JS thread only.
+class EnvState {
+ public:
+  static EnvState* create(napi_env env);
+
+  napi_env env() const noexcept { return env_; }
+  uint32_t number() const noexcept { return number_; }
+  handles::SlotTable& slots() noexcept { return *slots_; }
+  ObjectTable<at::Generator>& generators() noexcept { return generators_; }
+  accounting::ExternalMemory& external() noexcept { return external_; }
+  const std::shared_ptr<ReleaseQueue>& releases() noexcept { return releases_; }
+  const BoundOp* bound_op(size_t index);
+  napi_value flags_array() const;  // the Uint32Array over handles::Flags
+  bool closed() const noexcept { return closed_; }
+
+  // An external that frees `handle` when the collector drops it. (Idea: ocaml-torch's finalizer per tensor, but run
+  // during the collection, see node_api_basic_finalize.)
+  napi_value make_guard(handles::Handle handle);
+  napi_value make_generator_guard(uint64_t handle);
+
+  EnvState(const EnvState&) = delete;
+  EnvState& operator=(const EnvState&) = delete;
+
+ private:
+  explicit EnvState(napi_env env);
+  ~EnvState() = default;
+  static void close(void* self) noexcept;
+  static void finalize_tensor(node_api_basic_env env, void* handle, void* self);
+  static void finalize_generator(node_api_basic_env env, void* handle, void* self);
+  void guard_gone() noexcept;
+
+  const napi_env env_;
+  const uint32_t number_;
+  accounting::ExternalMemory external_;
+  napi_ref flags_ref_ = nullptr;
+  std::optional<handles::SlotTable> slots_;
+  ObjectTable<at::Generator> generators_;
+  std::shared_ptr<ReleaseQueue> releases_;
+  std::vector<BoundOp> bound_;
+  uint64_t guards_ = 0;
+  bool closed_ = false;
+};
+
+}  // namespace ltn

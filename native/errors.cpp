@@ -1,0 +1,206 @@
+#include "native/errors.h"
+
+#include <ATen/core/Tensor.h>
+#include <c10/util/Exception.h>
+
+#include <new>
+#include <sstream>
+
+#include "native/convert/call.h"
+#include "native/convert/dtypes.h"
+#include "native/schema_text.h"
+
+namespace ltn {
+namespace {
+
+enum class Kind { Error, TypeError, RangeError };
+
+struct Report {
+  Kind kind = Kind::Error;
+  const char* code = "ERR_TORCH_RUNTIME";
+  std::string message;
+  std::string argument;  // the name of the argument at fault, when one is
+};
+
+std::string argument_name(const Call* call, size_t index) {
+  if (call != nullptr) {
+    const auto arguments = schema_arguments(call->row->schema);
+    if (index < arguments.size()) return arguments[index].name;
+  }
+  return "argument " + std::to_string(index);
+}
+
+// The tensor behind a handle number, or null. Never throws: it serves messages.
+const at::Tensor* peek_tensor(Call* call, napi_value value) {
+  double number = 0;
+  if (napi_get_value_double(call->env, value, &number) != napi_ok || !(number > 0)) return nullptr;
+  return call->state.slots().find(static_cast<handles::Handle>(number));
+}
+
+std::string describe_list(Call* call, napi_value list) {
+  uint32_t length = 0;
+  if (napi_get_array_length(call->env, list, &length) != napi_ok) return "?";
+  constexpr uint32_t kShown = 4;
+  std::string text;
+  for (uint32_t i = 0; i < length && i < kShown; ++i) {
+    napi_value element = nullptr;
+    if (napi_get_element(call->env, list, i, &element) != napi_ok) continue;
+    const at::Tensor* tensor = peek_tensor(call, element);
+    text += (i == 0 ? "" : ", ") + (tensor == nullptr ? std::string("null") : describe_tensor(tensor));
+  }
+  if (length > kShown) text += ", and " + std::to_string(length - kShown) + " more";
+  return "[" + text + "]";
+}
+
+// "self: float32[2, 3], mat2: float32[2, 3]" for the tensors of the call.
+std::string describe_inputs(Call* call) {
+  if (call == nullptr) return "";
+  const auto arguments = schema_arguments(call->row->schema);
+  std::string text;
+  for (size_t i = 0; i < call->count && i < arguments.size(); ++i) {
+    std::string value;
+    if (arguments[i].is_tensor_list()) {
+      value = describe_list(call, call->arguments[i]);
+    } else if (arguments[i].is_tensor()) {
+      const at::Tensor* tensor = peek_tensor(call, call->arguments[i]);
+      if (tensor != nullptr) value = describe_tensor(tensor);
+    }
+    if (!value.empty()) text += (text.empty() ? "" : ", ") + arguments[i].name + ": " + value;
+  }
+  return text;
+}
+
+Report report_current(Call* call, bool* pending) {
+  Report report;
+  try {
+    throw;
+  } catch (const PendingJsException&) {
+    *pending = true;
+  } catch (const BadArgument& error) {
+    report = {Kind::TypeError, "ERR_TORCH_ARGUMENT", "", argument_name(call, error.index())};
+    report.message = "argument '" + report.argument + "': expected " + error.expected() + ", got " + error.got();
+  } catch (const DisposedTensor& error) {
+    report = {Kind::Error, "ERR_TORCH_DISPOSED", "", argument_name(call, error.index())};
+    report.message = "argument '" + report.argument + "': the tensor was disposed";
+  } catch (const CodedError& error) {
+    report = {Kind::Error, error.code(), error.what(), ""};
+  } catch (const c10::OutOfMemoryError& error) {
+    report = {Kind::Error, "ERR_TORCH_OUT_OF_MEMORY", error.what_without_backtrace(), ""};
+  } catch (const c10::IndexError& error) {
+    report = {Kind::RangeError, "ERR_TORCH_INDEX", error.what_without_backtrace(), ""};
+  } catch (const c10::ValueError& error) {
+    report = {Kind::RangeError, "ERR_TORCH_VALUE", error.what_without_backtrace(), ""};
+  } catch (const c10::TypeError& error) {
+    report = {Kind::TypeError, "ERR_TORCH_TYPE", error.what_without_backtrace(), ""};
+  } catch (const c10::NotImplementedError& error) {
+    report = {Kind::Error, "ERR_TORCH_NOT_IMPLEMENTED", error.what_without_backtrace(), ""};
+  } catch (const c10::LinAlgError& error) {
+    report = {Kind::Error, "ERR_TORCH_LINALG", error.what_without_backtrace(), ""};
+  } catch (const c10::Error& error) {
+    report = {Kind::Error, "ERR_TORCH_RUNTIME", error.what_without_backtrace(), ""};
+  } catch (const std::bad_alloc&) {
+    report = {Kind::Error, "ERR_TORCH_OUT_OF_MEMORY", "out of memory", ""};
+  } catch (const std::exception& error) {
+    report = {Kind::Error, "ERR_TORCH_RUNTIME", error.what(), ""};
+  } catch (...) {  // something that is no std::exception: still no reason to end the process
+    report = {Kind::Error, "ERR_TORCH_RUNTIME", "an unknown C++ exception", ""};
+  }
+  return report;
+}
+
+void set_string(napi_env env, napi_value object, const char* name, const std::string& text) {
+  napi_value value = nullptr;
+  if (napi_create_string_utf8(env, text.data(), text.size(), &value) == napi_ok) {
+    napi_set_named_property(env, object, name, value);
+  }
+}
+
+}  // namespace
+
+void throw_current_exception(napi_env env, Call* call) noexcept {
+  bool pending = false;
+  Report report = report_current(call, &pending);
+  napi_is_exception_pending(env, &pending);
+  if (pending) return;
+  std::string text;
+  if (call != nullptr) text = std::string(call->row->name) + ": ";
+  text += report.message;
+  const std::string inputs = report.argument.empty() ? describe_inputs(call) : "";
+  if (!inputs.empty()) text += "\n  with " + inputs;
+  napi_value message = nullptr;
+  napi_value code = nullptr;
+  napi_value error = nullptr;
+  napi_create_string_utf8(env, text.data(), text.size(), &message);
+  napi_create_string_utf8(env, report.code, NAPI_AUTO_LENGTH, &code);
+  switch (report.kind) {
+    case Kind::TypeError:
+      napi_create_type_error(env, code, message, &error);
+      break;
+    case Kind::RangeError:
+      napi_create_range_error(env, code, message, &error);
+      break;
+    case Kind::Error:
+      napi_create_error(env, code, message, &error);
+      break;
+  }
+  if (error == nullptr) return;
+  if (call != nullptr) set_string(env, error, "op", call->row->name);
+  if (!report.argument.empty()) set_string(env, error, "argument", report.argument);
+  napi_throw(env, error);
+}
+
+std::string describe_tensor(const void* pointer) {
+  const auto& tensor = *static_cast<const at::Tensor*>(pointer);
+  std::ostringstream text;
+  text << dtype_name(tensor.scalar_type()) << '[';
+  const auto sizes = tensor.sizes();
+  for (size_t i = 0; i < sizes.size(); ++i) text << (i == 0 ? "" : ", ") << sizes[i];
+  text << ']';
+  if (tensor.layout() != c10::kStrided) text << ' ' << tensor.layout();
+  if (!tensor.is_cpu()) text << " on " << tensor.device().str();
+  return text.str();
+}
+
+std::string describe_value(napi_env env, napi_value value) {
+  if (value == nullptr) return "nothing";
+  napi_valuetype type = napi_undefined;
+  if (napi_typeof(env, value, &type) != napi_ok) return "an unknown value";
+  switch (type) {
+    case napi_undefined:
+      return "undefined";
+    case napi_null:
+      return "null";
+    case napi_function:
+      return "a function";
+    case napi_symbol:
+      return "a symbol";
+    case napi_external:
+      return "an external";
+    case napi_object: {
+      bool is_array = false;
+      napi_is_array(env, value, &is_array);
+      return is_array ? "an array" : "an object";
+    }
+    default:
+      break;
+  }
+  // Numbers, booleans, strings and bigints are shown, cut to a line.
+  napi_value string = nullptr;
+  if (napi_coerce_to_string(env, value, &string) != napi_ok) return "an unknown value";
+  char buffer[64] = "";
+  size_t length = 0;
+  napi_get_value_string_utf8(env, string, buffer, sizeof buffer, &length);
+  const std::string text(buffer, length);
+  return type == napi_string ? "'" + text + "'" : text;
+}
+
+void check(napi_env env, napi_status status) {
+  if (__builtin_expect(status == napi_ok, 1)) return;
+  bool pending = false;
+  if (napi_is_exception_pending(env, &pending) == napi_ok && pending) throw PendingJsException();
+  const napi_extended_error_info* info = nullptr;
+  const bool known = napi_get_last_error_info(env, &info) == napi_ok && info->error_message != nullptr;
+  throw CodedError("ERR_TORCH_INTERNAL", known ? info->error_message : "a Node-API call failed");
+}
+
+}  // namespace ltn

@@ -1,0 +1,68 @@
+// How C++ failures become JS errors: every one has a stable code, the op, and what came in; none ends the process.
+#pragma once
+
+#include <node_api.h>
+
+#include <exception>
+#include <string>
+
+namespace ltn {
+
+class Call;
+
+// An argument that cannot become what the op wants.
+class BadArgument : public std::exception {
+ public:
+  BadArgument(size_t index, std::string expected, std::string got)
+      : index_(index), expected_(std::move(expected)), got_(std::move(got)) {}
+  size_t index() const noexcept { return index_; }
+  const std::string& expected() const noexcept { return expected_; }
+  const std::string& got() const noexcept { return got_; }
+  const char* what() const noexcept override { return expected_.c_str(); }
+
+ private:
+  size_t index_;
+  std::string expected_;
+  std::string got_;
+};
+
+// A tensor whose memory was released already.
+class DisposedTensor : public std::exception {
+ public:
+  explicit DisposedTensor(size_t index) : index_(index) {}
+  size_t index() const noexcept { return index_; }
+  const char* what() const noexcept override { return "the tensor was disposed"; }
+
+ private:
+  size_t index_;
+};
+
+// A JS exception is pending already (a getter threw, say): leave it as it is.
+class PendingJsException : public std::exception {};
+
+// An error with a code of ours, where neither of the above fits.
+class CodedError : public std::exception {
+ public:
+  CodedError(const char* code, std::string message) : code_(code), message_(std::move(message)) {}
+  const char* code() const noexcept { return code_; }
+  const char* what() const noexcept override { return message_.c_str(); }
+
+ private:
+  const char* code_;
+  std::string message_;
+};
+
+// Throws the current C++ exception into JavaScript. `call` gives the op and the arguments; it may be null.
+// Call it only inside a catch block.
+void throw_current_exception(napi_env env, Call* call) noexcept;
+
+// "a string", "an array", "2.5": for messages.
+std::string describe_value(napi_env env, napi_value value);
+
+// "float32[2, 3]", and the device when it is not the CPU.
+std::string describe_tensor(const void* tensor);
+
+// Throws PendingJsException or CodedError when a Node-API call failed.
+void check(napi_env env, napi_status status);
+
+}  // namespace ltn

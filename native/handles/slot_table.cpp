@@ -1,0 +1,384 @@
+#include "native/handles/slot_table.h"
+
+#include <ATen/SparseCsrTensorImpl.h>
+#include <ATen/SparseTensorImpl.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "native/audit/audit.h"
+
+namespace ltn::handles {
+namespace {
+
+constexpr uint64_t kIndexMask = (uint64_t{1} << kIndexBits) - 1;
+constexpr uint32_t kLastGeneration = (uint32_t{1} << kGenerationBits) - 1;
+constexpr uint64_t kScopeIndexMask = (uint64_t{1} << kScopeIndexBits) - 1;
+
+c10::StorageImpl* storage_of(const at::Tensor& tensor) {
+  if (!tensor.unsafeGetTensorImpl()->has_storage()) return nullptr;
+  return tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
+}
+
+// The storages inside a tensor that has none of its own.
+std::vector<c10::StorageImpl*> inner_storages(const at::Tensor& tensor) {
+  std::vector<c10::StorageImpl*> storages;
+  const auto add = [&](const at::Tensor& part) {
+    if (!part.defined()) return;
+    if (auto* storage = storage_of(part)) storages.push_back(storage);
+  };
+  if (tensor.layout() == c10::kSparse) {
+    auto* impl = static_cast<at::SparseTensorImpl*>(tensor.unsafeGetTensorImpl());
+    add(impl->indices());
+    add(impl->values());
+  } else if (tensor.is_sparse_csr() || tensor.layout() == c10::kSparseCsc || tensor.layout() == c10::kSparseBsr ||
+             tensor.layout() == c10::kSparseBsc) {
+    auto* impl = static_cast<at::SparseCsrTensorImpl*>(tensor.unsafeGetTensorImpl());
+    add(impl->compressed_indices());
+    add(impl->plain_indices());
+    add(impl->values());
+  }
+  return storages;
+}
+
+const void* audit_id(const accounting::StorageEntry* entry) noexcept {
+  return entry == nullptr ? nullptr : reinterpret_cast<const void*>(static_cast<uintptr_t>(entry->id));
+}
+
+}  // namespace
+
+SlotTable::SlotTable(uint32_t env_number, accounting::ExternalMemory& external, Flags& flags)
+    : env_number_(env_number), external_(external), flags_(flags) {}
+
+SlotTable::~SlotTable() {
+  for (uint32_t index = 0; index < used_; ++index) {
+    if (at(index).live) release_slot(index);
+  }
+}
+
+void SlotTable::check_thread() const noexcept {
+#ifdef LTN_DEBUG
+  if (std::this_thread::get_id() != thread_) {
+    std::fputs("libtorch-node: the slot table of one environment was used on another thread\n", stderr);
+    std::abort();
+  }
+#endif
+}
+
+SlotTable::Slot* SlotTable::live_slot(Handle handle) noexcept {
+  const uint64_t index = handle & kIndexMask;
+  if (index >= used_) return nullptr;
+  Slot& slot = at(static_cast<uint32_t>(index));
+  return slot.live && slot.generation == handle >> kIndexBits ? &slot : nullptr;
+}
+
+uint32_t SlotTable::take_slot() {
+  if (free_head_ != kNone) {
+    const uint32_t index = free_head_;
+    free_head_ = at(index).next;
+    return index;
+  }
+  TORCH_CHECK(used_ < kIndexMask, "more than ", kIndexMask, " tensors are alive in one thread");
+  if (used_ >> kChunkBits == chunks_.size()) chunks_.push_back(std::make_unique<Slot[]>(kChunk));
+  return used_++;
+}
+
+accounting::StorageEntry* SlotTable::charge_storage(c10::StorageImpl* storage, bool* is_new) {
+  accounting::Change change;
+  auto* entry = accounting::acquire(storage, &change);
+  external_.add(change.bytes);
+  *is_new = change.first;
+  return entry;
+}
+
+void SlotTable::refund_entry(accounting::StorageEntry* entry) noexcept {
+  const void* id = audit_id(entry);
+  const accounting::Change change = accounting::release(entry);
+  external_.add(change.bytes);
+  if (change.last && audit::enabled()) audit::storage_released(id);
+}
+
+void SlotTable::charge(Slot& slot) {
+  bool is_new = false;
+  if (auto* storage = storage_of(slot.tensor)) {
+    slot.entry = charge_storage(storage, &is_new);
+    return;
+  }
+  accounting::count_storageless(1);
+  const auto storages = inner_storages(slot.tensor);
+  if (storages.empty()) return;
+  slot.inner = std::make_unique<std::vector<accounting::StorageEntry*>>();
+  slot.inner->reserve(storages.size());
+  for (auto* storage : storages) slot.inner->push_back(charge_storage(storage, &is_new));
+}
+
+void SlotTable::refund(Slot& slot) noexcept {
+  if (slot.entry != nullptr) {
+    refund_entry(slot.entry);
+    slot.entry = nullptr;
+    return;
+  }
+  accounting::count_storageless(-1);
+  if (slot.inner == nullptr) return;
+  for (auto* entry : *slot.inner) refund_entry(entry);
+  slot.inner.reset();
+}
+
+Handle SlotTable::create(at::Tensor&& tensor) {
+  check_thread();
+  if (!tensor.defined()) return 0;
+  const uint32_t index = take_slot();
+  Slot& slot = at(index);
+  slot.tensor = std::move(tensor);
+  slot.live = true;
+  ++live_;
+  bool storage_is_new = false;
+  if (auto* storage = storage_of(slot.tensor)) {
+    slot.entry = charge_storage(storage, &storage_is_new);
+  } else {
+    charge(slot);
+  }
+  if (current_ != kNone) link(index, current_);
+  if (audit::enabled()) record_birth(slot, storage_is_new);
+  return (static_cast<uint64_t>(slot.generation) << kIndexBits) | index;
+}
+
+void SlotTable::record_birth(Slot& slot, bool storage_is_new) {
+  const at::Tensor& tensor = slot.tensor;
+  audit::Birth birth;
+  birth.storage = audit_id(slot.entry);
+  birth.storage_bytes = slot.entry == nullptr ? 0 : slot.entry->bytes;
+  birth.storage_is_new = storage_is_new;
+  birth.device_type = static_cast<int8_t>(tensor.device().type());
+  birth.device_index = static_cast<int8_t>(tensor.device().index());
+  birth.dtype = static_cast<int8_t>(tensor.scalar_type());
+  const auto sizes = tensor.sizes();
+  birth.sizes = sizes.data();
+  birth.ndim = sizes.size();
+  birth.env = env_number_;
+  slot.record = audit::created(birth);
+  flags_.audit_pending = audit::pending(env_number_);
+}
+
+at::Tensor* SlotTable::find(Handle handle) noexcept {
+  check_thread();
+  Slot* slot = live_slot(handle);
+  return slot == nullptr ? nullptr : &slot->tensor;
+}
+
+void SlotTable::release_slot(uint32_t index) noexcept {
+  Slot& slot = at(index);
+  unlink(index);
+  if (slot.record != 0) {
+    audit::freed(slot.record);
+    slot.record = 0;
+  }
+  slot.live = false;
+  --live_;
+  refund(slot);
+  // Last: freeing a tensor may free a whole autograd graph.
+  at::Tensor dying = std::move(slot.tensor);
+  // A slot whose generations are spent is retired, so that no stale handle can ever match again.
+  if (slot.generation == kLastGeneration) return;
+  ++slot.generation;
+  slot.next = free_head_;
+  free_head_ = index;
+}
+
+bool SlotTable::free(Handle handle) noexcept {
+  check_thread();
+  if (live_slot(handle) == nullptr) return false;
+  release_slot(static_cast<uint32_t>(handle & kIndexMask));
+  return true;
+}
+
+void SlotTable::free_from_finalizer(Handle handle) noexcept {
+  check_thread();
+  if (live_slot(handle) == nullptr) return;
+  if (busy_ > 0) {
+    queued_.push_back(handle);
+    return;
+  }
+  free(handle);
+  external_.settle_refund();
+}
+
+void SlotTable::drain() noexcept {
+  // Freeing runs no JS, so nothing is queued meanwhile.
+  for (const Handle handle : queued_) free(handle);
+  queued_.clear();
+}
+
+void SlotTable::reconcile_slot(Slot& slot) {
+  auto* storage = storage_of(slot.tensor);
+  if (slot.entry != nullptr && slot.entry->key == storage) {
+    const accounting::Change change = accounting::refresh(slot.entry);
+    external_.add(change.bytes);
+    if (change.bytes != 0 && audit::enabled()) audit::storage_resized(audit_id(slot.entry), slot.entry->bytes);
+    return;
+  }
+  // Another storage: first take the new one, then let go of the old one, so that shared parts are not freed between.
+  Slot old;
+  old.entry = slot.entry;
+  old.inner = std::move(slot.inner);
+  slot.entry = nullptr;
+  bool is_new = false;
+  if (storage != nullptr) {
+    slot.entry = charge_storage(storage, &is_new);
+  } else {
+    charge(slot);
+  }
+  if (audit::enabled() && slot.record != 0) {
+    audit::storage_moved(slot.record, audit_id(slot.entry), slot.entry == nullptr ? 0 : slot.entry->bytes, is_new);
+  }
+  refund(old);
+}
+
+void SlotTable::reconcile(Handle handle) {
+  check_thread();
+  Slot* slot = live_slot(handle);
+  if (slot == nullptr) return;
+  const bool same = slot->entry != nullptr && slot->entry->key == storage_of(slot->tensor);
+  if (same) {
+    // The usual case: an op wrote into its output and moved nothing.
+    if (slot->entry->borrowed || slot->entry->bytes != slot->entry->key->nbytes()) reconcile_slot(*slot);
+    return;
+  }
+  c10::TensorImpl* impl = slot->tensor.unsafeGetTensorImpl();
+  if (slot->tensor.use_count() == 1) {
+    reconcile_slot(*slot);
+    return;
+  }
+  // The tensor has other owners; some may be handles of ours that saw the same change.
+  for (uint32_t index = 0; index < used_; ++index) {
+    Slot& other = at(index);
+    if (other.live && other.tensor.unsafeGetTensorImpl() == impl) reconcile_slot(other);
+  }
+}
+
+void SlotTable::link(uint32_t index, uint32_t scope) noexcept {
+  Slot& slot = at(index);
+  Scope& owner = scopes_[scope];
+  slot.scope = scope;
+  slot.previous = kNone;
+  slot.next = owner.head;
+  if (owner.head != kNone) at(owner.head).previous = index;
+  owner.head = index;
+}
+
+void SlotTable::unlink(uint32_t index) noexcept {
+  Slot& slot = at(index);
+  if (slot.scope == kNone) return;
+  if (slot.previous != kNone) {
+    at(slot.previous).next = slot.next;
+  } else {
+    scopes_[slot.scope].head = slot.next;
+  }
+  if (slot.next != kNone) at(slot.next).previous = slot.previous;
+  slot.scope = kNone;
+  slot.previous = slot.next = kNone;
+}
+
+uint32_t SlotTable::scope_index(ScopeId id) const noexcept {
+  if (id == 0) return kNone;
+  const uint64_t index = (id & kScopeIndexMask) - 1;
+  if (index >= scopes_.size()) return kNone;
+  const Scope& scope = scopes_[index];
+  return scope.open && scope.generation == id >> kScopeIndexBits ? static_cast<uint32_t>(index) : kNone;
+}
+
+ScopeId SlotTable::scope_id(uint32_t index) const noexcept {
+  return index == kNone ? 0 : (scopes_[index].generation << kScopeIndexBits) | (index + 1);
+}
+
+void SlotTable::set_current(uint32_t scope) noexcept {
+  current_ = scope;
+  flags_.scope = scope == kNone ? 0 : scope + 1;
+}
+
+ScopeId SlotTable::open_scope() {
+  check_thread();
+  uint32_t index = 0;
+  if (!free_scopes_.empty()) {
+    index = free_scopes_.back();
+    free_scopes_.pop_back();
+  } else {
+    TORCH_CHECK(scopes_.size() < kScopeIndexMask, "more than ", kScopeIndexMask, " scopes are open in one thread");
+    index = static_cast<uint32_t>(scopes_.size());
+    scopes_.emplace_back();
+    free_scopes_.reserve(scopes_.size());  // so that closing never allocates
+  }
+  Scope& scope = scopes_[index];
+  scope.parent = current_;
+  scope.open = true;
+  set_current(index);
+  return scope_id(index);
+}
+
+bool SlotTable::close_scope(ScopeId id) noexcept {
+  check_thread();
+  const uint32_t closing = scope_index(id);
+  if (closing == kNone) return false;
+  const uint32_t parent = scopes_[closing].parent;
+  const auto is_inside = [&](uint32_t scope) {
+    for (; scope != kNone; scope = scopes_[scope].parent) {
+      if (scope == closing) return true;
+    }
+    return false;
+  };
+  if (is_inside(current_)) {
+    // The usual case: the scopes between the current one and `closing`, innermost first.
+    while (current_ != parent) {
+      const uint32_t index = current_;
+      const uint32_t next = scopes_[index].parent;
+      while (scopes_[index].head != kNone) release_slot(scopes_[index].head);
+      scopes_[index].open = false;
+      ++scopes_[index].generation;
+      free_scopes_.push_back(index);
+      set_current(next);
+    }
+    return true;
+  }
+  for (uint32_t index = 0; index < scopes_.size(); ++index) {
+    if (index == closing || !scopes_[index].open || !is_inside(index)) continue;
+    while (scopes_[index].head != kNone) release_slot(scopes_[index].head);
+  }
+  // Only now are the parents no longer needed to tell who is inside.
+  for (uint32_t index = 0; index < scopes_.size(); ++index) {
+    if (scopes_[index].open && index != closing && is_inside(index)) scopes_[index].open = false;
+  }
+  while (scopes_[closing].head != kNone) release_slot(scopes_[closing].head);
+  scopes_[closing].open = false;
+  free_scopes_.clear();
+  for (uint32_t index = 0; index < scopes_.size(); ++index) {
+    if (scopes_[index].open) continue;
+    ++scopes_[index].generation;
+    free_scopes_.push_back(index);
+  }
+  return true;
+}
+
+ScopeId SlotTable::parent_of(ScopeId id) const noexcept {
+  const uint32_t index = scope_index(id);
+  return index == kNone ? 0 : scope_id(scopes_[index].parent);
+}
+
+bool SlotTable::is_open(ScopeId id) const noexcept { return scope_index(id) != kNone; }
+
+ScopeId SlotTable::scope_of(Handle handle) noexcept {
+  Slot* slot = live_slot(handle);
+  return slot == nullptr ? 0 : scope_id(slot->scope);
+}
+
+bool SlotTable::move(Handle handle, ScopeId id) noexcept {
+  check_thread();
+  if (live_slot(handle) == nullptr) return false;
+  const auto index = static_cast<uint32_t>(handle & kIndexMask);
+  const uint32_t scope = scope_index(id);
+  unlink(index);
+  if (scope != kNone) link(index, scope);
+  return true;
+}
+
+}  // namespace ltn::handles

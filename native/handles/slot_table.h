@@ -1,0 +1,148 @@
+// The one owner of every tensor that JavaScript can name.
+//
+// A JS tensor holds a number, its handle: slot index and generation. The table holds the at::Tensor. Whoever frees the
+// slot first (dispose, the end of its scope, the guard's finalizer, the end of the environment) frees the tensor; a
+// later attempt finds a stale generation and does nothing. So no path can free twice, and none can use what is freed.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "native/accounting/external_memory.h"
+#include "native/accounting/storage_ledger.h"
+
+namespace ltn::handles {
+
+// generation * 2^26 + index: exact in a JS number (53 bits). 0 is "no tensor".
+using Handle = uint64_t;
+constexpr int kIndexBits = 26;
+constexpr int kGenerationBits = 27;
+
+// generation * 2^20 + index + 1. 0 is "no scope": the tensor belongs to the garbage collector.
+using ScopeId = uint64_t;
+constexpr int kScopeIndexBits = 20;
+
+// What the table shares with JavaScript, through one Uint32Array per environment.
+struct Flags {
+  uint32_t audit_pending = 0;  // new handles wait for the stack of their birth
+  uint32_t scope = 0;          // non-zero while a scope is current
+};
+
+// Lifetime: part of its environment; its destructor frees all tensors.
+// Thread: the environment's JS thread only, finalizers included; a debug build (LTN_DEBUG) aborts otherwise.
+// References: Slots do not move, so a reference to a tensor stays good until its slot is freed. While `Busy` stands,
+// finalizers do not free but queue, so references taken inside it stay good whatever the collector does.
+class SlotTable {
+ public:
+  SlotTable(uint32_t env_number, accounting::ExternalMemory& external, Flags& flags);
+  ~SlotTable();
+  SlotTable(const SlotTable&) = delete;
+  SlotTable& operator=(const SlotTable&) = delete;
+
+  // Takes the tensor, charges its storage, and puts it into the current scope. 0 for an undefined tensor.
+  Handle create(at::Tensor&& tensor);
+
+  // The live tensor of a handle, or null when it was freed.
+  at::Tensor* find(Handle handle) noexcept;
+
+  // Frees the slot. False when it was free already.
+  bool free(Handle handle) noexcept;
+
+  // As free(), but waits for the end of an op in progress. For finalizers: runs during collection, touches no JS.
+  void free_from_finalizer(Handle handle) noexcept;
+
+  // Takes up what a mutating op changed behind a handle: another storage (set_), another size (resize_).
+  void reconcile(Handle handle);
+
+  // ---- scopes ----
+  // A new scope inside the current one, and current from now on.
+  ScopeId open_scope();
+  // Frees what the scope and all scopes inside it still own; when the current scope is among them, the parent of
+  // `scope` becomes current. False when it was closed already.
+  bool close_scope(ScopeId scope) noexcept;
+  ScopeId parent_of(ScopeId scope) const noexcept;  // nearest open one, 0 for none
+  bool is_open(ScopeId scope) const noexcept;
+  ScopeId scope_of(Handle handle) noexcept;
+  // Moves the handle to `scope` (0: to the collector). False when the handle is freed.
+  bool move(Handle handle, ScopeId scope) noexcept;
+
+  size_t live() const noexcept { return live_; }
+
+  // While one stands, finalizers queue. Nested ones count.
+  class Busy {
+   public:
+    explicit Busy(SlotTable& table) noexcept : table_(table) { ++table_.busy_; }
+    ~Busy() {
+      if (--table_.busy_ == 0 && !table_.queued_.empty()) table_.drain();
+    }
+    Busy(const Busy&) = delete;
+    Busy& operator=(const Busy&) = delete;
+
+   private:
+    SlotTable& table_;
+  };
+
+ private:
+  static constexpr uint32_t kNone = UINT32_MAX;
+  static constexpr uint32_t kChunkBits = 12;
+  static constexpr uint32_t kChunk = 1u << kChunkBits;
+
+  struct Slot {
+    at::Tensor tensor;
+    accounting::StorageEntry* entry = nullptr;  // null when free or without a storage
+    // Storages inside a tensor that has none of its own (sparse indices and values).
+    std::unique_ptr<std::vector<accounting::StorageEntry*>> inner;
+    uint32_t generation = 1;  // the low kGenerationBits are used
+    uint32_t scope = kNone;               // index of the owning scope
+    uint32_t previous = kNone, next = kNone;  // in the scope's list; next also links free slots
+    uint32_t record = 0;                      // the audit's, 0 when not recorded
+    bool live = false;
+  };
+
+  struct Scope {
+    uint32_t head = kNone;
+    uint64_t generation = 1;
+    uint32_t parent = kNone;
+    bool open = false;
+  };
+
+  Slot& at(uint32_t index) noexcept { return chunks_[index >> kChunkBits][index & (kChunk - 1)]; }
+  Slot* live_slot(Handle handle) noexcept;
+  uint32_t take_slot();
+  void release_slot(uint32_t index) noexcept;
+  void charge(Slot& slot);
+  void refund(Slot& slot) noexcept;
+  void link(uint32_t index, uint32_t scope) noexcept;
+  void unlink(uint32_t index) noexcept;
+  void drain() noexcept;
+  void record_birth(Slot& slot, bool storage_is_new);
+  accounting::StorageEntry* charge_storage(c10::StorageImpl* storage, bool* is_new);
+  void refund_entry(accounting::StorageEntry* entry) noexcept;
+  uint32_t scope_index(ScopeId id) const noexcept;  // kNone when it is not open
+  ScopeId scope_id(uint32_t index) const noexcept;
+  void set_current(uint32_t scope) noexcept;
+  void reconcile_slot(Slot& slot);
+  void check_thread() const noexcept;
+
+  const uint32_t env_number_;
+  accounting::ExternalMemory& external_;
+  Flags& flags_;
+  std::vector<std::unique_ptr<Slot[]>> chunks_;
+  uint32_t used_ = 0;           // slots ever taken
+  uint32_t free_head_ = kNone;  // free slots, last freed first: it is warm
+  std::vector<Scope> scopes_;
+  std::vector<uint32_t> free_scopes_;
+  uint32_t current_ = kNone;
+  std::vector<Handle> queued_;
+  int busy_ = 0;
+  size_t live_ = 0;
+#ifdef LTN_DEBUG
+  const std::thread::id thread_ = std::this_thread::get_id();
+#endif
+};
+
+}  // namespace ltn::handles

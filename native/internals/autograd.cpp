@@ -1,0 +1,66 @@
+// Gradients and the modes that switch their recording.
+#include <ATen/core/grad_mode.h>
+#include <c10/core/InferenceMode.h>
+
+#include "native/internals/internals.h"
+
+namespace ltn {
+namespace {
+
+bool requires_grad(const at::Tensor& self) { return self.requires_grad(); }
+void set_requires_grad(const at::Tensor& self, bool value) { self.set_requires_grad(value); }
+at::Tensor grad(const at::Tensor& self) { return self.grad(); }
+void set_grad(const at::Tensor& self, const c10::optional<at::Tensor>& value) {
+  if (!value.has_value()) {
+    self.mutable_grad() = at::Tensor();
+    return;
+  }
+  TORCH_CHECK(value->sizes() == self.sizes(), "assigned grad has data of a different size: expected ", self.sizes(),
+              ", got ", value->sizes());
+  TORCH_CHECK(value->scalar_type() == self.scalar_type(), "assigned grad has data of a different dtype");
+  TORCH_CHECK(value->device() == self.device(), "assigned grad has data on a different device");
+  TORCH_CHECK(value->unsafeGetTensorImpl() != self.unsafeGetTensorImpl(), "a tensor cannot be its own grad");
+  self.mutable_grad() = *value;
+}
+std::string grad_fn_name(const at::Tensor& self) {
+  return self.grad_fn() == nullptr ? std::string() : self.grad_fn()->name();
+}
+
+bool grad_enabled() { return c10::GradMode::is_enabled(); }
+void set_grad_enabled(bool value) { c10::GradMode::set_enabled(value); }
+bool inference_enabled() { return c10::InferenceMode::is_enabled(); }
+
+// What the guard classes of c10 restore, held by number: JS decides when a mode ends. Thread-local, hence in order.
+// Process-wide name, per-thread state: libtorch's modes are per thread as well.
+thread_local std::vector<std::unique_ptr<c10::InferenceMode>> thread_inference_modes;
+
+int64_t inference_enter() {
+  thread_inference_modes.push_back(std::make_unique<c10::InferenceMode>(true));
+  return static_cast<int64_t>(thread_inference_modes.size());
+}
+
+// Ends the mode that `depth` began, and those inside it that were left open.
+void inference_exit(int64_t depth) {
+  while (static_cast<int64_t>(thread_inference_modes.size()) >= std::max<int64_t>(depth, 1)) {
+    thread_inference_modes.pop_back();
+  }
+}
+
+const Internal kInternals[] = {
+    internal("requiresGrad", "requiresGrad(Tensor self) -> bool", &requires_grad),
+    internal("setRequiresGrad", "setRequiresGrad(Tensor self, bool value) -> ()", &set_requires_grad),
+    internal("grad", "grad(Tensor self) -> Tensor", &grad),
+    internal("setGrad", "setGrad(Tensor self, Tensor? value) -> ()", &set_grad),
+    internal("gradFnName", "gradFnName(Tensor self) -> str", &grad_fn_name),
+    internal("gradEnabled", "gradEnabled() -> bool", &grad_enabled),
+    internal("setGradEnabled", "setGradEnabled(bool value) -> ()", &set_grad_enabled),
+    internal("inferenceEnabled", "inferenceEnabled() -> bool", &inference_enabled),
+    internal("inferenceEnter", "inferenceEnter() -> int", &inference_enter),
+    internal("inferenceExit", "inferenceExit(int depth) -> ()", &inference_exit),
+};
+
+}  // namespace
+
+InternalList autograd_internals() { return {kInternals, std::size(kInternals)}; }
+
+}  // namespace ltn

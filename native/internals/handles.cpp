@@ -1,0 +1,55 @@
+// Handles, guards and scopes, as lib/tensor.ts and lib/scope.ts use them.
+#include "native/internals/internals.h"
+
+namespace ltn {
+namespace {
+
+uint64_t read_id(Call& call, size_t index) {
+  double number = 0;
+  if (napi_get_value_double(call.env, call.arguments[index], &number) != napi_ok || !(number >= 0)) {
+    throw BadArgument(index, "a handle or scope id", describe_value(call.env, call.arguments[index]));
+  }
+  return static_cast<uint64_t>(number);
+}
+
+napi_value guard(Call& call) { return call.state.make_guard(read_id(call, 0)); }
+napi_value generator_guard(Call& call) { return call.state.make_generator_guard(read_id(call, 0)); }
+napi_value free_generator(Call& call) { return write_bool(call, call.state.generators().free(read_id(call, 0))); }
+napi_value is_live_generator(Call& call) {
+  return write_bool(call, call.state.generators().find(read_id(call, 0)) != nullptr);
+}
+napi_value free(Call& call) { return write_bool(call, call.state.slots().free(read_id(call, 0))); }
+napi_value is_live(Call& call) { return write_bool(call, call.state.slots().find(read_id(call, 0)) != nullptr); }
+napi_value scope_open(Call& call) { return write_double(call, static_cast<double>(call.state.slots().open_scope())); }
+napi_value scope_close(Call& call) { return write_bool(call, call.state.slots().close_scope(read_id(call, 0))); }
+napi_value scope_is_open(Call& call) { return write_bool(call, call.state.slots().is_open(read_id(call, 0))); }
+napi_value scope_parent(Call& call) {
+  return write_double(call, static_cast<double>(call.state.slots().parent_of(read_id(call, 0))));
+}
+napi_value scope_of(Call& call) {
+  return write_double(call, static_cast<double>(call.state.slots().scope_of(read_id(call, 0))));
+}
+napi_value scope_move(Call& call) {
+  return write_bool(call, call.state.slots().move(read_id(call, 0), read_id(call, 1)));
+}
+
+const Internal kInternals[] = {
+    internal_body<&guard, 1>("guard", "guard(int handle) -> external"),
+    internal_body<&generator_guard, 1>("generatorGuard", "generatorGuard(int handle) -> external"),
+    internal_body<&free_generator, 1>("freeGenerator", "freeGenerator(int handle) -> bool"),
+    internal_body<&is_live_generator, 1>("isLiveGenerator", "isLiveGenerator(int handle) -> bool"),
+    internal_body<&free, 1>("free", "free(int handle) -> bool"),
+    internal_body<&is_live, 1>("isLive", "isLive(int handle) -> bool"),
+    internal_body<&scope_open, 0>("scopeOpen", "scopeOpen() -> int"),
+    internal_body<&scope_close, 1>("scopeClose", "scopeClose(int scope) -> bool"),
+    internal_body<&scope_is_open, 1>("scopeIsOpen", "scopeIsOpen(int scope) -> bool"),
+    internal_body<&scope_parent, 1>("scopeParent", "scopeParent(int scope) -> int"),
+    internal_body<&scope_of, 1>("scopeOf", "scopeOf(int handle) -> int"),
+    internal_body<&scope_move, 2>("scopeMove", "scopeMove(int handle, int scope) -> bool"),
+};
+
+}  // namespace
+
+InternalList handle_internals() { return {kInternals, std::size(kInternals)}; }
+
+}  // namespace ltn

@@ -1,0 +1,44 @@
+// Native functions that are no ops, called by lib/ by name. They share the ops' error guard and converters.
+#pragma once
+
+#include "native/invoke.h"
+
+namespace ltn {
+
+// A function with its name in the `native` object of lib/native.ts.
+struct Internal {
+  const char* name;
+  OpRow row;
+};
+
+// For functions on libtorch's types: the ops' invoker converts.
+template <class Signature>
+constexpr Internal internal(const char* name, const char* schema, Signature* function) {
+  return {name, {name, schema, &Invoker<Signature>::call, reinterpret_cast<AnyFunction>(function), 0}};
+}
+
+// For functions that handle JS values themselves.
+template <Body body, size_t count>
+napi_value call_body(napi_env env, napi_callback_info info) {
+  napi_value arguments[count == 0 ? 1 : count];
+  return run_guarded(env, info, arguments, count, body);
+}
+template <Body body, size_t count>
+constexpr Internal internal_body(const char* name, const char* schema) {
+  return {name, {name, schema, &call_body<body, count>, nullptr, 0}};
+}
+
+struct InternalList {
+  const Internal* begin;
+  size_t count;
+};
+
+// One list per subject; addon.cpp exports them all.
+InternalList handle_internals();
+InternalList tensor_internals();
+InternalList data_internals();
+InternalList autograd_internals();
+InternalList memory_internals();
+InternalList library_internals();
+
+}  // namespace ltn

@@ -1,0 +1,60 @@
+// What a tensor is: shape, dtype, storage.
+#include <ATen/ops/empty_ops.h>
+#include <ATen/ops/set_ops.h>
+
+#include "native/internals/internals.h"
+
+namespace ltn {
+namespace {
+
+std::vector<int64_t> shape(const at::Tensor& self) { return self.sizes().vec(); }
+std::vector<int64_t> strides(const at::Tensor& self) {
+  if (self.layout() != c10::kStrided) throw CodedError("ERR_TORCH_LAYOUT", "only a strided tensor has strides");
+  return self.strides().vec();
+}
+int64_t numel(const at::Tensor& self) { return self.numel(); }
+int64_t ndim(const at::Tensor& self) { return self.dim(); }
+c10::ScalarType dtype(const at::Tensor& self) { return self.scalar_type(); }
+int64_t layout(const at::Tensor& self) { return static_cast<int64_t>(self.layout()); }
+std::string device(const at::Tensor& self) { return self.device().str(); }
+int64_t item_size(const at::Tensor& self) { return static_cast<int64_t>(self.element_size()); }
+int64_t storage_bytes(const at::Tensor& self) {
+  if (!self.has_storage()) throw CodedError("ERR_TORCH_LAYOUT", "the tensor has no storage of its own");
+  return static_cast<int64_t>(self.storage().nbytes());
+}
+int64_t storage_offset(const at::Tensor& self) { return self.has_storage() ? self.storage_offset() : 0; }
+bool same_storage(const at::Tensor& self, const at::Tensor& other) {
+  return self.has_storage() && other.has_storage() &&
+         self.storage().unsafeGetStorageImpl() == other.storage().unsafeGetStorageImpl();
+}
+
+// The storage as bytes: a uint8 tensor over all of it. So a Storage is owned, scoped and counted like every tensor.
+at::Tensor storage(const at::Tensor& self) {
+  if (!self.has_storage()) throw CodedError("ERR_TORCH_LAYOUT", "the tensor has no storage of its own");
+  at::Tensor bytes = at::_ops::empty_memory_format::call({0}, c10::ScalarType::Byte, c10::nullopt, self.device(),
+                                                         c10::nullopt, c10::nullopt);
+  bytes.unsafeGetTensorImpl()->set_storage_keep_dtype(self.storage());
+  bytes.unsafeGetTensorImpl()->set_sizes_contiguous({static_cast<int64_t>(self.storage().nbytes())});
+  return bytes;
+}
+
+const Internal kInternals[] = {
+    internal("shape", "shape(Tensor self) -> int[]", &shape),
+    internal("strides", "strides(Tensor self) -> int[]", &strides),
+    internal("numel", "numel(Tensor self) -> int", &numel),
+    internal("ndim", "ndim(Tensor self) -> int", &ndim),
+    internal("dtype", "dtype(Tensor self) -> ScalarType", &dtype),
+    internal("layout", "layout(Tensor self) -> Layout", &layout),
+    internal("device", "device(Tensor self) -> str", &device),
+    internal("itemSize", "itemSize(Tensor self) -> int", &item_size),
+    internal("storageBytes", "storageBytes(Tensor self) -> int", &storage_bytes),
+    internal("storageOffset", "storageOffset(Tensor self) -> int", &storage_offset),
+    internal("sameStorage", "sameStorage(Tensor self, Tensor other) -> bool", &same_storage),
+    internal("storage", "storage(Tensor self) -> Storage", &storage),
+};
+
+}  // namespace
+
+InternalList tensor_internals() { return {kInternals, std::size(kInternals)}; }
+
+}  // namespace ltn

@@ -1,0 +1,34 @@
+// The table of everything that JavaScript can call by number: one row per overload, emitted by codegen.
+#pragma once
+
+#include <node_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace ltn {
+
+class EnvState;
+
+using AnyFunction = void (*)();
+
+// One overload. All rows are constant data.
+struct OpRow {
+  const char* name;      // "aten::add.Tensor"
+  const char* schema;    // "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"
+  napi_callback invoke;  // Invoker<signature>::call
+  AnyFunction function;  // at::_ops::add_Tensor::call, as the signature that `invoke` knows
+  uint64_t mutated;      // bit i: argument i is written to, its storage may be another or larger afterwards
+};
+
+// What a JS function carries: the row and the environment it was made in.
+struct BoundOp {
+  EnvState* state;
+  const OpRow* row;
+};
+
+// Emitted: native/generated/op_table.cpp.
+extern const OpRow* const op_rows[];
+extern const size_t op_count;
+
+}  // namespace ltn
