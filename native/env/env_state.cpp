@@ -92,6 +92,8 @@ const BoundOp* EnvState::bound_op(size_t index) {
   return &bound_[index];
 }
 
+const BoundOp* EnvState::bind_internal(const OpRow& row) { return &bound_internals_.emplace_back(BoundOp{this, &row}); }
+
 napi_value EnvState::flags_array() const {
   napi_value array = nullptr;
   napi_get_reference_value(env_, flags_ref_, &array);

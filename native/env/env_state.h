@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -34,6 +35,7 @@ class EnvState {
   accounting::ExternalMemory& external() noexcept { return external_; }
   const std::shared_ptr<ReleaseQueue>& releases() noexcept { return releases_; }
   const BoundOp* bound_op(size_t index);
+  const BoundOp* bind_internal(const OpRow& row);
   napi_value flags_array() const;  // the Uint32Array over handles::Flags
   bool closed() const noexcept { return closed_; }
 
@@ -60,7 +62,8 @@ class EnvState {
   std::optional<handles::SlotTable> slots_;
   ObjectTable<at::Generator> generators_;
   std::shared_ptr<ReleaseQueue> releases_;
-  std::vector<BoundOp> bound_;
+  std::vector<BoundOp> bound_;        // one per row of the op table; does not move
+  std::deque<BoundOp> bound_internals_;
   uint64_t guards_ = 0;
   bool closed_ = false;
 };

@@ -1,6 +1,7 @@
 // Gradients and the modes that switch their recording.
 #include <ATen/core/grad_mode.h>
 #include <c10/core/InferenceMode.h>
+#include <torch/csrc/autograd/function.h>
 
 #include "native/internals/internals.h"
 

@@ -1,6 +1,7 @@
 // Settings of the library as a whole.
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
+#include <ATen/Version.h>
 #include <c10/core/DefaultDtype.h>
 #include <torch/csrc/api/include/torch/version.h>
 

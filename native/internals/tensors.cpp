@@ -1,6 +1,5 @@
 // What a tensor is: shape, dtype, storage.
-#include <ATen/ops/empty_ops.h>
-#include <ATen/ops/set_ops.h>
+#include <ATen/ops/empty.h>
 
 #include "native/internals/internals.h"
 
@@ -31,8 +30,7 @@ bool same_storage(const at::Tensor& self, const at::Tensor& other) {
 // The storage as bytes: a uint8 tensor over all of it. So a Storage is owned, scoped and counted like every tensor.
 at::Tensor storage(const at::Tensor& self) {
   if (!self.has_storage()) throw CodedError("ERR_TORCH_LAYOUT", "the tensor has no storage of its own");
-  at::Tensor bytes = at::_ops::empty_memory_format::call({0}, c10::ScalarType::Byte, c10::nullopt, self.device(),
-                                                         c10::nullopt, c10::nullopt);
+  at::Tensor bytes = at::empty({0}, at::TensorOptions().dtype(c10::ScalarType::Byte).device(self.device()));
   bytes.unsafeGetTensorImpl()->set_storage_keep_dtype(self.storage());
   bytes.unsafeGetTensorImpl()->set_sizes_contiguous({static_cast<int64_t>(self.storage().nbytes())});
   return bytes;

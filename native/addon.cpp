@@ -1,0 +1,51 @@
+// The addon's entry: what lib/native.ts loads, once per environment.
+#include <napi.h>
+
+#include "native/accounting/totals.h"
+#include "native/audit/js_api.h"
+#include "native/internals/internals.h"
+
+namespace ltn {
+namespace {
+
+Napi::Value make_function(Napi::Env env, const BoundOp* op, const char* name) {
+  napi_value function = nullptr;
+  const napi_status status = napi_create_function(env, name, NAPI_AUTO_LENGTH, op->row->invoke,
+                                                  const_cast<BoundOp*>(op), &function);
+  if (status != napi_ok) throw Napi::Error::New(env);
+  return Napi::Value(env, function);
+}
+
+// `ops(i)` gives the native function of table row i. Made on first use: most programs use few of the ops.
+Napi::Value op_function(const Napi::CallbackInfo& info) {
+  auto* state = static_cast<EnvState*>(info.Data());
+  if (info.Length() != 1 || !info[0].IsNumber()) throw Napi::TypeError::New(info.Env(), "ops: expected a row number");
+  const int64_t index = info[0].As<Napi::Number>().Int64Value();
+  if (index < 0 || static_cast<size_t>(index) >= op_count) {
+    throw Napi::RangeError::New(info.Env(), "ops: no such row: " + std::to_string(index));
+  }
+  return make_function(info.Env(), state->bound_op(static_cast<size_t>(index)), op_rows[index]->name);
+}
+
+Napi::Object init(Napi::Env env, Napi::Object exports) {
+  EnvState* state = EnvState::create(env);
+  exports.Set("ops", Napi::Function::New(env, &op_function, "ops", state));
+  exports.Set("opCount", static_cast<double>(op_count));
+  exports.Set("flags", Napi::Value(env, state->flags_array()));
+  for (const InternalList& list : {handle_internals(), tensor_internals(), data_internals(), autograd_internals(),
+                                   memory_internals(), library_internals()}) {
+    for (size_t i = 0; i < list.count; ++i) {
+      const Internal& entry = list.begin[i];
+      exports.Set(entry.name, make_function(env, state->bind_internal(entry.row), entry.name));
+    }
+  }
+  audit::set_totals_reader(&accounting::read_totals);
+  audit::export_js(env, exports, state->number());
+  return exports;
+}
+
+}  // namespace
+}  // namespace ltn
+
+static Napi::Object init_addon(Napi::Env env, Napi::Object exports) { return ltn::init(env, exports); }
+NODE_API_MODULE(libtorch_node, init_addon)

@@ -1,0 +1,141 @@
+// Tensor data from and to JS typed arrays.
+#include <ATen/ops/empty.h>
+#include <ATen/ops/resolve_conj.h>
+#include <ATen/ops/resolve_neg.h>
+#include <c10/core/StorageImpl.h>
+
+#include <cstring>
+
+#include "native/accounting/storage_ledger.h"
+#include "native/convert/dtypes.h"
+#include "native/internals/borrowed_buffer.h"
+#include "native/internals/internals.h"
+
+namespace ltn {
+namespace {
+
+struct View {
+  void* data = nullptr;
+  size_t bytes = 0;
+};
+
+size_t element_bytes(napi_typedarray_type type) {
+  switch (type) {
+    case napi_int8_array:
+    case napi_uint8_array:
+    case napi_uint8_clamped_array:
+      return 1;
+    case napi_int16_array:
+    case napi_uint16_array:
+      return 2;
+    case napi_int32_array:
+    case napi_uint32_array:
+    case napi_float32_array:
+      return 4;
+    default:
+      return 8;
+  }
+}
+
+View typed_array(Call& call, size_t index) {
+  bool is_typed = false;
+  check(call.env, napi_is_typedarray(call.env, call.arguments[index], &is_typed));
+  if (!is_typed) throw BadArgument(index, "a typed array", describe_value(call.env, call.arguments[index]));
+  napi_typedarray_type type = napi_int8_array;
+  size_t length = 0;
+  View view;
+  check(call.env,
+        napi_get_typedarray_info(call.env, call.arguments[index], &type, &length, &view.data, nullptr, nullptr));
+  view.bytes = length * element_bytes(type);
+  return view;
+}
+
+// numel × item size of `shape`, or a BadArgument.
+size_t bytes_of_shape(const c10::SmallVector<int64_t, 8>& shape, c10::ScalarType dtype, size_t index) {
+  uint64_t bytes = c10::elementSize(dtype);
+  for (const int64_t size : shape) {
+    if (size < 0) throw BadArgument(index, "sizes of 0 or more", std::to_string(size));
+    if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(size), &bytes) || bytes > INT64_MAX) {
+      throw BadArgument(index, "a shape whose bytes fit 63 bits", "a larger one");
+    }
+  }
+  return bytes;
+}
+
+struct Request {
+  View view;
+  c10::SmallVector<int64_t, 8> shape;
+  c10::ScalarType dtype;
+};
+
+Request read_request(Call& call) {
+  Request request;
+  request.view = typed_array(call, 0);
+  request.shape = read_list<int64_t>(call, call.arguments[1], 1);
+  request.dtype = Element<c10::ScalarType>::read(call, call.arguments[2], 2);
+  const size_t bytes = bytes_of_shape(request.shape, request.dtype, 1);
+  if (bytes != request.view.bytes) {
+    throw BadArgument(1, "a shape of " + std::to_string(request.view.bytes / c10::elementSize(request.dtype)) + " elements",
+                      "one of " + std::to_string(bytes / c10::elementSize(request.dtype)));
+  }
+  return request;
+}
+
+napi_value from_copy(Call& call) {
+  const Request request = read_request(call);
+  at::Tensor tensor = at::empty(request.shape, at::TensorOptions().dtype(request.dtype));
+  if (request.view.bytes != 0) std::memcpy(tensor.data_ptr(), request.view.data, request.view.bytes);
+  const auto device = FromJs<c10::optional<c10::Device>>(call, 3).get();
+  if (device.has_value() && !device->is_cpu()) {
+    tensor = tensor.to(*device);
+  }
+  return write_tensor(call, std::move(tensor));
+}
+
+napi_value from_borrowed(Call& call) {
+  const Request request = read_request(call);
+  napi_value buffer = nullptr;
+  check(call.env, napi_get_typedarray_info(call.env, call.arguments[0], nullptr, nullptr, nullptr, &buffer, nullptr));
+  napi_ref reference = nullptr;
+  check(call.env, napi_create_reference(call.env, buffer, 1, &reference));
+  auto borrowed = std::make_unique<BorrowedBuffer>(call.state.releases(), reference);
+  auto storage = c10::make_intrusive<c10::StorageImpl>(
+      c10::StorageImpl::use_byte_size_t(), request.view.bytes,
+      BorrowedBuffer::data_ptr(std::move(borrowed), request.view.data), /*allocator=*/nullptr, /*resizable=*/false);
+  at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
+      std::move(storage), c10::DispatchKeySet(c10::DispatchKey::CPU), c10::scalarTypeToTypeMeta(request.dtype));
+  tensor.unsafeGetTensorImpl()->set_sizes_contiguous(request.shape);
+  return write_tensor(call, std::move(tensor));
+}
+
+// The elements in row-major order, as a new ArrayBuffer that V8 owns.
+napi_value to_array_buffer(Call& call) {
+  const at::Tensor& self = call.tensor(call.arguments[0], 0);
+  at::Tensor dense = self.detach();
+  if (dense.layout() != c10::kStrided) throw CodedError("ERR_TORCH_LAYOUT", "a sparse tensor has no dense elements; use toDense() first");
+  if (dense.is_meta()) throw CodedError("ERR_TORCH_DEVICE", "a tensor on the meta device has no elements");
+  if (!dense.is_cpu()) dense = dense.to(c10::Device(c10::DeviceType::CPU));
+  dense = at::resolve_neg(at::resolve_conj(dense));
+  dense = dense.contiguous();
+  const size_t bytes = static_cast<size_t>(dense.numel()) * dense.element_size();
+  void* data = nullptr;
+  napi_value buffer = nullptr;
+  check(call.env, napi_create_arraybuffer(call.env, bytes, &data, &buffer));
+  if (bytes != 0) std::memcpy(data, dense.data_ptr(), bytes);
+  return buffer;
+}
+
+const Internal kInternals[] = {
+    internal_body<&from_copy, 4>("fromCopy", "fromCopy(TypedArray data, int[] shape, ScalarType dtype, Device? device) -> Tensor"),
+    internal_body<&from_borrowed, 3>("fromBorrowed", "fromBorrowed(TypedArray data, int[] shape, ScalarType dtype) -> Tensor"),
+    internal_body<&to_array_buffer, 1>("toArrayBuffer", "toArrayBuffer(Tensor self) -> ArrayBuffer"),
+};
+
+}  // namespace
+
+InternalList data_internals() {
+  accounting::set_borrowed_deleter(&BorrowedBuffer::destroy);
+  return {kInternals, std::size(kInternals)};
+}
+
+}  // namespace ltn
