@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { inRoot, root, stampDir } from '../paths.mjs';
+import { StepError } from './errors.mjs';
 
 /**
  * Files below the given files and folders of the checkout whose name ends in one of `endings`.
@@ -78,6 +79,8 @@ export async function whenChanged(name, inputs, work) {
   rmSync(stampFile(name), { force: true });
   const stamp = snapshot(inputs);
   await work();
+  const unwritten = (inputs.outputs ?? []).filter((file) => !existsSync(file));
+  if (unwritten.length > 0) throw new StepError(`${name} ended without writing ${unwritten.map(relative).join(', ')}.`);
   mkdirSync(stampDir, { recursive: true });
   writeFileSync(stampFile(name), stamp);
 }
