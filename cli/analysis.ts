@@ -93,17 +93,39 @@ function reportSite(capture: Capture, group: Group, work: number[], options: Ana
   // A site that joins late has its own beginning; its rounds before it tell nothing.
   const first = Math.max(0, Math.min(...all.map((series) => series.ticks[0] ?? 0)));
   const ownWork = allocated.at(-1)! >= OWN_WORK * work.at(-1)!;
-  const judgement = judge(
-    {
-      ms: capture.ticks.slice(first).map((tick) => tick.ms),
-      liveBytes: liveBytes.slice(first),
-      liveTensors: liveTensors.slice(first),
-      ...(ownWork ? {} : { work: work.slice(first) }),
-    },
-    options,
-  );
-  const births = all.map((series) => series.oldestBirthMs.at(-1)!).filter((birth) => !Number.isNaN(birth));
-  const oldest = births.length > 0 ? Math.min(...births) : null;
+  const judgeUntil = (end: number, from: number, bytes: number[], tensors: number[], birth: number | null) =>
+    judge(
+      {
+        ms: capture.ticks.slice(from, end).map((tick) => tick.ms),
+        liveBytes: bytes.slice(from, end),
+        liveTensors: tensors.slice(from, end),
+        ...(birth === null ? {} : { oldestBirthMs: birth }),
+        ...(ownWork ? {} : { work: work.slice(from, end) }),
+      },
+      options,
+    );
+  let oldest = oldestOf(all, rounds);
+  let judgement = judgeUntil(rounds, first, liveBytes, liveTensors, oldest);
+  // What a worker thread held is freed when it ends; it may have leaked until then all the same.
+  for (const [environment, lastRound] of judgement.verdict === 'leak' ? [] : capture.ended) {
+    const its = all.filter((series) => capture.environments.get(series.siteId) === environment);
+    if (its.length === 0) continue;
+    const end = lastRound + 1;
+    const of = (values: (series: Series) => number[]) => totalOf(its, rounds, values);
+    const birth = oldestOf(its, end);
+    const from = Math.min(...its.map((series) => series.ticks[0] ?? 0));
+    const endedJudgement = judgeUntil(
+      end,
+      from,
+      of((series) => series.liveBytes),
+      of((series) => series.liveTensors),
+      birth,
+    );
+    if (endedJudgement.verdict !== 'leak') continue;
+    judgement = endedJudgement;
+    oldest ??= birth;
+    break;
+  }
   const last = (member: { series: Series }) => member.series.liveBytes.at(-1)!;
   return {
     ...group.frame,
@@ -115,10 +137,22 @@ function reportSite(capture: Capture, group: Group, work: number[], options: Ana
     allocatedBytes: totalOf(all, rounds, (series) => series.allocatedBytes).at(-1)!,
     growthBytesPerMinute: Math.round(judgement.growthBytesPerMinute),
     growthTensorsPerMinute: Math.round(judgement.growthTensorsPerMinute * 10) / 10,
-    oldestMs: oldest === null ? null : Math.max(0, capture.durationMs - oldest),
+    oldestMs: oldest === null || liveTensors.at(-1) === 0 ? null : Math.max(0, capture.durationMs - oldest),
     sinceMs: oldest,
     verdict: judgement.verdict,
   };
+}
+
+/** The earliest birth of what lives before round `end`; null when nothing does. */
+function oldestOf(all: Series[], end: number): number | null {
+  let oldest: number | null = null;
+  for (const series of all) {
+    let i = series.ticks.length - 1;
+    while (i >= 0 && series.ticks[i]! >= end) i--;
+    const birth = series.oldestBirthMs[i] ?? Number.NaN;
+    if (!Number.isNaN(birth)) oldest = Math.min(oldest ?? birth, birth);
+  }
+  return oldest;
 }
 
 /** The sum of several series, with a value for every tick. */

@@ -59,6 +59,10 @@ export class Capture {
   end: EndInfo | undefined;
   readonly ticks: Tick[] = [];
   readonly stacks = new Map<number, Frame[]>();
+  /** The environment (thread) that defined a site. */
+  readonly environments = new Map<number, number>();
+  /** Environments that ended before the capture, with the last round before each freed what it held. */
+  readonly ended = new Map<number, number>();
   readonly series = new Map<string, Series>();
   /** Bytes at the end that are no whole packet (the process was killed while writing), or damage in the middle. */
   tornBytes = 0;

@@ -15,6 +15,7 @@ export enum PacketType {
   Site = 2,
   Tick = 3,
   End = 4,
+  EnvironmentEnd = 5,
 }
 
 const CRC_TABLE = Int32Array.from({ length: 256 }, (_, i) => {

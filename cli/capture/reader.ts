@@ -71,7 +71,11 @@ export class CaptureParser {
         capture.end = JSON.parse(payload.toString('utf8')) as EndInfo;
         break;
       case PacketType.Site:
-        capture.stacks.set(payload.readUInt32LE(0), JSON.parse(payload.toString('utf8', 8)) as Frame[]);
+        capture.environments.set(payload.readUInt32LE(0), payload.readUInt32LE(8));
+        capture.stacks.set(payload.readUInt32LE(0), JSON.parse(payload.toString('utf8', 12)) as Frame[]);
+        break;
+      case PacketType.EnvironmentEnd:
+        capture.ended.set(payload.readUInt32LE(0), capture.ticks.length - 1);
         break;
       case PacketType.Tick:
         this.readTick(payload);

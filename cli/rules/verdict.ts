@@ -15,6 +15,8 @@ export interface SiteHistory {
   ms: number[];
   liveBytes: number[];
   liveTensors: number[];
+  /** When the oldest of those that live at the end was born, on the clock of `ms`; optional. */
+  oldestBirthMs?: number;
   /** Tensors that the whole program had allocated by then, as a measure of how much it has done; optional. */
   work?: number[];
 }
@@ -36,6 +38,7 @@ export const LEAST_ROUNDS = 10;
 /** Less than this is a trifle, whatever the confidence. */
 const LEAST_BYTES = 4096;
 const LEAST_TENSORS = 8;
+const FEW_TENSORS = 3;
 /** A floor that rose in fewer rounds than this may be a few one-time allocations. */
 const LEAST_STEPS = 5;
 /** Growth that fell below this share of what it was is filling up. */
@@ -73,11 +76,21 @@ export function judge(history: SiteHistory, options: RuleOptions = {}): Judgemen
     growthBytesPerMinute: bytes.slope * MINUTE,
     growthTensorsPerMinute: tensors.slope * MINUTE,
   };
-  if (bytes.kind === 'rising' || tensors.kind === 'rising') return { verdict: 'leak', ...growth };
+  const rising = bytes.kind === 'rising' || tensors.kind === 'rising';
+  if (rising) return { verdict: isGarbage(history, ms) ? 'steady' : 'leak', ...growth };
   if (bytes.kind === 'saturated' || tensors.kind === 'saturated' || filled(history)) {
     return { verdict: 'cache', ...growth };
   }
   return { verdict: 'steady', ...growth };
+}
+
+/**
+ * Many tensors of which none is old are garbage since the last collection, however fast they pile up. A few young ones
+ * may be replaced by larger ones again and again, which is a leak.
+ */
+function isGarbage(history: SiteHistory, ms: number[]): boolean {
+  const lastThird = ms[0]! + ((ms.at(-1)! - ms[0]!) * 2) / 3;
+  return history.liveTensors.at(-1)! > FEW_TENSORS && (history.oldestBirthMs ?? 0) > lastThird;
 }
 
 interface Trend {

@@ -8,7 +8,7 @@ import * as v8 from 'node:v8';
 import * as vm from 'node:vm';
 
 /** No forced collection sooner than this after the last full one, in ms. */
-const LEAST_PAUSE_MS = 2000;
+const LEAST_PAUSE_MS = 1000;
 /** A forced collection that took t ms is followed by at least this many times t without another. */
 const REST_FACTOR = 100;
 

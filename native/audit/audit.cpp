@@ -90,8 +90,14 @@ void tag_pending(uint32_t env, uint32_t site) noexcept {
   }
 }
 
-uint32_t define_site(uint32_t parent_or_0, std::string json) {
-  return state().recorder.define_site(parent_or_0, std::move(json));
+uint32_t define_site(uint32_t parent_or_0, std::string json, uint32_t env) {
+  return state().recorder.define_site(parent_or_0, env, std::move(json));
+}
+
+void environment_closing(uint32_t env) noexcept {
+  State& s = state();
+  const std::lock_guard<std::mutex> lock(s.control);
+  if (enabled()) s.writer.environment_closing(env);
 }
 
 bool start(const Options& options, std::string* why_not) {

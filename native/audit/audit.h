@@ -57,7 +57,12 @@ void tag_pending(uint32_t env, uint32_t site) noexcept;
 
 // A new site. `json` is the stack, innermost frame first: [{"file":…,"line":…,"column":…,"function":…}]. The caller
 // interns: equal stacks of one environment are defined once. `parent_or_0` is reserved for sites that extend another.
-uint32_t define_site(uint32_t parent_or_0, std::string json);
+// `env` is the environment that defines it.
+uint32_t define_site(uint32_t parent_or_0, std::string json, uint32_t env = 0);
+
+// This environment is about to be closed, which frees all it holds. Called before that, so that the capture shows what
+// a worker thread held until its end.
+void environment_closing(uint32_t env) noexcept;
 
 // What accounting knows; the writer thread reads it once per interval, so it must be callable from any thread.
 struct Totals {

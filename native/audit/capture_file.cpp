@@ -48,10 +48,18 @@ void PacketBuffer::put_text(PacketType type, std::string_view json) {
   close(at);
 }
 
-void PacketBuffer::put_site(uint32_t id, uint32_t parent, std::string_view json) {
+void PacketBuffer::put_environment_end(uint32_t env, uint64_t ms) {
+  const size_t at = open(PacketType::EnvironmentEnd);
+  put(env);
+  put(ms);
+  close(at);
+}
+
+void PacketBuffer::put_site(uint32_t id, uint32_t parent, uint32_t env, std::string_view json) {
   const size_t at = open(PacketType::Site);
   put(id);
   put(parent);
+  put(env);
   bytes_.append(json);
   close(at);
 }

@@ -14,7 +14,7 @@ namespace ltn::audit {
 inline constexpr char kMagic[8] = {'L', 'T', 'N', 'A', 'U', 'D', 'I', 'T'};
 inline constexpr uint32_t kFormatVersion = 1;
 
-enum class PacketType : uint8_t { Start = 1, Site = 2, Tick = 3, End = 4 };
+enum class PacketType : uint8_t { Start = 1, Site = 2, Tick = 3, End = 4, EnvironmentEnd = 5 };
 
 // The counters of one (site, device), as they are now. Absolute values, so that a lost packet costs detail only.
 struct CellRow {
@@ -44,7 +44,8 @@ class PacketBuffer {
  public:
   void put_header();
   void put_text(PacketType type, std::string_view json);
-  void put_site(uint32_t id, uint32_t parent, std::string_view json);
+  void put_site(uint32_t id, uint32_t parent, uint32_t env, std::string_view json);
+  void put_environment_end(uint32_t env, uint64_t ms);
   // `start_ms` is the steady-clock time of the capture's start: births are written relative to it.
   void put_tick(const Tick& tick, const std::vector<CellRow>& rows, int64_t start_ms);
 

@@ -64,7 +64,8 @@ void audit_tag(const Napi::CallbackInfo& info) {
 
 // auditDefineSite(json: string): number
 Napi::Value audit_define_site(const Napi::CallbackInfo& info) {
-  return Napi::Number::New(info.Env(), define_site(0, info[0].As<Napi::String>().Utf8Value()));
+  const auto env_number = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(info.Data()));
+  return Napi::Number::New(info.Env(), define_site(0, info[0].As<Napi::String>().Utf8Value(), env_number));
 }
 
 // auditHeap(heapUsed: number, external: number): void
@@ -88,11 +89,14 @@ void set_totals_reader(ReadTotals reader) noexcept { totals_reader.store(reader)
 void export_js(Napi::Env env, Napi::Object exports, uint32_t env_number) {
   // The number travels as the functions' data pointer: no allocation whose lifetime would have to be managed.
   void* const number = reinterpret_cast<void*>(static_cast<uintptr_t>(env_number));
+  // Hooks run last in, first out: before that of the handles layer, which frees everything, since that was added first.
+  napi_add_env_cleanup_hook(
+      env, [](void* data) { environment_closing(static_cast<uint32_t>(reinterpret_cast<uintptr_t>(data))); }, number);
   exports.Set("auditStart", Napi::Function::New<audit_start>(env, "auditStart"));
   exports.Set("auditStop", Napi::Function::New<audit_stop>(env, "auditStop"));
   exports.Set("auditOn", Napi::Function::New<audit_on>(env, "auditOn"));
   exports.Set("auditTag", Napi::Function::New<audit_tag>(env, "auditTag", number));
-  exports.Set("auditDefineSite", Napi::Function::New<audit_define_site>(env, "auditDefineSite"));
+  exports.Set("auditDefineSite", Napi::Function::New<audit_define_site>(env, "auditDefineSite", number));
   exports.Set("auditHeap", Napi::Function::New<audit_heap>(env, "auditHeap"));
   exports.Set("auditCollection", Napi::Function::New<audit_collection>(env, "auditCollection"));
   exports.Set("auditLive", Napi::Function::New<audit_live>(env, "auditLive"));

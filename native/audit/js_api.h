@@ -15,7 +15,8 @@ namespace ltn::audit {
 // (accounting is above audit, so audit cannot ask it by name).
 void set_totals_reader(ReadTotals reader) noexcept;
 
-// Adds the audit functions to `exports` of one environment. JS thread of that environment.
+// Adds the audit functions to `exports` of one environment. JS thread of that environment. To be called after the
+// environment's own cleanup hook was added, so that the audit's runs before it.
 void export_js(Napi::Env env, Napi::Object exports, uint32_t env_number);
 
 }  // namespace ltn::audit

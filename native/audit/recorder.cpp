@@ -247,10 +247,10 @@ void Recorder::tag_pending(uint32_t env_number, uint32_t site) {
   env.count.store(0, std::memory_order_relaxed);
 }
 
-uint32_t Recorder::define_site(uint32_t parent, std::string json) {
+uint32_t Recorder::define_site(uint32_t parent, uint32_t env, std::string json) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto id = static_cast<uint32_t>(sites_.size() + 1);
-  sites_.push_back({id, parent, std::move(json)});
+  sites_.push_back({id, parent, env, std::move(json)});
   return id;
 }
 

@@ -29,6 +29,7 @@ class Recorder {
   struct SiteDefinition {
     uint32_t id;
     uint32_t parent;
+    uint32_t env;
     std::string json;
   };
 
@@ -43,7 +44,7 @@ class Recorder {
   void storage_released(const void* storage) noexcept;
   uint32_t pending(uint32_t env) const noexcept { return envs_[env % kEnvs].count.load(std::memory_order_relaxed); }
   void tag_pending(uint32_t env, uint32_t site);
-  uint32_t define_site(uint32_t parent, std::string json);
+  uint32_t define_site(uint32_t parent, uint32_t env, std::string json);
 
   // For the writer: the rows that changed since the last call, and the sites defined since then.
   void drain(std::vector<CellRow>* rows, std::vector<SiteDefinition>* sites);

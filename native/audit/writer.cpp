@@ -122,7 +122,24 @@ void Writer::loop() {
   }
 }
 
+void Writer::environment_closing(uint32_t env) noexcept {
+  const std::lock_guard<std::mutex> lock(packet_mutex_);
+  write_round();
+  try {
+    buffer_.clear();
+    buffer_.put_environment_end(env, static_cast<uint64_t>(steady_ms() - start_ms_));
+    if (!file_.append(buffer_.bytes())) note_lost();
+  } catch (...) {
+    note_lost();
+  }
+}
+
 void Writer::tick() {
+  const std::lock_guard<std::mutex> lock(packet_mutex_);
+  write_round();
+}
+
+void Writer::write_round() {
   try {
     recorder_->drain(&rows_, &sites_);
     Tick tick;
@@ -134,7 +151,7 @@ void Writer::tick() {
     tick.lost_events = lost_.load(std::memory_order_relaxed);
     tick.collections = collections_.load(std::memory_order_relaxed);
     buffer_.clear();
-    for (const auto& site : sites_) buffer_.put_site(site.id, site.parent, site.json);
+    for (const auto& site : sites_) buffer_.put_site(site.id, site.parent, site.env, site.json);
     buffer_.put_tick(tick, rows_, start_ms_);
     if (!file_.append(buffer_.bytes())) {
       note_lost();

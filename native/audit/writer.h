@@ -30,6 +30,9 @@ class Writer {
   bool open(const Options& options, std::string* why_not);
   void close(const char* reason);
 
+  // Writes a round and then the mark that this environment ends. Any thread, under the control lock.
+  void environment_closing(uint32_t env) noexcept;
+
   // Any thread.
   void note_heap(uint64_t heap_used, uint64_t external) noexcept;
   void note_collection() noexcept { collections_.fetch_add(1, std::memory_order_relaxed); }
@@ -38,6 +41,7 @@ class Writer {
  private:
   void loop();
   void tick();
+  void write_round();
 
   Recorder* const recorder_;
   Options options_;
@@ -51,7 +55,8 @@ class Writer {
   std::atomic<uint64_t> heap_used_{0}, external_{0}, lost_{0};
   std::atomic<uint32_t> collections_{0};
 
-  PacketBuffer buffer_;  // writer thread only, as the two below
+  std::mutex packet_mutex_;  // guards the file and the three below
+  PacketBuffer buffer_;
   std::vector<CellRow> rows_;
   std::vector<Recorder::SiteDefinition> sites_;
 };

@@ -21,6 +21,8 @@ export interface TickInput {
 }
 
 export class CaptureBuilder {
+  /** Of the sites defined from now on. */
+  environment = 0;
   private readonly parts: Buffer[] = [];
 
   constructor(start: object = {}) {
@@ -54,8 +56,9 @@ export class CaptureBuilder {
   }
 
   site(id: number, ...frames: [file: string, line: number, column: number, fn?: string][]): this {
-    const head = Buffer.alloc(8);
+    const head = Buffer.alloc(12);
     head.writeUInt32LE(id, 0);
+    head.writeUInt32LE(this.environment, 8);
     const json = frames.map(([file, line, column, fn]) => ({ file, line, column, function: fn ?? '' }));
     return this.packet(PacketType.Site, Buffer.concat([head, Buffer.from(JSON.stringify(json))]));
   }
@@ -92,6 +95,12 @@ export class CaptureBuilder {
       payload.writeBigInt64LE(none ? -(2n ** 63n) : BigInt(row.oldestBirthMs ?? 0), at + 40);
     }
     return this.packet(PacketType.Tick, payload);
+  }
+
+  environmentEnd(environment: number): this {
+    const payload = Buffer.alloc(12);
+    payload.writeUInt32LE(environment, 0);
+    return this.packet(PacketType.EnvironmentEnd, payload);
   }
 
   end(reason = 'exit'): this {

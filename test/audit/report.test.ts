@@ -139,3 +139,21 @@ test('units, there and back', () => {
   expect(() => parseDuration('0s')).toThrow(/no duration/);
   expect(() => parseBytes('5 parsecs')).toThrow(/no size/);
 });
+
+test('a worker thread that leaked until it ended has leaked', () => {
+  const builder = new CaptureBuilder();
+  builder.environment = 3;
+  builder.site(1, ['/worker.js', 5, 1]);
+  const row = (live: number, allocated: number) => ({
+    site: 1,
+    liveTensors: live,
+    liveBytes: live * 1024,
+    allocatedTensors: allocated,
+  });
+  for (let i = 1; i <= 40; i++) builder.tick({ ms: i * 250 }, [row(i, i)]);
+  builder.environmentEnd(3);
+  for (let i = 41; i <= 50; i++) builder.tick({ ms: i * 250 }, [row(0, 40)]);
+  const report = analyse(read(builder));
+  expect(report.verdict).toBe('leak');
+  expect(report.sites[0]).toMatchObject({ liveTensors: 0, oldestMs: null, sinceMs: 0, verdict: 'leak' });
+});

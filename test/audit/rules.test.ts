@@ -135,3 +135,11 @@ test('too few rounds are insufficient, unless nothing lives', () => {
 test('a few tensors more are a trifle', () => {
   expect(judge(history(ROUNDS, (i) => Math.floor(i / 12), 100)).verdict).not.toBe('leak');
 });
+
+test('many tensors of which none is old are garbage; a few may be replaced by ever larger ones', () => {
+  const many = history(ROUNDS, (i) => i);
+  expect(judge({ ...many, oldestBirthMs: many.ms[40]! }).verdict).toBe('steady');
+  expect(judge({ ...many, oldestBirthMs: many.ms[5]! }).verdict).toBe('leak');
+  const one = { ...many, liveTensors: many.liveTensors.map(() => 1) };
+  expect(judge({ ...one, oldestBirthMs: many.ms.at(-1)! }).verdict).toBe('leak');
+});

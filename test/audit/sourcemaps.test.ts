@@ -52,6 +52,7 @@ const compile = (options: ts.CompilerOptions) => {
     module: ts.ModuleKind.CommonJS,
     outDir: out,
     rootDir: path.join(folder, 'src'),
+    noLib: true,
     types: [],
     ...options,
   });

@@ -1,0 +1,239 @@
+/** `leak-audit run` end to end, with the built command and the built addon, on small programs. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import * as esbuild from 'esbuild';
+import type { Report } from '../../cli/report';
+
+const ROOT = path.resolve(__dirname, '../..');
+const CLI = path.join(ROOT, 'dist/cli/leak-audit.js');
+const FIXTURES = path.join(__dirname, 'fixtures');
+/** How long the programs leak; with a round every 100 ms. */
+const LEAK_MS = '6000';
+const INTERVAL = ['--interval', '400ms'];
+
+// Inside the package, so that programs in it find 'libtorch-node'.
+const folder = path.join(ROOT, 'build', 'test-audit', String(process.pid));
+beforeAll(() => fs.mkdirSync(folder, { recursive: true }));
+afterAll(() => fs.rmSync(folder, { recursive: true, force: true }));
+
+interface Outcome {
+  code: number | null;
+  signal: NodeJS.Signals | null;
+  stdout: string;
+  stderr: string;
+}
+
+function audit(args: string[], onStart?: (child: ChildProcess, stdout: string) => void): Promise<Outcome> {
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, [CLI, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+    let stdout = '';
+    let stderr = '';
+    child.stdout!.on('data', (chunk) => {
+      stdout += chunk;
+      onStart?.(child, stdout);
+    });
+    child.stderr!.on('data', (chunk) => {
+      stderr += chunk;
+    });
+    child.on('close', (code, signal) => resolve({ code, signal, stdout, stderr }));
+  });
+}
+
+let reports = 0;
+/** Runs a fixture with `--json`; the report comes beside the outcome. */
+async function report(program: string[], options: string[] = []): Promise<Outcome & { report: Report }> {
+  const json = path.join(folder, `report-${reports++}.json`);
+  const outcome = await audit(['run', ...INTERVAL, '--json', json, ...options, '--', 'node', ...program]);
+  return { ...outcome, report: JSON.parse(fs.readFileSync(json, 'utf8')) as Report };
+}
+
+const fixture = (name: string) => path.join(FIXTURES, name);
+
+describe('verdicts', () => {
+  // All at once: they sleep most of their time.
+  const TYPESCRIPT = `import * as torch from 'libtorch-node';
+type Entry = { tensor: unknown };
+const held: Entry[] = [];
+interface Unused { a: number }
+const timer = setInterval((): void => {
+  held.push({ tensor: torch.zeros([1024]) });
+}, 10);
+setTimeout(() => clearInterval(timer), Number(process.argv[2]));
+`;
+  let leaky: Awaited<ReturnType<typeof report>>;
+  let clean: typeof leaky;
+  let esm: typeof leaky;
+  let worker: typeof leaky;
+  let typescript: typeof leaky;
+  const source = path.join(folder, 'leaky.ts');
+
+  beforeAll(async () => {
+    fs.writeFileSync(source, TYPESCRIPT);
+    const compiled = path.join(folder, 'out', 'leaky.js');
+    esbuild.buildSync({ entryPoints: [source], outfile: compiled, format: 'cjs', sourcemap: true, logLevel: 'silent' });
+    [leaky, clean, esm, worker, typescript] = await Promise.all([
+      report([fixture('leaky.cjs'), LEAK_MS], ['--check']),
+      report([fixture('clean.cjs'), LEAK_MS], ['--check']),
+      report([fixture('esm.mjs'), LEAK_MS]),
+      report([fixture('worker.cjs'), LEAK_MS]),
+      report([compiled, LEAK_MS]),
+    ]);
+  }, 60_000);
+
+  test('a leak is found at its line, and --check exits with 1', () => {
+    expect(leaky.report.verdict).toBe('leak');
+    const site = leaky.report.sites[0]!;
+    expect(site).toMatchObject({ file: fixture('leaky.cjs'), line: 12, function: 'handle', verdict: 'leak' });
+    expect(site.liveTensors).toBeGreaterThan(200);
+    expect(site.liveBytes).toBe(site.liveTensors * 4096);
+    expect(site.growthBytesPerMinute).toBeGreaterThan(5e6);
+    expect(leaky.report.sites.filter((one) => one.verdict === 'leak')).toHaveLength(1);
+    expect(leaky.code).toBe(1);
+    expect(leaky.stdout).toMatch(/LEAK {2}.*leaky\.cjs:12:\d+ \(handle\) leaks/);
+    expect(leaky.stderr).toMatch(/time +tensors +storages +live/);
+  });
+
+  test('a program that only fills its cache is clean', () => {
+    expect(clean.report.sites.filter((one) => one.verdict === 'leak')).toEqual([]);
+    expect(clean.report.verdict).toBe('clean');
+    expect(clean.code).toBe(0);
+    expect(clean.stdout).toMatch(/CLEAN/);
+  });
+
+  test('the totals are those of the library', () => {
+    const { summary, timeline } = leaky.report;
+    expect(summary.liveBytes).toBeGreaterThan(0);
+    expect(summary.allocatedBytes).toBeGreaterThanOrEqual(summary.liveBytes);
+    expect(summary.rss).toBeGreaterThan(summary.allocatedBytes);
+    expect(timeline.at(-1)!.heapUsed).toBeGreaterThan(0);
+    expect(timeline.at(-1)!.external).toBeGreaterThan(summary.liveBytes * 0.5);
+    expect(summary.ended).toBe('exit');
+  });
+
+  test('ES modules are named by path', () => {
+    expect(esm.report.sites[0]).toMatchObject({ file: fixture('esm.mjs'), line: 7, verdict: 'leak' });
+  });
+
+  test('worker threads are in the same capture', () => {
+    expect(worker.report.sites[0]).toMatchObject({ file: fixture('worker.cjs'), line: 12, verdict: 'leak' });
+  });
+
+  test('TypeScript is named by its own line', () => {
+    expect(typescript.report.sites[0]).toMatchObject({ file: source, line: 6, verdict: 'leak' });
+  });
+});
+
+describe('the program notices nothing', () => {
+  const run = async (args: string[]) => {
+    const outcome = await audit(['run', '--quiet', '--json', path.join(folder, 'ignored.json'), '--', 'node', ...args]);
+    return { ...outcome, seen: JSON.parse(outcome.stdout.split('\n')[0]!) };
+  };
+
+  test('arguments, environment, streams and exit status are untouched', async () => {
+    const args = [fixture('transparent.cjs'), 'torch', '7', '--check', '-o', 'x'];
+    const { code, seen, stderr } = await run(args);
+    const plain = spawnSync(process.execPath, args);
+    expect(seen).toEqual(JSON.parse(plain.stdout.toString()));
+    expect(seen).toMatchObject({ argv: ['torch', '7', '--check', '-o', 'x'], audit: [], childAudit: '' });
+    expect(stderr).toBe('to stderr\n');
+    expect(code).toBe(7);
+  });
+
+  test('a program without tensors gets a clean report', async () => {
+    const { code, stdout } = await run([fixture('transparent.cjs'), 'no-torch']);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/CLEAN {2}The program made no tensors/);
+  });
+
+  test('a program started by a shell is recorded', async () => {
+    const json = path.join(folder, 'shell.json');
+    const line = `node ${fixture('transparent.cjs')} torch`;
+    await audit(['run', '--quiet', '--json', json, '--', 'sh', '-c', line]);
+    expect(JSON.parse(fs.readFileSync(json, 'utf8')).summary.ended).toBe('exit');
+  });
+});
+
+describe('signals', () => {
+  /** Sends `signal` to the command or, by `to`, to the program itself, once the program is ready. */
+  const killed = (signal: NodeJS.Signals, to: 'command' | 'program', ...args: string[]) => {
+    let sent = false;
+    return audit(['run', '--quiet', '--', 'node', fixture('signals.cjs'), ...args], (child, stdout) => {
+      const pid = /ready (\d+)/.exec(stdout)?.[1];
+      if (pid === undefined || sent) return;
+      sent = true;
+      setTimeout(() => process.kill(to === 'command' ? child.pid! : Number(pid), signal), 1500);
+    });
+  };
+
+  test('are forwarded, and the program ends in its own way', async () => {
+    for (const signal of ['SIGTERM', 'SIGUSR2'] as const) {
+      const { code, stdout } = await killed(signal, 'command', 'handle');
+      expect(code).toBe(9);
+      expect(stdout).toMatch(`got ${signal} with 1`);
+    }
+  });
+
+  test('a program killed by SIGKILL leaves a report, and the command dies by the same signal', async () => {
+    const { signal, stdout } = await killed('SIGKILL', 'program');
+    expect(signal).toBe('SIGKILL');
+    expect(stdout).toMatch(/1 tensors? .*alive|1 tensors on 1 storages/);
+    expect(stdout).toMatch(/the program was killed/);
+  });
+
+  test('SIGTERM without a handler ends both', async () => {
+    const { signal } = await killed('SIGTERM', 'command');
+    expect(signal).toBe('SIGTERM');
+  });
+});
+
+describe('captures', () => {
+  test('are kept with -o, and can be reported and checked', async () => {
+    const file = path.join(folder, 'kept.ltna');
+    await audit(['run', '--quiet', ...INTERVAL, '-o', file, '--', 'node', fixture('leaky.cjs'), LEAK_MS]);
+    const shown = await audit(['report', file]);
+    expect(shown.code).toBe(0);
+    expect(shown.stdout).toMatch(/LEAK .*leaky\.cjs:12/);
+    expect((await audit(['report', file, '--json', '-'])).stdout).toMatch(/^\{\n {2}"version": 1/);
+    const checked = await audit(['check', file]);
+    expect(checked.code).toBe(1);
+    expect(checked.stdout).toMatch(/^leak\n/);
+  });
+
+  test('sampled and counted programs are reported', async () => {
+    const [sampled, counted] = await Promise.all([
+      report([fixture('leaky.cjs'), '1500'], ['--mode', 'sample']),
+      report([fixture('leaky.cjs'), '1500'], ['--mode', 'counters']),
+    ]);
+    expect(sampled.report.summary).toMatchObject({ mode: 'sample', ended: 'exit' });
+    expect(counted.report.sites).toEqual([]);
+    expect(counted.report.summary.liveTensors).toBeGreaterThan(50);
+  });
+});
+
+test.each([
+  [[], 'Usage'],
+  [['run'], 'no program given'],
+  [['run', '--mode', 'wrong', '--', 'node'], 'Allowed choices'],
+  [['run', '--interval', 'soon', '--', 'node'], 'no duration'],
+  [['run', '--html', 'x.html', '--', 'node', '-e', ''], 'not in this version'],
+  [['run', '--json', '/no/such/folder/x', '--', 'node', '-e', ''], 'cannot write'],
+  [['run', '--', '/no/such/program'], 'not found'],
+  [['report'], 'missing required argument'],
+  [['report', '/no/such/file'], 'no such file'],
+  [['check', __filename], 'not a leak-audit capture'],
+  [['nonsense'], 'unknown command'],
+])('usage error: leak-audit %j', async (args, message) => {
+  const { code, stdout, stderr } = await audit(args);
+  expect(stderr).toContain(message);
+  expect(stdout).toBe('');
+  expect(code).toBe(2);
+});
+
+test('--help of every command goes to stdout with status 0', async () => {
+  for (const args of [['--help'], ['run', '--help'], ['report', '--help'], ['check', '--help']]) {
+    const { code, stdout } = await audit(args);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/Usage: leak-audit/);
+  }
+});
