@@ -1,0 +1,70 @@
+/** The types that signatures of ops are made of. */
+
+/** An element type. */
+export type DType =
+  | 'float16'
+  | 'bfloat16'
+  | 'float32'
+  | 'float64'
+  | 'uint8'
+  | 'int8'
+  | 'int16'
+  | 'int32'
+  | 'int64'
+  | 'bool'
+  | 'complex32'
+  | 'complex64'
+  | 'complex128'
+  | 'qint8'
+  | 'quint8'
+  | 'qint32'
+  | 'quint4x2'
+  | 'quint2x4';
+
+/** A device: `'cpu'`, `'cuda:0'`. The names of other backends are accepted too. */
+export type Device = 'cpu' | 'meta' | 'cuda' | `cuda:${number}` | (string & Record<never, never>);
+
+/** How elements lie in memory. */
+export type Layout = 'strided' | 'sparse_coo' | 'sparse_csr' | 'sparse_csc' | 'sparse_bsr' | 'sparse_bsc' | '_mkldnn';
+
+/** The order of the dimensions in memory. */
+export type MemoryFormat = 'contiguous' | 'preserve' | 'channels_last' | 'channels_last_3d';
+
+/** A complex number. */
+export interface Complex {
+  readonly re: number;
+  readonly im: number;
+}
+
+/** A number as ops take it: its kind takes part in type promotion. */
+export type Scalar = number | bigint | boolean | Complex;
+
+/** An integer; as a result, a bigint stands for what a number cannot hold exactly. */
+export type Int = number | bigint;
+
+/** A stream of a device; id 0 is its default stream. */
+export interface Stream {
+  readonly device: string;
+  readonly id: number;
+}
+
+declare const opaque: unique symbol;
+
+/** The bytes behind a tensor, as `set_` takes them. */
+export interface Storage {
+  readonly [opaque]: 'Storage';
+}
+
+/**
+ * Several results: an array whose elements are properties too. A property hides an array member of the same name:
+ * `values` of `{ values, indices }` is the tensor.
+ */
+export type NamedTuple<T extends readonly unknown[], N> = [keyof N & keyof T] extends [never]
+  ? T & Readonly<N>
+  : Omit<T, keyof N> & Readonly<N>;
+
+/** Options that are all optional and have names of Tensor's properties: the key keeps a tensor from passing for them. */
+export type Options<O> = O & { readonly [Symbol.dispose]?: never };
+
+/** One overload, called as its schema says, and the schema. */
+export type RawOp<F> = F & { readonly schema: string };
