@@ -1,0 +1,252 @@
+#include "codegen/bindings/dts_text.h"
+
+#include <algorithm>
+#include <set>
+
+#include "codegen/bindings/js_text.h"
+#include "codegen/bindings/names.h"
+#include "codegen/bindings/type_table.h"
+
+namespace codegen {
+namespace {
+
+std::string in_parentheses(const std::string& type) {
+  return type.find(" | ") == std::string::npos ? type : "(" + type + ")";
+}
+
+std::string joined(const std::vector<std::string>& parts, const std::string& separator) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : separator) + part;
+  return text;
+}
+
+std::string repeated_tuple(const std::string& element, size_t count) {
+  return "readonly [" + joined(std::vector<std::string>(count, element), ", ") + "]";
+}
+
+std::vector<const Argument*> arguments_of(const Declaration& declaration, bool out) {
+  std::vector<const Argument*> arguments;
+  for (const Argument& argument : declaration.arguments) {
+    if (argument.out == out) arguments.push_back(&argument);
+  }
+  return arguments;
+}
+
+// Several outs are given together, in the schema's order.
+std::string out_type(const std::vector<const Argument*>& outs) {
+  if (outs.size() > 1) return repeated_tuple("Tensor", outs.size());
+  return ts_argument(outs[0]->type);
+}
+
+// Whether the op makes a tensor from options, so that it takes requiresGrad as well.
+bool is_factory(const Declaration& declaration) {
+  for (const std::string name : {"dtype", "layout", "device", "pin_memory"}) {
+    const bool has = std::any_of(declaration.arguments.begin(), declaration.arguments.end(),
+                                 [&](const Argument& a) { return a.kwarg_only && a.name == name; });
+    if (!has) return false;
+  }
+  return true;
+}
+
+std::string plain_result(const Declaration& declaration) {
+  const auto& returns = declaration.returns;
+  if (returns.empty()) return "void";
+  if (returns.size() == 1) return ts_result(returns[0].type);
+  const bool all_named =
+      std::none_of(returns.begin(), returns.end(), [](const Return& result) { return result.name.empty(); });
+  std::vector<std::string> elements;
+  std::string members;
+  for (const Return& result : returns) {
+    const std::string type = ts_result(result.type);
+    const std::string name = camel_case(result.name);
+    elements.push_back(all_named ? name + ": " + type : type);
+    if (!name.empty()) members += (members.empty() ? "" : "; ") + member_name(name) + ": " + type;
+  }
+  const std::string tuple = "[" + joined(elements, ", ") + "]";
+  return members.empty() ? tuple : "NamedTuple<" + tuple + ", { " + members + " }>";
+}
+
+// Whether the op hands back the argument `self`.
+bool returns_self(const Declaration& declaration, int self) {
+  if (self < 0 || declaration.returns.size() != 1) return false;
+  const Argument& argument = declaration.arguments[static_cast<size_t>(self)];
+  return argument.mutated && argument.alias == declaration.returns[0].alias;
+}
+
+std::string result_of(const Declaration& declaration, int self, ResultStyle style) {
+  const std::string plain = plain_result(declaration);
+  if (style == ResultStyle::Promise) return "Promise<" + plain + ">";
+  return style == ResultStyle::Method && returns_self(declaration, self) ? "this" : plain;
+}
+
+std::string list_text(const std::vector<Parameter>& parameters, const std::string& separator, bool may_be_optional) {
+  std::vector<std::string> parts;
+  for (const Parameter& parameter : parameters) {
+    parts.push_back(parameter.name + (parameter.optional && may_be_optional ? "?: " : ": ") + parameter.type);
+  }
+  return joined(parts, separator);
+}
+
+bool all_optional(const std::vector<Parameter>& parameters) {
+  return std::all_of(parameters.begin(), parameters.end(), [](const Parameter& p) { return p.optional; });
+}
+
+// A tensor has these as well, and would be taken for an object of options.
+bool fits_tensor(const std::vector<Parameter>& options) {
+  static const std::set<std::string> members{"dtype", "layout", "device", "requiresGrad"};
+  return all_optional(options) &&
+         std::any_of(options.begin(), options.end(), [](const Parameter& p) { return members.count(p.name) != 0; });
+}
+
+std::string options_type(const std::vector<Parameter>& options) {
+  const std::string type = "{ " + list_text(options, "; ", true) + " }";
+  return fits_tensor(options) ? "Options<" + type + ">" : type;
+}
+
+// One form: these by position, those by name.
+std::string form(const std::vector<Parameter>& positional, const std::vector<Parameter>& options, bool options_optional,
+                 const std::string& result) {
+  const bool required_after = !options.empty() && !options_optional;
+  std::string text = list_text(positional, ", ", !required_after);
+  if (!options.empty()) {
+    if (!text.empty()) text += ", ";
+    text += std::string("options") + (options_optional ? "?: " : ": ") + options_type(options);
+  }
+  return "(" + text + "): " + result;
+}
+
+// The list as rest numbers, at least one; with options after them, which only a tuple can say.
+void append_spread_forms(const CallShape& shape, std::vector<std::string>& forms) {
+  const std::vector<Parameter> before(shape.positional.begin(), shape.positional.end() - 1);
+  const std::string name = shape.positional.back().name;
+  const std::string start = list_text(before, ", ", false) + (before.empty() ? "" : ", ");
+  if (all_optional(shape.named)) forms.push_back("(" + start + "first: Int, ..." + name + ": Int[]): " + shape.result);
+  if (!shape.named.empty()) {
+    forms.push_back("(" + start + "...args: [..." + name + ": Int[], options: " + options_type(shape.named) +
+                    "]): " + shape.result);
+  }
+}
+
+Parameter parameter_of(const Argument& argument) {
+  return {argument_js_name(argument.name), ts_argument(argument.type), argument.default_value.has_value()};
+}
+
+bool is_open_int_list(const Type& type) {
+  return type.base == Base::Int && type.list && type.size == 0 && !type.nullable;
+}
+
+}  // namespace
+
+std::string ts_argument(const Type& type) {
+  const TypeRow& row = type_row(type.base);
+  const std::string one = type.base == Base::Int ? "Int" : row.ts_argument;
+  std::string text = one;
+  if (type.list) {
+    const std::string element = type.element_nullable ? one + " | null" : one;
+    if (type.base == Base::Tensor) {
+      text = "Iterable<" + element + ">";
+    } else if (type.base == Base::Bool && type.size > 0) {
+      text = repeated_tuple(element, static_cast<size_t>(type.size));
+    } else {
+      text = "readonly " + in_parentheses(element) + "[]";
+      // One value stands for a list of fixed length.
+      if (type.size > 0) text = one + " | " + text;
+    }
+  }
+  return type.nullable ? text + " | null" : text;
+}
+
+std::string ts_result(const Type& type) {
+  const std::string one = type.base == Base::Int      ? "Int"
+                          : type.base == Base::Scalar ? "Scalar"
+                                                      : type_row(type.base).ts_result;
+  std::string text = one;
+  if (type.list) text = in_parentheses(type.element_nullable ? one + " | null" : one) + "[]";
+  return type.nullable ? text + " | null" : text;
+}
+
+CallShape call_shape(const Declaration& declaration, int self, ResultStyle style) {
+  CallShape shape;
+  const Argument* sole = nullptr;
+  size_t besides_self = 0;
+  for (size_t i = 0; i < declaration.arguments.size(); ++i) {
+    const Argument& argument = declaration.arguments[i];
+    if (argument.out || static_cast<int>(i) == self) continue;
+    (argument.kwarg_only ? shape.named : shape.positional).push_back(parameter_of(argument));
+    if (argument.kwarg_only || argument.name == "self") continue;
+    sole = &argument;
+    ++besides_self;
+  }
+  shape.spread = besides_self == 1 && is_open_int_list(sole->type) && !shape.positional.empty() &&
+                 shape.positional.back().name == argument_js_name(sole->name);
+  if (is_factory(declaration)) shape.named.push_back({"requiresGrad", "boolean", true});
+  const auto outs = arguments_of(declaration, true);
+  if (!outs.empty()) shape.named.push_back({"out", out_type(outs), false});
+  shape.result = result_of(declaration, self, style);
+  return shape;
+}
+
+bool is_out_variant_of(const Declaration& out_variant, const Declaration& functional) {
+  const auto left = arguments_of(out_variant, false);
+  const auto right = arguments_of(functional, false);
+  const auto same = [](const Argument* a, const Argument* b) {
+    const bool same_default = a->default_value.has_value() == b->default_value.has_value() &&
+                              (!a->default_value || default_json(*a->default_value) == default_json(*b->default_value));
+    return a->name == b->name && schema_type(a->type) == schema_type(b->type) && a->kwarg_only == b->kwarg_only &&
+           same_default;
+  };
+  return !arguments_of(out_variant, true).empty() && arguments_of(functional, true).empty() &&
+         plain_result(out_variant) == plain_result(functional) &&
+         std::equal(left.begin(), left.end(), right.begin(), right.end(), same);
+}
+
+void add_optional_out(CallShape& shape, const Declaration& out_variant) {
+  shape.named.push_back({"out", out_type(arguments_of(out_variant, true)), true});
+}
+
+std::vector<std::string> call_forms(const CallShape& shape, Mixtures mixtures) {
+  std::vector<std::string> forms{form(shape.positional, shape.named, all_optional(shape.named), shape.result)};
+  if (shape.spread) append_spread_forms(shape, forms);
+  const auto required = static_cast<size_t>(
+      std::count_if(shape.positional.begin(), shape.positional.end(), [](const Parameter& p) { return !p.optional; }));
+  for (size_t given = shape.positional.size(); given-- > 0;) {
+    const bool usual = given == 0 || given == required;
+    // Whoever writes a required argument by name writes all but the first by name.
+    if (!usual && (mixtures == Mixtures::Few || (given < required && given > 1))) continue;
+    const auto split = shape.positional.begin() + static_cast<std::ptrdiff_t>(given);
+    std::vector<Parameter> options(split, shape.positional.end());
+    options.insert(options.end(), shape.named.begin(), shape.named.end());
+    forms.push_back(form({shape.positional.begin(), split}, options, false, shape.result));
+  }
+  return forms;
+}
+
+std::string raw_function_type(const Declaration& declaration) {
+  std::vector<Parameter> positional;
+  std::vector<Parameter> named;
+  for (const Argument& argument : declaration.arguments) {
+    const bool has_default = argument.default_value.has_value();
+    // A parameter's name is shown only, but an option's is the schema's.
+    const std::string name = argument.kwarg_only || !is_reserved(argument.name) ? argument.name : argument.name + "_";
+    (argument.kwarg_only ? named : positional).push_back({name, ts_argument(argument.type), has_default});
+  }
+  const std::string text = form(positional, named, all_optional(named), plain_result(declaration));
+  const size_t colon = text.rfind("): ", text.size() - plain_result(declaration).size());
+  return text.substr(0, colon + 1) + " => " + text.substr(colon + 3);
+}
+
+std::string doc_line(const std::string& before, const std::string& schema) {
+  std::string text = schema;
+  for (size_t at = text.find("*/"); at != std::string::npos; at = text.find("*/")) text.replace(at, 2, "*\\/");
+  return "  /** " + before + "`" + text + "` */\n";
+}
+
+std::string member_name(const std::string& name) {
+  const bool plain =
+      !name.empty() && (name[0] < '0' || name[0] > '9') && std::all_of(name.begin(), name.end(), [](char c) {
+        return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+      });
+  return plain ? name : js_string(name);
+}
+
+}  // namespace codegen

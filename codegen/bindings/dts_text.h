@@ -1,0 +1,58 @@
+// TypeScript signatures: one overload in all the forms in which it can be called.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "codegen/bindings/schema.h"
+
+namespace codegen {
+
+// The TypeScript type of an accepted or returned value.
+std::string ts_argument(const Type& type);
+std::string ts_result(const Type& type);
+
+struct Parameter {
+  std::string name;  // in JavaScript
+  std::string type;
+  bool optional = false;
+};
+
+// What a caller sees of one overload.
+struct CallShape {
+  std::vector<Parameter> positional;  // optional ones last
+  std::vector<Parameter> named;       // only in the options object
+  std::string result;
+  bool spread = false;  // the last positional one is a list that may be given as rest numbers
+};
+
+// How results are written.
+enum class ResultStyle { Function, Method, Promise };
+
+// `self` is the index of an argument that is no parameter, -1 for none. Out arguments become the option `out`.
+CallShape call_shape(const Declaration& declaration, int self, ResultStyle style);
+
+// Whether `out_variant` is `functional` with out arguments added, so that one signature serves both.
+bool is_out_variant_of(const Declaration& out_variant, const Declaration& functional);
+
+// Adds the out arguments of a variant as an optional option.
+void add_optional_out(CallShape& shape, const Declaration& out_variant);
+
+// Which mixtures of positional and named arguments get a signature. Few: only all by position, the required ones by
+// position, and none by position; this keeps ops that nobody calls by hand from filling the files.
+enum class Mixtures { Few, Most };
+
+// "(self: Tensor, other: Tensor, options?: { alpha?: Scalar }): Tensor" and so on: positional first, then with fewer
+// and fewer positional arguments and the others by name.
+std::vector<std::string> call_forms(const CallShape& shape, Mixtures mixtures);
+
+// The function type of torch.ops: "(self: Tensor, other: Tensor, options?: { alpha?: Scalar }) => Tensor".
+std::string raw_function_type(const Declaration& declaration);
+
+// A JSDoc line; `before` stands before the schema.
+std::string doc_line(const std::string& before, const std::string& schema);
+
+// A name as a member of an object type, in quotes where it is no identifier.
+std::string member_name(const std::string& name);
+
+}  // namespace codegen
