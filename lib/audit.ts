@@ -38,7 +38,7 @@ const DEFAULT_DEPTH = 16;
 const WATCH_MS = 250;
 
 /** Sites of this environment: a stack's key to its site id. */
-const siteIds = new Map<string, number>();
+const siteIds = new Map<number, number>();
 let depth = DEFAULT_DEPTH;
 
 /**

@@ -9,9 +9,12 @@ export interface Frame {
   function: string;
 }
 
+/** V8 has it on every version of Node that we support; Node's types do not. */
+type CallSite = NodeJS.CallSite & { getPosition(): number };
+
 export interface Stack {
-  /** Equal for equal positions. */
-  key: string;
+  /** Equal for equal positions; for different ones different, but for one chance in 2^53. */
+  key: number;
   /** The frames, innermost first. To be called at once: call sites must not outlive the capture. */
   frames(): Frame[];
 }
@@ -20,29 +23,22 @@ export interface Stack {
 const OWN_FOLDER = path.resolve(__dirname, '..') + path.sep;
 
 /** Frames of ours above the user's: wrappers, argument parser, scopes. */
-const OWN_FRAMES = 12;
+const OWN_FRAMES = 8;
 
 const isOwn = (file: string) => file.startsWith(OWN_FOLDER);
 const isInternal = (file: string) => file.startsWith('node:') || file === '';
 
-const paths = new Map<string, string>();
-
 /** ES modules are named by URL; the rest of the world speaks of paths. */
 function toPath(name: string): string {
   if (!name.startsWith('file:')) return name;
-  let result = paths.get(name);
-  if (result === undefined) {
-    try {
-      result = fileURLToPath(name);
-    } catch {
-      result = name;
-    }
-    paths.set(name, result);
+  try {
+    return fileURLToPath(name);
+  } catch {
+    return name;
   }
-  return result;
 }
 
-const fileOf = (site: NodeJS.CallSite) => toPath(site.getFileName() ?? '');
+const fileOf = (site: CallSite) => toPath(site.getFileName() ?? '');
 
 const collect = (_error: Error, sites: NodeJS.CallSite[]) => sites;
 
@@ -51,10 +47,10 @@ const collect = (_error: Error, sites: NodeJS.CallSite[]) => sites;
  * out. Whatever the program set as `Error.prepareStackTrace` and `Error.stackTraceLimit` is back when this returns.
  */
 export function captureStack(depth: number, below: (...args: never[]) => unknown): Stack {
-  const holder: { stack?: NodeJS.CallSite[] } = {};
+  const holder: { stack?: CallSite[] } = {};
   const { prepareStackTrace, stackTraceLimit } = Error;
   const hadPrepare = Object.hasOwn(Error, 'prepareStackTrace');
-  let sites: NodeJS.CallSite[];
+  let sites: CallSite[];
   try {
     Error.prepareStackTrace = collect;
     Error.stackTraceLimit = depth + OWN_FRAMES;
@@ -67,18 +63,40 @@ export function captureStack(depth: number, below: (...args: never[]) => unknown
   }
 
   let first = 0;
-  let file = '';
-  for (; first < sites.length; first++) {
-    file = fileOf(sites[first]!);
-    if (!isOwn(file) && !isInternal(file)) break;
-  }
+  while (first < sites.length && scriptOf(sites[first]!).skipped) first++;
   const end = Math.min(sites.length, first + depth);
-  let key = '';
+  // Two hashes over script and offset: neither strings are built nor lines counted for a stack seen before.
+  let a = 0x811c9dc5;
+  let b = 0x9747b28c;
   for (let i = first; i < end; i++) {
     const site = sites[i]!;
-    key += `${site.getFileName()}:${site.getLineNumber()}:${site.getColumnNumber()}\n`;
+    const position = Math.imul(scriptOf(site).id, 0x9e3779b1) ^ site.getPosition();
+    a = Math.imul(a ^ position, 0x01000193);
+    a ^= a >>> 15;
+    b = Math.imul(b + position, 0x5bd1e995);
+    b ^= b >>> 13;
   }
+  const key = (a >>> 0) * 2 ** 21 + ((b >>> 0) & (2 ** 21 - 1));
   return { key, frames: () => sites.slice(first, end).map(toFrame) };
+}
+
+interface Script {
+  id: number;
+  /** Ours or Node's: left out at the top of a stack. */
+  skipped: boolean;
+}
+
+const scripts = new Map<string | null, Script>();
+
+function scriptOf(site: CallSite): Script {
+  const name = site.getFileName() as string | null;
+  let script = scripts.get(name);
+  if (script === undefined) {
+    const file = toPath(name ?? '');
+    script = { id: scripts.size + 1, skipped: isOwn(file) || isInternal(file) };
+    scripts.set(name, script);
+  }
+  return script;
 }
 
 function restore(hadPrepare: boolean, prepare: typeof Error.prepareStackTrace, limit: number): void {
@@ -91,7 +109,7 @@ function restore(hadPrepare: boolean, prepare: typeof Error.prepareStackTrace, l
   }
 }
 
-function toFrame(site: NodeJS.CallSite): Frame {
+function toFrame(site: CallSite): Frame {
   return {
     file: fileOf(site),
     line: site.getLineNumber() ?? 0,
