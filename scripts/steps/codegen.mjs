@@ -32,7 +32,7 @@ export async function ensureCodegen() {
   const inputs = {
     files: sources,
     values: { libtorch: libtorchIdentity() },
-    outputs: [declarationsFile, ...['native', 'lib'].map((dir) => inRoot(dir, 'generated'))],
+    outputs: [declarationsFile, ...['native', 'lib', 'types'].map((dir) => inRoot(dir, 'generated'))],
   };
   await whenChanged('codegen', inputs, async () => {
     await step('codegen: compiling the generators', () =>
