@@ -172,6 +172,17 @@ function deviceMatches(device: string, wanted: string | undefined): boolean {
   return wanted === undefined || device === wanted || device.startsWith(`${wanted}:`);
 }
 
+/** An autograd graph that is kept alive has no site: libtorch holds it, no tensor shows it. */
+function unexplainedGrowth({ ticks }: Capture): number {
+  const hidden = ticks.map((tick) => Math.max(0, tick.allocatedBytes - tick.bytes));
+  const { verdict, growthBytesPerMinute } = judge({
+    ms: ticks.map((tick) => tick.ms),
+    liveBytes: hidden,
+    liveTensors: hidden.map(() => 1),
+  });
+  return verdict === 'leak' ? growthBytesPerMinute : 0;
+}
+
 function summarise(capture: Capture, sites: SiteReport[]): Summary {
   const { start, end, ticks } = capture;
   const last = ticks.at(-1);
@@ -195,6 +206,7 @@ function summarise(capture: Capture, sites: SiteReport[]): Summary {
       peak((tick) => tick.allocatedBytes),
     ),
     unexplainedBytes: last === undefined ? 0 : Math.max(0, last.allocatedBytes - last.bytes),
+    unexplainedGrowthBytesPerMinute: Math.round(unexplainedGrowth(capture)),
     rss: last?.rss ?? 0,
     peakRss: peak((tick) => tick.rss),
     collections: last?.collections ?? 0,

@@ -40,9 +40,11 @@ async function main(argv: string[]): Promise<number> {
 }
 
 // A reader that goes away (`| head`) is no error of ours.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error;
-});
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+  });
+}
 
 void main(process.argv).then((status) => {
   process.exitCode = status;

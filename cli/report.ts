@@ -53,6 +53,8 @@ export interface Summary {
   peakAllocatedBytes: number;
   /** Held by libtorch, seen by no JS handle: allocatedBytes - liveBytes. */
   unexplainedBytes: number;
+  /** Its growth where that passes for a leak, else 0. */
+  unexplainedGrowthBytesPerMinute: number;
   rss: number;
   peakRss: number;
   collections: number;

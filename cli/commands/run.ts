@@ -28,6 +28,7 @@ const VARIABLE = 'LIBTORCH_NODE_AUDIT';
 /** More rounds than lines: a verdict needs many points, a reader few. */
 const ROUNDS_PER_LINE = 4;
 const LEAST_ROUND_MS = 100;
+const MOST_ROUND_MS = 1000;
 
 export function runCommand(done: (status: number) => void): Command {
   return new Command('run')
@@ -90,7 +91,8 @@ interface Result {
 async function record(program: string[], file: string, options: Options): Promise<Result> {
   const follower = new CaptureFollower(file);
   const stopShowing = options.quiet ? () => {} : showLive(follower, options.interval);
-  const roundMs = Math.min(options.interval, Math.max(LEAST_ROUND_MS, options.interval / ROUNDS_PER_LINE));
+  const wanted = Math.min(MOST_ROUND_MS, Math.max(LEAST_ROUND_MS, options.interval / ROUNDS_PER_LINE));
+  const roundMs = Math.min(options.interval, wanted);
   const wish = { file, mode: options.mode, intervalMs: Math.round(roundMs), command: program.join(' ') };
   const ending = await runChild(program, { [VARIABLE]: JSON.stringify(wish) }).finally(stopShowing);
   follower.poll();

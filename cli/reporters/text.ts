@@ -62,6 +62,7 @@ function verdictLines({ verdict, summary, sites }: Report, { colors, folder }: T
   if (summary.ended === 'no tensors') return [`${clean}  The program made no tensors (it never loaded libtorch-node).`];
   if (summary.mode === 'counters')
     return [`${clean}  Only totals were recorded (--mode counters): no site can be judged.`];
+  if (sites.length === 0 && summary.peakLiveBytes === 0) return [`${clean}  The program made no tensors.`];
   const caches = sites.filter((site) => site.verdict === 'cache').length;
   const kept =
     caches > 0 ? ` ${caches === 1 ? 'One site grew and then stopped: a cache' : `${caches} caches filled`}.` : '';
@@ -152,6 +153,10 @@ function memoryLines({ summary }: Report, { colors }: TextOptions): string[] {
 
 function notes({ summary }: Report, { colors }: TextOptions): string[] {
   const found: string[] = [];
+  if (summary.unexplainedGrowthBytesPerMinute > 0) {
+    const growth = formatBytes(summary.unexplainedGrowthBytesPerMinute);
+    found.push(`what no tensor sees grows by ${growth} per minute: is a loss with its autograd graph kept?`);
+  }
   if (summary.mode === 'sample') found.push('counts per site are estimates (--mode sample); totals are exact');
   if (summary.ended === 'killed') found.push('the program was killed: at most the last interval is missing');
   if (summary.tornBytes > 0) found.push(`${formatCount(summary.tornBytes)} bytes at the end of the capture are torn`);

@@ -157,3 +157,12 @@ test('a worker thread that leaked until it ended has leaked', () => {
   expect(report.verdict).toBe('leak');
   expect(report.sites[0]).toMatchObject({ liveTensors: 0, oldestMs: null, sinceMs: 0, verdict: 'leak' });
 });
+
+test('memory that grows and that no tensor sees is told', () => {
+  const builder = new CaptureBuilder();
+  for (let i = 1; i <= 48; i++) builder.tick({ ms: i * 250, tensors: 1, bytes: 4, allocatedBytes: 4 + i * 10_000 });
+  const report = analyse(read(builder.end()));
+  expect(report.summary.unexplainedGrowthBytesPerMinute).toBe(2_400_000);
+  expect(text(builder)).toMatch(/what no tensor sees grows by 2\.3 MiB per minute/);
+  expect(analyse(read(leakyCapture())).summary.unexplainedGrowthBytesPerMinute).toBe(0);
+});
