@@ -117,13 +117,10 @@ std::string form(const std::vector<Parameter>& positional, const std::vector<Par
 
 // The list as rest numbers, at least one; with options after them, which only a tuple can say.
 void append_spread_forms(const CallShape& shape, std::vector<std::string>& forms) {
-  const std::vector<Parameter> before(shape.positional.begin(), shape.positional.end() - 1);
-  const std::string name = shape.positional.back().name;
-  const std::string start = list_text(before, ", ", false) + (before.empty() ? "" : ", ");
-  if (all_optional(shape.named)) forms.push_back("(" + start + "first: Int, ..." + name + ": Int[]): " + shape.result);
+  const std::string& name = shape.positional[0].name;
+  if (all_optional(shape.named)) forms.push_back("(first: Int, ..." + name + ": Int[]): " + shape.result);
   if (!shape.named.empty()) {
-    forms.push_back("(" + start + "...args: [..." + name + ": Int[], options: " + options_type(shape.named) +
-                    "]): " + shape.result);
+    forms.push_back("(...args: [..." + name + ": Int[], options: " + options_type(shape.named) + "]): " + shape.result);
   }
 }
 
@@ -131,9 +128,7 @@ Parameter parameter_of(const Argument& argument) {
   return {argument_js_name(argument.name), ts_argument(argument.type), argument.default_value.has_value()};
 }
 
-bool is_open_int_list(const Type& type) {
-  return type.base == Base::Int && type.list && type.size == 0 && !type.nullable;
-}
+bool is_open_int_list(const Type& type) { return type.base == Base::Int && type.list && type.size == 0; }
 
 }  // namespace
 
@@ -150,7 +145,7 @@ std::string ts_argument(const Type& type) {
     } else {
       text = "readonly " + in_parentheses(element) + "[]";
       // One value stands for a list of fixed length.
-      if (type.size > 0) text = one + " | " + text;
+      if (type.size > 0) text = (type.base == Base::Dimname ? "string" : one) + " | " + text;
     }
   }
   return type.nullable ? text + " | null" : text;
@@ -167,18 +162,14 @@ std::string ts_result(const Type& type) {
 
 CallShape call_shape(const Declaration& declaration, int self, ResultStyle style) {
   CallShape shape;
-  const Argument* sole = nullptr;
-  size_t besides_self = 0;
+  const Argument* last = nullptr;
   for (size_t i = 0; i < declaration.arguments.size(); ++i) {
     const Argument& argument = declaration.arguments[i];
     if (argument.out || static_cast<int>(i) == self) continue;
     (argument.kwarg_only ? shape.named : shape.positional).push_back(parameter_of(argument));
-    if (argument.kwarg_only || argument.name == "self") continue;
-    sole = &argument;
-    ++besides_self;
+    if (!argument.kwarg_only) last = &argument;
   }
-  shape.spread = besides_self == 1 && is_open_int_list(sole->type) && !shape.positional.empty() &&
-                 shape.positional.back().name == argument_js_name(sole->name);
+  shape.spread = shape.positional.size() == 1 && is_open_int_list(last->type);
   if (is_factory(declaration)) shape.named.push_back({"requiresGrad", "boolean", true});
   const auto outs = arguments_of(declaration, true);
   if (!outs.empty()) shape.named.push_back({"out", out_type(outs), false});
@@ -210,9 +201,9 @@ std::vector<std::string> call_forms(const CallShape& shape, Mixtures mixtures) {
   const auto required = static_cast<size_t>(
       std::count_if(shape.positional.begin(), shape.positional.end(), [](const Parameter& p) { return !p.optional; }));
   for (size_t given = shape.positional.size(); given-- > 0;) {
-    const bool usual = given == 0 || given == required;
     // Whoever writes a required argument by name writes all but the first by name.
-    if (!usual && (mixtures == Mixtures::Few || (given < required && given > 1))) continue;
+    const bool usual = given <= 1 || given == required;
+    if (!usual && (mixtures == Mixtures::Few || given < required)) continue;
     const auto split = shape.positional.begin() + static_cast<std::ptrdiff_t>(given);
     std::vector<Parameter> options(split, shape.positional.end());
     options.insert(options.end(), shape.named.begin(), shape.named.end());

@@ -23,7 +23,7 @@ struct CallShape {
   std::vector<Parameter> positional;  // optional ones last
   std::vector<Parameter> named;       // only in the options object
   std::string result;
-  bool spread = false;  // the last positional one is a list that may be given as rest numbers
+  bool spread = false;  // the only positional one is a list that may be given as rest numbers
 };
 
 // How results are written.
@@ -38,8 +38,8 @@ bool is_out_variant_of(const Declaration& out_variant, const Declaration& functi
 // Adds the out arguments of a variant as an optional option.
 void add_optional_out(CallShape& shape, const Declaration& out_variant);
 
-// Which mixtures of positional and named arguments get a signature. Few: only all by position, the required ones by
-// position, and none by position; this keeps ops that nobody calls by hand from filling the files.
+// Which mixtures of positional and named arguments get a signature. Few: by position come all, the required ones, the
+// first, or none; this keeps ops that nobody calls by hand from filling the files.
 enum class Mixtures { Few, Most };
 
 // "(self: Tensor, other: Tensor, options?: { alpha?: Scalar }): Tensor" and so on: positional first, then with fewer

@@ -108,11 +108,14 @@ bool is_internal(const std::string& js_name) {
 std::string group_text(const Plan& plan, const Group& group, ResultStyle style) {
   std::string text;
   bool first = true;
-  const Mixtures mixtures = is_internal(group.js_name) ? Mixtures::Few : Mixtures::Most;
+  // The asynchronous ones repeat the functions: they are kept short, as every program pays for parsing them.
+  const bool brief = style == ResultStyle::Promise;
+  const Mixtures mixtures = brief || is_internal(group.js_name) ? Mixtures::Few : Mixtures::Most;
   for (const Overload& overload : overloads_of(plan, group, style)) {
     for (const std::string& form : call_forms(overload.shape, mixtures)) {
       const std::string name = first ? torch_name(*overload.op, style == ResultStyle::Method) + ": " : "";
-      text += doc_line(name, overload.op->declaration->schema) + "  " + member_name(group.js_name) + form + ";\n";
+      if (!brief || first) text += doc_line(name, overload.op->declaration->schema);
+      text += "  " + member_name(group.js_name) + form + ";\n";
       first = false;
     }
   }

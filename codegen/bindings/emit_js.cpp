@@ -115,15 +115,35 @@ std::string exports_text(const Plan& plan) {
   return text + "];\n";
 }
 
+// Types of the generated modules, for lib/*.ts. Written here so that one file knows what they export.
+const char* const kTableTypes =
+    "export const table: readonly (readonly [name: string, schema: string, code: string])[];\n"
+    "export const libtorchVersion: string;\nexport const opCount: number;\n";
+const char* const kFunctionsTypes =
+    "export function makeFunctions(f: unknown, runtime: object): Record<string, Record<string, (...args: never[]) => "
+    "unknown>>;\n";
+const char* const kMethodsTypes =
+    "export function makeMethods(f: unknown, runtime: object): Record<string, (...args: never[]) => unknown>;\n";
+const char* const kRawTypes = "export const raw: Record<string, Record<string, Record<string, number>>>;\n";
+const char* const kClassesTypes =
+    "export function makeClasses(runtime: object): Record<string, new (...args: never[]) => object>;\n";
+const char* const kNamesTypes = "export const names: readonly string[];\n";
+
 }  // namespace
 
 Files emit_js(const Plan& plan) {
   Files files;
+  files["lib/generated/table.d.ts"] = kTableTypes;
   files["lib/generated/table.js"] = table_text(plan);
+  files["lib/generated/functions.d.ts"] = kFunctionsTypes;
   files["lib/generated/functions.js"] = functions_text(plan);
+  files["lib/generated/methods.d.ts"] = kMethodsTypes;
   files["lib/generated/methods.js"] = methods_text(plan);
+  files["lib/generated/raw.d.ts"] = kRawTypes;
   files["lib/generated/raw.js"] = raw_text(plan);
+  files["lib/generated/classes.d.ts"] = kClassesTypes;
   files["lib/generated/classes.js"] = classes_text(plan);
+  files["lib/generated/names.d.ts"] = kNamesTypes;
   files["lib/generated/names.js"] = exports_text(plan);
   return files;
 }

@@ -202,6 +202,9 @@ class Builder {
 
   std::optional<std::string> line_for(const PlannedOp& op, size_t given) const {
     const auto& arguments = op.declaration->arguments;
+    const auto& returns = op.declaration->returns;
+    const auto hands_back = [](const Return& r) { return r.alias.find('!') != std::string::npos; };
+    if (returns.size() > 1 && std::any_of(returns.begin(), returns.end(), hands_back)) return std::nullopt;
     const auto indices = positional(op);
     std::string conditions;
     std::vector<std::string> names(arguments.size());

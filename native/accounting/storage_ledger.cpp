@@ -135,7 +135,9 @@ StorageEntry* acquire(c10::StorageImpl* storage, Change* change) {
     entry = shard.take();
     entry->key = storage;
     entry->id = process_next_id.fetch_add(1, std::memory_order_relaxed);
-    entry->weak = c10::weak_intrusive_ptr<c10::StorageImpl>::reclaim_copy(storage);
+    auto strong = c10::intrusive_ptr<c10::StorageImpl>::reclaim(storage);  // borrowed: given back below
+    entry->weak = c10::weak_intrusive_ptr<c10::StorageImpl>(strong);
+    static_cast<void>(strong.release());
     entry->handles = 0;
     entry->borrowed = storage->data_ptr().get_deleter() != nullptr &&
                       storage->data_ptr().get_deleter() == process_borrowed_deleter.load(std::memory_order_relaxed);

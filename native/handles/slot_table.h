@@ -64,6 +64,9 @@ class SlotTable {
   // Frees what the scope and all scopes inside it still own; when the current scope is among them, the parent of
   // `scope` becomes current. False when it was closed already.
   bool close_scope(ScopeId scope) noexcept;
+  ScopeId current_scope() const noexcept { return scope_id(current_); }
+  // Makes an open scope current, or none (0). A closed one makes none current.
+  void enter_scope(ScopeId scope) noexcept { set_current(scope_index(scope)); }
   ScopeId parent_of(ScopeId scope) const noexcept;  // nearest open one, 0 for none
   bool is_open(ScopeId scope) const noexcept;
   ScopeId scope_of(Handle handle) noexcept;

@@ -22,6 +22,13 @@ napi_value free(Call& call) { return write_bool(call, call.state.slots().free(re
 napi_value is_live(Call& call) { return write_bool(call, call.state.slots().find(read_id(call, 0)) != nullptr); }
 napi_value scope_open(Call& call) { return write_double(call, static_cast<double>(call.state.slots().open_scope())); }
 napi_value scope_close(Call& call) { return write_bool(call, call.state.slots().close_scope(read_id(call, 0))); }
+napi_value scope_enter(Call& call) {
+  call.state.slots().enter_scope(read_id(call, 0));
+  return nullptr;
+}
+napi_value scope_current(Call& call) {
+  return write_double(call, static_cast<double>(call.state.slots().current_scope()));
+}
 napi_value scope_is_open(Call& call) { return write_bool(call, call.state.slots().is_open(read_id(call, 0))); }
 napi_value scope_parent(Call& call) {
   return write_double(call, static_cast<double>(call.state.slots().parent_of(read_id(call, 0))));
@@ -42,6 +49,8 @@ const Internal kInternals[] = {
     internal_body<&is_live, 1>("isLive", "isLive(int handle) -> bool"),
     internal_body<&scope_open, 0>("scopeOpen", "scopeOpen() -> int"),
     internal_body<&scope_close, 1>("scopeClose", "scopeClose(int scope) -> bool"),
+    internal_body<&scope_enter, 1>("scopeEnter", "scopeEnter(int scope) -> ()"),
+    internal_body<&scope_current, 0>("scopeCurrent", "scopeCurrent() -> int"),
     internal_body<&scope_is_open, 1>("scopeIsOpen", "scopeIsOpen(int scope) -> bool"),
     internal_body<&scope_parent, 1>("scopeParent", "scopeParent(int scope) -> int"),
     internal_body<&scope_of, 1>("scopeOf", "scopeOf(int handle) -> int"),

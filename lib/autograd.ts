@@ -1,0 +1,87 @@
+/** Gradients, and the modes that switch their recording. */
+import { argumentError, codedError } from './errors';
+import { native } from './native';
+import { Tensor } from './tensor';
+
+export interface BackwardOptions {
+  /** The gradient of the result with respect to this tensor; may be left out for a tensor of one element. */
+  gradient?: Tensor | null;
+  /** Keep the graph for another backward. Default: as `createGraph`. */
+  retainGraph?: boolean | null;
+  /** Make the gradients differentiable themselves. */
+  createGraph?: boolean;
+  /** The leaves to accumulate into; all by default. */
+  inputs?: Iterable<Tensor>;
+}
+
+const backwardOptions = ['gradient', 'retainGraph', 'createGraph', 'inputs'];
+
+/** Accumulates gradients into the `grad` of the leaves that `tensor` was computed from. */
+export function backward(tensor: Tensor, options: Tensor | null | BackwardOptions = {}): void {
+  const given: BackwardOptions = options instanceof Tensor || options === null ? { gradient: options } : options;
+  for (const name of Object.keys(given)) {
+    if (!backwardOptions.includes(name)) {
+      throw argumentError('backward', 'options', `options among ${backwardOptions.join(', ')}`, name);
+    }
+  }
+  const { gradient = null, retainGraph = null, createGraph = false, inputs = [] } = given;
+  tensor._backward([...inputs], { gradient, retainGraph, createGraph });
+}
+
+/** A mode that spans an `await` would leak into whatever runs meanwhile. */
+function refusePromise(name: string, result: unknown): void {
+  if (typeof result === 'object' && result !== null && typeof (result as { then?: unknown }).then === 'function') {
+    throw codedError(
+      TypeError,
+      'ERR_TORCH_ASYNC_MODE',
+      `${name}: expected a synchronous function, got one that returns a promise; wrap the parts between its awaits`,
+    );
+  }
+}
+
+function withGrad<T>(name: string, enabled: boolean, fn: () => T): T {
+  if (typeof fn !== 'function') throw argumentError(name, 'fn', 'a function', fn);
+  const before = native.gradEnabled();
+  native.setGradEnabled(enabled);
+  let result: T;
+  try {
+    result = fn();
+  } finally {
+    native.setGradEnabled(before);
+  }
+  refusePromise(name, result);
+  return result;
+}
+
+/** Runs `fn` without recording gradients. */
+export function noGrad<T>(fn: () => T): T {
+  return withGrad('noGrad', false, fn);
+}
+
+/** Runs `fn` recording gradients, inside noGrad too. */
+export function enableGrad<T>(fn: () => T): T {
+  return withGrad('enableGrad', true, fn);
+}
+
+/** Runs `fn` in inference mode: faster than noGrad, and its tensors can never take part in autograd. */
+export function inferenceMode<T>(fn: () => T): T {
+  if (typeof fn !== 'function') throw argumentError('inferenceMode', 'fn', 'a function', fn);
+  const depth = native.inferenceEnter();
+  let result: T;
+  try {
+    result = fn();
+  } finally {
+    native.inferenceExit(depth);
+  }
+  refusePromise('inferenceMode', result);
+  return result;
+}
+
+export const isGradEnabled = (): boolean => native.gradEnabled();
+export const isInferenceModeEnabled = (): boolean => native.inferenceEnabled();
+
+/** Switches the recording of gradients on or off for this thread until it is switched again. */
+export function setGradEnabled(enabled: boolean): void {
+  if (typeof enabled !== 'boolean') throw argumentError('setGradEnabled', 'enabled', 'a boolean', enabled);
+  native.setGradEnabled(enabled);
+}

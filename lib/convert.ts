@@ -1,0 +1,145 @@
+/** JS values -> what the native functions take, by type code. A mismatch is answered, not thrown: overloads are tried. */
+import { dtypeCodes, layoutCodes, memoryFormatCodes } from './enums';
+import { describe } from './errors';
+import { native } from './native';
+import { NativeObject } from './object';
+import type { BaseCode, TypeCode } from './signature';
+import { Tensor } from './tensor';
+import { isComplex, Stream } from './values';
+
+/** Why a value does not fit. */
+export class Mismatch {
+  constructor(
+    readonly expected: string,
+    readonly got: string,
+  ) {}
+}
+
+const expectations: Record<BaseCode, string> = {
+  T: 'Tensor',
+  S: 'number, bigint, boolean or complex',
+  I: 'integer',
+  F: 'number',
+  B: 'boolean',
+  s: 'string',
+  D: 'dtype',
+  L: 'layout',
+  M: 'memory format',
+  V: 'device',
+  G: 'Generator',
+  R: 'Storage',
+  X: 'Stream',
+  N: 'dimension name',
+  Q: 'quantization scheme',
+};
+
+const mismatch = (base: BaseCode, value: unknown) => new Mismatch(expectations[base], describe(value));
+
+/** A tensor without dimensions stands for its number, as in PyTorch, unless its gradient would be lost. */
+function isNumberTensor(value: unknown): value is Tensor {
+  return value instanceof Tensor && native.ndim(value._handle) === 0 && !native.requiresGrad(value._handle);
+}
+
+function code(codes: ReadonlyMap<string, number>, base: BaseCode, value: unknown): unknown {
+  if (typeof value !== 'string') return mismatch(base, value);
+  const found = codes.get(value);
+  if (found !== undefined) return found;
+  return new Mismatch(`one of ${[...codes.keys()].map((name) => `'${name}'`).join(', ')}`, describe(value));
+}
+
+function convertOne(value: unknown, base: BaseCode): unknown {
+  switch (base) {
+    case 'T':
+      return value instanceof Tensor ? value._handle : mismatch(base, value);
+    case 'S':
+      if (typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean') return value;
+      if (isComplex(value)) return value;
+      return isNumberTensor(value) ? value.item() : mismatch(base, value);
+    case 'I':
+      if (Number.isInteger(value) || typeof value === 'bigint') return value;
+      if (isNumberTensor(value)) {
+        const item = value.item();
+        if (Number.isInteger(item) || typeof item === 'bigint') return item;
+      }
+      return mismatch(base, value);
+    case 'F':
+      if (typeof value === 'number' || typeof value === 'bigint') return value;
+      if (isNumberTensor(value)) {
+        const item = value.item();
+        if (typeof item === 'number' || typeof item === 'bigint') return item;
+      }
+      return mismatch(base, value);
+    case 'B':
+      return typeof value === 'boolean' ? value : mismatch(base, value);
+    case 's':
+    case 'Q':
+      return typeof value === 'string' ? value : mismatch(base, value);
+    case 'V':
+      return typeof value === 'string' ? value : mismatch(base, value);
+    case 'D':
+      return code(dtypeCodes, base, value);
+    case 'L':
+      return code(layoutCodes, base, value);
+    case 'M':
+      return code(memoryFormatCodes, base, value);
+    case 'G':
+      return value instanceof NativeObject && value._class === 'Generator' ? value._handle : mismatch(base, value);
+    case 'R':
+      return value instanceof Tensor ? value._handle : mismatch(base, value);
+    case 'X':
+      return value instanceof Stream ? [value.device, value.id] : mismatch(base, value);
+    case 'N':
+      return typeof value === 'string' || value === null ? value : mismatch(base, value);
+  }
+}
+
+/** The elements of what stands for a list: an array, a typed array of integers, or for tensors any iterable. */
+function elements(value: unknown, type: TypeCode): readonly unknown[] | undefined {
+  if (Array.isArray(value)) return value;
+  if (typeof value !== 'object' || value === null || value instanceof Tensor) return undefined;
+  if (ArrayBuffer.isView(value) && !(value instanceof DataView)) return Array.from(value as unknown as ArrayLike<unknown>);
+  if (type.base === 'T' && Symbol.iterator in value) return Array.from(value as Iterable<unknown>);
+  return undefined;
+}
+
+function convertList(value: unknown, type: TypeCode): unknown {
+  if (type.size > 0 && type.base !== 'B' && !Array.isArray(value)) {
+    const single = convertOne(value, type.base);
+    // A number is accepted where an int[N] of a fixed N is wanted.
+    if (!(single instanceof Mismatch)) return new Array(type.size).fill(single);
+  }
+  const list = elements(value, type);
+  if (list === undefined) return new Mismatch(`array of ${expectations[type.base]}`, describe(value));
+  if (type.base === 'B' && type.size > 0 && list.length !== type.size) {
+    return new Mismatch(`array of ${type.size} booleans`, `one of ${list.length}`);
+  }
+  const result: unknown[] = new Array(list.length);
+  for (let i = 0; i < list.length; i++) {
+    const element = list[i];
+    if (type.elementNullable && (element === null || element === undefined)) {
+      result[i] = 0;
+      continue;
+    }
+    const converted = convertOne(element, type.base);
+    if (converted instanceof Mismatch) {
+      return new Mismatch(`array of ${converted.expected}`, `${converted.got} at [${i}]`);
+    }
+    result[i] = converted;
+  }
+  return result;
+}
+
+/** The native value for `value`, or a Mismatch. */
+export function convert(value: unknown, type: TypeCode): unknown {
+  if (value === null || value === undefined) {
+    if (type.nullable) return type.base === 'T' && !type.list ? 0 : null;
+    if (type.base === 'N' && !type.list && value === null) return null;
+    return new Mismatch(type.list ? `array of ${expectations[type.base]}` : expectations[type.base], describe(value));
+  }
+  return type.list ? convertList(value, type) : convertOne(value, type.base);
+}
+
+/** The native value of a default, which codegen wrote as JSON. */
+export function convertDefault(value: unknown, type: TypeCode): unknown {
+  return convert(value, type);
+}

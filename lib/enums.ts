@@ -1,0 +1,25 @@
+/** dtypes, layouts and memory formats are strings in JavaScript and numbers at the boundary. */
+import type { DType, Layout, MemoryFormat } from '../types/base';
+import { native } from './native';
+
+const names = native.enums();
+
+function codesOf(list: readonly string[]): ReadonlyMap<string, number> {
+  const codes = new Map<string, number>();
+  list.forEach((name, code) => {
+    if (name !== '') codes.set(name, code);
+  });
+  return codes;
+}
+
+export const dtypeCodes = codesOf(names.dtypes);
+export const layoutCodes = codesOf(names.layouts);
+export const memoryFormatCodes = codesOf(names.memoryFormats);
+
+export const dtypeName = (code: number): DType => names.dtypes[code] as DType;
+export const layoutName = (code: number): Layout => names.layouts[code] as Layout;
+
+/** Every dtype of the libtorch at hand. */
+export const dtypes: readonly DType[] = [...dtypeCodes.keys()] as DType[];
+export const layouts: readonly Layout[] = [...layoutCodes.keys()] as Layout[];
+export const memoryFormats: readonly MemoryFormat[] = [...memoryFormatCodes.keys()] as MemoryFormat[];

@@ -1,0 +1,63 @@
+/** Every error that leaves the library has a stable `code`. This module builds those that JavaScript finds first. */
+
+export type ErrorCode =
+  | 'ERR_TORCH_ARGUMENT'
+  | 'ERR_TORCH_OVERLOAD'
+  | 'ERR_TORCH_DISPOSED'
+  | 'ERR_TORCH_SCOPE'
+  | 'ERR_TORCH_ASYNC_MODE'
+  | 'ERR_TORCH_LOAD';
+
+/** An error of the library. Native code throws the same shape, with further codes (see docs/errors.md). */
+export interface TorchError extends Error {
+  code: string;
+  /** "aten::mm", where an op was called. */
+  op?: string;
+  /** The name of the argument at fault, where one is. */
+  argument?: string;
+}
+
+type ErrorClass = new (message: string) => Error;
+
+export function codedError(type: ErrorClass, code: ErrorCode, message: string): TorchError {
+  return Object.assign(new type(message), { code });
+}
+
+/** A wrong argument of a hand-written function. */
+export function argumentError(fn: string, argument: string, expected: string, got: unknown): TorchError {
+  const error = codedError(
+    TypeError,
+    'ERR_TORCH_ARGUMENT',
+    `${fn}: argument '${argument}': expected ${expected}, got ${describe(got)}`,
+  );
+  return Object.assign(error, { op: fn, argument });
+}
+
+/** A value in a few words, for messages. */
+export function describe(value: unknown): string {
+  if (value === null) return 'null';
+  switch (typeof value) {
+    case 'string':
+      return `'${value.length > 60 ? `${value.slice(0, 57)}…` : value}'`;
+    case 'bigint':
+      return `${value}n`;
+    case 'function':
+      return 'a function';
+    case 'symbol':
+      return 'a symbol';
+    case 'object':
+      return describeObject(value);
+    default:
+      return String(value);
+  }
+}
+
+function describeObject(value: object): string {
+  const described = (value as { _describe?: () => string })._describe;
+  if (typeof described === 'function') return described.call(value);
+  if (Array.isArray(value)) {
+    return value.length === 0 ? 'an empty array' : `an array of ${value.length} (first: ${describe(value[0])})`;
+  }
+  const name = (value as object).constructor?.name;
+  return name === undefined || name === 'Object' ? 'an object' : `a ${name}`;
+}

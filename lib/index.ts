@@ -1,0 +1,41 @@
+/** The module: hand-written names, generated functions, namespaces, dtypes and torch.ops. */
+import './methods';
+import { startAudit } from './audit';
+import { dtypes, layouts, memoryFormats } from './enums';
+import { makeClasses } from './generated/classes';
+import { makeFunctions } from './generated/functions';
+import { camelCase } from './signature';
+import { native } from './native';
+import { NativeObject } from './object';
+import { ops } from './raw';
+import { callFunction, callObject, construct, f, results } from './runtime';
+import { Tensor, wrap } from './tensor';
+import * as torch from './torch';
+
+startAudit(native);
+
+type Functions = Record<string, (...args: never[]) => unknown>;
+
+const spaces = makeFunctions(f, { Tensor, wrap, results, callFunction });
+const module_: Record<string, unknown> = { ...(spaces[''] as Functions) };
+
+/** torch.nn.functional and its like: one object per part of the path. */
+for (const [path, functions] of Object.entries(spaces)) {
+  if (path === '') continue;
+  const parts = path.split('.');
+  let space = module_;
+  for (const part of parts.slice(0, -1)) {
+    space[part] ??= {};
+    space = space[part] as Record<string, unknown>;
+  }
+  const name = parts[parts.length - 1]!;
+  space[name] = Object.assign((space[name] as Functions | undefined) ?? {}, functions);
+}
+
+// torch.float32 === 'float32', torch.channelsLast === 'channels_last', torch.sparseCoo === 'sparse_coo'
+for (const name of [...dtypes, ...layouts]) module_[camelCase(name)] = name;
+for (const name of memoryFormats) module_[name.startsWith('channels') ? camelCase(name) : `${name}Format`] = name;
+
+Object.assign(module_, makeClasses({ NativeObject, construct, callObject }), torch, { ops });
+
+export = module_;

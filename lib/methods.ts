@@ -1,0 +1,57 @@
+/** Puts the generated methods and the hand-written ones on Tensor.prototype. */
+import * as autograd from './autograd';
+import { makeMethods } from './generated/methods';
+import { at, type Index, set } from './indexing';
+import { format } from './print/format';
+import { toArray, toTypedArray } from './read';
+import { callMethod, f, results } from './runtime';
+import { Tensor, wrap } from './tensor';
+
+const prototype = Tensor.prototype as unknown as Record<string, unknown>;
+
+function define(name: string, value: (...args: never[]) => unknown): void {
+  Object.defineProperty(prototype, name, { value, writable: true, configurable: true });
+}
+
+const methods = makeMethods(f, { Tensor, wrap, results, callMethod });
+for (const name of Object.keys(methods)) define(name, methods[name]!);
+
+define('at', function (this: Tensor, ...indices: Index[]) {
+  return at(this, indices);
+});
+define('set', function (this: Tensor, indices: Index | readonly Index[], value: unknown) {
+  return set(this, indices, value);
+});
+define('backward', function (this: Tensor, options?: Tensor | null | autograd.BackwardOptions) {
+  autograd.backward(this, options);
+});
+define('toArray', function (this: Tensor) {
+  return toArray(this);
+});
+define('toTypedArray', function (this: Tensor) {
+  return toTypedArray(this);
+});
+define('toJSON', function (this: Tensor) {
+  return toArray(this);
+});
+define('toString', function (this: Tensor) {
+  return format(this);
+});
+
+declare module './tensor' {
+  interface Tensor {
+    /** The elements that the indices choose, PyTorch's `t[…]`: a view, or a copy where an index is a tensor. */
+    at(...indices: Index[]): Tensor;
+    /** Writes into the elements that `indices` choose, PyTorch's `t[…] = value`. */
+    set(indices: Index | readonly Index[], value: unknown): this;
+    /** Accumulates gradients into the leaves that this tensor was computed from. */
+    backward(options?: Tensor | null | autograd.BackwardOptions): void;
+    /** The elements as nested arrays; the element itself for a tensor without dimensions. */
+    toArray(): ReturnType<typeof toArray>;
+    /** A contiguous copy of the elements. */
+    toTypedArray(): ReturnType<typeof toTypedArray>;
+    toJSON(): ReturnType<typeof toArray>;
+    /** As PyTorch prints it. */
+    toString(): string;
+  }
+}

@@ -1,0 +1,120 @@
+/** Loads the addon. The one place that knows where it lies. */
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import type { AuditNative } from './audit';
+import { codedError } from './errors';
+
+/** A native function of the op table: arguments in schema order, tensors as handles. */
+export type NativeOp = (...args: unknown[]) => unknown;
+
+/** What native/addon.cpp exports. Handles and scope ids are numbers; 0 is none. */
+export interface Native extends AuditNative {
+  ops(row: number): NativeOp;
+  opCount: number;
+  /** [0] tensors wait for the audit's stack; [1] non-zero while a scope is current. */
+  flags: Uint32Array;
+
+  guard(handle: number): unknown;
+  generatorGuard(handle: number): unknown;
+  freeGenerator(handle: number): boolean;
+  isLiveGenerator(handle: number): boolean;
+  free(handle: number): boolean;
+  isLive(handle: number): boolean;
+  scopeOpen(): number;
+  scopeClose(scope: number): boolean;
+  scopeEnter(scope: number): void;
+  scopeCurrent(): number;
+  scopeIsOpen(scope: number): boolean;
+  scopeParent(scope: number): number;
+  scopeOf(handle: number): number;
+  scopeMove(handle: number, scope: number): boolean;
+
+  shape(handle: number): number[];
+  strides(handle: number): number[];
+  numel(handle: number): number;
+  ndim(handle: number): number;
+  dtype(handle: number): number;
+  layout(handle: number): number;
+  device(handle: number): string;
+  itemSize(handle: number): number;
+  storageBytes(handle: number): number;
+  storageOffset(handle: number): number;
+  sameStorage(a: number, b: number): boolean;
+  storage(handle: number): number;
+
+  fromCopy(data: ArrayBufferView, shape: readonly number[], dtype: number, device: string | null): number;
+  fromBorrowed(data: ArrayBufferView, shape: readonly number[], dtype: number): number;
+  toArrayBuffer(handle: number): ArrayBuffer;
+
+  requiresGrad(handle: number): boolean;
+  setRequiresGrad(handle: number, value: boolean): void;
+  grad(handle: number): number;
+  setGrad(handle: number, value: number): void;
+  gradFnName(handle: number): string;
+  gradEnabled(): boolean;
+  setGradEnabled(value: boolean): void;
+  inferenceEnabled(): boolean;
+  inferenceEnter(): number;
+  inferenceExit(depth: number): void;
+
+  memory(): MemoryReport;
+  reportedBytes(): number;
+
+  manualSeed(seed: number | bigint): void;
+  getNumThreads(): number;
+  setNumThreads(count: number): void;
+  getDefaultDtype(): number;
+  setDefaultDtype(dtype: number): void;
+  version(): string;
+  config(): string;
+  enums(): { dtypes: string[]; layouts: string[]; memoryFormats: string[] };
+}
+
+/** Live JS handles, the distinct storages behind them, and bytes. See `torch.memory`. */
+export interface MemoryTotals {
+  /** Live JS handles. */
+  tensors: number;
+  /** Distinct storages behind them. */
+  storages: number;
+  /** Bytes of those storages, each counted once. Memory borrowed from a typed array counts 0: V8 has it already. */
+  bytes: number;
+  /** Bytes that libtorch's allocator holds, whether a JS handle sees them or not. */
+  allocatedBytes: number;
+  /** The highest `allocatedBytes` so far. */
+  peakAllocatedBytes: number;
+}
+
+export interface MemoryReport extends MemoryTotals {
+  /** The same for each device that holds something, and for the CPU. */
+  devices: Record<string, MemoryTotals>;
+}
+
+const packageRoot = path.resolve(__dirname, '..', '..');
+
+function candidates(): string[] {
+  const chosen = process.env.LIBTORCH_NODE_ADDON;
+  return chosen ? [path.resolve(chosen)] : [path.join(packageRoot, 'build', 'Release', 'libtorch_node.node')];
+}
+
+function load(): Native {
+  const reasons: string[] = [];
+  for (const file of candidates()) {
+    if (!existsSync(file)) {
+      reasons.push(`${file}: not there`);
+      continue;
+    }
+    try {
+      return require(file) as Native;
+    } catch (error) {
+      reasons.push(`${file}: ${(error as Error).message}`);
+    }
+  }
+  throw codedError(
+    Error,
+    'ERR_TORCH_LOAD',
+    `libtorch-node could not load its addon:\n  ${reasons.join('\n  ')}\n` +
+      'Build it for the libtorch of this machine with `npm run build` in the package, or `npx libtorch-node build`.',
+  );
+}
+
+export const native: Native = load();

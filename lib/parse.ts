@@ -1,0 +1,171 @@
+/**
+ * The one argument parser: positional arguments in schema order, names in one trailing options object, defaults from the
+ * schema, overloads in PyTorch's order. (Idea: PyTorch's python_arg_parser.) Generated fast paths answer the same for the
+ * calls they take.
+ */
+import { convert, convertDefault, Mismatch } from './convert';
+import { codedError, describe, type TorchError } from './errors';
+import type { Param, Signature } from './signature';
+import { Tensor } from './tensor';
+import { isComplex } from './values';
+
+/** A call that fits one overload. */
+export interface Bound {
+  signature: Signature;
+  /** for the native function */
+  values: unknown[];
+  /** as the caller gave them: what an op hands back */
+  given: unknown[];
+  requiresGrad: boolean;
+}
+
+type Options = Record<string, unknown>;
+
+/** A trailing plain object holds options; a complex number does not. */
+function isOptions(value: unknown): value is Options {
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype = Object.getPrototypeOf(value);
+  // Of another realm (vm contexts, Jest): a plain object all the same.
+  const plain = prototype === null || Object.getPrototypeOf(prototype) === null;
+  return plain && !Array.isArray(value) && !(value instanceof Tensor) && !isComplex(value);
+}
+
+/** Splits what was passed into positional arguments and options; trailing undefined counts as not passed. */
+function split(passed: ArrayLike<unknown>): { positional: unknown[]; options: Options | undefined } {
+  const positional = Array.from(passed);
+  while (positional.length > 0 && positional[positional.length - 1] === undefined) positional.pop();
+  const last = positional[positional.length - 1];
+  if (!isOptions(last)) return { positional, options: undefined };
+  positional.pop();
+  return { positional, options: last };
+}
+
+/** `view(2, 3)` for `view([2, 3])`: allowed when a list of integers is the only positional parameter. */
+function gatherSizes(positional: unknown[], slots: readonly Param[]): unknown[] {
+  const first = slots[0];
+  if (slots.length !== 1 || first === undefined || positional.length === 0) return positional;
+  if (!first.type.list || first.type.base !== 'I' || first.type.size > 0) return positional;
+  const integers = positional.every((value) => Number.isInteger(value) || typeof value === 'bigint');
+  return integers ? [positional] : positional;
+}
+
+/** `out: t` or `out: [a, b]` for the out arguments, which also go by their own names. */
+function takeOut(signature: Signature, options: Options): Map<number, unknown> | string {
+  const taken = new Map<number, unknown>();
+  const { outs } = signature;
+  if (!('out' in options) || options.out === undefined) return taken;
+  if (outs.length === 0) return "there is no option 'out'";
+  if (outs.length === 1) {
+    taken.set(outs[0]!, options.out);
+    return taken;
+  }
+  const list = options.out;
+  if (!Array.isArray(list) || list.length !== outs.length) {
+    return `argument 'out': expected array of ${outs.length} Tensors, got ${describe(list)}`;
+  }
+  outs.forEach((position, i) => {
+    taken.set(position, list[i]);
+  });
+  return taken;
+}
+
+interface Call {
+  positional: unknown[];
+  options: Options | undefined;
+  self: Tensor | undefined;
+  /** names as in the schema, for the raw form */
+  raw: boolean;
+}
+
+/** The call as this overload, or why it does not fit. */
+function bind(signature: Signature, call: Call): Bound | string {
+  const { params } = signature;
+  const isSelf = (i: number) => call.self !== undefined && i === signature.self;
+  const slots = params.filter((param, i) => !param.keywordOnly && !param.out && !isSelf(i));
+  const positional = call.raw ? call.positional : gatherSizes(call.positional, slots);
+  if (positional.length > slots.length) {
+    return `takes ${slots.length} positional argument${slots.length === 1 ? '' : 's'}, got ${positional.length}`;
+  }
+  const options = call.options ?? {};
+  const outs = takeOut(signature, options);
+  if (typeof outs === 'string') return outs;
+
+  const used = new Set<string>(outs.size > 0 ? ['out'] : []);
+  const values: unknown[] = new Array(params.length);
+  const given: unknown[] = new Array(params.length);
+  let next = 0;
+  for (let i = 0; i < params.length; i++) {
+    const param = params[i]!;
+    let value: unknown;
+    if (isSelf(i)) value = call.self;
+    else if (outs.has(i)) value = outs.get(i);
+    else if (!param.keywordOnly && !param.out && next < positional.length) value = positional[next++];
+    const name = nameIn(options, param, call.raw);
+    if (name !== undefined && !used.has(name)) {
+      if (value !== undefined) return `argument '${name}' is given twice`;
+      value = options[name];
+      used.add(name);
+    }
+    if (value === undefined) {
+      if (!param.optional) return `argument '${call.raw ? param.name : param.jsName}' is missing`;
+      values[i] = convertDefault(param.defaultValue, param.type);
+      continue;
+    }
+    const converted = convert(value, param.type);
+    if (converted instanceof Mismatch) {
+      return `argument '${call.raw ? param.name : param.jsName}': expected ${converted.expected}, got ${converted.got}`;
+    }
+    values[i] = converted;
+    given[i] = value;
+  }
+  let requiresGrad = false;
+  for (const name of Object.keys(options)) {
+    if (used.has(name) || options[name] === undefined) continue;
+    if (name === 'requiresGrad' && signature.factory && !call.raw) {
+      if (typeof options[name] !== 'boolean') return `argument 'requiresGrad': expected boolean, got ${describe(options[name])}`;
+      requiresGrad = options[name];
+      continue;
+    }
+    return `there is no option '${name}'`;
+  }
+  return { signature, values, given, requiresGrad };
+}
+
+/** Under which name the options give a parameter: its own, or PyTorch's `input` for self. */
+function nameIn(options: Options, param: Param, raw: boolean): string | undefined {
+  const name = raw ? param.name : param.jsName;
+  if (name in options) return name;
+  if (!raw && param.name === 'self' && 'input' in options) return 'input';
+  return undefined;
+}
+
+/** The first overload that fits; throws ERR_TORCH_OVERLOAD with every signature and what failed. */
+export function parse(
+  name: string,
+  candidates: readonly Signature[],
+  passed: ArrayLike<unknown>,
+  self?: Tensor,
+  raw = false,
+): Bound {
+  const call: Call = { ...split(passed), self, raw };
+  const reasons: string[] = [];
+  for (const signature of candidates) {
+    const bound = bind(signature, call);
+    if (typeof bound !== 'string') return bound;
+    reasons.push(bound);
+  }
+  throw overloadError(name, candidates, reasons, call);
+}
+
+function overloadError(name: string, candidates: readonly Signature[], reasons: string[], call: Call): TorchError {
+  const got = [...(call.self === undefined ? [] : [call.self]), ...call.positional].map(describe);
+  if (call.options !== undefined) got.push(`{ ${Object.keys(call.options).join(', ')} }`);
+  const lines = candidates.map((signature, i) => `  ${signature.schema.replace(/^\w+::/, '')}\n    ${reasons[i]}`);
+  const error = codedError(
+    TypeError,
+    'ERR_TORCH_OVERLOAD',
+    `${name}: no overload fits (${got.join(', ')})\n${lines.join('\n')}`,
+  );
+  const failed = /^argument '(\w+)'/.exec(reasons.length === 1 ? reasons[0]! : '')?.[1];
+  return Object.assign(error, { op: name, ...(failed === undefined ? {} : { argument: failed }) });
+}

@@ -1,0 +1,41 @@
+/** Numbers as Python's format() writes them: ties go to the even digit, exponents have two digits. */
+
+/** Digits behind the ones kept: a tie ends right after its 5, so these tell it from what lies above or below. */
+const BEHIND = 50;
+const HALF = `5${'0'.repeat(BEHIND - 1)}`;
+
+const special = (value: number) => (Number.isNaN(value) ? 'nan' : value > 0 ? 'inf' : '-inf');
+const sign = (value: number) => (value < 0 || Object.is(value, -0) ? '-' : '');
+
+/** Cuts BEHIND digits off a run of digits, rounding half to even. May grow by a digit. */
+function roundOff(digits: string): string {
+  const head = digits.slice(0, -BEHIND);
+  const rest = digits.slice(-BEHIND);
+  const up = rest > HALF || (rest === HALF && Number(head.at(-1)) % 2 === 1);
+  return up ? (BigInt(head) + 1n).toString().padStart(head.length, '0') : head;
+}
+
+/** '{:.<precision>e}' */
+export function exponential(value: number, precision: number): string {
+  if (!Number.isFinite(value)) return special(value);
+  const [mantissa, power] = Math.abs(value).toExponential(precision + BEHIND).split('e') as [string, string];
+  let digits = roundOff(mantissa.replace('.', ''));
+  let exponent = Number(power);
+  if (digits.length > precision + 1) {
+    digits = digits.slice(0, -1); // 9.99996 became 10.0000
+    exponent++;
+  }
+  const point = precision > 0 ? '.' : '';
+  return `${sign(value)}${digits[0]}${point}${digits.slice(1)}e${exponent < 0 ? '-' : '+'}${String(Math.abs(exponent)).padStart(2, '0')}`;
+}
+
+/** '{:.<precision>f}' */
+export function fixed(value: number, precision: number): string {
+  if (!Number.isFinite(value)) return special(value);
+  const magnitude = Math.abs(value);
+  // toFixed gives up where doubles have no fraction left anyway.
+  const [whole, fraction] = magnitude < 1e21 ? magnitude.toFixed(precision + BEHIND).split('.') : [BigInt(magnitude).toString()];
+  const digits = roundOff(whole + (fraction ?? '0'.repeat(precision + BEHIND)));
+  const cut = digits.length - precision;
+  return `${sign(value)}${digits.slice(0, cut)}${precision > 0 ? '.' : ''}${digits.slice(cut)}`;
+}

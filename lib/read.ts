@@ -1,0 +1,91 @@
+/** Tensor data as JavaScript: nested arrays and typed arrays. */
+import { codedError } from './errors';
+import { native } from './native';
+import type { Tensor } from './tensor';
+import { Complex } from './values';
+
+/** Elements as JavaScript has them. */
+export type Element = number | bigint | boolean | Complex;
+export type NestedArray = Element | NestedArray[];
+
+type ReadArray = Float32Array | Float64Array | Int8Array | Uint8Array | Int16Array | Int32Array | BigInt64Array;
+
+/**
+ * The elements in row-major order, as a new typed array: float32, float64 and the integers as themselves, bool as
+ * Uint8Array (0 or 1), float16 and bfloat16 as Float32Array, complex as real and imaginary parts in turn.
+ */
+export function toTypedArray(tensor: Tensor): ReadArray {
+  const read = (source: Tensor) => native.toArrayBuffer(source._handle);
+  const converted = (dtype: 'float32' | 'float64' | 'complex64') => {
+    const other = tensor.detach();
+    const wide = other.to(dtype);
+    try {
+      return read(wide);
+    } finally {
+      wide.dispose();
+      other.dispose();
+    }
+  };
+  switch (tensor.dtype) {
+    case 'float32':
+    case 'complex64':
+      return new Float32Array(read(tensor));
+    case 'float64':
+    case 'complex128':
+      return new Float64Array(read(tensor));
+    case 'float16':
+    case 'bfloat16':
+      return new Float32Array(converted('float32'));
+    case 'complex32':
+      return new Float32Array(converted('complex64'));
+    case 'int8':
+      return new Int8Array(read(tensor));
+    case 'uint8':
+    case 'bool':
+      return new Uint8Array(read(tensor));
+    case 'int16':
+      return new Int16Array(read(tensor));
+    case 'int32':
+      return new Int32Array(read(tensor));
+    case 'int64':
+      return new BigInt64Array(read(tensor));
+    default:
+      throw codedError(
+        TypeError,
+        'ERR_TORCH_ARGUMENT',
+        `toTypedArray: no typed array holds ${tensor.dtype}; use dequantize() or to() first`,
+      );
+  }
+}
+
+/** How one element of the flat array becomes a JS value. */
+function reader(tensor: Tensor, flat: ReadArray): (index: number) => Element {
+  switch (tensor.dtype) {
+    case 'bool':
+      return (i) => flat[i] !== 0;
+    case 'int64':
+      return (i) => {
+        const wide = flat[i] as bigint;
+        const narrow = Number(wide);
+        return Number.isSafeInteger(narrow) ? narrow : wide;
+      };
+    case 'complex32':
+    case 'complex64':
+    case 'complex128':
+      return (i) => new Complex(flat[2 * i] as number, flat[2 * i + 1] as number);
+    default:
+      return (i) => flat[i] as number;
+  }
+}
+
+/** The elements as nested arrays, or the element itself for a tensor without dimensions. */
+export function toArray(tensor: Tensor): NestedArray {
+  const { shape } = tensor;
+  const read = reader(tensor, toTypedArray(tensor));
+  let next = 0;
+  const build = (depth: number): NestedArray => {
+    if (depth === shape.length) return read(next++);
+    return Array.from({ length: shape[depth]! }, () => build(depth + 1));
+  };
+  return build(0);
+}

@@ -1,0 +1,33 @@
+/** Plain values that ops take: complex numbers and streams. They own nothing. */
+import { argumentError } from './errors';
+
+/** A complex scalar. Anything of the shape `{ re, im }` is accepted in its place. */
+export class Complex {
+  constructor(
+    readonly re: number,
+    readonly im: number,
+  ) {}
+
+  toString(): string {
+    return `${this.re}${this.im < 0 || Object.is(this.im, -0) ? '-' : '+'}${Math.abs(this.im)}j`;
+  }
+}
+
+/** Whether a value is a complex scalar: a Complex, or an object with the numbers `re` and `im` and nothing else. */
+export function isComplex(value: unknown): value is { re: number; im: number } {
+  if (value instanceof Complex) return true;
+  if (typeof value !== 'object' || value === null) return false;
+  const { re, im } = value as { re?: unknown; im?: unknown };
+  return typeof re === 'number' && typeof im === 'number' && Object.keys(value).length === 2;
+}
+
+/** A stream of a device, for `recordStream`. `id` 0 is the device's default stream. */
+export class Stream {
+  constructor(
+    readonly device: string = 'cpu',
+    readonly id: number = 0,
+  ) {
+    if (typeof device !== 'string') throw argumentError('Stream', 'device', "a device such as 'cuda:0'", device);
+    if (!Number.isInteger(id)) throw argumentError('Stream', 'id', 'an integer', id);
+  }
+}
