@@ -3,8 +3,10 @@ import pc from 'picocolors';
 
 export type Colors = Pick<ReturnType<typeof pc.createColors>, 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan'>;
 
+export const plainColors: Colors = pc.createColors(false);
+
 export function colorsFor(stream: { isTTY?: boolean }): Colors {
-  if (process.env.NO_COLOR) return pc.createColors(false);
+  if (process.env.NO_COLOR) return plainColors;
   const forced = process.env.FORCE_COLOR !== undefined && process.env.FORCE_COLOR !== '0';
   return pc.createColors(forced || (stream.isTTY === true && process.env.TERM !== 'dumb'));
 }

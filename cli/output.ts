@@ -4,11 +4,13 @@ import * as path from 'node:path';
 import { colorsFor } from './colors';
 import { UsageError } from './errors';
 import type { Report } from './report';
+import { renderHtml } from './reporters/html';
 import { renderJson } from './reporters/json';
 import { renderText } from './reporters/text';
 
 /** Shows the report: text on stdout, unless the JSON goes there (`--json -`). */
-export function showReport(report: Report, json: string | undefined): void {
+export function showReport(report: Report, { json, html }: { json?: string; html?: string }): void {
+  if (html !== undefined) writeOutput(html, renderHtml(report, process.cwd()));
   if (json === '-') {
     process.stdout.write(renderJson(report));
     return;
@@ -40,9 +42,4 @@ export function checkWritable(file: string | undefined): void {
   if (fs.statSync(file, { throwIfNoEntry: false })?.isDirectory()) {
     throw new UsageError(`cannot write ${file}: it is a folder`);
   }
-}
-
-/** Until the page exists, say so instead of writing nothing. */
-export function refuseHtml(file: string | undefined): void {
-  if (file !== undefined) throw new UsageError('--html is not in this version: use --json');
 }

@@ -3,7 +3,7 @@ import { Command } from 'commander';
 import { analyse } from '../analysis';
 import { readCapture } from '../capture/reader';
 import { ExitCode } from '../errors';
-import { checkWritable, refuseHtml, showReport } from '../output';
+import { checkWritable, showReport } from '../output';
 import { parseDuration } from '../units';
 
 interface Options {
@@ -18,7 +18,7 @@ export function reportCommand(done: (status: number) => void): Command {
     .description('Prints the report of a capture that `leak-audit run -o FILE` wrote.')
     .argument('<file>', 'the capture')
     .option('--json <file>', "also write the report as JSON ('-': to stdout, instead of the text)")
-    .option('--html <file>', 'not in this version')
+    .option('--html <file>', 'also write the report as one offline page')
     .option(
       '--min-age <duration>',
       'only sites whose oldest living tensor is at least this old, e.g. 60s',
@@ -26,10 +26,10 @@ export function reportCommand(done: (status: number) => void): Command {
     )
     .option('--device <name>', 'only tensors of this device, e.g. cpu, cuda, cuda:1')
     .action((file: string, options: Options) => {
-      refuseHtml(options.html);
+      checkWritable(options.html);
       checkWritable(options.json);
       const report = analyse(readCapture(file), { minAgeMs: options.minAge, device: options.device });
-      showReport(report, options.json);
+      showReport(report, options);
       done(ExitCode.clean);
     });
 }

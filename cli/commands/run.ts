@@ -7,7 +7,7 @@ import { analyse } from '../analysis';
 import { CaptureFollower } from '../capture/reader';
 import { colorsFor } from '../colors';
 import { ExitCode, UsageError } from '../errors';
-import { checkWritable, refuseHtml, showReport } from '../output';
+import { checkWritable, showReport } from '../output';
 import type { Report } from '../report';
 import { LiveLines } from '../reporters/live';
 import { dieBy, type Ending, runChild } from '../run/child';
@@ -43,7 +43,7 @@ export function runCommand(done: (status: number) => void): Command {
         .default('full'),
     )
     .option('--interval <duration>', 'how often a line is shown, e.g. 500ms, 1s', parseDuration, 1000)
-    .option('--html <file>', 'not in this version')
+    .option('--html <file>', 'also write the report as one offline page')
     .option('--json <file>', "also write the report as JSON ('-': to stdout, instead of the text)")
     .option('--check', 'exit with 1 when a leak was found and the program itself succeeded')
     .option('--quiet', 'no lines while the program runs')
@@ -64,7 +64,7 @@ Examples:
 
 async function run(program: string[], options: Options): Promise<number> {
   if (program.length === 0) throw new UsageError('no program given: leak-audit run [options] -- node app.js …');
-  refuseHtml(options.html);
+  checkWritable(options.html);
   checkWritable(options.json);
   checkWritable(options.output);
   const folder = options.output === undefined ? fs.mkdtempSync(path.join(os.tmpdir(), 'leak-audit-')) : undefined;
@@ -99,7 +99,7 @@ async function record(program: string[], file: string, options: Options): Promis
   follower.close();
 
   const report = analyse(follower.capture);
-  showReport(report, options.json);
+  showReport(report, options);
   return { ending, report };
 }
 

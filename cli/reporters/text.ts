@@ -1,6 +1,6 @@
 /** The report for people: the verdict in one sentence, then what it rests on. */
 import * as path from 'node:path';
-import type { Colors } from '../colors';
+import { type Colors, plainColors } from '../colors';
 import type { Report, SiteReport } from '../report';
 import { formatBytes, formatCount, formatDuration } from '../units';
 import { renderTable } from './table';
@@ -42,6 +42,11 @@ const rate = (site: SiteReport) =>
   site.growthBytesPerMinute > 0
     ? `${formatBytes(site.growthBytesPerMinute)} per minute (${formatCount(site.growthTensorsPerMinute)} tensors)`
     : `${formatCount(site.growthTensorsPerMinute)} tensors per minute`;
+
+/** The verdict in one plain sentence. */
+export function verdictSentence(report: Report, folder: string): string {
+  return verdictLines(report, { colors: plainColors, folder }).join(' ');
+}
 
 function verdictLines({ verdict, summary, sites }: Report, { colors, folder }: TextOptions): string[] {
   const leaks = sites.filter((site) => site.verdict === 'leak');

@@ -216,7 +216,7 @@ test.each([
   [['run'], 'no program given'],
   [['run', '--mode', 'wrong', '--', 'node'], 'Allowed choices'],
   [['run', '--interval', 'soon', '--', 'node'], 'no duration'],
-  [['run', '--html', 'x.html', '--', 'node', '-e', ''], 'not in this version'],
+  [['run', '--html', '/no/such/folder/x', '--', 'node', '-e', ''], 'cannot write'],
   [['run', '--json', '/no/such/folder/x', '--', 'node', '-e', ''], 'cannot write'],
   [['run', '--', '/no/such/program'], 'not found'],
   [['report'], 'missing required argument'],
