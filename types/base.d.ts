@@ -1,4 +1,5 @@
 /** The types that signatures of ops are made of. */
+import type { Tensor } from '../lib/tensor';
 
 /** An element type. */
 export type DType =
@@ -48,12 +49,8 @@ export interface Stream {
   readonly id: number;
 }
 
-declare const opaque: unique symbol;
-
-/** The bytes behind a tensor, as `set_` takes them. */
-export interface Storage {
-  readonly [opaque]: 'Storage';
-}
+/** What stands for the bytes behind a tensor: the tensor. */
+export type Storage = Tensor;
 
 /**
  * Several results: an array whose elements are properties too. A property hides an array member of the same name:

@@ -5,7 +5,6 @@
 #include "codegen/bindings/dts_text.h"
 #include "codegen/bindings/emit.h"
 #include "codegen/bindings/names.h"
-#include "codegen/bindings/type_table.h"
 
 namespace codegen {
 namespace {

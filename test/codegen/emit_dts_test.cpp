@@ -1,0 +1,180 @@
+// Given a tiny model, when its declarations are emitted, then they hold these signatures, and no others for the name.
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "codegen/bindings/dts_text.h"
+#include "codegen/bindings/emit.h"
+
+namespace codegen {
+namespace {
+
+// Parses "add.Tensor(Tensor self, …) -> Tensor"; a name's prefix '>' marks an out argument, '!' one written to.
+Declaration op(const std::string& text) {
+  Declaration declaration = parse_function(text);
+  declaration.schema = "aten::" + text;
+  declaration.is_function = true;
+  const size_t dot = declaration.name.find('.');
+  if (dot != std::string::npos) {
+    declaration.overload = declaration.name.substr(dot + 1);
+    declaration.name.resize(dot);
+  }
+  for (Argument& argument : declaration.arguments) {
+    argument.out = argument.name[0] == '>';
+    argument.mutated = argument.out || argument.name[0] == '!';
+    if (!argument.mutated) continue;
+    argument.name.erase(0, 1);
+    argument.alias = "a!";
+    if (declaration.returns.size() == 1) declaration.returns[0].alias = "a!";
+  }
+  return declaration;
+}
+
+Files emitted(const std::vector<Declaration>& declarations, const Spec& spec = {}) {
+  Model model;
+  model.declarations = declarations;
+  return emit_dts(make_plan(model, spec));
+}
+
+// The lines of a file that declare `name`, without the indentation.
+std::vector<std::string> lines_of(const Files& files, const std::string& file, const std::string& name) {
+  std::vector<std::string> lines;
+  std::istringstream text(files.at("types/generated/" + file));
+  for (std::string line; std::getline(text, line);) {
+    const size_t start = line.find_first_not_of(' ');
+    if (start != std::string::npos && line.compare(start, name.size(), name) == 0) lines.push_back(line.substr(start));
+  }
+  return lines;
+}
+
+using Lines = std::vector<std::string>;
+
+TEST(EmitDts, AnOutVariantJoinsTheSignatureThatItExtends) {
+  const Files files = emitted({op("add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"),
+                               op("add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor >out) -> Tensor")});
+  EXPECT_EQ(lines_of(files, "functions.d.ts", "add("),
+            (Lines{"add(self: Tensor, other: Tensor, options?: { alpha?: Scalar; out?: Tensor }): Tensor;",
+                   "add(self: Tensor, options: { other: Tensor; alpha?: Scalar; out?: Tensor }): Tensor;",
+                   "add(options: { self: Tensor; other: Tensor; alpha?: Scalar; out?: Tensor }): Tensor;"}));
+  EXPECT_EQ(lines_of(files, "methods.d.ts", "add("),
+            (Lines{"add(other: Tensor, options?: { alpha?: Scalar; out?: Tensor }): Tensor;",
+                   "add(options: { other: Tensor; alpha?: Scalar; out?: Tensor }): Tensor;"}));
+}
+
+TEST(EmitDts, AnOutVariantWithOtherArgumentsStandsAlone) {
+  const Files files = emitted({op("add.Tensor(Tensor self, *, Scalar alpha=1) -> Tensor"),
+                               op("add.out(Tensor self, *, Scalar alpha=2, Tensor >out) -> Tensor")});
+  EXPECT_EQ(lines_of(files, "methods.d.ts", "add("), (Lines{"add(options?: { alpha?: Scalar }): Tensor;",
+                                                            "add(options: { alpha?: Scalar; out: Tensor }): Tensor;"}));
+}
+
+TEST(EmitDts, OptionalParametersGoByPositionOrByName) {
+  const Files files =
+      emitted({op("sum(Tensor self, int[]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")});
+  EXPECT_EQ(
+      lines_of(files, "methods.d.ts", "sum("),
+      (Lines{"sum(dim: readonly Int[] | null, keepdim?: boolean, options?: Options<{ dtype?: DType | null }>): Tensor;",
+             "sum(dim: readonly Int[] | null, options: Options<{ keepdim?: boolean; dtype?: DType | null }>): Tensor;",
+             "sum(options: { dim: readonly Int[] | null; keepdim?: boolean; dtype?: DType | null }): Tensor;"}));
+}
+
+TEST(EmitDts, InternalOpsHaveFewerForms) {
+  const std::string arguments = "(Tensor self, Tensor b, int c=0, int d=0) -> Tensor";
+  const Files files = emitted({op("f" + arguments), op("_f" + arguments)});
+  EXPECT_EQ(lines_of(files, "functions.d.ts", "f(").size(), 5U);
+  EXPECT_EQ(lines_of(files, "functions.d.ts", "_f(").size(), 4U);
+}
+
+TEST(EmitDts, ALoneListMayBeRestNumbers) {
+  const Files files =
+      emitted({op("view(Tensor self, int[] size) -> Tensor"), op("rand(int[] size, *, int n=0) -> Tensor")});
+  EXPECT_EQ(lines_of(files, "methods.d.ts", "view("),
+            (Lines{"view(size: readonly Int[]): Tensor;", "view(first: Int, ...size: Int[]): Tensor;",
+                   "view(options: { size: readonly Int[] }): Tensor;"}));
+  EXPECT_EQ(lines_of(files, "functions.d.ts", "view(").size(), 3U) << "self is positional too";
+  EXPECT_EQ(lines_of(files, "functions.d.ts", "rand(").at(2),
+            "rand(...args: [...size: Int[], options: { n?: Int }]): Tensor;");
+}
+
+TEST(EmitDts, FactoriesTakeRequiresGrad) {
+  const Files files =
+      emitted({op("zeros(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+                  "bool? pin_memory=None) -> Tensor")});
+  EXPECT_EQ(lines_of(files, "functions.d.ts", "zeros(").at(0),
+            "zeros(size: readonly Int[], options?: Options<{ dtype?: DType | null; layout?: Layout | null; "
+            "device?: Device | null; pinMemory?: boolean | null; requiresGrad?: boolean }>): Tensor;");
+}
+
+TEST(EmitDts, WhatHandsBackSelfReturnsThis) {
+  const Files files = emitted({op("relu_(Tensor !self) -> Tensor")});
+  EXPECT_EQ(lines_of(files, "methods.d.ts", "relu_(").at(0), "relu_(): this;");
+  EXPECT_EQ(lines_of(files, "functions.d.ts", "relu_(").at(0), "relu_(self: Tensor): Tensor;");
+  EXPECT_EQ(lines_of(files, "async.d.ts", "relu_(").at(0), "relu_(self: Tensor): Promise<Tensor>;");
+}
+
+TEST(EmitDts, TuplesCarryTheirNamesAndOutsAreGivenTogether) {
+  Declaration max = op("max(Tensor self) -> Tensor");
+  max.returns = {{Type{}, "values", ""}, {Type{}, "max_indices", ""}};
+  Declaration out = op("max.out(Tensor self, *, Tensor >max, Tensor >indices) -> ()");
+  out.returns = max.returns;
+  EXPECT_EQ(lines_of(emitted({max, out}), "methods.d.ts", "max(").at(0),
+            "max(options?: { out?: readonly [Tensor, Tensor] }): NamedTuple<[values: Tensor, maxIndices: Tensor], "
+            "{ values: Tensor; maxIndices: Tensor }>;");
+  max.returns = {{Type{}, "", ""}, {Type{}, "", ""}};
+  EXPECT_EQ(lines_of(emitted({max}), "methods.d.ts", "max(").at(0), "max(): [Tensor, Tensor];");
+}
+
+TEST(EmitDts, RawOpsHaveExactNames) {
+  const Files files = emitted(
+      {op("arg_max(Tensor self, int lambda_x, *, bool pin_memory=False) -> int"), op("arg_max.0(Tensor self) -> ()")});
+  EXPECT_EQ(lines_of(files, "ops.d.ts", "arg_max:").size(), 1U);
+  EXPECT_EQ(lines_of(files, "ops.d.ts", "default:").at(0),
+            "default: RawOp<(self: Tensor, lambda_x: Int, options?: { pin_memory?: boolean }) => Int>;");
+  EXPECT_EQ(lines_of(files, "ops.d.ts", "'0':").at(0), "'0': RawOp<(self: Tensor) => void>;");
+}
+
+TEST(EmitDts, ExportsOfReservedWordsGoByAnotherName) {
+  const std::string text = emitted({op("var(Tensor self) -> Tensor")}).at("types/generated/exports.d.ts");
+  EXPECT_NE(text.find("declare const var_: Functions['var'];\nexport { var_ as var };\n"), std::string::npos) << text;
+}
+
+TEST(EmitDts, NamespacesAreInterfaces) {
+  Declaration gelu = op("gelu(Tensor self) -> Tensor");
+  gelu.python_module = "nn";
+  const std::string text = emitted({gelu}).at("types/generated/functions.d.ts");
+  EXPECT_NE(text.find("export interface NnFunctionalFunctions {\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("/** torch.nn.functional.gelu: `aten::gelu(Tensor self) -> Tensor` */\n"), std::string::npos)
+      << text;
+}
+
+TEST(EmitDts, ClassesAreDeclared) {
+  Spec spec;
+  ClassFunction make{parse_function("new(Device? device=None) -> Generator"), "f", "Makes one.", true};
+  ClassFunction seed{parse_function("manual_seed(Generator self, int seed) -> ()"), "g", "Seeds.", false};
+  spec.classes.push_back({"Generator", "generator.h", "Random.", {make, seed}});
+  const Files files = emitted({}, spec);
+  EXPECT_EQ(lines_of(files, "classes.d.ts", "constructor").at(0), "constructor(device?: Device | null);");
+  EXPECT_EQ(lines_of(files, "classes.d.ts", "manualSeed").at(0), "manualSeed(seed: Int): void;");
+  EXPECT_EQ(lines_of(files, "classes.d.ts", "[Symbol.dispose]").size(), 1U);
+}
+
+TEST(DtsText, ArgumentTypes) {
+  const auto type = [](Base base, int size, bool element_nullable = false) {
+    Type result;
+    result.base = base;
+    result.list = true;
+    result.size = size;
+    result.element_nullable = element_nullable;
+    return ts_argument(result);
+  };
+  EXPECT_EQ(type(Base::Int, 2), "Int | readonly Int[]");
+  EXPECT_EQ(type(Base::Bool, 2), "readonly [boolean, boolean]");
+  EXPECT_EQ(type(Base::Tensor, 0, true), "Iterable<Tensor | null>");
+  EXPECT_EQ(type(Base::Dimname, 1), "string | readonly (string | null)[]");
+  EXPECT_EQ(doc_line("", "f(Tensor(a -> */) x)"), "  /** `f(Tensor(a -> *\\/) x)` */\n");
+}
+
+}  // namespace
+}  // namespace codegen
