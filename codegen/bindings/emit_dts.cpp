@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <set>
 
 #include "codegen/bindings/dts_text.h"
 #include "codegen/bindings/emit.h"
@@ -179,10 +180,43 @@ std::string classes_text(const Plan& plan) {
   return with_imports(plan, body.empty() ? "export {};\n" : body);
 }
 
+// The type of the object at `path` ("nn"; "" is the module): its own functions, and the namespaces below it.
+std::string space_type(const Plan& plan, const std::string& path, const std::string& prefix) {
+  std::string type;
+  if (plan.functions.count(path) != 0) type = prefix + capitalised(path) + "Functions";
+  std::set<std::string> below;
+  const std::string start = path.empty() ? "" : path + ".";
+  for (const auto& [space, groups] : plan.functions) {
+    if (space.size() <= start.size() || space.rfind(start, 0) != 0) continue;
+    below.insert(space.substr(start.size(), space.find('.', start.size()) - start.size()));
+  }
+  std::string members;
+  for (const std::string& name : below) {
+    members += (members.empty() ? "" : "; ") + ("readonly " + name + ": " + space_type(plan, start + name, prefix));
+  }
+  if (members.empty()) return type;
+  return (type.empty() ? "" : type + " & ") + "{ " + members + " }";
+}
+
 std::string exports_text(const Plan& plan) {
-  std::string text = std::string(kHeader) + "import type { Functions } from './functions';\n\n";
+  std::string names, async_names;
+  std::set<std::string> tops;
+  for (const auto& [space, groups] : plan.functions) {
+    names += (names.empty() ? "" : ", ") + capitalised(space) + "Functions";
+    async_names += (async_names.empty() ? "" : ", ") + ("Async" + capitalised(space)) + "Functions";
+    if (!space.empty()) tops.insert(space.substr(0, space.find('.')));
+  }
+  std::string text = kHeader;
+  text += "import type { " + async_names + " } from './async';\nimport type { " + names + " } from './functions';\n";
+  text += "import type { RawOps } from './ops';\n\n";
+  for (const std::string& top : tops) {
+    text += "/** `torch." + top + "` */\nexport declare const " + top + ": " + space_type(plan, top, "") + ";\n";
+  }
+  text += "/** Every op by its exact name. */\nexport declare const ops: RawOps;\n";
+  text += "/** The same functions, run off the main thread. */\nexport declare const async: " +
+          space_type(plan, "", "Async") + ";\n\n";
   const auto groups = plan.functions.find("");
-  if (groups == plan.functions.end()) return std::string(kHeader) + "export {};\n";
+  if (groups == plan.functions.end()) return text;
   for (const Group& group : groups->second) {
     const std::string& name = group.js_name;
     if (is_reserved(name)) {

@@ -1,0 +1,32 @@
+/** Checked by `npm run typecheck`, never run: the package's entry, by name and as the default export. */
+import { expectTypeOf } from 'expect-type';
+import type { Device, DType } from '../../types';
+import torch, * as named from '../../types';
+
+const a = torch.zeros([2, 3], { dtype: torch.int64 });
+expectTypeOf(a).toEqualTypeOf<torch.Tensor>();
+expectTypeOf(named.add(a, 1)).toEqualTypeOf<named.Tensor>();
+expectTypeOf(torch.linalg.norm(a)).toEqualTypeOf<named.Tensor>();
+expectTypeOf(torch.nn.functional.gelu(a)).toEqualTypeOf<named.Tensor>();
+expectTypeOf(torch.async.matmul(a, a)).toEqualTypeOf<Promise<named.Tensor>>();
+expectTypeOf(torch.async.nn.functional.gelu(a)).toEqualTypeOf<Promise<named.Tensor>>();
+expectTypeOf(torch.ops.aten.add.Tensor.schema).toEqualTypeOf<string>();
+expectTypeOf(torch.float32).toEqualTypeOf<'float32'>();
+expectTypeOf(torch.sparseCoo).toEqualTypeOf<'sparse_coo'>();
+expectTypeOf(a.dtype).toEqualTypeOf<DType>();
+expectTypeOf(a.device).toEqualTypeOf<Device>();
+expectTypeOf(a.shape).toEqualTypeOf<number[]>();
+expectTypeOf(torch.scope(() => a)).toEqualTypeOf<named.Tensor>();
+expectTypeOf(new torch.Generator().disposed).toEqualTypeOf<boolean>();
+torch.full([2], 1, { requiresGrad: true });
+a.at(0, torch.slice(0, 2));
+{
+  using s = torch.openScope();
+  s.move(a);
+}
+// @ts-expect-error: unknown option, though the hand-written function takes any
+torch.full([2], 1, { typo: 1 });
+// @ts-expect-error: no such name
+torch.nothing;
+// @ts-expect-error: no such namespace
+torch.linear.norm(a);

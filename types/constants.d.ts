@@ -1,0 +1,33 @@
+/** Names of dtypes, layouts and memory formats as members of the module: `torch.float32 === 'float32'`. */
+
+export declare const float16: 'float16';
+export declare const bfloat16: 'bfloat16';
+export declare const float32: 'float32';
+export declare const float64: 'float64';
+export declare const uint8: 'uint8';
+export declare const int8: 'int8';
+export declare const int16: 'int16';
+export declare const int32: 'int32';
+export declare const int64: 'int64';
+export declare const bool: 'bool';
+export declare const complex32: 'complex32';
+export declare const complex64: 'complex64';
+export declare const complex128: 'complex128';
+export declare const qint8: 'qint8';
+export declare const quint8: 'quint8';
+export declare const qint32: 'qint32';
+export declare const quint4x2: 'quint4x2';
+export declare const quint2x4: 'quint2x4';
+
+export declare const strided: 'strided';
+export declare const sparseCoo: 'sparse_coo';
+export declare const sparseCsr: 'sparse_csr';
+export declare const sparseCsc: 'sparse_csc';
+export declare const sparseBsr: 'sparse_bsr';
+export declare const sparseBsc: 'sparse_bsc';
+export declare const _mkldnn: '_mkldnn';
+
+export declare const contiguousFormat: 'contiguous';
+export declare const preserveFormat: 'preserve';
+export declare const channelsLast: 'channels_last';
+export declare const channelsLast3d: 'channels_last_3d';

@@ -1,0 +1,14 @@
+/** The package's types. */
+export * from '../lib/torch';
+// Where both have a name, the module has the hand-written one, but `full` takes what the op takes.
+export { slice } from '../lib/torch';
+export type { Device, DType, Int, Layout, MemoryFormat, NamedTuple, RawOp, Scalar, Storage } from './base';
+export * from './constants';
+export * from './generated/classes';
+export * from './generated/exports';
+export { full } from './generated/exports';
+export type { Functions } from './generated/functions';
+export type { TensorMethods } from './generated/methods';
+export type { RawOps } from './generated/ops';
+// The module itself, so that `torch.Tensor` names a type after `import torch from 'libtorch-node'` too.
+export * as default from './index';
