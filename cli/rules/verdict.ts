@@ -47,6 +47,8 @@ const SATURATED = 0.45;
 const STALLED = 0.25;
 /** Longer series are condensed: the pairs of a slope grow with the square. */
 const MOST_POINTS = 240;
+/** So many blocks of rounds when the least values of blocks are looked at. */
+const BLOCKS = 12;
 const MINUTE = 60_000;
 
 export function warmupRounds(rounds: number, options: RuleOptions = {}): number {
@@ -76,8 +78,8 @@ export function judge(history: SiteHistory, options: RuleOptions = {}): Judgemen
     growthBytesPerMinute: bytes.slope * MINUTE,
     growthTensorsPerMinute: tensors.slope * MINUTE,
   };
-  const rising = bytes.kind === 'rising' || tensors.kind === 'rising';
-  if (rising) return { verdict: isGarbage(history, ms) ? 'steady' : 'leak', ...growth };
+  if (isGarbage(history, ms)) return { verdict: 'steady', ...growth };
+  if (bytes.kind === 'rising' || tensors.kind === 'rising') return { verdict: 'leak', ...growth };
   if (bytes.kind === 'saturated' || tensors.kind === 'saturated' || filled(history)) {
     return { verdict: 'cache', ...growth };
   }
@@ -90,7 +92,8 @@ export function judge(history: SiteHistory, options: RuleOptions = {}): Judgemen
  */
 function isGarbage(history: SiteHistory, ms: number[]): boolean {
   const lastThird = ms[0]! + ((ms.at(-1)! - ms[0]!) * 2) / 3;
-  return history.liveTensors.at(-1)! > FEW_TENSORS && (history.oldestBirthMs ?? 0) > lastThird;
+  const recent = history.liveTensors.slice(-Math.ceil(ms.length / 4));
+  return Math.min(...recent) > FEW_TENSORS && (history.oldestBirthMs ?? 0) > lastThird;
 }
 
 interface Trend {
@@ -109,12 +112,23 @@ function trend(ms: number[], work: number[], values: number[], picked: number[],
   // Measured against work, not time: a program that becomes idle does not look like a cache that is full.
   if (isSaturated(work.slice(0, proved.length), floor)) return { kind: 'saturated', slope };
   if (low <= 0) return { kind: 'flat', slope };
-  // A floor never falls, so that of mere noise seems to rise: the values themselves have to rise as surely.
-  const raw = theilSen(
-    ms,
-    picked.map((i) => values[i]!),
-  );
-  return { kind: raw.low > 0 ? 'rising' : 'flat', slope };
+  // A floor never falls, so that of mere noise seems to rise: the values themselves have to rise as surely, or, where
+  // much garbage comes and goes at the same site, the least of every few rounds.
+  const raw = picked.map((i) => values[i]!);
+  const surely = theilSen(ms, raw).low > 0 || risingLows(ms, raw);
+  return { kind: surely ? 'rising' : 'flat', slope };
+}
+
+/** Whether the least values of successive blocks rise. */
+function risingLows(ms: number[], values: number[]): boolean {
+  const size = Math.max(3, Math.ceil(values.length / BLOCKS));
+  const lows: number[] = [];
+  const times: number[] = [];
+  for (let i = 0; i + size <= values.length; i += size) {
+    lows.push(Math.min(...values.slice(i, i + size)));
+    times.push(ms[i]!);
+  }
+  return theilSen(times, lows).low > 0;
 }
 
 /** The least of this and all later values. */

@@ -143,3 +143,13 @@ test('many tensors of which none is old are garbage; a few may be replaced by ev
   const one = { ...many, liveTensors: many.liveTensors.map(() => 1) };
   expect(judge({ ...one, oldestBirthMs: many.ms.at(-1)! }).verdict).toBe('leak');
 });
+
+test('a tensor that grows among much garbage of its own line is found', () => {
+  const found = seeds.slice(0, 50).map((seed) => {
+    const rand = random(seed);
+    const one = history(ROUNDS, (i) => 1 + ((i + seed) % 4) * (8 + 4 * rand()));
+    one.liveBytes = one.liveTensors.map((n, i) => n * 2000 * (i + 1));
+    return { ...one, oldestBirthMs: one.ms.at(-2)! };
+  });
+  expect(share(verdicts(found), 'leak')).toBeGreaterThanOrEqual(0.9);
+});
