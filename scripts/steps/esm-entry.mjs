@@ -7,6 +7,8 @@ import { writeFileSync } from 'node:fs';
 import { inRoot } from '../paths.mjs';
 import { StepError } from './errors.mjs';
 
+export const esmEntry = inRoot('dist', 'lib', 'index.mjs');
+
 const isIdentifier = (name) => /^[A-Za-z_$][\w$]*$/.test(name);
 
 function exportedNames(entry) {
@@ -27,5 +29,5 @@ export async function writeEsmEntry() {
   const lines = names.map((name, i) => `const n${i} = torch.${name};`);
   const list = names.map((name, i) => `n${i} as ${name}`).join(', ');
   const text = ["import torch from './index.js';", '', 'export default torch;', ...lines, `export { ${list} };`, ''];
-  writeFileSync(inRoot('dist', 'lib', 'index.mjs'), text.join('\n'));
+  writeFileSync(esmEntry, text.join('\n'));
 }

@@ -3,7 +3,7 @@ import { cpSync, existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { inRoot, root } from '../paths.mjs';
 import { runLogged } from './command.mjs';
-import { writeEsmEntry } from './esm-entry.mjs';
+import { esmEntry, writeEsmEntry } from './esm-entry.mjs';
 import { step } from './progress.mjs';
 import { filesBelow, whenChanged } from './stamps.mjs';
 
@@ -16,13 +16,17 @@ export function copyAlong() {
   for (const file of filesBelow(['lib', 'types', 'cli'], kept)) cpSync(file, inRoot('dist', path.relative(root, file)));
 }
 
-/** Removes what an earlier build wrote and this one did not: its source is gone. */
-function prune(dir, since) {
+/** The sources that a file in dist/ can come from. tsc leaves an output alone whose text did not change. */
+const sourcesOf = (name) => [name, name.replace(/(\.d\.ts|\.js)(\.map)?$/, '.ts')];
+
+/** Removes what an earlier build wrote and whose source is gone. */
+function prune(dir) {
   for (const name of readdirSync(dir)) {
     const file = path.join(dir, name);
-    const stat = statSync(file);
-    if (stat.isDirectory()) prune(file, since);
-    else if (stat.mtimeMs < since) rmSync(file);
+    if (statSync(file).isDirectory()) prune(file);
+    else if (file !== esmEntry && !sourcesOf(path.relative(inRoot('dist'), file)).some((source) => existsSync(inRoot(source)))) {
+      rmSync(file);
+    }
   }
 }
 
@@ -36,11 +40,10 @@ export async function ensureTypeScript() {
   };
   await whenChanged('typescript', inputs, () =>
     step('TypeScript', async () => {
-      const since = Math.floor(Date.now() / 1000) * 1000;
       await runLogged('typescript', process.execPath, [tsc, '-p', 'tsconfig.build.json', '--pretty', 'false']);
+      prune(inRoot('dist'));
       copyAlong();
       await writeEsmEntry();
-      if (existsSync(inRoot('dist'))) prune(inRoot('dist'), since);
     }),
   );
 }
