@@ -115,6 +115,12 @@ std::string form(const std::vector<Parameter>& positional, const std::vector<Par
   return "(" + text + "): " + result;
 }
 
+std::vector<Parameter> with_elsewhere(std::vector<Parameter> options, const CallShape& shape) {
+  if (options.empty() || !all_optional(options)) return options;
+  for (const std::string& name : shape.elsewhere) options.push_back({name, "undefined", true});
+  return options;
+}
+
 // The list as rest numbers, at least one; with options after them, which only a tuple can say.
 void append_spread_forms(const CallShape& shape, std::vector<std::string>& forms) {
   const std::string& name = shape.positional[0].name;
@@ -196,7 +202,8 @@ void add_optional_out(CallShape& shape, const Declaration& out_variant) {
 }
 
 std::vector<std::string> call_forms(const CallShape& shape, Mixtures mixtures) {
-  std::vector<std::string> forms{form(shape.positional, shape.named, all_optional(shape.named), shape.result)};
+  std::vector<std::string> forms{
+      form(shape.positional, with_elsewhere(shape.named, shape), all_optional(shape.named), shape.result)};
   if (shape.spread) append_spread_forms(shape, forms);
   const auto required = static_cast<size_t>(
       std::count_if(shape.positional.begin(), shape.positional.end(), [](const Parameter& p) { return !p.optional; }));
@@ -207,6 +214,7 @@ std::vector<std::string> call_forms(const CallShape& shape, Mixtures mixtures) {
     const auto split = shape.positional.begin() + static_cast<std::ptrdiff_t>(given);
     std::vector<Parameter> options(split, shape.positional.end());
     options.insert(options.end(), shape.named.begin(), shape.named.end());
+    options = with_elsewhere(options, shape);
     forms.push_back(form({shape.positional.begin(), split}, options, false, shape.result));
   }
   return forms;

@@ -23,6 +23,10 @@ struct CallShape {
   std::vector<Parameter> positional;  // optional ones last
   std::vector<Parameter> named;       // only in the options object
   std::string result;
+  // Names that only other overloads take. Options that are all optional list them as undefined: an editor that
+  // completes
+  // `{ }` looks at the first overload that fits, which would hide the names of the others.
+  std::vector<std::string> elsewhere;
   bool spread = false;  // the only positional one is a list that may be given as rest numbers
 };
 

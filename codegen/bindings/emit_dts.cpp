@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cctype>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -95,6 +96,23 @@ std::vector<Overload> overloads_of(const Plan& plan, const Group& group, ResultS
   return overloads;
 }
 
+std::set<std::string> names_of(const CallShape& shape) {
+  std::set<std::string> names;
+  for (const Parameter& parameter : shape.positional) names.insert(parameter.name);
+  for (const Parameter& parameter : shape.named) names.insert(parameter.name);
+  return names;
+}
+
+void add_elsewhere(std::vector<Overload>& overloads) {
+  std::set<std::string> all;
+  for (const Overload& overload : overloads) all.merge(names_of(overload.shape));
+  all.erase("self");
+  for (Overload& overload : overloads) {
+    const std::set<std::string> own = names_of(overload.shape);
+    std::set_difference(all.begin(), all.end(), own.begin(), own.end(), std::back_inserter(overload.shape.elsewhere));
+  }
+}
+
 // Ops that other ops call rather than people.
 bool is_internal(const std::string& js_name) {
   if (js_name[0] == '_' || js_name.find("Backward") != std::string::npos) return true;
@@ -111,7 +129,9 @@ std::string group_text(const Plan& plan, const Group& group, ResultStyle style) 
   // The asynchronous ones repeat the functions: they are kept short, as every program pays for parsing them.
   const bool brief = style == ResultStyle::Promise;
   const Mixtures mixtures = brief || is_internal(group.js_name) ? Mixtures::Few : Mixtures::Most;
-  for (const Overload& overload : overloads_of(plan, group, style)) {
+  std::vector<Overload> overloads = overloads_of(plan, group, style);
+  if (mixtures == Mixtures::Most) add_elsewhere(overloads);
+  for (const Overload& overload : overloads) {
     for (const std::string& form : call_forms(overload.shape, mixtures)) {
       const std::string name = first ? torch_name(*overload.op, style == ResultStyle::Method) + ": " : "";
       if (!brief || first) text += doc_line(name, overload.op->declaration->schema);

@@ -66,8 +66,9 @@ TEST(EmitDts, AnOutVariantJoinsTheSignatureThatItExtends) {
 TEST(EmitDts, AnOutVariantWithOtherArgumentsStandsAlone) {
   const Files files = emitted({op("add.Tensor(Tensor self, *, Scalar alpha=1) -> Tensor"),
                                op("add.out(Tensor self, *, Scalar alpha=2, Tensor >out) -> Tensor")});
-  EXPECT_EQ(lines_of(files, "methods.d.ts", "add("), (Lines{"add(options?: { alpha?: Scalar }): Tensor;",
-                                                            "add(options: { alpha?: Scalar; out: Tensor }): Tensor;"}));
+  EXPECT_EQ(lines_of(files, "methods.d.ts", "add("),
+            (Lines{"add(options?: { alpha?: Scalar; out?: undefined }): Tensor;",
+                   "add(options: { alpha?: Scalar; out: Tensor }): Tensor;"}));
 }
 
 TEST(EmitDts, OptionalParametersGoByPositionOrByName) {
@@ -78,6 +79,27 @@ TEST(EmitDts, OptionalParametersGoByPositionOrByName) {
       (Lines{"sum(dim: readonly Int[] | null, keepdim?: boolean, options?: Options<{ dtype?: DType | null }>): Tensor;",
              "sum(dim: readonly Int[] | null, options: Options<{ keepdim?: boolean; dtype?: DType | null }>): Tensor;",
              "sum(options: { dim: readonly Int[] | null; keepdim?: boolean; dtype?: DType | null }): Tensor;"}));
+}
+
+TEST(EmitDts, OptionalOptionsListWhatOtherOverloadsTake) {
+  const Files files =
+      emitted({op("sum(Tensor self, *, Scalar s=1) -> Tensor"), op("sum.d(Tensor self, int dim) -> Tensor"),
+               op("_sum(Tensor self, *, Scalar s=1) -> Tensor"), op("_sum.d(Tensor self, int dim) -> Tensor")});
+  EXPECT_EQ(lines_of(files, "methods.d.ts", "sum(").at(0), "sum(options?: { s?: Scalar; dim?: undefined }): Tensor;");
+  EXPECT_EQ(lines_of(files, "methods.d.ts", "sum(").at(2), "sum(options: { dim: Int }): Tensor;");
+  EXPECT_EQ(lines_of(files, "methods.d.ts", "_sum(").at(0), "_sum(options?: { s?: Scalar }): Tensor;");
+}
+
+TEST(EmitDts, NamespacesAreExported) {
+  Declaration gelu = op("gelu(Tensor self) -> Tensor");
+  gelu.python_module = "nn";
+  const std::string text = emitted({gelu, op("add(Tensor self) -> Tensor")}).at("types/generated/exports.d.ts");
+  EXPECT_NE(text.find("export declare const nn: { readonly functional: NnFunctionalFunctions };\n"), std::string::npos)
+      << text;
+  EXPECT_NE(
+      text.find("async: AsyncFunctions & { readonly nn: { readonly functional: AsyncNnFunctionalFunctions } };\n"),
+      std::string::npos)
+      << text;
 }
 
 TEST(EmitDts, InternalOpsHaveFewerForms) {
