@@ -1,6 +1,10 @@
 #include "native/env/env_state.h"
 
+#include <c10/util/Logging.h>
+
+#include <mutex>
 #include <stdexcept>
+#include <string>
 
 #include "native/accounting/cpu_allocator.h"
 
@@ -8,6 +12,7 @@ namespace ltn {
 namespace {
 
 std::atomic<uint32_t> process_env_count{0};
+std::once_flag process_no_backtraces;
 
 void report_external(void* env, int64_t bytes) {
   int64_t total = 0;
@@ -37,6 +42,8 @@ EnvState::EnvState(napi_env env)
 
 EnvState* EnvState::create(napi_env env) {
   accounting::install_counting_cpu_allocator();
+  // libtorch symbolises a C++ backtrace for every error, at several ms each; our errors never show it.
+  std::call_once(process_no_backtraces, [] { c10::SetStackTraceFetcher([] { return std::string(); }); });
   auto* state = new EnvState(env);  // owned by the environment: close() and guard_gone() end it
   napi_add_env_cleanup_hook(env, &EnvState::close, state);
   return state;
