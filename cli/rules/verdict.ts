@@ -47,6 +47,8 @@ const SATURATED = 0.45;
 const STALLED = 0.25;
 /** Longer series are condensed: the pairs of a slope grow with the square. */
 const MOST_POINTS = 240;
+/** Tensors that became larger by this factor after warm-up have grown. */
+const GROWN = 1.5;
 /** So many blocks of rounds when the least values of blocks are looked at. */
 const BLOCKS = 12;
 const MINUTE = 60_000;
@@ -78,7 +80,7 @@ export function judge(history: SiteHistory, options: RuleOptions = {}): Judgemen
     growthBytesPerMinute: bytes.slope * MINUTE,
     growthTensorsPerMinute: tensors.slope * MINUTE,
   };
-  if (isGarbage(history, ms)) return { verdict: 'steady', ...growth };
+  if (isGarbage(history, ms) && !tensorsGrow(history, picked, ms)) return { verdict: 'steady', ...growth };
   if (bytes.kind === 'rising' || tensors.kind === 'rising') return { verdict: 'leak', ...growth };
   if (bytes.kind === 'saturated' || tensors.kind === 'saturated' || filled(history)) {
     return { verdict: 'cache', ...growth };
@@ -88,12 +90,18 @@ export function judge(history: SiteHistory, options: RuleOptions = {}): Judgemen
 
 /**
  * Many tensors of which none is old are garbage since the last collection, however fast they pile up. A few young ones
- * may be replaced by larger ones again and again, which is a leak.
+ * may be replaced by larger ones again and again, which is a leak; see also tensorsGrow.
  */
 function isGarbage(history: SiteHistory, ms: number[]): boolean {
   const lastThird = ms[0]! + ((ms.at(-1)! - ms[0]!) * 2) / 3;
   const recent = history.liveTensors.slice(-Math.ceil(ms.length / 4));
   return Math.min(...recent) > FEW_TENSORS && (history.oldestBirthMs ?? 0) > lastThird;
+}
+
+/** Whether the tensors themselves become larger, however many of them are garbage: bytes per tensor rise. */
+function tensorsGrow(history: SiteHistory, picked: number[], ms: number[]): boolean {
+  const sizes = picked.map((i) => history.liveBytes[i]! / Math.max(1, history.liveTensors[i]!));
+  return sizes.at(-1)! > GROWN * sizes[0]! && theilSen(ms, sizes).low > 0;
 }
 
 interface Trend {
