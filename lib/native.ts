@@ -15,6 +15,8 @@ export interface Native extends AuditNative {
   flags: Uint32Array;
 
   guard(handle: number): unknown;
+  /** Objects that the collector has still to drop. */
+  guards(): number;
   generatorGuard(handle: number): unknown;
   freeGenerator(handle: number): boolean;
   isLiveGenerator(handle: number): boolean;

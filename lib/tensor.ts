@@ -2,6 +2,7 @@
 import type { DType, Device, Layout } from '../types/base';
 import type { TensorMethods } from '../types/generated/methods';
 import { captureSite } from './audit';
+import { countGuarded } from './collector';
 import { dtypeName, layoutName } from './enums';
 import { argumentError, codedError } from './errors';
 import { native } from './native';
@@ -147,6 +148,7 @@ function adopt(tensor: Tensor): void {
   const scope = currentAsyncScope();
   if (scope !== 0 && native.scopeMove(tensor._handle, scope) && native.scopeOf(tensor._handle) === scope) return;
   tensor._guard = native.guard(tensor._handle);
+  countGuarded();
 }
 
 /** Hands a tensor to the garbage collector, whatever scope it is in. */

@@ -38,6 +38,7 @@ class EnvState {
   const BoundOp* bind_internal(const OpRow& row);
   napi_value flags_array() const;  // the Uint32Array over handles::Flags
   bool closed() const noexcept { return closed_; }
+  uint64_t guards() const noexcept { return guards_; }
 
   // An external that frees `handle` when the collector drops it. (Idea: ocaml-torch's finalizer per tensor, but run
   // during the collection, see node_api_basic_finalize.)
