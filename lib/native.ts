@@ -115,7 +115,7 @@ function load(): Native {
     Error,
     'ERR_TORCH_LOAD',
     `libtorch-node could not load its addon:\n  ${reasons.join('\n  ')}\n` +
-      'Build it for the libtorch of this machine with `npm run build` in the package, or `npx libtorch-node build`.',
+      'Build it for the libtorch of this machine: run `npm run build` in the folder of libtorch-node.',
   );
 }
 
