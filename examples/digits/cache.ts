@@ -1,0 +1,54 @@
+/**
+ * Prepared images: clients retry, and the same image need not be made a tensor twice. Two ways to remember them, of
+ * which one leaks.
+ */
+import { createHash } from 'node:crypto';
+import type { Tensor } from 'libtorch-node';
+import * as torch from 'libtorch-node';
+
+export interface ImageCache {
+  /** The image as a tensor. It belongs to the cache. */
+  image(requestId: string, pixels: readonly number[]): Tensor;
+}
+
+/**
+ * The leak: no request id comes twice, so nothing is ever found again, and nothing is ever dropped. Without keep() the
+ * tensor would end with its request's scope; with it, it stays as long as the map.
+ */
+export class UnboundedCache implements ImageCache {
+  readonly #images = new Map<string, Tensor>();
+
+  image(requestId: string, pixels: readonly number[]): Tensor {
+    let image = this.#images.get(requestId);
+    if (image === undefined) {
+      image = torch.keep(torch.tensor(pixels));
+      this.#images.set(requestId, image);
+    }
+    return image;
+  }
+}
+
+/** The fix: known by its content, an image is found again; and the one that was not asked for longest makes room. */
+export class BoundedCache implements ImageCache {
+  /** In the order of their last use. */
+  readonly #images = new Map<string, Tensor>();
+
+  constructor(readonly capacity: number) {}
+
+  image(_requestId: string, pixels: readonly number[]): Tensor {
+    const key = createHash('sha256').update(Float32Array.from(pixels)).digest('base64');
+    const image = this.#images.get(key) ?? torch.keep(torch.tensor(pixels));
+    this.#images.delete(key);
+    this.#images.set(key, image);
+    if (this.#images.size > this.capacity) this.#dropOldest();
+    return image;
+  }
+
+  #dropOldest(): void {
+    for (const [key, image] of this.#images) {
+      this.#images.delete(key);
+      image.dispose();
+      return;
+    }
+  }
+}

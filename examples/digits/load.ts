@@ -1,0 +1,82 @@
+/** Clients of the service: they ask about held-out digits at a steady rate, and know the right answers. */
+import * as http from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Digits, PIXELS } from './data';
+import type { Answer } from './server';
+
+export interface LoadOptions {
+  /** Requests in all; fewer when `seconds` pass first. */
+  requests: number;
+  seconds: number;
+  perSecond: number;
+  /** How many may wait for an answer at once. */
+  clients?: number;
+  signal?: AbortSignal;
+}
+
+export interface LoadResult {
+  answered: number;
+  /** Of the answered ones: another digit than the one written. */
+  wrong: number;
+  /** Not answered with 200. */
+  failed: number;
+  seconds: number;
+}
+
+const LOOPBACK = new Set(['127.0.0.1', '[::1]', 'localhost']);
+
+export async function runLoad(url: string, digits: Digits, options: LoadOptions): Promise<LoadResult> {
+  if (!LOOPBACK.has(new URL(url).hostname)) throw new Error(`load: ${url} is not on this machine`);
+  const { requests, seconds, perSecond, clients = 8, signal } = options;
+  const agent = new http.Agent({ keepAlive: true, maxSockets: clients });
+  const bodies = requestBodies(digits);
+  const result = { answered: 0, wrong: 0, failed: 0 };
+  const start = performance.now();
+  let next = 0;
+
+  async function client(): Promise<void> {
+    while (next < requests && performance.now() - start < seconds * 1000) {
+      const i = next++;
+      const wait = (i / perSecond) * 1000 - (performance.now() - start);
+      if (wait > 0) await sleep(wait, undefined, { signal });
+      // Each image comes twice, as when a client retries.
+      const which = Math.floor(i / 2) % bodies.length;
+      const answer = await ask(new URL('/classify', url), bodies[which]!, agent, signal);
+      if (answer === undefined) result.failed++;
+      else result.answered++;
+      if (answer !== undefined && answer.digit !== digits.labels[which]) result.wrong++;
+    }
+  }
+
+  try {
+    await Promise.all(Array.from({ length: clients }, client));
+  } finally {
+    agent.destroy();
+  }
+  return { ...result, seconds: (performance.now() - start) / 1000 };
+}
+
+function requestBodies({ pixels, labels }: Digits): string[] {
+  return labels.map((_, i) => {
+    const image = Array.from(pixels.subarray(i * PIXELS, (i + 1) * PIXELS), (value) => Number(value.toFixed(3)));
+    return JSON.stringify({ pixels: image });
+  });
+}
+
+/** The service's answer; undefined for anything but a 200. */
+function ask(url: URL, body: string, agent: http.Agent, signal?: AbortSignal): Promise<Answer | undefined> {
+  return new Promise((resolve, reject) => {
+    const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) };
+    const request = http.request(url, { method: 'POST', agent, headers, ...(signal ? { signal } : {}) }, (response) => {
+      let text = '';
+      response.setEncoding('utf8');
+      response.on('data', (chunk: string) => {
+        text += chunk;
+      });
+      response.on('error', () => resolve(undefined));
+      response.on('end', () => resolve(response.statusCode === 200 ? (JSON.parse(text) as Answer) : undefined));
+    });
+    request.on('error', (error) => (signal?.aborted ? reject(error) : resolve(undefined)));
+    request.end(body);
+  });
+}

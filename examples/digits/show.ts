@@ -1,0 +1,22 @@
+/** How the demo writes things. */
+import * as path from 'node:path';
+import pc from 'picocolors';
+
+/** Colours for a terminal only. */
+export const paint = pc.createColors(process.stdout.isTTY === true && !process.env.NO_COLOR);
+
+/** What the demo reads of a site in leak-audit's JSON. */
+export interface Site {
+  file: string;
+  line: number;
+  column: number;
+  verdict: string;
+  growthBytesPerMinute: number;
+  growthTensorsPerMinute: number;
+}
+
+export const formatSite = ({ file, line, column }: Site): string =>
+  `${path.relative(process.cwd(), file)}:${line}:${column}`;
+
+export const formatSpeed = ({ growthBytesPerMinute, growthTensorsPerMinute }: Site): string =>
+  `${(growthBytesPerMinute / 2 ** 20).toFixed(1)} MiB per minute (${Math.round(growthTensorsPerMinute)} tensors)`;

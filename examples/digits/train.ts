@@ -1,0 +1,83 @@
+/** Learns the digits. As a program: `node train.js [--epochs N] [--seed N] [--save FILE]`. */
+import { parseArgs } from 'node:util';
+import * as torch from 'libtorch-node';
+import { Adam } from './adam';
+import { type Digits, loadDigits, PIXELS, type Split } from './data';
+import { Model } from './model';
+
+const BATCH = 64;
+
+export interface TrainOptions {
+  epochs?: number;
+  seed?: number;
+  onEpoch?: (result: Epoch) => void;
+}
+
+/** After one pass over all digits: the mean loss on the way, and the share of held-out digits that are read right. */
+export interface Epoch {
+  epoch: number;
+  loss: number;
+  accuracy: number;
+}
+
+export function train({ training, heldOut }: Split, { epochs = 5, seed = 1, onEpoch }: TrainOptions = {}): Model {
+  torch.manualSeed(seed);
+  // One scope around all: of what is made here only the model's weights leave it.
+  return torch.scope((scope) => {
+    const model = Model.random();
+    const optimizer = new Adam(model.parameters);
+    const images = imagesOf(training);
+    const labels = torch.tensor(training.labels, { dtype: 'int64' });
+    for (let epoch = 1; epoch <= epochs; epoch++) {
+      const loss = torch.scope(() => trainEpoch(model, optimizer, images, labels));
+      onEpoch?.({ epoch, loss, accuracy: accuracyOn(model, heldOut) });
+    }
+    scope.move(model.parameters);
+    return model;
+  });
+}
+
+/** Every digit once, in random order. Returns the mean loss. */
+function trainEpoch(model: Model, optimizer: Adam, images: torch.Tensor, labels: torch.Tensor): number {
+  const batches = torch.randperm(labels.numel).split(BATCH);
+  let sum = 0;
+  for (const batch of batches) {
+    // A step's activations and gradients end with it; only a number comes out.
+    sum += torch.scope(() => {
+      const scores = model.forward(images.indexSelect(0, batch));
+      const loss = torch.nn.functional.crossEntropyLoss(scores, labels.indexSelect(0, batch));
+      loss.backward();
+      optimizer.step();
+      return Number(loss.item());
+    });
+  }
+  return sum / batches.length;
+}
+
+/** The share of digits whose highest score is the right one. */
+export function accuracyOn(model: Model, digits: Digits): number {
+  return torch.scope(() =>
+    torch.noGrad(() => {
+      const answers = model.forward(imagesOf(digits)).argmax(1);
+      const right = answers.eq(torch.tensor(digits.labels, { dtype: 'int64' })).sum();
+      return Number(right.item()) / digits.labels.length;
+    }),
+  );
+}
+
+const imagesOf = (digits: Digits) => torch.fromTypedArray(digits.pixels, [digits.labels.length, PIXELS]);
+
+export const formatEpoch = ({ epoch, loss, accuracy }: Epoch): string =>
+  `epoch ${epoch}   loss ${loss.toFixed(4)}   accuracy ${(accuracy * 100).toFixed(1)} %`;
+
+if (require.main === module) {
+  const { values } = parseArgs({
+    options: { epochs: { type: 'string' }, seed: { type: 'string' }, save: { type: 'string' } },
+  });
+  const model = train(loadDigits(), {
+    ...(values.epochs === undefined ? {} : { epochs: Number(values.epochs) }),
+    ...(values.seed === undefined ? {} : { seed: Number(values.seed) }),
+    onEpoch: (result) => console.log(formatEpoch(result)),
+  });
+  if (values.save !== undefined) model.save(values.save);
+}
