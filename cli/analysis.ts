@@ -100,6 +100,7 @@ function reportSite(capture: Capture, group: Group, work: number[], options: Ana
         liveBytes: bytes.slice(from, end),
         liveTensors: tensors.slice(from, end),
         ...(birth === null ? {} : { oldestBirthMs: birth }),
+        ...lastCollection(capture, end),
         ...(ownWork ? {} : { work: work.slice(from, end) }),
       },
       options,
@@ -141,6 +142,14 @@ function reportSite(capture: Capture, group: Group, work: number[], options: Ana
     sinceMs: oldest,
     verdict: judgement.verdict,
   };
+}
+
+/** A time just before the last full collection. It is counted up to a round late, so two rounds are taken off. */
+function lastCollection({ ticks }: Capture, end: number): { lastCollectionMs?: number } {
+  for (let i = Math.min(end, ticks.length) - 1; i >= 2; i--) {
+    if (ticks[i]!.collections > ticks[i - 1]!.collections) return { lastCollectionMs: ticks[i - 2]!.ms };
+  }
+  return {};
 }
 
 /** The earliest birth of what lives before round `end`; null when nothing does. */

@@ -17,6 +17,8 @@ export interface SiteHistory {
   liveTensors: number[];
   /** When the oldest of those that live at the end was born, on the clock of `ms`; optional. */
   oldestBirthMs?: number;
+  /** A time surely before the last full collection; optional. */
+  lastCollectionMs?: number;
   /** Tensors that the whole program had allocated by then, as a measure of how much it has done; optional. */
   work?: number[];
 }
@@ -89,13 +91,15 @@ export function judge(history: SiteHistory, options: RuleOptions = {}): Judgemen
 }
 
 /**
- * Many tensors of which none is old are garbage since the last collection, however fast they pile up. A few young ones
+ * Many tensors of which none is old, or none survived the last full collection, are garbage since then, however fast
+ * they pile up. A few young ones
  * may be replaced by larger ones again and again, which is a leak; see also tensorsGrow.
  */
 function isGarbage(history: SiteHistory, ms: number[]): boolean {
   const lastThird = ms[0]! + ((ms.at(-1)! - ms[0]!) * 2) / 3;
   const recent = history.liveTensors.slice(-Math.ceil(ms.length / 4));
-  return Math.min(...recent) > FEW_TENSORS && (history.oldestBirthMs ?? 0) > lastThird;
+  const young = Math.min(lastThird, history.lastCollectionMs ?? lastThird);
+  return Math.min(...recent) > FEW_TENSORS && (history.oldestBirthMs ?? 0) > young;
 }
 
 /** Whether the tensors themselves become larger, however many of them are garbage: bytes per tensor rise. */

@@ -153,3 +153,10 @@ test('a tensor that grows among much garbage of its own line is found', () => {
   });
   expect(share(verdicts(found), 'leak')).toBeGreaterThanOrEqual(0.9);
 });
+
+test('what did not survive the last full collection is garbage, however long ago that was', () => {
+  const many = { ...history(ROUNDS, (i) => i), oldestBirthMs: 16 * MS };
+  expect(judge(many).verdict).toBe('leak');
+  expect(judge({ ...many, lastCollectionMs: 15 * MS }).verdict).toBe('steady');
+  expect(judge({ ...many, lastCollectionMs: 40 * MS }).verdict).toBe('leak');
+});

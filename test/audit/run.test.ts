@@ -9,7 +9,7 @@ const ROOT = path.resolve(__dirname, '../..');
 const CLI = path.join(ROOT, 'dist/cli/leak-audit.js');
 const FIXTURES = path.join(__dirname, 'fixtures');
 /** How long the programs leak; with a round every 100 ms. */
-const LEAK_MS = '6000';
+const LEAK_MS = '8000';
 const INTERVAL = ['--interval', '400ms'];
 
 // Inside the package, so that programs in it find 'libtorch-node'.
