@@ -60,6 +60,8 @@ function takeOut(signature: Signature, options: Options): Map<number, unknown> |
     return taken;
   }
   const list = options.out;
+  // Some name one of their several out arguments 'out': a single tensor is that one.
+  if (!Array.isArray(list) && outs.some((position) => signature.params[position]!.name === 'out')) return taken;
   if (!Array.isArray(list) || list.length !== outs.length) {
     return `argument 'out': expected array of ${outs.length} Tensors, got ${describe(list)}`;
   }

@@ -21,6 +21,9 @@ export class Tensor {
   /** What frees the slot when the collector drops this object; undefined while a scope owns it. */
   _guard: unknown = undefined;
 
+  /** Without a private member every object of the same shape would be a Tensor, and editors would offer its members. */
+  private declare readonly _nominal: true;
+
   /** @internal Tensors come from functions such as `torch.tensor` and `torch.zeros`. */
   constructor(handle: number, key: typeof constructorKey) {
     if (key !== constructorKey) {

@@ -75,7 +75,6 @@ bool returns_self(const Declaration& declaration, int self) {
 
 std::string result_of(const Declaration& declaration, int self, ResultStyle style) {
   const std::string plain = plain_result(declaration);
-  if (style == ResultStyle::Promise) return "Promise<" + plain + ">";
   return style == ResultStyle::Method && returns_self(declaration, self) ? "this" : plain;
 }
 

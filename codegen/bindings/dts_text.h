@@ -31,7 +31,7 @@ struct CallShape {
 };
 
 // How results are written.
-enum class ResultStyle { Function, Method, Promise };
+enum class ResultStyle { Function, Method };
 
 // `self` is the index of an argument that is no parameter, -1 for none. Out arguments become the option `out`.
 CallShape call_shape(const Declaration& declaration, int self, ResultStyle style);

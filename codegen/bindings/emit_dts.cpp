@@ -126,15 +126,13 @@ bool is_internal(const std::string& js_name) {
 std::string group_text(const Plan& plan, const Group& group, ResultStyle style) {
   std::string text;
   bool first = true;
-  // The asynchronous ones repeat the functions: they are kept short, as every program pays for parsing them.
-  const bool brief = style == ResultStyle::Promise;
-  const Mixtures mixtures = brief || is_internal(group.js_name) ? Mixtures::Few : Mixtures::Most;
+  const Mixtures mixtures = is_internal(group.js_name) ? Mixtures::Few : Mixtures::Most;
   std::vector<Overload> overloads = overloads_of(plan, group, style);
   if (mixtures == Mixtures::Most) add_elsewhere(overloads);
   for (const Overload& overload : overloads) {
     for (const std::string& form : call_forms(overload.shape, mixtures)) {
       const std::string name = first ? torch_name(*overload.op, style == ResultStyle::Method) + ": " : "";
-      if (!brief || first) text += doc_line(name, overload.op->declaration->schema);
+      text += doc_line(name, overload.op->declaration->schema);
       text += "  " + member_name(group.js_name) + form + ";\n";
       first = false;
     }
@@ -142,13 +140,12 @@ std::string group_text(const Plan& plan, const Group& group, ResultStyle style) 
   return text;
 }
 
-std::string functions_text(const Plan& plan, ResultStyle style) {
+std::string functions_text(const Plan& plan) {
   std::string body;
   for (const auto& [space, groups] : plan.functions) {
-    body += "/** The ops of `torch" + (space.empty() ? "" : "." + space) + "`";
-    body += std::string(style == ResultStyle::Promise ? ", off the main thread" : "") + ". */\nexport interface ";
-    body += (style == ResultStyle::Promise ? "Async" : "") + capitalised(space) + "Functions {\n";
-    for (const Group& group : groups) body += group_text(plan, group, style);
+    body += "/** The ops of `torch" + (space.empty() ? "" : "." + space) + "`. */\nexport interface ";
+    body += capitalised(space) + "Functions {\n";
+    for (const Group& group : groups) body += group_text(plan, group, ResultStyle::Function);
     body += "}\n\n";
   }
   return with_imports(plan, body);
@@ -201,9 +198,9 @@ std::string classes_text(const Plan& plan) {
 }
 
 // The type of the object at `path` ("nn"; "" is the module): its own functions, and the namespaces below it.
-std::string space_type(const Plan& plan, const std::string& path, const std::string& prefix) {
+std::string space_type(const Plan& plan, const std::string& path) {
   std::string type;
-  if (plan.functions.count(path) != 0) type = prefix + capitalised(path) + "Functions";
+  if (plan.functions.count(path) != 0) type = capitalised(path) + "Functions";
   std::set<std::string> below;
   const std::string start = path.empty() ? "" : path + ".";
   for (const auto& [space, groups] : plan.functions) {
@@ -212,29 +209,26 @@ std::string space_type(const Plan& plan, const std::string& path, const std::str
   }
   std::string members;
   for (const std::string& name : below) {
-    members += (members.empty() ? "" : "; ") + ("readonly " + name + ": " + space_type(plan, start + name, prefix));
+    members += (members.empty() ? "" : "; ") + ("readonly " + name + ": " + space_type(plan, start + name));
   }
   if (members.empty()) return type;
   return (type.empty() ? "" : type + " & ") + "{ " + members + " }";
 }
 
 std::string exports_text(const Plan& plan) {
-  std::string names, async_names;
+  std::string names;
   std::set<std::string> tops;
   for (const auto& [space, groups] : plan.functions) {
     names += (names.empty() ? "" : ", ") + capitalised(space) + "Functions";
-    async_names += (async_names.empty() ? "" : ", ") + ("Async" + capitalised(space)) + "Functions";
     if (!space.empty()) tops.insert(space.substr(0, space.find('.')));
   }
   std::string text = kHeader;
-  text += "import type { " + async_names + " } from './async';\nimport type { " + names + " } from './functions';\n";
+  text += "import type { " + names + " } from './functions';\n";
   text += "import type { RawOps } from './ops';\n\n";
   for (const std::string& top : tops) {
-    text += "/** `torch." + top + "` */\nexport declare const " + top + ": " + space_type(plan, top, "") + ";\n";
+    text += "/** `torch." + top + "` */\nexport declare const " + top + ": " + space_type(plan, top) + ";\n";
   }
-  text += "/** Every op by its exact name. */\nexport declare const ops: RawOps;\n";
-  text += "/** The same functions, run off the main thread. */\nexport declare const async: " +
-          space_type(plan, "", "Async") + ";\n\n";
+  text += "/** Every op by its exact name. */\nexport declare const ops: RawOps;\n\n";
   const auto groups = plan.functions.find("");
   if (groups == plan.functions.end()) return text;
   for (const Group& group : groups->second) {
@@ -252,8 +246,7 @@ std::string exports_text(const Plan& plan) {
 
 Files emit_dts(const Plan& plan) {
   Files files;
-  files["types/generated/functions.d.ts"] = functions_text(plan, ResultStyle::Function);
-  files["types/generated/async.d.ts"] = functions_text(plan, ResultStyle::Promise);
+  files["types/generated/functions.d.ts"] = functions_text(plan);
   files["types/generated/methods.d.ts"] = methods_text(plan);
   files["types/generated/ops.d.ts"] = ops_text(plan);
   files["types/generated/classes.d.ts"] = classes_text(plan);

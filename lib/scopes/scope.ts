@@ -8,20 +8,21 @@ import { guard, Tensor } from '../tensor';
 import { asyncScopeClosed, asyncScopeOpened, currentAsyncScope, runInAsyncScope } from './async-context';
 import { forEachTensor } from './walk';
 
+const { flags } = native;
+
 /** An open scope. Closing it twice does nothing. */
 export class Scope {
   /** @internal */
   readonly _id: number;
-  /** What was current before, and becomes current again. */
-  readonly #previous: number;
+  /** The async scope that was made current natively to be the parent: nothing was current before. */
+  readonly #entered: number = 0;
 
   /** @internal Use torch.scope or torch.openScope. */
   constructor() {
-    this.#previous = native.scopeCurrent();
     // In a continuation of an async scope nothing is current natively: that scope is the parent.
-    if (this.#previous === 0) {
-      const outer = currentAsyncScope();
-      if (outer !== 0) native.scopeEnter(outer);
+    if (flags[1] === 0) {
+      this.#entered = currentAsyncScope();
+      if (this.#entered !== 0) native.scopeEnter(this.#entered);
     }
     this._id = native.scopeOpen();
   }
@@ -40,21 +41,17 @@ export class Scope {
 
   /** Ends the scope: releases what it owns, with every scope still open inside it. */
   close(): void {
-    const wasCurrent = native.scopeCurrent();
-    if (!native.scopeClose(this._id)) return;
-    // Back to what was current before, unless some other scope is: an async scope ends wherever it ends.
-    if (wasCurrent !== 0 && native.scopeCurrent() !== this.#previous && !native.scopeIsOpen(wasCurrent)) {
-      native.scopeEnter(this.#previous);
-    }
+    if (native.scopeClose(this._id) && this.#entered !== 0) this._leave();
   }
 
   [Symbol.dispose](): void {
     this.close();
   }
 
-  /** Makes what was current before the scope current again, without ending the scope. */
+  /** @internal The scope goes on, but is no longer current. */
   _leave(): void {
-    native.scopeEnter(this.#previous);
+    if (this.#entered !== 0) native.scopeEnter(0);
+    else if (native.scopeIsOpen(this._id)) native.scopeEnter(native.scopeParent(this._id));
   }
 }
 
@@ -65,6 +62,7 @@ function isInside(scope: number, outer: number): boolean {
 }
 
 function moveOut(value: unknown, scope: number): void {
+  if (typeof value !== 'object' || value === null) return;
   const parent = native.scopeParent(scope);
   forEachTensor(value, (tensor) => {
     const owner = native.scopeOf(tensor._handle);

@@ -96,10 +96,6 @@ TEST(EmitDts, NamespacesAreExported) {
   const std::string text = emitted({gelu, op("add(Tensor self) -> Tensor")}).at("types/generated/exports.d.ts");
   EXPECT_NE(text.find("export declare const nn: { readonly functional: NnFunctionalFunctions };\n"), std::string::npos)
       << text;
-  EXPECT_NE(
-      text.find("async: AsyncFunctions & { readonly nn: { readonly functional: AsyncNnFunctionalFunctions } };\n"),
-      std::string::npos)
-      << text;
 }
 
 TEST(EmitDts, InternalOpsHaveFewerForms) {
@@ -133,7 +129,6 @@ TEST(EmitDts, WhatHandsBackSelfReturnsThis) {
   const Files files = emitted({op("relu_(Tensor !self) -> Tensor")});
   EXPECT_EQ(lines_of(files, "methods.d.ts", "relu_(").at(0), "relu_(): this;");
   EXPECT_EQ(lines_of(files, "functions.d.ts", "relu_(").at(0), "relu_(self: Tensor): Tensor;");
-  EXPECT_EQ(lines_of(files, "async.d.ts", "relu_(").at(0), "relu_(self: Tensor): Promise<Tensor>;");
 }
 
 TEST(EmitDts, TuplesCarryTheirNamesAndOutsAreGivenTogether) {

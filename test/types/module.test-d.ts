@@ -8,8 +8,6 @@ expectTypeOf(a).toEqualTypeOf<torch.Tensor>();
 expectTypeOf(named.add(a, 1)).toEqualTypeOf<named.Tensor>();
 expectTypeOf(torch.linalg.norm(a)).toEqualTypeOf<named.Tensor>();
 expectTypeOf(torch.nn.functional.gelu(a)).toEqualTypeOf<named.Tensor>();
-expectTypeOf(torch.async.matmul(a, a)).toEqualTypeOf<Promise<named.Tensor>>();
-expectTypeOf(torch.async.nn.functional.gelu(a)).toEqualTypeOf<Promise<named.Tensor>>();
 expectTypeOf(torch.ops.aten.add.Tensor.schema).toEqualTypeOf<string>();
 expectTypeOf(torch.float32).toEqualTypeOf<'float32'>();
 expectTypeOf(torch.sparseCoo).toEqualTypeOf<'sparse_coo'>();

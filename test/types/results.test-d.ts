@@ -2,7 +2,6 @@
 import { expectTypeOf } from 'expect-type';
 import type { Tensor } from '../../lib/tensor';
 import type { DType, Int, NamedTuple, Scalar } from '../../types/base';
-import type { AsyncFunctions } from '../../types/generated/async';
 import { Generator } from '../../types/generated/classes';
 import * as exported from '../../types/generated/exports';
 import type { Functions, LinalgFunctions } from '../../types/generated/functions';
@@ -11,7 +10,6 @@ import type { RawOps } from '../../types/generated/ops';
 declare const torch: Functions;
 declare const linalg: LinalgFunctions;
 declare const ops: RawOps;
-declare const later: AsyncFunctions;
 declare const a: Tensor;
 declare const b: Tensor;
 
@@ -58,10 +56,6 @@ expectTypeOf(ops.aten.max.dim_max(a, 1, false, { max: a, max_values: b }).values
 ops.aten.logSoftmax;
 // @ts-expect-error: by schema name
 ops.aten.zeros.default([2], { pinMemory: true });
-
-// The asynchronous mirror.
-expectTypeOf(later.matmul(a, b)).toEqualTypeOf<Promise<Tensor>>();
-expectTypeOf(later.sum(a, { dim: 1 })).toEqualTypeOf<Promise<Tensor>>();
 
 // Classes.
 const generator = new Generator('cpu');
