@@ -97,7 +97,8 @@ function convertOne(value: unknown, base: BaseCode): unknown {
 function elements(value: unknown, type: TypeCode): readonly unknown[] | undefined {
   if (Array.isArray(value)) return value;
   if (typeof value !== 'object' || value === null || value instanceof Tensor) return undefined;
-  if (ArrayBuffer.isView(value) && !(value instanceof DataView)) return Array.from(value as unknown as ArrayLike<unknown>);
+  if (ArrayBuffer.isView(value) && !(value instanceof DataView))
+    return Array.from(value as unknown as ArrayLike<unknown>);
   if (type.base === 'T' && Symbol.iterator in value) return Array.from(value as Iterable<unknown>);
   return undefined;
 }

@@ -1,5 +1,5 @@
 /** Tensors from JavaScript data. The dtype follows the JS type, never the values. */
-import type { DType, Device, Scalar } from '../types/base';
+import type { Device, DType, Scalar } from '../types/base';
 import { dtypeCodes, dtypeName } from './enums';
 import { argumentError, describe } from './errors';
 import { native } from './native';
@@ -36,10 +36,9 @@ const typedArrayDtypes = new Map<string, DType>([
 ]);
 
 /** "Float32Array": by tag, so that arrays of another realm count. Buffer is a Uint8Array. */
-const typedArrayName = (value: unknown) => (Object.getOwnPropertyDescriptor(
-  Object.getPrototypeOf(Uint8Array.prototype),
-  Symbol.toStringTag,
-)!.get!.call(value) ?? '') as string;
+const typedArrayName = (value: unknown) =>
+  (Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag)!.get!.call(value) ??
+    '') as string;
 
 function typedArrayDtype(fn: string, value: unknown): DType {
   const dtype = typedArrayDtypes.get(typedArrayName(value));
@@ -76,7 +75,12 @@ function fill(data: unknown, shape: readonly number[], leaf: (value: unknown, pa
       throw argumentError('tensor', 'data', `an array of ${shape[depth]} at data${pathText(path)}`, value);
     }
     if (value.length !== shape[depth]) {
-      throw argumentError('tensor', 'data', `${shape[depth]} elements at data${pathText(path)}`, `${value.length} elements`);
+      throw argumentError(
+        'tensor',
+        'data',
+        `${shape[depth]} elements at data${pathText(path)}`,
+        `${value.length} elements`,
+      );
     }
     for (let i = 0; i < value.length; i++) {
       path.push(i);
@@ -140,7 +144,7 @@ function flatten(data: TensorData, shape: readonly number[]): { array: ArrayBuff
 
 function dtypeCode(fn: string, dtype: DType): number {
   const code = dtypeCodes.get(dtype);
-  if (code === undefined) throw argumentError(fn, 'dtype', 'a dtype such as \'float32\'', dtype);
+  if (code === undefined) throw argumentError(fn, 'dtype', "a dtype such as 'float32'", dtype);
   return code;
 }
 

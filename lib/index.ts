@@ -4,11 +4,11 @@ import { startAudit } from './audit';
 import { dtypes, layouts, memoryFormats } from './enums';
 import { makeClasses } from './generated/classes';
 import { makeFunctions } from './generated/functions';
-import { camelCase } from './signature';
 import { native } from './native';
 import { NativeObject } from './object';
 import { ops } from './raw';
 import { callFunction, callObject, construct, f, results } from './runtime';
+import { camelCase } from './signature';
 import { Tensor, wrap } from './tensor';
 import * as torch from './torch';
 

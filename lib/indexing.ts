@@ -1,8 +1,8 @@
 /** `t.at(…)` and `t.set(…)`: PyTorch's `t[…]` and `t[…] = value`. */
 import { argumentError } from './errors';
+import { scope } from './scopes/scope';
 import { Tensor } from './tensor';
 import { isComplex } from './values';
-import { scope } from './scopes/scope';
 
 /** Part of a dimension, as Python's `start:stop:step`. null: from the beginning, to the end, every element. */
 export class Slice {

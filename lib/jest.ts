@@ -53,7 +53,7 @@ expect.extend({ toLeakTensors });
 
 declare global {
   namespace jest {
-    // biome-ignore lint/correctness/noUnusedVariables: Jest's own parameters have to be repeated for the merge
+    // biome-ignore lint/complexity/noBannedTypes: Jest's own parameters have to be repeated for the merge
     interface Matchers<R, T = {}> {
       /** Whether every call of the function leaves tensors behind. Await it. */
       toLeakTensors(options?: LeakOptions): Promise<R>;

@@ -22,7 +22,7 @@ export interface Bound {
 type Options = Record<string, unknown>;
 
 /** A trailing plain object holds options; a complex number does not. */
-function isOptions(value: unknown): value is Options {
+export function isOptions(value: unknown): value is Options {
   if (typeof value !== 'object' || value === null) return false;
   const prototype = Object.getPrototypeOf(value);
   // Of another realm (vm contexts, Jest): a plain object all the same.
@@ -124,7 +124,8 @@ function bind(signature: Signature, call: Call): Bound | string {
   for (const name of Object.keys(options)) {
     if (used.has(name) || options[name] === undefined) continue;
     if (name === 'requiresGrad' && signature.factory && !call.raw) {
-      if (typeof options[name] !== 'boolean') return `argument 'requiresGrad': expected boolean, got ${describe(options[name])}`;
+      if (typeof options[name] !== 'boolean')
+        return `argument 'requiresGrad': expected boolean, got ${describe(options[name])}`;
       requiresGrad = options[name];
       continue;
     }

@@ -8,7 +8,10 @@ type RawFunction = ((...args: unknown[]) => unknown) & { readonly schema: string
 
 function rawFunction(number: number): RawFunction {
   const call = (...args: unknown[]) => callRaw(number, args);
-  return Object.defineProperty(call, 'schema', { get: () => signature(number).schema, enumerable: true }) as RawFunction;
+  return Object.defineProperty(call, 'schema', {
+    get: () => signature(number).schema,
+    enumerable: true,
+  }) as RawFunction;
 }
 
 /** An object whose properties are made on first use; enumerable, so that Object.keys lists them all. */

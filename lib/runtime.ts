@@ -37,9 +37,12 @@ function convertResult(value: unknown, { type }: Result): unknown {
 export function results(number: number, value: unknown, given: readonly unknown[] = []): unknown {
   const list = signature(number).results;
   if (list.length === 0) return undefined;
-  const at = (i: number, raw: unknown) => (list[i]!.argument >= 0 ? given[list[i]!.argument] : convertResult(raw, list[i]!));
+  const at = (i: number, raw: unknown) =>
+    list[i]!.argument >= 0 ? given[list[i]!.argument] : convertResult(raw, list[i]!);
   if (list.length === 1) return at(0, value);
-  const array: unknown[] & Record<string, unknown> = list.map((_, i) => at(i, (value as unknown[] | undefined)?.[i])) as never;
+  const array: unknown[] & Record<string, unknown> = list.map((_, i) =>
+    at(i, (value as unknown[] | undefined)?.[i]),
+  ) as never;
   list.forEach((result, i) => {
     if (result.jsName !== '') Object.defineProperty(array, result.jsName, { value: array[i], writable: true });
   });
@@ -58,7 +61,12 @@ export function callFunction(name: string, numbers: readonly number[], passed: A
 }
 
 /** A call of a method that no fast path took. */
-export function callMethod(name: string, numbers: readonly number[], self: Tensor, passed: ArrayLike<unknown>): unknown {
+export function callMethod(
+  name: string,
+  numbers: readonly number[],
+  self: Tensor,
+  passed: ArrayLike<unknown>,
+): unknown {
   if (!(self instanceof Tensor)) throw codedError(TypeError, 'ERR_TORCH_ARGUMENT', `${name}: 'this' is no Tensor`);
   return run(parse(name, numbers.map(signature), passed, self));
 }

@@ -1,5 +1,5 @@
 /** The Tensor class: a handle number, what can be asked of it, and its end. Its ops are added by lib/methods.ts. */
-import type { DType, Device, Layout } from '../types/base';
+import type { Device, DType, Layout } from '../types/base';
 import type { TensorMethods } from '../types/generated/methods';
 import { captureSite } from './audit';
 import { countGuarded } from './collector';
@@ -22,7 +22,7 @@ export class Tensor {
   _guard: unknown = undefined;
 
   /** Without a private member every object of the same shape would be a Tensor, and editors would offer its members. */
-  private declare readonly _nominal: true;
+  declare private readonly _nominal: true;
 
   /** @internal Tensors come from functions such as `torch.tensor` and `torch.zeros`. */
   constructor(handle: number, key: typeof constructorKey) {

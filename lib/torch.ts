@@ -3,12 +3,14 @@ import type { DType, Scalar } from '../types/base';
 import { scalarDtype } from './create';
 import { dtypeCodes, dtypeName } from './enums';
 import { argumentError } from './errors';
-import { native, type MemoryReport } from './native';
-import { callFunction } from './runtime';
+import { type MemoryReport, native } from './native';
+import { isOptions } from './parse';
 import { rows } from './rows';
+import { callFunction } from './runtime';
 import type { Tensor } from './tensor';
 
 export {
+  type BackwardOptions,
   backward,
   enableGrad,
   inferenceMode,
@@ -16,15 +18,14 @@ export {
   isInferenceModeEnabled,
   noGrad,
   setGradEnabled,
-  type BackwardOptions,
 } from './autograd';
-export { fromTypedArray, tensor, type TensorData, type TensorOptions, type TypedArray } from './create';
+export { fromTypedArray, type TensorData, type TensorOptions, type TypedArray, tensor } from './create';
 export type { ErrorCode, TorchError } from './errors';
-export { slice, Slice, type Index } from './indexing';
+export { type Index, Slice, slice } from './indexing';
 export type { MemoryReport, MemoryTotals } from './native';
-export { setPrintOptions, type PrintOptions } from './print/format';
-export type { NestedArray, Element } from './read';
-export { disposeAll, keep, openScope, scope, Scope } from './scopes/scope';
+export { type PrintOptions, setPrintOptions } from './print/format';
+export type { Element, NestedArray } from './read';
+export { disposeAll, keep, openScope, Scope, scope } from './scopes/scope';
 export { Tensor } from './tensor';
 export { Complex, Stream } from './values';
 
@@ -35,7 +36,8 @@ export function memory(): MemoryReport {
 
 /** Seeds the random number generators of all devices. */
 export function manualSeed(seed: number | bigint): void {
-  if (!Number.isInteger(seed) && typeof seed !== 'bigint') throw argumentError('manualSeed', 'seed', 'an integer', seed);
+  if (!Number.isInteger(seed) && typeof seed !== 'bigint')
+    throw argumentError('manualSeed', 'seed', 'an integer', seed);
   native.manualSeed(seed);
 }
 
@@ -44,7 +46,8 @@ export const getNumThreads = (): number => native.getNumThreads();
 
 /** Sets how many threads one op may use, for the process. */
 export function setNumThreads(count: number): void {
-  if (!Number.isInteger(count) || count < 1) throw argumentError('setNumThreads', 'count', 'an integer of 1 or more', count);
+  if (!Number.isInteger(count) || count < 1)
+    throw argumentError('setNumThreads', 'count', 'an integer of 1 or more', count);
   native.setNumThreads(count);
 }
 
@@ -61,16 +64,16 @@ export function setDefaultDtype(dtype: DType): void {
 /** The version in libtorch's headers, such as '1.13.0'. */
 export const libtorchVersion: string = native.version();
 
-type FullOptions = Record<string, unknown>;
-
 /**
- * A tensor filled with one value. As in torch.tensor, the dtype follows the value's JS type: a number gives the default
- * dtype, also when it is an integer.
+ * A tensor filled with one value: `full(size, fillValue, options)`. As in torch.tensor, the dtype follows the value's JS
+ * type: a number gives the default dtype, also when it is an integer.
  */
-export function full(size: readonly number[], fillValue: Scalar, options: FullOptions = {}): Tensor {
-  const given = Array.from(arguments as ArrayLike<unknown>);
-  const last = given.length === 3 ? options : {};
-  const hasDtype = last.dtype !== undefined || last.out !== undefined;
-  if (given.length < 2 || hasDtype) return callFunction('full', rows('full'), given) as Tensor;
-  return callFunction('full', rows('full'), [size, fillValue, { ...last, dtype: scalarDtype('full', fillValue) }]) as Tensor;
+export function full(...passed: unknown[]): Tensor {
+  const last = passed[passed.length - 1];
+  const options = isOptions(last) ? last : {};
+  const positional = isOptions(last) ? passed.slice(0, -1) : passed;
+  const value = positional.length > 1 ? positional[1] : options.fillValue;
+  const decided = value === undefined || options.dtype !== undefined || options.out !== undefined;
+  const dtype = decided ? {} : { dtype: scalarDtype('full', value as Scalar) };
+  return callFunction('full', rows('full'), [...positional, { ...options, ...dtype }]) as Tensor;
 }

@@ -10,8 +10,8 @@ namespace {
 
 Napi::Value make_function(Napi::Env env, const BoundOp* op, const char* name) {
   napi_value function = nullptr;
-  const napi_status status = napi_create_function(env, name, NAPI_AUTO_LENGTH, op->row->invoke,
-                                                  const_cast<BoundOp*>(op), &function);
+  const napi_status status =
+      napi_create_function(env, name, NAPI_AUTO_LENGTH, op->row->invoke, const_cast<BoundOp*>(op), &function);
   if (status != napi_ok) throw Napi::Error::New(env);
   return Napi::Value(env, function);
 }

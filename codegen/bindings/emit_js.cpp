@@ -22,8 +22,8 @@ std::string op_list(const Plan& plan, const Group& group) {
 std::string table_text(const Plan& plan) {
   std::vector<std::string> rows(static_cast<size_t>(plan.row_count));
   const auto row = [](const Declaration& declaration, const std::string& name) {
-    return "  [" + js_string(name) + ", " + js_string(declaration.schema) + ", " + js_string(signature_code(declaration)) +
-           "],\n";
+    return "  [" + js_string(name) + ", " + js_string(declaration.schema) + ", " +
+           js_string(signature_code(declaration)) + "],\n";
   };
   for (const PlannedOp& op : plan.ops) {
     if (op.number >= 0) rows[static_cast<size_t>(op.number)] = row(*op.declaration, op.declaration->full_name());
@@ -34,7 +34,9 @@ std::string table_text(const Plan& plan) {
       rows[static_cast<size_t>(planned.numbers[i])] = row(declaration, planned.spec->name + "." + declaration.name);
     }
   }
-  std::string text = std::string(kHeader) + "// One row per op: name.overload, schema, signature code (see lib/signature.ts).\nexports.table = [\n";
+  std::string text =
+      std::string(kHeader) +
+      "// One row per op: name.overload, schema, signature code (see lib/signature.ts).\nexports.table = [\n";
   for (const std::string& line : rows) text += line;
   return text + "];\nexports.libtorchVersion = " + js_string(plan.model->libtorch_version) +
          ";\nexports.opCount = " + std::to_string(plan.ops.size()) + ";\n";
@@ -55,20 +57,22 @@ const char* const kFactory =
     "// callFunction and callMethod are the parser.\n";
 
 std::string functions_text(const Plan& plan) {
-  std::string text = std::string(kHeader) + kFactory +
-                     "exports.makeFunctions = (f, { Tensor, wrap, results, callFunction }) => ({\n";
+  std::string text =
+      std::string(kHeader) + kFactory + "exports.makeFunctions = (f, { Tensor, wrap, results, callFunction }) => ({\n";
   for (const auto& [space, groups] : plan.functions) {
     text += "  " + js_string(space) + ": {\n";
-    for (const Group& group : groups) text += "  " + js_string(group.js_name) + ": " + wrapper(plan, group, false) + ",\n";
+    for (const Group& group : groups)
+      text += "  " + js_string(group.js_name) + ": " + wrapper(plan, group, false) + ",\n";
     text += "  },\n";
   }
   return text + "});\n";
 }
 
 std::string methods_text(const Plan& plan) {
-  std::string text = std::string(kHeader) + kFactory +
-                     "exports.makeMethods = (f, { Tensor, wrap, results, callMethod }) => ({\n";
-  for (const Group& group : plan.methods) text += "  " + js_string(group.js_name) + ": " + wrapper(plan, group, true) + ",\n";
+  std::string text =
+      std::string(kHeader) + kFactory + "exports.makeMethods = (f, { Tensor, wrap, results, callMethod }) => ({\n";
+  for (const Group& group : plan.methods)
+    text += "  " + js_string(group.js_name) + ": " + wrapper(plan, group, true) + ",\n";
   return text + "});\n";
 }
 
@@ -95,9 +99,11 @@ std::string classes_text(const Plan& plan) {
       const ClassFunction& function = spec.functions[i];
       const std::string number = std::to_string(planned.numbers[i]);
       if (function.declaration.name == "new") {
-        text += "    constructor(...args) { super(" + js_string(spec.name) + ", () => construct(" + number + ", args)); }\n";
+        text += "    constructor(...args) { super(" + js_string(spec.name) + ", () => construct(" + number +
+                ", args)); }\n";
       } else {
-        text += "    " + camel_case(function.declaration.name) + "(...args) { return callObject(" + number + ", this, args); }\n";
+        text += "    " + camel_case(function.declaration.name) + "(...args) { return callObject(" + number +
+                ", this, args); }\n";
       }
     }
     text += "  },\n";

@@ -47,12 +47,17 @@ std::string emit_ledger(const Plan& plan) {
   }
   const size_t total = plan.model->declarations.size();
   if (generated + manual + skipped != total) {
-    throw Error("ledger", 0, std::to_string(generated + manual + skipped) + " of " + std::to_string(total) + " declarations are accounted for",
+    throw Error("ledger", 0,
+                std::to_string(generated + manual + skipped) + " of " + std::to_string(total) +
+                    " declarations are accounted for",
                 "all of them");
   }
-  return "# libtorch " + release_of(plan.model->libtorch_version) + ": " + std::to_string(total) + " declarations = " +
-         std::to_string(generated) + " generated + " + std::to_string(manual) + " manual + " + std::to_string(skipped) +
-         " skipped. Every one that is not skipped is also torch.ops.aten.<name>.<overload>.\n# schema\tstatus\treachable as\treason\n" + rows;
+  return "# libtorch " + release_of(plan.model->libtorch_version) + ": " + std::to_string(total) +
+         " declarations = " + std::to_string(generated) + " generated + " + std::to_string(manual) + " manual + " +
+         std::to_string(skipped) +
+         " skipped. Every one that is not skipped is also torch.ops.aten.<name>.<overload>.\n# "
+         "schema\tstatus\treachable as\treason\n" +
+         rows;
 }
 
 }  // namespace codegen

@@ -101,8 +101,8 @@ std::string result_text(const PlannedOp& op, const std::string& call, const std:
       }
     }
     if (result.type.base == Base::Tensor && !result.type.list) return "return wrap(" + call + ");";
-    if (!result.type.list && (result.type.base == Base::Int || result.type.base == Base::Float ||
-                              result.type.base == Base::Bool)) {
+    if (!result.type.list &&
+        (result.type.base == Base::Int || result.type.base == Base::Float || result.type.base == Base::Bool)) {
       return "return " + call + ";";
     }
   }
@@ -233,7 +233,8 @@ class Builder {
     }
     const std::string call = "f[" + std::to_string(op.number) + "](" + values + ")";
     const std::string result = result_text(op, call, names);
-    if (conditions.empty()) return "      " + (result.find("; ") == std::string::npos ? result : "{ " + result + " }") + "\n";
+    if (conditions.empty())
+      return "      " + (result.find("; ") == std::string::npos ? result : "{ " + result + " }") + "\n";
     return "      if (" + conditions + ") { " + result + " }\n";
   }
 

@@ -25,12 +25,12 @@ std::string camel_case(const std::string& name) {
 
 bool is_reserved(const std::string& word) {
   static const std::set<std::string> words{
-      "arguments", "await",   "break",      "case",     "catch",     "class",  "const",  "continue", "debugger",
-      "default",   "delete",  "do",         "else",     "enum",      "eval",   "export", "extends",  "false",
-      "finally",   "for",     "function",   "if",       "implements", "import", "in",    "instanceof", "interface",
-      "let",       "new",     "null",       "package",  "private",   "protected", "public", "return", "static",
-      "super",     "switch",  "this",       "throw",    "true",      "try",    "typeof", "var",      "void",
-      "while",     "with",    "yield"};
+      "arguments", "await",      "break",     "case",   "catch",    "class",  "const",      "continue",
+      "debugger",  "default",    "delete",    "do",     "else",     "enum",   "eval",       "export",
+      "extends",   "false",      "finally",   "for",    "function", "if",     "implements", "import",
+      "in",        "instanceof", "interface", "let",    "new",      "null",   "package",    "private",
+      "protected", "public",     "return",    "static", "super",    "switch", "this",       "throw",
+      "true",      "try",        "typeof",    "var",    "void",     "while",  "with",       "yield"};
   return words.count(word) != 0;
 }
 

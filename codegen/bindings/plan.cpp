@@ -50,7 +50,8 @@ bool has_out(const Declaration& declaration) {
 int self_of(const Declaration& declaration) {
   for (size_t i = 0; i < declaration.arguments.size(); ++i) {
     const Argument& argument = declaration.arguments[i];
-    if (argument.name == "self" && argument.type.base == Base::Tensor && !argument.type.list && !argument.type.nullable) {
+    if (argument.name == "self" && argument.type.base == Base::Tensor && !argument.type.list &&
+        !argument.type.nullable) {
       return static_cast<int>(i);
     }
   }
@@ -123,7 +124,7 @@ Plan make_plan(const Model& model, const Spec& spec) {
       unused.erase(exception->first);
       op.reason = exception->second.reason;
       op.status = exception->second.status == Exception::Status::Manual ? PlannedOp::Status::Manual
-                                                                         : PlannedOp::Status::Skipped;
+                                                                        : PlannedOp::Status::Skipped;
     }
     if (op.status != PlannedOp::Status::Skipped) op.number = plan.row_count++;
     const auto [known, is_new] = aten_name_of.emplace(op.js_name, declaration.name);
@@ -150,8 +151,8 @@ Plan make_plan(const Model& model, const Spec& spec) {
     plan.ops.push_back(std::move(op));
   }
   if (!unused.empty()) {
-    throw Error("exceptions.yaml", spec.exceptions.at(*unused.begin()).line, "no declaration is called '" + *unused.begin() + "'",
-                "an op of this libtorch");
+    throw Error("exceptions.yaml", spec.exceptions.at(*unused.begin()).line,
+                "no declaration is called '" + *unused.begin() + "'", "an op of this libtorch");
   }
   for (const auto& [space, by_name] : functions) plan.functions[space] = sorted_groups(plan, by_name);
   plan.methods = sorted_groups(plan, methods);

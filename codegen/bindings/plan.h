@@ -13,9 +13,9 @@ namespace codegen {
 struct PlannedOp {
   enum class Status { Generated, Manual, Skipped } status = Status::Generated;
   const Declaration* declaration = nullptr;
-  int number = -1;     // row in the op table; -1 when there is none
-  std::string reason;  // of an exception
-  int self = -1;       // index of the argument `Tensor self`, -1 without one
+  int number = -1;         // row in the op table; -1 when there is none
+  std::string reason;      // of an exception
+  int self = -1;           // index of the argument `Tensor self`, -1 without one
   std::string js_name;     // "logSoftmax"
   std::string space;       // where the function lives: "", "linalg", "nn.functional"
   std::string space_name;  // its name there

@@ -10,7 +10,21 @@ namespace codegen {
 
 // The schema's base types. One entry here and one row in type_table.cpp are all that a new type needs.
 enum class Base {
-  Tensor, Scalar, Int, Float, Bool, Str, Dtype, Layout, MemoryFormat, Device, Generator, Storage, Stream, Dimname, QScheme,
+  Tensor,
+  Scalar,
+  Int,
+  Float,
+  Bool,
+  Str,
+  Dtype,
+  Layout,
+  MemoryFormat,
+  Device,
+  Generator,
+  Storage,
+  Stream,
+  Dimname,
+  QScheme,
 };
 
 // A schema type: `Tensor`, `Tensor?`, `Tensor[]`, `Tensor?[]`, `int[2]`, `int[2]?`, `bool[3]`, …
@@ -26,8 +40,9 @@ struct Type {
 struct Default {
   enum class Kind { None, Bool, Int, Float, Str, IntList, Dtype, MemoryFormat } kind = Kind::None;
   bool boolean = false;
-  long long integer = 0;            // Kind::Int (also reductions: none 0, mean 1, sum 2)
-  std::string text;                 // Kind::Float: shortest exact decimal; Kind::Str: unescaped; Dtype: 'int64'; MemoryFormat: 'contiguous'
+  long long integer = 0;  // Kind::Int (also reductions: none 0, mean 1, sum 2)
+  std::string
+      text;  // Kind::Float: shortest exact decimal; Kind::Str: unescaped; Dtype: 'int64'; MemoryFormat: 'contiguous'
   std::vector<long long> integers;  // Kind::IntList
 };
 
@@ -48,13 +63,13 @@ struct Return {
 };
 
 struct Declaration {
-  std::string name;        // ATen operator name: "add_"
-  std::string overload;    // "Tensor", or ""
-  std::string schema;      // "aten::add_.Tensor(Tensor(a!) self, …) -> Tensor(a!)"
+  std::string name;                 // ATen operator name: "add_"
+  std::string overload;             // "Tensor", or ""
+  std::string schema;               // "aten::add_.Tensor(Tensor(a!) self, …) -> Tensor(a!)"
   std::vector<Argument> arguments;  // schema order, dtype/layout/device/pin_memory apart
   std::vector<Return> returns;
-  bool is_method = false;    // method_of has Tensor
-  bool is_function = false;  // method_of has namespace
+  bool is_method = false;     // method_of has Tensor
+  bool is_function = false;   // method_of has namespace
   std::string python_module;  // "", "nn", "linalg", "fft", "special", "sparse", "nested"
   std::string ops_header;     // "add_ops.h", the header below ATen/ops that declares at::_ops::<cpp_struct()>
   int line = 0;               // in Declarations.yaml, for messages
@@ -66,7 +81,7 @@ struct Declaration {
 };
 
 struct Model {
-  std::string libtorch_version;  // "1.13.1"
+  std::string libtorch_version;           // "1.13.1"
   std::vector<Declaration> declarations;  // in the file's order
 };
 

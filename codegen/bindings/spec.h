@@ -17,13 +17,13 @@ struct Exception {
   int line = 0;
 };
 
-// classes/*.yaml: a C++ class that is no op. Its functions are hand-written C++ (with libtorch's types) and bound by the
-// same invoker as the ops. (Idea: hasktorch's spec/cppclass.)
+// classes/*.yaml: a C++ class that is no op. Its functions are hand-written C++ (with libtorch's types) and bound by
+// the same invoker as the ops. (Idea: hasktorch's spec/cppclass.)
 struct ClassFunction {
   Declaration declaration;  // name is "Generator.manual_seed"
   std::string cpp;          // "ltn::generator_manual_seed"
   std::string doc;
-  bool is_static = false;   // no `self`: the constructor or a static function
+  bool is_static = false;  // no `self`: the constructor or a static function
 };
 struct ClassSpec {
   std::string name;    // "Generator"
@@ -33,8 +33,8 @@ struct ClassSpec {
 };
 
 struct Spec {
-  std::map<std::string, Exception> exceptions;  // by full_name
-  std::vector<std::string> reserved_members;    // names of Tensor's hand-written members, which no op may take
+  std::map<std::string, Exception> exceptions;   // by full_name
+  std::vector<std::string> reserved_members;     // names of Tensor's hand-written members, which no op may take
   std::map<std::string, std::string> no_method;  // JS name -> reason: ops that are functions only
   std::vector<ClassSpec> classes;
 };

@@ -1,10 +1,11 @@
 /** `toString()` as PyTorch prints: a port of the rules of torch/_tensor_str.py. */
+
+import { tensor as createTensor } from '../create';
+import { dtypeName } from '../enums';
 import { argumentError } from '../errors';
 import { native } from '../native';
-import { dtypeName } from '../enums';
 import { toTypedArray } from '../read';
 import { scope } from '../scopes/scope';
-import { tensor as createTensor } from '../create';
 import type { Tensor } from '../tensor';
 import { exponential, fixed } from './numbers';
 
@@ -27,9 +28,19 @@ let options: PrintOptions = { ...defaults };
 /** Changes how tensors print in this thread; what is left out stays as it is. */
 export function setPrintOptions(changes: Partial<PrintOptions>): void {
   for (const [name, value] of Object.entries(changes)) {
-    if (!(name in defaults)) throw argumentError('setPrintOptions', 'changes', `options among ${Object.keys(defaults)}`, name);
-    const ok = name === 'sciMode' ? value === null || typeof value === 'boolean' : Number.isInteger(value) && (value as number) >= 0;
-    if (!ok) throw argumentError('setPrintOptions', name, name === 'sciMode' ? 'a boolean or null' : 'an integer of 0 or more', value);
+    if (!(name in defaults))
+      throw argumentError('setPrintOptions', 'changes', `options among ${Object.keys(defaults)}`, name);
+    const ok =
+      name === 'sciMode'
+        ? value === null || typeof value === 'boolean'
+        : Number.isInteger(value) && (value as number) >= 0;
+    if (!ok)
+      throw argumentError(
+        'setPrintOptions',
+        name,
+        name === 'sciMode' ? 'a boolean or null' : 'an integer of 0 or more',
+        value,
+      );
   }
   options = { ...options, ...changes };
 }
@@ -125,7 +136,8 @@ function nestedText(shape: readonly number[], summarize: boolean, cells: Cells):
       if (index === null) return depth === shape.length - 1 ? ' ...' : '...';
       return build(depth + 1, indent + 1);
     });
-    if (depth < shape.length - 1) return `[${parts.join(`,${'\n'.repeat(shape.length - depth - 1)}${' '.repeat(indent + 1)}`)}]`;
+    if (depth < shape.length - 1)
+      return `[${parts.join(`,${'\n'.repeat(shape.length - depth - 1)}${' '.repeat(indent + 1)}`)}]`;
     const perLine = Math.max(1, Math.floor((options.linewidth - indent) / (cells.width + 2)));
     const lines: string[] = [];
     for (let i = 0; i < parts.length; i += perLine) lines.push(parts.slice(i, i + perLine).join(', '));
@@ -167,7 +179,12 @@ function addSuffixes(text: string, list: readonly string[]): string {
 
 /** What `print(t)` shows in Python. */
 export function format(tensor: Tensor): string {
-  if (tensor.device === 'meta') return addSuffixes('tensor(...', [`device='meta'`, `size=(${tensor.shape.join(', ')})`, ...suffixes(tensor).filter((s) => !s.startsWith('device') && !s.startsWith('size'))]);
+  if (tensor.device === 'meta')
+    return addSuffixes('tensor(...', [
+      `device='meta'`,
+      `size=(${tensor.shape.join(', ')})`,
+      ...suffixes(tensor).filter((s) => !s.startsWith('device') && !s.startsWith('size')),
+    ]);
   if (tensor.layout !== 'strided') {
     return `tensor(${tensor.layout}, ${[`size=(${tensor.shape.join(', ')})`, ...suffixes(tensor)].join(', ')})`;
   }

@@ -18,7 +18,9 @@ function roundOff(digits: string): string {
 /** '{:.<precision>e}' */
 export function exponential(value: number, precision: number): string {
   if (!Number.isFinite(value)) return special(value);
-  const [mantissa, power] = Math.abs(value).toExponential(precision + BEHIND).split('e') as [string, string];
+  const [mantissa, power] = Math.abs(value)
+    .toExponential(precision + BEHIND)
+    .split('e') as [string, string];
   let digits = roundOff(mantissa.replace('.', ''));
   let exponent = Number(power);
   if (digits.length > precision + 1) {
@@ -34,7 +36,8 @@ export function fixed(value: number, precision: number): string {
   if (!Number.isFinite(value)) return special(value);
   const magnitude = Math.abs(value);
   // toFixed gives up where doubles have no fraction left anyway.
-  const [whole, fraction] = magnitude < 1e21 ? magnitude.toFixed(precision + BEHIND).split('.') : [BigInt(magnitude).toString()];
+  const [whole, fraction] =
+    magnitude < 1e21 ? magnitude.toFixed(precision + BEHIND).split('.') : [BigInt(magnitude).toString()];
   const digits = roundOff(whole + (fraction ?? '0'.repeat(precision + BEHIND)));
   const cut = digits.length - precision;
   return `${sign(value)}${digits.slice(0, cut)}${precision > 0 ? '.' : ''}${digits.slice(cut)}`;

@@ -4,7 +4,7 @@
  */
 import { argumentError, codedError } from '../errors';
 import { native } from '../native';
-import { guard, Tensor } from '../tensor';
+import { guard, type Tensor } from '../tensor';
 import { asyncScopeClosed, asyncScopeOpened, currentAsyncScope, runInAsyncScope } from './async-context';
 import { forEachTensor } from './walk';
 

@@ -34,9 +34,9 @@ struct DeviceTotals {
 
 // What one ledger operation changed, for the collector's account of the calling environment and for the audit.
 struct Change {
-  int64_t bytes = 0;    // to add to the external memory (negative: refund)
-  bool first = false;   // acquire: the storage had no handle before
-  bool last = false;    // release: the storage has no handle any more
+  int64_t bytes = 0;   // to add to the external memory (negative: refund)
+  bool first = false;  // acquire: the storage had no handle before
+  bool last = false;   // release: the storage has no handle any more
 };
 
 // A new handle sees `storage`. Never null. `change.bytes` is its charge when this is the first handle.

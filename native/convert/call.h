@@ -1,11 +1,10 @@
 // One call from JavaScript in progress.
 #pragma once
 
+#include <c10/util/SmallVector.h>
 #include <node_api.h>
 
 #include <cstddef>
-
-#include <c10/util/SmallVector.h>
 
 #include "native/env/env_state.h"
 #include "native/errors.h"

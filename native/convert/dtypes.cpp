@@ -17,10 +17,19 @@ std::string lower(std::string text) {
 
 std::string dtype_name(c10::ScalarType type) {
   // The C++ names that Python does not simply write in lower case.
-  static const auto* names = new std::unordered_map<std::string, std::string>{  // constant data, never freed
-      {"Byte", "uint8"},         {"Char", "int8"},           {"Short", "int16"},           {"Int", "int32"},
-      {"Long", "int64"},         {"Half", "float16"},        {"Float", "float32"},         {"Double", "float64"},
-      {"ComplexHalf", "complex32"}, {"ComplexFloat", "complex64"}, {"ComplexDouble", "complex128"},
+  static const auto* names = new std::unordered_map<std::string, std::string>{
+      // constant data, never freed
+      {"Byte", "uint8"},
+      {"Char", "int8"},
+      {"Short", "int16"},
+      {"Int", "int32"},
+      {"Long", "int64"},
+      {"Half", "float16"},
+      {"Float", "float32"},
+      {"Double", "float64"},
+      {"ComplexHalf", "complex32"},
+      {"ComplexFloat", "complex64"},
+      {"ComplexDouble", "complex128"},
   };
   const std::string cpp = c10::toString(type);
   const auto found = names->find(cpp);

@@ -9,8 +9,8 @@
 
 namespace ltn {
 
-std::string dtype_name(c10::ScalarType type);           // "float32", "qint8", "float8_e5m2"
-std::string layout_name(c10::Layout layout);            // "strided", "sparse_coo"
+std::string dtype_name(c10::ScalarType type);              // "float32", "qint8", "float8_e5m2"
+std::string layout_name(c10::Layout layout);               // "strided", "sparse_coo"
 std::string memory_format_name(c10::MemoryFormat format);  // "contiguous", "channels_last"
 
 }  // namespace ltn

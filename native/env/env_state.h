@@ -1,6 +1,7 @@
 // Everything native that belongs to one environment: the main thread or one worker. Nothing here is process-wide.
 #pragma once
 
+#include <ATen/core/Generator.h>
 #include <node_api.h>
 
 #include <atomic>
@@ -10,8 +11,6 @@
 #include <mutex>
 #include <optional>
 #include <vector>
-
-#include <ATen/core/Generator.h>
 
 #include "native/accounting/external_memory.h"
 #include "native/convert/object_table.h"
@@ -63,7 +62,7 @@ class EnvState {
   std::optional<handles::SlotTable> slots_;
   ObjectTable<at::Generator> generators_;
   std::shared_ptr<ReleaseQueue> releases_;
-  std::vector<BoundOp> bound_;        // one per row of the op table; does not move
+  std::vector<BoundOp> bound_;  // one per row of the op table; does not move
   std::deque<BoundOp> bound_internals_;
   uint64_t guards_ = 0;
   bool closed_ = false;

@@ -99,8 +99,8 @@ class SlotTable {
     accounting::StorageEntry* entry = nullptr;  // null when free or without a storage
     // Storages inside a tensor that has none of its own (sparse indices and values).
     std::unique_ptr<std::vector<accounting::StorageEntry*>> inner;
-    uint32_t generation = 1;  // the low kGenerationBits are used
-    uint32_t scope = kNone;               // index of the owning scope
+    uint32_t generation = 1;                  // the low kGenerationBits are used
+    uint32_t scope = kNone;                   // index of the owning scope
     uint32_t previous = kNone, next = kNone;  // in the scope's list; next also links free slots
     uint32_t record = 0;                      // the audit's, 0 when not recorded
     bool live = false;

@@ -75,8 +75,9 @@ Request read_request(Call& call) {
   request.dtype = Element<c10::ScalarType>::read(call, call.arguments[2], 2);
   const size_t bytes = bytes_of_shape(request.shape, request.dtype, 1);
   if (bytes != request.view.bytes) {
-    throw BadArgument(1, "a shape of " + std::to_string(request.view.bytes / c10::elementSize(request.dtype)) + " elements",
-                      "one of " + std::to_string(bytes / c10::elementSize(request.dtype)));
+    throw BadArgument(
+        1, "a shape of " + std::to_string(request.view.bytes / c10::elementSize(request.dtype)) + " elements",
+        "one of " + std::to_string(bytes / c10::elementSize(request.dtype)));
   }
   return request;
 }
@@ -99,9 +100,9 @@ napi_value from_borrowed(Call& call) {
   napi_ref reference = nullptr;
   check(call.env, napi_create_reference(call.env, buffer, 1, &reference));
   auto borrowed = std::make_unique<BorrowedBuffer>(call.state.releases(), reference);
-  auto storage = c10::make_intrusive<c10::StorageImpl>(
-      c10::StorageImpl::use_byte_size_t(), request.view.bytes,
-      BorrowedBuffer::data_ptr(std::move(borrowed), request.view.data), /*allocator=*/nullptr, /*resizable=*/false);
+  auto storage = c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), request.view.bytes,
+                                                       BorrowedBuffer::data_ptr(std::move(borrowed), request.view.data),
+                                                       /*allocator=*/nullptr, /*resizable=*/false);
   at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
       std::move(storage), c10::DispatchKeySet(c10::DispatchKey::CPU), c10::scalarTypeToTypeMeta(request.dtype));
   tensor.unsafeGetTensorImpl()->set_sizes_contiguous(request.shape);
@@ -112,7 +113,8 @@ napi_value from_borrowed(Call& call) {
 napi_value to_array_buffer(Call& call) {
   const at::Tensor& self = call.tensor(call.arguments[0], 0);
   at::Tensor dense = self.detach();
-  if (dense.layout() != c10::kStrided) throw CodedError("ERR_TORCH_LAYOUT", "a sparse tensor has no dense elements; use toDense() first");
+  if (dense.layout() != c10::kStrided)
+    throw CodedError("ERR_TORCH_LAYOUT", "a sparse tensor has no dense elements; use toDense() first");
   if (dense.is_meta()) throw CodedError("ERR_TORCH_DEVICE", "a tensor on the meta device has no elements");
   if (!dense.is_cpu()) dense = dense.to(c10::Device(c10::DeviceType::CPU));
   dense = at::resolve_neg(at::resolve_conj(dense));
@@ -126,8 +128,10 @@ napi_value to_array_buffer(Call& call) {
 }
 
 const Internal kInternals[] = {
-    internal_body<&from_copy, 4>("fromCopy", "fromCopy(TypedArray data, int[] shape, ScalarType dtype, Device? device) -> Tensor"),
-    internal_body<&from_borrowed, 3>("fromBorrowed", "fromBorrowed(TypedArray data, int[] shape, ScalarType dtype) -> Tensor"),
+    internal_body<&from_copy, 4>("fromCopy",
+                                 "fromCopy(TypedArray data, int[] shape, ScalarType dtype, Device? device) -> Tensor"),
+    internal_body<&from_borrowed, 3>("fromBorrowed",
+                                     "fromBorrowed(TypedArray data, int[] shape, ScalarType dtype) -> Tensor"),
     internal_body<&to_array_buffer, 1>("toArrayBuffer", "toArrayBuffer(Tensor self) -> ArrayBuffer"),
 };
 

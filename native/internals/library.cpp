@@ -34,7 +34,7 @@ napi_value enums(Call& call) {
     for (int64_t i = 0; i < count; ++i) names.push_back(name_of(i));
     check(call.env, napi_set_named_property(call.env, result, name, to_js(call, std::move(names))));
   };
-  set_list("dtypes", static_cast<int64_t>(c10::ScalarType::NumOptions) , [](int64_t i) {
+  set_list("dtypes", static_cast<int64_t>(c10::ScalarType::NumOptions), [](int64_t i) {
     const auto type = static_cast<c10::ScalarType>(i);
     return type == c10::ScalarType::Undefined ? std::string() : dtype_name(type);
   });
