@@ -1,0 +1,54 @@
+/** The built package as tests use it, with its types, and what they ask of it again and again. */
+import * as path from 'node:path';
+import * as loaded from 'libtorch-node';
+import type typed from '../../types';
+
+/** The module with the types that its users see. */
+export const torch = loaded as unknown as typeof typed;
+/** The same for calls that the types forbid. */
+export const untyped = loaded as any;
+
+export const ROOT = path.resolve(__dirname, '../..');
+/** The folder of the built library. */
+export const LIB = path.join(ROOT, 'dist/lib');
+
+export interface Counts {
+  tensors: number;
+  storages: number;
+  bytes: number;
+}
+
+/** What handles hold now. */
+export function counts(): Counts {
+  const { tensors, storages, bytes } = torch.memory();
+  return { tensors, storages, bytes };
+}
+
+/** What `fn` throws, as a coded error. Fails when it does not throw. */
+export function thrown(fn: () => unknown): Error & { code: string; op?: string; argument?: string } {
+  try {
+    fn();
+  } catch (error) {
+    return error as Error & { code: string };
+  }
+  throw new Error('expected an error, none was thrown');
+}
+
+/** The code of what `fn` throws. */
+export const codeOf = (fn: () => unknown): string => thrown(fn).code;
+
+/** Runs `fn` and demands that afterwards every count is exactly what it was. */
+export function balanced<T>(fn: () => T): T {
+  const before = counts();
+  const result = fn();
+  expect(counts()).toEqual(before);
+  return result;
+}
+
+/** The same for an async `fn`. */
+export async function balancedAsync<T>(fn: () => Promise<T>): Promise<T> {
+  const before = counts();
+  const result = await fn();
+  expect(counts()).toEqual(before);
+  return result;
+}
