@@ -4,6 +4,7 @@ import { startAudit } from './audit';
 import { dtypes, layouts, memoryFormats } from './enums';
 import { makeClasses } from './generated/classes';
 import { makeFunctions } from './generated/functions';
+import { showInMemoryUsage } from './memory-usage';
 import { native } from './native';
 import { NativeObject } from './object';
 import { ops } from './raw';
@@ -12,6 +13,7 @@ import { camelCase } from './signature';
 import { Tensor, wrap } from './tensor';
 import * as torch from './torch';
 
+showInMemoryUsage(native);
 startAudit(native);
 
 type Functions = Record<string, (...args: never[]) => unknown>;

@@ -60,7 +60,10 @@ export interface Native extends AuditNative {
   inferenceExit(depth: number): void;
 
   memory(): MemoryReport;
+  /** The bytes that V8 was told of for this thread, after settling. */
   reportedBytes(): number;
+  /** Tells V8 of bytes that are no tensor's. */
+  adjustExternal(bytes: number): void;
 
   manualSeed(seed: number | bigint): void;
   getNumThreads(): number;

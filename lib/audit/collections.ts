@@ -4,8 +4,7 @@
  * grows and V8 sees no reason for one, causes one: rarely, and never for more than a hundredth of the time.
  */
 import { constants, PerformanceObserver, performance } from 'node:perf_hooks';
-import * as v8 from 'node:v8';
-import * as vm from 'node:vm';
+import { collector } from '../collector';
 
 /** No forced collection sooner than this after the last full one, in ms. */
 const LEAST_PAUSE_MS = 1000;
@@ -22,7 +21,6 @@ export function watchCollections(onCollection: () => void): Collections {
   let last = performance.now();
   let rest = LEAST_PAUSE_MS;
   let floor = Number.POSITIVE_INFINITY;
-  let collect: (() => void) | undefined;
 
   const observer = new PerformanceObserver((list) => {
     for (const entry of list.getEntries()) {
@@ -40,23 +38,10 @@ export function watchCollections(onCollection: () => void): Collections {
       floor = Math.min(floor, liveTensors);
       const begun = performance.now();
       if (begun - last < rest || liveTensors <= floor) return;
-      collect ??= exposedCollector();
-      collect();
+      collector()({ type: 'major' });
       last = performance.now();
       rest = Math.max(LEAST_PAUSE_MS, (last - begun) * REST_FACTOR);
       floor = Number.POSITIVE_INFINITY;
     },
   };
-}
-
-/** V8's `gc`, from a context of its own: the program's globals stay as they are. */
-function exposedCollector(): () => void {
-  try {
-    v8.setFlagsFromString('--expose-gc');
-    const collect = vm.runInNewContext('gc') as () => void;
-    v8.setFlagsFromString('--no-expose-gc');
-    return typeof collect === 'function' ? collect : () => {};
-  } catch {
-    return () => {};
-  }
 }

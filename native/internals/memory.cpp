@@ -51,8 +51,16 @@ napi_value reported_bytes(Call& call) {
   return write_double(call, static_cast<double>(call.state.external().reported()));
 }
 
+// For the probe of lib/memory-usage.ts.
+napi_value adjust_external(Call& call) {
+  int64_t total = 0;
+  check(call.env, napi_adjust_external_memory(call.env, read_int(call, call.arguments[0], 0), &total));
+  return nullptr;
+}
+
 const Internal kInternals[] = {
     internal_body<&memory, 0>("memory", "memory() -> object"),
+    internal_body<&adjust_external, 1>("adjustExternal", "adjustExternal(int bytes) -> ()"),
     internal_body<&reported_bytes, 0>("reportedBytes", "reportedBytes() -> int"),
 };
 

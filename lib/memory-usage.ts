@@ -1,0 +1,42 @@
+/**
+ * `process.memoryUsage().external` follows the bytes of tensors. V8 hears of them through napi_adjust_external_memory and
+ * collects by them, but several versions (Node 20's among them) leave them out of the figure that they show. There this
+ * module adds them.
+ */
+import type { Native } from './native';
+
+type MemoryUsage = typeof process.memoryUsage;
+
+/** One entry per loaded copy of the library (Jest loads one per test file). */
+interface Patched {
+  sources: Set<() => number>;
+}
+
+const mark = Symbol.for('libtorch-node.memoryUsage');
+const PROBE_BYTES = 1024 * 1024;
+
+/** Whether V8 shows adjusted bytes itself. */
+function isShownByV8(native: Native): boolean {
+  const before = process.memoryUsage().external;
+  native.adjustExternal(PROBE_BYTES);
+  const shown = process.memoryUsage().external - before;
+  native.adjustExternal(-PROBE_BYTES);
+  return shown > PROBE_BYTES / 2;
+}
+
+/** Makes `process.memoryUsage().external` of this thread include what its tensors hold. */
+export function showInMemoryUsage(native: Native): void {
+  const current = process.memoryUsage as MemoryUsage & { [mark]?: Patched };
+  if (current[mark] !== undefined) {
+    current[mark].sources.add(() => native.reportedBytes());
+    return;
+  }
+  if (isShownByV8(native)) return;
+  const sources = new Set([() => native.reportedBytes()]);
+  const memoryUsage = function memoryUsage(): NodeJS.MemoryUsage {
+    const usage = current.call(process);
+    for (const bytes of sources) usage.external += bytes();
+    return usage;
+  };
+  process.memoryUsage = Object.assign(memoryUsage, { rss: current.rss, [mark]: { sources } });
+}
