@@ -1,16 +1,13 @@
-/** npm run bench: builds what is missing, then runs the benchmarks; further arguments go to them. */
-import { existsSync } from 'node:fs';
+/**
+ * npm run bench: builds what is missing, then runs the benchmarks; further arguments go to them. Set-up includes the
+ * packages of the tests, since Debian's PyTorch, which is compared with, is one of them.
+ */
 import { inRoot } from './paths.mjs';
 import { buildAll } from './steps/build.mjs';
 import { runShown } from './steps/command.mjs';
-import { runMain, StepError } from './steps/errors.mjs';
-
-const entries = ['bench/run.mjs', 'dist/bench/run.js'];
+import { runMain } from './steps/errors.mjs';
 
 await runMain(async () => {
-  await buildAll();
-  const entry = entries.find((file) => existsSync(inRoot(file)));
-  if (entry === undefined)
-    throw new StepError(`The benchmarks are missing: neither ${entries.join(' nor ')} is there.`);
-  process.exitCode = await runShown(process.execPath, ['--expose-gc', inRoot(entry), ...process.argv.slice(2)]);
+  await buildAll(['tests']);
+  process.exitCode = await runShown(process.execPath, [inRoot('bench', 'run.mjs'), ...process.argv.slice(2)]);
 });

@@ -1,0 +1,73 @@
+// The yardstick: each op from C++, its result freed at once.
+// Reads lines "OP MILLISECONDS" and answers each with {"ns": nanoseconds of one call}, as bench/python/ops.py and
+// bench/node/ops.cjs do.
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <string>
+
+namespace {
+
+constexpr int kBatch = 1000;    // calls between two looks at the clock
+constexpr int kLongBatch = 20;  // of an op that takes tens of microseconds
+
+using Loop = std::function<void()>;
+
+// The loop is inside, so that the call through std::function is paid once a batch.
+template <class Op>
+Loop repeat(int count, Op op) {
+  return [count, op] {
+    for (int i = 0; i < count; ++i) op();
+  };
+}
+
+double measure(const Loop& loop, int count, double milliseconds) {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  const auto limit = std::chrono::duration<double, std::milli>(milliseconds);
+  int64_t calls = 0;
+  Clock::duration elapsed{};
+  do {
+    loop();
+    calls += count;
+    elapsed = Clock::now() - start;
+  } while (elapsed < limit);
+  return std::chrono::duration<double, std::nano>(elapsed).count() / static_cast<double>(calls);
+}
+
+// The compiler may not drop a call whose result nobody reads; ops of a shared library it cannot drop anyway.
+void run(const at::Tensor& result) { asm volatile("" : : "r"(result.unsafeGetTensorImpl()) : "memory"); }
+
+}  // namespace
+
+int main() {
+  const char* threads = std::getenv("BENCH_THREADS");
+  at::set_num_threads(threads == nullptr ? 1 : std::atoi(threads));
+  const at::Tensor a = at::ones({1});
+  const at::Tensor b = at::ones({1});
+  at::Tensor target = at::zeros({1});
+  const at::Tensor m = at::ones({128, 128});
+  const std::map<std::string, Loop> loops = {
+      {"add", repeat(kBatch, [&] { run(at::add(a, b)); })}, {"add_", repeat(kBatch, [&] { run(target.add_(b)); })},
+      {"view", repeat(kBatch, [&] { run(a.view({1})); })},  {"empty", repeat(kBatch, [&] { run(at::empty({1})); })},
+      {"sum", repeat(kBatch, [&] { run(at::sum(a)); })},    {"mm", repeat(kLongBatch, [&] { run(at::mm(m, m)); })},
+  };
+  std::string op;
+  double milliseconds = 0;
+  while (std::cin >> op >> milliseconds) {
+    const auto found = loops.find(op);
+    if (found == loops.end()) {
+      std::fprintf(stderr, "no such op: %s\n", op.c_str());
+      return 2;
+    }
+    std::printf("{\"ns\": %.2f}\n", measure(found->second, op == "mm" ? kLongBatch : kBatch, milliseconds));
+    std::fflush(stdout);
+  }
+  return 0;
+}

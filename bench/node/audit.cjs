@@ -1,0 +1,23 @@
+/** The add loop, in scopes of a thousand, that the audit is measured on. Prints the nanoseconds of one allocation. */
+'use strict';
+
+const torch = require('libtorch-node');
+
+const BATCH = 1000;
+const batches = Math.max(1, Math.round(Number(process.argv[2]) / BATCH));
+torch.setNumThreads(1);
+const one = torch.ones([1]);
+
+function add() {
+  for (let i = 0; i < BATCH; i++) one.add(one);
+}
+
+/** The nanoseconds of one allocation over so many batches. */
+function measure(count) {
+  const start = process.hrtime.bigint();
+  for (let i = 0; i < count; i++) torch.scope(add);
+  return Number(process.hrtime.bigint() - start) / (count * BATCH);
+}
+
+measure(Math.max(1, Math.round(batches / 5))); // warm-up
+console.log(JSON.stringify({ ns: measure(batches) }));

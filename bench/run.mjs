@@ -1,0 +1,62 @@
+/**
+ * The benchmarks; `npm run bench` builds what they need and starts this.
+ *
+ *   node bench/run.mjs [--quick] [--build] [--write] [--only ops,load,memory,audit]
+ *
+ * Markdown goes to stdout, progress to stderr; --write also writes bench/RESULTS.md, which the README quotes.
+ */
+import { writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { inRoot } from '../scripts/paths.mjs';
+import { runMain, StepError } from '../scripts/steps/errors.mjs';
+import { say } from '../scripts/steps/progress.mjs';
+import { plans } from './plan.mjs';
+import { auditSection } from './sections/audit.mjs';
+import { buildSection } from './sections/build.mjs';
+import { loadSection } from './sections/load.mjs';
+import { memorySection } from './sections/memory.mjs';
+import { opsSection } from './sections/ops.mjs';
+import { machine } from './support/machine.mjs';
+import { pythonWithTorch } from './support/python.mjs';
+
+const sections = {
+  ops: opsSection,
+  load: loadSection,
+  memory: memorySection,
+  audit: auditSection,
+  build: buildSection,
+};
+
+function readOptions() {
+  try {
+    return parseArgs({
+      options: {
+        quick: { type: 'boolean', default: false },
+        tiny: { type: 'boolean', default: false },
+        build: { type: 'boolean', default: false },
+        write: { type: 'boolean', default: false },
+        only: { type: 'string', default: 'ops,load,memory,audit' },
+      },
+    }).values;
+  } catch (error) {
+    throw new StepError(`${error.message}\nusage: npm run bench -- [--quick] [--build] [--write] [--only ops,load,…]`);
+  }
+}
+
+await runMain(async () => {
+  const options = readOptions();
+  const plan = options.tiny ? plans.tiny : options.quick ? plans.quick : plans.full;
+  const chosen = new Set([...options.only.split(','), ...(options.build ? ['build'] : [])]);
+  for (const name of chosen) {
+    if (!Object.hasOwn(sections, name)) {
+      throw new StepError(`--only: no section ${name}; there are ${Object.keys(sections).join(', ')}.`);
+    }
+  }
+  const python = pythonWithTorch();
+  if (python === undefined) say('No Python with torch was found: PyTorch is left out (Debian: python3-torch).');
+  const parts = ['# Benchmarks', machine(plan.detail)];
+  for (const [name, section] of Object.entries(sections)) if (chosen.has(name)) parts.push(await section(plan, python));
+  const text = `${parts.join('\n\n')}\n`;
+  process.stdout.write(text);
+  if (options.write) writeFileSync(inRoot('bench', 'RESULTS.md'), text);
+});

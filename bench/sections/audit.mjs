@@ -1,0 +1,38 @@
+/** What leak-audit costs the audited program: nanoseconds an allocation, by mode, beside the program left alone. */
+import { inRoot } from '../../scripts/paths.mjs';
+import { step } from '../../scripts/steps/progress.mjs';
+import { jsonOf } from '../support/child.mjs';
+import { integer, range, table, times } from '../support/markdown.mjs';
+import { median, noise, ratio, summarise } from '../support/stats.mjs';
+
+const modes = ['off', 'counters', 'sample', 'full'];
+const leakAudit = inRoot('dist', 'cli', 'leak-audit.js');
+
+async function measure({ rounds, audited }) {
+  const taken = Object.fromEntries(modes.map((mode) => [mode, []]));
+  for (let round = 0; round < rounds; round++) {
+    for (const mode of modes) {
+      const program = [process.execPath, inRoot('bench', 'node', 'audit.cjs'), String(audited)];
+      const audit = [process.execPath, leakAudit, 'run', '--quiet', '--mode', mode, '--'];
+      const { ns } = await jsonOf([...(mode === 'off' ? [] : audit), ...program], { quiet: true });
+      taken[mode].push(ns);
+    }
+  }
+  return taken;
+}
+
+/** @param {import('../plan.mjs').Plan} plan */
+export async function auditSection(plan) {
+  const taken = await step('audit', () => measure(plan));
+  const rows = modes.map((mode) => {
+    const extra = median(taken[mode].map((ns, round) => ns - taken.off[round]));
+    return [mode, range(summarise(taken[mode])), integer(extra), times(ratio(taken[mode], taken.off))];
+  });
+  return [
+    '## The audit',
+    `\`add\` of one element in scopes of 1,000, ${integer(plan.audited)} allocations, under \`leak-audit run --mode\`; ` +
+      `nanoseconds an allocation, medians (least–most) of ${plan.rounds} rounds.`,
+    table(['Mode', 'Whole', 'Over off', 'Of off'], rows),
+    noise(modes.map((mode) => [`audit ${mode}`, summarise(taken[mode])])),
+  ].join('\n\n');
+}
