@@ -8,6 +8,7 @@
       'sources': ['<!@(node scripts/gyp-sources.mjs)'],
       'include_dirs': ['.', '<!(node -p "require(\'node-addon-api\').include_dir")'],
       'defines': ['NAPI_EXPERIMENTAL', 'NAPI_CPP_EXCEPTIONS'],
+      'configurations': {'Debug': {'defines': ['LTN_DEBUG']}},  # thread rules are checked, and abort
       'cflags!': ['-O3', '-g', '-fno-omit-frame-pointer'],
       'cflags': ['-O2', '-fvisibility=hidden'],
       'cflags_cc!': ['-fno-exceptions', '-fno-rtti', '-std=gnu++17', '-std=gnu++20', '-std=gnu++2a'],
