@@ -25,7 +25,7 @@ const say = (text = '') => process.stdout.write(`${text}\n`);
 
 async function demo(folder: string, signal: AbortSignal): Promise<boolean> {
   const { values } = parseArgs({
-    options: { seconds: { type: 'string', default: '12' }, rate: { type: 'string', default: '400' } },
+    options: { seconds: { type: 'string', default: '11' }, rate: { type: 'string', default: '400' } },
   });
   const load = { seconds: Number(values.seconds), perSecond: Number(values.rate) };
   const weights = path.join(folder, 'weights.bin');
