@@ -1,0 +1,76 @@
+/** Who may see whom (ARCHITECTURE.md), and what may be committed. */
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+
+const root = path.resolve(__dirname, '../..');
+const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], {
+  cwd: root,
+  encoding: 'utf8',
+})
+  .split('\n')
+  .filter(Boolean);
+const textOf = (file: string) => readFileSync(path.join(root, file), 'utf8');
+const below = (folder: string, pattern: RegExp) =>
+  tracked.filter((file) => file.startsWith(folder) && pattern.test(file));
+
+/** "native/handles/slot_table.h", "ATen/core/Tensor.h", "vector" */
+const includesOf = (file: string) =>
+  [...textOf(file).matchAll(/^#include ["<]([^">]+)[">]/gm)].map((match) => match[1] as string);
+
+/** Include paths of a folder that match `forbidden`, as "file -> include". */
+function violations(folder: string, forbidden: RegExp, except: RegExp = /^$/): string[] {
+  return below(folder, /\.(h|cpp)$/)
+    .filter((file) => !except.test(file))
+    .flatMap((file) =>
+      includesOf(file)
+        .filter((name) => forbidden.test(name))
+        .map((name) => `${file} -> ${name}`),
+    );
+}
+
+const NODE = /^(node_api|js_native_api|napi|uv|node|v8)\b.*\.h$/;
+
+describe('native rooms see only what lies below them', () => {
+  it.each([
+    ['native/audit/', /^(native\/(?!audit\/)|ATen|torch)/, /js_api/],
+    ['native/accounting/', /^native\/(?!accounting\/|audit\/)/, /^$/],
+    ['native/handles/', /^native\/(?!handles\/|accounting\/|audit\/)/, /^$/],
+    ['native/convert/', /^native\/(internals|classes|generated)\//, /^$/],
+    ['native/classes/', /^native\/(?!classes\/)/, /^$/],
+  ])('%s', (folder, forbidden, except) => {
+    expect(below(folder, /\.(h|cpp)$/).length).toBeGreaterThan(0);
+    expect(violations(folder, forbidden, except)).toEqual([]);
+  });
+
+  it('handles, accounting and the recorder know nothing of Node', () => {
+    for (const folder of ['native/handles/', 'native/accounting/']) expect(violations(folder, NODE)).toEqual([]);
+    expect(violations('native/audit/', NODE, /js_api/)).toEqual([]);
+  });
+});
+
+it('step 2 of codegen needs neither libtorch nor Node', () => {
+  expect(violations('codegen/bindings/', /^(ATen|c10|torch)\//)).toEqual([]);
+  expect(violations('codegen/bindings/', NODE)).toEqual([]);
+  expect(violations('codegen/', /^native\//)).toEqual([]);
+});
+
+const importsOf = (file: string) =>
+  [...textOf(file).matchAll(/(?:from|import|require\()\s*['"]([^'"]+)['"]/g)].map((match) => match[1] as string);
+
+it('lib never imports cli, and cli nothing of lib but its public entry', () => {
+  const lib = below('lib/', /\.ts$/).flatMap((file) => importsOf(file).filter((name) => /(^|\/)cli\//.test(name)));
+  const cli = below('cli/', /\.ts$/).flatMap((file) =>
+    importsOf(file).filter((name) => /(^|\/)lib\/(?!index)/.test(name)),
+  );
+  expect({ lib, cli }).toEqual({ lib: [], cli: [] });
+});
+
+it('generated code is not committed, and hand-written files stay short', () => {
+  expect(tracked.filter((file) => /(^|\/)generated\//.test(file))).toEqual([]);
+  const long = tracked
+    .filter((file) => /\.(ts|mjs|cjs|h|cpp|py)$/.test(file))
+    .map((file) => [file, textOf(file).split('\n').length] as const)
+    .filter(([, lines]) => lines > 420);
+  expect(long).toEqual([]);
+});
