@@ -311,51 +311,47 @@ ScopeId SlotTable::open_scope() {
   }
   Scope& scope = scopes_[index];
   scope.parent = current_;
+  scope.children = 0;
   scope.open = true;
+  if (current_ != kNone) ++scopes_[current_].children;
   set_current(index);
   return scope_id(index);
+}
+
+void SlotTable::end_scope(uint32_t index) noexcept {
+  Scope& scope = scopes_[index];
+  while (scope.head != kNone) release_slot(scope.head);
+  scope.open = false;
+  ++scope.generation;
+  if (scope.parent != kNone) --scopes_[scope.parent].children;
+  free_scopes_.push_back(index);
 }
 
 bool SlotTable::close_scope(ScopeId id) noexcept {
   check_thread();
   const uint32_t closing = scope_index(id);
   if (closing == kNone) return false;
-  const uint32_t parent = scopes_[closing].parent;
   const auto is_inside = [&](uint32_t scope) {
-    for (; scope != kNone; scope = scopes_[scope].parent) {
-      if (scope == closing) return true;
-    }
-    return false;
+    while (scope != kNone && scope != closing) scope = scopes_[scope].parent;
+    return scope == closing;
   };
-  if (is_inside(current_)) {
-    // The usual case: the scopes between the current one and `closing`, innermost first.
-    while (current_ != parent) {
-      const uint32_t index = current_;
-      const uint32_t next = scopes_[index].parent;
-      while (scopes_[index].head != kNone) release_slot(scopes_[index].head);
-      scopes_[index].open = false;
-      ++scopes_[index].generation;
-      free_scopes_.push_back(index);
-      set_current(next);
+  const bool ends_current = is_inside(current_);
+  const uint32_t parent = scopes_[closing].parent;
+  // Innermost first: from the current scope outwards, which is all there is in synchronous code.
+  uint32_t inner = ends_current ? current_ : closing;
+  if (ends_current) set_current(parent);
+  while (inner != closing && scopes_[inner].children == 0) {
+    const uint32_t outer = scopes_[inner].parent;
+    end_scope(inner);
+    inner = outer;
+  }
+  // What is left are scopes that were opened inside and left open while others were current.
+  while (scopes_[closing].children > 0) {
+    for (uint32_t index = 0; index < scopes_.size(); ++index) {
+      if (index != closing && scopes_[index].open && scopes_[index].children == 0 && is_inside(index)) end_scope(index);
     }
-    return true;
   }
-  for (uint32_t index = 0; index < scopes_.size(); ++index) {
-    if (index == closing || !scopes_[index].open || !is_inside(index)) continue;
-    while (scopes_[index].head != kNone) release_slot(scopes_[index].head);
-  }
-  // Only now are the parents no longer needed to tell who is inside.
-  for (uint32_t index = 0; index < scopes_.size(); ++index) {
-    if (scopes_[index].open && index != closing && is_inside(index)) scopes_[index].open = false;
-  }
-  while (scopes_[closing].head != kNone) release_slot(scopes_[closing].head);
-  scopes_[closing].open = false;
-  free_scopes_.clear();
-  for (uint32_t index = 0; index < scopes_.size(); ++index) {
-    if (scopes_[index].open) continue;
-    ++scopes_[index].generation;
-    free_scopes_.push_back(index);
-  }
+  end_scope(closing);
   return true;
 }
 

@@ -26,10 +26,11 @@ constexpr int kGenerationBits = 27;
 using ScopeId = uint64_t;
 constexpr int kScopeIndexBits = 20;
 
-// What the table shares with JavaScript, through one Uint32Array per environment.
+// What native code shares with JavaScript, through one ArrayBuffer per environment.
 struct Flags {
   uint32_t audit_pending = 0;  // new handles wait for the stack of their birth
   uint32_t scope = 0;          // non-zero while a scope is current
+  double guarded = 0;          // the handle behind the guard that the last op returned
 };
 
 // Lifetime: part of its environment; its destructor frees all tensors.
@@ -90,6 +91,8 @@ class SlotTable {
   };
 
  private:
+  friend struct SlotTablePeek;  // of the tests
+
   static constexpr uint32_t kNone = UINT32_MAX;
   static constexpr uint32_t kChunkBits = 12;
   static constexpr uint32_t kChunk = 1u << kChunkBits;
@@ -110,6 +113,7 @@ class SlotTable {
     uint32_t head = kNone;
     uint64_t generation = 1;
     uint32_t parent = kNone;
+    uint32_t children = 0;  // open scopes right inside
     bool open = false;
   };
 
@@ -119,6 +123,7 @@ class SlotTable {
   void release_slot(uint32_t index) noexcept;
   void charge(Slot& slot);
   void refund(Slot& slot) noexcept;
+  void end_scope(uint32_t index) noexcept;
   void link(uint32_t index, uint32_t scope) noexcept;
   void unlink(uint32_t index) noexcept;
   void drain() noexcept;

@@ -1,0 +1,113 @@
+// The counting CPU allocator: every byte of libtorch's, to the byte.
+#include <gtest/gtest.h>
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/ones.h>
+#include <c10/core/CPUAllocator.h>
+
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "native/accounting/cpu_allocator.h"
+
+namespace ltn::accounting {
+namespace {
+
+class CpuAllocator : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    install_counting_cpu_allocator();
+    install_counting_cpu_allocator();  // does nothing
+  }
+  static uint64_t held() { return cpu_allocator_totals().allocated_bytes; }
+};
+
+TEST_F(CpuAllocator, CountsExactlyTheBytesAskedFor) {
+  const uint64_t before = held();
+  for (const size_t bytes : {size_t{1}, size_t{63}, size_t{64}, size_t{4097}, size_t{1} << 20}) {
+    const c10::DataPtr block = c10::GetCPUAllocator()->allocate(bytes);
+    EXPECT_EQ(held() - before, bytes);
+  }
+  EXPECT_EQ(held(), before);
+}
+
+TEST_F(CpuAllocator, BlocksAreAlignedAndWritable) {
+  for (size_t bytes = 1; bytes < 5000; bytes += 97) {
+    const c10::DataPtr block = c10::GetCPUAllocator()->allocate(bytes);
+    ASSERT_EQ(reinterpret_cast<uintptr_t>(block.get()) % 64, 0u);
+    std::memset(block.get(), 0xab, bytes);
+  }
+}
+
+TEST_F(CpuAllocator, NothingIsAllocatedForNothing) {
+  const uint64_t before = held();
+  const c10::DataPtr block = c10::GetCPUAllocator()->allocate(0);
+  EXPECT_EQ(block.get(), nullptr);
+  EXPECT_EQ(held(), before);
+  EXPECT_EQ(at::empty({0, 5}).numel(), 0);
+}
+
+TEST_F(CpuAllocator, ThePeakIsTheHighestSoFar) {
+  { const c10::DataPtr block = c10::GetCPUAllocator()->allocate(64 << 20); }
+  const uint64_t peak = cpu_allocator_totals().peak_allocated_bytes;
+  EXPECT_GE(peak, held() + (64u << 20));
+  { const c10::DataPtr block = c10::GetCPUAllocator()->allocate(1 << 20); }
+  EXPECT_EQ(cpu_allocator_totals().peak_allocated_bytes, peak);
+  const uint64_t more = peak - held() + 1;
+  { const c10::DataPtr block = c10::GetCPUAllocator()->allocate(more); }
+  EXPECT_EQ(cpu_allocator_totals().peak_allocated_bytes, peak + 1);
+}
+
+TEST_F(CpuAllocator, AnAllocationThatCannotBeIsAnOutOfMemoryErrorAndCountsNothing) {
+  const AllocatorTotals before = cpu_allocator_totals();
+  for (const size_t bytes : {std::numeric_limits<size_t>::max(), std::numeric_limits<size_t>::max() - 10,
+                             size_t{1} << 62, size_t{1} << 46}) {
+    EXPECT_THROW(c10::GetCPUAllocator()->allocate(bytes), c10::OutOfMemoryError) << bytes;
+  }
+  EXPECT_EQ(held(), before.allocated_bytes);
+  EXPECT_EQ(cpu_allocator_totals().peak_allocated_bytes, before.peak_allocated_bytes);
+}
+
+TEST_F(CpuAllocator, TensorsOfLibtorchPassThroughIt) {
+  const uint64_t before = held();
+  {
+    at::Tensor tensor = at::ones({1000});
+    EXPECT_EQ(held() - before, 4000u);
+    tensor.resize_({2000});
+    EXPECT_EQ(held() - before, 8000u);
+    const at::Tensor view = tensor.slice(0, 0, 10);
+    EXPECT_EQ(held() - before, 8000u);
+  }
+  EXPECT_EQ(held(), before);
+}
+
+TEST_F(CpuAllocator, RawBlocksAreCounted) {
+  const uint64_t before = held();
+  void* block = c10::GetCPUAllocator()->raw_allocate(100);
+  ASSERT_NE(block, nullptr);
+  EXPECT_EQ(held() - before, 100u);
+  c10::GetCPUAllocator()->raw_deallocate(block);
+  EXPECT_EQ(held(), before);
+}
+
+TEST_F(CpuAllocator, BlocksMayBeFreedOnOtherThreads) {
+  const uint64_t before = held();
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([] {
+      for (int i = 0; i < 1000; ++i) {
+        c10::DataPtr block = c10::GetCPUAllocator()->allocate(static_cast<size_t>(i) + 1);
+        if (i % 100 == 0) std::thread([moved = std::move(block)] {}).join();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(held(), before);
+}
+
+}  // namespace
+}  // namespace ltn::accounting

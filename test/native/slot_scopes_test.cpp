@@ -1,0 +1,181 @@
+// Scopes of the slot table: what they own, and how they end, in every order.
+#include <gtest/gtest.h>
+
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "native/handles/slot_table.h"
+
+namespace ltn::handles {
+namespace {
+
+void ignore_report(void*, int64_t) {}
+
+class SlotScopes : public ::testing::Test {
+ protected:
+  Handle make() { return table.create(at::zeros({2})); }
+  bool alive(Handle handle) { return table.find(handle) != nullptr; }
+
+  accounting::ExternalMemory external{&ignore_report, nullptr};
+  Flags flags;
+  SlotTable table{1, external, flags};
+};
+
+TEST_F(SlotScopes, ClosingFreesWhatWasMadeInsideAndNothingElse) {
+  const Handle outside = make();
+  const ScopeId scope = table.open_scope();
+  EXPECT_NE(flags.scope, 0u);
+  const std::vector<Handle> inside{make(), make(), make()};
+  EXPECT_EQ(table.scope_of(inside[1]), scope);
+  EXPECT_EQ(table.scope_of(outside), 0u);
+  table.free(inside[1]);
+  EXPECT_TRUE(table.close_scope(scope));
+  for (const Handle handle : inside) EXPECT_FALSE(alive(handle));
+  EXPECT_TRUE(alive(outside));
+  EXPECT_FALSE(table.close_scope(scope));
+  EXPECT_EQ(flags.scope, 0u);
+  EXPECT_EQ(table.current_scope(), 0u);
+}
+
+TEST_F(SlotScopes, NestedScopesEndInnermostFirst) {
+  const ScopeId outer = table.open_scope();
+  const Handle a = make();
+  const ScopeId inner = table.open_scope();
+  const Handle b = make();
+  EXPECT_EQ(table.parent_of(inner), outer);
+  EXPECT_TRUE(table.close_scope(inner));
+  EXPECT_EQ(table.current_scope(), outer);
+  EXPECT_FALSE(alive(b));
+  EXPECT_TRUE(alive(a));
+  EXPECT_TRUE(table.close_scope(outer));
+  EXPECT_FALSE(alive(a));
+}
+
+TEST_F(SlotScopes, ClosingAnOuterScopeEndsThoseInside) {
+  const ScopeId outer = table.open_scope();
+  const ScopeId middle = table.open_scope();
+  const ScopeId inner = table.open_scope();
+  const Handle handle = make();
+  EXPECT_TRUE(table.close_scope(outer));
+  EXPECT_FALSE(alive(handle));
+  for (const ScopeId scope : {outer, middle, inner}) EXPECT_FALSE(table.is_open(scope));
+  EXPECT_EQ(table.current_scope(), 0u);
+}
+
+TEST_F(SlotScopes, ClosingEndsAlsoInnerScopesThatAreNotCurrent) {
+  const ScopeId outer = table.open_scope();
+  const ScopeId left = table.open_scope();  // as an async scope: open, but not current
+  const Handle in_left = make();
+  table.enter_scope(outer);
+  const ScopeId right = table.open_scope();
+  const Handle in_right = make();
+  EXPECT_TRUE(table.close_scope(outer));
+  for (const ScopeId scope : {outer, left, right}) EXPECT_FALSE(table.is_open(scope));
+  EXPECT_FALSE(alive(in_left));
+  EXPECT_FALSE(alive(in_right));
+}
+
+TEST_F(SlotScopes, ClosingAScopeFromOutsideLeavesTheCurrentOne) {
+  const ScopeId first = table.open_scope();
+  const ScopeId inside = table.open_scope();
+  const Handle a = make();
+  table.enter_scope(0);
+  const ScopeId second = table.open_scope();
+  const Handle b = make();
+  EXPECT_TRUE(table.close_scope(first));
+  EXPECT_FALSE(alive(a));
+  EXPECT_FALSE(table.is_open(inside));
+  EXPECT_TRUE(alive(b));
+  EXPECT_EQ(table.current_scope(), second);
+  EXPECT_TRUE(table.close_scope(second));
+}
+
+TEST_F(SlotScopes, AStaleScopeIdDoesNotReachTheNextScopeInItsPlace) {
+  const ScopeId old = table.open_scope();
+  table.close_scope(old);
+  const ScopeId fresh = table.open_scope();
+  EXPECT_NE(old, fresh);
+  const Handle handle = make();
+  EXPECT_FALSE(table.close_scope(old));
+  EXPECT_TRUE(alive(handle));
+  table.enter_scope(old);
+  EXPECT_EQ(table.current_scope(), 0u);
+}
+
+TEST_F(SlotScopes, MovedTensorsEndWithTheirNewOwner) {
+  const ScopeId outer = table.open_scope();
+  const ScopeId inner = table.open_scope();
+  const Handle to_outer = make();
+  const Handle to_collector = make();
+  EXPECT_TRUE(table.move(to_outer, outer));
+  EXPECT_TRUE(table.move(to_collector, 0));
+  table.close_scope(inner);
+  EXPECT_TRUE(alive(to_outer));
+  EXPECT_EQ(table.scope_of(to_outer), outer);
+  table.close_scope(outer);
+  EXPECT_FALSE(alive(to_outer));
+  EXPECT_TRUE(alive(to_collector));
+}
+
+// Against a model: scopes as sets with parents, closed at random, with tensors made, moved and freed in between.
+TEST_F(SlotScopes, AgreesWithAModelOverRandomOrders) {
+  struct ModelScope {
+    ScopeId id, parent;
+  };
+  for (uint32_t seed = 0; seed < 300; ++seed) {
+    std::mt19937 random(seed);
+    std::vector<ModelScope> open;
+    std::vector<std::pair<Handle, ScopeId>> tensors;
+    const auto pick = [&](size_t size) { return std::uniform_int_distribution<size_t>(0, size - 1)(random); };
+    for (int step = 0; step < 60; ++step) {
+      switch (pick(6)) {
+        case 0: {
+          const ScopeId parent = table.current_scope();
+          open.push_back({table.open_scope(), parent});
+          break;
+        }
+        case 1:
+        case 2:
+          tensors.emplace_back(make(), table.current_scope());
+          break;
+        case 3:
+          table.enter_scope(open.empty() ? 0 : open[pick(open.size())].id);
+          break;
+        case 4:
+          if (!tensors.empty()) {
+            auto& [handle, owner] = tensors[pick(tensors.size())];
+            owner = open.empty() ? 0 : open[pick(open.size())].id;
+            ASSERT_TRUE(table.move(handle, owner));
+          }
+          break;
+        default: {
+          if (open.empty()) break;
+          std::vector<ScopeId> ending{open[pick(open.size())].id};
+          ASSERT_TRUE(table.close_scope(ending[0]));
+          // Parents come before their children in `open`.
+          for (const ModelScope& scope : open) {
+            if (std::find(ending.begin(), ending.end(), scope.parent) != ending.end()) ending.push_back(scope.id);
+          }
+          const auto ended = [&](ScopeId id) { return std::find(ending.begin(), ending.end(), id) != ending.end(); };
+          open.erase(std::remove_if(open.begin(), open.end(), [&](const auto& s) { return ended(s.id); }), open.end());
+          for (const auto& [handle, owner] : tensors) ASSERT_EQ(alive(handle), !ended(owner)) << "seed " << seed;
+          tensors.erase(std::remove_if(tensors.begin(), tensors.end(), [&](const auto& t) { return ended(t.second); }),
+                        tensors.end());
+          for (const ScopeId id : ending) ASSERT_FALSE(table.is_open(id)) << "seed " << seed;
+        }
+      }
+      for (const ModelScope& scope : open) ASSERT_EQ(table.parent_of(scope.id), scope.parent) << "seed " << seed;
+    }
+    for (const ModelScope& scope : open) table.close_scope(scope.id);
+    for (const auto& [handle, owner] : tensors) table.free(handle);
+    ASSERT_EQ(table.live(), 0u);
+    table.enter_scope(0);
+  }
+}
+
+}  // namespace
+}  // namespace ltn::handles

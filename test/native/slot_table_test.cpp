@@ -1,0 +1,242 @@
+// Handles, generations, scopes and the finalizers' queue: who frees a tensor, and that nobody does it twice.
+#include <gtest/gtest.h>
+
+#include <ATen/ops/zeros.h>
+
+#include <numeric>
+#include <vector>
+
+#include "native/handles/slot_table.h"
+
+namespace ltn::handles {
+
+// The way to a slot's last generation that does not take 2^27 rounds.
+struct SlotTablePeek {
+  static void set_generation(SlotTable& table, Handle index, uint32_t generation) {
+    table.at(static_cast<uint32_t>(index)).generation = generation;
+  }
+};
+
+namespace {
+
+using accounting::ExternalMemory;
+
+void ignore_report(void* context, int64_t bytes) { *static_cast<int64_t*>(context) += bytes; }
+
+uint64_t ledger_bytes() { return accounting::ledger_totals().bytes; }
+uint64_t ledger_tensors() { return accounting::ledger_totals().tensors; }
+
+class SlotTableTest : public ::testing::Test {
+ protected:
+  at::Tensor floats(int64_t count) { return at::zeros({count}, at::kFloat); }
+  Handle make(int64_t count = 4) { return table.create(floats(count)); }
+  int64_t told() {
+    external.flush();
+    return external.reported();
+  }
+
+  int64_t reported = 0;
+  ExternalMemory external{&ignore_report, &reported};
+  Flags flags;
+  SlotTable table{1, external, flags};
+};
+
+TEST_F(SlotTableTest, AHandleFindsItsTensorUntilItIsFreed) {
+  const Handle handle = make(3);
+  ASSERT_NE(handle, 0u);
+  ASSERT_NE(table.find(handle), nullptr);
+  EXPECT_EQ(table.find(handle)->numel(), 3);
+  EXPECT_EQ(table.live(), 1u);
+  EXPECT_TRUE(table.free(handle));
+  EXPECT_EQ(table.find(handle), nullptr);
+  EXPECT_FALSE(table.free(handle));
+  EXPECT_EQ(table.live(), 0u);
+}
+
+TEST_F(SlotTableTest, AnUndefinedTensorTakesNoSlot) {
+  EXPECT_EQ(table.create(at::Tensor()), 0u);
+  EXPECT_EQ(table.live(), 0u);
+  EXPECT_EQ(table.find(0), nullptr);
+  EXPECT_FALSE(table.free(0));
+}
+
+TEST_F(SlotTableTest, AStaleHandleDoesNotReachTheSlotsNextTensor) {
+  const Handle old = make();
+  table.free(old);
+  const Handle fresh = make();
+  constexpr Handle kIndexMask = (Handle{1} << kIndexBits) - 1;
+  ASSERT_EQ(old & kIndexMask, fresh & kIndexMask) << "the slot is taken again";
+  EXPECT_NE(old, fresh);
+  EXPECT_EQ(table.find(old), nullptr);
+  EXPECT_FALSE(table.free(old));
+  table.free_from_finalizer(old);
+  EXPECT_FALSE(table.move(old, 0));
+  EXPECT_EQ(table.scope_of(old), 0u);
+  EXPECT_NE(table.find(fresh), nullptr);
+}
+
+TEST_F(SlotTableTest, HandlesThatNeverExistedAreRefused) {
+  make();
+  for (const Handle handle : {Handle{1}, Handle{5}, (Handle{7} << kIndexBits), ~Handle{0} >> 11}) {
+    EXPECT_EQ(table.find(handle), nullptr);
+    EXPECT_FALSE(table.free(handle));
+  }
+}
+
+TEST_F(SlotTableTest, AHandleIsExactInADouble) {
+  Handle last = 0;
+  for (int i = 0; i < 5000; ++i) {
+    last = make(1);
+    ASSERT_EQ(static_cast<Handle>(static_cast<double>(last)), last);
+  }
+  EXPECT_LT(last, Handle{1} << 53);
+  EXPECT_EQ(kIndexBits + kGenerationBits, 53);
+}
+
+TEST_F(SlotTableTest, ReferencesStayGoodWhileTheTableGrows) {
+  const Handle first = make(7);
+  const at::Tensor* tensor = table.find(first);
+  for (int i = 0; i < 20000; ++i) make(1);
+  EXPECT_EQ(table.find(first), tensor);
+  EXPECT_EQ(tensor->numel(), 7);
+  EXPECT_EQ(table.live(), 20001u);
+}
+
+TEST_F(SlotTableTest, ASlotWhoseGenerationsAreSpentIsRetired) {
+  constexpr Handle kIndexMask = (Handle{1} << kIndexBits) - 1;
+  constexpr uint32_t kLast = (uint32_t{1} << kGenerationBits) - 1;
+  const Handle index = make() & kIndexMask;
+  SlotTablePeek::set_generation(table, index, kLast - 1);
+  EXPECT_TRUE(table.free((Handle{kLast - 1} << kIndexBits) | index));
+  const Handle last = make();
+  ASSERT_EQ(last, (Handle{kLast} << kIndexBits) | index) << "its last tensor";
+  EXPECT_EQ(static_cast<Handle>(static_cast<double>(last)), last);
+  EXPECT_TRUE(table.free(last));
+  for (int i = 0; i < 10; ++i) EXPECT_NE(make() & kIndexMask, index);
+  EXPECT_EQ(table.find(last), nullptr);
+  EXPECT_FALSE(table.free(last));
+}
+
+TEST_F(SlotTableTest, AFinalizerFreesAtOnceOrAfterTheOpInProgress) {
+  const Handle free_now = make();
+  table.free_from_finalizer(free_now);
+  EXPECT_EQ(table.find(free_now), nullptr);
+
+  const Handle waits = make();
+  {
+    const SlotTable::Busy outer(table);
+    {
+      const SlotTable::Busy inner(table);
+      table.free_from_finalizer(waits);
+      EXPECT_NE(table.find(waits), nullptr);
+    }
+    EXPECT_NE(table.find(waits), nullptr) << "the outer op is still in progress";
+  }
+  EXPECT_EQ(table.find(waits), nullptr);
+  EXPECT_EQ(table.live(), 0u);
+}
+
+TEST_F(SlotTableTest, AQueuedHandleThatWasDisposedMeanwhileIsLeftAlone) {
+  const Handle handle = make();
+  Handle fresh = 0;
+  {
+    const SlotTable::Busy busy(table);
+    table.free_from_finalizer(handle);
+    table.free(handle);
+    fresh = make(9);  // takes the same slot
+  }
+  ASSERT_NE(table.find(fresh), nullptr);
+  EXPECT_EQ(table.find(fresh)->numel(), 9);
+}
+
+TEST_F(SlotTableTest, BytesAreChargedOncePerStorageAndRefundedExactly) {
+  const uint64_t before = ledger_bytes();
+  const Handle base = make(256);
+  EXPECT_EQ(ledger_bytes() - before, 1024u);
+  EXPECT_EQ(told(), 1024);
+  const Handle view = table.create(table.find(base)->slice(0, 0, 8));
+  const Handle wide = table.create(table.find(view)->view({8, 1}).expand({8, 100}));
+  EXPECT_EQ(ledger_bytes() - before, 1024u);
+  table.free(base);
+  EXPECT_EQ(ledger_bytes() - before, 1024u) << "the views keep the storage";
+  table.free(view);
+  table.free(wide);
+  EXPECT_EQ(ledger_bytes(), before);
+  EXPECT_EQ(told(), 0);
+}
+
+TEST_F(SlotTableTest, ReconcileTakesUpAResize) {
+  const uint64_t before = ledger_bytes();
+  const Handle handle = make(4);
+  const Handle view = table.create(table.find(handle)->slice(0, 0, 2));
+  table.find(handle)->resize_({1024});
+  table.reconcile(handle);
+  EXPECT_EQ(ledger_bytes() - before, 4096u);
+  EXPECT_EQ(told(), 4096);
+  table.reconcile(handle);
+  table.reconcile(view);
+  EXPECT_EQ(told(), 4096) << "nothing changed since";
+  table.free(handle);
+  EXPECT_EQ(told(), 4096);
+  table.free(view);
+  EXPECT_EQ(told(), 0);
+}
+
+TEST_F(SlotTableTest, ReconcileMovesTheChargeOfSetToTheNewStorage) {
+  const uint64_t before = ledger_bytes();
+  const Handle a = make(4);
+  const Handle b = make(100);
+  table.find(a)->set_(*table.find(b));
+  table.reconcile(a);
+  EXPECT_EQ(ledger_bytes() - before, 400u);
+  table.free(b);
+  EXPECT_EQ(ledger_bytes() - before, 400u);
+  table.free(a);
+  EXPECT_EQ(ledger_bytes(), before);
+  EXPECT_EQ(told(), 0);
+}
+
+TEST_F(SlotTableTest, ReconcileFindsOtherHandlesOnTheSameTensor) {
+  const uint64_t before = ledger_bytes();
+  const Handle a = make(4);
+  const Handle same = table.create(at::Tensor(*table.find(a)));
+  const Handle other = make(100);
+  table.find(a)->set_(*table.find(other));
+  table.reconcile(a);
+  EXPECT_EQ(ledger_bytes() - before, 400u) << "nobody sees the first storage any more";
+  for (const Handle handle : {a, same, other}) table.free(handle);
+  EXPECT_EQ(ledger_bytes(), before);
+  EXPECT_EQ(told(), 0);
+}
+
+TEST_F(SlotTableTest, ReconcileOfAFreedHandleDoesNothing) {
+  const Handle handle = make();
+  table.free(handle);
+  table.reconcile(handle);
+  EXPECT_EQ(told(), 0);
+}
+
+TEST(SlotTableEnd, TheDestructorFreesEverything) {
+  const uint64_t bytes = ledger_bytes();
+  const uint64_t tensors = ledger_tensors();
+  int64_t reported = 0;
+  ExternalMemory external(&ignore_report, &reported);
+  const at::Tensor outside = at::zeros({8});
+  {
+    Flags flags;
+    SlotTable table(1, external, flags);
+    table.create(at::zeros({100}));
+    table.open_scope();
+    table.create(at::Tensor(outside));
+    for (int i = 0; i < 10000; ++i) table.create(at::zeros({1}));
+    EXPECT_EQ(outside.use_count(), 2u);
+  }
+  EXPECT_EQ(outside.use_count(), 1u);
+  EXPECT_EQ(ledger_bytes(), bytes);
+  EXPECT_EQ(ledger_tensors(), tensors);
+  external.flush();
+  EXPECT_EQ(reported, 0);
+}
+
+}  // namespace
+}  // namespace ltn::handles

@@ -1,0 +1,186 @@
+// The book of storages: each counted once however many handles see it, and refunded to the byte.
+#include <gtest/gtest.h>
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <atomic>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "native/accounting/storage_ledger.h"
+
+namespace ltn::accounting {
+namespace {
+
+c10::StorageImpl* storage_of(const at::Tensor& tensor) { return tensor.storage().unsafeGetStorageImpl(); }
+
+class StorageLedger : public ::testing::Test {
+ protected:
+  void expect_since(uint64_t tensors, uint64_t storages, uint64_t bytes) {
+    const LedgerTotals now = ledger_totals();
+    EXPECT_EQ(now.tensors - before.tensors, tensors);
+    EXPECT_EQ(now.storages - before.storages, storages);
+    EXPECT_EQ(now.bytes - before.bytes, bytes);
+    uint64_t sums[3];
+    ledger_sums(&sums[0], &sums[1], &sums[2]);
+    EXPECT_EQ(sums[0], now.tensors);
+    EXPECT_EQ(sums[1], now.storages);
+    EXPECT_EQ(sums[2], now.bytes);
+  }
+  const LedgerTotals before = ledger_totals();
+};
+
+TEST_F(StorageLedger, AStorageIsChargedToItsFirstHandleAndRefundedByItsLast) {
+  const at::Tensor tensor = at::zeros({100});
+  Change first, second;
+  StorageEntry* entry = acquire(storage_of(tensor), &first);
+  EXPECT_EQ(acquire(storage_of(tensor.view({10, 10})), &second), entry);
+  EXPECT_TRUE(first.first);
+  EXPECT_EQ(first.bytes, 400);
+  EXPECT_FALSE(second.first);
+  EXPECT_EQ(second.bytes, 0);
+  expect_since(2, 1, 400);
+  const Change one_left = release(entry);
+  EXPECT_FALSE(one_left.last);
+  EXPECT_EQ(one_left.bytes, 0);
+  const Change none_left = release(entry);
+  EXPECT_TRUE(none_left.last);
+  EXPECT_EQ(none_left.bytes, -400);
+  expect_since(0, 0, 0);
+}
+
+TEST_F(StorageLedger, RefreshChargesTheDifferenceAndReleaseWhatWasCharged) {
+  const at::Tensor tensor = at::zeros({10});
+  Change change;
+  StorageEntry* entry = acquire(storage_of(tensor), &change);
+  tensor.resize_({1000});
+  EXPECT_EQ(refresh(entry).bytes, 3960);
+  EXPECT_EQ(refresh(entry).bytes, 0);
+  expect_since(1, 1, 4000);
+  tensor.resize_({2000});  // nobody refreshed: the refund is what was charged
+  EXPECT_EQ(release(entry).bytes, -4000);
+  expect_since(0, 0, 0);
+}
+
+TEST_F(StorageLedger, AnEntryKeepsTheAddressButNotTheMemory) {
+  at::Tensor tensor = at::zeros({10});
+  const c10::weak_intrusive_ptr<c10::StorageImpl> weak(tensor.storage().getWeakStorageImpl());
+  Change change;
+  StorageEntry* entry = acquire(storage_of(tensor), &change);
+  tensor.reset();
+  EXPECT_TRUE(weak.expired()) << "the ledger owns no data";
+  EXPECT_EQ(release(entry).bytes, -40);
+}
+
+TEST_F(StorageLedger, AMetaTensorHasNoBytes) {
+  const at::Tensor tensor = at::empty({1000}, at::TensorOptions().device(at::kMeta));
+  Change change;
+  StorageEntry* entry = acquire(storage_of(tensor), &change);
+  EXPECT_EQ(change.bytes, 0);
+  expect_since(1, 1, 0);
+  release(entry);
+}
+
+void borrowed_deleter(void*) {}
+
+TEST_F(StorageLedger, BorrowedMemoryIsChargedNothing) {
+  set_borrowed_deleter(&borrowed_deleter);
+  static float data[64];
+  auto storage = c10::make_intrusive<c10::StorageImpl>(
+      c10::StorageImpl::use_byte_size_t(), sizeof data,
+      c10::DataPtr(data, data, &borrowed_deleter, c10::Device(c10::kCPU)), nullptr, false);
+  Change change;
+  StorageEntry* entry = acquire(storage.get(), &change);
+  EXPECT_TRUE(change.first);
+  EXPECT_EQ(change.bytes, 0);
+  EXPECT_TRUE(entry->borrowed);
+  expect_since(1, 1, 0);
+  release(entry);
+  set_borrowed_deleter(nullptr);
+}
+
+TEST_F(StorageLedger, ManyStoragesInRandomOrder) {
+  constexpr size_t kCount = 20000;  // many growths of every shard's table
+  std::vector<at::Tensor> tensors;
+  std::vector<std::pair<StorageEntry*, int64_t>> entries;
+  std::mt19937 random(1);
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < kCount; ++i) {
+    const int64_t size = static_cast<int64_t>(random() % 8 + 1);
+    tensors.push_back(at::empty({size}));
+    Change change;
+    entries.emplace_back(acquire(storage_of(tensors.back()), &change), 4 * size);
+    ASSERT_TRUE(change.first);
+    bytes += static_cast<uint64_t>(4 * size);
+  }
+  expect_since(kCount, kCount, bytes);
+  std::shuffle(entries.begin(), entries.end(), random);
+  for (size_t i = 0; i < kCount / 2; ++i) {
+    ASSERT_EQ(release(entries[i].first).bytes, -entries[i].second);
+    bytes -= static_cast<uint64_t>(entries[i].second);
+  }
+  expect_since(kCount / 2, kCount / 2, bytes);
+  // Those that are left are found, not entered a second time.
+  for (size_t i = kCount / 2; i < kCount; ++i) {
+    Change change;
+    ASSERT_EQ(acquire(const_cast<c10::StorageImpl*>(entries[i].first->key), &change), entries[i].first);
+    ASSERT_FALSE(change.first);
+    ASSERT_FALSE(release(entries[i].first).last);
+    ASSERT_TRUE(release(entries[i].first).last);
+  }
+  expect_since(0, 0, 0);
+}
+
+TEST_F(StorageLedger, ThreadsThatShareStoragesCountEachOnce) {
+  std::vector<at::Tensor> shared;
+  for (int i = 0; i < 100; ++i) shared.push_back(at::zeros({16}));
+  std::atomic<int64_t> charged{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 200; ++round) {
+        std::vector<StorageEntry*> entries;
+        for (const at::Tensor& tensor : shared) {
+          Change change;
+          entries.push_back(acquire(storage_of(tensor), &change));
+          charged += change.bytes;
+        }
+        for (StorageEntry* entry : entries) charged += release(entry).bytes;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(charged, 0);
+  expect_since(0, 0, 0);
+}
+
+TEST_F(StorageLedger, TotalsAreToldByDevice) {
+  const at::Tensor cpu = at::zeros({100});
+  const at::Tensor meta = at::empty({5}, at::TensorOptions().device(at::kMeta));
+  Change change;
+  StorageEntry* a = acquire(storage_of(cpu), &change);
+  StorageEntry* b = acquire(storage_of(meta), &change);
+  uint64_t seen = 0;
+  for (const DeviceTotals& device : ledger_totals().devices) {
+    if (device.device == "meta") seen += device.tensors;
+    if (device.device == "cpu") {
+      EXPECT_GE(device.bytes, 400u);
+    }
+  }
+  EXPECT_EQ(seen, 1u);
+  release(a);
+  release(b);
+}
+
+TEST_F(StorageLedger, TensorsWithoutAStorageAreCountedToo) {
+  count_storageless(3);
+  expect_since(3, 0, 0);
+  count_storageless(-3);
+  expect_since(0, 0, 0);
+}
+
+}  // namespace
+}  // namespace ltn::accounting
