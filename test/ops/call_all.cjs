@@ -1,0 +1,132 @@
+/**
+ * Calls every op of a range of rows in every variant of its arguments, and says before each call which it is: the parent
+ * knows then which call ended the process. Prints one JSON line per op: results, error codes, faults.
+ *
+ *   call_all.cjs LIB {"first": row, "end": row, "skip": ["op variant"], "only": "op variant", "describe": true}
+ *
+ * `describe` prints the arguments of `only` as JSON instead of calling it.
+ */
+'use strict';
+
+const fs = require('node:fs');
+const path = require('node:path');
+const { argumentMaker, variants } = require('../support/arguments.cjs');
+
+const [lib, optionText] = process.argv.slice(2);
+const { first = 0, end = 1e6, skip = [], only, describe = false } = JSON.parse(optionText);
+const skipped = new Set(skip);
+const { torch, values, rawCall, release } = argumentMaker(lib);
+const { native } = require(path.join(lib, 'native.js'));
+const { raw } = require(path.join(lib, 'generated/raw.js'));
+const { signature } = require(path.join(lib, 'signature.js'));
+const { Tensor } = torch;
+
+const say = (text) => fs.writeSync(1, `${text}\n`);
+const held = () => {
+  const { tensors, storages, bytes } = torch.memory();
+  return `${tensors} tensors, ${storages} storages, ${bytes} bytes`;
+};
+
+/** Distinct living tensors in a value. */
+function tensorsIn(value, found = new Set()) {
+  if (value instanceof Tensor) {
+    if (!value.disposed) found.add(value);
+  } else if (Array.isArray(value)) for (const item of value) tensorsIn(item, found);
+  return found;
+}
+
+/** The bytes of the distinct storages behind the tensors, asked of libtorch; -1 when one has no storage of its own. */
+function trueBytes(tensors) {
+  const distinct = [];
+  let bytes = 0;
+  for (const tensor of tensors) {
+    if (tensor.layout !== 'strided' || tensor.device !== 'cpu') return -1;
+    if (distinct.some((other) => native.sameStorage(other._handle, tensor._handle))) continue;
+    distinct.push(tensor);
+    try {
+      bytes += tensor.storageBytes;
+    } catch {
+      return -1;
+    }
+  }
+  return bytes;
+}
+
+/** A value as plain data, from which another process can make the same one. */
+function plain(value, named) {
+  if (Array.isArray(value)) return value.map((item) => plain(item, named));
+  if (value instanceof torch.Generator) return { generator: true };
+  if (value instanceof torch.Complex) return { re: value.re, im: value.im };
+  if (value instanceof torch.Stream) return { stream: true };
+  if (!(value instanceof Tensor)) return value === undefined ? { none: true } : value;
+  const sparse = value.layout === 'sparse_coo';
+  const quantized = value.dtype.startsWith('q');
+  const dense = sparse ? value.toDense() : quantized ? value.dequantize() : value.rename(null);
+  const complex = dense.dtype === 'complex64';
+  const data = (complex ? torch.viewAsReal(dense) : dense).toArray();
+  return {
+    tensor: data,
+    shape: dense.shape,
+    dtype: dense.dtype,
+    sparse,
+    quantized,
+    names: named && dense.dtype === 'float32',
+  };
+}
+
+const all = Object.entries(raw.aten).flatMap(([name, overloads]) =>
+  Object.entries(overloads).map(([overload, number]) => ({ name, overload, number, key: `${name}.${overload}` })),
+);
+
+torch.manualSeed(1);
+for (let i = first; i < Math.min(all.length, end); i++) {
+  const { name, overload, number, key } = all[i];
+  const op = torch.ops.aten[name][overload];
+  const report = { row: i, key, ok: 0, errors: 0, faults: [] };
+  for (let v = 0; v < variants.length * 2; v++) {
+    const call = `${key} ${v}`;
+    if (skipped.has(call) || skipped.has(key) || (only !== undefined && only !== call)) continue;
+    const variant = variants[v >> 1];
+    if (!describe) say(`> ${i} ${call}`);
+    const before = held();
+    const beforeBytes = torch.memory().bytes;
+    const list = values(signature(number), variant, v % 2 === 1);
+    if (describe) {
+      const args = list.map((value, p) => ({
+        name: signature(number).params[p].name,
+        value: plain(value, variant.names !== undefined),
+      }));
+      say(
+        JSON.stringify({ name, overload, args, keyword: signature(number).params.map((p) => p.keywordOnly || p.out) }),
+      );
+      process.exit(0);
+    }
+    let result;
+    try {
+      result = op(...rawCall(signature(number), list));
+      report.ok++;
+    } catch (error) {
+      report.errors++;
+      if (!String(error.code).startsWith('ERR_TORCH_')) report.faults.push(`${call}: no code: ${error.stack}`);
+      else if (['ERR_TORCH_OVERLOAD', 'ERR_TORCH_ARGUMENT'].includes(error.code)) {
+        report.faults.push(`${call}: valid arguments are refused: ${error.message}`);
+      } else if (!error.message.startsWith(`aten::${key.replace(/\.default$/, '')}: `)) {
+        report.faults.push(`${call}: the message does not name the op: ${error.message}`);
+      }
+    }
+    const living = tensorsIn([list, result]);
+    const bytes = trueBytes(living);
+    const counted = torch.memory().bytes - beforeBytes;
+    if (bytes >= 0 && counted !== bytes)
+      report.faults.push(`${call}: storages of ${bytes} bytes are counted as ${counted}`);
+    release(list);
+    torch.disposeAll(result);
+    if (held() !== before) report.faults.push(`${call}: ${before} before, ${held()} after`);
+    if (native.reportedBytes() !== torch.memory().bytes) {
+      report.faults.push(`${call}: V8 was told ${native.reportedBytes()} of ${torch.memory().bytes} bytes`);
+    }
+  }
+  say(JSON.stringify(report));
+}
+global.gc();
+say(`end ${held()}`);

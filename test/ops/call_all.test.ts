@@ -1,0 +1,100 @@
+/**
+ * Every op, called for real with valid-looking arguments in child processes: a result or a coded error, never the end of
+ * the process; and afterwards every count is exactly what it was. test/ops/known-crashes.json lists what crashes libtorch.
+ */
+import { readFileSync } from 'node:fs';
+import * as path from 'node:path';
+import { run } from '../support/child';
+import { rows } from '../support/signatures';
+import { LIB, torch } from '../support/torch';
+
+interface Known {
+  ops: { op: string; calls: number[]; reason: string }[];
+}
+
+interface Report {
+  key: string;
+  ok: number;
+  errors: number;
+  faults: string[];
+}
+
+const CHILD = path.join(__dirname, 'call_all.cjs');
+const known = JSON.parse(readFileSync(path.join(__dirname, 'known-crashes.json'), 'utf8')) as Known;
+
+const child = (options: object) => run(process.execPath, ['--expose-gc', CHILD, LIB, JSON.stringify(options)]);
+
+/** Runs a range of ops; after a crash it goes on behind the call that crashed. */
+async function callRange(first: number, end: number) {
+  const reports: Report[] = [];
+  const crashes: string[] = [];
+  const ends: string[] = [];
+  const skip = known.ops.map(({ op }) => op);
+  for (let at = first; at < end && crashes.length < 20; ) {
+    const { stdout, stderr, signal, code } = await child({ first: at, end, skip });
+    const lines = stdout.trimEnd().split('\n');
+    reports.push(...lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line) as Report));
+    const last = lines[lines.length - 1]!;
+    if (last.startsWith('end ')) {
+      ends.push(last);
+      break;
+    }
+    const [, row, call] = /^> (\d+) (.*)$/.exec(last) ?? [];
+    crashes.push(`${call ?? 'at the start'}: ${signal ?? `exit code ${code}`}\n${stderr.slice(-2000)}`);
+    if (call === undefined) break;
+    skip.push(call);
+    at = Number(row);
+  }
+  return { reports, crashes, ends };
+}
+
+let results: { reports: Report[]; crashes: string[]; ends: string[] };
+beforeAll(async () => {
+  const middle = rows.findIndex(({ key }) => key.startsWith('f'));
+  const parts = await Promise.all([callRange(0, middle), callRange(middle, rows.length)]);
+  results = {
+    reports: parts.flatMap(({ reports }) => reports),
+    crashes: parts.flatMap(({ crashes }) => crashes),
+    ends: parts.flatMap(({ ends }) => ends),
+  };
+}, 240_000);
+
+test('no call ends the process, but for those that end PyTorch as well', () => {
+  expect(results.crashes).toEqual([]);
+  expect(new Set(results.reports.map(({ key }) => key)).size).toBe(rows.length);
+});
+
+test('every failure has a code, no valid argument is refused, and every byte is counted and given back', () => {
+  expect(results.reports.flatMap(({ faults }) => faults)).toEqual([]);
+  expect(results.ends).toEqual(Array(2).fill('end 0 tensors, 0 storages, 0 bytes'));
+});
+
+test('most ops return a result for some of the arguments', () => {
+  const succeeded = results.reports.filter(({ ok }) => ok > 0).length;
+  if (torch.libtorchVersion.startsWith('1.13')) expect(succeeded).toBeGreaterThan(2100);
+});
+
+test('every listed crash is PyTorch’s own: the same call ends Python too', async () => {
+  const calls = known.ops.flatMap(({ op, calls: list }) =>
+    list.map((variant) => ({ op, variant, call: `${op} ${variant}` })),
+  );
+  const lines: string[] = [];
+  for (const { op, call } of calls) {
+    const first = rows.findIndex(({ key }) => key === op);
+    const { stdout, stderr } = await child({ first, end: first + 1, only: call, describe: true });
+    const line = stdout.split('\n').find((text) => text.startsWith('{'));
+    if (line === undefined) throw new Error(`no arguments for ${call}: ${stderr}`);
+    lines.push(JSON.stringify({ ...JSON.parse(line), call }));
+  }
+  // A debugging malloc notices writes past the end of a block at once, not in some later call.
+  const { stdout, stderr, code } = await run('/usr/bin/python3', [path.join(__dirname, 'crash_oracle.py')], {
+    input: `${lines.join('\n')}\n`,
+    env: { ...process.env, LD_PRELOAD: 'libc_malloc_debug.so.0', MALLOC_CHECK_: '3' },
+  });
+  if (code !== 0) throw new Error(`the PyTorch oracle failed: ${stderr}`);
+  const ends = stdout
+    .trimEnd()
+    .split('\n')
+    .map((text) => JSON.parse(text));
+  expect(ends).toEqual(calls.map(({ call }) => ({ call, end: 'crash' })));
+}, 120_000);

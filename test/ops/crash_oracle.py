@@ -1,0 +1,83 @@
+"""Makes the calls given as JSON lines on stdin in PyTorch, each in a forked process, and prints how each ended.
+
+A line is what call_all.cjs prints with "describe". An answer is {"call": ..., "end": "result" | "error" | "crash"}.
+"""
+import json
+import os
+import sys
+import warnings
+
+try:
+    import torch
+except ImportError as error:
+    sys.exit(f"PyTorch is missing, the oracle of these tests (Debian: apt-get install python3-torch): {error}")
+
+DTYPES = {
+    name: getattr(torch, name)
+    for name in ("float32", "float64", "int64", "bool", "complex64", "uint8", "int32", "float16", "bfloat16")
+}
+
+
+def tensor(spec):
+    made = torch.tensor(spec["tensor"], dtype=torch.float32 if spec["dtype"] == "complex64" else DTYPES[spec["dtype"]])
+    if spec["dtype"] == "complex64":
+        made = torch.view_as_complex(made.contiguous())
+    made = made.reshape(spec["shape"])
+    if spec["sparse"]:
+        made = made.to_sparse()
+    if spec["quantized"]:
+        made = torch.quantize_per_tensor(made, 0.1, 0, torch.quint8)
+    if spec["names"]:
+        made = made.refine_names("A", "B")
+    return made
+
+
+def value(spec):
+    if isinstance(spec, list):
+        return [value(item) for item in spec]
+    if not isinstance(spec, dict):
+        return DTYPES.get(spec, spec) if isinstance(spec, str) else spec
+    if "tensor" in spec:
+        return tensor(spec)
+    if "re" in spec:
+        return complex(spec["re"], spec["im"])
+    if "generator" in spec:
+        return torch.Generator()
+    return None
+
+
+def call(line):
+    op = getattr(getattr(torch.ops.aten, line["name"]), line["overload"])
+    positional, keywords = [], {}
+    for argument, keyword in zip(line["args"], line["keyword"]):
+        if argument["value"] == {"none": True}:
+            continue
+        if keyword:
+            keywords[argument["name"]] = value(argument["value"])
+        else:
+            positional.append(value(argument["value"]))
+    return op(*positional, **keywords)
+
+
+def run(line):
+    child = os.fork()
+    if child == 0:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        code = 0
+        try:
+            result = call(line)
+            del result
+        except BaseException as error:  # noqa: B902: whatever it is, the parent wants to know
+            code = 1
+            print(f"{line['call']}: {type(error).__name__}: {error}"[:300], flush=True, file=sys.stdout if "-v" in sys.argv else open(os.devnull, "w"))
+        os._exit(code)
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        return "crash"
+    return "result" if os.WEXITSTATUS(status) == 0 else "error"
+
+
+warnings.simplefilter("ignore")
+for text in sys.stdin:
+    line = json.loads(text)
+    print(json.dumps({"call": line["call"], "end": run(line)}), flush=True)
