@@ -95,6 +95,7 @@ async function main(): Promise<void> {
     interruption.abort();
   };
   process.on('SIGINT', interrupt(130)).on('SIGTERM', interrupt(143));
+  process.stdout.on('error', interrupt(141)); // nobody reads on, as after `| head`
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'digits-'));
   try {
     if (!(await demo(folder, interruption.signal))) status = 1;
