@@ -1,8 +1,9 @@
 // The yardstick: each op from C++, its result freed at once.
-// Reads lines "OP MILLISECONDS" and answers each with {"ns": nanoseconds of one call}, as bench/python/ops.py and
-// bench/node/ops.cjs do.
+// Reads lines "OP MILLISECONDS" and answers each with {"ns": nanoseconds of one call, "cpu": the same in CPU time}, as
+// bench/python/ops.py and bench/node/ops.cjs do.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <time.h>
 
 #include <chrono>
 #include <cstdio>
@@ -27,8 +28,20 @@ Loop repeat(int count, Op op) {
   };
 }
 
-double measure(const Loop& loop, int count, double milliseconds) {
+// CPU time of the process.
+double cpu_ns() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e9 + static_cast<double>(now.tv_nsec);
+}
+
+struct Cost {
+  double ns, cpu;
+};
+
+Cost measure(const Loop& loop, int count, double milliseconds) {
   using Clock = std::chrono::steady_clock;
+  const double cpu_start = cpu_ns();
   const auto start = Clock::now();
   const auto limit = std::chrono::duration<double, std::milli>(milliseconds);
   int64_t calls = 0;
@@ -38,7 +51,9 @@ double measure(const Loop& loop, int count, double milliseconds) {
     calls += count;
     elapsed = Clock::now() - start;
   } while (elapsed < limit);
-  return std::chrono::duration<double, std::nano>(elapsed).count() / static_cast<double>(calls);
+  const double cpu = cpu_ns() - cpu_start;
+  const auto all = static_cast<double>(calls);
+  return {std::chrono::duration<double, std::nano>(elapsed).count() / all, cpu / all};
 }
 
 // The compiler may not drop a call whose result nobody reads; ops of a shared library it cannot drop anyway.
@@ -66,7 +81,8 @@ int main() {
       std::fprintf(stderr, "no such op: %s\n", op.c_str());
       return 2;
     }
-    std::printf("{\"ns\": %.2f}\n", measure(found->second, op == "mm" ? kLongBatch : kBatch, milliseconds));
+    const Cost cost = measure(found->second, op == "mm" ? kLongBatch : kBatch, milliseconds);
+    std::printf("{\"ns\": %.2f, \"cpu\": %.2f}\n", cost.ns, cost.cpu);
     std::fflush(stdout);
   }
   return 0;

@@ -69,17 +69,20 @@ const loopOf = {
 function measure(loop, count, milliseconds) {
   const limit = BigInt(Math.round(milliseconds * 1e6));
   let calls = 0;
+  const before = process.cpuUsage();
   const start = process.hrtime.bigint();
   for (;;) {
     loop();
     calls += count;
     const elapsed = process.hrtime.bigint() - start;
-    if (elapsed >= limit) return Number(elapsed) / calls;
+    if (elapsed < limit) continue;
+    const { user, system } = process.cpuUsage(before); // microseconds, the collector's threads included
+    return { ns: Number(elapsed) / calls, cpu: (1000 * (user + system)) / calls };
   }
 }
 
 createInterface({ input: process.stdin }).on('line', (line) => {
   const [op, milliseconds] = line.split(' ');
-  const ns = measure(loopOf(op), op === 'mm' ? LONG_BATCH : BATCH, Number(milliseconds));
-  process.stdout.write(`${JSON.stringify({ ns })}\n`);
+  const cost = measure(loopOf(op), op === 'mm' ? LONG_BATCH : BATCH, Number(milliseconds));
+  process.stdout.write(`${JSON.stringify(cost)}\n`);
 });

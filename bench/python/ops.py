@@ -53,16 +53,17 @@ LOOPS = {'add': add, 'add_': add_, 'view': view, 'empty': empty, 'sum': sum_, 'm
 def measure(loop, count, milliseconds):
     limit = milliseconds * 1e6
     calls = 0
+    cpu = time.process_time_ns()
     start = time.perf_counter_ns()
     while True:
         loop()
         calls += count
         elapsed = time.perf_counter_ns() - start
         if elapsed >= limit:
-            return elapsed / calls
+            return elapsed / calls, (time.process_time_ns() - cpu) / calls
 
 
 for line in sys.stdin:
     op, milliseconds = line.split()
-    ns = measure(LOOPS[op], LONG_BATCH if op == 'mm' else BATCH, float(milliseconds))
-    print(json.dumps({'ns': ns, 'torch': torch.__version__}), flush=True)
+    ns, cpu = measure(LOOPS[op], LONG_BATCH if op == 'mm' else BATCH, float(milliseconds))
+    print(json.dumps({'ns': ns, 'cpu': cpu}), flush=True)

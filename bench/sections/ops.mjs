@@ -39,7 +39,7 @@ async function ensureCppProgram() {
 /**
  * @param {import('../plan.mjs').Plan} plan
  * @param {string | undefined} python
- * @returns {Promise<Record<string, Record<string, number[]>>>} nanoseconds by program, op and round
+ * @returns {Promise<Record<'ns' | 'cpu', Record<string, Record<string, number[]>>>>} by clock, program, op and round
  */
 async function measure({ rounds, ms }, python) {
   const commands = {
@@ -53,17 +53,17 @@ async function measure({ rounds, ms }, python) {
     ),
   };
   const programs = Object.entries(commands).map(([name, command]) => ({ name, child: new Responder(name, command) }));
-  const result = Object.fromEntries(
-    programs.map(({ name }) => [name, Object.fromEntries(Object.keys(ops).map((op) => [op, []]))]),
-  );
+  const empty = () =>
+    Object.fromEntries(programs.map(({ name }) => [name, Object.fromEntries(Object.keys(ops).map((op) => [op, []]))]));
+  const result = { ns: empty(), cpu: empty() };
   const bound = 60 + (100 * ms) / 1000;
   try {
     // The warm-up is the first round, not counted: it loads libtorch and lets the JIT settle.
     for (let round = -1; round < rounds; round++) {
       for (const op of Object.keys(ops)) {
         for (const { name, child } of programs) {
-          const { ns } = await child.ask(`${op} ${ms}`, bound);
-          if (round >= 0) result[name][op].push(ns);
+          const cost = await child.ask(`${op} ${ms}`, bound);
+          if (round >= 0) for (const clock of ['ns', 'cpu']) result[clock][name][op].push(cost[clock]);
         }
       }
     }
@@ -73,41 +73,48 @@ async function measure({ rounds, ms }, python) {
   return result;
 }
 
-/** @param {import('../plan.mjs').Plan} plan @param {string | undefined} python */
-export async function opsSection(plan, python) {
-  await ensureCppProgram();
-  const all = await step('ops', () => measure(plan, python));
-  const programs = Object.keys(all);
+/** @param {Record<string, Record<string, number[]>>} all by program, op and round */
+function ratioTable(all) {
   const compared = Object.entries(lifetimes);
   const against = (op, base) =>
     compared.map(([name]) => (all[base] === undefined ? none : times(ratio(all[name][op], all[base][op]))));
-  const ratios = Object.entries(ops).map(([op, title]) => [
+  const rows = Object.entries(ops).map(([op, title]) => [
     title,
     ...against(op, 'cpp'),
     all.python === undefined ? none : times(ratio(all.python[op], all.cpp[op])),
     ...against(op, 'python'),
   ]);
+  const heads = compared.map(([, title]) => title);
+  return table(
+    ['', ...heads.map((head) => `${head} / C++`), 'PyTorch / C++', ...heads.map((head) => `${head} / PyTorch`)],
+    rows,
+  );
+}
+
+/** @param {import('../plan.mjs').Plan} plan @param {string | undefined} python */
+export async function opsSection(plan, python) {
+  await ensureCppProgram();
+  const { ns, cpu } = await step('ops', () => measure(plan, python));
+  const programs = Object.keys(ns);
   const titles = { cpp: 'C++', python: 'PyTorch', ...lifetimes };
   const nanoseconds = Object.entries(ops).map(([op, title]) => [
     title,
-    ...programs.map((name) => range(summarise(all[name][op]))),
+    ...programs.map((name) => range(summarise(ns[name][op]))),
   ]);
   const figures = programs.flatMap((name) =>
-    Object.entries(ops).map(([op, title]) => [`${title} from ${titles[name]}`, summarise(all[name][op])]),
+    Object.entries(ops).map(([op, title]) => [`${title} from ${titles[name]}`, summarise(ns[name][op])]),
   );
-  const heads = compared.map(([, title]) => title);
   return [
     '## Ops',
     `Tensors of one float32 unless said otherwise; one thread; ${plan.rounds} rounds of ${plan.ms} ms a figure, all ` +
       'programs in turn within each round. "Scope" is `torch.scope` around 1,000 calls (20 of `mm`), "GC" has no scope ' +
       'and disposes nothing. C++ and PyTorch free each result at once.',
     '### Time as a multiple of C++ and of PyTorch: medians of the ratios within a round',
-    table(
-      ['', ...heads.map((head) => `${head} / C++`), 'PyTorch / C++', ...heads.map((head) => `${head} / PyTorch`)],
-      ratios,
-    ),
+    ratioTable(ns),
     '### Nanoseconds a call: median (least–most)',
     table(['', ...programs.map((name) => titles[name])], nanoseconds),
     noise(figures),
+    "### CPU time as the same multiples: the collector's threads count, other programs on the machine do not",
+    ratioTable(cpu),
   ].join('\n\n');
 }
