@@ -9,7 +9,8 @@ namespace ltn {
 namespace {
 
 bool requires_grad(const at::Tensor& self) { return self.requires_grad(); }
-void set_requires_grad(const at::Tensor& self, bool value) { self.set_requires_grad(value); }
+// Not set_requires_grad(), which takes any tensor: the flag of a computed one is not to be taken away.
+void set_requires_grad(const at::Tensor& self, bool value) { self.requires_grad_(value); }
 at::Tensor grad(const at::Tensor& self) { return self.grad(); }
 void set_grad(const at::Tensor& self, const c10::optional<at::Tensor>& value) {
   if (!value.has_value()) {
