@@ -66,7 +66,7 @@ struct Shard {
   size_t used = 0;
   std::deque<StorageEntry> pool;  // stable addresses, reused through next_free
   StorageEntry* free = nullptr;
-  uint64_t handles = 0, bytes = 0;
+  uint64_t tensors = 0, bytes = 0;
 
   size_t home(const void* key) const noexcept { return (mix(key) >> kShardBits) & (table.size() - 1); }
 
@@ -127,7 +127,7 @@ Shard& shard_of(const void* key) { return process_shards()[mix(key) & (kShards -
 
 }  // namespace
 
-StorageEntry* acquire(c10::StorageImpl* storage, Change* change) {
+StorageEntry* acquire(c10::StorageImpl* storage, Change* change, bool is_tensor) {
   Shard& shard = shard_of(storage);
   Locked locked(shard.lock);
   StorageEntry* entry = shard.find(storage);
@@ -139,6 +139,7 @@ StorageEntry* acquire(c10::StorageImpl* storage, Change* change) {
     entry->weak = c10::weak_intrusive_ptr<c10::StorageImpl>(strong);
     static_cast<void>(strong.release());
     entry->handles = 0;
+    entry->tensors = 0;
     entry->borrowed = storage->data_ptr().get_deleter() != nullptr &&
                       storage->data_ptr().get_deleter() == process_borrowed_deleter.load(std::memory_order_relaxed);
     entry->bytes = charge_of(storage, entry->borrowed);
@@ -150,17 +151,19 @@ StorageEntry* acquire(c10::StorageImpl* storage, Change* change) {
     change->bytes = static_cast<int64_t>(entry->bytes);
   }
   ++entry->handles;
-  ++shard.handles;
+  entry->tensors += is_tensor;
+  shard.tensors += is_tensor;
   return entry;
 }
 
-Change release(StorageEntry* entry) noexcept {
+Change release(StorageEntry* entry, bool is_tensor) noexcept {
   Change change;
   c10::weak_intrusive_ptr<c10::StorageImpl> weak{c10::intrusive_ptr<c10::StorageImpl>()};
   Shard& shard = shard_of(entry->key);
   {
     Locked locked(shard.lock);
-    --shard.handles;
+    entry->tensors -= is_tensor;
+    shard.tensors -= is_tensor;
     if (--entry->handles != 0) return change;
     change.last = true;
     change.bytes = -static_cast<int64_t>(entry->bytes);
@@ -199,7 +202,7 @@ void ledger_sums(uint64_t* tensors, uint64_t* storages, uint64_t* bytes) noexcep
   *bytes = 0;
   for (Shard& shard : process_shards()) {
     Locked locked(shard.lock);
-    *tensors += shard.handles;
+    *tensors += shard.tensors;
     *storages += shard.used;
     *bytes += shard.bytes;
   }
@@ -211,13 +214,13 @@ LedgerTotals ledger_totals() {
   totals.tensors = static_cast<uint64_t>(process_storageless.load(std::memory_order_relaxed));
   for (Shard& shard : process_shards()) {
     Locked locked(shard.lock);
-    totals.tensors += shard.handles;
+    totals.tensors += shard.tensors;
     totals.storages += shard.used;
     totals.bytes += shard.bytes;
     for (const StorageEntry* entry : shard.table) {
       if (entry == nullptr) continue;
       DeviceTotals& device = by_device[{entry->device_type, entry->device_index}];
-      device.tensors += entry->handles;
+      device.tensors += entry->tensors;
       device.storages += 1;
       device.bytes += entry->bytes;
     }

@@ -20,7 +20,8 @@ struct StorageEntry {
   c10::weak_intrusive_ptr<c10::StorageImpl> weak{c10::intrusive_ptr<c10::StorageImpl>()};
   uint64_t id = 0;  // never used again, unlike the entry's address
   uint64_t handles = 0;
-  uint64_t bytes = 0;  // what was charged; refunded exactly
+  uint64_t tensors = 0;  // the handles that count as a tensor
+  uint64_t bytes = 0;    // what was charged; refunded exactly
   int8_t device_type = 0;
   int8_t device_index = 0;
   bool borrowed = false;  // the memory belongs to a JS ArrayBuffer, which V8 counts already: charged 0
@@ -39,11 +40,12 @@ struct Change {
   bool last = false;   // release: the storage has no handle any more
 };
 
-// A new handle sees `storage`. Never null. `change.bytes` is its charge when this is the first handle.
-StorageEntry* acquire(c10::StorageImpl* storage, Change* change);
+// A new handle sees `storage`. Never null. `change.bytes` is its charge when this is the first handle. A tensor with
+// several storages (sparse) counts as one tensor: it acquires all but the first with `is_tensor` false.
+StorageEntry* acquire(c10::StorageImpl* storage, Change* change, bool is_tensor = true);
 
-// A handle is gone. `entry` may be invalid afterwards.
-Change release(StorageEntry* entry) noexcept;
+// A handle is gone; `is_tensor` as for its acquire(). `entry` may be invalid afterwards.
+Change release(StorageEntry* entry, bool is_tensor = true) noexcept;
 
 // The storage may have been resized in place: charges or refunds the difference.
 Change refresh(StorageEntry* entry) noexcept;
@@ -58,7 +60,7 @@ LedgerTotals ledger_totals();
 // Sum alone, without allocating: for the audit's writer thread.
 void ledger_sums(uint64_t* tensors, uint64_t* storages, uint64_t* bytes) noexcept;
 
-// Handles on tensors without a storage of their own (sparse, opaque) are counted apart from entries.
+// Handles on tensors without any storage (opaque ones) are counted apart from entries.
 void count_storageless(int64_t delta) noexcept;
 
 // Marks the deleter that borrowed memory carries, see borrowed_buffer.h.

@@ -84,17 +84,17 @@ uint32_t SlotTable::take_slot() {
   return used_++;
 }
 
-accounting::StorageEntry* SlotTable::charge_storage(c10::StorageImpl* storage, bool* is_new) {
+accounting::StorageEntry* SlotTable::charge_storage(c10::StorageImpl* storage, bool* is_new, bool is_tensor) {
   accounting::Change change;
-  auto* entry = accounting::acquire(storage, &change);
+  auto* entry = accounting::acquire(storage, &change, is_tensor);
   external_.add(change.bytes);
   *is_new = change.first;
   return entry;
 }
 
-void SlotTable::refund_entry(accounting::StorageEntry* entry) noexcept {
+void SlotTable::refund_entry(accounting::StorageEntry* entry, bool is_tensor) noexcept {
   const void* id = audit_id(entry);
-  const accounting::Change change = accounting::release(entry);
+  const accounting::Change change = accounting::release(entry, is_tensor);
   external_.add(change.bytes);
   if (change.last && audit::enabled()) audit::storage_released(id);
 }
@@ -105,12 +105,14 @@ void SlotTable::charge(Slot& slot) {
     slot.entry = charge_storage(storage, &is_new);
     return;
   }
-  accounting::count_storageless(1);
   const auto storages = inner_storages(slot.tensor);
-  if (storages.empty()) return;
+  if (storages.empty()) {
+    accounting::count_storageless(1);
+    return;
+  }
   slot.inner = std::make_unique<std::vector<accounting::StorageEntry*>>();
   slot.inner->reserve(storages.size());
-  for (auto* storage : storages) slot.inner->push_back(charge_storage(storage, &is_new));
+  for (auto* storage : storages) slot.inner->push_back(charge_storage(storage, &is_new, slot.inner->empty()));
 }
 
 void SlotTable::refund(Slot& slot) noexcept {
@@ -119,9 +121,15 @@ void SlotTable::refund(Slot& slot) noexcept {
     slot.entry = nullptr;
     return;
   }
-  accounting::count_storageless(-1);
-  if (slot.inner == nullptr) return;
-  for (auto* entry : *slot.inner) refund_entry(entry);
+  if (slot.inner == nullptr) {
+    accounting::count_storageless(-1);
+    return;
+  }
+  bool is_tensor = true;  // the first stands for the tensor
+  for (auto* entry : *slot.inner) {
+    refund_entry(entry, is_tensor);
+    is_tensor = false;
+  }
   slot.inner.reset();
 }
 

@@ -128,8 +128,8 @@ class SlotTable {
   void unlink(uint32_t index) noexcept;
   void drain() noexcept;
   void record_birth(Slot& slot, bool storage_is_new);
-  accounting::StorageEntry* charge_storage(c10::StorageImpl* storage, bool* is_new);
-  void refund_entry(accounting::StorageEntry* entry) noexcept;
+  accounting::StorageEntry* charge_storage(c10::StorageImpl* storage, bool* is_new, bool is_tensor = true);
+  void refund_entry(accounting::StorageEntry* entry, bool is_tensor = true) noexcept;
   uint32_t scope_index(ScopeId id) const noexcept;  // kNone when it is not open
   ScopeId scope_id(uint32_t index) const noexcept;
   void set_current(uint32_t scope) noexcept;

@@ -1,6 +1,7 @@
 // Handles, generations, scopes and the finalizers' queue: who frees a tensor, and that nobody does it twice.
 #include <gtest/gtest.h>
 
+#include <ATen/ops/eye.h>
 #include <ATen/ops/zeros.h>
 
 #include <numeric>
@@ -206,6 +207,23 @@ TEST_F(SlotTableTest, ReconcileFindsOtherHandlesOnTheSameTensor) {
   EXPECT_EQ(ledger_bytes() - before, 400u) << "nobody sees the first storage any more";
   for (const Handle handle : {a, same, other}) table.free(handle);
   EXPECT_EQ(ledger_bytes(), before);
+  EXPECT_EQ(told(), 0);
+}
+
+TEST_F(SlotTableTest, ASparseTensorIsOneTensorWithTwoStorages) {
+  const accounting::LedgerTotals before = accounting::ledger_totals();
+  const Handle handle = table.create(at::eye(4).to_sparse());
+  const accounting::LedgerTotals held = accounting::ledger_totals();
+  EXPECT_EQ(held.tensors - before.tensors, 1u);
+  EXPECT_EQ(held.storages - before.storages, 2u);
+  EXPECT_EQ(held.bytes - before.bytes, 2 * 4 * 8u + 4 * 4u);
+  EXPECT_EQ(told(), 80);
+  const Handle values = table.create(table.find(handle)->_values());
+  table.free(handle);
+  EXPECT_EQ(accounting::ledger_totals().tensors - before.tensors, 1u);
+  EXPECT_EQ(accounting::ledger_totals().bytes - before.bytes, 16u);
+  table.free(values);
+  EXPECT_EQ(ledger_tensors(), before.tensors);
   EXPECT_EQ(told(), 0);
 }
 
