@@ -6,29 +6,36 @@ import * as v8 from 'node:v8';
 import * as vm from 'node:vm';
 import { native } from './native';
 
-/** V8's own gc(): a scavenge of the young objects, or everything. */
-export type Collect = (options?: { type: 'minor' | 'major' }) => void;
+type Gc = (options?: { type: 'minor' }) => void;
 
-let exposed: Collect | undefined;
+let exposed: Gc | undefined;
 
-/** The collector, from a context of its own: the program's globals stay as they are. Does nothing where V8 has none. */
-export function collector(): Collect {
+/** V8's gc(), from a context of its own: the program's globals stay as they are. Does nothing where V8 has none. */
+function gc(options?: { type: 'minor' }): void {
   if (exposed === undefined) {
     exposed = () => {};
     try {
       v8.setFlagsFromString('--expose-gc');
-      const collect: unknown = vm.runInNewContext('gc');
+      const found: unknown = vm.runInNewContext('gc');
       v8.setFlagsFromString('--no-expose-gc');
-      if (typeof collect === 'function') exposed = collect as Collect;
+      if (typeof found === 'function') exposed = found as Gc;
     } catch {
       // An embedder that forbids V8 flags: its own collections have to do.
     }
   }
-  return exposed;
+  // Any argument but none at all, { type: 'major' } too, is a scavenge to Node 20's V8.
+  if (options === undefined) exposed();
+  else exposed(options);
 }
 
-/** New tensors between two scavenges: about 25 MB of C++ objects. */
-const YOUNG = 32_768;
+/** Collects everything that is unreachable. Takes milliseconds, more with a large heap. */
+export const collectAll = (): void => gc();
+
+/** Collects among the young objects. */
+export const scavenge = (): void => gc({ type: 'minor' });
+
+/** New tensors between two scavenges: about 6 MB of C++ objects, which a processor's cache can hold. */
+const YOUNG = 8_192;
 /** Guarded tensors that may be alive before a full collection looks among the old ones. */
 const LEAST_OLD = 131_072;
 
@@ -39,10 +46,10 @@ let untilFull = LEAST_OLD;
 export function countGuarded(): void {
   if (--untilScavenge > 0) return;
   untilScavenge = YOUNG;
-  collector()({ type: 'minor' });
+  scavenge();
   const alive = native.guards();
   if (alive < untilFull) return;
-  collector()({ type: 'major' });
+  collectAll();
   // Twice what is in use, so that a program that keeps many tensors is not collected for each of them.
   untilFull = Math.max(LEAST_OLD, 2 * native.guards());
 }

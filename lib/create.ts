@@ -199,6 +199,13 @@ export function fromTypedArray(array: TypedArray, shape?: readonly number[]): Te
   return wrap(native.fromBorrowed(array, shape ?? [array.length], dtypeCode('fromTypedArray', dtype)))!;
 }
 
+/** The dtype that PyTorch gives to a number out of a tensor of this dtype. */
+function numberDtype(dtype: DType): DType {
+  if (dtype === 'bool') return 'bool';
+  if (dtype.startsWith('complex')) return dtypeName(native.getDefaultDtype()) === 'float64' ? 'complex128' : 'complex64';
+  return /^u?int/.test(dtype) ? 'int64' : dtypeName(native.getDefaultDtype());
+}
+
 /** The dtype that a fill value's JS type gives. */
 export function scalarDtype(fn: string, value: Scalar): DType {
   switch (typeof value) {
@@ -209,6 +216,8 @@ export function scalarDtype(fn: string, value: Scalar): DType {
     case 'boolean':
       return 'bool';
     default:
+      // A tensor without dimensions stands for its number.
+      if ((value as unknown) instanceof Tensor) return numberDtype((value as unknown as Tensor).dtype);
       if (value !== null && typeof value === 'object') {
         return dtypeName(native.getDefaultDtype()) === 'float64' ? 'complex128' : 'complex64';
       }

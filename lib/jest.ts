@@ -2,7 +2,7 @@
  * `import 'libtorch-node/jest'` adds `await expect(fn).not.toLeakTensors({ iterations, warmup })`: does calling `fn` again
  * and again leave tensors behind that a collection does not free?
  */
-import { collector } from './collector';
+import { collectAll } from './collector';
 import { native } from './native';
 
 export interface LeakOptions {
@@ -21,7 +21,7 @@ interface Counts {
 async function settledCounts(): Promise<Counts> {
   for (let i = 0; i < 2; i++) {
     await new Promise((resolve) => setImmediate(resolve));
-    collector()({ type: 'major' });
+    collectAll();
   }
   const { tensors, bytes } = native.memory();
   return { tensors, bytes };

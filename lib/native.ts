@@ -11,8 +11,12 @@ export type NativeOp = (...args: unknown[]) => unknown;
 export interface Native extends AuditNative {
   ops(row: number): NativeOp;
   opCount: number;
+  /** handles::Flags of native/handles/slot_table.h. */
+  flagsBuffer: ArrayBuffer;
   /** [0] tensors wait for the audit's stack; [1] non-zero while a scope is current. */
   flags: Uint32Array;
+  /** [0] the handle behind the guard that the last op returned. */
+  guarded: Float64Array;
 
   guard(handle: number): unknown;
   /** Objects that the collector has still to drop. */
@@ -42,7 +46,7 @@ export interface Native extends AuditNative {
   storageBytes(handle: number): number;
   storageOffset(handle: number): number;
   sameStorage(a: number, b: number): boolean;
-  storage(handle: number): number;
+  storage(handle: number): unknown;
 
   fromCopy(data: ArrayBufferView, shape: readonly number[], dtype: number, device: string | null): number;
   fromBorrowed(data: ArrayBufferView, shape: readonly number[], dtype: number): number;
@@ -50,7 +54,7 @@ export interface Native extends AuditNative {
 
   requiresGrad(handle: number): boolean;
   setRequiresGrad(handle: number, value: boolean): void;
-  grad(handle: number): number;
+  grad(handle: number): unknown;
   setGrad(handle: number, value: number): void;
   gradFnName(handle: number): string;
   gradEnabled(): boolean;
@@ -109,7 +113,10 @@ function load(): Native {
       continue;
     }
     try {
-      return require(file) as Native;
+      const addon = require(file) as Native;
+      addon.flags = new Uint32Array(addon.flagsBuffer, 0, 2);
+      addon.guarded = new Float64Array(addon.flagsBuffer, 8, 1);
+      return addon;
     } catch (error) {
       reasons.push(`${file}: ${(error as Error).message}`);
     }

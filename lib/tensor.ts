@@ -8,7 +8,7 @@ import { argumentError, codedError } from './errors';
 import { native } from './native';
 import { currentAsyncScope } from './scopes/async-context';
 
-const { flags } = native;
+const { flags, guarded } = native;
 const inspect = Symbol.for('nodejs.util.inspect.custom');
 
 /**
@@ -137,20 +137,30 @@ export interface Tensor extends TensorMethods {}
 
 const constructorKey = Symbol('Tensor');
 
-/** The Tensor of a new handle; null for none. It goes to the current scope, else it gets a guard. */
-export function wrap(handle: number): Tensor | null {
-  if (handle === 0) return null;
-  const tensor = new Tensor(handle, constructorKey);
-  if (flags[1] === 0) adopt(tensor);
+/**
+ * The Tensor of a native result: null for none; a handle inside a synchronous scope, which owns it; outside, a guard with
+ * the handle beside it.
+ */
+export function wrap(result: unknown): Tensor | null {
+  let tensor: Tensor;
+  if (typeof result === 'number') {
+    if (result === 0) return null;
+    tensor = new Tensor(result, constructorKey);
+    if (flags[1] === 0) adopt(tensor, native.guard(result)); // an element of a list
+  } else {
+    tensor = new Tensor(guarded[0]!, constructorKey);
+    adopt(tensor, result);
+  }
   if (flags[0] !== 0) captureSite(native);
   return tensor;
 }
 
 /** No synchronous scope owns the tensor: the async scope of this continuation does, or else the collector. */
-function adopt(tensor: Tensor): void {
+function adopt(tensor: Tensor, newGuard: unknown): void {
+  tensor._guard = newGuard;
   const scope = currentAsyncScope();
-  if (scope !== 0 && native.scopeMove(tensor._handle, scope) && native.scopeOf(tensor._handle) === scope) return;
-  tensor._guard = native.guard(tensor._handle);
+  // The guard stays: a tensor that nobody can reach need not wait for the end of its scope.
+  if (scope !== 0) native.scopeMove(tensor._handle, scope);
   countGuarded();
 }
 

@@ -31,7 +31,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   EnvState* state = EnvState::create(env);
   exports.Set("ops", Napi::Function::New(env, &op_function, "ops", state));
   exports.Set("opCount", static_cast<double>(op_count));
-  exports.Set("flags", Napi::Value(env, state->flags_array()));
+  exports.Set("flagsBuffer", Napi::Value(env, state->flags_buffer()));
   for (const InternalList& list : {handle_internals(), tensor_internals(), data_internals(), autograd_internals(),
                                    memory_internals(), library_internals()}) {
     for (size_t i = 0; i < list.count; ++i) {

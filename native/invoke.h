@@ -38,7 +38,11 @@ struct Invoker<R(A...)> {
       call_function(function, holders, std::index_sequence<I...>{});
       return nullptr;
     } else {
-      return to_js(c, call_function(function, holders, std::index_sequence<I...>{}));
+      if constexpr (std::is_same_v<R, at::Tensor>) {
+        return write_result(c, call_function(function, holders, std::index_sequence<I...>{}));
+      } else {
+        return to_js(c, call_function(function, holders, std::index_sequence<I...>{}));
+      }
     }
   }
   template <size_t I, class T>

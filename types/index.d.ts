@@ -1,4 +1,7 @@
 /** The package's types. */
+// Adds the hand-written methods to Tensor.
+import '../lib/methods';
+
 export * from '../lib/torch';
 // Where both have a name, the module has the hand-written one, but `full` takes what the op takes.
 export { slice } from '../lib/torch';

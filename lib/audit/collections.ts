@@ -4,7 +4,7 @@
  * grows and V8 sees no reason for one, causes one: rarely, and never for more than a hundredth of the time.
  */
 import { constants, PerformanceObserver, performance } from 'node:perf_hooks';
-import { collector } from '../collector';
+import { collectAll } from '../collector';
 
 /** No forced collection sooner than this after the last full one, in ms. */
 const LEAST_PAUSE_MS = 1000;
@@ -38,7 +38,7 @@ export function watchCollections(onCollection: () => void): Collections {
       floor = Math.min(floor, liveTensors);
       const begun = performance.now();
       if (begun - last < rest || liveTensors <= floor) return;
-      collector()({ type: 'major' });
+      collectAll();
       last = performance.now();
       rest = Math.max(LEAST_PAUSE_MS, (last - begun) * REST_FACTOR);
       floor = Number.POSITIVE_INFINITY;

@@ -48,6 +48,19 @@ napi_value write_tensor(Call& call, at::Tensor&& value) {
   return write_double(call, static_cast<double>(handle));
 }
 
+napi_value write_result(Call& call, at::Tensor&& value) {
+  const handles::Handle handle = call.state.slots().create(std::move(value));
+  handles::Flags& flags = call.state.flags();
+  if (handle == 0 || flags.scope != 0) return write_double(call, static_cast<double>(handle));
+  napi_value guard = call.state.make_guard(handle);
+  if (guard == nullptr) {
+    call.state.slots().free(handle);
+    throw CodedError("ERR_TORCH_INTERNAL", "a guard could not be created");
+  }
+  flags.guarded = static_cast<double>(handle);
+  return guard;
+}
+
 napi_value write_generator(Call& call, at::Generator value) {
   return write_double(call, static_cast<double>(call.state.generators().create(std::move(value))));
 }

@@ -29,13 +29,12 @@ EnvState::EnvState(napi_env env)
   // The flags live in an ArrayBuffer of V8's, because some embedders forbid external ones.
   void* memory = nullptr;
   napi_value buffer = nullptr;
-  napi_value array = nullptr;
   if (napi_create_arraybuffer(env, sizeof(handles::Flags), &memory, &buffer) != napi_ok ||
-      napi_create_typedarray(env, napi_uint32_array, sizeof(handles::Flags) / 4, buffer, 0, &array) != napi_ok ||
-      napi_create_reference(env, array, 1, &flags_ref_) != napi_ok) {
-    throw std::runtime_error("libtorch-node could not create its flags array");
+      napi_create_reference(env, buffer, 1, &flags_ref_) != napi_ok) {
+    throw std::runtime_error("libtorch-node could not create its flags");
   }
-  slots_.emplace(number_, external_, *new (memory) handles::Flags);
+  flags_ = new (memory) handles::Flags;  // in V8's memory: V8 frees it
+  slots_.emplace(number_, external_, *flags_);
   releases_ = ReleaseQueue::create(env);
   bound_.resize(op_count);
 }
@@ -101,10 +100,10 @@ const BoundOp* EnvState::bound_op(size_t index) {
 
 const BoundOp* EnvState::bind_internal(const OpRow& row) { return &bound_internals_.emplace_back(BoundOp{this, &row}); }
 
-napi_value EnvState::flags_array() const {
-  napi_value array = nullptr;
-  napi_get_reference_value(env_, flags_ref_, &array);
-  return array;
+napi_value EnvState::flags_buffer() const {
+  napi_value buffer = nullptr;
+  napi_get_reference_value(env_, flags_ref_, &buffer);
+  return buffer;
 }
 
 }  // namespace ltn

@@ -30,12 +30,13 @@ class EnvState {
   napi_env env() const noexcept { return env_; }
   uint32_t number() const noexcept { return number_; }
   handles::SlotTable& slots() noexcept { return *slots_; }
+  handles::Flags& flags() noexcept { return *flags_; }
   ObjectTable<at::Generator>& generators() noexcept { return generators_; }
   accounting::ExternalMemory& external() noexcept { return external_; }
   const std::shared_ptr<ReleaseQueue>& releases() noexcept { return releases_; }
   const BoundOp* bound_op(size_t index);
   const BoundOp* bind_internal(const OpRow& row);
-  napi_value flags_array() const;  // the Uint32Array over handles::Flags
+  napi_value flags_buffer() const;  // the ArrayBuffer over handles::Flags
   bool closed() const noexcept { return closed_; }
   uint64_t guards() const noexcept { return guards_; }
 
@@ -59,6 +60,7 @@ class EnvState {
   const uint32_t number_;
   accounting::ExternalMemory external_;
   napi_ref flags_ref_ = nullptr;
+  handles::Flags* flags_ = nullptr;  // inside that ArrayBuffer
   std::optional<handles::SlotTable> slots_;
   ObjectTable<at::Generator> generators_;
   std::shared_ptr<ReleaseQueue> releases_;
