@@ -1,0 +1,84 @@
+/** toString() against Python's print, for the same tensors. */
+import { type PythonTensor, python } from '../support/python';
+import { torch, untyped } from '../support/torch';
+
+/** JavaScript and Python. */
+const tensors: [string, string][] = [
+  ['torch.tensor([1, 2, 3])', 'torch.tensor([1., 2., 3.])'],
+  ['torch.tensor([1.5, -2.25, 3])', 'torch.tensor([1.5, -2.25, 3.])'],
+  ['torch.tensor([0.1, 100, -3.14159])', 'torch.tensor([.1, 100., -3.14159])'],
+  ['torch.tensor([1e-5, 1])', 'torch.tensor([1e-5, 1.])'],
+  ['torch.tensor([1e10, 1])', 'torch.tensor([1e10, 1.])'],
+  ['torch.tensor([1e-8, 2e-8])', 'torch.tensor([1e-8, 2e-8])'],
+  ['torch.tensor([123456, 7])', 'torch.tensor([123456., 7.])'],
+  ['torch.tensor([1e9])', 'torch.tensor([1e9])'],
+  ['torch.tensor([0, 0])', 'torch.tensor([0., 0.])'],
+  ['torch.tensor([-0, 0.5])', 'torch.tensor([-0., .5])'],
+  ['torch.tensor([0.00005, 0.5])', 'torch.tensor([.00005, .5])'],
+  ['torch.tensor([2.00005, 2.00015])', 'torch.tensor([2.00005, 2.00015])'],
+  ['torch.tensor([NaN, 1.5, Infinity, -Infinity])', 'torch.tensor([float("nan"), 1.5, float("inf"), -float("inf")])'],
+  ['torch.tensor([NaN, 1])', 'torch.tensor([float("nan"), 1.])'],
+  ['torch.tensor([Infinity])', 'torch.tensor([float("inf")])'],
+  ['torch.tensor(3)', 'torch.tensor(3.)'],
+  ['torch.tensor(3.25)', 'torch.tensor(3.25)'],
+  ['torch.tensor(7n)', 'torch.tensor(7)'],
+  ['torch.tensor(true)', 'torch.tensor(True)'],
+  ['torch.tensor([1n, -20n, 300n])', 'torch.tensor([1, -20, 300])'],
+  ['torch.tensor([[1n, -20n], [300n, 4n]])', 'torch.tensor([[1, -20], [300, 4]])'],
+  ['torch.tensor([2n ** 62n])', 'torch.tensor([2 ** 62])'],
+  ['torch.tensor([true, false])', 'torch.tensor([True, False])'],
+  ['torch.tensor([1n, 2n], { dtype: "int32" })', 'torch.tensor([1, 2], dtype=torch.int32)'],
+  ['torch.tensor(new Uint8Array([1, 200]))', 'torch.tensor([1, 200], dtype=torch.uint8)'],
+  ['torch.tensor([1.5, 2], { dtype: "float64" })', 'torch.tensor([1.5, 2.], dtype=torch.float64)'],
+  ['torch.tensor([1.5, 2]).to("float16")', 'torch.tensor([1.5, 2.]).half()'],
+  ['torch.tensor([1.3, 2]).to("bfloat16")', 'torch.tensor([1.3, 2.]).bfloat16()'],
+  ['torch.tensor([])', 'torch.tensor([])'],
+  ['torch.zeros([0, 3])', 'torch.zeros(0, 3)'],
+  ['torch.zeros([2, 0], { dtype: "int64" })', 'torch.zeros(2, 0, dtype=torch.int64)'],
+  ['torch.zeros([0], { dtype: "bool" })', 'torch.zeros(0, dtype=torch.bool)'],
+  [
+    'torch.tensor([1, 2]).to("complex64").mul(new torch.Complex(1, -2))',
+    'torch.tensor([1., 2.]).to(torch.complex64) * (1-2j)',
+  ],
+  [
+    'torch.tensor([0.5, 2]).to("complex128").mul(new torch.Complex(1, 2.25))',
+    'torch.tensor([.5, 2.]).to(torch.complex128) * (1+2.25j)',
+  ],
+  ['torch.arange(24).view([2, 3, 4])', 'torch.arange(24).view(2, 3, 4)'],
+  ['torch.ones([2, 2, 2, 2])', 'torch.ones(2, 2, 2, 2)'],
+  ['torch.arange(1000)', 'torch.arange(1000)'],
+  ['torch.arange(1001)', 'torch.arange(1001)'],
+  ['torch.arange(5000, { dtype: "float32" }).div(7)', 'torch.arange(5000, dtype=torch.float32) / 7'],
+  ['torch.zeros([100, 100])', 'torch.zeros(100, 100)'],
+  ['torch.arange(60000).view([20, 30, 100])', 'torch.arange(60000).view(20, 30, 100)'],
+  ['torch.ones([2, 2000])', 'torch.ones(2, 2000)'],
+  ['torch.arange(30, { dtype: "float32" }).mul(1.5)', 'torch.arange(30, dtype=torch.float32) * 1.5'],
+  ['torch.arange(40).mul(1000)', 'torch.arange(40) * 1000'],
+  ['torch.tensor([1.5], { requiresGrad: true })', 'torch.tensor([1.5], requires_grad=True)'],
+  ['torch.ones([2], { requiresGrad: true }).mul(torch.ones([2]))', 'torch.ones(2, requires_grad=True) * torch.ones(2)'],
+  ['torch.ones([3, 3], { requiresGrad: true }).sum()', 'torch.ones(3, 3, requires_grad=True).sum()'],
+  ['torch.arange(20, { dtype: "float64" }).div(3)', 'torch.arange(20, dtype=torch.float64) / 3'],
+  ['torch.ones([2, 3]).t()', 'torch.ones(2, 3).t()'],
+  ['torch.empty([2, 3], { device: "meta" })', 'torch.empty(2, 3, device="meta")'],
+];
+
+test('prints as PyTorch prints', async () => {
+  // Meta tensors have no data to hand over: their text alone is asked for.
+  const answers = await python(tensors.map(([, py]) => `str(${py})`));
+  const before = torch.memory().tensors;
+  const got = tensors.map(([js]) => torch.scope(() => String(new Function('torch', `return ${js}`)(untyped))));
+  expect(torch.memory().tensors).toBe(before);
+  const wrong = tensors.flatMap(([js], i) => {
+    const { value, error } = answers[i]! as { value?: PythonTensor; error?: string };
+    return got[i] === (value as unknown) ? [] : [`${js}\n--- got\n${got[i]}\n--- PyTorch\n${value ?? error}`];
+  });
+  expect(wrong.join('\n\n')).toBe('');
+});
+
+test('console.log shows the same', () => {
+  torch.scope(() => {
+    const t = torch.tensor([[1, 2.5]]);
+    expect(require('node:util').inspect(t)).toBe(String(t));
+    expect(`${t}`).toBe('tensor([[1.0000, 2.5000]])');
+  });
+});

@@ -1,0 +1,265 @@
+/** Results and errors of calls, against PyTorch on the same libtorch: values, dtype, shape. */
+import { type Answer, type PythonTensor, python } from '../support/python';
+import { balanced, torch, untyped } from '../support/torch';
+
+/** Tensors that both sides have: by name in the calls. */
+const inputs: Record<string, [string, string]> = {
+  f: ['torch.tensor([[1.5, -2, 3], [4, 5, -6]])', 'torch.tensor([[1.5, -2., 3.], [4., 5., -6.]])'],
+  d: [
+    'torch.tensor([[0.5, 2, 3], [4, 1, 6]], { dtype: "float64" })',
+    'torch.tensor([[.5, 2., 3.], [4., 1., 6.]], dtype=torch.float64)',
+  ],
+  i: ['torch.tensor([[1n, 2n, 3n], [4n, 5n, 6n]])', 'torch.tensor([[1, 2, 3], [4, 5, 6]])'],
+  s: [
+    'torch.tensor([[1n, 2n, 3n], [4n, 5n, 6n]], { dtype: "int16" })',
+    'torch.tensor([[1, 2, 3], [4, 5, 6]], dtype=torch.int16)',
+  ],
+  u: ['torch.tensor(new Uint8Array([1, 2, 250]))', 'torch.tensor([1, 2, 250], dtype=torch.uint8)'],
+  b: [
+    'torch.tensor([[true, false, true], [false, false, true]])',
+    'torch.tensor([[True, False, True], [False, False, True]])',
+  ],
+  h: ['torch.tensor([1, 2.5, -3]).to("float16")', 'torch.tensor([1, 2.5, -3]).half()'],
+  c: [
+    'torch.tensor([1, 2, 3]).to("complex64").mul(new torch.Complex(1, -2))',
+    'torch.tensor([1., 2., 3.]).to(torch.complex64) * (1-2j)',
+  ],
+  m: ['torch.tensor([[4, 1], [2, 3]])', 'torch.tensor([[4., 1.], [2., 3.]])'],
+  z: ['torch.tensor(2.5)', 'torch.tensor(2.5)'],
+  zi: ['torch.tensor(2n)', 'torch.tensor(2)'],
+  img: [
+    'torch.arange(32, { dtype: "float32" }).view([1, 2, 4, 4])',
+    'torch.arange(32, dtype=torch.float32).view(1, 2, 4, 4)',
+  ],
+  k: [
+    'torch.arange(18, { dtype: "float32" }).view([1, 2, 3, 3]).div(10)',
+    'torch.arange(18, dtype=torch.float32).view(1, 2, 3, 3) / 10',
+  ],
+  idx: ['torch.tensor([0n, 2n])', 'torch.tensor([0, 2])'],
+};
+
+const unary =
+  'abs neg exp log sqrt sin cos tan tanh sigmoid relu floor ceil round trunc frac sign erf log1p expm1 square reciprocal rsqrt isnan isinf logical_not asinh'.split(
+    ' ',
+  );
+const binary =
+  'add sub mul div eq ne lt le gt ge maximum minimum pow atan2 fmod remainder floor_divide logical_and true_divide'.split(
+    ' ',
+  );
+const camel = (name: string) => name.replace(/(?<=[^_])_+([^_])/g, (_, next: string) => next.toUpperCase());
+
+/** JavaScript and Python, both as expressions over the inputs. */
+const calls: [string, string][] = [
+  ...unary.flatMap((name) =>
+    ['f', 'i', 'b', 'c'].map((x): [string, string] => [`${x}.${camel(name)}()`, `torch.${name}(${x})`]),
+  ),
+  // Promotion: tensor with tensor, with numbers of each kind, with tensors of no dimension.
+  ...binary.flatMap((name) =>
+    [
+      ['f', 'd'],
+      ['f', 'i'],
+      ['i', 's'],
+      ['i', 'b'],
+      ['s', 'b'],
+      ['b', 'f'],
+      ['f', 'z'],
+      ['i', 'z'],
+      ['s', 'zi'],
+      ['u', 'zi'],
+      ['h', 'z'],
+    ].map(([x, y]): [string, string] => [`torch.${camel(name)}(${x}, ${y})`, `torch.${name}(${x}, ${y})`]),
+  ),
+  ...['add', 'sub', 'mul', 'div', 'pow', 'remainder', 'eq', 'lt'].flatMap((name) =>
+    ['f', 'i', 's', 'u', 'h', 'c'].flatMap((x) =>
+      ['2', '2.5', '-1'].map((n): [string, string] => [`${x}.${name}(${n})`, `${x}.${name}(${n})`]),
+    ),
+  ),
+  ...[
+    'sum',
+    'mean',
+    'prod',
+    'max',
+    'min',
+    'argmax',
+    'std',
+    'var',
+    'norm',
+    'any',
+    'all',
+    'median',
+    'cumsum(1)',
+    'logsumexp(1)',
+    'softmax(1)',
+    'logSoftmax(1)',
+  ].flatMap((call) =>
+    ['f', 'i', 'b'].map((x): [string, string] => {
+      const text = call.includes('(') ? call : `${call}()`;
+      return [`${x}.${text}`, `${x}.${text.replace('logSoftmax', 'log_softmax')}`];
+    }),
+  ),
+  ...([
+    ['f.sum([1], true)', 'f.sum([1], True)'],
+    ['f.sum({ dim: [0], dtype: "float64" })', 'f.sum(dim=[0], dtype=torch.float64)'],
+    ['f.max(1)', 'f.max(1)'],
+    ['f.sort({ dim: 1, descending: true })', 'f.sort(dim=1, descending=True)'],
+    ['f.topk(2)', 'f.topk(2)'],
+    ['f.median(1)', 'f.median(1)'],
+    ['m.matmul(m)', 'm.matmul(m)'],
+    ['m.mm(m)', 'm.mm(m)'],
+    ['torch.addmm(m, m, m, { beta: 0.5, alpha: 2 })', 'torch.addmm(m, m, m, beta=.5, alpha=2)'],
+    ['torch.linalg.inv(m)', 'torch.linalg.inv(m)'],
+    ['torch.linalg.det(m)', 'torch.linalg.det(m)'],
+    ['torch.linalg.solve(m, m)', 'torch.linalg.solve(m, m)'],
+    ['torch.linalg.norm(m)', 'torch.linalg.norm(m)'],
+    ['torch.linalg.eigvals(m)', 'torch.linalg.eigvals(m)'],
+    ['torch.linalg.cholesky(m.mm(m.t()))', 'torch.linalg.cholesky(m @ m.t())'],
+    ['torch.einsum("ij,jk->ik", [m, m])', 'torch.einsum("ij,jk->ik", m, m)'],
+    ['torch.kron(m, m)', 'torch.kron(m, m)'],
+    ['torch.outer(u, u)', 'torch.outer(u, u)'],
+    ['torch.fft.fft(f)', 'torch.fft.fft(f)'],
+    ['torch.fft.rfft(f, { norm: "ortho" })', 'torch.fft.rfft(f, norm="ortho")'],
+    ['torch.special.expit(f)', 'torch.special.expit(f)'],
+    ['torch.conv2d(img, k)', 'torch.conv2d(img, k)'],
+    ['torch.conv2d(img, k, { stride: 2, padding: 1 })', 'torch.conv2d(img, k, stride=2, padding=1)'],
+    ['torch.nn.functional.avgPool2d(img, 2)', 'F.avg_pool2d(img, 2)'],
+    ['torch.maxPool2d(img, [2, 2])', 'torch.max_pool2d(img, [2, 2])'],
+    ['torch.nn.functional.gelu(f)', 'F.gelu(f)'],
+    ['torch.nn.functional.mseLoss(f, d)', 'F.mse_loss(f, d)'],
+    ['torch.nn.functional.elu(f, 0.5)', 'F.elu(f, 0.5)'],
+    ['f.clamp(-1, 2)', 'f.clamp(-1, 2)'],
+    ['f.clamp({ max: 2 })', 'f.clamp(max=2)'],
+    ['i.clamp({ min: 2 })', 'i.clamp(min=2)'],
+    ['f.to("int64")', 'f.to(torch.int64)'],
+    ['f.to("bool")', 'f.to(torch.bool)'],
+    ['i.to("float16")', 'i.half()'],
+    ['f.to("bfloat16")', 'f.bfloat16()'],
+    ['torch.cat([f, f], 1)', 'torch.cat([f, f], 1)'],
+    ['torch.cat([f, i])', 'torch.cat([f, i])'],
+    ['torch.stack([f, d])', 'torch.stack([f, d])'],
+    ['torch.where(b, f, d)', 'torch.where(b, f, d)'],
+    ['f.maskedFill(b, 0)', 'f.masked_fill(b, 0)'],
+    ['f.indexSelect(1, idx)', 'f.index_select(1, idx)'],
+    ['f.gather(1, idx.unsqueeze(0))', 'f.gather(1, idx.unsqueeze(0))'],
+    ['f.t()', 'f.t()'],
+    ['f.transpose(0, 1)', 'f.transpose(0, 1)'],
+    ['f.flip([0])', 'f.flip([0])'],
+    ['f.roll(1, 1)', 'f.roll(1, 1)'],
+    ['f.repeat([2, 1])', 'f.repeat([2, 1])'],
+    ['f.narrow(1, 1, 2)', 'f.narrow(1, 1, 2)'],
+    ['f.chunk(2, 1)', 'f.chunk(2, 1)'],
+    ['f.split([1, 2], 1)', 'f.split([1, 2], 1)'],
+    ['f.unbind(1)', 'f.unbind(1)'],
+    ['f.at(1)', 'f[1]'],
+    ['f.at("...", 1)', 'f[..., 1]'],
+    ['f.at(null, torch.slice(0, 1))', 'f[None, 0:1]'],
+    ['f.at(b)', 'f[b]'],
+    ['f.at(0, idx)', 'f[0, idx]'],
+    ['f.at(torch.slice(null, null, 2), torch.slice(1))', 'f[::2, 1:]'],
+    ['f.at(true)', 'f[True]'],
+    ['i.at(-1, -1)', 'i[-1, -1]'],
+    ['torch.zeros([2, 2])', 'torch.zeros(2, 2)'],
+    ['torch.arange(5)', 'torch.arange(5)'],
+    ['torch.arange(0, 1, 0.25)', 'torch.arange(0, 1, 0.25)'],
+    ['torch.linspace(0, 1, 5)', 'torch.linspace(0, 1, 5)'],
+    ['torch.eye(3)', 'torch.eye(3)'],
+    ['torch.full([2], 7.5)', 'torch.full([2], 7.5)'],
+    ['torch.full([2], true)', 'torch.full([2], True)'],
+    ['torch.full([2], 7n)', 'torch.full([2], 7)'],
+    ['torch.logspace(0, 2, 3)', 'torch.logspace(0, 2, 3)'],
+    ['torch.zerosLike(i)', 'torch.zeros_like(i)'],
+    ['i.newFull([2], 3)', 'i.new_full([2], 3)'],
+    ['torch.tril(f)', 'torch.tril(f)'],
+    ['torch.diag(m)', 'torch.diag(m)'],
+    ['torch.bincount(u)', 'torch.bincount(u)'],
+    ['f.histc(4)', 'f.histc(4)'],
+    ['torch.cumsum(f, 0)', 'torch.cumsum(f, 0)'],
+    ['f.unique2 === undefined ? f : f', 'f'],
+    ['u.add(10)', 'u.add(10)'],
+    ['u.div(2, { roundingMode: "floor" })', 'u.div(2, rounding_mode="floor")'],
+    ['b.sum()', 'b.sum()'],
+    ['b.logicalNot()', 'b.logical_not()'],
+    ['i.bitwiseAnd(3)', 'i.bitwise_and(3)'],
+    ['i.__lshift__(1)', 'i.__lshift__(1)'],
+    ['f.toSparse()', 'f.to_sparse()'],
+    ['c.conj()', 'c.conj()'],
+    ['c.angle()', 'c.angle()'],
+    ['torch.lerp(f, d.to("float32"), 0.5)', 'torch.lerp(f, d.float(), 0.5)'],
+    ['f.allclose(f)', 'f.allclose(f)'],
+    ['f.equal(i)', 'f.equal(i)'],
+    ['f.item', 'None'],
+    ['torch.ones([2], { dtype: "int32" }).sum()', 'torch.ones(2, dtype=torch.int32).sum()'],
+    ['torch.promoteTypes("int16", "float16")', 'str(torch.promote_types(torch.int16, torch.float16))[6:]'],
+    // Errors on both sides.
+    ['f.mm(f)', 'f.mm(f)'],
+    ['f.add(img)', 'f.add(img)'],
+    ['f.view([7])', 'f.view(7)'],
+    ['i.mean()', 'i.mean()'],
+    ['f.sum([9])', 'f.sum([9])'],
+    ['torch.linalg.inv(f)', 'torch.linalg.inv(f)'],
+    ['b.sub(b)', 'b.sub(b)'],
+  ].filter(([js]) => js !== 'f.item') as [string, string][]),
+];
+
+const flat = (tensor: any): unknown[] => {
+  const data = tensor.toArray();
+  return Array.isArray(data) ? data.flat(Infinity) : [data];
+};
+
+/** Whether two numbers agree; integers and booleans exactly. */
+function near(got: any, expected: any, dtype: string): boolean {
+  if (typeof expected === 'object' && expected !== null)
+    return near(got.re, expected.re, dtype) && near(got.im, expected.im, dtype);
+  if (typeof expected === 'string') return String(got).replace('Infinity', 'inf').toLowerCase() === expected;
+  if (typeof expected !== 'number' || /int|bool/.test(dtype)) return got === expected || Number(got) === expected;
+  const tolerance = dtype === 'float64' ? 1e-12 : dtype === 'float16' || dtype === 'bfloat16' ? 1e-2 : 1e-5;
+  return Math.abs(got - expected) <= tolerance * Math.max(1, Math.abs(expected));
+}
+
+function difference(got: any, expected: any): string | undefined {
+  if (Array.isArray(expected)) {
+    if (!Array.isArray(got) || got.length !== expected.length) return `${got?.length} results`;
+    return expected.map((item, i) => difference(got[i], item)).find((text) => text !== undefined);
+  }
+  if (!(got instanceof torch.Tensor)) return got === expected ? undefined : `${got} is not ${expected}`;
+  const { dtype, shape, data } = expected as PythonTensor;
+  if (got.dtype !== dtype || got.shape.join() !== shape.join())
+    return `${got.dtype}[${got.shape}] is not ${dtype}[${shape}]`;
+  const values = flat(got.layout === 'strided' ? got : got.toDense());
+  const wrong = data.findIndex((value, i) => !near(values[i], value, dtype));
+  return wrong < 0 ? undefined : `element ${wrong}: ${values[wrong]} is not ${JSON.stringify(data[wrong])}`;
+}
+
+test('results are PyTorch’s', async () => {
+  const names = Object.keys(inputs);
+  const bind = `[(${names.map((name) => inputs[name]![1]).join('), (')})]`;
+  const answers: Answer[] = await python(calls.map(([, py]) => `(lambda ${names.join(', ')}: ${py})(*${bind})`));
+  const wrong: string[] = [];
+  let failed = 0;
+  calls.forEach(([js, py], n) => {
+    balanced(() =>
+      torch.scope(() => {
+        const make = new Function('torch', `return [${names.map((name) => inputs[name]![0]).join(', ')}]`);
+        let got: unknown;
+        let error: any;
+        try {
+          got = new Function('torch', ...names, `return ${js}`)(untyped, ...make(untyped));
+        } catch (caught) {
+          error = caught;
+        }
+        const answer = answers[n]!;
+        if (answer.error !== undefined || error !== undefined) {
+          failed++;
+          const coded = String(error?.code).startsWith('ERR_TORCH_');
+          if (answer.error === undefined || !coded)
+            wrong.push(`${js} | ${py}: ${error ?? 'a result'}, in Python ${answer.error ?? 'a result'}`);
+          return;
+        }
+        const text = difference(got, answer.value);
+        if (text !== undefined) wrong.push(`${js} | ${py}: ${text}`);
+      }),
+    );
+  });
+  expect(wrong).toEqual([]);
+  expect(calls.length).toBeGreaterThan(500);
+  expect(failed).toBeLessThan(calls.length / 5);
+});
