@@ -35,9 +35,26 @@ const expectations: Record<BaseCode, string> = {
 
 const mismatch = (base: BaseCode, value: unknown) => new Mismatch(expectations[base], describe(value));
 
+let tensorsAsNumbers = true;
+
+/** Runs `fn` while tensors without dimensions are only tensors. */
+export function withoutNumberTensors<T>(fn: () => T): T {
+  tensorsAsNumbers = false;
+  try {
+    return fn();
+  } finally {
+    tensorsAsNumbers = true;
+  }
+}
+
 /** A tensor without dimensions stands for its number, as in PyTorch, unless its gradient would be lost. */
 function isNumberTensor(value: unknown): value is Tensor {
-  return value instanceof Tensor && native.ndim(value._handle) === 0 && !native.requiresGrad(value._handle);
+  return (
+    tensorsAsNumbers &&
+    value instanceof Tensor &&
+    native.ndim(value._handle) === 0 &&
+    !native.requiresGrad(value._handle)
+  );
 }
 
 function code(codes: ReadonlyMap<string, number>, base: BaseCode, value: unknown): unknown {

@@ -3,7 +3,7 @@
  * schema, overloads in PyTorch's order. (Idea: PyTorch's python_arg_parser.) Generated fast paths answer the same for the
  * calls they take.
  */
-import { convert, convertDefault, Mismatch } from './convert';
+import { convert, convertDefault, Mismatch, withoutNumberTensors } from './convert';
 import { codedError, describe, type TorchError } from './errors';
 import type { Param, Signature } from './signature';
 import { Tensor } from './tensor';
@@ -142,6 +142,15 @@ function nameIn(options: Options, param: Param, raw: boolean): string | undefine
   return undefined;
 }
 
+function firstFit(candidates: readonly Signature[], call: Call, reasons?: string[]): Bound | undefined {
+  for (const signature of candidates) {
+    const bound = bind(signature, call);
+    if (typeof bound !== 'string') return bound;
+    reasons?.push(bound);
+  }
+  return undefined;
+}
+
 /** The first overload that fits; throws ERR_TORCH_OVERLOAD with every signature and what failed. */
 export function parse(
   name: string,
@@ -152,11 +161,13 @@ export function parse(
 ): Bound {
   const call: Call = { ...split(passed), self, raw };
   const reasons: string[] = [];
-  for (const signature of candidates) {
-    const bound = bind(signature, call);
-    if (typeof bound !== 'string') return bound;
-    reasons.push(bound);
+  // An overload that takes a tensor comes before one that takes a tensor for its number.
+  if (candidates.length > 1) {
+    const strict = withoutNumberTensors(() => firstFit(candidates, call));
+    if (strict !== undefined) return strict;
   }
+  const bound = firstFit(candidates, call, reasons);
+  if (bound !== undefined) return bound;
   throw overloadError(name, candidates, reasons, call);
 }
 

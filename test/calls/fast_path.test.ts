@@ -3,6 +3,7 @@
  * random arguments and must run the same native row with the same values, or both refuse.
  */
 import * as path from 'node:path';
+import { inspect } from 'node:util';
 import { signature } from '../support/signatures';
 import { LIB, torch, untyped } from '../support/torch';
 
@@ -35,11 +36,11 @@ afterAll(() => {
   });
 });
 
-/** Absent tensors are 0 to the parser and null to fast paths: the same to native code. */
+/** Fast paths leave out what is none at the end, and say null for an absent tensor: the same to native code. */
 function plain(row: number, args: unknown[]): string {
   const { params } = signature(row);
-  const values = args.map((value, i) => {
-    const { type } = params[i]!;
+  const values = params.map(({ type }, i) => {
+    const value = args[i] ?? null;
     return value === null && type.base === 'T' && !type.list ? 0 : value;
   });
   return JSON.stringify(values, (_, value) => (typeof value === 'bigint' ? `${value}n` : value));
@@ -132,28 +133,66 @@ const values: unknown[] = [
   () => 1,
 ];
 
-/**
- * Both are right: sections given as a tensor without dimensions fit `int sections` of the parser's first overload, and
- * the overload for a tensor that the fast path takes. The result is the same.
- */
-const bothRight = new Set(['t.tensorSplit', 'torch.tensorSplit']);
+const samples: Record<string, unknown[]> = {
+  T: [a, a, b, scalar],
+  S: [2, 0.5, 3n, true, scalar],
+  I: [1, 0, -1, 5n],
+  F: [0.5, 2],
+  B: [true, false],
+  s: ['mean', 'sum'],
+  D: ['float32', 'int64'],
+  L: ['strided'],
+  M: ['contiguous'],
+  V: ['cpu'],
+  G: [generator],
+  R: [a],
+  X: [new torch.Stream('cpu', 0)],
+  N: ['A', 'B'],
+};
 
-function compare(
-  label: string,
-  fast: (args: unknown[]) => unknown,
-  slow: (args: unknown[]) => unknown,
-  next: (n: number) => number,
-): string[] {
+/** Arguments made for one signature, cut at random, and sometimes with one that does not fit. */
+function fitting(number: number, asMethod: boolean, next: (n: number) => number): unknown[] {
+  const { params, self } = signature(number);
+  const positional = params.filter((param, i) => !param.keywordOnly && !param.out && !(asMethod && i === self));
+  const args = positional.map(({ type }) => {
+    const of = samples[type.base]!;
+    const one = () => of[next(of.length)];
+    if (type.nullable && next(4) === 0) return next(2) === 0 ? null : undefined;
+    if (!type.list) return one();
+    if (type.size > 0 && next(3) === 0) return one();
+    return Array.from({ length: type.size || next(3) }, one);
+  });
+  const required = positional.filter(({ optional }) => !optional).length;
+  args.length = required + next(args.length - required + 1);
+  const options = params.filter(({ keywordOnly }) => keywordOnly);
+  if (options.length > 0 && next(3) === 0) {
+    const { jsName, type } = options[next(options.length)]!;
+    const value = samples[type.base]![0];
+    args.push({ [jsName]: type.list ? [value] : value });
+  }
+  if (args.length > 0 && next(5) === 0) args[next(args.length)] = values[next(values.length)];
+  return args;
+}
+
+interface Callee {
+  label: string;
+  numbers: readonly number[];
+  asMethod: boolean;
+  fast: (args: unknown[]) => unknown;
+  slow: (args: unknown[]) => unknown;
+}
+
+function compare({ label, numbers, asMethod, fast, slow }: Callee, next: (n: number) => number): string[] {
   const differences: string[] = [];
-  for (let i = 0; i < 60; i++) {
-    const args = Array.from({ length: next(6) }, () => values[next(values.length)]);
+  const lists = [
+    ...numbers.flatMap((number) => Array.from({ length: 40 }, () => fitting(number, asMethod, next))),
+    ...Array.from({ length: 15 }, () => Array.from({ length: next(6) }, () => values[next(values.length)])),
+  ];
+  for (const args of lists) {
     const [left, right] = [outcome(() => fast(args)), outcome(() => slow(args))];
-    if (left !== right && !(bothRight.has(label) && args.includes(scalar))) {
-      const text = args.map((arg) =>
-        arg instanceof torch.Tensor ? 'tensor' : typeof arg === 'bigint' ? `${arg}n` : JSON.stringify(arg),
-      );
-      differences.push(`${label}(${text.join(', ')}): fast ${left}, parser ${right}`);
-    }
+    if (left === right) continue;
+    const text = args.map((arg) => (arg instanceof torch.Tensor ? `tensor${arg.ndim}` : inspect(arg, { depth: 0 })));
+    differences.push(`${label}(${text.join(', ')}): fast ${left}, parser ${right}`);
   }
   return differences;
 }
@@ -171,9 +210,13 @@ test('functions of every namespace', () => {
       compared++;
       differences.push(
         ...compare(
-          prefix + key,
-          (args) => (value as Fn)(...args),
-          (args) => callFunction(found.name, found.numbers, args),
+          {
+            label: prefix + key,
+            numbers: found.numbers,
+            asMethod: false,
+            fast: (args) => (value as Fn)(...args),
+            slow: (args) => callFunction(found.name, found.numbers, args),
+          },
           next,
         ),
       );
@@ -196,9 +239,13 @@ test('methods', () => {
     compared++;
     differences.push(
       ...compare(
-        `t.${name}`,
-        (args) => value.apply(a, args),
-        (args) => callMethod(found.name, found.numbers, a, args),
+        {
+          label: `t.${name}`,
+          numbers: found.numbers,
+          asMethod: true,
+          fast: (args) => value.apply(a, args),
+          slow: (args) => callMethod(found.name, found.numbers, a, args),
+        },
         next,
       ),
     );

@@ -226,7 +226,7 @@ describe('ERR_TORCH_OVERLOAD', () => {
     ['unknown option', () => untyped.relu(x(), { inplace: true }), "there is no option 'inplace'"],
     ['given twice', () => untyped.sum(x(), [1], { dim: [0] }), "argument 'dim' is given twice"],
     ['wrong element', () => untyped.cat([x(), 1]), 'at [1]'],
-    ['no out', () => untyped.view?.(x()) ?? x().view([6], { out: x() } as never), 'out'],
+    ['no out', () => (x() as any).view([6], { out: x() }), "there is no option 'out'"],
     ['a fraction for an integer', () => untyped.sum(x(), [0.5]), 'integer'],
   ];
   test.each(cases)('%s', (_, call, text) => {
