@@ -2,6 +2,7 @@
 
 #include <ATen/core/Tensor.h>
 #include <c10/util/Exception.h>
+#include <dlfcn.h>
 
 #include <new>
 #include <sstream>
@@ -117,11 +118,35 @@ void set_string(napi_env env, napi_value object, const char* name, const std::st
 
 }  // namespace
 
-void throw_current_exception(napi_env env, Call* call) noexcept {
+napi_value take_pending(napi_env env) noexcept {
+  bool pending = false;
+  napi_value error = nullptr;
+  if (napi_is_exception_pending(env, &pending) != napi_ok || !pending) return nullptr;
+  napi_get_and_clear_last_exception(env, &error);
+  return error;
+}
+
+// Not napi_throw: it leaves the exception with the napi_env while V8 allocates its message. A collection right then runs
+// our basic finalizers, and Node takes that exception for one of theirs and ends the process ("Check failed:
+// AllowJavascriptExecution"). V8's own throw does not pass through the napi_env. A Node-API value is a v8::Local, one
+// pointer. Where the symbols are not there, on a runtime that is no Node, there is no such trap either.
+void throw_error(napi_env env, napi_value error) noexcept {
+  using CurrentIsolate = void* (*)();
+  using ThrowException = void* (*)(void* isolate, napi_value error);
+  static const auto current = reinterpret_cast<CurrentIsolate>(dlsym(RTLD_DEFAULT, "_ZN2v87Isolate10GetCurrentEv"));
+  static const auto throw_exception = reinterpret_cast<ThrowException>(
+      dlsym(RTLD_DEFAULT, "_ZN2v87Isolate14ThrowExceptionENS_5LocalINS_5ValueEEE"));
+  if (current != nullptr && throw_exception != nullptr) {
+    throw_exception(current(), error);
+  } else {
+    napi_throw(env, error);
+  }
+}
+
+napi_value current_error(napi_env env, Call* call) noexcept {
   bool pending = false;
   Report report = report_current(call, &pending);
-  napi_is_exception_pending(env, &pending);
-  if (pending) return;
+  if (napi_value error = take_pending(env)) return error;
   std::string text;
   if (call != nullptr) text = std::string(call->row->name) + ": ";
   text += report.message;
@@ -143,10 +168,10 @@ void throw_current_exception(napi_env env, Call* call) noexcept {
       napi_create_error(env, code, message, &error);
       break;
   }
-  if (error == nullptr) return;
+  if (error == nullptr) return take_pending(env);
   if (call != nullptr) set_string(env, error, "op", call->row->name);
   if (!report.argument.empty()) set_string(env, error, "argument", report.argument);
-  napi_throw(env, error);
+  return error;
 }
 
 std::string describe_tensor(const void* pointer) {

@@ -52,9 +52,15 @@ class CodedError : public std::exception {
   std::string message_;
 };
 
-// Throws the current C++ exception into JavaScript. `call` gives the op and the arguments; it may be null.
-// Call it only inside a catch block.
-void throw_current_exception(napi_env env, Call* call) noexcept;
+// The JS error for the current C++ exception, or the JS exception that is pending already, which is taken. `call` gives
+// the op and the arguments; it may be null. Call it only inside a catch block.
+napi_value current_error(napi_env env, Call* call) noexcept;
+
+// Takes the JS exception that is pending, if one is.
+napi_value take_pending(napi_env env) noexcept;
+
+// Throws into JavaScript. The last thing that a native function does.
+void throw_error(napi_env env, napi_value error) noexcept;
 
 // "a string", "an array", "2.5": for messages.
 std::string describe_value(napi_env env, napi_value value);

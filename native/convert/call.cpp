@@ -9,20 +9,23 @@ napi_value run_guarded(napi_env env, napi_callback_info info, napi_value* argume
   const auto& op = *static_cast<const BoundOp*>(data);
   Call call(env, op, arguments, count);
   napi_value result = nullptr;
+  napi_value error = nullptr;
   {
     const handles::SlotTable::Busy busy(call.state.slots());
     try {
       result = body(call);
     } catch (...) {  // everything: nothing may pass through a C frame
-      throw_current_exception(env, &call);
+      error = current_error(env, &call);
     }
     try {
       for (const handles::Handle handle : call.mutated) call.state.slots().reconcile(handle);
     } catch (...) {  // out of memory while charging
-      throw_current_exception(env, &call);
+      error = current_error(env, &call);
     }
   }
   call.state.external().settle();
+  if (error == nullptr) error = take_pending(env);
+  if (error != nullptr) throw_error(env, error);
   return result;
 }
 

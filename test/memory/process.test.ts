@@ -109,3 +109,21 @@ test('an allocation that cannot be is an error, in a loop too, and leaks nothing
   expect(codes).toEqual(['ERR_TORCH_OUT_OF_MEMORY']);
   expect(after.bytes - before.bytes).toBeLessThan(1000);
 });
+
+test('collections while errors are thrown do not end the process', async () => {
+  // Each error is thrown while young garbage with finalizers waits: a collection comes in the middle of some throws.
+  const { errors } = await ask(
+    `
+    const a = torch.ones([2]), b = torch.ones([3]);
+    let errors = 0;
+    const failing = [() => a.add(b), () => torch.empty([2 ** 40]), () => a.view([7]), () => torch.ops.aten.add.Tensor(a, 'x')];
+    for (let i = 0; i < 60000; i++) {
+      a.alias();
+      try { failing[i % 4](); } catch (error) { if (error.code.startsWith('ERR_TORCH_')) errors++; }
+    }
+    answer({ errors });
+  `,
+    ['--max-semi-space-size=1'],
+  );
+  expect(errors).toBe(60_000);
+});
