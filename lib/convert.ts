@@ -150,7 +150,7 @@ function convertList(value: unknown, type: TypeCode): unknown {
 /** The native value for `value`, or a Mismatch. */
 export function convert(value: unknown, type: TypeCode): unknown {
   if (value === null || value === undefined) {
-    if (type.nullable) return type.base === 'T' && !type.list ? 0 : null;
+    if (type.nullable) return null;
     if (type.base === 'N' && !type.list && value === null) return null;
     return new Mismatch(type.list ? `array of ${expectations[type.base]}` : expectations[type.base], describe(value));
   }

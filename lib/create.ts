@@ -202,7 +202,8 @@ export function fromTypedArray(array: TypedArray, shape?: readonly number[]): Te
 /** The dtype that PyTorch gives to a number out of a tensor of this dtype. */
 function numberDtype(dtype: DType): DType {
   if (dtype === 'bool') return 'bool';
-  if (dtype.startsWith('complex')) return dtypeName(native.getDefaultDtype()) === 'float64' ? 'complex128' : 'complex64';
+  if (dtype.startsWith('complex'))
+    return dtypeName(native.getDefaultDtype()) === 'float64' ? 'complex128' : 'complex64';
   return /^u?int/.test(dtype) ? 'int64' : dtypeName(native.getDefaultDtype());
 }
 

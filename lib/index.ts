@@ -12,8 +12,10 @@ import { callFunction, callObject, construct, f, results } from './runtime';
 import { camelCase } from './signature';
 import { Tensor, wrap } from './tensor';
 import * as torch from './torch';
+import { passOnWarnings } from './warnings';
 
 showInMemoryUsage(native);
+passOnWarnings(native);
 startAudit(native);
 
 type Functions = Record<string, (...args: never[]) => unknown>;

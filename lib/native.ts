@@ -74,6 +74,8 @@ export interface Native extends AuditNative {
   setNumThreads(count: number): void;
   getDefaultDtype(): number;
   setDefaultDtype(dtype: number): void;
+  /** `sink` gets each warning of libtorch, after the op that gave it. */
+  setWarningSink(sink: (text: string) => void): void;
   version(): string;
   config(): string;
   enums(): { dtypes: string[]; layouts: string[]; memoryFormats: string[] };

@@ -7,11 +7,15 @@ const BARS = '▁▂▃▄▅▆▇█';
 const HISTORY = 16;
 const TITLES_EVERY = 24;
 
+/** A range smaller than this part of the highest value is flat: noise must not look like mountains. */
+const LEAST_RANGE = 0.1;
+
 /** The last values as bars, the least of them lowest. */
 export function sparkline(values: number[]): string {
   const recent = values.slice(-HISTORY);
   const least = Math.min(...recent);
-  const range = Math.max(...recent) - least;
+  const most = Math.max(...recent);
+  const range = Math.max(most - least, most * LEAST_RANGE);
   return recent.map((v) => BARS[range === 0 ? 0 : Math.round(((v - least) / range) * (BARS.length - 1))]).join('');
 }
 

@@ -231,6 +231,8 @@ class Builder {
       conditions += test->condition;
       values += test->value;
     }
+    // Absent arguments at the end are not passed: native code reads them as null without asking.
+    while (values.size() >= 6 && values.compare(values.size() - 6, 6, ", null") == 0) values.resize(values.size() - 6);
     const std::string call = "f[" + std::to_string(op.number) + "](" + values + ")";
     const std::string result = result_text(op, call, names);
     if (conditions.empty())

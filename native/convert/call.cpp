@@ -7,11 +7,12 @@ napi_value run_guarded(napi_env env, napi_callback_info info, napi_value* argume
   size_t given = count;
   if (napi_get_cb_info(env, info, &given, arguments, nullptr, &data) != napi_ok) return nullptr;
   const auto& op = *static_cast<const BoundOp*>(data);
-  Call call(env, op, arguments, count);
+  Call call(env, op, arguments, count, given);
   napi_value result = nullptr;
   napi_value error = nullptr;
   {
     const handles::SlotTable::Busy busy(call.state.slots());
+    const Warnings::Guard warnings(call.state.warnings());
     try {
       result = body(call);
     } catch (...) {  // everything: nothing may pass through a C frame
@@ -24,6 +25,7 @@ napi_value run_guarded(napi_env env, napi_callback_info info, napi_value* argume
     }
   }
   call.state.external().settle();
+  call.state.warnings().deliver();
   if (error == nullptr) error = take_pending(env);
   if (error != nullptr) throw_error(env, error);
   return result;

@@ -14,8 +14,8 @@ namespace ltn {
 // Lifetime: the native stack frame of the call. Thread: the environment's JS thread.
 class Call {
  public:
-  Call(napi_env env, const BoundOp& op, const napi_value* arguments, size_t count)
-      : env(env), state(*op.state), row(op.row), arguments(arguments), count(count) {}
+  Call(napi_env env, const BoundOp& op, const napi_value* arguments, size_t count, size_t given)
+      : env(env), state(*op.state), row(op.row), arguments(arguments), count(count), given(given) {}
 
   // The live tensor behind a handle number. The reference stays good during the call (SlotTable::Busy).
   at::Tensor& tensor(napi_value value, size_t index) {
@@ -35,6 +35,7 @@ class Call {
   const OpRow* const row;
   const napi_value* const arguments;
   const size_t count;
+  const size_t given;                            // arguments that JavaScript passed; wrappers leave trailing nulls out
   c10::SmallVector<handles::Handle, 4> mutated;  // handles whose storages may have changed
 };
 

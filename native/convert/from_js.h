@@ -40,6 +40,8 @@ c10::Stream read_stream(Call& call, napi_value value, size_t index);
 // A number that JS looked up in `native.enums`; refuses what is no value of the enum.
 int64_t read_enum(Call& call, napi_value value, size_t index, int64_t count, const char* expected);
 bool is_null(Call& call, napi_value value);
+// Whether argument `index` is null, undefined or not passed.
+inline bool is_absent(Call& call, size_t index) { return index >= call.given || is_null(call, call.arguments[index]); }
 bool is_no_tensor(Call& call, napi_value value);  // null, undefined or the handle 0
 uint32_t list_length(Call& call, napi_value value, size_t index, const char* expected);
 napi_value list_element(Call& call, napi_value value, uint32_t position);
@@ -165,7 +167,9 @@ struct FromJs<at::Tensor> {
 };
 template <>
 struct FromJs<const c10::optional<at::Tensor>&> {
-  FromJs(Call& c, size_t i) : value(Element<c10::optional<at::Tensor>>::read(c, c.arguments[i], i)) {}
+  FromJs(Call& c, size_t i) {
+    if (i < c.given) value = Element<c10::optional<at::Tensor>>::read(c, c.arguments[i], i);
+  }
   const c10::optional<at::Tensor>& get() { return value; }
   c10::optional<at::Tensor> value;
 };
@@ -204,7 +208,7 @@ struct FromJs<const c10::List<c10::optional<at::Tensor>>&> {
 template <class T>
 struct FromJs<c10::optional<T>> {
   FromJs(Call& c, size_t i) {
-    if (!is_null(c, c.arguments[i])) value.emplace(Element<T>::read(c, c.arguments[i], i));
+    if (!is_absent(c, i)) value.emplace(Element<T>::read(c, c.arguments[i], i));
   }
   const c10::optional<T>& get() { return value; }
   c10::optional<T> value;
@@ -215,7 +219,7 @@ struct FromJs<const c10::optional<T>&> : FromJs<c10::optional<T>> {
 };
 template <class T>
 struct FromJs<c10::optional<c10::ArrayRef<T>>> {
-  FromJs(Call& c, size_t i) : given(!is_null(c, c.arguments[i])) {
+  FromJs(Call& c, size_t i) : given(!is_absent(c, i)) {
     if (given) list = read_list<T>(c, c.arguments[i], i);
   }
   c10::optional<c10::ArrayRef<T>> get() {
@@ -243,7 +247,7 @@ struct FromJs<c10::string_view> {
 };
 template <>
 struct FromJs<c10::optional<c10::string_view>> {
-  FromJs(Call& c, size_t i) : given(!is_null(c, c.arguments[i])) {
+  FromJs(Call& c, size_t i) : given(!is_absent(c, i)) {
     if (given) text = read_string(c, c.arguments[i], i);
   }
   c10::optional<c10::string_view> get() {

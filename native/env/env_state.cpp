@@ -25,7 +25,7 @@ uint64_t as_handle(void* pointer) { return reinterpret_cast<uintptr_t>(pointer);
 }  // namespace
 
 EnvState::EnvState(napi_env env)
-    : env_(env), number_(process_env_count.fetch_add(1) + 1), external_(&report_external, env) {
+    : env_(env), number_(process_env_count.fetch_add(1) + 1), external_(&report_external, env), warnings_(env) {
   // The flags live in an ArrayBuffer of V8's, because some embedders forbid external ones.
   void* memory = nullptr;
   napi_value buffer = nullptr;
@@ -53,6 +53,7 @@ void EnvState::close(void* self) noexcept {
   state->closed_ = true;
   state->slots_.reset();
   state->releases_->close();
+  state->warnings_.close();
   state->external_.flush();
   napi_delete_reference(state->env_, state->flags_ref_);
   if (state->guards_ == 0) delete state;

@@ -15,6 +15,7 @@
 #include "native/accounting/external_memory.h"
 #include "native/convert/object_table.h"
 #include "native/env/release_queue.h"
+#include "native/env/warnings.h"
 #include "native/handles/slot_table.h"
 #include "native/op_table.h"
 
@@ -31,6 +32,7 @@ class EnvState {
   uint32_t number() const noexcept { return number_; }
   handles::SlotTable& slots() noexcept { return *slots_; }
   handles::Flags& flags() noexcept { return *flags_; }
+  Warnings& warnings() noexcept { return warnings_; }
   ObjectTable<at::Generator>& generators() noexcept { return generators_; }
   accounting::ExternalMemory& external() noexcept { return external_; }
   const std::shared_ptr<ReleaseQueue>& releases() noexcept { return releases_; }
@@ -64,6 +66,7 @@ class EnvState {
   std::optional<handles::SlotTable> slots_;
   ObjectTable<at::Generator> generators_;
   std::shared_ptr<ReleaseQueue> releases_;
+  Warnings warnings_;
   std::vector<BoundOp> bound_;  // one per row of the op table; does not move
   std::deque<BoundOp> bound_internals_;
   uint64_t guards_ = 0;

@@ -25,6 +25,11 @@ void set_default_dtype(c10::ScalarType dtype) {
 std::string version() { return TORCH_VERSION; }
 std::string config() { return at::show_config(); }
 
+napi_value set_warning_sink(Call& call) {
+  call.state.warnings().set_sink(call.arguments[0]);
+  return nullptr;
+}
+
 // { dtypes, layouts, memoryFormats, qschemes }: names by enum value; "" where a value is no name of its own.
 napi_value enums(Call& call) {
   napi_value result = nullptr;
@@ -51,6 +56,7 @@ const Internal kInternals[] = {
     internal("setNumThreads", "setNumThreads(int count) -> ()", &set_num_threads),
     internal("getDefaultDtype", "getDefaultDtype() -> ScalarType", &default_dtype),
     internal("setDefaultDtype", "setDefaultDtype(ScalarType dtype) -> ()", &set_default_dtype),
+    internal_body<&set_warning_sink, 1>("setWarningSink", "setWarningSink(function sink) -> ()"),
     internal("version", "version() -> str", &version),
     internal("config", "config() -> str", &config),
     internal_body<&enums, 0>("enums", "enums() -> object"),

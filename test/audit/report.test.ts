@@ -127,6 +127,8 @@ test('live lines are aligned and end in a sparkline', () => {
   expect(lines).toHaveLength(4);
   expect(lines[3]).toMatch(/^ +0\.8s +4 +4 +7\.0 KiB +7\.0 KiB +0 B +95\.4 MiB {2}▁▅█\n$/);
   expect(sparkline([5, 5])).toBe('▁▁');
+  expect(sparkline([260, 266, 0])).toBe('██▁');
+  expect(sparkline([260, 266])).toBe('▁▃'); // noise stays low
 });
 
 test('units, there and back', () => {
