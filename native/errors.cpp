@@ -126,16 +126,16 @@ napi_value take_pending(napi_env env) noexcept {
   return error;
 }
 
-// Not napi_throw: it leaves the exception with the napi_env while V8 allocates its message. A collection right then runs
-// our basic finalizers, and Node takes that exception for one of theirs and ends the process ("Check failed:
+// Not napi_throw: it leaves the exception with the napi_env while V8 allocates its message. A collection right then
+// runs our basic finalizers, and Node takes that exception for one of theirs and ends the process ("Check failed:
 // AllowJavascriptExecution"). V8's own throw does not pass through the napi_env. A Node-API value is a v8::Local, one
 // pointer. Where the symbols are not there, on a runtime that is no Node, there is no such trap either.
 void throw_error(napi_env env, napi_value error) noexcept {
   using CurrentIsolate = void* (*)();
   using ThrowException = void* (*)(void* isolate, napi_value error);
   static const auto current = reinterpret_cast<CurrentIsolate>(dlsym(RTLD_DEFAULT, "_ZN2v87Isolate10GetCurrentEv"));
-  static const auto throw_exception = reinterpret_cast<ThrowException>(
-      dlsym(RTLD_DEFAULT, "_ZN2v87Isolate14ThrowExceptionENS_5LocalINS_5ValueEEE"));
+  static const auto throw_exception =
+      reinterpret_cast<ThrowException>(dlsym(RTLD_DEFAULT, "_ZN2v87Isolate14ThrowExceptionENS_5LocalINS_5ValueEEE"));
   if (current != nullptr && throw_exception != nullptr) {
     throw_exception(current(), error);
   } else {

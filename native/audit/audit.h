@@ -79,9 +79,9 @@ struct Options {
   enum Mode { Counters, Sample, Full } mode = Full;
   uint64_t interval_ms = 1000;
   ReadTotals totals = nullptr;
-  std::string command;                  // what is audited, for the report's title
-  uint64_t sample_bytes = 512 * 1024;   // mean distance between samples, Sample mode
-  int depth = 16;                       // frames per stack
+  std::string command;                 // what is audited, for the report's title
+  uint64_t sample_bytes = 512 * 1024;  // mean distance between samples, Sample mode
+  int depth = 16;                      // frames per stack
 };
 
 // Opens the capture (which must not exist yet: the process that creates it owns it) and starts the writer thread.

@@ -271,8 +271,8 @@ void Recorder::drain(std::vector<CellRow>* rows, std::vector<SiteDefinition>* si
     row.live_bytes = count(cell.live_bytes);
     row.allocated_tensors = count((cell.allocated_units + kUnit / 2) / kUnit);
     row.allocated_bytes = count(cell.allocated_bytes);
-    row.oldest_birth_ms = cell.records.head != 0 ? records_[cell.records.head].birth_ms
-                                                 : std::numeric_limits<int64_t>::min();
+    row.oldest_birth_ms =
+        cell.records.head != 0 ? records_[cell.records.head].birth_ms : std::numeric_limits<int64_t>::min();
     rows->push_back(row);
   }
   dirty_.clear();

@@ -1,9 +1,10 @@
 // The counting CPU allocator: every byte of libtorch's, to the byte.
-#include <gtest/gtest.h>
+#include "native/accounting/cpu_allocator.h"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/ones.h>
 #include <c10/core/CPUAllocator.h>
+#include <gtest/gtest.h>
 
 #include <cstdint>
 #include <cstring>
@@ -11,8 +12,6 @@
 #include <thread>
 #include <utility>
 #include <vector>
-
-#include "native/accounting/cpu_allocator.h"
 
 namespace ltn::accounting {
 namespace {

@@ -1,7 +1,6 @@
 // Scopes of the slot table: what they own, and how they end, in every order.
-#include <gtest/gtest.h>
-
 #include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <numeric>

@@ -1,13 +1,12 @@
 // Handles, generations, scopes and the finalizers' queue: who frees a tensor, and that nobody does it twice.
-#include <gtest/gtest.h>
+#include "native/handles/slot_table.h"
 
 #include <ATen/ops/eye.h>
 #include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
 
 #include <numeric>
 #include <vector>
-
-#include "native/handles/slot_table.h"
 
 namespace ltn::handles {
 

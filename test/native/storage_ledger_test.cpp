@@ -1,16 +1,15 @@
 // The book of storages: each counted once however many handles see it, and refunded to the byte.
-#include <gtest/gtest.h>
+#include "native/accounting/storage_ledger.h"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
+#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <atomic>
 #include <random>
 #include <thread>
 #include <vector>
-
-#include "native/accounting/storage_ledger.h"
 
 namespace ltn::accounting {
 namespace {
