@@ -24,7 +24,10 @@ function prune(dir) {
   for (const name of readdirSync(dir)) {
     const file = path.join(dir, name);
     if (statSync(file).isDirectory()) prune(file);
-    else if (file !== esmEntry && !sourcesOf(path.relative(inRoot('dist'), file)).some((source) => existsSync(inRoot(source)))) {
+    else if (
+      file !== esmEntry &&
+      !sourcesOf(path.relative(inRoot('dist'), file)).some((source) => existsSync(inRoot(source)))
+    ) {
       rmSync(file);
     }
   }
