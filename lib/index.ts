@@ -8,7 +8,7 @@ import { showInMemoryUsage } from './memory-usage';
 import { native } from './native';
 import { NativeObject } from './object';
 import { ops } from './raw';
-import { callFunction, callObject, construct, f, results } from './runtime';
+import { callFunction, callObject, construct, f, isInts, isNumbers, results } from './runtime';
 import { camelCase } from './signature';
 import { Tensor, wrap } from './tensor';
 import * as torch from './torch';
@@ -20,7 +20,7 @@ startAudit(native);
 
 type Functions = Record<string, (...args: never[]) => unknown>;
 
-const spaces = makeFunctions(f, { Tensor, wrap, results, callFunction });
+const spaces = makeFunctions(f, { Tensor, wrap, results, isInts, isNumbers, callFunction });
 const module_: Record<string, unknown> = { ...(spaces[''] as Functions) };
 
 /** torch.nn.functional and its like: one object per part of the path. */

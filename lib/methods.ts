@@ -4,7 +4,7 @@ import { makeMethods } from './generated/methods';
 import { at, type Index, set } from './indexing';
 import { format } from './print/format';
 import { toArray, toTypedArray } from './read';
-import { callMethod, f, results } from './runtime';
+import { callMethod, f, isInts, isNumbers, results } from './runtime';
 import { Tensor, wrap } from './tensor';
 
 const prototype = Tensor.prototype as unknown as Record<string, unknown>;
@@ -13,7 +13,7 @@ function define(name: string, value: (...args: never[]) => unknown): void {
   Object.defineProperty(prototype, name, { value, writable: true, configurable: true });
 }
 
-const methods = makeMethods(f, { Tensor, wrap, results, callMethod });
+const methods = makeMethods(f, { Tensor, wrap, results, isInts, isNumbers, callMethod });
 for (const name of Object.keys(methods)) define(name, methods[name]!);
 
 define('at', function (this: Tensor, ...indices: Index[]) {

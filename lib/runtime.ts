@@ -57,6 +57,19 @@ function run({ signature: { number }, values, given, requiresGrad }: Bound): unk
   return result;
 }
 
+/** For the fast paths: a list that needs no conversion. */
+export function isInts(value: unknown): boolean {
+  if (!Array.isArray(value)) return false;
+  for (let i = 0; i < value.length; i++) if (!Number.isInteger(value[i])) return false;
+  return true;
+}
+
+export function isNumbers(value: unknown): boolean {
+  if (!Array.isArray(value)) return false;
+  for (let i = 0; i < value.length; i++) if (typeof value[i] !== 'number') return false;
+  return true;
+}
+
 /** A call of a function that no fast path took. */
 export function callFunction(name: string, numbers: readonly number[], passed: ArrayLike<unknown>): unknown {
   return run(parse(name, numbers.map(signature), passed));

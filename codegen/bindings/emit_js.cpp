@@ -57,8 +57,8 @@ const char* const kFactory =
     "// callFunction and callMethod are the parser.\n";
 
 std::string functions_text(const Plan& plan) {
-  std::string text =
-      std::string(kHeader) + kFactory + "exports.makeFunctions = (f, { Tensor, wrap, results, callFunction }) => ({\n";
+  std::string text = std::string(kHeader) + kFactory +
+                     "exports.makeFunctions = (f, { Tensor, wrap, results, isInts, isNumbers, callFunction }) => ({\n";
   for (const auto& [space, groups] : plan.functions) {
     text += "  " + js_string(space) + ": {\n";
     for (const Group& group : groups)
@@ -69,8 +69,8 @@ std::string functions_text(const Plan& plan) {
 }
 
 std::string methods_text(const Plan& plan) {
-  std::string text =
-      std::string(kHeader) + kFactory + "exports.makeMethods = (f, { Tensor, wrap, results, callMethod }) => ({\n";
+  std::string text = std::string(kHeader) + kFactory +
+                     "exports.makeMethods = (f, { Tensor, wrap, results, isInts, isNumbers, callMethod }) => ({\n";
   for (const Group& group : plan.methods)
     text += "  " + js_string(group.js_name) + ": " + wrapper(plan, group, true) + ",\n";
   return text + "});\n";

@@ -39,6 +39,8 @@ bool may_overlap(const Type& a, const Type& b) {
   const Class right = class_of(b);
   const auto numeric = [](Class c) { return c == Class::Number || c == Class::Int || c == Class::Bool; };
   if (left == Class::Other || right == Class::Other) return true;
+  // Elements tell lists apart; empty ones are the parser's, see has_list_rival().
+  if (left == Class::List && right == Class::List && a.base != b.base) return false;
   if (left == right) return true;
   if (a.nullable || b.nullable) return true;
   if (numeric(left) && numeric(right)) return true;
@@ -52,10 +54,11 @@ struct Test {
   std::string value;
 };
 
-std::optional<Test> test_of(const Type& type, const std::string& name) {
+std::optional<Test> test_of(const Type& type, const std::string& name, bool not_empty) {
   if (type.list) {
     if ((type.base != Base::Int && type.base != Base::Float) || type.element_nullable) return std::nullopt;
-    return Test{"Array.isArray(" + name + ")", name};
+    const std::string condition = (type.base == Base::Int ? "isInts(" : "isNumbers(") + name + ")";
+    return Test{not_empty ? condition + " && " + name + ".length > 0" : condition, name};
   }
   switch (type.base) {
     case Base::Tensor:
@@ -166,7 +169,7 @@ class Builder {
     return false;
   }
 
-  // Lists are told apart by their elements, which a fast test does not look at.
+  // Whether another overload takes a list of something else in the same place, so that an empty one fits both.
   bool has_list_rival(const PlannedOp& op, size_t given) const {
     const auto mine = positional(op);
     for (const int index : group_.ops) {
@@ -188,7 +191,7 @@ class Builder {
     for (const int index : group_.ops) {
       const PlannedOp& op = plan_.ops[static_cast<size_t>(index)];
       if (!accepts_count(op, given)) continue;
-      const auto line = has_list_rival(op, given) || is_hidden(op, slow, given) ? std::nullopt : line_for(op, given);
+      const auto line = is_hidden(op, slow, given) ? std::nullopt : line_for(op, given);
       // A case without a test takes every call: what follows cannot be reached.
       if (line && given == 0) return *line;
       if (line) {
@@ -206,6 +209,7 @@ class Builder {
     const auto hands_back = [](const Return& r) { return r.alias.find('!') != std::string::npos; };
     if (returns.size() > 1 && std::any_of(returns.begin(), returns.end(), hands_back)) return std::nullopt;
     const auto indices = positional(op);
+    const bool rival = has_list_rival(op, given);
     std::string conditions;
     std::vector<std::string> names(arguments.size());
     std::string values;
@@ -225,7 +229,7 @@ class Builder {
         continue;
       }
       names[i] = "a" + std::to_string(position);
-      const auto test = test_of(arguments[i].type, names[i]);
+      const auto test = test_of(arguments[i].type, names[i], rival);
       if (!test) return std::nullopt;
       if (!conditions.empty()) conditions += " && ";
       conditions += test->condition;
