@@ -1,10 +1,12 @@
 /**
- * Keeps garbage small. V8 starts a collection by the bytes it knows of; thousands of tiny tensors hold more in C++ objects
- * (about 0.8 kB each) than in bytes that V8 hears of, so their number counts as well.
+ * Keeps garbage small. V8 starts a collection by the bytes it knows of, but late, and thousands of tiny tensors hold more
+ * in C++ objects (about 0.8 kB each) than in bytes that V8 hears of: so new bytes and the number of new tensors count here.
  */
 import * as v8 from 'node:v8';
 import * as vm from 'node:vm';
 import { native } from './native';
+
+const { flags } = native;
 
 type Gc = (options?: { type: 'minor' }) => void;
 
@@ -44,8 +46,9 @@ let untilFull = LEAST_OLD;
 
 /** Call it for each tensor that the garbage collector owns. */
 export function countGuarded(): void {
-  if (--untilScavenge > 0) return;
+  if (--untilScavenge > 0 && flags[4] === 0) return;
   untilScavenge = YOUNG;
+  flags[4] = 0;
   scavenge();
   const alive = native.guards();
   if (alive < untilFull) return;

@@ -13,7 +13,7 @@ export interface Native extends AuditNative {
   opCount: number;
   /** handles::Flags of native/handles/slot_table.h. */
   flagsBuffer: ArrayBuffer;
-  /** [0] tensors wait for the audit's stack; [1] non-zero while a scope is current. */
+  /** [0] tensors wait for the audit's stack; [1] non-zero while a scope is current; [4] a scavenge is due. */
   flags: Uint32Array;
   /** [0] the handle behind the guard that the last op returned. */
   guarded: Float64Array;
@@ -116,7 +116,7 @@ function load(): Native {
     }
     try {
       const addon = require(file) as Native;
-      addon.flags = new Uint32Array(addon.flagsBuffer, 0, 2);
+      addon.flags = new Uint32Array(addon.flagsBuffer);
       addon.guarded = new Float64Array(addon.flagsBuffer, 8, 1);
       return addon;
     } catch (error) {

@@ -16,7 +16,17 @@ class ExternalMemory {
   ExternalMemory(const ExternalMemory&) = delete;
   ExternalMemory& operator=(const ExternalMemory&) = delete;
 
-  void add(int64_t bytes) noexcept { debt_ += bytes; }
+  void add(int64_t bytes) noexcept {
+    debt_ += bytes;
+    if (bytes > 0) charged_ += bytes;
+  }
+
+  // Whether more than `bytes` were charged since the last time that this was so.
+  bool charged_more_than(int64_t bytes) noexcept {
+    if (charged_ <= bytes) return false;
+    charged_ = 0;
+    return true;
+  }
 
   // Reports a refund at once when it is large. Safe during a collection: a smaller figure starts none.
   void settle_refund() noexcept {
@@ -45,6 +55,7 @@ class ExternalMemory {
   void* context_;
   int64_t debt_ = 0;
   int64_t reported_ = 0;
+  int64_t charged_ = 0;  // refunds do not lower it
 };
 
 }  // namespace ltn::accounting

@@ -77,6 +77,10 @@ void EnvState::finalize_generator(node_api_basic_env, void* handle, void* self) 
 }
 
 napi_value EnvState::make_guard(handles::Handle handle) {
+  // V8 by itself lets some 64 MB pile up before it looks; large tensors are worth a look among the young objects
+  // sooner.
+  constexpr int64_t kYoungBytes = 32 * 1024 * 1024;
+  if (external_.charged_more_than(kYoungBytes)) flags_->collect = 1;
   napi_value guard = nullptr;
   if (napi_create_external(env_, as_pointer(handle), &EnvState::finalize_tensor, this, &guard) != napi_ok) {
     return nullptr;

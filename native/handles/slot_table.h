@@ -31,6 +31,8 @@ struct Flags {
   uint32_t audit_pending = 0;  // new handles wait for the stack of their birth
   uint32_t scope = 0;          // non-zero while a scope is current
   double guarded = 0;          // the handle behind the guard that the last op returned
+  uint32_t collect = 0;        // many new bytes belong to the collector: a scavenge is due
+  uint32_t padding = 0;
 };
 
 // Lifetime: part of its environment; its destructor frees all tensors.
