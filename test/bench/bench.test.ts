@@ -4,37 +4,43 @@ import * as path from 'node:path';
 
 const root = path.resolve(__dirname, '..', '..');
 
-/** The rows of every table of the given sections: first cell to the other cells. */
-function rowsOf(only: string): Map<string, string[]> {
+type Table = Map<string, string[]>;
+
+/** The tables of the given sections, in order: first cell of a row to its other cells; the head under ''. */
+function tablesOf(only: string): Table[] {
   const args = [path.join(root, 'bench', 'run.mjs'), '--tiny', '--only', only];
   const text = execFileSync(process.execPath, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
-  const lines = text.split('\n').filter((line) => line.startsWith('|') && !line.startsWith('| -'));
-  return new Map(
-    lines.map((line) => {
-      const cells = line.split('|').map((cell) => cell.trim());
-      return [cells[1]!, cells.slice(2, -1)];
-    }),
-  );
+  const tables = text.match(/(?:^\|.*\n)+/gm) ?? [];
+  return tables.map((table) => {
+    const lines = table.split('\n').filter((line) => line.startsWith('|') && !line.startsWith('| -'));
+    return new Map(
+      lines.map((line) => {
+        const cells = line.split('|').map((cell) => cell.trim());
+        return [cells[1]!, cells.slice(2, -1)];
+      }),
+    );
+  });
 }
 
-test('ops: every op has a figure of every program', () => {
-  const rows = rowsOf('ops');
-  expect([...rows.keys()].filter((key) => key.startsWith('`'))).toEqual([
-    '`add`',
-    '`add_`',
-    '`view`',
-    '`empty`',
-    '`sum`',
-    '`mm` 128×128',
+const programs = ['C++', 'PyTorch', 'Node, scope', 'Node, GC', 'Node, scope per op'];
+
+test('ops: every op has a ratio and a time of every program', () => {
+  const [ratios, times, cpu] = tablesOf('ops');
+  const ops = ['`add`', '`add_`', '`view`', '`empty`', '`sum`', '`mm` 128×128'];
+  for (const table of [ratios, times, cpu]) expect([...table!.keys()]).toEqual(['', ...ops]);
+  expect(times!.get('')).toEqual(programs);
+  expect(ratios!.get('')).toEqual([
+    ...['Node, scope', 'Node, GC', 'Node, scope per op', 'PyTorch'].map((name) => `${name} / C++`),
+    ...['Node, scope', 'Node, GC', 'Node, scope per op'].map((name) => `${name} / PyTorch`),
   ]);
-  expect(rows.get('')).toEqual(['C++', 'PyTorch', 'Node, scope', 'Node, GC', 'Node, scope per op']);
-  for (const [key, cells] of rows) {
-    if (key !== '') for (const cell of cells) expect(cell).toMatch(/^[\d,.]+ \([\d,.]+–[\d,.]+\)$/);
+  for (const op of ops) {
+    for (const cell of ratios!.get(op)!) expect(cell).toMatch(/^[\d,.]+×$/);
+    for (const cell of times!.get(op)!) expect(cell).toMatch(/^[\d,.]+ \([\d,.]+–[\d,.]+\)$/);
   }
 }, 300_000);
 
 test('load, memory and audit: every row is there', () => {
-  const rows = [...rowsOf('load,memory,audit').keys()];
+  const rows = tablesOf('load,memory,audit').flatMap((table) => [...table.keys()]);
   expect(rows).toEqual(expect.arrayContaining(["`require('libtorch-node')`", '`import torch`']));
   expect(rows).toEqual(expect.arrayContaining(['20 × 1 MiB `zeros`, nothing disposed', '1,000 × `add`, a scope each']));
   expect(rows).toEqual(expect.arrayContaining(['off', 'counters', 'sample', 'full']));
