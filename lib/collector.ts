@@ -12,22 +12,28 @@ type Gc = (options?: { type: 'minor' }) => void;
 
 let exposed: Gc | undefined;
 
-/** V8's gc(), from a context of its own: the program's globals stay as they are. Does nothing where V8 has none. */
-function gc(options?: { type: 'minor' }): void {
-  if (exposed === undefined) {
-    exposed = () => {};
-    try {
-      v8.setFlagsFromString('--expose-gc');
-      const found: unknown = vm.runInNewContext('gc');
-      v8.setFlagsFromString('--no-expose-gc');
-      if (typeof found === 'function') exposed = found as Gc;
-    } catch {
-      // An embedder that forbids V8 flags: its own collections have to do.
-    }
+/**
+ * V8's gc(): the program's own with --expose-gc, else one from a context of its own, so that the program's globals stay as
+ * they are. The flag is the process's: another thread may switch it off between the two lines, then the next call tries
+ * again. An embedder that forbids V8 flags has only its own collections.
+ */
+function find(): Gc | undefined {
+  if (typeof globalThis.gc === 'function') return globalThis.gc as Gc;
+  try {
+    v8.setFlagsFromString('--expose-gc');
+    return vm.runInNewContext('gc') as Gc;
+  } catch {
+    return undefined; // no gc in the new context, or no flags: see above
+  } finally {
+    v8.setFlagsFromString('--no-expose-gc');
   }
+}
+
+function gc(options?: { type: 'minor' }): void {
+  exposed ??= find();
   // Any argument but none at all, { type: 'major' } too, is a scavenge to Node 20's V8.
-  if (options === undefined) exposed();
-  else exposed(options);
+  if (options === undefined) exposed?.();
+  else exposed?.(options);
 }
 
 /** Collects everything that is unreachable. Takes milliseconds, more with a large heap. */

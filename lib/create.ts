@@ -1,4 +1,5 @@
 /** Tensors from JavaScript data. The dtype follows the JS type, never the values. */
+import { markAsUntransferable } from 'node:worker_threads';
 import type { Device, DType, Scalar } from '../types/base';
 import { dtypeCodes, dtypeName } from './enums';
 import { argumentError, describe } from './errors';
@@ -50,12 +51,18 @@ function typedArrayDtype(fn: string, value: unknown): DType {
 
 const isTypedArray = (value: unknown): value is TypedArray => typedArrayName(value) !== '';
 
+/** libtorch's own limit; arrays that contain themselves end here. */
+const MOST_DIMENSIONS = 64;
+
 /** The sizes of a nesting, from its first elements. */
 function shapeOf(data: unknown): number[] {
   const shape: number[] = [];
   let inner = data;
   while (Array.isArray(inner) || isTypedArray(inner)) {
     shape.push(inner.length);
+    if (shape.length > MOST_DIMENSIONS) {
+      throw argumentError('tensor', 'data', `at most ${MOST_DIMENSIONS} nested arrays`, 'deeper ones, or a cycle');
+    }
     if (isTypedArray(inner)) break;
     inner = inner[0];
     if (inner === undefined) break;
@@ -148,7 +155,8 @@ function dtypeCode(fn: string, dtype: DType): number {
   return code;
 }
 
-function checkOptions(fn: string, options: object, known: readonly string[]): void {
+function checkOptions(fn: string, options: unknown, known: readonly string[]): void {
+  if (typeof options !== 'object' || options === null) throw argumentError(fn, 'options', 'an object', options);
   for (const name of Object.keys(options)) {
     if (!known.includes(name)) {
       throw argumentError(fn, 'options', `options among ${known.join(', ')}`, `'${name}'`);
@@ -195,6 +203,12 @@ export function tensor(data: TensorData, options: TensorOptions = {}): Tensor {
  */
 export function fromTypedArray(array: TypedArray, shape?: readonly number[]): Tensor {
   if (!isTypedArray(array)) throw argumentError('fromTypedArray', 'array', 'a typed array', array);
+  if ((array.buffer as { resizable?: boolean; growable?: boolean }).resizable) {
+    throw argumentError('fromTypedArray', 'array', 'an array whose buffer cannot be resized', 'a resizable buffer');
+  }
+  // Transferred to another thread, the memory would be freed there; marked, the buffer is copied (or refused) instead.
+  // (By its tag: in Jest and vm contexts it is of another realm.)
+  if (Object.prototype.toString.call(array.buffer) === '[object ArrayBuffer]') markAsUntransferable(array.buffer);
   const dtype = typedArrayDtype('fromTypedArray', array);
   return wrap(native.fromBorrowed(array, shape ?? [array.length], dtypeCode('fromTypedArray', dtype)))!;
 }

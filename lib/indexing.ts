@@ -23,34 +23,43 @@ export function slice(start: number | null = null, stop: number | null = null, s
 }
 
 /** An integer, a slice, `null` for a new dimension, '...' for all dimensions between, booleans, or an index tensor. */
-export type Index = number | bigint | boolean | Slice | null | '...' | Tensor | readonly number[] | readonly boolean[];
+export type Index = number | bigint | boolean | Slice | null | '...' | Tensor | readonly IndexList[];
+type IndexList = number | bigint | boolean | readonly IndexList[];
 
-/** Dimensions that an index takes up: a boolean mask takes as many as it has. */
-function consumed(index: Index): number {
-  if (index === null || index === '...' || typeof index === 'boolean') return 0;
-  if (index instanceof Tensor && (index.dtype === 'bool' || index.dtype === 'uint8')) return index.ndim;
-  return 1;
-}
+/** An index in the forms that remain once lists and booleans are tensors. */
+type Plain = number | bigint | Slice | null | '...' | Tensor;
 
-function indexTensor(index: boolean | Tensor | readonly number[] | readonly boolean[], like: Tensor): Tensor {
-  if (index instanceof Tensor) return index;
+const isMask = (index: Tensor) => index.dtype === 'bool' || index.dtype === 'uint8';
+
+/** Lists and booleans become tensors, and an integer tensor without dimensions its integer, as in PyTorch. */
+function plain(index: Index, like: Tensor): Plain {
   // Loaded late: creation imports this module's neighbours.
   const { tensor } = require('./create') as typeof import('./create');
   if (typeof index === 'boolean') return tensor(index, { device: like.device });
-  const dtype = typeof index[0] === 'boolean' ? undefined : ('int64' as const);
-  return tensor(index as number[], { device: like.device, ...(dtype === undefined ? {} : { dtype }) });
+  if (Array.isArray(index)) {
+    let leaf: unknown = index;
+    while (Array.isArray(leaf)) leaf = leaf[0];
+    const dtype = typeof leaf === 'boolean' ? 'bool' : 'int64';
+    return tensor(index as number[], { dtype, device: like.device });
+  }
+  if (index instanceof Tensor && !isMask(index) && index.ndim === 0) return index.item() as number;
+  return index as Plain;
 }
 
-const isTensorIndex = (index: Index): index is boolean | Tensor | readonly number[] | readonly boolean[] =>
-  index instanceof Tensor || Array.isArray(index) || typeof index === 'boolean';
+/** Dimensions that an index takes up: a mask takes as many as it has. */
+function consumed(index: Plain): number {
+  if (index === null || index === '...') return 0;
+  return index instanceof Tensor && isMask(index) ? index.ndim : 1;
+}
 
 /** Applies integers, slices and new dimensions as views; collects tensor indices for one advanced index at the end. */
-function view(self: Tensor, indices: readonly Index[]): { view: Tensor; advanced: (Tensor | null)[] } {
+function view(self: Tensor, given: readonly Index[]): { view: Tensor; advanced: (Tensor | null)[] } {
+  const indices = given.map((index) => plain(index, self));
   const taken = indices.reduce<number>((sum, index) => sum + consumed(index), 0);
   const dims = self.ndim;
   if (taken > dims) throw argumentError('at', 'indices', `at most ${dims} indices for ${self._describe()}`, taken);
   if (indices.filter((index) => index === '...').length > 1) {
-    throw argumentError('at', 'indices', "at most one '...'", [...indices]);
+    throw argumentError('at', 'indices', "at most one '...'", [...given]);
   }
   let result = self.alias();
   let dim = 0;
@@ -68,12 +77,12 @@ function view(self: Tensor, indices: readonly Index[]): { view: Tensor; advanced
     } else if (index instanceof Slice) {
       result = result.slice(dim, index.start, index.stop, index.step ?? 1);
       pass();
-    } else if (isTensorIndex(index)) {
-      const tensor = indexTensor(index, self);
-      if (typeof index === 'boolean') result = result.unsqueeze(dim);
-      const span = typeof index === 'boolean' ? 1 : consumed(tensor);
-      advanced.push(typeof index === 'boolean' ? tensor.unsqueeze(0) : tensor);
-      dim += span;
+    } else if (index instanceof Tensor) {
+      // A mask without dimensions takes all or nothing of a new one.
+      const whole = isMask(index) && index.ndim === 0;
+      if (whole) result = result.unsqueeze(dim);
+      advanced.push(whole ? index.unsqueeze(0) : index);
+      dim += whole ? 1 : consumed(index);
     } else if (Number.isInteger(index) || typeof index === 'bigint') {
       result = result.select(dim, index);
     } else {
@@ -81,6 +90,13 @@ function view(self: Tensor, indices: readonly Index[]): { view: Tensor; advanced
     }
   }
   return { view: result, advanced };
+}
+
+/** Without its leading dimensions of size 1, as PyTorch assigns: they broadcast anyway. */
+function withoutLeadingOnes(value: Tensor): Tensor {
+  const { shape } = value;
+  const first = shape.findIndex((size) => size !== 1);
+  return first === 0 ? value : value.view(first < 0 ? [] : shape.slice(first));
 }
 
 /** The elements that `indices` choose: a view where no index is a tensor, else a copy. */
@@ -101,9 +117,9 @@ export function set(self: Tensor, indices: Index | readonly Index[], value: unkn
       throw argumentError('set', 'value', 'a Tensor, number, bigint, boolean or complex', value);
     }
     if (advanced.some((index) => index !== null)) {
-      const source = isTensor ? (value as Tensor).to(self.dtype) : self.newFull([], value as number);
+      const source = isTensor ? withoutLeadingOnes(value as Tensor).to(self.dtype) : self.newFull([], value as number);
       chosen.indexPut_(advanced, source);
-    } else if (isTensor) chosen.copy_(value as Tensor);
+    } else if (isTensor) chosen.copy_(withoutLeadingOnes(value as Tensor));
     else chosen.fill_(value as number);
   });
   return self;

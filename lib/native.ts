@@ -50,7 +50,7 @@ export interface Native extends AuditNative {
 
   fromCopy(data: ArrayBufferView, shape: readonly number[], dtype: number, device: string | null): number;
   fromBorrowed(data: ArrayBufferView, shape: readonly number[], dtype: number): number;
-  toArrayBuffer(handle: number): ArrayBuffer;
+  copyInto(handle: number, buffer: ArrayBuffer): void;
 
   requiresGrad(handle: number): boolean;
   setRequiresGrad(handle: number, value: boolean): void;

@@ -15,7 +15,11 @@ type ReadArray = Float32Array | Float64Array | Int8Array | Uint8Array | Int16Arr
  * Uint8Array (0 or 1), float16 and bfloat16 as Float32Array, complex as real and imaginary parts in turn.
  */
 export function toTypedArray(tensor: Tensor): ReadArray {
-  const read = (source: Tensor) => native.toArrayBuffer(source._handle);
+  const read = (source: Tensor) => {
+    const buffer = newBuffer(source.nbytes);
+    native.copyInto(source._handle, buffer);
+    return buffer;
+  };
   const converted = (dtype: 'float32' | 'float64' | 'complex64') => {
     const other = tensor.detach();
     const wide = other.to(dtype);
@@ -55,6 +59,16 @@ export function toTypedArray(tensor: Tensor): ReadArray {
         'ERR_TORCH_ARGUMENT',
         `toTypedArray: no typed array holds ${tensor.dtype}; use dequantize() or to() first`,
       );
+  }
+}
+
+function newBuffer(bytes: number): ArrayBuffer {
+  try {
+    return new ArrayBuffer(bytes);
+  } catch (error) {
+    // V8's RangeError, with a code of ours.
+    const text = `toTypedArray: cannot allocate ${bytes} bytes for JavaScript: ${(error as Error).message}`;
+    throw codedError(RangeError, 'ERR_TORCH_OUT_OF_MEMORY', text);
   }
 }
 

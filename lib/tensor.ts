@@ -128,7 +128,13 @@ export class Tensor {
   }
 
   [inspect](): string {
-    return this.disposed ? 'Tensor { disposed }' : this.toString();
+    if (this.disposed) return 'Tensor { disposed }';
+    try {
+      return this.toString();
+    } catch (error) {
+      // Showing a value in a log must not fail: nested tensors, say, have no sizes to print by.
+      return `Tensor { ${(error as Error).message.split('\n')[0]} }`;
+    }
   }
 }
 
@@ -166,5 +172,7 @@ function adopt(tensor: Tensor, newGuard: unknown): void {
 
 /** Hands a tensor to the garbage collector, whatever scope it is in. */
 export function guard(tensor: Tensor): void {
-  if (tensor._guard === undefined) tensor._guard = native.guard(tensor._handle);
+  if (tensor._guard !== undefined) return;
+  tensor._guard = native.guard(tensor._handle);
+  countGuarded();
 }

@@ -177,10 +177,15 @@ napi_value current_error(napi_env env, Call* call) noexcept {
 std::string describe_tensor(const void* pointer) {
   const auto& tensor = *static_cast<const at::Tensor*>(pointer);
   std::ostringstream text;
-  text << dtype_name(tensor.scalar_type()) << '[';
-  const auto sizes = tensor.sizes();
-  for (size_t i = 0; i < sizes.size(); ++i) text << (i == 0 ? "" : ", ") << sizes[i];
-  text << ']';
+  text << dtype_name(tensor.scalar_type());
+  try {
+    const auto sizes = tensor.sizes();
+    text << '[';
+    for (size_t i = 0; i < sizes.size(); ++i) text << (i == 0 ? "" : ", ") << sizes[i];
+    text << ']';
+  } catch (const c10::Error&) {  // a nested tensor has no sizes, and a message must not fail
+    text << "[nested]";
+  }
   if (tensor.layout() != c10::kStrided) text << ' ' << tensor.layout();
   if (!tensor.is_cpu()) text << " on " << tensor.device().str();
   return text.str();

@@ -75,7 +75,10 @@ function moveOut(value: unknown, scope: number): void {
 const isThenable = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function';
 
-/** Opens a scope: `using s = torch.openScope()`. Everything made until it closes is released when it closes. */
+/**
+ * Opens a scope: `using s = torch.openScope()`. Everything made until it closes is released when it closes. Close it before
+ * the next `await`: until then it is current for whatever runs meanwhile as well. Across awaits use `torch.scope(async …)`.
+ */
 export function openScope(): Scope {
   return new Scope();
 }

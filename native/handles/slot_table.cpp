@@ -14,6 +14,7 @@ namespace {
 
 constexpr uint64_t kIndexMask = (uint64_t{1} << kIndexBits) - 1;
 constexpr uint32_t kLastGeneration = (uint32_t{1} << kGenerationBits) - 1;
+constexpr uint64_t kLastScopeGeneration = (uint64_t{1} << (53 - kScopeIndexBits)) - 1;
 constexpr uint64_t kScopeIndexMask = (uint64_t{1} << kScopeIndexBits) - 1;
 
 c10::StorageImpl* storage_of(const at::Tensor& tensor) {
@@ -161,9 +162,10 @@ void SlotTable::record_birth(Slot& slot, bool storage_is_new) {
   birth.device_type = static_cast<int8_t>(tensor.device().type());
   birth.device_index = static_cast<int8_t>(tensor.device().index());
   birth.dtype = static_cast<int8_t>(tensor.scalar_type());
-  const auto sizes = tensor.sizes();
-  birth.sizes = sizes.data();
-  birth.ndim = sizes.size();
+  if (!tensor.is_nested()) {  // which has no sizes, and throws when asked
+    birth.sizes = tensor.sizes().data();
+    birth.ndim = tensor.sizes().size();
+  }
   birth.env = env_number_;
   slot.record = audit::created(birth);
   flags_.audit_pending = audit::pending(env_number_);
@@ -332,7 +334,8 @@ void SlotTable::end_scope(uint32_t index) noexcept {
   scope.open = false;
   ++scope.generation;
   if (scope.parent != kNone) --scopes_[scope.parent].children;
-  free_scopes_.push_back(index);
+  // An id must stay exact in a JS number; a scope whose generations are spent is retired, as slots are.
+  if (scope.generation < kLastScopeGeneration) free_scopes_.push_back(index);
 }
 
 bool SlotTable::close_scope(ScopeId id) noexcept {

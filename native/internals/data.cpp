@@ -109,22 +109,25 @@ napi_value from_borrowed(Call& call) {
   return write_tensor(call, std::move(tensor));
 }
 
-// The elements in row-major order, as a new ArrayBuffer that V8 owns.
-napi_value to_array_buffer(Call& call) {
+// Writes the elements in row-major order into an ArrayBuffer of exactly their size. JavaScript makes it: there a failed
+// allocation is an exception, in Node-API it ends the process.
+napi_value copy_into(Call& call) {
   const at::Tensor& self = call.tensor(call.arguments[0], 0);
+  void* data = nullptr;
+  size_t size = 0;
+  check(call.env, napi_get_arraybuffer_info(call.env, call.arguments[1], &data, &size));
   at::Tensor dense = self.detach();
-  if (dense.layout() != c10::kStrided)
+  if (dense.layout() != c10::kStrided) {
     throw CodedError("ERR_TORCH_LAYOUT", "a sparse tensor has no dense elements; use toDense() first");
+  }
   if (dense.is_meta()) throw CodedError("ERR_TORCH_DEVICE", "a tensor on the meta device has no elements");
   if (!dense.is_cpu()) dense = dense.to(c10::Device(c10::DeviceType::CPU));
-  dense = at::resolve_neg(at::resolve_conj(dense));
-  dense = dense.contiguous();
+  dense = at::resolve_neg(at::resolve_conj(dense)).contiguous();
   const size_t bytes = static_cast<size_t>(dense.numel()) * dense.element_size();
-  void* data = nullptr;
-  napi_value buffer = nullptr;
-  check(call.env, napi_create_arraybuffer(call.env, bytes, &data, &buffer));
+  if (bytes != size)
+    throw BadArgument(1, "an ArrayBuffer of " + std::to_string(bytes) + " bytes", std::to_string(size));
   if (bytes != 0) std::memcpy(data, dense.data_ptr(), bytes);
-  return buffer;
+  return nullptr;
 }
 
 const Internal kInternals[] = {
@@ -132,7 +135,7 @@ const Internal kInternals[] = {
                                  "fromCopy(TypedArray data, int[] shape, ScalarType dtype, Device? device) -> Tensor"),
     internal_body<&from_borrowed, 3>("fromBorrowed",
                                      "fromBorrowed(TypedArray data, int[] shape, ScalarType dtype) -> Tensor"),
-    internal_body<&to_array_buffer, 1>("toArrayBuffer", "toArrayBuffer(Tensor self) -> ArrayBuffer"),
+    internal_body<&copy_into, 2>("copyInto", "copyInto(Tensor self, ArrayBuffer buffer) -> ()"),
 };
 
 }  // namespace

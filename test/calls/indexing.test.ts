@@ -1,0 +1,72 @@
+/** `at` and `set` where PyTorch's rules are easy to get wrong. Expected values are PyTorch's. */
+import torch from 'libtorch-node';
+
+/** Runs `fn` in a scope: nothing may be left. */
+function scoped(fn: () => void): void {
+  const before = torch.memory().tensors;
+  torch.scope(fn);
+  expect(torch.memory().tensors).toBe(before);
+}
+
+const cube = () => torch.arange(24).reshape([2, 3, 4]);
+
+test('a mask without dimensions takes all or nothing of a new dimension', () =>
+  scoped(() => {
+    expect(cube().at(torch.tensor(true)).shape).toEqual([1, 2, 3, 4]);
+    expect(cube().at(torch.tensor(false)).shape).toEqual([0, 2, 3, 4]);
+    expect(cube().at(true).shape).toEqual([1, 2, 3, 4]);
+  }));
+
+test('an integer tensor without dimensions selects, as its number does', () =>
+  scoped(() => {
+    const index = torch.tensor(0n);
+    expect(cube().at(index, torch.slice(), [0, 1]).shape).toEqual([3, 2]);
+    expect(cube().at(index, torch.slice(), [0, 1]).toArray()).toEqual(cube().at(0, torch.slice(), [0, 1]).toArray());
+  }));
+
+test('nested lists of booleans are masks, of integers index tensors', () =>
+  scoped(() => {
+    const square = torch.arange(4).reshape([2, 2]);
+    expect(
+      square
+        .at([
+          [true, false],
+          [false, true],
+        ])
+        .toArray(),
+    ).toEqual([0, 3]);
+    expect(square.at([[0, 1]]).shape).toEqual([1, 2, 2]);
+  }));
+
+test('leading dimensions of size 1 of an assigned value do not count', () =>
+  scoped(() => {
+    expect(
+      torch
+        .zeros([2, 3])
+        .set(0, torch.ones([1, 3]))
+        .sum()
+        .item(),
+    ).toBe(3);
+    expect(
+      torch
+        .zeros([2, 3])
+        .set([[0, 1]], torch.ones([1, 1, 3]))
+        .sum()
+        .item(),
+    ).toBe(6);
+  }));
+
+test('data that contains itself is refused', () => {
+  const cycle: unknown[] = [];
+  cycle.push(cycle);
+  expect(() => torch.tensor(cycle as never)).toThrow(expect.objectContaining({ code: 'ERR_TORCH_ARGUMENT' }));
+});
+
+test('a nested tensor has no sizes: a coded error, and it can be logged', () =>
+  scoped(() => {
+    const nested = torch._nestedTensorFromTensorList([torch.ones([2]), torch.ones([3])]);
+    expect(() => nested.shape).toThrow(expect.objectContaining({ code: 'ERR_TORCH_RUNTIME' }));
+    expect(() => torch.mm(nested, nested)).toThrow(expect.objectContaining({ code: 'ERR_TORCH_NOT_IMPLEMENTED' }));
+    const inspect = Symbol.for('nodejs.util.inspect.custom');
+    expect((nested as unknown as Record<symbol, () => string>)[inspect]!()).toMatch(/^Tensor \{ .*sizes/);
+  }));
