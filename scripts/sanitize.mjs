@@ -8,7 +8,7 @@ import { setUp } from './steps/setup.mjs';
 const env = {
   ...process.env,
   // libtorch keeps its registries for the life of the process, which the leak checker takes for leaks of ours.
-  ASAN_OPTIONS: `detect_leaks=0:strict_string_checks=1:${process.env.ASAN_OPTIONS ?? ''}`,
+  ASAN_OPTIONS: `detect_leaks=0:strict_string_checks=1:allocator_may_return_null=1:${process.env.ASAN_OPTIONS ?? ''}`,
   UBSAN_OPTIONS: `print_stacktrace=1:halt_on_error=1:${process.env.UBSAN_OPTIONS ?? ''}`,
 };
 
