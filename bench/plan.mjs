@@ -3,26 +3,54 @@
 /**
  * @typedef {object} Plan
  * @property {string} detail
- * @property {number} rounds of ops and audit
+ * @property {number} rounds of ops, scopes and audit: many short ones, since ratios are taken within a round
  * @property {number} ms of one op in one round
+ * @property {number} digitsRounds
+ * @property {{ full: number, mini: number }} digitsSteps in one round
  * @property {number} loads how often the library is loaded
- * @property {number} zeros of 1 MiB
- * @property {number} adds of one element
+ * @property {number} memoryRounds
+ * @property {Record<'zeros' | 'add' | 'add-scope' | 'scoped', number>} loops how often each loop of the memory section runs
+ * @property {number} auditRounds
  * @property {number} audited allocations in one round of the audit's loop
  */
 
 /** @type {Record<'full' | 'quick' | 'tiny', Plan>} */
 export const plans = {
-  full: { detail: 'full run', rounds: 7, ms: 300, loads: 10, zeros: 4000, adds: 1_000_000, audited: 200_000 },
-  quick: { detail: 'quick run', rounds: 5, ms: 50, loads: 3, zeros: 1000, adds: 200_000, audited: 30_000 },
+  full: {
+    detail: 'full run',
+    rounds: 21,
+    ms: 100,
+    digitsRounds: 11,
+    digitsSteps: { full: 5, mini: 130 },
+    loads: 10,
+    memoryRounds: 3,
+    loops: { zeros: 4000, scoped: 10_000_000, add: 1_000_000, 'add-scope': 1_000_000 },
+    auditRounds: 7,
+    audited: 200_000,
+  },
+  quick: {
+    detail: 'quick run',
+    rounds: 9,
+    ms: 40,
+    digitsRounds: 5,
+    digitsSteps: { full: 3, mini: 60 },
+    loads: 3,
+    memoryRounds: 1,
+    loops: { zeros: 4000, scoped: 1_000_000, add: 200_000, 'add-scope': 200_000 },
+    auditRounds: 5,
+    audited: 30_000,
+  },
   /** Shows that it runs; its figures mean nothing. */
   tiny: {
     detail: 'trial run, figures without meaning',
     rounds: 2,
     ms: 1,
+    digitsRounds: 1,
+    digitsSteps: { full: 1, mini: 2 },
     loads: 1,
-    zeros: 20,
-    adds: 1000,
+    memoryRounds: 1,
+    loops: { zeros: 20, scoped: 1000, add: 1000, 'add-scope': 1000 },
+    auditRounds: 2,
     audited: 1000,
   },
 };

@@ -1,8 +1,9 @@
 /**
  * The benchmarks; `npm run bench` builds what they need and starts this.
  *
- *   node bench/run.mjs [--quick] [--build] [--write] [--only ops,load,memory,audit]
+ *   node bench/run.mjs [--quick] [--build] [--write] [--only goals,ops,…]
  *
+ * `--quick --only goals` takes about a minute.
  * Markdown goes to stdout, progress to stderr; --write also writes bench/RESULTS.md, which the README quotes.
  */
 import { writeFileSync } from 'node:fs';
@@ -10,17 +11,24 @@ import { parseArgs } from 'node:util';
 import { inRoot } from '../scripts/paths.mjs';
 import { runMain, StepError } from '../scripts/steps/errors.mjs';
 import { say } from '../scripts/steps/progress.mjs';
+import { measurements } from './measured.mjs';
 import { plans } from './plan.mjs';
 import { auditSection } from './sections/audit.mjs';
 import { buildSection } from './sections/build.mjs';
+import { digitsSection } from './sections/digits.mjs';
+import { goalsSection } from './sections/goals.mjs';
 import { loadSection } from './sections/load.mjs';
 import { memorySection } from './sections/memory.mjs';
 import { opsSection } from './sections/ops.mjs';
+import { scopesSection } from './sections/scopes.mjs';
 import { machine } from './support/machine.mjs';
 import { pythonWithTorch } from './support/python.mjs';
 
 const sections = {
+  goals: goalsSection,
   ops: opsSection,
+  scopes: scopesSection,
+  digits: digitsSection,
   load: loadSection,
   memory: memorySection,
   audit: auditSection,
@@ -35,11 +43,11 @@ function readOptions() {
         tiny: { type: 'boolean', default: false },
         build: { type: 'boolean', default: false },
         write: { type: 'boolean', default: false },
-        only: { type: 'string', default: 'ops,load,memory,audit' },
+        only: { type: 'string', default: 'goals,ops,scopes,digits,load,memory,audit' },
       },
     }).values;
   } catch (error) {
-    throw new StepError(`${error.message}\nusage: npm run bench -- [--quick] [--build] [--write] [--only ops,load,…]`);
+    throw new StepError(`${error.message}\nusage: npm run bench -- [--quick] [--build] [--write] [--only goals,ops,…]`);
   }
 }
 
@@ -55,7 +63,10 @@ await runMain(async () => {
   const python = pythonWithTorch();
   if (python === undefined) say('No Python with torch was found: PyTorch is left out (Debian: python3-torch).');
   const parts = ['# Benchmarks', machine(plan.detail)];
-  for (const [name, section] of Object.entries(sections)) if (chosen.has(name)) parts.push(await section(plan, python));
+  const measured = measurements(plan, python, chosen);
+  for (const [name, section] of Object.entries(sections)) {
+    if (chosen.has(name)) parts.push(await section(plan, measured, python));
+  }
   const text = `${parts.join('\n\n')}\n`;
   process.stdout.write(text);
   if (options.write) writeFileSync(inRoot('bench', 'RESULTS.md'), text);

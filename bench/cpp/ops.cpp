@@ -17,6 +17,8 @@ namespace {
 
 constexpr int kBatch = 1000;    // calls between two looks at the clock
 constexpr int kLongBatch = 20;  // of an op that takes tens of microseconds
+constexpr int kExpressions = 10;
+constexpr int kSteps = 25;  // of four ops each in one expression
 
 using Loop = std::function<void()>;
 
@@ -59,6 +61,15 @@ Cost measure(const Loop& loop, int count, double milliseconds) {
 // The compiler may not drop a call whose result nobody reads; ops of a shared library it cannot drop anyway.
 void run(const at::Tensor& result) { asm volatile("" : : "r"(result.unsafeGetTensorImpl()) : "memory"); }
 
+// 100 small ops that depend on each other, each temporary freed at the end of its line.
+at::Tensor expression(const at::Tensor& start, const at::Tensor& a, const at::Tensor& b, const at::Tensor& c) {
+  at::Tensor x = start;
+  for (int i = 0; i < kSteps; ++i) x = x.mul(a).add(b).sub(c).relu();
+  return x;
+}
+
+int batch_of(const std::string& op) { return op == "mm" ? kLongBatch : op == "expression" ? kExpressions : kBatch; }
+
 }  // namespace
 
 int main() {
@@ -68,10 +79,18 @@ int main() {
   const at::Tensor b = at::ones({1});
   at::Tensor target = at::zeros({1});
   const at::Tensor m = at::ones({128, 128});
+  const at::Tensor small = at::ones({4, 4});
+  const at::Tensor half = at::full({4, 4}, 0.5);
+  const at::Tensor quarter = at::full({4, 4}, 0.25);
   const std::map<std::string, Loop> loops = {
-      {"add", repeat(kBatch, [&] { run(at::add(a, b)); })}, {"add_", repeat(kBatch, [&] { run(target.add_(b)); })},
-      {"view", repeat(kBatch, [&] { run(a.view({1})); })},  {"empty", repeat(kBatch, [&] { run(at::empty({1})); })},
-      {"sum", repeat(kBatch, [&] { run(at::sum(a)); })},    {"mm", repeat(kLongBatch, [&] { run(at::mm(m, m)); })},
+      {"add", repeat(kBatch, [&] { run(at::add(a, b)); })},
+      {"add_", repeat(kBatch, [&] { run(target.add_(b)); })},
+      {"view", repeat(kBatch, [&] { run(a.view({1})); })},
+      {"empty", repeat(kBatch, [&] { run(at::empty({1})); })},
+      {"sum", repeat(kBatch, [&] { run(a.sum()); })},
+      {"sum_dim", repeat(kBatch, [&] { run(small.sum({1}, true)); })},
+      {"expression", repeat(kExpressions, [&] { run(expression(small, half, small, quarter)); })},
+      {"mm", repeat(kLongBatch, [&] { run(at::mm(m, m)); })},
   };
   std::string op;
   double milliseconds = 0;
@@ -81,7 +100,7 @@ int main() {
       std::fprintf(stderr, "no such op: %s\n", op.c_str());
       return 2;
     }
-    const Cost cost = measure(found->second, op == "mm" ? kLongBatch : kBatch, milliseconds);
+    const Cost cost = measure(found->second, batch_of(op), milliseconds);
     std::printf("{\"ns\": %.2f, \"cpu\": %.2f}\n", cost.ns, cost.cpu);
     std::fflush(stdout);
   }

@@ -1,6 +1,7 @@
 /**
- * One loop that must not hold memory: `zeros` (1 MiB each, nothing disposed), `add` (one element each, nothing disposed)
- * or `add-scope` (the same in a scope per iteration), as often as the second argument says. Prints what it cost.
+ * One loop that must not hold memory, as often as the second argument says: `zeros` (1 MiB each, nothing disposed), `add`
+ * (one element each, nothing disposed), `add-scope` (the same in a scope per iteration), or `scoped` (small ops of five
+ * kinds in scopes of 100). Prints the bytes it cost.
  */
 'use strict';
 
@@ -8,19 +9,31 @@ const torch = require('libtorch-node');
 
 const [loop, count] = [process.argv[2], Number(process.argv[3])];
 const one = torch.ones([1]);
-const step = {
-  zeros: () => torch.zeros([1 << 18]),
-  add: () => one.add(one),
-  'add-scope': () => torch.scope(() => void one.add(one)),
+const small = torch.ones([4, 4]);
+
+function twentyTimesFive() {
+  for (let i = 0; i < 20; i++) {
+    small.add(one).mul(small).relu().view([16]).sum();
+  }
+}
+
+const { step, ops = 1 } = {
+  zeros: { step: () => torch.zeros([1 << 18]) },
+  add: { step: () => one.add(one) },
+  'add-scope': { step: () => torch.scope(() => void one.add(one)) },
+  scoped: { step: () => torch.scope(twentyTimesFive), ops: 100 },
 }[loop];
 
-for (let i = 0; i < Math.min(100, count); i++) one.add(one).dispose();
+// The small ops warm up with themselves, until V8's heap and malloc's arenas have their size.
+if (loop === 'scoped') for (let i = 0; i < count / 10; i += ops) step();
+else for (let i = 0; i < Math.min(100, count); i++) one.add(one).dispose();
+
 const before = process.memoryUsage.rss();
 let most = before;
-for (let i = 0; i < count; i++) {
+for (let i = 0; i < count; i += ops) {
   step();
   if (i % 10_000 === 0) most = Math.max(most, process.memoryUsage.rss());
 }
-most = Math.max(most, process.memoryUsage.rss());
+const after = process.memoryUsage.rss();
 const peak = process.resourceUsage().maxRSS * 1024;
-console.log(JSON.stringify({ peak, growth: most - before }));
+console.log(JSON.stringify({ peak, growth: Math.max(most, after) - before, left: after - before }));

@@ -4,11 +4,13 @@
  */
 'use strict';
 
-const { createInterface } = require('node:readline');
 const torch = require('libtorch-node');
+const { serve } = require('./serve.cjs');
 
 const BATCH = 1000;
 const LONG_BATCH = 20;
+const EXPRESSIONS = 10;
+const STEPS = 25;
 const lifetime = process.argv[2];
 
 torch.setNumThreads(Number(process.env.BENCH_THREADS ?? 1));
@@ -16,6 +18,16 @@ const a = torch.ones([1]);
 const b = torch.ones([1]);
 const target = torch.zeros([1]);
 const m = torch.ones([128, 128]);
+const small = torch.ones([4, 4]);
+const half = torch.full([4, 4], 0.5);
+const quarter = torch.full([4, 4], 0.25);
+
+/** 100 small ops that depend on each other. */
+function expression(start, by, plus, minus) {
+  let x = start;
+  for (let i = 0; i < STEPS; i++) x = x.mul(by).add(plus).sub(minus).relu();
+  return x;
+}
 
 /** Straight loops, one function per op: what a user's hot loop is, and as the C++ and Python ones are. */
 const plain = {
@@ -33,6 +45,12 @@ const plain = {
   },
   sum: () => {
     for (let i = 0; i < BATCH; i++) a.sum();
+  },
+  sum_dim: () => {
+    for (let i = 0; i < BATCH; i++) small.sum([1], true);
+  },
+  expression: () => {
+    for (let i = 0; i < EXPRESSIONS; i++) expression(small, half, small, quarter);
   },
   mm: () => {
     for (let i = 0; i < LONG_BATCH; i++) m.mm(m);
@@ -55,6 +73,12 @@ const perOp = {
   sum: () => {
     for (let i = 0; i < BATCH; i++) torch.scope(() => void a.sum());
   },
+  sum_dim: () => {
+    for (let i = 0; i < BATCH; i++) torch.scope(() => void small.sum([1], true));
+  },
+  expression: () => {
+    for (let i = 0; i < EXPRESSIONS; i++) torch.scope(() => void expression(small, half, small, quarter));
+  },
   mm: () => {
     for (let i = 0; i < LONG_BATCH; i++) torch.scope(() => void m.mm(m));
   },
@@ -66,23 +90,6 @@ const loopOf = {
   'scope-per-op': (op) => perOp[op],
 }[lifetime];
 
-function measure(loop, count, milliseconds) {
-  const limit = BigInt(Math.round(milliseconds * 1e6));
-  let calls = 0;
-  const before = process.cpuUsage();
-  const start = process.hrtime.bigint();
-  for (;;) {
-    loop();
-    calls += count;
-    const elapsed = process.hrtime.bigint() - start;
-    if (elapsed < limit) continue;
-    const { user, system } = process.cpuUsage(before); // microseconds, the collector's threads included
-    return { ns: Number(elapsed) / calls, cpu: (1000 * (user + system)) / calls };
-  }
-}
+const batchOf = { mm: LONG_BATCH, expression: EXPRESSIONS };
 
-createInterface({ input: process.stdin }).on('line', (line) => {
-  const [op, milliseconds] = line.split(' ');
-  const cost = measure(loopOf(op), op === 'mm' ? LONG_BATCH : BATCH, Number(milliseconds));
-  process.stdout.write(`${JSON.stringify(cost)}\n`);
-});
+serve((op) => ({ loop: loopOf(op), count: batchOf[op] ?? BATCH }));

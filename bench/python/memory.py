@@ -16,16 +16,35 @@ def rss():
 
 loop, count = sys.argv[1], int(sys.argv[2])
 one = torch.ones(1)
-step = (lambda: torch.zeros(1 << 18)) if loop == 'zeros' else (lambda: one.add(one))
+small = torch.ones(4, 4)
 
-for _ in range(min(100, count)):
-    one.add(one)
+
+def twenty_times_five():
+    for _ in range(20):
+        small.add(one).mul(small).relu().view([16]).sum()
+
+
+ops = 100 if loop == 'scoped' else 1
+if loop == 'zeros':
+    step = lambda: torch.zeros(1 << 18)  # noqa: E731
+elif loop == 'scoped':
+    step = twenty_times_five
+else:
+    step = lambda: one.add(one)  # noqa: E731
+
+if loop == 'scoped':
+    for _ in range(0, count // 10, ops):
+        step()
+else:
+    for _ in range(min(100, count)):
+        one.add(one)
+
 before = rss()
 most = before
-for i in range(count):
+for i in range(0, count, ops):
     step()
     if i % 10_000 == 0:
         most = max(most, rss())
-most = max(most, rss())
+after = rss()
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-print(json.dumps({'peak': peak, 'growth': most - before}))
+print(json.dumps({'peak': peak, 'growth': max(most, after) - before, 'left': after - before}))

@@ -9,12 +9,17 @@ import torch
 
 BATCH = 1000
 LONG_BATCH = 20
+EXPRESSIONS = 10
+STEPS = 25
 
 torch.set_num_threads(int(os.environ.get('BENCH_THREADS', '1')))
 a = torch.ones(1)
 b = torch.ones(1)
 target = torch.zeros(1)
 m = torch.ones(128, 128)
+small = torch.ones(4, 4)
+half = torch.full((4, 4), 0.5)
+quarter = torch.full((4, 4), 0.25)
 
 
 def add():
@@ -42,12 +47,37 @@ def sum_():
         a.sum()
 
 
+def sum_dim():
+    for _ in range(BATCH):
+        small.sum([1], True)
+
+
+def one_expression(x, a, b, c):
+    for _ in range(STEPS):
+        x = x.mul(a).add(b).sub(c).relu()
+    return x
+
+
+def expression():
+    for _ in range(EXPRESSIONS):
+        one_expression(small, half, small, quarter)
+
+
 def mm():
     for _ in range(LONG_BATCH):
         m.mm(m)
 
 
-LOOPS = {'add': add, 'add_': add_, 'view': view, 'empty': empty, 'sum': sum_, 'mm': mm}
+LOOPS = {
+    'add': (add, BATCH),
+    'add_': (add_, BATCH),
+    'view': (view, BATCH),
+    'empty': (empty, BATCH),
+    'sum': (sum_, BATCH),
+    'sum_dim': (sum_dim, BATCH),
+    'expression': (expression, EXPRESSIONS),
+    'mm': (mm, LONG_BATCH),
+}
 
 
 def measure(loop, count, milliseconds):
@@ -65,5 +95,5 @@ def measure(loop, count, milliseconds):
 
 for line in sys.stdin:
     op, milliseconds = line.split()
-    ns, cpu = measure(LOOPS[op], LONG_BATCH if op == 'mm' else BATCH, float(milliseconds))
+    ns, cpu = measure(*LOOPS[op], float(milliseconds))
     print(json.dumps({'ns': ns, 'cpu': cpu}), flush=True)

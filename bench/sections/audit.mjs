@@ -8,7 +8,7 @@ import { median, noise, ratio, summarise } from '../support/stats.mjs';
 const modes = ['off', 'counters', 'sample', 'full'];
 const leakAudit = inRoot('dist', 'cli', 'leak-audit.js');
 
-async function measure({ rounds, audited }) {
+async function measure({ auditRounds: rounds, audited }) {
   const taken = Object.fromEntries(modes.map((mode) => [mode, []]));
   for (let round = 0; round < rounds; round++) {
     for (const mode of modes) {
@@ -31,7 +31,7 @@ export async function auditSection(plan) {
   return [
     '## The audit',
     `\`add\` of one element in scopes of 1,000, ${integer(plan.audited)} allocations, under \`leak-audit run --mode\`; ` +
-      `nanoseconds an allocation, medians (least–most) of ${plan.rounds} rounds.`,
+      `nanoseconds an allocation, medians (least–most) of ${plan.auditRounds} rounds.`,
     table(['Mode', 'Whole', 'Over off', 'Of off'], rows),
     noise(modes.map((mode) => [`audit ${mode}`, summarise(taken[mode])])),
   ].join('\n\n');

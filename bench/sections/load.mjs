@@ -25,8 +25,12 @@ async function measure(loads, pairs) {
   return taken;
 }
 
-/** @param {import('../plan.mjs').Plan} plan @param {string | undefined} python */
-export async function loadSection({ loads }, python) {
+/**
+ * @param {import('../plan.mjs').Plan} plan
+ * @param {import('../measured.mjs').Measured} _measured
+ * @param {string | undefined} python
+ */
+export async function loadSection({ loads }, _measured, python) {
   const node = process.execPath;
   const pairs = [
     { title: "`require('libtorch-node')`", bare: [node, '-e', '0'], loading: [node, '-e', "require('libtorch-node')"] },

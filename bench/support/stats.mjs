@@ -10,6 +10,16 @@ export function median(values) {
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
+/** The first, second and third quartile, interpolated. @param {number[]} values */
+export function quartiles(values) {
+  const sorted = values.toSorted((a, b) => a - b);
+  return [0.25, 0.5, 0.75].map((share) => {
+    const place = share * (sorted.length - 1);
+    const below = Math.floor(place);
+    return sorted[below] + (place - below) * (sorted[Math.ceil(place)] - sorted[below]);
+  });
+}
+
 /** @typedef {{ median: number, min: number, max: number }} Summary */
 
 /** @param {number[]} values @returns {Summary} */

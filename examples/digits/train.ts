@@ -39,19 +39,25 @@ export function train({ training, heldOut }: Split, { epochs = 5, seed = 1, onEp
 
 /** Every digit once, in random order. Returns the mean loss. */
 function trainEpoch(model: Model, optimizer: Adam, images: torch.Tensor, labels: torch.Tensor): number {
-  const batches = torch.randperm(labels.numel).split(BATCH);
+  const batches = batchesOf(labels.numel);
   let sum = 0;
   for (const batch of batches) {
     // A step's activations and gradients end with it; only a number comes out.
-    sum += torch.scope(() => {
-      const scores = model.forward(images.indexSelect(0, batch));
-      const loss = torch.nn.functional.crossEntropyLoss(scores, labels.indexSelect(0, batch));
-      loss.backward();
-      optimizer.step();
-      return Number(loss.item());
-    });
+    sum += torch.scope(() => trainStep(model, optimizer, images.indexSelect(0, batch), labels.indexSelect(0, batch)));
   }
   return sum / batches.length;
+}
+
+/** The numbers of so many digits in random order, in batches. */
+export const batchesOf = (digits: number): torch.Tensor[] => torch.randperm(digits).split(BATCH);
+
+/** One step on these images. Returns the loss before it. */
+export function trainStep(model: Model, optimizer: Adam, images: torch.Tensor, labels: torch.Tensor): number {
+  const scores = model.forward(images);
+  const loss = torch.nn.functional.crossEntropyLoss(scores, labels);
+  loss.backward();
+  optimizer.step();
+  return Number(loss.item());
 }
 
 /** The share of digits whose highest score is the right one. */

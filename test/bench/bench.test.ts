@@ -26,7 +26,16 @@ const programs = ['C++', 'PyTorch', 'Node, scope', 'Node, GC', 'Node, scope per 
 
 test('ops: every op has a ratio and a time of every program', () => {
   const [ratios, times, cpu] = tablesOf('ops');
-  const ops = ['`add`', '`add_`', '`view`', '`empty`', '`sum`', '`mm` 128×128'];
+  const ops = [
+    '`add`',
+    '`add_`',
+    '`view`',
+    '`empty`',
+    '`sum`',
+    '`sum([1], true)` 4×4',
+    '100-op expression 4×4',
+    '`mm` 128×128',
+  ];
   for (const table of [ratios, times, cpu]) expect([...table!.keys()]).toEqual(['', ...ops]);
   expect(times!.get('')).toEqual(programs);
   expect(ratios!.get('')).toEqual([
@@ -36,6 +45,32 @@ test('ops: every op has a ratio and a time of every program', () => {
   for (const op of ops) {
     for (const cell of ratios!.get(op)!) expect(cell).toMatch(/^[\d,.]+×$/);
     for (const cell of times!.get(op)!) expect(cell).toMatch(/^[\d,.]+ \([\d,.]+–[\d,.]+\)$/);
+  }
+}, 300_000);
+
+test('goals: every row has its goal, a figure and a verdict', () => {
+  const [goals] = tablesOf('goals');
+  expect(goals!.get('')).toEqual(['Goal', 'Measured', 'in CPU time', '']);
+  const rows = [...goals!.entries()].filter(([title]) => title !== '');
+  expect(rows.length).toBe(16); // two have a goal against C++ and one against PyTorch
+  for (const [, [goal, measured, cpu, verdict]] of rows) {
+    expect(goal).toMatch(/^(≤|<|faster than|no more than)/);
+    expect(measured).toMatch(/^-?[\d,.]+(×| MB)/);
+    expect(cpu).toMatch(/^([\d,.]+×|–)$/);
+    expect(verdict).toMatch(/^(met|\*\*missed\*\*)$/);
+  }
+}, 300_000);
+
+test('scopes and digits: every row is there, and both programs of the digits learn the same', () => {
+  const [scopes, digits] = tablesOf('scopes,digits');
+  expect([...scopes!.keys()].slice(1)).toEqual([
+    '`torch.scope(() => {})`',
+    '`openScope` and `close`',
+    '`add`, a scope each',
+    '`add`, GC',
+  ]);
+  for (const training of ['full batch', 'batches of 64']) {
+    expect(Number(digits!.get(training)!.at(-1))).toBeLessThanOrEqual(1e-4);
   }
 }, 300_000);
 

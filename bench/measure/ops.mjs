@@ -1,0 +1,59 @@
+/** The ops: from C++, PyTorch, and Node in a scope, in a scope per op, and garbage-collected. */
+import path from 'node:path';
+import { buildDir, inRoot } from '../../scripts/paths.mjs';
+import { runLogged } from '../../scripts/steps/command.mjs';
+import { withLock } from '../../scripts/steps/lock.mjs';
+import { step } from '../../scripts/steps/progress.mjs';
+import { filesBelow, isUpToDate, whenChanged } from '../../scripts/steps/stamps.mjs';
+import { figuresOf, inTurn } from '../support/turns.mjs';
+
+export const ops = {
+  add: '`add`',
+  add_: '`add_`',
+  view: '`view`',
+  empty: '`empty`',
+  sum: '`sum`',
+  sum_dim: '`sum([1], true)` 4×4',
+  expression: '100-op expression 4×4',
+  mm: '`mm` 128×128',
+};
+
+export const lifetimes = { scope: 'Node, scope', gc: 'Node, GC', 'scope-per-op': 'Node, scope per op' };
+
+const cppDir = path.join(buildDir, 'bench');
+const cppProgram = path.join(cppDir, 'bench_ops');
+
+/** The C++ program, compiled when it or the way to libtorch changed. */
+async function ensureCppProgram() {
+  const inputs = { files: filesBelow(['bench/cpp', 'scripts/libtorch.mjs'], ['']), outputs: [cppProgram] };
+  if (isUpToDate('bench', inputs)) return; // without waiting for somebody else's build
+  const compile = () =>
+    step('the C++ benchmark: compiling', async () => {
+      const configure = ['-S', inRoot('bench', 'cpp'), '-B', cppDir, `-DLTN_NODE=${process.execPath}`];
+      await runLogged('bench', 'cmake', configure);
+      await runLogged('bench', 'cmake', ['--build', cppDir], { append: true });
+    });
+  await withLock(() => whenChanged('bench', inputs, compile));
+}
+
+/**
+ * @param {import('../plan.mjs').Plan} plan
+ * @param {string | undefined} python
+ * @param {Record<string, string[]>} [wanted] the programs to measure, by op; all of all when left out
+ * @returns {Promise<Record<'ns' | 'cpu', Record<string, Record<string, number[]>>>>} by clock, program, op and round
+ */
+export async function measureOps({ rounds, ms }, python, wanted) {
+  await ensureCppProgram();
+  const node = (lifetime) => [process.execPath, inRoot('bench', 'node', 'ops.cjs'), lifetime];
+  const commands = {
+    cpp: [cppProgram],
+    ...(python === undefined ? {} : { python: [python, inRoot('bench', 'python', 'ops.py')] }),
+    ...Object.fromEntries(Object.keys(lifetimes).map((lifetime) => [lifetime, node(lifetime)])),
+  };
+  const questions = Object.keys(ops)
+    .filter((op) => wanted === undefined || op in wanted)
+    .map((op) => ({ name: op, text: `${op} ${ms}`, of: wanted?.[op] }));
+  const seconds = 60 + (100 * ms) / 1000;
+  const answers = await step('ops', () => inTurn({ commands, questions, rounds, seconds }));
+  return { ns: figuresOf(answers, 'ns'), cpu: figuresOf(answers, 'cpu') };
+}

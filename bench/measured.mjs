@@ -1,0 +1,29 @@
+/** What the sections show, measured when the first of them asks: the goals and the tables below them are one run. */
+import { measureDigits } from './measure/digits.mjs';
+import { measureMemory } from './measure/memory.mjs';
+import { measureOps } from './measure/ops.mjs';
+import { measureScopes } from './measure/scopes.mjs';
+import { goalLoops, goalOps, goalPasts } from './sections/goals.mjs';
+
+/** @template T @param {() => Promise<T>} measure @returns {() => Promise<T>} */
+function once(measure) {
+  let result;
+  return () => {
+    result ??= measure();
+    return result;
+  };
+}
+
+/**
+ * @param {import('./plan.mjs').Plan} plan
+ * @param {string | undefined} python
+ * @param {Set<string>} chosen sections: for the goals alone only what they need is measured
+ */
+export const measurements = (plan, python, chosen) => ({
+  ops: once(() => measureOps(plan, python, chosen.has('ops') ? undefined : goalOps)),
+  memory: once(() => measureMemory(chosen.has('memory') ? Object.keys(plan.loops) : goalLoops, plan, python)),
+  digits: once(() => measureDigits(plan, python)),
+  scopes: once(() => measureScopes(plan, chosen.has('scopes') ? undefined : goalPasts)),
+});
+
+/** @typedef {ReturnType<typeof measurements>} Measured */

@@ -1,0 +1,122 @@
+/** The goals of speed and memory, and whether this run met them. */
+import { integer, megabytes, none, table, times } from '../support/markdown.mjs';
+import { median, quartiles, ratio } from '../support/stats.mjs';
+import { lossDifference } from './digits.mjs';
+
+/** @typedef {{ op: string, program: string, base: 'cpp' | 'python', most: number, title: string, below?: boolean }} OpGoal */
+
+const baseTitles = { cpp: 'C++', python: 'PyTorch' };
+
+/** `below`: the goal is to be faster, not as fast. @type {OpGoal[]} */
+const opGoals = [
+  { title: '`a.add(b)`, scope', op: 'add', program: 'scope', base: 'cpp', most: 1.15 },
+  { title: '`a.add(b)`, scope', op: 'add', program: 'scope', base: 'python', most: 1, below: true },
+  { title: '`m.sum([1], true)`, scope', op: 'sum_dim', program: 'scope', base: 'cpp', most: 1.15 },
+  { title: '`m.sum([1], true)`, scope', op: 'sum_dim', program: 'scope', base: 'python', most: 1, below: true },
+  { title: '`a.add(b)`, GC', op: 'add', program: 'gc', base: 'cpp', most: 1.5 },
+  { title: '`view`, scope', op: 'view', program: 'scope', base: 'python', most: 0.5 },
+  { title: '`empty`, scope', op: 'empty', program: 'scope', base: 'python', most: 0.5 },
+  { title: '`view`, GC', op: 'view', program: 'gc', base: 'python', most: 0.8 },
+  { title: '`empty`, GC', op: 'empty', program: 'gc', base: 'python', most: 0.8 },
+  { title: '`a.sum()`, GC', op: 'sum', program: 'gc', base: 'python', most: 0.8 },
+  { title: '`m.sum([1], true)`, GC', op: 'sum_dim', program: 'gc', base: 'python', most: 0.8 },
+  { title: '100-op expression, one scope', op: 'expression', program: 'scope-per-op', base: 'cpp', most: 1.15 },
+];
+
+/** The programs that the goals need, by op. */
+export const goalOps = {};
+for (const { op, program, base } of opGoals) goalOps[op] = [...new Set([...(goalOps[op] ?? []), base, program])];
+
+export const goalLoops = ['zeros', 'scoped'];
+export const goalPasts = ['never', 'used', 'storage'];
+
+const PEAK = 1.3;
+const LEFT = 5e6;
+const TRAINING = 1.1;
+/** "Nothing" cannot be measured on a machine that does other work as well. */
+const NOTHING = 1.03;
+
+const verdict = (met) => (met ? 'met' : '**missed**');
+
+/** "1.12× (1.05–1.20)" @param {number[]} values @param {number[]} base */
+function middleHalf(values, base) {
+  const [low, middle, high] = quartiles(values.map((value, round) => value / base[round]));
+  return `${times(middle)} (${low.toFixed(2)}–${high.toFixed(2)})`;
+}
+
+/** @param {OpGoal} goal @param {Awaited<ReturnType<import('../measured.mjs').Measured['ops']>>} measured */
+function opRow({ title, op, program, base, most, below }, { ns, cpu }) {
+  const goal = below ? `faster than ${baseTitles[base]}` : `≤ ${most.toFixed(2)} × ${baseTitles[base]}`;
+  if (ns[base] === undefined) return [title, goal, none, none, 'not measured'];
+  const wall = ratio(ns[program][op], ns[base][op]);
+  return [
+    title,
+    goal,
+    middleHalf(ns[program][op], ns[base][op]),
+    times(ratio(cpu[program][op], cpu[base][op])),
+    verdict(below ? wall < most : wall <= most),
+  ];
+}
+
+/** @param {import('../plan.mjs').Plan} plan @param {Awaited<ReturnType<import('../measured.mjs').Measured['memory']>>} memory */
+function memoryRows(plan, { zeros, scoped }) {
+  const peaks = (rounds) => rounds.map(({ peak }) => peak);
+  const zerosRow = [`${integer(plan.loops.zeros)} × 1 MiB, undisposed: peak RSS`, `≤ ${PEAK.toFixed(2)} × PyTorch`];
+  if (zeros.python === undefined) zerosRow.push(none, none, 'not measured');
+  else {
+    const [node, python] = [peaks(zeros.node), peaks(zeros.python)];
+    const measured = `${times(ratio(node, python))} (${megabytes(median(node))} of ${megabytes(median(python))})`;
+    zerosRow.push(measured, none, verdict(ratio(node, python) <= PEAK));
+  }
+  const left = median(scoped.node.map((bytes) => bytes.left));
+  const scopedTitle = `${integer(plan.loops.scoped)} scoped small ops: RSS after against before`;
+  return [zerosRow, [scopedTitle, `< ${megabytes(LEFT)}`, megabytes(left), none, verdict(left < LEFT)]];
+}
+
+/** @param {Awaited<ReturnType<import('../measured.mjs').Measured['digits']>>} digits */
+function digitsRow(digits) {
+  const row = ['full-batch training of the digits', `≤ ${TRAINING.toFixed(2)} × PyTorch`];
+  if (digits.python === undefined) return [...row, none, none, 'not measured'];
+  const figures = (clock) => ['node', 'python'].map((program) => digits[program].full.map((round) => round[clock]));
+  const [wall, cpu] = [figures('ns'), figures('cpu')];
+  lossDifference(digits, 'full'); // the same training, or no figure
+  return [...row, middleHalf(...wall), times(ratio(...cpu)), verdict(ratio(...wall) <= TRAINING)];
+}
+
+/** @param {Awaited<ReturnType<import('../measured.mjs').Measured['scopes']>>} measured */
+function scopeRows({ ns, cpu }) {
+  const row = (title, loop, past) => [
+    title,
+    `no more than before (≤ ${NOTHING.toFixed(2)}×)`,
+    middleHalf(ns[past][loop], ns.never[loop]),
+    times(ratio(cpu[past][loop], cpu.never[loop])),
+    verdict(ratio(ns[past][loop], ns.never[loop]) <= NOTHING),
+  ];
+  return [
+    row('`a.add(b)`, a scope each, once async scopes were used', 'add-scope', 'used'),
+    row('`a.add(b)`, GC, once async scopes were used', 'add-gc', 'used'),
+    row('`a.add(b)`, a scope each, inside an AsyncLocalStorage', 'add-scope', 'storage'),
+  ];
+}
+
+/** @param {import('../plan.mjs').Plan} plan @param {import('../measured.mjs').Measured} measured */
+export async function goalsSection(plan, measured) {
+  const ops = await measured.ops();
+  const digits = await measured.digits();
+  const scopes = await measured.scopes();
+  const memory = await measured.memory();
+  const rows = [
+    ...opGoals.map((goal) => opRow(goal, ops)),
+    ...memoryRows(plan, memory),
+    digitsRow(digits),
+    ...scopeRows(scopes),
+  ];
+  return [
+    '## Goals',
+    `Wall time as a multiple: the median of the ratios within ${plan.rounds} rounds (${plan.digitsRounds} of the ` +
+      'training), in brackets the middle half of them. The verdict goes by the median. CPU time is the steadier clock on ' +
+      "a machine that others use too, but counts the collector's threads, which work beside the program. How each row is " +
+      'measured stands with its section below.',
+    table(['', 'Goal', 'Measured', 'in CPU time', ''], rows),
+  ].join('\n\n');
+}
