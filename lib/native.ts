@@ -69,6 +69,17 @@ export interface Native extends AuditNative {
   /** Tells V8 of bytes that are no tensor's. */
   adjustExternal(bytes: number): void;
 
+  /** Whether the addon can ask CUDA's caching allocator. */
+  cudaHasAllocator(): boolean;
+  /** Whether a library with CUDA is loaded. */
+  cudaIsLinked(): boolean;
+  cudaDeviceCount(): number;
+  cudaCurrentDevice(): number;
+  cudaSynchronize(device: number): void;
+  cudaEmptyCache(): void;
+  /** Bytes: allocated, reserved, peak allocated, peak reserved. */
+  cudaMemory(device: number): number[];
+
   manualSeed(seed: number | bigint): void;
   getNumThreads(): number;
   setNumThreads(count: number): void;
@@ -89,14 +100,14 @@ export interface MemoryTotals {
   storages: number;
   /** Bytes of those storages, each counted once. Memory borrowed from a typed array counts 0: V8 has it already. */
   bytes: number;
-  /** Bytes that libtorch's allocator holds, whether a JS handle sees them or not. */
+  /** Bytes that libtorch's allocators hold, whether a JS handle sees them or not. */
   allocatedBytes: number;
-  /** The highest `allocatedBytes` so far. */
+  /** The highest `allocatedBytes` so far; over several devices the sum of their highest. */
   peakAllocatedBytes: number;
 }
 
 export interface MemoryReport extends MemoryTotals {
-  /** The same for each device that holds something, and for the CPU. */
+  /** The same for each device that holds something or held it, and for the CPU. */
   devices: Record<string, MemoryTotals>;
 }
 

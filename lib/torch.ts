@@ -20,6 +20,8 @@ export {
   setGradEnabled,
 } from './autograd';
 export { fromTypedArray, type TensorData, type TensorOptions, type TypedArray, tensor } from './create';
+export type { CudaMemory } from './cuda';
+export * as cuda from './cuda';
 export type { ErrorCode, TorchError } from './errors';
 export { type Index, Slice, slice } from './indexing';
 export type { MemoryReport, MemoryTotals } from './native';

@@ -1,10 +1,15 @@
 /**
- * The addon's sources for binding.gyp, relative to the root, one per line: the two hand-written lists (core_sources.txt
- * needs no Node headers and is linked by the native tests too; node_sources.txt does) and what codegen wrote.
+ * The addon's sources for binding.gyp, relative to the root, one per line: the hand-written lists (core_sources.txt needs
+ * no Node headers and is linked by the native tests too; node_sources.txt does; of the two cuda_*sources.txt the one that
+ * fits the libtorch at hand) and what codegen wrote.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { findLibtorch } from './libtorch.mjs';
 import { inRoot } from './paths.mjs';
+
+/** With CUDA and its headers, and without. CMakeLists.txt chooses in the same way. */
+const cudaLists = ['native/cuda_sources.txt', 'native/cuda_none_sources.txt'];
 
 /** @param {string} list file with one path per line; `#` begins a comment */
 export function readSourceList(list) {
@@ -31,13 +36,14 @@ function refuseUnlisted(listed) {
     (name) => name.endsWith('.cpp') && !name.startsWith('native/generated/') && !listed.includes(name),
   );
   if (unlisted.length === 0) return;
-  throw new Error(`In neither native/core_sources.txt nor native/node_sources.txt: ${unlisted.join(', ')}`);
+  throw new Error(`In no native/*_sources.txt: ${unlisted.join(', ')}`);
 }
 
 export function addonSources() {
-  const listed = [...readSourceList('native/core_sources.txt'), ...readSourceList('native/node_sources.txt')];
-  refuseUnlisted(listed);
-  return [...listed, ...generatedSources()];
+  const always = [...readSourceList('native/core_sources.txt'), ...readSourceList('native/node_sources.txt')];
+  refuseUnlisted([...always, ...cudaLists.flatMap(readSourceList)]);
+  const cudaList = cudaLists[findLibtorch().cudaInclude === null ? 1 : 0];
+  return [...always, ...readSourceList(cudaList), ...generatedSources()];
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -2,7 +2,8 @@
  * The one place that finds libtorch.
  *
  * `LIBTORCH` names a root with include/ and lib/; `LIBTORCH_INCLUDE` and `LIBTORCH_LIB` override its two halves; with
- * none of them set the system's own folders are looked through. From the command line (binding.gyp, CMakeLists.txt):
+ * none of them set the system's own folders are looked through. CUDA is used where libtorch has it; the toolkit's headers
+ * are looked for in `CUDA_HOME`, `CUDA_PATH` and the usual folders. From the command line (binding.gyp, CMakeLists.txt):
  *
  *   node scripts/libtorch.mjs --json | --version | --include | --lib | --cflags | --ldflags
  */
@@ -20,6 +21,11 @@ const systemIncludes = ['/usr/include', '/usr/local/include'];
 const multiarch = process.arch === 'arm64' ? 'aarch64-linux-gnu' : 'x86_64-linux-gnu';
 const systemLibs = [`/usr/lib/${multiarch}`, '/usr/lib', '/usr/lib64', '/usr/local/lib'];
 
+/** libtorch's own libraries and header for CUDA. A libtorch for the CPU may bring the header all the same. */
+const cudaLibraries = ['libc10_cuda.so', 'libtorch_cuda.so'];
+const cudaHeader = 'c10/cuda/CUDACachingAllocator.h';
+const toolkitHeader = 'cuda_runtime_api.h';
+
 const isMain = process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url);
 
 /**
@@ -30,6 +36,8 @@ const isMain = process.argv[1] !== undefined && realpathSync(process.argv[1]) ==
  * @property {string} version such as 1.13.0
  * @property {number} cxxStandard the C++ standard its headers ask for, at least 17
  * @property {string} registrationHeader full path of ATen/RegistrationDeclarations.h
+ * @property {boolean} cuda whether its libraries have CUDA
+ * @property {string | null} cudaInclude folder of the CUDA toolkit's headers, where there is CUDA and they were found
  */
 
 /** libtorch is not there, or not usable. The message says what was looked for, where, and what to do. */
@@ -86,6 +94,14 @@ function readCxxStandard(include) {
   return Math.max(17, asked === undefined ? 17 : Number(asked));
 }
 
+/** Folder of the toolkit's headers, or null. Without them the ops work on CUDA, but torch.cuda.memory does not. */
+function findToolkit(env, include) {
+  if (!existsSync(path.join(include, cudaHeader))) return null;
+  const roots = [env.CUDA_HOME, env.CUDA_PATH].filter(Boolean).map((root) => path.join(root, 'include'));
+  const usual = ['/usr/local/cuda/include', '/opt/cuda/include', '/usr/lib/cuda/include', include, ...systemIncludes];
+  return [...roots, ...usual].find((dir) => existsSync(path.join(dir, toolkitHeader))) ?? null;
+}
+
 /**
  * @param {NodeJS.ProcessEnv} [env]
  * @returns {Libtorch}
@@ -112,6 +128,7 @@ export function findLibtorch(env = process.env) {
       ].join('\n'),
     );
   }
+  const cuda = cudaLibraries.every((file) => existsSync(path.join(lib, file)));
   return {
     include,
     includes: [include, path.join(include, 'torch/csrc/api/include')],
@@ -119,19 +136,24 @@ export function findLibtorch(env = process.env) {
     version: readVersion(include),
     cxxStandard: readCxxStandard(include),
     registrationHeader: path.join(include, registrationHeader),
+    cuda,
+    cudaInclude: cuda ? findToolkit(env, include) : null,
   };
 }
 
 /** @param {Libtorch} libtorch */
 export function compileFlags(libtorch) {
-  const named = libtorch.includes.filter((dir) => !systemIncludes.includes(dir));
+  const all = [...libtorch.includes, ...(libtorch.cudaInclude === null ? [] : [libtorch.cudaInclude])];
+  const named = [...new Set(all)].filter((dir) => !systemIncludes.includes(dir));
   return [`-std=c++${libtorch.cxxStandard}`, ...named.flatMap((dir) => ['-isystem', dir])];
 }
 
 /** @param {Libtorch} libtorch */
 export function linkFlags(libtorch) {
   const own = systemLibs.includes(libtorch.lib) ? [] : [`-L${libtorch.lib}`, `-Wl,-rpath,${libtorch.lib}`];
-  return [...own, '-ltorch', '-ltorch_cpu', '-lc10'];
+  // No symbol of ours asks for torch_cuda, whose kernels register themselves when it is loaded.
+  const cuda = libtorch.cuda ? ['-Wl,--no-as-needed', '-ltorch_cuda', '-lc10_cuda', '-Wl,--as-needed'] : [];
+  return [...own, ...cuda, '-ltorch', '-ltorch_cpu', '-lc10'];
 }
 
 const forms = {

@@ -40,5 +40,9 @@ InternalList data_internals();
 InternalList autograd_internals();
 InternalList memory_internals();
 InternalList library_internals();
+InternalList cuda_internals();
+
+// The devices of libtorch's CUDA, 0 without it.
+int64_t cuda_device_count();
 
 }  // namespace ltn

@@ -1,6 +1,9 @@
 // torch.memory().
+#include <algorithm>
+
 #include "native/accounting/cpu_allocator.h"
 #include "native/accounting/storage_ledger.h"
+#include "native/cuda/caching_allocator.h"
 #include "native/internals/internals.h"
 
 namespace ltn {
@@ -16,31 +19,64 @@ napi_value new_object(Call& call) {
   return object;
 }
 
+// What libtorch's allocators hold on one device, and whether that is known.
+struct Held {
+  bool known = false;
+  uint64_t bytes = 0, peak = 0;
+};
+
+Held held_on(const c10::Device& device) {
+  if (device.is_cpu()) {
+    const auto totals = accounting::cpu_allocator_totals();
+    return {true, totals.allocated_bytes, totals.peak_allocated_bytes};
+  }
+  if (device.is_cuda() && cuda::has_caching_allocator()) {
+    const cuda::DeviceMemory memory = cuda::device_memory(device.index());
+    return {true, memory.allocated_bytes, memory.peak_allocated_bytes};
+  }
+  return {};
+}
+
+// The CPU, every device with a handle, and every CUDA device whose allocator holds something or held it.
+std::vector<accounting::DeviceTotals> all_devices(std::vector<accounting::DeviceTotals> seen) {
+  const auto add = [&](const c10::Device& device) {
+    const std::string name = device.str();
+    const auto is_it = [&](const accounting::DeviceTotals& other) { return other.device == name; };
+    if (std::none_of(seen.begin(), seen.end(), is_it)) seen.push_back({name, 0, 0, 0});
+  };
+  add(c10::Device(c10::kCPU));
+  if (!cuda::is_started()) return seen;
+  for (int64_t i = 0; i < cuda_device_count(); ++i) {
+    const c10::Device device(c10::kCUDA, static_cast<c10::DeviceIndex>(i));
+    if (held_on(device).peak != 0) add(device);
+  }
+  return seen;
+}
+
 napi_value memory(Call& call) {
   const auto ledger = accounting::ledger_totals();
-  const auto allocator = accounting::cpu_allocator_totals();
   napi_value result = new_object(call);
   set_number(call, result, "tensors", ledger.tensors);
   set_number(call, result, "storages", ledger.storages);
   set_number(call, result, "bytes", ledger.bytes);
-  set_number(call, result, "allocatedBytes", allocator.allocated_bytes);
-  set_number(call, result, "peakAllocatedBytes", allocator.peak_allocated_bytes);
   napi_value devices = new_object(call);
-  bool cpu_seen = false;
-  const auto add_device = [&](const accounting::DeviceTotals& device) {
+  Held all;
+  for (const auto& device : all_devices(ledger.devices)) {
+    // Another backend's allocator is not asked: what handles hold is the figure there is.
+    const Held asked = held_on(c10::Device(device.device));
+    const Held held = asked.known ? asked : Held{true, device.bytes, device.bytes};
+    all.bytes += held.bytes;
+    all.peak += held.peak;
     napi_value entry = new_object(call);
-    const bool is_cpu = device.device == "cpu";
-    cpu_seen = cpu_seen || is_cpu;
     set_number(call, entry, "tensors", device.tensors);
     set_number(call, entry, "storages", device.storages);
     set_number(call, entry, "bytes", device.bytes);
-    // Only the CPU's allocator is counted in this version; elsewhere what handles hold is the figure there is.
-    set_number(call, entry, "allocatedBytes", is_cpu ? allocator.allocated_bytes : device.bytes);
-    set_number(call, entry, "peakAllocatedBytes", is_cpu ? allocator.peak_allocated_bytes : device.bytes);
+    set_number(call, entry, "allocatedBytes", held.bytes);
+    set_number(call, entry, "peakAllocatedBytes", held.peak);
     check(call.env, napi_set_named_property(call.env, devices, device.device.c_str(), entry));
-  };
-  for (const auto& device : ledger.devices) add_device(device);
-  if (!cpu_seen) add_device({"cpu", 0, 0, 0});
+  }
+  set_number(call, result, "allocatedBytes", all.bytes);
+  set_number(call, result, "peakAllocatedBytes", all.peak);
   check(call.env, napi_set_named_property(call.env, result, "devices", devices));
   return result;
 }

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
+import { findLibtorch } from '../libtorch.mjs';
 import { addonFile } from '../paths.mjs';
 import { libtorchIdentity } from './codegen.mjs';
 import { runLogged } from './command.mjs';
@@ -40,12 +41,13 @@ function nodeGyp() {
 }
 
 export async function ensureAddon() {
+  const { cuda, cudaInclude } = findLibtorch();
   const inputs = {
     files: filesBelow(
       ['native', 'binding.gyp', 'scripts/gyp-sources.mjs', 'scripts/libtorch.mjs'],
       ['.cpp', '.h', '.txt', '.gyp', '.mjs'],
     ),
-    values: { libtorch: libtorchIdentity(), node: process.version, headers: nodeHeaders() },
+    values: { libtorch: libtorchIdentity(), cuda: [cuda, cudaInclude], node: process.version, headers: nodeHeaders() },
     outputs: [addonFile],
   };
   await whenChanged('addon', inputs, () =>

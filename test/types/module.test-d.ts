@@ -16,6 +16,8 @@ expectTypeOf(a.device).toEqualTypeOf<Device>();
 expectTypeOf(a.shape).toEqualTypeOf<number[]>();
 expectTypeOf(torch.scope(() => a)).toEqualTypeOf<named.Tensor>();
 expectTypeOf(new torch.Generator().disposed).toEqualTypeOf<boolean>();
+expectTypeOf(torch.cuda.isAvailable()).toEqualTypeOf<boolean>();
+expectTypeOf(torch.cuda.memory('cuda:0')).toEqualTypeOf<named.CudaMemory>();
 torch.full([2], 1, { requiresGrad: true });
 a.at(0, torch.slice(0, 2));
 {

@@ -1,0 +1,90 @@
+/**
+ * torch.cuda: the devices of libtorch's CUDA and their memory, with PyTorch's behaviour where there is none: nothing is
+ * available, nothing is held, and what needs a device is an error with the code ERR_TORCH_CUDA.
+ */
+import type { Device } from '../types/base';
+import { argumentError, codedError, type TorchError } from './errors';
+import { native } from './native';
+
+/** What CUDA's caching allocator holds on one device. */
+export interface CudaMemory {
+  /** Given out and not yet returned, whether a JS handle sees it or not. */
+  allocatedBytes: number;
+  /** Taken from the device: `allocatedBytes` and the cache of free blocks. */
+  reservedBytes: number;
+  /** The highest `allocatedBytes` so far. */
+  peakAllocatedBytes: number;
+  /** The highest `reservedBytes` so far. */
+  peakReservedBytes: number;
+}
+
+/** Whether there is a device that tensors can be made on. */
+export const isAvailable = (): boolean => deviceCount() > 0;
+
+/** The number of CUDA devices; 0 where libtorch has no CUDA, or the machine no device or driver. */
+export const deviceCount = (): number => native.cudaDeviceCount();
+
+/** The number of the device that `'cuda'` stands for. */
+export function currentDevice(): number {
+  demandDevice('cuda.currentDevice');
+  return native.cudaCurrentDevice();
+}
+
+/** Waits until a device (the current one, if none is named) has done all that it was asked to do. */
+export function synchronize(device?: Device | number): void {
+  demandDevice('cuda.synchronize');
+  native.cudaSynchronize(deviceIndex('cuda.synchronize', device));
+}
+
+/**
+ * Gives cached free memory back to the devices, for other processes; libtorch itself uses it again in any case. Tensors
+ * that JavaScript has dropped but not collected yet are no free memory: dispose of them, or make them in a scope. Does
+ * nothing without CUDA.
+ */
+export function emptyCache(): void {
+  if (!isAvailable()) return;
+  demandAllocator('cuda.emptyCache');
+  native.cudaEmptyCache();
+}
+
+/** What the allocator holds on a device (the current one, if none is named). Zeros without CUDA, as in PyTorch. */
+export function memory(device?: Device | number): CudaMemory {
+  const index = deviceIndex('cuda.memory', device);
+  if (isAvailable()) demandAllocator('cuda.memory');
+  const [allocatedBytes = 0, reservedBytes = 0, peakAllocatedBytes = 0, peakReservedBytes = 0] =
+    native.cudaMemory(index);
+  return { allocatedBytes, reservedBytes, peakAllocatedBytes, peakReservedBytes };
+}
+
+/** 0, 'cuda' and 'cuda:0' are devices; where there are any, it must be one of them. */
+function deviceIndex(fn: string, device: unknown): number {
+  const count = deviceCount();
+  if (device === undefined || device === 'cuda') return count === 0 ? 0 : native.cudaCurrentDevice();
+  const index = typeof device === 'string' ? Number(/^cuda:(\d{1,3})$/.exec(device)?.[1] ?? Number.NaN) : device;
+  if (typeof index !== 'number' || !Number.isInteger(index) || index < 0) {
+    throw argumentError(fn, 'device', "a device number, 'cuda' or 'cuda:N'", device);
+  }
+  if (count > 0 && index >= count) throw argumentError(fn, 'device', `one of ${count} CUDA devices`, device);
+  return index;
+}
+
+function demandDevice(fn: string): void {
+  if (isAvailable()) return;
+  throw cudaError(
+    fn,
+    native.cudaIsLinked()
+      ? 'libtorch has CUDA, but finds no device: look whether `nvidia-smi` lists one, and whether CUDA_VISIBLE_DEVICES hides it'
+      : 'this libtorch has no CUDA: unpack one that has, set LIBTORCH to its folder and build the addon again (`npm run build` in the folder of libtorch-node)',
+  );
+}
+
+function demandAllocator(fn: string): void {
+  if (native.cudaHasAllocator()) return;
+  throw cudaError(
+    fn,
+    "the addon was built without the CUDA toolkit's headers (cuda_runtime_api.h): install the toolkit, set CUDA_HOME to its folder and build the addon again (`npm run build` in the folder of libtorch-node)",
+  );
+}
+
+const cudaError = (fn: string, text: string): TorchError =>
+  Object.assign(codedError(Error, 'ERR_TORCH_CUDA', `${fn}: ${text}`), { op: fn });

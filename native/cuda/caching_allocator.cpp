@@ -1,0 +1,122 @@
+// Compiled only where libtorch has CUDA. Whatever differs between libtorch 1.13 and 2.x is in this file.
+#include "native/cuda/caching_allocator.h"
+
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAFunctions.h>
+#include <c10/util/Exception.h>
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "native/accounting/growth_gate.h"
+
+namespace ltn::cuda {
+namespace {
+
+namespace allocator = c10::cuda::CUDACachingAllocator;
+
+std::atomic<Relief> process_relief{nullptr};
+std::array<accounting::GrowthGate, C10_COMPILE_TIME_MAX_GPUS> process_gates;
+// Whether a thread is in its callback. The callback may free blocks of other devices, under their locks; with one
+// thread at a time in it, no two can wait for each other's device.
+std::atomic<bool> process_relieving{false};
+
+// libtorch 2.x: the allocator is an object that knows whether it was started.
+template <class Allocator>
+auto started(Allocator* object, int) -> decltype(object->initialized()) {
+  return object->initialized();
+}
+
+// libtorch 1.13: it is a set of functions, and those that need a device throw before it was started.
+template <class Allocator>
+bool started(Allocator*, long) {
+  try {
+    static_cast<void>(allocator::getDeviceStats(0));
+    return true;
+  } catch (const c10::Error&) {  // "Invalid device argument", as there is no device yet: that is the answer
+    return false;
+  }
+}
+
+// The first of a StatArray is the sum over pools (AGGREGATE), whose name differs by version.
+template <class Stats>
+DeviceMemory read(const Stats& stats) {
+  const auto bytes = [](int64_t value) { return value < 0 ? 0 : static_cast<uint64_t>(value); };
+  DeviceMemory memory;
+  memory.allocated_bytes = bytes(stats.allocated_bytes[0].current);
+  memory.reserved_bytes = bytes(stats.reserved_bytes[0].current);
+  memory.peak_allocated_bytes = bytes(stats.allocated_bytes[0].peak);
+  memory.peak_reserved_bytes = bytes(stats.reserved_bytes[0].peak);
+  return memory;
+}
+
+// Lets go of process_relieving at the end of a callback.
+// Lifetime: the callback's frame. Thread: the one that allocates.
+class Turn {
+ public:
+  Turn() noexcept : taken_(!process_relieving.exchange(true, std::memory_order_acquire)) {}
+  ~Turn() {
+    if (taken_) process_relieving.store(false, std::memory_order_release);
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  bool taken() const noexcept { return taken_; }
+
+ private:
+  const bool taken_;
+};
+
+// Lifetime: libtorch makes one per question and drops it. Thread: the one that allocates, under the allocator's
+// (recursive) lock of the current device.
+class AskForGarbage final : public c10::FreeMemoryCallback {
+ public:
+  // Whether something was freed: then the allocator looks through its cache again.
+  bool Execute() override {
+    const Relief relieve = process_relief.load(std::memory_order_acquire);
+    if (relieve == nullptr) return false;
+    const int device = static_cast<int>(c10::cuda::current_device());
+    if (device < 0 || device >= static_cast<int>(process_gates.size())) return false;
+    accounting::GrowthGate& gate = process_gates[static_cast<size_t>(device)];
+    if (!gate.due(device_memory(device).allocated_bytes)) return false;
+    const Turn turn;
+    if (!turn.taken()) return false;
+    const bool freed = relieve(0);
+    gate.collected(device_memory(device).allocated_bytes);
+    return freed;
+  }
+};
+
+}  // namespace
+
+bool has_caching_allocator() noexcept { return true; }
+
+bool is_started() { return started(allocator::get(), 0); }
+
+DeviceMemory device_memory(int device) {
+  if (!is_started()) return {};
+  return read(allocator::getDeviceStats(static_cast<c10::DeviceIndex>(device)));
+}
+
+void empty_cache() {
+  if (is_started()) allocator::emptyCache();
+}
+
+void install_relief(Relief relieve) {
+  static std::once_flag process_once;
+  std::call_once(process_once, [relieve] {
+    process_relief.store(relieve, std::memory_order_release);
+    // The registry ends the process when a name comes twice, so each copy of the addon has its own.
+    c10::FreeCudaMemoryCallbacksRegistry()->Register(
+        relief_name(), []() -> std::unique_ptr<c10::FreeMemoryCallback> { return std::make_unique<AskForGarbage>(); });
+  });
+}
+
+const char* relief_name() noexcept {
+  static const std::string name = "libtorch-node-" + std::to_string(reinterpret_cast<uintptr_t>(&process_relief));
+  return name.c_str();
+}
+
+}  // namespace ltn::cuda

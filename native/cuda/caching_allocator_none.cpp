@@ -1,0 +1,13 @@
+// A build without CUDA, or without CUDA's headers: there is no allocator to ask.
+#include "native/cuda/caching_allocator.h"
+
+namespace ltn::cuda {
+
+bool has_caching_allocator() noexcept { return false; }
+bool is_started() { return false; }
+DeviceMemory device_memory(int) { return {}; }
+void empty_cache() {}
+void install_relief(Relief) {}
+const char* relief_name() noexcept { return nullptr; }
+
+}  // namespace ltn::cuda

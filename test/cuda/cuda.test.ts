@@ -1,0 +1,82 @@
+/** torch.cuda: PyTorch's answers where there is no device; with one, its memory. */
+
+import { python } from '../support/python';
+import { codeOf, counts, thrown, torch, untyped } from '../support/torch';
+
+const withDevice = torch.cuda.isAvailable() ? it : it.skip;
+const withoutDevice = torch.cuda.isAvailable() ? it.skip : it;
+
+describe('torch.cuda', () => {
+  withoutDevice('answers as PyTorch where there is no device', async () => {
+    const names = ['is_available', 'device_count', 'memory_allocated', 'memory_reserved', 'empty_cache'];
+    const oracle = await python(names.map((name) => `torch.cuda.${name}()`));
+    expect(oracle.map(({ value, error }) => error ?? value ?? null)).toEqual([false, 0, 0, 0, null]);
+    const { isAvailable, deviceCount, memory, emptyCache } = torch.cuda;
+    const held = memory();
+    expect([isAvailable(), deviceCount(), held.allocatedBytes, held.reservedBytes, emptyCache() ?? null]).toEqual([
+      false,
+      0,
+      0,
+      0,
+      null,
+    ]);
+    for (const device of [0, 3, 'cuda', 'cuda:1'] as const) {
+      expect(memory(device)).toEqual({
+        allocatedBytes: 0,
+        reservedBytes: 0,
+        peakAllocatedBytes: 0,
+        peakReservedBytes: 0,
+      });
+    }
+  });
+
+  withoutDevice('says what to do where a device is needed', () => {
+    for (const name of ['synchronize', 'currentDevice'] as const) {
+      const error = thrown(() => torch.cuda[name]());
+      expect(error).toMatchObject({ code: 'ERR_TORCH_CUDA', op: `cuda.${name}` });
+      expect(error.message).toMatch(/no CUDA: unpack|finds no device/);
+    }
+    const before = counts();
+    expect(codeOf(() => torch.zeros([2], { device: 'cuda' }))).toBe('ERR_TORCH_NOT_IMPLEMENTED');
+    expect(counts()).toEqual(before);
+  });
+
+  it('refuses what is no CUDA device', () => {
+    for (const device of ['cpu', 'cuda:', 'cuda:x', 'cuda:-1', -1, 0.5, Number.NaN, null, {}, 1n]) {
+      const error = thrown(() => untyped.cuda.memory(device));
+      expect(error).toMatchObject({ code: 'ERR_TORCH_ARGUMENT', op: 'cuda.memory', argument: 'device' });
+    }
+  });
+
+  it('is a named export with these names alone', () => {
+    expect(Object.keys(torch.cuda).sort()).toEqual([
+      'currentDevice',
+      'deviceCount',
+      'emptyCache',
+      'isAvailable',
+      'memory',
+      'synchronize',
+    ]);
+  });
+
+  withDevice('counts what tensors on the device hold, and gives the cache back', () => {
+    const before = torch.cuda.memory(0);
+    const tensor = torch.zeros([1 << 20], { device: 'cuda:0' });
+    expect(torch.cuda.memory(0).allocatedBytes).toBe(before.allocatedBytes + (4 << 20));
+    expect(torch.memory().devices['cuda:0']).toMatchObject({
+      bytes: 4 << 20,
+      allocatedBytes: torch.cuda.memory('cuda:0').allocatedBytes,
+    });
+    expect(codeOf(() => torch.cuda.memory(torch.cuda.deviceCount()))).toBe('ERR_TORCH_ARGUMENT');
+    tensor.dispose();
+    torch.cuda.synchronize();
+    torch.cuda.emptyCache();
+    expect(torch.cuda.memory(0).allocatedBytes).toBe(before.allocatedBytes);
+    expect(torch.cuda.memory(0).reservedBytes).toBeLessThanOrEqual(before.reservedBytes);
+  });
+
+  withDevice('a loop that drops 64 GiB of device tensors in one go stays small', () => {
+    for (let i = 0; i < 4096; i++) torch.empty([1 << 22], { device: 'cuda' });
+    expect(torch.cuda.memory().peakReservedBytes).toBeLessThan(2 ** 31);
+  });
+});

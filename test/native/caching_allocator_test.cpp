@@ -1,0 +1,110 @@
+// CUDA's caching allocator: the build without it, and the questions it asks before it takes more from a device. The
+// tests with a device need one, or a stand-in for the CUDA runtime that has host memory.
+#include "native/cuda/caching_allocator.h"
+
+#include <gtest/gtest.h>
+
+#include "native/accounting/growth_gate.h"
+
+#ifdef LTN_CUDA
+#include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAFunctions.h>
+
+#include <vector>
+#endif
+
+namespace ltn::cuda {
+namespace {
+
+using accounting::GrowthGate;
+
+TEST(GrowthGate, OpensAfterTheLeastGrowthAndThenAfterHalfOfWhatIsInUse) {
+  GrowthGate gate;
+  EXPECT_FALSE(gate.due(0));
+  EXPECT_FALSE(gate.due(GrowthGate::kLeast - 1));
+  EXPECT_TRUE(gate.due(GrowthGate::kLeast));
+  gate.collected(0);
+  EXPECT_TRUE(gate.due(GrowthGate::kLeast));
+  const uint64_t large = uint64_t{8} << 30;
+  gate.collected(large);
+  EXPECT_FALSE(gate.due(large));
+  EXPECT_FALSE(gate.due(large + large / 2 - 1));
+  EXPECT_TRUE(gate.due(large + large / 2));
+}
+
+#ifndef LTN_CUDA
+
+TEST(CachingAllocator, IsNotThereInABuildWithoutCuda) {
+  install_relief([](uint64_t) { return true; });
+  empty_cache();
+  EXPECT_FALSE(has_caching_allocator());
+  EXPECT_FALSE(is_started());
+  EXPECT_EQ(relief_name(), nullptr);
+  EXPECT_EQ(device_memory(0).reserved_bytes, 0u);
+}
+
+#else
+
+std::vector<c10::DataPtr> garbage;
+int asked = 0;
+
+bool drop_garbage(uint64_t) {
+  ++asked;
+  const bool any = !garbage.empty();
+  garbage.clear();
+  return any;
+}
+
+c10::DataPtr allocate(size_t bytes) { return c10::cuda::CUDACachingAllocator::get()->allocate(bytes); }
+
+class CachingAllocator : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    EXPECT_FALSE(is_started());
+    EXPECT_EQ(device_memory(0).reserved_bytes, 0u);
+    empty_cache();  // does nothing yet
+    install_relief(&drop_garbage);
+    install_relief(nullptr);  // the first counts
+  }
+  void SetUp() override {
+    if (c10::cuda::device_count() == 0) GTEST_SKIP() << "no CUDA device";
+    c10::cuda::CUDACachingAllocator::init(c10::cuda::device_count());
+    garbage.clear();
+    empty_cache();
+    asked = 0;
+  }
+};
+
+TEST_F(CachingAllocator, TellsWhatADeviceHolds) {
+  ASSERT_TRUE(is_started());
+  const DeviceMemory before = device_memory(0);
+  {
+    const c10::DataPtr block = allocate(8 << 20);
+    const DeviceMemory during = device_memory(0);
+    EXPECT_EQ(during.allocated_bytes, before.allocated_bytes + (8 << 20));
+    EXPECT_GE(during.reserved_bytes, during.allocated_bytes);
+    EXPECT_GE(during.peak_allocated_bytes, during.allocated_bytes);
+  }
+  EXPECT_EQ(device_memory(0).allocated_bytes, before.allocated_bytes);
+  EXPECT_GE(device_memory(0).reserved_bytes, uint64_t{8} << 20);
+  empty_cache();
+  EXPECT_EQ(device_memory(0).reserved_bytes, 0u);
+}
+
+TEST_F(CachingAllocator, AsksForGarbageBeforeItGrowsAndUsesWhatWasFreed) {
+  for (int i = 0; i < 400; ++i) garbage.push_back(allocate(4 << 20));  // 1,600 MiB in all
+  EXPECT_GT(asked, 0);
+  EXPECT_LT(asked, 100);  // not for every block
+  EXPECT_LT(device_memory(0).peak_reserved_bytes, uint64_t{256} << 20);
+}
+
+TEST_F(CachingAllocator, AsksAFewTimesOnlyWhileNothingIsGarbage) {
+  std::vector<c10::DataPtr> used;
+  for (int i = 0; i < 256; ++i) used.push_back(allocate(4 << 20));
+  EXPECT_LT(asked, 10);
+}
+
+#endif
+
+}  // namespace
+}  // namespace ltn::cuda
