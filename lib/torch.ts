@@ -66,6 +66,9 @@ export function setDefaultDtype(dtype: DType): void {
 /** The version in libtorch's headers, such as '1.13.0'. */
 export const libtorchVersion: string = native.version();
 
+/** How this libtorch was built: compiler, BLAS, processor features. PyTorch's `torch.__config__.show()`. */
+export const showConfig = (): string => native.config();
+
 /**
  * A tensor filled with one value: `full(size, fillValue, options)`. As in torch.tensor, the dtype follows the value's JS
  * type: a number gives the default dtype, also when it is an integer.

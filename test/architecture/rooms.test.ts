@@ -45,7 +45,8 @@ describe('native rooms see only what lies below them', () => {
   });
 
   it('handles, accounting and the recorder know nothing of Node', () => {
-    for (const folder of ['native/handles/', 'native/accounting/', 'native/cuda/']) expect(violations(folder, NODE)).toEqual([]);
+    for (const folder of ['native/handles/', 'native/accounting/', 'native/cuda/'])
+      expect(violations(folder, NODE)).toEqual([]);
     expect(violations('native/audit/', NODE, /js_api/)).toEqual([]);
   });
 });

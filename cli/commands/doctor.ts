@@ -1,0 +1,33 @@
+/** `libtorch-node doctor`: does the library work here, and how does it fit into this machine? */
+import { existsSync } from 'node:fs';
+import * as path from 'node:path';
+import { Command } from 'commander';
+import { colorsFor } from '../colors';
+import { examine } from '../doctor/examine';
+import { judge } from '../doctor/judge';
+import { ExitCode, UsageError } from '../errors';
+import { renderChecks, renderChecksJson } from '../reporters/doctor';
+
+interface Options {
+  json?: boolean;
+  root: string;
+}
+
+export function doctorCommand(done: (status: number) => void): Command {
+  return new Command('doctor')
+    .description('Tries the library on this machine and says what to do: exits 0 healthy, 1 problems, 2 usage.')
+    .option('--json', 'the report as JSON')
+    .option('--root <folder>', 'look for /proc and /sys below this folder (for tests)', '/')
+    .action(async ({ json, root }: Options) => {
+      if (!existsSync(path.join(root, 'proc'))) {
+        // A machine without /proc has no control groups either; a folder that was named must be one.
+        if (root !== '/') throw new UsageError(`${root} has no folder proc`);
+      }
+      const findings = await examine(root);
+      const checks = judge(findings);
+      process.stdout.write(
+        json === true ? renderChecksJson(checks, findings) : renderChecks(checks, colorsFor(process.stdout)),
+      );
+      done(checks.some(({ status }) => status === 'problem') ? 1 : ExitCode.clean);
+    });
+}

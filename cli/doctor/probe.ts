@@ -1,0 +1,125 @@
+/**
+ * What doctor tries with the library itself. It runs in a process of its own, which sends what it finds step by step: an
+ * addon that ends the process then ends this one alone, and the last step says where.
+ */
+import * as fs from 'node:fs';
+import * as v8 from 'node:v8';
+
+/** The answer of each step, or why there is none. */
+export interface ProbeResults {
+  load: { addon: string | null; libraries: string[]; rss: number };
+  library: { libtorch: string; config: string; threads: number; cudaDevices: number };
+  op: { expected: number; got: number };
+  /** The quickest product of two 128×128 float32 matrices. */
+  blas: { mmMicroseconds: number };
+  collector: CollectorResult;
+  memory: { rss: number; heapLimit: number };
+}
+
+export interface CollectorResult {
+  /** What was made: so many tensors of 1 MiB. */
+  made: number;
+  /** How much process.memoryUsage().external rose while they were alive. */
+  externalRose: number;
+  /** Tensors alive after a collection in the same turn of the event loop, after they were dropped. */
+  alive: number;
+  /** The most that were alive while as many were made and dropped again, with V8's own collections alone. */
+  peak: number;
+}
+
+export type ProbeMessage =
+  | { step: keyof ProbeResults; value: ProbeResults[keyof ProbeResults] }
+  | { step: keyof ProbeResults; error: { code: string | null; message: string } };
+
+type Torch = typeof import('../../types');
+
+const MADE = 64;
+const MIB = 2 ** 20;
+
+function step<K extends keyof ProbeResults>(name: K, fn: () => ProbeResults[K]): boolean {
+  try {
+    send({ step: name, value: fn() });
+    return true;
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    send({ step: name, error: { code: code ?? null, message: message ?? String(error) } });
+    return false;
+  }
+}
+
+const send = (message: ProbeMessage): void => {
+  process.send!(message);
+};
+
+/** Files of libraries that this process has loaded and that matter here. */
+function loadedLibraries(): string[] {
+  const report = process.report.getReport() as unknown as { sharedObjects?: string[] };
+  return (report.sharedObjects ?? [])
+    .filter((file) => /lib(torch|c10|.*blas|mkl|gomp|iomp|omp|cudart)[^/]*$/i.test(file))
+    .map((file) => {
+      try {
+        return fs.realpathSync(file);
+      } catch {
+        return file; // replaced on disk since it was loaded
+      }
+    });
+}
+
+function quickestMm(torch: Torch): number {
+  return torch.scope(() => {
+    const a = torch.ones([128, 128]);
+    let best = Number.POSITIVE_INFINITY;
+    for (let i = 0; i < 30; i++) {
+      const start = process.hrtime.bigint();
+      torch.mm(a, a).dispose();
+      best = Math.min(best, Number(process.hrtime.bigint() - start) / 1000);
+    }
+    return best;
+  });
+}
+
+/** Makes 64 MiB, drops them, collects: do the tensors go at once, and does V8 know how large they are? */
+function tryCollector(torch: Torch): CollectorResult {
+  const collect = globalThis.gc as () => void; // the process is started with --expose-gc
+  collect();
+  const before = torch.memory().tensors;
+  const make = () => torch.zeros([MIB / 4]);
+  const external = process.memoryUsage().external;
+  let held: unknown[] = Array.from({ length: MADE }, make);
+  const externalRose = process.memoryUsage().external - external;
+  held = [];
+  collect();
+  const alive = torch.memory().tensors - before;
+  let peak = 0;
+  for (let i = 0; i < 8 * MADE; i++) {
+    make();
+    peak = Math.max(peak, torch.memory().tensors - before);
+  }
+  return { made: MADE + held.length, externalRose, alive, peak };
+}
+
+function main(): void {
+  let torch: Torch | undefined;
+  const loaded = step('load', () => {
+    torch = require('libtorch-node') as Torch;
+    const addon = Object.keys(require.cache).find((file) => file.endsWith('.node')) ?? null;
+    return { addon, libraries: loadedLibraries(), rss: process.memoryUsage.rss() };
+  });
+  if (loaded && torch !== undefined) {
+    const t = torch;
+    step('library', () => ({
+      libtorch: t.libtorchVersion,
+      config: t.showConfig(),
+      threads: t.getNumThreads(),
+      cudaDevices: t.cuda.deviceCount(),
+    }));
+    step('op', () => ({ expected: 6, got: Number(t.scope(() => t.ones([2, 3]).sum().item())) }));
+    // Before the others: they leave memory with malloc that no program has at its start.
+    step('memory', () => ({ rss: process.memoryUsage.rss(), heapLimit: v8.getHeapStatistics().heap_size_limit }));
+    step('blas', () => ({ mmMicroseconds: quickestMm(t) }));
+    step('collector', () => tryCollector(t));
+  }
+  process.disconnect!();
+}
+
+main();

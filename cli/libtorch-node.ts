@@ -1,0 +1,10 @@
+#!/usr/bin/env node
+/** `libtorch-node`: the library on this machine. */
+import { doctorCommand } from './commands/doctor';
+import { main } from './program';
+
+main({
+  name: 'libtorch-node',
+  description: 'Looks after libtorch-node on this machine.',
+  commands: [doctorCommand],
+});

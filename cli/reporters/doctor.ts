@@ -1,0 +1,34 @@
+/** Doctor's report, for people and as JSON. */
+import type { Colors } from '../colors';
+import type { Findings } from '../doctor/examine';
+import { type Check, limitAdvice, type Status } from '../doctor/judge';
+
+const WORDS: Record<Status, string> = { ok: 'ok', note: 'note', problem: 'PROBLEM' };
+const NAME_WIDTH = 11;
+const WORD_WIDTH = 9;
+
+export function renderChecks(checks: Check[], colors: Colors): string {
+  const paint: Record<Status, (text: string) => string> = {
+    ok: colors.green,
+    note: colors.yellow,
+    problem: colors.red,
+  };
+  const indent = ' '.repeat(WORD_WIDTH + NAME_WIDTH);
+  const lines: string[] = [];
+  for (const { name, status, summary, details, fix } of checks) {
+    lines.push(`${paint[status](WORDS[status].padEnd(WORD_WIDTH))}${name.padEnd(NAME_WIDTH)}${summary}`);
+    lines.push(...details.map((line) => colors.dim(`${indent}${line.trim()}`)));
+    if (fix !== null) lines.push(`${indent}→ ${fix}`);
+  }
+  const problems = checks.filter(({ status }) => status === 'problem').length;
+  lines.push('', problems === 0 ? 'healthy' : `${problems} ${problems === 1 ? 'problem' : 'problems'}`);
+  return `${lines.join('\n')}\n`;
+}
+
+/** `{ version, verdict, checks, memoryLimit, findings }`; `version` rises when a field changes its meaning. */
+export function renderChecksJson(checks: Check[], findings: Findings): string {
+  const verdict = checks.some(({ status }) => status === 'problem') ? 'problems' : 'healthy';
+  const found = limitAdvice(findings);
+  const memoryLimit = found === null ? null : { ...found.advice, of: found.of };
+  return `${JSON.stringify({ version: 1, verdict, checks, memoryLimit, findings }, null, 2)}\n`;
+}
