@@ -14,6 +14,9 @@ using AnyFunction = void (*)();
 
 // One overload. All rows are constant data.
 struct OpRow {
+  // In `mutated`: the op also writes to tensors that are none of its arguments (autograd's engine).
+  static constexpr uint64_t kWritesElsewhere = uint64_t{1} << 63;
+
   const char* name;      // "aten::add.Tensor"
   const char* schema;    // "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"
   napi_callback invoke;  // Invoker<signature>::call

@@ -33,7 +33,8 @@ std::string signature_key(const Declaration& declaration) {
 }
 
 std::string mutated_mask(const Declaration& declaration) {
-  uint64_t mask = 0;
+  // The engine accumulates into the grads of leaves, which are none of its arguments: OpRow::kWritesElsewhere.
+  uint64_t mask = declaration.name == "_backward" ? uint64_t{1} << 63 : 0;
   for (size_t i = 0; i < declaration.arguments.size(); ++i) {
     if (declaration.arguments[i].mutated) mask |= uint64_t{1} << i;
   }

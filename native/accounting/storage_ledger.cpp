@@ -82,7 +82,8 @@ struct Shard {
     table[i] = entry;
   }
 
-  void insert(StorageEntry* entry) {
+  // All that may throw, before anything changes.
+  void make_room() {
     if ((used + 1) * 2 > table.size()) {
       std::vector<StorageEntry*> old(table.size() * 2, nullptr);
       old.swap(table);
@@ -90,6 +91,13 @@ struct Shard {
         if (e != nullptr) place(e);
       }
     }
+    if (free == nullptr) {
+      free = &pool.emplace_back();
+      free->next_free = nullptr;
+    }
+  }
+
+  void insert(StorageEntry* entry) noexcept {
     place(entry);
     ++used;
   }
@@ -109,11 +117,21 @@ struct Shard {
     --used;
   }
 
-  StorageEntry* take() {
-    if (free == nullptr) return &pool.emplace_back();
+  StorageEntry* take() noexcept {
     StorageEntry* entry = free;
     free = entry->next_free;
     return entry;
+  }
+
+  // The entry's storage may have changed: takes up what it is now, and returns the difference in bytes.
+  int64_t recharge(StorageEntry* entry) noexcept {
+    const auto deleter = entry->key->data_ptr().get_deleter();
+    entry->borrowed = deleter != nullptr && deleter == process_borrowed_deleter.load(std::memory_order_relaxed);
+    const uint64_t now = charge_of(entry->key, entry->borrowed);
+    const auto difference = static_cast<int64_t>(now) - static_cast<int64_t>(entry->bytes);
+    bytes += static_cast<uint64_t>(difference);
+    entry->bytes = now;
+    return difference;
   }
 };
 
@@ -132,6 +150,7 @@ StorageEntry* acquire(c10::StorageImpl* storage, Change* change, bool is_tensor)
   Locked locked(shard.lock);
   StorageEntry* entry = shard.find(storage);
   if (entry == nullptr) {
+    shard.make_room();
     entry = shard.take();
     entry->key = storage;
     entry->id = process_next_id.fetch_add(1, std::memory_order_relaxed);
@@ -140,15 +159,15 @@ StorageEntry* acquire(c10::StorageImpl* storage, Change* change, bool is_tensor)
     static_cast<void>(strong.release());
     entry->handles = 0;
     entry->tensors = 0;
-    entry->borrowed = storage->data_ptr().get_deleter() != nullptr &&
-                      storage->data_ptr().get_deleter() == process_borrowed_deleter.load(std::memory_order_relaxed);
-    entry->bytes = charge_of(storage, entry->borrowed);
+    entry->bytes = 0;
+    change->bytes = shard.recharge(entry);
     entry->device_type = static_cast<int8_t>(storage->device().type());
     entry->device_index = static_cast<int8_t>(storage->device().index());
     shard.insert(entry);
-    shard.bytes += entry->bytes;
     change->first = true;
-    change->bytes = static_cast<int64_t>(entry->bytes);
+  } else {
+    // It may have been resized through a tensor that no handle stands for, or as the target of a larger set_.
+    change->bytes = shard.recharge(entry);
   }
   ++entry->handles;
   entry->tensors += is_tensor;
@@ -181,12 +200,7 @@ Change refresh(StorageEntry* entry) noexcept {
   Change change;
   Shard& shard = shard_of(entry->key);
   Locked locked(shard.lock);
-  const auto deleter = entry->key->data_ptr().get_deleter();
-  entry->borrowed = deleter != nullptr && deleter == process_borrowed_deleter.load(std::memory_order_relaxed);
-  const uint64_t now = charge_of(entry->key, entry->borrowed);
-  change.bytes = static_cast<int64_t>(now) - static_cast<int64_t>(entry->bytes);
-  shard.bytes += static_cast<uint64_t>(change.bytes);
-  entry->bytes = now;
+  change.bytes = shard.recharge(entry);
   return change;
 }
 

@@ -40,8 +40,9 @@ struct Change {
   bool last = false;   // release: the storage has no handle any more
 };
 
-// A new handle sees `storage`. Never null. `change.bytes` is its charge when this is the first handle. A tensor with
-// several storages (sparse) counts as one tensor: it acquires all but the first with `is_tensor` false.
+// A new handle sees `storage`. Never null. `change.bytes` is its charge when this is the first handle, else what its
+// size differs from what was charged. A tensor with several storages (sparse) counts as one tensor: it acquires all but
+// the first with `is_tensor` false. When it throws (out of memory), nothing was changed.
 StorageEntry* acquire(c10::StorageImpl* storage, Change* change, bool is_tensor = true);
 
 // A handle is gone; `is_tensor` as for its acquire(). `entry` may be invalid afterwards.

@@ -20,6 +20,7 @@ napi_value run_guarded(napi_env env, napi_callback_info info, napi_value* argume
     }
     try {
       for (const handles::Handle handle : call.mutated) call.state.slots().reconcile(handle);
+      if ((call.row->mutated & OpRow::kWritesElsewhere) != 0) call.state.slots().reconcile_inner();
     } catch (...) {  // out of memory while charging
       error = current_error(env, &call);
     }

@@ -90,6 +90,7 @@ accounting::StorageEntry* SlotTable::charge_storage(c10::StorageImpl* storage, b
   auto* entry = accounting::acquire(storage, &change, is_tensor);
   external_.add(change.bytes);
   *is_new = change.first;
+  if (!change.first && change.bytes != 0 && audit::enabled()) audit::storage_resized(audit_id(entry), entry->bytes);
   return entry;
 }
 
@@ -111,9 +112,24 @@ void SlotTable::charge(Slot& slot) {
     accounting::count_storageless(1);
     return;
   }
-  slot.inner = std::make_unique<std::vector<accounting::StorageEntry*>>();
-  slot.inner->reserve(storages.size());
-  for (auto* storage : storages) slot.inner->push_back(charge_storage(storage, &is_new, slot.inner->empty()));
+  auto inner = std::make_unique<std::vector<accounting::StorageEntry*>>();
+  inner->reserve(storages.size());
+  try {
+    for (auto* storage : storages) inner->push_back(charge_storage(storage, &is_new, inner->empty()));
+  } catch (...) {  // out of memory: what was charged so far goes back
+    refund_inner(*inner);
+    throw;
+  }
+  slot.inner = std::move(inner);
+  ++with_inner_;
+}
+
+void SlotTable::refund_inner(const std::vector<accounting::StorageEntry*>& inner) noexcept {
+  bool is_tensor = true;  // the first stands for the tensor
+  for (auto* entry : inner) {
+    refund_entry(entry, is_tensor);
+    is_tensor = false;
+  }
 }
 
 void SlotTable::refund(Slot& slot) noexcept {
@@ -126,12 +142,9 @@ void SlotTable::refund(Slot& slot) noexcept {
     accounting::count_storageless(-1);
     return;
   }
-  bool is_tensor = true;  // the first stands for the tensor
-  for (auto* entry : *slot.inner) {
-    refund_entry(entry, is_tensor);
-    is_tensor = false;
-  }
+  refund_inner(*slot.inner);
   slot.inner.reset();
+  --with_inner_;
 }
 
 Handle SlotTable::create(at::Tensor&& tensor) {
@@ -140,14 +153,21 @@ Handle SlotTable::create(at::Tensor&& tensor) {
   const uint32_t index = take_slot();
   Slot& slot = at(index);
   slot.tensor = std::move(tensor);
+  bool storage_is_new = false;
+  try {
+    if (auto* storage = storage_of(slot.tensor)) {
+      slot.entry = charge_storage(storage, &storage_is_new);
+    } else {
+      charge(slot);
+    }
+  } catch (...) {  // out of memory: nobody will hear of this slot
+    slot.tensor.reset();
+    slot.next = free_head_;
+    free_head_ = index;
+    throw;
+  }
   slot.live = true;
   ++live_;
-  bool storage_is_new = false;
-  if (auto* storage = storage_of(slot.tensor)) {
-    slot.entry = charge_storage(storage, &storage_is_new);
-  } else {
-    charge(slot);
-  }
   if (current_ != kNone) link(index, current_);
   if (audit::enabled()) record_birth(slot, storage_is_new);
   return (static_cast<uint64_t>(slot.generation) << kIndexBits) | index;
@@ -234,10 +254,16 @@ void SlotTable::reconcile_slot(Slot& slot) {
   old.inner = std::move(slot.inner);
   slot.entry = nullptr;
   bool is_new = false;
-  if (storage != nullptr) {
-    slot.entry = charge_storage(storage, &is_new);
-  } else {
-    charge(slot);
+  try {
+    if (storage != nullptr) {
+      slot.entry = charge_storage(storage, &is_new);
+    } else {
+      charge(slot);
+    }
+  } catch (...) {  // out of memory: the old charge stands, and is refunded as it was made
+    slot.entry = old.entry;
+    slot.inner = std::move(old.inner);
+    throw;
   }
   if (audit::enabled() && slot.record != 0) {
     audit::storage_moved(slot.record, audit_id(slot.entry), slot.entry == nullptr ? 0 : slot.entry->bytes, is_new);
@@ -264,6 +290,14 @@ void SlotTable::reconcile(Handle handle) {
   for (uint32_t index = 0; index < used_; ++index) {
     Slot& other = at(index);
     if (other.live && other.tensor.unsafeGetTensorImpl() == impl) reconcile_slot(other);
+  }
+}
+
+void SlotTable::reconcile_inner() {
+  check_thread();
+  for (uint32_t index = 0; with_inner_ > 0 && index < used_; ++index) {
+    Slot& slot = at(index);
+    if (slot.live && slot.inner != nullptr) reconcile_slot(slot);
   }
 }
 

@@ -61,6 +61,10 @@ class SlotTable {
   // Takes up what a mutating op changed behind a handle: another storage (set_), another size (resize_).
   void reconcile(Handle handle);
 
+  // The same for every tensor with inner storages (sparse), which an op may replace that was not given the tensor:
+  // autograd accumulates into a sparse gradient so. Dense storages are written in place.
+  void reconcile_inner();
+
   // ---- scopes ----
   // A new scope inside the current one, and current from now on.
   ScopeId open_scope();
@@ -123,8 +127,9 @@ class SlotTable {
   Slot* live_slot(Handle handle) noexcept;
   uint32_t take_slot();
   void release_slot(uint32_t index) noexcept;
-  void charge(Slot& slot);
+  void charge(Slot& slot);  // all or, when it throws, nothing
   void refund(Slot& slot) noexcept;
+  void refund_inner(const std::vector<accounting::StorageEntry*>& inner) noexcept;
   void end_scope(uint32_t index) noexcept;
   void link(uint32_t index, uint32_t scope) noexcept;
   void unlink(uint32_t index) noexcept;
@@ -150,6 +155,7 @@ class SlotTable {
   std::vector<Handle> queued_;
   int busy_ = 0;
   size_t live_ = 0;
+  size_t with_inner_ = 0;  // slots that have `inner`
 #ifdef LTN_DEBUG
   const std::thread::id thread_ = std::this_thread::get_id();
 #endif
