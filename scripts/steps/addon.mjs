@@ -11,10 +11,15 @@ import { jobs } from './jobs.mjs';
 import { step } from './progress.mjs';
 import { filesBelow, whenChanged } from './stamps.mjs';
 
-/** Node's headers beside the running Node, or Debian's; without either node-gyp downloads them. */
-function nodeHeaders() {
+/** The prefix that has Node's headers: beside the running Node, or Debian's. @returns {string | undefined} */
+export function nodePrefix() {
   const prefixes = [process.env.npm_config_nodedir, path.resolve(process.execPath, '..', '..'), '/usr'];
-  const found = prefixes.find((prefix) => prefix && existsSync(path.join(prefix, 'include/node/node_api.h')));
+  return prefixes.find((prefix) => prefix && existsSync(path.join(prefix, 'include/node/node_api.h')));
+}
+
+/** Without any, node-gyp downloads them. */
+function nodeHeaders() {
+  const found = nodePrefix();
   return found === undefined ? [] : [`--nodedir=${found}`];
 }
 

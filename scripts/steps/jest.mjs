@@ -5,14 +5,15 @@ import { runShown } from './command.mjs';
 
 /**
  * @param {string[]} [more] further arguments, such as a path to narrow the run
+ * @param {{ env?: NodeJS.ProcessEnv, workers?: number }} [options] with one worker all tests run in Jest's own process
  * @returns {Promise<import('./tally.mjs').Counts>}
  */
-export async function jestTests(more = []) {
+export async function jestTests(more = [], { env = process.env, workers = 2 } = {}) {
   const report = inRoot('build', 'jest.json');
   rmSync(report, { force: true });
   const jest = inRoot('node_modules', 'jest', 'bin', 'jest.js');
-  const args = [jest, '--ci', '--maxWorkers=2', '--json', `--outputFile=${report}`, ...more];
-  const status = await runShown(process.execPath, args, { stdio: ['inherit', 2, 2] });
+  const args = [jest, '--ci', `--maxWorkers=${workers}`, '--json', `--outputFile=${report}`, ...more];
+  const status = await runShown(process.execPath, args, { stdio: ['inherit', 2, 2], env });
   if (!existsSync(report)) return { passed: 0, failed: 1, skipped: 0 };
   const result = JSON.parse(readFileSync(report, 'utf8'));
   const failures = result.numFailedTests + result.numRuntimeErrorTestSuites;

@@ -6,7 +6,7 @@ import { filesBelow } from './stamps.mjs';
 const biome = inRoot('node_modules', '@biomejs', 'biome', 'bin', 'biome');
 
 const handwrittenCpp = () =>
-  filesBelow(['native', 'codegen', 'test', 'bench'], ['.cpp', '.h']).filter(
+  filesBelow(['native', 'codegen', 'test', 'bench', 'scripts'], ['.cpp', '.h']).filter(
     (file) => !/[\\/](generated|fixtures)[\\/]/.test(file),
   );
 

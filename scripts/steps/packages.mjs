@@ -11,9 +11,10 @@ const wanted = {
   build: ['g++', 'make', 'cmake', 'python3', 'libyaml-cpp-dev'],
   lint: ['clang-format'],
   tests: ['libgtest-dev', 'python3-torch', 'python3-yaml'],
+  valgrind: ['valgrind'],
 };
 
-/** @typedef {'build' | 'lint' | 'tests'} Purpose */
+/** @typedef {'build' | 'lint' | 'tests' | 'valgrind'} Purpose */
 
 /** @param {Purpose[]} purposes */
 function packagesFor(purposes) {
@@ -47,7 +48,12 @@ export function missingPackages(purposes) {
   return { missing, command: `${sudo}apt-get update && ${install}` };
 }
 
-const programs = { build: ['g++', 'make', 'cmake', 'python3'], lint: ['clang-format'], tests: [] };
+const programs = {
+  build: ['g++', 'make', 'cmake', 'python3'],
+  lint: ['clang-format'],
+  tests: [],
+  valgrind: ['valgrind'],
+};
 const isOnPath = (name) => spawnSync('sh', ['-c', `command -v ${name}`]).status === 0;
 
 /** Without Debian's package manager only the programs can be checked; libraries are found out by the build itself. */

@@ -1,12 +1,13 @@
 /** Memory that belongs to a typed array. In a child process: a mistake here is a crash. */
 import { spawnSync } from 'node:child_process';
 import path from 'node:path';
+import { limitMs } from '../support/sanitized';
 
 const entry = path.resolve(__dirname, '../..');
 
 function run(program: string): { status: number | null; stdout: string; stderr: string } {
   const text = `const torch = require(${JSON.stringify(entry)});\n${program}`;
-  return spawnSync(process.execPath, ['--expose-gc', '-e', text], { encoding: 'utf8', timeout: 60_000 });
+  return spawnSync(process.execPath, ['--expose-gc', '-e', text], { encoding: 'utf8', timeout: limitMs(60_000) });
 }
 
 test('a buffer that is transferred away leaves the tensor its memory', () => {

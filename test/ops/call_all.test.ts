@@ -5,6 +5,7 @@
 import { readFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { run } from '../support/child';
+import { ordinaryEnv } from '../support/sanitized';
 import { rows } from '../support/signatures';
 import { LIB, torch } from '../support/torch';
 
@@ -22,7 +23,8 @@ interface Report {
 const CHILD = path.join(__dirname, 'call_all.cjs');
 const known = JSON.parse(readFileSync(path.join(__dirname, 'known-crashes.json'), 'utf8')) as Known;
 
-const child = (options: object) => run(process.execPath, ['--expose-gc', CHILD, LIB, JSON.stringify(options)]);
+const child = (options: object, env = process.env) =>
+  run(process.execPath, ['--expose-gc', CHILD, LIB, JSON.stringify(options)], { env });
 
 /** Runs a range of ops; after a crash it goes on behind the call that crashed. */
 async function callRange(first: number, end: number) {
@@ -81,7 +83,7 @@ test('every listed crash is PyTorch’s own: the same call ends Python too', asy
   const lines: string[] = [];
   for (const { op, call } of calls) {
     const first = rows.findIndex(({ key }) => key === op);
-    const { stdout, stderr } = await child({ first, end: first + 1, only: call, describe: true });
+    const { stdout, stderr } = await child({ first, end: first + 1, only: call, describe: true }, ordinaryEnv());
     const line = stdout.split('\n').find((text) => text.startsWith('{'));
     if (line === undefined) throw new Error(`no arguments for ${call}: ${stderr}`);
     lines.push(JSON.stringify({ ...JSON.parse(line), call }));
@@ -89,7 +91,7 @@ test('every listed crash is PyTorch’s own: the same call ends Python too', asy
   // A debugging malloc notices writes past the end of a block at once, not in some later call.
   const { stdout, stderr, code } = await run('/usr/bin/python3', [path.join(__dirname, 'crash_oracle.py')], {
     input: `${lines.join('\n')}\n`,
-    env: { ...process.env, LD_PRELOAD: 'libc_malloc_debug.so.0', MALLOC_CHECK_: '3' },
+    env: { ...ordinaryEnv(), LD_PRELOAD: 'libc_malloc_debug.so.0', MALLOC_CHECK_: '3' },
   });
   if (code !== 0) throw new Error(`the PyTorch oracle failed: ${stderr}`);
   const ends = stdout

@@ -1,5 +1,6 @@
 /** Programs in child processes, for what would end or burden this one. */
 import { spawn } from 'node:child_process';
+import { limitMs } from './sanitized';
 import { LIB } from './torch';
 
 export interface Outcome {
@@ -17,7 +18,7 @@ export function run(
 ): Promise<Outcome> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'pipe'], env: options.env ?? process.env });
-    const limit = setTimeout(() => child.kill('SIGKILL'), options.limitMs ?? 120_000);
+    const limit = setTimeout(() => child.kill('SIGKILL'), limitMs(options.limitMs ?? 120_000));
     let stdout = '';
     let stderr = '';
     child.stdout.on('data', (chunk) => {

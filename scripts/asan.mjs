@@ -1,0 +1,83 @@
+/**
+ * npm run test:asan: the native tests, and the Jest suite over a sanitized addon, with the address, leak and
+ * undefined-behaviour sanitizers. Every report of any process of the run fails it. `--native` leaves Jest out; other
+ * arguments narrow Jest's part: npm run test:asan -- test/lifetimes
+ */
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import path from 'node:path';
+import { buildDir, inRoot } from './paths.mjs';
+import { buildAll } from './steps/build.mjs';
+import { cmakeBuild } from './steps/cmake.mjs';
+import { runMain } from './steps/errors.mjs';
+import { jestTests } from './steps/jest.mjs';
+import { withLock } from './steps/lock.mjs';
+import { nativeTests } from './steps/native-tests.mjs';
+import { plantedFaults } from './steps/planted-faults.mjs';
+import { say, step } from './steps/progress.mjs';
+import {
+  freshReports,
+  readReports,
+  reportText,
+  sanitizedDefinitions,
+  sanitizedDir,
+  sanitizedEnv,
+  sanitizedNodeEnv,
+} from './steps/sanitizers.mjs';
+import { Tally } from './steps/tally.mjs';
+
+const args = process.argv.slice(2);
+const nativeOnly = args.includes('--native');
+const narrow = args.filter((arg) => arg !== '--native');
+
+/** Runs one part with a folder for its reports; each report is a failure of its own. */
+async function reported(name, work) {
+  const dir = freshReports(name);
+  const counts = await work(dir);
+  const reports = readReports(dir);
+  if (reports.length > 0) say(`\n${reports.length} processes reported:\n\n${reportText(reports)}\n`);
+  return { ...counts, failed: counts.failed + reports.length };
+}
+
+/** The figures that tests left unjudged, because they hold in an ordinary process only. */
+function sayUnjudged(file) {
+  const lines = existsSync(file) ? readFileSync(file, 'utf8').trimEnd().split('\n') : [];
+  if (lines.length === 0) return;
+  say(`\n${lines.length} figures were not judged, since a sanitizer's memory is in them:`);
+  for (const line of lines) say(`  ${line}`);
+}
+
+async function jestPart(dir) {
+  const unjudged = path.join(buildDir, 'sanitizer-reports', 'unjudged.txt');
+  rmSync(unjudged, { force: true });
+  // Test files run in Jest's own process, because Jest ends its workers by a signal before they can be checked for leaks.
+  const env = { ...sanitizedNodeEnv(dir), LTN_SANITIZED: unjudged };
+  const slow = [`--env=${inRoot('test', 'support', 'slow-environment.cjs')}`, '--testTimeout=600000'];
+  const counts = await jestTests(['--runInBand', ...slow, ...narrow], { env, workers: 1 });
+  sayUnjudged(unjudged);
+  return counts;
+}
+
+await runMain(async () => {
+  const tally = new Tally();
+  await tally.part('build', () => buildAll(['tests']), { needed: true });
+  await tally.part(
+    'sanitized build',
+    () =>
+      withLock(() =>
+        step('sanitized build: compiling (minutes the first time)', () =>
+          cmakeBuild('asan', { dir: sanitizedDir, definitions: ['-DBUILD_TESTING=ON', ...sanitizedDefinitions()] }),
+        ),
+      ),
+    { needed: true },
+  );
+  await tally.part('planted faults are reported', () => plantedFaults());
+  if (narrow.length === 0) {
+    await tally.part('codegen and native tests', () =>
+      reported('native', (dir) =>
+        nativeTests({ dir: sanitizedDir, definitions: sanitizedDefinitions(), env: sanitizedEnv(dir) }),
+      ),
+    );
+  }
+  if (!nativeOnly) await tally.part('Jest', () => reported('jest', jestPart));
+  process.exitCode = tally.finish() ? 0 : 1;
+});

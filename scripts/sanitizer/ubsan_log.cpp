@@ -1,0 +1,20 @@
+// Linked into the sanitized addon and native tests. GCC's undefined-behaviour runtime has no log file beside the
+// address sanitizer's: the two libraries share one function that sets it. So a report goes to stderr, which a test may
+// have swallowed. Here the runtime says that a report comes; it is sent to a file in the folder LTN_UBSAN_LOG, and the
+// process ends after it.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+extern "C" __attribute__((visibility("default"))) void __ubsan_on_report() {
+  const char* folder = std::getenv("LTN_UBSAN_LOG");
+  if (folder == nullptr) return;
+  char name[4096];
+  std::snprintf(name, sizeof(name), "%s/ubsan.%d", folder, static_cast<int>(getpid()));
+  const int file = open(name, O_CREAT | O_WRONLY | O_APPEND, 0644);
+  if (file < 0) return;
+  dup2(file, STDERR_FILENO);
+  close(file);
+}

@@ -1,0 +1,42 @@
+/** Calls each planted fault of scripts/sanitizer/planted.cpp in a Node of its own and demands its report. */
+import { spawnSync } from 'node:child_process';
+import { say } from './progress.mjs';
+import { freshReports, plantedAddon, readReports, reportStatus, reportText, sanitizedNodeEnv } from './sanitizers.mjs';
+
+/** A process may end by itself, or by process.exit with everything in V8 still alive. */
+const byItself = '';
+const byExit = 'process.exit(0)';
+
+/** Fault, what its report must say and where it must place it, and how the process ends. */
+const faults = [
+  ['leak', /LeakSanitizer: detected memory leaks.* in leak .*planted\.cpp/s, byItself],
+  ['leak', /LeakSanitizer: detected memory leaks.* in leak .*planted\.cpp/s, byExit],
+  // The stack ends in libtorch, which has no frame pointers.
+  ['leak_tensor', /LeakSanitizer: detected memory leaks.*libtorch_cpu/s, byItself],
+  ['leak_tensor', /LeakSanitizer: detected memory leaks.*libtorch_cpu/s, byExit],
+  // After process.exit the environment still lives, and holds its references.
+  ['leak_reference', /LeakSanitizer: detected memory leaks.*napi_create_reference.* in leak_reference /s, byItself],
+  ['use_after_free', /heap-use-after-free.*planted\.cpp/s, byItself],
+  ['use_after_dispose', /heap-use-after-free.*planted\.cpp/s, byItself],
+  ['past_the_end', /heap-buffer-overflow.*planted\.cpp/s, byItself],
+  ['wrong_delete', /alloc-dealloc-mismatch.*planted\.cpp/s, byItself],
+  ['overflow', /planted\.cpp.*signed integer overflow/s, byItself],
+];
+
+/** @returns {import('./tally.mjs').Counts} */
+export function plantedFaults() {
+  const counts = { passed: 0, failed: 0, skipped: 0 };
+  for (const [fault, expected, end] of faults) {
+    const dir = freshReports('planted');
+    const program = `require(${JSON.stringify(plantedAddon)}).${fault}(); ${end}`;
+    const { status, stderr } = spawnSync(process.execPath, ['-e', program], {
+      env: sanitizedNodeEnv(dir),
+      encoding: 'utf8',
+    });
+    const reports = readReports(dir);
+    const seen = status === reportStatus && reports.length === 1 && expected.test(reports[0].text);
+    counts[seen ? 'passed' : 'failed']++;
+    if (!seen) say(`✗ ${fault} ${end} is not reported (status ${status}):\n${reportText(reports)}\n${stderr}`);
+  }
+  return counts;
+}

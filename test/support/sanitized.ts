@@ -1,0 +1,32 @@
+/**
+ * What `npm run test:asan` changes for tests: nothing but time, and resident memory, which holds the sanitizer's shadow
+ * and the freed blocks that it keeps. Counts and bytes are judged there as everywhere.
+ */
+import { appendFileSync } from 'node:fs';
+
+/** The file that lists what was left unjudged; set in a run under the sanitizers. */
+const unjudged = process.env.LTN_SANITIZED;
+export const sanitized = unjudged !== undefined;
+
+/** A time limit for what takes many times longer under the sanitizers. */
+export const limitMs = (ordinary: number): number => (sanitized ? 10 * ordinary : ordinary);
+
+function leaveOut(what: string): void {
+  appendFileSync(unjudged!, `${expect.getState().currentTestName}: ${what}\n`);
+}
+
+/** `expect` for a figure of resident memory. Under the sanitizers the figure is written down instead of judged. */
+export function expectResident(megabytes: number): { toBeLessThan(limit: number): void } {
+  return {
+    toBeLessThan(limit) {
+      if (sanitized) leaveOut(`resident memory, ${Math.round(megabytes)} MB where less than ${limit} is asked`);
+      else expect(megabytes).toBeLessThan(limit);
+    },
+  };
+}
+
+/** The environment of a child that is to run without the sanitizers: its work is not what they are to look into. */
+export function ordinaryEnv(): NodeJS.ProcessEnv {
+  const { LD_PRELOAD, LIBTORCH_NODE_ADDON, ...ordinary } = process.env;
+  return sanitized ? ordinary : { ...process.env };
+}
