@@ -1,6 +1,7 @@
 /**
  * Keeps garbage small. V8 starts a collection by the bytes it knows of, but late, and thousands of tiny tensors hold more
- * in C++ objects (about 0.8 kB each) than in bytes that V8 hears of: so new bytes and the number of new tensors count here.
+ * in C++ objects (about 0.8 kB each) than in bytes that V8 hears of: so new bytes (all of libtorch's, also those that no
+ * tensor of JavaScript shows) and the number of new tensors count here.
  */
 import * as v8 from 'node:v8';
 import * as vm from 'node:vm';
@@ -42,23 +43,33 @@ export const collectAll = (): void => gc();
 /** Collects among the young objects. */
 export const scavenge = (): void => gc({ type: 'minor' });
 
+native.setCollector(collectAll);
+
 /** New tensors between two scavenges: about 6 MB of C++ objects, which a processor's cache can hold. */
 const YOUNG = 8_192;
-/** Guarded tensors that may be alive before a full collection looks among the old ones. */
+/** Guarded tensors, and bytes of libtorch's, that may be there before a full collection looks among the old objects. */
 const LEAST_OLD = 131_072;
+const LEAST_OLD_BYTES = 256 * 1024 * 1024;
+
+/** Values of `flags[4]`. */
+const COLLECT_ALL = 2;
 
 let untilScavenge = YOUNG;
 let untilFull = LEAST_OLD;
+let untilFullBytes = LEAST_OLD_BYTES;
 
 /** Call it for each tensor that the garbage collector owns. */
 export function countGuarded(): void {
   if (--untilScavenge > 0 && flags[4] === 0) return;
+  const full = flags[4] === COLLECT_ALL;
   untilScavenge = YOUNG;
   flags[4] = 0;
-  scavenge();
-  const alive = native.guards();
-  if (alive < untilFull) return;
+  if (!full) {
+    scavenge();
+    if (native.guards() < untilFull && native.allocatedBytes() < untilFullBytes) return;
+  }
   collectAll();
   // Twice what is in use, so that a program that keeps many tensors is not collected for each of them.
   untilFull = Math.max(LEAST_OLD, 2 * native.guards());
+  untilFullBytes = Math.max(LEAST_OLD_BYTES, 2 * native.allocatedBytes());
 }

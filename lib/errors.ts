@@ -8,6 +8,7 @@ export type ErrorCode =
   | 'ERR_TORCH_ASYNC_MODE'
   | 'ERR_TORCH_OUT_OF_MEMORY'
   | 'ERR_TORCH_CUDA'
+  | 'ERR_TORCH_MEMORY_LIMIT'
   | 'ERR_TORCH_LOAD';
 
 /** An error of the library. Native code throws the same shape, with further codes (see docs/errors.md). */

@@ -13,7 +13,7 @@ export interface Native extends AuditNative {
   opCount: number;
   /** handles::Flags of native/handles/slot_table.h. */
   flagsBuffer: ArrayBuffer;
-  /** [0] tensors wait for the audit's stack; [1] non-zero while a scope is current; [4] a scavenge is due. */
+  /** [0] tensors wait for the audit's stack; [1] non-zero while a scope is current; [4] 1: a scavenge is due, 2: a full collection. */
   flags: Uint32Array;
   /** [0] the handle behind the guard that the last op returned. */
   guarded: Float64Array;
@@ -64,6 +64,14 @@ export interface Native extends AuditNative {
   inferenceExit(depth: number): void;
 
   memory(): MemoryReport;
+  /** Of all allocated bytes; null for none. */
+  setMemoryLimit(bytes: number | null): void;
+  /** -1 for none. */
+  memoryLimit(): number;
+  /** `memory().allocatedBytes`, without the rest. */
+  allocatedBytes(): number;
+  /** What native code calls when an allocation inside an op wants room. */
+  setCollector(collect: () => void): void;
   /** The bytes that V8 was told of for this thread, after settling. */
   reportedBytes(): number;
   /** Tells V8 of bytes that are no tensor's. */

@@ -36,6 +36,23 @@ export function memory(): MemoryReport {
   return native.memory();
 }
 
+/**
+ * Limits `memory().allocatedBytes`, for the process; null lifts the limit. An allocation that would pass it first
+ * collects what is unreachable, then throws `ERR_TORCH_MEMORY_LIMIT`. See docs/memory-limits.md.
+ */
+export function setMemoryLimit(bytes: number | null): void {
+  if (bytes !== null && (!Number.isInteger(bytes) || bytes < 0)) {
+    throw argumentError('setMemoryLimit', 'bytes', 'an integer of 0 or more bytes, or null', bytes);
+  }
+  native.setMemoryLimit(bytes);
+}
+
+/** The limit of `setMemoryLimit` in bytes, or null. */
+export function getMemoryLimit(): number | null {
+  const limit = native.memoryLimit();
+  return limit < 0 ? null : limit;
+}
+
 /** Seeds the random number generators of all devices. */
 export function manualSeed(seed: number | bigint): void {
   if (!Number.isInteger(seed) && typeof seed !== 'bigint')

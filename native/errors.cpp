@@ -7,6 +7,7 @@
 #include <new>
 #include <sstream>
 
+#include "native/accounting/cpu_allocator.h"
 #include "native/convert/call.h"
 #include "native/convert/dtypes.h"
 #include "native/schema_text.h"
@@ -85,6 +86,8 @@ Report report_current(Call* call, bool* pending) {
     report.message = "argument '" + report.argument + "': the tensor was disposed";
   } catch (const CodedError& error) {
     report = {Kind::Error, error.code(), error.what(), ""};
+  } catch (const accounting::MemoryLimitError& error) {
+    report = {Kind::Error, "ERR_TORCH_MEMORY_LIMIT", error.what_without_backtrace(), ""};
   } catch (const c10::OutOfMemoryError& error) {
     report = {Kind::Error, "ERR_TORCH_OUT_OF_MEMORY", error.what_without_backtrace(), ""};
   } catch (const c10::IndexError& error) {

@@ -2,43 +2,143 @@
 
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
-#include <c10/util/Exception.h>
 
 #include <atomic>
-#include <cstring>
 #include <limits>
 #include <mutex>
 #include <new>
+#include <string>
+
+#include "native/accounting/block_cache.h"
 
 namespace ltn::accounting {
 namespace {
 
 std::atomic<uint64_t> process_allocated{0};
 std::atomic<uint64_t> process_peak{0};
+std::atomic<uint64_t> process_limit{kNoLimit};
+std::atomic<Relief> process_relief{nullptr};
 // The allocator that was in force before ours. Written once, under process_once, before ours is published.
 c10::Allocator* process_wrapped = nullptr;
 std::once_flag process_once;
 
 // A block starts with its size, so that the bytes refunded are exactly the bytes charged. 64 bytes keep the alignment
 // that libtorch's kernels count on (gAlignment).
-struct alignas(64) Header {
+struct alignas(kBlockUnit) Header {
   uint64_t bytes;
 };
-static_assert(sizeof(Header) == 64);
+static_assert(sizeof(Header) == kBlockUnit);
 
-void charge(uint64_t bytes) noexcept {
-  const uint64_t now = process_allocated.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+size_t units_of(uint64_t bytes) noexcept { return (bytes + sizeof(Header) + kBlockUnit - 1) / kBlockUnit; }
+
+void give_back(void* block) { process_wrapped->raw_deallocate(block); }
+
+#ifndef LTN_NO_BLOCK_CACHE
+// A plain pointer: reading it needs no check whether this thread set it up. Null before the first use on a thread, and
+// after its end, when static destructors may still free tensors.
+thread_local BlockCache* thread_blocks = nullptr;
+thread_local bool thread_ended = false;
+
+BlockCache* set_up_blocks() {
+  struct Owner {
+    BlockCache blocks{&give_back};
+    ~Owner() {
+      thread_blocks = nullptr;
+      thread_ended = true;
+    }
+  };
+  if (thread_ended) return nullptr;
+  thread_local Owner owner;
+  thread_blocks = &owner.blocks;
+  return thread_blocks;
+}
+
+void* cached_block(size_t units) noexcept {
+  return units <= BlockCache::kMostUnits && thread_blocks != nullptr ? thread_blocks->take(units) : nullptr;
+}
+
+bool cache_block(void* block, size_t units) noexcept {
+  if (units > BlockCache::kMostUnits) return false;
+  BlockCache* blocks = thread_blocks;
+  if (blocks == nullptr) blocks = set_up_blocks();
+  return blocks != nullptr && blocks->keep(block, units);
+}
+#else
+void* cached_block(size_t) noexcept { return nullptr; }
+bool cache_block(void*, size_t) noexcept { return false; }
+#endif
+
+bool fits(uint64_t now) noexcept { return now <= process_limit.load(std::memory_order_relaxed); }
+
+void ask_for_relief(uint64_t bytes) {
+  if (const Relief relief = process_relief.load(std::memory_order_acquire)) relief(bytes);
+}
+
+[[noreturn]] void fail_limit(uint64_t bytes) {
+  const uint64_t limit = process_limit.load(std::memory_order_relaxed);
+  throw MemoryLimitError({__func__, __FILE__, static_cast<uint32_t>(__LINE__)},
+                         "cannot allocate " + std::to_string(bytes) + " bytes: libtorch holds " +
+                             std::to_string(process_allocated.load(std::memory_order_relaxed)) +
+                             " bytes and the memory limit is " + std::to_string(limit) + " bytes");
+}
+
+void charge(uint64_t bytes) {
+  uint64_t now = process_allocated.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  if (__builtin_expect(!fits(now), 0)) {
+    process_allocated.fetch_sub(bytes, std::memory_order_relaxed);
+    ask_for_relief(bytes);
+    now = process_allocated.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+    if (!fits(now)) {
+      process_allocated.fetch_sub(bytes, std::memory_order_relaxed);
+      fail_limit(bytes);
+    }
+  }
   uint64_t peak = process_peak.load(std::memory_order_relaxed);
   while (now > peak && !process_peak.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
   }
 }
 
-// The deleter of our blocks. `data` is what the tensor saw; the block behind it goes back to the wrapped allocator.
+[[noreturn]] void fail_exhausted(size_t bytes, const char* why) {
+  TORCH_CHECK_WITH(OutOfMemoryError, false, "cannot allocate ", bytes, " bytes on cpu: ", why);
+  throw std::bad_alloc();  // not reached: the check above always throws
+}
+
+// Bytes that were charged and are not there yet.
+class Charge {
+ public:
+  explicit Charge(uint64_t bytes) : bytes_(bytes) { charge(bytes); }
+  ~Charge() { process_allocated.fetch_sub(bytes_, std::memory_order_relaxed); }
+  Charge(const Charge&) = delete;
+  Charge& operator=(const Charge&) = delete;
+  void keep() noexcept { bytes_ = 0; }
+
+ private:
+  uint64_t bytes_;
+};
+
+void* new_block(size_t bytes) {
+  const size_t all = units_of(bytes) * kBlockUnit;
+  try {
+    return process_wrapped->raw_allocate(all);
+  } catch (const c10::Error&) {
+    ask_for_relief(bytes);  // there may be memory after a collection
+  }
+  try {
+    return process_wrapped->raw_allocate(all);
+  } catch (const c10::Error& error) {
+    // The wrapped allocator reports exhaustion as a plain error; callers must be able to tell it from others.
+    fail_exhausted(bytes, error.what_without_backtrace());
+  }
+}
+
+// The deleter of our blocks. `data` is what the tensor saw; the block behind it is kept for the next tensor of this
+// thread, or goes back to the wrapped allocator.
 void free_counted(void* data) {
   if (data == nullptr) return;
   auto* header = reinterpret_cast<Header*>(static_cast<char*>(data) - sizeof(Header));
-  process_allocated.fetch_sub(header->bytes, std::memory_order_relaxed);
-  process_wrapped->raw_deallocate(header);
+  const uint64_t bytes = header->bytes;
+  process_allocated.fetch_sub(bytes, std::memory_order_relaxed);
+  if (!cache_block(header, units_of(bytes))) give_back(header);
 }
 
 // Lifetime: static, never destroyed while libtorch may still free through it. Thread: any, as libtorch's own.
@@ -46,32 +146,17 @@ class CountingCpuAllocator final : public c10::Allocator {
  public:
   c10::DataPtr allocate(size_t bytes) const override {
     if (bytes == 0) return {nullptr, nullptr, &free_counted, c10::Device(c10::DeviceType::CPU)};
-    return allocate_counted(bytes);
+    if (bytes > std::numeric_limits<int64_t>::max() - 2 * sizeof(Header)) fail_exhausted(bytes, "the size overflows");
+    Charge charge(bytes);
+    void* block = cached_block(units_of(bytes));
+    if (block == nullptr) block = new_block(bytes);
+    charge.keep();
+    void* data = new (block) Header{bytes} + 1;
+    return {data, data, &free_counted, c10::Device(c10::DeviceType::CPU)};
   }
 
   // libtorch 1.13 declares allocate() const, later versions do not: the overload that does not override is unused.
   c10::DeleterFnPtr raw_deleter() const override { return &free_counted; }
-
- private:
-  static c10::DataPtr allocate_counted(size_t bytes) {
-    if (bytes > std::numeric_limits<size_t>::max() - sizeof(Header)) fail(bytes, "the size overflows");
-    void* block = nullptr;
-    try {
-      block = process_wrapped->raw_allocate(bytes + sizeof(Header));
-    } catch (const c10::Error& error) {
-      // The wrapped allocator reports exhaustion as a plain error; callers must be able to tell it from others.
-      fail(bytes, error.what_without_backtrace());
-    }
-    auto* header = new (block) Header{bytes};
-    charge(bytes);
-    void* data = header + 1;
-    return {data, data, &free_counted, c10::Device(c10::DeviceType::CPU)};
-  }
-
-  [[noreturn]] static void fail(size_t bytes, const char* why) {
-    TORCH_CHECK_WITH(OutOfMemoryError, false, "cannot allocate ", bytes, " bytes on cpu: ", why);
-    throw std::bad_alloc();  // not reached: the check above always throws
-  }
 };
 
 }  // namespace
@@ -89,5 +174,12 @@ void install_counting_cpu_allocator() {
 AllocatorTotals cpu_allocator_totals() noexcept {
   return {process_allocated.load(std::memory_order_relaxed), process_peak.load(std::memory_order_relaxed)};
 }
+
+uint64_t cpu_allocated_bytes() noexcept { return process_allocated.load(std::memory_order_relaxed); }
+
+void set_memory_limit(uint64_t bytes) noexcept { process_limit.store(bytes, std::memory_order_relaxed); }
+uint64_t memory_limit() noexcept { return process_limit.load(std::memory_order_relaxed); }
+
+void set_relief(Relief relief) noexcept { process_relief.store(relief, std::memory_order_release); }
 
 }  // namespace ltn::accounting

@@ -15,7 +15,18 @@ namespace ltn {
 class Call {
  public:
   Call(napi_env env, const BoundOp& op, const napi_value* arguments, size_t count, size_t given)
-      : env(env), state(*op.state), row(op.row), arguments(arguments), count(count), given(given) {}
+      : env(env),
+        state(*op.state),
+        row(op.row),
+        arguments(arguments),
+        count(count),
+        given(given),
+        outer(op.state->current_call()) {
+    state.set_current_call(this);
+  }
+  ~Call() { state.set_current_call(outer); }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
 
   // The live tensor behind a handle number. The reference stays good during the call (SlotTable::Busy).
   at::Tensor& tensor(napi_value value, size_t index) {
@@ -36,6 +47,7 @@ class Call {
   const napi_value* const arguments;
   const size_t count;
   const size_t given;                            // arguments that JavaScript passed; wrappers leave trailing nulls out
+  Call* const outer;                             // the op whose conversion of arguments ran the JS that made this call
   c10::SmallVector<handles::Handle, 4> mutated;  // handles whose storages may have changed
 };
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "native/accounting/cpu_allocator.h"
+#include "native/env/relief.h"
 
 namespace ltn {
 namespace {
@@ -41,21 +42,25 @@ EnvState::EnvState(napi_env env)
 
 EnvState* EnvState::create(napi_env env) {
   accounting::install_counting_cpu_allocator();
+  accounting::set_relief([](uint64_t bytes) { relieve(bytes); });
   // libtorch symbolises a C++ backtrace for every error, at several ms each; our errors never show it.
   std::call_once(process_no_backtraces, [] { c10::SetStackTraceFetcher([] { return std::string(); }); });
   auto* state = new EnvState(env);  // owned by the environment: close() and guard_gone() end it
   napi_add_env_cleanup_hook(env, &EnvState::close, state);
+  add_to_relief(state);
   return state;
 }
 
 void EnvState::close(void* self) noexcept {
   auto* state = static_cast<EnvState*>(self);
+  remove_from_relief(state);
   state->closed_ = true;
   state->slots_.reset();
   state->releases_->close();
   state->warnings_.close();
   state->external_.flush();
   napi_delete_reference(state->env_, state->flags_ref_);
+  if (state->collector_ != nullptr) napi_delete_reference(state->env_, state->collector_);
   if (state->guards_ == 0) delete state;
 }
 
@@ -76,11 +81,48 @@ void EnvState::finalize_generator(node_api_basic_env, void* handle, void* self) 
   state->guard_gone();
 }
 
+// V8 by itself lets some 64 MB pile up before it looks; large tensors are worth a look among the young objects sooner.
+// What libtorch holds counts, too: a small loss may be all that JavaScript sees of a graph of gigabytes.
+void EnvState::look_for_garbage() noexcept {
+  constexpr uint64_t kYoungBytes = 32 * 1024 * 1024;
+  const uint64_t allocated = accounting::cpu_allocated_bytes();
+  if (allocated < young_from_) young_from_ = allocated;
+  if (external_.charged_more_than(kYoungBytes) || allocated - young_from_ > kYoungBytes) {
+    young_from_ = allocated;
+    if (flags_->collect == handles::Flags::kNone) flags_->collect = handles::Flags::kScavenge;
+  }
+  const uint64_t limit = accounting::memory_limit();
+  if (__builtin_expect(limit == accounting::kNoLimit, 1)) return;
+  // Soft pressure: the last eighth below the limit. Not again before another sixteenth is new.
+  if (allocated <= limit - limit / 8) {
+    soft_from_ = 0;
+  } else if (allocated > soft_from_) {
+    soft_from_ = allocated + limit / 16;
+    flags_->collect = handles::Flags::kCollectAll;
+  }
+}
+
+void EnvState::set_collector(napi_value function) {
+  if (collector_ != nullptr) napi_delete_reference(env_, collector_);
+  collector_ = nullptr;
+  napi_create_reference(env_, function, 1, &collector_);
+}
+
+void EnvState::collect() noexcept {
+  napi_value function = nullptr;
+  napi_value receiver = nullptr;
+  if (collector_ == nullptr || napi_get_reference_value(env_, collector_, &function) != napi_ok ||
+      napi_get_undefined(env_, &receiver) != napi_ok) {
+    return;
+  }
+  if (napi_call_function(env_, receiver, function, 0, nullptr, nullptr) == napi_ok) return;
+  // No stack left to call it, say. The allocation that wanted room reports its own failure.
+  napi_value ignored = nullptr;
+  napi_get_and_clear_last_exception(env_, &ignored);
+}
+
 napi_value EnvState::make_guard(handles::Handle handle) {
-  // V8 by itself lets some 64 MB pile up before it looks; large tensors are worth a look among the young objects
-  // sooner.
-  constexpr int64_t kYoungBytes = 32 * 1024 * 1024;
-  if (external_.charged_more_than(kYoungBytes)) flags_->collect = 1;
+  look_for_garbage();
   napi_value guard = nullptr;
   if (napi_create_external(env_, as_pointer(handle), &EnvState::finalize_tensor, this, &guard) != napi_ok) {
     return nullptr;

@@ -21,6 +21,8 @@
 
 namespace ltn {
 
+class Call;
+
 // Lifetime: created when the addon is loaded into an environment. The environment's cleanup hook closes it (frees every
 // tensor); the memory itself goes when the last guard's finalizer has run, because those run after the hook.
 // Thread: the environment's JS thread only.
@@ -42,6 +44,17 @@ class EnvState {
   bool closed() const noexcept { return closed_; }
   uint64_t guards() const noexcept { return guards_; }
 
+  // The op in progress, innermost; null when JavaScript runs.
+  Call* current_call() const noexcept { return current_call_; }
+  void set_current_call(Call* call) noexcept { current_call_ = call; }
+
+  // The JS function that collects everything unreachable.
+  void set_collector(napi_value function);
+  // Calls it. Only inside an op.
+  void collect() noexcept;
+  // The next tensor of the collector starts a full collection. Any thread, while the environment is registered.
+  void ask_for_collection() noexcept { __atomic_store_n(&flags_->collect, handles::Flags::kCollectAll, __ATOMIC_RELAXED); }
+
   // An external that frees `handle` when the collector drops it. (Idea: ocaml-torch's finalizer per tensor, but run
   // during the collection, see node_api_basic_finalize.)
   napi_value make_guard(handles::Handle handle);
@@ -57,6 +70,7 @@ class EnvState {
   static void finalize_tensor(node_api_basic_env env, void* handle, void* self);
   static void finalize_generator(node_api_basic_env env, void* handle, void* self);
   void guard_gone() noexcept;
+  void look_for_garbage() noexcept;
 
   const napi_env env_;
   const uint32_t number_;
@@ -70,6 +84,10 @@ class EnvState {
   std::vector<BoundOp> bound_;  // one per row of the op table; does not move
   std::deque<BoundOp> bound_internals_;
   uint64_t guards_ = 0;
+  Call* current_call_ = nullptr;
+  napi_ref collector_ = nullptr;
+  uint64_t young_from_ = 0;  // allocatedBytes when the last look at young garbage was asked for
+  uint64_t soft_from_ = 0;   // under a memory limit: no full collection before allocatedBytes pass this
   bool closed_ = false;
 };
 

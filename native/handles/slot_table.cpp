@@ -3,6 +3,7 @@
 #include <ATen/SparseCsrTensorImpl.h>
 #include <ATen/SparseTensorImpl.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
@@ -238,6 +239,22 @@ void SlotTable::drain() noexcept {
   // Freeing runs no JS, so nothing is queued meanwhile.
   for (const Handle handle : queued_) free(handle);
   queued_.clear();
+}
+
+size_t SlotTable::drain_except(const std::vector<Handle>& in_use) noexcept {
+  check_thread();
+  size_t kept = 0;
+  const size_t all = queued_.size();
+  for (size_t i = 0; i < all; ++i) {
+    const Handle handle = queued_[i];
+    if (std::binary_search(in_use.begin(), in_use.end(), handle)) {
+      queued_[kept++] = handle;
+    } else {
+      free(handle);
+    }
+  }
+  queued_.resize(kept);
+  return all - kept;
 }
 
 void SlotTable::reconcile_slot(Slot& slot) {

@@ -31,8 +31,10 @@ struct Flags {
   uint32_t audit_pending = 0;  // new handles wait for the stack of their birth
   uint32_t scope = 0;          // non-zero while a scope is current
   double guarded = 0;          // the handle behind the guard that the last op returned
-  uint32_t collect = 0;        // many new bytes belong to the collector: a scavenge is due
+  uint32_t collect = kNone;    // many new bytes belong to the collector, which should look for garbage
   uint32_t padding = 0;
+
+  static constexpr uint32_t kNone = 0, kScavenge = 1, kCollectAll = 2;  // of `collect`
 };
 
 // Lifetime: part of its environment; its destructor frees all tensors.
@@ -81,6 +83,9 @@ class SlotTable {
   bool move(Handle handle, ScopeId scope) noexcept;
 
   size_t live() const noexcept { return live_; }
+
+  // Frees what finalizers queued although an op is in progress, except `in_use` (sorted). Returns how many.
+  size_t drain_except(const std::vector<Handle>& in_use) noexcept;
 
   // While one stands, finalizers queue. Nested ones count.
   class Busy {

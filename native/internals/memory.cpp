@@ -87,6 +87,32 @@ napi_value reported_bytes(Call& call) {
   return write_double(call, static_cast<double>(call.state.external().reported()));
 }
 
+// 0 or more bytes, or null for no limit.
+napi_value set_memory_limit(Call& call) {
+  if (is_absent(call, 0)) {
+    accounting::set_memory_limit(accounting::kNoLimit);
+  } else {
+    const int64_t bytes = read_int(call, call.arguments[0], 0);
+    if (bytes < 0) throw BadArgument(0, "bytes, 0 or more", std::to_string(bytes));
+    accounting::set_memory_limit(static_cast<uint64_t>(bytes));
+  }
+  return nullptr;
+}
+
+napi_value memory_limit(Call& call) {
+  const uint64_t limit = accounting::memory_limit();
+  return write_double(call, limit == accounting::kNoLimit ? -1 : static_cast<double>(limit));
+}
+
+napi_value allocated_bytes(Call& call) {
+  return write_double(call, static_cast<double>(accounting::cpu_allocated_bytes()));
+}
+
+napi_value set_collector(Call& call) {
+  call.state.set_collector(call.arguments[0]);
+  return nullptr;
+}
+
 // For the probe of lib/memory-usage.ts.
 napi_value adjust_external(Call& call) {
   int64_t total = 0;
@@ -96,6 +122,10 @@ napi_value adjust_external(Call& call) {
 
 const Internal kInternals[] = {
     internal_body<&memory, 0>("memory", "memory() -> object"),
+    internal_body<&set_memory_limit, 1>("setMemoryLimit", "setMemoryLimit(int? bytes) -> ()"),
+    internal_body<&memory_limit, 0>("memoryLimit", "memoryLimit() -> int"),
+    internal_body<&allocated_bytes, 0>("allocatedBytes", "allocatedBytes() -> int"),
+    internal_body<&set_collector, 1>("setCollector", "setCollector(function collect) -> ()"),
     internal_body<&adjust_external, 1>("adjustExternal", "adjustExternal(int bytes) -> ()"),
     internal_body<&reported_bytes, 0>("reportedBytes", "reportedBytes() -> int"),
 };

@@ -1,0 +1,99 @@
+#include "native/env/relief.h"
+
+#include <algorithm>
+#include <mutex>
+#include <vector>
+
+#include "native/convert/call.h"
+#include "native/env/env_state.h"
+
+namespace ltn {
+namespace {
+
+// Environments of this thread: one, or one per loaded copy of the library (Jest).
+thread_local std::vector<EnvState*> thread_states;
+thread_local bool thread_relieving = false;
+
+// All environments, to ask them for a collection. Guarded by process_mutex.
+std::mutex process_mutex;
+std::vector<EnvState*>& process_states() {
+  static auto* states = new std::vector<EnvState*>;  // never destroyed: threads may end after static destructors
+  return *states;
+}
+
+// The number behind a value that is a handle, perhaps.
+void add_handle(napi_env env, napi_value value, std::vector<handles::Handle>* handles) {
+  double number = 0;
+  if (napi_get_value_double(env, value, &number) == napi_ok && number > 0 && number < 9007199254740992.0) {
+    handles->push_back(static_cast<handles::Handle>(number));
+  }
+}
+
+// What the ops in progress work on: their C++ frames hold references into these slots. Any number among the arguments
+// counts, since only the op knows which are handles; one too many costs nothing but a later release.
+std::vector<handles::Handle> handles_in_use(const EnvState& state) {
+  std::vector<handles::Handle> handles;
+  for (const Call* call = state.current_call(); call != nullptr; call = call->outer) {
+    for (size_t i = 0; i < std::min(call->count, call->given); ++i) {
+      uint32_t length = 0;
+      if (napi_get_array_length(call->env, call->arguments[i], &length) != napi_ok) {
+        add_handle(call->env, call->arguments[i], &handles);
+        continue;
+      }
+      for (uint32_t position = 0; position < length; ++position) {
+        napi_value element = nullptr;
+        if (napi_get_element(call->env, call->arguments[i], position, &element) == napi_ok) {
+          add_handle(call->env, element, &handles);
+        }
+      }
+    }
+  }
+  std::sort(handles.begin(), handles.end());
+  return handles;
+}
+
+}  // namespace
+
+void add_to_relief(EnvState* state) {
+  thread_states.push_back(state);
+  const std::lock_guard<std::mutex> lock(process_mutex);
+  process_states().push_back(state);
+}
+
+void remove_from_relief(EnvState* state) noexcept {
+  const auto remove = [&](std::vector<EnvState*>& states) {
+    states.erase(std::remove(states.begin(), states.end(), state), states.end());
+  };
+  remove(thread_states);
+  const std::lock_guard<std::mutex> lock(process_mutex);
+  remove(process_states());
+}
+
+bool relieve(uint64_t) noexcept {
+  if (thread_relieving) return false;  // a finalizer or the collector itself allocates
+  EnvState* active = nullptr;
+  for (EnvState* state : thread_states) {
+    if (state->current_call() != nullptr) active = state;
+  }
+  try {
+    const std::lock_guard<std::mutex> lock(process_mutex);
+    for (EnvState* state : process_states()) state->ask_for_collection();
+  } catch (const std::system_error&) {  // the lock failed: the others are not asked
+  }
+  if (active == nullptr) return false;
+  thread_relieving = true;
+  size_t freed = 0;
+  try {
+    napi_handle_scope scope = nullptr;
+    if (napi_open_handle_scope(active->env(), &scope) == napi_ok) {
+      active->collect();
+      for (EnvState* state : thread_states) freed += state->slots().drain_except(handles_in_use(*state));
+      napi_close_handle_scope(active->env(), scope);
+    }
+  } catch (const std::bad_alloc&) {  // no room even for the list of handles: nothing was freed
+  }
+  thread_relieving = false;
+  return freed != 0;
+}
+
+}  // namespace ltn
