@@ -2,13 +2,14 @@
 import './methods';
 import { startAudit } from './audit';
 import { dtypes, layouts, memoryFormats } from './enums';
+import { moveSeldomUp } from './fast-object';
 import { makeClasses } from './generated/classes';
 import { makeFunctions } from './generated/functions';
 import { showInMemoryUsage } from './memory-usage';
 import { native } from './native';
 import { NativeObject } from './object';
 import { ops } from './raw';
-import { callFunction, callObject, construct, f, isInts, isNumbers, results } from './runtime';
+import { callFunction, callObject, construct, f, isInts, isNumbers, packed, results } from './runtime';
 import { camelCase } from './signature';
 import { Tensor, wrap } from './tensor';
 import * as torch from './torch';
@@ -20,7 +21,7 @@ startAudit(native);
 
 type Functions = Record<string, (...args: never[]) => unknown>;
 
-const spaces = makeFunctions(f, { Tensor, wrap, results, isInts, isNumbers, callFunction });
+const spaces = makeFunctions(f, { Tensor, wrap, results, isInts, isNumbers, packed, callFunction });
 const module_: Record<string, unknown> = { ...(spaces[''] as Functions) };
 
 /** torch.nn.functional and its like: one object per part of the path. */
@@ -41,5 +42,7 @@ for (const name of [...dtypes, ...layouts]) module_[camelCase(name)] = name;
 for (const name of memoryFormats) module_[name.startsWith('channels') ? camelCase(name) : `${name}Format`] = name;
 
 Object.assign(module_, makeClasses({ NativeObject, construct, callObject }), torch, { ops });
+
+moveSeldomUp(module_);
 
 export = module_;

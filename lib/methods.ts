@@ -1,10 +1,11 @@
 /** Puts the generated methods and the hand-written ones on Tensor.prototype. */
 import * as autograd from './autograd';
+import { moveSeldomUp } from './fast-object';
 import { makeMethods } from './generated/methods';
 import { at, type Index, set } from './indexing';
 import { format } from './print/format';
 import { toArray, toTypedArray } from './read';
-import { callMethod, f, isInts, isNumbers, results } from './runtime';
+import { callMethod, f, isInts, isNumbers, packed, results } from './runtime';
 import { Tensor, wrap } from './tensor';
 
 const prototype = Tensor.prototype as unknown as Record<string, unknown>;
@@ -13,7 +14,7 @@ function define(name: string, value: (...args: never[]) => unknown): void {
   Object.defineProperty(prototype, name, { value, writable: true, configurable: true });
 }
 
-const methods = makeMethods(f, { Tensor, wrap, results, isInts, isNumbers, callMethod });
+const methods = makeMethods(f, { Tensor, wrap, results, isInts, isNumbers, packed, callMethod });
 for (const name of Object.keys(methods)) define(name, methods[name]!);
 
 define('at', function (this: Tensor, ...indices: Index[]) {
@@ -37,6 +38,8 @@ define('toJSON', function (this: Tensor) {
 define('toString', function (this: Tensor) {
   return format(this);
 });
+
+moveSeldomUp(prototype);
 
 declare module './tensor' {
   interface Tensor {

@@ -15,8 +15,10 @@ export interface Native extends AuditNative {
   flagsBuffer: ArrayBuffer;
   /** [0] tensors wait for the audit's stack; [1] non-zero while a scope is current; [4] 1: a scavenge is due, 2: a full collection. */
   flags: Uint32Array;
-  /** [0] the handle behind the guard that the last op returned. */
-  guarded: Float64Array;
+  /** [0] the handle of the last op's result, 0 for none. */
+  result: Float64Array;
+  /** Where short lists of integers go into an op. */
+  ints: Float64Array;
 
   guard(handle: number): unknown;
   /** Objects that the collector has still to drop. */
@@ -136,7 +138,8 @@ function load(): Native {
     try {
       const addon = require(file) as Native;
       addon.flags = new Uint32Array(addon.flagsBuffer);
-      addon.guarded = new Float64Array(addon.flagsBuffer, 8, 1);
+      addon.result = new Float64Array(addon.flagsBuffer, 8, 1);
+      addon.ints = new Float64Array(addon.flagsBuffer, 24);
       return addon;
     } catch (error) {
       reasons.push(`${file}: ${(error as Error).message}`);

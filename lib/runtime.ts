@@ -64,6 +64,21 @@ export function isInts(value: unknown): boolean {
   return true;
 }
 
+const { ints } = native;
+/** Longer lists go as arrays. Six of these fit in `ints`, as many as a fast path has parameters. */
+const MOST_PACKED = 16;
+let nextInt = 0;
+
+/** A short list of integers, on its way into an op through shared memory: see read_packed() of native/convert. */
+export function packed(list: readonly number[]): number | readonly number[] {
+  const { length } = list;
+  if (length > MOST_PACKED) return list;
+  const first = nextInt + length > ints.length ? 0 : nextInt;
+  for (let i = 0; i < length; i++) ints[first + i] = list[i]!;
+  nextInt = first + length;
+  return first * 32 + length;
+}
+
 export function isNumbers(value: unknown): boolean {
   if (!Array.isArray(value)) return false;
   for (let i = 0; i < value.length; i++) if (typeof value[i] !== 'number') return false;

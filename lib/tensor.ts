@@ -8,7 +8,7 @@ import { argumentError, codedError } from './errors';
 import { native } from './native';
 import { currentAsyncScope } from './scopes/async-context';
 
-const { flags, guarded } = native;
+const { flags, result: lastResult } = native;
 const inspect = Symbol.for('nodejs.util.inspect.custom');
 
 /**
@@ -144,17 +144,21 @@ export interface Tensor extends TensorMethods {}
 const constructorKey = Symbol('Tensor');
 
 /**
- * The Tensor of a native result: null for none; a handle inside a synchronous scope, which owns it; outside, a guard with
- * the handle beside it.
+ * The Tensor of a native result, or null for none. Its handle is in `native.result`; the result itself is nothing inside a
+ * synchronous scope, which owns the tensor, and outside a guard. Elements of lists are handles.
  */
 export function wrap(result: unknown): Tensor | null {
   let tensor: Tensor;
-  if (typeof result === 'number') {
+  if (result === undefined) {
+    const handle = lastResult[0]!;
+    if (handle === 0) return null;
+    tensor = new Tensor(handle, constructorKey);
+  } else if (typeof result === 'number') {
     if (result === 0) return null;
     tensor = new Tensor(result, constructorKey);
-    if (flags[1] === 0) adopt(tensor, native.guard(result)); // an element of a list
+    if (flags[1] === 0) adopt(tensor, native.guard(result));
   } else {
-    tensor = new Tensor(guarded[0]!, constructorKey);
+    tensor = new Tensor(lastResult[0]!, constructorKey);
     adopt(tensor, result);
   }
   if (flags[0] !== 0) captureSite(native);

@@ -58,7 +58,7 @@ const char* const kFactory =
 
 std::string functions_text(const Plan& plan) {
   std::string text = std::string(kHeader) + kFactory +
-                     "exports.makeFunctions = (f, { Tensor, wrap, results, isInts, isNumbers, callFunction }) => ({\n";
+                     "exports.makeFunctions = (f, { Tensor, wrap, results, isInts, isNumbers, packed, callFunction }) => ({\n";
   for (const auto& [space, groups] : plan.functions) {
     text += "  " + js_string(space) + ": {\n";
     for (const Group& group : groups)
@@ -70,7 +70,7 @@ std::string functions_text(const Plan& plan) {
 
 std::string methods_text(const Plan& plan) {
   std::string text = std::string(kHeader) + kFactory +
-                     "exports.makeMethods = (f, { Tensor, wrap, results, isInts, isNumbers, callMethod }) => ({\n";
+                     "exports.makeMethods = (f, { Tensor, wrap, results, isInts, isNumbers, packed, callMethod }) => ({\n";
   for (const Group& group : plan.methods)
     text += "  " + js_string(group.js_name) + ": " + wrapper(plan, group, true) + ",\n";
   return text + "});\n";

@@ -58,7 +58,8 @@ std::optional<Test> test_of(const Type& type, const std::string& name, bool not_
   if (type.list) {
     if ((type.base != Base::Int && type.base != Base::Float) || type.element_nullable) return std::nullopt;
     const std::string condition = (type.base == Base::Int ? "isInts(" : "isNumbers(") + name + ")";
-    return Test{not_empty ? condition + " && " + name + ".length > 0" : condition, name};
+    return Test{not_empty ? condition + " && " + name + ".length > 0" : condition,
+                type.base == Base::Int ? "packed(" + name + ")" : name};
   }
   switch (type.base) {
     case Base::Tensor:

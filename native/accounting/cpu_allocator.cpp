@@ -177,6 +177,8 @@ AllocatorTotals cpu_allocator_totals() noexcept {
 
 uint64_t cpu_allocated_bytes() noexcept { return process_allocated.load(std::memory_order_relaxed); }
 
+Deleter counted_deleter() noexcept { return &free_counted; }
+
 void set_memory_limit(uint64_t bytes) noexcept { process_limit.store(bytes, std::memory_order_relaxed); }
 uint64_t memory_limit() noexcept { return process_limit.load(std::memory_order_relaxed); }
 

@@ -29,6 +29,10 @@ void install_counting_cpu_allocator();
 AllocatorTotals cpu_allocator_totals() noexcept;
 uint64_t cpu_allocated_bytes() noexcept;
 
+// The deleter of every block that the counting allocator gave.
+using Deleter = void (*)(void*);
+Deleter counted_deleter() noexcept;
+
 // Process-wide limit of allocated bytes. Any thread.
 constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
 void set_memory_limit(uint64_t bytes) noexcept;

@@ -2,11 +2,14 @@
 
 #include <c10/core/Device.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <deque>
 #include <map>
 #include <utility>
+
+#include "native/accounting/cpu_allocator.h"
 
 namespace ltn::accounting {
 namespace {
@@ -141,6 +144,27 @@ std::array<Shard, kShards>& process_shards() {
   return *shards;
 }
 
+// The environments' sums. Guarded by its lock.
+struct SoleList {
+  SpinLock lock;
+  std::vector<const SoleTotals*> totals;
+};
+
+SoleList& process_sole() {
+  static auto* list = new SoleList;  // as the shards
+  return *list;
+}
+
+// What all environments' slots hold without an entry.
+void add_sole(uint64_t* storages, uint64_t* bytes) noexcept {
+  SoleList& list = process_sole();
+  Locked locked(list.lock);
+  for (const SoleTotals* totals : list.totals) {
+    *storages += totals->storages.load(std::memory_order_relaxed);
+    *bytes += totals->bytes.load(std::memory_order_relaxed);
+  }
+}
+
 Shard& shard_of(const void* key) { return process_shards()[mix(key) & (kShards - 1)]; }
 
 }  // namespace
@@ -204,6 +228,22 @@ Change refresh(StorageEntry* entry) noexcept {
   return change;
 }
 
+void add_sole_totals(const SoleTotals* totals) {
+  SoleList& list = process_sole();
+  Locked locked(list.lock);
+  list.totals.push_back(totals);
+}
+
+void remove_sole_totals(const SoleTotals* totals) noexcept {
+  SoleList& list = process_sole();
+  Locked locked(list.lock);
+  list.totals.erase(std::remove(list.totals.begin(), list.totals.end(), totals), list.totals.end());
+}
+
+bool is_plain_cpu(const c10::StorageImpl* storage) noexcept {
+  return storage->data_ptr().get_deleter() == counted_deleter();
+}
+
 void count_storageless(int64_t delta) noexcept { process_storageless.fetch_add(delta, std::memory_order_relaxed); }
 
 void set_borrowed_deleter(void (*deleter)(void*)) noexcept {
@@ -220,6 +260,10 @@ void ledger_sums(uint64_t* tensors, uint64_t* storages, uint64_t* bytes) noexcep
     *storages += shard.used;
     *bytes += shard.bytes;
   }
+  uint64_t sole = 0;
+  add_sole(&sole, bytes);
+  *tensors += sole;
+  *storages += sole;
 }
 
 LedgerTotals ledger_totals() {
@@ -238,6 +282,18 @@ LedgerTotals ledger_totals() {
       device.storages += 1;
       device.bytes += entry->bytes;
     }
+  }
+  uint64_t sole = 0;
+  uint64_t sole_bytes = 0;
+  add_sole(&sole, &sole_bytes);
+  totals.tensors += sole;
+  totals.storages += sole;
+  totals.bytes += sole_bytes;
+  if (sole != 0) {
+    DeviceTotals& cpu = by_device[{static_cast<int8_t>(c10::DeviceType::CPU), int8_t{-1}}];
+    cpu.tensors += sole;
+    cpu.storages += sole;
+    cpu.bytes += sole_bytes;
   }
   for (auto& [key, device] : by_device) {
     device.device =

@@ -5,6 +5,7 @@
 #include <c10/core/StorageImpl.h>
 #include <c10/util/intrusive_ptr.h>
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -50,6 +51,28 @@ Change release(StorageEntry* entry, bool is_tensor = true) noexcept;
 
 // The storage may have been resized in place: charges or refunds the difference.
 Change refresh(StorageEntry* entry) noexcept;
+
+// Storages that need no entry: nobody but one handle holds them, so no second handle can appear unseen. The handle's
+// slot has the charge; here are the sums of one environment.
+// Thread: written on the environment's thread alone, read on any.
+struct SoleTotals {
+  std::atomic<uint64_t> storages{0}, bytes{0};
+
+  void add(int64_t more_storages, int64_t more_bytes) noexcept {
+    const auto add_to = [](std::atomic<uint64_t>& sum, int64_t more) {  // one writer: no need for an atomic addition
+      sum.store(sum.load(std::memory_order_relaxed) + static_cast<uint64_t>(more), std::memory_order_relaxed);
+    };
+    add_to(storages, more_storages);
+    add_to(bytes, more_bytes);
+  }
+};
+
+// `totals` count in the sums below until they are removed. They are of the CPU and of tensors with one storage each.
+void add_sole_totals(const SoleTotals* totals);
+void remove_sole_totals(const SoleTotals* totals) noexcept;
+
+// Whether `storage` is memory of libtorch's CPU allocator, charged with all of its bytes.
+bool is_plain_cpu(const c10::StorageImpl* storage) noexcept;
 
 // Totals over all storages with a live handle; tensors are the handles. Locks each shard in turn. Any thread.
 struct LedgerTotals {

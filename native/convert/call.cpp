@@ -12,13 +12,14 @@ napi_value run_guarded(napi_env env, napi_callback_info info, napi_value* argume
   napi_value error = nullptr;
   {
     const handles::SlotTable::Busy busy(call.state.slots());
-    const Warnings::Guard warnings(call.state.warnings());
+    call.state.warnings().install();
     try {
       result = body(call);
     } catch (...) {  // everything: nothing may pass through a C frame
       error = current_error(env, &call);
     }
     try {
+      call.state.slots().settle_used();
       for (const handles::Handle handle : call.mutated) call.state.slots().reconcile(handle);
       if ((call.row->mutated & OpRow::kWritesElsewhere) != 0) call.state.slots().reconcile_inner();
     } catch (...) {  // out of memory while charging
@@ -26,8 +27,8 @@ napi_value run_guarded(napi_env env, napi_callback_info info, napi_value* argume
     }
   }
   call.state.external().settle();
-  call.state.warnings().deliver();
-  if (error == nullptr) error = take_pending(env);
+  const bool warned = call.state.warnings().deliver();
+  if (warned && error == nullptr) error = take_pending(env);
   if (error != nullptr) throw_error(env, error);
   return result;
 }

@@ -35,7 +35,7 @@ class Call {
       throw BadArgument(index, "a Tensor", describe_value(env, value));
     }
     const auto handle = static_cast<handles::Handle>(number);
-    at::Tensor* found = state.slots().find(handle);
+    at::Tensor* found = state.slots().use(handle);
     if (found == nullptr) throw DisposedTensor(index);
     if ((row->mutated >> index & 1) != 0) mutated.push_back(handle);
     return *found;

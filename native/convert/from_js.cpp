@@ -41,6 +41,20 @@ int64_t read_int(Call& call, napi_value value, size_t index) {
   throw BadArgument(index, "an integer", describe_value(call.env, value));
 }
 
+Packed read_packed(Call& call, napi_value value) {
+  constexpr uint32_t kLengths = 32;
+  constexpr uint32_t kRoom = sizeof(handles::Flags::ints) / sizeof(double);
+  uint32_t code = 0;
+  if (napi_get_value_uint32(call.env, value, &code) != napi_ok) return {};
+  if (code / kLengths + code % kLengths > kRoom) return {};
+  return {call.state.flags().ints + code / kLengths, code % kLengths};
+}
+
+int64_t read_packed_int(Call&, double number, size_t index) {
+  if (!is_integer(number)) throw BadArgument(index, "an integer", std::to_string(number));
+  return static_cast<int64_t>(number);
+}
+
 double read_double(Call& call, napi_value value, size_t index) {
   double number = 0;
   if (napi_get_value_double(call.env, value, &number) == napi_ok) return number;

@@ -129,8 +129,25 @@ struct Element<c10::MemoryFormat> {
   }
 };
 
+// A short list of integers comes through Flags::ints, which costs a tenth of an array: `value` is then a number, 32 *
+// first + length (lib/runtime.ts, packed). Null for every other value.
+struct Packed {
+  const double* first = nullptr;
+  size_t length = 0;
+};
+Packed read_packed(Call& call, napi_value value);
+int64_t read_packed_int(Call& call, double number, size_t index);
+
 template <class T, unsigned N = 8>
 c10::SmallVector<T, N> read_list(Call& c, napi_value v, size_t index) {
+  if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, c10::SymInt>) {
+    if (const Packed packed = read_packed(c, v); packed.first != nullptr) {
+      c10::SmallVector<T, N> list;
+      list.reserve(packed.length);
+      for (size_t i = 0; i < packed.length; ++i) list.push_back(T(read_packed_int(c, packed.first[i], index)));
+      return list;
+    }
+  }
   const uint32_t length = list_length(c, v, index, Element<T>::list);
   c10::SmallVector<T, N> list;
   list.reserve(length);

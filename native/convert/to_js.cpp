@@ -51,13 +51,13 @@ napi_value write_tensor(Call& call, at::Tensor&& value) {
 napi_value write_result(Call& call, at::Tensor&& value) {
   const handles::Handle handle = call.state.slots().create(std::move(value));
   handles::Flags& flags = call.state.flags();
-  if (handle == 0 || flags.scope != 0) return write_double(call, static_cast<double>(handle));
+  flags.result = static_cast<double>(handle);
+  if (handle == 0 || flags.scope != 0) return nullptr;
   napi_value guard = call.state.make_guard(handle);
   if (guard == nullptr) {
     call.state.slots().free(handle);
     throw CodedError("ERR_TORCH_INTERNAL", "a guard could not be created");
   }
-  flags.guarded = static_cast<double>(handle);
   return guard;
 }
 

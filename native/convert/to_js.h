@@ -17,8 +17,8 @@ napi_value write_int(Call& call, int64_t value);  // a bigint where a number is 
 napi_value write_bool(Call& call, bool value);
 napi_value write_scalar(Call& call, const at::Scalar& value);  // complex: { re, im }
 napi_value write_tensor(Call& call, at::Tensor&& value);
-// A tensor that is the whole result: its handle inside a scope; outside, its guard, so that nothing between here and
-// JavaScript can lose it, with the handle in Flags::guarded.
+// A tensor that is the whole result: its handle goes to Flags::result, which costs less than a number. What is returned
+// is nothing inside a scope; outside, its guard, so that nothing between here and JavaScript can lose it.
 napi_value write_result(Call& call, at::Tensor&& value);
 napi_value write_generator(Call& call, at::Generator value);
 napi_value write_string(Call& call, const std::string& value);

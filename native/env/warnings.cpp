@@ -8,14 +8,8 @@ void Warnings::process(const c10::SourceLocation&, const std::string& text, bool
   if (texts_.size() < kMost) texts_.push_back(text);
 }
 
-Warnings::Guard::Guard(Warnings& warnings) noexcept : previous_(c10::Warning::get_warning_handler()) {
-  c10::Warning::set_warning_handler(&warnings);
-}
-
-Warnings::Guard::~Guard() { c10::Warning::set_warning_handler(previous_); }
-
 void Warnings::set_sink(napi_value function) {
-  close();
+  if (sink_ != nullptr) napi_delete_reference(env_, sink_);
   napi_create_reference(env_, function, 1, &sink_);
 }
 
@@ -38,6 +32,7 @@ void Warnings::deliver_all() {
 }
 
 void Warnings::close() noexcept {
+  if (c10::Warning::get_warning_handler() == this) c10::Warning::set_warning_handler(nullptr);
   if (sink_ != nullptr) napi_delete_reference(env_, sink_);
   sink_ = nullptr;
 }

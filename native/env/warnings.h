@@ -19,24 +19,21 @@ class Warnings final : public c10::WarningHandler {
 
   void process(const c10::SourceLocation& source, const std::string& text, bool verbatim) override;
 
-  // While one stands, libtorch's warnings of this thread go to `warnings`.
-  class Guard {
-   public:
-    explicit Guard(Warnings& warnings) noexcept;
-    ~Guard();
-    Guard(const Guard&) = delete;
-    Guard& operator=(const Guard&) = delete;
-
-   private:
-    c10::WarningHandler* const previous_;
-  };
+  // From now on libtorch's warnings of this thread come here: until another environment of the thread runs an op (Jest
+  // loads the library many times), or close().
+  void install() noexcept {
+    if (c10::Warning::get_warning_handler() != this) c10::Warning::set_warning_handler(this);
+  }
 
   // The JS function that gets each text.
   void set_sink(napi_value function);
 
-  // Calls the sink for what was gathered. Not while a JS exception is pending, nor inside SlotTable::Busy.
-  void deliver() {
-    if (!texts_.empty()) deliver_all();
+  // Calls the sink for what was gathered; whether there was anything. The sink may throw: then a JS exception is pending.
+  // Not while a JS exception is pending, nor inside SlotTable::Busy.
+  bool deliver() {
+    if (texts_.empty()) return false;
+    deliver_all();
+    return true;
   }
 
   // Before the environment ends.

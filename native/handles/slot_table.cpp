@@ -51,12 +51,15 @@ const void* audit_id(const accounting::StorageEntry* entry) noexcept {
 }  // namespace
 
 SlotTable::SlotTable(uint32_t env_number, accounting::ExternalMemory& external, Flags& flags)
-    : env_number_(env_number), external_(external), flags_(flags) {}
+    : env_number_(env_number), external_(external), flags_(flags) {
+  accounting::add_sole_totals(&alone_);
+}
 
 SlotTable::~SlotTable() {
   for (uint32_t index = 0; index < used_; ++index) {
     if (at(index).live) release_slot(index);
   }
+  accounting::remove_sole_totals(&alone_);
 }
 
 void SlotTable::check_thread() const noexcept {
@@ -102,6 +105,50 @@ void SlotTable::refund_entry(accounting::StorageEntry* entry, bool is_tensor) no
   if (change.last && audit::enabled()) audit::storage_released(id);
 }
 
+// Two owners, the slot and the tensor, and no way to either but through the slot. An op that takes the tensor can change
+// that, and settle_used() looks at it afterwards. With an audit each storage has an entry, which has its number.
+bool SlotTable::is_alone(const at::Tensor& tensor, const c10::StorageImpl* storage) noexcept {
+  return storage != nullptr && tensor.use_count() == 1 && tensor.unsafeGetTensorImpl()->unsafe_storage().use_count() == 1 &&
+         accounting::is_plain_cpu(storage) && !audit::enabled();
+}
+
+void SlotTable::charge_alone(Slot& slot, uint64_t bytes) noexcept {
+  slot.alone = true;
+  slot.alone_bytes = bytes;
+  alone_.add(1, static_cast<int64_t>(bytes));
+  external_.add(static_cast<int64_t>(bytes));
+}
+
+void SlotTable::refund_alone(Slot& slot) noexcept {
+  slot.alone = false;
+  const auto bytes = static_cast<int64_t>(slot.alone_bytes);
+  alone_.add(-1, -bytes);
+  external_.add(-bytes);
+}
+
+// From the slot to the ledger.
+void SlotTable::publish(Slot& slot) {
+  charge(slot);
+  refund_alone(slot);
+}
+
+// A new handle on `storage` appears during an op that may have got the storage from an argument.
+void SlotTable::publish_used(const c10::StorageImpl* storage) {
+  for (const uint32_t index : used_alone_) {
+    Slot& slot = at(index);
+    if (slot.alone && storage_of(slot.tensor) == storage) publish(slot);
+  }
+}
+
+void SlotTable::settle_used_alone() {
+  for (const uint32_t index : used_alone_) {
+    Slot& slot = at(index);
+    if (slot.alone && !is_alone(slot.tensor, storage_of(slot.tensor))) publish(slot);
+  }
+  // A nested op ends inside the op whose arguments it computed: the outer one looks again.
+  if (busy_ <= 1) used_alone_.clear();
+}
+
 void SlotTable::charge(Slot& slot) {
   bool is_new = false;
   if (auto* storage = storage_of(slot.tensor)) {
@@ -134,6 +181,10 @@ void SlotTable::refund_inner(const std::vector<accounting::StorageEntry*>& inner
 }
 
 void SlotTable::refund(Slot& slot) noexcept {
+  if (slot.alone) {
+    refund_alone(slot);
+    return;
+  }
   if (slot.entry != nullptr) {
     refund_entry(slot.entry);
     slot.entry = nullptr;
@@ -156,7 +207,11 @@ Handle SlotTable::create(at::Tensor&& tensor) {
   slot.tensor = std::move(tensor);
   bool storage_is_new = false;
   try {
-    if (auto* storage = storage_of(slot.tensor)) {
+    auto* storage = storage_of(slot.tensor);
+    if (is_alone(slot.tensor, storage)) {
+      charge_alone(slot, storage->nbytes());
+    } else if (storage != nullptr) {
+      if (!used_alone_.empty()) publish_used(storage);
       slot.entry = charge_storage(storage, &storage_is_new);
     } else {
       charge(slot);
@@ -196,6 +251,14 @@ at::Tensor* SlotTable::find(Handle handle) noexcept {
   check_thread();
   Slot* slot = live_slot(handle);
   return slot == nullptr ? nullptr : &slot->tensor;
+}
+
+at::Tensor* SlotTable::use(Handle handle) {
+  check_thread();
+  Slot* slot = live_slot(handle);
+  if (slot == nullptr) return nullptr;
+  if (slot->alone) used_alone_.push_back(static_cast<uint32_t>(handle & kIndexMask));
+  return &slot->tensor;
 }
 
 void SlotTable::release_slot(uint32_t index) noexcept {
@@ -292,6 +355,13 @@ void SlotTable::reconcile(Handle handle) {
   check_thread();
   Slot* slot = live_slot(handle);
   if (slot == nullptr) return;
+  if (slot->alone) {  // still so after settle_used(): its one storage is another or larger, perhaps
+    const uint64_t bytes = storage_of(slot->tensor)->nbytes();
+    if (bytes == slot->alone_bytes) return;
+    refund_alone(*slot);
+    charge_alone(*slot, bytes);
+    return;
+  }
   const bool same = slot->entry != nullptr && slot->entry->key == storage_of(slot->tensor);
   if (same) {
     // The usual case: an op wrote into its output and moved nothing.

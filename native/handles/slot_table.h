@@ -30,9 +30,10 @@ constexpr int kScopeIndexBits = 20;
 struct Flags {
   uint32_t audit_pending = 0;  // new handles wait for the stack of their birth
   uint32_t scope = 0;          // non-zero while a scope is current
-  double guarded = 0;          // the handle behind the guard that the last op returned
+  double result = 0;           // the handle of the last op's result, 0 for none
   uint32_t collect = kNone;    // many new bytes belong to the collector, which should look for garbage
   uint32_t padding = 0;
+  double ints[128] = {};  // lists of integers on their way into an op, see read_packed()
 
   static constexpr uint32_t kNone = 0, kScavenge = 1, kCollectAll = 2;  // of `collect`
 };
@@ -53,6 +54,13 @@ class SlotTable {
 
   // The live tensor of a handle, or null when it was freed.
   at::Tensor* find(Handle handle) noexcept;
+  // As find(), for an op that gets the tensor: afterwards somebody else may hold it (settle_used).
+  at::Tensor* use(Handle handle);
+  // After an op: what used to be held by one slot alone and is no more goes into the ledger, where a second handle
+  // finds it.
+  void settle_used() {
+    if (!used_alone_.empty()) settle_used_alone();
+  }
 
   // Frees the slot. False when it was free already.
   bool free(Handle handle) noexcept;
@@ -108,9 +116,10 @@ class SlotTable {
   static constexpr uint32_t kChunkBits = 12;
   static constexpr uint32_t kChunk = 1u << kChunkBits;
 
-  struct Slot {
+  struct alignas(64) Slot {
     at::Tensor tensor;
-    accounting::StorageEntry* entry = nullptr;  // null when free or without a storage
+    accounting::StorageEntry* entry = nullptr;  // null when free, alone or without a storage
+    uint64_t alone_bytes = 0;                   // the charge, while `alone`
     // Storages inside a tensor that has none of its own (sparse indices and values).
     std::unique_ptr<std::vector<accounting::StorageEntry*>> inner;
     uint32_t generation = 1;                  // the low kGenerationBits are used
@@ -118,6 +127,7 @@ class SlotTable {
     uint32_t previous = kNone, next = kNone;  // in the scope's list; next also links free slots
     uint32_t record = 0;                      // the audit's, 0 when not recorded
     bool live = false;
+    bool alone = false;  // nobody else holds the tensor or its storage: the charge is here, not in the ledger
   };
 
   struct Scope {
@@ -128,6 +138,12 @@ class SlotTable {
     bool open = false;
   };
 
+  static bool is_alone(const at::Tensor& tensor, const c10::StorageImpl* storage) noexcept;
+  void charge_alone(Slot& slot, uint64_t bytes) noexcept;
+  void refund_alone(Slot& slot) noexcept;
+  void publish(Slot& slot);
+  void publish_used(const c10::StorageImpl* storage);
+  void settle_used_alone();
   Slot& at(uint32_t index) noexcept { return chunks_[index >> kChunkBits][index & (kChunk - 1)]; }
   Slot* live_slot(Handle handle) noexcept;
   uint32_t take_slot();
@@ -158,6 +174,8 @@ class SlotTable {
   std::vector<uint32_t> free_scopes_;
   uint32_t current_ = kNone;
   std::vector<Handle> queued_;
+  std::vector<uint32_t> used_alone_;  // slots that were alone when an op in progress took them
+  accounting::SoleTotals alone_;
   int busy_ = 0;
   size_t live_ = 0;
   size_t with_inner_ = 0;  // slots that have `inner`

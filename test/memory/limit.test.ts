@@ -1,0 +1,151 @@
+/** torch.setMemoryLimit, and garbage that only libtorch's own bytes show. In child processes; bytes, never times. */
+import { ask } from '../support/child';
+
+const MB = 2 ** 20;
+
+const helpers = `
+  const MB = 2 ** 20;
+  const codeOf = (fn) => { try { fn(); return 'none'; } catch (error) { return error.code; } };
+`;
+
+test('a 2 GiB loop under a limit of 512 MiB finishes', async () => {
+  const { peak, made, sum } = await ask(`${helpers}
+    torch.setMemoryLimit(512 * MB);
+    let made = 0, sum = 0;
+    for (let i = 0; i < 64; i++) {
+      const t = torch.ones([32 * MB / 4]);
+      made += t.nbytes;
+      sum += t.at(0).item();
+    }
+    answer({ peak: torch.memory().peakAllocatedBytes, made, sum });
+  `);
+  expect(made).toBe(2048 * MB);
+  expect(sum).toBe(64);
+  expect(peak).toBeLessThanOrEqual(512 * MB);
+});
+
+test('a limit just above what one step needs holds too: room is made inside the op', async () => {
+  const { peak, wrong } = await ask(`${helpers}
+    // A step holds three tensors of 8 MiB at its height, and the variable still the sum of the step before.
+    torch.setMemoryLimit(32 * MB + 4096);
+    let wrong = 0;
+    for (let i = 0; i < 200; i++) {
+      // The operands belong to nobody once their handles are numbers in the call.
+      const sum = torch.full([2 * MB], i + 0.5).add(torch.full([2 * MB], i + 0.5));
+      if (sum.at(7).item() !== 2 * i + 1 || sum.at(-1).item() !== 2 * i + 1) wrong++;
+    }
+    answer({ peak: torch.memory().peakAllocatedBytes, wrong });
+  `);
+  expect(wrong).toBe(0);
+  expect(peak).toBeLessThanOrEqual(32 * MB + 4096);
+});
+
+test('lists of operands that nobody else holds survive the collection inside the op', async () => {
+  const { wrong } = await ask(`${helpers}
+    torch.setMemoryLimit(36 * MB + 4096); // three operands, the result and the one before
+    let wrong = 0;
+    for (let i = 0; i < 100; i++) {
+      const whole = torch.cat([torch.full([MB], 1), torch.full([MB], 2), torch.full([MB], i)]);
+      if (whole.at(0).item() !== 1 || whole.at(MB).item() !== 2 || whole.at(-1).item() !== i) wrong++;
+    }
+    answer({ wrong });
+  `);
+  expect(wrong).toBe(0);
+});
+
+test('what is in use is not freed: the error names op, bytes and limit, and nothing leaks', async () => {
+  const { error, before, after, kept, again } = await ask(`${helpers}
+    const kept = torch.full([16 * MB / 4], 3);
+    torch.setMemoryLimit(40 * MB);
+    const before = torch.memory();
+    let error;
+    try { torch.cat([kept, kept]); } catch (e) { error = { code: e.code, op: e.op, message: e.message, name: e.name }; }
+    const after = torch.memory();
+    const sum = kept.at(0).item();
+    kept.dispose();
+    answer({ error, before, after, kept: sum, again: torch.zeros([32 * MB / 4]).nbytes });
+  `);
+  expect(error).toMatchObject({ code: 'ERR_TORCH_MEMORY_LIMIT', op: 'aten::cat', name: 'Error' });
+  expect(error.message).toContain(`cannot allocate ${32 * MB} bytes: libtorch holds ${16 * MB} bytes`);
+  expect(error.message).toContain(`the memory limit is ${40 * MB} bytes`);
+  for (const name of ['tensors', 'storages', 'bytes', 'allocatedBytes']) expect(after[name]).toBe(before[name]);
+  expect(kept).toBe(3);
+  expect(again).toBe(32 * MB);
+});
+
+test('scopes, backward, and limits below what is held', async () => {
+  const { scope, backward, below, zero, lifted, limit, left } = await ask(`${helpers}
+    const start = torch.memory().allocatedBytes;
+    torch.setMemoryLimit(start + 20 * MB);
+    // The scope owns all of them: nothing can be collected.
+    const scope = codeOf(() => torch.scope(() => { for (let i = 0; i < 8; i++) torch.zeros([MB]); }));
+    const x = torch.ones([MB], { requiresGrad: true });
+    const loss = x.exp().sum();
+    torch.setMemoryLimit(torch.memory().allocatedBytes);
+    const backward = codeOf(() => loss.backward());
+    torch.setMemoryLimit(1);
+    const below = codeOf(() => torch.zeros([1]));
+    torch.setMemoryLimit(0);
+    const zero = codeOf(() => torch.zeros([1]));
+    const limit = [torch.getMemoryLimit()];
+    torch.setMemoryLimit(null);
+    limit.push(torch.getMemoryLimit());
+    const lifted = codeOf(() => loss.backward());
+    x.dispose(); loss.dispose();
+    answer({ scope, backward, below, zero, lifted, limit, left: torch.memory().allocatedBytes - start });
+  `);
+  expect([scope, backward, below, zero, lifted]).toEqual([
+    'ERR_TORCH_MEMORY_LIMIT',
+    'ERR_TORCH_MEMORY_LIMIT',
+    'ERR_TORCH_MEMORY_LIMIT',
+    'ERR_TORCH_MEMORY_LIMIT',
+    'none',
+  ]);
+  expect(limit).toEqual([0, null]);
+  expect(left).toBe(0);
+});
+
+test('bad limits are refused', async () => {
+  const codes = await ask(`${helpers}
+    answer([-1, 1.5, NaN, Infinity, '1', undefined, {}].map((bytes) => codeOf(() => torch.setMemoryLimit(bytes))));
+  `);
+  expect(new Set(codes)).toEqual(new Set(['ERR_TORCH_ARGUMENT']));
+});
+
+test('the limit is the process’s: a worker keeps it, and collects its own garbage', async () => {
+  const { peak, inside } = await ask(`${helpers}
+    const { Worker } = require('node:worker_threads');
+    torch.setMemoryLimit(64 * MB);
+    const worker = new Worker(\`
+      const torch = require(\${JSON.stringify(require.resolve(${JSON.stringify(require.resolve('../../dist/lib/index.js'))}))});
+      for (let i = 0; i < 64; i++) torch.zeros([2 ** 20]);
+      let code;
+      try { torch.zeros([2 ** 25]); } catch (error) { code = error.code; }
+      require('node:worker_threads').parentPort.postMessage(code);
+    \`, { eval: true });
+    worker.on('message', (inside) => answer({ inside, peak: torch.memory().peakAllocatedBytes }));
+  `);
+  expect(inside).toBe('ERR_TORCH_MEMORY_LIMIT');
+  expect(peak).toBeLessThanOrEqual(64 * MB);
+});
+
+test('graphs behind small results are garbage too: their bytes start the collector', async () => {
+  const { peak } = await ask(`${helpers}
+    const x = torch.ones([MB], { requiresGrad: true });
+    // Each loss is 4 bytes to JavaScript, and keeps 8 MiB of its graph.
+    for (let i = 0; i < 1000; i++) torch.scope(() => x.exp().sin().sum());
+    answer({ peak: torch.memory().peakAllocatedBytes });
+  `);
+  expect(peak).toBeLessThan(400 * MB);
+});
+
+test('an allocation that no machine can serve collects first, then fails with its code', async () => {
+  const { code, freed } = await ask(`${helpers}
+    for (let i = 0; i < 3; i++) torch.zeros([MB]);
+    const before = torch.memory().tensors;
+    const code = codeOf(() => torch.empty([2 ** 46]));
+    answer({ code, freed: before - torch.memory().tensors });
+  `);
+  expect(code).toBe('ERR_TORCH_OUT_OF_MEMORY');
+  expect(freed).toBe(3);
+});
