@@ -45,8 +45,8 @@ export const scavenge = (): void => gc({ type: 'minor' });
 
 native.setCollector(collectAll);
 
-/** New tensors between two scavenges: about 6 MB of C++ objects, which a processor's cache can hold. */
-const YOUNG = 8_192;
+/** New tensors between two scavenges: about 1.5 MB of C++ objects, most of which a processor core caches. */
+const YOUNG = 2_048;
 /** Guarded tensors, and bytes of libtorch's, that may be there before a full collection looks among the old objects. */
 const LEAST_OLD = 131_072;
 const LEAST_OLD_BYTES = 256 * 1024 * 1024;
