@@ -1,7 +1,7 @@
 // Small blocks that one thread freed, kept for its next tensors.
 //
-// Most tensors of a scope are small and die together; the next scope needs the same sizes. libtorch's own allocator goes
-// to posix_memalign for each, which costs as much as a tenth of a small op.
+// Most tensors of a scope are small and die together; the next scope needs the same sizes. libtorch's own allocator
+// goes to posix_memalign for each, which costs as much as a tenth of a small op.
 #pragma once
 
 #include <cstddef>

@@ -121,23 +121,24 @@ void EnvState::collect() noexcept {
   napi_get_and_clear_last_exception(env_, &ignored);
 }
 
-napi_value EnvState::make_guard(handles::Handle handle) {
-  look_for_garbage();
+// An empty object: an external would cost a second weak handle, for the external itself.
+napi_value EnvState::make_object_with(node_api_basic_finalize finalize, uint64_t handle) {
   napi_value guard = nullptr;
-  if (napi_create_external(env_, as_pointer(handle), &EnvState::finalize_tensor, this, &guard) != napi_ok) {
+  if (napi_create_object(env_, &guard) != napi_ok ||
+      napi_add_finalizer(env_, guard, as_pointer(handle), finalize, this, nullptr) != napi_ok) {
     return nullptr;
   }
   ++guards_;
   return guard;
 }
 
+napi_value EnvState::make_guard(handles::Handle handle) {
+  look_for_garbage();
+  return make_object_with(&EnvState::finalize_tensor, handle);
+}
+
 napi_value EnvState::make_generator_guard(uint64_t handle) {
-  napi_value guard = nullptr;
-  if (napi_create_external(env_, as_pointer(handle), &EnvState::finalize_generator, this, &guard) != napi_ok) {
-    return nullptr;
-  }
-  ++guards_;
-  return guard;
+  return make_object_with(&EnvState::finalize_generator, handle);
 }
 
 const BoundOp* EnvState::bound_op(size_t index) {

@@ -53,9 +53,11 @@ class EnvState {
   // Calls it. Only inside an op.
   void collect() noexcept;
   // The next tensor of the collector starts a full collection. Any thread, while the environment is registered.
-  void ask_for_collection() noexcept { __atomic_store_n(&flags_->collect, handles::Flags::kCollectAll, __ATOMIC_RELAXED); }
+  void ask_for_collection() noexcept {
+    __atomic_store_n(&flags_->collect, handles::Flags::kCollectAll, __ATOMIC_RELAXED);
+  }
 
-  // An external that frees `handle` when the collector drops it. (Idea: ocaml-torch's finalizer per tensor, but run
+  // An object that frees `handle` when the collector drops it. (Idea: ocaml-torch's finalizer per tensor, but run
   // during the collection, see node_api_basic_finalize.)
   napi_value make_guard(handles::Handle handle);
   napi_value make_generator_guard(uint64_t handle);
@@ -69,6 +71,7 @@ class EnvState {
   static void close(void* self) noexcept;
   static void finalize_tensor(node_api_basic_env env, void* handle, void* self);
   static void finalize_generator(node_api_basic_env env, void* handle, void* self);
+  napi_value make_object_with(node_api_basic_finalize finalize, uint64_t handle);
   void guard_gone() noexcept;
   void look_for_garbage() noexcept;
 

@@ -28,8 +28,8 @@ class Warnings final : public c10::WarningHandler {
   // The JS function that gets each text.
   void set_sink(napi_value function);
 
-  // Calls the sink for what was gathered; whether there was anything. The sink may throw: then a JS exception is pending.
-  // Not while a JS exception is pending, nor inside SlotTable::Busy.
+  // Calls the sink for what was gathered; whether there was anything. The sink may throw: then a JS exception is
+  // pending. Not while a JS exception is pending, nor inside SlotTable::Busy.
   bool deliver() {
     if (texts_.empty()) return false;
     deliver_all();

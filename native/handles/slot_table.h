@@ -21,6 +21,8 @@ namespace ltn::handles {
 using Handle = uint64_t;
 constexpr int kIndexBits = 26;
 constexpr int kGenerationBits = 27;
+constexpr uint64_t kIndexMask = (uint64_t{1} << kIndexBits) - 1;
+constexpr uint32_t kLastGeneration = (uint32_t{1} << kGenerationBits) - 1;
 
 // generation * 2^20 + index + 1. 0 is "no scope": the tensor belongs to the garbage collector.
 using ScopeId = uint64_t;

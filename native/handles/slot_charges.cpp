@@ -1,0 +1,192 @@
+// What a slot is charged for: its storage's bytes, in the ledger or, while nobody else holds them, in the slot itself.
+#include <ATen/SparseCsrTensorImpl.h>
+#include <ATen/SparseTensorImpl.h>
+
+#include <utility>
+
+#include "native/audit/audit.h"
+#include "native/handles/slot_table.h"
+#include "native/handles/storage_of.h"
+
+namespace ltn::handles {
+namespace {
+
+// The storages inside a tensor that has none of its own.
+std::vector<c10::StorageImpl*> inner_storages(const at::Tensor& tensor) {
+  std::vector<c10::StorageImpl*> storages;
+  const auto add = [&](const at::Tensor& part) {
+    if (!part.defined()) return;
+    if (auto* storage = storage_of(part)) storages.push_back(storage);
+  };
+  if (tensor.layout() == c10::kSparse) {
+    auto* impl = static_cast<at::SparseTensorImpl*>(tensor.unsafeGetTensorImpl());
+    add(impl->indices());
+    add(impl->values());
+  } else if (tensor.is_sparse_csr() || tensor.layout() == c10::kSparseCsc || tensor.layout() == c10::kSparseBsr ||
+             tensor.layout() == c10::kSparseBsc) {
+    auto* impl = static_cast<at::SparseCsrTensorImpl*>(tensor.unsafeGetTensorImpl());
+    add(impl->compressed_indices());
+    add(impl->plain_indices());
+    add(impl->values());
+  }
+  return storages;
+}
+}  // namespace
+
+accounting::StorageEntry* SlotTable::charge_storage(c10::StorageImpl* storage, bool* is_new, bool is_tensor) {
+  accounting::Change change;
+  auto* entry = accounting::acquire(storage, &change, is_tensor);
+  external_.add(change.bytes);
+  *is_new = change.first;
+  if (!change.first && change.bytes != 0 && audit::enabled()) audit::storage_resized(audit_id(entry), entry->bytes);
+  return entry;
+}
+
+void SlotTable::refund_entry(accounting::StorageEntry* entry, bool is_tensor) noexcept {
+  const void* id = audit_id(entry);
+  const accounting::Change change = accounting::release(entry, is_tensor);
+  external_.add(change.bytes);
+  if (change.last && audit::enabled()) audit::storage_released(id);
+}
+
+// From the slot to the ledger.
+void SlotTable::publish(Slot& slot) {
+  charge(slot);
+  refund_alone(slot);
+}
+
+// A new handle on `storage` appears during an op that may have got the storage from an argument.
+void SlotTable::publish_used(const c10::StorageImpl* storage) {
+  for (const uint32_t index : used_alone_) {
+    Slot& slot = at(index);
+    if (slot.alone && storage_of(slot.tensor) == storage) publish(slot);
+  }
+}
+
+void SlotTable::settle_used_alone() {
+  for (const uint32_t index : used_alone_) {
+    Slot& slot = at(index);
+    if (slot.alone && !is_alone(slot.tensor, storage_of(slot.tensor))) publish(slot);
+  }
+  // A nested op ends inside the op whose arguments it computed: the outer one looks again.
+  if (busy_ <= 1) used_alone_.clear();
+}
+
+void SlotTable::charge(Slot& slot) {
+  bool is_new = false;
+  if (auto* storage = storage_of(slot.tensor)) {
+    slot.entry = charge_storage(storage, &is_new);
+    return;
+  }
+  const auto storages = inner_storages(slot.tensor);
+  if (storages.empty()) {
+    accounting::count_storageless(1);
+    return;
+  }
+  auto inner = std::make_unique<std::vector<accounting::StorageEntry*>>();
+  inner->reserve(storages.size());
+  try {
+    for (auto* storage : storages) inner->push_back(charge_storage(storage, &is_new, inner->empty()));
+  } catch (...) {  // out of memory: what was charged so far goes back
+    refund_inner(*inner);
+    throw;
+  }
+  slot.inner = std::move(inner);
+  ++with_inner_;
+}
+
+void SlotTable::refund_inner(const std::vector<accounting::StorageEntry*>& inner) noexcept {
+  bool is_tensor = true;  // the first stands for the tensor
+  for (auto* entry : inner) {
+    refund_entry(entry, is_tensor);
+    is_tensor = false;
+  }
+}
+
+void SlotTable::refund(Slot& slot) noexcept {
+  if (slot.alone) {
+    refund_alone(slot);
+    return;
+  }
+  if (slot.entry != nullptr) {
+    refund_entry(slot.entry);
+    slot.entry = nullptr;
+    return;
+  }
+  if (slot.inner == nullptr) {
+    accounting::count_storageless(-1);
+    return;
+  }
+  refund_inner(*slot.inner);
+  slot.inner.reset();
+  --with_inner_;
+}
+void SlotTable::reconcile_slot(Slot& slot) {
+  auto* storage = storage_of(slot.tensor);
+  if (slot.entry != nullptr && slot.entry->key == storage) {
+    const accounting::Change change = accounting::refresh(slot.entry);
+    external_.add(change.bytes);
+    if (change.bytes != 0 && audit::enabled()) audit::storage_resized(audit_id(slot.entry), slot.entry->bytes);
+    return;
+  }
+  // Another storage: first take the new one, then let go of the old one, so that shared parts are not freed between.
+  Slot old;
+  old.entry = slot.entry;
+  old.inner = std::move(slot.inner);
+  slot.entry = nullptr;
+  bool is_new = false;
+  try {
+    if (storage != nullptr) {
+      slot.entry = charge_storage(storage, &is_new);
+    } else {
+      charge(slot);
+    }
+  } catch (...) {  // out of memory: the old charge stands, and is refunded as it was made
+    slot.entry = old.entry;
+    slot.inner = std::move(old.inner);
+    throw;
+  }
+  if (audit::enabled() && slot.record != 0) {
+    audit::storage_moved(slot.record, audit_id(slot.entry), slot.entry == nullptr ? 0 : slot.entry->bytes, is_new);
+  }
+  refund(old);
+}
+
+void SlotTable::reconcile(Handle handle) {
+  check_thread();
+  Slot* slot = live_slot(handle);
+  if (slot == nullptr) return;
+  if (slot->alone) {  // still so after settle_used(): its one storage is another or larger, perhaps
+    const uint64_t bytes = storage_of(slot->tensor)->nbytes();
+    if (bytes == slot->alone_bytes) return;
+    refund_alone(*slot);
+    charge_alone(*slot, bytes);
+    return;
+  }
+  const bool same = slot->entry != nullptr && slot->entry->key == storage_of(slot->tensor);
+  if (same) {
+    // The usual case: an op wrote into its output and moved nothing.
+    if (slot->entry->borrowed || slot->entry->bytes != slot->entry->key->nbytes()) reconcile_slot(*slot);
+    return;
+  }
+  c10::TensorImpl* impl = slot->tensor.unsafeGetTensorImpl();
+  if (slot->tensor.use_count() == 1) {
+    reconcile_slot(*slot);
+    return;
+  }
+  // The tensor has other owners; some may be handles of ours that saw the same change.
+  for (uint32_t index = 0; index < used_; ++index) {
+    Slot& other = at(index);
+    if (other.live && other.tensor.unsafeGetTensorImpl() == impl) reconcile_slot(other);
+  }
+}
+
+void SlotTable::reconcile_inner() {
+  check_thread();
+  for (uint32_t index = 0; with_inner_ > 0 && index < used_; ++index) {
+    Slot& slot = at(index);
+    if (slot.live && slot.inner != nullptr) reconcile_slot(slot);
+  }
+}
+
+}  // namespace ltn::handles

@@ -1,0 +1,23 @@
+// The storage behind a tensor, as the slot table's parts see it.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+#include "native/accounting/storage_ledger.h"
+
+namespace ltn::handles {
+
+// Null for a tensor that has none of its own.
+inline c10::StorageImpl* storage_of(const at::Tensor& tensor) {
+  if (!tensor.unsafeGetTensorImpl()->has_storage()) return nullptr;
+  return tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
+}
+
+// What the audit calls a storage: a number that is never used again.
+inline const void* audit_id(const accounting::StorageEntry* entry) noexcept {
+  return entry == nullptr ? nullptr : reinterpret_cast<const void*>(static_cast<uintptr_t>(entry->id));
+}
+
+}  // namespace ltn::handles
