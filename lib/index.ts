@@ -2,7 +2,6 @@
 import './methods';
 import { startAudit } from './audit';
 import { dtypes, layouts, memoryFormats } from './enums';
-import { moveSeldomUp } from './fast-object';
 import { makeClasses } from './generated/classes';
 import { makeFunctions } from './generated/functions';
 import { showInMemoryUsage } from './memory-usage';
@@ -42,7 +41,5 @@ for (const name of [...dtypes, ...layouts]) module_[camelCase(name)] = name;
 for (const name of memoryFormats) module_[name.startsWith('channels') ? camelCase(name) : `${name}Format`] = name;
 
 Object.assign(module_, makeClasses({ NativeObject, construct, callObject }), torch, { ops });
-
-moveSeldomUp(module_);
 
 export = module_;

@@ -3,6 +3,8 @@
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
 
+#include <unistd.h>
+
 #include <atomic>
 #include <limits>
 #include <mutex>
@@ -70,7 +72,14 @@ bool cache_block(void*, size_t) noexcept { return false; }
 
 bool fits(uint64_t now) noexcept { return now <= process_limit.load(std::memory_order_relaxed); }
 
+// More than a collection could ever make room for.
+bool is_hopeless(uint64_t bytes) noexcept {
+  static const auto physical = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  return bytes > physical || bytes > process_limit.load(std::memory_order_relaxed);
+}
+
 void ask_for_relief(uint64_t bytes) {
+  if (is_hopeless(bytes)) return;
   if (const Relief relief = process_relief.load(std::memory_order_acquire)) relief(bytes);
 }
 

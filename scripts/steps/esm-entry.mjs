@@ -12,8 +12,7 @@ export const esmEntry = inRoot('dist', 'lib', 'index.mjs');
 const isIdentifier = (name) => /^[A-Za-z_$][\w$]*$/.test(name);
 
 function exportedNames(entry) {
-  const program = `process.stdout.write(JSON.stringify(Object.keys(allOf(require(${JSON.stringify(entry)})))))
-    function allOf(torch) { const all = {}; for (const name in torch) all[name] = true; return all; }`;
+  const program = `process.stdout.write(JSON.stringify(Object.keys(require(${JSON.stringify(entry)}))))`;
   try {
     return JSON.parse(
       execFileSync(process.execPath, ['-e', program], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }),

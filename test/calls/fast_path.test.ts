@@ -14,6 +14,17 @@ const { f, callFunction, callMethod } = require(path.join(LIB, 'runtime.js')) as
   callMethod(name: string, numbers: number[], self: unknown, passed: unknown[]): unknown;
 };
 
+const { native } = require(path.join(LIB, 'native.js')) as { native: { ints: Float64Array } };
+
+/** Short lists of integers come through shared memory: 32 × first + length. */
+const unpacked = (row: number, args: unknown[]) =>
+  args.map((arg, i) => {
+    const type = signature(row).params[i]?.type;
+    if (typeof arg !== 'number' || type?.list !== true || type.base !== 'I') return arg;
+    const first = Math.floor(arg / 32);
+    return Array.from(native.ints.subarray(first, first + (arg % 32)));
+  });
+
 class Ran {
   constructor(
     readonly row: number,
@@ -26,7 +37,7 @@ const originals = [...f];
 beforeAll(() => {
   for (let row = 0; row < f.length; row++) {
     f[row] = (...args) => {
-      throw new Ran(row, args);
+      throw new Ran(row, unpacked(row, args));
     };
   }
 });
