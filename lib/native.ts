@@ -18,6 +18,9 @@ export interface Native extends AuditNative {
   /** [0] the handle behind the guard that the last op returned. */
   guarded: Float64Array;
 
+  /** What every tensor object of this environment carries; set by the first copy of lib/tensor.ts. */
+  tensorMark?: symbol;
+
   guard(handle: number): unknown;
   /** Objects that the collector has still to drop. */
   guards(): number;
