@@ -5,9 +5,10 @@
 import { isMainThread } from 'node:worker_threads';
 import { watchCollections } from './audit/collections';
 import { captureStack } from './audit/stack';
+import { tagWatched, type WatchNative } from './watch';
 
 /** What the addon offers (native/audit/js_api.cpp). One per environment. */
-export interface AuditNative {
+export interface AuditNative extends WatchNative {
   /** `flags[0]` is non-zero while new handles of this environment wait for their site. Memory of the addon. */
   readonly flags: Uint32Array;
   /** The reason why it did not start, or undefined. */
@@ -46,13 +47,17 @@ let depth = DEFAULT_DEPTH;
  * Costs a few microseconds for a stack seen before.
  */
 export function captureSite(native: AuditNative): void {
-  const { key, frames } = captureStack(depth, captureSite);
-  let id = siteIds.get(key);
-  if (id === undefined) {
-    id = native.auditDefineSite(JSON.stringify(frames()));
-    siteIds.set(key, id);
+  const stack = captureStack(depth, captureSite);
+  if (native.auditOn()) {
+    const { key, frames } = stack;
+    let id = siteIds.get(key);
+    if (id === undefined) {
+      id = native.auditDefineSite(JSON.stringify(frames()));
+      siteIds.set(key, id);
+    }
+    native.auditTag(id);
   }
-  native.auditTag(id);
+  tagWatched(native, stack);
   native.flags[0] = 0;
 }
 

@@ -1,7 +1,7 @@
 /** Gradients, and the modes that switch their recording. */
 import { argumentError, codedError } from './errors';
 import { native } from './native';
-import { Tensor } from './tensor';
+import { isTensor, type Tensor } from './tensor';
 
 export interface BackwardOptions {
   /** The gradient of the result with respect to this tensor; may be left out for a tensor of one element. */
@@ -18,7 +18,9 @@ const backwardOptions = ['gradient', 'retainGraph', 'createGraph', 'inputs'];
 
 /** Accumulates gradients into the `grad` of the leaves that `tensor` was computed from. */
 export function backward(tensor: Tensor, options: Tensor | null | BackwardOptions = {}): void {
-  const given: BackwardOptions = options instanceof Tensor || options === null ? { gradient: options } : options;
+  const passed = isTensor(options) || options === null ? { gradient: options } : options;
+  // Its own properties only: what a program put on Object.prototype is no option of this call.
+  const given: BackwardOptions = Object.assign(Object.create(null), passed);
   for (const name of Object.keys(given)) {
     if (!backwardOptions.includes(name)) {
       throw argumentError('backward', 'options', `options among ${backwardOptions.join(', ')}`, name);

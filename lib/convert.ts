@@ -4,7 +4,7 @@ import { describe } from './errors';
 import { native } from './native';
 import { NativeObject } from './object';
 import type { BaseCode, TypeCode } from './signature';
-import { Tensor } from './tensor';
+import { isMarked, isTensor, type Tensor } from './tensor';
 import { isComplex, Stream } from './values';
 
 /** Why a value does not fit. */
@@ -35,6 +35,17 @@ const expectations: Record<BaseCode, string> = {
 
 const mismatch = (base: BaseCode, value: unknown) => new Mismatch(expectations[base], describe(value));
 
+/** The handle of a tensor. Native code reads a missing one as "no tensor", which an object without a tensor is not. */
+function handleOf(value: unknown): number | Mismatch {
+  if (isTensor(value)) return value._handle > 0 ? value._handle : mismatch('T', value);
+  if (!isMarked(value)) return mismatch('T', value);
+  const foreign = typeof value.dispose === 'function';
+  return new Mismatch(
+    'Tensor',
+    `a ${foreign ? 'Tensor of another copy of libtorch-node' : "copy of a Tensor's properties"}`,
+  );
+}
+
 let tensorsAsNumbers = true;
 
 /** Runs `fn` while tensors without dimensions are only tensors. */
@@ -49,12 +60,7 @@ export function withoutNumberTensors<T>(fn: () => T): T {
 
 /** A tensor without dimensions stands for its number, as in PyTorch, unless its gradient would be lost. */
 function isNumberTensor(value: unknown): value is Tensor {
-  return (
-    tensorsAsNumbers &&
-    value instanceof Tensor &&
-    native.ndim(value._handle) === 0 &&
-    !native.requiresGrad(value._handle)
-  );
+  return tensorsAsNumbers && isTensor(value) && native.ndim(value._handle) === 0 && !native.requiresGrad(value._handle);
 }
 
 function code(codes: ReadonlyMap<string, number>, base: BaseCode, value: unknown): unknown {
@@ -67,7 +73,7 @@ function code(codes: ReadonlyMap<string, number>, base: BaseCode, value: unknown
 function convertOne(value: unknown, base: BaseCode): unknown {
   switch (base) {
     case 'T':
-      return value instanceof Tensor ? value._handle : mismatch(base, value);
+      return handleOf(value);
     case 'S':
       if (typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean') return value;
       if (isComplex(value)) return value;
@@ -102,7 +108,7 @@ function convertOne(value: unknown, base: BaseCode): unknown {
     case 'G':
       return value instanceof NativeObject && value._class === 'Generator' ? value._handle : mismatch(base, value);
     case 'R':
-      return value instanceof Tensor ? value._handle : mismatch(base, value);
+      return handleOf(value);
     case 'X':
       return value instanceof Stream ? [value.device, value.id] : mismatch(base, value);
     case 'N':
@@ -113,7 +119,7 @@ function convertOne(value: unknown, base: BaseCode): unknown {
 /** The elements of what stands for a list: an array, a typed array of integers, or for tensors any iterable. */
 function elements(value: unknown, type: TypeCode): readonly unknown[] | undefined {
   if (Array.isArray(value)) return value;
-  if (typeof value !== 'object' || value === null || value instanceof Tensor) return undefined;
+  if (typeof value !== 'object' || value === null || isTensor(value)) return undefined;
   if (ArrayBuffer.isView(value) && !(value instanceof DataView))
     return Array.from(value as unknown as ArrayLike<unknown>);
   if (type.base === 'T' && Symbol.iterator in value) return Array.from(value as Iterable<unknown>);

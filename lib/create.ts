@@ -4,7 +4,7 @@ import type { Device, DType, Scalar } from '../types/base';
 import { dtypeCodes, dtypeName } from './enums';
 import { argumentError, describe } from './errors';
 import { native } from './native';
-import { Tensor, wrap } from './tensor';
+import { isTensor, type Tensor, wrap } from './tensor';
 
 /** Numbers, bigints, booleans, nested arrays of them, or a typed array. */
 export type TensorData = number | bigint | boolean | TypedArray | readonly TensorData[];
@@ -155,22 +155,24 @@ function dtypeCode(fn: string, dtype: DType): number {
   return code;
 }
 
-function checkOptions(fn: string, options: unknown, known: readonly string[]): void {
+/** The options' own properties: what a program put on Object.prototype is no option of this call. */
+function ownOptions<T extends object>(fn: string, options: T, known: readonly string[]): T {
   if (typeof options !== 'object' || options === null) throw argumentError(fn, 'options', 'an object', options);
   for (const name of Object.keys(options)) {
     if (!known.includes(name)) {
       throw argumentError(fn, 'options', `options among ${known.join(', ')}`, `'${name}'`);
     }
   }
+  return Object.assign(Object.create(null), options);
 }
 
 /**
  * A tensor with a copy of `data`. number gives the default dtype, bigint int64, boolean bool, a typed array its own;
  * `dtype` converts. Throws ERR_TORCH_ARGUMENT for ragged or mixed data, with the path to the fault.
  */
-export function tensor(data: TensorData, options: TensorOptions = {}): Tensor {
-  checkOptions('tensor', options, ['dtype', 'device', 'requiresGrad']);
-  if (data instanceof Tensor) throw argumentError('tensor', 'data', 'JavaScript data (for a copy use t.clone())', data);
+export function tensor(data: TensorData, given: TensorOptions = {}): Tensor {
+  const options = ownOptions('tensor', given, ['dtype', 'device', 'requiresGrad']);
+  if (isTensor(data)) throw argumentError('tensor', 'data', 'JavaScript data (for a copy use t.clone())', data);
   const shape = shapeOf(data);
   const typed = isTypedArray(data);
   const { array, dtype: natural } = typed
@@ -232,7 +234,7 @@ export function scalarDtype(fn: string, value: Scalar): DType {
       return 'bool';
     default:
       // A tensor without dimensions stands for its number.
-      if ((value as unknown) instanceof Tensor) return numberDtype((value as unknown as Tensor).dtype);
+      if (isTensor(value)) return numberDtype((value as Tensor).dtype);
       if (value !== null && typeof value === 'object') {
         return dtypeName(native.getDefaultDtype()) === 'float64' ? 'complex128' : 'complex64';
       }

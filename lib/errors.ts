@@ -18,12 +18,28 @@ export interface TorchError extends Error {
   op?: string;
   /** The name of the argument at fault, where one is. */
   argument?: string;
+  /** With LIBTORCH_NODE_DEBUG=1, of a tensor that was used after its end: the stack of its creation, */
+  created?: string;
+  /** the stack of its end, */
+  disposed?: string;
+  /** and how it ended. */
+  disposedBy?: 'collector' | 'dispose' | 'disposeAll' | 'scope';
 }
 
 type ErrorClass = new (message: string) => Error;
 
 export function codedError(type: ErrorClass, code: ErrorCode, message: string): TorchError {
   return Object.assign(new type(message), { code });
+}
+
+/** lib/debug.ts puts its own in; native code has it too. */
+export const completeDisposed: { with?: (error: TorchError, handle: number) => void } = {};
+
+/** The error of a tensor that was used after its end. */
+export function disposedError(fn: string, handle: number): TorchError {
+  const error = codedError(Error, 'ERR_TORCH_DISPOSED', `${fn}: the tensor was disposed`);
+  completeDisposed.with?.(error, handle);
+  return error;
 }
 
 /** A wrong argument of a hand-written function. */

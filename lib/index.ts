@@ -1,6 +1,7 @@
 /** The module: hand-written names, generated functions, namespaces, dtypes and torch.ops. */
 import './methods';
 import { startAudit } from './audit';
+import { startDebug } from './debug';
 import { dtypes, layouts, memoryFormats } from './enums';
 import { makeClasses } from './generated/classes';
 import { makeFunctions } from './generated/functions';
@@ -41,5 +42,6 @@ for (const name of [...dtypes, ...layouts]) module_[camelCase(name)] = name;
 for (const name of memoryFormats) module_[name.startsWith('channels') ? camelCase(name) : `${name}Format`] = name;
 
 Object.assign(module_, makeClasses({ NativeObject, construct, callObject }), torch, { ops });
+startDebug(module_);
 
 export = module_;

@@ -1,7 +1,7 @@
 /** `t.at(…)` and `t.set(…)`: PyTorch's `t[…]` and `t[…] = value`. */
 import { argumentError } from './errors';
 import { scope } from './scopes/scope';
-import { Tensor } from './tensor';
+import { isTensor, type Tensor } from './tensor';
 import { isComplex } from './values';
 
 /** Part of a dimension, as Python's `start:stop:step`. null: from the beginning, to the end, every element. */
@@ -42,14 +42,14 @@ function plain(index: Index, like: Tensor): Plain {
     const dtype = typeof leaf === 'boolean' ? 'bool' : 'int64';
     return tensor(index as number[], { dtype, device: like.device });
   }
-  if (index instanceof Tensor && !isMask(index) && index.ndim === 0) return index.item() as number;
+  if (isTensor(index) && !isMask(index) && index.ndim === 0) return index.item() as number;
   return index as Plain;
 }
 
 /** Dimensions that an index takes up: a mask takes as many as it has. */
 function consumed(index: Plain): number {
   if (index === null || index === '...') return 0;
-  return index instanceof Tensor && isMask(index) ? index.ndim : 1;
+  return isTensor(index) && isMask(index) ? index.ndim : 1;
 }
 
 /** Applies integers, slices and new dimensions as views; collects tensor indices for one advanced index at the end. */
@@ -77,7 +77,7 @@ function view(self: Tensor, given: readonly Index[]): { view: Tensor; advanced: 
     } else if (index instanceof Slice) {
       result = result.slice(dim, index.start, index.stop, index.step ?? 1);
       pass();
-    } else if (index instanceof Tensor) {
+    } else if (isTensor(index)) {
       // A mask without dimensions takes all or nothing of a new one.
       const whole = isMask(index) && index.ndim === 0;
       if (whole) result = result.unsqueeze(dim);
@@ -112,14 +112,14 @@ export function set(self: Tensor, indices: Index | readonly Index[], value: unkn
   const list = Array.isArray(indices) ? (indices as readonly Index[]) : [indices as Index];
   scope(() => {
     const { view: chosen, advanced } = view(self, list);
-    const isTensor = value instanceof Tensor;
-    if (!isTensor && !['number', 'bigint', 'boolean'].includes(typeof value) && !isComplex(value)) {
+    const source = isTensor(value) ? value : undefined;
+    if (source === undefined && !['number', 'bigint', 'boolean'].includes(typeof value) && !isComplex(value)) {
       throw argumentError('set', 'value', 'a Tensor, number, bigint, boolean or complex', value);
     }
     if (advanced.some((index) => index !== null)) {
-      const source = isTensor ? withoutLeadingOnes(value as Tensor).to(self.dtype) : self.newFull([], value as number);
-      chosen.indexPut_(advanced, source);
-    } else if (isTensor) chosen.copy_(withoutLeadingOnes(value as Tensor));
+      const filled = source ? withoutLeadingOnes(source).to(self.dtype) : self.newFull([], value as number);
+      chosen.indexPut_(advanced, filled);
+    } else if (source !== undefined) chosen.copy_(withoutLeadingOnes(source));
     else chosen.fill_(value as number);
   });
   return self;

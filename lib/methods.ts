@@ -6,7 +6,7 @@ import { at, type Index, set } from './indexing';
 import { format } from './print/format';
 import { toArray, toTypedArray } from './read';
 import { callMethod, f, isInts, isNumbers, packed, results } from './runtime';
-import { Tensor, wrap } from './tensor';
+import { isTensor, notThis, Tensor, wrap } from './tensor';
 
 const prototype = Tensor.prototype as unknown as Record<string, unknown>;
 
@@ -17,25 +17,33 @@ function define(name: string, value: (...args: never[]) => unknown): void {
 const methods = makeMethods(f, { Tensor, wrap, results, isInts, isNumbers, packed, callMethod });
 for (const name of Object.keys(methods)) define(name, methods[name]!);
 
-define('at', function (this: Tensor, ...indices: Index[]) {
+/** A hand-written method: `this` can be anything, and must be a tensor. */
+function defineOwn(name: string, method: (this: Tensor, ...args: never[]) => unknown): void {
+  define(name, function (this: Tensor, ...args: never[]) {
+    if (!isTensor(this)) throw notThis(name, this);
+    return method.apply(this, args);
+  });
+}
+
+defineOwn('at', function (this: Tensor, ...indices: Index[]) {
   return at(this, indices);
 });
-define('set', function (this: Tensor, indices: Index | readonly Index[], value: unknown) {
+defineOwn('set', function (this: Tensor, indices: Index | readonly Index[], value: unknown) {
   return set(this, indices, value);
 });
-define('backward', function (this: Tensor, options?: Tensor | null | autograd.BackwardOptions) {
+defineOwn('backward', function (this: Tensor, options?: Tensor | null | autograd.BackwardOptions) {
   autograd.backward(this, options);
 });
-define('toArray', function (this: Tensor) {
+defineOwn('toArray', function (this: Tensor) {
   return toArray(this);
 });
-define('toTypedArray', function (this: Tensor) {
+defineOwn('toTypedArray', function (this: Tensor) {
   return toTypedArray(this);
 });
-define('toJSON', function (this: Tensor) {
+defineOwn('toJSON', function (this: Tensor) {
   return toArray(this);
 });
-define('toString', function (this: Tensor) {
+defineOwn('toString', function (this: Tensor) {
   return format(this);
 });
 

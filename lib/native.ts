@@ -20,6 +20,9 @@ export interface Native extends AuditNative {
   /** Where short lists of integers go into an op. */
   ints: Float64Array;
 
+  /** What every tensor object of this environment carries; set by the first copy of lib/tensor.ts. */
+  tensorMark?: symbol;
+
   guard(handle: number): unknown;
   /** Objects that the collector has still to drop. */
   guards(): number;

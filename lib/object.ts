@@ -1,5 +1,5 @@
 /** C++ objects that are no tensors (Generator). Their classes are generated; this is what they have in common. */
-import { codedError } from './errors';
+import { argumentError, codedError } from './errors';
 import { native } from './native';
 
 interface Made {
@@ -22,16 +22,16 @@ export class NativeObject {
 
   /** Whether the object was released. */
   get disposed(): boolean {
-    return !native.isLiveGenerator(this._handle);
+    return !native.isLiveGenerator(handleOf(this));
   }
 
   /** Releases the object now. Further calls do nothing. */
   dispose(): void {
-    native.freeGenerator(this._handle);
+    native.freeGenerator(handleOf(this));
   }
 
   [Symbol.dispose](): void {
-    this.dispose();
+    native.freeGenerator(handleOf(this));
   }
 
   /** The handle, if the object is still there. */
@@ -41,4 +41,10 @@ export class NativeObject {
     }
     return this._handle;
   }
+}
+
+/** The handle behind `this`, which can be anything: a Tensor's number means something else here. */
+function handleOf(self: NativeObject): number {
+  if (self instanceof NativeObject) return self._handle;
+  throw argumentError('Generator', 'this', "an object of libtorch's, such as a Generator", self);
 }

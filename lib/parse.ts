@@ -6,7 +6,7 @@
 import { convert, convertDefault, Mismatch, withoutNumberTensors } from './convert';
 import { codedError, describe, type TorchError } from './errors';
 import type { Param, Signature } from './signature';
-import { Tensor } from './tensor';
+import { isTensor, type Tensor } from './tensor';
 import { isComplex } from './values';
 
 /** A call that fits one overload. */
@@ -27,7 +27,7 @@ export function isOptions(value: unknown): value is Options {
   const prototype = Object.getPrototypeOf(value);
   // Of another realm (vm contexts, Jest): a plain object all the same.
   const plain = prototype === null || Object.getPrototypeOf(prototype) === null;
-  return plain && !Array.isArray(value) && !(value instanceof Tensor) && !isComplex(value);
+  return plain && !Array.isArray(value) && !isTensor(value) && !isComplex(value);
 }
 
 /** Splits what was passed into positional arguments and options; trailing undefined counts as not passed. */
@@ -53,7 +53,7 @@ function gatherSizes(positional: unknown[], slots: readonly Param[]): unknown[] 
 function takeOut(signature: Signature, options: Options): Map<number, unknown> | string {
   const taken = new Map<number, unknown>();
   const { outs } = signature;
-  if (!('out' in options) || options.out === undefined) return taken;
+  if (!Object.hasOwn(options, 'out') || options.out === undefined) return taken;
   if (outs.length === 0) return "there is no option 'out'";
   if (outs.length === 1) {
     taken.set(outs[0]!, options.out);
@@ -137,8 +137,9 @@ function bind(signature: Signature, call: Call): Bound | string {
 /** Under which name the options give a parameter: its own, or PyTorch's `input` for self. */
 function nameIn(options: Options, param: Param, raw: boolean): string | undefined {
   const name = raw ? param.name : param.jsName;
-  if (name in options) return name;
-  if (!raw && param.name === 'self' && 'input' in options) return 'input';
+  // Its own properties only: what a program put on Object.prototype is no option of this call.
+  if (Object.hasOwn(options, name)) return name;
+  if (!raw && param.name === 'self' && Object.hasOwn(options, 'input')) return 'input';
   return undefined;
 }
 

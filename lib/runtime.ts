@@ -6,7 +6,7 @@ import { type Native, type NativeOp, native } from './native';
 import { NativeObject } from './object';
 import { type Bound, parse } from './parse';
 import { type Result, signature } from './signature';
-import { Tensor, wrap } from './tensor';
+import { isTensor, notThis, type Tensor, wrap } from './tensor';
 import { Complex } from './values';
 
 /** The native functions by row number, each made on its first call. */
@@ -97,7 +97,7 @@ export function callMethod(
   self: Tensor,
   passed: ArrayLike<unknown>,
 ): unknown {
-  if (!(self instanceof Tensor)) throw codedError(TypeError, 'ERR_TORCH_ARGUMENT', `${name}: 'this' is no Tensor`);
+  if (!isTensor(self)) throw notThis(name, self);
   return run(parse(name, numbers.map(signature), passed, self));
 }
 
@@ -116,7 +116,9 @@ export function construct(number: number, passed: ArrayLike<unknown>): { handle:
 
 /** A method of a generated class. */
 export function callObject(number: number, self: NativeObject, passed: ArrayLike<unknown>): unknown {
-  if (!(self instanceof NativeObject)) throw codedError(TypeError, 'ERR_TORCH_ARGUMENT', "'this' is no native object");
+  if (!(self instanceof NativeObject)) {
+    throw codedError(TypeError, 'ERR_TORCH_ARGUMENT', `${signature(number).name}: 'this' is no object of libtorch's`);
+  }
   self._live();
   const only = signature(number);
   const { values, given } = parse(only.name, [only], [self, ...Array.from(passed)]);

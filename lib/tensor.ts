@@ -4,18 +4,29 @@ import type { TensorMethods } from '../types/generated/methods';
 import { captureSite } from './audit';
 import { countGuarded } from './collector';
 import { dtypeName, layoutName } from './enums';
-import { argumentError, codedError } from './errors';
+import { argumentError, codedError, disposedError } from './errors';
 import { native } from './native';
 import { currentAsyncScope } from './scopes/async-context';
 
 const { flags, result: lastResult } = native;
 const inspect = Symbol.for('nodejs.util.inspect.custom');
 
+/** The same for every copy of the library over one addon (Jest loads one per test file): their tensors are equal. */
+native.tensorMark ??= Symbol(
+  'torch.Tensor: pass t.share() to another thread and call torch.fromShared there; t.clone() copies',
+);
+const mark = native.tensorMark;
+
 /**
  * A tensor of libtorch. It belongs to the scope in which it was made, or outside every scope to the garbage collector;
  * `dispose()` frees it at once. Every use of a tensor that is gone throws `ERR_TORCH_DISPOSED`.
  */
 export class Tensor {
+  /**
+   * First among the properties, and a value that cannot be cloned: structuredClone, postMessage and v8.serialize would
+   * make a plain object without a tensor. They throw a DataCloneError that shows this symbol's text.
+   */
+  readonly _mark: symbol = mark;
   /** Slot and generation in the native table. Not for use outside the library. */
   readonly _handle: number;
   /** What frees the slot when the collector drops this object; undefined while a scope owns it. */
@@ -34,86 +45,88 @@ export class Tensor {
 
   /** Sizes of the dimensions. */
   get shape(): number[] {
-    return native.shape(this._handle);
+    return native.shape(handleOf(this, 'shape'));
   }
 
   /** Elements to step over for one step along each dimension. */
   get strides(): number[] {
-    return native.strides(this._handle);
+    return native.strides(handleOf(this, 'strides'));
   }
 
   get dtype(): DType {
-    return dtypeName(native.dtype(this._handle));
+    return dtypeName(native.dtype(handleOf(this, 'dtype')));
   }
 
   get device(): Device {
-    return native.device(this._handle);
+    return native.device(handleOf(this, 'device'));
   }
 
   get layout(): Layout {
-    return layoutName(native.layout(this._handle));
+    return layoutName(native.layout(handleOf(this, 'layout')));
   }
 
   /** Number of elements. */
   get numel(): number {
-    return native.numel(this._handle);
+    return native.numel(handleOf(this, 'numel'));
   }
 
   /** Number of dimensions. */
   get ndim(): number {
-    return native.ndim(this._handle);
+    return native.ndim(handleOf(this, 'ndim'));
   }
 
   /** Bytes of the elements: numel × item size. */
   get nbytes(): number {
-    return native.numel(this._handle) * native.itemSize(this._handle);
+    const handle = handleOf(this, 'nbytes');
+    return native.numel(handle) * native.itemSize(handle);
   }
 
   /** Bytes of the whole storage behind the tensor, which a view shares with its base. */
   get storageBytes(): number {
-    return native.storageBytes(this._handle);
+    return native.storageBytes(handleOf(this, 'storageBytes'));
   }
 
   get requiresGrad(): boolean {
-    return native.requiresGrad(this._handle);
+    return native.requiresGrad(handleOf(this, 'requiresGrad'));
   }
 
   set requiresGrad(value: boolean) {
-    native.setRequiresGrad(this._handle, value);
+    native.setRequiresGrad(handleOf(this, 'requiresGrad'), value);
   }
 
   /** The gradient that `backward` accumulated, or null. */
   get grad(): Tensor | null {
-    return wrap(native.grad(this._handle));
+    return wrap(native.grad(handleOf(this, 'grad')));
   }
 
   set grad(value: Tensor | null) {
-    if (value !== null && !(value instanceof Tensor)) throw argumentError('grad', 'value', 'a Tensor or null', value);
-    native.setGrad(this._handle, value === null ? 0 : value._handle);
+    if (value !== null && !isTensor(value)) throw argumentError('grad', 'value', 'a Tensor or null', value);
+    if (value?.disposed) throw disposedError('grad', value._handle);
+    native.setGrad(handleOf(this, 'grad'), value === null ? 0 : value._handle);
   }
 
   /** The name of the autograd node that made this tensor, such as 'AddBackward0', or null for a leaf. */
   get gradFn(): string | null {
-    return native.gradFnName(this._handle) || null;
+    return native.gradFnName(handleOf(this, 'gradFn')) || null;
   }
 
   /** Whether the tensor was released: by dispose(), by the end of its scope, or with its thread. */
   get disposed(): boolean {
-    return !native.isLive(this._handle);
+    return !native.isLive(handleOf(this, 'disposed'));
   }
 
   /** Releases the tensor now. Further calls do nothing. Views and gradients that share its memory keep it. */
   dispose(): void {
-    native.free(this._handle);
+    native.free(handleOf(this, 'dispose'));
   }
 
   [Symbol.dispose](): void {
-    native.free(this._handle);
+    native.free(handleOf(this, 'dispose'));
   }
 
   /** The storage as bytes: a uint8 tensor that shares all of its memory. */
   storage(): Tensor {
-    return wrap(native.storage(this._handle))!;
+    return wrap(native.storage(handleOf(this, 'storage')))!;
   }
 
   /** The transpose of a tensor with at most two dimensions: `t()`. */
@@ -123,14 +136,15 @@ export class Tensor {
 
   /** "float32[2, 3]", for messages. */
   _describe(): string {
+    if (typeof this._handle !== 'number') return "an object with Tensor's prototype, but without a tensor";
     if (this.disposed) return 'a disposed Tensor';
     return `a Tensor ${this.dtype}[${this.shape.join(', ')}]`;
   }
 
   [inspect](): string {
-    if (this.disposed) return 'Tensor { disposed }';
+    if (typeof this._handle !== 'number') return 'Tensor {}';
     try {
-      return this.toString();
+      return this.disposed ? 'Tensor { disposed }' : this.toString();
     } catch (error) {
       // Showing a value in a log must not fail: nested tensors, say, have no sizes to print by.
       return `Tensor { ${(error as Error).message.split('\n')[0]} }`;
@@ -142,6 +156,27 @@ export class Tensor {
 export interface Tensor extends TensorMethods {}
 
 const constructorKey = Symbol('Tensor');
+
+/** Whether a value is a tensor, of this copy of the library or of another one over the same addon. */
+export function isTensor(value: unknown): value is Tensor {
+  return value instanceof Tensor || (isMarked(value) && value._mark === mark && typeof value.dispose === 'function');
+}
+
+/** Whether it has what every tensor has, of whatever addon: a tensor of another one, or a copy of a tensor's properties. */
+export function isMarked(value: unknown): value is { _mark: symbol; dispose?: unknown } {
+  return typeof value === 'object' && value !== null && typeof (value as { _mark?: unknown })._mark === 'symbol';
+}
+
+/** The handle behind `this`, which can be anything: a method called without its tensor, say. */
+function handleOf(self: Tensor, name: string): number {
+  if (isTensor(self)) return self._handle;
+  throw notThis(name, self);
+}
+
+/** The error of a method of `Tensor` whose `this` is something else. */
+export function notThis(name: string, self: unknown): Error {
+  return argumentError(`Tensor.${name}`, 'this', 'a Tensor', self);
+}
 
 /**
  * The Tensor of a native result, or null for none. Its handle is in `native.result`; the result itself is nothing inside a
@@ -174,9 +209,13 @@ function adopt(tensor: Tensor, newGuard: unknown): void {
   countGuarded();
 }
 
+/** The guards of frozen tensors, which take no property. */
+const frozenGuards = new WeakMap<Tensor, unknown>();
+
 /** Hands a tensor to the garbage collector, whatever scope it is in. */
 export function guard(tensor: Tensor): void {
-  if (tensor._guard !== undefined) return;
-  tensor._guard = native.guard(tensor._handle);
+  if (tensor._guard !== undefined || frozenGuards.has(tensor)) return;
+  const made = native.guard(tensor._handle);
+  if (!Reflect.set(tensor, '_guard', made)) frozenGuards.set(tensor, made);
   countGuarded();
 }

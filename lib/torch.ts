@@ -24,6 +24,13 @@ export type { CudaMemory } from './cuda';
 export * as cuda from './cuda';
 export type { ErrorCode, TorchError } from './errors';
 export { type Index, Slice, slice } from './indexing';
+export {
+  type TensorDetail,
+  type TensorInfo,
+  TensorLogger,
+  type TensorLoggerOptions,
+  type TensorReport,
+} from './logger';
 export type { MemoryReport, MemoryTotals } from './native';
 export { type PrintOptions, setPrintOptions } from './print/format';
 export type { Element, NestedArray } from './read';

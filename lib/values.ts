@@ -18,7 +18,11 @@ export function isComplex(value: unknown): value is { re: number; im: number } {
   if (value instanceof Complex) return true;
   if (typeof value !== 'object' || value === null) return false;
   const { re, im } = value as { re?: unknown; im?: unknown };
-  return typeof re === 'number' && typeof im === 'number' && Object.keys(value).length === 2;
+  // Two properties, and these: not what a program put on Object.prototype.
+  const own = Object.keys(value);
+  return (
+    typeof re === 'number' && typeof im === 'number' && own.length === 2 && own.includes('re') && own.includes('im')
+  );
 }
 
 /** A stream of a device, for `recordStream`. `id` 0 is the device's default stream. */

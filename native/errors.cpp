@@ -21,7 +21,8 @@ struct Report {
   Kind kind = Kind::Error;
   const char* code = "ERR_TORCH_RUNTIME";
   std::string message;
-  std::string argument;  // the name of the argument at fault, when one is
+  std::string argument;   // the name of the argument at fault, when one is
+  uint64_t disposed = 0;  // the handle of the tensor that was disposed, when one was
 };
 
 std::string argument_name(const Call* call, size_t index) {
@@ -84,6 +85,7 @@ Report report_current(Call* call, bool* pending) {
   } catch (const DisposedTensor& error) {
     report = {Kind::Error, "ERR_TORCH_DISPOSED", "", argument_name(call, error.index())};
     report.message = "argument '" + report.argument + "': the tensor was disposed";
+    report.disposed = error.handle();
   } catch (const CodedError& error) {
     report = {Kind::Error, error.code(), error.what(), ""};
   } catch (const accounting::MemoryLimitError& error) {
@@ -174,6 +176,7 @@ napi_value current_error(napi_env env, Call* call) noexcept {
   if (error == nullptr) return take_pending(env);
   if (call != nullptr) set_string(env, error, "op", call->row->name);
   if (!report.argument.empty()) set_string(env, error, "argument", report.argument);
+  if (report.disposed != 0 && call != nullptr) call->state.tell_disposed(error, report.disposed);
   return error;
 }
 

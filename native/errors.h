@@ -3,6 +3,7 @@
 
 #include <node_api.h>
 
+#include <cstdint>
 #include <exception>
 #include <string>
 
@@ -29,12 +30,14 @@ class BadArgument : public std::exception {
 // A tensor whose memory was released already.
 class DisposedTensor : public std::exception {
  public:
-  explicit DisposedTensor(size_t index) : index_(index) {}
+  DisposedTensor(size_t index, uint64_t handle) : index_(index), handle_(handle) {}
   size_t index() const noexcept { return index_; }
+  uint64_t handle() const noexcept { return handle_; }
   const char* what() const noexcept override { return "the tensor was disposed"; }
 
  private:
   size_t index_;
+  uint64_t handle_;
 };
 
 // A JS exception is pending already (a getter threw, say): leave it as it is.

@@ -47,7 +47,9 @@ std::string wrapper(const Plan& plan, const Group& group, bool method) {
   std::string text = "function " + (is_reserved(group.js_name) ? group.js_name + "_" : group.js_name) + "(";
   for (size_t i = 0; i < fast.parameters; ++i) text += (i == 0 ? "a" : ", a") + std::to_string(i);
   text += ") {\n";
-  if (!fast.cases.empty()) text += "    switch (arguments.length) {\n" + fast.cases + "    }\n";
+  // Any object can be a method's `this`; one whose `_handle` is no tensor's must not reach native code.
+  const std::string only = method ? "if (this instanceof Tensor) " : "";
+  if (!fast.cases.empty()) text += "    " + only + "switch (arguments.length) {\n" + fast.cases + "    }\n";
   return text + "    return " + (method ? "callMethod" : "callFunction") + "(" + js_string(group.js_name) + ", " +
          op_list(plan, group) + ", " + (method ? "this, " : "") + "arguments);\n  }";
 }

@@ -2,7 +2,7 @@
  * Scopes: what is made inside is released when the scope ends, except what it returns. (Idea: lamp's Scope and Movable.)
  * The native table owns the lists; this module says when a scope begins, ends and what leaves it.
  */
-import { argumentError, codedError } from '../errors';
+import { argumentError, codedError, disposedError } from '../errors';
 import { native } from '../native';
 import { guard, type Tensor } from '../tensor';
 import { asyncScopeClosed, asyncScopeOpened, currentAsyncScope, runInAsyncScope } from './async-context';
@@ -92,16 +92,18 @@ export function scope<T>(fn: (scope: Scope) => T): T {
   if (typeof fn !== 'function') throw argumentError('scope', 'fn', 'a function', fn);
   const inner = new Scope();
   let result: T;
+  let thenable: boolean;
   // The id is in place before fn runs, so that what fn starts and awaits finds it.
   try {
     result = runInAsyncScopeIfNeeded(inner, fn);
+    thenable = isThenable(result); // which runs the program's code, where `then` is a getter
   } catch (error) {
     inner.close();
     throw error;
   }
-  if (isThenable(result)) {
+  if (thenable) {
     inner._leave();
-    return settle(inner, result) as T;
+    return settle(inner, result as PromiseLike<unknown>) as T;
   }
   try {
     moveOut(result, inner._id);
@@ -135,9 +137,7 @@ async function settle(inner: Scope, result: PromiseLike<unknown>): Promise<unkno
 /** Hands every tensor in `value` to the garbage collector, whatever scope owns it. Returns `value`. */
 export function keep<T>(value: T): T {
   forEachTensor(value, (tensor) => {
-    if (!native.scopeMove(tensor._handle, 0)) {
-      throw codedError(Error, 'ERR_TORCH_DISPOSED', 'keep: the tensor was disposed');
-    }
+    if (!native.scopeMove(tensor._handle, 0)) throw disposedError('keep', tensor._handle);
     guard(tensor);
   });
   return value;

@@ -1,5 +1,5 @@
 /** Finds the tensors inside a value: what a scope's result keeps, what disposeAll frees. */
-import { Tensor } from '../tensor';
+import { isTensor, type Tensor } from '../tensor';
 
 const isPlain = (value: object) => {
   const prototype = Object.getPrototypeOf(value);
@@ -8,7 +8,7 @@ const isPlain = (value: object) => {
 
 /** Calls `visit` once for each tensor in any nesting of arrays, maps, sets and plain objects, cycles included. */
 export function forEachTensor(root: unknown, visit: (tensor: Tensor) => void): void {
-  if (root instanceof Tensor) {
+  if (isTensor(root)) {
     visit(root);
     return;
   }
@@ -19,7 +19,7 @@ export function forEachTensor(root: unknown, visit: (tensor: Tensor) => void): v
     const value = pending.pop();
     if (typeof value !== 'object' || value === null || seen.has(value)) continue;
     seen.add(value);
-    if (value instanceof Tensor) visit(value);
+    if (isTensor(value)) visit(value);
     // By what they are, not by class: values of another realm (vm contexts, Jest) count too.
     else if (Array.isArray(value)) for (const element of value) pending.push(element);
     else if (isMap(value)) for (const [key, element] of value) pending.push(key, element);

@@ -15,6 +15,7 @@
 namespace ltn::audit {
 
 std::atomic<bool> process_on{false};
+std::atomic<uint32_t> process_listeners{0};
 
 namespace {
 
@@ -42,7 +43,7 @@ Sampler& thread_sampler() {
 }  // namespace
 
 uint32_t created(const Birth& birth) {
-  if (!enabled()) return 0;
+  if (!recording()) return 0;
   State& s = state();
   const Options::Mode mode = s.mode.load(std::memory_order_relaxed);
   if (mode == Options::Counters) return 0;
@@ -97,7 +98,7 @@ uint32_t define_site(uint32_t parent_or_0, std::string json, uint32_t env) {
 void environment_closing(uint32_t env) noexcept {
   State& s = state();
   const std::lock_guard<std::mutex> lock(s.control);
-  if (enabled()) s.writer.environment_closing(env);
+  if (recording()) s.writer.environment_closing(env);
 }
 
 bool start(const Options& options, std::string* why_not) {
@@ -113,6 +114,7 @@ bool start(const Options& options, std::string* why_not) {
   static const bool at_exit = std::atexit([] { stop("exit"); }) == 0;
   static_cast<void>(at_exit);
   process_on.store(true);
+  listen(true);
   return true;
 }
 
@@ -120,6 +122,7 @@ void stop(const char* reason) {
   State& s = state();
   const std::lock_guard<std::mutex> lock(s.control);
   if (!process_on.exchange(false)) return;
+  listen(false);
   s.writer.close(reason);
 }
 

@@ -18,7 +18,14 @@ namespace ltn::audit {
 // Process-wide: true between `start` and `stop`.
 extern std::atomic<bool> process_on;
 
-inline bool enabled() noexcept { return __builtin_expect(process_on.load(std::memory_order_relaxed), 0); }
+inline bool recording() noexcept { return process_on.load(std::memory_order_relaxed); }
+
+// Process-wide: how many listen to births: the recorder, and each environment that watches its own (handles/watch.h).
+extern std::atomic<uint32_t> process_listeners;
+inline void listen(bool on) noexcept { process_listeners.fetch_add(on ? 1u : ~0u, std::memory_order_relaxed); }
+
+// Whether births are worth a look at all.
+inline bool enabled() noexcept { return __builtin_expect(process_listeners.load(std::memory_order_relaxed) != 0, 0); }
 
 // What the handles layer tells when it created one JS handle. Pointers are only read during the call.
 struct Birth {

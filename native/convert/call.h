@@ -31,12 +31,12 @@ class Call {
   // The live tensor behind a handle number. The reference stays good during the call (SlotTable::Busy).
   at::Tensor& tensor(napi_value value, size_t index) {
     double number = 0;
-    if (napi_get_value_double(env, value, &number) != napi_ok || !(number > 0)) {
+    if (napi_get_value_double(env, value, &number) != napi_ok || !(number > 0 && number < handles::kHandleEnd)) {
       throw BadArgument(index, "a Tensor", describe_value(env, value));
     }
     const auto handle = static_cast<handles::Handle>(number);
     at::Tensor* found = state.slots().use(handle);
-    if (found == nullptr) throw DisposedTensor(index);
+    if (found == nullptr) throw DisposedTensor(index, handle);
     if ((row->mutated >> index & 1) != 0) mutated.push_back(handle);
     return *found;
   }

@@ -8,6 +8,7 @@
 
 #include "native/accounting/cpu_allocator.h"
 #include "native/env/relief.h"
+#include "native/errors.h"
 
 namespace ltn {
 namespace {
@@ -61,6 +62,7 @@ void EnvState::close(void* self) noexcept {
   state->external_.flush();
   napi_delete_reference(state->env_, state->flags_ref_);
   if (state->collector_ != nullptr) napi_delete_reference(state->env_, state->collector_);
+  if (state->disposed_sink_ != nullptr) napi_delete_reference(state->env_, state->disposed_sink_);
   if (state->guards_ == 0) delete state;
 }
 
@@ -139,6 +141,26 @@ napi_value EnvState::make_guard(handles::Handle handle) {
 
 napi_value EnvState::make_generator_guard(uint64_t handle) {
   return make_object_with(&EnvState::finalize_generator, handle);
+}
+
+void EnvState::set_disposed_sink(napi_value function) {
+  if (disposed_sink_ != nullptr) napi_delete_reference(env_, disposed_sink_);
+  disposed_sink_ = nullptr;
+  napi_create_reference(env_, function, 1, &disposed_sink_);
+}
+
+void EnvState::tell_disposed(napi_value error, handles::Handle handle) noexcept {
+  napi_value sink = nullptr;
+  napi_value receiver = nullptr;
+  napi_value number = nullptr;
+  if (disposed_sink_ == nullptr || napi_get_reference_value(env_, disposed_sink_, &sink) != napi_ok ||
+      napi_get_undefined(env_, &receiver) != napi_ok ||
+      napi_create_double(env_, static_cast<double>(handle), &number) != napi_ok) {
+    return;
+  }
+  napi_value arguments[] = {error, number};
+  // What the sink throws is dropped: the error that it was to complete says enough.
+  if (napi_call_function(env_, receiver, sink, 2, arguments, nullptr) != napi_ok) take_pending(env_);
 }
 
 const BoundOp* EnvState::bound_op(size_t index) {

@@ -55,6 +55,12 @@ void SlotTable::publish(Slot& slot) {
   refund_alone(slot);
 }
 
+void SlotTable::publish_all() {
+  for (uint32_t index = 0; index < used_; ++index) {
+    if (at(index).alone) publish(at(index));
+  }
+}
+
 // A new handle on `storage` appears during an op that may have got the storage from an argument.
 void SlotTable::publish_used(const c10::StorageImpl* storage) {
   for (const uint32_t index : used_alone_) {
@@ -146,7 +152,7 @@ void SlotTable::reconcile_slot(Slot& slot) {
     slot.inner = std::move(old.inner);
     throw;
   }
-  if (audit::enabled() && slot.record != 0) {
+  if (audit::recording() && slot.record != 0 && slot.record != kWatchedOnly) {
     audit::storage_moved(slot.record, audit_id(slot.entry), slot.entry == nullptr ? 0 : slot.entry->bytes, is_new);
   }
   refund(old);

@@ -19,6 +19,7 @@ SlotTable::~SlotTable() {
   for (uint32_t index = 0; index < used_; ++index) {
     if (at(index).live) release_slot(index);
   }
+  if (watch_ != nullptr && watch_->on()) audit::listen(false);
   accounting::remove_sole_totals(&alone_);
 }
 
@@ -96,26 +97,8 @@ Handle SlotTable::create(at::Tensor&& tensor) {
   slot.live = true;
   ++live_;
   if (current_ != kNone) link(index, current_);
-  if (audit::enabled()) record_birth(slot, storage_is_new);
+  if (audit::enabled()) record_birth(index, storage_is_new);
   return (static_cast<uint64_t>(slot.generation) << kIndexBits) | index;
-}
-
-void SlotTable::record_birth(Slot& slot, bool storage_is_new) {
-  const at::Tensor& tensor = slot.tensor;
-  audit::Birth birth;
-  birth.storage = audit_id(slot.entry);
-  birth.storage_bytes = slot.entry == nullptr ? 0 : slot.entry->bytes;
-  birth.storage_is_new = storage_is_new;
-  birth.device_type = static_cast<int8_t>(tensor.device().type());
-  birth.device_index = static_cast<int8_t>(tensor.device().index());
-  birth.dtype = static_cast<int8_t>(tensor.scalar_type());
-  if (!tensor.is_nested()) {  // which has no sizes, and throws when asked
-    birth.sizes = tensor.sizes().data();
-    birth.ndim = tensor.sizes().size();
-  }
-  birth.env = env_number_;
-  slot.record = audit::created(birth);
-  flags_.audit_pending = audit::pending(env_number_);
 }
 
 at::Tensor* SlotTable::find(Handle handle) noexcept {
@@ -135,10 +118,7 @@ at::Tensor* SlotTable::use(Handle handle) {
 void SlotTable::release_slot(uint32_t index) noexcept {
   Slot& slot = at(index);
   unlink(index);
-  if (slot.record != 0) {
-    audit::freed(slot.record);
-    slot.record = 0;
-  }
+  if (slot.record != 0) record_death(index);
   slot.live = false;
   --live_;
   refund(slot);

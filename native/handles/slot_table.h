@@ -14,6 +14,7 @@
 
 #include "native/accounting/external_memory.h"
 #include "native/accounting/storage_ledger.h"
+#include "native/handles/watch.h"
 
 namespace ltn::handles {
 
@@ -23,6 +24,7 @@ constexpr int kIndexBits = 26;
 constexpr int kGenerationBits = 27;
 constexpr uint64_t kIndexMask = (uint64_t{1} << kIndexBits) - 1;
 constexpr uint32_t kLastGeneration = (uint32_t{1} << kGenerationBits) - 1;
+constexpr double kHandleEnd = 9007199254740992.0;  // 2^53: no handle, nor a scope's id, is as large
 
 // generation * 2^20 + index + 1. 0 is "no scope": the tensor belongs to the garbage collector.
 using ScopeId = uint64_t;
@@ -30,7 +32,7 @@ constexpr int kScopeIndexBits = 20;
 
 // What native code shares with JavaScript, through one ArrayBuffer per environment.
 struct Flags {
-  uint32_t audit_pending = 0;  // new handles wait for the stack of their birth
+  uint32_t audit_pending = 0;  // new handles wait for the stack of their birth, of the audit's or the watch's
   uint32_t scope = 0;          // non-zero while a scope is current
   double result = 0;           // the handle of the last op's result, 0 for none
   uint32_t collect = kNone;    // many new bytes belong to the collector, which should look for garbage
@@ -96,6 +98,15 @@ class SlotTable {
 
   // Frees what finalizers queued although an op is in progress, except `in_use` (sorted). Returns how many.
   size_t drain_except(const std::vector<Handle>& in_use) noexcept;
+  // ---- for those who look at tensors from outside ----
+  // What is remembered of births and deaths; null until somebody configured it.
+  Watch* watch() noexcept { return watch_.get(); }
+  void configure_watch(bool on, uint64_t sample_bytes, bool deaths);
+  static uint32_t index_of(Handle handle) noexcept { return static_cast<uint32_t>(handle & ((1u << kIndexBits) - 1)); }
+
+  // Calls visit(handle, tensor, entries, entry count) for each live tensor. `visit` must not create or free one.
+  template <class Visit>
+  void for_each(Visit&& visit);
 
   // While one stands, finalizers queue. Nested ones count.
   class Busy {
@@ -115,6 +126,7 @@ class SlotTable {
   friend struct SlotTablePeek;  // of the tests
 
   static constexpr uint32_t kNone = UINT32_MAX;
+  static constexpr uint32_t kWatchedOnly = UINT32_MAX;
   static constexpr uint32_t kChunkBits = 12;
   static constexpr uint32_t kChunk = 1u << kChunkBits;
 
@@ -127,7 +139,7 @@ class SlotTable {
     uint32_t generation = 1;                  // the low kGenerationBits are used
     uint32_t scope = kNone;                   // index of the owning scope
     uint32_t previous = kNone, next = kNone;  // in the scope's list; next also links free slots
-    uint32_t record = 0;                      // the audit's, 0 when not recorded
+    uint32_t record = 0;                      // the audit's, 0 when not recorded, kWatchedOnly for the watch alone
     bool live = false;
     bool alone = false;  // nobody else holds the tensor or its storage: the charge is here, not in the ledger
   };
@@ -144,6 +156,7 @@ class SlotTable {
   void charge_alone(Slot& slot, uint64_t bytes) noexcept;
   void refund_alone(Slot& slot) noexcept;
   void publish(Slot& slot);
+  void publish_all();
   void publish_used(const c10::StorageImpl* storage);
   void settle_used_alone();
   Slot& at(uint32_t index) noexcept { return chunks_[index >> kChunkBits][index & (kChunk - 1)]; }
@@ -157,7 +170,8 @@ class SlotTable {
   void link(uint32_t index, uint32_t scope) noexcept;
   void unlink(uint32_t index) noexcept;
   void drain() noexcept;
-  void record_birth(Slot& slot, bool storage_is_new);
+  void record_birth(uint32_t index, bool storage_is_new);
+  void record_death(uint32_t index) noexcept;
   accounting::StorageEntry* charge_storage(c10::StorageImpl* storage, bool* is_new, bool is_tensor = true);
   void refund_entry(accounting::StorageEntry* entry, bool is_tensor = true) noexcept;
   uint32_t scope_index(ScopeId id) const noexcept;  // kNone when it is not open
@@ -181,9 +195,23 @@ class SlotTable {
   int busy_ = 0;
   size_t live_ = 0;
   size_t with_inner_ = 0;  // slots that have `inner`
+  std::unique_ptr<Watch> watch_;
 #ifdef LTN_DEBUG
   const std::thread::id thread_ = std::this_thread::get_id();
 #endif
 };
+
+template <class Visit>
+void SlotTable::for_each(Visit&& visit) {
+  publish_all();  // so that each storage has an entry
+  for (uint32_t index = 0; index < used_; ++index) {
+    Slot& slot = at(index);
+    if (!slot.live) continue;
+    const Handle handle = (static_cast<uint64_t>(slot.generation) << kIndexBits) | index;
+    const bool many = slot.inner != nullptr;
+    visit(handle, slot.tensor, many ? slot.inner->data() : &slot.entry,
+          many ? slot.inner->size() : static_cast<size_t>(slot.entry != nullptr));
+  }
+}
 
 }  // namespace ltn::handles

@@ -6,7 +6,8 @@ namespace {
 
 uint64_t read_id(Call& call, size_t index) {
   double number = 0;
-  if (napi_get_value_double(call.env, call.arguments[index], &number) != napi_ok || !(number >= 0)) {
+  if (napi_get_value_double(call.env, call.arguments[index], &number) != napi_ok ||
+      !(number >= 0 && number < handles::kHandleEnd)) {
     throw BadArgument(index, "a handle or scope id", describe_value(call.env, call.arguments[index]));
   }
   return static_cast<uint64_t>(number);

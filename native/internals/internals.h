@@ -41,6 +41,7 @@ InternalList autograd_internals();
 InternalList memory_internals();
 InternalList library_internals();
 InternalList cuda_internals();
+InternalList watch_internals();
 
 // The devices of libtorch's CUDA, 0 without it.
 int64_t cuda_device_count();

@@ -1,0 +1,65 @@
+/** Stacks as people read them: positions in the source that they wrote, through source maps. */
+import * as fs from 'node:fs';
+import { findSourceMap, SourceMap, type SourceMapPayload } from 'node:module';
+import * as path from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import type { Frame } from './stack';
+
+const COMMENT = /^[ \t]*(?:\/\/[#@]|\/\*[#@])[ \t]*sourceMappingURL=([^\s'"*]+)/gm;
+
+/** By file, undefined for one without a map. */
+const maps = new Map<string, SourceMap | undefined>();
+
+/** The lines "    at fn (file:line:column)" of a stack. */
+export function stackText(frames: readonly Frame[]): string {
+  return frames.map((frame) => `    at ${frameText(frame)}`).join('\n');
+}
+
+/** "fn (file:line:column)". */
+export function frameText(frame: Frame): string {
+  const { file, line, column } = original(frame);
+  const place = `${file}:${line}:${column}`;
+  return frame.function === '' ? place : `${frame.function} (${place})`;
+}
+
+function original(frame: Frame): Omit<Frame, 'function'> {
+  const map = mapOf(frame.file);
+  if (map === undefined || frame.line < 1) return frame;
+  const entry = map.findEntry(frame.line - 1, Math.max(0, frame.column - 1));
+  if (!('originalSource' in entry) || entry.originalSource === undefined) return frame;
+  return { file: toPath(entry.originalSource), line: entry.originalLine + 1, column: entry.originalColumn + 1 };
+}
+
+function mapOf(file: string): SourceMap | undefined {
+  if (!maps.has(file)) maps.set(file, path.isAbsolute(file) ? (findSourceMap(file) ?? load(file)) : undefined);
+  return maps.get(file);
+}
+
+/** Node keeps maps only under --enable-source-maps: else they are read here, inline or beside the file. */
+function load(file: string): SourceMap | undefined {
+  try {
+    const url = [...fs.readFileSync(file, 'utf8').matchAll(COMMENT)].at(-1)?.[1];
+    if (url === undefined) return undefined;
+    const inline = /^data:[^,]*?(;base64)?,(.*)$/s.exec(url);
+    const base = inline === null ? new URL(url, pathToFileURL(file)) : pathToFileURL(file);
+    if (base.protocol !== 'file:') return undefined;
+    const text = inline === null ? fs.readFileSync(base, 'utf8') : decode(inline[2]!, inline[1] !== undefined);
+    const payload = JSON.parse(text) as SourceMapPayload;
+    const root = new URL(payload.sourceRoot ? `${payload.sourceRoot.replace(/\/?$/, '/')}` : '.', base);
+    return new SourceMap({ ...payload, sources: payload.sources?.map((source) => new URL(source, root).href) });
+  } catch {
+    return undefined; // no file, no map, or a broken one: positions stay as they are
+  }
+}
+
+const decode = (text: string, base64: boolean) =>
+  base64 ? Buffer.from(text, 'base64').toString() : decodeURIComponent(text);
+
+function toPath(source: string): string {
+  if (!source.startsWith('file:')) return source;
+  try {
+    return fileURLToPath(source);
+  } catch {
+    return source; // a file URL with a host, say
+  }
+}

@@ -1,0 +1,139 @@
+// What lib/logger.ts and lib/debug.ts ask of the slot table: the live tensors as numbers, and what the watch remembers.
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "native/internals/internals.h"
+
+namespace ltn {
+namespace {
+
+double read_number(Call& call, size_t index) { return read_double(call, call.arguments[index], index); }
+
+napi_value float64_array(Call& call, const std::vector<double>& values) {
+  void* memory = nullptr;
+  napi_value buffer = nullptr;
+  napi_value array = nullptr;
+  check(call.env, napi_create_arraybuffer(call.env, values.size() * sizeof(double), &memory, &buffer));
+  if (!values.empty()) std::memcpy(memory, values.data(), values.size() * sizeof(double));
+  check(call.env, napi_create_typedarray(call.env, napi_float64_array, values.size(), buffer, 0, &array));
+  return array;
+}
+
+// watchConfigure(on, sampleBytes, deaths)
+napi_value configure(Call& call) {
+  const bool on = read_bool(call, call.arguments[0], 0);
+  const double bytes = read_number(call, 1);
+  const bool deaths = read_bool(call, call.arguments[2], 2);
+  call.state.slots().configure_watch(on, bytes > 0 ? static_cast<uint64_t>(bytes) : 0, deaths);
+  return nullptr;
+}
+
+// watchDefineSite(json) -> id, 0 when there are too many
+napi_value define_site(Call& call) {
+  handles::Watch* watch = call.state.slots().watch();
+  const uint32_t id = watch == nullptr ? 0 : watch->define_site(read_string(call, call.arguments[0], 0));
+  return write_double(call, id);
+}
+
+// watchSite(id) -> json, "" when unknown
+napi_value site(Call& call) {
+  const handles::Watch* watch = call.state.slots().watch();
+  return write_string(call, watch == nullptr ? "" : watch->site(static_cast<uint32_t>(read_number(call, 0))));
+}
+
+// watchTag(site): the stack of the tensors that wait for one
+napi_value tag(Call& call) {
+  if (handles::Watch* watch = call.state.slots().watch())
+    watch->tag_waiting(static_cast<uint32_t>(read_number(call, 0)));
+  return nullptr;
+}
+
+// watchAnnounce(cause, site): why the tensors that are freed next are freed
+napi_value announce(Call& call) {
+  handles::Watch* watch = call.state.slots().watch();
+  if (watch == nullptr) return nullptr;
+  const auto cause = static_cast<uint8_t>(read_number(call, 0));
+  if (cause > static_cast<uint8_t>(handles::Watch::Cause::Scope)) {
+    throw BadArgument(0, "a cause", describe_value(call.env, call.arguments[0]));
+  }
+  watch->announce(static_cast<handles::Watch::Cause>(cause), static_cast<uint32_t>(read_number(call, 1)));
+  return nullptr;
+}
+
+// watchDeath(handle) -> [site of birth, cause, site of the end], or undefined
+napi_value death(Call& call) {
+  const handles::Watch* watch = call.state.slots().watch();
+  const auto* known = watch == nullptr ? nullptr : watch->death(static_cast<uint64_t>(read_number(call, 0)));
+  if (known == nullptr) return nullptr;
+  const double values[] = {static_cast<double>(known->born_at), static_cast<double>(known->cause),
+                           static_cast<double>(known->freed_at)};
+  napi_value array = new_array(call, 3);
+  for (size_t i = 0; i < 3; ++i) set_element(call, array, i, write_double(call, values[i]));
+  return array;
+}
+
+// watchDisposed(sink): called with the error of a disposed tensor and its handle
+napi_value disposed(Call& call) {
+  call.state.set_disposed_sink(call.arguments[0]);
+  return nullptr;
+}
+
+// watchRead() -> { tensors, storages, devices }: per tensor handle, dtype, index in devices, age in ms (NaN when
+// unknown), site, and where its storages begin in `storages` and how many it has; per storage id and bytes.
+napi_value read(Call& call) {
+  handles::SlotTable& slots = call.state.slots();
+  const handles::Watch* watch = slots.watch();
+  std::vector<double> tensors;
+  std::vector<double> storages;
+  std::vector<c10::Device> devices;
+  tensors.reserve(slots.live() * 7);
+  storages.reserve(slots.live() * 2);
+  const double now = handles::Watch::now_ms();
+  slots.for_each(
+      [&](handles::Handle handle, const at::Tensor& tensor, accounting::StorageEntry* const* entries, size_t count) {
+        const c10::Device device = tensor.device();
+        size_t place = 0;
+        while (place < devices.size() && devices[place] != device) ++place;
+        if (place == devices.size()) devices.push_back(device);
+        const auto* birth = watch == nullptr ? nullptr : watch->birth(handle, handles::SlotTable::index_of(handle));
+        const double age = birth == nullptr ? std::nan("") : now - birth->ms;
+        const double row[] = {static_cast<double>(handle),
+                              static_cast<double>(tensor.scalar_type()),
+                              static_cast<double>(place),
+                              age,
+                              birth == nullptr ? 0.0 : birth->site,
+                              static_cast<double>(storages.size() / 2),
+                              static_cast<double>(count)};
+        tensors.insert(tensors.end(), std::begin(row), std::end(row));
+        for (size_t i = 0; i < count; ++i) {
+          storages.push_back(static_cast<double>(entries[i]->id));
+          storages.push_back(static_cast<double>(entries[i]->bytes));
+        }
+      });
+  napi_value result = nullptr;
+  napi_value names = new_array(call, devices.size());
+  for (size_t i = 0; i < devices.size(); ++i) set_element(call, names, i, write_string(call, devices[i].str()));
+  check(call.env, napi_create_object(call.env, &result));
+  check(call.env, napi_set_named_property(call.env, result, "tensors", float64_array(call, tensors)));
+  check(call.env, napi_set_named_property(call.env, result, "storages", float64_array(call, storages)));
+  check(call.env, napi_set_named_property(call.env, result, "devices", names));
+  return result;
+}
+
+const Internal kInternals[] = {
+    internal_body<&configure, 3>("watchConfigure", "watchConfigure(bool on, float sampleBytes, bool deaths) -> ()"),
+    internal_body<&define_site, 1>("watchDefineSite", "watchDefineSite(str json) -> int"),
+    internal_body<&site, 1>("watchSite", "watchSite(int site) -> str"),
+    internal_body<&tag, 1>("watchTag", "watchTag(int site) -> ()"),
+    internal_body<&announce, 2>("watchAnnounce", "watchAnnounce(int cause, int site) -> ()"),
+    internal_body<&death, 1>("watchDeath", "watchDeath(int handle) -> int[]"),
+    internal_body<&disposed, 1>("watchDisposed", "watchDisposed(function sink) -> ()"),
+    internal_body<&read, 0>("watchRead", "watchRead() -> object"),
+};
+
+}  // namespace
+
+InternalList watch_internals() { return {kInternals, std::size(kInternals)}; }
+
+}  // namespace ltn

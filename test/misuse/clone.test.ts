@@ -1,0 +1,78 @@
+/** Copies of a tensor's JavaScript object: refused with the way to do it, or the tensor itself. */
+import * as v8 from 'node:v8';
+import { MessageChannel, Worker } from 'node:worker_threads';
+import { balanced, codeOf, torch, untyped } from '../support/torch';
+
+const places: [string, <T>(fn: () => T) => T][] = [
+  ['in a scope', (fn) => torch.scope(fn)],
+  ['outside every scope', (fn) => fn()],
+];
+
+describe.each(places)('a tensor %s', (_, within) => {
+  const copies: [string, (value: unknown) => unknown][] = [
+    ['structuredClone', (value) => structuredClone(value)],
+    ['postMessage of a port', (value) => new MessageChannel().port1.postMessage(value)],
+    ['v8.serialize', (value) => v8.serialize(value)],
+    ['workerData', (value) => new Worker('', { eval: true, workerData: value })],
+  ];
+  test.each(copies)('%s refuses it and says what to do', (name, copy) => {
+    within(() => {
+      const t = torch.ones([2]);
+      for (const value of [t, { deep: [t] }, new Map([[t, 1]])]) {
+        let error: any;
+        try {
+          copy(value);
+        } catch (thrown) {
+          error = thrown;
+        }
+        expect(error?.name).toBe(name === 'v8.serialize' ? 'Error' : 'DataCloneError');
+        expect(error.message).toContain('torch.Tensor: pass t.share() to another thread');
+        expect(error.message).toContain('t.clone()');
+      }
+      expect(t.toArray()).toEqual([1, 1]);
+      t.dispose();
+    });
+  });
+
+  test('JSON holds its elements', () => {
+    within(() => {
+      const t = torch.tensor([
+        [1, 2],
+        [3, 4],
+      ]);
+      expect(JSON.stringify({ t })).toBe('{"t":[[1,2],[3,4]]}');
+      t.dispose();
+    });
+  });
+});
+
+test('a copy of its properties is no tensor', () => {
+  balanced(() => {
+    const t = torch.tensor([1, 2]);
+    const copy = { ...(t as any) };
+    expect(codeOf(() => untyped.add(copy, 1))).toBe('ERR_TORCH_OVERLOAD');
+    expect(() => untyped.cat([copy])).toThrow("a copy of a Tensor's properties at [0]");
+    expect(codeOf(() => untyped.Tensor.prototype.add.call(copy, 1))).toBe('ERR_TORCH_ARGUMENT');
+    untyped.disposeAll(copy);
+    expect(t.disposed).toBe(false);
+    t.dispose();
+  });
+});
+
+test('tensors are keys of maps, weak maps, sets and weak references by identity', () => {
+  const [a, b] = [torch.ones([2]), torch.ones([2])];
+  const map = new Map([
+    [a, 'a'],
+    [b, 'b'],
+  ]);
+  const weak = new WeakMap([[a, 1]]);
+  expect([map.get(a), map.get(b), map.get(a.view([2])), weak.get(a), weak.get(b)]).toEqual([
+    'a',
+    'b',
+    undefined,
+    1,
+    undefined,
+  ]);
+  expect(new WeakRef(a).deref()).toBe(a);
+  expect(new Set([a, a, b]).size).toBe(2);
+});

@@ -1,0 +1,149 @@
+/** Other realms and other copies of the library in one process: vm contexts, Jest's module registries, Jest itself. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import * as path from 'node:path';
+import * as vm from 'node:vm';
+import { ask, run } from '../support/child';
+import { balanced, codeOf, LIB, ROOT, torch } from '../support/torch';
+
+describe('vm contexts', () => {
+  const context = vm.createContext({ torch });
+  const inContext = (code: string) => vm.runInContext(code, context);
+
+  test('tensors made there are tensors here, and its arrays are data', () => {
+    balanced(() => {
+      const t = inContext('torch.tensor([[1, 2], [3, 4]])');
+      expect(t).toBeInstanceOf(torch.Tensor);
+      expect(torch.scope(() => t.add(torch.ones([2, 2])).toArray())).toEqual([
+        [2, 3],
+        [4, 5],
+      ]);
+      expect(torch.scope(() => torch.cat(inContext('[torch.ones([1]), torch.zeros([1])]')).toArray())).toEqual([1, 0]);
+      expect(torch.scope(() => torch.zeros(inContext('[2, 1]')).shape)).toEqual([2, 1]);
+      expect(torch.scope(() => torch.tensor(inContext('new Float64Array([1, 2])')).dtype)).toBe('float64');
+      expect(torch.scope(() => t.sum(inContext('({ dim: [1], keepdim: true })')).shape)).toEqual([2, 1]);
+      expect(codeOf(() => t.sum(inContext('({ dimension: 1 })')))).toBe('ERR_TORCH_OVERLOAD');
+      const { list, map } = torch.scope(() =>
+        inContext('({ list: [torch.ones([2])], map: new Map([[1, torch.ones([3])]]) })'),
+      );
+      expect([list[0].disposed, map.get(1).disposed]).toEqual([false, false]);
+      torch.disposeAll([t, list, map, inContext('[]')]);
+      torch.disposeAll(inContext('[]'));
+    });
+  });
+
+  test('errors thrown there and here keep their codes', () => {
+    expect(inContext("try { torch.zeros('x') } catch (e) { e.code }")).toBe('ERR_TORCH_OVERLOAD');
+    expect(inContext('try { torch.ones([2]).view([3]) } catch (e) { e.code }')).toBe('ERR_TORCH_RUNTIME');
+  });
+});
+
+test('two copies of the library over one addon work together', async () => {
+  const result = await ask(`
+    const path = ${JSON.stringify(`${LIB}/index.js`)};
+    for (const key of Object.keys(require.cache)) if (!key.endsWith('.node')) delete require.cache[key];
+    const other = require(path);
+    const [a, b] = [torch.tensor([1, 2]), other.tensor([10, 20])];
+    const distinct = torch.Tensor !== other.Tensor && !(b instanceof torch.Tensor);
+    const sums = [torch.add(a, b), a.add(b), b.add(a), torch.cat([a, b]), other.scope(() => torch.stack([a, b]))].map((t) => t.toArray());
+    // a scope of one copy owns what the other makes in it, and lets its result out
+    const out = other.scope(() => { a.mul(2); return { kept: torch.tensor([7]), mine: other.tensor([8]) }; });
+    const kept = [out.kept.item(), out.mine.item()];
+    other.disposeAll([a, out]);
+    const gone = [a.disposed, out.kept.disposed];
+    torch.keep(b);
+    b.dispose();
+    answer({ distinct, sums, kept, gone });
+  `);
+  expect(result).toEqual({
+    distinct: true,
+    sums: [
+      [11, 22],
+      [11, 22],
+      [11, 22],
+      [1, 2, 10, 20],
+      [
+        [1, 2],
+        [10, 20],
+      ],
+    ],
+    kept: [7, 8],
+    gone: [true, true],
+  });
+});
+
+test('a copy over an addon of its own: a clear error', async () => {
+  const { codes, messages } = await ask(`
+    const fs = require('fs'); const p = require('path');
+    const folder = fs.mkdtempSync(p.join(require('os').tmpdir(), 'ltn-copy-'));
+    process.on('exit', () => fs.rmSync(folder, { recursive: true }));
+    const addon = process.env.LIBTORCH_NODE_ADDON ?? ${JSON.stringify(path.join(ROOT, 'build/Release/libtorch_node.node'))};
+    process.env.LIBTORCH_NODE_ADDON = p.join(folder, 'copy.node');
+    fs.copyFileSync(addon, process.env.LIBTORCH_NODE_ADDON);
+    for (const key of Object.keys(require.cache)) if (!key.endsWith('.node')) delete require.cache[key];
+    const other = require(${JSON.stringify(`${LIB}/index.js`)});
+    const [a, b] = [torch.tensor([1, 2]), other.tensor([10, 20])];
+    const messages = [];
+    const codes = [() => torch.add(a, b), () => b.add(a), () => torch.cat([a, b])]
+      .map((fn) => { try { return fn().toArray(); } catch (e) { messages.push(e.message); return e.code; } });
+    answer({ codes, messages });
+  `);
+  expect(codes).toEqual(['ERR_TORCH_OVERLOAD', 'ERR_TORCH_OVERLOAD', 'ERR_TORCH_OVERLOAD']);
+  for (const message of messages) expect(message).toContain('got a Tensor of another copy of libtorch-node');
+});
+
+test('a Jest run of 20 test files in one process: passes, leaks nothing, ends by itself', async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'ltn-jest-'));
+  try {
+    mkdirSync(path.join(folder, 'tests'));
+    const library = JSON.stringify(`${LIB}/index.js`);
+    for (let i = 0; i < 20; i++) {
+      writeFileSync(
+        path.join(folder, 'tests', `file${String(i).padStart(2, '0')}.test.js`),
+        `const torch = require(${library});
+test('makes, leaves and frees tensors, with a registry of its own', () => {
+  const left = [torch.ones([100]), torch.scope(() => torch.ones([50]).add(1))];
+  expect(left[1].sum().item()).toBe(100);
+  expect(() => torch.ones([2]).view([3])).toThrow(/invalid/);
+  expect(left[0]).toEqual(left[0]);
+  jest.resetModules();
+  const again = require(${library});
+  expect(again).not.toBe(torch);
+  expect(again.add(left[0], 1).shape).toEqual([100]);
+});
+test('async', async () => {
+  await torch.scope(async () => { await null; torch.ones([10]); });
+  if (${i} === 3) torch.TensorLogger.start({ frequency: 1, logger() {} });
+});
+`,
+      );
+    }
+    writeFileSync(
+      path.join(folder, 'teardown.js'),
+      `module.exports = async () => {
+  const torch = require(${library});
+  for (let i = 0; i < 10 && torch.memory().tensors > 0; i++) { gc(); await new Promise((done) => setImmediate(done)); }
+  const { tensors, storages, bytes } = torch.memory();
+  require('fs').writeFileSync(${JSON.stringify(path.join(folder, 'left.json'))}, JSON.stringify({ tensors, storages, bytes }));
+};`,
+    );
+    writeFileSync(
+      path.join(folder, 'jest.config.js'),
+      "module.exports = { testEnvironment: 'node', globalTeardown: './teardown.js', transform: {} };",
+    );
+    const jest = path.join(ROOT, 'node_modules/jest/bin/jest.js');
+    const { code, signal, stderr } = await run(
+      process.execPath,
+      ['--expose-gc', jest, '--runInBand', '--rootDir', folder, '--config', path.join(folder, 'jest.config.js')],
+      { limitMs: 240_000 },
+    );
+    expect({ code, signal, stderr }).toEqual({
+      code: 0,
+      signal: null,
+      stderr: expect.stringContaining('20 passed, 20 total'),
+    });
+    expect(require(path.join(folder, 'left.json'))).toEqual({ tensors: 0, storages: 0, bytes: 0 });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}, 300_000);

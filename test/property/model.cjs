@@ -1,0 +1,197 @@
+/**
+ * What torch.memory() must say, in plain JavaScript. Nothing here is read from the library: every step says by its own
+ * rule which storages its results have.
+ *
+ * A handle (what JavaScript calls a Tensor) stands for an Impl (a tensor of libtorch, several handles may share it), and an
+ * Impl has storages: one, or several when it is sparse. A figure counts live handles, the distinct storages behind them,
+ * and the bytes of those.
+ */
+'use strict';
+
+const { itemSizes, numelOf, contiguousStrides, isContiguous, overlaps } = require('./shapes.cjs');
+
+class Storage {
+  /** `borrowed`: a typed array's memory, which V8 counts already. */
+  constructor(bytes, { device = 'cpu', borrowed = false } = {}) {
+    this.bytes = bytes;
+    this.device = device;
+    this.borrowed = borrowed;
+  }
+  get charged() {
+    return this.borrowed || this.device !== 'cpu' ? 0 : this.bytes;
+  }
+}
+
+class Impl {
+  /** Strides are null where the rule that gave the tensor says nothing of them. */
+  constructor({ storages, shape, dtype, strides = null, offset = 0, layout = 'strided', version = { count: 0 } }) {
+    this.storages = storages;
+    this.shape = shape;
+    this.dtype = dtype;
+    this.strides = strides;
+    this.offset = offset;
+    this.layout = layout;
+    this.version = version; // shared by a tensor and its views, as autograd counts writes
+    this.graph = null; // { node } of a result of autograd, or { leaf: true }
+    this.grad = null; // the Impl of a leaf's gradient
+    this.base = null; // the Impl that this one is a view of: autograd holds it, wherever set_ takes the view
+  }
+
+  static fresh(shape, dtype, { device = 'cpu', strides = contiguousStrides(shape) } = {}) {
+    const bytes = numelOf(shape) * itemSizes[dtype];
+    return new Impl({ storages: [new Storage(bytes, { device })], shape, dtype, strides });
+  }
+
+  /** Another tensor on the same storage. */
+  view(shape, strides, offset = this.offset, dtype = this.dtype) {
+    const { storages, version } = this;
+    const result = new Impl({ storages, shape, dtype, strides, offset, version });
+    result.base = this.base ?? this;
+    return result;
+  }
+
+  get storage() {
+    return this.storages[0];
+  }
+  get numel() {
+    return numelOf(this.shape);
+  }
+  get itemSize() {
+    return itemSizes[this.dtype];
+  }
+  get contiguous() {
+    return this.strides !== null && isContiguous(this.shape, this.strides);
+  }
+  /** false: each element has a place of its own, so the tensor may be written to. */
+  get overlap() {
+    return this.strides === null ? null : overlaps(this.shape, this.strides);
+  }
+}
+
+class Scope {
+  constructor(parent) {
+    this.parent = parent;
+    this.open = true;
+    this.children = new Set();
+    this.handles = new Set();
+    if (parent !== null) parent.children.add(this);
+  }
+  isInside(outer) {
+    for (let scope = this; scope !== null; scope = scope.parent) if (scope === outer) return true;
+    return false;
+  }
+}
+
+class Handle {
+  constructor(number, tensor, impl, scope) {
+    this.number = number;
+    this.tensor = tensor; // null once the program let go of it
+    this.impl = impl;
+    this.scope = scope;
+    this.guarded = false; // the collector frees it when the program lets go of it
+    this.live = true;
+  }
+}
+
+class Model {
+  constructor() {
+    this.handles = new Set();
+    this.current = null; // the synchronous scope in force
+    this.made = 0;
+  }
+
+  add(tensor, impl, scope) {
+    const handle = new Handle(++this.made, tensor, impl, scope);
+    // Outside every synchronous scope a tensor gets a guard, in an async scope too.
+    handle.guarded = this.current === null;
+    if (scope !== null) scope.handles.add(handle);
+    this.handles.add(handle);
+    return handle;
+  }
+
+  free(handle) {
+    if (!handle.live) return;
+    handle.live = false;
+    handle.scope?.handles.delete(handle);
+    this.handles.delete(handle);
+  }
+
+  /** Hands over to a scope, or to the collector (null). */
+  move(handle, scope) {
+    handle.scope?.handles.delete(handle);
+    handle.scope = scope;
+    if (scope === null) handle.guarded = true;
+    else scope.handles.add(handle);
+  }
+
+  openScope(parent) {
+    return new Scope(parent);
+  }
+
+  /** What a scope's result takes along: what the scope or one inside it owns. */
+  moveOut(handles, scope) {
+    for (const handle of handles) {
+      if (handle.live && handle.scope?.isInside(scope)) this.move(handle, openAncestor(scope));
+    }
+  }
+
+  closeScope(scope) {
+    if (!scope.open) return;
+    for (const child of [...scope.children]) this.closeScope(child);
+    for (const handle of [...scope.handles]) this.free(handle);
+    scope.open = false;
+    scope.parent?.children.delete(scope);
+    if (this.current === scope) this.current = scope.parent;
+  }
+
+  /** A full collection: tensors that the program let go of and that have a guard. */
+  collect() {
+    for (const handle of this.handles) if (handle.tensor === null && handle.guarded) this.free(handle);
+  }
+
+  figures() {
+    const devices = { cpu: { tensors: 0, storages: 0, bytes: 0 } };
+    const seen = new Set();
+    let bytes = 0;
+    for (const { impl } of this.handles) {
+      const { device } = impl.storages[0];
+      devices[device] ??= { tensors: 0, storages: 0, bytes: 0 };
+      devices[device].tensors++;
+      for (const storage of impl.storages) {
+        if (seen.has(storage)) continue;
+        seen.add(storage);
+        devices[storage.device].storages++;
+        devices[storage.device].bytes += storage.charged;
+        bytes += storage.charged;
+      }
+    }
+    return { tensors: this.handles.size, storages: seen.size, bytes, devices };
+  }
+
+  /**
+   * Whether libtorch may hold bytes that no handle sees: graphs, gradients, and the base of a view that set_ took
+   * elsewhere (autograd keeps it).
+   */
+  get hides() {
+    for (const { impl } of this.handles) {
+      if (impl.graph !== null) return true;
+      if (impl.base?.storages.some((storage) => !this.sees(storage))) return true;
+      if (impl.moved) return true;
+    }
+    return false;
+  }
+
+  sees(storage) {
+    for (const { impl } of this.handles) if (impl.storages.includes(storage)) return true;
+    return false;
+  }
+}
+
+/** The nearest scope around that is still open. */
+function openAncestor(scope) {
+  let parent = scope.parent;
+  while (parent !== null && !parent.open) parent = parent.parent;
+  return parent;
+}
+
+module.exports = { Storage, Impl, Model };

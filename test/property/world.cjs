@@ -1,0 +1,117 @@
+/** What a step works with: the library, the model, the draws of the step, and the tensors at hand. */
+'use strict';
+
+const assert = require('node:assert');
+const { dtypes, numelOf } = require('./shapes.cjs');
+
+/** Choices out of the numbers that fast-check drew for one step; smaller numbers give simpler steps. */
+class Draw {
+  constructor(numbers) {
+    this.numbers = numbers;
+    this.next = 0;
+  }
+  /** 0 … count - 1. */
+  below(count) {
+    const round = Math.floor(this.next / this.numbers.length);
+    const number = this.numbers[this.next++ % this.numbers.length];
+    // Used up, the numbers serve again with other digits.
+    return Math.floor(number / 7 ** round) % count;
+  }
+  pick(list) {
+    return list[this.below(list.length)];
+  }
+  /** True once in `times`. */
+  once(times) {
+    return this.below(times) === times - 1;
+  }
+  dtype() {
+    return this.pick(dtypes);
+  }
+  /** Up to four dimensions; sizes of 0 and 1 come up often. */
+  shape(most = 4) {
+    const shape = [];
+    for (let i = this.below(most + 1); i > 0; i--) shape.push(this.below(6));
+    if (this.once(40)) return [1 + this.below(4), 65_536];
+    return shape;
+  }
+}
+
+/** "[2, 3]", for the printed steps. */
+const text = (value) =>
+  JSON.stringify(value, (_, inner) => (typeof inner === 'bigint' ? Number(inner) : inner)).replaceAll(',', ', ');
+
+/**
+ * One sequence of steps: the main one, or one inside an async scope. `scope` is the async scope that tensors belong to
+ * outside every synchronous scope.
+ */
+class World {
+  constructor(torch, model, scope = null, log = []) {
+    this.torch = torch;
+    this.aten = torch.ops.aten;
+    this.model = model;
+    this.asyncScope = scope;
+    this.log = log;
+    this.disposed = []; // a few tensors that are gone
+  }
+
+  get owner() {
+    return this.model.current ?? this.asyncScope;
+  }
+
+  say(line) {
+    this.log.push(line);
+    return true;
+  }
+
+  /** A handle at hand for which `fits`, or null. */
+  some(draw, fits = () => true) {
+    const found = [];
+    for (const handle of this.model.handles) if (handle.tensor !== null && fits(handle.impl)) found.push(handle);
+    return found.length === 0 ? null : draw.pick(found);
+  }
+
+  /** Enters a new tensor that the library returned. */
+  made(tensor, impl) {
+    const handle = this.model.add(tensor, impl, this.owner);
+    // A rule that is wrong about a shape would go astray later: say so at once.
+    assert.deepStrictEqual(tensor.shape, impl.shape, 'the model knows the shape');
+    return handle;
+  }
+
+  /** The same with a printed line: `#7 = #3.view([2, 6])`. */
+  result(what, tensor, impl) {
+    const handle = this.made(tensor, impl);
+    return this.say(`#${handle.number} = ${what}`);
+  }
+
+  /** Runs what must fail with `code`. */
+  refused(what, code, fn) {
+    this.say(`${what} must throw ${code}`);
+    assert.throws(fn, (error) => {
+      assert.strictEqual(error.code, code, error.message);
+      return true;
+    });
+    return true;
+  }
+
+  /** The program disposes a tensor. */
+  dispose(handle) {
+    handle.tensor.dispose();
+    if (this.disposed.length < 8) this.disposed.push(handle.tensor);
+    else this.disposed[handle.number % 8] = handle.tensor;
+    this.model.free(handle);
+  }
+}
+
+const isStrided = (impl) => impl.layout === 'strided' && impl.storage.device === 'cpu';
+/** Dense, on the CPU, and unknown to autograd. */
+const isPlain = (impl) => isStrided(impl) && impl.graph === null;
+const isKnown = (impl) => isPlain(impl) && impl.strides !== null;
+/** Each element has its own place, and nobody minds other values. */
+const isWritable = (impl) => isPlain(impl) && impl.overlap === false && !impl.storage.readonly;
+/** Nobody else counts on its shape. */
+const isLoose = (impl) => isWritable(impl) && !impl.isGrad && !impl.version.saved;
+const isSmall = (impl) => numelOf(impl.shape) <= 65_536;
+const isFloat = (impl) => impl.dtype === 'float32' || impl.dtype === 'float64';
+
+module.exports = { Draw, World, text, isStrided, isPlain, isKnown, isWritable, isLoose, isSmall, isFloat };
