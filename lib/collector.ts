@@ -56,6 +56,7 @@ export function countGuarded(): void {
   untilScavenge = YOUNG;
   flags[4] = 0;
   scavenge();
+  native.sweepShared();
   const alive = native.guards();
   if (alive < untilFull) return;
   collectAll();

@@ -8,6 +8,7 @@
 
 #include "native/accounting/cpu_allocator.h"
 #include "native/errors.h"
+#include "native/share/token_table.h"
 
 namespace ltn {
 namespace {
@@ -53,6 +54,7 @@ void EnvState::close(void* self) noexcept {
   auto* state = static_cast<EnvState*>(self);
   state->closed_ = true;
   state->slots_.reset();
+  share::process_tokens().end_environment(state->number_);
   state->releases_->close();
   state->warnings_.close();
   state->external_.flush();
