@@ -7,7 +7,8 @@
       'product_name': 'libtorch_node',  # gyp would strip the "lib"
       'sources': ['<!@(node scripts/gyp-sources.mjs)'],
       'include_dirs': ['.', '<!(node -p "require(\'node-addon-api\').include_dir")'],
-      'defines': ['NAPI_EXPERIMENTAL', 'NAPI_CPP_EXCEPTIONS'],
+      # A worker that is terminated can throw no more: node-addon-api shall not end the process for that.
+      'defines': ['NAPI_EXPERIMENTAL', 'NAPI_CPP_EXCEPTIONS', 'NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS'],
       'configurations': {'Debug': {'defines': ['LTN_DEBUG']}},  # thread rules are checked, and abort
       'cflags!': ['-O3', '-g', '-fno-omit-frame-pointer'],
       'cflags': ['-O2', '-fvisibility=hidden'],

@@ -66,6 +66,7 @@ export function countGuarded(): void {
   flags[4] = 0;
   if (!full) {
     scavenge();
+    native.sweepShared();
     if (native.guards() < untilFull && native.allocatedBytes() < untilFullBytes) return;
   }
   collectAll();

@@ -6,6 +6,7 @@ import { at, type Index, set } from './indexing';
 import { format } from './print/format';
 import { toArray, toTypedArray } from './read';
 import { callMethod, f, isInts, isNumbers, packed, results } from './runtime';
+import { type SharedToken, share } from './share';
 import { isTensor, notThis, Tensor, wrap } from './tensor';
 
 const prototype = Tensor.prototype as unknown as Record<string, unknown>;
@@ -34,6 +35,9 @@ defineOwn('set', function (this: Tensor, indices: Index | readonly Index[], valu
 defineOwn('backward', function (this: Tensor, options?: Tensor | null | autograd.BackwardOptions) {
   autograd.backward(this, options);
 });
+defineOwn('share', function (this: Tensor) {
+  return share(this);
+});
 defineOwn('toArray', function (this: Tensor) {
   return toArray(this);
 });
@@ -57,6 +61,8 @@ declare module './tensor' {
     set(indices: Index | readonly Index[], value: unknown): this;
     /** Accumulates gradients into the leaves that this tensor was computed from. */
     backward(options?: Tensor | null | autograd.BackwardOptions): void;
+    /** A token to post to workers, where `torch.fromShared(token)` gives a tensor on the same memory. */
+    share(): SharedToken;
     /** The elements as nested arrays; the element itself for a tensor without dimensions. */
     toArray(): ReturnType<typeof toArray>;
     /** A contiguous copy of the elements. */

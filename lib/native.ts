@@ -68,6 +68,15 @@ export interface Native extends AuditNative {
   inferenceEnter(): number;
   inferenceExit(depth: number): void;
 
+  /** Puts a tensor up for other threads under the id that it returns. `exact` false: as where V8 cannot be asked. */
+  share(handle: number, token: SharedArrayBuffer, exact: boolean): number;
+  fromShared(id: number, token: SharedArrayBuffer): unknown;
+  revokeShared(id: number): boolean;
+  /** Whether many bytes were put up since the last sweep. */
+  shareSweepIsDue(): boolean;
+  /** Frees what nobody can take any more. Returns the bytes of what is left. */
+  sweepShared(): number;
+
   memory(): MemoryReport;
   /** Of all allocated bytes; null for none. */
   setMemoryLimit(bytes: number | null): void;
@@ -120,6 +129,8 @@ export interface MemoryTotals {
 }
 
 export interface MemoryReport extends MemoryTotals {
+  /** Tokens of `t.share()` that somebody may still take. A tensor that only a token holds is in `allocatedBytes` alone. */
+  tokens: number;
   /** The same for each device that holds something or held it, and for the CPU. */
   devices: Record<string, MemoryTotals>;
 }

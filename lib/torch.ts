@@ -35,6 +35,7 @@ export type { MemoryReport, MemoryTotals } from './native';
 export { type PrintOptions, setPrintOptions } from './print/format';
 export type { Element, NestedArray } from './read';
 export { disposeAll, keep, openScope, Scope, scope } from './scopes/scope';
+export { fromShared, type SharedTensor, SharedToken } from './share';
 export { Tensor } from './tensor';
 export { Complex, Stream } from './values';
 

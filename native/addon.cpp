@@ -32,8 +32,9 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports.Set("ops", Napi::Function::New(env, &op_function, "ops", state));
   exports.Set("opCount", static_cast<double>(op_count));
   exports.Set("flagsBuffer", Napi::Value(env, state->flags_buffer()));
-  for (const InternalList& list : {handle_internals(), tensor_internals(), data_internals(), autograd_internals(),
-                                   memory_internals(), library_internals(), cuda_internals(), watch_internals()}) {
+  for (const InternalList& list :
+       {handle_internals(), tensor_internals(), data_internals(), autograd_internals(), memory_internals(),
+        library_internals(), cuda_internals(), watch_internals(), share_internals()}) {
     for (size_t i = 0; i < list.count; ++i) {
       const Internal& entry = list.begin[i];
       exports.Set(entry.name, make_function(env, state->bind_internal(entry.row), entry.name));
@@ -47,5 +48,13 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
 }  // namespace
 }  // namespace ltn
 
-static Napi::Object init_addon(Napi::Env env, Napi::Object exports) { return ltn::init(env, exports); }
-NODE_API_MODULE(libtorch_node, init_addon)
+// Not NODE_API_MODULE, which lets through what is no Napi::Error, and so ends the process when a worker is terminated
+// while it loads the addon: then any call of Node-API fails.
+NAPI_MODULE_INIT() {
+  try {
+    return ltn::init(env, Napi::Object(env, exports));
+  } catch (...) {  // everything: nothing may pass through a C frame
+    if (napi_value error = ltn::current_error(env, nullptr)) ltn::throw_error(env, error);
+  }
+  return nullptr;
+}

@@ -2,7 +2,6 @@
 
 #include <c10/core/Allocator.h>
 #include <c10/core/CPUAllocator.h>
-
 #include <unistd.h>
 
 #include <atomic>
@@ -74,7 +73,8 @@ bool fits(uint64_t now) noexcept { return now <= process_limit.load(std::memory_
 
 // More than a collection could ever make room for.
 bool is_hopeless(uint64_t bytes) noexcept {
-  static const auto physical = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  static const auto physical =
+      static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   return bytes > physical || bytes > process_limit.load(std::memory_order_relaxed);
 }
 

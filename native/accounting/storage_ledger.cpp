@@ -7,6 +7,7 @@
 #include <atomic>
 #include <deque>
 #include <map>
+#include <thread>
 #include <utility>
 
 #include "native/accounting/cpu_allocator.h"
@@ -25,7 +26,8 @@ std::atomic<uint64_t> process_next_id{1};
 class SpinLock {
  public:
   void lock() noexcept {
-    while (flag_.test_and_set(std::memory_order_acquire)) {
+    for (int tries = 0; flag_.test_and_set(std::memory_order_acquire); ++tries) {
+      if (tries >= 64) std::this_thread::yield();  // the holder may have been preempted: more threads than cores
     }
   }
   void unlock() noexcept { flag_.clear(std::memory_order_release); }
@@ -167,9 +169,51 @@ void add_sole(uint64_t* storages, uint64_t* bytes) noexcept {
 
 Shard& shard_of(const void* key) { return process_shards()[mix(key) & (kShards - 1)]; }
 
+// A handle of `account` joins an entry that others hold. Changes nothing when it throws.
+void add_holder(StorageEntry& entry, ExternalMemory& account) {
+  if (entry.holders == nullptr) {
+    if (entry.owner == &account) return;
+    entry.holders = std::make_unique<std::vector<Holder>>(
+        std::initializer_list<Holder>{{entry.owner, entry.handles}, {&account, 1}});
+    return;
+  }
+  for (Holder& holder : *entry.holders) {
+    if (holder.account == &account) {
+      ++holder.handles;
+      return;
+    }
+  }
+  entry.holders->push_back({&account, 1});
+}
+
+// The size of the entry's storage changed by `difference`, as `account` found: the one that is charged hears of it.
+void charge_owner(StorageEntry& entry, ExternalMemory& account, int64_t difference, Change* change) noexcept {
+  if (difference == 0) return;
+  change->resized = true;
+  if (entry.owner == &account) {
+    change->bytes = difference;
+  } else {
+    entry.owner->add_from_elsewhere(difference);
+  }
+}
+
+// A handle of `account` leaves an entry that several environments hold. Returns the bytes to add to `account`.
+int64_t drop_holder(StorageEntry& entry, ExternalMemory& account) noexcept {
+  std::vector<Holder>& holders = *entry.holders;
+  size_t i = 0;
+  while (holders[i].account != &account) ++i;
+  if (--holders[i].handles > 0) return 0;
+  holders[i] = holders.back();
+  holders.pop_back();
+  if (entry.owner != &account) return 0;
+  entry.owner = holders.front().account;
+  entry.owner->add_from_elsewhere(static_cast<int64_t>(entry.bytes));
+  return -static_cast<int64_t>(entry.bytes);
+}
+
 }  // namespace
 
-StorageEntry* acquire(c10::StorageImpl* storage, Change* change, bool is_tensor) {
+StorageEntry* acquire(c10::StorageImpl* storage, ExternalMemory& account, Change* change, bool is_tensor) {
   Shard& shard = shard_of(storage);
   Locked locked(shard.lock);
   StorageEntry* entry = shard.find(storage);
@@ -183,6 +227,7 @@ StorageEntry* acquire(c10::StorageImpl* storage, Change* change, bool is_tensor)
     static_cast<void>(strong.release());
     entry->handles = 0;
     entry->tensors = 0;
+    entry->owner = &account;
     entry->bytes = 0;
     change->bytes = shard.recharge(entry);
     entry->device_type = static_cast<int8_t>(storage->device().type());
@@ -190,8 +235,9 @@ StorageEntry* acquire(c10::StorageImpl* storage, Change* change, bool is_tensor)
     shard.insert(entry);
     change->first = true;
   } else {
+    if (entry->owner != &account || entry->holders != nullptr) add_holder(*entry, account);
     // It may have been resized through a tensor that no handle stands for, or as the target of a larger set_.
-    change->bytes = shard.recharge(entry);
+    charge_owner(*entry, account, shard.recharge(entry), change);
   }
   ++entry->handles;
   entry->tensors += is_tensor;
@@ -199,15 +245,21 @@ StorageEntry* acquire(c10::StorageImpl* storage, Change* change, bool is_tensor)
   return entry;
 }
 
-Change release(StorageEntry* entry, bool is_tensor) noexcept {
+Change release(StorageEntry* entry, ExternalMemory& account, bool is_tensor) noexcept {
   Change change;
+  std::unique_ptr<std::vector<Holder>> holders;
   c10::weak_intrusive_ptr<c10::StorageImpl> weak{c10::intrusive_ptr<c10::StorageImpl>()};
   Shard& shard = shard_of(entry->key);
   {
     Locked locked(shard.lock);
     entry->tensors -= is_tensor;
     shard.tensors -= is_tensor;
-    if (--entry->handles != 0) return change;
+    --entry->handles;
+    if (entry->holders != nullptr) {
+      change.bytes = drop_holder(*entry, account);
+      if (entry->holders->size() == 1) holders = std::move(entry->holders);  // freed outside the lock
+    }
+    if (entry->handles != 0) return change;
     change.last = true;
     change.bytes = -static_cast<int64_t>(entry->bytes);
     shard.bytes -= entry->bytes;
@@ -220,11 +272,11 @@ Change release(StorageEntry* entry, bool is_tensor) noexcept {
   return change;
 }
 
-Change refresh(StorageEntry* entry) noexcept {
+Change refresh(StorageEntry* entry, ExternalMemory& account) noexcept {
   Change change;
   Shard& shard = shard_of(entry->key);
   Locked locked(shard.lock);
-  change.bytes = shard.recharge(entry);
+  charge_owner(*entry, account, shard.recharge(entry), &change);
   return change;
 }
 

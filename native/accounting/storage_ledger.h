@@ -7,14 +7,23 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "native/accounting/external_memory.h"
+
 namespace ltn::accounting {
+
+// How many handles one environment has on a storage that several environments see.
+struct Holder {
+  ExternalMemory* account;
+  uint64_t handles;
+};
 
 // One storage with at least one live handle.
 // Lifetime: owned by the ledger; valid from the first acquire() to the matching last release().
-// Thread: `handles` and `bytes` change only under the ledger's shard lock.
+// Thread: everything but the key changes only under the ledger's shard lock.
 struct StorageEntry {
   const c10::StorageImpl* key = nullptr;
   // Keeps the StorageImpl's address (not its data) from being reused while the entry stands.
@@ -23,6 +32,11 @@ struct StorageEntry {
   uint64_t handles = 0;
   uint64_t tensors = 0;  // the handles that count as a tensor
   uint64_t bytes = 0;    // what was charged; refunded exactly
+  // The one environment whose V8 knows of the bytes. It has a handle; when it lets go of its last one while others have
+  // some, the charge moves to one of those.
+  ExternalMemory* owner = nullptr;
+  // Null while only the owner has handles, which is nearly always.
+  std::unique_ptr<std::vector<Holder>> holders;
   int8_t device_type = 0;
   int8_t device_index = 0;
   bool borrowed = false;  // the memory belongs to a JS ArrayBuffer, which V8 counts already: charged 0
@@ -36,21 +50,24 @@ struct DeviceTotals {
 
 // What one ledger operation changed, for the collector's account of the calling environment and for the audit.
 struct Change {
-  int64_t bytes = 0;   // to add to the external memory (negative: refund)
-  bool first = false;  // acquire: the storage had no handle before
-  bool last = false;   // release: the storage has no handle any more
+  int64_t bytes = 0;     // to add to the calling environment's external memory (negative: refund)
+  bool first = false;    // acquire: the storage had no handle before
+  bool last = false;     // release: the storage has no handle any more
+  bool resized = false;  // acquire, refresh: the bytes of a storage that had a handle changed
 };
+
+// `account` is the calling environment's; what concerns another one it hears through add_from_elsewhere().
 
 // A new handle sees `storage`. Never null. `change.bytes` is its charge when this is the first handle, else what its
 // size differs from what was charged. A tensor with several storages (sparse) counts as one tensor: it acquires all but
 // the first with `is_tensor` false. When it throws (out of memory), nothing was changed.
-StorageEntry* acquire(c10::StorageImpl* storage, Change* change, bool is_tensor = true);
+StorageEntry* acquire(c10::StorageImpl* storage, ExternalMemory& account, Change* change, bool is_tensor = true);
 
 // A handle is gone; `is_tensor` as for its acquire(). `entry` may be invalid afterwards.
-Change release(StorageEntry* entry, bool is_tensor = true) noexcept;
+Change release(StorageEntry* entry, ExternalMemory& account, bool is_tensor = true) noexcept;
 
 // The storage may have been resized in place: charges or refunds the difference.
-Change refresh(StorageEntry* entry) noexcept;
+Change refresh(StorageEntry* entry, ExternalMemory& account) noexcept;
 
 // Storages that need no entry: nobody but one handle holds them, so no second handle can appear unseen. The handle's
 // slot has the charge; here are the sums of one environment.

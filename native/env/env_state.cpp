@@ -9,6 +9,7 @@
 #include "native/accounting/cpu_allocator.h"
 #include "native/env/relief.h"
 #include "native/errors.h"
+#include "native/share/token_table.h"
 
 namespace ltn {
 namespace {
@@ -57,6 +58,7 @@ void EnvState::close(void* self) noexcept {
   remove_from_relief(state);
   state->closed_ = true;
   state->slots_.reset();
+  share::process_tokens().end_environment(state->number_);
   state->releases_->close();
   state->warnings_.close();
   state->external_.flush();

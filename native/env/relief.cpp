@@ -6,6 +6,7 @@
 
 #include "native/convert/call.h"
 #include "native/env/env_state.h"
+#include "native/share/token_table.h"
 
 namespace ltn {
 namespace {
@@ -87,6 +88,7 @@ bool relieve(uint64_t) noexcept {
     napi_handle_scope scope = nullptr;
     if (napi_open_handle_scope(active->env(), &scope) == napi_ok) {
       active->collect();
+      share::sweep_expired();
       for (EnvState* state : thread_states) freed += state->slots().drain_except(handles_in_use(*state));
       napi_close_handle_scope(active->env(), scope);
     }

@@ -31,20 +31,21 @@ std::vector<c10::StorageImpl*> inner_storages(const at::Tensor& tensor) {
   }
   return storages;
 }
+
 }  // namespace
 
 accounting::StorageEntry* SlotTable::charge_storage(c10::StorageImpl* storage, bool* is_new, bool is_tensor) {
   accounting::Change change;
-  auto* entry = accounting::acquire(storage, &change, is_tensor);
+  auto* entry = accounting::acquire(storage, external_, &change, is_tensor);
   external_.add(change.bytes);
   *is_new = change.first;
-  if (!change.first && change.bytes != 0 && audit::enabled()) audit::storage_resized(audit_id(entry), entry->bytes);
+  if (change.resized && audit::enabled()) audit::storage_resized(audit_id(entry), entry->bytes);
   return entry;
 }
 
 void SlotTable::refund_entry(accounting::StorageEntry* entry, bool is_tensor) noexcept {
   const void* id = audit_id(entry);
-  const accounting::Change change = accounting::release(entry, is_tensor);
+  const accounting::Change change = accounting::release(entry, external_, is_tensor);
   external_.add(change.bytes);
   if (change.last && audit::enabled()) audit::storage_released(id);
 }
@@ -130,9 +131,9 @@ void SlotTable::refund(Slot& slot) noexcept {
 void SlotTable::reconcile_slot(Slot& slot) {
   auto* storage = storage_of(slot.tensor);
   if (slot.entry != nullptr && slot.entry->key == storage) {
-    const accounting::Change change = accounting::refresh(slot.entry);
+    const accounting::Change change = accounting::refresh(slot.entry, external_);
     external_.add(change.bytes);
-    if (change.bytes != 0 && audit::enabled()) audit::storage_resized(audit_id(slot.entry), slot.entry->bytes);
+    if (change.resized && audit::enabled()) audit::storage_resized(audit_id(slot.entry), slot.entry->bytes);
     return;
   }
   // Another storage: first take the new one, then let go of the old one, so that shared parts are not freed between.

@@ -40,6 +40,7 @@ InternalList data_internals();
 InternalList autograd_internals();
 InternalList memory_internals();
 InternalList library_internals();
+InternalList share_internals();
 InternalList cuda_internals();
 InternalList watch_internals();
 

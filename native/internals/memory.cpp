@@ -5,6 +5,7 @@
 #include "native/accounting/storage_ledger.h"
 #include "native/cuda/caching_allocator.h"
 #include "native/internals/internals.h"
+#include "native/share/token_table.h"
 
 namespace ltn {
 namespace {
@@ -54,11 +55,13 @@ std::vector<accounting::DeviceTotals> all_devices(std::vector<accounting::Device
 }
 
 napi_value memory(Call& call) {
+  share::sweep_expired();
   const auto ledger = accounting::ledger_totals();
   napi_value result = new_object(call);
   set_number(call, result, "tensors", ledger.tensors);
   set_number(call, result, "storages", ledger.storages);
   set_number(call, result, "bytes", ledger.bytes);
+  set_number(call, result, "tokens", share::process_tokens().totals().tokens);
   napi_value devices = new_object(call);
   Held all;
   for (const auto& device : all_devices(ledger.devices)) {

@@ -30,22 +30,23 @@ class StorageLedger : public ::testing::Test {
     EXPECT_EQ(sums[2], now.bytes);
   }
   const LedgerTotals before = ledger_totals();
+  ExternalMemory account{[](void*, int64_t) {}, nullptr};
 };
 
 TEST_F(StorageLedger, AStorageIsChargedToItsFirstHandleAndRefundedByItsLast) {
   const at::Tensor tensor = at::zeros({100});
   Change first, second;
-  StorageEntry* entry = acquire(storage_of(tensor), &first);
-  EXPECT_EQ(acquire(storage_of(tensor.view({10, 10})), &second), entry);
+  StorageEntry* entry = acquire(storage_of(tensor), account, &first);
+  EXPECT_EQ(acquire(storage_of(tensor.view({10, 10})), account, &second), entry);
   EXPECT_TRUE(first.first);
   EXPECT_EQ(first.bytes, 400);
   EXPECT_FALSE(second.first);
   EXPECT_EQ(second.bytes, 0);
   expect_since(2, 1, 400);
-  const Change one_left = release(entry);
+  const Change one_left = release(entry, account);
   EXPECT_FALSE(one_left.last);
   EXPECT_EQ(one_left.bytes, 0);
-  const Change none_left = release(entry);
+  const Change none_left = release(entry, account);
   EXPECT_TRUE(none_left.last);
   EXPECT_EQ(none_left.bytes, -400);
   expect_since(0, 0, 0);
@@ -54,13 +55,13 @@ TEST_F(StorageLedger, AStorageIsChargedToItsFirstHandleAndRefundedByItsLast) {
 TEST_F(StorageLedger, RefreshChargesTheDifferenceAndReleaseWhatWasCharged) {
   const at::Tensor tensor = at::zeros({10});
   Change change;
-  StorageEntry* entry = acquire(storage_of(tensor), &change);
+  StorageEntry* entry = acquire(storage_of(tensor), account, &change);
   tensor.resize_({1000});
-  EXPECT_EQ(refresh(entry).bytes, 3960);
-  EXPECT_EQ(refresh(entry).bytes, 0);
+  EXPECT_EQ(refresh(entry, account).bytes, 3960);
+  EXPECT_EQ(refresh(entry, account).bytes, 0);
   expect_since(1, 1, 4000);
   tensor.resize_({2000});  // nobody refreshed: the refund is what was charged
-  EXPECT_EQ(release(entry).bytes, -4000);
+  EXPECT_EQ(release(entry, account).bytes, -4000);
   expect_since(0, 0, 0);
 }
 
@@ -68,19 +69,19 @@ TEST_F(StorageLedger, AnEntryKeepsTheAddressButNotTheMemory) {
   at::Tensor tensor = at::zeros({10});
   const c10::weak_intrusive_ptr<c10::StorageImpl> weak(tensor.storage().getWeakStorageImpl());
   Change change;
-  StorageEntry* entry = acquire(storage_of(tensor), &change);
+  StorageEntry* entry = acquire(storage_of(tensor), account, &change);
   tensor.reset();
   EXPECT_TRUE(weak.expired()) << "the ledger owns no data";
-  EXPECT_EQ(release(entry).bytes, -40);
+  EXPECT_EQ(release(entry, account).bytes, -40);
 }
 
 TEST_F(StorageLedger, AMetaTensorHasNoBytes) {
   const at::Tensor tensor = at::empty({1000}, at::TensorOptions().device(at::kMeta));
   Change change;
-  StorageEntry* entry = acquire(storage_of(tensor), &change);
+  StorageEntry* entry = acquire(storage_of(tensor), account, &change);
   EXPECT_EQ(change.bytes, 0);
   expect_since(1, 1, 0);
-  release(entry);
+  release(entry, account);
 }
 
 void borrowed_deleter(void*) {}
@@ -92,12 +93,12 @@ TEST_F(StorageLedger, BorrowedMemoryIsChargedNothing) {
       c10::StorageImpl::use_byte_size_t(), sizeof data,
       c10::DataPtr(data, data, &borrowed_deleter, c10::Device(c10::kCPU)), nullptr, false);
   Change change;
-  StorageEntry* entry = acquire(storage.get(), &change);
+  StorageEntry* entry = acquire(storage.get(), account, &change);
   EXPECT_TRUE(change.first);
   EXPECT_EQ(change.bytes, 0);
   EXPECT_TRUE(entry->borrowed);
   expect_since(1, 1, 0);
-  release(entry);
+  release(entry, account);
   set_borrowed_deleter(nullptr);
 }
 
@@ -111,24 +112,24 @@ TEST_F(StorageLedger, ManyStoragesInRandomOrder) {
     const int64_t size = static_cast<int64_t>(random() % 8 + 1);
     tensors.push_back(at::empty({size}));
     Change change;
-    entries.emplace_back(acquire(storage_of(tensors.back()), &change), 4 * size);
+    entries.emplace_back(acquire(storage_of(tensors.back()), account, &change), 4 * size);
     ASSERT_TRUE(change.first);
     bytes += static_cast<uint64_t>(4 * size);
   }
   expect_since(kCount, kCount, bytes);
   std::shuffle(entries.begin(), entries.end(), random);
   for (size_t i = 0; i < kCount / 2; ++i) {
-    ASSERT_EQ(release(entries[i].first).bytes, -entries[i].second);
+    ASSERT_EQ(release(entries[i].first, account).bytes, -entries[i].second);
     bytes -= static_cast<uint64_t>(entries[i].second);
   }
   expect_since(kCount / 2, kCount / 2, bytes);
   // Those that are left are found, not entered a second time.
   for (size_t i = kCount / 2; i < kCount; ++i) {
     Change change;
-    ASSERT_EQ(acquire(const_cast<c10::StorageImpl*>(entries[i].first->key), &change), entries[i].first);
+    ASSERT_EQ(acquire(const_cast<c10::StorageImpl*>(entries[i].first->key), account, &change), entries[i].first);
     ASSERT_FALSE(change.first);
-    ASSERT_FALSE(release(entries[i].first).last);
-    ASSERT_TRUE(release(entries[i].first).last);
+    ASSERT_FALSE(release(entries[i].first, account).last);
+    ASSERT_TRUE(release(entries[i].first, account).last);
   }
   expect_since(0, 0, 0);
 }
@@ -144,10 +145,10 @@ TEST_F(StorageLedger, ThreadsThatShareStoragesCountEachOnce) {
         std::vector<StorageEntry*> entries;
         for (const at::Tensor& tensor : shared) {
           Change change;
-          entries.push_back(acquire(storage_of(tensor), &change));
+          entries.push_back(acquire(storage_of(tensor), account, &change));
           charged += change.bytes;
         }
-        for (StorageEntry* entry : entries) charged += release(entry).bytes;
+        for (StorageEntry* entry : entries) charged += release(entry, account).bytes;
       }
     });
   }
@@ -160,8 +161,8 @@ TEST_F(StorageLedger, TotalsAreToldByDevice) {
   const at::Tensor cpu = at::zeros({100});
   const at::Tensor meta = at::empty({5}, at::TensorOptions().device(at::kMeta));
   Change change;
-  StorageEntry* a = acquire(storage_of(cpu), &change);
-  StorageEntry* b = acquire(storage_of(meta), &change);
+  StorageEntry* a = acquire(storage_of(cpu), account, &change);
+  StorageEntry* b = acquire(storage_of(meta), account, &change);
   uint64_t seen = 0;
   for (const DeviceTotals& device : ledger_totals().devices) {
     if (device.device == "meta") seen += device.tensors;
@@ -170,8 +171,8 @@ TEST_F(StorageLedger, TotalsAreToldByDevice) {
     }
   }
   EXPECT_EQ(seen, 1u);
-  release(a);
-  release(b);
+  release(a, account);
+  release(b, account);
 }
 
 TEST_F(StorageLedger, TensorsWithoutAStorageAreCountedToo) {

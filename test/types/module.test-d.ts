@@ -24,6 +24,15 @@ a.at(0, torch.slice(0, 2));
   using s = torch.openScope();
   s.move(a);
 }
+{
+  using token = a.share();
+  expectTypeOf(torch.fromShared(token)).toEqualTypeOf<named.Tensor>();
+  const posted: torch.SharedTensor = structuredClone(token);
+  torch.fromShared(posted);
+  expectTypeOf(torch.memory().tokens).toEqualTypeOf<number>();
+}
+// @ts-expect-error: what crosses to a thread is a token
+torch.fromShared(a);
 // @ts-expect-error: unknown option, though the hand-written function takes any
 torch.full([2], 1, { typo: 1 });
 // @ts-expect-error: no such name
