@@ -45,7 +45,7 @@ export function memory(): MemoryReport {
 }
 
 /**
- * Limits `memory().allocatedBytes`, for the process; null lifts the limit. An allocation that would pass it first
+ * Limits `memory().devices.cpu.allocatedBytes`, for the process; null lifts the limit. An allocation that would pass it first
  * collects what is unreachable, then throws `ERR_TORCH_MEMORY_LIMIT`. See docs/memory-limits.md.
  */
 export function setMemoryLimit(bytes: number | null): void {

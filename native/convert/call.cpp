@@ -1,6 +1,31 @@
 #include "native/convert/call.h"
 
+#include <c10/util/Exception.h>
+
+#include <string_view>
+
+#include "native/env/relief.h"
+
 namespace ltn {
+namespace {
+
+// An op that writes to nothing that was there before it, so that it can be done over. Functions of ours cannot.
+bool can_be_repeated(const OpRow& row) noexcept {
+  return row.mutated == 0 && std::string_view(row.name).substr(0, 6) == "aten::";
+}
+
+// A device that is full fails at once, where the CPU's allocator collects and tries again: then the op is what is tried
+// once more.
+napi_value run_body(Call& call, Body body) {
+  try {
+    return body(call);
+  } catch (const c10::OutOfMemoryError&) {  // with nothing freed, a second try would end in the same way
+    if (!can_be_repeated(*call.row) || !relieve(0)) throw;
+  }
+  return body(call);
+}
+
+}  // namespace
 
 napi_value run_guarded(napi_env env, napi_callback_info info, napi_value* arguments, size_t count, Body body) noexcept {
   void* data = nullptr;
@@ -14,7 +39,7 @@ napi_value run_guarded(napi_env env, napi_callback_info info, napi_value* argume
     const handles::SlotTable::Busy busy(call.state.slots());
     call.state.warnings().install();
     try {
-      result = body(call);
+      result = run_body(call, body);
     } catch (...) {  // everything: nothing may pass through a C frame
       error = current_error(env, &call);
     }

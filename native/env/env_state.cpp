@@ -7,6 +7,7 @@
 #include <string>
 
 #include "native/accounting/cpu_allocator.h"
+#include "native/cuda/caching_allocator.h"
 #include "native/env/relief.h"
 #include "native/errors.h"
 #include "native/share/token_table.h"
@@ -45,6 +46,7 @@ EnvState::EnvState(napi_env env)
 EnvState* EnvState::create(napi_env env) {
   accounting::install_counting_cpu_allocator();
   accounting::set_relief([](uint64_t bytes) { relieve(bytes); });
+  cuda::install_relief(&relieve);
   // libtorch symbolises a C++ backtrace for every error, at several ms each; our errors never show it.
   std::call_once(process_no_backtraces, [] { c10::SetStackTraceFetcher([] { return std::string(); }); });
   auto* state = new EnvState(env);  // owned by the environment: close() and guard_gone() end it
