@@ -108,8 +108,8 @@ void charge(uint64_t bytes) {
 }
 
 [[noreturn]] void fail_exhausted(size_t bytes, const char* why) {
-  TORCH_CHECK_WITH(OutOfMemoryError, false, "cannot allocate ", bytes, " bytes on cpu: ", why);
-  throw std::bad_alloc();  // not reached: the check above always throws
+  throw ExhaustedError({__func__, __FILE__, static_cast<uint32_t>(__LINE__)},
+                       "cannot allocate " + std::to_string(bytes) + " bytes on cpu: " + why);
 }
 
 // Bytes that were charged and are not there yet.

@@ -21,6 +21,12 @@ class MemoryLimitError : public c10::Error {
   using c10::Error::Error;
 };
 
+// The CPU's memory is used up, after a collection where that could help.
+class ExhaustedError : public c10::OutOfMemoryError {
+ public:
+  using c10::OutOfMemoryError::OutOfMemoryError;
+};
+
 // Puts a counting allocator around the CPU allocator in force. Process-wide; further calls do nothing. Any thread.
 // Blocks allocated before are freed by their own deleter and are never counted.
 void install_counting_cpu_allocator();

@@ -4,6 +4,7 @@
 
 #include <string_view>
 
+#include "native/accounting/cpu_allocator.h"
 #include "native/env/relief.h"
 
 namespace ltn {
@@ -19,6 +20,8 @@ bool can_be_repeated(const OpRow& row) noexcept {
 napi_value run_body(Call& call, Body body) {
   try {
     return body(call);
+  } catch (const accounting::ExhaustedError&) {  // the CPU's allocator did what can be done
+    throw;
   } catch (const c10::OutOfMemoryError&) {  // with nothing freed, a second try would end in the same way
     if (!can_be_repeated(*call.row) || !relieve(0)) throw;
   }
