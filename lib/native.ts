@@ -35,6 +35,7 @@ export interface Native extends AuditNative {
   scopeCurrent(): number;
   scopeIsOpen(scope: number): boolean;
   scopeParent(scope: number): number;
+  scopeReparent(scope: number, parent: number): boolean;
   scopeOf(handle: number): number;
   scopeMove(handle: number, scope: number): boolean;
 

@@ -6,7 +6,6 @@ import { countGuarded } from './collector';
 import { dtypeName, layoutName } from './enums';
 import { argumentError, codedError, disposedError } from './errors';
 import { native } from './native';
-import { currentAsyncScope } from './scopes/async-context';
 
 const { flags, guarded } = native;
 const inspect = Symbol.for('nodejs.util.inspect.custom');
@@ -179,8 +178,8 @@ export function notThis(name: string, self: unknown): Error {
 }
 
 /**
- * The Tensor of a native result: null for none; a handle inside a synchronous scope, which owns it; outside, a guard with
- * the handle beside it.
+ * The Tensor of a native result: null for none; a handle inside a scope, which owns it; outside, a guard with the handle
+ * beside it.
  */
 export function wrap(result: unknown): Tensor | null {
   let tensor: Tensor;
@@ -196,12 +195,9 @@ export function wrap(result: unknown): Tensor | null {
   return tensor;
 }
 
-/** No synchronous scope owns the tensor: the async scope of this continuation does, or else the collector. */
+/** No scope is current: the tensor belongs to the garbage collector. */
 function adopt(tensor: Tensor, newGuard: unknown): void {
   tensor._guard = newGuard;
-  const scope = currentAsyncScope();
-  // The guard stays: a tensor that nobody can reach need not wait for the end of its scope.
-  if (scope !== 0) native.scopeMove(tensor._handle, scope);
   countGuarded();
 }
 
