@@ -48,21 +48,27 @@ interface Resource {
 export const NO_RUN = -1;
 /** Births of resources in no scope after which the hooks go off, if no scope is open. */
 const IDLE = 256;
-/** Calls without anything async after which one is taken for synchronous. */
-export const TRIALS = 4096;
+/** Calls of openScope that never waited, after which the next is taken not to. */
+const NOTES = 4096;
 
-/** The scope that is current, as in the native table, and the number of the run: a callback, from begin to end. */
-export const now: { current: ScopeNode | null; run: number } = { current: null, run: 0 };
+interface Now {
+  /** The scope that is current, as in the native table. */
+  current: ScopeNode | null;
+  /** The number of the run: a callback, from begin to end. */
+  run: number;
+  /** Whether the hooks are on. */
+  follows: boolean;
+}
+export const now: Now = { current: null, run: 0, follows: false };
 let lastRun = 0;
 /** Runs around the present one: their async id, and what was current in the one around them. */
 const around: { asyncId: number; current: ScopeNode | null; run: number }[] = [];
 
 /** Ids of open scopes whose code may wait. */
 const mayWait = new Set<number>();
-let hooksOn = false;
 let idle = 0;
-/** openScope notes its opener while this is not 0: see TRIALS. */
-let notes = TRIALS;
+/** openScope notes its opener while this is not 0. */
+let notes = NOTES;
 
 /** The promise that an `await` has just made, and its scope: for a value that is no promise, V8 makes a second one. */
 let awaitId = NO_RUN;
@@ -160,7 +166,7 @@ function init(asyncId: number, type: string, triggerId: number, resource: Resour
 /** A function may be waiting that opened current scopes: for the functions below it on the stack they are not current. */
 function leaveAwaiting(asyncId: number): void {
   const birth = birthOfPromise(init);
-  if (birth.sites.length > 0) notes = TRIALS;
+  if (birth.sites.length > 0) notes = NOTES;
   const scope = now.current;
   let rest = scope;
   while (rest !== null && rest._async?.run === now.run && isLeft(rest._async.opener, birth)) {
@@ -220,8 +226,8 @@ const hooks = createHook({ init, before, after, promiseResolve });
 
 /** From now on scopes go where their code goes. */
 export function follow(): void {
-  if (hooksOn) return;
-  hooksOn = true;
+  if (now.follows) return;
+  now.follows = true;
   idle = 0;
   around.length = 0;
   hooks.enable();
@@ -244,7 +250,7 @@ function goOff(): void {
   for (const id of mayWait) if (!native.scopeIsOpen(id)) mayWait.delete(id); // ended with the scope around it
   if (mayWait.size > 0) return;
   hooks.disable();
-  hooksOn = false;
+  now.follows = false;
   around.length = 0;
 }
 

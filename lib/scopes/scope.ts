@@ -16,7 +16,6 @@ import {
   now,
   type ScopeNode,
   shouldNote,
-  TRIALS,
   unlist,
   wait,
   waitsNoMore,
@@ -74,7 +73,7 @@ export class Scope implements ScopeNode {
     enter(this);
     try {
       const result = fn(this);
-      if (isThenable(result)) trials = Number.POSITIVE_INFINITY;
+      if (isThenable(result)) returnedPromise(fn);
       return result;
     } finally {
       enter(before);
@@ -147,18 +146,24 @@ const isThenable = (value: unknown): value is PromiseLike<unknown> =>
 const isAsync = (fn: unknown) => (fn as { [Symbol.toStringTag]?: string })[Symbol.toStringTag] === 'AsyncFunction';
 
 /**
- * Calls of functions that may return a promise but need not, until they are taken not to. Only one that starts its
- * continuations while the hooks are on has them in its scope. Once one has returned a promise, all are watched.
+ * A plain function may return a promise, and only what it starts while the hooks are on goes on in its scope. So they are
+ * switched on for it, this many times; in synchronous code they stay on and cost nothing. A program that uses scopes in
+ * synchronous functions only, and awaits elsewhere, is then spared them. Once a function has returned a promise, all are
+ * followed.
  */
-let trials = TRIALS;
+let trials = 100;
 
-/** Sees to it that what `fn` starts goes on in its scope. */
 function follows(async: boolean): void {
-  if (async) follow();
-  else if (trials > 0) {
+  if (now.follows) return;
+  if (!async) {
+    if (trials === 0) return;
     trials--;
-    follow();
   }
+  follow();
+}
+
+function returnedPromise(fn: unknown): void {
+  if (!isAsync(fn)) trials = Number.POSITIVE_INFINITY;
 }
 
 /**
@@ -185,14 +190,14 @@ export function scope<T>(fn: (scope: Scope) => T): T {
   let result: T;
   try {
     const async = isAsync(fn);
-    if (async || trials > 0) follows(async);
+    if (!now.follows) follows(async);
     result = async ? callAsync(inner, fn) : fn(inner);
   } catch (error) {
     inner.close(); // a throw releases everything, also what the error carries
     throw error;
   }
   if (isThenable(result)) {
-    trials = Number.POSITIVE_INFINITY;
+    returnedPromise(fn);
     mayBeWaiting(inner);
     leave(inner);
     return settle(inner, result) as T;

@@ -389,9 +389,15 @@ test('the hooks are on only while a scope is open that waits, and synchronous sc
       await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
     };
     (async () => {
-      for (let i = 0; i < 5000; i++) torch.scope(() => {});
-      await awaits();
-      const seen = [watched()];
+      for (let i = 0; i < 10000; i++) torch.scope(() => {});
+      const seen = [];
+      for (let i = 0; i < 120; i++) {
+        torch.scope(() => seen.push(watched()));
+        await awaits();
+      }
+      if (seen.lastIndexOf(true) !== 99) throw new Error('the trials ended at ' + seen.lastIndexOf(true));
+      seen.length = 0;
+      seen.push(watched());
       torch.scope(() => seen.push(watched()));
       await torch.scope(async () => {
         await awaits();
