@@ -7,7 +7,8 @@
  * (AsyncLocalStorage would do less for as much: it does not say when a run begins and ends, and copies its store before a
  * function that awaits can be told from the one that called it.)
  */
-import { createHook, executionAsyncId, executionAsyncResource } from 'node:async_hooks';
+import { type AsyncHook, createHook, executionAsyncId, executionAsyncResource } from 'node:async_hooks';
+import { setImmediate } from 'node:timers';
 import { types } from 'node:util';
 import { native } from '../native';
 import { birthOfPromise, isLeft, type Opener } from './opener';
@@ -39,50 +40,71 @@ export interface AsyncPart {
 export const asyncPart = (scope: ScopeNode): AsyncPart =>
   (scope._async ??= { run: NO_RUN, opener: null, inside: null, ref: null, orphan: false });
 
-/** Which scope a resource of Node's began in. */
-const SCOPE = Symbol('libtorch-node.scope');
-interface Resource {
-  [SCOPE]?: ScopeNode;
-}
-
 export const NO_RUN = -1;
 /** Births of resources in no scope after which the hooks go off, if no scope is open. */
 const IDLE = 256;
 /** Calls of openScope that never waited, after which the next is taken not to. */
 const NOTES = 4096;
 
-interface Now {
-  /** The scope that is current, as in the native table. */
-  current: ScopeNode | null;
-  /** The number of the run: a callback, from begin to end. */
-  run: number;
-  /** Whether the hooks are on. */
-  follows: boolean;
+/** Where in a resource of Node's it stands which scope it began in. */
+const SCOPE = Symbol.for('libtorch-node.scope');
+interface Resource {
+  [SCOPE]?: ScopeNode;
 }
-export const now: Now = { current: null, run: 0, follows: false };
-let lastRun = 0;
-/** Runs around the present one: their async id, and what was current in the one around them. */
-const around: { asyncId: number; current: ScopeNode | null; run: number }[] = [];
 
-/** Ids of open scopes whose code may wait. */
-const mayWait = new Set<number>();
-let idle = 0;
-/** openScope notes its opener while this is not 0. */
-let notes = NOTES;
-
-/** The promise that an `await` has just made, and its scope: for a value that is no promise, V8 makes a second one. */
-let awaitId = NO_RUN;
-let awaitScope: ScopeNode | null = null;
-
-/** Async functions that run in a scope of their own, by the async id of their promise. */
-const functions = new Map<number, WeakRef<ScopeNode>>();
-/** A call of such a function: its promise is the first thing that it makes. */
+/** A call of an async function in a scope of its own: its promise is the first thing that it makes. */
 interface Start {
   scope: ScopeNode;
   asyncId: number;
   promise: unknown;
 }
-let starting: Start | null = null;
+
+/** One for the environment, as the native table is. */
+export interface Now {
+  /** The scope that is current, as in the native table. */
+  current: ScopeNode | null;
+  /** The number of the run: a callback, from begin to end. */
+  run: number;
+  lastRun: number;
+  /** Runs around the present one: their async id, and what was current in the one around them. */
+  around: { asyncId: number; current: ScopeNode | null; run: number }[];
+  /** Whether the hooks are on, and whose: of the copy of the library that switched them on. */
+  follows: boolean;
+  hooks: AsyncHook | null;
+  idle: number;
+  /** Ids of open scopes whose code may wait. */
+  mayWait: Set<number>;
+  /** openScope notes its opener while this is not 0. */
+  notes: number;
+  /** The promise that an `await` has just made, and its scope: for a value that is no promise, V8 makes a second one. */
+  awaitId: number;
+  awaitScope: ScopeNode | null;
+  /** Async functions that run in a scope of their own, by the async id of their promise. */
+  functions: Map<number, WeakRef<ScopeNode>>;
+  starting: Start | null;
+}
+
+/** Copies of the library over one addon (Jest loads one per test file) share the table, and so they share this. */
+native.scopesNow ??= {
+  current: null,
+  run: 0,
+  lastRun: 0,
+  around: [],
+  follows: false,
+  hooks: null,
+  idle: 0,
+  mayWait: new Set(),
+  notes: NOTES,
+  awaitId: NO_RUN,
+  awaitScope: null,
+  functions: new Map(),
+  starting: null,
+};
+export const now: Now = native.scopesNow;
+const { around, mayWait, functions } = now;
+// Hooks may outlive the globals of the copy that switched them on.
+const Ref = WeakRef;
+const Children = Set;
 
 /** Makes a scope current, or the nearest open one around it. */
 export function enter(scope: ScopeNode | null): void {
@@ -103,10 +125,10 @@ export function wait(scope: ScopeNode): void {
   part.run = NO_RUN;
   part.opener = null;
   if (scope._parent === null) return;
-  part.ref ??= new WeakRef(scope);
-  const around = asyncPart(scope._parent);
-  around.inside ??= new Set();
-  around.inside.add(part.ref);
+  part.ref ??= new Ref(scope);
+  const outer = asyncPart(scope._parent);
+  outer.inside ??= new Children();
+  outer.inside.add(part.ref);
 }
 
 /** Takes a scope off its parent's list. */
@@ -144,18 +166,18 @@ export function leave(scope: ScopeNode): void {
 }
 
 function init(asyncId: number, type: string, triggerId: number, resource: Resource): void {
-  if (triggerId === awaitId && awaitScope !== null) {
-    resource[SCOPE] = awaitScope;
+  if (triggerId === now.awaitId && now.awaitScope !== null) {
+    resource[SCOPE] = now.awaitScope;
     return;
   }
-  if (type === 'PROMISE' && starting !== null) {
-    starting.asyncId = asyncId;
-    starting.promise = resource;
-    starting = null;
+  if (type === 'PROMISE' && now.starting !== null) {
+    now.starting.asyncId = asyncId;
+    now.starting.promise = resource;
+    now.starting = null;
   }
   const { current } = now;
   if (current === null) {
-    if (++idle > IDLE) rest();
+    if (++now.idle > IDLE) rest();
     return;
   }
   resource[SCOPE] = current;
@@ -166,7 +188,7 @@ function init(asyncId: number, type: string, triggerId: number, resource: Resour
 /** A function may be waiting that opened current scopes: for the functions below it on the stack they are not current. */
 function leaveAwaiting(asyncId: number): void {
   const birth = birthOfPromise(init);
-  if (birth.sites.length > 0) notes = NOTES;
+  if (birth.sites.length > 0) now.notes = NOTES;
   const scope = now.current;
   let rest = scope;
   while (rest !== null && rest._async?.run === now.run && isLeft(rest._async.opener, birth)) {
@@ -175,8 +197,8 @@ function leaveAwaiting(asyncId: number): void {
     rest = parent;
   }
   if (rest === scope) return;
-  awaitId = asyncId;
-  awaitScope = scope;
+  now.awaitId = asyncId;
+  now.awaitScope = scope;
   enter(rest);
 }
 
@@ -192,9 +214,9 @@ function before(asyncId: number): void {
 }
 
 function begin(scope: ScopeNode | null): void {
-  now.run = ++lastRun;
-  awaitId = NO_RUN;
-  awaitScope = null;
+  now.run = ++now.lastRun;
+  now.awaitId = NO_RUN;
+  now.awaitScope = null;
   if (scope !== null) enter(scope);
   else {
     if (flags[1] !== 0) native.scopeEnter(0);
@@ -222,15 +244,13 @@ function promiseResolve(asyncId: number): void {
   for (const inner of wayTo(scope) ?? []) if (inner !== scope) unlist(inner);
 }
 
-const hooks = createHook({ init, before, after, promiseResolve });
-
 /** From now on scopes go where their code goes. */
 export function follow(): void {
   if (now.follows) return;
   now.follows = true;
-  idle = 0;
+  now.idle = 0;
   around.length = 0;
-  hooks.enable();
+  now.hooks = createHook({ init, before, after, promiseResolve }).enable();
   // The run of this call may have no end that hooks see. This continuation begins after it, and ends what it left current.
   void Promise.resolve().then(() => {});
 }
@@ -240,16 +260,17 @@ export function follow(): void {
  * inside a hook, and loses count of async ids where they are inside a promise's continuation.
  */
 function rest(): void {
-  idle = Number.NEGATIVE_INFINITY; // asked for
+  now.idle = Number.NEGATIVE_INFINITY; // asked for
   setImmediate(goOff).unref();
 }
 
 function goOff(): void {
-  idle = 0;
+  now.idle = 0;
   if (around.some((run) => run.current !== null)) return;
   for (const id of mayWait) if (!native.scopeIsOpen(id)) mayWait.delete(id); // ended with the scope around it
   if (mayWait.size > 0) return;
-  hooks.disable();
+  now.hooks?.disable();
+  now.hooks = null;
   now.follows = false;
   around.length = 0;
 }
@@ -266,19 +287,19 @@ export function waitsNoMore(scope: ScopeNode): void {
 
 /** Whether openScope should note its opener. Programs in which no opener ever waits are spared the stack. */
 export function shouldNote(): boolean {
-  return notes !== 0 && notes-- > 0;
+  return now.notes !== 0 && now.notes-- > 0;
 }
 
 /** Calls an async function in its scope, and remembers whose end its promise is. */
 export function callAsync<S extends ScopeNode, T>(scope: S, fn: (scope: S) => T): T {
   const start: Start = { scope, asyncId: NO_RUN, promise: undefined };
-  starting = start;
+  now.starting = start;
   try {
     const result = fn(scope);
     // One that has ended already has nothing left open that could wait: it is the current code itself.
-    if (start.promise === result) functions.set(start.asyncId, new WeakRef(scope));
+    if (start.promise === result) functions.set(start.asyncId, new Ref(scope));
     return result;
   } finally {
-    starting = null;
+    now.starting = null;
   }
 }

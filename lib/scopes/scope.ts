@@ -188,19 +188,21 @@ export function scope<T>(fn: (scope: Scope) => T): T {
   if (typeof fn !== 'function') throw argumentError('scope', 'fn', 'a function', fn);
   const inner = new Scope(key);
   let result: T;
+  let thenable: boolean;
   try {
     const async = isAsync(fn);
     if (!now.follows) follows(async);
     result = async ? callAsync(inner, fn) : fn(inner);
+    thenable = isThenable(result); // which runs the program's code, where `then` is a getter
   } catch (error) {
     inner.close(); // a throw releases everything, also what the error carries
     throw error;
   }
-  if (isThenable(result)) {
+  if (thenable) {
     returnedPromise(fn);
     mayBeWaiting(inner);
     leave(inner);
-    return settle(inner, result) as T;
+    return settle(inner, result as PromiseLike<unknown>) as T;
   }
   try {
     moveOut('scope', result, inner._id);

@@ -418,6 +418,36 @@ test('the hooks are on only while a scope is open that waits, and synchronous sc
   expect(answers).toEqual([false, false, true, false, true, false]);
 });
 
+test('copies of the library over one addon, as Jest makes them, share the current scope', async () => {
+  const seen = await ask(`
+    for (const file of Object.keys(require.cache)) if (!file.endsWith('.node')) delete require.cache[file];
+    const copy = require(${JSON.stringify(path.join(LIB, 'index.js'))});
+    if (copy === torch) throw new Error('no copy');
+    const tick = () => new Promise((resolve) => setImmediate(resolve));
+    async function opens() {
+      const s = copy.openScope();
+      const before = torch.ones([1]);
+      await tick();
+      const after = torch.ones([1]);
+      s.close();
+      return [before.disposed, after.disposed];
+    }
+    async function main() {
+      let mine;
+      const pending = torch.scope(async () => {
+        mine = [copy.ones([1])];
+        await tick();
+        mine.push(copy.ones([1]), copy.scope((s) => s.parent.run(() => torch.ones([2]))));
+        await tick();
+        return mine.map((t) => t.disposed);
+      });
+      const outside = copy.ones([1]);
+      answer([await pending, mine.map((t) => t.disposed), await opens(), outside.disposed, counts().tensors]);
+    }
+    main();`);
+  expect(seen).toEqual([[false, false, false], [true, true, true], [true, true], false, 1]);
+});
+
 test('counts stay as they were', () => {
   expect(counts().tensors).toBe(0);
 });
