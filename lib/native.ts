@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { AuditNative } from './audit';
 import { codedError } from './errors';
+import type { Now } from './scopes/context';
 
 /** A native function of the op table: arguments in schema order, tensors as handles. */
 export type NativeOp = (...args: unknown[]) => unknown;
@@ -22,6 +23,8 @@ export interface Native extends AuditNative {
 
   /** What every tensor object of this environment carries; set by the first copy of lib/tensor.ts. */
   tensorMark?: symbol;
+  /** Which scope is current, for all copies of the library over one addon. */
+  scopesNow?: Now;
 
   guard(handle: number): unknown;
   /** Objects that the collector has still to drop. */
@@ -37,6 +40,7 @@ export interface Native extends AuditNative {
   scopeCurrent(): number;
   scopeIsOpen(scope: number): boolean;
   scopeParent(scope: number): number;
+  scopeReparent(scope: number, parent: number): boolean;
   scopeOf(handle: number): number;
   scopeMove(handle: number, scope: number): boolean;
 

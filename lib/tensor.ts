@@ -6,7 +6,6 @@ import { countGuarded } from './collector';
 import { dtypeName, layoutName } from './enums';
 import { argumentError, codedError, disposedError } from './errors';
 import { native } from './native';
-import { currentAsyncScope } from './scopes/async-context';
 
 const { flags, result: lastResult } = native;
 const inspect = Symbol.for('nodejs.util.inspect.custom');
@@ -180,7 +179,7 @@ export function notThis(name: string, self: unknown): Error {
 
 /**
  * The Tensor of a native result, or null for none. Its handle is in `native.result`; the result itself is nothing inside a
- * synchronous scope, which owns the tensor, and outside a guard. Elements of lists are handles.
+ * scope, which owns the tensor, and outside a guard. Elements of lists are handles.
  */
 export function wrap(result: unknown): Tensor | null {
   let tensor: Tensor;
@@ -200,12 +199,9 @@ export function wrap(result: unknown): Tensor | null {
   return tensor;
 }
 
-/** No synchronous scope owns the tensor: the async scope of this continuation does, or else the collector. */
+/** No scope is current: the tensor belongs to the garbage collector. */
 function adopt(tensor: Tensor, newGuard: unknown): void {
   tensor._guard = newGuard;
-  const scope = currentAsyncScope();
-  // The guard stays: a tensor that nobody can reach need not wait for the end of its scope.
-  if (scope !== 0) native.scopeMove(tensor._handle, scope);
   countGuarded();
 }
 

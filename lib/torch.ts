@@ -34,7 +34,9 @@ export {
 export type { MemoryReport, MemoryTotals } from './native';
 export { type PrintOptions, setPrintOptions } from './print/format';
 export type { Element, NestedArray } from './read';
-export { disposeAll, keep, openScope, Scope, scope } from './scopes/scope';
+export { disposeAll, keep } from './scopes/movable';
+export { openScope, Scope, scope } from './scopes/scope';
+export { tensors } from './scopes/walk';
 export { fromShared, type SharedTensor, SharedToken } from './share';
 export { Tensor } from './tensor';
 export { Complex, Stream } from './values';

@@ -1,30 +1,52 @@
 /**
  * Scopes: what is made inside is released when the scope ends, except what it returns. (Idea: lamp's Scope and Movable.)
- * The native table owns the lists; this module says when a scope begins, ends and what leaves it.
+ * The native table owns the lists; this module says when a scope begins, ends and what leaves it; context.ts says where it
+ * is current. The rules in plain words: docs/lifetimes.md.
  */
-import { argumentError, codedError, disposedError } from '../errors';
+import { argumentError, codedError } from '../errors';
 import { native } from '../native';
-import { guard, type Tensor } from '../tensor';
-import { asyncScopeClosed, asyncScopeOpened, currentAsyncScope, runInAsyncScope } from './async-context';
-import { forEachTensor } from './walk';
+import {
+  type AsyncPart,
+  asyncPart,
+  callAsync,
+  enter,
+  follow,
+  leave,
+  mayBeWaiting,
+  now,
+  type ScopeNode,
+  shouldNote,
+  unlist,
+  wait,
+  waitsNoMore,
+  wayTo,
+} from './context';
+import { moveOut } from './movable';
+import { noteOpener } from './opener';
 
-const { flags } = native;
+const key = Symbol('Scope');
+
+/** Scopes that outlived the one around them, when nobody is left who could close them. */
+const unreachable = new FinalizationRegistry<number>((id) => native.scopeClose(id));
 
 /** An open scope. Closing it twice does nothing. */
-export class Scope {
+export class Scope implements ScopeNode {
   /** @internal */
   readonly _id: number;
-  /** The async scope that was made current natively to be the parent: nothing was current before. */
-  readonly #entered: number = 0;
+  /** @internal */
+  _parent: ScopeNode | null;
+  /** @internal */
+  _async: AsyncPart | null;
 
   /** @internal Use torch.scope or torch.openScope. */
-  constructor() {
-    // In a continuation of an async scope nothing is current natively: that scope is the parent.
-    if (flags[1] === 0) {
-      this.#entered = currentAsyncScope();
-      if (this.#entered !== 0) native.scopeEnter(this.#entered);
+  constructor(allowed: symbol) {
+    if (allowed !== key) {
+      throw codedError(TypeError, 'ERR_TORCH_ARGUMENT', 'Scope: use torch.scope(fn) or torch.openScope()');
     }
+    this._parent = now.current;
+    this._async = null;
     this._id = native.scopeOpen();
+    now.current = this;
   }
 
   /** Whether the scope has ended, by itself or with a scope around it. */
@@ -32,118 +54,170 @@ export class Scope {
     return !native.scopeIsOpen(this._id);
   }
 
+  /** The nearest open scope around this one, or null. */
+  get parent(): Scope | null {
+    let parent = this._parent;
+    while (parent !== null && !native.scopeIsOpen(parent._id)) parent = parent._parent;
+    return parent as Scope | null;
+  }
+
+  /**
+   * Runs `fn` with this scope as the current one, wherever it is called: what `fn` makes belongs to this scope, also after
+   * an `await` in it. Returns what `fn` returns, which stays in this scope. The scope does not wait for a promise.
+   */
+  run<T>(fn: (scope: Scope) => T): T {
+    if (typeof fn !== 'function') throw argumentError('scope.run', 'fn', 'a function', fn);
+    demandOpen(this, 'run');
+    const before = now.current;
+    follows(isAsync(fn));
+    enter(this);
+    try {
+      const result = fn(this);
+      if (isThenable(result)) returnedPromise(fn);
+      return result;
+    } finally {
+      enter(before);
+    }
+  }
+
   /** Hands every tensor in `value` to the scope around this one, or to the garbage collector. Returns `value`. */
   move<T>(value: T): T {
-    if (this.closed) throw codedError(Error, 'ERR_TORCH_SCOPE', 'scope.move: the scope has ended');
-    moveOut(value, this._id);
+    demandOpen(this, 'move');
+    moveOut('scope.move', value, this._id);
     return value;
   }
 
-  /** Ends the scope: releases what it owns, with every scope still open inside it. */
+  /**
+   * Ends the scope: releases what it owns, with the scopes still open inside it. Those of other code that still waits go
+   * on: they belong to the next scope around.
+   */
   close(): void {
-    if (native.scopeClose(this._id) && this.#entered !== 0) this._leave();
+    const part = this._async;
+    if (now.current === this && (part === null || part.inside === null)) now.current = this._parent;
+    else endAround(this);
+    native.scopeClose(this._id);
+    if (part === null) return;
+    if (part.ref !== null) unlist(this);
+    if (part.orphan) unreachable.unregister(this);
+    waitsNoMore(this);
   }
 
   [Symbol.dispose](): void {
     this.close();
   }
 
-  /** @internal The scope goes on, but is no longer current. */
-  _leave(): void {
-    if (this.#entered !== 0) native.scopeEnter(0);
-    else if (native.scopeIsOpen(this._id)) native.scopeEnter(native.scopeParent(this._id));
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.close();
   }
 }
 
-/** Whether `scope` is `outer` or lies inside it. */
-function isInside(scope: number, outer: number): boolean {
-  for (let id = scope; id !== 0; id = native.scopeParent(id)) if (id === outer) return true;
-  return false;
+function demandOpen(scope: Scope, method: string): void {
+  if (scope.closed) throw codedError(Error, 'ERR_TORCH_SCOPE', `scope.${method}: the scope has ended`);
 }
 
-function moveOut(value: unknown, scope: number): void {
-  if (typeof value !== 'object' || value === null) return;
-  const parent = native.scopeParent(scope);
-  forEachTensor(value, (tensor) => {
-    const owner = native.scopeOf(tensor._handle);
-    if (owner === 0 || !isInside(owner, scope)) return; // the collector's, or an outer scope's already
-    native.scopeMove(tensor._handle, parent);
-    if (parent === 0) guard(tensor);
-  });
+/** The scope ends with what lies between it and the current one; the rest of its inside outlives it if it waits. */
+function endAround(ending: Scope): void {
+  if (ending.closed) return;
+  const way = wayTo(ending);
+  for (const scope of way ?? [ending]) {
+    for (const ref of scope._async?.inside ?? []) {
+      const inner = ref.deref();
+      if (inner !== undefined && !way?.includes(inner)) outlive(inner, ending._parent);
+    }
+  }
+  if (way !== null) now.current = ending._parent;
+}
+
+/** The scope around `scope` ends before it: it goes to `parent`, and ends at the latest when nobody can reach it. */
+function outlive(scope: ScopeNode, parent: ScopeNode | null): void {
+  if (!native.scopeReparent(scope._id, parent === null ? 0 : parent._id)) return;
+  const part = asyncPart(scope);
+  scope._parent = parent;
+  part.ref = null;
+  wait(scope);
+  if (part.orphan) return;
+  part.orphan = true;
+  unreachable.register(scope, scope._id, scope);
 }
 
 const isThenable = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function';
 
+const isAsync = (fn: unknown) => (fn as { [Symbol.toStringTag]?: string })[Symbol.toStringTag] === 'AsyncFunction';
+
 /**
- * Opens a scope: `using s = torch.openScope()`. Everything made until it closes is released when it closes. Close it before
- * the next `await`: until then it is current for whatever runs meanwhile as well. Across awaits use `torch.scope(async …)`.
+ * A plain function may return a promise, and only what it starts while the hooks are on goes on in its scope. So they are
+ * switched on for it, this many times; in synchronous code they stay on and cost nothing. A program that uses scopes in
+ * synchronous functions only, and awaits elsewhere, is then spared them. Once a function has returned a promise, all are
+ * followed.
  */
-export function openScope(): Scope {
-  return new Scope();
+let trials = 100;
+
+function follows(async: boolean): void {
+  if (now.follows) return;
+  if (!async) {
+    if (trials === 0) return;
+    trials--;
+  }
+  follow();
+}
+
+function returnedPromise(fn: unknown): void {
+  if (!isAsync(fn)) trials = Number.POSITIVE_INFINITY;
 }
 
 /**
- * Runs `fn` in a scope of its own. Tensors in its result, at any depth of arrays, maps, sets and plain objects, move to
- * the scope around it, or to the garbage collector where there is none; everything else that was made inside is
- * released, also when `fn` throws. An async `fn` keeps the scope until its promise settles.
+ * Opens a scope: `using s = torch.openScope()`. Everything made until it closes is released when it closes. It follows the
+ * function that opened it across every `await`, and is current nowhere else.
+ */
+export function openScope(): Scope {
+  const opened = new Scope(key);
+  const part = asyncPart(opened);
+  part.run = now.run;
+  if (shouldNote()) part.opener = noteOpener(openScope);
+  mayBeWaiting(opened);
+  return opened;
+}
+
+/**
+ * Runs `fn` in a scope of its own. Tensors in its result, at any depth of arrays, maps, sets, plain objects and classes
+ * with `torch.tensors`, move to the scope around it, or to the garbage collector where there is none; everything else that
+ * was made inside is released, also when `fn` throws. When `fn` returns a promise, the scope ends when that settles.
  */
 export function scope<T>(fn: (scope: Scope) => T): T {
   if (typeof fn !== 'function') throw argumentError('scope', 'fn', 'a function', fn);
-  const inner = new Scope();
+  const inner = new Scope(key);
   let result: T;
   let thenable: boolean;
-  // The id is in place before fn runs, so that what fn starts and awaits finds it.
   try {
-    result = runInAsyncScopeIfNeeded(inner, fn);
+    const async = isAsync(fn);
+    if (!now.follows) follows(async);
+    result = async ? callAsync(inner, fn) : fn(inner);
     thenable = isThenable(result); // which runs the program's code, where `then` is a getter
   } catch (error) {
-    inner.close();
+    inner.close(); // a throw releases everything, also what the error carries
     throw error;
   }
   if (thenable) {
-    inner._leave();
+    returnedPromise(fn);
+    mayBeWaiting(inner);
+    leave(inner);
     return settle(inner, result as PromiseLike<unknown>) as T;
   }
   try {
-    moveOut(result, inner._id);
+    moveOut('scope', result, inner._id);
   } finally {
     inner.close();
   }
   return result;
 }
 
-const AsyncFunction = (async () => {}).constructor;
-
-/** Only async functions pay for an async context; others that return a promise are told apart too late. */
-function runInAsyncScopeIfNeeded<T>(inner: Scope, fn: (scope: Scope) => T): T {
-  return fn instanceof AsyncFunction || currentAsyncScope() !== 0
-    ? runInAsyncScope(inner._id, () => fn(inner))
-    : fn(inner);
-}
-
 async function settle(inner: Scope, result: PromiseLike<unknown>): Promise<unknown> {
-  asyncScopeOpened();
   try {
     const value = await result;
-    if (!inner.closed) moveOut(value, inner._id);
+    if (!inner.closed) moveOut('scope', value, inner._id);
     return value;
   } finally {
-    asyncScopeClosed();
-    native.scopeClose(inner._id);
+    inner.close();
   }
-}
-
-/** Hands every tensor in `value` to the garbage collector, whatever scope owns it. Returns `value`. */
-export function keep<T>(value: T): T {
-  forEachTensor(value, (tensor) => {
-    if (!native.scopeMove(tensor._handle, 0)) throw disposedError('keep', tensor._handle);
-    guard(tensor);
-  });
-  return value;
-}
-
-/** Releases every tensor in any nesting of arrays, maps, sets and plain objects. */
-export function disposeAll(value: unknown): void {
-  forEachTensor(value, (tensor: Tensor) => tensor.dispose());
 }

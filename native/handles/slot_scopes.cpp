@@ -90,6 +90,20 @@ ScopeId SlotTable::parent_of(ScopeId id) const noexcept {
   return index == kNone ? 0 : scope_id(scopes_[index].parent);
 }
 
+bool SlotTable::reparent(ScopeId id, ScopeId parent_id) noexcept {
+  check_thread();
+  const uint32_t index = scope_index(id);
+  if (index == kNone) return false;
+  const uint32_t parent = scope_index(parent_id);
+  for (uint32_t outer = parent; outer != kNone; outer = scopes_[outer].parent) {
+    if (outer == index) return false;
+  }
+  if (scopes_[index].parent != kNone) --scopes_[scopes_[index].parent].children;
+  scopes_[index].parent = parent;
+  if (parent != kNone) ++scopes_[parent].children;
+  return true;
+}
+
 bool SlotTable::is_open(ScopeId id) const noexcept { return scope_index(id) != kNone; }
 
 ScopeId SlotTable::scope_of(Handle handle) noexcept {

@@ -89,6 +89,9 @@ class SlotTable {
   // Makes an open scope current, or none (0). A closed one makes none current.
   void enter_scope(ScopeId scope) noexcept { set_current(scope_index(scope)); }
   ScopeId parent_of(ScopeId scope) const noexcept;  // nearest open one, 0 for none
+  // Puts an open scope, with all inside it, under another parent (0: under none): it outlives the one it was opened in.
+  // False when it is closed, or when `parent` lies inside it.
+  bool reparent(ScopeId scope, ScopeId parent) noexcept;
   bool is_open(ScopeId scope) const noexcept;
   ScopeId scope_of(Handle handle) noexcept;
   // Moves the handle to `scope` (0: to the collector). False when the handle is freed.

@@ -35,6 +35,9 @@ napi_value scope_is_open(Call& call) { return write_bool(call, call.state.slots(
 napi_value scope_parent(Call& call) {
   return write_double(call, static_cast<double>(call.state.slots().parent_of(read_id(call, 0))));
 }
+napi_value scope_reparent(Call& call) {
+  return write_bool(call, call.state.slots().reparent(read_id(call, 0), read_id(call, 1)));
+}
 napi_value scope_of(Call& call) {
   return write_double(call, static_cast<double>(call.state.slots().scope_of(read_id(call, 0))));
 }
@@ -56,6 +59,7 @@ const Internal kInternals[] = {
     internal_body<&scope_current, 0>("scopeCurrent", "scopeCurrent() -> int"),
     internal_body<&scope_is_open, 1>("scopeIsOpen", "scopeIsOpen(int scope) -> bool"),
     internal_body<&scope_parent, 1>("scopeParent", "scopeParent(int scope) -> int"),
+    internal_body<&scope_reparent, 2>("scopeReparent", "scopeReparent(int scope, int parent) -> bool"),
     internal_body<&scope_of, 1>("scopeOf", "scopeOf(int handle) -> int"),
     internal_body<&scope_move, 2>("scopeMove", "scopeMove(int handle, int scope) -> bool"),
 };

@@ -281,7 +281,7 @@ describe('async scopes', () => {
     });
   });
 
-  test('an outer scope that ends first ends the one inside, and no other scope gets its tensors', async () => {
+  test('one whose code waits outlives the scope around it, and no other scope gets its tensors', async () => {
     await balancedAsync(async () => {
       let inside: any;
       let pending: Promise<unknown> | undefined;
@@ -289,13 +289,15 @@ describe('async scopes', () => {
         pending = torch.scope(async () => {
           inside = ones();
           await tick();
+          expect(inside.disposed).toBe(false);
         });
       });
-      expect(inside.disposed).toBe(true);
+      expect(inside.disposed).toBe(false);
       const held = counts();
       torch.scope(() => ones().numel);
-      await pending;
       expect(counts()).toEqual(held);
+      await pending;
+      expect(inside.disposed).toBe(true);
     });
   });
 });

@@ -54,6 +54,30 @@ TEST_F(SlotScopes, NestedScopesEndInnermostFirst) {
   EXPECT_FALSE(alive(a));
 }
 
+TEST_F(SlotScopes, AScopeThatIsTakenOutOutlivesTheOneItWasOpenedIn) {
+  const ScopeId around = table.open_scope();
+  const ScopeId outer = table.open_scope();
+  const Handle in_outer = make();
+  const ScopeId taken = table.open_scope();
+  const Handle in_taken = make();
+  const ScopeId inside = table.open_scope();
+  const Handle in_inside = make();
+  EXPECT_FALSE(table.reparent(taken, inside)) << "a scope cannot lie inside itself";
+  table.enter_scope(outer);
+  EXPECT_TRUE(table.reparent(taken, table.parent_of(outer)));
+  EXPECT_EQ(table.parent_of(taken), around);
+  EXPECT_TRUE(table.close_scope(outer));
+  EXPECT_EQ(table.current_scope(), around);
+  EXPECT_FALSE(alive(in_outer));
+  EXPECT_TRUE(alive(in_taken) && alive(in_inside));
+  EXPECT_TRUE(table.reparent(taken, 0));
+  EXPECT_TRUE(table.close_scope(around));
+  EXPECT_TRUE(alive(in_taken) && alive(in_inside)) << "it is under none now";
+  EXPECT_TRUE(table.close_scope(taken));
+  EXPECT_FALSE(alive(in_taken) || alive(in_inside));
+  EXPECT_FALSE(table.reparent(taken, 0)) << "it is closed";
+}
+
 TEST_F(SlotScopes, ClosingAnOuterScopeEndsThoseInside) {
   const ScopeId outer = table.open_scope();
   const ScopeId middle = table.open_scope();

@@ -23,6 +23,8 @@ a.at(0, torch.slice(0, 2));
 {
   using s = torch.openScope();
   s.move(a);
+  expectTypeOf(s.run(async () => a)).toEqualTypeOf<Promise<named.Tensor>>();
+  expectTypeOf(s.parent).toEqualTypeOf<named.Scope | null>();
 }
 {
   using token = a.share();
@@ -33,6 +35,16 @@ a.at(0, torch.slice(0, 2));
 }
 // @ts-expect-error: what crosses to a thread is a token
 torch.fromShared(a);
+class Holder {
+  get [torch.tensors](): unknown {
+    return a;
+  }
+}
+expectTypeOf(torch.keep(new Holder())).toEqualTypeOf<Holder>();
+(async () => {
+  await using s = torch.openScope();
+  s.close();
+})();
 // @ts-expect-error: unknown option, though the hand-written function takes any
 torch.full([2], 1, { typo: 1 });
 // @ts-expect-error: no such name
