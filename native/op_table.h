@@ -16,6 +16,8 @@ using AnyFunction = void (*)();
 struct OpRow {
   // In `mutated`: the op also writes to tensors that are none of its arguments (autograd's engine).
   static constexpr uint64_t kWritesElsewhere = uint64_t{1} << 63;
+  // The op takes a storage over without comparing it with the shape (set_).
+  static constexpr uint64_t kMayOutgrow = uint64_t{1} << 62;
 
   const char* name;      // "aten::add.Tensor"
   const char* schema;    // "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"

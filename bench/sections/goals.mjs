@@ -116,7 +116,7 @@ export async function goalsSection(plan, measured) {
     `Wall time as a multiple: the median of the ratios within ${plan.rounds} rounds (${plan.digitsRounds} of the ` +
       'training), in brackets the middle half of them. The verdict goes by the median. CPU time is the steadier clock on ' +
       "a machine that others use too, but counts the collector's threads, which work beside the program. How each row is " +
-      'measured stands with its section below.',
+      'measured stands with its section below; why a goal is missed, in PROFILES.md.',
     table(['', 'Goal', 'Measured', 'in CPU time', ''], rows),
   ].join('\n\n');
 }

@@ -35,6 +35,7 @@ std::string signature_key(const Declaration& declaration) {
 std::string mutated_mask(const Declaration& declaration) {
   // The engine accumulates into the grads of leaves, which are none of its arguments: OpRow::kWritesElsewhere.
   uint64_t mask = declaration.name == "_backward" ? uint64_t{1} << 63 : 0;
+  if (declaration.name == "set_") mask |= uint64_t{1} << 62;  // OpRow::kMayOutgrow
   for (size_t i = 0; i < declaration.arguments.size(); ++i) {
     if (declaration.arguments[i].mutated) mask |= uint64_t{1} << i;
   }

@@ -59,8 +59,9 @@ const char* const kFactory =
     "// callFunction and callMethod are the parser.\n";
 
 std::string functions_text(const Plan& plan) {
-  std::string text = std::string(kHeader) + kFactory +
-                     "exports.makeFunctions = (f, { Tensor, wrap, results, isInts, isNumbers, packed, callFunction }) => ({\n";
+  std::string text =
+      std::string(kHeader) + kFactory +
+      "exports.makeFunctions = (f, { Tensor, wrap, results, isInts, isNumbers, packed, callFunction }) => ({\n";
   for (const auto& [space, groups] : plan.functions) {
     text += "  " + js_string(space) + ": {\n";
     for (const Group& group : groups)
@@ -71,8 +72,9 @@ std::string functions_text(const Plan& plan) {
 }
 
 std::string methods_text(const Plan& plan) {
-  std::string text = std::string(kHeader) + kFactory +
-                     "exports.makeMethods = (f, { Tensor, wrap, results, isInts, isNumbers, packed, callMethod }) => ({\n";
+  std::string text =
+      std::string(kHeader) + kFactory +
+      "exports.makeMethods = (f, { Tensor, wrap, results, isInts, isNumbers, packed, callMethod }) => ({\n";
   for (const Group& group : plan.methods)
     text += "  " + js_string(group.js_name) + ": " + wrapper(plan, group, true) + ",\n";
   return text + "});\n";

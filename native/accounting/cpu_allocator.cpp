@@ -9,6 +9,7 @@
 #include <mutex>
 #include <new>
 #include <string>
+#include <utility>
 
 #include "native/accounting/block_cache.h"
 
@@ -71,11 +72,15 @@ bool cache_block(void*, size_t) noexcept { return false; }
 
 bool fits(uint64_t now) noexcept { return now <= process_limit.load(std::memory_order_relaxed); }
 
+uint64_t physical_bytes() noexcept {
+  static const auto bytes =
+      static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
 // More than a collection could ever make room for.
 bool is_hopeless(uint64_t bytes) noexcept {
-  static const auto physical =
-      static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  return bytes > physical || bytes > process_limit.load(std::memory_order_relaxed);
+  return bytes > physical_bytes() || bytes > process_limit.load(std::memory_order_relaxed);
 }
 
 void ask_for_relief(uint64_t bytes) {
@@ -91,17 +96,19 @@ void ask_for_relief(uint64_t bytes) {
                              " bytes and the memory limit is " + std::to_string(limit) + " bytes");
 }
 
-void charge(uint64_t bytes) {
-  uint64_t now = process_allocated.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-  if (__builtin_expect(!fits(now), 0)) {
-    process_allocated.fetch_sub(bytes, std::memory_order_relaxed);
-    ask_for_relief(bytes);
-    now = process_allocated.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-    if (!fits(now)) {
-      process_allocated.fetch_sub(bytes, std::memory_order_relaxed);
-      fail_limit(bytes);
-    }
-  }
+// What is allocated in all with these bytes.
+uint64_t charge(uint64_t bytes) {
+  const uint64_t now = process_allocated.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  if (__builtin_expect(fits(now), 1)) return now;
+  process_allocated.fetch_sub(bytes, std::memory_order_relaxed);
+  ask_for_relief(bytes);
+  const uint64_t then = process_allocated.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  if (fits(then)) return then;
+  process_allocated.fetch_sub(bytes, std::memory_order_relaxed);
+  fail_limit(bytes);
+}
+
+void raise_peak(uint64_t now) noexcept {
   uint64_t peak = process_peak.load(std::memory_order_relaxed);
   while (now > peak && !process_peak.compare_exchange_weak(peak, now, std::memory_order_relaxed)) {
   }
@@ -115,14 +122,35 @@ void charge(uint64_t bytes) {
 // Bytes that were charged and are not there yet.
 class Charge {
  public:
-  explicit Charge(uint64_t bytes) : bytes_(bytes) { charge(bytes); }
+  explicit Charge(uint64_t bytes) : bytes_(bytes), now_(charge(bytes)) {}
   ~Charge() { process_allocated.fetch_sub(bytes_, std::memory_order_relaxed); }
   Charge(const Charge&) = delete;
   Charge& operator=(const Charge&) = delete;
-  void keep() noexcept { bytes_ = 0; }
+  void keep() noexcept {
+    bytes_ = 0;
+    raise_peak(now_);
+  }
 
  private:
   uint64_t bytes_;
+  const uint64_t now_;
+};
+
+// A block on its way to a tensor.
+class Block {
+ public:
+  explicit Block(void* block) noexcept : block_(block) {}
+  ~Block() {
+    if (block_ != nullptr) give_back(block_);
+  }
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+  bool is_there() const noexcept { return block_ != nullptr; }
+  void set(void* block) noexcept { block_ = block; }
+  void* release() noexcept { return std::exchange(block_, nullptr); }
+
+ private:
+  void* block_;
 };
 
 void* new_block(size_t bytes) {
@@ -156,11 +184,13 @@ class CountingCpuAllocator final : public c10::Allocator {
   c10::DataPtr allocate(size_t bytes) const override {
     if (bytes == 0) return {nullptr, nullptr, &free_counted, c10::Device(c10::DeviceType::CPU)};
     if (bytes > std::numeric_limits<int64_t>::max() - 2 * sizeof(Header)) fail_exhausted(bytes, "the size overflows");
+    Block block(cached_block(units_of(bytes)));
+    // What no machine has is not charged before it is there: the figures are everybody's.
+    if (bytes > physical_bytes() && fits(bytes)) block.set(new_block(bytes));
     Charge charge(bytes);
-    void* block = cached_block(units_of(bytes));
-    if (block == nullptr) block = new_block(bytes);
+    if (!block.is_there()) block.set(new_block(bytes));
     charge.keep();
-    void* data = new (block) Header{bytes} + 1;
+    void* data = new (block.release()) Header{bytes} + 1;
     return {data, data, &free_counted, c10::Device(c10::DeviceType::CPU)};
   }
 

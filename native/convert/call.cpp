@@ -28,6 +28,15 @@ napi_value run_body(Call& call, Body body) {
   return body(call);
 }
 
+// What the op wrote to and left larger than its memory. `is_error`: the op itself has nothing to complain of.
+void refuse_outgrown(Call& call, bool is_error) {
+  bool any = false;
+  for (const handles::Handle handle : call.mutated) any |= call.state.slots().empty_if_outgrown(handle);
+  if (any && is_error) {
+    throw CodedError("ERR_TORCH_RUNTIME", "the storage is smaller than the tensor's shape; the tensor is empty now");
+  }
+}
+
 }  // namespace
 
 napi_value run_guarded(napi_env env, napi_callback_info info, napi_value* arguments, size_t count, Body body) noexcept {
@@ -50,7 +59,8 @@ napi_value run_guarded(napi_env env, napi_callback_info info, napi_value* argume
       call.state.slots().settle_used();
       for (const handles::Handle handle : call.mutated) call.state.slots().reconcile(handle);
       if ((call.row->mutated & OpRow::kWritesElsewhere) != 0) call.state.slots().reconcile_inner();
-    } catch (...) {  // out of memory while charging
+      if (error != nullptr || (call.row->mutated & OpRow::kMayOutgrow) != 0) refuse_outgrown(call, error == nullptr);
+    } catch (...) {  // out of memory while charging, or outgrown
       error = current_error(env, &call);
     }
   }

@@ -140,16 +140,15 @@ int64_t read_packed_int(Call& call, double number, size_t index);
 
 template <class T, unsigned N = 8>
 c10::SmallVector<T, N> read_list(Call& c, napi_value v, size_t index) {
+  c10::SmallVector<T, N> list;  // the only one, so that it is made where the caller wants it
   if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, c10::SymInt>) {
     if (const Packed packed = read_packed(c, v); packed.first != nullptr) {
-      c10::SmallVector<T, N> list;
       list.reserve(packed.length);
       for (size_t i = 0; i < packed.length; ++i) list.push_back(T(read_packed_int(c, packed.first[i], index)));
       return list;
     }
   }
   const uint32_t length = list_length(c, v, index, Element<T>::list);
-  c10::SmallVector<T, N> list;
   list.reserve(length);
   for (uint32_t i = 0; i < length; ++i) list.push_back(Element<T>::read(c, list_element(c, v, i), index));
   return list;

@@ -188,6 +188,22 @@ void SlotTable::reconcile(Handle handle) {
   }
 }
 
+bool SlotTable::empty_if_outgrown(Handle handle) {
+  check_thread();
+  Slot* slot = live_slot(handle);
+  if (slot == nullptr || slot->tensor.layout() != c10::kStrided || storage_of(slot->tensor) == nullptr) return false;
+  const at::Tensor& tensor = slot->tensor;
+  if (tensor.is_meta() || tensor.numel() == 0) return false;
+  uint64_t last = static_cast<uint64_t>(tensor.storage_offset());
+  for (int64_t dim = 0; dim < tensor.dim(); ++dim) {
+    last += static_cast<uint64_t>(tensor.size(dim) - 1) * static_cast<uint64_t>(tensor.stride(dim));
+  }
+  if ((last + 1) * tensor.element_size() <= tensor.storage().nbytes()) return false;
+  tensor.unsafeGetTensorImpl()->set_storage_offset(0);
+  tensor.unsafeGetTensorImpl()->set_sizes_contiguous({0});
+  return true;
+}
+
 void SlotTable::reconcile_inner() {
   check_thread();
   for (uint32_t index = 0; with_inner_ > 0 && index < used_; ++index) {

@@ -79,6 +79,11 @@ class SlotTable {
   // autograd accumulates into a sparse gradient so. Dense storages are written in place.
   void reconcile_inner();
 
+  // Whether the tensor's shape reaches beyond its storage, which libtorch leaves behind when a resize fails half way,
+  // and where set_ is given a smaller storage. Such a tensor becomes an empty one: reading it would read foreign
+  // memory.
+  bool empty_if_outgrown(Handle handle);
+
   // ---- scopes ----
   // A new scope inside the current one, and current from now on.
   ScopeId open_scope();

@@ -139,11 +139,14 @@ it('more threads than the quota of processors', async () => {
 });
 
 const referenceBlas = '/usr/lib/x86_64-linux-gnu/blas';
-(fs.existsSync(path.join(referenceBlas, 'libblas.so.3')) ? it : it.skip)('the reference BLAS', async () => {
-  const { code, check } = await report([], { LD_LIBRARY_PATH: referenceBlas });
-  expect({ code, status: check('blas')!.status }).toEqual({ code: 1, status: 'problem' });
-  expect(check('blas')!.fix).toContain('libopenblas0-pthread');
-});
+// Debian installs it beside OpenBLAS; elsewhere there is nothing to try.
+if (fs.existsSync(path.join(referenceBlas, 'libblas.so.3'))) {
+  it('the reference BLAS', async () => {
+    const { code, check } = await report([], { LD_LIBRARY_PATH: referenceBlas });
+    expect({ code, status: check('blas')!.status }).toEqual({ code: 1, status: 'problem' });
+    expect(check('blas')!.fix).toContain('libopenblas0-pthread');
+  });
+}
 
 it('wrong use exits 2, with a word on stderr alone', async () => {
   for (const args of [['doctor', '--nope'], ['doctor', '--root', '/nowhere'], ['doctor', 'x'], ['nothing'], []]) {
