@@ -44,14 +44,32 @@ function reach(root) {
 const edge = (impl) => ({ impl, graph: impl.graph });
 const edges = (...impls) => impls.filter(isGraph).map(edge);
 
-/** Whether a backward finds all it saved; null where an earlier failure left the nodes unknown. */
-function willSucceed(nodes) {
+/** The counters of gradients that a backward adds to in place. */
+const added = (leaves) => leaves.filter(({ grad }) => grad !== null).map(({ grad }) => grad.version);
+
+/**
+ * Whether a backward finds all it saved. null where that is not known: an earlier failure left a node or a counter unknown,
+ * or a node saved a gradient that the same backward adds to in place. The engine adds as soon as the leaf's last use is
+ * done, so whether the node still finds the old values goes by the order of the nodes.
+ */
+function willSucceed(nodes, leaves) {
   if (nodes.some((node) => node.spoiled)) return null;
-  return nodes.every(
-    (node) =>
-      node.saved.length === 0 || (!node.freed && node.saved.every(({ version, count }) => version.count === count)),
-  );
+  if (nodes.some((node) => node.freed && node.saved.length > 0)) return false;
+  const saved = nodes.flatMap((node) => node.saved);
+  const old = saved.filter(({ version, count }) => version.count !== count);
+  if (old.length > 0) return old.every(({ version, count }) => isDoubtful(version, count)) ? null : false;
+  const changing = new Set(added(leaves));
+  return saved.some(({ version }) => changing.has(version)) ? null : true;
 }
+
+/** A backward that failed may have added to a gradient, or not: what was saved of it before may be of its version or not. */
+function doubt(version) {
+  const { count } = version;
+  const from = version.doubt?.to === count ? version.doubt.from : count;
+  version.count++;
+  version.doubt = { from, to: count + 1 };
+}
+const isDoubtful = ({ doubt, count: now }, count) => doubt?.to === now && count >= doubt.from && count < now;
 
 /**
  * A sum of sparse gradients: new storages with room for the entries of both sides, which are the same ones here, so that
@@ -66,10 +84,9 @@ function sparseSum(leaf) {
 
 /** What a backward adds to a leaf. `aliased`: the storage of a gradient that reaches the leaf as it was given. */
 function accumulate(leaf, nodes, aliased) {
-  if (leaf.grad !== null && leaf.graph.table) {
-    leaf.grad.storages = sparseSum(leaf); // the tensor stays
-  } else if (leaf.grad !== null) {
+  if (leaf.grad !== null) {
     leaf.grad.version.count++;
+    if (leaf.graph.table) leaf.grad.storages = sparseSum(leaf); // the tensor stays
   } else if (leaf.graph.table) {
     const { entries, index } = leaf.graph;
     // One use hands its indices on as they are; several are added up first.
@@ -90,7 +107,7 @@ function accumulate(leaf, nodes, aliased) {
 
 function backward(world, handle, options, printed, aliased) {
   const { nodes, leaves } = reach(handle.impl);
-  const fine = willSucceed(nodes);
+  const fine = willSucceed(nodes, leaves);
   if (fine === null) return false;
   const retain = options.retainGraph === true;
   if (fine) {
@@ -105,6 +122,7 @@ function backward(world, handle, options, printed, aliased) {
   if (held.includes(undefined)) return false;
   world.refused(printed, 'ERR_TORCH_RUNTIME', () => handle.tensor.backward(options));
   for (const node of nodes) node.spoiled = true;
+  for (const version of new Set(added(leaves))) doubt(version);
   for (const { tensor, impl } of held) {
     tensor.grad = null;
     impl.grad = null;
@@ -211,7 +229,8 @@ module.exports = [
       world.result('weight, requiresGrad', weight, table);
       for (let uses = 1 + draw.below(2); uses > 0; uses--) {
         const looked = world.torch.embedding(weight, indices, -1, false, true);
-        const node = { inputs: edges(table), saved: [save(index)] };
+        // The table itself is kept for its size, and its writes are counted all the same.
+        const node = { inputs: edges(table), saved: [save(index), save(table)] };
         const twice = { inputs: [{ graph: { leaf: false, node } }], saved: [] };
         world.result('embedding(…, sparse) × 2', looked.mul(2), computed([entries, columns], 'float32', twice));
         looked.dispose();

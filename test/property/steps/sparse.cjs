@@ -70,7 +70,8 @@ module.exports = [
       const handle = world.some(draw, isCoo);
       if (handle === null) return false;
       const { impl, tensor, number } = handle;
-      const part = (i, shape, dtype) => new Impl({ storages: [impl.storages[i]], shape, dtype });
+      const { version } = impl; // the parts count writes together with the whole, as views do
+      const part = (i, shape, dtype) => new Impl({ storages: [impl.storages[i]], shape, dtype, version });
       if (draw.below(2) === 0) {
         const indices = tensor._indices();
         return world.result(`#${number}._indices()`, indices, part(0, indices.shape, 'int64'));
@@ -100,6 +101,7 @@ module.exports = [
       self.tensor.add_(other);
       world.torch.disposeAll([tensor, other]);
       const { impl } = self;
+      impl.version.count++;
       if (entries > 0) {
         // New storages with room for the entries of both, also where they meet.
         const room = impl.entries + entries;
@@ -145,7 +147,8 @@ module.exports = [
       if (handle === null) return false;
       const { impl, tensor, number } = handle;
       const values = tensor.values();
-      const part = new Impl({ storages: [impl.storages[2]], shape: values.shape, dtype: 'float32' });
+      const { storages, version } = impl;
+      const part = new Impl({ storages: [storages[2]], shape: values.shape, dtype: 'float32', version });
       part.base = impl;
       return world.result(`#${number}.values()`, values, part);
     },

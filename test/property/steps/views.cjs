@@ -117,7 +117,8 @@ module.exports = [
       if (draw.below(2) === 0) return [`at(${index})`, tensor.at(index), selected(impl, 0, index)];
       const result = narrowed(impl, 0, index, impl.shape[0] - index);
       const shape = [1, ...result.shape];
-      const strides = [result.shape[0] * result.strides[0], ...result.strides];
+      // The new dimension comes first, while the next one is still whole.
+      const strides = [impl.shape[0] * impl.strides[0], ...result.strides];
       const view = result.view(shape, strides);
       return [`at(null, slice(${index}))`, tensor.at(null, world.torch.slice(index)), view];
     },
@@ -215,6 +216,8 @@ module.exports = [
       if (handle === null) return false;
       const { impl, tensor, number } = handle;
       const result = impl.view(impl.shape, impl.strides);
+      // To autograd a detached tensor is no view: it keeps no base, and is the base of its own views.
+      if (name === 'detach') result.base = null;
       return world.result(`#${number}.${name}()`, tensor[name](), result);
     },
   })),

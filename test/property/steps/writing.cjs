@@ -179,6 +179,7 @@ module.exports = [
       const source = world.some(draw, (i) => isKnown(i) && i.dtype === self.impl.dtype);
       world.aten.set_.source_Tensor(self.tensor, source.tensor);
       become(self.impl, source.impl);
+      wrote(self.impl);
       return world.say(`#${self.number}.set_(#${source.number})`);
     },
   },
@@ -197,11 +198,15 @@ module.exports = [
       const whole = draw.below(2) === 0;
       // Where sizes stay as they are libtorch does not look at the bytes: such a tensor would reach beyond them.
       if (!whole && needed > storage.bytes && same(impl.shape, shape)) return false;
+      const count = Math.floor(storage.bytes / impl.itemSize);
+      // The same where the whole has the size that the tensor has already: it keeps its strides.
+      const kept = same(impl.shape, [count]);
+      if (whole && kept && !impl.contiguous) return false;
       const bytes = source.tensor.storage();
       if (whole) {
         world.aten.set_.source_Storage(self.tensor, bytes);
-        const count = Math.floor(storage.bytes / impl.itemSize);
-        become(impl, { storages: [storage], shape: [count], strides: [1], offset: 0 });
+        become(impl, { storages: [storage], shape: [count], strides: kept ? impl.strides : [1], offset: 0 });
+        wrote(impl);
         bytes.dispose();
         return world.say(`#${self.number}.set_(storage of #${source.number})`);
       }
@@ -215,6 +220,7 @@ module.exports = [
         call();
         storage.bytes = Math.max(storage.bytes, needed);
         become(impl, { storages: [storage], shape, strides: [1], offset });
+        wrote(impl);
       }
       bytes.dispose();
       return world.say(what);
@@ -228,6 +234,7 @@ module.exports = [
       if (self === null) return false;
       world.aten.set_.default(self.tensor);
       become(self.impl, { storages: [new Storage(0)], shape: [0], strides: [1], offset: 0 });
+      wrote(self.impl);
       return world.say(`#${self.number}.set_()`);
     },
   },
