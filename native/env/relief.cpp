@@ -22,6 +22,23 @@ std::vector<EnvState*>& process_states() {
   return *states;
 }
 
+// Lifetime: a block of C++ in a native call; closed on every way out, as Node demands. Thread: the environment's.
+class HandleScope {
+ public:
+  explicit HandleScope(napi_env env) noexcept : env_(env), is_open_(napi_open_handle_scope(env, &scope_) == napi_ok) {}
+  ~HandleScope() {
+    if (is_open_) napi_close_handle_scope(env_, scope_);
+  }
+  HandleScope(const HandleScope&) = delete;
+  HandleScope& operator=(const HandleScope&) = delete;
+  bool is_open() const noexcept { return is_open_; }
+
+ private:
+  const napi_env env_;
+  napi_handle_scope scope_ = nullptr;
+  const bool is_open_;
+};
+
 // The number behind a value that is a handle, perhaps.
 void add_handle(napi_env env, napi_value value, std::vector<handles::Handle>* handles) {
   double number = 0;
@@ -78,19 +95,20 @@ bool relieve(uint64_t) noexcept {
   }
   try {
     const std::lock_guard<std::mutex> lock(process_mutex);
-    for (EnvState* state : process_states()) state->ask_for_collection();
+    for (EnvState* state : process_states()) {
+      if (state != active) state->ask_for_collection();
+    }
   } catch (const std::system_error&) {  // the lock failed: the others are not asked
   }
   if (active == nullptr) return false;
   thread_relieving = true;
   size_t freed = 0;
   try {
-    napi_handle_scope scope = nullptr;
-    if (napi_open_handle_scope(active->env(), &scope) == napi_ok) {
+    const HandleScope scope(active->env());
+    if (scope.is_open()) {
       active->collect();
       share::sweep_expired();
       for (EnvState* state : thread_states) freed += state->slots().drain_except(handles_in_use(*state));
-      napi_close_handle_scope(active->env(), scope);
     }
   } catch (const std::bad_alloc&) {  // no room even for the list of handles: nothing was freed
   }
