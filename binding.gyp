@@ -1,5 +1,5 @@
-# Builds build/Release/libtorch_node.node: `npm run build`, or node-gyp after `npm run codegen`.
-# NAPI_EXPERIMENTAL with NAPI_VERSION undefined gives basic finalizers, which run during collection (ARCHITECTURE.md).
+# Builds build/Release/libtorch_node.node in a checkout: `npm run build`, or node-gyp after `npm run codegen`.
+# Where the package is installed, `libtorch-node build` compiles the same sources with the same flags, without node-gyp.
 {
   'targets': [
     {
@@ -7,11 +7,10 @@
       'product_name': 'libtorch_node',  # gyp would strip the "lib"
       'sources': ['<!@(node scripts/gyp-sources.mjs)'],
       'include_dirs': ['.', '<!(node -p "require(\'node-addon-api\').include_dir")'],
-      # A worker that is terminated can throw no more: node-addon-api shall not end the process for that.
-      'defines': ['NAPI_EXPERIMENTAL', 'NAPI_CPP_EXCEPTIONS', 'NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS'],
+      'defines': ['<!@(node scripts/addon-flags.mjs --defines)'],
       'configurations': {'Debug': {'defines': ['LTN_DEBUG']}},  # thread rules are checked, and abort
       'cflags!': ['-O3', '-g', '-fno-omit-frame-pointer'],
-      'cflags': ['-O2', '-fvisibility=hidden'],
+      'cflags': ['<!@(node scripts/addon-flags.mjs --cflags)'],
       'cflags_cc!': ['-fno-exceptions', '-fno-rtti', '-std=gnu++17', '-std=gnu++20', '-std=gnu++2a'],
       'cflags_cc': ['<!@(node scripts/libtorch.mjs --cflags)'],
       'libraries': ['<!@(node scripts/libtorch.mjs --ldflags)'],

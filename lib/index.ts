@@ -3,8 +3,6 @@ import './methods';
 import { startAudit } from './audit';
 import { startDebug } from './debug';
 import { dtypes, layouts, memoryFormats } from './enums';
-import { makeClasses } from './generated/classes';
-import { makeFunctions } from './generated/functions';
 import { showInMemoryUsage } from './memory-usage';
 import { native } from './native';
 import { NativeObject } from './object';
@@ -14,6 +12,7 @@ import { camelCase } from './signature';
 import { Tensor, wrap } from './tensor';
 import * as torch from './torch';
 import { passOnWarnings } from './warnings';
+import { makeClasses, makeFunctions } from './wrappers';
 
 showInMemoryUsage(native);
 passOnWarnings(native);

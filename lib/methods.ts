@@ -1,13 +1,13 @@
 /** Puts the generated methods and the hand-written ones on Tensor.prototype. */
 import * as autograd from './autograd';
 import { moveSeldomUp } from './fast-object';
-import { makeMethods } from './generated/methods';
 import { at, type Index, set } from './indexing';
 import { format } from './print/format';
 import { toArray, toTypedArray } from './read';
 import { callMethod, f, isInts, isNumbers, packed, results } from './runtime';
 import { type SharedToken, share } from './share';
 import { isTensor, notThis, Tensor, wrap } from './tensor';
+import { makeMethods } from './wrappers';
 
 const prototype = Tensor.prototype as unknown as Record<string, unknown>;
 

@@ -1,8 +1,6 @@
-/** Loads the addon. The one place that knows where it lies. */
-import { existsSync } from 'node:fs';
-import path from 'node:path';
+/** The addon, and what it exports. lib/load.ts chooses and loads it. */
 import type { AuditNative } from './audit';
-import { codedError } from './errors';
+import { load } from './load';
 import type { Now } from './scopes/context';
 
 /** A native function of the op table: arguments in schema order, tensors as handles. */
@@ -139,36 +137,16 @@ export interface MemoryReport extends MemoryTotals {
   devices: Record<string, MemoryTotals>;
 }
 
-const packageRoot = path.resolve(__dirname, '..', '..');
+const { addon, binding } = load();
 
-function candidates(): string[] {
-  const chosen = process.env.LIBTORCH_NODE_ADDON;
-  return chosen ? [path.resolve(chosen)] : [path.join(packageRoot, 'build', 'Release', 'libtorch_node.node')];
+/** The folder of the JavaScript that codegen wrote for this addon. */
+export const generatedFolder = binding.generated;
+
+function prepare(native: Native): Native {
+  native.flags = new Uint32Array(native.flagsBuffer);
+  native.result = new Float64Array(native.flagsBuffer, 8, 1);
+  native.ints = new Float64Array(native.flagsBuffer, 24);
+  return native;
 }
 
-function load(): Native {
-  const reasons: string[] = [];
-  for (const file of candidates()) {
-    if (!existsSync(file)) {
-      reasons.push(`${file}: not there`);
-      continue;
-    }
-    try {
-      const addon = require(file) as Native;
-      addon.flags = new Uint32Array(addon.flagsBuffer);
-      addon.result = new Float64Array(addon.flagsBuffer, 8, 1);
-      addon.ints = new Float64Array(addon.flagsBuffer, 24);
-      return addon;
-    } catch (error) {
-      reasons.push(`${file}: ${(error as Error).message}`);
-    }
-  }
-  throw codedError(
-    Error,
-    'ERR_TORCH_LOAD',
-    `libtorch-node could not load its addon:\n  ${reasons.join('\n  ')}\n` +
-      'Build it for the libtorch of this machine: run `npm run build` in the folder of libtorch-node.',
-  );
-}
-
-export const native: Native = load();
+export const native: Native = prepare(addon as Native);

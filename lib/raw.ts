@@ -1,7 +1,8 @@
 /** `torch.ops.aten.<name>.<overload>`: every declaration, by its exact name. */
-import { raw } from './generated/raw';
+
 import { callRaw } from './runtime';
 import { signature } from './signature';
+import { raw } from './wrappers';
 
 /** One overload: arguments in schema order, keyword-only ones in one trailing object by schema name. */
 type RawFunction = ((...args: unknown[]) => unknown) & { readonly schema: string };

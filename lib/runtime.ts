@@ -1,13 +1,13 @@
 /** Runs ops: native functions by number, and results as JavaScript wants them. Generated wrappers call this. */
 import { dtypeName } from './enums';
 import { codedError } from './errors';
-import { table } from './generated/table';
 import { type Native, type NativeOp, native } from './native';
 import { NativeObject } from './object';
 import { type Bound, parse } from './parse';
 import { type Result, signature } from './signature';
 import { isTensor, notThis, type Tensor, wrap } from './tensor';
 import { Complex } from './values';
+import { table } from './wrappers';
 
 /** The native functions by row number, each made on its first call. */
 export const f: NativeOp[] = Array.from({ length: table.length }, (_, row) => (...args: unknown[]) => {

@@ -1,5 +1,5 @@
 /** Decodes the signature codes of lib/generated/table.js, on first use of an op. (Written by codegen's js_text.cpp.) */
-import { table } from './generated/table';
+import { table } from './wrappers';
 
 /** One letter per base type, see codegen/bindings/type_table.cpp. */
 export type BaseCode = 'T' | 'S' | 'I' | 'F' | 'B' | 's' | 'D' | 'L' | 'M' | 'V' | 'G' | 'R' | 'X' | 'N' | 'Q';

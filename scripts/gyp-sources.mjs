@@ -39,11 +39,12 @@ function refuseUnlisted(listed) {
   throw new Error(`In no native/*_sources.txt: ${unlisted.join(', ')}`);
 }
 
-export function addonSources() {
+/** @param {{ generated?: boolean }} [options] whether with what codegen wrote */
+export function addonSources({ generated = true } = {}) {
   const always = [...readSourceList('native/core_sources.txt'), ...readSourceList('native/node_sources.txt')];
   refuseUnlisted([...always, ...cudaLists.flatMap(readSourceList)]);
   const cudaList = cudaLists[findLibtorch().cudaInclude === null ? 1 : 0];
-  return [...always, ...readSourceList(cudaList), ...generatedSources()];
+  return [...always, ...readSourceList(cudaList), ...(generated ? generatedSources() : [])];
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

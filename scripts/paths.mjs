@@ -1,4 +1,5 @@
 /** Where things lie in the checkout. */
+import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -13,3 +14,7 @@ export const stampDir = inRoot('build', '.stamps');
 export const cmakeDir = inRoot('build', 'cmake');
 export const declarationsFile = inRoot('build', 'Declarations.yaml');
 export const addonFile = inRoot('build', 'Release', 'libtorch_node.node');
+
+/** The modules that know libtorch: beside the TypeScript in a checkout, beside what was compiled of it in a package. */
+export const libtorchModules = (name) =>
+  [inRoot('lib', 'libtorch', name), inRoot('dist', 'lib', 'libtorch', name)].find((file) => existsSync(file));

@@ -1,9 +1,9 @@
 /** The addon: node-gyp with make, into build/Release/libtorch_node.node, then one trial load. */
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { findLibtorch } from '../libtorch.mjs';
-import { addonFile } from '../paths.mjs';
+import { addonFile, libtorchModules } from '../paths.mjs';
 import { libtorchIdentity } from './codegen.mjs';
 import { runLogged } from './command.mjs';
 import { StepError } from './errors.mjs';
@@ -45,21 +45,35 @@ function nodeGyp() {
   );
 }
 
+/** What the library reads before it loads the addon. */
+function writeInfo() {
+  const { bindingInfo, infoName } = createRequire(import.meta.url)(libtorchModules('bindings.js'));
+  const info = JSON.stringify(bindingInfo(findLibtorch()), null, 2);
+  writeFileSync(path.join(path.dirname(addonFile), infoName), `${info}\n`);
+}
+
 export async function ensureAddon() {
   const { cuda, cudaInclude } = findLibtorch();
   const inputs = {
     files: filesBelow(
-      ['native', 'binding.gyp', 'scripts/gyp-sources.mjs', 'scripts/libtorch.mjs'],
-      ['.cpp', '.h', '.txt', '.gyp', '.mjs'],
+      ['native', 'binding.gyp', 'scripts/gyp-sources.mjs', 'scripts/libtorch.mjs', 'lib/libtorch'],
+      ['.cpp', '.h', '.txt', '.gyp', '.mjs', '.js'],
     ),
-    values: { libtorch: libtorchIdentity(), cuda: [cuda, cudaInclude], node: process.version, headers: nodeHeaders() },
-    outputs: [addonFile],
+    values: {
+      libtorch: libtorchIdentity(),
+      cuda: [cuda, cudaInclude],
+      node: process.version,
+      headers: nodeHeaders(),
+      format: 1,
+    },
+    outputs: [addonFile, path.join(path.dirname(addonFile), 'binding.json')],
   };
   await whenChanged('addon', inputs, () =>
     step('addon: compiling (minutes the first time)', async () => {
       const args = [nodeGyp(), 'configure', 'build', '--release', '-j', String(jobs()), ...nodeHeaders()];
       await runLogged('addon', process.execPath, args);
       await runLogged('addon', process.execPath, ['-e', `require(${JSON.stringify(addonFile)})`], { append: true });
+      writeInfo();
     }),
   );
 }

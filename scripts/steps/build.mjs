@@ -1,7 +1,8 @@
-/** Codegen, addon, TypeScript, in this order; each only when what it is made from changed. */
+/** Codegen, addon, TypeScript, what `npm pack` takes of them, in this order; each only when what it is made from changed. */
 import { ensureAddon } from './addon.mjs';
 import { ensureCodegen } from './codegen.mjs';
 import { withLock } from './lock.mjs';
+import { ensurePrebuild } from './prebuilds.mjs';
 import { setUp } from './setup.mjs';
 import { ensureTypeScript } from './typescript.mjs';
 
@@ -12,4 +13,5 @@ export const buildAll = (more = []) =>
     await ensureCodegen();
     await ensureAddon();
     await ensureTypeScript();
+    await ensurePrebuild();
   });

@@ -1,9 +1,10 @@
 /**
  * dist/lib/index.mjs: every name of the CommonJS module as a named export, and the module itself as the default one.
- * The names are those of the module as it loads here, so they follow the libtorch at hand.
+ * Named exports are fixed when the file is written, ops depend on the libtorch: the names are those of the module as it
+ * loads here and of every binding in prebuilds/. One that the libtorch at hand lacks is undefined.
  */
 import { execFileSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { inRoot } from '../paths.mjs';
 import { StepError } from './errors.mjs';
 
@@ -11,7 +12,8 @@ export const esmEntry = inRoot('dist', 'lib', 'index.mjs');
 
 const isIdentifier = (name) => /^[A-Za-z_$][\w$]*$/.test(name);
 
-function exportedNames(entry) {
+/** The names of the module as it loads here. */
+export function exportedNames(entry = inRoot('dist', 'lib', 'index.js')) {
   const program = `process.stdout.write(JSON.stringify(Object.keys(require(${JSON.stringify(entry)}))))`;
   try {
     return JSON.parse(
@@ -22,10 +24,10 @@ function exportedNames(entry) {
   }
 }
 
-export async function writeEsmEntry() {
-  const names = exportedNames(inRoot('dist', 'lib', 'index.js')).filter(
-    (name) => name !== 'default' && isIdentifier(name),
-  );
+/** @param {string[]} [lists] files with the names of other bindings, as JSON */
+export async function writeEsmEntry(lists = []) {
+  const all = [...exportedNames(), ...lists.flatMap((file) => JSON.parse(readFileSync(file, 'utf8')))];
+  const names = [...new Set(all)].filter((name) => name !== 'default' && isIdentifier(name));
   const lines = names.map((name, i) => `const n${i} = torch.${name};`);
   const list = names.map((name, i) => `n${i} as ${name}`).join(', ');
   const text = ["import torch from './index.js';", '', 'export default torch;', ...lines, `export { ${list} };`, ''];

@@ -12,7 +12,7 @@ const sourceFolders = ['lib', 'cli', 'types', 'bench', 'examples'];
 
 /** tsc leaves hand-written declarations, generated JavaScript and the CLI's assets where they are. */
 export function copyAlong() {
-  const kept = ['.d.ts', '.js', '.mjs', '.cjs', '.html', '.css', '.json'];
+  const kept = ['.d.ts', '.d.mts', '.js', '.mjs', '.cjs', '.html', '.css', '.json'];
   for (const file of filesBelow(['lib', 'types', 'cli'], kept)) cpSync(file, inRoot('dist', path.relative(root, file)));
 }
 

@@ -1,0 +1,173 @@
+'use strict';
+/**
+ * Bindings: the addon as it was built for one libtorch, with the JavaScript that codegen wrote for it. Each lies in a folder
+ * of its own:
+ *
+ *   libtorch_node.node   the addon
+ *   binding.json         what it was built for
+ *   generated/           the generated wrappers
+ *
+ * Looked for in this order: the file that `LIBTORCH_NODE_ADDON` names; a checkout's own build; what `libtorch-node build`
+ * made on this machine (a folder of the user's cache); what the package brings (prebuilds/). The first that fits the
+ * libtorch at hand is loaded. Whether one fits is read from the files.
+ */
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { ElfError, readElf } = require('./elf.js');
+const { minorOf } = require('./identify.js');
+
+const addonName = 'libtorch_node.node';
+const infoName = 'binding.json';
+const platform = `${process.platform}-${process.arch}`;
+
+/** The folder that holds lib/ (a checkout) or dist/lib/ (a package, and a checkout that is built). */
+const packageRoot = (() => {
+  const above = path.resolve(__dirname, '..', '..');
+  return path.basename(above) === 'dist' ? path.dirname(above) : above;
+})();
+const packageVersion = () => JSON.parse(fs.readFileSync(path.join(packageRoot, 'package.json'), 'utf8')).version;
+
+/** Where `libtorch-node build` keeps what it made: LIBTORCH_NODE_CACHE, or libtorch-node in the user's cache folder. */
+function cacheFolder(env = process.env) {
+  if (env.LIBTORCH_NODE_CACHE) return path.resolve(env.LIBTORCH_NODE_CACHE);
+  const usual = process.platform === 'darwin' ? ['Library', 'Caches'] : ['.cache'];
+  // The specification of XDG: a relative path is to be ignored.
+  const base = env.XDG_CACHE_HOME && path.isAbsolute(env.XDG_CACHE_HOME) ? env.XDG_CACHE_HOME : undefined;
+  return path.join(base ?? path.join(env.HOME || os.homedir(), ...usual), 'libtorch-node');
+}
+
+/** The cached bindings of this version of the package on this platform. */
+const cachedBindings = (env = process.env) => path.join(cacheFolder(env), 'bindings', packageVersion(), platform);
+const prebuilds = path.join(packageRoot, 'prebuilds', platform);
+
+/** The name of a binding's folder: all that tells bindings apart. */
+function bindingName({ version, abi, cuda, sonames }) {
+  const versioned = sonames.torch_cpu === undefined || /\.so\.\d/.test(sonames.torch_cpu);
+  const parts = [`libtorch-${minorOf(version)}`, abi === 'old' ? 'oldabi' : '', cuda ? 'cuda' : ''];
+  return [...parts, versioned ? '' : 'unversioned'].filter(Boolean).join('-');
+}
+
+/** What is written to binding.json. */
+const bindingInfo = (libtorch) => ({
+  format: 1,
+  package: packageVersion(),
+  platform: process.platform,
+  arch: process.arch,
+  libtorch: {
+    version: libtorch.version,
+    abi: libtorch.abi,
+    cuda: libtorch.cuda,
+    sonames: libtorch.sonames,
+  },
+});
+
+function readInfo(folder) {
+  try {
+    return JSON.parse(fs.readFileSync(path.join(folder, infoName), 'utf8'));
+  } catch {
+    return null; // none: an addon alone, of which its own header tells enough
+  }
+}
+
+/** Where the generated JavaScript of a checkout lies, for addons that bring none. */
+const ownGenerated = path.join(packageRoot, 'dist', 'lib', 'generated');
+
+function binding(addon, from) {
+  const beside = path.join(path.dirname(addon), 'generated');
+  return { from, addon, generated: fs.existsSync(beside) ? beside : ownGenerated, info: readInfo(path.dirname(addon)) };
+}
+
+function foldersIn(dir) {
+  try {
+    const names = fs.readdirSync(dir).filter((name) => !name.startsWith('.')); // those are still being written
+    return names.filter((name) => fs.existsSync(path.join(dir, name, addonName)));
+  } catch {
+    return []; // no such folder: nothing there
+  }
+}
+
+const bindingsIn = (dir, from) => foldersIn(dir).map((name) => binding(path.join(dir, name, addonName), from));
+
+/**
+ * All there are, in the order of trying.
+ * @param {NodeJS.ProcessEnv} [env]
+ */
+function candidates(env = process.env) {
+  const named = env.LIBTORCH_NODE_ADDON;
+  if (named) return [binding(path.resolve(named), 'LIBTORCH_NODE_ADDON')];
+  const own = path.join(packageRoot, 'build', 'Release', addonName);
+  return [
+    ...(fs.existsSync(own) ? [binding(own, 'checkout')] : []),
+    ...bindingsIn(cachedBindings(env), 'cache'),
+    ...bindingsIn(prebuilds, 'prebuilt'),
+  ];
+}
+
+/** 'libtorch 2.6.0, old C++ ABI, CUDA' */
+function describe({ version, abi, cuda, sonames }) {
+  const soname = sonames?.torch_cpu === undefined ? '' : ` (${sonames.torch_cpu})`;
+  return `libtorch ${version}${soname}${abi === 'old' ? ', old C++ ABI' : ''}${cuda ? ', CUDA' : ''}`;
+}
+
+function infoProblem(info, libtorch) {
+  if (info.platform !== process.platform || info.arch !== process.arch) {
+    return `is for ${info.platform} ${info.arch}, this is ${process.platform} ${process.arch}`;
+  }
+  if (info.package !== packageVersion()) return `is of libtorch-node ${info.package}, this is ${packageVersion()}`;
+  const built = info.libtorch;
+  const fits =
+    minorOf(built.version) === minorOf(libtorch.version) &&
+    built.abi === libtorch.abi &&
+    built.sonames.torch_cpu === libtorch.sonames.torch_cpu &&
+    (!built.cuda || libtorch.cuda);
+  return fits ? null : `is for ${describe(built)}, this is ${describe(libtorch)}`;
+}
+
+/** Libraries of libtorch that an addon asks for by a name that this libtorch does not have. */
+function namesProblem(elf, libtorch) {
+  const offered = Object.values(libtorch.sonames);
+  const wanted = elf.needed.filter((name) => /^lib(torch|c10)/.test(name) && !offered.includes(name));
+  return wanted.length === 0 ? null : `asks for ${wanted.join(', ')}, this is ${describe(libtorch)}`;
+}
+
+/**
+ * Why a binding cannot be loaded with this libtorch, or null. Loads nothing.
+ * @param {ReturnType<typeof binding>} candidate
+ */
+function whyNot(candidate, libtorch) {
+  const { addon, generated, info } = candidate;
+  if (!fs.existsSync(addon)) return 'not there';
+  if (info !== null) {
+    const problem = infoProblem(info, libtorch);
+    if (problem !== null) return problem;
+  }
+  if (process.platform === 'linux' && addon.endsWith('.node')) {
+    try {
+      const problem = namesProblem(readElf(addon), libtorch);
+      if (problem !== null) return problem;
+    } catch (error) {
+      if (!(error instanceof ElfError)) throw error;
+      return error.problem;
+    }
+  }
+  if (!fs.existsSync(path.join(generated, 'table.js'))) return `has no generated JavaScript (${generated})`;
+  return null;
+}
+
+module.exports = {
+  addonName,
+  bindingInfo,
+  bindingName,
+  cachedBindings,
+  cacheFolder,
+  candidates,
+  describe,
+  infoName,
+  packageRoot,
+  packageVersion,
+  platform,
+  prebuilds,
+  readInfo,
+  whyNot,
+};

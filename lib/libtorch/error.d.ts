@@ -1,0 +1,4 @@
+/** libtorch is not there, or not usable. The message says what was looked for, where, and what to do. */
+export class LibtorchError extends Error {
+  code: 'ERR_LIBTORCH_MISSING';
+}

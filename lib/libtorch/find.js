@@ -1,0 +1,179 @@
+'use strict';
+/**
+ * The one place that finds libtorch: for the build scripts, and for the library when it loads. In this order:
+ *
+ * 1. `LIBTORCH`, a root with include/ and lib/; `LIBTORCH_INCLUDE` and `LIBTORCH_LIB` override its two halves.
+ * 2. `LIBTORCH_USE_PYTORCH=1`: the PyTorch of the `python3` on the PATH.
+ * 3. The system's.
+ *
+ * What is named and does not fit is an error: nothing further is looked for. Plain JavaScript, since a fresh checkout needs
+ * it before there is a compiler for more.
+ */
+const { spawnSync } = require('node:child_process');
+const fs = require('node:fs');
+const path = require('node:path');
+const { LibtorchError } = require('./error.js');
+const { cxxStandardOf, headerVersion, identify, libraryFile, libraryFiles, versionHeader } = require('./identify.js');
+
+const registrationHeader = 'ATen/RegistrationDeclarations.h';
+const wantedHeaders = [registrationHeader, 'ATen/core/Tensor.h', versionHeader];
+const wantedLibraries = ['torch_cpu', 'c10'];
+/** Folders that compiler and loader search anyway; naming them again breaks `#include_next` or pollutes the rpath. */
+const systemIncludes = ['/usr/include', '/usr/local/include'];
+const multiarch = process.arch === 'arm64' ? 'aarch64-linux-gnu' : 'x86_64-linux-gnu';
+const systemLibs = [`/usr/lib/${multiarch}`, '/usr/lib', '/usr/lib64', '/usr/local/lib'];
+
+/** A libtorch for the CPU may bring libtorch's header for CUDA all the same. */
+const cudaHeader = 'c10/cuda/CUDACachingAllocator.h';
+const toolkitHeader = 'cuda_runtime_api.h';
+
+const isSet = (value) => value !== undefined && value !== '' && value !== '0' && value.toLowerCase() !== 'false';
+
+/** Folder of the PyTorch that `python3` would import. Found without importing it, which takes seconds. */
+function pytorchFolder(env) {
+  const program =
+    'import importlib.util, os\n' +
+    "spec = importlib.util.find_spec('torch')\n" +
+    "print(os.path.dirname(spec.origin) if spec and spec.origin else '')";
+  const { status, stdout, stderr, error } = spawnSync('python3', ['-c', program], { encoding: 'utf8', env });
+  if (error !== undefined || status !== 0) {
+    const why = error?.code === 'ENOENT' ? 'there is none on the PATH' : (error?.message ?? stderr.trim());
+    throw new LibtorchError(
+      `LIBTORCH_USE_PYTORCH is set, but python3 could not be asked for its PyTorch: ${why}.\n` +
+        'Put the python3 that has PyTorch first on the PATH, or unset LIBTORCH_USE_PYTORCH to use the system libtorch.',
+    );
+  }
+  const folder = stdout.trim();
+  if (folder !== '') return folder;
+  throw new LibtorchError(
+    'LIBTORCH_USE_PYTORCH is set, but the python3 on the PATH has no PyTorch (no module torch).\n' +
+      'Activate the environment that has it, or unset LIBTORCH_USE_PYTORCH to use the system libtorch.',
+  );
+}
+
+/**
+ * @param {NodeJS.ProcessEnv} env
+ * @returns {{ includes: [string, string][], libs: [string, string][], origin: string }} folders, each with its origin
+ */
+function candidates(env) {
+  let origin = 'system';
+  /** @type {[string, string][]} */
+  let includes = systemIncludes.map((dir) => [dir, origin]);
+  /** @type {[string, string][]} */
+  let libs = systemLibs.map((dir) => [dir, origin]);
+  const named = env.LIBTORCH || env.LIBTORCH_INCLUDE || env.LIBTORCH_LIB;
+  const pytorch = !named && isSet(env.LIBTORCH_USE_PYTORCH);
+  const root = env.LIBTORCH || (pytorch ? pytorchFolder(env) : undefined);
+  if (root) {
+    origin = pytorch ? 'LIBTORCH_USE_PYTORCH' : 'LIBTORCH';
+    includes = [[path.join(root, 'include'), origin]];
+    libs = [
+      [path.join(root, 'lib'), origin],
+      [path.join(root, 'lib', multiarch), origin],
+      [path.join(root, 'lib64'), origin],
+    ];
+  }
+  if (env.LIBTORCH_INCLUDE) includes = [[env.LIBTORCH_INCLUDE, 'LIBTORCH_INCLUDE']];
+  if (env.LIBTORCH_LIB) {
+    libs = [[env.LIBTORCH_LIB, 'LIBTORCH_LIB']];
+    // The headers of a root that is named by its libraries alone are most likely beside them.
+    if (!root && !env.LIBTORCH_INCLUDE)
+      includes.unshift([path.join(env.LIBTORCH_LIB, '..', 'include'), 'LIBTORCH_LIB']);
+  }
+  return { includes, libs, origin: libs[0][1] };
+}
+
+/** The first folder that lacks nothing, or undefined with one line of report per folder. */
+function firstWith(folders, lacks, report) {
+  for (const [dir, origin] of folders) {
+    const missing = lacks(dir);
+    if (missing.length === 0) return path.resolve(dir);
+    const state = fs.existsSync(dir) ? `lacks ${missing.join(', ')}` : 'does not exist';
+    report.push(`  ${dir} (${origin}) ${state}`);
+  }
+  return undefined;
+}
+
+const lackedHeaders = (dir) => wantedHeaders.filter((file) => !fs.existsSync(path.join(dir, file)));
+
+/** A compiler wants the plain name, a running program takes the versioned one as well. */
+const lackedLibraries = (toBuild) => (dir) =>
+  wantedLibraries
+    .filter((name) => {
+      const file = libraryFile(dir, name);
+      return file === undefined || (toBuild && !/\.(so|dylib)$/.test(file));
+    })
+    .map((name) => `lib${name}${process.platform === 'darwin' ? '.dylib' : '.so'}`);
+
+const advice = {
+  system:
+    'On Debian or Ubuntu: apt-get install libtorch-dev libopenblas0-pthread. Elsewhere: unpack libtorch and set LIBTORCH to the folder with include/ and lib/.',
+  LIBTORCH_USE_PYTORCH:
+    'The PyTorch of python3 does not bring libtorch as a package of its own does: install the wheel with pip, or unset LIBTORCH_USE_PYTORCH.',
+  named:
+    'LIBTORCH must name a folder with include/ and lib/ (LIBTORCH_INCLUDE and LIBTORCH_LIB name them one by one); unset them all to use the system libtorch.',
+};
+
+function notFound({ include, lib, origin, toBuild, report }) {
+  const lacksHeaders = toBuild && include === undefined;
+  const what = [lacksHeaders ? 'headers' : '', lib === undefined ? 'libraries' : ''].filter(Boolean).join(' and ');
+  const wanted = [...(lacksHeaders ? wantedHeaders : []), ...(lib === undefined ? lackedLibraries(true)('') : [])];
+  return new LibtorchError(
+    [
+      `libtorch's ${what} were not found. Looked for ${wanted.join(', ')} in:`,
+      ...report,
+      advice[origin] ?? advice.named,
+    ].join('\n'),
+  );
+}
+
+/** Folder of the toolkit's headers, or null. Without them the ops work on CUDA, but torch.cuda.memory does not. */
+function findToolkit(env, include) {
+  if (!fs.existsSync(path.join(include, cudaHeader))) return null;
+  const roots = [env.CUDA_HOME, env.CUDA_PATH].filter(Boolean).map((root) => path.join(root, 'include'));
+  const usual = ['/usr/local/cuda/include', '/opt/cuda/include', '/usr/lib/cuda/include', include, ...systemIncludes];
+  return [...roots, ...usual].find((dir) => fs.existsSync(path.join(dir, toolkitHeader))) ?? null;
+}
+
+/**
+ * The libtorch to run on. Headers are not asked for; where they lie beside, they say the exact version.
+ * @param {NodeJS.ProcessEnv} [env]
+ */
+function findRuntime(env = process.env) {
+  const { includes, libs, origin } = candidates(env);
+  const report = [];
+  const lib = firstWith(libs, lackedLibraries(false), report);
+  if (lib === undefined) throw notFound({ lib, origin, toBuild: false, report });
+  const files = libraryFiles(lib);
+  // Headers of the system may be another libtorch's than the one that is named by its libraries.
+  const [include] =
+    includes.find(([dir, from]) => (from !== 'system' || from === origin) && headerVersion(dir) !== null) ?? [];
+  return { origin, lib, files, ...identify(files, include ?? null, false) };
+}
+
+/**
+ * The libtorch to build for, headers and all.
+ * @param {NodeJS.ProcessEnv} [env]
+ */
+function findLibtorch(env = process.env) {
+  const { includes, libs, origin } = candidates(env);
+  const report = [];
+  const include = firstWith(includes, lackedHeaders, report);
+  const lib = firstWith(libs, lackedLibraries(true), report);
+  if (include === undefined || lib === undefined) throw notFound({ include, lib, origin, toBuild: true, report });
+  const files = libraryFiles(lib);
+  const identity = identify(files, include, true);
+  return {
+    origin,
+    include,
+    includes: [include, path.join(include, 'torch/csrc/api/include')],
+    lib,
+    files,
+    ...identity,
+    cxxStandard: cxxStandardOf(include),
+    registrationHeader: path.join(include, registrationHeader),
+    cudaInclude: identity.cuda ? findToolkit(env, include) : null,
+  };
+}
+
+module.exports = { LibtorchError, findLibtorch, findRuntime, systemIncludes, systemLibs };

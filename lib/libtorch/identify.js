@@ -1,0 +1,144 @@
+'use strict';
+/** Which libtorch a folder holds: version, names, C++ ABI, CUDA, C++ standard. From its files alone; nothing is loaded. */
+const fs = require('node:fs');
+const path = require('node:path');
+const { ElfError, readElf } = require('./elf.js');
+const { LibtorchError } = require('./error.js');
+
+const versionHeader = 'torch/csrc/api/include/torch/version.h';
+/** Where newer ones have the numbers; the old header then only includes it. */
+const newVersionHeader = 'torch/headeronly/version.h';
+
+const suffix = process.platform === 'darwin' ? '.dylib' : '.so';
+const compareNumbers = (a, b) => a.localeCompare(b, 'en', { numeric: true });
+
+/**
+ * The file of a library: `libc10.so`, or, where only programs are to run (Debian's libtorch1.13 without libtorch-dev),
+ * `libc10.so.1.13`, of several the newest.
+ */
+function libraryFile(dir, name, names = namesIn(dir)) {
+  const plain = `lib${name}${suffix}`;
+  if (names.includes(plain)) return path.join(dir, plain);
+  const versioned = names.filter(
+    (file) => file.startsWith(`${plain}.`) && /^[\d.]+$/.test(file.slice(plain.length + 1)),
+  );
+  const newest = versioned.sort(compareNumbers).pop();
+  return newest === undefined ? undefined : path.join(dir, newest);
+}
+
+function namesIn(dir) {
+  try {
+    return fs.readdirSync(dir);
+  } catch {
+    return []; // not there, or not for us to read: the caller reports what it lacks
+  }
+}
+
+/** All libraries of libtorch in a folder that the addon or the kernels of a device need, in the order of loading. */
+function libraryFiles(dir) {
+  const names = namesIn(dir);
+  const files = {};
+  for (const name of ['c10', 'torch_cpu', 'c10_cuda', 'torch_cuda', 'torch']) {
+    const file = libraryFile(dir, name, names);
+    if (file !== undefined) files[name] = file;
+  }
+  return files;
+}
+
+const readText = (file) => (fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : '');
+
+/** '2.6.0' of the headers, or null. */
+function headerVersion(include) {
+  for (const header of [versionHeader, newVersionHeader]) {
+    const text = readText(path.join(include, header));
+    const part = (name) => text.match(new RegExp(`#define\\s+TORCH_VERSION_${name}\\s+(\\d+)`))?.[1];
+    const parts = [part('MAJOR'), part('MINOR'), part('PATCH')];
+    if (parts.every((digits) => digits !== undefined)) return parts.join('.');
+  }
+  return null;
+}
+
+/** What the folder around lib/ says: PyTorch's version.py, the build-version of the archives of pytorch.org. */
+function neighbourVersion(lib) {
+  const python = readText(path.join(lib, '..', 'version.py')).match(
+    /^__version__\s*=\s*['"](\d+\.\d+(?:\.\d+)?)/m,
+  )?.[1];
+  return python ?? readText(path.join(lib, '..', 'build-version')).match(/^\d+\.\d+\.\d+/)?.[0] ?? null;
+}
+
+/** '1.13' of '1.13.0'. Binaries fit within it. */
+const minorOf = (version) => version.split('.').slice(0, 2).join('.');
+
+/** 'libtorch_cpu.so.1.13' is '1.13'; null for an unversioned one. */
+const sonameVersion = (soname) => soname?.match(/\.so\.(\d+\.\d+(?:\.\d+)?)$/)?.[1] ?? null;
+
+/**
+ * 'new' or 'old': how strings of the C++ library cross (_GLIBCXX_USE_CXX11_ABI). PyTorch's wheels before 2.6 have the old
+ * one. libc10's names tell.
+ */
+function abiOf(elf) {
+  const names = elf.strings();
+  if (/\0_ZN3c10[^\0]*NSt7__cxx11/.test(names)) return 'new';
+  return /\0_ZN3c10[^\0]*(RKSs|Ss)/.test(names) ? 'old' : 'new';
+}
+
+/** readElf, its error said in terms of libtorch. */
+function readLibrary(file) {
+  try {
+    return readElf(file);
+  } catch (error) {
+    if (!(error instanceof ElfError)) throw error;
+    throw new LibtorchError(
+      `libtorch cannot be used: ${error.message}.\n` +
+        'Install it again, or set LIBTORCH to the root folder of one for this machine (with include/ and lib/).',
+    );
+  }
+}
+
+/**
+ * @param {Record<string, string>} files of libraryFiles
+ * @param {string | null} include folder of the headers, where they are known
+ * @param {boolean} toBuild whether headers of another version are an error
+ */
+function identify(files, include, toBuild) {
+  const lib = path.dirname(files.torch_cpu);
+  const fromHeaders = include === null ? null : headerVersion(include);
+  const cuda = 'c10_cuda' in files && 'torch_cuda' in files;
+  if (process.platform !== 'linux') {
+    const version = fromHeaders ?? neighbourVersion(lib);
+    return { version: version ?? unknownVersion(lib), abi: 'new', cuda, sonames: {} };
+  }
+  const elves = Object.fromEntries(Object.entries(files).map(([name, file]) => [name, readLibrary(file)]));
+  const sonames = Object.fromEntries(
+    Object.entries(elves).map(([name, { soname }]) => [name, soname ?? path.basename(files[name])]),
+  );
+  const own = sonameVersion(sonames.torch_cpu);
+  const atOdds = own !== null && fromHeaders !== null && minorOf(own) !== minorOf(fromHeaders);
+  if (atOdds && toBuild) {
+    throw new LibtorchError(
+      `libtorch's headers and libraries do not belong together: ${include} is version ${fromHeaders}, ` +
+        `${files.torch_cpu} is ${own}.\nSet LIBTORCH to one root that has both, or LIBTORCH_INCLUDE and LIBTORCH_LIB to halves of one.`,
+    );
+  }
+  // To run, headers only say the number behind the library's own.
+  const version = (atOdds ? own : fromHeaders) ?? own ?? neighbourVersion(lib) ?? unknownVersion(lib);
+  return { version, abi: abiOf(elves.c10), cuda, sonames };
+}
+
+function unknownVersion(lib) {
+  throw new LibtorchError(
+    `Nothing says which version of libtorch is in ${lib}: its libraries are not versioned, and beside it are neither ` +
+      'headers (../include) nor version.py nor build-version.\n' +
+      'Set LIBTORCH to the root folder of libtorch (with include/ and lib/), or LIBTORCH_INCLUDE to its headers.',
+  );
+}
+
+/** The headers name their standard themselves: "#error C++20 or later compatible compiler is required". */
+function cxxStandardOf(include) {
+  const asked = readText(path.join(include, 'torch/csrc/api/include/torch/all.h')).match(
+    /#error C\+\+(\d\d) or later/,
+  )?.[1];
+  return Math.max(17, asked === undefined ? 17 : Number(asked));
+}
+
+module.exports = { cxxStandardOf, headerVersion, identify, libraryFile, libraryFiles, minorOf, versionHeader };

@@ -1,0 +1,17 @@
+/**
+ * How the addon is compiled, but for libtorch's own flags (scripts/libtorch.mjs): for binding.gyp (`--defines`, `--cflags`),
+ * and for `libtorch-node build`.
+ */
+import { fileURLToPath } from 'node:url';
+
+/**
+ * NAPI_EXPERIMENTAL with NAPI_VERSION undefined gives basic finalizers, which run during collection (ARCHITECTURE.md).
+ * A worker that is terminated can throw no more: node-addon-api shall not end the process for that.
+ */
+export const defines = ['NAPI_EXPERIMENTAL', 'NAPI_CPP_EXCEPTIONS', 'NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS'];
+
+export const cflags = ['-O2', '-fvisibility=hidden'];
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  console.log((process.argv[2] === '--defines' ? defines : cflags).join('\n'));
+}

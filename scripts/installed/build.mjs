@@ -1,0 +1,160 @@
+/**
+ * What `libtorch-node build` runs: compiles the addon for the libtorch at hand into the user's cache, where the library
+ * finds it. Everything is written into a folder beside the final one and renamed at the end, so a build that fails or is
+ * interrupted leaves nothing. Nothing is downloaded, nothing is installed.
+ *
+ *   node scripts/installed/build.mjs [--force] [--jobs N]
+ */
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { findLibtorch } from '../libtorch.mjs';
+import { inRoot, libtorchModules } from '../paths.mjs';
+import { runMain, StepError } from '../steps/errors.mjs';
+import { jobs } from '../steps/jobs.mjs';
+import { say } from '../steps/progress.mjs';
+import { compileAddon, endChildren } from './compile.mjs';
+import { sourcesFor } from './sources.mjs';
+import { findCompiler, findHeaders } from './toolchain.mjs';
+
+const require = createRequire(import.meta.url);
+const { addonName, bindingInfo, bindingName, cachedBindings, describe, infoName } = require(
+  libtorchModules('bindings.js'),
+);
+
+/** Loads the library in a process of its own and computes. @returns {{ ok: boolean, text: string }} */
+function tryLoad(addon) {
+  const entry = inRoot('dist', 'lib', 'index.js');
+  const program =
+    `const torch = require(${JSON.stringify(entry)});` +
+    'if (torch.ones([2, 3]).sum().item() !== 6) throw new Error("torch.ones([2, 3]).sum() is wrong");' +
+    'console.log(Object.keys(require.cache).find((file) => file.endsWith(".node")));';
+  const env = { ...process.env, ...(addon === undefined ? {} : { LIBTORCH_NODE_ADDON: addon }) };
+  const { status, signal, stdout, stderr } = spawnSync(process.execPath, ['-e', program], { env, encoding: 'utf8' });
+  const ok = status === 0;
+  return { ok, text: ok ? stdout.trim() : `${stderr.trim()}${signal === null ? '' : `\nended by ${signal}`}` };
+}
+
+/** Makes the folder of all cached bindings, or says what stands in the way. */
+function prepareCache() {
+  const folder = cachedBindings();
+  try {
+    mkdirSync(folder, { recursive: true });
+    const probe = path.join(folder, `.try-${process.pid}`);
+    writeFileSync(probe, '');
+    rmSync(probe);
+    return folder;
+  } catch (error) {
+    throw new StepError(
+      `The folder for what is built cannot be written: ${folder} (${error.code ?? error.message}).\n` +
+        'Make it writable, or name another with LIBTORCH_NODE_CACHE (for this command and for the programs that load the library).',
+    );
+  }
+}
+
+const isAlive = (pid) => {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error.code === 'EPERM';
+  }
+};
+
+/** What a build left that was killed outright. */
+function removeLeftovers(folder) {
+  for (const name of readdirSync(folder)) {
+    const pid = /^\.building-(\d+)$/.exec(name)?.[1];
+    if (pid !== undefined && !isAlive(Number(pid))) rmSync(path.join(folder, name), { recursive: true, force: true });
+  }
+}
+
+function progress(start) {
+  const live = Boolean(process.stderr.isTTY) && process.env.CI === undefined;
+  let shown = -1;
+  return (done, all, name) => {
+    const seconds = Math.round((Date.now() - start) / 1000);
+    const line = `… ${done} of ${all} files compiled, ${seconds} s ${name}`;
+    if (live)
+      process.stderr.write(`\r\x1b[2K${line.slice(0, (process.stderr.columns || 80) - 1)}${done === all ? '\n' : ''}`);
+    else if (done === all || Math.floor((done * 10) / all) > shown) {
+      shown = Math.floor((done * 10) / all);
+      say(line.trimEnd());
+    }
+  };
+}
+
+/** Puts the finished folder in its place. A process that has the old one loaded keeps its file. */
+function install(staging, final) {
+  const old = `${staging}-old`;
+  try {
+    renameSync(final, old);
+  } catch (error) {
+    if (error.code !== 'ENOENT') throw error; // there was none
+  }
+  renameSync(staging, final);
+  rmSync(old, { recursive: true, force: true });
+}
+
+async function build({ force, jobs: wanted }) {
+  const start = Date.now();
+  const libtorch = findLibtorch();
+  if (!force) {
+    const present = tryLoad();
+    if (present.ok) {
+      say(
+        `There is an addon for ${describe(libtorch)} already: ${present.text}\nNothing to build; --force builds all the same.`,
+      );
+      return;
+    }
+  }
+  const compiler = findCompiler();
+  const headers = findHeaders();
+  const folder = prepareCache();
+  removeLeftovers(folder);
+  say(`Building for ${describe(libtorch)} in ${libtorch.lib}, with ${compiler.version}.`);
+
+  const staging = path.join(folder, `.building-${process.pid}`);
+  const stop = (status) => {
+    endChildren();
+    rmSync(staging, { recursive: true, force: true });
+    process.exit(status);
+  };
+  process.once('SIGINT', () => stop(130));
+  process.once('SIGTERM', () => stop(143));
+  const scratch = path.join(staging, 'scratch');
+  try {
+    mkdirSync(scratch, { recursive: true });
+    const { sources, javascript } = await sourcesFor(libtorch, scratch);
+    const addon = path.join(staging, addonName);
+    const count = Math.min(wanted ?? jobs(), sources.length);
+    await compileAddon({
+      ...{ sources, compiler, headers, libtorch, addon, jobs: count },
+      folder: path.join(scratch, 'objects'),
+      onProgress: progress(start),
+    });
+    const generated = path.join(staging, 'generated');
+    cpSync(javascript, generated, { recursive: true, filter: (file) => !file.endsWith('.d.ts') });
+    writeFileSync(path.join(staging, infoName), `${JSON.stringify(bindingInfo(libtorch), null, 2)}\n`);
+    const trial = tryLoad(addon);
+    if (!trial.ok) throw new StepError(`The addon was built, but does not work:\n${trial.text}`);
+    rmSync(scratch, { recursive: true });
+    const final = path.join(folder, bindingName(libtorch));
+    install(staging, final);
+    const megabytes = (statSync(path.join(final, addonName)).size / 1e6).toFixed(1);
+    say(`Built in ${Math.round((Date.now() - start) / 1000)} s: ${path.join(final, addonName)} (${megabytes} MB).`);
+  } finally {
+    endChildren();
+    rmSync(staging, { recursive: true, force: true });
+  }
+}
+
+await runMain(async () => {
+  const { values } = parseArgs({ options: { force: { type: 'boolean', default: false }, jobs: { type: 'string' } } });
+  const wanted = values.jobs === undefined ? undefined : Number(values.jobs);
+  if (wanted !== undefined && !(Number.isInteger(wanted) && wanted > 0))
+    throw new StepError(`--jobs ${values.jobs}: not a number of 1 or more.`);
+  await build({ force: values.force, jobs: wanted });
+});

@@ -1,0 +1,53 @@
+/** What compiling the addon needs beside libtorch: a C++ compiler, Node's headers, node-addon-api. Found before anything is written. */
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import os from 'node:os';
+import path from 'node:path';
+import { StepError } from '../steps/errors.mjs';
+
+/** Runs a program that only says what it is. @returns {string | null} its first line, or null where it is not there */
+export function firstLine(command, args) {
+  const { status, stdout, error } = spawnSync(command, args, { encoding: 'utf8' });
+  return error !== undefined || status !== 0 ? null : stdout.split('\n')[0];
+}
+
+/** The compiler: CXX, with its arguments, else the first of g++, c++ and clang++. */
+export function findCompiler(env = process.env) {
+  const asked = env.CXX?.trim();
+  for (const words of asked ? [asked.split(/\s+/)] : [['g++'], ['c++'], ['clang++']]) {
+    const version = firstLine(words[0], [...words.slice(1), '--version']);
+    if (version !== null) return { command: words[0], args: words.slice(1), version };
+  }
+  throw new StepError(
+    `${asked ? `The compiler that CXX names, ${asked}, does not run` : 'No C++ compiler was found (g++, c++, clang++)'}.\n` +
+      'Install one: on Debian or Ubuntu apt-get install g++, on Fedora dnf install gcc-c++, on macOS xcode-select --install; or set CXX.',
+  );
+}
+
+/** Folders that may hold Node's headers; any Node since 20 will do, Node-API is the same in all. */
+function headerFolders(env) {
+  const prefixes = [env.npm_config_nodedir, path.resolve(process.execPath, '..', '..'), '/usr', '/usr/local'];
+  const cache = env.XDG_CACHE_HOME || path.join(os.homedir(), '.cache');
+  const version = process.versions.node;
+  return [
+    ...prefixes.filter(Boolean).map((prefix) => path.join(prefix, 'include', 'node')),
+    path.join(cache, 'node-gyp', version, 'include', 'node'), // what node-gyp once fetched
+    path.join(os.homedir(), 'Library', 'Caches', 'node-gyp', version, 'include', 'node'),
+  ];
+}
+
+/** @returns {string[]} include folders for <node_api.h>, <uv.h> and <napi.h> */
+export function findHeaders(env = process.env) {
+  const folders = headerFolders(env);
+  const node = folders.find((dir) => ['node_api.h', 'uv.h'].every((file) => existsSync(path.join(dir, file))));
+  if (node === undefined) {
+    throw new StepError(
+      `Node's headers (node_api.h, uv.h) were not found in:\n${folders.map((dir) => `  ${dir}`).join('\n')}\n` +
+        'Install them: on Debian or Ubuntu apt-get install libnode-dev. The archives of nodejs.org and version managers bring ' +
+        'them; npm_config_nodedir may name a folder that has include/node.',
+    );
+  }
+  const api = createRequire(import.meta.url).resolve('node-addon-api/package.json');
+  return [node, path.dirname(api)];
+}

@@ -1,0 +1,86 @@
+/**
+ * prebuilds/<platform>/<binding>/: what the package brings for each libtorch. Beside the binding itself (lib/libtorch/
+ * bindings.js) the generated C++ for `libtorch-node build` on other platforms, and what packing merges: names and types.
+ */
+import { cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { findLibtorch } from '../libtorch.mjs';
+import { addonFile, inRoot, libtorchModules } from '../paths.mjs';
+import { libtorchIdentity } from './codegen.mjs';
+import { runLogged } from './command.mjs';
+import { esmEntry, exportedNames, writeEsmEntry } from './esm-entry.mjs';
+import { filesBelow, whenChanged } from './stamps.mjs';
+
+export const prebuildsDir = inRoot('prebuilds');
+export const namesFile = 'names.json';
+
+const bindings = () => createRequire(import.meta.url)(libtorchModules('bindings.js'));
+
+/** Every binding folder below prebuilds/, of whatever platform. */
+export function prebuiltFolders() {
+  if (!existsSync(prebuildsDir)) return [];
+  return readdirSync(prebuildsDir).flatMap((platform) =>
+    readdirSync(path.join(prebuildsDir, platform))
+      .filter((name) => !name.startsWith('.'))
+      .map((name) => path.join(prebuildsDir, platform, name))
+      .filter((dir) => existsSync(path.join(dir, bindings().infoName))),
+  );
+}
+
+/** The folder of the binding that this checkout builds. */
+function ownFolder() {
+  const { bindingName, platform } = bindings();
+  return path.join(prebuildsDir, platform, bindingName(findLibtorch()));
+}
+
+const only = (ending, except) => (file) =>
+  statSync(file).isDirectory() || (file.endsWith(ending) && !(except && file.endsWith(except)));
+
+/** Puts the binding that this checkout has built into prebuilds/. */
+async function packOwnBinding() {
+  const { addonName, bindingInfo, infoName } = bindings();
+  const libtorch = findLibtorch();
+  const folder = ownFolder();
+  const staging = `${path.dirname(folder)}/.${path.basename(folder)}`;
+  rmSync(staging, { recursive: true, force: true });
+  mkdirSync(staging, { recursive: true });
+  const at = (name) => path.join(staging, name);
+  await runLogged('prebuild', 'strip', ['--strip-all', '-o', at(addonName), addonFile]);
+  cpSync(inRoot('lib', 'generated'), at('generated'), { recursive: true, filter: only('.js') });
+  cpSync(inRoot('native', 'generated'), at('sources'), { recursive: true, filter: only('.cpp') });
+  cpSync(inRoot('types', 'generated'), at('types'), { recursive: true, filter: only('.d.ts') });
+  writeFileSync(at(namesFile), JSON.stringify(exportedNames()));
+  writeFileSync(at(infoName), `${JSON.stringify(bindingInfo(libtorch), null, 2)}\n`);
+  rmSync(folder, { recursive: true, force: true });
+  renameSync(staging, folder);
+}
+
+/** Removes bindings of other versions of the package: their addon and this lib/ do not know each other. */
+function dropStale() {
+  const { packageVersion, readInfo } = bindings();
+  for (const dir of prebuiltFolders()) {
+    if (readInfo(dir)?.package !== packageVersion()) rmSync(dir, { recursive: true });
+  }
+}
+
+/** What dist/ says of all bindings. */
+const describeAll = () => writeEsmEntry(prebuiltFolders().map((dir) => path.join(dir, namesFile)));
+
+/** This machine's binding in prebuilds/, and a dist/ that knows it: so `npm pack` after a build packs what was built. */
+export async function ensurePrebuild() {
+  const inputs = {
+    files: [
+      addonFile,
+      inRoot('package.json'),
+      ...filesBelow(['lib/generated', 'native/generated', 'types/generated', 'dist/lib'], ['.js', '.cpp', '.d.ts']),
+    ],
+    values: { libtorch: libtorchIdentity() },
+    outputs: [ownFolder(), esmEntry],
+  };
+  await whenChanged('prebuild', inputs, async () => {
+    dropStale();
+    await packOwnBinding();
+    await describeAll();
+  });
+}
