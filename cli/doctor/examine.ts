@@ -1,7 +1,11 @@
 /** Starts the probe, collects what it finds, and adds what the machine says. */
 import { fork } from 'node:child_process';
+import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
+import { candidates, packageRoot, whyNot } from '../../lib/libtorch/bindings';
+import { LibtorchError } from '../../lib/libtorch/error';
+import { findRuntime, type Runtime } from '../../lib/libtorch/find';
 import { version } from '../version';
 import { type CgroupLimits, readCgroup } from './cgroup';
 import type { ProbeMessage, ProbeResults } from './probe';
@@ -15,6 +19,15 @@ export interface Findings {
   cores: number;
   physicalBytes: number;
   cgroup: CgroupLimits;
+  /** A checkout builds with npm, what npm installed with the package's own program. */
+  checkout: boolean;
+  /** Null with `libtorchError`. */
+  libtorch: Runtime | null;
+  libtorchError: string | null;
+  /** The variables that choose a libtorch or an addon, as they are set. */
+  variables: Record<string, string>;
+  /** Addons in the order of trying, and why one does not fit. */
+  addons: { from: string; file: string; problem: string | null }[];
   probe: Partial<ProbeResults>;
   /** Steps that failed. */
   failures: { step: keyof ProbeResults; code: string | null; message: string }[];
@@ -23,6 +36,11 @@ export interface Findings {
   /** What it wrote to stderr. */
   stderr: string;
 }
+
+const VARIABLES = [
+  ...['LIBTORCH', 'LIBTORCH_INCLUDE', 'LIBTORCH_LIB', 'LIBTORCH_USE_PYTORCH', 'LIBTORCH_NODE_ADDON'],
+  ...['LIBTORCH_NODE_CACHE', 'LD_LIBRARY_PATH', 'LD_PRELOAD', 'ATEN_CPU_CAPABILITY'],
+];
 
 const LIMIT_MS = 120_000;
 
@@ -35,6 +53,11 @@ export async function examine(root: string): Promise<Findings> {
     cores: os.availableParallelism(),
     physicalBytes: os.totalmem(),
     cgroup: readCgroup(root),
+    checkout: fs.existsSync(path.join(packageRoot, 'lib', 'index.ts')),
+    ...discover(),
+    variables: Object.fromEntries(
+      VARIABLES.filter((name) => process.env[name]).map((name) => [name, process.env[name]!]),
+    ),
     probe: {},
     failures: [],
     crashed: null,
@@ -42,6 +65,23 @@ export async function examine(root: string): Promise<Findings> {
   };
   await runProbe(findings);
   return findings;
+}
+
+/** What the library would choose. Reads files alone. */
+function discover(): Pick<Findings, 'libtorch' | 'libtorchError' | 'addons'> {
+  let libtorch: Runtime;
+  try {
+    libtorch = findRuntime();
+  } catch (error) {
+    if (!(error instanceof LibtorchError)) throw error;
+    return { libtorch: null, libtorchError: error.message, addons: [] };
+  }
+  const addons = candidates().map((binding) => ({
+    from: binding.from,
+    file: binding.addon,
+    problem: whyNot(binding, libtorch),
+  }));
+  return { libtorch, libtorchError: null, addons };
 }
 
 function runProbe(findings: Findings): Promise<void> {

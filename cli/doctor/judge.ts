@@ -27,10 +27,10 @@ const check = (name: string, status: Status, summary: string, more: Partial<Chec
 });
 
 export function judge(findings: Findings): Check[] {
-  const checks = [versions(findings), addon(findings)];
+  const checks = [versions(findings), libtorch(findings), addon(findings)];
   // What the steps after the load would say, the load has said.
   if (findings.probe.load !== undefined) {
-    checks.push(op(findings), threads(findings), blas(findings), collector(findings));
+    checks.push(op(findings), cpu(findings), threads(findings), blas(findings), gpu(findings), collector(findings));
   }
   return [...checks, memory(findings)];
 }
@@ -39,9 +39,6 @@ function versions({ package: own, node, napi, platform, probe }: Findings): Chec
   const { library } = probe;
   const libtorch = library === undefined ? '' : `, libtorch ${library.libtorch}`;
   const details = library === undefined ? [] : [configLine(library.config)];
-  if (library !== undefined) {
-    details.push(library.cudaDevices === 0 ? 'no CUDA device' : `${library.cudaDevices} CUDA devices`);
-  }
   return check('versions', 'ok', `libtorch-node ${own}${libtorch}, Node ${node} (Node-API ${napi}), ${platform}`, {
     details,
   });
@@ -67,35 +64,66 @@ function failureOf(findings: Findings, step: keyof ProbeResults): Check | null {
   if (findings.probe[step] !== undefined) return null;
   return check(step, 'problem', `the process ended in this step (${findings.crashed ?? 'without an answer'})`, {
     details: findings.stderr.split('\n').filter(Boolean).slice(0, 10),
-    fix: 'The addon may be built for another libtorch or processor: build it on this machine, `npm run build`.',
+    fix: `The addon may be built for another libtorch or processor: build it on this machine, ${buildCommand(findings)}.`,
+  });
+}
+
+/** How the addon is built, here. */
+const buildCommand = ({ checkout }: Findings): string =>
+  checkout ? '`npm run build` in the folder of libtorch-node' : '`npx libtorch-node build`';
+
+function libtorch({ libtorch: found, libtorchError, variables }: Findings): Check {
+  const set = Object.entries(variables).map(([name, value]) => `${name}=${value}`);
+  if (found === null) {
+    const lines = (libtorchError ?? '').split('\n');
+    const fix = lines.length > 1 ? lines[lines.length - 1]! : null;
+    return check('libtorch', 'problem', lines[0]!, { details: [...lines.slice(1, -1), ...set], fix });
+  }
+  const { version, abi, cuda, sonames, lib, origin } = found;
+  const name = sonames.torch_cpu === undefined ? '' : ` (${sonames.torch_cpu})`;
+  const chosen =
+    origin === 'system' ? "the system's: neither LIBTORCH nor LIBTORCH_USE_PYTORCH is set" : `by ${origin}`;
+  return check('libtorch', 'ok', `${version}${name} in ${lib}, ${abi} C++ ABI, ${cuda ? 'with' : 'without'} CUDA`, {
+    details: [`chosen: ${chosen}`, ...set],
   });
 }
 
 /** Reasons why an addon does not load, by what the loader says, with the fix. */
 const LOAD_FIXES: [RegExp, string][] = [
-  [/: not there/, 'Build the addon: `npm run build` in the folder of libtorch-node.'],
+  [/already has a libtorch/, 'Let both use one libtorch: set LIBTORCH to the root of the one that is loaded first.'],
+  [/: not there|this is libtorch|has no addon.*\n {2}none in/, 'Build the addon for this libtorch: BUILD.'],
   [
     /cannot open shared object file|image not found/,
     'A library is missing. On Debian or Ubuntu: apt-get install libtorch-dev libopenblas0-pthread. Elsewhere: set LIBTORCH to the folder of libtorch and build again.',
   ],
   [
     /undefined symbol|symbol not found|version `|GLIBC/i,
-    'The addon was built for another libtorch or C library than the one it finds: build it again here, `npm run build`.',
+    'The addon was built for another libtorch or C library than the one it finds: build it again here, BUILD.',
   ],
   [
-    /NODE_MODULE_VERSION|invalid ELF header|wrong ELF class|mach-o/i,
-    'The addon was built for another platform: build it again here, `npm run build`.',
+    /NODE_MODULE_VERSION|invalid ELF header|wrong ELF class|mach-o|another processor|shared library/i,
+    'The addon was built for another platform: build it again here, BUILD.',
   ],
 ];
+
+const ORIGINS: Record<string, string> = {
+  LIBTORCH_NODE_ADDON: 'LIBTORCH_NODE_ADDON names it',
+  checkout: "the checkout's own build",
+  cache: '`libtorch-node build` made it on this machine',
+  prebuilt: 'the package brings it for this libtorch',
+};
 
 function addon(findings: Findings): Check {
   const failed = failureOf(findings, 'load');
   if (failed !== null) {
     const text = [failed.summary, ...failed.details].join('\n');
-    const fix =
+    if (findings.libtorch === null)
+      return { ...failed, name: 'addon', summary: 'not loaded: no libtorch', details: [] };
+    const fix = (
       LOAD_FIXES.find(([pattern]) => pattern.test(text))?.[1] ??
       failed.fix ??
-      'Build the addon again: `npm run build` in the folder of libtorch-node.';
+      'Build the addon again: BUILD.'
+    ).replace('BUILD', buildCommand(findings));
     // ERR_TORCH_LOAD lists a file and its reason per indented line, and ends with a general advice.
     const details = failed.summary.startsWith('ERR_TORCH_LOAD')
       ? failed.details.filter((line) => line.startsWith(' '))
@@ -104,7 +132,15 @@ function addon(findings: Findings): Check {
   }
   const { addon: file, libraries } = findings.probe.load!;
   const torch = libraries.filter((library) => /lib(torch|c10)[^/]*\.(so|dylib)/.test(library));
-  return check('addon', 'ok', file ?? 'loaded', { details: torch.length === 0 ? [] : [`on ${torch.join(', ')}`] });
+  const chosen = findings.addons.find((candidate) => candidate.problem === null);
+  const details = [
+    ...(chosen === undefined ? [] : [`chosen: ${ORIGINS[chosen.from] ?? chosen.from}`]),
+    ...findings.addons
+      .filter(({ problem }) => problem !== null)
+      .map((candidate) => `not ${candidate.file}: ${candidate.problem}`),
+    ...(torch.length === 0 ? [] : [`on ${torch.join(', ')}`]),
+  ];
+  return check('addon', 'ok', file ?? 'loaded', { details });
 }
 
 function op(findings: Findings): Check {
@@ -114,6 +150,32 @@ function op(findings: Findings): Check {
   if (got === expected) return check('op', 'ok', `torch.ones([2, 3]).sum() is ${got}`);
   return check('op', 'problem', `torch.ones([2, 3]).sum() is ${got}, not ${expected}`, {
     fix: 'libtorch or its BLAS computes wrongly on this machine: install another build of it.',
+  });
+}
+
+/** What libtorch chose its kernels by, of its own report. */
+function cpu(findings: Findings): Check {
+  const config = findings.probe.library?.config;
+  if (config === undefined) return failureOf(findings, 'library') ?? check('cpu', 'note', 'unknown');
+  const usage = /CPU capability usage: (.+)/.exec(config)?.[1]?.trim();
+  if (usage === undefined) return check('cpu', 'ok', `${findings.cores} cores; libtorch does not say its capability`);
+  const summary = `libtorch uses ${usage} kernels on ${findings.cores} cores`;
+  if (!/^(NO AVX|DEFAULT)$/i.test(usage) || process.arch !== 'x64') return check('cpu', 'ok', summary);
+  const named = findings.variables.ATEN_CPU_CAPABILITY;
+  return check('cpu', 'note', `${summary}: none for wide vectors`, {
+    fix:
+      named === undefined
+        ? 'The processor, or the machine that it is emulated by, has no AVX2: elementwise ops are several times slower.'
+        : `ATEN_CPU_CAPABILITY=${named} asks for that: unset it.`,
+  });
+}
+
+function gpu({ libtorch: found, probe }: Findings): Check {
+  const devices = probe.library?.cudaDevices ?? 0;
+  if (devices > 0) return check('gpu', 'ok', `${devices} CUDA ${devices === 1 ? 'device' : 'devices'}`);
+  if (found?.cuda !== true) return check('gpu', 'ok', 'no CUDA device, and this libtorch is without CUDA');
+  return check('gpu', 'note', 'this libtorch has CUDA, and sees no CUDA device', {
+    fix: "Where there is a GPU: its driver is missing, older than libtorch's CUDA, or hidden (CUDA_VISIBLE_DEVICES).",
   });
 }
 

@@ -20,8 +20,14 @@ export function renderChecks(checks: Check[], colors: Colors): string {
     lines.push(...details.map((line) => colors.dim(`${indent}${line.trim()}`)));
     if (fix !== null) lines.push(`${indent}→ ${fix}`);
   }
-  const problems = checks.filter(({ status }) => status === 'problem').length;
-  lines.push('', problems === 0 ? 'healthy' : `${problems} ${problems === 1 ? 'problem' : 'problems'}`);
+  const problems = checks.filter(({ status }) => status === 'problem');
+  lines.push(
+    '',
+    problems.length === 0 ? 'healthy' : `${problems.length} ${problems.length === 1 ? 'problem' : 'problems'}`,
+  );
+  // The first is the one to begin with: what comes after it may be its consequence.
+  const first = problems.find(({ fix }) => fix !== null);
+  if (first !== undefined) lines.push(`fix ${first.name} first: ${first.fix}`);
   return `${lines.join('\n')}\n`;
 }
 
