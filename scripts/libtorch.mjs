@@ -20,7 +20,7 @@ export const { findLibtorch, findRuntime, LibtorchError, systemIncludes, systemL
 /** @param {Libtorch} libtorch */
 export function compileFlags(libtorch) {
   const all = [...libtorch.includes, ...(libtorch.cudaInclude === null ? [] : [libtorch.cudaInclude])];
-  const named = [...new Set(all)].filter((dir) => !systemIncludes.includes(dir));
+  const named = [...new Set(all)].filter((dir) => !systemIncludes.includes(realpathSync(dir)));
   // Node's own flags ask for the new ABI; the last word counts.
   const abi = libtorch.abi === 'old' ? ['-U_GLIBCXX_USE_CXX11_ABI', '-D_GLIBCXX_USE_CXX11_ABI=0'] : [];
   return [`-std=c++${libtorch.cxxStandard}`, ...abi, ...named.flatMap((dir) => ['-isystem', dir])];
