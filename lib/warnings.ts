@@ -5,10 +5,25 @@ import type { Native } from './native';
 const MOST_TEXTS = 1000;
 const seen = new Set<string>();
 
+/**
+ * Node emits it in the next tick, and until its stack has been spelt out an Error holds the `this` of every frame: the
+ * tensor that warned, perhaps, with all its memory. So the stack is read here. The Error is one of Node's own realm, since
+ * Node takes no other, and this module may be loaded in a vm context (Jest).
+ */
+function warningOf(text: string): Error {
+  const { AssertionError } = require('node:assert') as typeof import('node:assert');
+  const NodesError = Object.getPrototypeOf(AssertionError) as ErrorConstructor;
+  const warning = new NodesError(text);
+  warning.name = 'TorchWarning';
+  NodesError.captureStackTrace(warning, warningOf);
+  String(warning.stack);
+  return warning;
+}
+
 export function passOnWarnings(native: Native): void {
   native.setWarningSink((text) => {
     if (seen.has(text) || seen.size >= MOST_TEXTS) return;
     seen.add(text);
-    process.emitWarning(text, 'TorchWarning');
+    process.emitWarning(warningOf(text));
   });
 }

@@ -262,8 +262,11 @@ class Run {
   }
 
   /**
-   * One collection, as a rule. V8's optimizing compiler, which works beside the program, holds what the code that it
-   * compiles refers to, a tensor perhaps: then another one, once it has done. Nobody else has a turn meanwhile.
+   * One collection, as a rule. V8's optimizing compiler works on a thread of its own, and until the main thread takes its
+   * work it holds what the code refers to: the context of a closure that is being compiled, and so a tensor in one of its
+   * variables. (Heap snapshots show the context under the compiler's handles alone; with --single-threaded,
+   * --no-concurrent-recompilation or --no-opt the first collection does.) Then another one, once it has done. Nobody else
+   * has a turn meanwhile.
    */
   collectUntil(tensors) {
     const clock = new Int32Array(new SharedArrayBuffer(4));
