@@ -1,6 +1,7 @@
 /**
- * Exact accounting: 100,000 random steps, in child processes; after each of them `torch.memory()` equals a model of the
- * storages to the byte. What failed is printed with its seed, and `LIBTORCH_NODE_SEED=… LIBTORCH_NODE_PATH=…` runs it again.
+ * Exact accounting: 100,000 random steps of two threads, in child processes; after each of them `torch.memory()` equals a
+ * model of the storages to the byte. What failed is printed with its seed, and
+ * `LIBTORCH_NODE_SEED=… LIBTORCH_NODE_PATH=…` runs it again.
  */
 import { randomInt } from 'node:crypto';
 import path from 'node:path';
@@ -17,7 +18,7 @@ async function steps(seed: number, count: number, replay: string[] = []): Promis
   return JSON.parse(stdout);
 }
 
-const NOTHING = { tensors: 0, storages: 0, bytes: 0, allocatedBytes: 0 };
+const NOTHING = { tensors: 0, storages: 0, bytes: 0, allocatedBytes: 0, tokens: 0 };
 
 /** Kinds of steps that must have come up, so that no mistake in a step's condition leaves one out. */
 const KINDS = [
@@ -26,6 +27,20 @@ const KINDS = [
   ...['leaf', 'mul in a graph', 'backward', 'backward with a gradient', 'read grad', 'set grad', 'embedding'],
   ...['toSparse', 'coalesce', 'add_ of coo', 'toSparseCsr', 'scope', 'openScope', 'closeScope', 'move', 'async scope'],
   ...['dispose', 'dispose again', 'disposeAll', 'keep', 'drop', 'collect', 'bad shape', 'no such memory'],
+  ...['meta resize_', 'share', 'fromShared', 'dispose of a token', 'fromShared after dispose', 'write through a token'],
+  ...[
+    'take',
+    'take in a scope',
+    'throw in a scope',
+    'keep a token',
+    'read a message',
+    'take a kept token',
+    'make',
+    'op',
+  ]
+    .concat(['write', 'resize_', 'set_ to a tensor', 'backward', 'share', 'dispose', 'drop', 'fromTypedArray'])
+    .map((name) => `there: ${name}`),
+  ...['stop', 'what V8 is told', 'drop of a token'],
 ];
 
 const chosen = process.env.LIBTORCH_NODE_SEED;

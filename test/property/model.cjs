@@ -13,9 +13,13 @@ const { itemSizes, numelOf, contiguousStrides, isContiguous, overlaps } = requir
 class Storage {
   /** `borrowed`: a typed array's memory, which V8 counts already. */
   constructor(bytes, { device = 'cpu', borrowed = false } = {}) {
+    this.pinned = false; // shared once: it can no longer grow
     this.bytes = bytes;
     this.device = device;
     this.borrowed = borrowed;
+  }
+  get grows() {
+    return !this.borrowed && !this.pinned;
   }
   get charged() {
     return this.borrowed || this.device !== 'cpu' ? 0 : this.bytes;
@@ -94,10 +98,16 @@ class Handle {
 }
 
 class Model {
-  constructor() {
-    this.handles = new Set();
+  constructor(sharing) {
+    this.sharing = sharing; // tokens, and the other thread
+    this.handles = new Set(); // of this thread
     this.current = null; // the synchronous scope in force
     this.made = 0;
+  }
+
+  /** Handles of both threads. */
+  get all() {
+    return [...this.handles, ...this.sharing.there];
   }
 
   add(tensor, impl, scope) {
@@ -153,7 +163,8 @@ class Model {
     const devices = { cpu: { tensors: 0, storages: 0, bytes: 0 } };
     const seen = new Set();
     let bytes = 0;
-    for (const { impl } of this.handles) {
+    const handles = this.all;
+    for (const { impl } of handles) {
       const { device } = impl.storages[0];
       devices[device] ??= { tensors: 0, storages: 0, bytes: 0 };
       devices[device].tensors++;
@@ -165,7 +176,12 @@ class Model {
         bytes += storage.charged;
       }
     }
-    return { tensors: this.handles.size, storages: seen.size, bytes, devices };
+    return { tensors: handles.length, storages: seen.size, bytes, devices };
+  }
+
+  /** Bytes that libtorch holds, where nothing is hidden. */
+  allocated(bytes) {
+    return bytes + this.sharing.hidden((storage) => this.sees(storage));
   }
 
   /**
@@ -173,7 +189,7 @@ class Model {
    * elsewhere (autograd keeps it).
    */
   get hides() {
-    for (const { impl } of this.handles) {
+    for (const { impl } of this.all) {
       if (impl.graph !== null) return true;
       if (impl.base?.storages.some((storage) => !this.sees(storage))) return true;
       if (impl.moved) return true;
@@ -182,7 +198,7 @@ class Model {
   }
 
   sees(storage) {
-    for (const { impl } of this.handles) if (impl.storages.includes(storage)) return true;
+    for (const { impl } of this.all) if (impl.storages.includes(storage)) return true;
     return false;
   }
 }

@@ -7,11 +7,13 @@
 
 const path = require('node:path');
 const fc = require('fast-check');
+const { Peer } = require('./peer.cjs');
 const { Run } = require('./run.cjs');
 const { stepsArbitrary } = require('./steps.cjs');
 
 const [lib, seedText, stepsText, replayPath] = process.argv.slice(2);
 const torch = require(path.join(lib, 'index.js'));
+const peer = new Peer(lib);
 const seed = Number(seedText);
 const wanted = Number(stepsText);
 
@@ -19,8 +21,8 @@ const wanted = Number(stepsText);
 process.removeAllListeners('warning');
 
 const figures = () => {
-  const { tensors, storages, bytes, allocatedBytes } = torch.memory();
-  return { tensors, storages, bytes, allocatedBytes };
+  const { tensors, storages, bytes, allocatedBytes, tokens } = torch.memory();
+  return { tensors, storages, bytes, allocatedBytes, tokens };
 };
 
 const totals = { steps: 0, runs: 0, widest: 0, kinds: {} };
@@ -41,7 +43,7 @@ async function clean() {
 async function once(steps, autograd) {
   if (Date.now() > shrinkUntil) return;
   if (first !== undefined) await clean();
-  const run = new Run(torch, totals, autograd);
+  const run = new Run(torch, peer, totals, autograd);
   last = run.log;
   try {
     await run.all(steps);
@@ -79,11 +81,13 @@ async function main() {
     }
     if (replayPath !== undefined) break;
   }
+  await peer.stop();
   globalThis.gc();
-  console.log(JSON.stringify({ ...totals, before, after: figures() }));
+  console.log(JSON.stringify({ ...totals, threads: peer.starts, before, after: figures() }));
 }
 
-main().catch((error) => {
+main().catch(async (error) => {
   console.error(error.message);
   process.exitCode = 1;
+  await peer.stop();
 });

@@ -6,6 +6,7 @@ const { Model } = require('./model.cjs');
 const { Draw, World } = require('./world.cjs');
 const { wheel, withoutGraphs } = require('./steps.cjs');
 const { several, nested, names } = require('./steps/lifetimes.cjs');
+const { Sharing } = require('./sharing.cjs');
 
 /** What V8's own buffers may make of `process.memoryUsage().external` beside the tensors. */
 const SLACK = 2 ** 20;
@@ -16,35 +17,59 @@ const turn = () => new Promise((resolve) => setImmediate(resolve));
 class Thrown extends Error {}
 
 class Run {
-  constructor(torch, totals, autograd) {
+  constructor(torch, peer, totals, autograd) {
     this.torch = torch;
+    this.peer = peer;
     this.totals = totals;
     this.wheel = autograd ? wheel : withoutGraphs;
-    this.model = new Model();
+    this.model = new Model(new Sharing());
     this.log = [];
     this.before = torch.memory();
+    this.reportedBefore = peer.reportedHere();
     this.externalBefore = process.memoryUsage().external;
     this.failure = undefined;
+    this.hasSome = false; // the other thread has handles
     this.opened = []; // scopes opened by hand: { scope, model }
   }
 
   async all(steps) {
-    const world = new World(this.torch, this.model, null, this.log);
+    const world = new World(this);
     try {
       this.check();
       for (const step of steps) await this.step(world, step);
     } catch (error) {
+      await this.peer.stop();
       throw this.failure ?? error; // of several sequences, the first to fail says why
     } finally {
       // A failed run leaves nothing to the next, however it failed.
       for (const { scope } of this.opened) scope.close();
-      for (const { tensor } of this.model.handles) tensor?.dispose();
+      this.dispose();
     }
-    for (const handle of [...this.model.handles]) this.model.free(handle);
+    this.endSharing();
     this.log.push('the end');
     this.check();
+    this.compareTold();
     assert.strictEqual(this.torch.memory().allocatedBytes, this.before.allocatedBytes, 'allocatedBytes at the end');
     this.totals.runs++;
+  }
+
+  dispose() {
+    for (const handle of [...this.model.handles]) {
+      handle.tensor?.dispose();
+      this.model.free(handle);
+    }
+    for (const token of this.model.sharing.tokens) {
+      token.token?.dispose?.(); // one from the other thread has no dispose
+      token.token = null;
+    }
+  }
+
+  /** The other thread lives on, with nothing. */
+  endSharing() {
+    const { sharing } = this.model;
+    if (this.peer.worker !== null) this.peer.ask({ do: 'clear' });
+    sharing.end();
+    this.collectUntil();
   }
 
   /** Compares; called after each step, in every sequence. */
@@ -80,13 +105,41 @@ class Run {
     ) {
       assert.deepStrictEqual(actual, expected, 'torch.memory()');
     }
-    // libtorch holds what handles see; only graphs and the like come on top.
+    assert.strictEqual(since('tokens'), model.sharing.tokens.size, 'tokens');
+    // libtorch holds what handles and tokens see; only graphs and the like come on top.
     const allocated = since('allocatedBytes');
-    if (model.hides) assert.ok(allocated >= expected.bytes, `${allocated} bytes allocated, handles see more`);
-    else assert.strictEqual(allocated, expected.bytes, 'allocatedBytes, where nothing is hidden');
-    const apart = Math.abs(process.memoryUsage().external - this.externalBefore - expected.bytes);
-    assert.ok(apart <= SLACK, `process.memoryUsage().external is ${apart} bytes off`);
+    const seen = model.allocated(expected.bytes);
+    if (model.hides) assert.ok(allocated >= seen, `${allocated} bytes allocated, handles and tokens see more`);
+    else assert.strictEqual(allocated, seen, 'allocatedBytes, where nothing is hidden');
+    this.compareExternal(expected.bytes);
+  }
+
+  /** What V8 makes of the tensors, in each thread. */
+  compareExternal(bytes) {
+    const { model, peer } = this;
+    this.toldHere = model.sharing.toldHere(model.handles);
+    this.within(process.memoryUsage().external - this.externalBefore - this.toldHere, 'process.memoryUsage().external');
+    // While it has nothing, and had nothing, it is left in peace.
+    const hadSome = this.hasSome;
+    this.hasSome = model.sharing.there.size > 0;
+    if (!hadSome && !this.hasSome) return;
+    // It looks at torch.memory() too: one process, the same figures.
+    const there = peer.ask({ do: 'figures' });
+    assert.strictEqual(there.bytes - this.before.bytes, bytes, 'bytes, asked in the other thread');
+    this.within(there.external - peer.external - (bytes - this.toldHere), 'external of the other thread');
+  }
+
+  within(difference, what) {
+    const apart = Math.abs(difference);
+    assert.ok(apart <= SLACK, `${what} is ${apart} bytes off`);
     this.totals.widest = Math.max(this.totals.widest, apart);
+  }
+
+  /** The same to the byte: what the library told V8. */
+  compareTold() {
+    const { peer, toldHere } = this;
+    const told = [peer.reportedHere() - this.reportedBefore, peer.worker === null ? 0 : peer.ask({ do: 'reported' })];
+    assert.deepStrictEqual(told, [toldHere, this.model.figures().bytes - toldHere], 'told to V8, here and there');
   }
 
   count(kind) {
@@ -110,6 +163,7 @@ class Run {
     if (free && step.nested === 'async') await this.concurrent(world, draw, [step.steps, step.others]);
     else if (step.nested === 'collect') this.collect();
     else if (free && step.nested === 'drop') await this.drop(world, draw);
+    else if (free && step.nested === 'stop' && world.asyncScope === null) await this.stop(world, draw);
     else this.synchronous(world, step);
   }
 
@@ -210,7 +264,7 @@ class Run {
     world.say('async scopes {');
     const one = async (steps, choice, index) => {
       const inner = model.openScope(world.asyncScope);
-      const own = new World(torch, model, inner, this.log);
+      const own = new World(this, inner);
       let taken = [];
       const fn = async () => {
         for (const step of steps) {
@@ -255,7 +309,8 @@ class Run {
     // The frames that named them are gone, and no other sequence had its turn.
     await null;
     this.model.collect();
-    this.collectUntil(this.before.tensors + this.model.figures().tensors);
+    this.model.sharing.collect();
+    this.collectUntil();
     world.say(`${handles} out of reach, gc()`);
     this.count('drop');
     this.check();
@@ -268,12 +323,17 @@ class Run {
    * --no-concurrent-recompilation or --no-opt the first collection does.) Then another one, once it has done. Nobody else
    * has a turn meanwhile.
    */
-  collectUntil(tensors) {
+  collectUntil() {
+    const tensors = this.before.tensors + this.model.figures().tensors;
+    const tokens = this.before.tokens + this.model.sharing.tokens.size;
     const clock = new Int32Array(new SharedArrayBuffer(4));
     for (let i = 0; i < 50; i++) {
       globalThis.gc();
-      if (this.torch.memory().tensors <= tensors) return;
-      Atomics.wait(clock, 0, 0, 20);
+      const now = this.torch.memory();
+      if (now.tensors <= tensors && now.tokens <= tokens) return;
+      // Copies of tokens that the other thread has let go of.
+      if (this.peer.worker !== null) this.peer.ask({ do: 'collect' });
+      Atomics.wait(clock, 0, 0, Math.min(i, 20));
     }
   }
 
@@ -281,7 +341,27 @@ class Run {
     const handles = several(world, draw, 4);
     const own = handles.filter(({ scope }) => scope === null);
     for (const handle of own) handle.tensor = null;
-    return names(own);
+    const tokens = [...this.model.sharing.tokens].filter(({ token }) => token !== null && draw.below(3) === 0);
+    for (const token of tokens) {
+      token.token = null;
+      if (!token.isHeld) this.totals.kinds['drop of a token'] = (this.totals.kinds['drop of a token'] ?? 0) + 1;
+    }
+    return [names(own), ...tokens.map(({ number }) => `token ${number}`)].join(', ');
+  }
+
+  // ---- the other thread ----
+
+  /** It ends, and with it all it held; the next step that needs one starts another. */
+  async stop(world, draw) {
+    if (this.peer.worker === null || !draw.once(3)) return this.flat(world, draw, 0);
+    const how = draw.pick(['idle', 'busy', 'exit']);
+    await this.peer.stop(how);
+    this.model.sharing.end();
+    this.hasSome = false;
+    this.collectUntil();
+    world.say(`the other thread ends, ${how}`);
+    this.count('stop');
+    return this.check();
   }
 }
 

@@ -11,6 +11,8 @@ const flat = [
   ...graphs,
   ...require('./steps/sparse.cjs'),
   ...require('./steps/lifetimes.cjs'),
+  ...require('./steps/tokens.cjs'),
+  ...require('./steps/threads.cjs'),
 ];
 
 /** Each step as often as its weight says. */
@@ -37,7 +39,7 @@ const { step } = fc.letrec((tie) => ({
     {
       weight: 1,
       arbitrary: fc.record({
-        nested: fc.constantFrom('async', 'async', 'drop', 'drop', 'collect'),
+        nested: fc.constantFrom('async', 'async', 'drop', 'drop', 'collect', 'stop'),
         draws: fc.array(fc.nat(2 ** 30), { minLength: 6, maxLength: 6 }),
         steps: fc.array(tie('step'), { maxLength: 8, depthIdentifier: 'scopes' }),
         others: fc.array(tie('step'), { maxLength: 8, depthIdentifier: 'scopes' }),

@@ -45,12 +45,15 @@ const text = (value) =>
  * outside every synchronous scope.
  */
 class World {
-  constructor(torch, model, scope = null, log = []) {
-    this.torch = torch;
-    this.aten = torch.ops.aten;
-    this.model = model;
+  constructor(run, scope = null) {
+    this.run = run;
+    this.torch = run.torch;
+    this.aten = run.torch.ops.aten;
+    this.peer = run.peer;
+    this.model = run.model;
     this.asyncScope = scope;
-    this.log = log;
+    this.log = run.log;
+    this.revoked = undefined; // a token that was disposed
     this.disposed = []; // a few tensors that are gone
   }
 
@@ -70,6 +73,18 @@ class World {
     return found.length === 0 ? null : draw.pick(found);
   }
 
+  /** The same of the other thread. */
+  someThere(draw, fits = () => true) {
+    const found = [...this.model.sharing.there].filter(({ impl }) => fits(impl));
+    return found.length === 0 ? null : draw.pick(found);
+  }
+
+  /** A token that may be taken, or null. */
+  someToken(draw, fits = () => true) {
+    const found = [...this.model.sharing.tokens].filter(fits);
+    return found.length === 0 ? null : draw.pick(found);
+  }
+
   /** Enters a new tensor that the library returned. */
   made(tensor, impl) {
     const handle = this.model.add(tensor, impl, this.owner);
@@ -82,6 +97,15 @@ class World {
   result(what, tensor, impl) {
     const handle = this.made(tensor, impl);
     return this.say(`#${handle.number} = ${what}`);
+  }
+
+  /** Has the other thread make a tensor. */
+  resultThere(what, command, impl) {
+    const handle = { number: ++this.model.made, impl };
+    const shape = this.peer.ask({ ...command, as: handle.number });
+    this.model.sharing.there.add(handle);
+    assert.deepStrictEqual(shape, impl.shape, 'the model knows the shape');
+    return this.say(`there: #${handle.number} = ${what}`);
   }
 
   /** Runs what must fail with `code`. */

@@ -110,20 +110,6 @@ module.exports = [
     },
   },
   {
-    name: 'meta resize_',
-    weight: 1,
-    run(world, draw) {
-      const handle = world.some(draw, ({ storage }) => storage.device === 'meta');
-      if (handle === null) return false;
-      const { impl, tensor, number } = handle;
-      const shape = [draw.below(1000)];
-      tensor.resize_(shape);
-      impl.shape = shape;
-      impl.strides = contiguousStrides(shape);
-      return world.say(`#${number}.resize_(${text(shape)})`);
-    },
-  },
-  {
     name: 'fromTypedArray',
     weight: 3,
     run(world, draw) {

@@ -15,7 +15,7 @@ function resize(impl, shape) {
   const count = numelOf(shape);
   const bytes = count === 0 ? 0 : (impl.offset + count) * impl.itemSize;
   if (bytes > impl.storage.bytes) {
-    if (impl.storage.borrowed) return false;
+    if (!impl.storage.grows) return false;
     impl.storage.bytes = bytes;
   }
   impl.shape = shape;
@@ -131,6 +131,23 @@ module.exports = [
     },
   },
   {
+    name: 'meta resize_',
+    weight: 2,
+    run(world, draw) {
+      const handle = world.some(draw, (impl) => impl.storage.device === 'meta' && isAlone(world, impl));
+      if (handle === null) return false;
+      const { impl, tensor, number } = handle;
+      const shape = [draw.below(1000)];
+      if (resize(impl, shape)) {
+        tensor.resize_(shape);
+        return world.say(`#${number}.resize_(${text(shape)})`);
+      }
+      world.refused(`#${number}.resize_(${text(shape)})`, 'ERR_TORCH_RUNTIME', () => tensor.resize_(shape));
+      disposeBroken(world, impl);
+      return world.say(`#${number}.dispose(), and other handles on it`);
+    },
+  },
+  {
     name: 'out=',
     weight: 4,
     run(world, draw) {
@@ -158,7 +175,7 @@ module.exports = [
       const a = world.some(draw, (i) => isPlain(i) && i.contiguous && i.shape.length === 1 && i.numel < 1000);
       if (a === null) return false;
       const fits = (i) => isLoose(i) && i.dtype === a.impl.dtype && i.storage !== a.impl.storage && isAlone(world, i);
-      const out = world.some(draw, (i) => fits(i) && !i.storage.borrowed);
+      const out = world.some(draw, (i) => fits(i) && i.storage.grows);
       if (out === null) return false;
       const index = world.torch.tensor([0n, 9999n]);
       world.refused(`indexSelect(#${a.number}, 0, [0, 9999], { out: #${out.number} })`, 'ERR_TORCH_INDEX', () =>
@@ -213,7 +230,7 @@ module.exports = [
       // With sizes of its own: a storage that is too small grows, in the source's hands too.
       const what = `#${self.number}.set_(storage of #${source.number}, ${offset}, ${text(shape)}, [1])`;
       const call = () => world.aten.set_.source_Storage_storage_offset(self.tensor, bytes, offset, shape, [1]);
-      if (needed > storage.bytes && storage.borrowed) {
+      if (needed > storage.bytes && !storage.grows) {
         world.refused(what, 'ERR_TORCH_RUNTIME', call);
         disposeBroken(world, impl);
       } else {
@@ -264,3 +281,6 @@ module.exports = [
     },
   },
 ];
+
+module.exports.resize = resize;
+module.exports.become = become;

@@ -1,0 +1,77 @@
+/** The other thread of the test, which lives on from run to run and answers while this one waits. */
+'use strict';
+
+const assert = require('node:assert');
+const { once } = require('node:events');
+const path = require('node:path');
+const { Worker, MessageChannel, receiveMessageOnPort } = require('node:worker_threads');
+
+const LIMIT_MS = 60_000;
+
+class Peer {
+  constructor(lib) {
+    this.lib = lib;
+    this.worker = null;
+    this.starts = 0;
+    this.native = require(path.resolve(lib, 'native.js')).native;
+  }
+
+  /** Bytes that V8 was told of in this thread. */
+  reportedHere() {
+    return this.native.reportedBytes();
+  }
+
+  start() {
+    const [commands, mail] = [new MessageChannel(), new MessageChannel()];
+    this.commands = commands.port1;
+    this.mail = mail.port1;
+    this.answered = new Int32Array(new SharedArrayBuffer(4));
+    const workerData = { lib: this.lib, commands: commands.port2, mail: mail.port2, answered: this.answered };
+    this.worker = new Worker(path.join(__dirname, 'peer_thread.cjs'), {
+      workerData,
+      transferList: [commands.port2, mail.port2],
+    });
+    this.worker.unref();
+    this.starts++;
+    this.external = this.ask({ do: 'external' });
+  }
+
+  /** Does a command and gives its answer; throws what it threw, with its code. */
+  ask(command) {
+    if (this.worker === null) this.start();
+    this.commands.postMessage(command);
+    const answer = this.wait(command);
+    if (answer.error === undefined) return answer.value;
+    throw Object.assign(new Error(answer.error.message), { code: answer.error.code });
+  }
+
+  wait(command) {
+    const { answered } = this;
+    if (Atomics.wait(answered, 0, 0, LIMIT_MS) === 'timed-out') assert.fail(`no answer to ${command.do}`);
+    Atomics.store(answered, 0, 0);
+    return receiveMessageOnPort(this.commands).message;
+  }
+
+  /** A message that it does not read until it is asked to. */
+  post(message) {
+    if (this.worker === null) this.start();
+    this.mail.postMessage(message);
+  }
+
+  /** Ends it: idle, in the midst of its work, or by itself. */
+  async stop(how = 'idle') {
+    const { worker } = this;
+    if (worker === null) return;
+    worker.ref();
+    const exit = once(worker, 'exit');
+    if (how === 'busy') this.ask({ do: 'begin' });
+    if (how === 'exit') this.commands.postMessage({ do: 'exit' });
+    else worker.terminate();
+    await exit;
+    this.commands.close();
+    this.mail.close();
+    this.worker = null;
+  }
+}
+
+module.exports = { Peer };
