@@ -38,11 +38,11 @@ async function reported(name, work) {
   return { ...counts, failed: counts.failed + reports.length };
 }
 
-/** The figures that tests left unjudged, because they hold in an ordinary process only. */
+/** What tests did otherwise: figures that hold in an ordinary process only, loops that were shorter. */
 function sayUnjudged(file) {
   const lines = existsSync(file) ? readFileSync(file, 'utf8').trimEnd().split('\n') : [];
   if (lines.length === 0) return;
-  say(`\n${lines.length} figures were not judged, since a sanitizer's memory is in them:`);
+  say(`\nOtherwise than without the sanitizers, ${lines.length} times (test/support/sanitized.ts says why):`);
   for (const line of lines) say(`  ${line}`);
 }
 
@@ -52,7 +52,7 @@ async function jestPart(dir) {
   // Test files run in Jest's own process, because Jest ends its workers by a signal before they can be checked for leaks.
   const env = { ...sanitizedNodeEnv(dir), LTN_SANITIZED: unjudged };
   const slow = [`--env=${inRoot('test', 'support', 'slow-environment.cjs')}`, '--testTimeout=600000'];
-  const counts = await jestTests(['--runInBand', ...slow, ...narrow], { env, workers: 1 });
+  const counts = await jestTests([...slow, ...narrow], { env, workers: 1 });
   sayUnjudged(unjudged);
   return counts;
 }

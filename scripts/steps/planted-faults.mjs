@@ -4,19 +4,28 @@ import { say } from './progress.mjs';
 import { freshReports, plantedAddon, readReports, reportStatus, reportText, sanitizedNodeEnv } from './sanitizers.mjs';
 
 /** A process may end by itself, or by process.exit with everything in V8 still alive. */
-const byItself = '';
-const byExit = 'process.exit(0)';
+const byItself = (call) => call;
+const byExit = (call) => `${call}; process.exit(0)`;
+/** The fault may be another thread's, which ends by itself or is stopped. */
+const start = (source) =>
+  `const worker = new (require('node:worker_threads').Worker)(${JSON.stringify(source)}, { eval: true });`;
+const inWorker = (call) => start(call);
+const inStoppedWorker = (call) =>
+  `${start(`${call}; require('node:worker_threads').parentPort.postMessage(1); for (;;);`)}
+  worker.once('message', () => worker.terminate());`;
 
-/** Fault, what its report must say and where it must place it, and how the process ends. */
+/** Fault, what its report must say and where it must place it, and how the process runs and ends. */
 const faults = [
   ['leak', /LeakSanitizer: detected memory leaks.* in leak .*planted\.cpp/s, byItself],
   ['leak', /LeakSanitizer: detected memory leaks.* in leak .*planted\.cpp/s, byExit],
   // The stack ends in libtorch, which has no frame pointers.
   ['leak_tensor', /LeakSanitizer: detected memory leaks.*libtorch_cpu/s, byItself],
   ['leak_tensor', /LeakSanitizer: detected memory leaks.*libtorch_cpu/s, byExit],
+  ['leak', /LeakSanitizer: detected memory leaks.* in leak .*planted\.cpp/s, inWorker],
+  ['leak_tensor', /LeakSanitizer: detected memory leaks.*libtorch_cpu/s, inStoppedWorker],
   // After process.exit the environment still lives, and holds its references.
   ['leak_reference', /LeakSanitizer: detected memory leaks.*napi_create_reference.* in leak_reference /s, byItself],
-  ['use_after_free', /heap-use-after-free.*planted\.cpp/s, byItself],
+  ['use_after_free', /heap-use-after-free.*planted\.cpp/s, inWorker],
   ['use_after_dispose', /heap-use-after-free.*planted\.cpp/s, byItself],
   ['past_the_end', /heap-buffer-overflow.*planted\.cpp/s, byItself],
   ['wrong_delete', /alloc-dealloc-mismatch.*planted\.cpp/s, byItself],
@@ -28,7 +37,7 @@ export function plantedFaults() {
   const counts = { passed: 0, failed: 0, skipped: 0 };
   for (const [fault, expected, end] of faults) {
     const dir = freshReports('planted');
-    const program = `require(${JSON.stringify(plantedAddon)}).${fault}(); ${end}`;
+    const program = end(`require(${JSON.stringify(plantedAddon)}).${fault}()`);
     const { status, stderr } = spawnSync(process.execPath, ['-e', program], {
       env: sanitizedNodeEnv(dir),
       encoding: 'utf8',
@@ -36,7 +45,7 @@ export function plantedFaults() {
     const reports = readReports(dir);
     const seen = status === reportStatus && reports.length === 1 && expected.test(reports[0].text);
     counts[seen ? 'passed' : 'failed']++;
-    if (!seen) say(`✗ ${fault} ${end} is not reported (status ${status}):\n${reportText(reports)}\n${stderr}`);
+    if (!seen) say(`✗ ${fault} ${end.name} is not reported (status ${status}):\n${reportText(reports)}\n${stderr}`);
   }
   return counts;
 }

@@ -1,6 +1,6 @@
 /** What memory a program takes whose tensors nobody disposes. In child processes; bytes, never times. */
 import { ask } from '../support/child';
-import { expectResident } from '../support/sanitized';
+import { expectResident, rounds } from '../support/sanitized';
 
 test('4,000 × 1 MiB in a synchronous loop, nothing disposed: under 400 MB', async () => {
   const { peak, alive, all } = await ask(`
@@ -19,7 +19,7 @@ test('1,000,000 one-element adds without dispose: RSS grows by less than 100 MB'
     for (let i = 0; i < 1000; i++) a.add(b);
     const before = rssMB();
     let peak = before;
-    for (let i = 0; i < 1e6; i++) {
+    for (let i = 0; i < ${rounds(1e6)}; i++) {
       a.add(b);
       if (i % 50000 === 0) peak = Math.max(peak, rssMB());
     }
@@ -34,7 +34,7 @@ test('1,000,000 one-element adds in a scope each: RSS grows by less than 20 MB',
     for (let i = 0; i < 1000; i++) torch.scope(() => { a.add(b); });
     const before = rssMB();
     const held = counts().tensors;
-    for (let i = 0; i < 1e6; i++) torch.scope(() => { a.add(b); });
+    for (let i = 0; i < ${rounds(1e6)}; i++) torch.scope(() => { a.add(b); });
     answer({ grown: rssMB() - before, left: counts().tensors - held });
   `);
   expectResident(grown).toBeLessThan(20);
@@ -46,7 +46,7 @@ test('1,000,000 disposed adds leave nothing', async () => {
     const a = torch.ones([1]);
     const before = rssMB();
     const held = counts();
-    for (let i = 0; i < 1e6; i++) a.add(a).dispose();
+    for (let i = 0; i < ${rounds(1e6)}; i++) a.add(a).dispose();
     answer({ grown: rssMB() - before, left: [counts(), held] });
   `);
   expectResident(grown).toBeLessThan(40);

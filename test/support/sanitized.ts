@@ -1,6 +1,6 @@
 /**
  * What `npm run test:asan` changes for tests: nothing but time, and resident memory, which holds the sanitizer's shadow
- * and the freed blocks that it keeps. Counts and bytes are judged there as everywhere.
+ * and the freed blocks that it keeps. Counts and bytes are judged there as everywhere. The run lists what differs.
  */
 import { appendFileSync } from 'node:fs';
 
@@ -10,6 +10,16 @@ export const sanitized = unjudged !== undefined;
 
 /** A time limit for what takes many times longer under the sanitizers. */
 export const limitMs = (ordinary: number): number => (sanitized ? 10 * ordinary : ordinary);
+
+/**
+ * How often a loop runs that is so long only to make a slow growth of resident memory visible: a tenth under the
+ * sanitizers, which judge each round and not that memory.
+ */
+export function rounds(ordinary: number): number {
+  if (!sanitized) return ordinary;
+  leaveOut(`${ordinary / 10} rounds instead of ${ordinary}`);
+  return ordinary / 10;
+}
 
 function leaveOut(what: string): void {
   appendFileSync(unjudged!, `${expect.getState().currentTestName}: ${what}\n`);
