@@ -13,7 +13,7 @@ const STEPS = 25_000;
 
 async function steps(seed: number, count: number, replay: string[] = []): Promise<any> {
   const args = ['--expose-gc', PROGRAM, LIB, String(seed), String(count), ...replay];
-  const { code, signal, stdout, stderr } = await run(process.execPath, args, { limitMs: 280_000 });
+  const { code, signal, stdout, stderr } = await run(process.execPath, args, { limitMs: 580_000 });
   expect({ seed, code, signal, stderr }).toEqual({ seed, code: 0, signal: null, stderr: '' });
   return JSON.parse(stdout);
 }
@@ -49,7 +49,7 @@ if (chosen !== undefined) {
   const replay = process.env.LIBTORCH_NODE_PATH;
   test(`again: seed ${chosen}`, async () => {
     await steps(Number(chosen), STEPS, replay === undefined ? [] : [replay]);
-  }, 300_000);
+  }, 600_000);
 } else {
   const seeds = [20_261, 77_003, 5_550_001, randomInt(2 ** 30)];
   test.each(seeds)(
@@ -61,6 +61,6 @@ if (chosen !== undefined) {
       expect(KINDS.filter((kind) => !(kind in kinds))).toEqual([]);
       expect({ before, after }).toEqual({ before: NOTHING, after: NOTHING });
     },
-    300_000,
+    600_000,
   );
 }

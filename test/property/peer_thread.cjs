@@ -99,6 +99,6 @@ commands.on('message', (command) => {
     answer = { error: { code: error.code, message: error.message } };
   }
   commands.postMessage(answer);
-  Atomics.store(answered, 0, 1);
+  Atomics.add(answered, 0, 1);
   Atomics.notify(answered, 0);
 });

@@ -238,7 +238,7 @@ module.exports = [
   },
   {
     name: 'what V8 is told',
-    weight: 1,
+    weight: 10,
     run(world) {
       if (world.peer.worker === null) return false;
       world.run.compareTold();
