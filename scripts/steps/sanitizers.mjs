@@ -64,7 +64,8 @@ export function sanitizedEnv(reports) {
 /**
  * The same for a Node that loads the sanitized addon, and whatever it starts. The runtime must come before every other
  * library, hence LD_PRELOAD. It is inherited by programs that are not ours (python3, sh, a compiler), whose leaks are
- * nobody's business here: scripts/sanitizer/<program>.options turns leak checking on, for node alone. The C++ library
+ * nobody's business here, nor that make copies a part of a buffer with strndup, which the strict checks of strings refuse:
+ * scripts/sanitizer/<program>.options turns both on, for node alone. The C++ library
  * comes with it, because the runtime looks up what it wraps of it (exceptions) when a process starts, and Python has no
  * C++ library then.
  */
@@ -74,7 +75,7 @@ export function sanitizedNodeEnv(reports) {
   return {
     ...env,
     LD_PRELOAD: preload.filter(Boolean).join(':'),
-    ASAN_OPTIONS: `${env.ASAN_OPTIONS}:detect_leaks=0:include_if_exists=${supp('%b.options')}`,
+    ASAN_OPTIONS: `${env.ASAN_OPTIONS}:detect_leaks=0:strict_string_checks=0:include_if_exists=${supp('%b.options')}`,
     LIBTORCH_NODE_ADDON: sanitizedAddon,
   };
 }
