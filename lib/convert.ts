@@ -31,6 +31,8 @@ const expectations: Record<BaseCode, string> = {
   X: 'Stream',
   N: 'dimension name',
   Q: 'quantization scheme',
+  A: 'value',
+  Y: 'true',
 };
 
 const mismatch = (base: BaseCode, value: unknown) => new Mismatch(expectations[base], describe(value));
@@ -113,6 +115,10 @@ function convertOne(value: unknown, base: BaseCode): unknown {
       return value instanceof Stream ? [value.device, value.id] : mismatch(base, value);
     case 'N':
       return typeof value === 'string' || value === null ? value : mismatch(base, value);
+    case 'A':
+      return value;
+    case 'Y':
+      return value === true ? value : mismatch(base, value);
   }
 }
 

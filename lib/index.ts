@@ -3,37 +3,47 @@ import './methods';
 import { startAudit } from './audit';
 import { startDebug } from './debug';
 import { dtypes, layouts, memoryFormats } from './enums';
+import { spaces } from './functions';
+import { teachJest } from './jest-equality';
 import { showInMemoryUsage } from './memory-usage';
 import { native } from './native';
 import { NativeObject } from './object';
 import { ops } from './raw';
-import { callFunction, callObject, construct, f, isInts, isNumbers, packed, results } from './runtime';
+import './public';
+import { publicFunction } from './public/define';
+import { callObject, construct } from './runtime';
 import { camelCase } from './signature';
-import { Tensor, wrap } from './tensor';
 import * as torch from './torch';
 import { passOnWarnings } from './warnings';
-import { makeClasses, makeFunctions } from './wrappers';
+import { makeClasses, publics } from './wrappers';
 
 showInMemoryUsage(native);
 passOnWarnings(native);
 startAudit(native);
+teachJest();
 
-type Functions = Record<string, (...args: never[]) => unknown>;
+type Functions = Record<string, unknown>;
 
-const spaces = makeFunctions(f, { Tensor, wrap, results, isInts, isNumbers, packed, callFunction });
-const module_: Record<string, unknown> = { ...(spaces[''] as Functions) };
+const module_: Functions = {};
 
 /** torch.nn.functional and its like: one object per part of the path. */
-for (const [path, functions] of Object.entries(spaces)) {
-  if (path === '') continue;
-  const parts = path.split('.');
+function spaceAt(path: string): Functions {
   let space = module_;
-  for (const part of parts.slice(0, -1)) {
+  for (const part of path === '' ? [] : path.split('.')) {
     space[part] ??= {};
-    space = space[part] as Record<string, unknown>;
+    space = space[part] as Functions;
   }
-  const name = parts[parts.length - 1]!;
-  space[name] = Object.assign((space[name] as Functions | undefined) ?? {}, functions);
+  return space;
+}
+
+for (const [path, functions] of Object.entries(spaces)) {
+  // Those with an underscore are the library's own.
+  if (!path.startsWith('_')) Object.assign(spaceAt(path), functions);
+}
+for (const [path, names] of Object.entries(publics)) {
+  if (path === 'Tensor') continue;
+  const space = spaceAt(path);
+  for (const name of Object.keys(names)) space[name] ??= publicFunction(path, name);
 }
 
 // torch.float32 === 'float32', torch.channelsLast === 'channels_last', torch.sparseCoo === 'sparse_coo'

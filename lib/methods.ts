@@ -1,13 +1,15 @@
 /** Puts the generated methods and the hand-written ones on Tensor.prototype. */
 import * as autograd from './autograd';
+import { argumentError } from './errors';
 import { moveSeldomUp } from './fast-object';
 import { at, type Index, set } from './indexing';
 import { format } from './print/format';
+import { callPublic, publicFunction } from './public/define';
 import { toArray, toTypedArray } from './read';
 import { callMethod, f, isInts, isNumbers, packed, results } from './runtime';
 import { type SharedToken, share } from './share';
 import { isTensor, notThis, Tensor, wrap } from './tensor';
-import { makeMethods } from './wrappers';
+import { makeMethods, publics } from './wrappers';
 
 const prototype = Tensor.prototype as unknown as Record<string, unknown>;
 
@@ -15,8 +17,11 @@ function define(name: string, value: (...args: never[]) => unknown): void {
   Object.defineProperty(prototype, name, { value, writable: true, configurable: true });
 }
 
-const methods = makeMethods(f, { Tensor, wrap, results, isInts, isNumbers, packed, callMethod });
+const methods = makeMethods(f, { Tensor, wrap, results, isInts, isNumbers, packed, callMethod, callPublic });
 for (const name of Object.keys(methods)) define(name, methods[name]!);
+for (const name of Object.keys(publics.Tensor!)) {
+  if (methods[name] === undefined) define(name, publicFunction('Tensor', name));
+}
 
 /** A hand-written method: `this` can be anything, and must be a tensor. */
 function defineOwn(name: string, method: (this: Tensor, ...args: never[]) => unknown): void {
@@ -51,6 +56,19 @@ defineOwn('toString', function (this: Tensor) {
   return format(this);
 });
 
+// The rows along the first dimension, as `for (const row of t)` and `[...t]` take them.
+Object.defineProperty(prototype, Symbol.iterator, {
+  value(this: Tensor) {
+    if (!isTensor(this)) throw notThis('[Symbol.iterator]', this);
+    if (this.ndim === 0) {
+      throw argumentError('[Symbol.iterator]', 'this', 'a Tensor with dimensions (t.item() is its element)', this);
+    }
+    return this.unbind(0)[Symbol.iterator]();
+  },
+  writable: true,
+  configurable: true,
+});
+
 moveSeldomUp(prototype);
 
 declare module './tensor' {
@@ -68,6 +86,8 @@ declare module './tensor' {
     /** A contiguous copy of the elements. */
     toTypedArray(): ReturnType<typeof toTypedArray>;
     toJSON(): ReturnType<typeof toArray>;
+    /** The rows along the first dimension: `for (const row of t)`. They are `t.unbind(0)`, and owned like those. */
+    [Symbol.iterator](): IterableIterator<Tensor>;
     /** As PyTorch prints it. */
     toString(): string;
   }

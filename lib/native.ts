@@ -43,6 +43,8 @@ export interface Native extends AuditNative {
   scopeMove(handle: number, scope: number): boolean;
 
   shape(handle: number): number[];
+  /** Names of the dimensions, '*' for none. */
+  names(handle: number): string[];
   strides(handle: number): number[];
   numel(handle: number): number;
   ndim(handle: number): number;
@@ -109,6 +111,20 @@ export interface Native extends AuditNative {
   setNumThreads(count: number): void;
   getDefaultDtype(): number;
   setDefaultDtype(dtype: number): void;
+  initialSeed(): number | bigint;
+  seed(): number | bigint;
+  rngState(): unknown;
+  setRngState(handle: number): void;
+  getNumInteropThreads(): number;
+  setNumInteropThreads(count: number): void;
+  setDeterministic(mode: boolean, warnOnly: boolean): void;
+  isDeterministic(): boolean;
+  isDeterministicWarnOnly(): boolean;
+  /** Whether this processor can. */
+  setFlushDenormal(mode: boolean): boolean;
+  /** 0 highest, 1 high, 2 medium. */
+  matmulPrecision(): number;
+  setMatmulPrecision(precision: string): void;
   /** `sink` gets each warning of libtorch, after the op that gave it. */
   setWarningSink(sink: (text: string) => void): void;
   version(): string;

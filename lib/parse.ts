@@ -49,12 +49,27 @@ function gatherSizes(positional: unknown[], slots: readonly Param[]): unknown[] 
   return integers ? [positional] : positional;
 }
 
+/** Tensors one by one for a list of tensors, where the last positional parameter allows it: `meshgrid(a, b)`. */
+function gatherRest(positional: unknown[], slots: readonly Param[]): unknown[] {
+  const last = slots[slots.length - 1];
+  if (last === undefined || !last.variadic) return positional;
+  if (last.type.base === 'A' && positional.length === slots.length - 1) return [...positional, []];
+  if (positional.length < slots.length) return positional;
+  const rest = positional.slice(slots.length - 1);
+  // A list alone is the list; what takes any values sorts that out by itself.
+  if (rest.length === 1 && last.type.base !== 'A' && !isTensor(rest[0])) return positional;
+  return [...positional.slice(0, slots.length - 1), rest];
+}
+
 /** `out: t` or `out: [a, b]` for the out arguments, which also go by their own names. */
 function takeOut(signature: Signature, options: Options): Map<number, unknown> | string {
   const taken = new Map<number, unknown>();
   const { outs } = signature;
   if (!Object.hasOwn(options, 'out') || options.out === undefined) return taken;
-  if (outs.length === 0) return "there is no option 'out'";
+  if (outs.length === 0) {
+    // Hand-written functions have it as an ordinary argument.
+    return signature.params.some((param) => param.name === 'out') ? taken : "there is no option 'out'";
+  }
   if (outs.length === 1) {
     taken.set(outs[0]!, options.out);
     return taken;
@@ -84,7 +99,7 @@ function bind(signature: Signature, call: Call): Bound | string {
   const { params } = signature;
   const isSelf = (i: number) => call.self !== undefined && i === signature.self;
   const slots = params.filter((param, i) => !param.keywordOnly && !param.out && !isSelf(i));
-  const positional = call.raw ? call.positional : gatherSizes(call.positional, slots);
+  const positional = call.raw ? call.positional : gatherRest(gatherSizes(call.positional, slots), slots);
   if (positional.length > slots.length) {
     return `takes ${slots.length} positional argument${slots.length === 1 ? '' : 's'}, got ${positional.length}`;
   }

@@ -49,7 +49,8 @@ export function results(number: number, value: unknown, given: readonly unknown[
   return array;
 }
 
-function run({ signature: { number }, values, given, requiresGrad }: Bound): unknown {
+/** Calls the op of a call that fits it. */
+export function run({ signature: { number }, values, given, requiresGrad }: Bound): unknown {
   // As the fast paths do: native code reads what is not passed as null without asking.
   while (values.length > 0 && values[values.length - 1] === null) values.pop();
   const result = results(number, f[number]!(...values), given);

@@ -2,7 +2,24 @@
 import { table } from './wrappers';
 
 /** One letter per base type, see codegen/bindings/type_table.cpp. */
-export type BaseCode = 'T' | 'S' | 'I' | 'F' | 'B' | 's' | 'D' | 'L' | 'M' | 'V' | 'G' | 'R' | 'X' | 'N' | 'Q';
+export type BaseCode =
+  | 'T'
+  | 'S'
+  | 'I'
+  | 'F'
+  | 'B'
+  | 's'
+  | 'D'
+  | 'L'
+  | 'M'
+  | 'V'
+  | 'G'
+  | 'R'
+  | 'X'
+  | 'N'
+  | 'Q'
+  | 'A'
+  | 'Y';
 
 export interface TypeCode {
   readonly base: BaseCode;
@@ -24,6 +41,8 @@ export interface Param {
   readonly defaultValue: unknown;
   readonly keywordOnly: boolean;
   readonly out: boolean;
+  /** a list that may be given as the rest of the positional arguments */
+  readonly variadic: boolean;
 }
 
 export interface Result {
@@ -85,7 +104,7 @@ function decodeType(code: string): TypeCode {
 }
 
 function decodeParam(text: string): Param {
-  const flags = /^[*>!]*/.exec(text)![0];
+  const flags = /^[*>!~]*/.exec(text)![0];
   const [name, type, ...rest] = text.slice(flags.length).split(' ');
   return {
     name: name!,
@@ -95,6 +114,7 @@ function decodeParam(text: string): Param {
     defaultValue: rest.length > 0 ? JSON.parse(rest.join(' ')) : undefined,
     keywordOnly: flags.includes('*'),
     out: flags.includes('>'),
+    variadic: flags.includes('~'),
   };
 }
 
@@ -109,23 +129,27 @@ function decodeResult(text: string, params: readonly Param[]): Result {
 const signatures: (Signature | undefined)[] = new Array(table.length).fill(undefined);
 const factoryOptions = ['dtype', 'layout', 'device', 'pin_memory'];
 
+/** A signature from its three texts. `number` is the row of the op table, or -1. */
+export function decodeSignature(number: number, [name, schema, code]: readonly [string, string, string]): Signature {
+  const [inputs, outputs] = code.split('=>') as [string, string];
+  const params = inputs === '' ? [] : inputs.split('|').map(decodeParam);
+  return {
+    number,
+    name,
+    schema,
+    params,
+    results: outputs === '' ? [] : outputs.split('|').map((text) => decodeResult(text, params)),
+    outs: params.flatMap((param, i) => (param.out ? [i] : [])),
+    self: params.findIndex((param) => param.name === 'self' && param.type.base === 'T' && !param.type.list),
+    factory: factoryOptions.every((option) => params.some((param) => param.name === option && param.keywordOnly)),
+  };
+}
+
 /** The signature of a row of the op table. */
 export function signature(number: number): Signature {
   let result = signatures[number];
   if (result === undefined) {
-    const [name, schema, code] = table[number]!;
-    const [inputs, outputs] = code.split('=>') as [string, string];
-    const params = inputs === '' ? [] : inputs.split('|').map(decodeParam);
-    result = {
-      number,
-      name,
-      schema,
-      params,
-      results: outputs === '' ? [] : outputs.split('|').map((text) => decodeResult(text, params)),
-      outs: params.flatMap((param, i) => (param.out ? [i] : [])),
-      self: params.findIndex((param) => param.name === 'self' && param.type.base === 'T' && !param.type.list),
-      factory: factoryOptions.every((option) => params.some((param) => param.name === option && param.keywordOnly)),
-    };
+    result = decodeSignature(number, table[number]!);
     signatures[number] = result;
   }
   return result;

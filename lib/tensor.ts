@@ -130,7 +130,55 @@ export class Tensor {
 
   /** The transpose of a tensor with at most two dimensions: `t()`. */
   get T(): Tensor {
-    return this.t();
+    return tensorOf(this, 'T').t();
+  }
+
+  /** The conjugate transpose of a tensor with at most two dimensions. */
+  get H(): Tensor {
+    return tensorOf(this, 'H').matrixH();
+  }
+
+  /** The transpose of the last two dimensions. */
+  get mT(): Tensor {
+    return tensorOf(this, 'mT').transpose(-2, -1);
+  }
+
+  /** The conjugate transpose of the last two dimensions. */
+  get mH(): Tensor {
+    return tensorOf(this, 'mH').adjoint();
+  }
+
+  /** The names of the dimensions, null for one without. */
+  get names(): (string | null)[] {
+    return native.names(handleOf(this, 'names')).map((name) => (name === '*' ? null : name));
+  }
+
+  get isCpu(): boolean {
+    return tensorOf(this, 'isCpu').device === 'cpu';
+  }
+
+  get isCuda(): boolean {
+    return tensorOf(this, 'isCuda').device.startsWith('cuda');
+  }
+
+  get isMeta(): boolean {
+    return tensorOf(this, 'isMeta').device.startsWith('meta');
+  }
+
+  get isSparse(): boolean {
+    return tensorOf(this, 'isSparse').layout === 'sparse_coo';
+  }
+
+  get isSparseCsr(): boolean {
+    return tensorOf(this, 'isSparseCsr').layout === 'sparse_csr';
+  }
+
+  get isMkldnn(): boolean {
+    return tensorOf(this, 'isMkldnn').layout === '_mkldnn';
+  }
+
+  get isQuantized(): boolean {
+    return /^qu?int/.test(tensorOf(this, 'isQuantized').dtype);
   }
 
   /** "float32[2, 3]", for messages. */
@@ -169,6 +217,12 @@ export function isMarked(value: unknown): value is { _mark: symbol; dispose?: un
 /** The handle behind `this`, which can be anything: a method called without its tensor, say. */
 function handleOf(self: Tensor, name: string): number {
   if (isTensor(self)) return self._handle;
+  throw notThis(name, self);
+}
+
+/** The same as a tensor, for what a getter asks of it. */
+function tensorOf(self: Tensor, name: string): Tensor {
+  if (isTensor(self)) return self;
   throw notThis(name, self);
 }
 

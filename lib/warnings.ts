@@ -20,10 +20,13 @@ function warningOf(text: string): Error {
   return warning;
 }
 
+/** Warns of something, once for each text. */
+export function warn(text: string): void {
+  if (seen.has(text) || seen.size >= MOST_TEXTS) return;
+  seen.add(text);
+  process.emitWarning(warningOf(text));
+}
+
 export function passOnWarnings(native: Native): void {
-  native.setWarningSink((text) => {
-    if (seen.has(text) || seen.size >= MOST_TEXTS) return;
-    seen.add(text);
-    process.emitWarning(warningOf(text));
-  });
+  native.setWarningSink(warn);
 }

@@ -7,6 +7,7 @@ import { codedError } from './errors';
 import type * as Classes from './generated/classes';
 import type * as Functions from './generated/functions';
 import type * as Methods from './generated/methods';
+import type * as Public from './generated/public';
 import type * as Raw from './generated/raw';
 import type * as Table from './generated/table';
 import { generatedFolder, native } from './native';
@@ -28,4 +29,6 @@ if (table.length !== native.opCount) {
 export const { makeClasses } = read('classes') as typeof Classes;
 export const { makeFunctions } = read('functions') as typeof Functions;
 export const { makeMethods } = read('methods') as typeof Methods;
+/** Signatures of hand-written functions. */
+export const { publics } = read('public') as typeof Public;
 export const { raw } = read('raw') as typeof Raw;

@@ -1,6 +1,8 @@
 /** The types that signatures of ops are made of. */
 import type { Tensor } from '../lib/tensor';
 
+export type { TensorData } from '../lib/create';
+
 /** An element type. */
 export type DType =
   | 'float16'
@@ -42,6 +44,29 @@ export type Scalar = number | bigint | boolean | Complex;
 
 /** An integer; as a result, a bigint stands for what a number cannot hold exactly. */
 export type Int = number | bigint;
+
+/** What `torch.finfo` tells of a floating-point dtype. */
+export interface FInfo {
+  readonly dtype: DType;
+  readonly bits: number;
+  /** The difference between 1 and the next larger number. */
+  readonly eps: number;
+  readonly max: number;
+  readonly min: number;
+  /** The smallest positive normal number. */
+  readonly tiny: number;
+  readonly smallestNormal: number;
+  /** The decimal resolution. */
+  readonly resolution: number;
+}
+
+/** What `torch.iinfo` tells of an integer dtype. */
+export interface IInfo {
+  readonly dtype: DType;
+  readonly bits: number;
+  readonly max: Int;
+  readonly min: Int;
+}
 
 /** A stream of a device; id 0 is its default stream. */
 export interface Stream {

@@ -5,7 +5,19 @@ import '../lib/methods';
 export * from '../lib/torch';
 // Where both have a name, the module has the hand-written one, but `full` takes what the op takes.
 export { slice } from '../lib/torch';
-export type { Device, DType, Int, Layout, MemoryFormat, NamedTuple, RawOp, Scalar, Storage } from './base';
+export type {
+  Device,
+  DType,
+  FInfo,
+  IInfo,
+  Int,
+  Layout,
+  MemoryFormat,
+  NamedTuple,
+  RawOp,
+  Scalar,
+  Storage,
+} from './base';
 export * from './constants';
 export * from './generated/classes';
 export * from './generated/exports';

@@ -129,9 +129,23 @@ void append_spread_forms(const CallShape& shape, std::vector<std::string>& forms
   }
 }
 
+// The last list as rest parameters.
+void append_rest_forms(const CallShape& shape, std::vector<std::string>& forms) {
+  std::vector<Parameter> before(shape.positional.begin(), shape.positional.end() - 1);
+  std::string list = list_text(before, ", ", false);
+  if (!list.empty()) list += ", ";
+  list += "..." + shape.positional.back().name + ": (" + shape.rest + ")[]";
+  if (all_optional(shape.named)) forms.push_back("(" + list + "): " + shape.result);
+  if (!shape.named.empty()) {
+    forms.push_back("(...args: [" + list + ", options: " + options_type(shape.named) + "]): " + shape.result);
+  }
+}
+
 Parameter parameter_of(const Argument& argument) {
   return {argument_js_name(argument.name), ts_argument(argument.type), argument.default_value.has_value()};
 }
+
+std::string ts_element(const Type& type) { return type.base == Base::Int ? "Int" : type_row(type.base).ts_argument; }
 
 bool is_open_int_list(const Type& type) { return type.base == Base::Int && type.list && type.size == 0; }
 
@@ -173,6 +187,7 @@ CallShape call_shape(const Declaration& declaration, int self, ResultStyle style
     if (argument.out || static_cast<int>(i) == self) continue;
     (argument.kwarg_only ? shape.named : shape.positional).push_back(parameter_of(argument));
     if (!argument.kwarg_only) last = &argument;
+    if (argument.variadic) shape.rest = ts_element(argument.type);
   }
   shape.spread = shape.positional.size() == 1 && is_open_int_list(last->type);
   if (is_factory(declaration)) shape.named.push_back({"requiresGrad", "boolean", true});
@@ -204,6 +219,7 @@ std::vector<std::string> call_forms(const CallShape& shape, Mixtures mixtures) {
   std::vector<std::string> forms{
       form(shape.positional, with_elsewhere(shape.named, shape), all_optional(shape.named), shape.result)};
   if (shape.spread) append_spread_forms(shape, forms);
+  if (!shape.rest.empty()) append_rest_forms(shape, forms);
   const auto required = static_cast<size_t>(
       std::count_if(shape.positional.begin(), shape.positional.end(), [](const Parameter& p) { return !p.optional; }));
   for (size_t given = shape.positional.size(); given-- > 0;) {

@@ -28,6 +28,7 @@ struct CallShape {
   // `{ }` looks at the first overload that fits, which would hide the names of the others.
   std::vector<std::string> elsewhere;
   bool spread = false;  // the only positional one is a list that may be given as rest numbers
+  std::string rest;     // the type of one element, when the last positional list may be given as the rest
 };
 
 // How results are written.

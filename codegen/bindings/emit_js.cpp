@@ -42,7 +42,9 @@ std::string table_text(const Plan& plan) {
          ";\nexports.opCount = " + std::to_string(plan.ops.size()) + ";\n";
 }
 
-std::string wrapper(const Plan& plan, const Group& group, bool method) {
+// `space` of a method is "Tensor".
+std::string wrapper(const Plan& plan, const Group& group, const std::string& space) {
+  const bool method = space == "Tensor";
   const FastPath fast = fast_path(plan, group, method);
   std::string text = "function " + (is_reserved(group.js_name) ? group.js_name + "_" : group.js_name) + "(";
   for (size_t i = 0; i < fast.parameters; ++i) text += (i == 0 ? "a" : ", a") + std::to_string(i);
@@ -50,8 +52,13 @@ std::string wrapper(const Plan& plan, const Group& group, bool method) {
   // Any object can be a method's `this`; one whose `_handle` is no tensor's must not reach native code.
   const std::string only = method ? "if (this instanceof Tensor) " : "";
   if (!fast.cases.empty()) text += "    " + only + "switch (arguments.length) {\n" + fast.cases + "    }\n";
+  const std::string self = method ? "this, " : "";
+  if (plan.public_function(space, group.js_name) != nullptr) {
+    return text + "    return callPublic(" + js_string(space) + ", " + js_string(group.js_name) + ", " +
+           op_list(plan, group) + ", arguments" + (method ? ", this" : "") + ");\n  }";
+  }
   return text + "    return " + (method ? "callMethod" : "callFunction") + "(" + js_string(group.js_name) + ", " +
-         op_list(plan, group) + ", " + (method ? "this, " : "") + "arguments);\n  }";
+         op_list(plan, group) + ", " + self + "arguments);\n  }";
 }
 
 const char* const kFactory =
@@ -61,11 +68,12 @@ const char* const kFactory =
 std::string functions_text(const Plan& plan) {
   std::string text =
       std::string(kHeader) + kFactory +
-      "exports.makeFunctions = (f, { Tensor, wrap, results, isInts, isNumbers, packed, callFunction }) => ({\n";
+      "exports.makeFunctions = (f, { Tensor, wrap, results, isInts, isNumbers, packed, callFunction, callPublic "
+      "}) => ({\n";
   for (const auto& [space, groups] : plan.functions) {
     text += "  " + js_string(space) + ": {\n";
     for (const Group& group : groups)
-      text += "  " + js_string(group.js_name) + ": " + wrapper(plan, group, false) + ",\n";
+      text += "  " + js_string(group.js_name) + ": " + wrapper(plan, group, space) + ",\n";
     text += "  },\n";
   }
   return text + "});\n";
@@ -74,10 +82,29 @@ std::string functions_text(const Plan& plan) {
 std::string methods_text(const Plan& plan) {
   std::string text =
       std::string(kHeader) + kFactory +
-      "exports.makeMethods = (f, { Tensor, wrap, results, isInts, isNumbers, packed, callMethod }) => ({\n";
+      "exports.makeMethods = (f, { Tensor, wrap, results, isInts, isNumbers, packed, callMethod, callPublic }) "
+      "=> ({\n";
   for (const Group& group : plan.methods)
-    text += "  " + js_string(group.js_name) + ": " + wrapper(plan, group, true) + ",\n";
+    text += "  " + js_string(group.js_name) + ": " + wrapper(plan, group, "Tensor") + ",\n";
   return text + "});\n";
+}
+
+// The signatures of hand-written functions, by namespace and name.
+std::string public_text(const Plan& plan) {
+  std::string text = std::string(kHeader) + "exports.publics = {\n";
+  for (const auto& [space, functions] : plan.publics) {
+    text += "  " + js_string(space) + ": {\n";
+    for (const auto& [name, function] : functions) {
+      text += "    " + js_string(name) + ": [\n";
+      for (const Declaration& declaration : function->signatures) {
+        text += "      [" + js_string(declaration.name) + ", " + js_string(declaration.schema) + ", " +
+                js_string(signature_code(declaration)) + "],\n";
+      }
+      text += "    ],\n";
+    }
+    text += "  },\n";
+  }
+  return text + "};\n";
 }
 
 // torch.ops.aten.<name>.<overload>
@@ -134,6 +161,9 @@ const char* const kFunctionsTypes =
     "unknown>>;\n";
 const char* const kMethodsTypes =
     "export function makeMethods(f: unknown, runtime: object): Record<string, (...args: never[]) => unknown>;\n";
+const char* const kPublicTypes =
+    "export const publics: Record<string, Record<string, readonly (readonly [name: string, schema: string, code: "
+    "string])[]>>;\n";
 const char* const kRawTypes = "export const raw: Record<string, Record<string, Record<string, number>>>;\n";
 const char* const kClassesTypes =
     "export function makeClasses(runtime: object): Record<string, new (...args: never[]) => object>;\n";
@@ -149,6 +179,8 @@ Files emit_js(const Plan& plan) {
   files["lib/generated/functions.js"] = functions_text(plan);
   files["lib/generated/methods.d.ts"] = kMethodsTypes;
   files["lib/generated/methods.js"] = methods_text(plan);
+  files["lib/generated/public.d.ts"] = kPublicTypes;
+  files["lib/generated/public.js"] = public_text(plan);
   files["lib/generated/raw.d.ts"] = kRawTypes;
   files["lib/generated/raw.js"] = raw_text(plan);
   files["lib/generated/classes.d.ts"] = kClassesTypes;

@@ -7,7 +7,8 @@ namespace {
 // Where JavaScript finds the op, besides torch.ops.
 std::string reachable_as(const PlannedOp& op) {
   std::string text;
-  if (op.declaration->is_function) text = "torch." + (op.space.empty() ? "" : op.space + ".") + op.space_name;
+  if (op.declaration->is_function && !is_hidden(op.space))
+    text = "torch." + (op.space.empty() ? "" : op.space + ".") + op.space_name;
   if (op.self >= 0) text += (text.empty() ? "" : ", ") + ("Tensor." + op.js_name);
   return text;
 }

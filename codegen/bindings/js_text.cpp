@@ -66,6 +66,7 @@ std::string signature_code(const Declaration& declaration) {
     if (argument.kwarg_only) text += '*';
     if (argument.out) text += '>';
     if (argument.mutated) text += '!';
+    if (argument.variadic) text += '~';
     text += argument.name + " " + type_code(argument.type);
     if (argument.default_value) text += " " + default_json(*argument.default_value);
   }

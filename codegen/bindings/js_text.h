@@ -14,7 +14,8 @@ std::string js_string(const std::string& text);
 std::string default_json(const Default& value);
 
 // The signature that lib/signature.ts decodes: arguments separated by '|', each "<flags><name> <type code>[ <default>]"
-// with flags '*' keyword-only, '>' out, '!' written to; then '>' alone and the returns: "<type code>[ <name>]", or
+// with flags '*' keyword-only, '>' out, '!' written to, '~' the rest of the arguments; then '>' alone and the returns:
+// "<type code>[ <name>]", or
 // "@<index>" for an argument handed back.
 std::string signature_code(const Declaration& declaration);
 

@@ -64,7 +64,53 @@ std::vector<Group> sorted_groups(const Plan& plan, const std::map<std::string, s
   return groups;
 }
 
+// Decides where the function of an op is shown, and whether it is a method: public.yaml overrules its module.
+void settle_place(PlannedOp& op, const Plan& plan, const Spec& spec) {
+  const auto closed = spec.closed.find(op.space);
+  if (closed != spec.closed.end() && !closed->second.open && closed->second.ops.count(op.declaration->name) == 0) {
+    const std::string space = op.space;
+    op.space = hidden_space(space);
+    for (const auto& [name, aten] : closed->second.aliases) {
+      if (aten != op.declaration->name) continue;
+      op.space = space;
+      op.space_name = camel_case(name);
+    }
+  }
+  const PublicFunction* function = plan.public_function(op.space, op.space_name);
+  if (function != nullptr && !function->extends) op.space = hidden_space(op.space);
+  const PublicFunction* method = plan.public_function("Tensor", op.js_name);
+  if (method != nullptr && !method->extends) op.self = -1;
+  for (const PublicFunction* replaces : {function, method}) {
+    if (replaces != nullptr && !replaces->extends) op.reason = "the public function is written in " + replaces->file;
+  }
+}
+
+// PyTorch's other names of ops, such as torch.nn.functional.conv1d for torch.conv1d.
+void add_aliases(const Plan& plan, const Spec& spec,
+                 std::map<std::string, std::map<std::string, std::vector<int>>>& functions) {
+  for (const auto& [space, closed] : spec.closed) {
+    for (const auto& [name, aten] : closed.aliases) {
+      std::vector<int>& group = functions[space][camel_case(name)];
+      if (!group.empty()) continue;  // an op of that namespace, see settle_place
+      for (size_t i = 0; i < plan.ops.size(); ++i) {
+        const PlannedOp& op = plan.ops[i];
+        if (op.declaration->name == aten && op.declaration->is_function && op.number >= 0) {
+          group.push_back(static_cast<int>(i));
+        }
+      }
+      if (group.empty()) functions[space].erase(camel_case(name));  // this libtorch has no such op
+    }
+  }
+}
+
 }  // namespace
+
+const PublicFunction* Plan::public_function(const std::string& space, const std::string& js_name) const {
+  const auto names = publics.find(space);
+  if (names == publics.end()) return nullptr;
+  const auto found = names->second.find(js_name);
+  return found == names->second.end() ? nullptr : found->second;
+}
 
 std::vector<int> sort_overloads(const Plan& plan, std::vector<int> ops) {
   const auto declaration = [&](int op) -> const Declaration& { return *plan.ops[op].declaration; };
@@ -111,6 +157,12 @@ Plan make_plan(const Model& model, const Spec& spec) {
   std::map<std::string, std::map<std::string, std::vector<int>>> functions;
   std::map<std::string, std::vector<int>> methods;
 
+  for (const PublicFunction& function : spec.publics) {
+    for (const std::string& space : function.spaces) {
+      if (plan.publics[space].emplace(function.js_name, &function).second) continue;
+      throw Error("public.yaml", function.line, "'" + function.name + "' is there twice", "one entry per name");
+    }
+  }
   for (const Declaration& declaration : model.declarations) {
     PlannedOp op;
     op.declaration = &declaration;
@@ -119,6 +171,7 @@ Plan make_plan(const Model& model, const Spec& spec) {
     const Place place = place_of(declaration.name, declaration.python_module);
     op.space = place.space;
     op.space_name = place.name;
+    settle_place(op, plan, spec);
     const auto exception = spec.exceptions.find(declaration.full_name());
     if (exception != spec.exceptions.end()) {
       unused.erase(exception->first);
@@ -154,6 +207,7 @@ Plan make_plan(const Model& model, const Spec& spec) {
     throw Error("exceptions.yaml", spec.exceptions.at(*unused.begin()).line,
                 "no declaration is called '" + *unused.begin() + "'", "an op of this libtorch");
   }
+  add_aliases(plan, spec, functions);
   for (const auto& [space, by_name] : functions) plan.functions[space] = sorted_groups(plan, by_name);
   plan.methods = sorted_groups(plan, methods);
   for (const ClassSpec& spec_class : spec.classes) {

@@ -17,7 +17,7 @@ struct PlannedOp {
   std::string reason;      // of an exception
   int self = -1;           // index of the argument `Tensor self`, -1 without one
   std::string js_name;     // "logSoftmax"
-  std::string space;       // where the function lives: "", "linalg", "nn.functional"
+  std::string space;       // where the function lives: "", "linalg", "nn.functional", or a hidden one
   std::string space_name;  // its name there
 };
 
@@ -39,7 +39,16 @@ struct Plan {
   std::vector<Group> methods;
   std::vector<PlannedClass> classes;
   int row_count = 0;  // rows of the op table: ops first, then class functions
+  // Hand-written functions by namespace ("Tensor" for methods) and JS name.
+  std::map<std::string, std::map<std::string, const PublicFunction*>> publics;
+
+  const PublicFunction* public_function(const std::string& space, const std::string& js_name) const;
 };
+
+// Ops that a namespace of PyTorch's does not show, or that a public function replaces, are in one of this name: for
+// lib/ alone.
+inline std::string hidden_space(const std::string& space) { return "_" + space; }
+inline bool is_hidden(const std::string& space) { return !space.empty() && space[0] == '_'; }
 
 // Throws Error when a name collides or an exception names no op.
 Plan make_plan(const Model& model, const Spec& spec);

@@ -25,6 +25,8 @@ enum class Base {
   Stream,
   Dimname,
   QScheme,
+  Any,   // of public functions only: whatever they make of it
+  True,  // of public functions only: the literal, which decides what they return
 };
 
 // A schema type: `Tensor`, `Tensor?`, `Tensor[]`, `Tensor?[]`, `int[2]`, `int[2]?`, `bool[3]`, …
@@ -51,9 +53,10 @@ struct Argument {
   Type type;
   std::optional<Default> default_value;  // absent: required
   bool kwarg_only = false;
-  std::string alias;     // "" or "a", "a!", "a! -> *", as in the schema
-  bool mutated = false;  // the alias has a '!'
-  bool out = false;      // an argument of an out-variant that receives the result
+  std::string alias;      // "" or "a", "a!", "a! -> *", as in the schema
+  bool mutated = false;   // the alias has a '!'
+  bool out = false;       // an argument of an out-variant that receives the result
+  bool variadic = false;  // of public functions only: a list that may be given as the rest of the arguments
 };
 
 struct Return {

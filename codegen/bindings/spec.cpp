@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "codegen/bindings/type_table.h"
+#include "codegen/bindings/names.h"
+#include "codegen/bindings/schema_text.h"
 #include "codegen/common/diagnostics.h"
 
 namespace codegen {
@@ -98,90 +99,69 @@ ClassSpec load_class(const std::filesystem::path& path) {
   return result;
 }
 
-std::string trim(const std::string& text) {
-  const size_t first = text.find_first_not_of(' ');
-  if (first == std::string::npos) return "";
-  return text.substr(first, text.find_last_not_of(' ') - first + 1);
+Declaration parse_schema(const File& file, const YAML::Node& node) {
+  try {
+    Declaration declaration = parse_function(node.as<std::string>());
+    declaration.schema = node.as<std::string>();
+    return declaration;
+  } catch (const std::invalid_argument& error) {
+    file.fail(node, "the schema cannot be parsed", error.what());
+  }
 }
 
-Type parse_schema_type(std::string text) {
-  Type type;
-  const auto ends_with = [&](const std::string& end) {
-    return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
-  };
-  if (ends_with("?")) {
-    type.nullable = true;
-    text.pop_back();
+std::string space_of(const std::string& name) { return name == "torch" ? "" : name; }
+
+// One entry of a group of public.yaml: a schema, or a map with more.
+PublicFunction load_public(const File& file, const YAML::Node& node, const YAML::Node& group) {
+  PublicFunction function;
+  function.file = file.text(group, "file");
+  const bool plain = node.IsScalar();
+  if (plain) {
+    function.signatures.push_back(parse_schema(file, node));
+  } else {
+    for (const YAML::Node& schema : file.list(node, "schemas")) {
+      function.signatures.push_back(parse_schema(file, schema));
+    }
+    if (node["typed"]) {
+      for (const YAML::Node& schema : file.list(node, "typed")) function.typed.push_back(parse_schema(file, schema));
+    }
+    if (node["ts"]) function.ts = node["ts"].as<std::map<std::string, std::string>>();
   }
-  if (ends_with("[]")) {
-    type.list = true;
-    text.resize(text.size() - 2);
+  function.name = function.signatures[0].name;
+  function.js_name = camel_case(function.name);
+  function.reason = !plain && node["reason"] ? file.text(node, "reason") : file.text(group, "reason");
+  function.extends = (!plain && node["extends"] ? node["extends"] : group["extends"]).as<bool>(false);
+  const YAML::Node spaces = !plain && node["spaces"] ? file.list(node, "spaces") : file.list(group, "spaces");
+  for (const YAML::Node& space : spaces) {
+    function.spaces.push_back(space_of(space.as<std::string>()));
   }
-  for (const TypeRow& row : type_table()) {
-    if (text == row.schema_name) {
-      type.base = row.base;
-      return type;
+  function.line = line_of(node);
+  return function;
+}
+
+void load_publics(const std::filesystem::path& path, Spec& spec) {
+  if (!std::filesystem::exists(path)) return;
+  const File file(path);
+  for (const YAML::Node& node : file.list(file.root(), "namespaces")) {
+    Namespace closed;
+    for (const YAML::Node& op : file.list(node, "ops")) closed.ops.insert(op.as<std::string>());
+    if (node["aliases"]) closed.aliases = node["aliases"].as<std::map<std::string, std::string>>();
+    closed.open = node["open"].as<bool>(false);
+    spec.closed[space_of(file.text(node, "space"))] = closed;
+  }
+  for (const YAML::Node& group : file.list(file.root(), "groups")) {
+    for (const YAML::Node& node : file.list(group, "functions")) {
+      spec.publics.push_back(load_public(file, node, group));
     }
   }
-  throw std::invalid_argument("a type of the type table, not '" + text + "'");
-}
-
-Default parse_default(const std::string& text) {
-  Default value;
-  if (text == "None") return value;
-  if (text == "True" || text == "False") {
-    value.kind = Default::Kind::Bool;
-    value.boolean = text == "True";
-    return value;
-  }
-  if (!text.empty() && text.find_first_not_of("-0123456789") == std::string::npos) {
-    value.kind = Default::Kind::Int;
-    value.integer = std::stoll(text);
-    return value;
-  }
-  throw std::invalid_argument("a default of None, True, False or an integer, not '" + text + "'");
 }
 
 }  // namespace
 
-Declaration parse_function(const std::string& text) {
-  Declaration function;
-  const size_t open = text.find('(');
-  const size_t close = text.find(") -> ");
-  if (open == std::string::npos || close == std::string::npos) {
-    throw std::invalid_argument("name(Type argument, …) -> Type");
-  }
-  function.name = trim(text.substr(0, open));
-  std::string list = text.substr(open + 1, close - open - 1);
-  bool kwarg_only = false;
-  for (size_t start = 0; start < list.size();) {
-    const size_t comma = std::min(list.find(',', start), list.size());
-    std::string part = trim(list.substr(start, comma - start));
-    start = comma + 1;
-    if (part == "*") {
-      kwarg_only = true;
-      continue;
-    }
-    Argument argument;
-    argument.kwarg_only = kwarg_only;
-    if (const size_t equals = part.find('='); equals != std::string::npos) {
-      argument.default_value = parse_default(part.substr(equals + 1));
-      part.resize(equals);
-    }
-    const size_t space = part.rfind(' ');
-    if (space == std::string::npos) throw std::invalid_argument("'Type name', not '" + part + "'");
-    argument.name = part.substr(space + 1);
-    argument.type = parse_schema_type(trim(part.substr(0, space)));
-    function.arguments.push_back(std::move(argument));
-  }
-  const std::string result = trim(text.substr(close + 5));
-  if (result != "()") function.returns.push_back({parse_schema_type(result), "", ""});
-  return function;
-}
-
 Spec load_spec(const std::filesystem::path& folder) {
   Spec spec;
   load_exceptions(folder / "exceptions.yaml", spec);
+  load_publics(folder / "public.yaml", spec);
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder / "classes")) {
     if (entry.path().extension() == ".yaml") files.push_back(entry.path());

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -32,17 +33,37 @@ struct ClassSpec {
   std::vector<ClassFunction> functions;
 };
 
+// public.yaml: a function that PyTorch has in Python over the ops, written in TypeScript.
+struct PublicFunction {
+  std::string name;                 // "cross_entropy"
+  std::string js_name;              // "crossEntropy"
+  std::vector<std::string> spaces;  // "" for torch, "nn.functional", "Tensor" for a method
+  std::string file;                 // where it is written
+  std::string reason;
+  bool extends = false;  // the op of the same name takes the calls that fit it
+  std::vector<Declaration> signatures;
+  std::vector<Declaration> typed;         // more precise forms, for the declarations alone
+  std::map<std::string, std::string> ts;  // argument, or "result" -> its TypeScript type
+  int line = 0;
+};
+
+// A namespace that holds what PyTorch's holds: these ops, under their own names or others, and the public functions.
+struct Namespace {
+  bool open = false;  // shows all ops of its module
+  std::set<std::string> ops;
+  std::map<std::string, std::string> aliases;  // PyTorch's name -> the op's
+};
+
 struct Spec {
   std::map<std::string, Exception> exceptions;   // by full_name
   std::vector<std::string> reserved_members;     // names of Tensor's hand-written members, which no op may take
   std::map<std::string, std::string> no_method;  // JS name -> reason: ops that are functions only
   std::vector<ClassSpec> classes;
+  std::map<std::string, Namespace> closed;  // by space
+  std::vector<PublicFunction> publics;
 };
 
 // Reads the folder. Throws Error with file, line and what was expected.
 Spec load_spec(const std::filesystem::path& folder);
-
-// Parses "manual_seed(Generator self, int seed) -> ()". Throws std::invalid_argument saying what was expected.
-Declaration parse_function(const std::string& text);
 
 }  // namespace codegen

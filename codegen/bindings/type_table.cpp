@@ -62,6 +62,8 @@ const std::vector<TypeRow>& type_table() {
       {Base::Stream, "Stream", 'X', "at::Stream", "", "Stream", "Stream"},
       {Base::Dimname, "Dimname", 'N', "at::Dimname", "at::DimnameList", "string | null", "string | null"},
       {Base::QScheme, "QScheme", 'Q', "at::QScheme", "", "string", "string"},
+      {Base::Any, "Any", 'A', "", "", "unknown", "unknown"},
+      {Base::True, "True", 'Y', "", "", "true", "true"},
   };
   return table;
 }
@@ -101,7 +103,7 @@ Type parse_type(const TypeFields& fields) {
   }
   for (const TypeRow& row : type_table()) {
     type.base = row.base;
-    if (spelling == row.cpp) {
+    if (*row.cpp != '\0' && spelling == row.cpp) {
       if (fields.size != 0) throw std::invalid_argument("type '" + fields.dynamic_type + "' is no list but has a size");
       return type;
     }

@@ -54,7 +54,7 @@ export const batchesOf = (digits: number): torch.Tensor[] => torch.randperm(digi
 /** One step on these images. Returns the loss before it. */
 export function trainStep(model: Model, optimizer: Adam, images: torch.Tensor, labels: torch.Tensor): number {
   const scores = model.forward(images);
-  const loss = torch.nn.functional.crossEntropyLoss(scores, labels);
+  const loss = torch.nn.functional.crossEntropy(scores, labels);
   loss.backward();
   optimizer.step();
   return Number(loss.item());

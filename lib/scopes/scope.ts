@@ -212,6 +212,21 @@ export function scope<T>(fn: (scope: Scope) => T): T {
   return result;
 }
 
+/**
+ * For synchronous functions of the library that make tensors on their way to a result: as `scope`, without what serves
+ * functions that wait.
+ */
+export function ownScope<T>(fn: () => T): T {
+  const inner = new Scope(key);
+  try {
+    const result = fn();
+    moveOut('scope', result, inner._id);
+    return result;
+  } finally {
+    inner.close();
+  }
+}
+
 async function settle(inner: Scope, result: PromiseLike<unknown>): Promise<unknown> {
   try {
     const value = await result;

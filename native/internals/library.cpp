@@ -5,6 +5,7 @@
 #include <c10/core/DefaultDtype.h>
 #include <torch/csrc/api/include/torch/version.h>
 
+#include "native/classes/generator.h"
 #include "native/convert/dtypes.h"
 #include "native/internals/internals.h"
 
@@ -22,6 +23,31 @@ void set_default_dtype(c10::ScalarType dtype) {
   if (!c10::isFloatingType(dtype)) throw BadArgument(0, "a floating-point dtype", dtype_name(dtype));
   c10::set_default_dtype(c10::scalarTypeToTypeMeta(dtype));
 }
+
+const at::Generator& default_generator() { return at::globalContext().defaultGenerator(c10::kCPU); }
+int64_t initial_seed() { return generator_initial_seed(default_generator()); }
+int64_t seed() {
+  const int64_t chosen = generator_seed(default_generator());
+  at::manual_seed(static_cast<uint64_t>(chosen));  // every device's
+  return chosen;
+}
+at::Tensor rng_state() { return generator_get_state(default_generator()); }
+void set_rng_state(at::Tensor state) { generator_set_state(default_generator(), std::move(state)); }
+
+int64_t get_num_interop_threads() { return at::get_num_interop_threads(); }
+void set_num_interop_threads(int64_t count) {
+  if (count < 1 || count > INT32_MAX) throw BadArgument(0, "a positive number of threads", std::to_string(count));
+  at::set_num_interop_threads(static_cast<int>(count));
+}
+void set_deterministic(bool mode, bool warn_only) { at::globalContext().setDeterministicAlgorithms(mode, warn_only); }
+bool is_deterministic() { return at::globalContext().deterministicAlgorithms(); }
+bool is_deterministic_warn_only() { return at::globalContext().deterministicAlgorithmsWarnOnly(); }
+bool set_flush_denormal(bool mode) { return at::globalContext().setFlushDenormal(mode); }
+int64_t matmul_precision() { return static_cast<int64_t>(at::globalContext().float32MatmulPrecision()); }
+void set_matmul_precision(c10::string_view precision) {
+  at::globalContext().setFloat32MatmulPrecision(std::string(precision.data(), precision.size()));
+}
+
 std::string version() { return TORCH_VERSION; }
 std::string config() { return at::show_config(); }
 
@@ -56,6 +82,18 @@ const Internal kInternals[] = {
     internal("setNumThreads", "setNumThreads(int count) -> ()", &set_num_threads),
     internal("getDefaultDtype", "getDefaultDtype() -> ScalarType", &default_dtype),
     internal("setDefaultDtype", "setDefaultDtype(ScalarType dtype) -> ()", &set_default_dtype),
+    internal("initialSeed", "initialSeed() -> int", &initial_seed),
+    internal("seed", "seed() -> int", &seed),
+    internal("rngState", "rngState() -> Tensor", &rng_state),
+    internal("setRngState", "setRngState(Tensor state) -> ()", &set_rng_state),
+    internal("getNumInteropThreads", "getNumInteropThreads() -> int", &get_num_interop_threads),
+    internal("setNumInteropThreads", "setNumInteropThreads(int count) -> ()", &set_num_interop_threads),
+    internal("setDeterministic", "setDeterministic(bool mode, bool warnOnly) -> ()", &set_deterministic),
+    internal("isDeterministic", "isDeterministic() -> bool", &is_deterministic),
+    internal("isDeterministicWarnOnly", "isDeterministicWarnOnly() -> bool", &is_deterministic_warn_only),
+    internal("setFlushDenormal", "setFlushDenormal(bool mode) -> bool", &set_flush_denormal),
+    internal("matmulPrecision", "matmulPrecision() -> int", &matmul_precision),
+    internal("setMatmulPrecision", "setMatmulPrecision(str precision) -> ()", &set_matmul_precision),
     internal_body<&set_warning_sink, 1>("setWarningSink", "setWarningSink(function sink) -> ()"),
     internal("version", "version() -> str", &version),
     internal("config", "config() -> str", &config),

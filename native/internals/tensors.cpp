@@ -36,7 +36,15 @@ at::Tensor storage(const at::Tensor& self) {
   return bytes;
 }
 
+// "*" is a dimension without a name.
+std::vector<std::string> names(const at::Tensor& self) {
+  std::vector<std::string> list;
+  for (const at::Dimname& name : self.names()) list.emplace_back(name.symbol().toUnqualString());
+  return list;
+}
+
 const Internal kInternals[] = {
+    internal("names", "names(Tensor self) -> str[]", &names),
     internal("shape", "shape(Tensor self) -> int[]", &shape),
     internal("strides", "strides(Tensor self) -> int[]", &strides),
     internal("numel", "numel(Tensor self) -> int", &numel),

@@ -60,8 +60,8 @@ test(
     const values = torch.empty([0]);
     const indices = torch.empty([0], { dtype: 'int64' });
     const result = untyped.sort(x(), { dim: 1, descending: true, out: [values, indices] });
-    expect([result[0], result[1]]).toEqual([values, indices]);
     expect(result[0]).toBe(values);
+    expect(result[1]).toBe(indices);
     expect(result.indices).toBe(indices);
     expect(values.at(0).toArray()).toEqual([3, 2, 1]);
     expect(codeOf(() => untyped.sort(x(), { out: [values] }))).toBe('ERR_TORCH_OVERLOAD');

@@ -13,6 +13,20 @@ except ImportError as error:
 warnings.simplefilter("ignore")
 
 
+def seeded(fn):
+    """What fn gives after seeding: both sides draw the same random numbers."""
+    torch.manual_seed(7)
+    return fn()
+
+
+def grads(fn, *tensors):
+    """The gradients of the sum of what fn gives (its first tensor) with respect to copies of the tensors."""
+    leaves = [tensor.detach().clone().requires_grad_() for tensor in tensors]
+    result = fn(*leaves)
+    (result[0] if isinstance(result, (list, tuple)) else result).sum().backward()
+    return [leaf.grad for leaf in leaves]
+
+
 def number(value):
     if isinstance(value, complex):
         return {"re": number(value.real), "im": number(value.imag)}
@@ -28,6 +42,8 @@ def plain(value):
         return {"dtype": str(value.dtype)[6:], "shape": list(value.shape), "data": flat, "text": str(value)}
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
+    if isinstance(value, torch.dtype):
+        return str(value)[6:]
     return number(value)
 
 

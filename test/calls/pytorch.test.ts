@@ -1,6 +1,5 @@
 /** Results and errors of calls, against PyTorch on the same libtorch: values, dtype, shape. */
-import { type Answer, type PythonTensor, python } from '../support/python';
-import { balanced, torch, untyped } from '../support/torch';
+import { compare } from '../support/compare';
 
 /** Tensors that both sides have: by name in the calls. */
 const inputs: Record<string, [string, string]> = {
@@ -200,65 +199,8 @@ const calls: [string, string][] = [
   ].filter(([js]) => js !== 'f.item') as [string, string][]),
 ];
 
-const flat = (tensor: any): unknown[] => {
-  const data = tensor.toArray();
-  return Array.isArray(data) ? data.flat(Infinity) : [data];
-};
-
-/** Whether two numbers agree; integers and booleans exactly. */
-function near(got: any, expected: any, dtype: string): boolean {
-  if (typeof expected === 'object' && expected !== null)
-    return near(got.re, expected.re, dtype) && near(got.im, expected.im, dtype);
-  if (typeof expected === 'string') return String(got).replace('Infinity', 'inf').toLowerCase() === expected;
-  if (typeof expected !== 'number' || /int|bool/.test(dtype)) return got === expected || Number(got) === expected;
-  const tolerance = dtype === 'float64' ? 1e-12 : dtype === 'float16' || dtype === 'bfloat16' ? 1e-2 : 1e-5;
-  return Math.abs(got - expected) <= tolerance * Math.max(1, Math.abs(expected));
-}
-
-function difference(got: any, expected: any): string | undefined {
-  if (Array.isArray(expected)) {
-    if (!Array.isArray(got) || got.length !== expected.length) return `${got?.length} results`;
-    return expected.map((item, i) => difference(got[i], item)).find((text) => text !== undefined);
-  }
-  if (!(got instanceof torch.Tensor)) return got === expected ? undefined : `${got} is not ${expected}`;
-  const { dtype, shape, data } = expected as PythonTensor;
-  if (got.dtype !== dtype || got.shape.join() !== shape.join())
-    return `${got.dtype}[${got.shape}] is not ${dtype}[${shape}]`;
-  const values = flat(got.layout === 'strided' ? got : got.toDense());
-  const wrong = data.findIndex((value, i) => !near(values[i], value, dtype));
-  return wrong < 0 ? undefined : `element ${wrong}: ${values[wrong]} is not ${JSON.stringify(data[wrong])}`;
-}
-
 test('results are PyTorch’s', async () => {
-  const names = Object.keys(inputs);
-  const bind = `[(${names.map((name) => inputs[name]![1]).join('), (')})]`;
-  const answers: Answer[] = await python(calls.map(([, py]) => `(lambda ${names.join(', ')}: ${py})(*${bind})`));
-  const wrong: string[] = [];
-  let failed = 0;
-  calls.forEach(([js, py], n) => {
-    balanced(() =>
-      torch.scope(() => {
-        const make = new Function('torch', `return [${names.map((name) => inputs[name]![0]).join(', ')}]`);
-        let got: unknown;
-        let error: any;
-        try {
-          got = new Function('torch', ...names, `return ${js}`)(untyped, ...make(untyped));
-        } catch (caught) {
-          error = caught;
-        }
-        const answer = answers[n]!;
-        if (answer.error !== undefined || error !== undefined) {
-          failed++;
-          const coded = String(error?.code).startsWith('ERR_TORCH_');
-          if (answer.error === undefined || !coded)
-            wrong.push(`${js} | ${py}: ${error ?? 'a result'}, in Python ${answer.error ?? 'a result'}`);
-          return;
-        }
-        const text = difference(got, answer.value);
-        if (text !== undefined) wrong.push(`${js} | ${py}: ${text}`);
-      }),
-    );
-  });
+  const { wrong, failed } = await compare(inputs, calls);
   expect(wrong).toEqual([]);
   expect(calls.length).toBeGreaterThan(500);
   expect(failed).toBeLessThan(calls.length / 5);

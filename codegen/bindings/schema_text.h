@@ -1,0 +1,14 @@
+// Schemas as the spec writes them: "manual_seed(Generator self, int seed) -> ()".
+#pragma once
+
+#include <string>
+
+#include "codegen/bindings/schema.h"
+
+namespace codegen {
+
+// Parses "name(Type argument=default, Type... rest, *, Type by_name) -> Type" or "-> (Type a, Type b)". Throws
+// std::invalid_argument saying what was expected.
+Declaration parse_function(const std::string& text);
+
+}  // namespace codegen

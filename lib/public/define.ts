@@ -1,0 +1,170 @@
+/**
+ * Functions that PyTorch has in Python over its ops. Their signatures are in codegen/spec/public.yaml and go through the
+ * parser of the ops, so that calls and errors are theirs too; here is what runs once a call fits.
+ */
+import { type Bound, parse } from '../parse';
+import { run } from '../runtime';
+import { ownScope } from '../scopes/scope';
+import { decodeSignature, type Param, type Signature, signature } from '../signature';
+import { isTensor, notThis, Tensor } from '../tensor';
+import { publics } from '../wrappers';
+
+/** Takes the arguments in the order of the signature, each in one form: see `argumentsOf`. */
+export type Implementation = (...args: any[]) => unknown;
+
+interface Entry {
+  readonly signatures: readonly Signature[];
+  /** One for each signature, or one for all. */
+  readonly run: readonly Implementation[];
+}
+
+const implementations = new Map<string, readonly Implementation[]>();
+const entries = new Map<string, Entry>();
+const keyOf = (space: string, name: string) => (space === '' ? name : `${space}.${name}`);
+
+/** Says what runs. `spaces` are those of public.yaml: '' for torch, 'nn.functional', 'Tensor' for methods. */
+export function define(spaces: readonly string[], functions: Record<string, Implementation | Implementation[]>): void {
+  for (const [name, implementation] of Object.entries(functions)) {
+    const list = Array.isArray(implementation) ? implementation : [implementation];
+    for (const space of spaces) implementations.set(keyOf(space, name), list);
+  }
+}
+
+/** An implementation that makes tensors besides its result: they are released when it ends. */
+export function composed(implementation: Implementation): Implementation {
+  const inScope = (...args: unknown[]) => ownScope(() => implementation(...args));
+  // Tests compare the number of parameters with the signature's.
+  return Object.defineProperty(inScope, 'length', { value: implementation.length });
+}
+
+function entryOf(space: string, name: string): Entry {
+  const key = keyOf(space, name);
+  let entry = entries.get(key);
+  if (entry === undefined) {
+    const signatures = publics[space]![name]!.map((texts) => {
+      const decoded = decodeSignature(-1, texts);
+      // The first argument of a method is `this`, whatever Python calls it.
+      return space === 'Tensor' ? { ...decoded, self: 0 } : decoded;
+    });
+    entry = { signatures, run: implementations.get(key)! };
+    entries.set(key, entry);
+  }
+  return entry;
+}
+
+/** An integer as a number where that is exact, so that implementations can count with it. */
+function narrow(value: unknown): unknown {
+  if (typeof value !== 'bigint') return value;
+  const number = Number(value);
+  return Number.isSafeInteger(number) ? number : value;
+}
+
+/**
+ * The argument as implementations get it: tensors, names and dtypes as the caller gave them, numbers as the parser reads
+ * them (a tensor without dimensions is its number), lists of fixed length at that length, null for none.
+ */
+function argumentOf({ type, defaultValue }: Param, value: unknown, given: unknown): unknown {
+  if (given === undefined) return defaultValue;
+  if (given === null) return null;
+  if (type.list && type.elementNullable && type.base !== 'T') {
+    return Array.isArray(given) ? given : new Array(type.size).fill(given);
+  }
+  switch (type.base) {
+    case 'I':
+      return type.list ? (value as unknown[]).map(narrow) : narrow(value);
+    case 'F':
+      return type.list ? (value as unknown[]).map(Number) : Number(value);
+    case 'S':
+      return value;
+    default:
+      return type.list ? Array.from(given as Iterable<unknown>) : given;
+  }
+}
+
+const argumentsOf = ({ signature: { params }, values, given }: Bound): unknown[] =>
+  params.map((param, i) => argumentOf(param, values[i], given[i]));
+
+/** Lists that can be read but once are read here, so that the parser and the implementation see the same. */
+const read = (value: unknown): unknown =>
+  typeof value === 'object' && value !== null && typeof (value as { next?: unknown }).next === 'function'
+    ? Array.from(value as Iterable<unknown>)
+    : value;
+
+/** A call of a public function: of the op behind it where that takes it (`rows`), else of what is written here. */
+export function callPublic(
+  space: string,
+  name: string,
+  rows: readonly number[],
+  passed: ArrayLike<unknown>,
+  self?: Tensor,
+): unknown {
+  if (space === 'Tensor' && !isTensor(self)) throw notThis(name, self);
+  const entry = entryOf(space, name);
+  const candidates = [...rows.map(signature), ...entry.signatures];
+  const bound = parse(name, candidates, Array.from(passed, read), self);
+  const number = candidates.indexOf(bound.signature) - rows.length;
+  if (number < 0) return run(bound);
+  return (entry.run[number] ?? entry.run[0]!)(...argumentsOf(bound));
+}
+
+/** Whether a positional argument needs no conversion. */
+function isPlain({ type, variadic }: Param, value: unknown): boolean {
+  if (variadic) return false;
+  if (value === null) return type.nullable;
+  if (type.list) {
+    if (type.base !== 'I' || type.elementNullable || !Array.isArray(value)) return false;
+    return (type.size === 0 || value.length === type.size) && value.every(Number.isInteger);
+  }
+  switch (type.base) {
+    case 'T':
+      return value instanceof Tensor && value._handle > 0;
+    case 'F':
+      return typeof value === 'number';
+    case 'I':
+      return Number.isInteger(value);
+    case 'B':
+      return typeof value === 'boolean';
+    case 's':
+      return typeof value === 'string';
+    default:
+      return false;
+  }
+}
+
+/** The arguments of a call that is positional and needs no conversion; undefined for any other. */
+function plainArguments(params: readonly Param[], passed: readonly unknown[]): unknown[] | undefined {
+  if (passed.length > params.length) return undefined;
+  const args = new Array<unknown>(params.length);
+  for (let i = 0; i < params.length; i++) {
+    const param = params[i]!;
+    if (i < passed.length) {
+      if (param.keywordOnly || !isPlain(param, passed[i])) return undefined;
+      args[i] = passed[i];
+    } else if (param.optional) args[i] = param.defaultValue;
+    else return undefined;
+  }
+  return args;
+}
+
+/** The function or method of that name, where no op has it. */
+export function publicFunction(space: string, name: string): (...args: unknown[]) => unknown {
+  const method = space === 'Tensor';
+  let only: Entry | undefined | null;
+  const wrapper = function (this: unknown, ...passed: unknown[]): unknown {
+    if (only === undefined) {
+      const entry = entryOf(space, name);
+      only = entry.signatures.length === 1 ? entry : null;
+    }
+    if (only !== null) {
+      const all = method ? [this, ...passed] : passed;
+      const args = plainArguments(only.signatures[0]!.params, all);
+      if (args !== undefined) return only.run[0]!(...args);
+    }
+    return callPublic(space, name, [], passed, method ? (this as Tensor) : undefined);
+  };
+  return Object.defineProperty(wrapper, 'name', { value: name });
+}
+
+/** For tests: what is written, by namespace and name, and how many parameters it takes. */
+export const arities = (): [key: string, arities: number[]][] =>
+  [...implementations].map(([key, list]) => [key, list.map((fn) => fn.length)]);

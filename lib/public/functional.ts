@@ -1,0 +1,121 @@
+/** torch/functional.py: functions whose arguments have other forms than the op's. */
+import type { Scalar } from '../../types/base';
+import { isTensor, type Tensor } from '../tensor';
+import { Complex, isComplex } from '../values';
+import { define } from './define';
+import { aten } from './ops';
+import { refuse } from './support';
+
+define([''], {
+  atleast1d: (tensors: Tensor[]) => aten.atleast1d!(tensors),
+  atleast2d: (tensors: Tensor[]) => aten.atleast2d!(tensors),
+  atleast3d: (tensors: Tensor[]) => aten.atleast3d!(tensors),
+  blockDiag: (tensors: Tensor[]) => aten.blockDiag!(tensors),
+  broadcastTensors: (tensors: Tensor[]) => aten.broadcastTensors!(tensors),
+  cartesianProd: (tensors: Tensor[]) => aten.cartesianProd!(tensors),
+  chainMatmul: (matrices: Tensor[], out: Tensor | null) =>
+    out === null ? aten.chainMatmul!(matrices) : aten.chainMatmul!(matrices, { out }),
+  meshgrid: (tensors: Tensor[], indexing: string | null) =>
+    indexing === null ? aten.meshgrid!(tensors) : aten.meshgrid!(tensors, { indexing }),
+  einsum: [(equation: string, operands: Tensor[]) => aten.einsum!(equation, operands), einsumOfLists],
+  cdist: (x1: Tensor, x2: Tensor, p: number, computeMode: string) => {
+    const mode = computeModes.get(computeMode);
+    if (mode === undefined) throw refuse('cdist', 'computeMode', `one of ${names(computeModes)}`, computeMode);
+    return aten.cdist!(x1, x2, p, mode);
+  },
+  split: (tensor: Tensor, sizeOrSections: unknown, dim: number) =>
+    aten.split!(tensor, isTensor(sizeOrSections) ? sizeOrSections.item() : sizeOrSections, dim),
+  tensordot: (a: Tensor, b: Tensor, dims: unknown, out: Tensor | null) => {
+    const [ofA, ofB] = contracted(dims);
+    return out === null ? aten.tensordot!(a, b, ofA, ofB) : aten.tensordot!(a, b, ofA, ofB, { out });
+  },
+  complex: (real: Scalar, imag: Scalar) => {
+    for (const [name, part] of Object.entries({ real, imag })) {
+      if (isComplex(part) || typeof part === 'boolean') throw refuse('complex', name, 'a real number', part);
+    }
+    return new Complex(Number(real), Number(imag));
+  },
+});
+
+define(['', 'Tensor'], {
+  norm,
+  nonzero: (input: Tensor, asTuple: boolean) => (asTuple ? aten.nonzeroNumpy!(input) : aten.nonzero!(input)),
+});
+
+const computeModes = new Map<string, number | null>([
+  ['use_mm_for_euclid_dist_if_necessary', null],
+  ['use_mm_for_euclid_dist', 1],
+  ['donot_use_mm_for_euclid_dist', 2],
+]);
+const names = (map: ReadonlyMap<string, unknown>) => [...map.keys()].map((name) => `'${name}'`).join(', ');
+
+/** `einsum(a, [0, 1], b, [1, 2], [0, 2])`: each operand with its subscripts, then those of the result. */
+function einsumOfLists(args: unknown[]): Tensor {
+  const operands: Tensor[] = [];
+  const terms: string[] = [];
+  let result = '';
+  if (args.length < 2)
+    throw refuse('einsum', 'operands', 'an equation, or Tensors each with a list of subscripts', args);
+  for (let i = 0; i < args.length; i += 2) {
+    const operand = args[i];
+    if (i === args.length - 1 && i > 0) {
+      result = `->${subscripts(operand)}`;
+      break;
+    }
+    if (!isTensor(operand)) {
+      throw refuse('einsum', 'operands', 'an equation and Tensors, or Tensors each with a list of subscripts', operand);
+    }
+    operands.push(operand);
+    terms.push(subscripts(args[i + 1]));
+  }
+  return aten.einsum!(terms.join(',') + result, operands);
+}
+
+const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+
+function subscripts(list: unknown): string {
+  if (!Array.isArray(list)) throw refuse('einsum', 'operands', 'a list of subscripts after each Tensor', list);
+  return list
+    .map((subscript: unknown) => {
+      const letter = subscript === '...' ? '...' : LETTERS[subscript as number];
+      if (letter === undefined) throw refuse('einsum', 'operands', "subscripts from 0 to 51, or '...'", subscript);
+      return letter;
+    })
+    .join('');
+}
+
+/** The dimensions that tensordot sums over: the last n of the first tensor and the first n of the other, or two lists. */
+function contracted(dims: unknown): [number[], number[]] {
+  let wanted = dims;
+  if (isTensor(dims)) wanted = dims.numel > 1 ? dims.toArray() : dims.item();
+  if (Array.isArray(wanted) && wanted.length === 2 && wanted.every((list) => Array.isArray(list))) {
+    return wanted as [number[], number[]];
+  }
+  const count = Number(wanted);
+  if (typeof wanted === 'object' || !Number.isInteger(count) || count < 0) {
+    throw refuse('tensordot', 'dims', 'a number of dimensions of 0 or more, or two lists of dimensions', dims);
+  }
+  return [Array.from({ length: count }, (_, i) => i - count), Array.from({ length: count }, (_, i) => i)];
+}
+
+/** torch.norm: 'fro', 'nuc' and the vector norms over some dimensions or all. */
+function norm(
+  input: Tensor,
+  p: unknown,
+  dim: number[] | null,
+  keepdim: boolean,
+  out: Tensor | null,
+  dtype: string | null,
+): Tensor {
+  const options = { ...(dtype === null ? {} : { dtype }), ...(out === null ? {} : { out }) };
+  if (typeof p !== 'string') return aten.norm!(input, p, dim ?? allDims(input), keepdim, options);
+  if (p !== 'fro' && p !== 'nuc') throw refuse('norm', 'p', "a number, 'fro' or 'nuc'", p);
+  if (dtype !== null) throw refuse('norm', 'dtype', `none for the norm '${p}'`, dtype);
+  if (p === 'nuc') {
+    return dim === null ? aten.nuclearNorm!(input, keepdim, options) : aten.nuclearNorm!(input, dim, keepdim, options);
+  }
+  // No dimensions stand for all of them.
+  return aten.frobeniusNorm!(input, dim ?? (out === null ? [] : allDims(input)), keepdim, options);
+}
+
+const allDims = (input: Tensor) => input.shape.map((_, i) => i);

@@ -1,0 +1,20 @@
+/** Everything that public.yaml lists. */
+import './functional';
+import './linear-algebra';
+import './module';
+import './named';
+import './settings';
+import './sparse';
+import './stft';
+import './tensor-methods';
+import './unique';
+import './nn/activation';
+import './nn/attention';
+import './nn/dropout';
+import './nn/embedding';
+import './nn/interpolate';
+import './nn/loss';
+import './nn/margin-loss';
+import './nn/normalization';
+import './nn/pooling';
+import './nn/vision';

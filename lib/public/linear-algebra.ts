@@ -1,0 +1,90 @@
+/** torch.lu (torch/functional.py), and torch/_lowrank.py: approximate decompositions by random projection. */
+import type { DType } from '../../types/base';
+import type { Tensor } from '../tensor';
+import { composed, define } from './define';
+import { aten, linalg, sparse } from './ops';
+import { refuse } from './support';
+
+const isSparse = (a: Tensor) => a.layout === 'sparse_coo';
+const matmul = (a: Tensor, b: Tensor): Tensor => (isSparse(a) ? sparse.mm!(a, b) : aten.matmul!(a, b));
+const transposed = (a: Tensor) => a.transpose(-1, -2);
+const conjugate = (a: Tensor) => (a.isComplex() ? a.conj() : a);
+const orthonormal = (a: Tensor): Tensor => linalg.qr!(a)[0];
+const floating = (a: Tensor): DType => (['float16', 'float32', 'float64'].includes(a.dtype) ? a.dtype : 'float32');
+
+/** `a @ b - m @ b` */
+function product(a: Tensor, m: Tensor | null, b: Tensor): Tensor {
+  const whole = matmul(a, b);
+  return m === null ? whole : whole.sub(matmul(m, b));
+}
+
+/** Columns that span about what the first singular vectors of `a - m` span. */
+function approximateBasis(a: Tensor, q: number, niter: number, m: Tensor | null): Tensor {
+  const columns = a.shape[a.ndim - 1]!;
+  const random = aten.randn!([columns, q], { dtype: floating(a), device: a.device }) as Tensor;
+  const adjoint = conjugate(transposed(a));
+  const adjointOfM = m === null ? null : conjugate(transposed(m));
+  let basis = orthonormal(product(a, m, random));
+  for (let i = 0; i < niter; i++) {
+    basis = orthonormal(product(adjoint, adjointOfM, basis));
+    basis = orthonormal(product(a, m, basis));
+  }
+  return basis;
+}
+
+function svdLowrank(a: Tensor, q: number, niter: number, m: Tensor | null): Tensor[] {
+  const [rows, columns] = a.shape.slice(-2) as [number, number];
+  const most = Math.min(rows, columns);
+  if (q < 0 || q > most) throw refuse('svdLowrank', 'q', `an integer from 0 to ${most}`, q);
+  const t = transposed(a);
+  const mT = m === null ? null : transposed(m);
+  if (rows < columns || columns > q) {
+    const basis = approximateBasis(t, q, niter, mT);
+    const [u, s, vh] = linalg.svd!(product(a, m, conjugate(basis)), false) as [Tensor, Tensor, Tensor];
+    return [u, s, basis.matmul(conjugate(transposed(vh)))];
+  }
+  const basis = approximateBasis(a, q, niter, m);
+  const projected = transposed(product(t, mT, conjugate(basis)));
+  const [u, s, vh] = linalg.svd!(projected, false) as [Tensor, Tensor, Tensor];
+  return [basis.matmul(u), s, conjugate(transposed(vh))];
+}
+
+function pcaLowrank(a: Tensor, q: number | null, center: boolean, niter: number): Tensor[] {
+  const [rows, columns] = a.shape.slice(-2) as [number, number];
+  const wanted = q ?? Math.min(6, rows, columns);
+  if (wanted < 0 || wanted > Math.min(rows, columns)) {
+    throw refuse('pcaLowrank', 'q', `an integer from 0 to ${Math.min(rows, columns)}`, wanted);
+  }
+  if (niter < 0) throw refuse('pcaLowrank', 'niter', 'an integer of 0 or more', niter);
+  if (!center) return svdLowrank(a, wanted, niter, null);
+  if (!isSparse(a)) return svdLowrank(a.sub(a.mean([-2], true)), wanted, niter, null);
+  if (a.ndim !== 2) throw refuse('pcaLowrank', 'A', 'a sparse Tensor of 2 dimensions', a);
+  return svdLowrank(a, wanted, niter, columnMeans(a));
+}
+
+/** The means of a sparse matrix's columns, repeated for each row. */
+function columnMeans(a: Tensor): Tensor {
+  const rows = a.shape[0]!;
+  const sums = aten._sparseSum!(a, [-2]).coalesce() as Tensor;
+  const means = sums.toDense().div(rows);
+  return means.unsqueeze(0).expand([rows, a.shape[1]!]);
+}
+
+function lu(a: Tensor, pivot: boolean, getInfos: boolean, out: Tensor[] | null): Tensor[] {
+  const all = aten._luWithInfo!(a, { pivot, checkErrors: !getInfos }) as Tensor[];
+  const results = [...all].slice(0, getInfos ? 3 : 2);
+  if (out === null) return results;
+  if (out.length !== results.length) throw refuse('lu', 'out', `${results.length} Tensors`, out);
+  out.forEach((tensor, i) => {
+    tensor.resizeAs_(results[i]!).copy_(results[i]!);
+  });
+  return out;
+}
+
+define([''], {
+  pcaLowrank: composed(pcaLowrank),
+  svdLowrank: composed((a: Tensor, q: number | null, niter: number | null, m: Tensor | null) =>
+    svdLowrank(a, q ?? 6, niter ?? 2, m),
+  ),
+});
+define(['', 'Tensor'], { lu: composed(lu) });

@@ -1,0 +1,55 @@
+/** Names of dimensions one by one, with '...' for the rest, or as a map (torch/_namedtensor_internals.py). */
+import type { Tensor } from '../tensor';
+import { define } from './define';
+import { refuse } from './support';
+
+const ELLIPSIS = '...';
+type Name = string | null;
+
+function checked(fn: string, names: unknown[]): Name[] {
+  const list = names.length === 1 && Array.isArray(names[0]) ? (names[0] as unknown[]) : names;
+  for (const name of list) {
+    if (typeof name !== 'string' && name !== null) throw refuse(fn, 'names', 'names, null for none', name);
+  }
+  if (list.filter((name) => name === ELLIPSIS).length > 1) throw refuse(fn, 'names', "at most one '...'", list);
+  return list as Name[];
+}
+
+/** '...' as the names that the tensor has there already. */
+function resolved(self: Tensor, names: Name[]): Name[] {
+  const at = names.indexOf(ELLIPSIS);
+  if (at < 0) return names;
+  const after = names.length - at - 1;
+  const own = self.names;
+  return [...names.slice(0, at), ...own.slice(at, own.length - after), ...names.slice(at + 1)];
+}
+
+/** null alone stands for no names at all. */
+const renaming = (fn: string, self: Tensor, names: unknown[]): Name[] | null =>
+  names.length === 1 && names[0] === null ? null : resolved(self, checked(fn, names));
+
+define(['Tensor'], {
+  alignTo: (self: Tensor, names: unknown[]) => {
+    const list = checked('alignTo', names);
+    const at = list.indexOf(ELLIPSIS);
+    if (at < 0) return self.alignTo(list);
+    return self.alignTo(
+      list.filter((name) => name !== ELLIPSIS),
+      at,
+    );
+  },
+  refineNames: (self: Tensor, names: unknown[]) => self.refineNames(resolved(self, checked('refineNames', names))),
+  rename: (self: Tensor, names: unknown[]) => self.rename(renaming('rename', self, names)),
+  rename_: (self: Tensor, names: unknown[]) => self.rename_(renaming('rename_', self, names)),
+  unflatten: (self: Tensor, dim: unknown, sizes: unknown) => {
+    if (!Array.isArray(sizes) || !sizes.every((pair) => Array.isArray(pair) && pair.length === 2)) {
+      throw refuse('unflatten', 'sizes', 'sizes, or pairs of a name and a size', sizes);
+    }
+    const pairs = sizes as [string, number][];
+    return self.unflatten(
+      dim as never,
+      pairs.map(([, size]) => size),
+      pairs.map(([name]) => name),
+    );
+  },
+});

@@ -1,0 +1,194 @@
+/** torch/nn/functional.py: multi_head_attention_forward. */
+import type { Tensor } from '../../tensor';
+import { composed, define } from '../define';
+import { aten, nn } from '../ops';
+import { refuse, sameShape, sizes, warn } from '../support';
+
+const fn = 'multiHeadAttentionForward';
+
+function demandShape(name: string, tensor: Tensor | null, shape: readonly number[]): void {
+  if (tensor === null || sameShape(tensor.shape, shape)) return;
+  throw refuse(fn, name, `a Tensor of shape ${sizes(shape)}`, tensor);
+}
+
+function demandDims(name: string, tensor: Tensor | null, dims: readonly number[]): void {
+  if (tensor === null || dims.includes(tensor.ndim)) return;
+  throw refuse(fn, name, `a Tensor of ${dims.join(' or ')} dimensions`, tensor);
+}
+
+function demand(name: string, tensor: Tensor | null): Tensor {
+  if (tensor === null) throw refuse(fn, name, 'a Tensor', tensor);
+  return tensor;
+}
+
+const linear = (x: Tensor, weight: Tensor, bias: Tensor | null): Tensor =>
+  bias === null ? nn.linear!(x, weight) : nn.linear!(x, weight, bias);
+
+const thirds = (t: Tensor | null): (Tensor | null)[] => (t === null ? [null, null, null] : t.chunk(3));
+
+/** Query, key and value through one packed projection, or through three. */
+function projected(
+  [q, k, v]: readonly Tensor[],
+  packed: Tensor | null,
+  separate: readonly (Tensor | null)[],
+  useSeparate: boolean,
+  bias: Tensor | null,
+): Tensor[] {
+  const inputs = [q!, k!, v!];
+  const names = ['qProjWeight', 'kProjWeight', 'vProjWeight'];
+  const embed = q!.shape[2]!;
+  if (useSeparate)
+    inputs.forEach((x, i) => {
+      demandShape(names[i]!, demand(names[i]!, separate[i]!), [embed, x.shape[2]!]);
+    });
+  if (!useSeparate && q === k && k === v) return linear(q!, demand('inProjWeight', packed), bias).chunk(3, -1);
+  const weights = useSeparate ? separate : thirds(demand('inProjWeight', packed));
+  const biases = thirds(bias);
+  return inputs.map((x, i) => linear(x, weights[i]!, biases[i]!));
+}
+
+/** A mask as floats to add, with -inf where it is true. */
+function additive(mask: Tensor, like: Tensor): Tensor {
+  if (mask.dtype !== 'bool') return mask;
+  const zeros = aten.zerosLike!(mask, { dtype: like.dtype }) as Tensor;
+  return zeros.maskedFill_(mask, Number.NEGATIVE_INFINITY);
+}
+
+/** The mask over queries and keys, of three dimensions. */
+function attentionMask(mask: Tensor | null, queries: number, keys: number, rows: number): Tensor | null {
+  if (mask === null) return null;
+  let result = mask;
+  if (mask.dtype === 'uint8') {
+    warn('Byte tensor for attnMask in nn.MultiheadAttention is deprecated. Use bool tensor instead.');
+    result = mask.to('bool');
+  } else if (!mask.isFloatingPoint() && mask.dtype !== 'bool') {
+    throw refuse(fn, 'attnMask', 'a float, byte or bool Tensor', mask);
+  }
+  demandDims('attnMask', mask, [2, 3]);
+  if (mask.ndim === 3) demandShape('attnMask', mask, [rows, queries, keys]);
+  else demandShape('attnMask', mask, [queries, keys]);
+  return mask.ndim === 2 ? result.unsqueeze(0) : result;
+}
+
+/** The mask over keys, joined to the other. */
+function withPadding(
+  mask: Tensor | null,
+  padding: Tensor | null,
+  batch: number,
+  heads: number,
+  keys: number,
+): Tensor | null {
+  if (padding === null) return mask;
+  demandShape('keyPaddingMask', padding, [batch, keys]);
+  const wide = padding
+    .view([batch, 1, 1, keys])
+    .expand([-1, heads, -1, -1])
+    .reshape([batch * heads, 1, keys]);
+  if (mask === null) return wide;
+  return mask.dtype === 'bool' ? mask.logicalOr(wide) : mask.maskedFill(wide, Number.NEGATIVE_INFINITY);
+}
+
+function multiHeadAttentionForward(
+  query: Tensor,
+  key: Tensor,
+  value: Tensor,
+  embedDimToCheck: number,
+  heads: number,
+  inProjWeight: Tensor | null,
+  inProjBias: Tensor | null,
+  biasK: Tensor | null,
+  biasV: Tensor | null,
+  addZeroAttn: boolean,
+  dropoutP: number,
+  outProjWeight: Tensor,
+  outProjBias: Tensor | null,
+  training: boolean,
+  keyPaddingMask: Tensor | null,
+  needWeights: boolean,
+  attnMask: Tensor | null,
+  useSeparateProjWeight: boolean,
+  qProjWeight: Tensor | null,
+  kProjWeight: Tensor | null,
+  vProjWeight: Tensor | null,
+  staticK: Tensor | null,
+  staticV: Tensor | null,
+  averageAttnWeights: boolean,
+): [Tensor, Tensor | null] {
+  demandDims('query', query, [2, 3]);
+  const batched = query.ndim === 3;
+  demandDims('key', key, [query.ndim]);
+  demandDims('value', value, [query.ndim]);
+  demandDims('keyPaddingMask', keyPaddingMask, [batched ? 2 : 1]);
+  if (keyPaddingMask !== null && keyPaddingMask.dtype !== 'bool' && !keyPaddingMask.isFloatingPoint()) {
+    throw refuse(fn, 'keyPaddingMask', 'a bool or floating-point Tensor', keyPaddingMask);
+  }
+  // One tensor given three times stays one.
+  const batches = new Map([query, key, value].map((t) => [t, batched ? t : t.unsqueeze(1)]));
+  const inputs = [query, key, value].map((t) => batches.get(t)!);
+  const [targetLength, batch, embed] = inputs[0]!.shape as [number, number, number];
+  if (embed !== embedDimToCheck) throw refuse(fn, 'query', `an embedding dimension of ${embedDimToCheck}`, embed);
+  const headDim = Math.floor(embed / heads);
+  if (headDim * heads !== embed) throw refuse(fn, 'numHeads', `a divisor of the embedding dimension ${embed}`, heads);
+  const compared = useSeparateProjWeight ? 2 : 3;
+  if (!sameShape(inputs[1]!.shape.slice(0, compared), inputs[2]!.shape.slice(0, compared))) {
+    throw refuse(fn, 'value', `the key's sizes ${sizes(key.shape)}`, value);
+  }
+  const rows = batch * heads;
+  let [q, k, v] = projected(
+    inputs,
+    inProjWeight,
+    [qProjWeight, kProjWeight, vProjWeight],
+    useSeparateProjWeight,
+    inProjBias,
+  ) as [Tensor, Tensor, Tensor];
+  let mask = attentionMask(attnMask, targetLength, inputs[1]!.shape[0]!, rows);
+  let padding = keyPaddingMask === null || batched ? keyPaddingMask : keyPaddingMask.unsqueeze(0);
+  // Each thing that is put after the keys is masked nowhere.
+  const widenMasks = () => {
+    if (mask !== null) mask = nn.pad!(mask, [0, 1]) as Tensor;
+    if (padding !== null) padding = nn.pad!(padding, [0, 1]) as Tensor;
+  };
+  if ((biasK === null) !== (biasV === null)) throw refuse(fn, biasK === null ? 'biasK' : 'biasV', 'a Tensor', null);
+  if (biasK !== null && biasV !== null) {
+    if (staticK !== null) throw refuse(fn, 'staticK', 'none with biasK', staticK);
+    if (staticV !== null) throw refuse(fn, 'staticV', 'none with biasV', staticV);
+    k = aten.cat!([k, biasK.repeat([1, batch, 1])]);
+    v = aten.cat!([v, biasV.repeat([1, batch, 1])]);
+    widenMasks();
+  }
+  const byHead = (t: Tensor) => t.contiguous().view([t.shape[0]!, rows, headDim]).transpose(0, 1);
+  const fixed = (name: string, t: Tensor): Tensor => {
+    demandShape(name, t, [rows, t.shape[1] ?? 0, headDim]);
+    return t;
+  };
+  q = byHead(q);
+  k = staticK === null ? byHead(k) : fixed('staticK', staticK);
+  v = staticV === null ? byHead(v) : fixed('staticV', staticV);
+  if (addZeroAttn) {
+    const zero = (t: Tensor) => aten.zeros!([rows, 1, headDim], { dtype: t.dtype, device: t.device }) as Tensor;
+    k = aten.cat!([k, zero(k)], 1);
+    v = aten.cat!([v, zero(v)], 1);
+    widenMasks();
+  }
+  const sourceLength = k.shape[1]!;
+  mask = withPadding(mask, padding, batch, heads, sourceLength);
+  const scaled = q.div(Math.sqrt(headDim));
+  const scores: Tensor =
+    mask === null ? scaled.bmm(k.transpose(-2, -1)) : aten.baddbmm!(additive(mask, q), scaled, k.transpose(-2, -1));
+  let weights = scores.softmax(-1);
+  if (training && dropoutP > 0) weights = aten.dropout!(weights, dropoutP, true);
+  const flat = weights
+    .bmm(v)
+    .transpose(0, 1)
+    .contiguous()
+    .view([targetLength * batch, embed]);
+  const mixed = linear(flat, outProjWeight, outProjBias);
+  const output = mixed.view([targetLength, batch, mixed.shape[1]!]);
+  const unbatched = (t: Tensor, dim: number) => (batched ? t : t.squeeze(dim));
+  if (!needWeights) return [unbatched(output, 1), null];
+  const perHead = weights.view([batch, heads, targetLength, sourceLength]);
+  const shown = averageAttnWeights ? perHead.sum([1]).div(heads) : perHead;
+  return [unbatched(output, 1), unbatched(shown, 0)];
+}
+
+define(['nn.functional'], { multiHeadAttentionForward: composed(multiHeadAttentionForward) });

@@ -1,0 +1,82 @@
+/** torch/nn/functional.py: normalization. */
+import type { Tensor } from '../../tensor';
+import { composed, define } from '../define';
+import { aten, nn } from '../ops';
+import { product, refuse, sizes } from '../support';
+
+/** cuDNN is used wherever libtorch can. */
+const CUDNN = true;
+
+function batchNorm(
+  input: Tensor,
+  runningMean: Tensor | null,
+  runningVar: Tensor | null,
+  weight: Tensor | null,
+  bias: Tensor | null,
+  training: boolean,
+  momentum: number,
+  eps: number,
+): Tensor {
+  if (training) demandSeveralValues('batchNorm', input.shape);
+  return aten.batchNorm!(input, weight, bias, runningMean, runningVar, training, momentum, eps, CUDNN);
+}
+
+/** A mean of one value says nothing: the batch and all sizes but the channels must be more than 1 together. */
+function demandSeveralValues(fn: string, shape: readonly number[]): void {
+  const [batch = 1, , ...spatial] = shape;
+  if (batch * product(spatial) !== 1) return;
+  throw refuse(fn, 'input', 'more than 1 value per channel when training', `a Tensor of shape ${sizes(shape)}`);
+}
+
+function instanceNorm(
+  input: Tensor,
+  runningMean: Tensor | null,
+  runningVar: Tensor | null,
+  weight: Tensor | null,
+  bias: Tensor | null,
+  useInputStats: boolean,
+  momentum: number,
+  eps: number,
+): Tensor {
+  if (useInputStats && product(input.shape.slice(2)) === 1) {
+    throw refuse('instanceNorm', 'input', 'more than 1 spatial element when training', input);
+  }
+  return aten.instanceNorm!(input, weight, bias, runningMean, runningVar, useInputStats, momentum, eps, CUDNN);
+}
+
+function groupNorm(input: Tensor, groups: number, weight: Tensor | null, bias: Tensor | null, eps: number): Tensor {
+  const { shape } = input;
+  if (shape.length < 2) throw refuse('groupNorm', 'input', 'a Tensor of at least 2 dimensions', input);
+  demandSeveralValues('groupNorm', [Math.floor((shape[0]! * shape[1]!) / groups), groups, ...shape.slice(2)]);
+  return aten.groupNorm!(input, groups, weight, bias, eps, CUDNN);
+}
+
+function localResponseNorm(input: Tensor, size: number, alpha: number, beta: number, k: number): Tensor {
+  const { shape, ndim } = input;
+  if (ndim < 3) throw refuse('localResponseNorm', 'input', 'a Tensor of at least 3 dimensions', input);
+  if (input.numel === 0) return input;
+  const around = [Math.trunc(size / 2), Math.trunc((size - 1) / 2)];
+  let mean = input.mul(input).unsqueeze(1);
+  if (ndim === 3) {
+    mean = nn.avgPool2d!(nn.pad!(mean, [0, 0, ...around]), [size, 1], 1).squeeze(1);
+  } else {
+    const volume = mean.view([shape[0]!, 1, shape[1]!, shape[2]!, -1]);
+    mean = nn.avgPool3d!(nn.pad!(volume, [0, 0, 0, 0, ...around]), [size, 1, 1], 1)
+      .squeeze(1)
+      .view(shape);
+  }
+  return input.div(mean.mul(alpha).add(k).pow(beta));
+}
+
+function normalize(input: Tensor, p: number, dim: number[], eps: number, out: Tensor | null): Tensor {
+  const length = (aten.norm!(input, p, dim, true) as Tensor).clampMin(eps).expandAs(input);
+  return out === null ? input.div(length) : aten.div!(input, length, { out });
+}
+
+define(['nn.functional'], {
+  batchNorm,
+  groupNorm,
+  instanceNorm,
+  localResponseNorm: composed(localResponseNorm),
+  normalize: composed(normalize),
+});

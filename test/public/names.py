@@ -1,0 +1,51 @@
+"""What PyTorch's namespaces hold, and what codegen/spec/public.yaml says of them, as JSON."""
+import inspect
+import json
+import sys
+import types
+
+import torch
+import torch.nn.functional as F
+import yaml
+
+
+def functions(space):
+    """Public names of a module that can be called and are no classes."""
+    names = []
+    for name in dir(space):
+        value = getattr(space, name)
+        if not name.startswith("_") and callable(value) and not inspect.isclass(value):
+            names.append(name)
+    return names
+
+
+with open(sys.argv[1], encoding="utf-8") as file:
+    spec = yaml.safe_load(file)
+
+
+def entry(group, function):
+    plain = isinstance(function, str)
+    schemas = [function] if plain else function["schemas"]
+    return {
+        "name": schemas[0].split("(")[0],
+        "schemas": schemas,
+        "spaces": group["spaces"] if plain or "spaces" not in function else function["spaces"],
+        "file": group["file"],
+        "reason": group["reason"] if plain or "reason" not in function else function["reason"],
+    }
+
+
+print(json.dumps({
+    "pytorch": {
+        "torch": functions(torch),
+        "nn.functional": functions(F),
+        "linalg": functions(torch.linalg),
+        "fft": functions(torch.fft),
+        "special": functions(torch.special),
+        "sparse": functions(torch.sparse),
+        "Tensor": [name for name in dir(torch.Tensor) if not name.startswith("_")],
+    },
+    "functions": [entry(group, function) for group in spec["groups"] for function in group["functions"]],
+    "namespaces": spec["namespaces"],
+    "left_out": spec["left_out"],
+}))

@@ -1,0 +1,106 @@
+/** codegen/spec/public.yaml, what is written in lib/public, and PyTorch's namespaces tell the same. */
+import { readFileSync } from 'node:fs';
+import * as path from 'node:path';
+import { run } from '../support/child';
+import { ordinaryEnv } from '../support/sanitized';
+import { LIB, ROOT, torch, untyped } from '../support/torch';
+
+interface Entry {
+  name: string;
+  schemas: string[];
+  spaces: string[];
+  file: string;
+  reason: string;
+}
+interface Told {
+  pytorch: Record<string, string[]>;
+  functions: Entry[];
+  namespaces: { space: string; ops: string[]; aliases: Record<string, string>; open?: boolean; reason: string }[];
+  left_out: { namespace: string; names: string[]; reason: string }[];
+}
+
+const { camelCase } = require(path.join(LIB, 'signature.js')) as { camelCase(name: string): string };
+const { arities } = require(path.join(LIB, 'public/define.js')) as { arities(): [string, number[]][] };
+
+let told: Told;
+beforeAll(async () => {
+  const script = path.join(ROOT, 'test/public/names.py');
+  const spec = path.join(ROOT, 'codegen/spec/public.yaml');
+  const { code, stdout, stderr } = await run('/usr/bin/python3', [script, spec], { env: ordinaryEnv() });
+  if (code !== 0) throw new Error(`names.py (it needs PyTorch and PyYAML): ${stderr}`);
+  told = JSON.parse(stdout);
+});
+
+/** The object of a namespace; methods are on the prototypes. */
+function spaceAt(space: string): any {
+  if (space === 'Tensor') return torch.Tensor.prototype;
+  return space === 'torch' ? untyped : space.split('.').reduce((object, part) => object[part], untyped);
+}
+
+const leftOut = (space: string) => told.left_out.filter((entry) => entry.namespace === space);
+
+it.each(['torch', 'nn.functional', 'linalg', 'fft', 'special', 'sparse', 'Tensor'])(
+  'what PyTorch has in %s is there, or left out with a reason',
+  (space) => {
+    const object = spaceAt(space);
+    const out = leftOut(space).flatMap(({ names }) => names);
+    const names = told.pytorch[space]!;
+    expect(names.length).toBeGreaterThan(10);
+    expect(names.filter((name) => !(camelCase(name) in object) && !out.includes(name))).toEqual([]);
+    expect(leftOut(space).filter(({ reason }) => reason.length < 20)).toEqual([]);
+  },
+);
+
+it('nothing that is left out is there, and nothing is left out twice', () => {
+  for (const space of Object.keys(told.pytorch)) {
+    const names = leftOut(space).flatMap((entry) => entry.names);
+    expect(names.filter((name) => camelCase(name) in spaceAt(space))).toEqual([]);
+    expect(new Set(names).size).toBe(names.length);
+  }
+});
+
+it.each(['nn.functional', 'linalg', 'fft', 'special', 'sparse'])(
+  '%s holds nothing that PyTorch’s does not',
+  (space) => {
+    const names = new Set(told.pytorch[space]!.map(camelCase));
+    expect(Object.keys(spaceAt(space)).filter((name) => !names.has(name))).toEqual([]);
+  },
+);
+
+it('every function of the spec is written where it says, and takes as many arguments as its signatures', () => {
+  const written = new Map(arities());
+  const wrong: string[] = [];
+  for (const { name, schemas, spaces, file } of told.functions) {
+    const js = camelCase(name);
+    for (const space of spaces) {
+      const key = space === 'torch' ? js : `${space}.${js}`;
+      const found = written.get(key);
+      const wanted = schemas.map((schema) => {
+        const list = /\((.*?)\) -> /.exec(schema)![1]!;
+        return list === '' ? 0 : list.split(', ').filter((part) => part !== '*').length;
+      });
+      const fits = found !== undefined && wanted.every((count, i) => (found[i] ?? found[0]) === count);
+      if (!fits) wrong.push(`${key}: ${found ?? 'not written'}, in the spec ${wanted}`);
+      if (typeof spaceAt(space)[js] !== 'function') wrong.push(`${key} is no function`);
+      written.delete(key);
+    }
+    const text = readFileSync(path.join(ROOT, file), 'utf8');
+    if (!new RegExp(`\\b${js}\\b`).test(text)) wrong.push(`${js} is not in ${file}`);
+  }
+  expect(wrong).toEqual([]);
+  expect([...written.keys()]).toEqual([]);
+  expect(told.functions.filter(({ reason }) => reason.length < 10)).toEqual([]);
+});
+
+it('aliases and ops of the spec are those that libtorch has', () => {
+  const known = new Set(Object.keys(untyped.ops.aten));
+  // Of later versions.
+  const later = ['rms_norm', 'scaled_dot_product_attention'];
+  for (const { space, ops, aliases } of told.namespaces) {
+    const names = [...ops, ...Object.values(aliases)];
+    expect(names.filter((name) => !known.has(name) && !later.includes(name))).toEqual([]);
+    for (const [name, op] of Object.entries(aliases)) {
+      if (known.has(op)) expect(`${name}: ${typeof spaceAt(space)[camelCase(name)]}`).toBe(`${name}: function`);
+    }
+  }
+});
