@@ -10,6 +10,7 @@ const machines = { 3: 'ia32', 8: 'mips', 21: 'ppc64', 22: 's390x', 40: 'arm', 62
 const [PT_LOAD, PT_DYNAMIC] = [1, 2];
 const [DT_NEEDED, DT_STRTAB, DT_STRSZ, DT_SONAME, DT_RPATH, DT_RUNPATH] = [1, 5, 10, 14, 15, 29];
 const HEADER_BYTES = 64;
+const SEGMENT_BYTES = 56;
 /** No name of a library is longer. */
 const LONGEST_NAME = 4096;
 
@@ -25,8 +26,13 @@ class ElfError extends Error {
 class Reader {
   constructor(file) {
     this.file = file;
-    this.fd = fs.openSync(file, 'r');
-    this.size = fs.fstatSync(this.fd).size;
+    try {
+      this.fd = fs.openSync(file, 'r');
+    } catch (error) {
+      throw new ElfError(file, `cannot be read: ${error.code ?? error.message}`);
+    }
+    const stat = fs.fstatSync(this.fd);
+    this.size = stat.isFile() ? stat.size : 0;
   }
   read(offset, length) {
     if (offset + length > this.size) throw this.truncated(offset + length);
@@ -79,6 +85,7 @@ function readElf(file) {
     const end = far(40) + header.readUInt16LE(58) * header.readUInt16LE(60);
     if (end > reader.size) throw reader.truncated(end);
 
+    if (segmentBytes < SEGMENT_BYTES) throw new ElfError(file, 'is no shared library: its header is damaged');
     const table = reader.read(segmentsAt, segmentBytes * segmentCount);
     const segments = Array.from({ length: segmentCount }, (_, i) => {
       const at = (offset) => Number(table.readBigUInt64LE(i * segmentBytes + offset));

@@ -82,10 +82,10 @@ function abiOf(elf) {
   return /\0_ZN3c10[^\0]*(RKSs|Ss)/.test(names) ? 'old' : 'new';
 }
 
-/** readElf, its error said in terms of libtorch. */
-function readLibrary(file) {
+/** What is read of a library; an error is said in terms of libtorch. */
+function asLibtorch(read) {
   try {
-    return readElf(file);
+    return read();
   } catch (error) {
     if (!(error instanceof ElfError)) throw error;
     throw new LibtorchError(
@@ -108,7 +108,7 @@ function identify(files, include, toBuild) {
     const version = fromHeaders ?? neighbourVersion(lib);
     return { version: version ?? unknownVersion(lib), abi: 'new', cuda, sonames: {} };
   }
-  const elves = Object.fromEntries(Object.entries(files).map(([name, file]) => [name, readLibrary(file)]));
+  const elves = Object.fromEntries(Object.entries(files).map(([name, file]) => [name, asLibtorch(() => readElf(file))]));
   const sonames = Object.fromEntries(
     Object.entries(elves).map(([name, { soname }]) => [name, soname ?? path.basename(files[name])]),
   );
@@ -122,7 +122,7 @@ function identify(files, include, toBuild) {
   }
   // To run, headers only say the number behind the library's own.
   const version = (atOdds ? own : fromHeaders) ?? own ?? neighbourVersion(lib) ?? unknownVersion(lib);
-  return { version, abi: abiOf(elves.c10), cuda, sonames };
+  return { version, abi: asLibtorch(() => abiOf(elves.c10)), cuda, sonames };
 }
 
 function unknownVersion(lib) {

@@ -1,0 +1,241 @@
+/** The package as npm packs it, installed into an empty project without any install script, and used in every way there is. */
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { type Outcome, run } from '../support/child';
+import { ordinaryEnv } from '../support/sanitized';
+import { ROOT, torch } from '../support/torch';
+import { folder } from './folder';
+
+const packing = folder();
+const project = path.join(folder(), 'project');
+const installed = path.join(project, 'node_modules/libtorch-node');
+let tarball = '';
+
+/** An environment as outside of npm: what `npm test` sets would reach the npm of the tests. */
+function environment(env: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
+  const plain = Object.entries(ordinaryEnv()).filter(
+    ([name]) => !/^(npm_(?!config)|LIBTORCH|NODE_OPTIONS|JEST)/.test(name),
+  );
+  return { ...Object.fromEntries(plain), NO_COLOR: '1', LIBTORCH_NODE_CACHE: path.join(packing, 'cache'), ...env };
+}
+const command = (name: string, args: string[], cwd = project): Promise<Outcome> =>
+  run('sh', ['-c', 'cd "$0" && exec "$@"', cwd, name, ...args], { env: environment() });
+
+async function node(args: string[]): Promise<string> {
+  const { code, signal, stdout, stderr } = await command(process.execPath, args);
+  expect({ code, signal, stderr }).toEqual({ code: 0, signal: null, stderr: '' });
+  return stdout.trim();
+}
+const write = (name: string, text: string): string => {
+  fs.mkdirSync(path.dirname(path.join(project, name)), { recursive: true });
+  fs.writeFileSync(path.join(project, name), text);
+  return name;
+};
+
+beforeAll(async () => {
+  // What is built is packed; building is `npm run build`'s.
+  const packed = await command('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', packing], ROOT);
+  expect(packed.code).toBe(0);
+  tarball = path.join(packing, JSON.parse(packed.stdout)[0].filename);
+  fs.mkdirSync(project);
+  write('package.json', '{ "name": "project", "version": "1.0.0", "private": true }');
+  const added = await command('npm', [
+    'install',
+    '--ignore-scripts',
+    '--prefer-offline',
+    '--no-audit',
+    '--no-fund',
+    tarball,
+  ]);
+  expect({ code: added.code, stderr: added.code === 0 ? '' : added.stderr }).toEqual({ code: 0, stderr: '' });
+}, 240_000);
+
+/** Every file of the installed package. */
+const files = (): string[] =>
+  (fs.readdirSync(installed, { recursive: true }) as string[]).filter((name) =>
+    fs.statSync(path.join(installed, name)).isFile(),
+  );
+
+describe('what is in it', () => {
+  it('is small, and nothing is missing or too much', () => {
+    expect(fs.statSync(tarball).size).toBeLessThan(25e6);
+    const names = files();
+    expect(names).toEqual(
+      expect.arrayContaining(['LICENSE', 'README.md', 'CHANGELOG.md', 'dist/lib/index.mjs', 'dist/types/index.d.mts']),
+    );
+    const folders = [...new Set(names.map((name) => name.split('/').slice(0, 2).join('/')))];
+    expect(
+      folders.filter((name) => /^(test|bench|examples|build|node_modules|lib)\b|native\/generated|ledger/.test(name)),
+    ).toEqual([]);
+    expect(names.filter((name) => /binding\.gyp$|\.o$|^dist\/lib\/generated\//.test(name))).toEqual([]);
+  });
+
+  it('has no trace of the folder that it was built in, nor of a place to download from', () => {
+    const traces = files().filter((name) => fs.readFileSync(path.join(installed, name)).includes(ROOT));
+    expect(traces).toEqual([]);
+    const code = files().filter((name) => /\.(m?js|node)$/.test(name));
+    const fetching = code.filter((name) =>
+      /\bfetch\(|require\(['"]node:https?['"]\)|from ['"]node:https?['"]/.test(
+        fs.readFileSync(path.join(installed, name), 'latin1'),
+      ),
+    );
+    expect(fetching).toEqual([]);
+  });
+
+  it('has the same version of everything, and no install script', () => {
+    const manifest = JSON.parse(fs.readFileSync(path.join(installed, 'package.json'), 'utf8'));
+    for (const name of ['preinstall', 'install', 'postinstall', 'prepare'])
+      expect(manifest.scripts[name]).toBeUndefined();
+    expect(manifest.gypfile).toBe(false);
+    for (const name of files().filter((file) => file.endsWith('binding.json'))) {
+      expect(JSON.parse(fs.readFileSync(path.join(installed, name), 'utf8')).package).toBe(manifest.version);
+    }
+  });
+});
+
+describe('is used', () => {
+  it('from CommonJS, on the addon that it brings', async () => {
+    write(
+      'a.cjs',
+      "const torch = require('libtorch-node'); console.log(torch.ones([2, 3]).sum().item(), Object.keys(require.cache).filter((f) => f.endsWith('.node')).join());",
+    );
+    const [sum, addon] = (await node(['a.cjs'])).split(' ');
+    expect(sum).toBe('6');
+    expect(path.relative(installed, fs.realpathSync(addon!))).toMatch(
+      /^prebuilds\/\w+-\w+\/libtorch-[\d.]+\/libtorch_node\.node$/,
+    );
+  });
+
+  it('from ESM: the default export and the named ones', async () => {
+    write(
+      'a.mjs',
+      "import torch, * as all from 'libtorch-node'; import { add, Tensor, nn } from 'libtorch-node';\n" +
+        'console.log(JSON.stringify([add === torch.add, torch.ones([2]) instanceof Tensor, typeof nn.functional.relu,' +
+        ' Object.keys(torch).filter((name) => all[name] !== torch[name])]));',
+    );
+    expect(JSON.parse(await node(['a.mjs']))).toEqual([true, true, 'function', []]);
+  });
+
+  it.each([
+    ['node16', 'node16', '.mts'],
+    ['node16', 'node16', '.cts'],
+    ['bundler', 'esnext', '.mts'],
+  ])('from TypeScript with moduleResolution %s, module %s, in %s', async (resolution, module, ending) => {
+    const dir = `ts-${resolution}-${ending.slice(1)}`;
+    write(
+      `${dir}/main${ending}`,
+      `import torch, { type Tensor, scope } from 'libtorch-node';
+       const x: Tensor<'float32'> = torch.ones([2, 3]);
+       const shape: number[] = x.shape;
+       const total: torch.Tensor = scope(() => x.sum());
+       // @ts-expect-error: a string is no tensor
+       torch.matmul(x, 'x');
+       // @ts-expect-error: there is no such op
+       torch.noSuchOp;
+       console.log(total.item(), shape.length);`.replace("Tensor<'float32'>", 'Tensor'),
+    );
+    write(
+      `${dir}/tsconfig.json`,
+      JSON.stringify({
+        compilerOptions: {
+          ...{ strict: true, target: 'es2022', module, moduleResolution: resolution, skipLibCheck: false, types: [] },
+          ...{ lib: ['es2022', 'esnext.disposable', 'dom'], esModuleInterop: true, outDir: 'out' },
+        },
+        files: [`main${ending}`],
+      }),
+    );
+    const tsc = path.join(ROOT, 'node_modules/typescript/bin/tsc');
+    const { code, stdout } = await command(process.execPath, [tsc, '-p', dir]);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
+    expect(await node([`${dir}/out/main${ending.replace('t', 'j')}`])).toBe('6 2');
+  });
+
+  it('from Jest, with the matcher', async () => {
+    write(
+      'leaks.test.cjs',
+      "const torch = require('libtorch-node'); require('libtorch-node/jest');\nit('leaks nothing', () => expect(() => torch.scope(() => { torch.ones([2]); })).not.toLeakTensors());\nit('leaks', async () => { const held = []; await expect(() => held.push(torch.ones([2]))).toLeakTensors(); });",
+    );
+    const jest = path.join(ROOT, 'node_modules/jest/bin/jest.js');
+    const { code, stderr } = await command(process.execPath, [
+      jest,
+      '--rootDir',
+      project,
+      '--testMatch',
+      '**/*.test.cjs',
+    ]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('2 passed, 2 total') });
+  });
+
+  it('from a worker thread, with a tensor of the main thread', async () => {
+    write(
+      'worker.cjs',
+      `const { Worker, isMainThread, parentPort, workerData } = require('node:worker_threads');
+       const torch = require('libtorch-node');
+       if (isMainThread) new Worker(__filename, { workerData: torch.arange(4).share() }).on('message', (sum) => console.log(sum));
+       else parentPort.postMessage(Number(torch.fromShared(workerData).sum().item()));`,
+    );
+    expect(await node(['worker.cjs'])).toBe('6');
+  });
+
+  it('through its programs', async () => {
+    write(
+      'leak.cjs',
+      "const torch = require('libtorch-node');\nconst held = [];\nlet n = 0;\nconst timer = setInterval(() => { held.push(torch.ones([1000])); if (++n === 60) clearInterval(timer); }, 10);",
+    );
+    const bin = (name: string) => path.join(project, 'node_modules/.bin', name);
+    const json = path.join(project, 'report.json');
+    const audit = await command(bin('leak-audit'), [
+      'run',
+      '--quiet',
+      '--json',
+      json,
+      '--',
+      process.execPath,
+      'leak.cjs',
+    ]);
+    expect({ code: audit.code, stderr: audit.stderr }).toEqual({ code: 0, stderr: '' });
+    const { sites } = JSON.parse(fs.readFileSync(json, 'utf8'));
+    expect(sites[0]).toMatchObject({ file: expect.stringMatching(/leak\.cjs$/), line: 4, allocatedTensors: 60 });
+    const doctor = await command(bin('libtorch-node'), ['doctor', '--json']);
+    const report = JSON.parse(doctor.stdout);
+    expect(report.checks.find((check: { name: string }) => check.name === 'addon')).toMatchObject({
+      status: 'ok',
+      details: expect.arrayContaining(['chosen: the package brings it for this libtorch']),
+    });
+    expect(report.findings.probe.library.libtorch).toBe(torch.libtorchVersion);
+  });
+});
+
+describe('is well described', () => {
+  it('publint finds nothing', async () => {
+    const script = `import { publint } from 'publint';
+      const { messages } = await publint({ pkgDir: ${JSON.stringify(installed)}, strict: true, pack: false });
+      console.log(JSON.stringify(messages));`;
+    const { code, stdout, stderr } = await command(process.execPath, ['--input-type=module', '-e', script], ROOT);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(JSON.parse(stdout)).toEqual([]);
+  });
+
+  it('are the types wrong? No', async () => {
+    const script = `import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
+      import { readFileSync } from 'node:fs';
+      const analysis = await checkPackage(createPackageFromTarballData(readFileSync(${JSON.stringify(tarball)})));
+      console.log(JSON.stringify(analysis.problems));`;
+    const { code, stdout, stderr } = await command(process.execPath, ['--input-type=module', '-e', script], ROOT);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    // Node's resolution before 12 knows no "exports", so it finds no libtorch-node/jest; this package needs Node 20.
+    const problems = JSON.parse(stdout).filter(
+      (problem: { resolutionKind?: string }) => problem.resolutionKind !== 'node10',
+    );
+    expect(problems).toEqual([]);
+  });
+
+  it('npm publish --dry-run has nothing to say against it', async () => {
+    const { code, stderr } = await command('npm', ['publish', '--dry-run', tarball], project);
+    expect(code).toBe(0);
+    const warnings = stderr
+      .split('\n')
+      .filter((line) => /npm (warn|error)/.test(line) && !/user config|logged in/.test(line));
+    expect(warnings).toEqual([]);
+  });
+});

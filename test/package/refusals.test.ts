@@ -1,0 +1,188 @@
+/**
+ * What must not load, does not: a libtorch that is damaged, for another machine, of another kind, or a second one. Real
+ * files, real processes: one message that says what is wrong and what to do, exit status 1, no crash.
+ */
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { type Outcome, run } from '../support/child';
+import { ordinaryEnv } from '../support/sanitized';
+import { LIB, ROOT } from '../support/torch';
+import { folder } from './folder';
+import { cutOff, likeOwn, made, minor, own, setByte } from './libtorchs';
+
+const entry = path.join(LIB, 'index.js');
+const sum = `const torch = require(${JSON.stringify(entry)}); console.log(torch.ones([2, 3]).sum().item());`;
+
+function environment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const { LIBTORCH, LIBTORCH_INCLUDE, LIBTORCH_LIB, LIBTORCH_USE_PYTORCH, ...rest } = ordinaryEnv();
+  return { ...rest, NO_COLOR: '1', LIBTORCH_NODE_CACHE: folder(), ...env };
+}
+const load = (env: NodeJS.ProcessEnv, before = ''): Promise<Outcome> =>
+  run(process.execPath, ['-e', before + sum], { env: environment(env) });
+const doctor = (env: NodeJS.ProcessEnv): Promise<Outcome> =>
+  run(process.execPath, [path.join(ROOT, 'dist/cli/libtorch-node.js'), 'doctor'], { env: environment(env) });
+
+/** Loading, doctor and build all refuse it: what each says. */
+async function refused(
+  env: NodeJS.ProcessEnv,
+  { build = true } = {},
+): Promise<{ load: string; doctor: string; build: string }> {
+  const loaded = await load(env);
+  expect(loaded).toMatchObject({ code: 1, signal: null, stdout: '' });
+  expect(loaded.stderr).toContain("code: 'ERR_TORCH_LOAD'");
+  const told = await doctor(env);
+  expect(told).toMatchObject({ code: 1, signal: null, stderr: '' });
+  if (!build) return { load: loaded.stderr, doctor: told.stdout, build: '' };
+  const cache = folder();
+  const program = path.join(ROOT, 'dist/cli/libtorch-node.js');
+  const built = await run(process.execPath, [program, 'build', '--force'], {
+    env: environment({ ...env, LIBTORCH_NODE_CACHE: cache }),
+  });
+  expect(built).toMatchObject({ code: 1, signal: null, stdout: '' });
+  expect(fs.readdirSync(cache)).toEqual([]);
+  return { load: loaded.stderr, doctor: told.stdout, build: built.stderr };
+}
+
+it('a libtorch at another place, with the same names, is the one that is used', async () => {
+  const root = likeOwn((_, file) => setByte(file('c10'), 0, 0x7f)); // a copy: the byte is what it was
+  const maps = "console.log(require('fs').readFileSync('/proc/self/maps', 'utf8'));";
+  const { code, stdout, stderr } = await run(process.execPath, ['-e', sum + maps], {
+    env: environment({ LIBTORCH: root }),
+  });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  const libraries = new Set(stdout.match(/\/\S*libc10\.so\S*/g));
+  expect([...libraries]).toEqual([path.join(root, 'lib', path.basename(own.files.c10!))]);
+});
+
+it('the PyTorch of python3 is found without importing it', async () => {
+  const env = { LIBTORCH_USE_PYTORCH: '1', PATH: '/usr/bin:/bin' };
+  expect(await load(env)).toMatchObject({ code: 0, stdout: '6\n', stderr: '' });
+  const told = await doctor(env);
+  expect(told.code).toBe(0);
+  expect(told.stdout).toContain('chosen: by LIBTORCH_USE_PYTORCH');
+});
+
+it('a python3 without PyTorch, and none', async () => {
+  const bin = folder();
+  fs.writeFileSync(path.join(bin, 'python3'), '#!/bin/sh\necho\n', { mode: 0o755 });
+  const without = await refused({ LIBTORCH_USE_PYTORCH: '1', PATH: `${bin}:/usr/bin:/bin` });
+  for (const text of Object.values(without)) expect(text).toMatch(/no PyTorch[\s\S]*unset LIBTORCH_USE_PYTORCH/);
+  const none = await refused({ LIBTORCH_USE_PYTORCH: '1', PATH: folder() });
+  for (const text of Object.values(none))
+    expect(text).toMatch(/there is none on the PATH[\s\S]*unset LIBTORCH_USE_PYTORCH/);
+});
+
+it('a wrong LIBTORCH', async () => {
+  const texts = await refused({ LIBTORCH: '/nowhere' });
+  for (const text of Object.values(texts)) {
+    expect(text).toContain('/nowhere/lib (LIBTORCH) does not exist');
+    expect(text).toContain('LIBTORCH must name a folder with include/ and lib/');
+  }
+  const empty = await refused({ LIBTORCH: likeOwn((lib) => fs.rmSync(lib, { recursive: true })) });
+  expect(empty.load).toMatch(/\/lib \(LIBTORCH\) does not exist/);
+  const half = await refused({ LIBTORCH_LIB: folder() });
+  expect(half.load).toMatch(/\(LIBTORCH_LIB\) lacks libtorch_cpu.so, libc10.so/);
+});
+
+it('a truncated library', async () => {
+  for (const name of ['torch_cpu', 'c10']) {
+    const root = likeOwn((_, file) => cutOff(file(name), 200_000));
+    for (const text of Object.values(await refused({ LIBTORCH: root }))) {
+      expect(text).toMatch(
+        new RegExp(`lib${name}\\.so\\S* is truncated: it should have \\d+ bytes or more, and has 200000`),
+      );
+      expect(text).toContain('set LIBTORCH to the root folder of one for this machine');
+    }
+  }
+});
+
+it('a libtorch of another processor', async () => {
+  const root = likeOwn((_, file) => setByte(file('c10'), 18, process.arch === 'arm64' ? 62 : 183));
+  for (const text of Object.values(await refused({ LIBTORCH: root }))) {
+    expect(text).toMatch(/is for another processor: it is for (arm64|x64), this Node is for (arm64|x64)/);
+    expect(text).toContain('set LIBTORCH to the root folder of one for this machine');
+  }
+});
+
+describe('a libtorch that the addon was not built for: both are named', () => {
+  const ownText = `is for libtorch ${own.version} (${own.sonames.torch_cpu})`;
+  it.each([
+    ['another version', { version: '2.9.1', versioned: true }, 'libtorch 2.9 (libtorch_cpu.so.2.9)'],
+    ['the old C++ ABI', { version: '2.5.1', abi: 'old' as const }, 'libtorch 2.5.1 (libtorch_cpu.so), old C++ ABI'],
+    ['names without version', { version: own.version }, `libtorch ${own.version} (libtorch_cpu.so)`],
+    ['CUDA', { version: '2.9.1', cuda: true }, 'libtorch 2.9.1 (libtorch_cpu.so), CUDA'],
+  ])('%s', async (_, kind, text) => {
+    const texts = await refused({ LIBTORCH: made(kind) }, { build: false });
+    expect(texts.load).toContain(`${ownText}, this is ${text}`);
+    expect(texts.load).toMatch(/run `(npm run build|npx libtorch-node build)`/);
+    expect(texts.doctor).toContain('this is libtorch');
+    expect(texts.doctor).toMatch(/fix addon first: Build the addon for this libtorch/);
+  });
+});
+
+it('an addon without binding.json is judged by the names that it asks for', async () => {
+  const at = folder();
+  const addon = path.join(at, 'libtorch_node.node');
+  fs.copyFileSync(path.join(ROOT, 'build/Release/libtorch_node.node'), addon);
+  expect(await load({ LIBTORCH_NODE_ADDON: addon })).toMatchObject({ code: 0, stdout: '6\n' });
+  const texts = await refused({ LIBTORCH_NODE_ADDON: addon, LIBTORCH: made({ version: '2.9.1' }) }, { build: false });
+  expect(texts.load).toContain(`asks for ${own.sonames.torch_cpu}`);
+});
+
+it('a truncated addon', async () => {
+  const addon = path.join(folder(), 'libtorch_node.node');
+  fs.writeFileSync(addon, fs.readFileSync(path.join(ROOT, 'build/Release/libtorch_node.node')).subarray(0, 1_000_000));
+  const texts = await refused({ LIBTORCH_NODE_ADDON: addon }, { build: false });
+  expect(texts.load).toContain(`${addon}: is truncated`);
+});
+
+it('headers and libraries of two versions are no libtorch to build for', async () => {
+  const env = {
+    LIBTORCH_LIB: path.join(made({ version: '2.9.1', versioned: true }), 'lib'),
+    LIBTORCH_INCLUDE: own.include,
+  };
+  for (const name of fs.readdirSync(env.LIBTORCH_LIB)) {
+    fs.symlinkSync(name, path.join(env.LIBTORCH_LIB, name.replace(/\.so.*/, '.so')));
+  }
+  const { build } = await refused(env);
+  expect(build).toContain(`${own.include} is version ${own.version}`);
+  expect(build).toContain('is 2.9.');
+});
+
+it('a libtorch that nothing tells the version of', async () => {
+  const root = made({ version: '2.9.1' });
+  fs.rmSync(path.join(root, 'version.py'));
+  const { load: text } = await refused({ LIBTORCH: root }, { build: false });
+  expect(text).toContain('Nothing says which version of libtorch is in');
+  expect(text).toContain('LIBTORCH_INCLUDE');
+});
+
+it('two libtorchs in one process', async () => {
+  const other = path.join(
+    likeOwn((_, file) => setByte(file('c10'), 0, 0x7f)),
+    'lib',
+    path.basename(own.files.c10!),
+  );
+  const first = `try { process.dlopen({ exports: {} }, ${JSON.stringify(other)}, 1 | 0x1000) } catch {}\n`;
+  const { code, signal, stdout, stderr } = await load({}, first);
+  expect({ code, signal, stdout }).toEqual({ code: 1, signal: null, stdout: '' });
+  expect(stderr).toContain(`this process already has a libtorch, ${other}, and libtorch-node would load another`);
+  expect(stderr).toContain(`libtorch ${own.version}`);
+  expect(stderr).toMatch(/Set LIBTORCH .* so that both use the same/);
+  // The same one twice is no second one.
+  expect(await load({ LIBTORCH: path.dirname(path.dirname(other)) }, first)).toMatchObject({ code: 0, stdout: '6\n' });
+});
+
+it(`only the release counts: ${minor}.99 is ${minor}`, async () => {
+  const { bindingName, whyNot, candidates } =
+    require('../../lib/libtorch/bindings') as typeof import('../../lib/libtorch/bindings');
+  const [binding] = candidates({
+    ...ordinaryEnv(),
+    LIBTORCH_NODE_ADDON: path.join(ROOT, 'build/Release/libtorch_node.node'),
+  });
+  expect(whyNot(binding!, { ...own, version: `${minor}.99` })).toBeNull();
+  expect(whyNot(binding!, { ...own, version: '99.0.0' })).toContain('this is libtorch 99.0.0');
+  expect(bindingName({ ...own, abi: 'old', cuda: true, sonames: { torch_cpu: 'libtorch_cpu.so' } })).toBe(
+    `libtorch-${minor}-oldabi-cuda-unversioned`,
+  );
+});
