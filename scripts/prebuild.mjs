@@ -1,10 +1,54 @@
-/** npm run prebuild: what the package brings in prebuilds/, one binding for each libtorch. */
+/**
+ * npm run prebuild [-- --here | release…]: what the package brings in prebuilds/, one binding for each libtorch: this
+ * machine's, and those of the Debian releases that `npm run matrix` has roots for, built in there. `--here` leaves them out.
+ */
+import { cpSync, existsSync, readdirSync, rmSync } from 'node:fs';
+import path from 'node:path';
+import { inRoot } from './paths.mjs';
 import { buildAll } from './steps/build.mjs';
-import { runMain } from './steps/errors.mjs';
+import { runMain, StepError } from './steps/errors.mjs';
 import { isOnlyHook } from './steps/hook.mjs';
+import { prebuildsDir, prebuiltFolders } from './steps/prebuilds.mjs';
+import { say } from './steps/progress.mjs';
+
+const args = process.argv.slice(2);
+
+/** The bindings that a build in a root has put into the copy of the checkout there. */
+function take(copy) {
+  const from = path.join(copy, 'prebuilds');
+  for (const platform of readdirSync(from)) {
+    for (const name of readdirSync(path.join(from, platform))) {
+      const to = path.join(prebuildsDir, platform, name);
+      rmSync(to, { recursive: true, force: true });
+      cpSync(path.join(from, platform, name), to, { recursive: true });
+    }
+  }
+}
+
+async function buildInRoots() {
+  const [suite, roots] = ['suite.mjs', 'roots.mjs'].map((name) => inRoot('scripts', 'matrix', name));
+  if (!existsSync(suite)) {
+    say('There is no scripts/matrix here: the binding of this machine is the only one.');
+    return;
+  }
+  const { runInCopy } = await import(suite);
+  const { releases } = await import(roots);
+  const unknown = args.filter((release) => !releases.includes(release));
+  if (unknown.length > 0) {
+    throw new StepError(`unknown: ${unknown.join(' ')}\nusage: npm run prebuild [-- --here | ${releases.join(' | ')}]`);
+  }
+  for (const release of args.length > 0 ? args : releases) {
+    say(`\n##### Debian ${release}`);
+    const { status, copy } = await runInCopy(release, ['node', 'scripts/build.mjs']);
+    if (status !== 0) throw new StepError(`The build in ${release} ended with status ${status}.`);
+    take(copy);
+  }
+}
 
 await runMain(async () => {
   // npm runs a script of this name before `npm run build` too, where nobody asked for it.
   if (isOnlyHook('prebuild')) return;
-  await buildAll();
+  if (!args.includes('--here')) await buildInRoots();
+  await buildAll(); // last: it describes what is there
+  for (const folder of prebuiltFolders()) say(path.relative(inRoot('.'), folder));
 });

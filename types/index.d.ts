@@ -1,4 +1,7 @@
-/** The package's types. */
+/**
+ * The package's types, as CommonJS has them: the module is what `require` gives, and its own default import. `import` in ES
+ * modules has index.d.mts.
+ */
 // Adds the hand-written methods to Tensor.
 import '../lib/methods';
 
@@ -25,5 +28,3 @@ export { full } from './generated/exports';
 export type { Functions } from './generated/functions';
 export type { TensorMethods } from './generated/methods';
 export type { RawOps } from './generated/ops';
-// The module itself, so that `torch.Tensor` names a type after `import torch from 'libtorch-node'` too.
-export * as default from './index';

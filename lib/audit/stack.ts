@@ -1,6 +1,8 @@
 /** Call sites without `Error.stack` strings: positions only, hashed first, spelled out once per new stack. */
+import { realpathSync } from 'node:fs';
 import * as path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { generatedFolder } from '../native';
 
 export interface Frame {
   file: string;
@@ -19,13 +21,13 @@ export interface Stack {
   frames(): Frame[];
 }
 
-/** This package's own folder (dist/lib): its frames at the top of a stack are not the user's. */
-const OWN_FOLDER = path.resolve(__dirname, '..') + path.sep;
+/** This package's own folders (dist/lib, and the wrappers of the binding): their frames at the top are not the user's. */
+const OWN_FOLDERS = [path.resolve(__dirname, '..'), realpathSync(generatedFolder)].map((dir) => dir + path.sep);
 
 /** Frames of ours above the user's: wrappers, argument parser, scopes. */
 const OWN_FRAMES = 8;
 
-const isOwn = (file: string) => file.startsWith(OWN_FOLDER);
+const isOwn = (file: string) => OWN_FOLDERS.some((dir) => file.startsWith(dir));
 const isInternal = (file: string) => file.startsWith('node:') || file === '';
 
 /** ES modules are named by URL; the rest of the world speaks of paths. */

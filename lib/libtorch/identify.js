@@ -108,7 +108,9 @@ function identify(files, include, toBuild) {
     const version = fromHeaders ?? neighbourVersion(lib);
     return { version: version ?? unknownVersion(lib), abi: 'new', cuda, sonames: {} };
   }
-  const elves = Object.fromEntries(Object.entries(files).map(([name, file]) => [name, asLibtorch(() => readElf(file))]));
+  const elves = Object.fromEntries(
+    Object.entries(files).map(([name, file]) => [name, asLibtorch(() => readElf(file))]),
+  );
   const sonames = Object.fromEntries(
     Object.entries(elves).map(([name, { soname }]) => [name, soname ?? path.basename(files[name])]),
   );

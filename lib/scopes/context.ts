@@ -7,7 +7,7 @@
  * (AsyncLocalStorage would do less for as much: it does not say when a run begins and ends, and copies its store before a
  * function that awaits can be told from the one that called it.)
  */
-import { type AsyncHook, createHook, executionAsyncId, executionAsyncResource } from 'node:async_hooks';
+import { createHook, executionAsyncId, executionAsyncResource } from 'node:async_hooks';
 import { setImmediate } from 'node:timers';
 import { types } from 'node:util';
 import { native } from '../native';
@@ -70,7 +70,7 @@ export interface Now {
   around: { asyncId: number; current: ScopeNode | null; run: number }[];
   /** Whether the hooks are on, and whose: of the copy of the library that switched them on. */
   follows: boolean;
-  hooks: AsyncHook | null;
+  hooks: { disable(): unknown } | null;
   idle: number;
   /** Ids of open scopes whose code may wait. */
   mayWait: Set<number>;

@@ -3,12 +3,17 @@
  * that the library sees when the function waits for the first time: the stack tells it. Only positions are compared.
  */
 
-/** V8 has these on every version of Node that we support; Node's types do not. */
-type Site = NodeJS.CallSite & {
+/** A call site of V8's, spelled out: the package's types need none of Node's, which do not have all of these either. */
+interface Site {
+  getFileName(): string | null | undefined;
+  getFunctionName(): string | null;
+  getLineNumber(): number | null;
+  getColumnNumber(): number | null;
+  isEval(): boolean;
   getPosition(): number;
   getEnclosingLineNumber?(): number | null;
   getEnclosingColumnNumber?(): number | null;
-};
+}
 
 /** The stack of an `openScope`: V8 spells it out when it is first read, which costs more than to note it. */
 export interface Opener {

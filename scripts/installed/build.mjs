@@ -6,7 +6,7 @@
  *   node scripts/installed/build.mjs [--force] [--jobs N]
  */
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
@@ -37,11 +37,18 @@ function tryLoad(addon) {
   return { ok, text: ok ? stdout.trim() : `${stderr.trim()}${signal === null ? '' : `\nended by ${signal}`}` };
 }
 
+/** mkdir -p. Node's own, with `recursive`, never ends where a file system refuses a folder as if its parent were missing. */
+function makeFolder(dir) {
+  if (existsSync(dir)) return;
+  makeFolder(path.dirname(dir));
+  mkdirSync(dir);
+}
+
 /** Makes the folder of all cached bindings, or says what stands in the way. */
 function prepareCache() {
   const folder = cachedBindings();
   try {
-    mkdirSync(folder, { recursive: true });
+    makeFolder(folder);
     const probe = path.join(folder, `.try-${process.pid}`);
     writeFileSync(probe, '');
     rmSync(probe);

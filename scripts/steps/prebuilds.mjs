@@ -75,7 +75,7 @@ export async function ensurePrebuild() {
       inRoot('package.json'),
       ...filesBelow(['lib/generated', 'native/generated', 'types/generated', 'dist/lib'], ['.js', '.cpp', '.d.ts']),
     ],
-    values: { libtorch: libtorchIdentity() },
+    values: { libtorch: libtorchIdentity(), others: prebuiltFolders().filter((dir) => dir !== ownFolder()) },
     outputs: [ownFolder(), esmEntry],
   };
   await whenChanged('prebuild', inputs, async () => {

@@ -10,6 +10,8 @@ import { LIB, ROOT } from '../support/torch';
 import { folder } from './folder';
 import { cutOff, likeOwn, made, minor, own, setByte } from './libtorchs';
 
+jest.setTimeout(120_000);
+
 const entry = path.join(LIB, 'index.js');
 const sum = `const torch = require(${JSON.stringify(entry)}); console.log(torch.ones([2, 3]).sum().item());`;
 

@@ -1,0 +1,22 @@
+/** node scripts/release-check.mjs 1.13 2.6 …: the package holds a binding for each of these libtorchs, and no other version's. */
+import { createRequire } from 'node:module';
+import { libtorchModules } from './paths.mjs';
+import { runMain, StepError } from './steps/errors.mjs';
+import { prebuiltFolders } from './steps/prebuilds.mjs';
+
+const { packageVersion, readInfo } = createRequire(import.meta.url)(libtorchModules('bindings.js'));
+
+await runMain(async () => {
+  const infos = prebuiltFolders().map(readInfo);
+  const stale = infos.filter((info) => info.package !== packageVersion());
+  if (stale.length > 0)
+    throw new StepError(`Bindings of another version than ${packageVersion()}: run \`npm run prebuild\`.`);
+  const present = infos.map(({ libtorch }) => libtorch.version);
+  const missing = process.argv
+    .slice(2)
+    .filter((minor) => !present.some((version) => `${version}.`.startsWith(`${minor}.`)));
+  if (missing.length > 0) {
+    throw new StepError(`No binding for libtorch ${missing.join(', ')}; there are ${present.join(', ') || 'none'}.`);
+  }
+  console.log(`Bindings for libtorch ${present.join(', ')}.`);
+});
