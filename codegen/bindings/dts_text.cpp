@@ -134,7 +134,7 @@ void append_rest_forms(const CallShape& shape, std::vector<std::string>& forms) 
   std::vector<Parameter> before(shape.positional.begin(), shape.positional.end() - 1);
   std::string list = list_text(before, ", ", false);
   if (!list.empty()) list += ", ";
-  list += "..." + shape.positional.back().name + ": (" + shape.rest + ")[]";
+  list += "..." + shape.positional.back().name + ": " + in_parentheses(shape.rest) + "[]";
   if (all_optional(shape.named)) forms.push_back("(" + list + "): " + shape.result);
   if (!shape.named.empty()) {
     forms.push_back("(...args: [" + list + ", options: " + options_type(shape.named) + "]): " + shape.result);

@@ -1,12 +1,15 @@
 // Given a tiny model, when its declarations are emitted, then they hold these signatures, and no others for the name.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
 #include <string>
 #include <vector>
 
 #include "codegen/bindings/dts_text.h"
 #include "codegen/bindings/emit.h"
+#include "codegen/bindings/names.h"
+#include "codegen/bindings/schema_text.h"
 
 namespace codegen {
 namespace {
@@ -164,6 +167,54 @@ TEST(EmitDts, NamespacesAreInterfaces) {
   EXPECT_NE(text.find("export interface NnFunctionalFunctions {\n"), std::string::npos) << text;
   EXPECT_NE(text.find("/** torch.nn.functional.gelu: `aten::gelu(Tensor self) -> Tensor` */\n"), std::string::npos)
       << text;
+}
+
+PublicFunction public_function(const std::string& schema, const std::string& space, bool extends) {
+  PublicFunction function;
+  function.signatures = {parse_function(schema)};
+  function.name = function.signatures[0].name;
+  function.js_name = camel_case(function.name);
+  function.spaces = {space};
+  function.file = "lib/public/some.ts";
+  function.reason = "A reason.";
+  function.extends = extends;
+  return function;
+}
+
+TEST(EmitDts, PublicFunctionsReplaceOpsOrExtendThem) {
+  Spec spec;
+  spec.publics.push_back(public_function("meshgrid(Tensor... tensors, *, str? indexing=None) -> Tensor[]", "", true));
+  spec.publics.push_back(public_function("unique(Tensor input, bool sorted=True) -> Tensor", "", false));
+  spec.publics.push_back(public_function("float(Tensor self) -> Tensor", "Tensor", false));
+  const Files files =
+      emitted({op("meshgrid(Tensor[] tensors) -> Tensor[]"), op("unique(Tensor self) -> (Tensor, Tensor)")}, spec);
+  const auto meshgrid = lines_of(files, "functions.d.ts", "meshgrid(");
+  ASSERT_GE(meshgrid.size(), 4U);
+  EXPECT_EQ(meshgrid[0], "meshgrid(tensors: Iterable<Tensor>): Tensor[];");
+  EXPECT_NE(std::find(meshgrid.begin(), meshgrid.end(), "meshgrid(...tensors: Tensor[]): Tensor[];"), meshgrid.end());
+  EXPECT_NE(std::find(meshgrid.begin(), meshgrid.end(),
+                      "meshgrid(...args: [...tensors: Tensor[], options: { indexing?: string | null }]): Tensor[];"),
+            meshgrid.end());
+  for (const std::string& line : lines_of(files, "functions.d.ts", "unique(")) {
+    EXPECT_EQ(line.find("[Tensor, Tensor]"), std::string::npos) << line;
+  }
+  EXPECT_EQ(lines_of(files, "methods.d.ts", "float(").at(0), "float(): Tensor;");
+}
+
+TEST(EmitDts, ClosedNamespacesShowWhatTheSpecLists) {
+  Spec spec;
+  spec.closed["nn.functional"] = {
+      false, {"gelu"}, {{"logsigmoid", "log_sigmoid"}, {"conv1d", "conv1d"}, {"no", "nothing"}}};
+  Declaration gelu = op("gelu(Tensor self) -> Tensor");
+  Declaration sigmoid = op("log_sigmoid(Tensor self) -> Tensor");
+  Declaration inner = op("gelu_backward(Tensor grad, Tensor self) -> Tensor");
+  for (Declaration* declaration : {&gelu, &sigmoid, &inner}) declaration->python_module = "nn";
+  const Files files = emitted({gelu, sigmoid, inner, op("conv1d(Tensor input) -> Tensor")}, spec);
+  EXPECT_EQ(lines_of(files, "functions.d.ts", "gelu(").at(0), "gelu(self: Tensor): Tensor;");
+  EXPECT_EQ(lines_of(files, "functions.d.ts", "logsigmoid(").at(0), "logsigmoid(self: Tensor): Tensor;");
+  EXPECT_EQ(lines_of(files, "functions.d.ts", "conv1d(").at(0), "conv1d(input: Tensor): Tensor;");
+  EXPECT_TRUE(lines_of(files, "functions.d.ts", "geluBackward(").empty());
+  EXPECT_TRUE(lines_of(files, "functions.d.ts", "no(").empty());
 }
 
 TEST(EmitDts, ClassesAreDeclared) {

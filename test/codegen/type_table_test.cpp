@@ -57,6 +57,7 @@ TEST(TypeTable, ReadsBackWhatDeclarationsWrites) {
   newer.spelling = {"::std::optional", "::std::nullopt", "::std::string_view"};
   for (const OperatorStyle& style : {older, newer}) {
     for (const TypeRow& row : type_table()) {
+      if (*row.cpp == '\0') continue;  // of public functions only
       for (const bool nullable : {false, true}) {
         for (const int size : {-1, 0, 4}) {
           Type type;

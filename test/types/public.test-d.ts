@@ -1,0 +1,48 @@
+/** Checked by `npm run typecheck`, never run: PyTorch's public functions, in the forms in which they are called. */
+import { expectTypeOf } from 'expect-type';
+import torch, { type Complex, type Tensor } from '../../types';
+
+const F = torch.nn.functional;
+const a = torch.ones([2, 3]);
+
+// A result by what was asked for.
+expectTypeOf(F.maxPool2d(a, 2)).toExtend<Tensor>();
+{
+  const [values, indices] = F.maxPool2d(a, 2, { returnIndices: true });
+  expectTypeOf(values).toExtend<Tensor>();
+  expectTypeOf(indices).toExtend<Tensor>();
+}
+expectTypeOf(torch.unique(a)).toExtend<Tensor>();
+expectTypeOf(torch.unique(a, { returnCounts: true })[1]).toExtend<Tensor>();
+expectTypeOf(torch.unique(a, { returnInverse: true, returnCounts: true }).counts).toExtend<Tensor>();
+expectTypeOf(torch.nonzero(a, { asTuple: true })).toEqualTypeOf<Tensor[]>();
+expectTypeOf(F.multiHeadAttentionForward(a, a, a, 4, 2, a, a, null, null, false, 0, a, a)[1]).toExtend<Tensor | null>();
+
+// One by one, or as a list, with options after them.
+expectTypeOf(torch.einsum('ij,jk->ik', a, a)).toExtend<Tensor>();
+expectTypeOf(torch.einsum('ij,jk->ik', [a, a])).toExtend<Tensor>();
+expectTypeOf(torch.einsum(a, [0, 1], a, [1, '...'])).toExtend<Tensor>();
+expectTypeOf(torch.meshgrid(a, a, { indexing: 'xy' })).toEqualTypeOf<Tensor[]>();
+expectTypeOf(torch.broadcastShapes([2, 1], 3)).toEqualTypeOf<number[]>();
+expectTypeOf(torch.tensordot(a, a, { dims: [[0], [0]] })).toExtend<Tensor>();
+expectTypeOf(torch.norm(a, 'fro', 1)).toExtend<Tensor>();
+expectTypeOf(a.norm({ dim: 1, keepdim: true })).toExtend<Tensor>();
+
+expectTypeOf(F.crossEntropy(a, a, { reduction: 'none', labelSmoothing: 0.1 })).toExtend<Tensor>();
+F.tripletMarginWithDistanceLoss(a, a, a, { distanceFunction: (x, y) => x.sub(y) });
+expectTypeOf(torch.complex(a, a)).toExtend<Tensor>();
+expectTypeOf(torch.complex(1, 2).im).toEqualTypeOf<number>();
+expectTypeOf(torch.finfo('float32').eps).toEqualTypeOf<number>();
+expectTypeOf(a.size()).toEqualTypeOf<number[]>();
+expectTypeOf(a.type()).toEqualTypeOf<string>();
+expectTypeOf(a.names).toEqualTypeOf<(string | null)[]>();
+expectTypeOf([...a]).toEqualTypeOf<Tensor[]>();
+expectTypeOf(a.mT).toExtend<Tensor>();
+expectTypeOf<Complex>().toExtend<{ re: number }>();
+
+// @ts-expect-error: no such option
+F.crossEntropy(a, a, { typo: 1 });
+// @ts-expect-error: an op behind the function, which PyTorch's namespace does not show
+F.crossEntropyLoss(a, a);
+// @ts-expect-error: a list of subscripts, not a number
+torch.einsum(a, 3);
