@@ -3,8 +3,10 @@ import type { Scalar } from '../../types/base';
 import { isTensor, type Tensor } from '../tensor';
 import { Complex, isComplex } from '../values';
 import { define } from './define';
-import { aten } from './ops';
+import { aten, direct } from './ops';
 import { refuse } from './support';
+
+const einsum = direct('einsum');
 
 define([''], {
   atleast1d: (tensors: Tensor[]) => aten.atleast1d!(tensors),
@@ -17,7 +19,7 @@ define([''], {
     out === null ? aten.chainMatmul!(matrices) : aten.chainMatmul!(matrices, { out }),
   meshgrid: (tensors: Tensor[], indexing: string | null) =>
     indexing === null ? aten.meshgrid!(tensors) : aten.meshgrid!(tensors, { indexing }),
-  einsum: [(equation: string, operands: Tensor[]) => aten.einsum!(equation, operands), einsumOfLists],
+  einsum: [(equation: string, operands: Tensor[]) => einsum(equation, operands), einsumOfLists],
   cdist: (x1: Tensor, x2: Tensor, p: number, computeMode: string) => {
     const mode = computeModes.get(computeMode);
     if (mode === undefined) throw refuse('cdist', 'computeMode', `one of ${names(computeModes)}`, computeMode);
@@ -68,7 +70,7 @@ function einsumOfLists(args: unknown[]): Tensor {
     operands.push(operand);
     terms.push(subscripts(args[i + 1]));
   }
-  return aten.einsum!(terms.join(',') + result, operands);
+  return einsum(terms.join(',') + result, operands);
 }
 
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
@@ -107,15 +109,18 @@ function norm(
   out: Tensor | null,
   dtype: string | null,
 ): Tensor {
-  const options = { ...(dtype === null ? {} : { dtype }), ...(out === null ? {} : { out }) };
-  if (typeof p !== 'string') return aten.norm!(input, p, dim ?? allDims(input), keepdim, options);
+  // Without options the ops' fast paths take the call.
+  const options = dtype === null && out === null ? [] : [{ dtype: dtype ?? undefined, out: out ?? undefined }];
+  if (typeof p !== 'string') return aten.norm!(input, p, dim ?? allDims(input), keepdim, ...options);
   if (p !== 'fro' && p !== 'nuc') throw refuse('norm', 'p', "a number, 'fro' or 'nuc'", p);
   if (dtype !== null) throw refuse('norm', 'dtype', `none for the norm '${p}'`, dtype);
   if (p === 'nuc') {
-    return dim === null ? aten.nuclearNorm!(input, keepdim, options) : aten.nuclearNorm!(input, dim, keepdim, options);
+    return dim === null
+      ? aten.nuclearNorm!(input, keepdim, ...options)
+      : aten.nuclearNorm!(input, dim, keepdim, ...options);
   }
   // No dimensions stand for all of them.
-  return aten.frobeniusNorm!(input, dim ?? (out === null ? [] : allDims(input)), keepdim, options);
+  return aten.frobeniusNorm!(input, dim ?? (out === null ? [] : allDims(input)), keepdim, ...options);
 }
 
 const allDims = (input: Tensor) => input.shape.map((_, i) => i);

@@ -2,11 +2,16 @@
 import { noGrad } from '../../autograd';
 import type { Tensor } from '../../tensor';
 import { composed, define } from '../define';
-import { aten, nn } from '../ops';
+import { aten, direct, nn } from '../ops';
 import { refuse, sameShape, sizes, warn } from '../support';
 import { reduced, reductionName, reductionNumber, reductionOf } from './reduction';
 
 type Flag = boolean | null;
+
+const crossEntropyLoss = direct('cross_entropy_loss');
+const nllLossNd = direct('nll_loss_nd');
+const binaryLoss = direct('binary_cross_entropy');
+const binaryLossWithLogits = direct('binary_cross_entropy_with_logits');
 
 function demandSameShape(fn: string, input: Tensor, target: Tensor): void {
   if (sameShape(input.shape, target.shape)) return;
@@ -44,13 +49,13 @@ function binaryCrossEntropy(
 ): Tensor {
   const number = reductionOf('binaryCrossEntropy', average, reduce, reduction);
   demandSameShape('binaryCrossEntropy', input, target);
-  if (weight === null) return nn.binaryCrossEntropy!(input, target, null, number);
+  if (weight === null) return binaryLoss(input, target, null, number);
   return weighted(input, target, weight, number) as Tensor;
 }
 
 const weighted = composed((input: Tensor, target: Tensor, weight: Tensor, number: number) => {
   const [, wide] = aten.broadcastTensors!([target, weight]) as [Tensor, Tensor];
-  return nn.binaryCrossEntropy!(input, target, wide, number);
+  return binaryLoss(input, target, wide, number);
 });
 
 function gaussianNllLoss(
@@ -118,7 +123,7 @@ define(['nn.functional'], {
   ) => {
     const number = reductionOf('binaryCrossEntropyWithLogits', average, reduce, reduction);
     demandSameShape('binaryCrossEntropyWithLogits', input, target);
-    return aten.binaryCrossEntropyWithLogits!(input, target, weight, posWeight, number);
+    return binaryLossWithLogits(input, target, weight, posWeight, number);
   },
   crossEntropy: (
     input: Tensor,
@@ -131,7 +136,7 @@ define(['nn.functional'], {
     labelSmoothing: number,
   ) => {
     const number = reductionOf('crossEntropy', average, reduce, reduction);
-    return nn.crossEntropyLoss!(input, target, weight, number, ignoreIndex, labelSmoothing);
+    return crossEntropyLoss(input, target, weight, number, ignoreIndex, labelSmoothing);
   },
   ctcLoss: (
     logProbs: Tensor,
@@ -161,7 +166,7 @@ define(['nn.functional'], {
     ignoreIndex: number,
     reduce: Flag,
     reduction: string,
-  ) => nn.nllLossNd!(input, target, weight, reductionOf('nllLoss', average, reduce, reduction), ignoreIndex),
+  ) => nllLossNd(input, target, weight, reductionOf('nllLoss', average, reduce, reduction), ignoreIndex),
   poissonNllLoss: (
     input: Tensor,
     target: Tensor,

@@ -1,11 +1,14 @@
 /** torch/nn/functional.py: normalization. */
 import type { Tensor } from '../../tensor';
 import { composed, define } from '../define';
-import { aten, nn } from '../ops';
+import { aten, direct, nn } from '../ops';
 import { product, refuse, sizes } from '../support';
 
 /** cuDNN is used wherever libtorch can. */
 const CUDNN = true;
+const batchNormOp = direct('batch_norm');
+const instanceNormOp = direct('instance_norm');
+const groupNormOp = direct('group_norm');
 
 function batchNorm(
   input: Tensor,
@@ -18,7 +21,7 @@ function batchNorm(
   eps: number,
 ): Tensor {
   if (training) demandSeveralValues('batchNorm', input.shape);
-  return aten.batchNorm!(input, weight, bias, runningMean, runningVar, training, momentum, eps, CUDNN);
+  return batchNormOp(input, weight, bias, runningMean, runningVar, training, momentum, eps, CUDNN);
 }
 
 /** A mean of one value says nothing: the batch and all sizes but the channels must be more than 1 together. */
@@ -41,14 +44,14 @@ function instanceNorm(
   if (useInputStats && product(input.shape.slice(2)) === 1) {
     throw refuse('instanceNorm', 'input', 'more than 1 spatial element when training', input);
   }
-  return aten.instanceNorm!(input, weight, bias, runningMean, runningVar, useInputStats, momentum, eps, CUDNN);
+  return instanceNormOp(input, weight, bias, runningMean, runningVar, useInputStats, momentum, eps, CUDNN);
 }
 
 function groupNorm(input: Tensor, groups: number, weight: Tensor | null, bias: Tensor | null, eps: number): Tensor {
   const { shape } = input;
   if (shape.length < 2) throw refuse('groupNorm', 'input', 'a Tensor of at least 2 dimensions', input);
   demandSeveralValues('groupNorm', [Math.floor((shape[0]! * shape[1]!) / groups), groups, ...shape.slice(2)]);
-  return aten.groupNorm!(input, groups, weight, bias, eps, CUDNN);
+  return groupNormOp(input, groups, weight, bias, eps, CUDNN);
 }
 
 function localResponseNorm(input: Tensor, size: number, alpha: number, beta: number, k: number): Tensor {

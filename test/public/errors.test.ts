@@ -1,0 +1,128 @@
+/** Calls of public functions: their forms, and their errors, which are the parser's of the ops. */
+import { balanced, codeOf, thrown, torch, untyped } from '../support/torch';
+
+const inScope = (fn: () => void) => () => balanced(() => torch.scope(fn));
+const F = untyped.nn.functional;
+const x = () =>
+  torch.tensor([
+    [1, 2, 3],
+    [4, 5, 6],
+  ]);
+
+test(
+  'positional, by name and mixed give the same',
+  inScope(() => {
+    const target = torch.tensor([0n, 2n]);
+    const forms = [
+      F.crossEntropy(x(), target, null, null, -100, null, 'sum', 0.1),
+      F.crossEntropy(x(), target, { reduction: 'sum', labelSmoothing: 0.1 }),
+      F.crossEntropy(x(), { target, reduction: 'sum', labelSmoothing: 0.1 }),
+      F.crossEntropy({ input: x(), target, reduction: 'sum', labelSmoothing: 0.1 }),
+      F.crossEntropy(x(), target, undefined, { reduction: 'sum', labelSmoothing: 0.1 }),
+      F.crossEntropy(x(), target, { weight: undefined, reduction: 'sum', labelSmoothing: torch.tensor(0.1) }),
+    ];
+    for (const form of forms) expect(form.item()).toBeCloseTo(forms[0].item(), 6);
+    expect(untyped.meshgrid(new Set([x().select(0, 0)])).length).toBe(1);
+    expect(
+      untyped.blockDiag(
+        (function* () {
+          yield x();
+          yield x();
+        })(),
+      ).shape,
+    ).toEqual([4, 6]);
+    expect(untyped.unique({ input: x(), returnCounts: true }).length).toBe(2);
+    expect((x() as any).norm({ p: 'fro' }).item()).toBeCloseTo(Math.sqrt(91), 5);
+    expect(F.maxPool1d(x(), 2n).shape).toEqual([2, 1]);
+    expect(F.maxPool1d(x(), [2], torch.tensor(1n), 0).shape).toEqual([2, 2]);
+    expect(F.interpolate(x().view([1, 2, 3]), new Int32Array([6])).shape).toEqual([1, 2, 6]);
+  }),
+);
+
+test(
+  'a call that does not fit lists every signature, those of the op with it',
+  inScope(() => {
+    const error = thrown(() => F.crossEntropy(x(), 'target'));
+    expect([error.name, error.code, error.op, error.argument]).toEqual([
+      'TypeError',
+      'ERR_TORCH_OVERLOAD',
+      'crossEntropy',
+      'target',
+    ]);
+    expect(error.message).toContain('cross_entropy(Tensor input, Tensor target, Tensor? weight=None');
+    expect(error.message).toContain("argument 'target': expected Tensor, got 'target'");
+    const both = thrown(() => untyped.norm('x'));
+    expect(both.message).toContain('norm.ScalarOpt_dim(Tensor self');
+    expect(both.message).toContain("norm(Tensor input, Any? p='fro'");
+    expect(thrown(() => F.dropout(x(), { typo: 1 })).message).toContain("there is no option 'typo'");
+    expect(thrown(() => F.mseLoss(x())).message).toContain("argument 'target' is missing");
+    expect(thrown(() => F.mseLoss(x(), x(), { target: x() })).message).toContain("argument 'target' is given twice");
+    expect(thrown(() => F.softsign(x(), 1)).message).toContain('takes 1 positional argument, got 2');
+    expect(codeOf(() => untyped.einsum('ij,jk', x(), 3))).toBe('ERR_TORCH_ARGUMENT');
+    expect(codeOf(() => untyped.meshgrid(x(), 3))).toBe('ERR_TORCH_OVERLOAD');
+    expect(codeOf(() => F.mseLoss(x(), x(), { out: x() }))).toBe('ERR_TORCH_OVERLOAD');
+  }),
+);
+
+test(
+  'a value that is refused is named with what was expected',
+  inScope(() => {
+    const error = thrown(() => F.mseLoss(x(), x(), { reduction: 'average' }));
+    expect([error.code, error.op, error.argument]).toEqual(['ERR_TORCH_ARGUMENT', 'mseLoss', 'reduction']);
+    expect(error.message).toBe("mseLoss: argument 'reduction': expected 'none', 'mean' or 'sum', got 'average'");
+    expect(thrown(() => untyped.complex(1, { re: 1, im: 2 })).argument).toBe('imag');
+  }),
+);
+
+test(
+  'tensors that are gone, and methods without their tensor',
+  inScope(() => {
+    const gone = x();
+    gone.dispose();
+    expect(codeOf(() => F.mseLoss(x(), gone))).toBe('ERR_TORCH_DISPOSED');
+    expect(codeOf(() => F.normalize(gone))).toBe('ERR_TORCH_DISPOSED');
+    expect(codeOf(() => F.crossEntropy(gone, x()))).toBe('ERR_TORCH_DISPOSED');
+    expect(codeOf(() => untyped.einsum('ij', gone))).toBe('ERR_TORCH_DISPOSED');
+    expect(codeOf(() => [...gone])).toBe('ERR_TORCH_DISPOSED');
+    for (const name of ['float', 'unique', 'norm', 'size', 'dim', 'tolist', 'names']) {
+      const method = name === 'names' ? (t: unknown) => Reflect.get(torch.Tensor.prototype, name, t) : undefined;
+      const call = method ?? ((t: unknown) => untyped.Tensor.prototype[name].call(t));
+      expect(`${name}: ${codeOf(() => call({}))}`).toBe(`${name}: ERR_TORCH_ARGUMENT`);
+    }
+  }),
+);
+
+test(
+  'settings of the process come back as they were set',
+  inScope(() => {
+    const state = untyped.getRngState();
+    const drawn = torch.rand([3]).toArray();
+    untyped.setRngState(state);
+    expect(torch.rand([3]).toArray()).toEqual(drawn);
+    torch.manualSeed(5);
+    expect(untyped.initialSeed()).toBe(5);
+    expect(untyped.seed()).toEqual(untyped.initialSeed());
+    for (const [mode, level] of [
+      ['warn', 1],
+      ['error', 2],
+      [0, 0],
+      ['default', 0],
+    ] as const) {
+      untyped.setDeterministicDebugMode(mode);
+      expect(untyped.getDeterministicDebugMode()).toBe(level);
+      expect(untyped.areDeterministicAlgorithmsEnabled()).toBe(level > 0);
+      expect(untyped.isDeterministicAlgorithmsWarnOnlyEnabled()).toBe(level === 1);
+    }
+    untyped.useDeterministicAlgorithms(true, { warnOnly: true });
+    expect(untyped.getDeterministicDebugMode()).toBe(1);
+    untyped.useDeterministicAlgorithms(false);
+    expect(codeOf(() => untyped.setDeterministicDebugMode('loud'))).toBe('ERR_TORCH_ARGUMENT');
+    untyped.setFloat32MatmulPrecision('high');
+    expect(untyped.getFloat32MatmulPrecision()).toBe('high');
+    untyped.setFloat32MatmulPrecision('highest');
+    expect(codeOf(() => untyped.setFloat32MatmulPrecision('some'))).toBe('ERR_TORCH_ARGUMENT');
+    expect(untyped.getNumInteropThreads()).toBeGreaterThan(0);
+    expect(codeOf(() => untyped.setNumInteropThreads(0))).toMatch(/^ERR_TORCH_/);
+    expect(untyped.setFlushDenormal(false)).toBe(true);
+  }),
+);
