@@ -38,7 +38,7 @@ function loadLibraries({ files }: Runtime): void {
     } catch (error) {
       // A library that is no addon is loaded, found to be none, and closed again, which RTLD_NODELETE makes void.
       const { message } = error as Error;
-      if (!/did not self-register|napi_register_module|not.*register/i.test(message)) throw error;
+      if (!/self-register|napi_register_module|find register/i.test(message)) throw error; // Node, Bun, Deno
     }
   }
 }

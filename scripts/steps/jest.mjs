@@ -5,15 +5,15 @@ import { runShown } from './command.mjs';
 
 /**
  * @param {string[]} [more] further arguments, such as a path to narrow the run
- * @param {{ env?: NodeJS.ProcessEnv, workers?: number }} [options] with one worker all tests run in Jest's own process
+ * @param {{ env?: NodeJS.ProcessEnv, workers?: number, node?: string }} [options] with one worker all tests run in Jest's own process
  * @returns {Promise<import('./tally.mjs').Counts>}
  */
-export async function jestTests(more = [], { env = process.env, workers = 2 } = {}) {
+export async function jestTests(more = [], { env = process.env, workers = 2, node = process.execPath } = {}) {
   const report = inRoot('build', 'jest.json');
   rmSync(report, { force: true });
   const jest = inRoot('node_modules', 'jest', 'bin', 'jest.js');
   const args = [jest, '--ci', `--maxWorkers=${workers}`, '--json', `--outputFile=${report}`, ...more];
-  const status = await runShown(process.execPath, args, { stdio: ['inherit', 2, 2], env });
+  const status = await runShown(node, args, { stdio: ['inherit', 2, 2], env });
   if (!existsSync(report)) return { passed: 0, failed: 1, skipped: 0 };
   const result = JSON.parse(readFileSync(report, 'utf8'));
   const failures = result.numFailedTests + result.numRuntimeErrorTestSuites;

@@ -2,7 +2,17 @@
  * prebuilds/<platform>/<binding>/: what the package brings for each libtorch. Beside the binding itself (lib/libtorch/
  * bindings.js) the generated C++ for `libtorch-node build` on other platforms, and what packing merges: names and types.
  */
-import { cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { findLibtorch } from '../libtorch.mjs';
@@ -11,6 +21,8 @@ import { libtorchIdentity } from './codegen.mjs';
 import { runLogged } from './command.mjs';
 import { esmEntry, exportedNames, writeEsmEntry } from './esm-entry.mjs';
 import { filesBelow, whenChanged } from './stamps.mjs';
+
+const minorOf = (version) => version.split('.').slice(0, 2).join('.');
 
 export const prebuildsDir = inRoot('prebuilds');
 export const namesFile = 'names.json';
@@ -64,8 +76,27 @@ function dropStale() {
   }
 }
 
+/** dist/types/generated: the declarations of all bindings' libtorchs as one. Those of one alone are as TypeScript left them. */
+async function mergeTypes() {
+  const folders = prebuiltFolders().map((dir) => [minorOf(bindings().readInfo(dir).libtorch.version), dir]);
+  const sources = [...new Map(folders)].sort(([a], [b]) => a.localeCompare(b, 'en', { numeric: true }));
+  if (sources.length < 2) return;
+  const { mergeDeclarations } = await import('./merge-types.mjs');
+  const names = new Set(sources.flatMap(([, dir]) => readdirSync(path.join(dir, 'types'))));
+  for (const name of names) {
+    const texts = sources
+      .map(([version, dir]) => ({ version, file: path.join(dir, 'types', name) }))
+      .filter(({ file }) => existsSync(file))
+      .map(({ version, file }) => ({ version, text: readFileSync(file, 'utf8') }));
+    writeFileSync(inRoot('dist', 'types', 'generated', name), mergeDeclarations(texts));
+  }
+}
+
 /** What dist/ says of all bindings. */
-const describeAll = () => writeEsmEntry(prebuiltFolders().map((dir) => path.join(dir, namesFile)));
+export async function describeAll() {
+  await writeEsmEntry(prebuiltFolders().map((dir) => path.join(dir, namesFile)));
+  await mergeTypes();
+}
 
 /** This machine's binding in prebuilds/, and a dist/ that knows it: so `npm pack` after a build packs what was built. */
 export async function ensurePrebuild() {

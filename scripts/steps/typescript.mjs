@@ -3,7 +3,8 @@ import { cpSync, existsSync, readdirSync, rmSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { inRoot, root } from '../paths.mjs';
 import { runLogged } from './command.mjs';
-import { esmEntry, writeEsmEntry } from './esm-entry.mjs';
+import { esmEntry } from './esm-entry.mjs';
+import { describeAll } from './prebuilds.mjs';
 import { step } from './progress.mjs';
 import { filesBelow, whenChanged } from './stamps.mjs';
 
@@ -46,7 +47,7 @@ export async function ensureTypeScript() {
       await runLogged('typescript', process.execPath, [tsc, '-p', 'tsconfig.build.json', '--pretty', 'false']);
       prune(inRoot('dist'));
       copyAlong();
-      await writeEsmEntry();
+      await describeAll();
     }),
   );
 }
