@@ -68,6 +68,9 @@ export interface IInfo {
   readonly min: Int;
 }
 
+/** Several tensors: any iterable of them, but not a tensor, which is one of its rows. */
+export type TensorList<T = Tensor> = Iterable<T> & { readonly storageBytes?: never };
+
 /** A stream of a device; id 0 is its default stream. */
 export interface Stream {
   readonly device: string;

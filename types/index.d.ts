@@ -20,6 +20,7 @@ export type {
   RawOp,
   Scalar,
   Storage,
+  TensorList,
 } from './base';
 export * from './constants';
 export * from './generated/classes';

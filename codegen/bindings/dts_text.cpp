@@ -158,7 +158,7 @@ std::string ts_argument(const Type& type) {
   if (type.list) {
     const std::string element = type.element_nullable ? one + " | null" : one;
     if (type.base == Base::Tensor) {
-      text = "Iterable<" + element + ">";
+      text = type.element_nullable ? "TensorList<" + element + ">" : "TensorList";
     } else if (type.base == Base::Bool && type.size > 0) {
       text = repeated_tuple(element, static_cast<size_t>(type.size));
     } else {

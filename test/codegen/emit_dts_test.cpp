@@ -190,7 +190,7 @@ TEST(EmitDts, PublicFunctionsReplaceOpsOrExtendThem) {
       emitted({op("meshgrid(Tensor[] tensors) -> Tensor[]"), op("unique(Tensor self) -> (Tensor, Tensor)")}, spec);
   const auto meshgrid = lines_of(files, "functions.d.ts", "meshgrid(");
   ASSERT_GE(meshgrid.size(), 4U);
-  EXPECT_EQ(meshgrid[0], "meshgrid(tensors: Iterable<Tensor>): Tensor[];");
+  EXPECT_EQ(meshgrid[0], "meshgrid(tensors: TensorList): Tensor[];");
   EXPECT_NE(std::find(meshgrid.begin(), meshgrid.end(), "meshgrid(...tensors: Tensor[]): Tensor[];"), meshgrid.end());
   EXPECT_NE(std::find(meshgrid.begin(), meshgrid.end(),
                       "meshgrid(...args: [...tensors: Tensor[], options: { indexing?: string | null }]): Tensor[];"),
@@ -239,7 +239,7 @@ TEST(DtsText, ArgumentTypes) {
   };
   EXPECT_EQ(type(Base::Int, 2), "Int | readonly Int[]");
   EXPECT_EQ(type(Base::Bool, 2), "readonly [boolean, boolean]");
-  EXPECT_EQ(type(Base::Tensor, 0, true), "Iterable<Tensor | null>");
+  EXPECT_EQ(type(Base::Tensor, 0, true), "TensorList<Tensor | null>");
   EXPECT_EQ(type(Base::Dimname, 1), "string | readonly (string | null)[]");
   EXPECT_EQ(doc_line("", "f(Tensor(a -> */) x)"), "  /** `f(Tensor(a -> *\\/) x)` */\n");
 }

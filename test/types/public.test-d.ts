@@ -40,6 +40,16 @@ expectTypeOf([...a]).toEqualTypeOf<Tensor[]>();
 expectTypeOf(a.mT).toExtend<Tensor>();
 expectTypeOf<Complex>().toExtend<{ re: number }>();
 
+// Lists are any iterables, but a tensor is not the list of its rows.
+torch.cat(new Set([a]));
+torch.cat([a, a].values());
+torch.cat(
+  (function* () {
+    yield a;
+  })(),
+);
+// @ts-expect-error: a Tensor
+torch.cat(a);
 // @ts-expect-error: no such option
 F.crossEntropy(a, a, { typo: 1 });
 // @ts-expect-error: an op behind the function, which PyTorch's namespace does not show
