@@ -33,6 +33,8 @@ const expectations: Record<BaseCode, string> = {
   Q: 'quantization scheme',
   A: 'value',
   Y: 'true',
+  O: 'number of a device',
+  Z: 'boolean',
 };
 
 const mismatch = (base: BaseCode, value: unknown) => new Mismatch(expectations[base], describe(value));
@@ -94,7 +96,10 @@ function convertOne(value: unknown, base: BaseCode): unknown {
         if (typeof item === 'number' || typeof item === 'bigint') return item;
       }
       return mismatch(base, value);
+    case 'O':
+      return Number.isInteger(value) ? value : mismatch(base, value);
     case 'B':
+    case 'Z':
       return typeof value === 'boolean' ? value : mismatch(base, value);
     case 's':
     case 'Q':

@@ -14,10 +14,13 @@ export type TypedArray =
   | Uint8Array
   | Uint8ClampedArray
   | Int16Array
+  | Uint16Array
   | Int32Array
+  | Uint32Array
   | Float32Array
   | Float64Array
-  | BigInt64Array;
+  | BigInt64Array
+  | BigUint64Array;
 
 export interface TensorOptions {
   dtype?: DType;
@@ -25,16 +28,24 @@ export interface TensorOptions {
   requiresGrad?: boolean;
 }
 
-const typedArrayDtypes = new Map<string, DType>([
-  ['Int8Array', 'int8'],
-  ['Uint8Array', 'uint8'],
-  ['Uint8ClampedArray', 'uint8'],
-  ['Int16Array', 'int16'],
-  ['Int32Array', 'int32'],
-  ['Float32Array', 'float32'],
-  ['Float64Array', 'float64'],
-  ['BigInt64Array', 'int64'],
-]);
+/** Those whose dtype the libtorch at hand has: uint16, uint32 and uint64 came with 2.3. */
+const typedArrayDtypes = new Map<string, DType>(
+  (
+    [
+      ['Int8Array', 'int8'],
+      ['Uint8Array', 'uint8'],
+      ['Uint8ClampedArray', 'uint8'],
+      ['Int16Array', 'int16'],
+      ['Uint16Array', 'uint16'],
+      ['Int32Array', 'int32'],
+      ['Uint32Array', 'uint32'],
+      ['Float32Array', 'float32'],
+      ['Float64Array', 'float64'],
+      ['BigInt64Array', 'int64'],
+      ['BigUint64Array', 'uint64'],
+    ] as const
+  ).filter(([, dtype]) => dtypeCodes.has(dtype)),
+);
 
 /** "Float32Array": by tag, so that arrays of another realm count. Buffer is a Uint8Array. */
 const typedArrayName = (value: unknown) =>

@@ -8,11 +8,21 @@ import { Complex } from './values';
 export type Element = number | bigint | boolean | Complex;
 export type NestedArray = Element | NestedArray[];
 
-type ReadArray = Float32Array | Float64Array | Int8Array | Uint8Array | Int16Array | Int32Array | BigInt64Array;
+type ReadArray =
+  | Float32Array
+  | Float64Array
+  | Int8Array
+  | Uint8Array
+  | Int16Array
+  | Uint16Array
+  | Int32Array
+  | Uint32Array
+  | BigInt64Array
+  | BigUint64Array;
 
 /**
  * The elements in row-major order, as a new typed array: float32, float64 and the integers as themselves, bool as
- * Uint8Array (0 or 1), float16 and bfloat16 as Float32Array, complex as real and imaginary parts in turn.
+ * Uint8Array (0 or 1), the floats of 16 and 8 bits as Float32Array, complex as real and imaginary parts in turn.
  */
 export function toTypedArray(tensor: Tensor): ReadArray {
   const read = (source: Tensor) => {
@@ -39,6 +49,11 @@ export function toTypedArray(tensor: Tensor): ReadArray {
       return new Float64Array(read(tensor));
     case 'float16':
     case 'bfloat16':
+    case 'float8_e5m2':
+    case 'float8_e4m3fn':
+    case 'float8_e5m2fnuz':
+    case 'float8_e4m3fnuz':
+    case 'float8_e8m0fnu':
       return new Float32Array(converted('float32'));
     case 'complex32':
       return new Float32Array(converted('complex64'));
@@ -49,6 +64,12 @@ export function toTypedArray(tensor: Tensor): ReadArray {
       return new Uint8Array(read(tensor));
     case 'int16':
       return new Int16Array(read(tensor));
+    case 'uint16':
+      return new Uint16Array(read(tensor));
+    case 'uint32':
+      return new Uint32Array(read(tensor));
+    case 'uint64':
+      return new BigUint64Array(read(tensor));
     case 'int32':
       return new Int32Array(read(tensor));
     case 'int64':
@@ -78,6 +99,7 @@ function reader(tensor: Tensor, flat: ReadArray): (index: number) => Element {
     case 'bool':
       return (i) => flat[i] !== 0;
     case 'int64':
+    case 'uint64':
       return (i) => {
         const wide = flat[i] as bigint;
         const narrow = Number(wide);

@@ -19,7 +19,9 @@ export type BaseCode =
   | 'N'
   | 'Q'
   | 'A'
-  | 'Y';
+  | 'O'
+  | 'Y'
+  | 'Z';
 
 export interface TypeCode {
   readonly base: BaseCode;

@@ -3,7 +3,7 @@ import type { Tensor } from '../lib/tensor';
 
 export type { TensorData } from '../lib/create';
 
-/** An element type. */
+/** An element type. The last nine are of libtorch 2 alone; an older one refuses them (`torch.uint16` is undefined). */
 export type DType =
   | 'float16'
   | 'bfloat16'
@@ -22,7 +22,16 @@ export type DType =
   | 'quint8'
   | 'qint32'
   | 'quint4x2'
-  | 'quint2x4';
+  | 'quint2x4'
+  | 'uint16'
+  | 'uint32'
+  | 'uint64'
+  | 'float8_e5m2'
+  | 'float8_e4m3fn'
+  | 'float8_e5m2fnuz'
+  | 'float8_e4m3fnuz'
+  | 'float8_e8m0fnu'
+  | 'float4_e2m1fn_x2';
 
 /** A device: `'cpu'`, `'cuda:0'`. The names of other backends are accepted too. */
 export type Device = 'cpu' | 'meta' | 'cuda' | `cuda:${number}` | (string & Record<never, never>);

@@ -19,6 +19,17 @@ export declare const qint32: 'qint32';
 export declare const quint4x2: 'quint4x2';
 export declare const quint2x4: 'quint2x4';
 
+// Of libtorch 2 alone, the last two not of every one; undefined where the libtorch at hand has no such dtype.
+export declare const uint16: 'uint16' | undefined;
+export declare const uint32: 'uint32' | undefined;
+export declare const uint64: 'uint64' | undefined;
+export declare const float8E5m2: 'float8_e5m2' | undefined;
+export declare const float8E4m3fn: 'float8_e4m3fn' | undefined;
+export declare const float8E5m2fnuz: 'float8_e5m2fnuz' | undefined;
+export declare const float8E4m3fnuz: 'float8_e4m3fnuz' | undefined;
+export declare const float8E8m0fnu: 'float8_e8m0fnu' | undefined;
+export declare const float4E2m1fnX2: 'float4_e2m1fn_x2' | undefined;
+
 export declare const strided: 'strided';
 export declare const sparseCoo: 'sparse_coo';
 export declare const sparseCsr: 'sparse_csr';

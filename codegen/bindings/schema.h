@@ -25,6 +25,8 @@ enum class Base {
   Stream,
   Dimname,
   QScheme,
+  DeviceIndex,
+  SymBool,
   Any,   // of public functions only: whatever they make of it
   True,  // of public functions only: the literal, which decides what they return
 };

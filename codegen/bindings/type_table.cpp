@@ -62,6 +62,8 @@ const std::vector<TypeRow>& type_table() {
       {Base::Stream, "Stream", 'X', "at::Stream", "", "Stream", "Stream"},
       {Base::Dimname, "Dimname", 'N', "at::Dimname", "at::DimnameList", "string | null", "string | null"},
       {Base::QScheme, "QScheme", 'Q', "at::QScheme", "", "string", "string"},
+      {Base::DeviceIndex, "DeviceIndex", 'O', "at::DeviceIndex", "", "number", "number"},
+      {Base::SymBool, "SymBool", 'Z', "c10::SymBool", "", "boolean", "boolean"},
       {Base::Any, "Any", 'A', "", "", "unknown", "unknown"},
       {Base::True, "True", 'Y', "", "", "true", "true"},
   };

@@ -48,13 +48,17 @@ std::string return_name(const Schema& schema, std::size_t index) {
   return taken ? own + "_return" : own;
 }
 
+std::string return_type(const SchemaReturn& value, const OperatorStyle& style) {
+  return value.symbolic ? "c10::SymInt" : return_type(value.type, value.mutated, style);
+}
+
 std::vector<Fields> return_items(const Schema& schema, const OperatorStyle& style) {
   std::vector<Fields> items;
   for (std::size_t i = 0; i < schema.returns.size(); ++i) {
     const SchemaReturn& value = schema.returns[i];
     Fields fields = {{"dynamic_type", yaml_string(dynamic_type(value.type, style))},
                      {"name", yaml_string(return_name(schema, i))},
-                     {"type", yaml_string(return_type(value.type, value.mutated, style))}};
+                     {"type", yaml_string(return_type(value, style))}};
     if (!value.name.empty()) fields["field_name"] = yaml_string(value.name);
     items.push_back(fields);
   }
@@ -139,7 +143,7 @@ std::vector<Fields> api_items(const Schema& schema, const std::vector<Fields>& s
 std::string cpp_signature(const Schema& schema, const OperatorStyle& style) {
   std::string returns;
   for (const SchemaReturn& value : schema.returns) {
-    returns += (returns.empty() ? "" : ",") + return_type(value.type, value.mutated, style);
+    returns += (returns.empty() ? "" : ",") + return_type(value, style);
   }
   if (schema.returns.empty()) returns = "void";
   if (schema.returns.size() > 1) returns = "::std::tuple<" + returns + ">";

@@ -60,7 +60,7 @@ std::string cpp_default(const std::string& text, const Type& type, const Spellin
   if (text == "True") return "true";
   if (text == "False") return "false";
   if (text == "Mean") return "at::Reduction::Mean";
-  if (text == "contiguous_format") return "MemoryFormat::Contiguous";
+  if (text == "contiguous_format") return spelling.memory_format + "::Contiguous";
   if (text == "long") return "at::kLong";
   return text;
 }

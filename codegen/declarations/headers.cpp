@@ -32,6 +32,17 @@ void collect_calls(std::string_view text, std::unordered_set<std::string>& into)
   }
 }
 
+// Without the blocks `namespace symint {…}`, whose templates stand beside the functions and for methods that are none.
+std::string without_symint(std::string text) {
+  constexpr std::string_view open = "namespace symint {";
+  constexpr std::string_view close = "\n}";
+  for (std::size_t at = text.find(open); at != std::string::npos; at = text.find(open, at)) {
+    const std::size_t end = text.find(close, at);
+    text.erase(at, end == std::string::npos ? end : end + close.size() - at);
+  }
+  return text;
+}
+
 void collect_structs(const fs::path& path, std::string_view text, Headers& headers) {
   constexpr std::string_view prefix = "struct TORCH_API ";
   constexpr std::string_view alias = "using schema = ";
@@ -52,8 +63,7 @@ void collect_structs(const fs::path& path, std::string_view text, Headers& heade
 }
 
 // The compiler's own spelling, read from the signatures it compiles.
-Spelling spelling_of(const std::unordered_map<std::string, OpsStruct>& structs) {
-  Spelling spelling;
+void read_spelling(const std::unordered_map<std::string, OpsStruct>& structs, Spelling& spelling) {
   for (const auto& [name, ops] : structs) {
     if (ops.signature.find("std::optional<") != std::string::npos) {
       spelling.optional = "::std::optional";
@@ -61,7 +71,6 @@ Spelling spelling_of(const std::unordered_map<std::string, OpsStruct>& structs) 
     }
     if (ops.signature.find("std::string_view") != std::string::npos) spelling.string_view = "::std::string_view";
   }
-  return spelling;
 }
 
 // The N or "text" of `#define NAME N`, which may stand on the next line after a backslash.
@@ -107,10 +116,12 @@ Headers scan_headers(const fs::path& include) {
     if (name.size() <= suffix.size() || name.compare(name.size() - suffix.size(), suffix.size(), suffix) != 0) continue;
     collect_structs(entry.path(), read_text(entry.path()), headers);
     const fs::path functions = folder / (name.substr(0, name.size() - suffix.size()) + ".h");
-    collect_calls(read_text(functions), headers.functions);
+    const std::string text = without_symint(read_text(functions));
+    collect_calls(text, headers.functions);
+    if (text.find("=c10::MemoryFormat::") != std::string::npos) headers.spelling.memory_format = "c10::MemoryFormat";
   }
   if (headers.structs.empty()) throw Error(folder.string(), 0, "holds no *_ops.h", "the headers of all operators");
-  headers.spelling = spelling_of(headers.structs);
+  read_spelling(headers.structs, headers.spelling);
   return headers;
 }
 

@@ -14,11 +14,12 @@ struct OpsStruct {
   std::string signature;  // "at::Tensor (const at::Tensor &, const at::Tensor &, const at::Scalar &)"
 };
 
-// How this libtorch spells the types that moved from c10 to std over time.
+// How this libtorch spells what moved from one namespace to another over time.
 struct Spelling {
   std::string optional = "c10::optional";
   std::string nullopt = "c10::nullopt";
   std::string string_view = "c10::string_view";
+  std::string memory_format = "MemoryFormat";  // of a default
 };
 
 struct Headers {

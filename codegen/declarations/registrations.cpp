@@ -49,7 +49,8 @@ std::vector<Registration> read_registrations(const std::filesystem::path& header
   std::vector<Registration> result;
   std::string text;
   for (int line = 1; std::getline(in, text); ++line) {
-    if (text.find_first_not_of(" \r") == std::string::npos || text.compare(0, 2, "//") == 0) continue;
+    const bool is_code = text.find_first_not_of(" \r") != std::string::npos && text[0] != '#';
+    if (!is_code || text.compare(0, 2, "//") == 0) continue;
     result.push_back(read_line(text, header.string(), line));
   }
   if (result.empty()) throw Error(header.string(), 0, "declares no operator", "one registration per line");

@@ -90,8 +90,8 @@ Schema parse_schema(const std::string& text) {
   }
   for (std::size_t i = 0; i < fields.returns.size(); ++i) {
     const TextField& field = fields.returns[i];
-    schema.returns.push_back(
-        {field.name, type_of(parsed.returns()[i], field.word), field.annotation, is_mutated(field)});
+    schema.returns.push_back({field.name, type_of(parsed.returns()[i], field.word), field.annotation, is_mutated(field),
+                              field.word == "SymInt"});
   }
   return schema;
 }

@@ -24,6 +24,7 @@ struct SchemaReturn {
   Type type;
   std::string annotation;
   bool mutated = false;
+  bool symbolic = false;  // a SymInt: an int to the schema's type, c10::SymInt to C++
 };
 
 struct Schema {

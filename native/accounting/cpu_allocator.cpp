@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "native/accounting/block_cache.h"
+#include "native/compat.h"
 
 namespace ltn::accounting {
 namespace {
@@ -179,9 +180,9 @@ void free_counted(void* data) {
 }
 
 // Lifetime: static, never destroyed while libtorch may still free through it. Thread: any, as libtorch's own.
-class CountingCpuAllocator final : public c10::Allocator {
+class CountingCpuAllocator final : public compat::Allocator<CountingCpuAllocator> {
  public:
-  c10::DataPtr allocate(size_t bytes) const override {
+  c10::DataPtr take(size_t bytes) const {
     if (bytes == 0) return {nullptr, nullptr, &free_counted, c10::Device(c10::DeviceType::CPU)};
     if (bytes > std::numeric_limits<int64_t>::max() - 2 * sizeof(Header)) fail_exhausted(bytes, "the size overflows");
     Block block(cached_block(units_of(bytes)));
@@ -194,7 +195,6 @@ class CountingCpuAllocator final : public c10::Allocator {
     return {data, data, &free_counted, c10::Device(c10::DeviceType::CPU)};
   }
 
-  // libtorch 1.13 declares allocate() const, later versions do not: the overload that does not override is unused.
   c10::DeleterFnPtr raw_deleter() const override { return &free_counted; }
 };
 

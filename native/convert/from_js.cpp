@@ -1,6 +1,7 @@
 #include "native/convert/from_js.h"
 
 #include <cmath>
+#include <limits>
 
 namespace ltn {
 namespace {
@@ -108,10 +109,19 @@ c10::Device read_device(Call& call, napi_value value, size_t index) {
   }
 }
 
+c10::DeviceIndex read_device_index(Call& call, napi_value value, size_t index) {
+  constexpr int64_t kMost = std::numeric_limits<c10::DeviceIndex>::max();
+  const int64_t number = read_int(call, value, index);
+  if (number >= -1 && number <= kMost) return static_cast<c10::DeviceIndex>(number);
+  throw BadArgument(index, "the number of a device, at most " + std::to_string(kMost), std::to_string(number));
+}
+
+#ifdef LTN_HAS_DIMNAMES
 at::Dimname read_dimname(Call& call, napi_value value, size_t index) {
   if (is_null(call, value)) return at::Dimname::wildcard();
   return at::Dimname::fromSymbol(at::Symbol::dimname(read_string(call, value, index)));
 }
+#endif
 
 at::Generator read_generator(Call& call, napi_value value, size_t index) {
   double number = 0;

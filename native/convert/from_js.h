@@ -5,7 +5,6 @@
 // An unknown type does not compile: a new one is one specialisation here and one row in codegen's type table.
 #pragma once
 
-#include <ATen/core/Dimname.h>
 #include <ATen/core/Generator.h>
 #include <ATen/core/IListRef.h>
 #include <ATen/core/List.h>
@@ -22,7 +21,12 @@
 #include <type_traits>
 #include <utility>
 
+#include "native/compat.h"
 #include "native/convert/call.h"
+
+#ifdef LTN_HAS_DIMNAMES
+#include <ATen/core/Dimname.h>
+#endif
 
 namespace ltn {
 
@@ -33,7 +37,7 @@ bool read_bool(Call& call, napi_value value, size_t index);
 std::string read_string(Call& call, napi_value value, size_t index);
 at::Scalar read_scalar(Call& call, napi_value value, size_t index);
 c10::Device read_device(Call& call, napi_value value, size_t index);
-at::Dimname read_dimname(Call& call, napi_value value, size_t index);
+c10::DeviceIndex read_device_index(Call& call, napi_value value, size_t index);
 at::Generator read_generator(Call& call, napi_value value, size_t index);
 at::Storage read_storage(Call& call, napi_value value, size_t index);
 c10::Stream read_stream(Call& call, napi_value value, size_t index);
@@ -60,6 +64,10 @@ struct Element<c10::SymInt> {
   static c10::SymInt read(Call& c, napi_value v, size_t i) { return c10::SymInt(read_int(c, v, i)); }
 };
 template <>
+struct Element<c10::DeviceIndex> {
+  static c10::DeviceIndex read(Call& c, napi_value v, size_t i) { return read_device_index(c, v, i); }
+};
+template <>
 struct Element<double> {
   static constexpr const char* list = "an array of numbers";
   static double read(Call& c, napi_value v, size_t i) { return read_double(c, v, i); }
@@ -74,11 +82,14 @@ struct Element<at::Scalar> {
   static constexpr const char* list = "an array of scalars";
   static at::Scalar read(Call& c, napi_value v, size_t i) { return read_scalar(c, v, i); }
 };
+#ifdef LTN_HAS_DIMNAMES
+at::Dimname read_dimname(Call& call, napi_value value, size_t index);
 template <>
 struct Element<at::Dimname> {
   static constexpr const char* list = "an array of dimension names";
   static at::Dimname read(Call& c, napi_value v, size_t i) { return read_dimname(c, v, i); }
 };
+#endif
 template <>
 struct Element<at::Tensor> {
   static constexpr const char* list = "an array of Tensors";

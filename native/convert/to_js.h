@@ -35,6 +35,16 @@ inline napi_value to_js(Call& c, c10::QScheme v) { return write_string(c, c10::t
 inline napi_value to_js(Call& c, at::Generator&& v) { return write_generator(c, std::move(v)); }
 inline napi_value to_js(Call& c, std::string&& v) { return write_string(c, v); }
 
+// Symbolic values, c10::SymInt and c10::SymBool. Here they always stand for plain ones.
+template <class T>
+auto to_js(Call& c, const T& v) -> decltype(write_int(c, v.guard_int("", 0))) {
+  return write_int(c, v.guard_int(__FILE__, __LINE__));
+}
+template <class T>
+auto to_js(Call& c, const T& v) -> decltype(write_bool(c, v.guard_bool("", 0))) {
+  return write_bool(c, v.guard_bool(__FILE__, __LINE__));
+}
+
 template <class T>
 napi_value to_js(Call& c, std::vector<T>&& list) {
   napi_value array = new_array(c, list.size());

@@ -4,7 +4,7 @@
 
 namespace ltn {
 
-void Warnings::process(const c10::SourceLocation&, const std::string& text, bool) {
+void Warnings::warned(const std::string& text) {
   if (texts_.size() < kMost) texts_.push_back(text);
 }
 
@@ -32,7 +32,7 @@ void Warnings::deliver_all() {
 }
 
 void Warnings::close() noexcept {
-  if (c10::Warning::get_warning_handler() == this) c10::Warning::set_warning_handler(nullptr);
+  if (compat::warning_handler() == this) compat::set_warning_handler(nullptr);
   if (sink_ != nullptr) napi_delete_reference(env_, sink_);
   sink_ = nullptr;
 }

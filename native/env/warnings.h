@@ -1,28 +1,27 @@
 // libtorch's warnings, which would go to stderr in a format of their own, become Node's.
 #pragma once
 
-#include <c10/util/Exception.h>
 #include <node_api.h>
 
 #include <string>
 #include <vector>
 
+#include "native/compat.h"
+
 namespace ltn {
 
 // Gathers what ops warn of and hands it to JavaScript after the op.
 // Lifetime: part of its environment. Thread: the environment's JS thread; libtorch's handler is per thread as well.
-class Warnings final : public c10::WarningHandler {
+class Warnings final : public compat::WarningHandler {
  public:
   explicit Warnings(napi_env env) : env_(env) {}
   Warnings(const Warnings&) = delete;
   Warnings& operator=(const Warnings&) = delete;
 
-  void process(const c10::SourceLocation& source, const std::string& text, bool verbatim) override;
-
   // From now on libtorch's warnings of this thread come here: until another environment of the thread runs an op (Jest
   // loads the library many times), or close().
   void install() noexcept {
-    if (c10::Warning::get_warning_handler() != this) c10::Warning::set_warning_handler(this);
+    if (compat::warning_handler() != this) compat::set_warning_handler(this);
   }
 
   // The JS function that gets each text.
@@ -40,6 +39,7 @@ class Warnings final : public c10::WarningHandler {
   void close() noexcept;
 
  private:
+  void warned(const std::string& text) override;
   void deliver_all();
 
   static constexpr size_t kMost = 64;  // a loop inside an op may warn a thousand times

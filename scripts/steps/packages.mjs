@@ -16,9 +16,12 @@ const wanted = {
 
 /** @typedef {'build' | 'lint' | 'tests' | 'valgrind'} Purpose */
 
-/** @param {Purpose[]} purposes */
-function packagesFor(purposes) {
-  const ownLibtorch = process.env.LIBTORCH || (process.env.LIBTORCH_INCLUDE && process.env.LIBTORCH_LIB);
+/**
+ * @param {Purpose[]} purposes
+ * @param {NodeJS.ProcessEnv} [env] may name a libtorch that is no package
+ */
+export function packagesFor(purposes, env = process.env) {
+  const ownLibtorch = env.LIBTORCH || (env.LIBTORCH_INCLUDE && env.LIBTORCH_LIB);
   const groups = purposes.includes('build') && !ownLibtorch ? ['libtorch', ...purposes] : purposes;
   return [...new Set(groups.flatMap((group) => wanted[group]))];
 }

@@ -39,17 +39,23 @@ export class Tally {
     }
   }
 
+  /** The sums. @returns {Counts} */
+  totals() {
+    const sum = (key) => this.#parts.reduce((total, part) => total + part[key], 0);
+    return { passed: sum('passed'), failed: sum('failed'), skipped: sum('skipped') };
+  }
+
   /** Prints one line per part, then the totals alone on the last line. @returns {boolean} whether nothing failed */
   finish() {
     say('');
-    const sum = (key) => this.#parts.reduce((total, part) => total + part[key], 0);
+    const { passed, failed: failures } = this.totals();
     for (const { name, passed, failed, skipped } of this.#parts) {
       say(
         `${failed > 0 ? '✗' : '✓'} ${name}: ${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`,
       );
     }
     if (this.#stoppedBy !== undefined) say(`Nothing after "${this.#stoppedBy}" was run, since that failed.`);
-    console.log(`${sum('passed')} passed, ${sum('failed')} failed`);
-    return sum('failed') === 0;
+    console.log(`${passed} passed, ${failures} failed`);
+    return failures === 0;
   }
 }

@@ -34,7 +34,7 @@ const NODE = /^(node_api|js_native_api|napi|uv|node|v8)\b.*\.h$/;
 describe('native rooms see only what lies below them', () => {
   it.each([
     ['native/audit/', /^(native\/(?!audit\/)|ATen|torch)/, /js_api/],
-    ['native/accounting/', /^native\/(?!accounting\/|audit\/)/, /^$/],
+    ['native/accounting/', /^native\/(?!accounting\/|audit\/|compat\.h)/, /^$/],
     ['native/cuda/', /^native\/(?!cuda\/|accounting\/)/, /^$/],
     ['native/share/', /^native\/(?!share\/)/, /^$/],
     ['native/handles/', /^native\/(?!handles\/|accounting\/|audit\/)/, /^$/],
@@ -51,6 +51,16 @@ describe('native rooms see only what lies below them', () => {
     expect(violations('native/audit/', NODE, /js_api/)).toEqual([]);
     expect(violations('native/share/', NODE, /backing_store/)).toEqual([]);
   });
+});
+
+it('only native/compat.h asks which libtorch it is compiled with', () => {
+  const asks = /TORCH_VERSION_|TORCH_ABI_VERSION|__has_include/;
+  const files = ['native/', 'codegen/'].flatMap((folder) => below(folder, /\.(h|cpp)$/));
+  // codegen/declarations reads the macros as text, to say which libtorch it looks at.
+  expect(files.filter((file) => asks.test(textOf(file)))).toEqual([
+    'native/compat.h',
+    'codegen/declarations/headers.cpp',
+  ]);
 });
 
 it('step 2 of codegen needs neither libtorch nor Node', () => {

@@ -159,6 +159,7 @@ const samples: Record<string, unknown[]> = {
   R: [a],
   X: [new torch.Stream('cpu', 0)],
   N: ['A', 'B'],
+  O: [0, -1, 1],
 };
 
 /** Arguments made for one signature, cut at random, and sometimes with one that does not fit. */

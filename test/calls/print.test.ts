@@ -60,6 +60,13 @@ const tensors: [string, string][] = [
   ['torch.arange(20, { dtype: "float64" }).div(3)', 'torch.arange(20, dtype=torch.float64) / 3'],
   ['torch.ones([2, 3]).t()', 'torch.ones(2, 3).t()'],
   ['torch.empty([2, 3], { device: "meta" })', 'torch.empty(2, 3, device="meta")'],
+  ...((untyped.uint16 === undefined
+    ? []
+    : [
+        ['torch.tensor(new Uint16Array([1, 65535]))', 'torch.tensor([1, 65535], dtype=torch.uint16)'],
+        ['torch.tensor(new BigUint64Array([2n ** 53n]))', 'torch.tensor([2 ** 53], dtype=torch.uint64)'],
+        ['torch.tensor([1.5, -300]).to("float8_e5m2")', 'torch.tensor([1.5, -300.]).to(torch.float8_e5m2)'],
+      ]) as [string, string][]),
 ];
 
 test('prints as PyTorch prints', async () => {

@@ -188,6 +188,13 @@ const calls: [string, string][] = [
     ['f.item', 'None'],
     ['torch.ones([2], { dtype: "int32" }).sum()', 'torch.ones(2, dtype=torch.int32).sum()'],
     ['torch.promoteTypes("int16", "float16")', 'str(torch.promote_types(torch.int16, torch.float16))[6:]'],
+    // Of newer libtorchs; errors on both sides where they are missing.
+    ['torch.tensor(new Uint16Array([1, 65535]))', 'torch.tensor([1, 65535], dtype=torch.uint16)'],
+    ['torch.tensor(new Uint32Array([1, 2 ** 32 - 1]))', 'torch.tensor([1, 2 ** 32 - 1], dtype=torch.uint32)'],
+    ['torch.tensor(new BigUint64Array([1n, 2n ** 53n - 1n]))', 'torch.tensor([1, 2 ** 53 - 1], dtype=torch.uint64)'],
+    ...['float8_e5m2', 'float8_e4m3fn', 'float8_e5m2fnuz', 'float8_e4m3fnuz', 'float8_e8m0fnu'].map(
+      (dtype): [string, string] => [`f.to("${dtype}")`, `f.to(torch.${dtype})`],
+    ),
     // Errors on both sides.
     ['f.mm(f)', 'f.mm(f)'],
     ['f.add(img)', 'f.add(img)'],

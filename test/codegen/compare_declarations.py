@@ -81,6 +81,16 @@ def without(entry, keys):
     return {key: value for key, value in entry.items() if key not in keys}
 
 
+def is_made_up_from_composite(entry, all_entries):
+    """An out-variant of an operator that has but a composite kernel. Whether that makes the variant abstract, torchgen 1.13
+    and 2.x disagree, and nothing installed tells; nothing of ours asks."""
+    name, overload = entry["operator_name"], entry["overload_name"]
+    if not overload.endswith("out"):
+        return False
+    origin = f"{name}.{overload[:-3].rstrip('_')}".rstrip(".")
+    return origin in all_entries and not all_entries[origin]["abstract"]
+
+
 def main():
     if len(sys.argv) != 2:
         print(__doc__)
@@ -99,7 +109,8 @@ def main():
         if name not in ours:
             problems.append(f"{name}: missing")
             continue
-        found = list(differences(without(theirs[name], NOT_DERIVABLE), without(ours[name], OUR_KEYS), name))
+        unknown = NOT_DERIVABLE | ({"abstract"} if is_made_up_from_composite(theirs[name], theirs) else set())
+        found = list(differences(without(theirs[name], unknown), without(ours[name], OUR_KEYS | (unknown - NOT_DERIVABLE)), name))
         if not ours[name].get("ops_header"):
             found.append(f"{name}.ops_header: missing")
         problems.extend(found)

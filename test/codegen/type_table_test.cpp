@@ -20,7 +20,7 @@ TEST(TypeTable, HasOneRowPerBaseInOrder) {
     EXPECT_EQ(static_cast<std::size_t>(type_table()[i].base), i);
     EXPECT_TRUE(codes.insert(type_table()[i].code).second) << "code used twice: " << type_table()[i].code;
   }
-  EXPECT_EQ(type_row(Base::QScheme).code, 'Q');
+  EXPECT_EQ(type_row(Base::SymBool).code, 'Z');
   EXPECT_EQ(type_table().size(), static_cast<std::size_t>(Base::True) + 1);
 }
 
@@ -41,6 +41,8 @@ TEST(TypeTable, CodesFollowTheSchemaGrammar) {
   EXPECT_EQ(code("::std::string_view", true), "s?");
   EXPECT_EQ(code("at::DimnameList", false, 1), "N[1]");
   EXPECT_EQ(code("at::ScalarType", true), "D?");
+  EXPECT_EQ(code("at::DeviceIndex"), "O");
+  EXPECT_EQ(code("c10::SymBool"), "Z");
 }
 
 TEST(TypeTable, RefusesWhatItDoesNotKnow) {

@@ -61,7 +61,8 @@ function plain(value, named) {
   if (!(value instanceof Tensor)) return value === undefined ? { none: true } : value;
   const sparse = value.layout === 'sparse_coo';
   const quantized = value.dtype.startsWith('q');
-  const dense = sparse ? value.toDense() : quantized ? value.dequantize() : value.rename(null);
+  const unnamed = () => (value.rename ? value.rename(null) : value);
+  const dense = sparse ? value.toDense() : quantized ? value.dequantize() : unnamed();
   const complex = dense.dtype === 'complex64';
   const data = (complex ? torch.viewAsReal(dense) : dense).toArray();
   return {
@@ -70,7 +71,7 @@ function plain(value, named) {
     dtype: dense.dtype,
     sparse,
     quantized,
-    names: named && dense.dtype === 'float32',
+    names: named && value.rename !== undefined && dense.dtype === 'float32',
   };
 }
 

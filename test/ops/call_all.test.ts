@@ -1,13 +1,14 @@
 /**
  * Every op, called for real with valid-looking arguments in child processes: a result or a coded error, never the end of
- * the process; and afterwards every count is exactly what it was. test/ops/known-crashes.json lists what crashes libtorch.
+ * the process; and afterwards every count is exactly what it was. test/ops/known-crashes lists what crashes each libtorch.
  */
 import { readFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { run } from '../support/child';
+import { release } from '../support/release';
 import { ordinaryEnv } from '../support/sanitized';
 import { rows } from '../support/signatures';
-import { LIB, torch } from '../support/torch';
+import { LIB } from '../support/torch';
 
 interface Known {
   ops: { op: string; calls: number[]; reason: string }[];
@@ -21,7 +22,7 @@ interface Report {
 }
 
 const CHILD = path.join(__dirname, 'call_all.cjs');
-const known = JSON.parse(readFileSync(path.join(__dirname, 'known-crashes.json'), 'utf8')) as Known;
+const known = JSON.parse(readFileSync(path.join(__dirname, `known-crashes/libtorch-${release}.json`), 'utf8')) as Known;
 
 const child = (options: object, env = process.env) =>
   run(process.execPath, ['--expose-gc', CHILD, LIB, JSON.stringify(options)], { env });
@@ -73,7 +74,7 @@ test('every failure has a code, no valid argument is refused, and every byte is 
 
 test('most ops return a result for some of the arguments', () => {
   const succeeded = results.reports.filter(({ ok }) => ok > 0).length;
-  if (torch.libtorchVersion.startsWith('1.13')) expect(succeeded).toBeGreaterThan(2100);
+  expect(succeeded).toBeGreaterThan(rows.length * 0.7);
 });
 
 test('every listed crash is PyTorch’s own: the same call ends Python too', async () => {

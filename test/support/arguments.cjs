@@ -93,7 +93,8 @@ function argumentMaker(lib) {
       // A symmetric, positive matrix where it is one: linear algebra works on it.
       let made = torch.full(shape, 0.5, { dtype });
       if (shape.length === 2 && shape[0] === shape[1]) made = made.add(torch.eye(shape[0], { dtype }));
-      if (names !== undefined) made = made.refineNames(names);
+      // Where libtorch has named dimensions no more, that variant is the first one again.
+      if (names !== undefined && torch.Tensor.prototype.refineNames) made = made.refineNames(names);
       else if (sparse) made = made.toSparse();
       else if (quantized) made = torch.quantizePerTensor(made, 0.1, 0, 'quint8');
       return made;
@@ -122,7 +123,10 @@ function argumentMaker(lib) {
         return integers[name] ?? 1;
       case 'F':
         return 0.5;
+      case 'O':
+        return 0;
       case 'B':
+      case 'Z':
         return false;
       case 's':
         return name === 'filename' ? path.join(os.tmpdir(), 'libtorch-node-no-such-file') : (strings[name] ?? 'sum');

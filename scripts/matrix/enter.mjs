@@ -1,0 +1,94 @@
+/**
+ * Runs commands inside a root.
+ *
+ * The mounts are made in a mount namespace of the command's own, and its processes in a process namespace: when the
+ * command ends, or this process ends, in whatever way (setpriv has the kernel see to that), the kernel ends what runs inside
+ * and takes the mounts away. Nothing outside ever sees them, so nothing can be left over, nor be deleted through them.
+ */
+import { spawn } from 'node:child_process';
+import { copyFileSync, mkdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { StepError } from '../steps/errors.mjs';
+
+/** Mounts, then becomes the command inside. Arguments: the root, pairs of "from" and "to" up to "--", the command. */
+const enter = `
+set -eu
+root=$1; shift
+mount -t proc proc "$root/proc"
+mount --rbind /dev "$root/dev"
+mount --rbind /sys "$root/sys"
+while [ "$1" != -- ]; do
+  mount --bind "$1" "$root$2"
+  mount -o remount,bind,ro "$root$2"
+  shift 2
+done
+shift
+exec chroot "$root" /bin/sh -ec 'cd "$1"; shift; exec "$@"' sh "$@"
+`;
+
+/** What a command inside gets of the environment here: settings of ours and of npm, no paths. */
+const isPassed = (name) =>
+  /^(LTN_|LIBTORCH_NODE_)/.test(name) ||
+  ['CI', 'TERM', 'NO_COLOR', 'FORCE_COLOR'].includes(name) ||
+  /^npm_config_(registry|.*:?registry|.*proxy|strict_ssl|cafile)$/i.test(name);
+
+/**
+ * @typedef {object} Inside
+ * @property {string} root
+ * @property {[string, string][]} [mounts] seen inside read-only: where here, where there (the place must exist)
+ * @property {string} [cwd] inside
+ * @property {NodeJS.ProcessEnv} [env] more of it
+ * @property {import('node:child_process').StdioOptions} [stdio]
+ */
+
+/**
+ * @param {Inside} inside
+ * @param {string} command
+ * @param {string[]} args
+ * @returns {Promise<number>} its exit status, 128 when a signal ended it
+ */
+export function runInside({ root, mounts = [], cwd = '/', env = {}, stdio = ['ignore', 2, 2] }, command, args) {
+  copyFileSync('/etc/resolv.conf', path.join(root, 'etc/resolv.conf'));
+  for (const name of ['proc', 'dev', 'sys']) mkdirSync(path.join(root, name), { recursive: true });
+  const own = Object.fromEntries(Object.entries(process.env).filter(([name]) => isPassed(name)));
+  const paths = {
+    HOME: '/root',
+    LC_ALL: 'C.UTF-8',
+    PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+  };
+  const namespaces = ['unshare', '--mount', '--pid', '--fork', '--kill-child', '--propagation', 'private', '--'];
+  const child = spawn(
+    'setpriv',
+    [
+      '--pdeathsig',
+      'KILL',
+      ...namespaces,
+      'sh',
+      '-c',
+      enter,
+      'sh',
+      root,
+      ...mounts.flat(),
+      '--',
+      cwd,
+      command,
+      ...args,
+    ],
+    { stdio, env: { ...own, ...paths, ...env } },
+  );
+  return new Promise((resolve, reject) => {
+    child.once('error', (error) => {
+      const missing = 'setpriv was not found on the PATH (Debian: apt-get install util-linux).';
+      reject(error.code === 'ENOENT' ? new StepError(missing) : error);
+    });
+    child.once('close', (code) => resolve(code ?? 128));
+  });
+}
+
+/** Places below the folder that are mounted now, by anybody. Nothing there may be deleted. */
+export function mountsBelow(folder) {
+  return readFileSync('/proc/self/mounts', 'utf8')
+    .split('\n')
+    .map((line) => line.split(' ')[1] ?? '')
+    .filter((place) => place.startsWith(`${folder}/`));
+}

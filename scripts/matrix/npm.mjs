@@ -1,0 +1,67 @@
+/**
+ * npm inside a root: this machine's own, with its settings. Debian's package of npm brings hundreds of others, and the
+ * npm packages of the lock file are the same in a root as here, so they are not installed a second time.
+ */
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+
+const place = '/usr/local/lib/npm';
+const settings = '/usr/local/etc/npm';
+
+/** npm's folder; undefined when it is Debian's, whose parts lie all over the system. */
+function npmFolder() {
+  const script = process.env.npm_execpath;
+  const beside = path.resolve(process.execPath, '..', '..', 'lib/node_modules/npm');
+  const folders = [...(script ? [path.resolve(script, '..', '..')] : []), beside, '/usr/local/lib/node_modules/npm'];
+  return folders.find(
+    (dir) => existsSync(path.join(dir, 'bin/npm-cli.js')) && existsSync(path.join(dir, 'node_modules')),
+  );
+}
+
+/** Debian's npm, where this machine's cannot be lent. */
+export const npmPackages = () => (npmFolder() === undefined ? ['npm'] : []);
+
+/** npm's configuration files, by what npm calls them. */
+function configFiles() {
+  const prefix = process.env.npm_config_prefix ?? path.resolve(process.execPath, '..', '..');
+  return {
+    userconfig: process.env.npm_config_userconfig ?? path.join(os.homedir(), '.npmrc'),
+    globalconfig: process.env.npm_config_globalconfig ?? path.join(prefix, 'etc/npmrc'),
+  };
+}
+
+/**
+ * Puts npm into a root for the time of some work. Its settings may hold passwords, so they are copied to a folder of this
+ * process alone, which is seen inside only while the work lasts.
+ * @template T
+ * @param {string} root
+ * @param {(lent: { mounts: [string, string][], env: NodeJS.ProcessEnv }) => Promise<T>} work
+ */
+export async function withNpm(root, work) {
+  const folder = npmFolder();
+  const copies = mkdtempSync(path.join(os.tmpdir(), 'libtorch-node-npm-'));
+  const remove = () => rmSync(copies, { recursive: true, force: true });
+  process.once('exit', remove);
+  try {
+    const env = {};
+    for (const [name, file] of Object.entries(configFiles())) {
+      if (!existsSync(file)) continue;
+      copyFileSync(file, path.join(copies, name));
+      env[`npm_config_${name}`] = `${settings}/${name}`;
+    }
+    /** @type {[string, string][]} */
+    const mounts = [[copies, settings]];
+    for (const dir of [place, settings]) mkdirSync(path.join(root, dir), { recursive: true });
+    if (folder !== undefined) {
+      mounts.push([folder, place]);
+      const program = `#!/bin/sh\nexec node ${place}/bin/npm-cli.js "$@"\n`;
+      mkdirSync(path.join(root, 'usr/local/bin'), { recursive: true });
+      writeFileSync(path.join(root, 'usr/local/bin/npm'), program, { mode: 0o755 });
+    }
+    return await work({ mounts, env });
+  } finally {
+    process.removeListener('exit', remove);
+    remove();
+  }
+}

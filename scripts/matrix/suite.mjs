@@ -1,0 +1,109 @@
+/** The whole suite inside a root, from a copy of the checkout, and what it ran on. */
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import path from 'node:path';
+import { inRoot } from '../paths.mjs';
+import { StepError } from '../steps/errors.mjs';
+import { ensureNpmPackages } from '../steps/npm.mjs';
+import { copyCheckout } from './checkout.mjs';
+import { runInside } from './enter.mjs';
+import { npmPackages, withNpm } from './npm.mjs';
+import { ensureRoot, requireMachine } from './roots.mjs';
+
+const place = '/checkout';
+
+/** The index is what some tests ask for the list of files. */
+function makeRepository(folder) {
+  for (const args of [
+    ['init', '--quiet'],
+    ['add', '--all'],
+  ]) {
+    const { status, stderr } = spawnSync('git', args, { cwd: folder, encoding: 'utf8' });
+    if (status !== 0) throw new StepError(`git ${args[0]} failed in ${folder}: ${stderr}`);
+  }
+}
+
+/**
+ * Runs a command in the copy of the checkout inside the root of a release; makes what is missing.
+ * @param {string} release
+ * @param {string[]} command
+ * @param {{ fresh?: boolean, env?: NodeJS.ProcessEnv }} [options]
+ * @returns {Promise<{ status: number, copy: string }>} exit status, and where the copy lies on this side
+ */
+export async function runInCopy(release, command, { fresh = false, env = {} } = {}) {
+  requireMachine();
+  await ensureNpmPackages();
+  const root = await ensureRoot(release, { fresh, more: npmPackages() });
+  const copy = path.join(root, place);
+  copyCheckout(copy);
+  makeRepository(copy);
+  // A build that was ended there leaves its lock with a process number of another namespace.
+  rmSync(path.join(copy, 'build/.lock'), { force: true });
+  mkdirSync(path.join(copy, 'node_modules'), { recursive: true });
+  const status = await withNpm(root, ({ mounts, env: npmEnv }) => {
+    mounts.push([inRoot('node_modules'), `${place}/node_modules`]);
+    return runInside({ root, mounts, cwd: place, env: { ...npmEnv, ...env } }, command[0], command.slice(1));
+  });
+  return { status, copy };
+}
+
+const output = (file) => (existsSync(file) ? readFileSync(file, 'utf8') : '');
+
+/** "3,144 of 3,144": rows of the ledger that codegen has just written there, without those that are skipped. */
+function opsBound(copy) {
+  const folder = path.join(copy, 'build/ledger');
+  const names = existsSync(folder) ? readdirSync(folder) : [];
+  if (names.length !== 1) return '?';
+  const lines = output(path.join(folder, names[0])).split('\n');
+  const rows = lines.filter((line) => line !== '' && !line.startsWith('#')).map((line) => line.split('\t')[1]);
+  const count = (number) => number.toLocaleString('en');
+  return `${count(rows.filter((status) => status !== 'skipped').length)} of ${count(rows.length)}`;
+}
+
+/**
+ * @typedef {object} Outcome
+ * @property {string} release
+ * @property {string} libtorch
+ * @property {string} node
+ * @property {string} compiler
+ * @property {string} ops
+ * @property {number} passed
+ * @property {number} failed
+ * @property {number} minutes of the suite, without making the root
+ */
+
+/**
+ * @param {string} release
+ * @param {{ fresh?: boolean }} [options]
+ * @returns {Promise<Outcome>}
+ */
+export async function runSuite(release, { fresh = false } = {}) {
+  const facts = ['node scripts/libtorch.mjs --version', 'node --version', 'g++ -dumpfullversion'].join(' && ');
+  const asking = await runInCopy(release, ['/bin/sh', '-c', `mkdir -p build && (${facts}) > build/facts.txt`], {
+    fresh,
+  });
+  if (asking.status !== 0) throw new StepError(`The root of ${release} lacks libtorch, Node or a compiler; see above.`);
+  const [libtorch, node, compiler] = output(path.join(asking.copy, 'build/facts.txt')).trim().split('\n');
+  const counts = path.join(asking.copy, 'build/tally.json');
+  rmSync(counts, { force: true });
+  const start = Date.now();
+  const { status, copy } = await runInCopy(release, ['node', 'scripts/test.mjs', '--no-lint']);
+  const { passed, failed } = existsSync(counts) ? JSON.parse(output(counts)) : { passed: 0, failed: 1 };
+  return {
+    ...{ release, libtorch, node, compiler: `g++ ${compiler}`, ops: opsBound(copy), passed },
+    // An end without a count, or with a bad one, is a failure as well.
+    failed: status !== 0 && failed === 0 ? 1 : failed,
+    minutes: (Date.now() - start) / 60_000,
+  };
+}
+
+/** @param {Outcome[]} outcomes @returns {string} a table in Markdown */
+export function tableOf(outcomes) {
+  const head = ['Debian', 'libtorch', 'Node', 'compiler', 'ops bound', 'tests', 'minutes'];
+  const rows = outcomes.map(({ release, libtorch, node, compiler, ops, passed, failed, minutes }) => {
+    const tests = `${passed} passed, ${failed} failed`;
+    return [release, libtorch, node.replace(/^v/, ''), compiler, ops, tests, minutes.toFixed(1)];
+  });
+  const line = (cells) => `| ${cells.join(' | ')} |`;
+  return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');
+}
