@@ -2,6 +2,6 @@
 import { rmSync } from 'node:fs';
 import { inRoot } from './paths.mjs';
 
-for (const dir of ['build', 'dist', 'native/generated', 'lib/generated', 'types/generated']) {
+for (const dir of ['build', 'dist', 'prebuilds', 'native/generated', 'lib/generated', 'types/generated']) {
   rmSync(inRoot(dir), { recursive: true, force: true });
 }
