@@ -1,6 +1,7 @@
 // What a tensor is: shape, dtype, storage.
 #include <ATen/ops/empty.h>
 
+#include "native/compat.h"
 #include "native/internals/internals.h"
 
 namespace ltn {
@@ -38,9 +39,13 @@ at::Tensor storage(const at::Tensor& self) {
 
 // "*" is a dimension without a name.
 std::vector<std::string> names(const at::Tensor& self) {
+#ifdef LTN_HAS_DIMNAMES
   std::vector<std::string> list;
   for (const at::Dimname& name : self.names()) list.emplace_back(name.symbol().toUnqualString());
   return list;
+#else
+  return std::vector<std::string>(static_cast<size_t>(self.dim()), "*");
+#endif
 }
 
 const Internal kInternals[] = {
