@@ -17,6 +17,7 @@ export class Mismatch {
 
 const expectations: Record<BaseCode, string> = {
   T: 'Tensor',
+  W: 'Tensor or number',
   S: 'number, bigint, boolean or complex',
   I: 'integer',
   F: 'number',
@@ -74,13 +75,20 @@ function code(codes: ReadonlyMap<string, number>, base: BaseCode, value: unknown
   return new Mismatch(`one of ${[...codes.keys()].map((name) => `'${name}'`).join(', ')}`, describe(value));
 }
 
+function isScalar(value: unknown): boolean {
+  return typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean' || isComplex(value);
+}
+
 function convertOne(value: unknown, base: BaseCode): unknown {
   switch (base) {
     case 'T':
       return handleOf(value);
+    case 'W':
+      // In an array, which tells it from a handle: number_tensor() of native/convert.
+      if (isScalar(value)) return [value];
+      return isTensor(value) || isMarked(value) ? handleOf(value) : mismatch(base, value);
     case 'S':
-      if (typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean') return value;
-      if (isComplex(value)) return value;
+      if (isScalar(value)) return value;
       return isNumberTensor(value) ? value.item() : mismatch(base, value);
     case 'I':
       if (Number.isInteger(value) || typeof value === 'bigint') return value;
@@ -91,6 +99,7 @@ function convertOne(value: unknown, base: BaseCode): unknown {
       return mismatch(base, value);
     case 'F':
       if (typeof value === 'number' || typeof value === 'bigint') return value;
+      if (typeof value === 'boolean') return Number(value); // as in Python, where True is a number
       if (isNumberTensor(value)) {
         const item = value.item();
         if (typeof item === 'number' || typeof item === 'bigint') return item;
@@ -105,13 +114,16 @@ function convertOne(value: unknown, base: BaseCode): unknown {
     case 'Q':
       return typeof value === 'string' ? value : mismatch(base, value);
     case 'V':
+      // A number is that GPU, as in PyTorch.
+      if (Number.isInteger(value) && (value as number) >= 0) return `cuda:${value}`;
       return typeof value === 'string' ? value : mismatch(base, value);
     case 'D':
       return code(dtypeCodes, base, value);
     case 'L':
       return code(layoutCodes, base, value);
     case 'M':
-      return code(memoryFormatCodes, base, value);
+      // torch.contiguous_format is 'contiguous', and so on.
+      return code(memoryFormatCodes, base, typeof value === 'string' ? value.replace(/_format$/, '') : value);
     case 'G':
       return value instanceof NativeObject && value._class === 'Generator' ? value._handle : mismatch(base, value);
     case 'R':
@@ -138,7 +150,7 @@ function elements(value: unknown, type: TypeCode): readonly unknown[] | undefine
 }
 
 function convertList(value: unknown, type: TypeCode): unknown {
-  if (type.size > 0 && type.base !== 'B' && !Array.isArray(value)) {
+  if (type.size > 0 && type.base !== 'B' && !Array.isArray(value) && !isTensor(value)) {
     const single = convertOne(value, type.base);
     // A number is accepted where an int[N] of a fixed N is wanted.
     if (!(single instanceof Mismatch)) return new Array(type.size).fill(single);

@@ -6,7 +6,7 @@ import { at, type Index, set } from './indexing';
 import { format } from './print/format';
 import { callPublic, publicFunction } from './public/define';
 import { toArray, toTypedArray } from './read';
-import { callMethod, f, isInts, isNumbers, packed, results } from './runtime';
+import { callMethod, f, isInts, isNumbers, numberTensor, packed, results } from './runtime';
 import { type SharedToken, share } from './share';
 import { isTensor, notThis, Tensor, wrap } from './tensor';
 import { makeMethods, publics } from './wrappers';
@@ -17,7 +17,7 @@ function define(name: string, value: (...args: never[]) => unknown): void {
   Object.defineProperty(prototype, name, { value, writable: true, configurable: true });
 }
 
-const methods = makeMethods(f, { Tensor, wrap, results, isInts, isNumbers, packed, callMethod, callPublic });
+const methods = makeMethods(f, { Tensor, wrap, results, isInts, isNumbers, numberTensor, packed, callMethod, callPublic });
 for (const name of Object.keys(methods)) define(name, methods[name]!);
 for (const name of Object.keys(publics.Tensor!)) {
   if (methods[name] === undefined) define(name, publicFunction('Tensor', name));

@@ -40,12 +40,17 @@ function split(passed: ArrayLike<unknown>): { positional: unknown[]; options: Op
   return { positional, options: last };
 }
 
+function isIntegerLike(value: unknown): boolean {
+  if (Number.isInteger(value) || typeof value === 'bigint') return true;
+  return isTensor(value) && value.ndim === 0 && /^u?int/.test(value.dtype);
+}
+
 /** `view(2, 3)` for `view([2, 3])`: allowed when a list of integers is the only positional parameter. */
 function gatherSizes(positional: unknown[], slots: readonly Param[]): unknown[] {
   const first = slots[0];
   if (slots.length !== 1 || first === undefined || positional.length === 0) return positional;
   if (!first.type.list || first.type.base !== 'I' || first.type.size > 0) return positional;
-  const integers = positional.every((value) => Number.isInteger(value) || typeof value === 'bigint');
+  const integers = positional.every(isIntegerLike);
   return integers ? [positional] : positional;
 }
 
@@ -122,6 +127,10 @@ function bind(signature: Signature, call: Call): Bound | string {
       if (value !== undefined) return `argument '${name}' is given twice`;
       value = options[name];
       used.add(name);
+    }
+    // None for a list that is empty by default: so PyTorch writes that default.
+    if (value === null && param.type.list && Array.isArray(param.defaultValue) && param.defaultValue.length === 0) {
+      value = undefined;
     }
     if (value === undefined) {
       if (!param.optional) return `argument '${call.raw ? param.name : param.jsName}' is missing`;

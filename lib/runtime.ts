@@ -80,6 +80,17 @@ export function packed(list: readonly number[]): number | readonly number[] {
   return first * 32 + length;
 }
 
+/**
+ * A number that stands for a tensor, on its way into an op through shared memory: see number_tensor() of native/convert.
+ * The code is negative, so that it is no handle. For the fast paths: nothing else may run before the op takes it.
+ */
+export function numberTensor(value: number): number {
+  const at = nextInt < ints.length ? nextInt : 0;
+  ints[at] = value;
+  nextInt = at + 1;
+  return -(at + 1);
+}
+
 export function isNumbers(value: unknown): boolean {
   if (!Array.isArray(value)) return false;
   for (let i = 0; i < value.length; i++) if (typeof value[i] !== 'number') return false;

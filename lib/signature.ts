@@ -4,6 +4,7 @@ import { table } from './wrappers';
 /** One letter per base type, see codegen/bindings/type_table.cpp. */
 export type BaseCode =
   | 'T'
+  | 'W'
   | 'S'
   | 'I'
   | 'F'
@@ -142,7 +143,7 @@ export function decodeSignature(number: number, [name, schema, code]: readonly [
     params,
     results: outputs === '' ? [] : outputs.split('|').map((text) => decodeResult(text, params)),
     outs: params.flatMap((param, i) => (param.out ? [i] : [])),
-    self: params.findIndex((param) => param.name === 'self' && param.type.base === 'T' && !param.type.list),
+    self: params.findIndex((param) => param.name === 'self' && 'TW'.includes(param.type.base) && !param.type.list),
     factory: factoryOptions.every((option) => params.some((param) => param.name === option && param.keywordOnly)),
   };
 }

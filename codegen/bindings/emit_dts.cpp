@@ -234,6 +234,7 @@ std::string class_text(const PlannedClass& planned) {
     const std::string name = is_constructor ? "constructor" : member_name(camel_case(function.declaration.name));
     for (std::string form : call_forms(shape, Mixtures::Most)) {
       if (is_constructor) form.resize(form.size() - shape.result.size() - 2);
+      if (function.chains) form = form.substr(0, form.size() - shape.result.size()) + "this";
       text += "  /** " + function.doc + " */\n  " + (function.is_static && !is_constructor ? "static " : "") + name +
               form + ";\n";
     }

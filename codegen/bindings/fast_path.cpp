@@ -9,6 +9,7 @@
 namespace codegen {
 namespace {
 
+constexpr size_t kNone = static_cast<size_t>(-1);
 constexpr size_t kMaxParameters = 6;  // longer calls are rare and go through the parser
 
 // What a test on one value can tell apart. Classes that may accept the same value are not "apart".
@@ -78,6 +79,9 @@ std::optional<Test> test_of(const Type& type, const std::string& name, bool not_
       return std::nullopt;
   }
 }
+
+// For a tensor that is given as a number.
+Test number_test(const std::string& name) { return {"typeof " + name + " === 'number'", "numberTensor(" + name + ")"}; }
 
 std::optional<std::string> default_text(const Argument& argument) {
   if (!argument.default_value) return std::nullopt;
@@ -191,12 +195,13 @@ class Builder {
     std::vector<const PlannedOp*> slow;  // earlier overloads that take this many arguments, without a fast case
     for (const int index : group_.ops) {
       const PlannedOp& op = plan_.ops[static_cast<size_t>(index)];
-      if (!accepts_count(op, given)) continue;
+      if (op.shadowed || !accepts_count(op, given)) continue;
       const auto line = is_hidden(op, slow, given) ? std::nullopt : line_for(op, given);
       // A case without a test takes every call: what follows cannot be reached.
       if (line && given == 0) return *line;
       if (line) {
         text += *line;
+        if (op.number_tensors) text += line_for(op, given, last_tensor(op, given)).value_or("");
       } else {
         slow.push_back(&op);
       }
@@ -204,7 +209,23 @@ class Builder {
     return text;
   }
 
-  std::optional<std::string> line_for(const PlannedOp& op, size_t given) const {
+  // The last given parameter that is a tensor which may be a number; kNone without one.
+  size_t last_tensor(const PlannedOp& op, size_t given) const {
+    const auto indices = positional(op);
+    for (size_t position = given; position > 0; --position) {
+      const Argument& argument = op.declaration->arguments[indices[position - 1]];
+      if (argument.type.base == Base::Tensor && !argument.type.list && !argument.mutated) return indices[position - 1];
+    }
+    return kNone;
+  }
+
+  // One case: the test of all given values, then the call. `number` is a tensor that is given as a number.
+  std::optional<std::string> line_for(const PlannedOp& op, size_t given, size_t number) const {
+    return number == kNone ? std::nullopt : line(op, given, number);
+  }
+  std::optional<std::string> line_for(const PlannedOp& op, size_t given) const { return line(op, given, kNone); }
+
+  std::optional<std::string> line(const PlannedOp& op, size_t given, size_t number) const {
     const auto& arguments = op.declaration->arguments;
     const auto& returns = op.declaration->returns;
     const auto hands_back = [](const Return& r) { return r.alias.find('!') != std::string::npos; };
@@ -230,7 +251,8 @@ class Builder {
         continue;
       }
       names[i] = "a" + std::to_string(position);
-      const auto test = test_of(arguments[i].type, names[i], rival);
+      const auto test =
+          i == number ? std::optional<Test>(number_test(names[i])) : test_of(arguments[i].type, names[i], rival);
       if (!test) return std::nullopt;
       if (!conditions.empty()) conditions += " && ";
       conditions += test->condition;

@@ -7,6 +7,8 @@
 namespace codegen {
 namespace {
 
+constexpr const char* kNumberTensorCode = "W";  // lib/convert.ts
+
 std::string json_string(const std::string& text) {
   std::string result = "\"";
   for (const char c : text) {
@@ -59,7 +61,7 @@ std::string default_json(const Default& value) {
   throw std::logic_error("a default of no kind");
 }
 
-std::string signature_code(const Declaration& declaration) {
+std::string signature_code(const Declaration& declaration, bool number_tensors) {
   std::string text;
   for (const Argument& argument : declaration.arguments) {
     if (!text.empty()) text += '|';
@@ -67,7 +69,9 @@ std::string signature_code(const Declaration& declaration) {
     if (argument.out) text += '>';
     if (argument.mutated) text += '!';
     if (argument.variadic) text += '~';
-    text += argument.name + " " + type_code(argument.type);
+    std::string code = type_code(argument.type);
+    if (number_tensors && code == "T" && !argument.mutated) code = kNumberTensorCode;
+    text += argument.name + " " + code;
     if (argument.default_value) text += " " + default_json(*argument.default_value);
   }
   text += "=>";

@@ -17,6 +17,7 @@ std::string default_json(const Default& value);
 // with flags '*' keyword-only, '>' out, '!' written to, '~' the rest of the arguments; then '>' alone and the returns:
 // "<type code>[ <name>]", or
 // "@<index>" for an argument handed back.
-std::string signature_code(const Declaration& declaration);
+// With `number_tensors`, a tensor that may be a number has a code of its own.
+std::string signature_code(const Declaration& declaration, bool number_tensors);
 
 }  // namespace codegen

@@ -10,41 +10,17 @@
 namespace codegen {
 namespace {
 
-std::vector<const Argument*> inputs_of(const Declaration& declaration) {
-  std::vector<const Argument*> inputs;
-  for (const Argument& argument : declaration.arguments) {
-    if (!argument.out) inputs.push_back(&argument);
+// In the groups of `number_tensors`, a number is taken for a tensor before it is taken for a Scalar.
+void shadow_scalar_twins(Plan& plan, const std::vector<Group>& groups) {
+  for (const Group& group : groups) {
+    for (const int op : group.ops) {
+      PlannedOp& scalar = plan.ops[static_cast<size_t>(op)];
+      if (!scalar.number_tensors) continue;
+      scalar.shadowed = scalar.shadowed || std::any_of(group.ops.begin(), group.ops.end(), [&](int other) {
+                          return is_scalar_twin(*scalar.declaration, *plan.ops[static_cast<size_t>(other)].declaration);
+                        });
+    }
   }
-  return inputs;
-}
-
-// Whether a parameter of type `a` yields to one of type `b` at the same position.
-bool yields_to(const Type& a, const Type& b) {
-  const std::string left = schema_type(a);
-  const std::string right = schema_type(b);
-  if (left == "Scalar" && right == "Tensor") return true;
-  if (left == "Scalar?" && right == "Tensor?") return true;
-  if (a.base == Base::Dimname && b.base != Base::Dimname) return true;
-  if (left == "int[]" && (right == "int" || right == "int?")) return true;
-  return left == "Tensor[]" && b.list;
-}
-
-bool is_smaller(const Declaration& a, const Declaration& b) {
-  const auto left = inputs_of(a);
-  const auto right = inputs_of(b);
-  if (left.size() != right.size()) return false;
-  bool equal = true;
-  for (size_t i = 0; i < left.size(); ++i) {
-    if (schema_type(left[i]->type) == schema_type(right[i]->type)) continue;
-    equal = false;
-    if (!yields_to(left[i]->type, right[i]->type)) return false;
-  }
-  return !equal;
-}
-
-bool has_out(const Declaration& declaration) {
-  return std::any_of(declaration.arguments.begin(), declaration.arguments.end(),
-                     [](const Argument& argument) { return argument.out; });
 }
 
 int self_of(const Declaration& declaration) {
@@ -112,41 +88,6 @@ const PublicFunction* Plan::public_function(const std::string& space, const std:
   return found == names->second.end() ? nullptr : found->second;
 }
 
-std::vector<int> sort_overloads(const Plan& plan, std::vector<int> ops) {
-  const auto declaration = [&](int op) -> const Declaration& { return *plan.ops[op].declaration; };
-  // Start from an order that does not depend on the file's: out-variants last, then by schema text.
-  std::sort(ops.begin(), ops.end(), [&](int a, int b) {
-    const bool out_a = has_out(declaration(a));
-    const bool out_b = has_out(declaration(b));
-    return out_a != out_b ? out_b : declaration(a).schema < declaration(b).schema;
-  });
-  const size_t count = ops.size();
-  std::map<size_t, std::set<size_t>> larger_than;
-  for (size_t i = 0; i < count; ++i) {
-    for (size_t j = 0; j < count; ++j) {
-      if (is_smaller(declaration(ops[i]), declaration(ops[j]))) larger_than[i].insert(j);
-    }
-  }
-  std::vector<size_t> order;
-  for (size_t i = 0; i < count; ++i) {
-    if (larger_than.count(i) == 0) order.push_back(i);
-  }
-  for (size_t k = 0; k < order.size(); ++k) {
-    for (auto it = larger_than.begin(); it != larger_than.end();) {
-      it->second.erase(order[k]);
-      if (it->second.empty()) {
-        order.push_back(it->first);
-        it = larger_than.erase(it);
-      } else {
-        ++it;
-      }
-    }
-  }
-  std::vector<int> sorted;
-  for (const size_t i : order) sorted.push_back(ops[i]);
-  return sorted;
-}
-
 Plan make_plan(const Model& model, const Spec& spec) {
   Plan plan;
   plan.model = &model;
@@ -168,6 +109,7 @@ Plan make_plan(const Model& model, const Spec& spec) {
     op.declaration = &declaration;
     op.self = self_of(declaration);
     op.js_name = camel_case(declaration.name);
+    op.number_tensors = spec.number_tensors.count(declaration.name) != 0;
     const Place place = place_of(declaration.name, declaration.python_module);
     op.space = place.space;
     op.space_name = place.name;
@@ -210,6 +152,8 @@ Plan make_plan(const Model& model, const Spec& spec) {
   add_aliases(plan, spec, functions);
   for (const auto& [space, by_name] : functions) plan.functions[space] = sorted_groups(plan, by_name);
   plan.methods = sorted_groups(plan, methods);
+  for (const auto& [space, groups] : plan.functions) shadow_scalar_twins(plan, groups);
+  shadow_scalar_twins(plan, plan.methods);
   for (const ClassSpec& spec_class : spec.classes) {
     PlannedClass planned;
     planned.spec = &spec_class;

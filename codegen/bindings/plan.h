@@ -13,12 +13,14 @@ namespace codegen {
 struct PlannedOp {
   enum class Status { Generated, Manual, Skipped } status = Status::Generated;
   const Declaration* declaration = nullptr;
-  int number = -1;         // row in the op table; -1 when there is none
-  std::string reason;      // of an exception
-  int self = -1;           // index of the argument `Tensor self`, -1 without one
-  std::string js_name;     // "logSoftmax"
-  std::string space;       // where the function lives: "", "linalg", "nn.functional", or a hidden one
-  std::string space_name;  // its name there
+  int number = -1;              // row in the op table; -1 when there is none
+  std::string reason;           // of an exception
+  int self = -1;                // index of the argument `Tensor self`, -1 without one
+  std::string js_name;          // "logSoftmax"
+  std::string space;            // where the function lives: "", "linalg", "nn.functional", or a hidden one
+  std::string space_name;       // its name there
+  bool number_tensors = false;  // a number stands for any tensor that it does not write to
+  bool shadowed = false;        // another overload takes every call that fits: the wrappers leave it out
 };
 
 // All overloads behind one JS name, in the order in which they are tried.
@@ -55,5 +57,8 @@ Plan make_plan(const Model& model, const Spec& spec);
 
 // PyTorch's order of overloads (sort_overloads of its gen_python_functions.py): more specific signatures first.
 std::vector<int> sort_overloads(const Plan& plan, std::vector<int> ops);
+
+// Whether `tensor` is `scalar` with a tensor where that has a number.
+bool is_scalar_twin(const Declaration& scalar, const Declaration& tensor);
 
 }  // namespace codegen

@@ -71,6 +71,9 @@ void load_exceptions(const std::filesystem::path& path, Spec& spec) {
   for (const YAML::Node& node : file.list(file.root(), "no_method")) {
     spec.no_method[file.text(node, "name")] = file.text(node, "reason");
   }
+  for (const YAML::Node& node : file.list(file.root(), "number_tensors")) {
+    spec.number_tensors.insert(node.as<std::string>());
+  }
   for (const YAML::Node& node : file.list(file.root(), "tensor_members")) {
     spec.reserved_members.push_back(node.as<std::string>());
   }
@@ -94,6 +97,12 @@ ClassSpec load_class(const std::filesystem::path& path) {
     function.declaration.schema = result.name + "::" + file.text(node, "schema");
     function.cpp = file.text(node, "cpp");
     function.doc = file.text(node, "doc");
+    if (const YAML::Node chains = node["chains"]; chains) {
+      if (!chains.IsScalar() || chains.as<std::string>() != "true" || !function.declaration.returns.empty()) {
+        file.fail(chains, "'chains' has a wrong value", "'true', at a function that returns nothing");
+      }
+      function.chains = true;
+    }
     result.functions.push_back(std::move(function));
   }
   return result;

@@ -1,10 +1,14 @@
 #include "native/convert/call.h"
 
+#include <ATen/ScalarOps.h>
 #include <c10/util/Exception.h>
 
+#include <cmath>
 #include <string_view>
 
 #include "native/accounting/cpu_allocator.h"
+#include "native/convert/engine_leftovers.h"
+#include "native/convert/from_js.h"
 #include "native/env/relief.h"
 
 namespace ltn {
@@ -37,7 +41,29 @@ void refuse_outgrown(Call& call, bool is_error) {
   }
 }
 
+// The number that stands for a tensor, or nothing when `value` is something else.
+c10::optional<at::Scalar> read_number(Call& call, napi_value value, size_t index, double code) {
+  constexpr double kRoom = sizeof(handles::Flags::ints) / sizeof(double);
+  if (code < 0 && code >= -kRoom && std::trunc(code) == code) {
+    return scalar_of(call.state.flags().ints[static_cast<size_t>(-code - 1)]);
+  }
+  bool is_array = false;
+  check(call.env, napi_is_array(call.env, value, &is_array));
+  if (!is_array) return c10::nullopt;
+  napi_value element = nullptr;
+  check(call.env, napi_get_element(call.env, value, 0, &element));
+  return read_scalar(call, element, index);
+}
+
 }  // namespace
+
+at::Tensor& Call::number_tensor(napi_value value, size_t index, double code) {
+  const auto number = read_number(*this, value, index, code);
+  if (!number) throw BadArgument(index, "a Tensor", describe_value(env, value));
+  numbers.push_front(c10::scalar_to_tensor(*number));
+  numbers.front().unsafeGetTensorImpl()->set_wrapped_number(true);
+  return numbers.front();
+}
 
 napi_value run_guarded(napi_env env, napi_callback_info info, napi_value* arguments, size_t count, Body body) noexcept {
   void* data = nullptr;
@@ -54,6 +80,7 @@ napi_value run_guarded(napi_env env, napi_callback_info info, napi_value* argume
       result = run_body(call, body);
     } catch (...) {  // everything: nothing may pass through a C frame
       error = current_error(env, &call);
+      if ((call.row->mutated & OpRow::kWritesElsewhere) != 0) free_engine_leftovers();  // it ran a backward
     }
     try {
       call.state.slots().settle_used();

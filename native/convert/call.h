@@ -5,6 +5,7 @@
 #include <node_api.h>
 
 #include <cstddef>
+#include <forward_list>
 
 #include "native/env/env_state.h"
 #include "native/errors.h"
@@ -32,7 +33,7 @@ class Call {
   at::Tensor& tensor(napi_value value, size_t index) {
     double number = 0;
     if (napi_get_value_double(env, value, &number) != napi_ok || !(number > 0 && number < handles::kHandleEnd)) {
-      throw BadArgument(index, "a Tensor", describe_value(env, value));
+      return number_tensor(value, index, number);
     }
     const auto handle = static_cast<handles::Handle>(number);
     at::Tensor* found = state.slots().use(handle);
@@ -40,6 +41,11 @@ class Call {
     if ((row->mutated >> index & 1) != 0) mutated.push_back(handle);
     return *found;
   }
+
+  // A tensor of no dimensions for a number that stands for it, as PyTorch's parser makes them: "wrapped", so that it
+  // does not promote. It comes as an array of one value (lib/convert.ts), or in Flags::ints, where the negative `code`
+  // says (lib/runtime.ts, numberTensor). Lives as long as the call. Throws BadArgument for everything else.
+  at::Tensor& number_tensor(napi_value value, size_t index, double code);
 
   const napi_env env;
   EnvState& state;
@@ -49,6 +55,7 @@ class Call {
   const size_t given;                            // arguments that JavaScript passed; wrappers leave trailing nulls out
   Call* const outer;                             // the op whose conversion of arguments ran the JS that made this call
   c10::SmallVector<handles::Handle, 4> mutated;  // handles whose storages may have changed
+  std::forward_list<at::Tensor> numbers;         // of number_tensor(), where they do not move
 };
 
 using Body = napi_value (*)(Call&);

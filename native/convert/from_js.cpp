@@ -79,13 +79,14 @@ std::string read_string(Call& call, napi_value value, size_t index) {
   return text;
 }
 
+at::Scalar scalar_of(double number) {
+  if (is_integer(number)) return static_cast<int64_t>(number);
+  return number;
+}
+
 at::Scalar read_scalar(Call& call, napi_value value, size_t index) {
   double number = 0;
-  // As in Python, where 1 and 1.0 differ: a number without a fraction is an integer.
-  if (napi_get_value_double(call.env, value, &number) == napi_ok) {
-    if (is_integer(number)) return static_cast<int64_t>(number);
-    return number;
-  }
+  if (napi_get_value_double(call.env, value, &number) == napi_ok) return scalar_of(number);
   switch (type_of(call, value)) {
     case napi_boolean:
       return read_bool(call, value, index);

@@ -35,6 +35,7 @@ int64_t read_int(Call& call, napi_value value, size_t index);
 double read_double(Call& call, napi_value value, size_t index);
 bool read_bool(Call& call, napi_value value, size_t index);
 std::string read_string(Call& call, napi_value value, size_t index);
+at::Scalar scalar_of(double number);  // as in Python, where 1 and 1.0 differ: one without a fraction is an integer
 at::Scalar read_scalar(Call& call, napi_value value, size_t index);
 c10::Device read_device(Call& call, napi_value value, size_t index);
 c10::DeviceIndex read_device_index(Call& call, napi_value value, size_t index);

@@ -16,10 +16,11 @@ const { f, callFunction, callMethod } = require(path.join(LIB, 'runtime.js')) as
 
 const { native } = require(path.join(LIB, 'native.js')) as { native: { ints: Float64Array } };
 
-/** Short lists of integers come through shared memory: 32 × first + length. */
+/** Short lists of integers come through shared memory: 32 × first + length. So does a number for a tensor: -1 - where. */
 const unpacked = (row: number, args: unknown[]) =>
   args.map((arg, i) => {
     const type = signature(row).params[i]?.type;
+    if (type?.base === 'W' && typeof arg === 'number' && arg < 0) return [native.ints[-1 - arg]];
     if (typeof arg !== 'number' || type?.list !== true || type.base !== 'I') return arg;
     const first = Math.floor(arg / 32);
     return Array.from(native.ints.subarray(first, first + (arg % 32)));
@@ -52,7 +53,7 @@ function plain(row: number, args: unknown[]): string {
   const { params } = signature(row);
   const values = params.map(({ type }, i) => {
     const value = args[i] ?? null;
-    return value === null && type.base === 'T' && !type.list ? 0 : value;
+    return value === null && 'TW'.includes(type.base) && !type.list ? 0 : value;
   });
   return JSON.stringify(values, (_, value) => (typeof value === 'bigint' ? `${value}n` : value));
 }
@@ -146,6 +147,7 @@ const values: unknown[] = [
 
 const samples: Record<string, unknown[]> = {
   T: [a, a, b, scalar],
+  W: [a, b, scalar, 2, 0.5, 3n, true],
   S: [2, 0.5, 3n, true, scalar],
   I: [1, 0, -1, 5n],
   F: [0.5, 2],

@@ -2,7 +2,7 @@
 import { maker, rows, signature, variants } from '../support/signatures';
 import { counts, thrown, torch, untyped } from '../support/torch';
 
-const isTensor = (base: string) => base === 'T' || base === 'R';
+const isTensor = (base: string) => 'TWR'.includes(base);
 
 /** A disposed tensor, and the value with it in place of one tensor. */
 const gone = () => {

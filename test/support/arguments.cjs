@@ -116,6 +116,7 @@ function argumentMaker(lib) {
     const { name } = param;
     switch (param.type.base) {
       case 'T':
+      case 'W':
         return tensor(param, variant);
       case 'S':
         return variant.dtype === 'complex64' ? new torch.Complex(1, 0.5) : 1;
