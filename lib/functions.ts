@@ -4,4 +4,14 @@ import { callFunction, f, isInts, isNumbers, numberTensor, packed, results } fro
 import { Tensor, wrap } from './tensor';
 import { makeFunctions } from './wrappers';
 
-export const spaces = makeFunctions(f, { Tensor, wrap, results, isInts, isNumbers, numberTensor, packed, callFunction, callPublic });
+export const spaces = makeFunctions(f, {
+  Tensor,
+  wrap,
+  results,
+  isInts,
+  isNumbers,
+  numberTensor,
+  packed,
+  callFunction,
+  callPublic,
+});

@@ -17,7 +17,17 @@ function define(name: string, value: (...args: never[]) => unknown): void {
   Object.defineProperty(prototype, name, { value, writable: true, configurable: true });
 }
 
-const methods = makeMethods(f, { Tensor, wrap, results, isInts, isNumbers, numberTensor, packed, callMethod, callPublic });
+const methods = makeMethods(f, {
+  Tensor,
+  wrap,
+  results,
+  isInts,
+  isNumbers,
+  numberTensor,
+  packed,
+  callMethod,
+  callPublic,
+});
 for (const name of Object.keys(methods)) define(name, methods[name]!);
 for (const name of Object.keys(publics.Tensor!)) {
   if (methods[name] === undefined) define(name, publicFunction('Tensor', name));

@@ -101,7 +101,7 @@ std::string public_text(const Plan& plan) {
       text += "    " + js_string(name) + ": [\n";
       for (const Declaration& declaration : function->signatures) {
         text += "      [" + js_string(declaration.name) + ", " + js_string(declaration.schema) + ", " +
-                js_string(signature_code(declaration)) + "],\n";
+                js_string(signature_code(declaration, false)) + "],\n";
       }
       text += "    ],\n";
     }

@@ -13,7 +13,7 @@ void free_engine_leftovers() noexcept {
     const at::AutoGradMode with_graph(true);
     at::Tensor nothing = at::empty({0}, at::TensorOptions(at::kFloat));
     nothing.set_requires_grad(true);
-    nothing._backward({}, at::empty({0}, at::TensorOptions(at::kFloat)));
+    nothing.backward(at::empty({0}, at::TensorOptions(at::kFloat)));
   } catch (...) {  // no memory even for this: the next backward will do it
   }
 }

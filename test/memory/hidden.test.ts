@@ -35,6 +35,22 @@ test('gradients that no handle was made for count, until their leaf is gone', as
   expect({ handles, all, released }).toEqual({ handles: 4000, all: 8000, released: 0 });
 });
 
+test('a backward that fails half way keeps nothing: the engine leaves its tasks to the next one', async () => {
+  const { refused, released } = await ask(`
+    const start = torch.memory().allocatedBytes;
+    let refused;
+    torch.scope(() => {
+      const a = torch.ones([4, 4], { requiresGrad: true });
+      const square = a.mul(a);
+      const root = a.mul(a.add(a)).mul(square);
+      square.sum().backward();
+      try { root.sum().backward({ retainGraph: true }); } catch (error) { refused = error.code; }
+    });
+    answer({ refused, released: torch.memory().allocatedBytes - start });
+  `);
+  expect({ refused, released }).toEqual({ refused: 'ERR_TORCH_RUNTIME', released: 0 });
+});
+
 test('ops on several threads and backward return it exactly to the start', async () => {
   const { threads, peak, after } = await ask(`
     torch.setNumThreads(2);
