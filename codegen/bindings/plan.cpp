@@ -109,6 +109,7 @@ Plan make_plan(const Model& model, const Spec& spec) {
     op.declaration = &declaration;
     op.self = self_of(declaration);
     op.js_name = camel_case(declaration.name);
+    op.shadowed = spec.not_chosen.count(declaration.full_name()) != 0;
     op.number_tensors = spec.number_tensors.count(declaration.name) != 0;
     const Place place = place_of(declaration.name, declaration.python_module);
     op.space = place.space;

@@ -71,6 +71,9 @@ void load_exceptions(const std::filesystem::path& path, Spec& spec) {
   for (const YAML::Node& node : file.list(file.root(), "no_method")) {
     spec.no_method[file.text(node, "name")] = file.text(node, "reason");
   }
+  for (const YAML::Node& node : file.list(file.root(), "not_chosen")) {
+    spec.not_chosen.insert(node.as<std::string>());
+  }
   for (const YAML::Node& node : file.list(file.root(), "number_tensors")) {
     spec.number_tensors.insert(node.as<std::string>());
   }
