@@ -209,14 +209,12 @@ class Builder {
     return text;
   }
 
-  // The last given parameter that is a tensor which may be a number; kNone without one.
+  // The last given parameter if it is a tensor, which may be a number; else kNone.
   size_t last_tensor(const PlannedOp& op, size_t given) const {
-    const auto indices = positional(op);
-    for (size_t position = given; position > 0; --position) {
-      const Argument& argument = op.declaration->arguments[indices[position - 1]];
-      if (argument.type.base == Base::Tensor && !argument.type.list && !argument.mutated) return indices[position - 1];
-    }
-    return kNone;
+    if (given == 0) return kNone;
+    const size_t last = positional(op)[given - 1];
+    const Argument& argument = op.declaration->arguments[last];
+    return argument.type.base == Base::Tensor && !argument.type.list && !argument.mutated ? last : kNone;
   }
 
   // One case: the test of all given values, then the call. `number` is a tensor that is given as a number.

@@ -218,7 +218,9 @@ describe('ERR_TORCH_OVERLOAD', () => {
       const error = thrown(() => untyped.add(x(), 'two'));
       expect(error).toMatchObject({ name: 'TypeError', code: 'ERR_TORCH_OVERLOAD', op: 'add' });
       expect(error.message).toContain('add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor');
-      expect(error.message).toContain('add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor');
+      expect(error.message).toContain(
+        'add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out) -> Tensor(a!)',
+      );
       expect(error.message).toContain("argument 'other': expected Tensor or number, got 'two'");
       expect(error.message).toContain("(a Tensor float32[2, 3], 'two')");
     }),

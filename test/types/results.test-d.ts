@@ -60,7 +60,7 @@ ops.aten.zeros.default([2], { pinMemory: true });
 // Classes.
 const generator = new Generator('cpu');
 expectTypeOf(new Generator({ device: null })).toEqualTypeOf<Generator>();
-expectTypeOf(generator.manualSeed(7)).toEqualTypeOf<void>();
+expectTypeOf(generator.manualSeed(7)).toEqualTypeOf<Generator>();
 expectTypeOf(generator.getState()).toEqualTypeOf<Tensor>();
 expectTypeOf(generator.disposed).toEqualTypeOf<boolean>();
 {
