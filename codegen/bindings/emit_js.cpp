@@ -69,10 +69,10 @@ const char* const kFactory =
     "// callFunction and callMethod are the parser.\n";
 
 std::string functions_text(const Plan& plan) {
-  std::string text =
-      std::string(kHeader) + kFactory +
-      "exports.makeFunctions = (f, { Tensor, wrap, results, isInts, isNumbers, packed, numberTensor, callFunction, callPublic "
-      "}) => ({\n";
+  std::string text = std::string(kHeader) + kFactory +
+                     "exports.makeFunctions = (f, { Tensor, wrap, results, isInts, isNumbers, packed, numberTensor, "
+                     "callFunction, callPublic "
+                     "}) => ({\n";
   for (const auto& [space, groups] : plan.functions) {
     text += "  " + js_string(space) + ": {\n";
     for (const Group& group : groups)
@@ -83,10 +83,10 @@ std::string functions_text(const Plan& plan) {
 }
 
 std::string methods_text(const Plan& plan) {
-  std::string text =
-      std::string(kHeader) + kFactory +
-      "exports.makeMethods = (f, { Tensor, wrap, results, isInts, isNumbers, packed, numberTensor, callMethod, callPublic }) "
-      "=> ({\n";
+  std::string text = std::string(kHeader) + kFactory +
+                     "exports.makeMethods = (f, { Tensor, wrap, results, isInts, isNumbers, packed, numberTensor, "
+                     "callMethod, callPublic }) "
+                     "=> ({\n";
   for (const Group& group : plan.methods)
     text += "  " + js_string(group.js_name) + ": " + wrapper(plan, group, "Tensor") + ",\n";
   return text + "});\n";
