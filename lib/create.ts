@@ -1,5 +1,6 @@
 /** Tensors from JavaScript data. The dtype follows the JS type, never the values. */
 import { markAsUntransferable } from 'node:worker_threads';
+import type { DataDType, DataShape, Even, OptionOr, SizesOf, TensorOf } from '../types/algebra';
 import type { Device, DType, Scalar } from '../types/base';
 import { dtypeCodes, dtypeName } from './enums';
 import { argumentError, describe } from './errors';
@@ -22,8 +23,8 @@ export type TypedArray =
   | BigInt64Array
   | BigUint64Array;
 
-export interface TensorOptions {
-  dtype?: DType;
+export interface TensorOptions<D extends DType = DType> {
+  dtype?: D;
   device?: Device;
   requiresGrad?: boolean;
 }
@@ -181,6 +182,10 @@ function ownOptions<T extends object>(fn: string, options: T, known: readonly st
  * A tensor with a copy of `data`. number gives the default dtype, bigint int64, boolean bool, a typed array its own;
  * `dtype` converts. Throws ERR_TORCH_ARGUMENT for ragged or mixed data, with the path to the fault.
  */
+export function tensor<const T extends TensorData, D extends DType = never>(
+  data: T & Even<T>,
+  options?: TensorOptions<D>,
+): TensorOf<OptionOr<D, DataDType<T>>, DataShape<T>>;
 export function tensor(data: TensorData, given: TensorOptions = {}): Tensor {
   const options = ownOptions('tensor', given, ['dtype', 'device', 'requiresGrad']);
   if (isTensor(data)) throw argumentError('tensor', 'data', 'JavaScript data (for a copy use t.clone())', data);
@@ -214,6 +219,10 @@ export function tensor(data: TensorData, given: TensorOptions = {}): Tensor {
  * A tensor over the memory of a typed array: no copy, writes show on both sides, and the array lives as long as the
  * tensor's storage. `shape` defaults to one dimension.
  */
+export function fromTypedArray<A extends TypedArray, const S extends readonly number[] = [number]>(
+  array: A,
+  shape?: S,
+): Tensor<DataDType<A>, SizesOf<S>>;
 export function fromTypedArray(array: TypedArray, shape?: readonly number[]): Tensor {
   if (!isTypedArray(array)) throw argumentError('fromTypedArray', 'array', 'a typed array', array);
   if ((array.buffer as { resizable?: boolean; growable?: boolean }).resizable) {

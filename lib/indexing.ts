@@ -5,15 +5,24 @@ import { isTensor, type Tensor } from './tensor';
 import { isComplex } from './values';
 
 /** Part of a dimension, as Python's `start:stop:step`. null: from the beginning, to the end, every element. */
-export class Slice {
+export class Slice<
+  out A extends number | null = number | null,
+  out B extends number | null = number | null,
+  out C extends number | null = number | null,
+> {
   constructor(
-    readonly start: number | null,
-    readonly stop: number | null,
-    readonly step: number | null,
+    readonly start: A,
+    readonly stop: B,
+    readonly step: C,
   ) {}
 }
 
 /** `torch.slice(1, 5, 2)` is Python's `1:5:2`. */
+export function slice<A extends number | null = null, B extends number | null = null, C extends number | null = null>(
+  start?: A,
+  stop?: B,
+  step?: C,
+): Slice<A, B, C>;
 export function slice(start: number | null = null, stop: number | null = null, step: number | null = null): Slice {
   for (const [name, value] of Object.entries({ start, stop, step })) {
     if (value !== null && !Number.isInteger(value)) throw argumentError('slice', name, 'an integer or null', value);

@@ -1,4 +1,6 @@
 /** Puts the generated methods and the hand-written ones on Tensor.prototype. */
+import type { ArrayOf, At, DTypeOf, ElementOf, Indexes, Nested, RowOf, ShapeOf, TensorOf } from '../types/algebra';
+import type { DType, Shape } from '../types/base';
 import * as autograd from './autograd';
 import { argumentError } from './errors';
 import { moveSeldomUp } from './fast-object';
@@ -82,22 +84,25 @@ Object.defineProperty(prototype, Symbol.iterator, {
 moveSeldomUp(prototype);
 
 declare module './tensor' {
-  interface Tensor {
+  interface Tensor<out D extends DType = DType, out S extends Shape = Shape> {
     /** The elements that the indices choose, PyTorch's `t[…]`: a view, or a copy where an index is a tensor. */
-    at(...indices: Index[]): Tensor;
+    at<T extends Tensor, const I extends readonly Index[]>(
+      this: T,
+      ...indices: Indexes<T, I>
+    ): TensorOf<DTypeOf<T>, At<T, I>>;
     /** Writes into the elements that `indices` choose, PyTorch's `t[…] = value`. */
-    set(indices: Index | readonly Index[], value: unknown): this;
+    set<T extends Tensor>(this: T, indices: Index | readonly Index[], value: unknown): T;
     /** Accumulates gradients into the leaves that this tensor was computed from. */
     backward(options?: Tensor | null | autograd.BackwardOptions): void;
     /** A token to post to workers, where `torch.fromShared(token)` gives a tensor on the same memory. */
     share(): SharedToken;
     /** The elements as nested arrays; the element itself for a tensor without dimensions. */
-    toArray(): ReturnType<typeof toArray>;
+    toArray<T extends Tensor>(this: T): Nested<ElementOf<DTypeOf<T>>, ShapeOf<T>>;
     /** A contiguous copy of the elements. */
-    toTypedArray(): ReturnType<typeof toTypedArray>;
+    toTypedArray<T extends Tensor>(this: T): ArrayOf<DTypeOf<T>>;
     toJSON(): ReturnType<typeof toArray>;
     /** The rows along the first dimension: `for (const row of t)`. They are `t.unbind(0)`, and owned like those. */
-    [Symbol.iterator](): IterableIterator<Tensor>;
+    [Symbol.iterator](): IterableIterator<Tensor<D, RowOf<S>>>;
     /** As PyTorch prints it. */
     toString(): string;
   }

@@ -1,5 +1,6 @@
 /** The Tensor class: a handle number, what can be asked of it, and its end. Its ops are added by lib/methods.ts. */
-import type { Device, DType, Layout } from '../types/base';
+import type { Turned, TurnedEnd } from '../types/algebra/view';
+import type { Device, DType, Layout, Shape } from '../types/base';
 import type { TensorMethods } from '../types/generated/methods';
 import { captureSite } from './audit';
 import { countGuarded } from './collector';
@@ -19,8 +20,11 @@ const mark = native.tensorMark;
 /**
  * A tensor of libtorch. It belongs to the scope in which it was made, or outside every scope to the garbage collector;
  * `dispose()` frees it at once. Every use of a tensor that is gone throws `ERR_TORCH_DISPOSED`.
+ *
+ * The compiler knows its dtype and shape: `Tensor<'float32', [2, 3]>`. A size can be `number`, and `Tensor` alone is any
+ * tensor. See docs/types.md.
  */
-export class Tensor {
+export class Tensor<out D extends DType = DType, out S extends Shape = Shape> {
   /**
    * First among the properties, and a value that cannot be cloned: structuredClone, postMessage and v8.serialize would
    * make a plain object without a tensor. They throw a DataCloneError that shows this symbol's text.
@@ -43,8 +47,8 @@ export class Tensor {
   }
 
   /** Sizes of the dimensions. */
-  get shape(): number[] {
-    return native.shape(handleOf(this, 'shape'));
+  get shape(): S {
+    return native.shape(handleOf(this, 'shape')) as S;
   }
 
   /** Elements to step over for one step along each dimension. */
@@ -52,8 +56,8 @@ export class Tensor {
     return native.strides(handleOf(this, 'strides'));
   }
 
-  get dtype(): DType {
-    return dtypeName(native.dtype(handleOf(this, 'dtype')));
+  get dtype(): D {
+    return dtypeName(native.dtype(handleOf(this, 'dtype'))) as D;
   }
 
   get device(): Device {
@@ -94,8 +98,8 @@ export class Tensor {
   }
 
   /** The gradient that `backward` accumulated, or null. */
-  get grad(): Tensor | null {
-    return wrap(native.grad(handleOf(this, 'grad')));
+  get grad(): Tensor<D, S> | null {
+    return wrap(native.grad(handleOf(this, 'grad'))) as Tensor<D, S> | null;
   }
 
   set grad(value: Tensor | null) {
@@ -124,28 +128,28 @@ export class Tensor {
   }
 
   /** The storage as bytes: a uint8 tensor that shares all of its memory. */
-  storage(): Tensor {
-    return wrap(native.storage(handleOf(this, 'storage')))!;
+  storage(): Tensor<'uint8', [number]> {
+    return wrap(native.storage(handleOf(this, 'storage'))) as Tensor<'uint8', [number]>;
   }
 
   /** The transpose of a tensor with at most two dimensions: `t()`. */
-  get T(): Tensor {
-    return tensorOf(this, 'T').t();
+  get T(): Tensor<D, Turned<S>> {
+    return tensorOf(this, 'T').t() as Tensor<D, Turned<S>>;
   }
 
   /** The conjugate transpose of a tensor with at most two dimensions. */
-  get H(): Tensor {
-    return tensorOf(this, 'H').matrixH();
+  get H(): Tensor<D, Turned<S>> {
+    return tensorOf(this, 'H').matrixH() as Tensor<D, Turned<S>>;
   }
 
   /** The transpose of the last two dimensions. */
-  get mT(): Tensor {
-    return tensorOf(this, 'mT').transpose(-2, -1);
+  get mT(): Tensor<D, TurnedEnd<S>> {
+    return tensorOf(this, 'mT').transpose(-2, -1) as Tensor<D, TurnedEnd<S>>;
   }
 
   /** The conjugate transpose of the last two dimensions. */
-  get mH(): Tensor {
-    return tensorOf(this, 'mH').adjoint();
+  get mH(): Tensor<D, TurnedEnd<S>> {
+    return tensorOf(this, 'mH').adjoint() as Tensor<D, TurnedEnd<S>>;
   }
 
   /** The names of the dimensions, null for one without. */
@@ -200,7 +204,8 @@ export class Tensor {
 }
 
 /** Methods of every op with a `Tensor self`, and those of lib/methods.ts. */
-export interface Tensor extends TensorMethods {}
+// biome-ignore lint/correctness/noUnusedVariables: a merged declaration has the same type parameters
+export interface Tensor<out D extends DType = DType, out S extends Shape = Shape> extends TensorMethods {}
 
 const constructorKey = Symbol('Tensor');
 

@@ -33,6 +33,9 @@ export type DType =
   | 'float8_e8m0fnu'
   | 'float4_e2m1fn_x2';
 
+/** The sizes of the dimensions. `number[]` stands for any. */
+export type Shape = number[];
+
 /** A device: `'cpu'`, `'cuda:0'`. The names of other backends are accepted too. */
 export type Device = 'cpu' | 'meta' | 'cuda' | `cuda:${number}` | (string & Record<never, never>);
 
@@ -90,12 +93,11 @@ export interface Stream {
 export type Storage = Tensor;
 
 /**
- * Several results: an array whose elements are properties too. A property hides an array member of the same name:
- * `values` of `{ values, indices }` is the tensor.
+ * Several results: an array whose elements are properties too. A property hides an array member of the same name: `values`
+ * of `{ values, indices }` is the tensor. (Its type says that it is the member as well, or `[a, b]` would not know which of
+ * the two has which type.)
  */
-export type NamedTuple<T extends readonly unknown[], N> = [keyof N & keyof T] extends [never]
-  ? T & Readonly<N>
-  : Omit<T, keyof N> & Readonly<N>;
+export type NamedTuple<T extends readonly unknown[], N> = Readonly<N> & T;
 
 /** Options that are all optional and have names of Tensor's properties: the key keeps a tensor from passing for them. */
 export type Options<O> = O & { readonly [Symbol.dispose]?: never };

@@ -19,6 +19,7 @@ export type {
   NamedTuple,
   RawOp,
   Scalar,
+  Shape,
   Storage,
   TensorList,
 } from './base';

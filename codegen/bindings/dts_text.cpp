@@ -48,17 +48,19 @@ bool is_factory(const Declaration& declaration) {
   return true;
 }
 
-std::string plain_result(const Declaration& declaration) {
+}  // namespace
+
+std::string result_type(const Declaration& declaration, const std::vector<std::string>& types) {
   const auto& returns = declaration.returns;
   if (returns.empty()) return "void";
-  if (returns.size() == 1) return ts_result(returns[0].type);
+  if (returns.size() == 1) return types[0];
   const bool all_named =
       std::none_of(returns.begin(), returns.end(), [](const Return& result) { return result.name.empty(); });
   std::vector<std::string> elements;
   std::string members;
-  for (const Return& result : returns) {
-    const std::string type = ts_result(result.type);
-    const std::string name = camel_case(result.name);
+  for (size_t i = 0; i < returns.size(); ++i) {
+    const std::string& type = types[i];
+    const std::string name = camel_case(returns[i].name);
     elements.push_back(all_named ? name + ": " + type : type);
     if (!name.empty()) members += (members.empty() ? "" : "; ") + member_name(name) + ": " + type;
   }
@@ -66,16 +68,12 @@ std::string plain_result(const Declaration& declaration) {
   return members.empty() ? tuple : "NamedTuple<" + tuple + ", { " + members + " }>";
 }
 
-// Whether the op hands back the argument `self`.
-bool returns_self(const Declaration& declaration, int self) {
-  if (self < 0 || declaration.returns.size() != 1) return false;
-  const Argument& argument = declaration.arguments[static_cast<size_t>(self)];
-  return argument.mutated && argument.alias == declaration.returns[0].alias;
-}
+namespace {
 
-std::string result_of(const Declaration& declaration, int self, ResultStyle style) {
-  const std::string plain = plain_result(declaration);
-  return style == ResultStyle::Method && returns_self(declaration, self) ? "this" : plain;
+std::string plain_result(const Declaration& declaration) {
+  std::vector<std::string> types;
+  for (const Return& result : declaration.returns) types.push_back(ts_result(result.type));
+  return result_type(declaration, types);
 }
 
 std::string list_text(const std::vector<Parameter>& parameters, const std::string& separator, bool may_be_optional) {
@@ -102,16 +100,34 @@ std::string options_type(const std::vector<Parameter>& options) {
   return fits_tensor(options) ? "Options<" + type + ">" : type;
 }
 
+// "<TSelf extends Tensor, const TDim extends Int = 0>"
+std::string type_parameters_text(const std::vector<TypeParameter>& parameters) {
+  std::vector<std::string> parts;
+  for (const bool required : {true, false}) {
+    for (const TypeParameter& parameter : parameters) {
+      if (parameter.fallback.empty() != required) continue;
+      parts.push_back((parameter.literal ? "const " : "") + parameter.name + " extends " + parameter.constraint +
+                      (required ? "" : " = " + parameter.fallback));
+    }
+  }
+  return parts.empty() ? "" : "<" + joined(parts, ", ") + ">";
+}
+
+std::string receiver_text(const CallShape& shape) { return shape.receiver.empty() ? "" : "this: " + shape.receiver; }
+
 // One form: these by position, those by name.
-std::string form(const std::vector<Parameter>& positional, const std::vector<Parameter>& options, bool options_optional,
-                 const std::string& result) {
+std::string form(const CallShape& shape, const std::vector<Parameter>& positional,
+                 const std::vector<Parameter>& options, bool options_optional) {
   const bool required_after = !options.empty() && !options_optional;
-  std::string text = list_text(positional, ", ", !required_after);
+  std::string text = receiver_text(shape);
+  const std::string list = list_text(positional, ", ", !required_after);
+  if (!text.empty() && !list.empty()) text += ", ";
+  text += list;
   if (!options.empty()) {
     if (!text.empty()) text += ", ";
     text += std::string("options") + (options_optional ? "?: " : ": ") + options_type(options);
   }
-  return "(" + text + "): " + result;
+  return type_parameters_text(shape.type_parameters) + "(" + text + "): " + shape.result;
 }
 
 std::vector<Parameter> with_elsewhere(std::vector<Parameter> options, const CallShape& shape) {
@@ -123,9 +139,29 @@ std::vector<Parameter> with_elsewhere(std::vector<Parameter> options, const Call
 // The list as rest numbers, at least one; with options after them, which only a tuple can say.
 void append_spread_forms(const CallShape& shape, std::vector<std::string>& forms) {
   const std::string& name = shape.positional[0].name;
-  if (all_optional(shape.named)) forms.push_back("(first: Int, ..." + name + ": Int[]): " + shape.result);
+  std::string receiver = receiver_text(shape);
+  if (!receiver.empty()) receiver += ", ";
+  const bool generic = !shape.spread_result.empty();
+  std::vector<TypeParameter> parameters;
+  std::string list;  // the type parameter of the list
+  for (TypeParameter parameter : shape.type_parameters) {
+    if (generic && parameter.name == shape.spread_parameter) {
+      list = parameter.name;
+      parameter.constraint = "readonly Int[]";
+    }
+    parameters.push_back(parameter);
+  }
+  if (all_optional(shape.named)) {
+    std::vector<TypeParameter> with_first = parameters;
+    if (generic) with_first.push_back({"TFirst", "Int", "", true});
+    forms.push_back(
+        type_parameters_text(with_first) + "(" + receiver +
+        "first: " + (generic ? "TFirst" + (shape.spread_check.empty() ? "" : " & " + shape.spread_check) : "Int") +
+        ", ..." + name + ": " + (generic ? list : "Int[]") + "): " + (generic ? shape.spread_result : shape.result));
+  }
   if (!shape.named.empty()) {
-    forms.push_back("(...args: [..." + name + ": Int[], options: " + options_type(shape.named) + "]): " + shape.result);
+    forms.push_back(type_parameters_text(parameters) + "(" + receiver + "...args: [..." + name + ": " +
+                    (generic ? list : "Int[]") + ", options: " + options_type(shape.named) + "]): " + shape.result);
   }
 }
 
@@ -133,16 +169,19 @@ void append_spread_forms(const CallShape& shape, std::vector<std::string>& forms
 void append_rest_forms(const CallShape& shape, std::vector<std::string>& forms) {
   std::vector<Parameter> before(shape.positional.begin(), shape.positional.end() - 1);
   std::string list = list_text(before, ", ", false);
+  const std::string head =
+      type_parameters_text(shape.type_parameters) + "(" + receiver_text(shape) + (shape.receiver.empty() ? "" : ", ");
   if (!list.empty()) list += ", ";
   list += "..." + shape.positional.back().name + ": " + in_parentheses(shape.rest) + "[]";
-  if (all_optional(shape.named)) forms.push_back("(" + list + "): " + shape.result);
+  if (all_optional(shape.named)) forms.push_back(head + list + "): " + shape.result);
   if (!shape.named.empty()) {
-    forms.push_back("(...args: [" + list + ", options: " + options_type(shape.named) + "]): " + shape.result);
+    forms.push_back(head + "...args: [" + list + ", options: " + options_type(shape.named) + "]): " + shape.result);
   }
 }
 
 Parameter parameter_of(const Argument& argument) {
-  return {argument_js_name(argument.name), ts_argument(argument.type), argument.default_value.has_value()};
+  return {argument_js_name(argument.name), ts_argument(argument.type), argument.default_value.has_value(),
+          schema_type(argument.type)};
 }
 
 std::string ts_element(const Type& type) { return type.base == Base::Int ? "Int" : type_row(type.base).ts_argument; }
@@ -179,7 +218,7 @@ std::string ts_result(const Type& type) {
   return type.nullable ? text + " | null" : text;
 }
 
-CallShape call_shape(const Declaration& declaration, int self, ResultStyle style) {
+CallShape call_shape(const Declaration& declaration, int self) {
   CallShape shape;
   const Argument* last = nullptr;
   for (size_t i = 0; i < declaration.arguments.size(); ++i) {
@@ -193,7 +232,7 @@ CallShape call_shape(const Declaration& declaration, int self, ResultStyle style
   if (is_factory(declaration)) shape.named.push_back({"requiresGrad", "boolean", true});
   const auto outs = arguments_of(declaration, true);
   if (!outs.empty()) shape.named.push_back({"out", out_type(outs), false});
-  shape.result = result_of(declaration, self, style);
+  shape.result = plain_result(declaration);
   return shape;
 }
 
@@ -212,12 +251,21 @@ bool is_out_variant_of(const Declaration& out_variant, const Declaration& functi
 }
 
 void add_optional_out(CallShape& shape, const Declaration& out_variant) {
-  shape.named.push_back({"out", out_type(arguments_of(out_variant, true)), true});
+  const auto outs = arguments_of(out_variant, true);
+  if (outs.size() > 1 || shape.type_parameters.empty()) {
+    shape.named.push_back({"out", out_type(outs), true});
+    return;
+  }
+  shape.type_parameters.push_back({"TOut", "Tensor", "never", false});
+  shape.named.push_back({"out", "TOut", true});
+  for (std::string* result : {&shape.result, &shape.spread_result}) {
+    if (!result->empty()) *result = "OutOr<TOut, " + *result + ">";
+  }
 }
 
 std::vector<std::string> call_forms(const CallShape& shape, Mixtures mixtures) {
   std::vector<std::string> forms{
-      form(shape.positional, with_elsewhere(shape.named, shape), all_optional(shape.named), shape.result)};
+      form(shape, shape.positional, with_elsewhere(shape.named, shape), all_optional(shape.named))};
   if (shape.spread) append_spread_forms(shape, forms);
   if (!shape.rest.empty()) append_rest_forms(shape, forms);
   const auto required = static_cast<size_t>(
@@ -230,7 +278,7 @@ std::vector<std::string> call_forms(const CallShape& shape, Mixtures mixtures) {
     std::vector<Parameter> options(split, shape.positional.end());
     options.insert(options.end(), shape.named.begin(), shape.named.end());
     options = with_elsewhere(options, shape);
-    forms.push_back(form({shape.positional.begin(), split}, options, false, shape.result));
+    forms.push_back(form(shape, {shape.positional.begin(), split}, options, false));
   }
   return forms;
 }
@@ -244,15 +292,11 @@ std::string raw_function_type(const Declaration& declaration) {
     const std::string name = argument.kwarg_only || !is_reserved(argument.name) ? argument.name : argument.name + "_";
     (argument.kwarg_only ? named : positional).push_back({name, ts_argument(argument.type), has_default});
   }
-  const std::string text = form(positional, named, all_optional(named), plain_result(declaration));
+  CallShape shape;
+  shape.result = plain_result(declaration);
+  const std::string text = form(shape, positional, named, all_optional(named));
   const size_t colon = text.rfind("): ", text.size() - plain_result(declaration).size());
   return text.substr(0, colon + 1) + " => " + text.substr(colon + 3);
-}
-
-std::string doc_line(const std::string& before, const std::string& schema) {
-  std::string text = schema;
-  for (size_t at = text.find("*/"); at != std::string::npos; at = text.find("*/")) text.replace(at, 2, "*\\/");
-  return "  /** " + before + "`" + text + "` */\n";
 }
 
 std::string member_name(const std::string& name) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "codegen/bindings/schema.h"
+#include "codegen/bindings/spec.h"
 
 namespace codegen {
 
@@ -12,14 +13,27 @@ namespace codegen {
 std::string ts_argument(const Type& type);
 std::string ts_result(const Type& type);
 
+// The result of an op whose returns have these types.
+std::string result_type(const Declaration& declaration, const std::vector<std::string>& types);
+
+struct TypeParameter {
+  std::string name;
+  std::string constraint;
+  std::string fallback;  // what it is when nothing is passed, "" for a required argument
+  bool literal = false;  // literals stay: [2, 3] is no number[]
+};
+
 struct Parameter {
   std::string name;  // in JavaScript
   std::string type;
   bool optional = false;
+  std::string schema_type = {};  // of the argument, before rules
 };
 
 // What a caller sees of one overload.
 struct CallShape {
+  std::vector<TypeParameter> type_parameters;
+  std::string receiver;               // the type of `this`, "" where it does not matter
   std::vector<Parameter> positional;  // optional ones last
   std::vector<Parameter> named;       // only in the options object
   std::string result;
@@ -27,15 +41,22 @@ struct CallShape {
   // completes
   // `{ }` looks at the first overload that fits, which would hide the names of the others.
   std::vector<std::string> elsewhere;
-  bool spread = false;  // the only positional one is a list that may be given as rest numbers
-  std::string rest;     // the type of one element, when the last positional list may be given as the rest
+  std::string rest;              // the type of one element, when the last positional list may be given as the rest
+  bool spread = false;           // the only positional one is a list that may be given as rest numbers
+  std::string spread_result;     // the result with the list as [first, ...rest]
+  std::string spread_check;      // what `first` must be as well
+  std::string spread_parameter;  // the type parameter of the list
+  bool checked = false;          // the types of its arguments are compared with each other
 };
 
 // How results are written.
 enum class ResultStyle { Function, Method };
 
 // `self` is the index of an argument that is no parameter, -1 for none. Out arguments become the option `out`.
-CallShape call_shape(const Declaration& declaration, int self, ResultStyle style);
+CallShape call_shape(const Declaration& declaration, int self);
+
+// Makes the signature generic as its rule says. An op that hands back an argument returns what it was given.
+void apply_rule(CallShape& shape, const TypeRule* rule, const Declaration& declaration, int self, ResultStyle style);
 
 // Whether `out_variant` is `functional` with out arguments added, so that one signature serves both.
 bool is_out_variant_of(const Declaration& out_variant, const Declaration& functional);
@@ -53,9 +74,6 @@ std::vector<std::string> call_forms(const CallShape& shape, Mixtures mixtures);
 
 // The function type of torch.ops: "(self: Tensor, other: Tensor, options?: { alpha?: Scalar }) => Tensor".
 std::string raw_function_type(const Declaration& declaration);
-
-// A JSDoc line; `before` stands before the schema.
-std::string doc_line(const std::string& before, const std::string& schema);
 
 // A name as a member of an object type, in quotes where it is no identifier.
 std::string member_name(const std::string& name);

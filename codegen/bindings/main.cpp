@@ -7,6 +7,7 @@
 #include "codegen/bindings/load.h"
 #include "codegen/bindings/plan.h"
 #include "codegen/bindings/spec.h"
+#include "codegen/bindings/type_rules.h"
 #include "codegen/common/diagnostics.h"
 #include "codegen/common/output.h"
 
@@ -53,6 +54,7 @@ int run(const Options& options) {
   using namespace codegen;
   const Model model = load_declarations(options.declarations);
   const Spec spec = load_spec(options.spec);
+  check_rules(spec, model);
   const Plan plan = make_plan(model, spec);
   const std::string ledger = emit_ledger(plan);
   const auto ledger_path = options.ledger / ("libtorch-" + release_of(model.libtorch_version) + ".tsv");

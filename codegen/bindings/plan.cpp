@@ -91,6 +91,7 @@ const PublicFunction* Plan::public_function(const std::string& space, const std:
 Plan make_plan(const Model& model, const Spec& spec) {
   Plan plan;
   plan.model = &model;
+  plan.spec = &spec;
   std::set<std::string> unused;
   for (const auto& [name, exception] : spec.exceptions) unused.insert(name);
   const std::set<std::string> reserved(spec.reserved_members.begin(), spec.reserved_members.end());

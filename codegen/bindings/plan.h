@@ -36,6 +36,7 @@ struct PlannedClass {
 
 struct Plan {
   const Model* model = nullptr;
+  const Spec* spec = nullptr;
   std::vector<PlannedOp> ops;                           // one per declaration, same order
   std::map<std::string, std::vector<Group>> functions;  // by namespace, sorted by name
   std::vector<Group> methods;

@@ -7,6 +7,7 @@
 
 #include "codegen/bindings/names.h"
 #include "codegen/bindings/schema_text.h"
+#include "codegen/bindings/type_rules.h"
 #include "codegen/common/diagnostics.h"
 
 namespace codegen {
@@ -180,6 +181,7 @@ Spec load_spec(const std::filesystem::path& folder) {
   }
   std::sort(files.begin(), files.end());
   for (const auto& path : files) spec.classes.push_back(load_class(path));
+  spec.type_rules = load_type_rules(folder / "types.yaml");
   return spec;
 }
 

@@ -55,6 +55,21 @@ struct Namespace {
   std::map<std::string, std::string> aliases;  // PyTorch's name -> the op's
 };
 
+// types.yaml: what TypeScript knows of the results of a family of ops. type_rules.h applies it.
+struct TypeRule {
+  struct Bind {
+    std::string argument;  // in the schema
+    Base base = Base::Tensor;
+    bool list = false;
+  };
+  std::set<std::string> ops;  // ATen names
+  std::vector<Bind> binds;
+  std::set<std::string> ignores;              // dimensions that do not matter to the result
+  std::vector<std::string> results;           // TypeScript types, with $name for the type of an argument
+  std::map<std::string, std::string> checks;  // by argument
+  int line = 0;
+};
+
 struct Spec {
   std::map<std::string, Exception> exceptions;   // by full_name
   std::vector<std::string> reserved_members;     // names of Tensor's hand-written members, which no op may take
@@ -64,6 +79,7 @@ struct Spec {
   std::vector<ClassSpec> classes;
   std::map<std::string, Namespace> closed;  // by space
   std::vector<PublicFunction> publics;
+  std::vector<TypeRule> type_rules;
 };
 
 // Reads the folder. Throws Error with file, line and what was expected.

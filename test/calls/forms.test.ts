@@ -1,4 +1,5 @@
 /** The forms of a call: positional, by name, mixed, defaults, out, lists, scalars, names, results. */
+import type { Tensor } from '../../types';
 import { hasDimensionNames } from '../support/release';
 import { balanced, codeOf, thrown, torch, untyped } from '../support/torch';
 
@@ -64,7 +65,7 @@ test(
     expect(result[0]).toBe(values);
     expect(result[1]).toBe(indices);
     expect(result.indices).toBe(indices);
-    expect(values.at(0).toArray()).toEqual([3, 2, 1]);
+    expect((values as Tensor).at(0).toArray()).toEqual([3, 2, 1]);
     expect(codeOf(() => untyped.sort(x(), { out: [values] }))).toBe('ERR_TORCH_OVERLOAD');
     const pooled = torch.empty([0]);
     const where = torch.empty([0], { dtype: 'int64' });
@@ -247,9 +248,9 @@ describe('ERR_TORCH_OVERLOAD', () => {
 
 describe('errors of libtorch', () => {
   const cases: [string, () => unknown, string, string][] = [
-    ['shapes', () => torch.mm(x(), x()), 'ERR_TORCH_RUNTIME', 'float32[2, 3]'],
-    ['broadcast', () => x().add(torch.ones([7])), 'ERR_TORCH_RUNTIME', 'other: float32[7]'],
-    ['a dimension out of range', () => x().sum([5]), 'ERR_TORCH_INDEX', 'float32[2, 3]'],
+    ['shapes', () => untyped.mm(x(), x()), 'ERR_TORCH_RUNTIME', 'float32[2, 3]'],
+    ['broadcast', () => untyped.add(x(), torch.ones([7])), 'ERR_TORCH_RUNTIME', 'other: float32[7]'],
+    ['a dimension out of range', () => untyped.sum(x(), [5]), 'ERR_TORCH_INDEX', 'float32[2, 3]'],
     ['an index out of range', () => x().select(0, 9), 'ERR_TORCH_INDEX', 'float32[2, 3]'],
     ['not implemented', () => torch.tensor([1n, 2n]).toSparse().exp(), 'ERR_TORCH_', 'int64[2]'],
     [

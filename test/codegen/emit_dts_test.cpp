@@ -6,10 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "codegen/bindings/dts_doc.h"
 #include "codegen/bindings/dts_text.h"
 #include "codegen/bindings/emit.h"
 #include "codegen/bindings/names.h"
 #include "codegen/bindings/schema_text.h"
+#include "codegen/bindings/type_rules.h"
+#include "codegen/common/diagnostics.h"
 
 namespace codegen {
 namespace {
@@ -70,8 +73,9 @@ TEST(EmitDts, AnOutVariantWithOtherArgumentsStandsAlone) {
   const Files files = emitted({op("add.Tensor(Tensor self, *, Scalar alpha=1) -> Tensor"),
                                op("add.out(Tensor self, *, Scalar alpha=2, Tensor >out) -> Tensor")});
   EXPECT_EQ(lines_of(files, "methods.d.ts", "add("),
-            (Lines{"add(options?: { alpha?: Scalar; out?: undefined }): Tensor;",
-                   "add(options: { alpha?: Scalar; out: Tensor }): Tensor;"}));
+            (Lines{"add(options?: { alpha?: Scalar; out?: undefined }): Tensor;"}));
+  EXPECT_EQ(lines_of(files, "methods.d.ts", "add<"),
+            (Lines{"add<TOut extends Tensor>(options: { alpha?: Scalar; out: TOut }): TOut;"}));
 }
 
 TEST(EmitDts, OptionalParametersGoByPositionOrByName) {
@@ -128,10 +132,85 @@ TEST(EmitDts, FactoriesTakeRequiresGrad) {
             "device?: Device | null; pinMemory?: boolean | null; requiresGrad?: boolean }>): Tensor;");
 }
 
-TEST(EmitDts, WhatHandsBackSelfReturnsThis) {
+TEST(EmitDts, WhatHandsBackSelfReturnsItsType) {
   const Files files = emitted({op("relu_(Tensor !self) -> Tensor")});
-  EXPECT_EQ(lines_of(files, "methods.d.ts", "relu_(").at(0), "relu_(): this;");
-  EXPECT_EQ(lines_of(files, "functions.d.ts", "relu_(").at(0), "relu_(self: Tensor): Tensor;");
+  EXPECT_EQ(lines_of(files, "methods.d.ts", "relu_<").at(0), "relu_<TSelf extends Tensor>(this: TSelf): TSelf;");
+  EXPECT_EQ(lines_of(files, "functions.d.ts", "relu_<").at(0), "relu_<TSelf extends Tensor>(self: TSelf): TSelf;");
+}
+
+// A rule as types.yaml would have it.
+TypeRule rule(const std::string& op, std::vector<TypeRule::Bind> binds, const std::string& result,
+              std::map<std::string, std::string> checks = {}) {
+  TypeRule made;
+  made.ops = {op};
+  made.binds = std::move(binds);
+  made.results = {result};
+  made.checks = std::move(checks);
+  return made;
+}
+
+TEST(EmitDts, ARuleMakesItsArgumentsTypeParameters) {
+  Spec spec;
+  spec.type_rules = {rule("add", {{"self", Base::Tensor}, {"other", Base::Tensor}}, "TensorOf<Sum<$self, $other>>",
+                          {{"other", "Adds<$self, $other>"}})};
+  const Files files = emitted(
+      {op("add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"),
+       op("add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor >out) -> Tensor"),
+       op("add.Scalar(Tensor self, Scalar other) -> Tensor"), op("add_.Tensor(Tensor !self, Tensor other) -> Tensor")},
+      spec);
+  const Lines lines = lines_of(files, "methods.d.ts", "add<");
+  ASSERT_EQ(lines.size(), 3U) << "by position, by name, and once more to explain";
+  EXPECT_EQ(
+      lines[0],
+      "add<TSelf extends Tensor, TOther extends Tensor, TOut extends Tensor = never>(this: TSelf, other: TOther & "
+      "Adds<TSelf, TOther>, options?: { alpha?: Scalar; out?: TOut }): OutOr<TOut, TensorOf<Sum<TSelf, TOther>>>;");
+  EXPECT_EQ(
+      lines[2],
+      "add<TSelf extends Tensor, TOther extends Tensor, TOut extends Tensor = never>(this: TSelf, other: TOther & "
+      "Adds<TSelf, TOther> | Scalar, options?: { alpha?: Scalar; out?: TOut }): Tensor;");
+  EXPECT_EQ(
+      lines_of(files, "methods.d.ts", "add_<").at(0),
+      "add_<TSelf extends Tensor, TOther extends Tensor>(this: TSelf, other: TOther & Adds<TSelf, TOther>): TSelf;")
+      << "the op that ends in '_' follows the rule, and returns what it writes to";
+  EXPECT_NE(
+      files.at("types/generated/methods.d.ts").find("import type { Adds, OutOr, Sum, TensorOf } from '../algebra';"),
+      std::string::npos);
+}
+
+TEST(EmitDts, ARulesDefaultsAreLiteralsAndRestNumbersAList) {
+  Spec spec;
+  spec.type_rules = {
+      rule("view", {{"self", Base::Tensor}, {"size", Base::Int, true}}, "V<$size>", {{"size", "C<$size>"}}),
+      rule("sum", {{"dim", Base::Int}, {"keepdim", Base::Bool}}, "S<$dim, $keepdim>")};
+  const Files files = emitted({op("view(Tensor self, int[] size) -> Tensor"),
+                               op("sum(Tensor self, int? dim=None, bool keepdim=False) -> Tensor")},
+                              spec);
+  EXPECT_EQ(
+      lines_of(files, "methods.d.ts", "view<").at(1),
+      "view<TSelf extends Tensor, const TSize extends readonly Int[], const TFirst extends Int>(this: TSelf, first: "
+      "TFirst & C<readonly [TFirst, ...TSize]>, ...size: TSize): V<readonly [TFirst, ...TSize]>;");
+  EXPECT_EQ(lines_of(files, "methods.d.ts", "sum<").at(0),
+            "sum<const TDim extends Int | null = null, const TKeepdim extends boolean = false>(dim?: TDim, keepdim?: "
+            "TKeepdim): S<TDim, TKeepdim>;");
+}
+
+TEST(TypeRules, AnOverloadWithADimensionThatTheRuleLeavesOutDoesNotFollowIt) {
+  Spec spec;
+  spec.type_rules = {rule("squeeze", {{"self", Base::Tensor}}, "All<$self>")};
+  EXPECT_NE(rule_of(spec, op("squeeze(Tensor self) -> Tensor")), nullptr);
+  EXPECT_EQ(rule_of(spec, op("squeeze.dim(Tensor self, int dim) -> Tensor")), nullptr);
+  EXPECT_EQ(rule_of(spec, op("squeeze.dimname(Tensor self, Dimname dim) -> Tensor")), nullptr);
+  spec.type_rules[0].ignores = {"dim"};
+  EXPECT_NE(rule_of(spec, op("squeeze.dim(Tensor self, int dim) -> Tensor")), nullptr);
+}
+
+TEST(TypeRules, ARuleThatNoOverloadCanFollowIsAnError) {
+  Spec spec;
+  spec.type_rules = {rule("relu", {{"input", Base::Tensor}}, "R<$input>")};
+  Model model;
+  EXPECT_NO_THROW(check_rules(spec, model)) << "an op that this libtorch lacks";
+  model.declarations = {op("relu(Tensor self) -> Tensor")};
+  EXPECT_THROW(check_rules(spec, model), Error);
 }
 
 TEST(EmitDts, TuplesCarryTheirNamesAndOutsAreGivenTogether) {
@@ -165,7 +244,9 @@ TEST(EmitDts, NamespacesAreInterfaces) {
   gelu.python_module = "nn";
   const std::string text = emitted({gelu}).at("types/generated/functions.d.ts");
   EXPECT_NE(text.find("export interface NnFunctionalFunctions {\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("/** torch.nn.functional.gelu: `aten::gelu(Tensor self) -> Tensor` */\n"), std::string::npos)
+  EXPECT_NE(
+      text.find("   * torch.nn.functional.gelu: `aten::gelu(Tensor self) -> Tensor`\n   * @param self - a tensor\n"),
+      std::string::npos)
       << text;
 }
 

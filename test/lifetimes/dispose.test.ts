@@ -1,4 +1,5 @@
 /** dispose, use after dispose, disposeAll, `using`: counts return exactly to where they were. */
+import type { Tensor } from '../../types';
 import { balanced, codeOf, counts, thrown, torch, untyped } from '../support/torch';
 
 test('dispose is idempotent and frees the bytes at once', () => {
@@ -140,7 +141,7 @@ test('disposeAll of anything that is no tensor does nothing', () => {
 });
 
 test('a failing op leaks nothing, wherever it fails', () => {
-  const a = torch.ones([2, 3]);
+  const a: Tensor = torch.ones([2, 3]);
   const calls: (() => unknown)[] = [
     () => torch.mm(a, a),
     () => torch.cat([a, torch.ones as any]),

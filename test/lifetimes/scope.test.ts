@@ -1,4 +1,5 @@
 /** torch.scope and torch.openScope: what is made inside ends with it, what is returned moves out, exactly. */
+import type { Tensor } from '../../types';
 import { balanced, balancedAsync, codeOf, counts, torch, untyped } from '../support/torch';
 
 const ones = () => torch.ones([8]);
@@ -27,7 +28,7 @@ describe('torch.scope', () => {
           });
         }),
       ).toThrow(RangeError);
-      expect(codeOf(() => torch.scope(() => ones().view([3])))).toBe('ERR_TORCH_RUNTIME');
+      expect(codeOf(() => torch.scope(() => (ones() as Tensor).view([3])))).toBe('ERR_TORCH_RUNTIME');
     });
   });
 

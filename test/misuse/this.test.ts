@@ -183,7 +183,8 @@ describe('a Proxy around a tensor', () => {
 
 test('frozen and sealed tensors work; those outside a scope can be kept, disposed and collected', () => {
   balanced(() => {
-    const t = Object.freeze(torch.tensor([1, 2])) as ReturnType<typeof torch.tensor>;
+    const t = torch.tensor([1, 2]);
+    Object.freeze(t);
     expect(torch.scope(() => t.add(t).toArray())).toEqual([2, 4]);
     const inside = torch.scope(() => Object.seal(torch.ones([2])));
     expect(torch.keep(inside).disposed).toBe(false);

@@ -4,17 +4,19 @@ import type { Device, DType } from '../../types';
 import torch, * as named from '../../types';
 
 const a = torch.zeros([2, 3], { dtype: torch.int64 });
-expectTypeOf(a).toEqualTypeOf<torch.Tensor>();
-expectTypeOf(named.add(a, 1)).toEqualTypeOf<named.Tensor>();
+expectTypeOf(a).toEqualTypeOf<torch.Tensor<'int64', [2, 3]>>();
+expectTypeOf(named.add(a, 1)).toEqualTypeOf<named.Tensor<'int64', [2, 3]>>();
 expectTypeOf(torch.linalg.norm(a)).toEqualTypeOf<named.Tensor>();
-expectTypeOf(torch.nn.functional.gelu(a)).toEqualTypeOf<named.Tensor>();
+expectTypeOf(torch.nn.functional.gelu(a)).toEqualTypeOf<typeof a>();
 expectTypeOf(torch.ops.aten.add.Tensor.schema).toEqualTypeOf<string>();
 expectTypeOf(torch.float32).toEqualTypeOf<'float32'>();
 expectTypeOf(torch.sparseCoo).toEqualTypeOf<'sparse_coo'>();
-expectTypeOf(a.dtype).toEqualTypeOf<DType>();
+expectTypeOf(a.dtype).toEqualTypeOf<'int64'>();
+expectTypeOf((a as named.Tensor).dtype).toEqualTypeOf<DType>();
 expectTypeOf(a.device).toEqualTypeOf<Device>();
-expectTypeOf(a.shape).toEqualTypeOf<number[]>();
-expectTypeOf(torch.scope(() => a)).toEqualTypeOf<named.Tensor>();
+expectTypeOf(a.shape).toEqualTypeOf<[2, 3]>();
+expectTypeOf((a as named.Tensor).shape).toEqualTypeOf<number[]>();
+expectTypeOf(torch.scope(() => a)).toEqualTypeOf<typeof a>();
 expectTypeOf(new torch.Generator().disposed).toEqualTypeOf<boolean>();
 expectTypeOf(torch.cuda.isAvailable()).toEqualTypeOf<boolean>();
 expectTypeOf(torch.cuda.memory('cuda:0')).toEqualTypeOf<named.CudaMemory>();
@@ -23,7 +25,7 @@ a.at(0, torch.slice(0, 2));
 {
   using s = torch.openScope();
   s.move(a);
-  expectTypeOf(s.run(async () => a)).toEqualTypeOf<Promise<named.Tensor>>();
+  expectTypeOf(s.run(async () => a)).toEqualTypeOf<Promise<typeof a>>();
   expectTypeOf(s.parent).toEqualTypeOf<named.Scope | null>();
 }
 {

@@ -4,11 +4,12 @@ import torch, { type Complex, type Tensor } from '../../types';
 
 const F = torch.nn.functional;
 const a = torch.ones([2, 3]);
+const image = torch.ones([1, 8, 8]);
 
 // A result by what was asked for.
-expectTypeOf(F.maxPool2d(a, 2)).toExtend<Tensor>();
+expectTypeOf(F.maxPool2d(image, 2)).toEqualTypeOf<Tensor<'float32', [1, 4, 4]>>();
 {
-  const [values, indices] = F.maxPool2d(a, 2, { returnIndices: true });
+  const [values, indices] = F.maxPool2d(image, 2, { returnIndices: true });
   expectTypeOf(values).toExtend<Tensor>();
   expectTypeOf(indices).toExtend<Tensor>();
 }
@@ -36,7 +37,7 @@ expectTypeOf(torch.finfo('float32').eps).toEqualTypeOf<number>();
 expectTypeOf(a.size()).toEqualTypeOf<number[]>();
 expectTypeOf(a.type()).toEqualTypeOf<string>();
 expectTypeOf(a.names).toEqualTypeOf<(string | null)[]>();
-expectTypeOf([...a]).toEqualTypeOf<Tensor[]>();
+expectTypeOf([...a]).toEqualTypeOf<Tensor<'float32', [3]>[]>();
 expectTypeOf(a.mT).toExtend<Tensor>();
 expectTypeOf<Complex>().toExtend<{ re: number }>();
 

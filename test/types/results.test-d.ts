@@ -25,15 +25,16 @@ expectTypeOf(torch._foreachAdd_([a], 1)).toEqualTypeOf<void>();
 
 // Tuples: by position and by name, also where an array has a member of that name.
 const most = torch.max(a, 1);
-expectTypeOf(most.values).toEqualTypeOf<Tensor>();
-expectTypeOf(most.indices).toEqualTypeOf<Tensor>();
+expectTypeOf(most.values).toExtend<Tensor>();
+expectTypeOf(most.values.add(1)).toEqualTypeOf<Tensor>();
+expectTypeOf(most.indices).toEqualTypeOf<Tensor<'int64'>>();
 expectTypeOf(most[0]).toEqualTypeOf<Tensor>();
 const [values, indices] = a.max({ dim: 1 });
 expectTypeOf(values).toEqualTypeOf<Tensor>();
-expectTypeOf(indices).toEqualTypeOf<Tensor>();
+expectTypeOf(indices).toEqualTypeOf<Tensor<'int64'>>();
 const { Q, R } = linalg.qr(a);
 expectTypeOf([Q, R]).toEqualTypeOf<Tensor[]>();
-expectTypeOf(torch.max(a)).toEqualTypeOf<Tensor>();
+expectTypeOf(torch.max(a)).toEqualTypeOf<Tensor<DType, []>>();
 expectTypeOf(torch.max(a, b)).toEqualTypeOf<Tensor>();
 expectTypeOf(torch.nativeLayerNorm(a, [2], null, null, 1e-5)).toEqualTypeOf<[Tensor, Tensor, Tensor]>();
 // @ts-expect-error: no such field
@@ -51,7 +52,7 @@ expectTypeOf(torch._chooseQparamsPerTensor(a)).toEqualTypeOf<[number, Int]>();
 expectTypeOf(ops.aten.add.Tensor(a, b, { alpha: 2 })).toEqualTypeOf<Tensor>();
 expectTypeOf(ops.aten.add.Tensor.schema).toEqualTypeOf<string>();
 expectTypeOf(ops.aten.relu.default(a)).toEqualTypeOf<Tensor>();
-expectTypeOf(ops.aten.max.dim_max(a, 1, false, { max: a, max_values: b }).values).toEqualTypeOf<Tensor>();
+expectTypeOf(ops.aten.max.dim_max(a, 1, false, { max: a, max_values: b }).values).toExtend<Tensor>();
 // @ts-expect-error: exact names only
 ops.aten.logSoftmax;
 // @ts-expect-error: by schema name

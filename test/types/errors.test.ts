@@ -1,0 +1,115 @@
+/** Programs that the compiler refuses, and what it says: the error names the sizes that clash. */
+import * as path from 'node:path';
+import * as ts from 'typescript';
+import { ROOT } from '../support/torch';
+
+/** Each program, and what its error must say. `a` is [2, 3], `b` is [4, 5]. */
+const refused: [program: string, text: string][] = [
+  ['torch.mm(a, b)', 'shapes [2,3] and [4,5] do not multiply: 3 is not 4'],
+  ['a.matmul(b)', 'shapes [2,3] and [4,5] do not multiply: 3 is not 4'],
+  ['torch.bmm(torch.zeros([2, 3, 4]), torch.zeros([3, 4, 5]))', '2 batches are not 3'],
+  ['torch.nn.functional.linear(a, b)', 'shapes [2,3] and [4,5] do not multiply: 3 is not 5'],
+  ['a.mm(torch.zeros([3, 4], { dtype: "float64" }))', 'expected float32 on both sides, got float64'],
+  ['a.add(b)', 'shapes [2,3] and [4,5] do not broadcast: 3 is not 5'],
+  ['torch.mul(a, torch.zeros([3, 3]))', 'shapes [2,3] and [3,3] do not broadcast: 2 is not 3'],
+  ['a.add_(b)', 'shapes [2,3] and [4,5] do not broadcast: 3 is not 5'],
+  ['a.lt(b)', 'do not broadcast: 3 is not 5'],
+  ['a.view([4, 2])', 'shape [2,3] has 6 elements, which [4,2] cannot have'],
+  ['a.reshape(4, -1)', 'shape [2,3] has 6 elements, which [4,-1] cannot have'],
+  ['a.permute(0, 0)', 'dimension 0 is there twice'],
+  ['a.permute([0])', 'shape [2,3] has 2 dimensions, 1 are given'],
+  ['a.transpose(0, 5)', 'dimension 5 is out of range for shape [2,3]'],
+  ['torch.zeros([2, 3, 4]).t()', 'shape [2,3,4] has more than 2 dimensions'],
+  ['a.expand([4, 3])', 'shape [2,3] does not expand to [4,3]: 2 is not 4'],
+  ['a.squeeze(4)', 'dimension 4 is out of range for shape [2,3]'],
+  ['a.flatten(0, 7)', 'dimension 7 is out of range for shape [2,3]'],
+  ['a.sum(2)', 'dimension 2 is out of range for shape [2,3]'],
+  ['a.mean([0, -2])', 'is there twice'],
+  ['a.softmax(3)', 'dimension 3 is out of range for shape [2,3]'],
+  ['torch.cat([a, b])', 'shapes [2,3] and [4,5] do not join along dimension 0: 3 is not 5'],
+  ['torch.stack([a, b])', 'shapes [2,3] and [4,5] do not stack: 2 is not 4'],
+  ['a.split([1, 2], 0)', 'the sizes add up to 3, the dimension has 2'],
+  ['a.at(0, 0, 0)', 'more indices than the dimensions of [2,3]'],
+  ['a.at(0, 3)', 'index 3 is out of range for a dimension of 3'],
+  ['torch.conv2d(torch.zeros([1, 3, 8, 8]), torch.zeros([4, 2, 3, 3]))', '3 channels are not 2'],
+  ['torch.conv2d(torch.zeros([1, 3, 2, 2]), torch.zeros([4, 3, 3, 3]))', 'a window of 3 does not fit into 2'],
+  ['torch.maxPool2d(torch.zeros([3, 3]), 2)', 'input [3,3] does not fit a window [2,2]'],
+  ['torch.tensor([[1, 2], [3]])', 'rows of 1 and 2 elements'],
+  ['torch.add(a, a, { alhpa: 1 })', "'alhpa' does not exist in type"],
+  ["torch.zeros([2], { dtype: 'float' })", 'is not assignable to type'],
+];
+
+const file = path.join(ROOT, 'test', 'types', 'refused.ts');
+const lines = [
+  "import * as torch from 'libtorch-node';",
+  'const a = torch.zeros([2, 3]);',
+  'const b = torch.zeros([4, 5]);',
+  ...refused.map(([program]) => `${program};`),
+];
+
+/** By line, all that the compiler says. */
+function diagnose(): Map<number, string> {
+  const config = ts.readConfigFile(path.join(ROOT, 'tsconfig.json'), ts.sys.readFile).config;
+  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT);
+  const host = ts.createCompilerHost({ ...options, skipLibCheck: true });
+  const { getSourceFile, fileExists } = host;
+  const text = lines.join('\n');
+  host.fileExists = (name) => name === file || fileExists.call(host, name);
+  host.getSourceFile = (name, ...rest) =>
+    name === file
+      ? ts.createSourceFile(name, text, {
+          languageVersion: ts.ScriptTarget.ES2022,
+          impliedNodeFormat: ts.ModuleKind.CommonJS,
+        })
+      : getSourceFile.call(host, name, ...rest);
+  const program = ts.createProgram([file], { ...options, skipLibCheck: true }, host);
+  const said = new Map<number, string>();
+  for (const found of ts.getPreEmitDiagnostics(program, program.getSourceFile(file))) {
+    const { line } = ts.getLineAndCharacterOfPosition(found.file!, found.start!);
+    said.set(line, `${said.get(line) ?? ''}${ts.flattenDiagnosticMessageText(found.messageText, '\n')}\n`);
+  }
+  return said;
+}
+
+test('each error says what clashes, in the place of the call', () => {
+  const said = diagnose();
+  expect([...said.keys()].filter((line) => line < 3)).toEqual([]);
+  const unexplained = refused.filter(([, text], i) => !said.get(i + 3)?.includes(text));
+  expect(unexplained.map(([program]) => `${program}: ${said.get(lines.indexOf(`${program};`)) ?? 'accepted'}`)).toEqual(
+    [],
+  );
+}, 600_000);
+
+test('an editor completes options and dtypes', () => {
+  const text = [
+    "import * as torch from 'libtorch-node';",
+    'torch.zeros([2], { /*options*/ });',
+    "torch.zeros([2], { dtype: '/*dtype*/' });",
+    'torch.zeros([2, 3]).sum({ /*sum*/ });',
+  ].join('\n');
+  const config = ts.readConfigFile(path.join(ROOT, 'tsconfig.json'), ts.sys.readFile).config;
+  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT);
+  const service = ts.createLanguageService({
+    getScriptFileNames: () => [file],
+    getScriptVersion: () => '1',
+    getScriptSnapshot: (name) => {
+      const source = name === file ? text : ts.sys.readFile(name);
+      return source === undefined ? undefined : ts.ScriptSnapshot.fromString(source);
+    },
+    getCurrentDirectory: () => ROOT,
+    getCompilationSettings: () => ({ ...options, skipLibCheck: true }),
+    getDefaultLibFileName: ts.getDefaultLibFilePath,
+    fileExists: (name) => name === file || ts.sys.fileExists(name),
+    readFile: ts.sys.readFile,
+    readDirectory: ts.sys.readDirectory,
+    directoryExists: ts.sys.directoryExists,
+    getDirectories: ts.sys.getDirectories,
+  });
+  const names = (mark: string) =>
+    service.getCompletionsAtPosition(file, text.indexOf(mark), {})?.entries.map((entry) => entry.name) ?? [];
+  expect(names('/*options*/')).toEqual(
+    expect.arrayContaining(['device', 'dtype', 'layout', 'pinMemory', 'requiresGrad']),
+  );
+  expect(names('/*dtype*/')).toEqual(expect.arrayContaining(['float32', 'int64', 'bool']));
+  expect(names('/*sum*/')).toEqual(expect.arrayContaining(['dim', 'keepdim', 'dtype']));
+}, 600_000);

@@ -1,0 +1,123 @@
+/** Checked by `npm run typecheck`, never run: what flows through generic and through careless code. */
+import { expectTypeOf } from 'expect-type';
+import type { DType, Shape, Tensor } from '../../types';
+import * as torch from '../../types';
+
+declare const dynamic: Tensor;
+declare const float: Tensor<'float32'>;
+declare const size: number;
+declare const sizes: number[];
+const a = torch.zeros([2, 3]);
+
+// Any tensor is a Tensor, and code that takes and gives Tensor is not asked for more.
+const kept: Tensor = a;
+const half: Tensor<'float32'> = a;
+const loose: Tensor<DType, [number, number]> = a;
+kept.add(half).matmul(loose);
+// @ts-expect-error: not the other way round
+export const exact: Tensor<'float32', [2, 3]> = dynamic;
+// @ts-expect-error: another shape
+export const other: Tensor<'float32', [3, 2]> = a;
+// @ts-expect-error: another dtype
+export const another: Tensor<'int64', [2, 3]> = a;
+
+function careless(x: Tensor, y: Tensor | number): Tensor {
+  const scaled = x.mul(y).add(1).relu();
+  const parts = scaled.split(2).map((part) => part.sum(0));
+  let sum = torch.zerosLike(x);
+  for (const part of parts) sum = sum.add(part);
+  return torch
+    .cat([sum, torch.stack(parts)])
+    .view(-1)
+    .at(torch.slice(0, 3))
+    .softmax(0);
+}
+expectTypeOf(careless(a, 2)).toEqualTypeOf<Tensor>();
+expectTypeOf(dynamic.add(dynamic)).toEqualTypeOf<Tensor>();
+expectTypeOf(dynamic.matmul(a)).toEqualTypeOf<Tensor>();
+expectTypeOf(dynamic.sum(1)).toEqualTypeOf<Tensor>();
+expectTypeOf(dynamic.at(0)).toEqualTypeOf<Tensor>();
+expectTypeOf(dynamic.view([2, -1])).toEqualTypeOf<Tensor<DType, [2, number]>>();
+expectTypeOf(float.add(a)).toEqualTypeOf<Tensor<'float32'>>();
+expectTypeOf(dynamic.shape).toEqualTypeOf<Shape>();
+expectTypeOf(dynamic.split(2)).toEqualTypeOf<Tensor[]>();
+
+// `number` sizes are not known, and no error.
+const n = torch.zeros([size, 3]);
+expectTypeOf(n).toEqualTypeOf<Tensor<'float32', [number, 3]>>();
+expectTypeOf(torch.zeros(sizes)).toEqualTypeOf<Tensor<'float32'>>();
+expectTypeOf(n.add(a)).toEqualTypeOf<Tensor<'float32', [2, 3]>>();
+expectTypeOf(n.matmul(torch.zeros([3, size]))).toEqualTypeOf<Tensor<'float32', [number, number]>>();
+expectTypeOf(a.matmul(torch.zeros([size, 5]))).toEqualTypeOf<Tensor<'float32', [2, 5]>>();
+expectTypeOf(n.view([-1])).toEqualTypeOf<Tensor<'float32', [number]>>();
+expectTypeOf(n.view([size, size])).toEqualTypeOf<Tensor<'float32', [number, number]>>();
+expectTypeOf(n.sum(size)).toEqualTypeOf<Tensor<'float32'>>();
+expectTypeOf(n.transpose(0, size)).toEqualTypeOf<Tensor<'float32', [number, number]>>();
+expectTypeOf(torch.cat([n, a])).toEqualTypeOf<Tensor<'float32', [number, 3]>>();
+expectTypeOf(n.split(2)).toEqualTypeOf<Tensor<'float32', [number, 3]>[]>();
+expectTypeOf(n.at(size)).toEqualTypeOf<Tensor<'float32', [3]>>();
+expectTypeOf(torch.zeros([2n, 3])).toEqualTypeOf<Tensor<'float32', [number, 3]>>();
+expectTypeOf(torch.zeros([2], { dtype: 'int64' as DType })).toEqualTypeOf<Tensor<DType, [2]>>();
+
+// One of several shapes: each is followed.
+declare const either: Tensor<'float32', [2, 3]> | Tensor<'float32', [4, 3]>;
+expectTypeOf(either.relu()).toExtend<Tensor<'float32', [number, 3]>>();
+expectTypeOf(either.add(torch.zeros([3]))).toExtend<Tensor<'float32', [number, 3]>>();
+expectTypeOf(either.sum(1)).toExtend<Tensor<'float32', [number]>>();
+
+// Sizes by name.
+function classify<B extends number>(x: Tensor<'float32', [B, 784]>, w: Tensor<'float32', [784, 10]>) {
+  const scores = torch
+    .mm(x, w)
+    .add(torch.zeros([10]))
+    .softmax(1);
+  const same: Tensor<'float32', [B, 10]> = scores;
+  const summed: Tensor<'float32', [B]> = scores.mul(scores).sum(1);
+  return torch.stack([same, scores.relu()]).at(0).argmax(1).add(summed.long());
+}
+expectTypeOf(classify(torch.zeros([32, 784]), torch.zeros([784, 10]))).toEqualTypeOf<Tensor<'int64', [32]>>();
+expectTypeOf(classify(torch.zeros([size, 784]), torch.zeros([784, 10]))).toEqualTypeOf<Tensor<'int64', [number]>>();
+// @ts-expect-error: 783 is not 784
+classify(torch.zeros([32, 783]), torch.zeros([784, 10]));
+
+function images<B extends number>(x: Tensor<'float32', [B, 1, 28, 28]>) {
+  const rows: Tensor<'float32', [B, 784]> = x.view([-1, 784]);
+  const flat: Tensor<'float32', [B, 784]> = x.flatten(1);
+  const seen: Tensor<'float32', [B, 8, 13, 13]> = torch.maxPool2d(torch.conv2d(x, torch.zeros([8, 1, 3, 3])), 2);
+  const turned: Tensor<'float32', [28, B, 1, 28]> = x.permute(3, 0, 1, 2);
+  const grown: Tensor<'float32', [B, 5, 28, 28]> = x.expand([-1, 5, -1, -1]);
+  const joined: Tensor<'float32', [B, 1568]> = torch.cat([rows, flat], 1);
+  return { seen, turned, grown, joined };
+}
+images(torch.zeros([16, 1, 28, 28]));
+
+function attend<B extends number, N extends number, D extends number>(
+  q: Tensor<'float32', [B, N, D]>,
+  k: Tensor<'float32', [B, N, D]>,
+  v: Tensor<'float32', [B, N, D]>,
+): Tensor<'float32', [B, N, D]> {
+  return torch.bmm(torch.bmm(q, k.transpose(1, 2)).softmax(-1), v);
+}
+expectTypeOf(attend(torch.zeros([2, 5, 8]), torch.zeros([2, 5, 8]), torch.zeros([2, 5, 8]))).toEqualTypeOf<
+  Tensor<'float32', [2, 5, 8]>
+>();
+
+function refused<B extends number, C extends number>(x: Tensor<'float32', [B, 3]>, y: Tensor<'float32', [C, 3]>) {
+  // @ts-expect-error: a size of any number is not 2
+  x.add(torch.zeros([2, 3]));
+  // @ts-expect-error: 3 is not C
+  torch.mm(x, y);
+  // @ts-expect-error: B and C need not be the same
+  x.add(y);
+}
+refused(a, a);
+
+// Any dtype, any shape.
+function twice<D extends DType>(x: Tensor<D, [2]>): Tensor<D, [2]> {
+  return x.add(x);
+}
+expectTypeOf(twice(torch.zeros([2], { dtype: 'int64' }))).toEqualTypeOf<Tensor<'int64', [2]>>();
+function activate<S extends Shape>(x: Tensor<'float32', S>): Tensor<'float32', S> {
+  return x.relu().sigmoid().clone();
+}
+expectTypeOf(activate(a)).toEqualTypeOf<typeof a>();

@@ -1,0 +1,74 @@
+/** Types tell the truth: what the compiler says of the tensors that a program makes is what they are. */
+import * as path from 'node:path';
+import * as ts from 'typescript';
+import { ROOT } from '../support/torch';
+import * as dtypes from './programs/dtypes';
+import * as shapes from './programs/shapes';
+
+const programs: Record<string, object> = { dtypes, shapes };
+const fileOf = (name: string) => path.join(__dirname, 'programs', `${name}.ts`);
+
+interface Said {
+  dtype: string;
+  shape: string;
+}
+
+let checker: ts.TypeChecker;
+let program: ts.Program;
+
+beforeAll(() => {
+  const config = ts.readConfigFile(path.join(ROOT, 'tsconfig.json'), ts.sys.readFile).config;
+  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT);
+  program = ts.createProgram(Object.keys(programs).map(fileOf), { ...options, skipLibCheck: true });
+  checker = program.getTypeChecker();
+}, 600_000);
+
+/** By name, what the compiler says of each exported tensor. */
+function said(name: string): Map<string, Said> {
+  const source = program.getSourceFile(fileOf(name))!;
+  const told = new Map<string, Said>();
+  for (const symbol of checker.getExportsOfModule(checker.getSymbolAtLocation(source)!)) {
+    const whole = checker.getTypeOfSymbol(symbol);
+    // `values` of a tuple is an array's member too.
+    const type = (whole.isIntersection() ? whole.types : [whole]).find((part) => part.getSymbol()?.name === 'Tensor');
+    if (type === undefined) continue;
+    const [dtype, shape] = checker.getTypeArguments(type as ts.TypeReference);
+    told.set(symbol.name, { dtype: checker.typeToString(dtype!), shape: checker.typeToString(shape!) });
+  }
+  return told;
+}
+
+/** '[2, number]' for [2, 3]: whether a shape is of this type. */
+function fits(shape: readonly number[], type: string): boolean {
+  if (type === 'Shape' || type === 'number[]') return true;
+  const sizes = JSON.parse(type.replace(/number/g, 'null')) as (number | null)[];
+  return sizes.length === shape.length && sizes.every((size, i) => size === null || size === shape[i]);
+}
+
+interface Made {
+  dtype: string;
+  shape: number[];
+}
+
+test.each(Object.keys(programs))('the tensors of %s are what their types say', (name) => {
+  const file = program.getSourceFile(fileOf(name))!;
+  expect(
+    ts.getPreEmitDiagnostics(program, file).map((d) => ts.flattenDiagnosticMessageText(d.messageText, '\n')),
+  ).toEqual([]);
+  const told = said(name);
+  const made = Object.entries(programs[name]!).filter(
+    ([, value]) => (value as { _mark?: unknown })._mark !== undefined,
+  );
+  expect(made.map(([key]) => key).sort()).toEqual([...told.keys()].sort());
+  const wrong: string[] = [];
+  for (const [key, value] of made) {
+    const { dtype, shape } = value as Made;
+    const type = told.get(key)!;
+    const unknown = type.shape.includes('number') || type.shape === 'Shape';
+    if (type.dtype !== `"${dtype}"` || !fits(shape, type.shape) || (unknown && !key.endsWith('Dynamic'))) {
+      wrong.push(`${key}: Tensor<${type.dtype}, ${type.shape}>, but it is ${dtype} [${shape.join(', ')}]`);
+    }
+  }
+  expect(wrong).toEqual([]);
+  expect(made.length).toBeGreaterThan(70);
+});

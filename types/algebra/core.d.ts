@@ -1,0 +1,140 @@
+/**
+ * What the algebra is built of. Its types are decided inside generic functions too, where a dimension may be a type
+ * parameter. TypeScript decides a conditional type early or late by these rules, on which everything here rests:
+ *  - it waits while the checked type is a bare type parameter (so nothing is decided inside an alias, before it is used);
+ *  - it says no only when no value of the type parameters could make it true, where type parameters pass for anything;
+ *    but when two types are compared for identity they pass for nothing else. So marks of dimensions are compared, below.
+ */
+import type { Tensor } from '../../lib/tensor';
+import type { DType, Shape } from '../base';
+
+/** Whether two types are identical. */
+export type Equal<X, Y> = (<T>() => T extends [X] ? 1 : 2) extends <T>() => T extends [Y] ? 1 : 2 ? true : false;
+
+/** V, but not before T is known. */
+export type Late<T, V> = T extends unknown ? V : never;
+
+declare const shapeError: unique symbol;
+
+/** Stands where an argument does not fit; its text says why. No value has this type. */
+export interface ShapeError<Message extends string> {
+  readonly [shapeError]: Message;
+}
+
+/** Numbers of dimensions that the algebra follows; shapes with more are dynamic. */
+interface Ranks {
+  [rank: number]: 'known' | 'dynamic';
+  0: 'known';
+  1: 'known';
+  2: 'known';
+  3: 'known';
+  4: 'known';
+  5: 'known';
+  6: 'known';
+  7: 'known';
+  8: 'known';
+}
+
+/** Whether the number of dimensions is known: not of `number[]`, nor of a shape that is a type parameter. */
+export type Known<T extends Tensor> = Equal<Ranks[ShapeOf<T>['length']], Late<T, 'known'>>;
+
+interface Integers {
+  [n: number]: 'integer';
+}
+
+/** A dimension, and what it is compared by. */
+export interface Mark {
+  dim: number;
+  same: unknown;
+  as: unknown;
+  literal: unknown;
+}
+
+/**
+ * The dimensions with their marks: `X['same'] extends Y['as']` is true when both are the same. (Two declarations, as the
+ * compiler makes no difference between functions of one.)
+ */
+export type Marks<S extends readonly number[]> = {
+  [K in keyof S]: {
+    dim: S[K];
+    same: <T>() => T extends [S[K]] ? 1 : 2;
+    as: <T>() => T extends [S[K]] ? 1 : 2;
+    literal: <T>() => T extends [Integers[S[K]]] ? 1 : 2;
+  };
+};
+
+/** The marks of 1, -1 and `number`, and of what is no type parameter. */
+export type One = { same: <T>() => T extends [1] ? 1 : 2 };
+export type MinusOne = { same: <T>() => T extends [-1] ? 1 : 2 };
+export type AnyDim = { same: <T>() => T extends [number] ? 1 : 2 };
+export type NoParameter = { literal: <T>() => T extends ['integer'] ? 1 : 2 };
+
+type IsUnion<X, Y = X> = X extends unknown ? ([Y] extends [X] ? false : true) : never;
+
+/** Of two that differ: [number] where one may be one of several numbers, else 'clash'. */
+export type Differing<X extends Mark, Y extends Mark> = X extends NoParameter
+  ? Y extends NoParameter
+    ? true extends IsUnion<X['dim']> | IsUnion<Y['dim']>
+      ? [number]
+      : 'clash'
+    : 'clash'
+  : 'clash';
+
+/** Two sizes that must be the same: [the one that says more], or 'clash'. */
+export type Met<X extends Mark, Y extends Mark> = X['same'] extends Y['as']
+  ? [X['dim']]
+  : X extends AnyDim
+    ? [Y['dim']]
+    : Y extends AnyDim
+      ? [X['dim']]
+      : Differing<X, Y>;
+
+/** The dimensions as far as they are numbers: `number` for type parameters. */
+export type Numbers<S extends Shape> = NumbersOf<Marks<S>>;
+type NumbersOf<M extends readonly Mark[]> = M extends readonly [
+  infer X extends Mark,
+  ...infer R extends readonly Mark[],
+]
+  ? [X extends NoParameter ? X['dim'] : number, ...NumbersOf<R>]
+  : [];
+
+/** "2,3" of [2, 3]. */
+export type Joined<S extends readonly unknown[]> = S extends readonly [infer Only extends number]
+  ? `${Only}`
+  : S extends readonly [infer Head extends number, ...infer Rest]
+    ? `${Head},${Joined<Rest>}`
+    : '';
+
+/** "[2,3]", for messages. */
+export type Shown<S extends readonly unknown[]> = `[${Joined<S>}]`;
+
+/** The shape, or a dynamic one where there is an error: the call is refused already. */
+export type Settled<R> = R extends readonly [...infer L extends Shape] ? L : Shape;
+
+/** What an argument must be besides its own type: nothing more, or an error that no argument is. */
+export type Refused<R> = R extends ShapeError<infer Message> ? ShapeError<Message> : unknown;
+
+/**
+ * Of small interfaces: the compiler compares what `T['dtype']` asks for with every member of the type, and Tensor has 1,500.
+ */
+export type DTypeOf<T extends { readonly dtype: DType }> = T['dtype'];
+export type ShapeOf<T extends { readonly shape: Shape }> = T['shape'];
+
+/** A tensor of a dtype and shape that a rule gives: they are what they must be, which costs too much to prove for each op. */
+export type TensorOf<D, S = Shape> = {
+  // @ts-expect-error: the bounds of D and S
+  tensor: Tensor<D, S>;
+}['tensor'];
+
+/**
+ * A call's result: the tensor that the op makes, or what was given as `out`: of its own dtype, but with the result's shape,
+ * as libtorch resizes it. (Inferred again, here and elsewhere, for else the compiler would infer the type parameter from what
+ * the result is passed to.)
+ */
+export type OutOr<Out, Result> = [Out] extends [never]
+  ? Result
+  : [Out] extends [infer Given extends Tensor]
+    ? Result extends Tensor
+      ? TensorOf<DTypeOf<Given>, ShapeOf<Result>>
+      : Given
+    : never;

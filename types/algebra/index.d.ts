@@ -1,0 +1,16 @@
+/**
+ * The algebra of dtypes and shapes. The signatures of ops are made of these types: codegen/spec/types.yaml says which. A type
+ * named by a noun is the shape of a result; its verb (Broadcast and Broadcasts) is `unknown`, or an error where it does not fit.
+ */
+export type * from './at';
+export type * from './broadcast';
+export type * from './conv';
+export type { DTypeOf, OutOr, ShapeError, ShapeOf, TensorOf } from './core';
+export type * from './create';
+export type * from './data';
+export type { SizesOf } from './dims';
+export type * from './dtype';
+export type * from './join';
+export type { Multiplied, Multiplies } from './matmul';
+export type * from './reduce';
+export type * from './view';

@@ -1,0 +1,226 @@
+/** Lists of tensors: joined into one, and one taken apart. */
+import type { Tensor } from '../../lib/tensor';
+import type { DType, Shape } from '../base';
+import type { DTypeOf, Known, Mark, Marks, Met, Refused, Settled, ShapeError, ShapeOf, Shown, TensorOf } from './core';
+import type { Anonymous, DimAt, IndexOf, Inserted, PlaceOf, Replaced, SizesOf, Without } from './dims';
+import type { Promote } from './dtype';
+import type { Difference, QuotientUp, Sum } from './number';
+
+type Tensors = readonly Tensor[];
+
+/** Two shapes that must be the same. */
+type Agreed<A extends Shape, B extends Shape, Verb extends string> = A['length'] extends B['length']
+  ? AgreedDims<Marks<A>, Marks<B>, [A, B], Verb>
+  : ShapeError<`shapes ${Shown<A>} and ${Shown<B>} do not ${Verb}: they have ${A['length']} and ${B['length']} dimensions`>;
+type AgreedDims<
+  M extends readonly Mark[],
+  N extends readonly Mark[],
+  Whole extends [Shape, Shape],
+  Verb extends string,
+  Out extends Shape = [],
+> = M extends readonly [infer X extends Mark, ...infer MR extends readonly Mark[]]
+  ? N extends readonly [infer Y extends Mark, ...infer NR extends readonly Mark[]]
+    ? Met<X, Y> extends [infer D extends number]
+      ? AgreedDims<MR, NR, Whole, Verb, [...Out, D]>
+      : ShapeError<`shapes ${Shown<Whole[0]>} and ${Shown<Whole[1]>} do not ${Verb}: ${X['dim']} is not ${Y['dim']}`>
+    : Out
+  : Out;
+
+/** Two shapes that must be the same but for the dimension `I`, whose sizes add up. */
+type Joined2<A extends Shape, B extends Shape, I> =
+  Agreed<A, Replaced<B, I, DimAt<A, I>>, 'join'> extends infer R
+    ? R extends [...infer L extends Shape]
+      ? Replaced<L, I, Sum<DimAt<A, I>, DimAt<B, I>>>
+      : A['length'] extends B['length']
+        ? ClashOf<A, B, I>
+        : R
+    : never;
+
+/** The message shows the shapes as they are. */
+type ClashOf<A extends Shape, B extends Shape, I> =
+  FirstClash<Marks<Replaced<A, I, 0>>, Marks<Replaced<B, I, 0>>> extends [
+    infer X extends number,
+    infer Y extends number,
+  ]
+    ? ShapeError<`shapes ${Shown<A>} and ${Shown<B>} do not join along dimension ${I & number}: ${X} is not ${Y}`>
+    : never;
+type FirstClash<M extends readonly Mark[], N extends readonly Mark[]> = M extends readonly [
+  infer X extends Mark,
+  ...infer MR extends readonly Mark[],
+]
+  ? N extends readonly [infer Y extends Mark, ...infer NR extends readonly Mark[]]
+    ? Met<X, Y> extends [infer _]
+      ? FirstClash<MR, NR>
+      : [X['dim'], Y['dim']]
+    : never
+  : never;
+
+type CatShapes<A extends Shape, Others extends Tensors, I> = Others extends readonly [
+  infer B extends Tensor,
+  ...infer More extends Tensors,
+]
+  ? Known<B> extends true
+    ? Joined2<A, ShapeOf<B>, I> extends infer R
+      ? R extends [...infer L extends Shape]
+        ? CatShapes<L, More, I>
+        : R
+      : never
+    : CatShapes<Replaced<A, I, number>, More, I>
+  : Others extends readonly []
+    ? A
+    : Replaced<A, I, number>;
+
+type CatOf<List, Dim> = List extends readonly [infer A extends Tensor, ...infer Others extends Tensors]
+  ? Known<A> extends true
+    ? IndexOf<ShapeOf<A>, Dim> extends infer I
+      ? I extends ShapeError<string>
+        ? I
+        : number extends I
+          ? Shape
+          : ShapeOf<A> extends []
+            ? ShapeError<'tensors without dimensions do not join'>
+            : CatShapes<ShapeOf<A>, Others, I>
+      : never
+    : Shape
+  : List extends Iterable<infer A extends Tensor>
+    ? Known<A> extends true
+      ? IndexOf<ShapeOf<A>, Dim> extends infer I
+        ? I extends ShapeError<string>
+          ? I
+          : number extends I
+            ? Shape
+            : Replaced<ShapeOf<A>, I, number>
+        : never
+      : Shape
+    : Shape;
+
+/** cat. */
+export type Cat<List, Dim> = Settled<CatOf<List, Dim>>;
+export type Cats<List, Dim> = Refused<CatOf<List, Dim>>;
+
+type StackShapes<A extends Shape, Others extends Tensors> = Others extends readonly [
+  infer B extends Tensor,
+  ...infer More extends Tensors,
+]
+  ? Known<B> extends true
+    ? Agreed<A, ShapeOf<B>, 'stack'> extends infer R
+      ? R extends [...infer L extends Shape]
+        ? StackShapes<L, More>
+        : R
+      : never
+    : StackShapes<A, More>
+  : A;
+
+type StackAt<R, Dim, Count extends number> = R extends [...infer S extends Shape]
+  ? PlaceOf<S, Dim> extends infer I
+    ? I extends ShapeError<string>
+      ? I
+      : number extends I
+        ? Shape
+        : Inserted<S, I, Count>
+    : never
+  : R;
+
+type StackOf<List, Dim> = List extends readonly [infer A extends Tensor, ...infer Others extends Tensors]
+  ? Known<A> extends true
+    ? StackAt<StackShapes<ShapeOf<A>, Others>, Dim, List['length']>
+    : Shape
+  : List extends Iterable<infer A extends Tensor>
+    ? Known<A> extends true
+      ? StackAt<ShapeOf<A>, Dim, number>
+      : Shape
+    : Shape;
+
+export type Stack<List, Dim> = Settled<StackOf<List, Dim>>;
+export type Stacks<List, Dim> = Refused<StackOf<List, Dim>>;
+
+/** The dtype of several tensors in one. */
+export type PromoteAll<List> = List extends readonly [infer A extends Tensor]
+  ? DTypeOf<A>
+  : List extends readonly [infer A extends Tensor, infer B extends Tensor, ...infer More extends Tensors]
+    ? PromoteAll<[TensorOf<Promote<A, B>, ShapeOf<A>>, ...More]>
+    : List extends Iterable<infer A extends Tensor>
+      ? DTypeOf<A>
+      : DType;
+
+/** Parts that are listed one by one at most. */
+type Listed = 32;
+
+/** One tensor for each size along the dimension. */
+type PartsOf<D extends DType, S extends Shape, I, Sizes extends Shape> = {
+  [K in keyof Sizes]: TensorOf<D, Replaced<S, I, Sizes[K]>>;
+};
+
+/** As many times `Size` as fit into `Total`, and what remains; dynamic where that is unknown or many. */
+type SizesIn<Total extends number, Size extends number, Out extends Shape = []> = number extends Total | Size
+  ? Shape
+  : Out['length'] extends Listed
+    ? Shape
+    : [Difference<Total, Size>] extends [never]
+      ? Total extends 0
+        ? Out extends []
+          ? [0]
+          : Out
+        : [...Out, Total]
+      : Size extends 0
+        ? Shape
+        : SizesIn<Difference<Total, Size>, Size, [...Out, Size]>;
+
+type SplitBy<T extends Tensor, I, Size> =
+  I extends ShapeError<string>
+    ? Tensor<DTypeOf<T>>[]
+    : number extends I
+      ? Tensor<DTypeOf<T>, Anonymous<ShapeOf<T>>>[]
+      : Size extends number
+        ? PartsOf<DTypeOf<T>, ShapeOf<T>, I, SizesIn<DimAt<ShapeOf<T>, I>, Size>>
+        : Size extends readonly unknown[]
+          ? PartsOf<DTypeOf<T>, ShapeOf<T>, I, SizesOf<Size>>
+          : PartsOf<DTypeOf<T>, ShapeOf<T>, I, Shape>;
+
+/** split: by a size, or by a list of sizes. */
+export type Split<T extends Tensor, Size, Dim> =
+  Known<T> extends true ? SplitBy<T, IndexOf<ShapeOf<T>, Dim>, Size> : Tensor<DTypeOf<T>>[];
+/** chunk: into so many parts, of one size but the last. */
+export type Chunk<T extends Tensor, Count, Dim> =
+  Known<T> extends true
+    ? SplitBy<T, IndexOf<ShapeOf<T>, Dim>, ChunkSize<ShapeOf<T>, IndexOf<ShapeOf<T>, Dim>, Count>>
+    : Tensor<DTypeOf<T>>[];
+type ChunkSize<S extends Shape, I, Count> = Count extends number ? QuotientUp<DimAt<S, I>, Count> : number;
+
+/** unbind: a tensor for each index of the dimension. */
+export type Unbind<T extends Tensor, Dim> =
+  Known<T> extends true ? UnbindAt<T, IndexOf<ShapeOf<T>, Dim>> : Tensor<DTypeOf<T>>[];
+type UnbindAt<T extends Tensor, I> =
+  I extends ShapeError<string>
+    ? Tensor<DTypeOf<T>>[]
+    : number extends I
+      ? Tensor<DTypeOf<T>>[]
+      : Times<SizesIn<DimAt<ShapeOf<T>, I>, 1>, TensorOf<DTypeOf<T>, Without<ShapeOf<T>, I>>>;
+type Times<L extends Shape, X> = { [K in keyof L]: X };
+/** Whether the sizes of a split add up to the dimension. */
+export type Splits<T extends Tensor, Size, Dim> =
+  Known<T> extends true
+    ? IndexOf<ShapeOf<T>, Dim> extends infer I
+      ? I extends ShapeError<string>
+        ? I
+        : number extends I
+          ? unknown
+          : Size extends readonly number[]
+            ? AddsUp<SizesTotal<SizesOf<Size>>, DimAt<ShapeOf<T>, I>>
+            : unknown
+      : never
+    : unknown;
+type SizesTotal<S extends Shape, Total extends number = 0> = S extends [
+  infer X extends number,
+  ...infer R extends Shape,
+]
+  ? SizesTotal<R, Sum<Total, X>>
+  : S extends []
+    ? Total
+    : number;
+type AddsUp<A extends number, B extends number> =
+  Marks<[A, B]> extends [infer X extends Mark, infer Y extends Mark]
+    ? Met<X, Y> extends [infer _]
+      ? unknown
+      : ShapeError<`the sizes add up to ${A}, the dimension has ${B}`>
+    : unknown;
