@@ -99,6 +99,12 @@ interface Call {
   raw: boolean;
 }
 
+/** Where PyTorch writes None for a default that is something: an empty list, the dtype of randint. */
+function isNoneByDefault({ type, defaultValue }: Param): boolean {
+  if (type.list) return Array.isArray(defaultValue) && defaultValue.length === 0;
+  return type.base === 'D' && typeof defaultValue === 'string';
+}
+
 /** The call as this overload, or why it does not fit. */
 function bind(signature: Signature, call: Call): Bound | string {
   const { params } = signature;
@@ -128,10 +134,7 @@ function bind(signature: Signature, call: Call): Bound | string {
       value = options[name];
       used.add(name);
     }
-    // None for a list that is empty by default: so PyTorch writes that default.
-    if (value === null && param.type.list && Array.isArray(param.defaultValue) && param.defaultValue.length === 0) {
-      value = undefined;
-    }
+    if (value === null && isNoneByDefault(param)) value = undefined;
     if (value === undefined) {
       if (!param.optional) return `argument '${call.raw ? param.name : param.jsName}' is missing`;
       values[i] = convertDefault(param.defaultValue, param.type);

@@ -109,6 +109,8 @@ function norm(
   out: Tensor | null,
   dtype: string | null,
 ): Tensor {
+  // A tensor without dimensions is its number, which the op takes; given on as it is, it would come back here.
+  if (isTensor(p)) return norm(input, p.item(), dim, keepdim, out, dtype);
   // Without options the ops' fast paths take the call.
   const options = dtype === null && out === null ? [] : [{ dtype: dtype ?? undefined, out: out ?? undefined }];
   if (typeof p !== 'string') return aten.norm!(input, p, dim ?? allDims(input), keepdim, ...options);

@@ -135,6 +135,14 @@ define(['Tensor'], {
   storageOffset: (self: Tensor) => native.storageOffset(self._handle),
   isContiguous,
   size: (self: Tensor) => self.shape,
+  to: (self: Tensor, device: Device, dtype: DType | null, nonBlocking: boolean, copy: boolean, memoryFormat: unknown) =>
+    self.to({
+      device,
+      dtype: dtype ?? undefined,
+      nonBlocking,
+      copy,
+      memoryFormat: (memoryFormat as MemoryFormat | null) ?? undefined,
+    }),
   stride: (self: Tensor) => self.strides,
   tolist: (self: Tensor) => self.toArray(),
   newTensor: composed(
