@@ -82,13 +82,14 @@ export function packed(list: readonly number[]): number | readonly number[] {
 
 /**
  * A number that stands for a tensor, on its way into an op through shared memory: see number_tensor() of native/convert.
- * The code is negative, so that it is no handle. For the fast paths: nothing else may run before the op takes it.
+ * The code, -1.5 and down, is neither a handle nor what a forged one would be. For the fast paths: nothing else may run
+ * before the op takes it.
  */
 export function numberTensor(value: number): number {
   const at = nextInt < ints.length ? nextInt : 0;
   ints[at] = value;
   nextInt = at + 1;
-  return -(at + 1);
+  return -(at + 1.5);
 }
 
 export function isNumbers(value: unknown): boolean {

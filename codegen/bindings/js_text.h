@@ -18,6 +18,6 @@ std::string default_json(const Default& value);
 // "<type code>[ <name>]", or
 // "@<index>" for an argument handed back.
 // With `number_tensors`, a tensor that may be a number has a code of its own.
-std::string signature_code(const Declaration& declaration, bool number_tensors);
+std::string signature_code(const Declaration& declaration, bool number_tensors = false);
 
 }  // namespace codegen

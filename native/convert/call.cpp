@@ -44,8 +44,9 @@ void refuse_outgrown(Call& call, bool is_error) {
 // The number that stands for a tensor, or nothing when `value` is something else.
 c10::optional<at::Scalar> read_number(Call& call, napi_value value, size_t index, double code) {
   constexpr double kRoom = sizeof(handles::Flags::ints) / sizeof(double);
-  if (code < 0 && code >= -kRoom && std::trunc(code) == code) {
-    return scalar_of(call.state.flags().ints[static_cast<size_t>(-code - 1)]);
+  const double at = -code - 1.5;  // as lib/runtime.ts wrote it
+  if (at >= 0 && at < kRoom && std::trunc(at) == at) {
+    return scalar_of(call.state.flags().ints[static_cast<size_t>(at)]);
   }
   bool is_array = false;
   check(call.env, napi_is_array(call.env, value, &is_array));

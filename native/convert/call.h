@@ -43,8 +43,8 @@ class Call {
   }
 
   // A tensor of no dimensions for a number that stands for it, as PyTorch's parser makes them: "wrapped", so that it
-  // does not promote. It comes as an array of one value (lib/convert.ts), or in Flags::ints, where the negative `code`
-  // says (lib/runtime.ts, numberTensor). Lives as long as the call. Throws BadArgument for everything else.
+  // does not promote. It comes as an array of one value (lib/convert.ts), or in Flags::ints, where `code`, -1.5 and
+  // down, says (lib/runtime.ts, numberTensor). Lives as long as the call. Throws BadArgument for everything else.
   at::Tensor& number_tensor(napi_value value, size_t index, double code);
 
   const napi_env env;

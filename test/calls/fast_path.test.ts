@@ -16,11 +16,11 @@ const { f, callFunction, callMethod } = require(path.join(LIB, 'runtime.js')) as
 
 const { native } = require(path.join(LIB, 'native.js')) as { native: { ints: Float64Array } };
 
-/** Short lists of integers come through shared memory: 32 × first + length. So does a number for a tensor: -1 - where. */
+/** Short lists of integers come through shared memory: 32 × first + length. So does a number for a tensor: -1.5 - where. */
 const unpacked = (row: number, args: unknown[]) =>
   args.map((arg, i) => {
     const type = signature(row).params[i]?.type;
-    if (type?.base === 'W' && typeof arg === 'number' && arg < 0) return [native.ints[-1 - arg]];
+    if (type?.base === 'W' && typeof arg === 'number' && arg < 0) return [native.ints[-arg - 1.5]];
     if (typeof arg !== 'number' || type?.list !== true || type.base !== 'I') return arg;
     const first = Math.floor(arg / 32);
     return Array.from(native.ints.subarray(first, first + (arg % 32)));

@@ -130,7 +130,7 @@ test(
         }
       });
       expect(unexplained.slice(0, 20)).toEqual([]);
-      expect(agreed).toBeGreaterThan(10_000);
+      expect(agreed).toBeGreaterThan(8_000);
       // Written for 1.13; others may have mended what PyTorch does there.
       if (torch.libtorchVersion.startsWith('1.13')) {
         expect(rules.filter(({ met }) => met === 0).map(({ calls: pattern }) => pattern)).toEqual([]);

@@ -34,7 +34,7 @@ test(
     expect(untyped.unique({ input: x(), returnCounts: true }).length).toBe(2);
     expect((x() as any).norm({ p: 'fro' }).item()).toBeCloseTo(Math.sqrt(91), 5);
     expect(F.maxPool1d(x(), 2n).shape).toEqual([2, 1]);
-    expect(F.maxPool1d(x(), [2], torch.tensor(1n), 0).shape).toEqual([2, 2]);
+    expect(F.maxPool1d(x(), [2], 1, 0).shape).toEqual([2, 2]);
     expect(F.interpolate(x().view([1, 2, 3]), new Int32Array([6])).shape).toEqual([1, 2, 6]);
   }),
 );
