@@ -1,0 +1,115 @@
+/**
+ * Whether overloads are chosen as PyTorch chooses them: tens of thousands of calls, made from the signatures of PyTorch's
+ * own argument parser, on both sides. The operators that ran must be the same, and what they gave; differences.json lists
+ * what differs on purpose, with the reason. After `npm run build`:
+ *
+ *     node test/overloads/agree.mjs
+ *
+ * Prints what is unexplained, and ends with 1 when there is anything. Not a part of `npm test`: some of the calls read
+ * memory that nobody has written, and one run in five took tens of gigabytes. So both sides run under a limit.
+ */
+import { spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const HERE = path.dirname(fileURLToPath(import.meta.url));
+const ROOT = path.resolve(HERE, '../..');
+const DATA_LIMIT = 8 * 2 ** 30;
+const rules = JSON.parse(fs.readFileSync(path.join(HERE, 'differences.json'), 'utf8')).map((rule) => ({
+  ...rule,
+  pattern: new RegExp(`^(${rule.calls})$`),
+  met: 0,
+}));
+
+function output(command, args) {
+  const { status, signal, stdout, stderr } = spawnSync(command, args, { encoding: 'utf8', maxBuffer: 2 ** 30 });
+  if (status === 0) return stdout;
+  throw new Error(`${[command, ...args].join(' ')} ended with ${status ?? signal}: ${stderr.slice(-2000)}`);
+}
+const limited = (command, args) => output('prlimit', [`--data=${DATA_LIMIT}`, command, ...args]);
+
+function compileRecorder(folder) {
+  const file = path.join(folder, 'recorder.node');
+  const flags = (kind) =>
+    output(process.execPath, [path.join(ROOT, 'scripts/libtorch.mjs'), kind])
+      .trim()
+      .split('\n');
+  const source = path.join(HERE, 'recorder.cpp');
+  output('g++', [...flags('--cflags'), '-fPIC', '-shared', source, '-o', file, ...flags('--ldflags')]);
+  return file;
+}
+
+/** An op for a tensor's number, or for what Python reads from the tensor without asking libtorch. */
+const silent =
+  /^aten::(item|is_nonzero|is_floating_point|is_neg|is_signed|is_conj|is_inference|stride\.int|requires_grad_)$/;
+const operators = ({ ops }) =>
+  ops
+    .split(' ')
+    .filter((name) => !silent.test(name))
+    .join(' ');
+
+function same(a, b) {
+  if (typeof a === 'number' && typeof b === 'number') {
+    return a === b || Math.abs(a - b) <= 1e-5 * Math.max(1, Math.abs(a), Math.abs(b));
+  }
+  if (Array.isArray(a) && Array.isArray(b)) return a.length === b.length && a.every((item, i) => same(item, b[i]));
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return a === b;
+  const keys = Object.keys(a);
+  return keys.length === Object.keys(b).length && keys.every((key) => same(a[key], b[key]));
+}
+
+/** refused: only PyTorch takes the call. taken: only we do. operators: others ran. value: they gave something else. */
+function difference(theirs, ours) {
+  if (theirs.error !== undefined) return ours.error === undefined ? 'taken' : undefined;
+  if (ours.error !== undefined) return 'refused';
+  if (operators(theirs) !== operators(ours)) return 'operators';
+  return same(theirs.value, ours.value) ? undefined : 'value';
+}
+
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'libtorch-node-overloads-'));
+try {
+  const recorder = compileRecorder(folder);
+  const lines = limited('/usr/bin/python3', [path.join(HERE, 'pytorch.py'), recorder])
+    .trimEnd()
+    .split('\n');
+  const calls = lines.filter((_, i) => i % 2 === 0);
+  const theirs = lines.filter((_, i) => i % 2 === 1).map((line) => JSON.parse(line));
+  const file = path.join(folder, 'calls.jsonl');
+  fs.writeFileSync(file, calls.join('\n'));
+  const replay = [path.join(HERE, 'replay.cjs'), path.join(ROOT, 'dist/lib'), recorder, file];
+  const ours = limited(process.execPath, ['--no-warnings', ...replay])
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  if (ours.length !== calls.length) throw new Error(`${ours.length} answers to ${calls.length} calls`);
+
+  let agreed = 0;
+  let explained = 0;
+  const unexplained = [];
+  calls.forEach((line, i) => {
+    if (ours[i].absent === true) return; // test/public/names says which names are left out, and why
+    const call = JSON.parse(line);
+    const kind = difference(theirs[i], ours[i]);
+    if (kind === undefined) {
+      if (theirs[i].error === undefined) agreed++;
+      return;
+    }
+    const rule = rules.find((each) => each.kinds.includes(kind) && each.pattern.test(`${call.space}.${call.name}`));
+    if (rule !== undefined) {
+      rule.met++;
+      explained++;
+      return;
+    }
+    const told = [theirs[i], ours[i]].map((answer) => answer.error ?? `${answer.ops} ${JSON.stringify(answer.value)}`);
+    unexplained.push(`${kind}: ${line}\n  PyTorch: ${told[0]}\n  here: ${told[1]}`.slice(0, 900));
+  });
+  const idle = rules.filter(({ met }) => met === 0).map((rule) => rule.calls);
+  for (const text of [...unexplained, ...idle.map((text) => `no call differs any more: ${text}`)]) console.log(text);
+  console.log(
+    `${calls.length} calls: ${agreed} taken by both agree, ${explained} differ as explained, ${unexplained.length} unexplained`,
+  );
+  if (unexplained.length + idle.length > 0) process.exitCode = 1;
+} finally {
+  fs.rmSync(folder, { recursive: true, force: true });
+}
