@@ -4,7 +4,9 @@ import * as os from 'node:os';
 import * as path from 'node:path';
 import { transformSync } from 'esbuild';
 import { ask, run } from '../support/child';
-import { balancedAsync, codeOf, counts, LIB, ROOT, torch } from '../support/torch';
+import { balancedAsync, codeOf, LIB, ROOT, settled, torch } from '../support/torch';
+
+const before = settled().tensors;
 
 const ones = () => torch.ones([8]);
 const tick = (ms = 0) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -359,5 +361,5 @@ describe('a scope that is passed on', () => {
 });
 
 test('counts stay as they were', () => {
-  expect(counts().tensors).toBe(0);
+  expect(settled().tensors).toBeLessThanOrEqual(before); // fewer, when garbage of another file in this process went
 });

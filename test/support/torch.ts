@@ -43,7 +43,7 @@ const { collectAll } = require(path.join(LIB, 'collector.js')) as { collectAll()
  * What handles hold once the garbage of earlier tests is gone. V8's compiler, which works beside the program, may hold some
  * of it for as long as it works on a function: so collections go on, with pauses, until one finds nothing.
  */
-function settled(): Counts {
+export function settled(): Counts {
   const clock = new Int32Array(new SharedArrayBuffer(4));
   let last = counts();
   for (let quiet = 0, tries = 0; quiet < 2 && tries < 100; tries++) {
