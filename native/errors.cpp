@@ -121,6 +121,20 @@ void set_string(napi_env env, napi_value object, const char* name, const std::st
   }
 }
 
+// Whether this is Bun: `process.versions.bun` is there. It has V8's symbols, of which some do nothing.
+bool is_bun(napi_env env) noexcept {
+  napi_value value = nullptr;
+  napi_valuetype type = napi_undefined;
+  if (napi_get_global(env, &value) != napi_ok) return false;
+  for (const char* name : {"process", "versions", "bun"}) {
+    if (napi_get_named_property(env, value, name, &value) != napi_ok) {
+      take_pending(env);
+      return false;
+    }
+  }
+  return napi_typeof(env, value, &type) == napi_ok && type == napi_string;
+}
+
 }  // namespace
 
 napi_value take_pending(napi_env env) noexcept {
@@ -134,14 +148,16 @@ napi_value take_pending(napi_env env) noexcept {
 // Not napi_throw: it leaves the exception with the napi_env while V8 allocates its message. A collection right then
 // runs our basic finalizers, and Node takes that exception for one of theirs and ends the process ("Check failed:
 // AllowJavascriptExecution"). V8's own throw does not pass through the napi_env. A Node-API value is a v8::Local, one
-// pointer. Where the symbols are not there, on a runtime that is no Node, there is no such trap either.
+// pointer. Where the symbols are not there, or do nothing (Bun: what is thrown so arrives as undefined), there is no
+// such trap either.
 void throw_error(napi_env env, napi_value error) noexcept {
   using CurrentIsolate = void* (*)();
   using ThrowException = void* (*)(void* isolate, napi_value error);
   static const auto current = reinterpret_cast<CurrentIsolate>(dlsym(RTLD_DEFAULT, "_ZN2v87Isolate10GetCurrentEv"));
   static const auto throw_exception =
       reinterpret_cast<ThrowException>(dlsym(RTLD_DEFAULT, "_ZN2v87Isolate14ThrowExceptionENS_5LocalINS_5ValueEEE"));
-  if (current != nullptr && throw_exception != nullptr) {
+  static const bool through_v8 = current != nullptr && throw_exception != nullptr && !is_bun(env);
+  if (through_v8) {
     throw_exception(current(), error);
   } else {
     napi_throw(env, error);

@@ -12,7 +12,7 @@ import { libtorchModules } from './paths.mjs';
 const require = createRequire(import.meta.url);
 
 /** @type {typeof import('../lib/libtorch/find')} */
-export const { findLibtorch, findRuntime, LibtorchError, systemIncludes, systemLibs } = require(
+export const { findLibtorch, findRuntime, isNamed, LibtorchError, systemIncludes, systemLibs } = require(
   libtorchModules('find.js'),
 );
 /** @typedef {import('../lib/libtorch/find').Libtorch} Libtorch */

@@ -5,7 +5,7 @@
  *   --matrix=RELEASE   the same in that release of Debian as well (scripts/matrix.mjs), counted in the last line
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { runSuite, tableOf } from './matrix/suite.mjs';
+import { prepareRoot, runSuite, tableOf } from './matrix/suite.mjs';
 import { buildDir, inRoot } from './paths.mjs';
 import { buildAll } from './steps/build.mjs';
 import { checkLedger, ensureCodegen } from './steps/codegen.mjs';
@@ -27,6 +27,9 @@ await runMain(async () => {
   await tally.part('set-up', () => withLock(() => setUp(['build', 'tests', ...(lint ? ['lint'] : [])])), {
     needed: true,
   });
+  // Mostly waiting for downloads, so it begins now. A failure is that release's part to report.
+  const roots = new Map(matrix.map((release) => [release, prepareRoot(release)]));
+  for (const root of roots.values()) root.catch(() => {});
   if (lint) {
     await tally.part('lint: TypeScript and JavaScript', () => lintScripts());
     await tally.part('lint: C++', () => lintCpp());
@@ -39,6 +42,7 @@ await runMain(async () => {
   await tally.part('Jest', () => jestTests());
   for (const release of matrix) {
     await tally.part(`Debian ${release}`, async () => {
+      await roots.get(release);
       const outcome = await runSuite(release);
       say(tableOf([outcome]));
       return { passed: outcome.passed, failed: outcome.failed, skipped: 0 };

@@ -34,5 +34,7 @@ export interface Libtorch extends Runtime {
 
 export function findRuntime(env?: NodeJS.ProcessEnv): Runtime;
 export function findLibtorch(env?: NodeJS.ProcessEnv): Libtorch;
+/** Whether the environment names a libtorch, so that the system's is not looked at. */
+export function isNamed(env?: NodeJS.ProcessEnv): boolean;
 export const systemIncludes: readonly string[];
 export const systemLibs: readonly string[];

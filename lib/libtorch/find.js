@@ -51,6 +51,11 @@ function pytorchFolder(env) {
   );
 }
 
+/** Whether all of it is named, so that the system's is not looked at. @param {NodeJS.ProcessEnv} [env] */
+const isNamed = (env = process.env) =>
+  Boolean(env.LIBTORCH || (env.LIBTORCH_INCLUDE && env.LIBTORCH_LIB)) ||
+  (!env.LIBTORCH_INCLUDE && !env.LIBTORCH_LIB && isSet(env.LIBTORCH_USE_PYTORCH));
+
 /**
  * @param {NodeJS.ProcessEnv} env
  * @returns {{ includes: [string, string][], libs: [string, string][], origin: string }} folders, each with its origin
@@ -176,4 +181,4 @@ function findLibtorch(env = process.env) {
   };
 }
 
-module.exports = { LibtorchError, findLibtorch, findRuntime, systemIncludes, systemLibs };
+module.exports = { LibtorchError, findLibtorch, findRuntime, isNamed, systemIncludes, systemLibs };

@@ -45,8 +45,10 @@ int64_t read_int(Call& call, napi_value value, size_t index) {
 Packed read_packed(Call& call, napi_value value) {
   constexpr uint32_t kLengths = 32;
   constexpr uint32_t kRoom = sizeof(handles::Flags::ints) / sizeof(double);
-  uint32_t code = 0;
-  if (napi_get_value_uint32(call.env, value, &code) != napi_ok) return {};
+  // As a double: Deno's reader of integers takes an array for the number 0.
+  double number = 0;
+  if (napi_get_value_double(call.env, value, &number) != napi_ok || !(number >= 0 && number < 1e6)) return {};
+  const auto code = static_cast<uint32_t>(number);
   if (code / kLengths + code % kLengths > kRoom) return {};
   return {call.state.flags().ints + code / kLengths, code % kLengths};
 }

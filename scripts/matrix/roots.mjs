@@ -3,13 +3,26 @@
  * `LIBTORCH_NODE_ROOTS` names the folder; a root that is being made has another name until it is whole.
  */
 import { spawnSync } from 'node:child_process';
-import { chmodSync, copyFileSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { logDir } from '../paths.mjs';
 import { runLogged } from '../steps/command.mjs';
 import { StepError } from '../steps/errors.mjs';
-import { packagesFor } from '../steps/packages.mjs';
-import { step } from '../steps/progress.mjs';
+import { ensurePackages, isOnPath, packagesFor } from '../steps/packages.mjs';
+import { say, step } from '../steps/progress.mjs';
 import { mountsBelow, runInside } from './enter.mjs';
 import { findMirror, proxyEnv } from './mirror.mjs';
 
@@ -28,8 +41,8 @@ export const rootsFolder = () =>
 /** @param {string} release */
 export const rootOf = (release) => path.join(rootsFolder(), release);
 
-/** Everything that a root needs of this machine, refused in words before anything is made. */
-export function requireMachine() {
+/** Everything that a root needs of this machine: installed where that can be, else refused in words before anything is made. */
+export async function requireMachine() {
   if (process.getuid?.() !== 0) {
     throw new StepError(
       'The matrix needs root: it makes whole Debian systems with debootstrap and runs in them with chroot.\n' +
@@ -37,10 +50,18 @@ export function requireMachine() {
     );
   }
   const programs = ['debootstrap', 'chroot', 'unshare', 'setpriv', 'mount'];
-  const missing = programs.filter((name) => spawnSync('sh', ['-c', `command -v ${name}`]).status !== 0);
-  if (missing.length > 0) {
+  const missing = () => programs.filter((name) => !isOnPath(name));
+  if (missing().length > 0 && isOnPath('apt-get')) await ensurePackages(['matrix']);
+  if (missing().length > 0) {
     throw new StepError(
-      `The matrix needs ${missing.join(', ')}: apt-get install --yes debootstrap util-linux mount coreutils`,
+      `The matrix needs ${missing().join(', ')}: apt-get install --yes debootstrap util-linux mount coreutils`,
+    );
+  }
+  const { status, stderr } = spawnSync('unshare', ['--mount', '--pid', '--fork', 'true'], { encoding: 'utf8' });
+  if (status !== 0) {
+    throw new StepError(
+      `The matrix needs namespaces of its own for mounts and processes, and this machine refuses them: ${stderr.trim()}\n` +
+        'In a container, start that with --privileged or --cap-add SYS_ADMIN; `npm test` alone needs none of it.',
     );
   }
 }
@@ -65,10 +86,24 @@ async function bootstrap(release, folder) {
   const namespaces = ['unshare', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc', '--'];
   const trusted = keyring !== undefined && existsSync(keyring) ? [`--keyring=${keyring}`] : [];
   const args = ['--variant=minbase', ...trusted, release, folder, uri, ...scriptOf(release)];
-  await runLogged(`debootstrap-${release}`, 'setpriv', ['--pdeathsig', 'KILL', ...namespaces, 'debootstrap', ...args], {
-    env: { ...process.env, ...proxyEnv() },
-  });
+  const command = ['--pdeathsig', 'KILL', ...namespaces, 'debootstrap', ...args];
+  const env = { ...process.env, ...proxyEnv() };
+  // A mirror may fail for a moment, and debootstrap does not go on where it stopped.
+  for (let left = 2; ; left--) {
+    removeFolder(folder);
+    mkdirSync(folder, { recursive: true });
+    try {
+      return await runLogged(`debootstrap-${release}`, 'setpriv', command, { env });
+    } catch (error) {
+      if (left === 0 || !(error instanceof StepError)) throw error;
+      say(`debootstrap failed; once more in 20 s. It said:\n${error.message.split('\n').slice(-6).join('\n')}`);
+      await sleep(20_000);
+    }
+  }
 }
+
+/** apt's own tries for each file, and how long it waits for a mirror that says nothing. */
+const patience = ['Acquire::Retries=5', 'Acquire::http::Timeout=60', 'Acquire::https::Timeout=60'];
 
 async function installPackages(release, folder, packages) {
   const certificates = '/etc/ssl/certs/ca-certificates.crt';
@@ -80,9 +115,21 @@ async function installPackages(release, folder, packages) {
   writeFileSync(path.join(folder, 'usr/sbin/policy-rc.d'), '#!/bin/sh\nexit 101\n');
   chmodSync(path.join(folder, 'usr/sbin/policy-rc.d'), 0o755);
   const env = { ...proxyEnv(), DEBIAN_FRONTEND: 'noninteractive' };
-  const install = `apt-get update && apt-get install --yes --no-install-recommends ${packages.join(' ')} && apt-get clean`;
-  const status = await runInside({ root: folder, env }, '/bin/sh', ['-c', install]);
-  if (status !== 0) throw new StepError(`apt-get failed in the root of ${release} (status ${status}); see above.`);
+  const apt = ['apt-get', ...patience.flatMap((setting) => ['-o', setting])].join(' ');
+  const install = `${apt} update && ${apt} install --yes --no-install-recommends ${packages.join(' ')}`;
+  // A mirror that is being updated as apt reads it is whole a little later.
+  const command = `(${install}) || (sleep 20; ${install}) && apt-get clean`;
+  mkdirSync(logDir, { recursive: true });
+  const log = path.join(logDir, `packages-${release}.log`);
+  const out = openSync(log, 'w');
+  try {
+    const status = await runInside({ root: folder, env, stdio: ['ignore', out, out] }, '/bin/sh', ['-c', command]);
+    if (status === 0) return;
+    const end = readFileSync(log, 'utf8').trimEnd().split('\n').slice(-20).join('\n');
+    throw new StepError(`${end}\n\napt-get failed in the root of ${release} (status ${status}). The whole log: ${log}`);
+  } finally {
+    closeSync(out);
+  }
 }
 
 /**
@@ -95,8 +142,6 @@ export async function ensureRoot(release, { fresh = false, more = [] } = {}) {
   if (fresh) removeFolder(folder);
   if (existsSync(folder)) return folder;
   const partial = `${folder}.partial`;
-  removeFolder(partial);
-  mkdirSync(partial, { recursive: true });
   const packages = [...packagesFor(['build', 'tests'], {}), ...extra, ...more];
   await step(`${release}: root in ${folder}`, () => bootstrap(release, partial));
   await step(`${release}: packages`, () => installPackages(release, partial, packages));

@@ -23,6 +23,12 @@ function makeRepository(folder) {
   }
 }
 
+/** The root of a release with all that the suite needs; made when it is not there. @returns {Promise<string>} its folder */
+export async function prepareRoot(release, { fresh = false } = {}) {
+  await requireMachine();
+  return ensureRoot(release, { fresh, more: npmPackages() });
+}
+
 /**
  * Runs a command in the copy of the checkout inside the root of a release; makes what is missing.
  * @param {string} release
@@ -31,9 +37,8 @@ function makeRepository(folder) {
  * @returns {Promise<{ status: number, copy: string }>} exit status, and where the copy lies on this side
  */
 export async function runInCopy(release, command, { fresh = false, env = {} } = {}) {
-  requireMachine();
+  const root = await prepareRoot(release, { fresh });
   await ensureNpmPackages();
-  const root = await ensureRoot(release, { fresh, more: npmPackages() });
   const copy = path.join(root, place);
   copyCheckout(copy);
   makeRepository(copy);

@@ -1,6 +1,7 @@
 /** The Debian packages: which are wanted for what, which are missing, and their installation. */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { isNamed } from '../libtorch.mjs';
 import { runLogged } from './command.mjs';
 import { StepError } from './errors.mjs';
 import { step } from './progress.mjs';
@@ -12,17 +13,17 @@ const wanted = {
   lint: ['clang-format'],
   tests: ['libgtest-dev', 'python3-torch', 'python3-yaml'],
   valgrind: ['valgrind'],
+  matrix: ['debootstrap', 'util-linux', 'mount'],
 };
 
-/** @typedef {'build' | 'lint' | 'tests' | 'valgrind'} Purpose */
+/** @typedef {'build' | 'lint' | 'tests' | 'valgrind' | 'matrix'} Purpose */
 
 /**
  * @param {Purpose[]} purposes
  * @param {NodeJS.ProcessEnv} [env] may name a libtorch that is no package
  */
 export function packagesFor(purposes, env = process.env) {
-  const ownLibtorch = env.LIBTORCH || (env.LIBTORCH_INCLUDE && env.LIBTORCH_LIB);
-  const groups = purposes.includes('build') && !ownLibtorch ? ['libtorch', ...purposes] : purposes;
+  const groups = purposes.includes('build') && !isNamed(env) ? ['libtorch', ...purposes] : purposes;
   return [...new Set(groups.flatMap((group) => wanted[group]))];
 }
 
@@ -47,8 +48,8 @@ export function missingPackages(purposes) {
   const present = isDebian() ? installed(packages) : new Set();
   const missing = packages.filter((name) => !present.has(name));
   const sudo = process.getuid?.() === 0 ? '' : 'sudo ';
-  const install = `${sudo}apt-get install --yes --no-install-recommends ${missing.join(' ')}`;
-  return { missing, command: `${sudo}apt-get update && ${install}` };
+  const apt = `${sudo}apt-get -o Acquire::Retries=5`;
+  return { missing, command: `${apt} update && ${apt} install --yes --no-install-recommends ${missing.join(' ')}` };
 }
 
 const programs = {
@@ -56,8 +57,10 @@ const programs = {
   lint: ['clang-format'],
   tests: [],
   valgrind: ['valgrind'],
+  matrix: ['debootstrap', 'unshare', 'setpriv', 'mount'],
 };
-const isOnPath = (name) => spawnSync('sh', ['-c', `command -v ${name}`]).status === 0;
+/** @param {string} name of a program */
+export const isOnPath = (name) => spawnSync('sh', ['-c', `command -v ${name}`]).status === 0;
 
 /** Without Debian's package manager only the programs can be checked; libraries are found out by the build itself. */
 function requirePrograms(purposes) {

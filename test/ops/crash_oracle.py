@@ -48,11 +48,12 @@ def value(spec):
 
 def call(line):
     op = getattr(getattr(torch.ops.aten, line["name"]), line["overload"])
-    positional, keywords = [], {}
+    positional, keywords, gap = [], {}, False
     for argument, keyword in zip(line["args"], line["keyword"]):
         if argument["value"] == {"none": True}:
+            gap = True  # its default; what follows goes by name
             continue
-        if keyword:
+        if keyword or gap:
             keywords[argument["name"]] = value(argument["value"])
         else:
             positional.append(value(argument["value"]))

@@ -8,8 +8,8 @@ import { appendFileSync } from 'node:fs';
 const unjudged = process.env.LTN_SANITIZED;
 export const sanitized = unjudged !== undefined;
 
-/** A time limit for what takes many times longer under the sanitizers. */
-export const limitMs = (ordinary: number): number => (sanitized ? 10 * ordinary : ordinary);
+/** A time limit for what a slow machine, or a run under the sanitizers, takes many times longer for. */
+export const limitMs = (ordinary: number): number => Number(process.env.LTN_TIME_FACTOR ?? 1) * ordinary;
 
 /**
  * How often a loop runs that is so long only to make a slow growth of resident memory visible: a tenth under the

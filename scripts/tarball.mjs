@@ -1,0 +1,125 @@
+/**
+ * npm run test:tarball: packs, installs the tarball into an empty project without install scripts, and runs its
+ * `libtorch-node build` there with a PATH that has a C++ compiler, make and Python, and no CMake: once with the generated
+ * sources that the tarball brings, once without them, where codegen is needed. Minutes of compiling, so it is a command
+ * of its own. What it measures is printed.
+ *
+ *   --brought   without the part that needs codegen
+ */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { inRoot } from './paths.mjs';
+import { buildAll } from './steps/build.mjs';
+import { runMain, StepError } from './steps/errors.mjs';
+import { say } from './steps/progress.mjs';
+
+const scratch = mkdtempSync(path.join(os.tmpdir(), 'libtorch-node-tarball-'));
+process.once('exit', () => rmSync(scratch, { recursive: true, force: true }));
+const at = (...parts) => path.join(scratch, ...parts);
+const cache = at('cache');
+const installed = at('project', 'node_modules', 'libtorch-node');
+
+/** A folder for the PATH that holds these programs and nothing else. */
+function pathWith(name, programs) {
+  const folder = at(name);
+  mkdirSync(folder);
+  for (const program of programs) {
+    const { stdout, status } = spawnSync('sh', ['-c', `command -v ${program}`], { encoding: 'utf8' });
+    if (status !== 0) throw new StepError(`${program} is not on the PATH.`);
+    symlinkSync(stdout.trim(), path.join(folder, program));
+  }
+  symlinkSync(process.execPath, path.join(folder, 'node'));
+  return folder;
+}
+
+/** As a user's shell would have it: nothing of what npm sets for a script, no libtorch but the one that is found. */
+function environment(more) {
+  const kept = Object.entries(process.env).filter(
+    ([name]) => !/^(npm_(?!config)|LIBTORCH_NODE|NODE_OPTIONS)/.test(name),
+  );
+  return { ...Object.fromEntries(kept), LIBTORCH_NODE_CACHE: cache, ...more };
+}
+
+/** Runs a command in the project; gives its output, and the seconds by the clock and of the processor. */
+function run(command, args, { env = {}, cwd = at('project') } = {}) {
+  const start = Date.now();
+  const timed = ['-c', 'TIMEFORMAT="%U %S"; time "$@"', 'bash', command, ...args];
+  const ran = spawnSync('/bin/bash', timed, { cwd, env: environment(env), encoding: 'utf8', maxBuffer: 2 ** 27 });
+  const lines = ran.stderr.trimEnd().split('\n');
+  const cpu = lines
+    .pop()
+    .split(' ')
+    .reduce((sum, seconds) => sum + Number(seconds), 0);
+  return { status: ran.status, stdout: ran.stdout, stderr: lines.join('\n'), clock: (Date.now() - start) / 1000, cpu };
+}
+
+function succeeded(ran, what) {
+  if (ran.status !== 0) throw new StepError(`${what} ended with status ${ran.status}:\n${ran.stderr}\n${ran.stdout}`);
+  return ran;
+}
+
+/** The addon that a program in the project loads, after it has computed something. */
+function usedAddon() {
+  const program =
+    "const torch = require('libtorch-node'); if (torch.ones([2, 3]).matmul(torch.ones([3, 2])).sum().item() !== 12) throw 1;" +
+    "console.log(Object.keys(require.cache).find((file) => file.endsWith('.node')));";
+  return succeeded(run(process.execPath, ['-e', program]), 'A program that uses the package').stdout.trim();
+}
+
+const build = (env) =>
+  run(process.execPath, [path.join(installed, 'dist', 'cli', 'libtorch-node.js'), 'build', '--force'], { env });
+const seconds = ({ clock, cpu }) => `${clock.toFixed(1)} s, ${cpu.toFixed(0)} s of processor time`;
+
+/** Removes the generated sources of the libtorch at hand from the installed package, with the binding they belong to. */
+function forget(addon) {
+  const name = path.basename(path.dirname(addon));
+  const folders = readdirSync(path.join(installed, 'prebuilds')).map((platform) =>
+    path.join(installed, 'prebuilds', platform, name),
+  );
+  for (const folder of folders.filter((dir) => existsSync(dir))) rmSync(folder, { recursive: true });
+}
+
+await runMain(async () => {
+  await buildAll();
+  mkdirSync(at('project'));
+  writeFileSync(at('project', 'package.json'), '{ "name": "project", "version": "1.0.0", "private": true }\n');
+  const pack = ['pack', '--ignore-scripts', '--json', '--pack-destination', scratch];
+  const [packed] = JSON.parse(succeeded(run('npm', pack, { cwd: inRoot('.') }), 'npm pack').stdout);
+  const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
+  const size = statSync(at(packed.filename)).size;
+  say(`tarball: ${megabytes(size)} packed, ${megabytes(packed.unpackedSize)} unpacked, ${packed.entryCount} files`);
+  assert.ok(size <= 25e6, 'the tarball is larger than 25 MB');
+  const install = ['install', '--ignore-scripts', '--no-audit', '--no-fund', at(packed.filename)];
+  say(`npm install --ignore-scripts: ${seconds(succeeded(run('npm', install), 'npm install'))}`);
+  const brought = usedAddon();
+  assert.ok(brought.startsWith(path.join(installed, 'prebuilds')), `${brought} is not the package's`);
+
+  const compilers = ['g++', 'as', 'ld', 'make', 'python3'];
+  const few = pathWith('few', compilers);
+  const built = succeeded(build({ PATH: few }), 'libtorch-node build');
+  say(`libtorch-node build: ${seconds(built)}, on ${os.availableParallelism()} cores`);
+  assert.match(built.stderr, /files compiled/);
+  const own = usedAddon();
+  assert.ok(own.startsWith(cache), `${own} was not built here`);
+  if (process.argv.includes('--brought')) return;
+
+  // A libtorch that the package does not know: what it brings for this one is taken away.
+  rmSync(cache, { recursive: true });
+  forget(brought);
+  const refused = build({ PATH: few });
+  assert.equal(refused.status, 1);
+  assert.match(refused.stderr, /cmake is not there\.\nCodegen needs CMake, make and yaml-cpp: .*apt-get install/);
+  assert.deepEqual(
+    readdirSync(cache, { recursive: true }).filter((name) => name.includes('building')),
+    [],
+  );
+  // Not optimized: it is the way of the sources that is tried.
+  const all = pathWith('all', [...compilers, 'cmake', 'ar', 'ranlib', 'uname']);
+  const generated = succeeded(build({ PATH: all, CXXFLAGS: '-O0' }), 'libtorch-node build with codegen');
+  assert.match(generated.stderr, /No generated sources for libtorch .* in the package: codegen writes them/);
+  assert.ok(usedAddon().startsWith(cache));
+  say(`libtorch-node build with codegen, not optimized: ${seconds(generated)}`);
+});
