@@ -6,6 +6,7 @@ import * as path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { run } from '../support/child';
+import { ordinaryEnv } from '../support/sanitized';
 import { ROOT } from '../support/torch';
 
 const isRoot = process.getuid?.() === 0;
@@ -25,7 +26,7 @@ const write = (name: string, text: string) => {
 /** Runs a module's code, which prints JSON or fails. */
 async function evaluate(module: string, code: string, env: NodeJS.ProcessEnv = {}) {
   const file = write('program.mjs', `import * as m from '${pathToFileURL(path.join(ROOT, module))}';\n${code}`);
-  return run(process.execPath, [file], { env: { ...process.env, LIBTORCH_NODE_MIRROR: '', ...env } });
+  return run(process.execPath, [file], { env: { ...ordinaryEnv(), LIBTORCH_NODE_MIRROR: '', ...env } });
 }
 
 const findMirror = (env?: NodeJS.ProcessEnv) =>
@@ -76,7 +77,7 @@ describe('what cannot work is refused in words, with exit status 1', () => {
     run(
       process.execPath,
       ['--import', `data:text/javascript,process.getuid=()=>${uid}`, path.join(ROOT, 'scripts/matrix.mjs'), ...args],
-      { env: { ...process.env, LIBTORCH_NODE_ROOTS: path.join(folder, 'roots'), ...env } },
+      { env: { ...ordinaryEnv(), LIBTORCH_NODE_ROOTS: path.join(folder, 'roots'), ...env } },
     );
 
   it.each([
@@ -140,14 +141,14 @@ describe('inside a root', () => {
       .split('\n')
       .filter((line) => line.includes(folder));
   const running = (words: string) =>
-    execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' })
+    execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8', env: ordinaryEnv() })
       .split('\n')
       .filter((line) => line === words);
 
   it('a command has its own processes and mounts, what is lent is read-only, and its status comes back', async () => {
     const root = smallRoot();
     const command = 'echo here > /tmp/made; test $(ls -d /proc/[0-9]* | wc -l) -lt 9; touch /usr/x 2>&1; ls /; exit 7';
-    const { code, stdout } = await run(process.execPath, [program(root, command)]);
+    const { code, stdout } = await run(process.execPath, [program(root, command)], { env: ordinaryEnv() });
     if (!isRoot) return expect(code).not.toBe(0); // chroot is root's
     expect(code).toBe(7);
     expect(stdout).toMatch(/Read-only file system/);
@@ -162,7 +163,9 @@ describe('inside a root', () => {
     async (signal) => {
       const root = smallRoot();
       const words = `sleep 9${process.pid}${{ SIGTERM: 1, SIGKILL: 2, SIGINT: 3 }[signal]}`;
-      const child = spawn(process.execPath, [program(root, `trap '' TERM INT; echo up; ${words}; true`)]);
+      const child = spawn(process.execPath, [program(root, `trap '' TERM INT; echo up; ${words}; true`)], {
+        env: ordinaryEnv(),
+      });
       const ended = new Promise((resolve) => child.once('close', resolve));
       if (isRoot) await new Promise((resolve) => child.stdout.once('data', resolve));
       else await ended;
