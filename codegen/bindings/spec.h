@@ -64,6 +64,7 @@ struct TypeRule {
   };
   std::set<std::string> ops;  // ATen names
   std::vector<Bind> binds;
+  bool newer = false;                         // for overloads that not every libtorch has: it may go unused
   std::set<std::string> ignores;              // dimensions that do not matter to the result
   std::vector<std::string> results;           // TypeScript types, with $name for the type of an argument
   std::map<std::string, std::string> checks;  // by argument

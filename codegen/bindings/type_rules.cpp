@@ -96,6 +96,7 @@ std::vector<TypeRule> load_type_rules(const std::filesystem::path& path) {
           fail("unknown type '" + spelling + "'", "a type of the type table, such as Tensor or int[]");
         }
       }
+      rule.newer = node["newer"] && node["newer"].as<bool>();
       for (const YAML::Node& argument : node["ignores"]) rule.ignores.insert(argument.as<std::string>());
       if (node["result"]) rule.results.push_back(node["result"].as<std::string>());
       for (const YAML::Node& result : node["results"]) rule.results.push_back(result.as<std::string>());
@@ -196,7 +197,7 @@ void check_rules(const Spec& spec, const Model& model) {
       named = named || names(rule, *declaration);
       used = used || rule_of(spec, *declaration) == &rule;
     }
-    if (!named || used) continue;
+    if (!named || used || rule.newer) continue;
     throw Error("types.yaml", rule.line, "no overload of '" + *rule.ops.begin() + "' and the others follows this rule",
                 "binds that an overload has, and as many results, in a rule before which no other takes them all");
   }

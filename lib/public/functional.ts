@@ -3,7 +3,7 @@ import type { Scalar } from '../../types/base';
 import { isTensor, type Tensor } from '../tensor';
 import { Complex, isComplex } from '../values';
 import { define } from './define';
-import { aten, direct } from './ops';
+import { aten, direct, linalg } from './ops';
 import { refuse } from './support';
 
 const einsum = direct('einsum');
@@ -115,7 +115,11 @@ function norm(
   const options = dtype === null && out === null ? [] : [{ dtype: dtype ?? undefined, out: out ?? undefined }];
   if (typeof p !== 'string') return aten.norm!(input, p, dim ?? allDims(input), keepdim, ...options);
   if (p !== 'fro' && p !== 'nuc') throw refuse('norm', 'p', "a number, 'fro' or 'nuc'", p);
-  if (dtype !== null) throw refuse('norm', 'dtype', `none for the norm '${p}'`, dtype);
+  if (dtype !== null) {
+    // The old ops of these two norms know no dtype; those that follow them do.
+    if (p === 'fro' && (dim?.length ?? 0) <= 2) return linalg.vectorNorm!(input, 2, dim, keepdim, ...options);
+    return linalg.matrixNorm!(input, p, dim ?? allDims(input), keepdim, ...options);
+  }
   if (p === 'nuc') {
     return dim === null
       ? aten.nuclearNorm!(input, keepdim, ...options)

@@ -9,8 +9,10 @@ const isSparse = (a: Tensor) => a.layout === 'sparse_coo';
 const matmul = (a: Tensor, b: Tensor): Tensor => (isSparse(a) ? sparse.mm!(a, b) : aten.matmul!(a, b));
 const transposed = (a: Tensor) => a.transpose(-1, -2);
 const conjugate = (a: Tensor) => (a.isComplex() ? a.conj() : a);
+const adjoint = (a: Tensor) => conjugate(transposed(a));
 const orthonormal = (a: Tensor): Tensor => linalg.qr!(a)[0];
-const floating = (a: Tensor): DType => (['float16', 'float32', 'float64'].includes(a.dtype) ? a.dtype : 'float32');
+const floating = (a: Tensor): DType =>
+  a.isComplex() || ['float16', 'float32', 'float64'].includes(a.dtype) ? a.dtype : 'float32';
 
 /** `a @ b - m @ b` */
 function product(a: Tensor, m: Tensor | null, b: Tensor): Tensor {
@@ -22,11 +24,10 @@ function product(a: Tensor, m: Tensor | null, b: Tensor): Tensor {
 function approximateBasis(a: Tensor, q: number, niter: number, m: Tensor | null): Tensor {
   const columns = a.shape[a.ndim - 1]!;
   const random = aten.randn!([columns, q], { dtype: floating(a), device: a.device }) as Tensor;
-  const adjoint = conjugate(transposed(a));
-  const adjointOfM = m === null ? null : conjugate(transposed(m));
+  const [aH, mH] = [adjoint(a), m && adjoint(m)];
   let basis = orthonormal(product(a, m, random));
   for (let i = 0; i < niter; i++) {
-    basis = orthonormal(product(adjoint, adjointOfM, basis));
+    basis = orthonormal(product(aH, mH, basis));
     basis = orthonormal(product(a, m, basis));
   }
   return basis;
@@ -36,17 +37,15 @@ function svdLowrank(a: Tensor, q: number, niter: number, m: Tensor | null): Tens
   const [rows, columns] = a.shape.slice(-2) as [number, number];
   const most = Math.min(rows, columns);
   if (q < 0 || q > most) throw refuse('svdLowrank', 'q', `an integer from 0 to ${most}`, q);
-  const t = transposed(a);
-  const mT = m === null ? null : transposed(m);
-  if (rows < columns || columns > q) {
-    const basis = approximateBasis(t, q, niter, mT);
-    const [u, s, vh] = linalg.svd!(product(a, m, conjugate(basis)), false) as [Tensor, Tensor, Tensor];
-    return [u, s, basis.matmul(conjugate(transposed(vh)))];
-  }
-  const basis = approximateBasis(a, q, niter, m);
-  const projected = transposed(product(t, mT, conjugate(basis)));
+  const wide = rows < columns;
+  const shift = m === null ? null : m.broadcastTo(a.shape);
+  const tall = wide ? adjoint(a) : a;
+  const tallShift = shift && wide ? adjoint(shift) : shift;
+  const basis = approximateBasis(tall, q, niter, tallShift);
+  const projected = adjoint(product(adjoint(tall), tallShift && adjoint(tallShift), basis));
   const [u, s, vh] = linalg.svd!(projected, false) as [Tensor, Tensor, Tensor];
-  return [basis.matmul(u), s, conjugate(transposed(vh))];
+  const [left, right] = [basis.matmul(u), adjoint(vh)];
+  return wide ? [right, s, left] : [left, s, right];
 }
 
 function pcaLowrank(a: Tensor, q: number | null, center: boolean, niter: number): Tensor[] {

@@ -40,7 +40,10 @@ function headerFolders(env) {
 /** @returns {string[]} include folders for <node_api.h>, <uv.h> and <napi.h> */
 export function findHeaders(env = process.env) {
   const folders = headerFolders(env);
-  const node = folders.find((dir) => ['node_api.h', 'uv.h'].every((file) => existsSync(path.join(dir, file))));
+  const has = (dir, file) => existsSync(path.join(dir, file));
+  // libuv's are Node's own, or, where Node uses the system's (Debian from 13 on), where the compiler looks anyway.
+  const systemUv = ['/usr/include', '/usr/local/include'].some((dir) => has(dir, 'uv.h'));
+  const node = folders.find((dir) => has(dir, 'node_api.h') && (has(dir, 'uv.h') || systemUv));
   if (node === undefined) {
     throw new StepError(
       `Node's headers (node_api.h, uv.h) were not found in:\n${folders.map((dir) => `  ${dir}`).join('\n')}\n` +

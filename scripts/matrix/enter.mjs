@@ -6,14 +6,26 @@
  * and takes the mounts away. Nothing outside ever sees them, so nothing can be left over, nor be deleted through them.
  */
 import { spawn } from 'node:child_process';
-import { copyFileSync, mkdirSync, readFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { StepError } from '../steps/errors.mjs';
+
+/** What a root has of this machine's: how names are found, and whom to trust, which a proxy here may have its say in. */
+const shared = ['/etc/resolv.conf', '/etc/ssl/certs/ca-certificates.crt'];
+
+function share(root) {
+  for (const file of shared.filter((name) => existsSync(name))) {
+    mkdirSync(path.join(root, path.dirname(file)), { recursive: true });
+    copyFileSync(file, path.join(root, file));
+  }
+}
 
 /** Mounts, then becomes the command inside. Arguments: the root, pairs of "from" and "to" up to "--", the command. */
 const enter = `
 set -eu
 root=$1; shift
+# A mount of its own, so that inside of it namespaces can be made again.
+mount --bind "$root" "$root"
 mount -t proc proc "$root/proc"
 mount --rbind /dev "$root/dev"
 mount --rbind /sys "$root/sys"
@@ -48,7 +60,7 @@ const isPassed = (name) =>
  * @returns {Promise<number>} its exit status, 128 when a signal ended it
  */
 export function runInside({ root, mounts = [], cwd = '/', env = {}, stdio = ['ignore', 2, 2] }, command, args) {
-  copyFileSync('/etc/resolv.conf', path.join(root, 'etc/resolv.conf'));
+  share(root);
   for (const name of ['proc', 'dev', 'sys']) mkdirSync(path.join(root, name), { recursive: true });
   const own = Object.fromEntries(Object.entries(process.env).filter(([name]) => isPassed(name)));
   const paths = {

@@ -50,6 +50,11 @@ export async function withNpm(root, work) {
       copyFileSync(file, path.join(copies, name));
       env[`npm_config_${name}`] = `${settings}/${name}`;
     }
+    const authorities = process.env.NODE_EXTRA_CA_CERTS;
+    if (authorities && existsSync(authorities)) {
+      copyFileSync(authorities, path.join(copies, 'authorities.pem'));
+      env.NODE_EXTRA_CA_CERTS = `${settings}/authorities.pem`;
+    }
     /** @type {[string, string][]} */
     const mounts = [[copies, settings]];
     for (const dir of [place, settings]) mkdirSync(path.join(root, dir), { recursive: true });

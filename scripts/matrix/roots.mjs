@@ -6,7 +6,6 @@ import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
   closeSync,
-  copyFileSync,
   existsSync,
   mkdirSync,
   openSync,
@@ -106,11 +105,6 @@ async function bootstrap(release, folder) {
 const patience = ['Acquire::Retries=5', 'Acquire::http::Timeout=60', 'Acquire::https::Timeout=60'];
 
 async function installPackages(release, folder, packages) {
-  const certificates = '/etc/ssl/certs/ca-certificates.crt';
-  if (existsSync(certificates)) {
-    mkdirSync(path.join(folder, path.dirname(certificates)), { recursive: true });
-    copyFileSync(certificates, path.join(folder, certificates));
-  }
   // No service may start in a root.
   writeFileSync(path.join(folder, 'usr/sbin/policy-rc.d'), '#!/bin/sh\nexit 101\n');
   chmodSync(path.join(folder, 'usr/sbin/policy-rc.d'), 0o755);

@@ -1,12 +1,9 @@
 /** `at` and `set` where PyTorch's rules are easy to get wrong. Expected values are PyTorch's. */
 import torch from 'libtorch-node';
+import { balanced } from '../support/torch';
 
 /** Runs `fn` in a scope: nothing may be left. */
-function scoped(fn: () => void): void {
-  const before = torch.memory().tensors;
-  torch.scope(fn);
-  expect(torch.memory().tensors).toBe(before);
-}
+const scoped = (fn: () => void): void => balanced(() => torch.scope(fn));
 
 const cube = () => torch.arange(24).reshape([2, 3, 4]);
 

@@ -94,7 +94,7 @@ describe('an addon that does not load', () => {
     fs.writeFileSync(file, "process.stderr.write('so long\\n'); process.kill(process.pid, 'SIGSEGV');");
     const { code, stderr, check } = await report([], { LIBTORCH_NODE_ADDON: file });
     expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
-    expect(check('addon')).toMatchObject({ status: 'problem', details: ['so long'] });
+    expect(check('addon')).toMatchObject({ status: 'problem', details: expect.arrayContaining(['so long']) });
     expect(check('addon')!.summary).toContain('SIGSEGV');
   });
 });

@@ -82,6 +82,9 @@ function seeded<T>(fn: () => T): T {
   return fn();
 }
 
+/** The matrix that a decomposition is of. */
+const rebuilt = ([u, s, v]: any[]) => u.mul(s).matmul(v.mT);
+
 /** The gradients of the sum of what `fn` gives (its first tensor) with respect to copies of the tensors. */
 function grads(fn: (...leaves: any[]) => any, ...tensors: any[]): unknown[] {
   const leaves = tensors.map((tensor) => {
@@ -107,7 +110,7 @@ export async function expectPyTorchs(lines: readonly Line[]): Promise<{ failed: 
     for (const name of renamed) py = py.replaceAll(new RegExp(`\\b${pythonName(name)}\\b(?!=)`, 'g'), name);
     return [js, py];
   });
-  const { wrong, failed, counted } = await compare(names, calls, { seeded, grads });
+  const { wrong, failed, counted } = await compare(names, calls, { seeded, grads, rebuilt });
   expect(wrong).toEqual([]);
   return { failed, counted };
 }

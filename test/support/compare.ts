@@ -1,5 +1,6 @@
 /** The same calls here and in PyTorch: values, dtypes and shapes must agree, and what fails there must fail here. */
 import { type Answer, type PythonTensor, python } from './python';
+import { pythonDiffers } from './release';
 import { balanced, torch, untyped } from './torch';
 
 /** JavaScript and Python, both as expressions over the inputs. */
@@ -69,7 +70,8 @@ export async function compare(
   const make = new Function('torch', `return [${names.map((name) => inputs[name]![0]).join(', ')}]`);
   calls.forEach(([js, py], n) => {
     const run = new Function('torch', 'F', ...more, ...names, `return ${js}`);
-    const wrong = (text: string) => outcome.wrong.push(`${js} | ${py}: ${text}`);
+    const found: string[] = [];
+    const wrong = (text: string) => found.push(`${js} | ${py}: ${text}`);
     balanced(() =>
       torch.scope(() => {
         const made: unknown[] = make(untyped);
@@ -99,6 +101,8 @@ export async function compare(
         if (text !== undefined) wrong(text);
       }),
     );
+    if (pythonDiffers[js] === undefined) outcome.wrong.push(...found);
+    else if (found.length === 0) outcome.wrong.push(`${js}: agrees, and is said to differ: ${pythonDiffers[js]}`);
   });
   return outcome;
 }

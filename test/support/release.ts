@@ -7,6 +7,28 @@ export const release: string = untyped.libtorchVersion.split('.').slice(0, 2).jo
 /** Named dimensions left libtorch in the course of 2.x. */
 export const hasDimensionNames: boolean = 'refineNames' in untyped.Tensor.prototype;
 
+/**
+ * Calls (JavaScript) that PyTorch for Python answers otherwise than this library, with the reason: functions of ours that
+ * are not ops are the same for every libtorch, PyTorch's are its release's. A call that agrees after all is a failure.
+ */
+const newRank = 'PyTorch 1.13 has another algorithm: other signs of the vectors, after another draw of random numbers';
+const noNormDtype = 'PyTorch 1.13 refuses a dtype for this norm';
+const otherwise: Record<string, Record<string, string>> = {
+  '1.13': {
+    'seeded(() => torch.svdLowrank(tall, { q: 2, niter: 1 }))': newRank,
+    'seeded(() => torch.pcaLowrank(tall, 2))': newRank,
+    'torch.norm(x, { p: "fro", dtype: "float64" })': noNormDtype,
+    'torch.norm(x, { p: "nuc", dtype: "float64" })': noNormDtype,
+  },
+  '2.6': {
+    'F.fractionalMaxPool2d(img, 2, { outputRatio: 0.5, _randomSamples: samples })':
+      'PyTorch 2.6 takes the length of a ratio that is a number',
+    'F.multiHeadAttentionForward(q, k, vv, 4, 2, wIn, bIn, null, null, false, 0, wOut, bOut, { attnMask: am.byte() })':
+      'PyTorch 2 refuses masks of bytes',
+  },
+};
+export const pythonDiffers: Readonly<Record<string, string>> = otherwise[release] ?? {};
+
 /** How many operators each declares. */
 const declarations: Record<string, number> = { '1.13': 2952, '2.6': 3144, '2.14': 3103 };
 
