@@ -32,6 +32,7 @@ export function backward(tensor: Tensor, options: Tensor | null | BackwardOption
 
 /** A mode that spans an `await` would leak into whatever runs meanwhile. */
 function refusePromise(name: string, result: unknown): void {
+  if (isTensor(result)) return; // a pending one can be awaited, but what is recorded has its modes already
   if (typeof result === 'object' && result !== null && typeof (result as { then?: unknown }).then === 'function') {
     throw codedError(
       TypeError,

@@ -1,4 +1,5 @@
 /** JS values -> what the native functions take, by type code. A mismatch is answered, not thrown: overloads are tried. */
+import { isPendingTensor } from './async/pending';
 import { dtypeCodes, layoutCodes, memoryFormatCodes } from './enums';
 import { describe } from './errors';
 import { native } from './native';
@@ -42,7 +43,7 @@ const mismatch = (base: BaseCode, value: unknown) => new Mismatch(expectations[b
 
 /** The handle of a tensor. Native code reads a missing one as "no tensor", which an object without a tensor is not. */
 function handleOf(value: unknown): number | Mismatch {
-  if (isTensor(value)) return value._handle > 0 ? value._handle : mismatch('T', value);
+  if (isTensor(value)) return value._handle > 0 || isPendingTensor(value) ? value._handle : mismatch('T', value);
   if (!isMarked(value)) return mismatch('T', value);
   const foreign = typeof value.dispose === 'function';
   return new Mismatch(
@@ -65,7 +66,13 @@ export function withoutNumberTensors<T>(fn: () => T): T {
 
 /** A tensor without dimensions stands for its number, as in PyTorch, unless its gradient would be lost. */
 function isNumberTensor(value: unknown): value is Tensor {
-  return tensorsAsNumbers && isTensor(value) && native.ndim(value._handle) === 0 && !native.requiresGrad(value._handle);
+  return (
+    tensorsAsNumbers &&
+    isTensor(value) &&
+    value._handle > 0 &&
+    native.ndim(value._handle) === 0 &&
+    !native.requiresGrad(value._handle)
+  );
 }
 
 function code(codes: ReadonlyMap<string, number>, base: BaseCode, value: unknown): unknown {

@@ -1,5 +1,8 @@
 /** The module: hand-written names, generated functions, namespaces, dtypes and torch.ops. */
 import './methods';
+import { definePendingMethods } from './async/pending';
+import { asyncPool } from './async/pool';
+import { makeAsync, makeRun } from './async/run';
 import { startAudit } from './audit';
 import { startDebug } from './debug';
 import { dtypes, layouts, memoryFormats } from './enums';
@@ -45,6 +48,12 @@ for (const [path, names] of Object.entries(publics)) {
   const space = spaceAt(path);
   for (const name of Object.keys(names)) space[name] ??= publicFunction(path, name);
 }
+
+// torch.async has the ops, and backward, which is one.
+module_.async = makeAsync({ ...module_, backward: torch.backward, ops });
+module_.run = makeRun(module_);
+module_.asyncPool = asyncPool;
+definePendingMethods();
 
 // torch.float32 === 'float32', torch.channelsLast === 'channels_last', torch.sparseCoo === 'sparse_coo'
 for (const name of [...dtypes, ...layouts]) module_[camelCase(name)] = name;

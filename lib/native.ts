@@ -12,7 +12,7 @@ export interface Native extends AuditNative {
   opCount: number;
   /** handles::Flags of native/handles/slot_table.h. */
   flagsBuffer: ArrayBuffer;
-  /** [0] tensors wait for the audit's stack; [1] non-zero while a scope is current; [4] 1: a scavenge is due, 2: a full collection. */
+  /** [0] tensors wait for the audit's stack; [1] non-zero while a scope is current; [4] 1: a scavenge is due, 2: a full collection; [5] whether ops are recorded. */
   flags: Uint32Array;
   /** [0] the handle of the last op's result, 0 for none. */
   result: Float64Array;
@@ -105,6 +105,25 @@ export interface Native extends AuditNative {
   cudaEmptyCache(): void;
   /** Bytes: allocated, reserved, peak allocated, peak reserved. */
   cudaMemory(device: number): number[];
+
+  /** Ops recorded while `flags[5]` is not 0 go into the strand that was entered. See lib/async/strand.ts. */
+  strandMailbox(onMail: () => void): void;
+  strandOpen(): number;
+  strandEnter(strand: number): void;
+  /** `wanted`: the steps whose results are taken, null for all; false for what a failure left to do. */
+  strandSubmit(strand: number, wanted: readonly number[] | null | false): void;
+  /** Strands whose batches have ended. */
+  strandMail(): number[];
+  /** After a batch: whether all its ops ran. */
+  strandSettle(strand: number): boolean;
+  strandError(strand: number): unknown;
+  strandCanRepeat(strand: number): boolean;
+  strandTake(strand: number, step: number): unknown;
+  strandCancel(strand: number): void;
+  strandClose(strand: number): void;
+  /** Threads, batches that run, batches that wait. */
+  poolStatus(): number[];
+  poolSetThreads(count: number): void;
 
   manualSeed(seed: number | bigint): void;
   getNumThreads(): number;

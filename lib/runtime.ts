@@ -1,4 +1,5 @@
 /** Runs ops: native functions by number, and results as JavaScript wants them. Generated wrappers call this. */
+import { PendingValue, RECORDED_VALUE } from './async/pending';
 import { dtypeName } from './enums';
 import { codedError } from './errors';
 import { type Native, type NativeOp, native } from './native';
@@ -37,6 +38,7 @@ function convertResult(value: unknown, { type }: Result): unknown {
 export function results(number: number, value: unknown, given: readonly unknown[] = []): unknown {
   const list = signature(number).results;
   if (list.length === 0) return undefined;
+  if (native.flags[5] === RECORDED_VALUE) return new PendingValue(native.result[0]!, number, given);
   const at = (i: number, raw: unknown) =>
     list[i]!.argument >= 0 ? given[list[i]!.argument] : convertResult(raw, list[i]!);
   if (list.length === 1) return at(0, value);

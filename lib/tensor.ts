@@ -244,10 +244,10 @@ export function wrap(result: unknown): Tensor | null {
   let tensor: Tensor;
   if (result === undefined) {
     const handle = lastResult[0]!;
-    if (handle === 0) return null;
+    if (handle <= 0) return handle === 0 ? null : makePending(handle);
     tensor = new Tensor(handle, constructorKey);
   } else if (typeof result === 'number') {
-    if (result === 0) return null;
+    if (result <= 0) return result === 0 ? null : makePending(result);
     tensor = new Tensor(result, constructorKey);
     if (flags[1] === 0) adopt(tensor, native.guard(result));
   } else {
@@ -256,6 +256,14 @@ export function wrap(result: unknown): Tensor | null {
   }
   if (flags[0] !== 0) captureSite(native);
   return tensor;
+}
+
+/** For the result of an op that was recorded, whose handle is a negative code. */
+let makePending: (code: number) => Tensor;
+
+/** Called by lib/async/pending.ts, which needs this module. */
+export function setPending(make: (code: number) => Tensor): void {
+  makePending = make;
 }
 
 /** No scope is current: the tensor belongs to the garbage collector. */

@@ -58,6 +58,7 @@ std::string describe_list(Call* call, napi_value list) {
 // "self: float32[2, 3], mat2: float32[2, 3]" for the tensors of the call.
 std::string describe_inputs(Call* call) {
   if (call == nullptr) return "";
+  if (call->inputs != nullptr) return *call->inputs;
   const auto arguments = schema_arguments(call->row->schema);
   std::string text;
   for (size_t i = 0; i < call->count && i < arguments.size(); ++i) {
@@ -86,6 +87,11 @@ Report report_current(Call* call, bool* pending) {
     report = {Kind::Error, "ERR_TORCH_DISPOSED", "", argument_name(call, error.index())};
     report.message = "argument '" + report.argument + "': the tensor was disposed";
     report.disposed = error.handle();
+  } catch (const PendingTensor& error) {
+    report = {Kind::Error, "ERR_TORCH_PENDING", "", argument_name(call, error.index())};
+    report.message = "argument '" + report.argument +
+                     "': the result is not there yet: await it, or call the op on what "
+                     "torch.run hands to its function";
   } catch (const CodedError& error) {
     report = {Kind::Error, error.code(), error.what(), ""};
   } catch (const accounting::MemoryLimitError& error) {

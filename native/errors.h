@@ -40,6 +40,17 @@ class DisposedTensor : public std::exception {
   uint64_t handle_;
 };
 
+// The result of an op that was recorded and has not run.
+class PendingTensor : public std::exception {
+ public:
+  explicit PendingTensor(size_t index) : index_(index) {}
+  size_t index() const noexcept { return index_; }
+  const char* what() const noexcept override { return "the result is not there yet"; }
+
+ private:
+  size_t index_;
+};
+
 // A JS exception is pending already (a getter threw, say): leave it as it is.
 class PendingJsException : public std::exception {};
 

@@ -7,6 +7,7 @@
 
 #include "native/convert/from_js.h"
 #include "native/convert/to_js.h"
+#include "native/record.h"
 
 namespace ltn {
 
@@ -27,7 +28,10 @@ struct Invoker<R(A...)> {
   }
 
  private:
-  static napi_value body(Call& c) { return convert_and_call(c, std::index_sequence_for<A...>{}); }
+  static napi_value body(Call& c) {
+    if (__builtin_expect(c.state.flags().recording != handles::Flags::kOff, 0) && is_recorded(c)) return record(c);
+    return convert_and_call(c, std::index_sequence_for<A...>{});
+  }
 
   template <size_t... I>
   static napi_value convert_and_call([[maybe_unused]] Call& c, std::index_sequence<I...>) {

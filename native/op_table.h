@@ -30,6 +30,7 @@ struct OpRow {
 struct BoundOp {
   EnvState* state;
   const OpRow* row;
+  bool is_op;  // of the op table
 };
 
 // Emitted: native/generated/op_table.cpp.

@@ -2,6 +2,7 @@
  * Functions that PyTorch has in Python over its ops. Their signatures are in codegen/spec/public.yaml and go through the
  * parser of the ops, so that calls and errors are theirs too; here is what runs once a call fits.
  */
+import { isPendingTensor, withTensorsOnly } from '../async/pending';
 import { type Bound, parse } from '../parse';
 import { run } from '../runtime';
 import { ownScope } from '../scopes/scope';
@@ -104,7 +105,7 @@ export function callPublic(
   const bound = parse(name, candidates, Array.from(passed, read), self);
   const number = candidates.indexOf(bound.signature) - rows.length;
   if (number < 0) return run(bound);
-  return (entry.run[number] ?? entry.run[0]!)(...argumentsOf(bound));
+  return withTensorsOnly(() => (entry.run[number] ?? entry.run[0]!)(...argumentsOf(bound)));
 }
 
 /** Whether a positional argument needs no conversion. */
@@ -117,7 +118,7 @@ function isPlain({ type, variadic }: Param, value: unknown): boolean {
   }
   switch (type.base) {
     case 'T':
-      return value instanceof Tensor && value._handle > 0;
+      return value instanceof Tensor && (value._handle > 0 || isPendingTensor(value));
     case 'F':
       return typeof value === 'number';
     case 'I':
@@ -158,7 +159,7 @@ export function publicFunction(space: string, name: string): (...args: unknown[]
     if (only !== null) {
       const all = method ? [this, ...passed] : passed;
       const args = plainArguments(only.signatures[0]!.params, all);
-      if (args !== undefined) return only.run[0]!(...args);
+      if (args !== undefined) return withTensorsOnly(() => only!.run[0]!(...args));
     }
     return callPublic(space, name, [], passed, method ? (this as Tensor) : undefined);
   };

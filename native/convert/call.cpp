@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "native/accounting/cpu_allocator.h"
+#include "native/async/strand.h"
 #include "native/convert/engine_leftovers.h"
 #include "native/convert/from_js.h"
 #include "native/env/relief.h"
@@ -59,6 +60,7 @@ c10::optional<at::Scalar> read_number(Call& call, napi_value value, size_t index
 }  // namespace
 
 at::Tensor& Call::number_tensor(napi_value value, size_t index, double code) {
+  if (code <= async::kPending) throw PendingTensor(index);
   const auto number = read_number(*this, value, index, code);
   if (!number) throw BadArgument(index, "a Tensor", describe_value(env, value));
   numbers.push_front(c10::scalar_to_tensor(*number));

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <forward_list>
+#include <string>
 
 #include "native/env/env_state.h"
 #include "native/errors.h"
@@ -19,6 +20,7 @@ class Call {
       : env(env),
         state(*op.state),
         row(op.row),
+        is_op(op.is_op),
         arguments(arguments),
         count(count),
         given(given),
@@ -43,19 +45,22 @@ class Call {
   }
 
   // A tensor of no dimensions for a number that stands for it, as PyTorch's parser makes them: "wrapped", so that it
-  // does not promote. It comes as an array of one value (lib/convert.ts), or in Flags::ints, where `code`, -1.5 and
-  // down, says (lib/runtime.ts, numberTensor). Lives as long as the call. Throws BadArgument for everything else.
+  // does not promote; or the result of an op that was recorded and has not run. The first comes as an array of one
+  // value (lib/convert.ts), or in Flags::ints, where `code`, -1.5 and down, says (lib/runtime.ts, numberTensor). Lives
+  // as long as the call. Throws BadArgument for everything else.
   at::Tensor& number_tensor(napi_value value, size_t index, double code);
 
   const napi_env env;
   EnvState& state;
   const OpRow* const row;
+  const bool is_op;  // of the op table, not one of the library's own functions
   const napi_value* const arguments;
   const size_t count;
   const size_t given;                            // arguments that JavaScript passed; wrappers leave trailing nulls out
   Call* const outer;                             // the op whose conversion of arguments ran the JS that made this call
   c10::SmallVector<handles::Handle, 4> mutated;  // handles whose storages may have changed
   std::forward_list<at::Tensor> numbers;         // of number_tensor(), where they do not move
+  const std::string* inputs = nullptr;           // for messages, where the arguments are no more at hand
 };
 
 using Body = napi_value (*)(Call&);

@@ -59,6 +59,9 @@ void EnvState::close(void* self) noexcept {
   auto* state = static_cast<EnvState*>(self);
   remove_from_relief(state);
   state->closed_ = true;
+  for (const auto& [id, strand] : state->strands_) strand->cancelled = true;
+  state->strands_.clear();
+  if (state->mailbox_ != nullptr) state->mailbox_->close();
   state->slots_.reset();
   share::process_tokens().end_environment(state->number_);
   state->releases_->close();
@@ -106,6 +109,22 @@ void EnvState::look_for_garbage() noexcept {
     soft_from_ = allocated + limit / 16;
     flags_->collect = handles::Flags::kCollectAll;
   }
+}
+
+void EnvState::open_mailbox(napi_value on_mail) {
+  if (mailbox_ == nullptr) mailbox_ = async::Mailbox::create(env_, on_mail);
+}
+
+uint64_t EnvState::open_strand() {
+  const uint64_t id = ++last_strand_;
+  strands_.emplace(id, std::make_shared<async::Strand>(id));
+  return id;
+}
+
+const std::shared_ptr<async::Strand>& EnvState::strand(uint64_t id) {
+  const auto found = strands_.find(id);
+  if (found == strands_.end()) throw CodedError("ERR_TORCH_PENDING", "torch.run has ended");
+  return found->second;
 }
 
 void EnvState::set_collector(napi_value function) {
@@ -168,11 +187,13 @@ void EnvState::tell_disposed(napi_value error, handles::Handle handle) noexcept 
 }
 
 const BoundOp* EnvState::bound_op(size_t index) {
-  bound_[index] = {this, op_rows[index]};
+  bound_[index] = {this, op_rows[index], true};
   return &bound_[index];
 }
 
-const BoundOp* EnvState::bind_internal(const OpRow& row) { return &bound_internals_.emplace_back(BoundOp{this, &row}); }
+const BoundOp* EnvState::bind_internal(const OpRow& row) {
+  return &bound_internals_.emplace_back(BoundOp{this, &row, false});
+}
 
 napi_value EnvState::flags_buffer() const {
   napi_value buffer = nullptr;

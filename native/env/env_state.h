@@ -10,9 +10,12 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "native/accounting/external_memory.h"
+#include "native/async/mailbox.h"
+#include "native/async/strand.h"
 #include "native/convert/object_table.h"
 #include "native/env/release_queue.h"
 #include "native/env/warnings.h"
@@ -47,6 +50,17 @@ class EnvState {
   // The op in progress, innermost; null when JavaScript runs.
   Call* current_call() const noexcept { return current_call_; }
   void set_current_call(Call* call) noexcept { current_call_ = call; }
+
+  // ---- ops that run on threads of the pool ----
+  // `on_mail()` is called when batches have ended. Further calls do nothing.
+  void open_mailbox(napi_value on_mail);
+  const std::shared_ptr<async::Mailbox>& mailbox() noexcept { return mailbox_; }
+  uint64_t open_strand();
+  // Throws CodedError for one that has ended.
+  const std::shared_ptr<async::Strand>& strand(uint64_t id);
+  void enter_strand(uint64_t id) noexcept { current_strand_ = id; }
+  async::Strand& current_strand() { return *strand(current_strand_); }
+  void close_strand(uint64_t id) noexcept { strands_.erase(id); }
 
   // The JS function that collects everything unreachable.
   void set_collector(napi_value function);
@@ -91,6 +105,10 @@ class EnvState {
   Warnings warnings_;
   std::vector<BoundOp> bound_;  // one per row of the op table; does not move
   std::deque<BoundOp> bound_internals_;
+  std::shared_ptr<async::Mailbox> mailbox_;  // null until the first strand
+  std::unordered_map<uint64_t, std::shared_ptr<async::Strand>> strands_;
+  uint64_t last_strand_ = 0;
+  uint64_t current_strand_ = 0;
   uint64_t guards_ = 0;
   Call* current_call_ = nullptr;
   napi_ref collector_ = nullptr;

@@ -27,6 +27,9 @@ class Warnings final : public compat::WarningHandler {
   // The JS function that gets each text.
   void set_sink(napi_value function);
 
+  // Adds what an op warned of on another thread.
+  void add(const std::string& text) { warned(text); }
+
   // Calls the sink for what was gathered; whether there was anything. The sink may throw: then a JS exception is
   // pending. Not while a JS exception is pending, nor inside SlotTable::Busy.
   bool deliver() {

@@ -36,10 +36,12 @@ struct Flags {
   uint32_t scope = 0;          // non-zero while a scope is current
   double result = 0;           // the handle of the last op's result, 0 for none
   uint32_t collect = kNone;    // many new bytes belong to the collector, which should look for garbage
-  uint32_t padding = 0;
-  double ints[128] = {};  // lists of integers on their way into an op, see read_packed()
+  uint32_t recording = kOff;   // ops are recorded into the current strand (native/record.h), not run
+  double ints[128] = {};       // lists of integers on their way into an op, see read_packed()
 
   static constexpr uint32_t kNone = 0, kScavenge = 1, kCollectAll = 2;  // of `collect`
+  // Of `recording`: ops whose results are tensors; all ops; all, and the last one's result is no tensor.
+  static constexpr uint32_t kOff = 0, kTensorOps = 1, kAllOps = 2, kRecordedValue = 3;
 };
 
 // Lifetime: part of its environment; its destructor frees all tensors.

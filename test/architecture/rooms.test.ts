@@ -38,6 +38,7 @@ describe('native rooms see only what lies below them', () => {
     ['native/cuda/', /^native\/(?!cuda\/|accounting\/)/, /^$/],
     ['native/share/', /^native\/(?!share\/)/, /^$/],
     ['native/handles/', /^native\/(?!handles\/|accounting\/|audit\/)/, /^$/],
+    ['native/async/', /^native\/(?!async\/|handles\/|accounting\/|audit\/|op_table\.h|schema_text\.h|compat\.h)/, /^$/],
     ['native/convert/', /^native\/(internals|classes|generated)\//, /^$/],
     ['native/classes/', /^native\/(?!classes\/)/, /^$/],
   ])('%s', (folder, forbidden, except) => {

@@ -8,6 +8,9 @@ test('process.exit inside scopes, synchronous and not, with its own status', asy
     'torch.scope(async () => { torch.ones([1000]); await null; torch.ones([5]); process.exit(7); });',
     "torch.openScope(); torch.ones([5]); process.on('exit', () => { torch.ones([6]).add(1); }); process.exit(7);",
     "process.on('exit', () => { const s = torch.openScope(); torch.ones([6]); torch.scope(() => process.exit(7)); });",
+    // Ops run on other threads right then, and more are waiting.
+    'for (let i = 0; i < 20; i++) torch.async.mm(torch.ones([300, 300]), torch.ones([300, 300])); setTimeout(() => process.exit(7), 5);',
+    'torch.run((t) => { let x = t.ones([300, 300]); for (let i = 0; i < 99; i++) x = t.mm(x, x); return x; }); process.exit(7);',
     'torch.TensorLogger.start({ frequency: 1 }); torch.scope(() => { torch.ones([5]); process.exit(7); });',
   ]) {
     const { code, signal, stderr } = await program(source);

@@ -31,6 +31,10 @@ const LOOPS: Record<string, string> = {
   'while it looks at the memory': 'begin(); for (;;) { torch.ones([9]); torch.memory(); process.memoryUsage(); }',
   'in async scopes':
     'const loop = async () => { for (;;) await torch.scope(async () => { const t = torch.ones([100]); await null; await new Promise(setImmediate); return t.add(1); }); }; for (let i = 0; i < 5; i++) loop(); begin();',
+  'while ops run on the pool':
+    'const a = torch.ones([300, 300]); const loop = async () => { for (;;) (await torch.async.mm(a, a)).dispose(); }; for (let i = 0; i < 4; i++) loop(); begin();',
+  'while chains run on the pool and are aborted':
+    'const a = torch.ones([200, 200]); const loop = async () => { for (;;) { const c = new AbortController(); setTimeout(() => c.abort(), 2); await torch.run((t) => { let x = t.mm(a, a); for (let i = 0; i < 50; i++) x = t.mm(x, a); return [x, x.sum()]; }, { signal: c.signal }).then(torch.disposeAll, () => {}); } }; for (let i = 0; i < 4; i++) loop(); begin();',
   'in a worker of its own': `const worker = new Worker('const torch = require(process.argv[2]); require("node:worker_threads").parentPort.postMessage(1); for (;;) torch.ones([99]).add(1);', { eval: true, argv: [workerData.library] }); worker.once('message', begin); worker.on('error', () => {});`,
 };
 

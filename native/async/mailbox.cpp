@@ -1,0 +1,76 @@
+#include "native/async/mailbox.h"
+
+#include <stdexcept>
+
+namespace ltn::async {
+
+std::shared_ptr<Mailbox> Mailbox::create(napi_env env, napi_value on_mail) {
+  std::shared_ptr<Mailbox> mailbox(new Mailbox(env));  // private constructor: owned at once
+  uv_loop_s* loop = nullptr;
+  napi_value name = nullptr;
+  auto wake = std::make_unique<uv_async_t>();
+  const auto on_wake = [](uv_async_t* async) { static_cast<Mailbox*>(async->data)->deliver(); };
+  if (napi_get_uv_event_loop(env, &loop) != napi_ok ||
+      napi_create_string_utf8(env, "libtorch-node", NAPI_AUTO_LENGTH, &name) != napi_ok ||
+      napi_create_reference(env, on_mail, 1, &mailbox->on_mail_) != napi_ok ||
+      napi_async_init(env, nullptr, name, &mailbox->context_) != napi_ok ||
+      uv_async_init(loop, wake.get(), on_wake) != 0) {
+    throw std::runtime_error("torch.async could not join the event loop");
+  }
+  wake->data = mailbox.get();
+  uv_unref(reinterpret_cast<uv_handle_t*>(wake.get()));
+  mailbox->wake_ = wake.release();  // close() hands it to libuv
+  return mailbox;
+}
+
+void Mailbox::post(uint64_t strand) noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (closed_) return;
+  waiting_.push_back(strand);
+  uv_async_send(wake_);
+}
+
+std::vector<uint64_t> Mailbox::take() {
+  std::vector<uint64_t> strands;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  strands.swap(waiting_);
+  return strands;
+}
+
+void Mailbox::begin() noexcept {
+  if (under_way_++ == 0 && wake_ != nullptr) uv_ref(reinterpret_cast<uv_handle_t*>(wake_));
+}
+
+void Mailbox::end() noexcept {
+  if (--under_way_ == 0 && wake_ != nullptr) uv_unref(reinterpret_cast<uv_handle_t*>(wake_));
+}
+
+// libuv calls this outside of any JavaScript.
+void Mailbox::deliver() noexcept {
+  napi_handle_scope scope = nullptr;
+  napi_value function = nullptr;
+  napi_value receiver = nullptr;
+  if (napi_open_handle_scope(env_, &scope) != napi_ok) return;
+  if (napi_get_reference_value(env_, on_mail_, &function) == napi_ok && napi_get_global(env_, &receiver) == napi_ok &&
+      napi_make_callback(env_, context_, receiver, function, 0, nullptr, nullptr) == napi_pending_exception) {
+    // Not from the library's own code, which rejects promises: out of stack, say, or the worker is being terminated.
+    napi_value error = nullptr;
+    if (napi_get_and_clear_last_exception(env_, &error) == napi_ok) napi_fatal_exception(env_, error);
+  }
+  napi_close_handle_scope(env_, scope);
+}
+
+void Mailbox::close() noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  closed_ = true;
+  if (on_mail_ != nullptr) napi_delete_reference(env_, on_mail_);
+  if (context_ != nullptr) napi_async_destroy(env_, context_);
+  on_mail_ = nullptr;
+  context_ = nullptr;
+  if (wake_ == nullptr) return;
+  uv_close(reinterpret_cast<uv_handle_t*>(wake_),
+           [](uv_handle_t* handle) { delete reinterpret_cast<uv_async_t*>(handle); });
+  wake_ = nullptr;
+}
+
+}  // namespace ltn::async

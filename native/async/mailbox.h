@@ -1,0 +1,44 @@
+// The way back from the pool to the JS thread of an environment.
+#pragma once
+
+#include <node_api.h>
+#include <uv.h>
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+namespace ltn::async {
+
+// Lifetime: shared by its environment and by the batches under way, so a batch that ends after its environment finds it
+// closed and does nothing.
+// Thread: post() from any; the rest on the environment's JS thread.
+class Mailbox {
+ public:
+  // `on_mail()` is called on the JS thread, soon after one post() or several.
+  static std::shared_ptr<Mailbox> create(napi_env env, napi_value on_mail);
+
+  void post(uint64_t strand) noexcept;
+  // The strands whose batches have ended since the last call.
+  std::vector<uint64_t> take();
+  // While batches are under way they keep the process alive.
+  void begin() noexcept;
+  void end() noexcept;
+  void close() noexcept;
+
+ private:
+  explicit Mailbox(napi_env env) : env_(env) {}
+  void deliver() noexcept;
+
+  const napi_env env_;
+  napi_ref on_mail_ = nullptr;
+  napi_async_context context_ = nullptr;
+  uint64_t under_way_ = 0;
+  std::mutex mutex_;
+  std::vector<uint64_t> waiting_;  // guarded by mutex_
+  bool closed_ = false;            // guarded by mutex_
+  uv_async_t* wake_ = nullptr;     // freed by libuv's close callback
+};
+
+}  // namespace ltn::async

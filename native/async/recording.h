@@ -1,0 +1,52 @@
+// Which results that are not there yet the arguments of a recorded op name, and where.
+#pragma once
+
+#include <ATen/core/List.h>
+#include <ATen/core/ivalue.h>
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace ltn::async {
+
+class Step;
+class Strand;
+
+// Lifetime: part of its Step. Thread: as Step.
+class Recording {
+ public:
+  explicit Recording(Strand& strand) : strand_(strand) {}
+
+  // Where the result with that code is, or will be (strand.h); null when it is none of this strand's. `is_there`: it
+  // can be read now.
+  const at::Tensor* find(double code, bool* is_there);
+
+  // Once the steps before have run, `to` becomes the tensor that is then in `from`.
+  void put_later(c10::IValue* to, const at::Tensor& from) { values_.emplace_back(to, &from); }
+  void put_later(const c10::List<at::Tensor>& list, size_t position, const at::Tensor& from) {
+    tensors_.push_back({list, position, &from});
+  }
+  void put_later(const c10::List<c10::optional<at::Tensor>>& list, size_t position, const at::Tensor& from) {
+    optionals_.push_back({list, position, &from});
+  }
+  void put_now();
+
+  // The steps whose results are among the arguments, once for each time.
+  const std::vector<Step*>& uses() const noexcept { return uses_; }
+
+ private:
+  template <class T>
+  struct Element {
+    c10::List<T> list;
+    size_t position;
+    const at::Tensor* from;
+  };
+  Strand& strand_;
+  std::vector<Step*> uses_;
+  std::vector<std::pair<c10::IValue*, const at::Tensor*>> values_;
+  std::vector<Element<at::Tensor>> tensors_;
+  std::vector<Element<c10::optional<at::Tensor>>> optionals_;
+};
+
+}  // namespace ltn::async

@@ -1,0 +1,58 @@
+// One recorded op: its arguments, and later its result.
+#pragma once
+
+#include <ATen/ThreadLocalState.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "native/async/recording.h"
+#include "native/handles/slot_table.h"
+#include "native/op_table.h"
+
+namespace ltn::async {
+
+// Ops are called "boxed" here, through values of one type, so that no op costs code of its own; native/invoke.h, where
+// a call must be fast, has a template per C++ signature.
+// Lifetime: owned by its Strand.
+// Thread: made and read on the environment's JS thread, run on a thread of the pool in between. The pool's lock orders
+// the hand-over and the mailbox's the way back; neither side touches it in the other's time.
+class Step {
+ public:
+  Step(const OpRow& row, c10::OperatorHandle op, Strand& strand)
+      : row(row), op(std::move(op)), recording(strand), arguments(this->op.schema().arguments().size()) {}
+  Step(const Step&) = delete;
+  Step& operator=(const Step&) = delete;
+
+  // Runs the op with the modes of the thread that recorded it, and lets go of the arguments. Throws what the op throws;
+  // then the arguments stay, and it can be run again.
+  void run();
+  // "self: float32[2, 3], mat2: float32[2, 3]": of the arguments, for messages.
+  std::string describe() const;
+  // Lets go of the result.
+  void drop() noexcept {
+    result.clear();
+    for (at::Tensor& cell : cells) cell.reset();
+  }
+
+  const OpRow& row;
+  const c10::OperatorHandle op;
+  Recording recording;
+  torch::jit::Stack arguments;           // does not grow: the recording holds addresses
+  torch::jit::Stack result;              // one value for each result of the schema
+  std::vector<at::Tensor> cells;         // the tensors of the result, for later steps
+  std::vector<handles::Handle> mutated;  // handles whose storages may have changed
+  uint32_t readers = 0;                  // steps still to run that read `cells`
+  bool wanted = true;                    // JavaScript takes the result, or a later step may come that reads it
+  bool done = false;
+  bool settled = false;  // as `done`, for the JS thread while other steps run
+
+ private:
+  const at::ThreadLocalState modes_;
+};
+
+}  // namespace ltn::async

@@ -1,0 +1,107 @@
+#include "native/async/strand.h"
+
+#include <cmath>
+
+#include "native/schema_text.h"
+
+namespace ltn {
+std::string describe_tensor(const void* tensor);  // native/errors.h, which knows Node
+}
+
+namespace ltn::async {
+
+const at::Tensor* Recording::find(double code, bool* is_there) {
+  Step* step = nullptr;
+  const at::Tensor* cell = strand_.cell(code, &step);
+  if (cell == nullptr) return nullptr;
+  uses_.push_back(step);
+  *is_there = step->settled;
+  return cell;
+}
+
+void Recording::put_now() {
+  for (const auto& [to, from] : values_) *to = *from;
+  for (const auto& element : tensors_) element.list.set(element.position, *element.from);
+  for (const auto& element : optionals_) element.list.set(element.position, *element.from);
+}
+
+std::string Step::describe() const {
+  const auto names = schema_arguments(row.schema);
+  std::string text;
+  const auto add = [&](const std::string& name, const std::string& value) {
+    text += (text.empty() ? "" : ", ") + name + ": " + value;
+  };
+  for (size_t i = 0; i < arguments.size() && i < names.size(); ++i) {
+    const c10::IValue& value = arguments[i];
+    if (value.isTensor() && value.toTensor().defined()) add(names[i].name, describe_tensor(&value.toTensor()));
+    if (!value.isTensorList()) continue;
+    std::string list;
+    for (const at::Tensor& tensor : value.toTensorVector()) {
+      if (tensor.defined()) list += (list.empty() ? "" : ", ") + describe_tensor(&tensor);
+    }
+    add(names[i].name, "[" + list + "]");
+  }
+  return text;
+}
+
+void Step::run() {
+  const at::ThreadLocalStateGuard guard(modes_);
+  recording.put_now();
+  torch::jit::Stack stack = arguments;
+  op.callBoxed(&stack);
+  for (size_t i = 0; i < cells.size(); ++i) cells[i] = stack[i].toTensor();
+  result = std::move(stack);
+  done = true;
+  arguments.clear();
+  for (Step* used : recording.uses()) {
+    if (--used->readers == 0 && !used->wanted) used->drop();
+  }
+  if (readers == 0 && !wanted) drop();
+}
+
+double Strand::add(std::unique_ptr<Step> step) {
+  constexpr size_t kMostSteps = size_t{1} << kStepBits >> kCellBits;
+  TORCH_CHECK(steps_.size() < kMostSteps, "torch.run: more than ", kMostSteps, " ops");
+  const double at = std::ldexp(static_cast<double>(id), kStepBits) + static_cast<double>(steps_.size() << kCellBits);
+  steps_.push_back(std::move(step));
+  return kPending - at;
+}
+
+at::Tensor* Strand::cell(double code, Step** step) {
+  const double at = kPending - code - std::ldexp(static_cast<double>(id), kStepBits);
+  if (!(at >= 0 && at < std::ldexp(1.0, kStepBits))) return nullptr;
+  const auto position = static_cast<uint64_t>(at);
+  *step = this->step(position >> kCellBits);
+  const size_t index = position & ((1u << kCellBits) - 1);
+  return *step != nullptr && index < (*step)->cells.size() ? &(*step)->cells[index] : nullptr;
+}
+
+std::vector<Step*> Strand::next_batch(const std::vector<uint32_t>* wanted) {
+  std::vector<Step*> batch;
+  for (size_t i = submitted_; i < steps_.size(); ++i) batch.push_back(steps_[i].get());
+  submitted_ = steps_.size();
+  for (const Step* step : batch) {
+    for (Step* used : step->recording.uses()) ++used->readers;
+  }
+  if (wanted == nullptr) return batch;
+  for (const auto& step : steps_) step->wanted = false;
+  for (const uint32_t index : *wanted) {
+    if (index < steps_.size()) steps_[index]->wanted = true;
+  }
+  for (const auto& step : steps_) {
+    if (step->done && !step->wanted && step->readers == 0) step->drop();
+  }
+  return batch;
+}
+
+std::vector<Step*> Strand::rest_of_batch() {
+  std::vector<Step*> batch;
+  for (size_t i = 0; i < submitted_; ++i) {
+    if (!steps_[i]->done) batch.push_back(steps_[i].get());
+  }
+  failed = nullptr;
+  error = nullptr;
+  return batch;
+}
+
+}  // namespace ltn::async

@@ -1,0 +1,156 @@
+// Recorded ops: from JavaScript to the pool and back. lib/async/ calls these.
+#include <ATen/Parallel.h>
+
+#include "native/async/pool.h"
+#include "native/internals/internals.h"
+#include "native/record.h"
+
+namespace ltn {
+namespace {
+
+using async::Strand;
+
+std::shared_ptr<Strand> strand_argument(Call& call) {
+  return call.state.strand(static_cast<uint64_t>(read_int(call, call.arguments[0], 0)));
+}
+
+napi_value open_mailbox(Call& call) {
+  call.state.open_mailbox(call.arguments[0]);
+  return nullptr;
+}
+
+napi_value open_strand(Call& call) { return write_int(call, static_cast<int64_t>(call.state.open_strand())); }
+
+napi_value enter_strand(Call& call) {
+  call.state.enter_strand(static_cast<uint64_t>(read_int(call, call.arguments[0], 0)));
+  return nullptr;
+}
+
+// strandSubmit(id, wanted): what was recorded since the last time, or with `wanted` false what a failure left to do.
+napi_value submit(Call& call) {
+  auto batch = std::make_unique<async::Batch>();
+  batch->strand = strand_argument(call);
+  bool is_list = false;
+  check(call.env, napi_is_array(call.env, call.arguments[1], &is_list));
+  if (is_list) {
+    std::vector<uint32_t> wanted;
+    const uint32_t length = list_length(call, call.arguments[1], 1, "an array of steps");
+    for (uint32_t i = 0; i < length; ++i) {
+      wanted.push_back(static_cast<uint32_t>(read_int(call, list_element(call, call.arguments[1], i), 1)));
+    }
+    batch->steps = batch->strand->next_batch(&wanted);
+  } else if (is_null(call, call.arguments[1])) {
+    batch->steps = batch->strand->next_batch(nullptr);
+  } else {
+    batch->steps = batch->strand->rest_of_batch();
+  }
+  batch->mailbox = call.state.mailbox();
+  batch->intra_op_threads = at::get_num_threads();
+  batch->mailbox->begin();
+  try {
+    async::Pool::process().submit(std::move(batch));
+  } catch (...) {  // no thread could be started: nothing is under way, and the caller hears why
+    call.state.mailbox()->end();
+    throw;
+  }
+  return nullptr;
+}
+
+napi_value mail(Call& call) {
+  const std::vector<uint64_t> strands = call.state.mailbox()->take();
+  napi_value array = new_array(call, strands.size());
+  for (size_t i = 0; i < strands.size(); ++i) {
+    call.state.mailbox()->end();
+    set_element(call, array, i, write_int(call, static_cast<int64_t>(strands[i])));
+  }
+  return array;
+}
+
+// After a batch: takes up what its ops changed behind handles, and hands on their warnings. Whether all steps ran.
+napi_value settle(Call& call) {
+  const auto strand = strand_argument(call);
+  for (size_t i = 0; i < strand->size(); ++i) {
+    async::Step& step = *strand->step(i);
+    call.mutated.append(step.mutated.begin(), step.mutated.end());
+    if (step.done) step.mutated.clear();
+    step.settled = step.done;
+  }
+  for (std::string& text : strand->warnings) call.state.warnings().add(std::move(text));
+  strand->warnings.clear();
+  return write_bool(call, strand->failed == nullptr);
+}
+
+// The error of the step that failed, as that op's.
+napi_value error(Call& call) {
+  const auto strand = strand_argument(call);
+  if (strand->failed == nullptr) throw CodedError("ERR_TORCH_INTERNAL", "no step failed");
+  const std::string inputs = strand->failed->describe();
+  const BoundOp op{&call.state, &strand->failed->row, true};
+  Call of_op(call.env, op, nullptr, 0, 0);
+  of_op.inputs = &inputs;
+  try {
+    std::rethrow_exception(strand->error);
+  } catch (...) {  // whatever it is becomes a JS error
+    return current_error(call.env, &of_op);
+  }
+}
+
+// Whether the step that failed wrote to nothing that was there before it.
+napi_value can_repeat(Call& call) {
+  const auto strand = strand_argument(call);
+  return write_bool(call, strand->failed != nullptr && strand->failed->row.mutated == 0);
+}
+
+napi_value take(Call& call) {
+  const auto strand = strand_argument(call);
+  async::Step* step = strand->step(static_cast<size_t>(read_int(call, call.arguments[1], 1)));
+  if (step == nullptr || !step->done) throw CodedError("ERR_TORCH_PENDING", "the result is not there yet");
+  return take_result(call, *step);
+}
+
+napi_value cancel(Call& call) {
+  strand_argument(call)->cancelled = true;
+  return nullptr;
+}
+
+napi_value close_strand(Call& call) {
+  call.state.close_strand(static_cast<uint64_t>(read_int(call, call.arguments[0], 0)));
+  return nullptr;
+}
+
+napi_value status(Call& call) {
+  const async::PoolStatus status = async::Pool::process().status();
+  napi_value array = new_array(call, 3);
+  const size_t values[] = {status.threads, status.running, status.queued};
+  for (size_t i = 0; i < 3; ++i) set_element(call, array, i, write_double(call, static_cast<double>(values[i])));
+  return array;
+}
+
+void set_threads(int64_t count) { async::Pool::process().set_threads(static_cast<size_t>(count)); }
+
+constexpr Internal writes_elsewhere(Internal internal) {
+  internal.row.mutated = OpRow::kWritesElsewhere | OpRow::kMayOutgrow;
+  return internal;
+}
+
+const Internal kInternals[] = {
+    internal_body<&open_mailbox, 1>("strandMailbox", "strandMailbox(func onMail) -> ()"),
+    internal_body<&open_strand, 0>("strandOpen", "strandOpen() -> int"),
+    internal_body<&enter_strand, 1>("strandEnter", "strandEnter(int strand) -> ()"),
+    internal_body<&submit, 2>("strandSubmit", "strandSubmit(int strand, int[]? wanted) -> ()"),
+    internal_body<&mail, 0>("strandMail", "strandMail() -> int[]"),
+    writes_elsewhere(internal_body<&settle, 1>("strandSettle", "strandSettle(int strand) -> bool")),
+    internal_body<&error, 1>("strandError", "strandError(int strand) -> Error"),
+    internal_body<&can_repeat, 1>("strandCanRepeat", "strandCanRepeat(int strand) -> bool"),
+    internal_body<&take, 2>("strandTake", "strandTake(int strand, int step) -> Any"),
+    internal_body<&cancel, 1>("strandCancel", "strandCancel(int strand) -> ()"),
+    internal_body<&close_strand, 1>("strandClose", "strandClose(int strand) -> ()"),
+    internal_body<&status, 0>("poolStatus", "poolStatus() -> int[]"),
+    internal("poolSetThreads", "poolSetThreads(int count) -> ()", &set_threads),
+};
+
+}  // namespace
+
+InternalList async_internals() { return {kInternals, std::size(kInternals)}; }
+
+}  // namespace ltn

@@ -1,0 +1,229 @@
+#include "native/record.h"
+
+#include <ATen/core/jit_type.h>
+
+#include <cstring>
+#include <string>
+
+#include "native/convert/from_js.h"
+#include "native/convert/to_js.h"
+#include "native/schema_text.h"
+
+namespace ltn {
+namespace {
+
+using c10::IValue;
+using c10::TypeKind;
+using c10::TypePtr;
+
+// "aten::add.Tensor" of the op table, as libtorch's dispatcher knows it.
+c10::optional<c10::OperatorHandle> find_op(const OpRow& row) {
+  const std::string name = row.name;
+  const size_t dot = name.find('.');
+  const std::string overload = dot == std::string::npos ? "" : name.substr(dot + 1);
+  return c10::Dispatcher::singleton().findSchema({name.substr(0, dot), overload});
+}
+
+bool gives_tensors_only(const c10::FunctionSchema& schema) {
+  for (const c10::Argument& result : schema.returns()) {
+    if (result.type()->kind() != TypeKind::TensorType) return false;
+  }
+  return true;
+}
+
+template <class T>
+IValue list_of(Call& call, napi_value value, size_t index) {
+  c10::List<T> list;
+  for (const T& element : read_list<T>(call, value, index)) list.push_back(element);
+  return list;
+}
+
+// Converts the arguments of one call.
+class Reader {
+ public:
+  Reader(Call& call, async::Step& step) : call_(call), step_(step) {}
+
+  void read(size_t index) {
+    IValue* to = &step_.arguments[index];
+    if (index < call_.given) *to = read(call_.arguments[index], index, step_.op.schema().arguments()[index].type(), to);
+  }
+
+ private:
+  // `to`: where the value will be; null inside a list.
+  IValue read(napi_value value, size_t index, const TypePtr& type, IValue* to) {
+    switch (type->kind()) {
+      case TypeKind::OptionalType: {
+        const TypePtr& element = type->castRaw<c10::OptionalType>()->getElementType();
+        const bool is_tensor = element->kind() == TypeKind::TensorType;
+        if (is_tensor ? is_no_tensor(call_, value) : is_null(call_, value)) return IValue();
+        return read(value, index, element, to);
+      }
+      case TypeKind::TensorType: {
+        const auto [tensor, is_there] = find(value, index);
+        if (is_there) return *tensor;
+        step_.recording.put_later(to, *tensor);
+        return at::Tensor();
+      }
+      case TypeKind::ListType:
+        return read_elements(value, index, type->castRaw<c10::ListType>()->getElementType());
+      case TypeKind::BoolType:
+        return read_bool(call_, value, index);
+      case TypeKind::FloatType:
+        return read_double(call_, value, index);
+      case TypeKind::NumberType:
+        return read_scalar(call_, value, index);
+      case TypeKind::DeviceObjType:
+        return read_device(call_, value, index);
+      case TypeKind::GeneratorType:
+        return read_generator(call_, value, index);
+      case TypeKind::StorageType:
+        return read_storage(call_, value, index);
+      case TypeKind::StreamObjType:
+        return read_stream(call_, value, index);
+      case TypeKind::StringType:
+        return read_text(value, index);
+      default:  // integers, also of enums, sizes and device numbers
+        return read_int(call_, value, index);
+    }
+  }
+
+  // The tensor of a handle, or the place of a result, which is there already or not.
+  std::pair<const at::Tensor*, bool> find(napi_value value, size_t index) {
+    double code = 0;
+    if (napi_get_value_double(call_.env, value, &code) != napi_ok || code > async::kPending) {
+      return {&call_.tensor(value, index), true};
+    }
+    bool is_there = false;
+    const at::Tensor* tensor = step_.recording.find(code, &is_there);
+    if (tensor == nullptr) throw PendingTensor(index);
+    return {tensor, is_there};
+  }
+
+  IValue read_elements(napi_value value, size_t index, const TypePtr& element) {
+    switch (element->kind()) {
+      case TypeKind::TensorType:
+        return read_tensors<at::Tensor>(value, index);
+      case TypeKind::OptionalType:
+        return read_tensors<c10::optional<at::Tensor>>(value, index);
+      case TypeKind::BoolType:
+        return list_of<bool>(call_, value, index);
+      case TypeKind::FloatType:
+        return list_of<double>(call_, value, index);
+      case TypeKind::NumberType:
+        return list_of<at::Scalar>(call_, value, index);
+      case TypeKind::StringType: {
+        c10::List<std::string> list;
+        const uint32_t length = list_length(call_, value, index, "an array of names");
+        for (uint32_t i = 0; i < length; ++i) {
+          list.push_back(read_text(list_element(call_, value, i), index).toStringRef());
+        }
+        return list;
+      }
+      default:
+        return list_of<int64_t>(call_, value, index);
+    }
+  }
+
+  template <class T>
+  IValue read_tensors(napi_value value, size_t index) {
+    c10::List<T> list;
+    const uint32_t length = list_length(call_, value, index, "an array of Tensors");
+    for (uint32_t i = 0; i < length; ++i) {
+      const napi_value element = list_element(call_, value, i);
+      if constexpr (!std::is_same_v<T, at::Tensor>) {
+        if (is_no_tensor(call_, element)) {
+          list.push_back(c10::nullopt);
+          continue;
+        }
+      }
+      const auto [tensor, is_there] = find(element, index);
+      list.push_back(is_there ? *tensor : at::Tensor());
+      if (!is_there) step_.recording.put_later(list, i, *tensor);
+    }
+    return list;
+  }
+
+  // Names of dimensions are strings to the dispatcher.
+  IValue read_text(napi_value value, size_t index) {
+#ifdef LTN_HAS_DIMNAMES
+    if (is_dimension_name(index)) return IValue(read_dimname(call_, value, index));
+#endif
+    return read_string(call_, value, index);
+  }
+  bool is_dimension_name(size_t index) const {
+    const auto names = schema_arguments(call_.row->schema);
+    return index < names.size() && names[index].type.rfind("Dimname", 0) == 0;
+  }
+
+  Call& call_;
+  async::Step& step_;
+};
+
+napi_value value_to_js(Call& call, const IValue& value) {
+  if (value.isTensor()) return write_tensor(call, at::Tensor(value.toTensor()));
+  if (value.isScalar()) return write_scalar(call, value.toScalar());
+  if (value.isString()) return write_string(call, value.toStringRef());
+  if (value.isGenerator()) return write_generator(call, value.toGenerator());
+  if (value.isNone()) {
+    napi_value null = nullptr;
+    check(call.env, napi_get_null(call.env, &null));
+    return null;
+  }
+  TORCH_CHECK(value.isList(), "no JavaScript value stands for ", value.tagKind());
+  const auto list = value.toListRef();
+  napi_value array = new_array(call, list.size());
+  for (size_t i = 0; i < list.size(); ++i) set_element(call, array, i, value_to_js(call, list[i]));
+  return array;
+}
+
+}  // namespace
+
+bool is_recorded(Call& call) {
+  // Functions of the library's own classes are no ops, and a quantization scheme has no value of its own when boxed.
+  if (!call.is_op || std::strncmp(call.row->name, "aten::", 6) != 0) return false;
+  if (std::strstr(call.row->schema, "-> QScheme") != nullptr) return false;
+  if (call.state.flags().recording != handles::Flags::kTensorOps) return true;
+  const auto op = find_op(*call.row);
+  return op.has_value() && gives_tensors_only(op->schema());
+}
+
+napi_value record(Call& call) {
+  const auto op = find_op(*call.row);
+  if (!op) throw CodedError("ERR_TORCH_NOT_IMPLEMENTED", "libtorch's dispatcher does not know this op");
+  async::Strand& strand = call.state.current_strand();
+  auto step = std::make_unique<async::Step>(*call.row, *op, strand);
+  Reader reader(call, *step);
+  for (size_t i = 0; i < step->arguments.size(); ++i) reader.read(i);
+  const auto& returns = op->schema().returns();
+  const bool tensors_only = gives_tensors_only(op->schema());
+  if (tensors_only) step->cells.resize(returns.size());
+  step->mutated.assign(call.mutated.begin(), call.mutated.end());
+  const size_t count = returns.size();
+  handles::Flags& flags = call.state.flags();
+  const double code = strand.add(std::move(step));
+  flags.result = code;
+  if (count == 0 || (count == 1 && tensors_only)) return nullptr;
+  if (!tensors_only) {
+    flags.recording = handles::Flags::kRecordedValue;
+    return nullptr;
+  }
+  napi_value array = new_array(call, count);
+  for (size_t i = 0; i < count; ++i) set_element(call, array, i, write_double(call, code - static_cast<double>(i)));
+  return array;
+}
+
+napi_value take_result(Call& call, async::Step& step) {
+  if (step.op.schema().returns().empty()) return nullptr;
+  if (step.result.empty()) throw CodedError("ERR_TORCH_INTERNAL", "the result was taken already");
+  const torch::jit::Stack result = std::move(step.result);
+  step.result.clear();
+  if (result.size() > 1) {
+    napi_value array = new_array(call, result.size());
+    for (size_t i = 0; i < result.size(); ++i) set_element(call, array, i, value_to_js(call, result[i]));
+    return array;
+  }
+  if (result[0].isTensor()) return write_result(call, at::Tensor(result[0].toTensor()));
+  return value_to_js(call, result[0]);
+}
+
+}  // namespace ltn

@@ -1,0 +1,36 @@
+/** The calls that test/calls compares with PyTorch, recorded and run on the pool: results and errors are the same. */
+import { isDeepStrictEqual } from 'node:util';
+import { calls, inputs } from '../support/calls';
+import { torch, untyped } from '../support/torch';
+
+const plain = (value: any): unknown => {
+  if (value instanceof torch.Tensor) {
+    const dense = value.layout === 'strided' ? value : (value as any).toDense();
+    return [value.dtype, value.layout, value.shape, dense.toArray()];
+  }
+  return Array.isArray(value) ? value.map(plain) : value;
+};
+
+test('results are those of synchronous calls', async () => {
+  const names = Object.keys(inputs);
+  const make = new Function('torch', `return [${names.map((name) => inputs[name]![0]).join(', ')}]`);
+  const wrong: string[] = [];
+  let looked = 0; // calls that look at what is not there yet
+  for (const [js] of calls) {
+    const call = new Function('torch', 'F', ...names, `return ${js}`);
+    await torch.scope(async () => {
+      const made: any[] = make(untyped);
+      const here = await torch
+        .run(() => plain(call(untyped, untyped.nn.functional, ...made.map((x) => x.clone()))))
+        .catch((error) => error.code);
+      const there = await untyped
+        .run((t: any) => call(t, t.nn.functional, ...made.map((x) => t.clone(x))))
+        .then(plain, (error: any) => error.code);
+      if (there === 'ERR_TORCH_PENDING') looked++;
+      else if (!isDeepStrictEqual(here, there))
+        wrong.push(`${js}: ${JSON.stringify(there)} for ${JSON.stringify(here)}`);
+    });
+  }
+  expect(wrong).toEqual([]);
+  expect(looked).toBeLessThan(calls.length / 20);
+});

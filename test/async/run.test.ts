@@ -1,0 +1,377 @@
+/** torch.run and torch.async: what they give, whose it is, and what is freed. */
+import { program } from '../support/child';
+import { balancedAsync, codeOf, counts, settled, torch, untyped } from '../support/torch';
+
+const ms = (time: number) => new Promise((resolve) => setTimeout(resolve, time));
+
+async function failure(promise: Promise<unknown>): Promise<Error & { code: string; op?: string; argument?: string }> {
+  try {
+    await promise;
+  } catch (error) {
+    return error as never;
+  }
+  throw new Error('expected a rejection');
+}
+
+describe('torch.async', () => {
+  it('has every op of torch, and gives what the op gives', async () => {
+    await torch.scope(async () => {
+      const a = torch.tensor([
+        [1, -2, 3],
+        [4, 5, -6],
+      ]);
+      expect((await untyped.async.relu(a)).toArray()).toEqual(a.relu().toArray());
+      expect((await untyped.async.add(a, a, { alpha: 2 })).toArray()).toEqual(a.add(a, { alpha: 2 }).toArray());
+      expect((await untyped.async.add(a, 1)).toArray()).toEqual(a.add(1).toArray());
+      const named = await untyped.async.max(a, 1);
+      expect(named.values.toArray()).toEqual([3, 5]);
+      expect(named[1]).toBe(named.indices);
+      const [first, second] = await untyped.async.split(a, 2, 1);
+      expect([first.shape, second.shape]).toEqual([
+        [2, 2],
+        [2, 1],
+      ]);
+      expect(await untyped.async.equal(a, a)).toBe(true);
+      expect(await untyped.async.isComplex(a)).toBe(false);
+      expect((await untyped.async.ops.aten.add.Tensor(a, a)).toArray()).toEqual(a.add(a).toArray());
+      expect(await untyped.async.promoteTypes('int64', 'float32')).toBe('float32');
+      expect((await untyped.async.linalg.inv(torch.eye(2).mul(2))).toArray()).toEqual([
+        [0.5, 0],
+        [0, 0.5],
+      ]);
+      const loss = await untyped.async.nn.functional.crossEntropy(a, torch.tensor([0n, 1n]));
+      expect(loss.item()).toBeCloseTo(untyped.nn.functional.crossEntropy(a, torch.tensor([0n, 1n])).item(), 6);
+      expect((await untyped.async.cat([a, a])).shape).toEqual([4, 3]);
+      expect((await untyped.async.zeros([2], { requiresGrad: true })).requiresGrad).toBe(true);
+    });
+    const missing = Object.keys(torch).filter(
+      (name) => typeof untyped[name] === 'function' && name in torch.Tensor.prototype && !(name in untyped.async),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  it('writes where the op writes, and hands that back', async () => {
+    await torch.scope(async () => {
+      const a = torch.ones([3]);
+      const out = torch.empty([0]);
+      expect(await untyped.async.add(a, 1, { out })).toBe(out);
+      expect(out.toArray()).toEqual([2, 2, 2]);
+      expect(await untyped.async.relu_(out.neg_())).toBe(out);
+      expect(out.toArray()).toEqual([0, 0, 0]);
+      expect(out.storageBytes).toBe(12);
+    });
+  });
+
+  it('does not hold the thread: timers run meanwhile, in the order of their time', async () => {
+    await torch.scope(async () => {
+      const a = torch.ones([700, 700]);
+      let turns = 0;
+      const timer = setInterval(() => turns++, 1);
+      await untyped.run((t: any) => {
+        let x = a;
+        for (let i = 0; i < 8; i++) x = t.mm(x, a).div(700);
+        return x;
+      });
+      clearInterval(timer);
+      expect(turns).toBeGreaterThan(0);
+    });
+  });
+
+  it('inputs may be disposed meanwhile', async () => {
+    await balancedAsync(async () => {
+      const a = torch.ones([300, 300]);
+      const pending = untyped.async.mm(a, a);
+      a.dispose();
+      const product = await pending;
+      expect(torch.scope(() => product.at(0, 0).item())).toBe(300);
+      product.dispose();
+    });
+  });
+});
+
+describe('torch.run', () => {
+  it('runs a chain in one trip, and frees what lies between', async () => {
+    await balancedAsync(async () => {
+      const x = torch.ones([256, 256]);
+      const before = torch.memory().allocatedBytes;
+      const { loss, parts } = await untyped.run((t: any) => {
+        let y = t.neg(x);
+        for (let i = 0; i < 50; i++) y = t.relu(y.add(1)).mul(0.5);
+        const parts = new Map([['all', [y, y]]]);
+        return { loss: y.sum(), parts, plain: 5 };
+      });
+      const [one, two] = parts.get('all');
+      expect(one).toBe(two);
+      expect([one.shape, loss.shape]).toEqual([[256, 256], []]);
+      // Nothing but the two results is left.
+      expect(torch.memory().allocatedBytes - before).toBeLessThan(2 * 256 * 256 * 4);
+      torch.disposeAll([one, loss, x]);
+    });
+  });
+
+  it('goes on with pending results wherever a tensor can stand', async () => {
+    await torch.scope(async () => {
+      const x = torch.tensor([
+        [1, 2],
+        [3, 4],
+      ]);
+      const result = await untyped.run((t: any) => {
+        const p = t.add(x, 1);
+        const index = t.argmax(p, 1);
+        const [values, indices] = t.sort(p, { descending: true });
+        return {
+          list: t.cat([p, x, p], 1),
+          picked: t.index(p, [null, index]),
+          maybe: t.clamp(p, { min: t.full([], 3) }),
+          T: p.T,
+          values,
+          indices,
+          inPlace: p.clone().mul_(10),
+          linear: t.nn.functional.linear(p, x, t.ones([2])),
+          norm: t.linalg.norm(p),
+        };
+      });
+      const p = x.add(1);
+      expect(result.list.toArray()).toEqual(torch.cat([p, x, p], 1).toArray());
+      expect(result.picked.toArray()).toEqual(p.at('...', p.argmax(1)).toArray());
+      expect(result.maybe.toArray()).toEqual([
+        [3, 3],
+        [4, 5],
+      ]);
+      expect(result.T.toArray()).toEqual([
+        [2, 4],
+        [3, 5],
+      ]);
+      expect(result.values.toArray()).toEqual([
+        [3, 2],
+        [5, 4],
+      ]);
+      expect(result.indices.toArray()).toEqual(
+        [
+          [1n, 0n],
+          [1n, 0n],
+        ].map((row) => row.map(Number)),
+      );
+      expect(result.inPlace.toArray()).toEqual([
+        [20, 30],
+        [40, 50],
+      ]);
+      expect(result.linear.toArray()).toEqual(untyped.nn.functional.linear(p, x, torch.ones([2])).toArray());
+      expect(result.norm.item()).toBeCloseTo(Math.sqrt(4 + 9 + 16 + 25), 5);
+    });
+  });
+
+  it('an async function may look at a result and go on', async () => {
+    await balancedAsync(async () => {
+      const steps: number[] = [];
+      const root = await untyped.run(async (t: any) => {
+        let x = t.full([], 9);
+        for (let i = 0; i < 20; i++) {
+          x = t.add(x, t.div(t.full([], 9), x)).div(2);
+          const [seen] = await Promise.all([x.item(), t.zeros([1])]);
+          steps.push(seen);
+          if (Math.abs(seen - 3) < 1e-6) break;
+        }
+        return x;
+      });
+      expect(root.item()).toBe(3);
+      expect(steps.length).toBeLessThan(12);
+      root.dispose();
+      settled();
+    });
+  });
+
+  it('keeps the modes of where the op was called', async () => {
+    await torch.scope(async () => {
+      const w = torch.ones([2], { requiresGrad: true });
+      const { on, off } = await untyped.run((t: any) => ({ on: t.mul(w, 2), off: torch.noGrad(() => t.mul(w, 2)) }));
+      expect([on.requiresGrad, off.requiresGrad]).toEqual([true, false]);
+    });
+  });
+
+  it('trains as synchronous code does', async () => {
+    const train = async (step: (x: any, w: any) => Promise<void>) => {
+      torch.manualSeed(7);
+      const x = torch.randn([32, 4]);
+      const w = torch.zeros([4, 1], { requiresGrad: true });
+      for (let i = 0; i < 5; i++) {
+        await step(x, w);
+        torch.noGrad(() => w.sub_(w.grad!.mul(0.1)));
+        w.grad = null;
+      }
+      return w.toArray();
+    };
+    const loss = (t: any, x: any, w: any) => t.mm(x, w).sub(1).pow(2).mean();
+    const there = await train(async (x, w) => {
+      await untyped.run((t: any) => t.backward(loss(t, x, w)));
+    });
+    const here = await train(async (x, w) => loss(untyped, x, w).backward());
+    expect(there).toEqual(here);
+    settled();
+  });
+
+  it('results belong to the scope in which it was called, or the next open one around', async () => {
+    const a = torch.ones([2]);
+    let inside: any;
+    let late: any;
+    const outer = torch.openScope();
+    await torch.scope(async () => {
+      inside = await untyped.async.add(a, 1);
+      expect(inside.disposed).toBe(false);
+      late = untyped.async.add(a, 2);
+    });
+    expect(inside.disposed).toBe(true);
+    late = await late;
+    expect(late.disposed).toBe(false);
+    outer.close();
+    expect(late.disposed).toBe(true);
+    const free = await untyped.async.add(a, 3);
+    expect(free._guard).toBeDefined();
+    torch.disposeAll([free, a]);
+  });
+
+  it('warnings arrive', async () => {
+    const { code, stderr } = await program(
+      'torch.async.add(torch.ones([4]), torch.ones([4]), { out: torch.ones([2]) }).then(() => answer(1));',
+    );
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/TorchWarning: .*output with one or more elements was resized/);
+  });
+});
+
+describe('what goes wrong', () => {
+  it('rejects with the code, the op, the shapes and the caller’s line', async () => {
+    await balancedAsync(async () => {
+      const [a, b] = [torch.ones([2, 3]), torch.ones([2, 3])];
+      const error = await failure(untyped.async.mm(a, b));
+      expect(error).toMatchObject({ code: 'ERR_TORCH_RUNTIME', op: 'aten::mm' });
+      expect(error.message).toMatch(/self: float32\[2, 3\], mat2: float32\[2, 3\]/);
+      expect(error.stack!.split('\n').find((line) => line.includes(' at '))).toContain(__filename);
+      const inside = await failure(untyped.run((t: any) => t.mm(t.add(a, 1), b).sum()));
+      expect(inside).toMatchObject({ code: 'ERR_TORCH_RUNTIME', op: 'aten::mm' });
+      expect(inside.message).toMatch(/self: float32\[2, 3\], mat2: float32\[2, 3\]/);
+      expect(inside.stack).toContain(__filename);
+      torch.disposeAll([a, b]);
+    });
+  });
+
+  it('bad arguments, disposed tensors, a function that throws, and no function', async () => {
+    await balancedAsync(async () => {
+      const a = torch.ones([2]);
+      expect((await failure(untyped.async.add(a, 'x'))).code).toBe('ERR_TORCH_OVERLOAD');
+      const gone = torch.ones([2]);
+      gone.dispose();
+      expect((await failure(untyped.async.add(a, gone))).code).toBe('ERR_TORCH_DISPOSED');
+      await expect(
+        untyped.run((t: any) => {
+          t.add(a, 1);
+          throw new RangeError('mine');
+        }),
+      ).rejects.toThrow('mine');
+      await expect(
+        untyped.run(async (t: any) => {
+          await t.add(a, 1);
+          throw new RangeError('mine');
+        }),
+      ).rejects.toThrow('mine');
+      expect(codeOf(() => untyped.run(5))).toBe('ERR_TORCH_ARGUMENT');
+      expect(codeOf(() => untyped.run(() => {}, 5))).toBe('ERR_TORCH_ARGUMENT');
+      a.dispose();
+      settled();
+    });
+  });
+
+  it('a pending result elsewhere: what to do is said', async () => {
+    await balancedAsync(async () => {
+      const a = torch.ones([2]);
+      let kept: any;
+      const sum = await untyped.run((t: any) => {
+        const p = t.add(a, 1);
+        kept = p;
+        expect(codeOf(() => torch.add(p, 1))).toBe('ERR_TORCH_PENDING');
+        expect(codeOf(() => p.shape)).toBe('ERR_TORCH_PENDING');
+        expect(codeOf(() => p.toArray())).toBe('ERR_TORCH_PENDING');
+        expect(codeOf(() => p.requiresGrad)).toBe('ERR_TORCH_PENDING');
+        expect(String(p)).toBe('Tensor { pending }');
+        expect(p.disposed).toBe(false);
+        p.dispose();
+        return p.sum();
+      });
+      expect(sum.item()).toBe(4);
+      expect(codeOf(() => kept.add(1))).toBe('ERR_TORCH_PENDING');
+      expect((await failure(kept)).code).toBe('ERR_TORCH_PENDING');
+      const other = untyped.run((t: any) => t.add(kept, 1));
+      expect((await failure(other)).code).toBe('ERR_TORCH_PENDING');
+      torch.disposeAll([sum, a]);
+      settled();
+    });
+  });
+
+  it('abort: before, while it waits, while it runs', async () => {
+    await balancedAsync(async () => {
+      const a = torch.ones([400, 400]);
+      const reason = new Error('enough');
+      await expect(untyped.async.mm(a, a, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
+      const controller = new AbortController();
+      let ended = 0;
+      const running = untyped.run(
+        (t: any) => {
+          let x = a;
+          for (let i = 0; i < 2000; i++) x = t.mm(x, a);
+          return x;
+        },
+        { signal: controller.signal },
+      );
+      const waiting = untyped.async.mm(a, a, { signal: controller.signal });
+      for (const promise of [running, waiting]) promise.catch(() => ended++);
+      controller.abort(reason);
+      await expect(running).rejects.toBe(reason);
+      await expect(waiting).rejects.toBe(reason);
+      expect(ended).toBe(2);
+      // The op in progress ends on its thread, and nothing after it begins.
+      while (untyped.asyncPool.running > 0 || untyped.asyncPool.queued > 0) await ms(2);
+      expect(codeOf(() => untyped.run(() => {}, { signal: 5 }))).toBe('ERR_TORCH_ARGUMENT');
+      a.dispose();
+      settled();
+    });
+  });
+
+  it('a memory limit: what is unreachable is collected, and the op tried again', async () => {
+    const limit = torch.getMemoryLimit();
+    try {
+      settled();
+      torch.setMemoryLimit(torch.memory().allocatedBytes + 24 * 2 ** 20);
+      for (let i = 0; i < 40; i++) {
+        const t = await untyped.async.ones([2 ** 20]); // 4 MiB, dropped at once
+        expect(t.numel).toBe(2 ** 20);
+      }
+      const error = await failure(untyped.async.ones([2 ** 24]));
+      expect(error.code).toBe('ERR_TORCH_MEMORY_LIMIT');
+    } finally {
+      torch.setMemoryLimit(limit);
+      settled();
+    }
+  });
+});
+
+describe('torch.asyncPool', () => {
+  it('says what runs and waits, and how many threads there are', async () => {
+    const before = untyped.asyncPool.threads;
+    expect(before).toBeGreaterThanOrEqual(1);
+    await torch.scope(async () => {
+      const a = torch.ones([300, 300]);
+      untyped.asyncPool.threads = 1;
+      const all = Array.from({ length: 6 }, () => untyped.async.mm(a, a));
+      expect(untyped.asyncPool.queued).toBeGreaterThan(0);
+      untyped.asyncPool.threads = 3;
+      await Promise.all(all);
+      while (untyped.asyncPool.running > 0) await ms(1);
+      expect(untyped.asyncPool.queued).toBe(0);
+    });
+    for (const wrong of [0, 1.5, '2', 2000]) {
+      expect(codeOf(() => (untyped.asyncPool.threads = wrong as number))).toBe('ERR_TORCH_ARGUMENT');
+    }
+    untyped.asyncPool.threads = before;
+    expect(counts()).toBeDefined();
+  });
+});
