@@ -104,6 +104,7 @@ export interface AsyncFunctions extends AllLater<Functions> {
 }
 
 declare const asyncFunctions: AsyncFunctions;
+
 export { asyncFunctions as async };
 
 /**

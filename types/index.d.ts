@@ -6,9 +6,9 @@
 import '../lib/methods';
 
 export * from '../lib/torch';
-export * from './async';
 // Where both have a name, the module has the hand-written one, but `full` takes what the op takes.
 export { slice } from '../lib/torch';
+export * from './async';
 export type {
   Device,
   DType,

@@ -1,4 +1,5 @@
 /** torch.run and torch.async: what they give, whose it is, and what is freed. */
+import type { Tensor } from '../../types';
 import { program } from '../support/child';
 import { balancedAsync, codeOf, counts, settled, torch, untyped } from '../support/torch';
 
@@ -106,6 +107,21 @@ describe('torch.run', () => {
       // Nothing but the two results is left.
       expect(torch.memory().allocatedBytes - before).toBeLessThan(2 * 256 * 256 * 4);
       torch.disposeAll([one, loss, x]);
+    });
+  });
+
+  it('keeps dtypes and shapes for the compiler', async () => {
+    await torch.scope(async () => {
+      const product: Tensor<'float32', [2, 4]> = await torch.run((t) =>
+        t.relu(t.matmul(t.ones([2, 3]), t.ones([3, 4]))),
+      );
+      const sum: Tensor = await torch.async.sum(product, [1], true);
+      // @ts-expect-error: sizes that clash
+      await expect(torch.run((t) => t.matmul(t.ones([2, 3]), t.ones([2, 3])))).rejects.toThrow(/cannot be multiplied/);
+      expect([product.shape, sum.shape]).toEqual([
+        [2, 4],
+        [2, 1],
+      ]);
     });
   });
 
