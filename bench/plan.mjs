@@ -10,6 +10,9 @@
  * @property {number} loads how often the library is loaded
  * @property {number} memoryRounds
  * @property {Record<'zeros' | 'add' | 'add-scope' | 'scoped', number>} loops how often each loop of the memory section runs
+ * @property {number} asyncRounds
+ * @property {number} products of matrices, off the event loop
+ * @property {number} smallOps
  * @property {number} auditRounds
  * @property {number} audited allocations in one round of the audit's loop
  */
@@ -25,6 +28,9 @@ export const plans = {
     loads: 10,
     memoryRounds: 3,
     loops: { zeros: 4000, scoped: 10_000_000, add: 1_000_000, 'add-scope': 1_000_000 },
+    asyncRounds: 5,
+    products: 120,
+    smallOps: 5000,
     auditRounds: 7,
     audited: 200_000,
   },
@@ -37,6 +43,9 @@ export const plans = {
     loads: 3,
     memoryRounds: 1,
     loops: { zeros: 4000, scoped: 1_000_000, add: 200_000, 'add-scope': 200_000 },
+    asyncRounds: 3,
+    products: 60,
+    smallOps: 2000,
     auditRounds: 5,
     audited: 30_000,
   },
@@ -50,6 +59,9 @@ export const plans = {
     loads: 1,
     memoryRounds: 1,
     loops: { zeros: 20, scoped: 1000, add: 1000, 'add-scope': 1000 },
+    asyncRounds: 1,
+    products: 3,
+    smallOps: 20,
     auditRounds: 2,
     audited: 1000,
   },

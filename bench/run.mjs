@@ -13,6 +13,7 @@ import { runMain, StepError } from '../scripts/steps/errors.mjs';
 import { say } from '../scripts/steps/progress.mjs';
 import { measurements } from './measured.mjs';
 import { plans } from './plan.mjs';
+import { asyncSection } from './sections/async.mjs';
 import { auditSection } from './sections/audit.mjs';
 import { buildSection } from './sections/build.mjs';
 import { digitsSection } from './sections/digits.mjs';
@@ -31,6 +32,7 @@ const sections = {
   digits: digitsSection,
   load: loadSection,
   memory: memorySection,
+  async: asyncSection,
   audit: auditSection,
   build: buildSection,
 };
@@ -43,7 +45,7 @@ function readOptions() {
         tiny: { type: 'boolean', default: false },
         build: { type: 'boolean', default: false },
         write: { type: 'boolean', default: false },
-        only: { type: 'string', default: 'goals,ops,scopes,digits,load,memory,audit' },
+        only: { type: 'string', default: 'goals,ops,scopes,digits,load,memory,async,audit' },
       },
     }).values;
   } catch (error) {

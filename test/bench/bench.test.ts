@@ -33,7 +33,16 @@ const rowsOf = (section: string): string[] => [...sections.get(section)![0]!.key
 const programs = ['C++', 'PyTorch', 'Node, scope', 'Node, GC', 'Node, scope per op'];
 
 test('goals come first: every row has its goal, a figure and a verdict', () => {
-  expect([...sections.keys()]).toEqual(['Goals', 'Ops', 'Scopes', 'Digits', 'Load time', 'Memory', 'The audit']);
+  expect([...sections.keys()]).toEqual([
+    'Goals',
+    'Ops',
+    'Scopes',
+    'Digits',
+    'Load time',
+    'Memory',
+    'Async',
+    'The audit',
+  ]);
   const [goals] = sections.get('Goals')!;
   expect(goals!.get('')).toEqual(['Goal', 'Measured', 'in CPU time', '']);
   expect(rowsOf('Goals').length).toBe(16); // two more have a goal against C++ and one against PyTorch
@@ -76,7 +85,8 @@ test('digits: Node and PyTorch learn the same', () => {
   }
 });
 
-test('load, memory and audit: every row is there', () => {
+test('load, memory, async and audit: every row is there', () => {
+  expect(rowsOf('Async')).toEqual(['throughput, `torch.async` / synchronous', 'delay of the event loop, p99']);
   expect(rowsOf('Load time')).toEqual(["`require('libtorch-node')`", '`import torch`']);
   expect(rowsOf('Memory')).toEqual([
     '20 × 1 MiB `zeros`, nothing disposed',
