@@ -4,8 +4,8 @@
  */
 import { isMainThread } from 'node:worker_threads';
 import { watchCollections } from './audit/collections';
-import { captureStack } from './audit/stack';
-import { tagWatched, type WatchNative } from './watch';
+import { captureStack, type Stack } from './audit/stack';
+import { isWatched, tagWatched, type WatchNative } from './watch';
 
 /** What the addon offers (native/audit/js_api.cpp). One per environment. */
 export interface AuditNative extends WatchNative {
@@ -42,12 +42,34 @@ const WATCH_MS = 250;
 const siteIds = new Map<number, number>();
 let depth = DEFAULT_DEPTH;
 
+/** The stack to give to tensors that come up on another turn of the event loop than their call. */
+let begun: Stack | undefined;
+
+/** Where `below` was called, if somebody looks at the tensors that it will make. */
+export function siteToBe(native: AuditNative, below: (...args: never[]) => unknown): Stack | undefined {
+  if (!native.auditOn() && !isWatched(native)) return undefined;
+  const { key, frames } = captureStack(depth, below);
+  const list = frames(); // now: call sites must not outlive the capture
+  return { key, frames: () => list };
+}
+
+/** Runs `fn`, whose tensors were made where `site` is. */
+export function atSite<T>(site: Stack | undefined, fn: () => T): T {
+  const before = begun;
+  begun = site;
+  try {
+    return fn();
+  } finally {
+    begun = before;
+  }
+}
+
 /**
  * Gives the tensors that were just created the stack of their creation. Call it where `native.flags[0] !== 0`.
  * Costs a few microseconds for a stack seen before.
  */
 export function captureSite(native: AuditNative): void {
-  const stack = captureStack(depth, captureSite);
+  const stack = begun ?? captureStack(depth, captureSite);
   if (native.auditOn()) {
     const { key, frames } = stack;
     let id = siteIds.get(key);

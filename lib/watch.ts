@@ -55,9 +55,12 @@ export function unwatch(native: WatchNative, demand: Demand): void {
   if (demandsOf(native).delete(demand)) configure(native);
 }
 
+/** Whether anybody looks. */
+export const isWatched = (native: WatchNative): boolean => demandsOf(native).size > 0;
+
 /** Gives the tensors that wait for their stack this one. */
 export function tagWatched(native: WatchNative, stack: Stack): void {
-  if (demandsOf(native).size > 0) native.watchTag(siteOf(native, stack));
+  if (isWatched(native)) native.watchTag(siteOf(native, stack));
 }
 
 /** The site of a stack, 0 when there are too many to remember. */

@@ -58,15 +58,15 @@ function withStack(error: unknown, site: { stack?: string }): unknown {
 }
 
 /** Records what `fn` calls, runs it, and gives `fn`'s result with real tensors in place of pending ones. */
-function start(fn: (strand: Strand) => unknown, { signal }: RunOptions, caller: unknown): Promise<unknown> {
+function start(fn: (strand: Strand) => unknown, { signal }: RunOptions, caller: Call): Promise<unknown> {
   const site: { stack?: string } = {};
-  Error.captureStackTrace(site, caller as (...args: unknown[]) => unknown);
+  Error.captureStackTrace(site, caller);
   return new Promise((resolve, reject) => {
     if (signal?.aborted) {
       reject(signal.reason);
       return;
     }
-    const strand = new Strand();
+    const strand = new Strand(caller);
     const onAbort = () => {
       strand.abort(signal!.reason);
       reject(signal!.reason);

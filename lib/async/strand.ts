@@ -2,6 +2,7 @@
  * Ops that are recorded on the JS thread and run, one after the other, on a thread of the pool. The arguments are converted
  * when an op is recorded, so tensors may be disposed meanwhile; results belong to the scope in which the strand began.
  */
+import { atSite, siteToBe } from '../audit';
 import { collectAll } from '../collector';
 import { codedError, type TorchError } from '../errors';
 import { native } from '../native';
@@ -59,6 +60,7 @@ export class Strand implements Recorder {
   readonly id: number;
   /** Results are its, or the nearest open one's around it. */
   private readonly scope: ScopeNode | null = now.current;
+  private readonly site;
   private readonly taken = new Map<number, unknown>();
   private waiting: { resolve(): void; reject(error: unknown): void }[] = [];
   private flying = false;
@@ -68,8 +70,10 @@ export class Strand implements Recorder {
   private recorded = false;
   private failure: { error: unknown } | null = null;
 
-  constructor() {
+  /** `caller`: the public function, whose caller's line is where the results were made. */
+  constructor(caller: (...args: never[]) => unknown) {
     openMailbox();
+    this.site = siteToBe(native, caller);
     this.id = native.strandOpen();
     unreachable.register(this, this.id, this);
   }
@@ -168,7 +172,10 @@ export class Strand implements Recorder {
       enter(this.scope);
       try {
         const raw = native.strandTake(this.id, step);
-        this.taken.set(step, this.convert(pending, raw));
+        this.taken.set(
+          step,
+          atSite(this.site, () => this.convert(pending, raw)),
+        );
       } finally {
         enter(current);
       }

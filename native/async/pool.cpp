@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "native/async/engine_leftovers.h"
 #include "native/compat.h"
 
 namespace ltn::async {
@@ -32,10 +33,7 @@ class BatchWarnings final : public compat::WarningHandler {
 
 // An op may use as many threads as on the thread that recorded it; the setting is each thread's own with OpenMP.
 void take_over_threads(int count) {
-  thread_local int current = 0;
-  if (current == count) return;
-  at::set_num_threads(count);
-  current = count;
+  if (at::get_num_threads() != count) at::set_num_threads(count);
 }
 
 }  // namespace
@@ -53,6 +51,7 @@ void Batch::run() noexcept {
   } catch (...) {  // everything: it is thrown again on the JS thread, as that op's
     strand->failed = now;
     strand->error = std::current_exception();
+    if (now != nullptr && (now->row.mutated & OpRow::kWritesElsewhere) != 0) free_engine_leftovers();  // a backward
   }
   mailbox->post(strand->id);
 }
@@ -69,6 +68,8 @@ Pool::Pool() {
 }
 
 void Pool::start_missing() {
+  for (std::thread& thread : ended_) thread.join();  // at its last line
+  ended_.clear();
   while (alive_ < wanted_ && alive_ < running_ + queue_.size()) {
     threads_.emplace_back([this] { work(); });
     ++alive_;
@@ -115,6 +116,11 @@ void Pool::work() {
     --running_;
   }
   --alive_;
+  if (stopping_) return;  // stop() joins it
+  const auto is_this = [](const std::thread& thread) { return thread.get_id() == std::this_thread::get_id(); };
+  const auto self = std::find_if(threads_.begin(), threads_.end(), is_this);
+  ended_.push_back(std::move(*self));
+  threads_.erase(self);
 }
 
 void Pool::stop() noexcept {
@@ -125,6 +131,8 @@ void Pool::stop() noexcept {
     stopping_ = true;
     dropped.swap(queue_);
     threads.swap(threads_);
+    for (std::thread& thread : ended_) threads.push_back(std::move(thread));
+    ended_.clear();
   }
   wake_.notify_all();
   for (std::thread& thread : threads) thread.join();

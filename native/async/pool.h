@@ -51,6 +51,7 @@ class Pool {
   std::condition_variable wake_;
   std::deque<std::unique_ptr<Batch>> queue_;  // guarded by mutex_, as all below
   std::vector<std::thread> threads_;
+  std::vector<std::thread> ended_;  // those that were too many
   size_t wanted_;
   size_t alive_ = 0;
   size_t running_ = 0;

@@ -51,6 +51,24 @@ test('a backward that fails half way keeps nothing: the engine leaves its tasks 
   expect({ refused, released }).toEqual({ refused: 'ERR_TORCH_RUNTIME', released: 0 });
 });
 
+test('the same on a thread of torch.run', async () => {
+  const { refused, released } = await ask(`
+    const start = torch.memory().allocatedBytes;
+    (async () => {
+      let refused;
+      await torch.scope(async () => {
+        const a = torch.ones([4, 4], { requiresGrad: true });
+        const square = a.mul(a);
+        const root = a.mul(a.add(a)).mul(square);
+        await torch.async.backward(square.sum());
+        await torch.run((t) => t.backward(root.sum(), { retainGraph: true })).catch((error) => { refused = error.code; });
+      });
+      answer({ refused, released: torch.memory().allocatedBytes - start });
+    })();
+  `);
+  expect({ refused, released }).toEqual({ refused: 'ERR_TORCH_RUNTIME', released: 0 });
+});
+
 test('ops on several threads and backward return it exactly to the start', async () => {
   const { threads, peak, after } = await ask(`
     torch.setNumThreads(2);

@@ -1,4 +1,4 @@
-#include "native/convert/engine_leftovers.h"
+#include "native/async/engine_leftovers.h"
 
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
