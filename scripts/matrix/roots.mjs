@@ -101,8 +101,14 @@ async function bootstrap(release, folder) {
   }
 }
 
-/** apt's own tries for each file, and how long it waits for a mirror that says nothing. */
-const patience = ['Acquire::Retries=5', 'Acquire::http::Timeout=60', 'Acquire::https::Timeout=60'];
+/**
+ * apt's own tries for each file, and how long it waits for a mirror that says nothing. A mirror may be a snapshot, whose
+ * date is past what Debian signed it until: it is still Debian's, and this is no system that is kept up to date.
+ */
+const patience = [
+  ...['Acquire::Retries=5', 'Acquire::http::Timeout=60', 'Acquire::https::Timeout=60'],
+  'Acquire::Check-Valid-Until=false',
+];
 
 async function installPackages(release, folder, packages) {
   // No service may start in a root.
