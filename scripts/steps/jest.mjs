@@ -4,6 +4,12 @@ import { inRoot } from '../paths.mjs';
 import { runShown } from './command.mjs';
 
 /**
+ * Jest's workers and the programs that they start share the cores. OpenBLAS's threads wait for each other by spinning, so
+ * where all of them have as many as there are cores, small matrix products take ten times as long.
+ */
+const blas = { OPENBLAS_NUM_THREADS: '1' };
+
+/**
  * @param {string[]} [more] further arguments, such as a path to narrow the run
  * @param {{ env?: NodeJS.ProcessEnv, workers?: number, node?: string }} [options] with one worker all tests run in Jest's own process
  * @returns {Promise<import('./tally.mjs').Counts>}
@@ -13,7 +19,7 @@ export async function jestTests(more = [], { env = process.env, workers = 2, nod
   rmSync(report, { force: true });
   const jest = inRoot('node_modules', 'jest', 'bin', 'jest.js');
   const args = [jest, '--ci', `--maxWorkers=${workers}`, '--json', `--outputFile=${report}`, ...more];
-  const status = await runShown(node, args, { stdio: ['inherit', 2, 2], env });
+  const status = await runShown(node, args, { stdio: ['inherit', 2, 2], env: { ...blas, ...env } });
   if (!existsSync(report)) return { passed: 0, failed: 1, skipped: 0 };
   const result = JSON.parse(readFileSync(report, 'utf8'));
   const failures = result.numFailedTests + result.numRuntimeErrorTestSuites;

@@ -101,7 +101,7 @@ function grads(fn: (...leaves: any[]) => any, ...tensors: any[]): unknown[] {
 export type Line = string | Call;
 
 /** Runs the calls on both sides; all must agree. */
-export async function expectPyTorchs(lines: readonly Line[]): Promise<{ failed: number; counted: number }> {
+export async function expectPyTorchs(lines: readonly Line[]): Promise<{ failed: string[]; counted: number }> {
   const names = Object.fromEntries(Object.entries(inputs).map(([name, [js, py]]) => [name, [js, py] as Call]));
   const renamed = Object.keys(names).filter((name) => pythonName(name) !== name);
   const calls = lines.map((line): Call => {

@@ -285,19 +285,19 @@ const derivatives: Line[] = [
 test('torch.functional', async () => {
   const { failed, counted } = await expectPyTorchs(functional);
   expect(counted).toBeGreaterThan(100);
-  expect(failed).toBeLessThan(25);
+  expect(failed.length).toBeLessThan(25);
 });
 
 test('functions of the module, torch.sparse', async () => {
-  expect((await expectPyTorchs(module_)).failed).toBe(2);
+  expect((await expectPyTorchs(module_)).failed).toHaveLength(2);
 });
 
 test('methods of Tensor', async () => {
-  expect((await expectPyTorchs(methods)).failed).toBe(5);
+  expect((await expectPyTorchs(methods)).failed).toHaveLength(5);
 });
 
 test('derivatives of torch.functional', async () => {
-  expect((await expectPyTorchs(derivatives)).failed).toBe(0);
+  expect((await expectPyTorchs(derivatives)).failed).toHaveLength(0);
 });
 
 test('Jest’s toEqual takes tensors by their values, though they can be iterated', () => {

@@ -29,6 +29,11 @@ const otherwise: Record<string, Record<string, string>> = {
 };
 export const pythonDiffers: Readonly<Record<string, string>> = otherwise[release] ?? {};
 
+/** Calls that libtorch itself took once, and refuses by now; PyTorch as well. */
+const largeWindow = 'F.maxPool1d(seq, 99)';
+const refused: Record<string, string[]> = { '2.6': [largeWindow], '2.14': [largeWindow] };
+export const refusedByNow: readonly string[] = refused[release] ?? [];
+
 /** How many operators each declares. */
 const declarations: Record<string, number> = { '1.13': 2952, '2.6': 3144, '2.14': 3103 };
 
