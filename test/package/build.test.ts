@@ -6,6 +6,7 @@ import { type Outcome, run } from '../support/child';
 import { ordinaryEnv } from '../support/sanitized';
 import { ROOT } from '../support/torch';
 import { folder } from './folder';
+import { made, own } from './libtorchs';
 
 const program = path.join(ROOT, 'dist/cli/libtorch-node.js');
 const environment = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv => ({ ...ordinaryEnv(), NO_COLOR: '1', ...env });
@@ -95,6 +96,23 @@ it('an addon that does not load is not kept', async () => {
   const { code, stderr } = await build({ LIBTORCH_NODE_CACHE: cache, CXX: lying });
   expect({ code, files: below(cache) }).toEqual({ code: 1, files: [] });
   expect(stderr).toMatch(/The addon was built, but does not work:[\s\S]*is no shared library/);
+});
+
+it('a libtorch whose generated sources nobody brought, and no CMake for codegen', async () => {
+  const cache = folder();
+  const root = made({ version: '2.9.1' });
+  const version = path.join(root, 'include/torch/csrc/api/include/torch/version.h');
+  fs.mkdirSync(path.dirname(version), { recursive: true });
+  fs.symlinkSync(path.join(own.include, 'ATen'), path.join(root, 'include/ATen'));
+  const numbers = { MAJOR: 2, MINOR: 9, PATCH: 1 };
+  const lines = Object.entries(numbers).map(([name, number]) => `#define TORCH_VERSION_${name} ${number}\n`);
+  fs.writeFileSync(version, lines.join(''));
+  const env = { LIBTORCH_NODE_CACHE: cache, LIBTORCH: root, CXX: compiler('exit 1'), PATH: folder() };
+  const { code, stdout, stderr } = await build(env);
+  expect({ code, stdout, files: below(cache) }).toEqual({ code: 1, stdout: '', files: [] });
+  expect(stderr).toMatch(
+    /sources for libtorch [\d., ]+\. For 2\.9\.1 codegen writes them .*, and cmake and make are not there\.\nCodegen needs CMake, make and yaml-cpp: .*apt-get install/,
+  );
 });
 
 it('an interruption leaves nothing, and what a killed build left goes with the next one', async () => {
