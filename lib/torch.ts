@@ -34,6 +34,7 @@ export {
 export type { MemoryReport, MemoryTotals } from './native';
 export { type PrintOptions, setPrintOptions } from './print/format';
 export type { Element, NestedArray } from './read';
+export * as safetensors from './safetensors';
 export { disposeAll, keep } from './scopes/movable';
 export { openScope, Scope, scope } from './scopes/scope';
 export { tensors } from './scopes/walk';

@@ -1,0 +1,286 @@
+/**
+ * `torch.safetensors`: tensors in files that hold nothing but tensors. A file is mapped into memory, so that a tensor's
+ * bytes are read when they are used.
+ */
+import * as fs from 'node:fs';
+import { types } from 'node:util';
+import type { Device } from '../../types/base';
+import { fromTypedArray } from '../create';
+import { dtypeCodes } from '../enums';
+import { argumentError, codedError } from '../errors';
+import { spaces } from '../functions';
+import { keep } from '../scopes/movable';
+import { ownScope } from '../scopes/scope';
+import { isTensor, type Tensor } from '../tensor';
+import { dtypes, fileError, type Header, headerLength, MOST_HEADER, parseHeader, type TensorEntry } from './header';
+
+export interface LoadOptions {
+  /** Where the tensors go; on the CPU they share the file's mapping, or the memory of the bytes. */
+  device?: Device | undefined;
+}
+
+export interface SaveOptions {
+  /** Strings that go with the tensors. */
+  metadata?: Record<string, string> | undefined;
+}
+
+const { fromFile } = spaces['']! as unknown as Record<string, (...args: unknown[]) => Tensor>;
+
+/** Bytes that are there: of a file, or in memory. */
+interface Source {
+  readonly header: Header;
+  /** The tensor of these bytes of the data, uint8 of one dimension. A view where `itemSize` lets it be one. */
+  bytes(entry: TensorEntry, itemSize: number): Tensor;
+}
+
+/** One mapping serves header and data: a file that another one takes the place of meanwhile is still the old one here. */
+class FileSource implements Source {
+  readonly header: Header;
+  #mapped: Tensor | undefined;
+
+  constructor(path: string) {
+    const stat = fs.statSync(path);
+    if (!stat.isFile()) throw fileError(`${path} is no file`);
+    if (stat.size < 8) throw fileError(`${path} has ${stat.size} bytes, expected at least 8`);
+    // Mapped privately: writing to a tensor changes this process's pages, never the file.
+    const mapped = keep(fromFile!(path, false, stat.size, { dtype: 'uint8' }));
+    try {
+      const bytes = (from: number, length: number) =>
+        ownScope(() => mapped.narrow(0, from, length).toTypedArray() as Uint8Array);
+      const length = headerLength(bytes(0, 8), stat.size);
+      this.header = parseHeader(bytes(8, length), stat.size - 8 - length);
+      this.#mapped = mapped;
+    } finally {
+      if (this.#mapped === undefined) mapped.dispose(); // the header was refused
+    }
+  }
+
+  bytes({ begin, end }: TensorEntry, itemSize: number): Tensor {
+    if (this.#mapped === undefined) throw fileError('the file was closed');
+    const start = this.header.dataStart + begin;
+    const part = this.#mapped.narrow(0, start, end - begin) as Tensor;
+    return start % itemSize === 0 ? part : part.clone();
+  }
+
+  close(): void {
+    this.#mapped?.dispose();
+    this.#mapped = undefined;
+  }
+}
+
+function memorySource(data: Uint8Array): Source {
+  const length = headerLength(data, data.byteLength);
+  const header = parseHeader(data.subarray(8, 8 + length), data.byteLength - 8 - length);
+  return {
+    header,
+    bytes({ begin, end }, itemSize) {
+      const part = data.subarray(header.dataStart + begin, header.dataStart + end);
+      return fromTypedArray(part.byteOffset % itemSize === 0 ? part : new Uint8Array(part));
+    },
+  };
+}
+
+const bytesOf = new Map(Object.values(dtypes));
+
+function read(source: Source, entry: TensorEntry, device: Device | undefined): Tensor {
+  const { dtype, shape } = entry;
+  if (!dtypeCodes.has(dtype)) {
+    throw codedError(Error, 'ERR_TORCH_FILE', `safetensors: this libtorch has no dtype '${dtype}'`);
+  }
+  return ownScope(() => {
+    const options = device === undefined ? { dtype } : { dtype, device };
+    if (entry.begin === entry.end) return (spaces['']!.empty as (...args: unknown[]) => Tensor)(shape, options);
+    const raw = source.bytes(entry, bytesOf.get(dtype)!);
+    // Bytes become booleans by another way: a view of them would have other values than 0 and 1 where a file has.
+    const typed = dtype === 'bool' ? raw.ne(0) : raw.view(dtype);
+    const shaped = typed.view([...shape]);
+    return device === undefined || device === 'cpu' ? shaped : shaped.to({ device });
+  }) as Tensor;
+}
+
+/** A file whose tensors are made one by one, when they are asked for. */
+export class SafetensorsFile {
+  readonly #source: FileSource;
+  readonly #device: Device | undefined;
+
+  /** Throws ERR_TORCH_FILE for a file whose header lies, and Node's error for one that cannot be read. */
+  constructor(path: string, { device }: LoadOptions = {}) {
+    if (typeof path !== 'string') throw argumentError('safetensors.open', 'path', 'a string', path);
+    this.#source = new FileSource(path);
+    this.#device = device;
+  }
+
+  get metadata(): Readonly<Record<string, string>> {
+    return this.#source.header.metadata;
+  }
+
+  keys(): string[] {
+    return [...this.#source.header.entries.keys()];
+  }
+
+  has(name: string): boolean {
+    return this.#source.header.entries.has(name);
+  }
+
+  /** Shape and dtype, without reading anything. */
+  info(name: string): { dtype: TensorEntry['dtype']; shape: readonly number[] } {
+    const { dtype, shape } = this.#entry(name);
+    return { dtype, shape };
+  }
+
+  /** The tensor of that name. It keeps the mapping, also when the file is closed. */
+  get(name: string): Tensor {
+    return read(this.#source, this.#entry(name), this.#device);
+  }
+
+  #entry(name: string): TensorEntry {
+    const entry = this.#source.header.entries.get(name);
+    if (entry === undefined) throw argumentError('safetensors.get', 'name', 'the name of a tensor in the file', name);
+    return entry;
+  }
+
+  /** Lets go of the mapping; tensors that came from it keep it. */
+  close(): void {
+    this.#source.close();
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+}
+
+/** Opens a file without reading its tensors. `using file = torch.safetensors.open('model.safetensors')`. */
+export function open(path: string, options: LoadOptions = {}): SafetensorsFile {
+  return new SafetensorsFile(path, options);
+}
+
+/**
+ * All tensors of a file, or of bytes in memory, by name. On the CPU nothing is copied where the bytes are aligned: tensors of
+ * a file share its (private) mapping, those of a Buffer its memory.
+ *
+ * @throws ERR_TORCH_FILE for what is no safetensors file, or lies about itself
+ */
+export function load(source: string | Uint8Array, options: LoadOptions = {}): Record<string, Tensor> {
+  const { device } = options;
+  if (typeof source === 'string') {
+    const file = new FileSource(source);
+    try {
+      return readAll(file, device);
+    } finally {
+      file.close();
+    }
+  }
+  if (!(source instanceof Uint8Array) && !types.isUint8Array(source)) {
+    throw argumentError('safetensors.load', 'source', 'a path or a Uint8Array', source);
+  }
+  return readAll(memorySource(source), device);
+}
+
+function readAll(source: Source, device: Device | undefined): Record<string, Tensor> {
+  return ownScope(() => {
+    const tensors: Record<string, Tensor> = {};
+    for (const [name, entry] of source.header.entries) {
+      // Not an assignment: a tensor may be called __proto__.
+      Object.defineProperty(tensors, name, {
+        value: read(source, entry, device),
+        writable: true,
+        enumerable: true,
+        configurable: true,
+      });
+    }
+    return tensors;
+  });
+}
+
+const namesOf = new Map(Object.entries(dtypes).map(([name, [dtype]]) => [dtype, name]));
+
+interface Part {
+  name: string;
+  tensor: Tensor;
+  dtype: string;
+  bytes: number;
+}
+
+/** What is written, in the format's order: the widest dtypes first, so that all are aligned, then by name. */
+function partsOf(fn: string, tensors: Record<string, Tensor>): Part[] {
+  if (typeof tensors !== 'object' || tensors === null || isTensor(tensors)) {
+    throw argumentError(fn, 'tensors', 'an object of Tensors', tensors);
+  }
+  const parts = Object.entries(tensors).map(([name, tensor]): Part => {
+    if (!isTensor(tensor)) throw argumentError(fn, `tensors.${name}`, 'a Tensor', tensor);
+    if (name === '__metadata__') throw argumentError(fn, 'tensors', 'names other than __metadata__', name);
+    const dtype = namesOf.get(tensor.dtype);
+    if (dtype === undefined || tensor.layout !== 'strided') {
+      throw argumentError(fn, `tensors.${name}`, 'a dense Tensor of a dtype that safetensors has', tensor);
+    }
+    return { name, tensor, dtype, bytes: tensor.nbytes };
+  });
+  const size = ({ dtype }: Part) => dtypes[dtype]![1];
+  return parts.sort((a, b) => size(b) - size(a) || (a.name < b.name ? -1 : 1));
+}
+
+function headerOf(parts: readonly Part[], metadata: Record<string, string> | undefined): Buffer {
+  const fields: string[] = [];
+  if (metadata !== undefined) {
+    for (const [key, value] of Object.entries(metadata)) {
+      if (typeof value !== 'string') throw argumentError('safetensors.save', `metadata.${key}`, 'a string', value);
+    }
+    fields.push(`"__metadata__":${JSON.stringify(metadata)}`);
+  }
+  let at = 0;
+  for (const { name, tensor, dtype, bytes } of parts) {
+    const entry = { dtype, shape: tensor.shape, data_offsets: [at, at + bytes] };
+    fields.push(`${JSON.stringify(name)}:${JSON.stringify(entry)}`);
+    at += bytes;
+  }
+  const text = Buffer.from(`{${fields.join(',')}}`);
+  // Spaces up to a multiple of 8, so that the data is aligned in the file.
+  const length = Math.ceil(text.length / 8) * 8;
+  if (length > MOST_HEADER) throw fileError(`a header of ${length} bytes, at most ${MOST_HEADER} are allowed`);
+  const header = Buffer.alloc(8 + length, ' ');
+  header.writeBigUInt64LE(BigInt(length));
+  text.copy(header, 8);
+  return header;
+}
+
+/** The elements in row-major order. */
+function bytesOfTensor(tensor: Tensor): Uint8Array {
+  return ownScope(() => {
+    const plain = tensor.detach().resolveConj().resolveNeg().contiguous();
+    return (
+      plain.numel === 0 ? plain.view([0]).to('uint8') : plain.view([-1]).view('uint8')
+    ).toTypedArray() as Uint8Array;
+  });
+}
+
+/** The bytes of a file with these tensors. Tensors that share memory are written each by itself. */
+export function serialize(tensors: Record<string, Tensor>, { metadata }: SaveOptions = {}): Buffer {
+  const parts = partsOf('safetensors.serialize', tensors);
+  return Buffer.concat([headerOf(parts, metadata), ...parts.map(({ tensor }) => bytesOfTensor(tensor))]);
+}
+
+/** Writes a file, one tensor at a time. It takes its place when it is whole; what was there before is there until then. */
+export function save(path: string, tensors: Record<string, Tensor>, { metadata }: SaveOptions = {}): void {
+  if (typeof path !== 'string') throw argumentError('safetensors.save', 'path', 'a string', path);
+  const parts = partsOf('safetensors.save', tensors);
+  const header = headerOf(parts, metadata);
+  const partial = `${path}.${process.pid}.${Math.random().toString(36).slice(2)}.partial`;
+  const fd = fs.openSync(partial, 'wx');
+  try {
+    try {
+      writeAll(fd, header);
+      for (const { tensor } of parts) writeAll(fd, bytesOfTensor(tensor));
+      fs.fsyncSync(fd);
+    } finally {
+      fs.closeSync(fd);
+    }
+    fs.renameSync(partial, path);
+  } catch (error) {
+    fs.rmSync(partial, { force: true }); // nothing half-written stays
+    throw error;
+  }
+}
+
+function writeAll(fd: number, bytes: Uint8Array): void {
+  for (let at = 0; at < bytes.length; ) at += fs.writeSync(fd, bytes, at);
+}
