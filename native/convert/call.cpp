@@ -7,8 +7,8 @@
 #include <string_view>
 
 #include "native/accounting/cpu_allocator.h"
-#include "native/async/strand.h"
 #include "native/async/engine_leftovers.h"
+#include "native/async/strand.h"
 #include "native/convert/from_js.h"
 #include "native/env/relief.h"
 

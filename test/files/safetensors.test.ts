@@ -114,7 +114,9 @@ open(sys.argv[2], 'wb').write(struct.pack('<Q', len(text)) + text + b''.join(blo
     const expected = Object.entries(tensors).map(([name, t]) => [name, [t.dtype, numbers(t)]]);
     const bigints = (_: string, value: unknown) => (typeof value === 'bigint' ? Number(value) : value);
     // JSON of JavaScript has no -0, and no bigint.
-    expect(JSON.parse(JSON.stringify(Object.fromEntries(seen)))).toEqual(JSON.parse(JSON.stringify(Object.fromEntries(expected), bigints)));
+    expect(JSON.parse(JSON.stringify(Object.fromEntries(seen)))).toEqual(
+      JSON.parse(JSON.stringify(Object.fromEntries(expected), bigints)),
+    );
     const doubled = safetensors.load(at('there'));
     for (const [name, t] of Object.entries(tensors)) {
       const twice = t.dtype === 'bool' ? t : t.add(t);
