@@ -101,7 +101,12 @@ Plan make_plan(const Model& model, const Spec& spec) {
   std::map<std::string, std::map<std::string, std::vector<int>>> functions;
   std::map<std::string, std::vector<int>> methods;
 
+  const auto has_op = [&model](const std::string& name) {
+    return std::any_of(model.declarations.begin(), model.declarations.end(),
+                       [&](const Declaration& declaration) { return declaration.name == name; });
+  };
   for (const PublicFunction& function : spec.publics) {
+    if (!function.needs.empty() && !has_op(function.needs)) continue;
     for (const std::string& space : function.spaces) {
       if (plan.publics[space].emplace(function.js_name, &function).second) continue;
       throw Error("public.yaml", function.line, "'" + function.name + "' is there twice", "one entry per name");

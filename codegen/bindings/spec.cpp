@@ -144,6 +144,7 @@ PublicFunction load_public(const File& file, const YAML::Node& node, const YAML:
   function.js_name = camel_case(function.name);
   function.reason = !plain && node["reason"] ? file.text(node, "reason") : file.text(group, "reason");
   function.extends = (!plain && node["extends"] ? node["extends"] : group["extends"]).as<bool>(false);
+  function.needs = group["needs"].as<std::string>("");
   const YAML::Node spaces = !plain && node["spaces"] ? file.list(node, "spaces") : file.list(group, "spaces");
   for (const YAML::Node& space : spaces) {
     function.spaces.push_back(space_of(space.as<std::string>()));

@@ -42,6 +42,7 @@ struct PublicFunction {
   std::string file;                 // where it is written
   std::string reason;
   bool extends = false;  // the op of the same name takes the calls that fit it
+  std::string needs;     // an op: with a libtorch that lacks it, the function is not there either
   std::vector<Declaration> signatures;
   std::vector<Declaration> typed;         // more precise forms, for the declarations alone
   std::map<std::string, std::string> ts;  // argument, or "result" -> its TypeScript type

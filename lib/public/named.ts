@@ -6,6 +6,11 @@ import { refuse } from './support';
 const ELLIPSIS = '...';
 type Name = string | null;
 
+/** Ops that not every libtorch has, nor their types: without them these functions are not there either. */
+type Named = Record<'alignTo' | 'refineNames' | 'rename' | 'rename_' | 'unflatten', (...args: unknown[]) => Tensor> & {
+  readonly names: Name[];
+};
+
 function checked(fn: string, names: unknown[]): Name[] {
   const list = names.length === 1 && Array.isArray(names[0]) ? (names[0] as unknown[]) : names;
   for (const name of list) {
@@ -16,7 +21,7 @@ function checked(fn: string, names: unknown[]): Name[] {
 }
 
 /** '...' as the names that the tensor has there already. */
-function resolved(self: Tensor, names: Name[]): Name[] {
+function resolved(self: Named, names: Name[]): Name[] {
   const at = names.indexOf(ELLIPSIS);
   if (at < 0) return names;
   const after = names.length - at - 1;
@@ -25,11 +30,11 @@ function resolved(self: Tensor, names: Name[]): Name[] {
 }
 
 /** null alone stands for no names at all. */
-const renaming = (fn: string, self: Tensor, names: unknown[]): Name[] | null =>
+const renaming = (fn: string, self: Named, names: unknown[]): Name[] | null =>
   names.length === 1 && names[0] === null ? null : resolved(self, checked(fn, names));
 
 define(['Tensor'], {
-  alignTo: (self: Tensor, names: unknown[]) => {
+  alignTo: (self: Named, names: unknown[]) => {
     const list = checked('alignTo', names);
     const at = list.indexOf(ELLIPSIS);
     if (at < 0) return self.alignTo(list);
@@ -38,16 +43,16 @@ define(['Tensor'], {
       at,
     );
   },
-  refineNames: (self: Tensor, names: unknown[]) => self.refineNames(resolved(self, checked('refineNames', names))),
-  rename: (self: Tensor, names: unknown[]) => self.rename(renaming('rename', self, names)),
-  rename_: (self: Tensor, names: unknown[]) => self.rename_(renaming('rename_', self, names)),
-  unflatten: (self: Tensor, dim: unknown, sizes: unknown) => {
+  refineNames: (self: Named, names: unknown[]) => self.refineNames(resolved(self, checked('refineNames', names))),
+  rename: (self: Named, names: unknown[]) => self.rename(renaming('rename', self, names)),
+  rename_: (self: Named, names: unknown[]) => self.rename_(renaming('rename_', self, names)),
+  unflatten: (self: Named, dim: unknown, sizes: unknown) => {
     if (!Array.isArray(sizes) || !sizes.every((pair) => Array.isArray(pair) && pair.length === 2)) {
       throw refuse('unflatten', 'sizes', 'sizes, or pairs of a name and a size', sizes);
     }
     const pairs = sizes as [string, number][];
     return self.unflatten(
-      dim as never,
+      dim,
       pairs.map(([, size]) => size),
       pairs.map(([name]) => name),
     );

@@ -31,6 +31,7 @@ def entry(group, function):
         "schemas": schemas,
         "spaces": group["spaces"] if plain or "spaces" not in function else function["spaces"],
         "file": group["file"],
+        "needs": group.get("needs"),
         "reason": group["reason"] if plain or "reason" not in function else function["reason"],
     }
 
