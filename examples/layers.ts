@@ -1,0 +1,67 @@
+/**
+ * A small library of layers whose sizes are types: a chain that does not fit is refused by the compiler, in the line where
+ * it is built, with the sizes that clash. `node dist/examples/layers.js`
+ */
+import torch, { type Tensor } from 'libtorch-node';
+
+/** What takes `In` features of any number of rows, and gives `Out`. */
+export interface Layer<In extends number, Out extends number> {
+  readonly parameters: readonly Tensor[];
+  /** A property and no method: the compiler compares parameters of methods less strictly. */
+  readonly forward: <B extends number>(x: Tensor<'float32', [B, In]>) => Tensor<'float32', [B, Out]>;
+}
+
+export function linear<In extends number, Out extends number>(inputs: In, outputs: Out): Layer<In, Out> {
+  const weight = torch.randn([inputs, outputs]).mul(Math.sqrt(2 / inputs));
+  const bias = torch.zeros([outputs]);
+  return {
+    parameters: [weight, bias],
+    forward: (x) => torch.addmm(bias, x, weight),
+  };
+}
+
+export function relu<N extends number>(): Layer<N, N> {
+  return { parameters: [], forward: (x) => x.relu() };
+}
+
+/** One after the other: what the first gives, the second takes. */
+export function chain<A extends number, B extends number, C extends number>(
+  first: Layer<A, B>,
+  second: Layer<B, C>,
+): Layer<A, C> {
+  return {
+    parameters: [...first.parameters, ...second.parameters],
+    forward: (x) => second.forward(first.forward(x)),
+  };
+}
+
+/** Rows of each sort, and their mean: sizes may be unknown, they are checked where they are known. */
+export function centred<B extends number, N extends number>(x: Tensor<'float32', [B, N]>): Tensor<'float32', [B, N]> {
+  return x.sub(x.mean(0));
+}
+
+if (require.main === module) {
+  torch.manualSeed(7);
+  const net = chain(chain(linear(20, 8), relu()), linear(8, 3));
+  const scores: Tensor<'float32', [5, 3]> = net.forward(torch.ones([5, 20]));
+  console.log(`5 rows of 20 give ${scores.shape.join(' × ')}`);
+
+  // A number of rows that only the run knows is fine too.
+  const rows: number = process.argv.length + 2;
+  const some: Tensor<'float32', [number, 3]> = net.forward(centred(torch.rand([rows, 20])));
+  console.log(`${rows} rows give ${some.shape.join(' × ')}, largest ${some.max().item() > 0 ? 'above' : 'below'} 0`);
+
+  // @ts-expect-error: 8 features do not go into a layer of 9
+  const wrong = () => chain(linear(20, 8), linear(9, 3));
+  // @ts-expect-error: nor do rows of 21 into a net of 20
+  const short = () => net.forward(torch.ones([5, 21]));
+  for (const mistake of [wrong as () => unknown, short as () => unknown]) {
+    try {
+      const result = mistake() as Layer<20, 3>;
+      result.forward(torch.ones([5, 20]));
+    } catch (error) {
+      console.log(`at run time too: ${(error as { code: string }).code}`);
+    }
+  }
+  console.log(`${net.parameters.reduce((sum, { numel }) => sum + numel, 0)} parameters`);
+}
