@@ -65,7 +65,8 @@ std::string default_text(const Default& value) {
 }
 
 std::string parameter_line(const Argument& argument) {
-  std::string text = "@param " + argument_js_name(argument.name) + " - " + meaning(argument);
+  std::string text = "@param " + std::string(argument.kwarg_only ? "options." : "") + argument_js_name(argument.name) +
+                     " - " + meaning(argument);
   if (argument.mutated) text += "; it is written to";
   if (argument.kwarg_only) text += "; by name only";
   if (argument.default_value) text += ". Default: " + default_text(*argument.default_value);
@@ -102,20 +103,22 @@ std::string doc_line(const std::string& name, const std::string& schema) {
   return "  /** " + title(name, schema) + " */\n";
 }
 
-std::string doc_block(const std::string& name, const Declaration& declaration, int self, const CallShape& shape) {
+std::string doc_block(const std::string& name, const Declaration& declaration, int self, const CallShape& shape,
+                      const std::string& since) {
   std::vector<std::string> lines{title(name, declaration.schema)};
-  // What a declaration lacks in the model has no line here; the libtorch that an op came with would be one, once known.
   for (size_t i = 0; i < declaration.arguments.size(); ++i) {
     const Argument& argument = declaration.arguments[i];
     if (!argument.out && static_cast<int>(i) != self) lines.push_back(parameter_line(argument));
   }
   for (const Parameter& parameter : shape.named) {
     if (parameter.name == "requiresGrad")
-      lines.push_back("@param requiresGrad - whether autograd records; by name only. Default: false");
-    if (parameter.name == "out") lines.push_back("@param out - receives the result, and is returned; by name only");
+      lines.push_back("@param options.requiresGrad - whether autograd records; by name only. Default: false");
+    if (parameter.name == "out")
+      lines.push_back("@param options.out - receives the result, and is returned; by name only");
   }
   if (const std::string result = result_line(declaration); !result.empty()) lines.push_back(result);
   lines.push_back(errors_line(declaration));
+  if (!since.empty()) lines.push_back("@since " + since);
   std::string text = "  /**\n";
   for (const std::string& line : lines) text += "   * " + line + "\n";
   return text + "   */\n";

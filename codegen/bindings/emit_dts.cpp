@@ -167,6 +167,10 @@ std::string explaining_form(const Group& group, const std::vector<Overload>& ove
          call_forms(shape, Mixtures::Few).front() + ";\n";
 }
 
+std::string since_of(const Plan& plan, const Declaration& declaration) {
+  return plan.history == nullptr ? "" : plan.history->since(declaration, release_of(plan.model->libtorch_version));
+}
+
 // Every signature of one name, as members of an interface.
 std::string group_text(const Plan& plan, const Group& group, ResultStyle style) {
   std::string text;
@@ -180,7 +184,8 @@ std::string group_text(const Plan& plan, const Group& group, ResultStyle style) 
     for (const std::string& form : call_forms(overload.shape, mixtures)) {
       const std::string name = first ? torch_name(*overload.op, style == ResultStyle::Method) : "";
       const int self = style == ResultStyle::Method ? overload.op->self : -1;
-      text += first_form && mixtures == Mixtures::Most ? doc_block(name, declaration, self, overload.shape)
+      const std::string since = since_of(plan, declaration);
+      text += first_form && mixtures == Mixtures::Most ? doc_block(name, declaration, self, overload.shape, since)
                                                        : doc_line(name, declaration.schema);
       text += "  " + member_name(group.js_name) + form + ";\n";
       first = false;
@@ -220,7 +225,8 @@ std::string public_text(const Plan& plan, const PublicFunction& function, const 
     }
     bool first_form = true;
     for (const std::string& form : call_forms(shape, Mixtures::Most)) {
-      text += first_form ? doc_block(text.empty() ? torch : "", declaration, method ? 0 : -1, shape)
+      text += first_form ? doc_block(text.empty() ? torch : "", declaration, method ? 0 : -1, shape,
+                                     "any libtorch: the package composes it of ops")
                          : doc_line("", declaration.schema);
       text += "  " + member_name(function.js_name) + form + ";\n";
       first_form = false;

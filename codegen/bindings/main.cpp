@@ -14,15 +14,16 @@
 namespace {
 
 const char* const kUsage =
-    "usage: bindings --declarations FILE --spec DIR --out DIR --ledger DIR [--check]\n"
+    "usage: bindings --declarations FILE --spec DIR --out DIR --ledger DIR [--history DIR] [--check]\n"
     "  --declarations FILE  what `declarations` wrote\n"
     "  --spec DIR           exceptions.yaml and classes/*.yaml\n"
     "  --out DIR            gets native/generated, lib/generated and types/generated\n"
     "  --ledger DIR         gets libtorch-<major>.<minor>.tsv\n"
+    "  --history DIR        ledgers of several releases: since which there is an op\n"
     "  --check              write nothing; exit 1 when the ledger differs from what would be written\n";
 
 struct Options {
-  std::filesystem::path declarations, spec, out, ledger;
+  std::filesystem::path declarations, spec, out, ledger, history;
   bool check = false;
 };
 
@@ -43,6 +44,8 @@ bool parse(int argc, char** argv, Options& options) {
       options.out = value;
     } else if (name == "--ledger") {
       options.ledger = value;
+    } else if (name == "--history") {
+      options.history = value;
     } else {
       return false;
     }
@@ -55,7 +58,9 @@ int run(const Options& options) {
   const Model model = load_declarations(options.declarations);
   const Spec spec = load_spec(options.spec);
   check_rules(spec, model);
-  const Plan plan = make_plan(model, spec);
+  Plan plan = make_plan(model, spec);
+  const History history = History::load(options.history);
+  plan.history = &history;
   const std::string ledger = emit_ledger(plan);
   const auto ledger_path = options.ledger / ("libtorch-" + release_of(model.libtorch_version) + ".tsv");
   if (options.check) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/bindings/history.h"
 #include "codegen/bindings/schema.h"
 #include "codegen/bindings/spec.h"
 
@@ -37,6 +38,7 @@ struct PlannedClass {
 struct Plan {
   const Model* model = nullptr;
   const Spec* spec = nullptr;
+  const History* history = nullptr;                     // nullptr: nothing is known of other releases
   std::vector<PlannedOp> ops;                           // one per declaration, same order
   std::map<std::string, std::vector<Group>> functions;  // by namespace, sorted by name
   std::vector<Group> methods;

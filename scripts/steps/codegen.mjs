@@ -23,6 +23,7 @@ const bindingsArgs = (ledger) => [
   ...['--spec', inRoot('codegen', 'spec')],
   ...['--out', inRoot('.')],
   ...['--ledger', ledger],
+  ...['--history', committedLedger],
 ];
 
 /** Writes the generated sources; the ledger goes to build/ledger, so that a build never edits the committed one. */
@@ -30,7 +31,7 @@ export async function ensureCodegen() {
   const libtorch = findLibtorch();
   const sources = filesBelow(['codegen', 'CMakeLists.txt'], ['.cpp', '.h', '.in', 'CMakeLists.txt', '.yaml']);
   const inputs = {
-    files: sources,
+    files: [...sources, ...filesBelow(['codegen/ledger'], ['.tsv'])],
     values: { libtorch: libtorchIdentity() },
     outputs: [declarationsFile, ...['native', 'lib', 'types'].map((dir) => inRoot(dir, 'generated'))],
   };
