@@ -25,6 +25,7 @@ export * as cuda from './cuda';
 export type { ErrorCode, TorchError } from './errors';
 export { type Index, Slice, slice } from './indexing';
 export {
+  type RunningTensorLogger,
   type TensorDetail,
   type TensorInfo,
   TensorLogger,

@@ -1,0 +1,52 @@
+/** npm run docs: the pages of docs/api, made by typedoc of the declarations and their comments. */
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { inRoot } from './paths.mjs';
+import { apiSources, inner, writeApiSources } from './steps/api-sources.mjs';
+import { ensureCodegen } from './steps/codegen.mjs';
+import { runShown } from './steps/command.mjs';
+import { runMain } from './steps/errors.mjs';
+import { withLock } from './steps/lock.mjs';
+import { setUp } from './steps/setup.mjs';
+
+/** A class of the same name is what a program sees of the first two; the others are for the compiler alone. */
+const unexported = [
+  'types/base.d.ts:Complex',
+  'types/base.d.ts:Stream',
+  'types/base.d.ts:Options',
+  'types/index.d.ts:__module',
+  'lib/indexing.ts:IndexList',
+  'lib/scopes/context.ts:ScopeNode',
+];
+
+await runMain(() =>
+  withLock(async () => {
+    await setUp(['build']);
+    await ensureCodegen();
+    const entryPoints = writeApiSources();
+    const tsconfig = path.join(apiSources, 'tsconfig.json');
+    const options = path.join(apiSources, 'typedoc.json');
+    writeFileSync(tsconfig, JSON.stringify({ extends: '../../tsconfig.json', include: [], files: entryPoints }));
+    writeFileSync(
+      options,
+      JSON.stringify({
+        name: 'libtorch-node',
+        entryPoints,
+        tsconfig,
+        out: inRoot('docs', 'api'),
+        readme: 'none',
+        hideGenerator: true,
+        disableSources: true,
+        skipErrorChecking: true, // npm run typecheck checks
+        excludeInternal: true,
+        excludePrivate: true,
+        excludeExternals: true,
+        externalPattern: ['**/types/generated/methods.d.ts', '**/node_modules/**'], // the methods have a module of their own
+        intentionallyNotExported: [...inner(), ...unexported],
+        treatWarningsAsErrors: true,
+      }),
+    );
+    const typedoc = inRoot('node_modules', 'typedoc', 'bin', 'typedoc');
+    process.exitCode = await runShown(process.execPath, [typedoc, '--options', options, ...process.argv.slice(2)]);
+  }),
+);
