@@ -6,6 +6,7 @@
 #include "codegen/bindings/js_text.h"
 #include "codegen/bindings/names.h"
 #include "codegen/bindings/type_table.h"
+#include "codegen/common/diagnostics.h"
 
 namespace codegen {
 namespace {
@@ -250,6 +251,25 @@ bool is_out_variant_of(const Declaration& out_variant, const Declaration& functi
          std::equal(left.begin(), left.end(), right.begin(), right.end(), same);
 }
 
+namespace {
+
+// "TensorOf<D, S>" as "TensorOf<OutOr<TOut, D>, S>": what was given as `out` keeps its dtype and takes the result's
+// shape.
+std::string with_out(const std::string& result) {
+  const std::string tensor = "TensorOf<";
+  if (result == "Tensor") return tensor + "OutOr<TOut, DType>>";
+  if (result.rfind(tensor, 0) != 0) throw Error("types.yaml", 0, "'" + result + "' of an op with out", "a TensorOf<…>");
+  int depth = 0;
+  size_t end = tensor.size();
+  for (; depth > 0 || (result[end] != ',' && result[end] != '>'); ++end) {
+    if (result[end] == '<' || result[end] == '[') ++depth;
+    if (result[end] == '>' || result[end] == ']') --depth;
+  }
+  return tensor + "OutOr<TOut, " + result.substr(tensor.size(), end - tensor.size()) + ">" + result.substr(end);
+}
+
+}  // namespace
+
 void add_optional_out(CallShape& shape, const Declaration& out_variant) {
   const auto outs = arguments_of(out_variant, true);
   if (outs.size() > 1 || shape.type_parameters.empty()) {
@@ -259,7 +279,7 @@ void add_optional_out(CallShape& shape, const Declaration& out_variant) {
   shape.type_parameters.push_back({"TOut", "Tensor", "never", false});
   shape.named.push_back({"out", "TOut", true});
   for (std::string* result : {&shape.result, &shape.spread_result}) {
-    if (!result->empty()) *result = "OutOr<TOut, " + *result + ">";
+    if (!result->empty()) *result = with_out(*result);
   }
 }
 

@@ -172,6 +172,10 @@ std::vector<std::string> algebra_names(const Spec& spec) {
           at = expression.find('\'', at + 1);  // a string literal
           continue;
         }
+        if (expression[at] == '$') {
+          at += word_at(expression, at + 1).size();  // an argument: linalg's are called A and B
+          continue;
+        }
         if (!is_word(expression[at])) continue;
         const std::string word = word_at(expression, at);
         const bool is_type = std::isupper(static_cast<unsigned char>(word[0])) != 0;

@@ -17,6 +17,7 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { findLibtorch } from '../libtorch.mjs';
 import { addonFile, inRoot, libtorchModules } from '../paths.mjs';
+import { markChecked } from './checked-types.mjs';
 import { libtorchIdentity } from './codegen.mjs';
 import { runLogged } from './command.mjs';
 import { esmEntry, exportedNames, writeEsmEntry } from './esm-entry.mjs';
@@ -96,6 +97,7 @@ async function mergeTypes() {
 export async function describeAll() {
   await writeEsmEntry(prebuiltFolders().map((dir) => path.join(dir, namesFile)));
   await mergeTypes();
+  markChecked();
 }
 
 /** This machine's binding in prebuilds/, and a dist/ that knows it: so `npm pack` after a build packs what was built. */

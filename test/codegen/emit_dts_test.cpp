@@ -163,7 +163,7 @@ TEST(EmitDts, ARuleMakesItsArgumentsTypeParameters) {
   EXPECT_EQ(
       lines[0],
       "add<TSelf extends Tensor, TOther extends Tensor, TOut extends Tensor = never>(this: TSelf, other: TOther & "
-      "Adds<TSelf, TOther>, options?: { alpha?: Scalar; out?: TOut }): OutOr<TOut, TensorOf<Sum<TSelf, TOther>>>;");
+      "Adds<TSelf, TOther>, options?: { alpha?: Scalar; out?: TOut }): TensorOf<OutOr<TOut, Sum<TSelf, TOther>>>;");
   EXPECT_EQ(
       lines[2],
       "add<TSelf extends Tensor, TOther extends Tensor, TOut extends Tensor = never>(this: TSelf, other: TOther & "

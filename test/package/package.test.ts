@@ -152,6 +152,27 @@ describe('is used', () => {
     expect(await node([`${dir}/out/main${ending.replace('t', 'j')}`])).toBe('6 2 function');
   });
 
+  it('by a compiler that checks its declarations, without the mark that they are', async () => {
+    write('checked/main.ts', "import * as torch from 'libtorch-node';\nconsole.log(torch.ones([2]).dtype);");
+    const options = { strict: true, target: 'es2022', module: 'node16', skipLibCheck: false, types: [], noEmit: true };
+    const lib = ['es2022', 'esnext.disposable', 'dom'];
+    write('checked/tsconfig.json', JSON.stringify({ compilerOptions: { ...options, lib }, files: ['main.ts'] }));
+    const declarations = files().filter((name) => /^dist\/types\/.*\.d\.m?ts$/.test(name));
+    const marked = new Map(declarations.map((name) => [name, fs.readFileSync(path.join(installed, name), 'utf8')]));
+    try {
+      for (const [name, text] of marked) {
+        expect(text).toMatch(/^\/\/ @ts-nocheck/);
+        fs.writeFileSync(path.join(installed, name), text.slice(text.indexOf('\n')));
+      }
+      const tsc = path.join(ROOT, 'node_modules/typescript/bin/tsc');
+      const { code, stdout } = await command(process.execPath, [tsc, '-p', 'checked']);
+      expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
+    } finally {
+      for (const [name, text] of marked) fs.writeFileSync(path.join(installed, name), text);
+    }
+    expect(marked.size).toBeGreaterThan(20);
+  });
+
   it('from Jest, with the matcher', async () => {
     write(
       'leaks.test.cjs',

@@ -1,12 +1,24 @@
 /** Types tell the truth: what the compiler says of the tensors that a program makes is what they are. */
+import { execFileSync } from 'node:child_process';
+import * as fs from 'node:fs';
 import * as path from 'node:path';
 import * as ts from 'typescript';
 import { ROOT } from '../support/torch';
 import * as dtypes from './programs/dtypes';
 import * as shapes from './programs/shapes';
 
-const programs: Record<string, object> = { dtypes, shapes };
 const fileOf = (name: string) => path.join(__dirname, 'programs', `${name}.ts`);
+
+/** The program of a thousand lines that the bench has checked, too. */
+const families = path.join(ROOT, 'build/test-types/families.ts');
+const script = `import { familiesProgram } from ${JSON.stringify(path.join(ROOT, 'bench/support/families.mjs'))};
+  process.stdout.write(familiesProgram(1000));`;
+const familiesText = execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' });
+fs.mkdirSync(path.dirname(families), { recursive: true });
+fs.writeFileSync(families, familiesText);
+
+const files: Record<string, string> = { dtypes: fileOf('dtypes'), shapes: fileOf('shapes'), families };
+const programs: Record<string, object> = { dtypes, shapes, families: require(families) };
 
 interface Said {
   dtype: string;
@@ -19,13 +31,13 @@ let program: ts.Program;
 beforeAll(() => {
   const config = ts.readConfigFile(path.join(ROOT, 'tsconfig.json'), ts.sys.readFile).config;
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT);
-  program = ts.createProgram(Object.keys(programs).map(fileOf), { ...options, skipLibCheck: true });
+  program = ts.createProgram(Object.values(files), { ...options, skipLibCheck: true });
   checker = program.getTypeChecker();
 }, 600_000);
 
 /** By name, what the compiler says of each exported tensor. */
 function said(name: string): Map<string, Said> {
-  const source = program.getSourceFile(fileOf(name))!;
+  const source = program.getSourceFile(files[name]!)!;
   const told = new Map<string, Said>();
   for (const symbol of checker.getExportsOfModule(checker.getSymbolAtLocation(source)!)) {
     const whole = checker.getTypeOfSymbol(symbol);
@@ -51,7 +63,7 @@ interface Made {
 }
 
 test.each(Object.keys(programs))('the tensors of %s are what their types say', (name) => {
-  const file = program.getSourceFile(fileOf(name))!;
+  const file = program.getSourceFile(files[name]!)!;
   expect(
     ts.getPreEmitDiagnostics(program, file).map((d) => ts.flattenDiagnosticMessageText(d.messageText, '\n')),
   ).toEqual([]);
@@ -64,11 +76,18 @@ test.each(Object.keys(programs))('the tensors of %s are what their types say', (
   for (const [key, value] of made) {
     const { dtype, shape } = value as Made;
     const type = told.get(key)!;
-    const unknown = type.shape.includes('number') || type.shape === 'Shape';
-    if (type.dtype !== `"${dtype}"` || !fits(shape, type.shape) || (unknown && !key.endsWith('Dynamic'))) {
+    const unknown = type.dtype === 'DType' || type.shape.includes('number') || type.shape === 'Shape';
+    const right = (type.dtype === 'DType' || type.dtype === `"${dtype}"`) && fits(shape, type.shape);
+    if (!right || (unknown && !key.endsWith('Dynamic'))) {
       wrong.push(`${key}: Tensor<${type.dtype}, ${type.shape}>, but it is ${dtype} [${shape.join(', ')}]`);
     }
   }
   expect(wrong).toEqual([]);
   expect(made.length).toBeGreaterThan(70);
+});
+
+test('the program of all families has a thousand lines, and all of them are different', () => {
+  const lines = familiesText.split('\n').filter((line) => /^(export )?const/.test(line));
+  expect(familiesText.split('\n').length).toBeGreaterThanOrEqual(1000);
+  expect(new Set(lines.map((line) => line.slice(line.indexOf('=')))).size).toBeGreaterThan(0.9 * lines.length);
 });

@@ -96,3 +96,5 @@ export type At<T extends Tensor, I> = Settled<AtOf<T, I>>;
 /** The indices, or the error in place of the first. */
 export type Indexes<T extends Tensor, I extends readonly unknown[]> =
   Refused<AtOf<T, I>> extends infer R ? (R extends ShapeError<string> ? { [K in keyof I]: R } : I) : I;
+
+export {};

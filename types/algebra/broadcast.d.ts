@@ -76,3 +76,5 @@ type RefusedAll<R> = [R] extends [ShapeError<infer Message>] ? ShapeError<Messag
 /** Three tensors that broadcast. */
 export type Broadcast3<A extends Tensor, B extends Tensor, C extends Tensor> =
   TensorOf<DType, Broadcast<A, B>> extends infer T extends Tensor ? Broadcast<T, C> : never;
+
+export {};

@@ -246,3 +246,5 @@ type AdaptiveOf<T extends Tensor, Rank extends 1 | 2 | 3, Sizes> =
 
 export type Adaptive<T extends Tensor, Rank extends 1 | 2 | 3, Sizes> = Settled<AdaptiveOf<T, Rank, Sizes>>;
 export type Adapts<T extends Tensor, Rank extends 1 | 2 | 3, Sizes> = Refused<AdaptiveOf<T, Rank, Sizes>>;
+
+export {};

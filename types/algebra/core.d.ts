@@ -127,14 +127,13 @@ export type TensorOf<D, S = Shape> = {
 }['tensor'];
 
 /**
- * A call's result: the tensor that the op makes, or what was given as `out`: of its own dtype, but with the result's shape,
- * as libtorch resizes it. (Inferred again, here and elsewhere, for else the compiler would infer the type parameter from what
- * the result is passed to.)
+ * The dtype of a call's result: that of the op, or of what was given as `out`, which libtorch resizes to the result's shape.
+ * (Not of whole tensors: asking whether a result is one costs the compiler as much as all else that it does for an op.)
  */
-export type OutOr<Out, Result> = [Out] extends [never]
-  ? Result
-  : [Out] extends [infer Given extends Tensor]
-    ? Result extends Tensor
-      ? TensorOf<DTypeOf<Given>, ShapeOf<Result>>
-      : Given
+export type OutOr<Out, D> = [Out] extends [never]
+  ? D
+  : [Out] extends [{ readonly dtype: infer Given extends DType }]
+    ? Given
     : never;
+
+export {};

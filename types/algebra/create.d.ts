@@ -41,3 +41,5 @@ export type LossShape<Reduction, S> = Reduction extends 0 | 'none'
   : Reduction extends 1 | 2 | 'mean' | 'sum'
     ? []
     : Shape;
+
+export {};

@@ -65,3 +65,5 @@ export type Nested<E, S extends Shape> = S extends []
   : S extends [unknown, ...infer Rest extends Shape]
     ? Nested<E, Rest>[]
     : NestedArray;
+
+export {};

@@ -140,3 +140,5 @@ export type Each<Given, I extends number, Default extends number> = Given extend
         : Given extends null | undefined
           ? Default
           : number;
+
+export {};

@@ -1,7 +1,7 @@
 /** Element types of results. */
 import type { Tensor } from '../../lib/tensor';
 import type { Complex, DType, Int } from '../base';
-import type { DTypeOf, Equal, ShapeError, ShapeOf, TensorOf } from './core';
+import type { DTypeOf, Equal, ShapeError, ShapeOf } from './core';
 import type { Promotions } from './promotion';
 
 /** The dtype of tensors made from numbers, unless the program calls `setDefaultDtype`. */
@@ -49,7 +49,8 @@ type PromoteWeakly<A, B> =
   Category<B> extends Yields[Category<A>] ? (Category<A> extends 'float' ? ComplexOf<A> : PromoteTypes<A, B>) : A;
 
 /** The complex dtype of real and imaginary parts. */
-export type ComplexOf<D> = D extends 'float16'
+export type ComplexOf<D> = DType extends D ? DType : ComplexOfEach<D>;
+type ComplexOfEach<D> = D extends 'float16'
   ? 'complex32'
   : D extends 'float64'
     ? 'complex128'
@@ -83,9 +84,39 @@ export type Promote<A extends Tensor, B extends Tensor> =
       ? DType
       : Promoted2<DTypeOf<A>, DTypeOf<B>, Dimensions<ShapeOf<A>>, Dimensions<ShapeOf<B>>>;
 
-/** The dtype of an op of three tensors: of the first and what the others give. */
-export type Promote3<A extends Tensor, B extends Tensor, C extends Tensor> =
-  TensorOf<Promote<B, C>, ShapeOf<B>> extends infer T extends Tensor ? Promote<A, T> : never;
+/** The dtype of an op of three tensors: those with dimensions count in full, what the others give together by its category. */
+export type Promote3<A extends Tensor, B extends Tensor, C extends Tensor> = DType extends
+  | DTypeOf<A>
+  | DTypeOf<B>
+  | DTypeOf<C>
+  ? DType
+  : PromotedOf<
+      [DTypeOf<A>, DTypeOf<B>, DTypeOf<C>],
+      [Dimensions<ShapeOf<A>>, Dimensions<ShapeOf<B>>, Dimensions<ShapeOf<C>>]
+    >;
+
+/** A list of dtypes; each has dimensions ('some') or not. `In` and `Out` are the dtypes of those with and without so far. */
+type PromotedOf<L extends readonly unknown[], Dims extends readonly unknown[], In = never, Out = never> = L extends [
+  infer D,
+  ...infer Rest,
+]
+  ? Dims extends [infer Has, ...infer More]
+    ? Has extends 'some'
+      ? PromotedOf<Rest, More, PromoteWith<In, D>, Out>
+      : PromotedOf<Rest, More, In, PromoteWith<Out, D>>
+    : never
+  : [In] extends [never]
+    ? Out
+    : [Out] extends [never]
+      ? In
+      : PromoteNumberTo<In, Out>;
+type PromoteWith<A, B> = [A] extends [never]
+  ? B
+  : A extends unknown
+    ? B extends unknown
+      ? PromoteTypes<A, B>
+      : never
+    : never;
 
 type Promoted2<A, B, InA, InB> = InA extends unknown ? (InB extends unknown ? Promoted<A, B, InA, InB> : never) : never;
 
@@ -192,3 +223,5 @@ export type SameDType<A extends Tensor, B extends Tensor> =
     : [DTypeOf<A> & DTypeOf<B>] extends [never]
       ? ShapeError<`expected ${DTypeOf<A>} on both sides, got ${DTypeOf<B>}`>
       : unknown;
+
+export {};

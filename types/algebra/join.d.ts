@@ -224,3 +224,5 @@ type AddsUp<A extends number, B extends number> =
       ? unknown
       : ShapeError<`the sizes add up to ${A}, the dimension has ${B}`>
     : unknown;
+
+export {};

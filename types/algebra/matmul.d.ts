@@ -108,3 +108,5 @@ export type Multiplied<Rule extends keyof Rules<[], []>, A extends Tensor, B ext
 export type Multiplies<Rule extends keyof Rules<[], []>, A extends Tensor, B extends Tensor> = Refused<
   Ruled<Rule, A, B>
 >;
+
+export {};

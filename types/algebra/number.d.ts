@@ -206,3 +206,5 @@ export type ProductOf<S extends readonly number[], P extends number = 1> = S ext
   : S extends readonly []
     ? P
     : number;
+
+export {};

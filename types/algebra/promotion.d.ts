@@ -196,3 +196,5 @@ export interface Promotions {
     complex128: 'complex128';
   };
 }
+
+export {};

@@ -66,3 +66,5 @@ type AlongOf<S extends Shape, Dim> = Dim extends number
   : Dim extends readonly unknown[]
     ? IndicesOf<S, Dim>
     : number;
+
+export {};

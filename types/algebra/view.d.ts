@@ -335,3 +335,5 @@ type ResizeOf<T extends Tensor, Dim, Size> = Known<T> extends true ? ResizeFrom<
 /** One dimension gets another size. */
 export type Resize<T extends Tensor, Dim, Size> = Settled<ResizeOf<T, Dim, Size>>;
 export type Resizes<T extends Tensor, Dim, Size> = Refused<ResizeOf<T, Dim, Size>>;
+
+export {};
