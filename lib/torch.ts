@@ -23,6 +23,8 @@ export { fromTypedArray, type TensorData, type TensorOptions, type TypedArray, t
 export type { CudaMemory } from './cuda';
 export * as cuda from './cuda';
 export type { ErrorCode, TorchError } from './errors';
+export * as safetensors from './files/safetensors';
+export { type LoadFileOptions, load, save, saveToBuffer } from './files/torch-file';
 export { type Index, Slice, slice } from './indexing';
 export {
   type RunningTensorLogger,
@@ -35,7 +37,6 @@ export {
 export type { MemoryReport, MemoryTotals } from './native';
 export { type PrintOptions, setPrintOptions } from './print/format';
 export type { Element, NestedArray } from './read';
-export * as safetensors from './safetensors';
 export { disposeAll, keep } from './scopes/movable';
 export { openScope, Scope, scope } from './scopes/scope';
 export { tensors } from './scopes/walk';

@@ -2,16 +2,17 @@
  * `torch.safetensors`: tensors in files that hold nothing but tensors. A file is mapped into memory, so that a tensor's
  * bytes are read when they are used.
  */
-import * as fs from 'node:fs';
 import { types } from 'node:util';
-import type { Device } from '../../types/base';
-import { fromTypedArray } from '../create';
-import { dtypeCodes } from '../enums';
-import { argumentError, codedError } from '../errors';
-import { spaces } from '../functions';
-import { keep } from '../scopes/movable';
-import { ownScope } from '../scopes/scope';
-import { isTensor, type Tensor } from '../tensor';
+import type { Device } from '../../../types/base';
+import { fromTypedArray } from '../../create';
+import { dtypeCodes } from '../../enums';
+import { argumentError, codedError } from '../../errors';
+import { spaces } from '../../functions';
+import { ownScope } from '../../scopes/scope';
+import { isTensor, type Tensor } from '../../tensor';
+import { bytesOfTensor } from '../bytes';
+import { MappedFile } from '../mapped';
+import { writeWhole } from '../write';
 import { dtypes, fileError, type Header, headerLength, MOST_HEADER, parseHeader, type TensorEntry } from './header';
 
 export interface LoadOptions {
@@ -24,8 +25,6 @@ export interface SaveOptions {
   metadata?: Record<string, string> | undefined;
 }
 
-const { fromFile } = spaces['']! as unknown as Record<string, (...args: unknown[]) => Tensor>;
-
 /** Bytes that are there: of a file, or in memory. */
 interface Source {
   readonly header: Header;
@@ -33,38 +32,28 @@ interface Source {
   bytes(entry: TensorEntry, itemSize: number): Tensor;
 }
 
-/** One mapping serves header and data: a file that another one takes the place of meanwhile is still the old one here. */
 class FileSource implements Source {
   readonly header: Header;
-  #mapped: Tensor | undefined;
+  readonly #file: MappedFile;
 
   constructor(path: string) {
-    const stat = fs.statSync(path);
-    if (!stat.isFile()) throw fileError(`${path} is no file`);
-    if (stat.size < 8) throw fileError(`${path} has ${stat.size} bytes, expected at least 8`);
-    // Mapped privately: writing to a tensor changes this process's pages, never the file.
-    const mapped = keep(fromFile!(path, false, stat.size, { dtype: 'uint8' }));
+    this.#file = new MappedFile(path, fileError);
     try {
-      const bytes = (from: number, length: number) =>
-        ownScope(() => mapped.narrow(0, from, length).toTypedArray() as Uint8Array);
-      const length = headerLength(bytes(0, 8), stat.size);
-      this.header = parseHeader(bytes(8, length), stat.size - 8 - length);
-      this.#mapped = mapped;
-    } finally {
-      if (this.#mapped === undefined) mapped.dispose(); // the header was refused
+      const { size } = this.#file;
+      const length = headerLength(this.#file.read(0, Math.min(8, size)), size);
+      this.header = parseHeader(this.#file.read(8, length), size - 8 - length);
+    } catch (error) {
+      this.#file.close();
+      throw error;
     }
   }
 
   bytes({ begin, end }: TensorEntry, itemSize: number): Tensor {
-    if (this.#mapped === undefined) throw fileError('the file was closed');
-    const start = this.header.dataStart + begin;
-    const part = this.#mapped.narrow(0, start, end - begin) as Tensor;
-    return start % itemSize === 0 ? part : part.clone();
+    return this.#file.tensor(this.header.dataStart + begin, end - begin, itemSize);
   }
 
   close(): void {
-    this.#mapped?.dispose();
-    this.#mapped = undefined;
+    this.#file.close();
   }
 }
 
@@ -243,16 +232,6 @@ function headerOf(parts: readonly Part[], metadata: Record<string, string> | und
   return header;
 }
 
-/** The elements in row-major order. */
-function bytesOfTensor(tensor: Tensor): Uint8Array {
-  return ownScope(() => {
-    const plain = tensor.detach().resolveConj().resolveNeg().contiguous();
-    return (
-      plain.numel === 0 ? plain.view([0]).to('uint8') : plain.view([-1]).view('uint8')
-    ).toTypedArray() as Uint8Array;
-  });
-}
-
 /** The bytes of a file with these tensors. Tensors that share memory are written each by itself. */
 export function serialize(tensors: Record<string, Tensor>, { metadata }: SaveOptions = {}): Buffer {
   const parts = partsOf('safetensors.serialize', tensors);
@@ -264,23 +243,8 @@ export function save(path: string, tensors: Record<string, Tensor>, { metadata }
   if (typeof path !== 'string') throw argumentError('safetensors.save', 'path', 'a string', path);
   const parts = partsOf('safetensors.save', tensors);
   const header = headerOf(parts, metadata);
-  const partial = `${path}.${process.pid}.${Math.random().toString(36).slice(2)}.partial`;
-  const fd = fs.openSync(partial, 'wx');
-  try {
-    try {
-      writeAll(fd, header);
-      for (const { tensor } of parts) writeAll(fd, bytesOfTensor(tensor));
-      fs.fsyncSync(fd);
-    } finally {
-      fs.closeSync(fd);
-    }
-    fs.renameSync(partial, path);
-  } catch (error) {
-    fs.rmSync(partial, { force: true }); // nothing half-written stays
-    throw error;
-  }
-}
-
-function writeAll(fd: number, bytes: Uint8Array): void {
-  for (let at = 0; at < bytes.length; ) at += fs.writeSync(fd, bytes, at);
+  writeWhole(path, (put) => {
+    put(header);
+    for (const { tensor } of parts) put(bytesOfTensor(tensor));
+  });
 }

@@ -2,8 +2,8 @@
  * The header of a safetensors file: 8 bytes of length, then JSON. It comes from strangers, so everything in it is checked
  * before a byte of data is looked at. (Format: huggingface/safetensors.)
  */
-import type { DType } from '../../types/base';
-import { codedError, type TorchError } from '../errors';
+import type { DType } from '../../../types/base';
+import { codedError, type TorchError } from '../../errors';
 
 /** The largest header that the format allows, in bytes. */
 export const MOST_HEADER = 100_000_000;

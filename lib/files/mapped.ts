@@ -1,0 +1,49 @@
+/** Files as memory: mapped, so that a page is read when it is used. */
+import * as fs from 'node:fs';
+import { spaces } from '../functions';
+import { keep } from '../scopes/movable';
+import { ownScope } from '../scopes/scope';
+import type { Tensor } from '../tensor';
+import type { Bytes } from './zip';
+
+const { fromFile } = spaces['']! as unknown as Record<string, (...args: unknown[]) => Tensor>;
+
+/**
+ * A file's mapping, taken once: a file that another one takes the place of meanwhile is still the old one here. It is private:
+ * writing to its memory changes this process's pages, never the file. Tensors over it keep it after close().
+ */
+export class MappedFile implements Bytes {
+  readonly size: number;
+  #mapped: Tensor | undefined;
+  readonly #fail: (what: string) => Error;
+
+  /** Throws Node's error for a file that cannot be opened, and `fail(what)` for what is no file. */
+  constructor(path: string, fail: (what: string) => Error) {
+    const stat = fs.statSync(path);
+    if (!stat.isFile()) throw fail(`${path} is no file`);
+    if (stat.size === 0) throw fail(`${path} is empty`);
+    this.size = stat.size;
+    this.#fail = fail;
+    this.#mapped = keep(fromFile!(path, false, stat.size, { dtype: 'uint8' }));
+  }
+
+  #memory(): Tensor {
+    if (this.#mapped === undefined) throw this.#fail('the file was closed');
+    return this.#mapped;
+  }
+
+  read(from: number, length: number): Uint8Array {
+    return ownScope(() => this.#memory().narrow(0, from, length).toTypedArray() as Uint8Array);
+  }
+
+  /** The bytes as a uint8 tensor: a view, or where they are not aligned for elements of `itemSize` bytes a copy. */
+  tensor(from: number, length: number, itemSize: number): Tensor {
+    const part = this.#memory().narrow(0, from, length) as Tensor;
+    return from % itemSize === 0 ? part : part.clone();
+  }
+
+  close(): void {
+    this.#mapped?.dispose();
+    this.#mapped = undefined;
+  }
+}

@@ -1,0 +1,142 @@
+/** Writes pickles of protocol 2, as torch.save does: numbers, text, lists, dictionaries, and what is given as a global call. */
+
+/** A call of a Python name, as it stands in a pickle. */
+export class Reduce {
+  constructor(
+    readonly module: string,
+    readonly name: string,
+    readonly args: readonly unknown[],
+  ) {}
+}
+
+/** A Python name by itself. */
+export class Name {
+  constructor(
+    readonly module: string,
+    readonly name: string,
+  ) {}
+}
+
+/** What the reader looks up outside the pickle. */
+export class Persistent {
+  constructor(readonly id: readonly unknown[]) {}
+}
+
+/** A Python tuple. */
+export class Tuple {
+  constructor(readonly values: readonly unknown[]) {}
+}
+
+/** `replace` gives what stands for a value that is neither plain nor one of the above, or throws. */
+export function pickle(root: unknown, replace: (value: object, path: string) => unknown): Buffer {
+  const parts: Buffer[] = [Buffer.from([0x80, 2])];
+  const memo = new Map<object, number>();
+  const put = (...bytes: number[]) => parts.push(Buffer.from(bytes));
+  const number = (
+    code: number,
+    size: number,
+    value: number,
+    write: 'writeUInt32LE' | 'writeInt32LE' | 'writeDoubleBE',
+  ) => {
+    const bytes = Buffer.alloc(1 + size);
+    bytes[0] = code;
+    bytes[write](value, 1);
+    parts.push(bytes);
+  };
+  const text = (value: string) => {
+    const bytes = Buffer.from(value);
+    number(0x58, 4, bytes.length, 'writeUInt32LE');
+    parts.push(bytes);
+  };
+  const long = (value: bigint) => {
+    let length = 0;
+    while (BigInt.asIntN(8 * length, value) !== value || length === 0) length++;
+    const bytes = Buffer.alloc(2 + length);
+    bytes.set([0x8a, length]);
+    for (let i = 0, rest = BigInt.asUintN(8 * length, value); i < length; i++, rest >>= 8n)
+      bytes[2 + i] = Number(rest & 255n);
+    parts.push(bytes);
+  };
+  const name = (module: string, called: string) => parts.push(Buffer.from(`c${module}\n${called}\n`));
+  const tuple = (values: readonly unknown[], path: string) => {
+    put(0x28);
+    for (const [i, value] of values.entries()) write(value, `${path}[${i}]`);
+    put(0x74);
+  };
+  const remember = (value: object) => {
+    memo.set(value, memo.size);
+    number(0x72, 4, memo.size - 1, 'writeUInt32LE');
+  };
+
+  const plain = (value: unknown): boolean => {
+    switch (typeof value) {
+      case 'boolean':
+        put(value ? 0x88 : 0x89);
+        return true;
+      case 'string':
+        text(value);
+        return true;
+      case 'bigint':
+        long(value);
+        return true;
+      case 'number':
+        if (!Number.isInteger(value) || Object.is(value, -0)) number(0x47, 8, value, 'writeDoubleBE');
+        else if (Math.abs(value) < 2 ** 31) number(0x4a, 4, value, 'writeInt32LE');
+        else long(BigInt(value));
+        return true;
+      default:
+        if (value === null) put(0x4e);
+        return value === null;
+    }
+  };
+
+  const write = (value: unknown, path: string): void => {
+    if (plain(value)) return;
+    const object = value as object;
+    const known = typeof object === 'object' ? memo.get(object) : undefined;
+    if (known !== undefined) {
+      number(0x6a, 4, known, 'writeUInt32LE');
+    } else if (value instanceof Name) {
+      name(value.module, value.name);
+    } else if (value instanceof Tuple) {
+      tuple(value.values, path);
+    } else if (value instanceof Persistent) {
+      tuple(value.id, path);
+      put(0x51);
+    } else if (value instanceof Reduce) {
+      name(value.module, value.name);
+      tuple(value.args, path);
+      put(0x52);
+      remember(value);
+    } else if (Array.isArray(value)) {
+      put(0x5d);
+      remember(value);
+      put(0x28);
+      for (const [i, element] of value.entries()) write(element, `${path}[${i}]`);
+      put(0x65);
+    } else if (value instanceof Map || isPlain(value)) {
+      put(0x7d);
+      remember(object);
+      put(0x28);
+      for (const [key, element] of value instanceof Map ? value : Object.entries(object)) {
+        write(key, `${path} (a key)`);
+        write(element, `${path}.${String(key)}`);
+      }
+      put(0x75);
+    } else {
+      const other = replace(object, path);
+      write(other, path);
+      if (other instanceof Reduce) memo.set(object, memo.get(other)!);
+    }
+  };
+
+  write(root, 'value');
+  put(0x2e);
+  return Buffer.concat(parts);
+}
+
+const isPlain = (value: unknown): boolean => {
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+};

@@ -1,0 +1,282 @@
+/**
+ * `torch.load` and `torch.save`: PyTorch's files, a zip with a pickle and the storages. Loading runs nothing of the file: it may
+ * name tensors, their storages and plain values, as with PyTorch's weights_only.
+ */
+import type { Device, DType } from '../../types/base';
+import { fromTypedArray } from '../create';
+import { dtypeCodes } from '../enums';
+import { argumentError, codedError, type TorchError } from '../errors';
+import { native } from '../native';
+import { ownScope } from '../scopes/scope';
+import { isTensor, type Tensor } from '../tensor';
+import { Complex } from '../values';
+import { bytesOfTensor } from './bytes';
+import { MappedFile } from './mapped';
+import { Name, Persistent, Tuple as PickledTuple, pickle, Reduce } from './pickle';
+import { type Allowed, Dict, type Global, Unpickler } from './unpickle';
+import { writeWhole } from './write';
+import { type Bytes, type ZipEntry, ZipReader, ZipWriter } from './zip';
+
+const fail = (what: string): TorchError => codedError(Error, 'ERR_TORCH_FILE', `torch.load: ${what}`);
+
+/** torch.FloatStorage and its like: the dtype, and bytes an element. */
+const storages: Readonly<Record<string, readonly [DType, number]>> = {
+  BoolStorage: ['bool', 1],
+  ByteStorage: ['uint8', 1],
+  CharStorage: ['int8', 1],
+  ShortStorage: ['int16', 2],
+  IntStorage: ['int32', 4],
+  LongStorage: ['int64', 8],
+  HalfStorage: ['float16', 2],
+  BFloat16Storage: ['bfloat16', 2],
+  FloatStorage: ['float32', 4],
+  DoubleStorage: ['float64', 8],
+  ComplexFloatStorage: ['complex64', 8],
+  ComplexDoubleStorage: ['complex128', 16],
+};
+const storageOf = new Map(Object.entries(storages).map(([name, [dtype, bytes]]) => [dtype, { name, bytes }]));
+
+/** A storage of the file as tensors are made of it. */
+interface Stored {
+  readonly elements: Tensor;
+  readonly dtype: DType;
+  readonly count: number;
+}
+
+class Archive implements Allowed {
+  readonly #zip: ZipReader;
+  readonly #prefix: string;
+  readonly #device: Device | undefined;
+  readonly #stored = new Map<string, Stored>();
+  readonly #tensor: (zip: ZipReader, entry: ZipEntry, itemSize: number) => Tensor;
+
+  constructor(
+    bytes: Bytes,
+    device: Device | undefined,
+    tensor: (zip: ZipReader, entry: ZipEntry, itemSize: number) => Tensor,
+  ) {
+    this.#zip = new ZipReader(bytes, fail);
+    const pickles = [...this.#zip.entries.keys()].filter((name) => /^[^/]+\/data\.pkl$/.test(name));
+    if (pickles.length !== 1) throw fail('no file of torch.save: it has no data.pkl');
+    this.#prefix = pickles[0]!.slice(0, -'data.pkl'.length);
+    this.#device = device;
+    this.#tensor = tensor;
+    const order = this.#zip.entries.get(`${this.#prefix}byteorder`);
+    if (order !== undefined && Buffer.from(this.#zip.data(order)).toString().trim() !== 'little') {
+      throw fail('its byte order is not that of this machine');
+    }
+    if (this.#zip.entries.has(`${this.#prefix}constants.pkl`))
+      throw fail('a TorchScript model, not a file of torch.save');
+  }
+
+  load(): unknown {
+    const bytes = this.#zip.data(this.#zip.entries.get(`${this.#prefix}data.pkl`)!);
+    try {
+      return new Unpickler(bytes, this).load();
+    } catch (error) {
+      if (error instanceof RangeError && (error as { code?: string }).code === undefined)
+        throw fail('it is nested too deeply');
+      throw error;
+    }
+  }
+
+  fail = fail;
+
+  find(module: string, name: string): Global | undefined {
+    if (module === 'collections' && name === 'OrderedDict') return { name, call: orderedDict };
+    if (module === 'torch' && Object.hasOwn(storages, name)) return { name };
+    if (module === 'torch._utils') {
+      if (name === '_rebuild_tensor_v2') return { name, call: (args) => this.#rebuild(args) };
+      if (name === '_rebuild_parameter') return { name, call: ([data, grad]) => parameter(data, grad) };
+    }
+    if (module === 'torch' && name === 'Size') return { name, call: ([sizes]) => Array.from(sizes as unknown[]) };
+    if (module === 'torch' && name === 'device') return { name, call: (parts) => parts.join(':') };
+    if (module === 'torch' && dtypeCodes.has(name)) return { name: `dtype:${name}` };
+    if ((module === 'builtins' || module === '__builtin__') && name === 'complex') {
+      return { name, call: ([re, im]) => new Complex(Number(re), Number(im)) };
+    }
+    if ((module === 'builtins' || module === '__builtin__') && name === 'set') {
+      return { name, call: ([values]) => new Set(Array.isArray(values) ? values : []) };
+    }
+    return undefined;
+  }
+
+  persistent(id: unknown): Stored {
+    if (!Array.isArray(id) || id[0] !== 'storage') throw fail('it refers to what is no storage');
+    const [, type, key, , count] = id as [string, Global, string, string, number];
+    const known =
+      typeof type?.name === 'string' && Object.hasOwn(storages, type.name) ? storages[type.name] : undefined;
+    if (known === undefined) throw fail('a storage of a kind that is not known here');
+    const found = this.#stored.get(key);
+    if (found !== undefined) {
+      if (found.dtype !== known[0]) throw fail(`storage ${key} is of two dtypes`);
+      return found;
+    }
+    const [dtype, itemSize] = known;
+    const entry = this.#zip.entries.get(`${this.#prefix}data/${key}`);
+    if (entry === undefined) throw fail(`storage ${key} is missing`);
+    if (!Number.isSafeInteger(count) || count < 0 || entry.size !== count * itemSize) {
+      throw fail(`storage ${key} has ${entry.size} bytes, not ${count} elements of ${itemSize}`);
+    }
+    const raw = this.#tensor(this.#zip, entry, itemSize);
+    const elements = dtype === 'bool' ? raw.ne(0) : raw.view(dtype);
+    const there =
+      this.#device === undefined || this.#device === 'cpu' ? elements : elements.to({ device: this.#device });
+    const stored = { elements: there as Tensor, dtype, count };
+    this.#stored.set(key, stored);
+    return stored;
+  }
+
+  #rebuild(args: readonly unknown[]): Tensor {
+    const [stored, offset, size, stride, requiresGrad] = args as [Stored, number, number[], number[], boolean];
+    const sizes = [size, stride].every(
+      (list) => Array.isArray(list) && list.every((n) => Number.isSafeInteger(n) && n >= 0),
+    );
+    if (
+      stored?.elements === undefined ||
+      !sizes ||
+      size.length !== stride.length ||
+      !Number.isSafeInteger(offset) ||
+      offset < 0
+    ) {
+      throw fail('a tensor without a storage or with wrong sizes');
+    }
+    const last = offset + size.reduce((sum, n, i) => sum + (n - 1) * stride[i]!, 0);
+    if (!size.includes(0) && last >= stored.count) {
+      throw fail(`a tensor of shape [${size.join(', ')}] reaches beyond its storage of ${stored.count} elements`);
+    }
+    const { elements } = stored;
+    const base = elements.storageOffset() as number;
+    const tensor = elements.asStrided([...size], [...stride], base + offset) as Tensor;
+    if (requiresGrad === true) tensor.requiresGrad = true;
+    return tensor;
+  }
+}
+
+const orderedDict = (args: readonly unknown[]): Dict => {
+  const dict = new Dict();
+  for (const pair of (args[0] as [unknown, unknown][] | undefined) ?? []) dict.entries.set(pair[0], pair[1]);
+  return dict;
+};
+
+function parameter(data: unknown, requiresGrad: unknown): Tensor {
+  if (!isTensor(data)) throw fail('a parameter without a tensor');
+  const tensor = data.detach() as Tensor;
+  if (requiresGrad === true) tensor.requiresGrad = true;
+  return tensor;
+}
+
+export interface LoadFileOptions {
+  /** Where the tensors go; on the CPU those of a path share the file's mapping. */
+  device?: Device | undefined;
+}
+
+/**
+ * Reads a file of torch.save, or its bytes: dictionaries become objects (a Map where a key is no string), lists and tuples
+ * arrays, a state dict an object of Tensors. Nothing in the file is run.
+ *
+ * @throws ERR_TORCH_FILE for what is no such file, is damaged, or names what may not be loaded
+ */
+export function load(source: string | Uint8Array, { device }: LoadFileOptions = {}): unknown {
+  if (typeof source === 'string') {
+    const file = new MappedFile(source, fail);
+    try {
+      return ownScope(() =>
+        new Archive(file, device, (zip, entry, itemSize) => {
+          if (entry.deflated) return fromTypedArray(zip.data(entry));
+          zip.check(entry);
+          return file.tensor(zip.start(entry), entry.size, itemSize);
+        }).load(),
+      );
+    } finally {
+      file.close();
+    }
+  }
+  if (!ArrayBuffer.isView(source) || Object.prototype.toString.call(source) !== '[object Uint8Array]') {
+    throw argumentError('load', 'source', 'a path or a Uint8Array', source);
+  }
+  const bytes: Bytes = { size: source.length, read: (from, length) => source.subarray(from, from + length) };
+  return ownScope(() =>
+    new Archive(bytes, device, (zip, entry, itemSize) => {
+      const data = zip.data(entry);
+      return fromTypedArray(data.byteOffset % itemSize === 0 ? data : new Uint8Array(data));
+    }).load(),
+  );
+}
+
+/** Tensors of a value to save by the storage they share. */
+class Storages {
+  readonly #known: { tensor: Tensor; key: string }[] = [];
+  readonly tensors: Tensor[] = [];
+
+  keyOf(tensor: Tensor): string {
+    // Storages differ in size more often than not.
+    for (const known of this.#known) {
+      if (native.sameStorage(known.tensor._handle, tensor._handle)) return known.key;
+    }
+    const key = String(this.tensors.length);
+    this.#known.push({ tensor, key });
+    this.tensors.push(tensor);
+    return key;
+  }
+}
+
+function replaceTensor(tensor: Tensor, path: string, all: Storages, made: Tensor[]): Reduce {
+  const known = storageOf.get(tensor.dtype);
+  if (known === undefined || tensor.layout !== 'strided') {
+    throw argumentError('save', path, 'dense Tensors of a dtype that PyTorch has a storage for', tensor);
+  }
+  let plain = tensor;
+  if (tensor.device !== 'cpu' || tensor.isConj() || tensor.isNeg()) {
+    plain = tensor.detach().cpu().resolveConj().resolveNeg() as Tensor;
+    made.push(plain);
+  }
+  const key = all.keyOf(plain);
+  const count = plain.storageBytes / known.bytes;
+  if (!Number.isInteger(count)) {
+    throw argumentError('save', path, 'a Tensor whose storage holds whole elements of its dtype', tensor);
+  }
+  const storage = new Persistent(['storage', new Name('torch', known.name), key, 'cpu', count]);
+  const sizes = [plain.shape, plain.strides].map((list) => new PickledTuple(list));
+  const hooks = new Reduce('collections', 'OrderedDict', []);
+  return new Reduce('torch._utils', '_rebuild_tensor_v2', [
+    storage,
+    plain.storageOffset() as number,
+    ...sizes,
+    tensor.requiresGrad,
+    hooks,
+  ]);
+}
+
+function writeArchive(value: unknown, put: (bytes: Uint8Array) => void): void {
+  ownScope(() => {
+    const all = new Storages();
+    const made: Tensor[] = [];
+    const data = pickle(value, (object, path) => {
+      if (isTensor(object)) return replaceTensor(object, path, all, made);
+      if (object instanceof Complex) return new Reduce('builtins', 'complex', [object.re, object.im]);
+      throw argumentError('save', path, 'Tensors, numbers, strings, arrays, Maps and plain objects', object);
+    });
+    const zip = new ZipWriter(put);
+    zip.add('archive/data.pkl', data);
+    zip.add('archive/byteorder', Buffer.from('little'));
+    all.tensors.forEach((tensor, key) => {
+      zip.add(`archive/data/${key}`, bytesOfTensor(tensor.storage()));
+    });
+    zip.add('archive/version', Buffer.from('3\n'));
+    zip.end();
+  });
+}
+
+/** Writes a file that PyTorch's torch.load reads. Tensors that share a storage share it there too. Replaces the file when it is whole. */
+export function save(value: unknown, path: string): void {
+  if (typeof path !== 'string') throw argumentError('save', 'path', 'a string', path);
+  writeWhole(path, (put) => writeArchive(value, put));
+}
+
+/** The bytes that `save` writes. */
+export function saveToBuffer(value: unknown): Buffer {
+  const parts: Uint8Array[] = [];
+  writeArchive(value, (bytes) => parts.push(bytes));
+  return Buffer.concat(parts);
+}

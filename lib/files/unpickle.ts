@@ -1,0 +1,277 @@
+/**
+ * Reads pickles without running anything: a machine of two dozen instructions that makes lists, dictionaries, numbers and
+ * text, and calls nothing but what `Allowed.find` hands out. (Format: Python's pickletools. The idea of an allow-list is
+ * PyTorch's weights_only.)
+ */
+
+/** A dictionary until all is read: afterwards a plain object, or a Map where a key is no string. */
+export class Dict {
+  readonly entries = new Map<unknown, unknown>();
+}
+
+/** A tuple is a frozen list to Python; here it becomes an array as lists do. */
+export class Tuple extends Array<unknown> {}
+
+/** A name that a pickle may use, and what calling it gives. */
+export interface Global {
+  readonly name: string;
+  readonly call?: (args: readonly unknown[]) => unknown;
+}
+
+export interface Allowed {
+  /** Undefined for a name that is not allowed. */
+  find(module: string, name: string): Global | undefined;
+  persistent(id: unknown): unknown;
+  fail(what: string): Error;
+}
+
+const MARK = Symbol('mark');
+
+export class Unpickler {
+  readonly #bytes: Uint8Array;
+  readonly #data: DataView;
+  readonly #allowed: Allowed;
+  readonly #stack: unknown[] = [];
+  readonly #memo = new Map<number, unknown>();
+  #at = 0;
+
+  constructor(bytes: Uint8Array, allowed: Allowed) {
+    this.#bytes = bytes;
+    this.#data = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.#allowed = allowed;
+  }
+
+  load(): unknown {
+    for (;;) {
+      const code = this.#take(1)[0]!;
+      if (code === 0x2e) return finish(this.#pop()); // STOP
+      const run = operations.get(code);
+      if (run === undefined) throw this.fail(`instruction 0x${code.toString(16)} is not known here`);
+      run(this);
+    }
+  }
+
+  fail(what: string): Error {
+    return this.#allowed.fail(`the pickle at byte ${this.#at}: ${what}`);
+  }
+
+  #take(length: number): Uint8Array {
+    if (this.#at + length > this.#bytes.length) throw this.fail('it is cut off');
+    this.#at += length;
+    return this.#bytes.subarray(this.#at - length, this.#at);
+  }
+
+  u8 = (): number => this.#take(1)[0]!;
+  u16 = (): number => this.#data.getUint16(this.#skip(2), true);
+  u32 = (): number => this.#data.getUint32(this.#skip(4), true);
+  i32 = (): number => this.#data.getInt32(this.#skip(4), true);
+  f64 = (): number => this.#data.getFloat64(this.#skip(8), false);
+  #skip(length: number): number {
+    this.#take(length);
+    return this.#at - length;
+  }
+
+  text(length: number): string {
+    return Buffer.from(this.#take(length)).toString('utf8');
+  }
+  bytes(length: number): Uint8Array {
+    return this.#take(length).slice();
+  }
+
+  line(): string {
+    const end = this.#bytes.indexOf(0x0a, this.#at);
+    if (end < 0) throw this.fail('a line is cut off');
+    const line = this.text(end - this.#at);
+    this.#at++;
+    return line;
+  }
+
+  /** Little-endian, two's complement. */
+  long(length: number): number | bigint {
+    let value = 0n;
+    const bytes = this.#take(length);
+    for (let i = length - 1; i >= 0; i--) value = (value << 8n) | BigInt(bytes[i]!);
+    if (length > 0 && bytes[length - 1]! >= 0x80) value -= 1n << BigInt(8 * length);
+    const number = Number(value);
+    return Number.isSafeInteger(number) ? number : value;
+  }
+
+  push(value: unknown): void {
+    this.#stack.push(value);
+  }
+
+  #pop(): unknown {
+    if (this.#stack.length === 0) throw this.fail('nothing is left on the stack');
+    const value = this.#stack.pop();
+    if (value === MARK) throw this.fail('a mark stands where a value should');
+    return value;
+  }
+  pop = (): unknown => this.#pop();
+
+  mark(): void {
+    this.#stack.push(MARK);
+  }
+
+  toMark(): unknown[] {
+    const at = this.#stack.lastIndexOf(MARK);
+    if (at < 0) throw this.fail('no mark is left');
+    const values = this.#stack.splice(at);
+    values.shift();
+    return values;
+  }
+
+  top(): unknown {
+    const value = this.#pop();
+    this.push(value);
+    return value;
+  }
+
+  put(index: number): void {
+    this.#memo.set(index, this.top());
+  }
+  memoize(): void {
+    this.put(this.#memo.size);
+  }
+  get(index: number): void {
+    if (!this.#memo.has(index)) throw this.fail(`nothing was kept as ${index}`);
+    this.push(this.#memo.get(index));
+  }
+
+  tuple(values: unknown[]): void {
+    this.push(Tuple.from(values));
+  }
+
+  append(values: unknown[]): void {
+    const list = this.top();
+    if (!Array.isArray(list) || list instanceof Tuple) throw this.fail('it appends to what is no list');
+    for (const value of values) list.push(value);
+  }
+
+  set(values: unknown[]): void {
+    const dict = this.top();
+    if (!(dict instanceof Dict)) throw this.fail('it sets an element of what is no dictionary');
+    if (values.length % 2 !== 0) throw this.fail('a key has no value');
+    for (let i = 0; i < values.length; i += 2) dict.entries.set(values[i], values[i + 1]);
+  }
+
+  global(module: string, name: string): void {
+    const found = this.#allowed.find(module, name);
+    if (found === undefined) throw this.fail(`${module}.${name} is not among the names that may be loaded`);
+    this.push(found);
+  }
+
+  reduce(): void {
+    const args = this.#pop();
+    const global = this.#pop() as Global;
+    if (!(args instanceof Tuple) || typeof global?.call !== 'function') throw this.fail('it calls what is no function');
+    this.push(global.call(args));
+  }
+
+  /** Attributes of an OrderedDict (a state dict's _metadata) are left out; nothing else has any. */
+  build(): void {
+    this.#pop();
+    if (!(this.top() instanceof Dict)) throw this.fail('it gives a state to what has none');
+  }
+
+  persistent(): void {
+    this.push(this.#allowed.persistent(this.#pop()));
+  }
+
+  addAll(values: unknown[]): void {
+    const set = this.top();
+    if (!(set instanceof Set)) throw this.fail('it adds to what is no set');
+    for (const value of values) set.add(value);
+  }
+}
+
+const operations = new Map<number, (p: Unpickler) => void>([
+  [
+    0x80,
+    (p) => {
+      if (p.u8() > 5) throw p.fail('a protocol above 5');
+    },
+  ], // PROTO
+  [0x95, (p) => void p.long(8)], // FRAME
+  [0x28, (p) => p.mark()],
+  [0x30, (p) => void p.pop()],
+  [0x31, (p) => void p.toMark()],
+  [0x32, (p) => p.push(p.top())],
+  [0x4e, (p) => p.push(null)],
+  [0x88, (p) => p.push(true)],
+  [0x89, (p) => p.push(false)],
+  [0x4a, (p) => p.push(p.i32())],
+  [0x4b, (p) => p.push(p.u8())],
+  [0x4d, (p) => p.push(p.u16())],
+  [0x8a, (p) => p.push(p.long(p.u8()))],
+  [0x8b, (p) => p.push(p.long(p.u32()))],
+  [0x47, (p) => p.push(p.f64())],
+  [0x58, (p) => p.push(p.text(p.u32()))],
+  [0x8c, (p) => p.push(p.text(p.u8()))],
+  [0x42, (p) => p.push(p.bytes(p.u32()))],
+  [0x43, (p) => p.push(p.bytes(p.u8()))],
+  [0x54, (p) => p.push(p.text(p.u32()))],
+  [0x55, (p) => p.push(p.text(p.u8()))],
+  [0x5d, (p) => p.push([])],
+  [0x7d, (p) => p.push(new Dict())],
+  [0x8f, (p) => p.push(new Set())],
+  [0x29, (p) => p.tuple([])],
+  [0x85, (p) => p.tuple([p.pop()])],
+  [0x86, (p) => p.tuple([p.pop(), p.pop()].reverse())],
+  [0x87, (p) => p.tuple([p.pop(), p.pop(), p.pop()].reverse())],
+  [0x74, (p) => p.tuple(p.toMark())],
+  [0x61, (p) => p.append([p.pop()])],
+  [0x65, (p) => p.append(p.toMark())],
+  [0x73, (p) => p.set([p.pop(), p.pop()].reverse())],
+  [0x75, (p) => p.set(p.toMark())],
+  [0x90, (p) => p.addAll(p.toMark())],
+  [0x71, (p) => p.put(p.u8())],
+  [0x72, (p) => p.put(p.u32())],
+  [0x94, (p) => p.memoize()],
+  [0x68, (p) => p.get(p.u8())],
+  [0x6a, (p) => p.get(p.u32())],
+  [0x63, (p) => p.global(p.line(), p.line())],
+  [
+    0x93,
+    (p) => {
+      const name = p.pop();
+      p.global(String(p.pop()), String(name));
+    },
+  ],
+  [0x52, (p) => p.reduce()],
+  [0x62, (p) => p.build()],
+  [0x51, (p) => p.persistent()],
+]);
+
+/** Dictionaries as JavaScript has them, and tuples as arrays; what was shared is shared, and cycles stay. */
+function finish(root: unknown): unknown {
+  const done = new Map<unknown, unknown>();
+  const convert = (value: unknown): unknown => {
+    if (typeof value !== 'object' || value === null) return value;
+    if (done.has(value)) return done.get(value);
+    if (value instanceof Dict) {
+      const keys = [...value.entries.keys()];
+      if (keys.every((key) => typeof key === 'string')) {
+        const object = {};
+        done.set(value, object);
+        for (const [key, element] of value.entries) {
+          // Not an assignment: a key may be __proto__.
+          const descriptor = { value: convert(element), writable: true, enumerable: true, configurable: true };
+          Object.defineProperty(object, key as string, descriptor);
+        }
+        return object;
+      }
+      const map = new Map<unknown, unknown>();
+      done.set(value, map);
+      for (const [key, element] of value.entries) map.set(convert(key), convert(element));
+      return map;
+    }
+    if (Array.isArray(value)) {
+      const list: unknown[] = [];
+      done.set(value, list);
+      for (const element of value) list.push(convert(element));
+      return list;
+    }
+    return value;
+  };
+  return convert(root);
+}

@@ -1,0 +1,257 @@
+/**
+ * Zip archives, as far as PyTorch's files and npz need them: entries stored or deflated, with zip64. (Format: PKWARE's
+ * APPNOTE.) Everything that an archive says of itself is checked against its length.
+ */
+import * as zlib from 'node:zlib';
+
+/** Bytes at random access: of a file or in memory. */
+export interface Bytes {
+  readonly size: number;
+  /** A copy, or a view of memory that is there already. */
+  read(from: number, length: number): Uint8Array;
+}
+
+export interface ZipEntry {
+  readonly name: string;
+  /** Bytes when unpacked. */
+  readonly size: number;
+  readonly packed: number;
+  readonly deflated: boolean;
+  readonly crc: number;
+  /** Of the local header. */
+  readonly offset: number;
+}
+
+const LOCAL = 0x04034b50;
+const CENTRAL = 0x02014b50;
+const END = 0x06054b50;
+const END64 = 0x06064b50;
+const LOCATOR64 = 0x07064b50;
+const MOST_COMMENT = 0xffff;
+const IN_ZIP64 = 0xffffffff;
+
+const view = (bytes: Uint8Array) => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+
+/** Fails with what is wrong; `fail` makes the error of the format that the archive is to be. */
+export class ZipReader {
+  readonly entries = new Map<string, ZipEntry>();
+  readonly #bytes: Bytes;
+  readonly #fail: (what: string) => Error;
+
+  constructor(bytes: Bytes, fail: (what: string) => Error) {
+    this.#bytes = bytes;
+    this.#fail = fail;
+    const { offset, size, count } = this.#end();
+    this.#readDirectory(this.#read(offset, size, 'the directory'), count);
+  }
+
+  #read(from: number, length: number, what: string): Uint8Array {
+    if (from < 0 || length < 0 || from + length > this.#bytes.size) throw this.#fail(`${what} lies outside the file`);
+    return this.#bytes.read(from, length);
+  }
+
+  #end(): { offset: number; size: number; count: number } {
+    const from = Math.max(0, this.#bytes.size - 22 - MOST_COMMENT);
+    const tail = this.#read(from, this.#bytes.size - from, 'the end');
+    const data = view(tail);
+    for (let at = tail.length - 22; at >= 0; at--) {
+      if (data.getUint32(at, true) !== END || at + 22 + data.getUint16(at + 20, true) !== tail.length) continue;
+      const end = {
+        count: data.getUint16(at + 10, true),
+        size: data.getUint32(at + 12, true),
+        offset: data.getUint32(at + 16, true),
+      };
+      return end.count === 0xffff || end.offset === IN_ZIP64 || end.size === IN_ZIP64 ? this.#end64(from + at) : end;
+    }
+    throw this.#fail('no zip archive, or one that was cut off');
+  }
+
+  #end64(end: number): { offset: number; size: number; count: number } {
+    const locator = view(this.#read(end - 20, 20, 'the zip64 locator'));
+    if (locator.getUint32(0, true) !== LOCATOR64) throw this.#fail('the zip64 locator is missing');
+    const record = view(this.#read(this.#number(locator, 8), 56, 'the zip64 record'));
+    if (record.getUint32(0, true) !== END64) throw this.#fail('the zip64 record is missing');
+    return { count: this.#number(record, 32), size: this.#number(record, 40), offset: this.#number(record, 48) };
+  }
+
+  #number(data: DataView, at: number): number {
+    const value = data.getBigUint64(at, true);
+    if (value > BigInt(Number.MAX_SAFE_INTEGER)) throw this.#fail(`a length of ${value} bytes`);
+    return Number(value);
+  }
+
+  #readDirectory(bytes: Uint8Array, count: number): void {
+    const data = view(bytes);
+    let at = 0;
+    for (let i = 0; i < count; i++) {
+      if (at + 46 > bytes.length || data.getUint32(at, true) !== CENTRAL) throw this.#fail('the directory is cut off');
+      const [nameLength, extraLength, commentLength] = [28, 30, 32].map((field) => data.getUint16(at + field, true));
+      const next = at + 46 + nameLength! + extraLength! + commentLength!;
+      if (next > bytes.length) throw this.#fail('the directory is cut off');
+      const name = Buffer.from(bytes.subarray(at + 46, at + 46 + nameLength!)).toString('utf8');
+      const extra = bytes.subarray(at + 46 + nameLength!, at + 46 + nameLength! + extraLength!);
+      const sizes = [24, 20, 42].map((field) => data.getUint32(at + field, true));
+      const [size, packed, offset] = this.#wide(extra, sizes);
+      const method = data.getUint16(at + 10, true);
+      if (method !== 0 && method !== 8)
+        throw this.#fail(`${name}: packed by a method (${method}) that is not known here`);
+      if ((data.getUint16(at + 8, true) & 1) !== 0) throw this.#fail(`${name}: encrypted`);
+      if (method === 0 && size !== packed) throw this.#fail(`${name}: stored, but of ${size} and ${packed} bytes`);
+      if (this.entries.has(name)) throw this.#fail(`${name}: comes twice`);
+      const crc = data.getUint32(at + 16, true);
+      this.entries.set(name, { name, size: size!, packed: packed!, deflated: method === 8, crc, offset: offset! });
+      at = next;
+    }
+  }
+
+  /** Fields that do not fit 32 bits stand in the zip64 extra field, in this order. */
+  #wide(extra: Uint8Array, sizes: number[]): number[] {
+    if (!sizes.includes(IN_ZIP64)) return sizes;
+    const data = view(extra);
+    for (let at = 0; at + 4 <= extra.length; at += 4 + data.getUint16(at + 2, true)) {
+      if (data.getUint16(at, true) !== 1) continue;
+      let field = at + 4;
+      return sizes.map((size) => {
+        if (size !== IN_ZIP64) return size;
+        if (field + 8 > extra.length) throw this.#fail('the zip64 sizes are cut off');
+        field += 8;
+        return this.#number(data, field - 8);
+      });
+    }
+    throw this.#fail('the zip64 sizes are missing');
+  }
+
+  /** Where the packed bytes of an entry begin. */
+  start({ name, offset, packed }: ZipEntry): number {
+    const local = view(this.#read(offset, 30, name));
+    if (local.getUint32(0, true) !== LOCAL) throw this.#fail(`${name}: not where the directory says`);
+    const start = offset + 30 + local.getUint16(26, true) + local.getUint16(28, true);
+    if (start + packed > this.#bytes.size) throw this.#fail(`${name}: lies outside the file`);
+    return start;
+  }
+
+  /** Compares the bytes of a stored entry with its sum, without holding them all. */
+  check(entry: ZipEntry): void {
+    const start = this.start(entry);
+    const step = 1 << 20;
+    let sum = 0;
+    for (let at = 0; at < entry.size; at += step) {
+      sum = crc32(this.#bytes.read(start + at, Math.min(step, entry.size - at)), sum);
+    }
+    if (sum !== entry.crc) throw this.#fail(`${entry.name}: its bytes are not those that were written`);
+  }
+
+  /** The bytes of an entry, checked against its sum. */
+  data(entry: ZipEntry): Uint8Array {
+    const raw = this.#read(this.start(entry), entry.packed, entry.name);
+    let bytes = raw;
+    if (entry.deflated) {
+      try {
+        bytes = zlib.inflateRawSync(raw, { maxOutputLength: Math.max(1, entry.size) });
+      } catch (error) {
+        throw this.#fail(`${entry.name}: ${(error as Error).message}`);
+      }
+    }
+    if (bytes.length !== entry.size) throw this.#fail(`${entry.name}: has ${bytes.length} bytes, not ${entry.size}`);
+    if (crc32(bytes) !== entry.crc) throw this.#fail(`${entry.name}: its bytes are not those that were written`);
+    return bytes;
+  }
+}
+
+const table = Uint32Array.from({ length: 256 }, (_, n) => {
+  let value = n;
+  for (let bit = 0; bit < 8; bit++) value = value & 1 ? 0xedb88320 ^ (value >>> 1) : value >>> 1;
+  return value;
+});
+
+/** Node has it from 20.15 on. */
+const native = (zlib as unknown as { crc32?: (bytes: Uint8Array, before: number) => number }).crc32;
+
+/** Of bytes that follow others, whose sum is `before`. */
+export function crc32(bytes: Uint8Array, before = 0): number {
+  if (native !== undefined) return native(bytes, before);
+  let sum = before ^ 0xffffffff;
+  for (const byte of bytes) sum = table[(sum ^ byte) & 0xff]! ^ (sum >>> 8);
+  return (sum ^ 0xffffffff) >>> 0;
+}
+
+/** Writes stored entries, their data on multiples of 64 bytes as PyTorch has them; in zip64's form where a size asks for it. */
+export class ZipWriter {
+  readonly #write: (bytes: Uint8Array) => void;
+  readonly #directory: Buffer[] = [];
+  #at = 0;
+
+  constructor(write: (bytes: Uint8Array) => void) {
+    this.#write = write;
+  }
+
+  #put(bytes: Uint8Array): void {
+    this.#write(bytes);
+    this.#at += bytes.length;
+  }
+
+  add(name: string, bytes: Uint8Array): void {
+    const title = Buffer.from(name);
+    const offset = this.#at;
+    const wide = bytes.length >= IN_ZIP64 || offset >= IN_ZIP64;
+    const crc = crc32(bytes);
+    const sizes = Buffer.alloc(wide ? 28 : 0);
+    if (wide) {
+      sizes.writeUInt16LE(1, 0);
+      sizes.writeUInt16LE(24, 2);
+      for (const [i, value] of [bytes.length, bytes.length, offset].entries())
+        sizes.writeBigUInt64LE(BigInt(value), 4 + 8 * i);
+    }
+    const head = (local: boolean, extra: number): Buffer => {
+      const fixed = Buffer.alloc(local ? 30 : 46);
+      const at = local ? 0 : 2;
+      fixed.writeUInt32LE(local ? LOCAL : CENTRAL, 0);
+      if (!local) fixed.writeUInt16LE(45, 4);
+      fixed.writeUInt16LE(wide ? 45 : 20, 4 + at);
+      fixed.writeUInt16LE(0x0800, 6 + at); // names are UTF-8
+      fixed.writeUInt32LE(0x00210000, 10 + at); // 1 January 1980, so that equal tensors give equal files
+      fixed.writeUInt32LE(crc, 14 + at);
+      fixed.writeUInt32LE(wide ? IN_ZIP64 : bytes.length, 18 + at);
+      fixed.writeUInt32LE(wide ? IN_ZIP64 : bytes.length, 22 + at);
+      fixed.writeUInt16LE(title.length, 26 + at);
+      fixed.writeUInt16LE(extra, 28 + at);
+      if (!local) fixed.writeUInt32LE(wide ? IN_ZIP64 : offset, 42);
+      return fixed;
+    };
+    const before = offset + 30 + title.length + sizes.length + 4;
+    const padding = Buffer.alloc(4 + ((64 - (before % 64)) % 64), 'Z');
+    padding.write('FB', 0, 'latin1');
+    padding.writeUInt16LE(padding.length - 4, 2);
+    this.#put(Buffer.concat([head(true, sizes.length + padding.length), title, sizes, padding]));
+    this.#put(bytes);
+    this.#directory.push(Buffer.concat([head(false, sizes.length), title, sizes]));
+  }
+
+  end(): void {
+    const offset = this.#at;
+    const directory = Buffer.concat(this.#directory);
+    const count = this.#directory.length;
+    this.#put(directory);
+    if (offset >= IN_ZIP64 || directory.length >= IN_ZIP64 || count >= 0xffff)
+      this.#end64(offset, directory.length, count);
+    const end = Buffer.alloc(22);
+    end.writeUInt32LE(END, 0);
+    for (const at of [8, 10]) end.writeUInt16LE(Math.min(count, 0xffff), at);
+    end.writeUInt32LE(Math.min(directory.length, IN_ZIP64), 12);
+    end.writeUInt32LE(Math.min(offset, IN_ZIP64), 16);
+    this.#put(end);
+  }
+
+  #end64(offset: number, size: number, count: number): void {
+    const at = this.#at;
+    const record = Buffer.alloc(76);
+    record.writeUInt32LE(END64, 0);
+    record.writeBigUInt64LE(44n, 4);
+    for (const field of [12, 14]) record.writeUInt16LE(45, field);
+    for (const [i, value] of [count, count, size, offset].entries()) record.writeBigUInt64LE(BigInt(value), 24 + 8 * i);
+    record.writeUInt32LE(LOCATOR64, 56);
+    record.writeBigUInt64LE(BigInt(at), 64);
+    record.writeUInt32LE(1, 72);
+    this.#put(record);
+  }
+}

@@ -1,0 +1,282 @@
+/** torch.load and torch.save: files of PyTorch, both ways, and files that lie. */
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import * as path from 'node:path';
+import { run } from '../support/child';
+import { ordinaryEnv } from '../support/sanitized';
+import { balanced, codeOf, thrown, torch, untyped } from '../support/torch';
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'ltn-torch-file-'));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+const at = (name: string) => path.join(folder, name);
+
+async function python(script: string, ...args: string[]): Promise<any> {
+  const { code, stdout, stderr } = await run(
+    '/usr/bin/python3',
+    ['-W', 'ignore', '-c', `import json, sys, torch\n${script}`, ...args],
+    {
+      env: ordinaryEnv(),
+    },
+  );
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  return JSON.parse(stdout || 'null');
+}
+
+const DTYPES = [
+  ...['bool', 'uint8', 'int8', 'int16', 'int32', 'int64', 'float16', 'bfloat16', 'float32', 'float64'],
+  ...['complex64', 'complex128'],
+];
+
+test('what Python saved: state dicts, views of one storage, parameters, every dtype, nested values', async () => {
+  await python(
+    `
+base = torch.arange(12.).view(3, 4)
+model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2))
+value = {
+    'model': model.state_dict(), 'base': base, 'turned': base.t(), 'part': base[1:, 2],
+    'parameter': torch.nn.Parameter(torch.ones(2)), 'scalar': torch.tensor(5), 'empty': torch.empty(0, 3),
+    'dtypes': {str(d)[6:]: torch.tensor([0, 1, 1]).to(d) for d in [${DTYPES.map((d) => `torch.${d}`).join(', ')}]},
+    'plain': [1, -1, 2**40, 2**70, -2**63, 1.5, float('inf'), True, None, 'ä', (1, (2,)), [[]], {}, 1 + 2j],
+    'numbers': {1: 'one', 2.5: 'two'}, 'size': torch.Size([2, 3]), 'dtype': torch.float16, 'device': torch.device('cpu'),
+    'many': list(range(300)), 'name': 'x' * 300, 'set': {1},
+}
+value['self'] = value['plain']
+torch.save(value, sys.argv[1])
+`,
+    at('python'),
+  );
+  balanced(() =>
+    torch.scope(() => {
+      for (const source of [at('python'), readFileSync(at('python'))]) {
+        const value = torch.load(source) as any;
+        expect(Object.keys(value.model)).toEqual([
+          '0.weight',
+          '0.bias',
+          '1.weight',
+          '1.bias',
+          '1.running_mean',
+          '1.running_var',
+          '1.num_batches_tracked',
+        ]);
+        expect(value.model['0.weight'].shape).toEqual([2, 3]);
+        expect(value.turned.toArray()).toEqual([
+          [0, 4, 8],
+          [1, 5, 9],
+          [2, 6, 10],
+          [3, 7, 11],
+        ]);
+        expect(value.part.toArray()).toEqual([6, 10]);
+        value.part.add_(100);
+        expect(value.base.at(1, 2).item()).toBe(106); // one storage, as it was
+        expect([value.parameter.requiresGrad, value.base.requiresGrad]).toEqual([true, false]);
+        expect([value.scalar.item(), value.scalar.dtype, value.empty.shape]).toEqual([5, 'int64', [0, 3]]);
+        for (const dtype of DTYPES) {
+          expect([dtype, value.dtypes[dtype].dtype]).toEqual([dtype, dtype]);
+          expect(value.dtypes[dtype].to('float64').toArray()).toEqual([0, 1, 1]);
+        }
+        expect(value.plain.slice(0, -1)).toEqual([
+          1,
+          -1,
+          2 ** 40,
+          2n ** 70n,
+          -(2n ** 63n),
+          1.5,
+          Infinity,
+          true,
+          null,
+          'ä',
+          [1, [2]],
+          [[]],
+          {},
+        ]);
+        expect(value.plain.at(-1)).toEqual(new torch.Complex(1, 2));
+        expect(value.numbers).toEqual(
+          new Map<number, string>([
+            [1, 'one'],
+            [2.5, 'two'],
+          ]),
+        );
+        expect([value.size, value.device, value.many.length, value.name.length]).toEqual([[2, 3], 'cpu', 300, 300]);
+        expect(value.set).toEqual(new Set([1]));
+        expect(value.self).toBe(value.plain);
+      }
+    }),
+  );
+});
+
+test('what is saved here, Python loads, with weights_only as well', async () => {
+  balanced(() =>
+    torch.scope(() => {
+      const base = torch.arange(12, { dtype: 'float32' }).view([3, 4]);
+      const shared = [1, 'two'];
+      const value = {
+        base,
+        turned: base.t(),
+        part: base.narrow(0, 1, 2).select(1, 2),
+        leaf: torch.ones([2], { requiresGrad: true }),
+        scalar: torch.tensor(5n),
+        empty: torch.zeros([0, 3]),
+        conjugate: torch.tensor([1]).to('complex64').mul(new torch.Complex(1, 2)).conj(),
+        dtypes: Object.fromEntries(DTYPES.map((dtype) => [dtype, torch.tensor([0, 1, 1]).to(dtype as any)])),
+        plain: [
+          1,
+          -1,
+          2 ** 40,
+          2n ** 70n,
+          -(2n ** 63n),
+          255n,
+          128n,
+          -128n,
+          0n,
+          1.5,
+          Infinity,
+          -0,
+          true,
+          null,
+          'ä',
+          [[]],
+          {},
+        ],
+        numbers: new Map<number, string>([[1, 'one']]),
+        shared: [shared, shared],
+      };
+      torch.save(value, at('here'));
+      expect(readFileSync(at('here')).equals(torch.saveToBuffer(value))).toBe(true);
+      const again = torch.load(at('here')) as any;
+      expect(again.turned.toArray()).toEqual(value.turned.toArray());
+      expect(again.plain).toEqual(
+        value.plain.map((v) => (typeof v === 'bigint' && Number.isSafeInteger(Number(v)) ? Number(v) : v)),
+      );
+      expect(again.shared[0]).toBe(again.shared[1]);
+    }),
+  );
+  const script = `
+v = torch.load(sys.argv[1]WEIGHTS)
+assert v['base'].tolist() == [[0., 1., 2., 3.], [4., 5., 6., 7.], [8., 9., 10., 11.]]
+assert v['turned'].tolist() == v['base'].t().tolist() and v['turned'].stride() == (1, 4)
+v['part'][0] = 100
+assert v['base'][1, 2] == 100 and v['base'].data_ptr() == v['turned'].data_ptr()
+assert v['leaf'].requires_grad and not v['base'].requires_grad
+assert v['scalar'].dtype == torch.int64 and v['scalar'].item() == 5 and list(v['empty'].shape) == [0, 3]
+assert v['conjugate'].tolist() == [1 - 2j]
+for name, t in v['dtypes'].items(): assert str(t.dtype) == 'torch.' + name and t.to(torch.float64).tolist() == [0, 1, 1], name
+assert v['plain'] == [1, -1, 2**40, 2**70, -2**63, 255, 128, -128, 0, 1.5, float('inf'), 0, True, None, 'ä', [[]], {}]
+assert str(v['plain'][11]) == '-0.0' and v['numbers'] == {1: 'one'} and v['shared'][0] is v['shared'][1]
+print(1)
+`;
+  for (const weights of ['', ', weights_only=True']) {
+    expect(await python(script.replace('WEIGHTS', weights), at('here'))).toBe(1);
+  }
+  expect(readdirSync(folder).sort()).toEqual(['here', 'python']);
+});
+
+describe('what is refused', () => {
+  const cases: [string, string, RegExp][] = [
+    ['a class of the program', 'class C: pass\nv = C()', /__main__\.C is not among the names/],
+    [
+      'a function',
+      'import os\nclass C:\n  def __reduce__(self): return (os.system, ("touch " + sys.argv[1] + ".run",))\nv = C()',
+      /(posix|os)\.system is not among the names/,
+    ],
+    ['eval', 'class C:\n  def __reduce__(self): return (eval, ("1",))\nv = C()', /eval is not among the names/],
+    ['a whole model', 'v = torch.nn.Linear(2, 2)', /torch\.nn\.modules\.linear\.Linear is not among the names/],
+  ];
+  test.each(cases)('%s', async (name, script, message) => {
+    const file = at(name.replaceAll(' ', '-'));
+    await python(`${script}\ntorch.save({'v': v, 't': torch.ones(3)}, sys.argv[1])`, file);
+    balanced(() => {
+      const error = thrown(() => torch.load(file));
+      expect([error.code, error.message]).toEqual(['ERR_TORCH_FILE', expect.stringMatching(message)]);
+    });
+    expect(readdirSync(folder).filter((entry) => entry.endsWith('.run'))).toEqual([]);
+  });
+
+  test('cut off anywhere, and any byte changed: an error or the same tensors, never anything else', async () => {
+    const whole = torch.scope(() => torch.saveToBuffer({ a: torch.arange(6), list: [1, 'x', [2.5]] }));
+    const expected = torch.scope(() => JSON.stringify((torch.load(whole) as any).a.toArray()));
+    const outcomes = { refused: 0, same: 0, other: [] as number[] };
+    const attempt = (bytes: Buffer, position: number) => {
+      torch.scope(() => {
+        try {
+          const value = torch.load(bytes) as any;
+          if (JSON.stringify(value.a?.toArray()) === expected) outcomes.same++;
+          else outcomes.other.push(position);
+        } catch (error) {
+          if ((error as any).code !== 'ERR_TORCH_FILE') outcomes.other.push(position);
+          outcomes.refused++;
+        }
+      });
+    };
+    balanced(() => {
+      for (let length = 0; length < whole.length; length += 7) attempt(whole.subarray(0, length), length);
+      for (let i = 0; i < whole.length; i += 3) {
+        const changed = Buffer.from(whole);
+        changed[i] = changed[i]! ^ (1 << (i % 8));
+        attempt(changed, i);
+      }
+    });
+    expect(outcomes.other).toEqual([]);
+    expect(outcomes.refused).toBeGreaterThan(100);
+  });
+
+  test('a storage that is too small, or of two dtypes, or missing', () => {
+    balanced(() => {
+      const bytes = torch.scope(() => torch.saveToBuffer({ a: torch.ones([4]) }));
+      const { ZipReader, ZipWriter } = require('../../dist/lib/files/zip.js');
+      const rewrite = (name: string, change: (bytes: Uint8Array) => Uint8Array | undefined) => {
+        const zip = new ZipReader(
+          { size: bytes.length, read: (from: number, n: number) => bytes.subarray(from, from + n) },
+          Error,
+        );
+        const parts: Uint8Array[] = [];
+        const writer = new ZipWriter((part: Uint8Array) => parts.push(part));
+        for (const entry of zip.entries.values()) {
+          const data = entry.name === name ? change(zip.data(entry)) : zip.data(entry);
+          if (data !== undefined) writer.add(entry.name, data);
+        }
+        writer.end();
+        return Buffer.concat(parts);
+      };
+      const refusal = (name: string, change: (bytes: Uint8Array) => Uint8Array | undefined) =>
+        thrown(() => torch.load(rewrite(name, change))).message;
+      expect(refusal('archive/data/0', () => new Uint8Array(8))).toMatch(/storage 0 has 8 bytes, not 4 elements of 4/);
+      expect(refusal('archive/data/0', () => undefined)).toMatch(/storage 0 is missing/);
+      expect(refusal('archive/data.pkl', () => undefined)).toMatch(/no data\.pkl/);
+      expect(refusal('archive/byteorder', () => Buffer.from('big'))).toMatch(/byte order/);
+      const pickled = (from: string, to: string) => (data: Uint8Array) =>
+        Buffer.from(Buffer.from(data).toString('latin1').replace(from, to), 'latin1');
+      // The tensor's size, 4 as a 32-bit integer in the tuple after the offset.
+      expect(refusal('archive/data.pkl', pickled('(J\x04\x00\x00\x00t', '(J\x05\x00\x00\x00t'))).toMatch(
+        /reaches beyond its storage/,
+      );
+      expect(refusal('archive/data.pkl', pickled('FloatStorage', 'LongStorage\x20'))).toMatch(/not among the names/);
+      expect(
+        refusal('archive/data.pkl', () =>
+          Buffer.from('\x80\x02' + ']'.repeat(200_000) + 'a'.repeat(199_999) + '.', 'latin1'),
+        ),
+      ).toMatch(/nested too deeply/);
+    });
+  });
+
+  test('wrong arguments, and values that have no place in such a file', () => {
+    balanced(() => {
+      expect(thrown(() => torch.load(at('missing'))).code).toBe('ENOENT');
+      for (const wrong of [5, null, new Float32Array(2)])
+        expect(codeOf(() => untyped.load(wrong))).toBe('ERR_TORCH_ARGUMENT');
+      for (const wrong of [undefined, () => {}, Symbol('x'), new Date(), new Uint8Array(2)]) {
+        const error = thrown(() => torch.saveToBuffer({ deep: [wrong] }));
+        expect([error.code, error.message]).toEqual(['ERR_TORCH_ARGUMENT', expect.stringContaining('value.deep[0]')]);
+      }
+      torch.scope(() => {
+        const gone = torch.ones([1]);
+        gone.dispose();
+        expect(codeOf(() => torch.save({ gone }, at('gone')))).toBe('ERR_TORCH_DISPOSED');
+        expect(codeOf(() => torch.save({ t: torch.eye(2).toSparse() }, at('gone')))).toBe('ERR_TORCH_ARGUMENT');
+      });
+      expect(readdirSync(folder)).not.toContain('gone');
+    });
+  });
+});
