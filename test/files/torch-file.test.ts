@@ -144,6 +144,8 @@ test('what is saved here, Python loads, with weights_only as well', async () => 
         shared: [shared, shared],
       };
       torch.save(value, at('here'));
+      // PyTorch 1.13's weights_only knows no floating-point numbers.
+      torch.save({ ...value, plain: null }, at('weights'));
       expect(readFileSync(at('here')).equals(torch.saveToBuffer(value))).toBe(true);
       const again = torch.load(at('here')) as any;
       expect(again.turned.toArray()).toEqual(value.turned.toArray());
@@ -163,14 +165,14 @@ assert v['leaf'].requires_grad and not v['base'].requires_grad
 assert v['scalar'].dtype == torch.int64 and v['scalar'].item() == 5 and list(v['empty'].shape) == [0, 3]
 assert v['conjugate'].tolist() == [1 - 2j]
 for name, t in v['dtypes'].items(): assert str(t.dtype) == 'torch.' + name and t.to(torch.float64).tolist() == [0, 1, 1], name
-assert v['plain'] == [1, -1, 2**40, 2**70, -2**63, 255, 128, -128, 0, 1.5, float('inf'), 0, True, None, 'ä', [[]], {}]
-assert str(v['plain'][11]) == '-0.0' and v['numbers'] == {1: 'one'} and v['shared'][0] is v['shared'][1]
+if v['plain'] is not None: assert v['plain'] == [1, -1, 2**40, 2**70, -2**63, 255, 128, -128, 0, 1.5, float('inf'), 0, True, None, 'ä', [[]], {}]
+assert v['plain'] is None or str(v['plain'][11]) == '-0.0'
+assert v['numbers'] == {1: 'one'} and v['shared'][0] is v['shared'][1]
 print(1)
 `;
-  for (const weights of ['', ', weights_only=True']) {
-    expect(await python(script.replace('WEIGHTS', weights), at('here'))).toBe(1);
-  }
-  expect(readdirSync(folder).sort()).toEqual(['here', 'python']);
+  expect(await python(script.replace('WEIGHTS', ''), at('here'))).toBe(1);
+  expect(await python(script.replace('WEIGHTS', ', weights_only=True'), at('weights'))).toBe(1);
+  expect(readdirSync(folder).sort()).toEqual(['here', 'python', 'weights']);
 });
 
 describe('what is refused', () => {
