@@ -23,6 +23,7 @@ export { fromTypedArray, type TensorData, type TensorOptions, type TypedArray, t
 export type { CudaMemory } from './cuda';
 export * as cuda from './cuda';
 export type { ErrorCode, TorchError } from './errors';
+export { type LoadNpyOptions, npy, npz } from './files/npy';
 export * as safetensors from './files/safetensors';
 export { type LoadFileOptions, load, save, saveToBuffer } from './files/torch-file';
 export { type Index, Slice, slice } from './indexing';

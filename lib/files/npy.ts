@@ -1,0 +1,212 @@
+/** `torch.npy` and `torch.npz`: NumPy's files of arrays. (Format: NumPy's NEP 1.) */
+import type { Device, DType } from '../../types/base';
+import { fromTypedArray } from '../create';
+import { dtypeCodes } from '../enums';
+import { argumentError, codedError, type TorchError } from '../errors';
+import { spaces } from '../functions';
+import { ownScope } from '../scopes/scope';
+import { isTensor, type Tensor } from '../tensor';
+import { bytesOfTensor } from './bytes';
+import { MappedFile } from './mapped';
+import { writeWhole } from './write';
+import { type Bytes, ZipReader, ZipWriter } from './zip';
+
+const fail = (what: string): TorchError => codedError(Error, 'ERR_TORCH_FILE', `npy: ${what}`);
+const failZip = (what: string): TorchError => codedError(Error, 'ERR_TORCH_FILE', `npz: ${what}`);
+
+/** NumPy's names without the byte order, and bytes an element. */
+const dtypes: Readonly<Record<string, readonly [DType, number]>> = {
+  b1: ['bool', 1],
+  u1: ['uint8', 1],
+  i1: ['int8', 1],
+  i2: ['int16', 2],
+  u2: ['uint16', 2],
+  f2: ['float16', 2],
+  i4: ['int32', 4],
+  u4: ['uint32', 4],
+  f4: ['float32', 4],
+  i8: ['int64', 8],
+  u8: ['uint64', 8],
+  f8: ['float64', 8],
+  c8: ['complex64', 8],
+  c16: ['complex128', 16],
+};
+const namesOf = new Map(Object.entries(dtypes).map(([name, [dtype, bytes]]) => [dtype, { name, bytes }]));
+
+interface Header {
+  readonly dtype: DType;
+  readonly itemSize: number;
+  /** Bytes that change places in a number of the other byte order; 0 for none. */
+  readonly swap: number;
+  readonly columns: boolean;
+  readonly shape: number[];
+  readonly start: number;
+}
+
+const MAGIC = Buffer.from('\x93NUMPY', 'latin1');
+/** NumPy itself refuses longer ones. */
+const MOST_HEADER = 10_000;
+
+function readHeader(bytes: Bytes): Header {
+  if (bytes.size < 10 || !MAGIC.equals(bytes.read(0, 6))) throw fail('no npy file: it does not begin with \\x93NUMPY');
+  const [major] = bytes.read(6, 2);
+  if (major !== 1 && major !== 2 && major !== 3) throw fail(`version ${major} is not known here`);
+  const first = major === 1 ? 10 : 12;
+  if (bytes.size < first) throw fail('it is cut off');
+  const lengths = Buffer.from(bytes.read(8, first - 8));
+  const length = major === 1 ? lengths.readUInt16LE() : lengths.readUInt32LE();
+  if (length > MOST_HEADER) throw fail(`a header of ${length} bytes, at most ${MOST_HEADER} are read`);
+  if (first + length > bytes.size) throw fail('it is cut off');
+  const text = Buffer.from(bytes.read(first, length)).toString(major === 3 ? 'utf8' : 'latin1');
+  // As NumPy writes it; Python's literals at large are not evaluated.
+  const match =
+    /^\{'descr': '([<>|=])(\w+)', 'fortran_order': (True|False), 'shape': \(((?:\d+, ?)*\d*)\), ?\}\s*$/.exec(text);
+  if (match === null) throw fail(`a header that is not of one array of numbers: ${text.trim().slice(0, 80)}`);
+  const [, order, name, columns, sizes] = match as unknown as [string, string, string, string, string];
+  const known = Object.hasOwn(dtypes, name) ? dtypes[name]! : undefined;
+  if (known === undefined) throw fail(`dtype '${order}${name}' is not known here`);
+  const [dtype, itemSize] = known;
+  const shape = sizes
+    .split(',')
+    .filter((size) => size.trim() !== '')
+    .map(Number);
+  if (!shape.every(Number.isSafeInteger)) throw fail('a size beyond exact integers');
+  let count = BigInt(itemSize);
+  for (const size of shape) count *= BigInt(size);
+  if (count !== BigInt(bytes.size - first - length)) {
+    throw fail(`${name} of shape [${shape.join(', ')}] has ${count} bytes, the file ${bytes.size - first - length}`);
+  }
+  const part = name.startsWith('c') ? itemSize / 2 : itemSize;
+  return {
+    dtype,
+    itemSize,
+    swap: order === '>' && part > 1 ? part : 0,
+    columns: columns === 'True',
+    shape,
+    start: first + length,
+  };
+}
+
+function swapped(bytes: Uint8Array, width: number): Uint8Array {
+  const copy = Buffer.from(bytes);
+  if (width === 2) copy.swap16();
+  else if (width === 4) copy.swap32();
+  else copy.swap64();
+  return new Uint8Array(copy);
+}
+
+/** A file or its bytes as memory: `tensor` is of uint8. */
+interface Source extends Bytes {
+  tensor(from: number, length: number, itemSize: number): Tensor;
+}
+
+function read(source: Source, device: Device | undefined): Tensor {
+  const { dtype, itemSize, swap, columns, shape, start } = readHeader(source);
+  if (!dtypeCodes.has(dtype)) throw fail(`this libtorch has no dtype '${dtype}'`);
+  return ownScope(() => {
+    const length = source.size - start;
+    if (length === 0) return (spaces['']!.empty as (...args: unknown[]) => Tensor)(shape, { dtype });
+    const raw =
+      swap === 0 ? source.tensor(start, length, itemSize) : fromTypedArray(swapped(source.read(start, length), swap));
+    const flat = (dtype === 'bool' ? raw.ne(0) : raw.view(dtype)) as Tensor;
+    // Columns first: the transpose of what lies there.
+    const shaped = columns
+      ? (flat.view([...shape].reverse()).permute(shape.map((_, i) => shape.length - 1 - i)) as Tensor)
+      : (flat.view(shape) as Tensor);
+    return device === undefined || device === 'cpu' ? shaped : (shaped.to({ device }) as Tensor);
+  });
+}
+
+const inMemory = (data: Uint8Array): Source => ({
+  size: data.length,
+  read: (from, length) => data.subarray(from, from + length),
+  tensor(from, length, itemSize) {
+    const part = data.subarray(from, from + length);
+    return fromTypedArray(part.byteOffset % itemSize === 0 ? part : new Uint8Array(part));
+  },
+});
+
+const isBytes = (value: unknown): value is Uint8Array =>
+  ArrayBuffer.isView(value) && Object.prototype.toString.call(value) === '[object Uint8Array]';
+
+function withSource<T>(fn: string, source: unknown, error: typeof fail, use: (source: Source) => T): T {
+  if (isBytes(source)) return use(inMemory(source));
+  if (typeof source !== 'string') throw argumentError(fn, 'source', 'a path or a Uint8Array', source);
+  const file = new MappedFile(source, error);
+  try {
+    return use(file);
+  } finally {
+    file.close();
+  }
+}
+
+export interface LoadNpyOptions {
+  /** Where the tensor goes; on the CPU it shares the file's mapping, or the memory of the bytes, where it can. */
+  device?: Device | undefined;
+}
+
+function serializeNpy(fn: string, tensor: Tensor): Buffer {
+  if (!isTensor(tensor)) throw argumentError(fn, 'tensor', 'a Tensor', tensor);
+  const known = namesOf.get(tensor.dtype);
+  if (known === undefined || tensor.layout !== 'strided') {
+    throw argumentError(fn, 'tensor', 'a dense Tensor of a dtype that NumPy has', tensor);
+  }
+  const { shape } = tensor;
+  const sizes = shape.length === 1 ? `${shape[0]},` : shape.join(', ');
+  const order = known.bytes === 1 ? '|' : '<';
+  const text = `{'descr': '${order}${known.name}', 'fortran_order': False, 'shape': (${sizes}), }`;
+  // Spaces and a newline up to a multiple of 64, as NumPy has it.
+  const length = Math.ceil((10 + text.length + 1) / 64) * 64 - 10;
+  const head = Buffer.alloc(10 + length, ' ');
+  MAGIC.copy(head);
+  head.set([1, 0], 6);
+  head.writeUInt16LE(length, 8);
+  head.write(text, 10, 'latin1');
+  head[head.length - 1] = 0x0a;
+  return Buffer.concat([head, bytesOfTensor(tensor)]);
+}
+
+/** One array in a file: NumPy's `np.save` and `np.load`. */
+export const npy = {
+  /** @throws ERR_TORCH_FILE for what is no npy file of numbers, or lies about itself */
+  load: (source: string | Uint8Array, { device }: LoadNpyOptions = {}): Tensor =>
+    withSource('npy.load', source, fail, (bytes) => read(bytes, device)),
+  /** Replaces the file when it is whole. */
+  save(path: string, tensor: Tensor): void {
+    if (typeof path !== 'string') throw argumentError('npy.save', 'path', 'a string', path);
+    const bytes = serializeNpy('npy.save', tensor);
+    writeWhole(path, (put) => put(bytes));
+  },
+  serialize: (tensor: Tensor): Buffer => serializeNpy('npy.serialize', tensor),
+};
+
+/** Arrays by name in a zip: NumPy's `np.savez`, `np.savez_compressed` and `np.load`. */
+export const npz = {
+  /** @throws ERR_TORCH_FILE for what is no npz file, is damaged, or lies about itself */
+  load: (source: string | Uint8Array, { device }: LoadNpyOptions = {}): Record<string, Tensor> =>
+    withSource('npz.load', source, failZip, (bytes) => {
+      const zip = new ZipReader(bytes, failZip);
+      return ownScope(() => {
+        const tensors: Record<string, Tensor> = {};
+        for (const entry of zip.entries.values()) {
+          const value = read(inMemory(zip.data(entry)), device);
+          // Not an assignment: an array may be called __proto__.
+          const name = entry.name.replace(/\.npy$/, '');
+          Object.defineProperty(tensors, name, { value, writable: true, enumerable: true, configurable: true });
+        }
+        return tensors;
+      });
+    }),
+  /** Not compressed. Replaces the file when it is whole. */
+  save(path: string, tensors: Record<string, Tensor>): void {
+    if (typeof path !== 'string') throw argumentError('npz.save', 'path', 'a string', path);
+    if (typeof tensors !== 'object' || tensors === null || isTensor(tensors)) {
+      throw argumentError('npz.save', 'tensors', 'an object of Tensors', tensors);
+    }
+    writeWhole(path, (put) => {
+      const zip = new ZipWriter(put);
+      for (const [name, tensor] of Object.entries(tensors)) zip.add(`${name}.npy`, serializeNpy('npz.save', tensor));
+      zip.end();
+    });
+  },
+};
