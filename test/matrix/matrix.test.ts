@@ -101,6 +101,19 @@ describe('what cannot work is refused in words, with exit status 1', () => {
   });
 });
 
+it('a machine without permission for namespaces is told so, and what allows them', async () => {
+  const bin = path.join(folder, 'bin');
+  fs.mkdirSync(bin);
+  fs.symlinkSync('/bin/sh', path.join(bin, 'sh'));
+  for (const name of ['debootstrap', 'chroot', 'setpriv', 'mount']) fs.symlinkSync('/bin/true', path.join(bin, name));
+  write('bin/unshare', '#!/bin/sh\necho "unshare: unshare failed: Operation not permitted" >&2\nexit 1\n');
+  fs.chmodSync(path.join(bin, 'unshare'), 0o755);
+  const code = 'await m.requireMachine().catch((error) => { console.log(error.message); });';
+  const asRoot = `process.getuid = () => 0;\n${code}`;
+  const { stdout } = await evaluate('scripts/matrix/roots.mjs', asRoot, { PATH: bin });
+  expect(stdout).toMatch(/this machine refuses them: unshare: .*not permitted\n.*--privileged.*SYS_ADMIN/);
+});
+
 it('the checkout is copied: what changed, and nothing that is gone', async () => {
   const copy = path.join(folder, 'copy');
   const code = `m.copyCheckout('${copy}');`;
