@@ -3,25 +3,15 @@ import { markAsUntransferable } from 'node:worker_threads';
 import type { DataDType, DataShape, Even, OptionOr, SizesOf, TensorOf } from '../types/algebra';
 import type { Device, DType, Scalar } from '../types/base';
 import { dtypeCodes, dtypeName } from './enums';
-import { argumentError, describe } from './errors';
+import { argumentError, describe, refusal } from './errors';
 import { native } from './native';
+import { elsewhere, flatten, isTypedArray, shapeOf, type TypedArray, typedArrayName } from './nested';
 import { isTensor, type Tensor, wrap } from './tensor';
+
+export type { TypedArray };
 
 /** Numbers, bigints, booleans, nested arrays of them, or a typed array. */
 export type TensorData = number | bigint | boolean | TypedArray | readonly TensorData[];
-
-export type TypedArray =
-  | Int8Array
-  | Uint8Array
-  | Uint8ClampedArray
-  | Int16Array
-  | Uint16Array
-  | Int32Array
-  | Uint32Array
-  | Float32Array
-  | Float64Array
-  | BigInt64Array
-  | BigUint64Array;
 
 export interface TensorOptions<D extends DType = DType> {
   dtype?: D;
@@ -48,11 +38,6 @@ const typedArrayDtypes = new Map<string, DType>(
   ).filter(([, dtype]) => dtypeCodes.has(dtype)),
 );
 
-/** "Float32Array": by tag, so that arrays of another realm count. Buffer is a Uint8Array. */
-const typedArrayName = (value: unknown) =>
-  (Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag)!.get!.call(value) ??
-    '') as string;
-
 function typedArrayDtype(fn: string, value: unknown): DType {
   const dtype = typedArrayDtypes.get(typedArrayName(value));
   if (dtype === undefined) {
@@ -61,110 +46,20 @@ function typedArrayDtype(fn: string, value: unknown): DType {
   return dtype;
 }
 
-const isTypedArray = (value: unknown): value is TypedArray => typedArrayName(value) !== '';
-
-/** libtorch's own limit; arrays that contain themselves end here. */
-const MOST_DIMENSIONS = 64;
-
-/** The sizes of a nesting, from its first elements. */
-function shapeOf(data: unknown): number[] {
-  const shape: number[] = [];
-  let inner = data;
-  while (Array.isArray(inner) || isTypedArray(inner)) {
-    shape.push(inner.length);
-    if (shape.length > MOST_DIMENSIONS) {
-      throw argumentError('tensor', 'data', `at most ${MOST_DIMENSIONS} nested arrays`, 'deeper ones, or a cycle');
-    }
-    if (isTypedArray(inner)) break;
-    inner = inner[0];
-    if (inner === undefined) break;
-  }
-  return shape;
-}
-
-/** Writes the leaves in row-major order; names the path to what does not fit. */
-function fill(data: unknown, shape: readonly number[], leaf: (value: unknown, path: number[]) => void): void {
-  const path: number[] = [];
-  const visit = (value: unknown, depth: number): void => {
-    if (depth === shape.length) {
-      leaf(value, path);
-      return;
-    }
-    if (!Array.isArray(value) && !isTypedArray(value)) {
-      throw argumentError('tensor', 'data', `an array of ${shape[depth]} at data${pathText(path)}`, value);
-    }
-    if (value.length !== shape[depth]) {
-      throw argumentError(
-        'tensor',
-        'data',
-        `${shape[depth]} elements at data${pathText(path)}`,
-        `${value.length} elements`,
-      );
-    }
-    for (let i = 0; i < value.length; i++) {
-      path.push(i);
-      visit(value[i], depth + 1);
-      path.pop();
-    }
-  };
-  visit(data, 0);
-}
-
-const pathText = (path: readonly number[]) => path.map((i) => `[${i}]`).join('');
-
-type Leaf = 'number' | 'bigint' | 'boolean';
-
-function firstLeaf(data: unknown): unknown {
-  let value = data;
-  while (Array.isArray(value)) value = value[0];
-  return isTypedArray(value) ? (value as TypedArray)[0] : value;
-}
-
-/** A flat typed array of the leaves, and the dtype that their JS type gives. */
-function flatten(data: TensorData, shape: readonly number[]): { array: ArrayBufferView; dtype: DType } {
-  const count = shape.reduce((product, size) => product * size, 1);
-  const first = firstLeaf(data);
-  const kind = (first === undefined ? 'number' : typeof first) as Leaf;
-  if (kind !== 'number' && kind !== 'bigint' && kind !== 'boolean') {
-    throw argumentError('tensor', 'data', 'numbers, bigints, booleans, nested arrays or a typed array', first);
-  }
-  let next = 0;
-  const check = (value: unknown, path: readonly number[]) => {
-    if (typeof value === kind) return;
-    throw argumentError('tensor', 'data', `a ${kind} at data${pathText(path)}, as its first element is one`, value);
-  };
-  if (kind === 'bigint') {
-    const array = new BigInt64Array(count);
-    fill(data, shape, (value, path) => {
-      check(value, path);
-      const wide = value as bigint;
-      if (BigInt.asIntN(64, wide) !== wide) {
-        throw argumentError('tensor', 'data', `an integer of 64 bits at data${pathText(path)}`, value);
-      }
-      array[next++] = wide;
-    });
-    return { array, dtype: 'int64' };
-  }
-  if (kind === 'boolean') {
-    const array = new Uint8Array(count);
-    fill(data, shape, (value, path) => {
-      check(value, path);
-      array[next++] = value ? 1 : 0;
-    });
-    return { array, dtype: 'bool' };
-  }
-  const array = new Float64Array(count);
-  fill(data, shape, (value, path) => {
-    check(value, path);
-    array[next++] = value as number;
-  });
-  return { array, dtype: 'float64' };
-}
-
 function dtypeCode(fn: string, dtype: DType): number {
   const code = dtypeCodes.get(dtype);
   if (code === undefined) throw argumentError(fn, 'dtype', "a dtype such as 'float32'", dtype);
   return code;
+}
+
+/** A buffer that was transferred away leaves its arrays without elements, which is no empty tensor. */
+function refuseDetached(fn: string, argument: string, { length, buffer }: TypedArray): void {
+  if (length > 0) return;
+  try {
+    new Uint8Array(buffer, 0, 0);
+  } catch {
+    throw refusal(fn, argument, 'an array with its memory', 'one whose buffer was detached (transferred away)');
+  }
 }
 
 /** The options' own properties: what a program put on Object.prototype is no option of this call. */
@@ -172,7 +67,7 @@ function ownOptions<T extends object>(fn: string, options: T, known: readonly st
   if (typeof options !== 'object' || options === null) throw argumentError(fn, 'options', 'an object', options);
   for (const name of Object.keys(options)) {
     if (!known.includes(name)) {
-      throw argumentError(fn, 'options', `options among ${known.join(', ')}`, `'${name}'`);
+      throw argumentError(fn, 'options', `options among ${known.join(', ')}`, name);
     }
   }
   return Object.assign(Object.create(null), options);
@@ -191,18 +86,22 @@ export function tensor(data: TensorData, given: TensorOptions = {}): Tensor {
   if (isTensor(data)) throw argumentError('tensor', 'data', 'JavaScript data (for a copy use t.clone())', data);
   const shape = shapeOf(data);
   const typed = isTypedArray(data);
-  const { array, dtype: natural } = typed
-    ? { array: data as ArrayBufferView, dtype: typedArrayDtype('tensor', data) }
-    : flatten(data, shape);
-  const numbers = !typed && natural === 'float64';
-  const wanted = options.dtype ?? (numbers ? dtypeName(native.getDefaultDtype()) : natural);
+  if (typed) refuseDetached('tensor', 'data', data);
+  const usual = dtypeName(native.getDefaultDtype());
+  // Numbers are written as what they are to become, where JavaScript has arrays of it.
+  const {
+    array,
+    dtype: natural,
+    kind,
+  } = typed
+    ? { array: data as ArrayBufferView, dtype: typedArrayDtype('tensor', data), kind: 'typed' }
+    : flatten(data, shape, (options.dtype ?? usual) === 'float32' ? 'float32' : 'float64');
+  const wanted = options.dtype ?? (kind === 'number' ? usual : natural);
   const code = dtypeCode('tensor', wanted);
   const device = options.device ?? null;
   let handle: number;
   if (wanted === natural) {
     handle = native.fromCopy(array, shape, code, device);
-  } else if (numbers && wanted === 'float32') {
-    handle = native.fromCopy(Float32Array.from(array as Float64Array), shape, code, device);
   } else {
     const whole = wrap(native.fromCopy(array, shape, dtypeCode('tensor', natural), device))!;
     const converted = whole.to(wanted);
@@ -224,9 +123,10 @@ export function fromTypedArray<A extends TypedArray, const S extends readonly nu
   shape?: S,
 ): Tensor<DataDType<A>, SizesOf<S>>;
 export function fromTypedArray(array: TypedArray, shape?: readonly number[]): Tensor {
-  if (!isTypedArray(array)) throw argumentError('fromTypedArray', 'array', 'a typed array', array);
+  if (!isTypedArray(array)) throw argumentError('fromTypedArray', 'array', `a typed array${elsewhere(array)}`, array);
+  refuseDetached('fromTypedArray', 'array', array);
   if ((array.buffer as { resizable?: boolean; growable?: boolean }).resizable) {
-    throw argumentError('fromTypedArray', 'array', 'an array whose buffer cannot be resized', 'a resizable buffer');
+    throw refusal('fromTypedArray', 'array', 'an array whose buffer cannot be resized', 'a resizable buffer');
   }
   // Transferred to another thread, the memory would be freed there; marked, the buffer is copied (or refused) instead.
   // (By its tag: in Jest and vm contexts it is of another realm.)

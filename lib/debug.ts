@@ -78,6 +78,5 @@ export function startDebug(exported: Record<string, unknown>): void {
       disposeCause = 'dispose';
     }
   };
-  native.watchDisposed((error, handle) => complete(error as TorchError, handle));
   completeDisposed.with = complete;
 }

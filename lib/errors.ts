@@ -1,4 +1,5 @@
 /** Every error that leaves the library has a stable `code`. This module builds those that JavaScript finds first. */
+import { pointAtCaller } from './caller';
 
 export type ErrorCode =
   | 'ERR_TORCH_ARGUMENT'
@@ -32,10 +33,18 @@ export interface TorchError extends Error {
 type ErrorClass = new (message: string) => Error;
 
 export function codedError(type: ErrorClass, code: ErrorCode, message: string): TorchError {
-  return Object.assign(new type(message), { code });
+  const error = Object.assign(new type(message), { code });
+  pointAtCaller(error, codedError);
+  return error;
 }
 
-/** lib/debug.ts puts its own in; native code has it too. */
+/** Each error of native code comes here before it is thrown, with the handle of the tensor that was disposed, or 0. */
+export function completeNative(error: TorchError, handle: number): void {
+  if (handle !== 0) completeDisposed.with?.(error, handle);
+  pointAtCaller(error, completeNative);
+}
+
+/** lib/debug.ts puts its own in. */
 export const completeDisposed: { with?: (error: TorchError, handle: number) => void } = {};
 
 /** The error of a tensor that was used after its end. */
@@ -47,12 +56,13 @@ export function disposedError(fn: string, handle: number): TorchError {
 
 /** A wrong argument of a hand-written function. */
 export function argumentError(fn: string, argument: string, expected: string, got: unknown): TorchError {
-  const error = codedError(
-    TypeError,
-    'ERR_TORCH_ARGUMENT',
-    `${fn}: argument '${argument}': expected ${expected}, got ${describe(got)}`,
-  );
-  return Object.assign(error, { op: fn, argument });
+  return refusal(fn, argument, expected, describe(got));
+}
+
+/** The same, where `got` says in words what came. */
+export function refusal(fn: string, argument: string, expected: string, got: string): TorchError {
+  const message = `${fn}: argument '${argument}': expected ${expected}, got ${got}`;
+  return Object.assign(codedError(TypeError, 'ERR_TORCH_ARGUMENT', message), { op: fn, argument });
 }
 
 /** A value in a few words, for messages. */

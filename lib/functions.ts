@@ -1,6 +1,7 @@
 /** The generated functions by namespace. Names with an underscore in front are for lib/public alone. */
-import { callPublic } from './public/define';
-import { callFunction, f, isInts, isNumbers, numberTensor, packed, results } from './runtime';
+import { isInts, isNumbers, numberTensor, packed, packedOf } from './packed';
+import { callPublic, publicSite } from './public/define';
+import { callFunction, f, functionSite, results } from './runtime';
 import { Tensor, wrap } from './tensor';
 import { makeFunctions } from './wrappers';
 
@@ -12,6 +13,9 @@ export const spaces = makeFunctions(f, {
   isNumbers,
   numberTensor,
   packed,
+  packedOf,
   callFunction,
   callPublic,
+  functionSite,
+  publicSite,
 });

@@ -5,10 +5,11 @@ import * as autograd from './autograd';
 import { argumentError } from './errors';
 import { moveSeldomUp } from './fast-object';
 import { at, type Index, set } from './indexing';
+import { isInts, isNumbers, numberTensor, packed, packedOf } from './packed';
 import { format } from './print/format';
-import { callPublic, publicFunction } from './public/define';
+import { callPublic, publicFunction, publicSite } from './public/define';
 import { toArray, toTypedArray } from './read';
-import { callMethod, f, isInts, isNumbers, numberTensor, packed, results } from './runtime';
+import { callMethod, f, methodSite, results } from './runtime';
 import { type SharedToken, share } from './share';
 import { isTensor, notThis, Tensor, wrap } from './tensor';
 import { makeMethods, publics } from './wrappers';
@@ -27,8 +28,11 @@ const methods = makeMethods(f, {
   isNumbers,
   numberTensor,
   packed,
+  packedOf,
   callMethod,
   callPublic,
+  methodSite,
+  publicSite,
 });
 for (const name of Object.keys(methods)) define(name, methods[name]!);
 for (const name of Object.keys(publics.Tensor!)) {

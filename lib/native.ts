@@ -1,5 +1,6 @@
 /** The addon, and what it exports. lib/load.ts chooses and loads it. */
 import type { AuditNative } from './audit';
+import { completeNative, type TorchError } from './errors';
 import { load } from './load';
 import type { Now } from './scopes/context';
 
@@ -144,6 +145,8 @@ export interface Native extends AuditNative {
   /** 0 highest, 1 high, 2 medium. */
   matmulPrecision(): number;
   setMatmulPrecision(precision: string): void;
+  /** `sink` gets each error of native code before it is thrown, and the handle of the tensor that was disposed, or 0. */
+  setErrorSink(sink: (error: TorchError, handle: number) => void): void;
   /** `sink` gets each warning of libtorch, after the op that gave it. */
   setWarningSink(sink: (text: string) => void): void;
   version(): string;
@@ -176,11 +179,14 @@ const { addon, binding } = load();
 
 /** The folder of the JavaScript that codegen wrote for this addon. */
 export const generatedFolder = binding.generated;
+/** The addon's own file. */
+export const addonFile = binding.addon;
 
 function prepare(native: Native): Native {
   native.flags = new Uint32Array(native.flagsBuffer);
   native.result = new Float64Array(native.flagsBuffer, 8, 1);
   native.ints = new Float64Array(native.flagsBuffer, 24);
+  native.setErrorSink(completeNative);
   return native;
 }
 

@@ -100,7 +100,7 @@ interface Call {
 }
 
 /** Where PyTorch writes None for a default that is something: an empty list, the dtype of randint. */
-function isNoneByDefault({ type, defaultValue }: Param): boolean {
+export function isNoneByDefault({ type, defaultValue }: Param): boolean {
   if (type.list) return Array.isArray(defaultValue) && defaultValue.length === 0;
   return type.base === 'D' && typeof defaultValue === 'string';
 }

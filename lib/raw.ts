@@ -1,6 +1,7 @@
 /** `torch.ops.aten.<name>.<overload>`: every declaration, by its exact name. */
 
-import { callRaw } from './runtime';
+import type { Site } from './call-cache';
+import { callRaw, rawSite } from './runtime';
 import { signature } from './signature';
 import { raw } from './wrappers';
 
@@ -8,7 +9,11 @@ import { raw } from './wrappers';
 type RawFunction = ((...args: unknown[]) => unknown) & { readonly schema: string };
 
 function rawFunction(number: number): RawFunction {
-  const call = (...args: unknown[]) => callRaw(number, args);
+  let site: Site | undefined;
+  const call = (...args: unknown[]) => {
+    site ??= rawSite(number);
+    return callRaw(site, args);
+  };
   return Object.defineProperty(call, 'schema', {
     get: () => signature(number).schema,
     enumerable: true,

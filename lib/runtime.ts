@@ -1,5 +1,6 @@
 /** Runs ops: native functions by number, and results as JavaScript wants them. Generated wrappers call this. */
 import { PendingValue, RECORDED_VALUE } from './async/pending';
+import { boundByForm, type Site, siteOf } from './call-cache';
 import { dtypeName } from './enums';
 import { codedError } from './errors';
 import { type Native, type NativeOp, native } from './native';
@@ -39,88 +40,73 @@ export function results(number: number, value: unknown, given: readonly unknown[
   const list = signature(number).results;
   if (list.length === 0) return undefined;
   if (native.flags[5] === RECORDED_VALUE) return new PendingValue(native.result[0]!, number, given);
-  const at = (i: number, raw: unknown) =>
-    list[i]!.argument >= 0 ? given[list[i]!.argument] : convertResult(raw, list[i]!);
-  if (list.length === 1) return at(0, value);
-  const array: unknown[] & Record<string, unknown> = list.map((_, i) =>
-    at(i, (value as unknown[] | undefined)?.[i]),
-  ) as never;
-  list.forEach((result, i) => {
-    if (result.jsName !== '') Object.defineProperty(array, result.jsName, { value: array[i], writable: true });
+  if (list.length === 1) return resultOf(list[0]!, value, given);
+  const array = list.map((result, i) => resultOf(result, (value as unknown[] | undefined)?.[i], given));
+  list.forEach(({ jsName }, i) => {
+    if (jsName !== '') Object.defineProperty(array, jsName, { value: array[i], writable: true });
   });
   return array;
 }
 
+const resultOf = (result: Result, raw: unknown, given: readonly unknown[]): unknown =>
+  result.argument >= 0 ? given[result.argument] : convertResult(raw, result);
+
 /** Calls the op of a call that fits it. */
 export function run({ signature: { number }, values, given, requiresGrad }: Bound): unknown {
-  // As the fast paths do: native code reads what is not passed as null without asking.
-  while (values.length > 0 && values[values.length - 1] === null) values.pop();
-  const result = results(number, f[number]!(...values), given);
+  const result = results(number, callNative(f[number]!, values), given);
   if (requiresGrad) (result as Tensor).requiresGrad = true;
   return result;
 }
 
-/** For the fast paths: a list that needs no conversion. */
-export function isInts(value: unknown): boolean {
-  if (!Array.isArray(value)) return false;
-  for (let i = 0; i < value.length; i++) if (!Number.isInteger(value[i])) return false;
-  return true;
+/** As the fast paths do: native code reads what is not passed as null without asking. A spread costs more than a call. */
+function callNative(op: NativeOp, values: readonly unknown[]): unknown {
+  let count = values.length;
+  while (count > 0 && values[count - 1] === null) count--;
+  switch (count) {
+    case 1:
+      return op(values[0]);
+    case 2:
+      return op(values[0], values[1]);
+    case 3:
+      return op(values[0], values[1], values[2]);
+    case 4:
+      return op(values[0], values[1], values[2], values[3]);
+    case 5:
+      return op(values[0], values[1], values[2], values[3], values[4]);
+    default:
+      return op(...values.slice(0, count));
+  }
 }
 
-const { ints } = native;
-/** Longer lists go as arrays. Six of these fit in `ints`, as many as a fast path has parameters. */
-const MOST_PACKED = 16;
-let nextInt = 0;
+/** All overloads of a function, for callFunction: made on its first call that no fast path took. */
+export const functionSite = (name: string, numbers: readonly number[]): Site => siteOf(name, numbers.map(signature));
 
-/** A short list of integers, on its way into an op through shared memory: see read_packed() of native/convert. */
-export function packed(list: readonly number[]): number | readonly number[] {
-  const { length } = list;
-  if (length > MOST_PACKED) return list;
-  const first = nextInt + length > ints.length ? 0 : nextInt;
-  for (let i = 0; i < length; i++) ints[first + i] = list[i]!;
-  nextInt = first + length;
-  return first * 32 + length;
-}
+/** The same for a method, for callMethod. */
+export const methodSite = (name: string, numbers: readonly number[]): Site =>
+  siteOf(name, numbers.map(signature), true);
 
-/**
- * A number that stands for a tensor, on its way into an op through shared memory: see number_tensor() of native/convert.
- * The code, -1.5 and down, is neither a handle nor what a forged one would be. For the fast paths: nothing else may run
- * before the op takes it.
- */
-export function numberTensor(value: number): number {
-  const at = nextInt < ints.length ? nextInt : 0;
-  ints[at] = value;
-  nextInt = at + 1;
-  return -(at + 1.5);
-}
+/** One overload in its raw form, for callRaw. */
+export const rawSite = (number: number): Site =>
+  siteOf(`aten::${signature(number).name}`, [signature(number)], false, true);
 
-export function isNumbers(value: unknown): boolean {
-  if (!Array.isArray(value)) return false;
-  for (let i = 0; i < value.length; i++) if (typeof value[i] !== 'number') return false;
-  return true;
+/** A call as the overload that it fits. */
+export function bound(site: Site, passed: ArrayLike<unknown>, self?: Tensor): Bound {
+  return boundByForm(site, passed, self) ?? parse(site.name, site.candidates, passed, self, site.raw);
 }
 
 /** A call of a function that no fast path took. */
-export function callFunction(name: string, numbers: readonly number[], passed: ArrayLike<unknown>): unknown {
-  return run(parse(name, numbers.map(signature), passed));
+export function callFunction(site: Site, passed: ArrayLike<unknown>): unknown {
+  return run(bound(site, passed));
 }
 
 /** A call of a method that no fast path took. */
-export function callMethod(
-  name: string,
-  numbers: readonly number[],
-  self: Tensor,
-  passed: ArrayLike<unknown>,
-): unknown {
-  if (!isTensor(self)) throw notThis(name, self);
-  return run(parse(name, numbers.map(signature), passed, self));
+export function callMethod(site: Site, self: Tensor, passed: ArrayLike<unknown>): unknown {
+  if (!isTensor(self)) throw notThis(site.name, self);
+  return run(bound(site, passed, self));
 }
 
 /** torch.ops: exactly one overload, names as in the schema. */
-export function callRaw(number: number, passed: ArrayLike<unknown>): unknown {
-  const only = signature(number);
-  return run(parse(`aten::${only.name}`, [only], passed, undefined, true));
-}
+export const callRaw = callFunction;
 
 /** `new torch.Generator(…)`: what the generated class's constructor makes. */
 export function construct(number: number, passed: ArrayLike<unknown>): { handle: number; guard: unknown } {

@@ -6,7 +6,7 @@ import { argumentError } from './errors';
 import { type MemoryReport, native } from './native';
 import { isOptions } from './parse';
 import { rows } from './rows';
-import { callFunction } from './runtime';
+import { callFunction, functionSite } from './runtime';
 import type { Tensor } from './tensor';
 
 export {
@@ -100,6 +100,8 @@ export const libtorchVersion: string = native.version();
 /** How this libtorch was built: compiler, BLAS, processor features. PyTorch's `torch.__config__.show()`. */
 export const showConfig = (): string => native.config();
 
+let fullSite: ReturnType<typeof functionSite> | undefined;
+
 /**
  * A tensor filled with one value: `full(size, fillValue, options)`. As in torch.tensor, the dtype follows the value's JS
  * type: a number gives the default dtype, also when it is an integer.
@@ -111,5 +113,6 @@ export function full(...passed: unknown[]): Tensor {
   const value = positional.length > 1 ? positional[1] : options.fillValue;
   const decided = value === undefined || options.dtype !== undefined || options.out !== undefined;
   const dtype = decided ? {} : { dtype: scalarDtype('full', value as Scalar) };
-  return callFunction('full', rows('full'), [...positional, { ...options, ...dtype }]) as Tensor;
+  fullSite ??= functionSite('full', rows('full'));
+  return callFunction(fullSite, [...positional, { ...options, ...dtype }]) as Tensor;
 }

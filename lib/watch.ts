@@ -21,7 +21,6 @@ export interface WatchNative {
   watchTag(site: number): void;
   watchAnnounce(cause: number, site: number): void;
   watchDeath(handle: number): [born: number, cause: number, freed: number] | undefined;
-  watchDisposed(sink: (error: Error, handle: number) => void): void;
   watchRead(): { tensors: Float64Array; storages: Float64Array; devices: string[] };
   /** Shared by all copies of the library over this addon. */
   watchDemands?: Set<Demand>;

@@ -2,7 +2,9 @@
  * The JavaScript that codegen wrote, from the folder of the binding that was loaded: ops and rows differ between libtorchs,
  * so wrappers and addon belong together.
  */
+import { realpathSync } from 'node:fs';
 import * as path from 'node:path';
+import { ownFolders } from './caller';
 import { codedError } from './errors';
 import type * as Classes from './generated/classes';
 import type * as Functions from './generated/functions';
@@ -12,6 +14,8 @@ import type * as Raw from './generated/raw';
 import type * as Table from './generated/table';
 import { generatedFolder, native } from './native';
 
+// Node names modules by their real path.
+ownFolders.push(realpathSync(generatedFolder) + path.sep);
 const read = (name: string): unknown => require(path.join(generatedFolder, `${name}.js`));
 
 /** One row per op and function of a class: name, schema, signature code. */

@@ -198,7 +198,7 @@ napi_value current_error(napi_env env, Call* call) noexcept {
   if (error == nullptr) return take_pending(env);
   if (call != nullptr) set_string(env, error, "op", call->row->name);
   if (!report.argument.empty()) set_string(env, error, "argument", report.argument);
-  if (report.disposed != 0 && call != nullptr) call->state.tell_disposed(error, report.disposed);
+  if (call != nullptr) call->state.tell_error(error, report.disposed);
   return error;
 }
 

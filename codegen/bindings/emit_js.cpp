@@ -45,8 +45,8 @@ std::string table_text(const Plan& plan) {
          ";\nexports.opCount = " + std::to_string(plan.ops.size()) + ";\n";
 }
 
-// `space` of a method is "Tensor".
-std::string wrapper(const Plan& plan, const Group& group, const std::string& space) {
+// `space` of a method is "Tensor"; `site` is the wrapper's place among those that keep what is behind them.
+std::string wrapper(const Plan& plan, const Group& group, const std::string& space, size_t site) {
   const bool method = space == "Tensor";
   const FastPath fast = fast_path(plan, group, method);
   std::string text = "function " + (is_reserved(group.js_name) ? group.js_name + "_" : group.js_name) + "(";
@@ -55,28 +55,29 @@ std::string wrapper(const Plan& plan, const Group& group, const std::string& spa
   // Any object can be a method's `this`; one whose `_handle` is no tensor's must not reach native code.
   const std::string only = method ? "if (this instanceof Tensor) " : "";
   if (!fast.cases.empty()) text += "    " + only + "switch (arguments.length) {\n" + fast.cases + "    }\n";
-  const std::string self = method ? "this, " : "";
+  const std::string kept = "s[" + std::to_string(site) + "] ??= ";
+  const std::string behind = js_string(group.js_name) + ", " + op_list(plan, group) + ")";
   if (plan.public_function(space, group.js_name) != nullptr) {
-    return text + "    return callPublic(" + js_string(space) + ", " + js_string(group.js_name) + ", " +
-           op_list(plan, group) + ", arguments" + (method ? ", this" : "") + ");\n  }";
+    return text + "    return callPublic(" + kept + "publicSite(" + js_string(space) + ", " + behind + ", arguments" +
+           (method ? ", this" : "") + ");\n  }";
   }
-  return text + "    return " + (method ? "callMethod" : "callFunction") + "(" + js_string(group.js_name) + ", " +
-         op_list(plan, group) + ", " + self + "arguments);\n  }";
+  return text + "    return " + (method ? "callMethod(" : "callFunction(") + kept +
+         (method ? "methodSite(" : "functionSite(") + behind + (method ? ", this" : "") + ", arguments);\n  }";
 }
 
 const char* const kFactory =
     "// `f` holds the native functions by number; `rt` is lib/runtime.ts: wrap and results make Tensors of handles,\n"
-    "// callFunction and callMethod are the parser.\n";
+    "// callFunction and callMethod are the parser, `s` what it knows of each wrapper that called it.\n";
 
 std::string functions_text(const Plan& plan) {
   std::string text = std::string(kHeader) + kFactory +
-                     "exports.makeFunctions = (f, { Tensor, wrap, results, isInts, isNumbers, packed, numberTensor, "
-                     "callFunction, callPublic "
-                     "}) => ({\n";
+                     "exports.makeFunctions = (f, { Tensor, wrap, results, isInts, isNumbers, packed, packedOf, "
+                     "numberTensor, callFunction, callPublic, functionSite, publicSite }, s = []) => ({\n";
+  size_t site = 0;
   for (const auto& [space, groups] : plan.functions) {
     text += "  " + js_string(space) + ": {\n";
     for (const Group& group : groups)
-      text += "  " + js_string(group.js_name) + ": " + wrapper(plan, group, space) + ",\n";
+      text += "  " + js_string(group.js_name) + ": " + wrapper(plan, group, space, site++) + ",\n";
     text += "  },\n";
   }
   return text + "});\n";
@@ -84,11 +85,11 @@ std::string functions_text(const Plan& plan) {
 
 std::string methods_text(const Plan& plan) {
   std::string text = std::string(kHeader) + kFactory +
-                     "exports.makeMethods = (f, { Tensor, wrap, results, isInts, isNumbers, packed, numberTensor, "
-                     "callMethod, callPublic }) "
-                     "=> ({\n";
+                     "exports.makeMethods = (f, { Tensor, wrap, results, isInts, isNumbers, packed, packedOf, "
+                     "numberTensor, callMethod, callPublic, methodSite, publicSite }, s = []) => ({\n";
+  size_t site = 0;
   for (const Group& group : plan.methods)
-    text += "  " + js_string(group.js_name) + ": " + wrapper(plan, group, "Tensor") + ",\n";
+    text += "  " + js_string(group.js_name) + ": " + wrapper(plan, group, "Tensor", site++) + ",\n";
   return text + "});\n";
 }
 

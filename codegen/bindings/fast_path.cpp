@@ -40,8 +40,12 @@ bool may_overlap(const Type& a, const Type& b) {
   const Class right = class_of(b);
   const auto numeric = [](Class c) { return c == Class::Number || c == Class::Int || c == Class::Bool; };
   if (left == Class::Other || right == Class::Other) return true;
-  // Elements tell lists apart; empty ones are the parser's, see has_list_rival().
-  if (left == Class::List && right == Class::List && a.base != b.base) return false;
+  // Elements tell lists apart; empty ones are the parser's, see has_list_rival(). A number fits every list of numbers.
+  const auto takes_number = [](const Type& t) {
+    return t.list && t.size > 0 && (t.base == Base::Int || t.base == Base::Float);
+  };
+  if (left == Class::List && right == Class::List && a.base != b.base) return takes_number(a) && takes_number(b);
+  if (takes_number(a) && numeric(right)) return true;
   if (left == right) return true;
   if (a.nullable || b.nullable) return true;
   if (numeric(left) && numeric(right)) return true;
@@ -56,6 +60,12 @@ struct Test {
 };
 
 std::optional<Test> test_of(const Type& type, const std::string& name, bool not_empty) {
+  // A number stands for as many of them.
+  if (type.list && type.base == Base::Int && type.size > 0 && !type.element_nullable) {
+    const std::string filled = not_empty ? " && " + name + ".length > 0" : "";
+    return Test{"(Number.isInteger(" + name + ") || isInts(" + name + ")" + filled + ")",
+                "packedOf(" + name + ", " + std::to_string(type.size) + ")"};
+  }
   if (type.list) {
     if ((type.base != Base::Int && type.base != Base::Float) || type.element_nullable) return std::nullopt;
     const std::string condition = (type.base == Base::Int ? "isInts(" : "isNumbers(") + name + ")";

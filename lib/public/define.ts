@@ -3,6 +3,7 @@
  * parser of the ops, so that calls and errors are theirs too; here is what runs once a call fits.
  */
 import { isPendingTensor, withTensorsOnly } from '../async/pending';
+import { boundByForm, type Site, siteOf } from '../call-cache';
 import { type Bound, parse } from '../parse';
 import { run } from '../runtime';
 import { ownScope } from '../scopes/scope';
@@ -91,21 +92,28 @@ const read = (value: unknown): unknown =>
     ? Array.from(value as Iterable<unknown>)
     : value;
 
-/** A call of a public function: of the op behind it where that takes it (`rows`), else of what is written here. */
-export function callPublic(
-  space: string,
-  name: string,
-  rows: readonly number[],
-  passed: ArrayLike<unknown>,
-  self?: Tensor,
-): unknown {
-  if (space === 'Tensor' && !isTensor(self)) throw notThis(name, self);
-  const entry = entryOf(space, name);
-  const candidates = [...rows.map(signature), ...entry.signatures];
-  const bound = parse(name, candidates, Array.from(passed, read), self);
-  const number = candidates.indexOf(bound.signature) - rows.length;
-  if (number < 0) return run(bound);
-  return withTensorsOnly(() => (entry.run[number] ?? entry.run[0]!)(...argumentsOf(bound)));
+/** What a public function's name can call: the overloads of the op behind it, if any, then what is written here. */
+interface PublicSite {
+  readonly site: Site;
+  readonly ops: number;
+  readonly run: readonly Implementation[];
+}
+
+/** For callPublic: made on the first call that no fast path took. */
+export function publicSite(space: string, name: string, rows: readonly number[]): PublicSite {
+  const { signatures, run } = entryOf(space, name);
+  const site = siteOf(name, [...rows.map(signature), ...signatures], space === 'Tensor');
+  return { site, ops: rows.length, run };
+}
+
+/** A call of a public function: of the op behind it where that takes it, else of what is written here. */
+export function callPublic({ site, ops, run: implementations }: PublicSite, passed: ArrayLike<unknown>, self?: Tensor) {
+  const { name, candidates, method } = site;
+  if (method && !isTensor(self)) throw notThis(name, self);
+  const bound = boundByForm(site, passed, self) ?? parse(name, candidates, Array.from(passed, read), self);
+  if (bound.signature.number >= 0) return run(bound);
+  const number = candidates.indexOf(bound.signature) - ops;
+  return withTensorsOnly(() => (implementations[number] ?? implementations[0]!)(...argumentsOf(bound)));
 }
 
 /** Whether a positional argument needs no conversion. */
@@ -151,6 +159,7 @@ function plainArguments(params: readonly Param[], passed: readonly unknown[]): u
 export function publicFunction(space: string, name: string): (...args: unknown[]) => unknown {
   const method = space === 'Tensor';
   let only: Entry | undefined | null;
+  let site: PublicSite | undefined;
   const wrapper = function (this: unknown, ...passed: unknown[]): unknown {
     if (only === undefined) {
       const entry = entryOf(space, name);
@@ -161,7 +170,8 @@ export function publicFunction(space: string, name: string): (...args: unknown[]
       const args = plainArguments(only.signatures[0]!.params, all);
       if (args !== undefined) return withTensorsOnly(() => only!.run[0]!(...args));
     }
-    return callPublic(space, name, [], passed, method ? (this as Tensor) : undefined);
+    site ??= publicSite(space, name, []);
+    return callPublic(site, passed, method ? (this as Tensor) : undefined);
   };
   return Object.defineProperty(wrapper, 'name', { value: name });
 }

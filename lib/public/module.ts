@@ -6,7 +6,7 @@ import { native } from '../native';
 import { isTensor, type Tensor } from '../tensor';
 import { define } from './define';
 import { finfo, iinfo } from './dtype-info';
-import { refuse } from './support';
+import { refusal, refuse } from './support';
 import { typeName } from './tensor-methods';
 
 /** The shape that shapes broadcast to. */
@@ -84,7 +84,7 @@ const arrays: Record<string, new (buffer: ArrayBuffer, offset: number, length: n
 function frombuffer(buffer: unknown, dtype: string, count: number, offset: number, requiresGrad: boolean): Tensor {
   const view = ArrayBuffer.isView(buffer) ? buffer : undefined;
   const memory = view === undefined ? (buffer as ArrayBuffer) : (view.buffer as ArrayBuffer);
-  if (view === undefined && Object.prototype.toString.call(buffer) !== '[object ArrayBuffer]') {
+  if (view === undefined && !/^\[object (?:Shared)?ArrayBuffer\]$/.test(Object.prototype.toString.call(buffer))) {
     throw refuse('frombuffer', 'buffer', 'an ArrayBuffer, a Buffer or another view of one', buffer);
   }
   const array = arrays[dtype];
@@ -94,7 +94,7 @@ function frombuffer(buffer: unknown, dtype: string, count: number, offset: numbe
   const left = byteLength - offset;
   if (offset < 0 || left <= 0) throw refuse('frombuffer', 'offset', `from 0 to less than ${byteLength} bytes`, offset);
   if (count < 0 && left % itemSize !== 0) {
-    throw refuse('frombuffer', 'buffer', `a multiple of ${itemSize} bytes after the offset`, `${left} bytes`);
+    throw refusal('frombuffer', 'buffer', `a multiple of ${itemSize} bytes after the offset`, `${left} bytes`);
   }
   const length = count < 0 ? left / itemSize : count;
   if (length * itemSize > left || length === 0) {

@@ -1,8 +1,8 @@
 /** What public functions share. */
-import { argumentError, type TorchError } from '../errors';
+import { argumentError, refusal, type TorchError } from '../errors';
 import { warn } from '../warnings';
 
-export { warn };
+export { refusal, warn };
 
 /** A refused argument: PyTorch's ValueError, with what to do in `expected`. */
 export function refuse(fn: string, argument: string, expected: string, got: unknown): TorchError {

@@ -47,7 +47,7 @@ c10::optional<at::Scalar> read_number(Call& call, napi_value value, size_t index
   constexpr double kRoom = sizeof(handles::Flags::ints) / sizeof(double);
   const double at = -code - 1.5;  // as lib/runtime.ts wrote it
   if (at >= 0 && at < kRoom && std::trunc(at) == at) {
-    return scalar_of(call.state.flags().ints[static_cast<size_t>(at)]);
+    return scalar_of(call, call.state.flags().ints[static_cast<size_t>(at)]);
   }
   bool is_array = false;
   check(call.env, napi_is_array(call.env, value, &is_array));

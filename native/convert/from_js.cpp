@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "native/schema_text.h"
+
 namespace ltn {
 namespace {
 
@@ -22,6 +24,40 @@ int64_t read_bigint(Call& call, napi_value value, size_t index) {
   check(call.env, napi_get_value_bigint_int64(call.env, value, &result, &lossless));
   if (!lossless) throw BadArgument(index, "an integer of 64 bits", describe_value(call.env, value));
   return result;
+}
+
+bool has_fractions(c10::ScalarType type) { return c10::isFloatingType(type) || c10::isComplexType(type); }
+
+bool has_fractions(Call& call, napi_value tensor) {
+  double number = 0;
+  if (napi_get_value_double(call.env, tensor, &number) != napi_ok || !(number > 0)) return false;
+  const at::Tensor* found = call.state.slots().find(static_cast<handles::Handle>(number));
+  return found != nullptr && has_fractions(found->scalar_type());
+}
+
+// Whether a call is of floating-point or complex tensors, dtypes or scalars, so that one more changes no dtype.
+bool counts_with_fractions(Call& call) {
+  const auto schema = schema_arguments(call.row->schema);
+  for (size_t i = 0; i < call.given && i < call.count && i < schema.size(); ++i) {
+    const napi_value argument = call.arguments[i];
+    if (schema[i].is_tensor_list()) {
+      uint32_t length = 0;
+      if (napi_get_array_length(call.env, argument, &length) != napi_ok) continue;
+      for (uint32_t p = 0; p < length; ++p) {
+        if (has_fractions(call, list_element(call, argument, p))) return true;
+      }
+    } else if (schema[i].is_tensor()) {
+      if (has_fractions(call, argument)) return true;
+    } else {
+      double number = 0;
+      if (napi_get_value_double(call.env, argument, &number) != napi_ok) continue;
+      const bool is_dtype = schema[i].type.rfind("ScalarType", 0) == 0;
+      const bool known = number >= 0 && number < static_cast<double>(c10::ScalarType::NumOptions);
+      if (is_dtype && known && has_fractions(static_cast<c10::ScalarType>(number))) return true;
+      if (schema[i].type.rfind("Scalar", 0) == 0 && !is_dtype && !is_integer(number)) return true;
+    }
+  }
+  return false;
 }
 
 double read_member(Call& call, napi_value object, const char* name, size_t index) {
@@ -81,14 +117,15 @@ std::string read_string(Call& call, napi_value value, size_t index) {
   return text;
 }
 
-at::Scalar scalar_of(double number) {
-  if (is_integer(number)) return static_cast<int64_t>(number);
-  return number;
+at::Scalar scalar_of(Call& call, double number) {
+  if (!is_integer(number)) return number;
+  if (number == 0 && std::signbit(number) && counts_with_fractions(call)) return number;
+  return static_cast<int64_t>(number);
 }
 
 at::Scalar read_scalar(Call& call, napi_value value, size_t index) {
   double number = 0;
-  if (napi_get_value_double(call.env, value, &number) == napi_ok) return scalar_of(number);
+  if (napi_get_value_double(call.env, value, &number) == napi_ok) return scalar_of(call, number);
   switch (type_of(call, value)) {
     case napi_boolean:
       return read_bool(call, value, index);

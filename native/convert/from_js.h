@@ -35,7 +35,9 @@ int64_t read_int(Call& call, napi_value value, size_t index);
 double read_double(Call& call, napi_value value, size_t index);
 bool read_bool(Call& call, napi_value value, size_t index);
 std::string read_string(Call& call, napi_value value, size_t index);
-at::Scalar scalar_of(double number);  // as in Python, where 1 and 1.0 differ: one without a fraction is an integer
+// As in Python, where 1 and 1.0 differ: a number without a fraction is an integer. So is -0, which JavaScript makes of
+// `-x` unasked, where the call has nothing but integers; else it is the -0.0 that it is in JavaScript.
+at::Scalar scalar_of(Call& call, double number);
 at::Scalar read_scalar(Call& call, napi_value value, size_t index);
 c10::Device read_device(Call& call, napi_value value, size_t index);
 c10::DeviceIndex read_device_index(Call& call, napi_value value, size_t index);

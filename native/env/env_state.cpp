@@ -1,6 +1,7 @@
 #include "native/env/env_state.h"
 
 #include <c10/util/Logging.h>
+#include <dlfcn.h>
 
 #include <mutex>
 #include <stdexcept>
@@ -25,6 +26,23 @@ void report_external(void* env, int64_t bytes) {
 
 void* as_pointer(uint64_t handle) { return reinterpret_cast<void*>(static_cast<uintptr_t>(handle)); }
 uint64_t as_handle(void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
+
+// For after a call into JavaScript that failed, its exception taken. When the thread is being ended, that exception was
+// V8's order to end, which counts as obeyed where it is caught: the order is given anew, or a program that catches
+// errors in a loop would never end.
+void renew_termination(napi_env env) noexcept {
+  // Node-API calls that may run JavaScript are refused once the thread is being ended.
+  napi_value global = nullptr;
+  bool has = false;
+  if (napi_get_global(env, &global) != napi_ok || napi_has_named_property(env, global, "Object", &has) == napi_ok)
+    return;
+  using CurrentIsolate = void* (*)();
+  using TerminateExecution = void (*)(void* isolate);
+  static const auto current = reinterpret_cast<CurrentIsolate>(dlsym(RTLD_DEFAULT, "_ZN2v87Isolate10GetCurrentEv"));
+  static const auto terminate =
+      reinterpret_cast<TerminateExecution>(dlsym(RTLD_DEFAULT, "_ZN2v87Isolate18TerminateExecutionEv"));
+  if (current != nullptr && terminate != nullptr) terminate(current());
+}
 
 }  // namespace
 
@@ -69,7 +87,7 @@ void EnvState::close(void* self) noexcept {
   state->external_.flush();
   napi_delete_reference(state->env_, state->flags_ref_);
   if (state->collector_ != nullptr) napi_delete_reference(state->env_, state->collector_);
-  if (state->disposed_sink_ != nullptr) napi_delete_reference(state->env_, state->disposed_sink_);
+  if (state->error_sink_ != nullptr) napi_delete_reference(state->env_, state->error_sink_);
   if (state->guards_ == 0) delete state;
 }
 
@@ -144,6 +162,7 @@ void EnvState::collect() noexcept {
   // No stack left to call it, say. The allocation that wanted room reports its own failure.
   napi_value ignored = nullptr;
   napi_get_and_clear_last_exception(env_, &ignored);
+  renew_termination(env_);
 }
 
 // An empty object: an external would cost a second weak handle, for the external itself.
@@ -166,24 +185,26 @@ napi_value EnvState::make_generator_guard(uint64_t handle) {
   return make_object_with(&EnvState::finalize_generator, handle);
 }
 
-void EnvState::set_disposed_sink(napi_value function) {
-  if (disposed_sink_ != nullptr) napi_delete_reference(env_, disposed_sink_);
-  disposed_sink_ = nullptr;
-  napi_create_reference(env_, function, 1, &disposed_sink_);
+void EnvState::set_error_sink(napi_value function) {
+  if (error_sink_ != nullptr) napi_delete_reference(env_, error_sink_);
+  error_sink_ = nullptr;
+  napi_create_reference(env_, function, 1, &error_sink_);
 }
 
-void EnvState::tell_disposed(napi_value error, handles::Handle handle) noexcept {
+void EnvState::tell_error(napi_value error, handles::Handle handle) noexcept {
   napi_value sink = nullptr;
   napi_value receiver = nullptr;
   napi_value number = nullptr;
-  if (disposed_sink_ == nullptr || napi_get_reference_value(env_, disposed_sink_, &sink) != napi_ok ||
+  if (error_sink_ == nullptr || napi_get_reference_value(env_, error_sink_, &sink) != napi_ok ||
       napi_get_undefined(env_, &receiver) != napi_ok ||
       napi_create_double(env_, static_cast<double>(handle), &number) != napi_ok) {
     return;
   }
   napi_value arguments[] = {error, number};
-  // What the sink throws is dropped: the error that it was to complete says enough.
-  if (napi_call_function(env_, receiver, sink, 2, arguments, nullptr) != napi_ok) take_pending(env_);
+  // What the sink throws is dropped: the error that it was to complete stays as it is.
+  if (napi_call_function(env_, receiver, sink, 2, arguments, nullptr) == napi_ok) return;
+  take_pending(env_);
+  renew_termination(env_);
 }
 
 const BoundOp* EnvState::bound_op(size_t index) {

@@ -76,9 +76,10 @@ class EnvState {
   napi_value make_guard(handles::Handle handle);
   napi_value make_generator_guard(uint64_t handle);
 
-  // LIBTORCH_NODE_DEBUG: `sink(error, handle)` completes the error of a disposed tensor. Null until it is set.
-  void set_disposed_sink(napi_value function);
-  void tell_disposed(napi_value error, handles::Handle handle) noexcept;
+  // `sink(error, handle)` completes each error that native code makes: lib/caller.ts, and under LIBTORCH_NODE_DEBUG
+  // lib/debug.ts, for which `handle` is the disposed tensor's, else 0. Null until it is set.
+  void set_error_sink(napi_value function);
+  void tell_error(napi_value error, handles::Handle handle) noexcept;
 
   EnvState(const EnvState&) = delete;
   EnvState& operator=(const EnvState&) = delete;
@@ -97,7 +98,7 @@ class EnvState {
   const uint32_t number_;
   accounting::ExternalMemory external_;
   napi_ref flags_ref_ = nullptr;
-  napi_ref disposed_sink_ = nullptr;
+  napi_ref error_sink_ = nullptr;
   handles::Flags* flags_ = nullptr;  // inside that ArrayBuffer
   std::optional<handles::SlotTable> slots_;
   ObjectTable<at::Generator> generators_;

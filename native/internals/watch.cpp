@@ -73,9 +73,9 @@ napi_value death(Call& call) {
   return array;
 }
 
-// watchDisposed(sink): called with the error of a disposed tensor and its handle
-napi_value disposed(Call& call) {
-  call.state.set_disposed_sink(call.arguments[0]);
+// setErrorSink(sink): called with each error of native code and the handle of the tensor that was disposed, or 0
+napi_value set_error_sink(Call& call) {
+  call.state.set_error_sink(call.arguments[0]);
   return nullptr;
 }
 
@@ -128,7 +128,7 @@ const Internal kInternals[] = {
     internal_body<&tag, 1>("watchTag", "watchTag(int site) -> ()"),
     internal_body<&announce, 2>("watchAnnounce", "watchAnnounce(int cause, int site) -> ()"),
     internal_body<&death, 1>("watchDeath", "watchDeath(int handle) -> int[]"),
-    internal_body<&disposed, 1>("watchDisposed", "watchDisposed(function sink) -> ()"),
+    internal_body<&set_error_sink, 1>("setErrorSink", "setErrorSink(function sink) -> ()"),
     internal_body<&read, 0>("watchRead", "watchRead() -> object"),
 };
 

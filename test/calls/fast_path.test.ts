@@ -1,17 +1,32 @@
 /**
- * The generated fast paths against the parser: for every function and method, the wrapper and the slow path get the same
- * random arguments and must run the same native row with the same values, or both refuse.
+ * The generated fast paths and the cache of call forms against the parser: for every function and method, the wrapper and
+ * the parser get the same random arguments and must run the same native row with the same values, or both refuse.
  */
 import * as path from 'node:path';
-import { inspect } from 'node:util';
-import { signature } from '../support/signatures';
+import { inspect, isDeepStrictEqual } from 'node:util';
+import type { Signature } from '../../lib/signature';
+import { rows, signature } from '../support/signatures';
 import { LIB, torch, untyped } from '../support/torch';
 
 type Fn = (...args: any[]) => unknown;
-const { f, callFunction, callMethod } = require(path.join(LIB, 'runtime.js')) as {
-  f: Fn[];
-  callFunction(name: string, numbers: number[], passed: unknown[]): unknown;
-  callMethod(name: string, numbers: number[], self: unknown, passed: unknown[]): unknown;
+interface Bound {
+  signature: Signature;
+  values: unknown[];
+  given: unknown[];
+}
+const { f, run } = require(path.join(LIB, 'runtime.js')) as { f: Fn[]; run(bound: Bound): unknown };
+const { parse } = require(path.join(LIB, 'parse.js')) as {
+  parse(name: string, candidates: Signature[], passed: unknown[], self?: unknown, raw?: boolean): Bound;
+};
+const { boundByForm, siteOf } = require(path.join(LIB, 'call-cache.js')) as {
+  siteOf(name: string, candidates: Signature[], method: boolean, raw?: boolean): object;
+  boundByForm(site: object, passed: unknown[], self?: unknown): Bound | undefined;
+};
+const { publics } = require(path.join(LIB, 'wrappers.js')) as {
+  publics: Record<string, Record<string, [string, string, string][]>>;
+};
+const { decodeSignature } = require(path.join(LIB, 'signature.js')) as {
+  decodeSignature(number: number, texts: [string, string, string]): Signature;
 };
 
 const { native } = require(path.join(LIB, 'native.js')) as { native: { ints: Float64Array } };
@@ -35,7 +50,9 @@ class Ran {
 
 // Every native row says what it was asked, and runs nothing.
 const originals = [...f];
+const { stackTraceLimit } = Error;
 beforeAll(() => {
+  Error.stackTraceLimit = 0; // most of the calls are refused, and nobody reads where
   for (let row = 0; row < f.length; row++) {
     f[row] = (...args) => {
       throw new Ran(row, unpacked(row, args));
@@ -43,6 +60,7 @@ beforeAll(() => {
   }
 });
 afterAll(() => {
+  Error.stackTraceLimit = stackTraceLimit;
   originals.forEach((fn, row) => {
     f[row] = fn;
   });
@@ -80,7 +98,7 @@ const outcome = (fn: () => unknown): string => {
 };
 
 const group = (fn: Fn): { name: string; numbers: number[] } | undefined => {
-  const match = /call(?:Method|Function)\('([^']*)', (\[[^\]]*\])/.exec(String(fn));
+  const match = /(?:method|function)Site\('([^']*)', (\[[^\]]*\])/.exec(String(fn));
   return match === null ? undefined : { name: match[1]!, numbers: JSON.parse(match[2]!) };
 };
 
@@ -165,11 +183,10 @@ const samples: Record<string, unknown[]> = {
 };
 
 /** Arguments made for one signature, cut at random, and sometimes with one that does not fit. */
-function fitting(number: number, asMethod: boolean, next: (n: number) => number): unknown[] {
-  const { params, self } = signature(number);
+function fitting({ params, self }: Signature, asMethod: boolean, next: (n: number) => number): unknown[] {
   const positional = params.filter((param, i) => !param.keywordOnly && !param.out && !(asMethod && i === self));
   const args = positional.map(({ type }) => {
-    const of = samples[type.base]!;
+    const of = samples[type.base] ?? values;
     const one = () => of[next(of.length)];
     if (type.nullable && next(4) === 0) return next(2) === 0 ? null : undefined;
     if (!type.list) return one();
@@ -178,12 +195,20 @@ function fitting(number: number, asMethod: boolean, next: (n: number) => number)
   });
   const required = positional.filter(({ optional }) => !optional).length;
   args.length = required + next(args.length - required + 1);
-  const options = params.filter(({ keywordOnly }) => keywordOnly);
-  if (options.length > 0 && next(3) === 0) {
-    const { jsName, type } = options[next(options.length)]!;
-    const value = samples[type.base]![0];
-    args.push({ [jsName]: type.list ? [value] : value });
+  const options: Record<string, unknown> = {};
+  // The last ones by name, in any order.
+  const byName = next(3) === 0 ? positional.slice(next(args.length + 1), args.length) : [];
+  const named = byName.map(({ jsName }, i) => [jsName, args[args.length - byName.length + i]] as const);
+  args.length -= byName.length;
+  Object.assign(options, Object.fromEntries(next(2) === 0 ? named : named.reverse()));
+  const keywords = params.filter(({ keywordOnly }) => keywordOnly);
+  for (const { jsName, type, out } of keywords) {
+    if (next(3 * keywords.length) !== 0) continue;
+    const value = samples[type.base]?.[0] ?? 1;
+    options[out && next(2) === 0 ? 'out' : jsName] = type.list ? [value] : value;
   }
+  if (next(40) === 0) options.requiresGrad = next(3) > 0;
+  if (Object.keys(options).length > 0) args.push(options);
   if (args.length > 0 && next(5) === 0) args[next(args.length)] = values[next(values.length)];
   return args;
 }
@@ -199,7 +224,7 @@ interface Callee {
 function compare({ label, numbers, asMethod, fast, slow }: Callee, next: (n: number) => number): string[] {
   const differences: string[] = [];
   const lists = [
-    ...numbers.flatMap((number) => Array.from({ length: 40 }, () => fitting(number, asMethod, next))),
+    ...numbers.flatMap((number) => Array.from({ length: 40 }, () => fitting(signature(number), asMethod, next))),
     ...Array.from({ length: 15 }, () => Array.from({ length: next(6) }, () => values[next(values.length)])),
   ];
   for (const args of lists) {
@@ -229,7 +254,7 @@ test('functions of every namespace', () => {
             numbers: found.numbers,
             asMethod: false,
             fast: (args) => (value as Fn)(...args),
-            slow: (args) => callFunction(found.name, found.numbers, args),
+            slow: (args) => run(parse(found.name, found.numbers.map(signature), args)),
           },
           next,
         ),
@@ -258,7 +283,7 @@ test('methods', () => {
           numbers: found.numbers,
           asMethod: true,
           fast: (args) => value.apply(a, args),
-          slow: (args) => callMethod(found.name, found.numbers, a, args),
+          slow: (args) => run(parse(found.name, found.numbers.map(signature), args, a)),
         },
         next,
       ),
@@ -266,4 +291,60 @@ test('methods', () => {
   }
   expect(differences.slice(0, 20)).toEqual([]);
   expect(compared).toBeGreaterThan(500);
+});
+
+/** The cache of call forms against the parser, where no wrapper stands before it. */
+function compareForms(
+  label: string,
+  candidates: Signature[],
+  { method, raw }: { method: boolean; raw: boolean },
+  next: (n: number) => number,
+): { differences: string[]; decided: number } {
+  const differences: string[] = [];
+  let decided = 0;
+  const site = siteOf(label, candidates, method, raw);
+  const self = method ? a : undefined;
+  for (const candidate of candidates) {
+    for (let i = 0; i < 40; i++) {
+      const args = fitting(candidate, method, next);
+      const fast = boundByForm(site, args, self);
+      if (fast === undefined) continue;
+      decided++;
+      const { number } = fast.signature;
+      if (number >= 0) fast.values = unpacked(number, fast.values);
+      let slow: Partial<Bound> = {};
+      try {
+        slow = parse(label, candidates, args, self, raw);
+      } catch {
+        // Refused: what the cache answered is a difference.
+      }
+      const same =
+        fast.signature === slow.signature && isDeepStrictEqual([fast.values, fast.given], [slow.values, slow.given]);
+      if (!same)
+        differences.push(
+          `${label}(${inspect(args, { depth: 1 })}): ${fast.signature.schema}, parser ${slow.signature?.schema}`,
+        );
+    }
+  }
+  return { differences, decided };
+}
+
+test('public functions', () => {
+  const next = random(3);
+  const all = Object.entries(publics).flatMap(([space, functions]) =>
+    Object.entries(functions).map(([name, texts]) => {
+      const signatures = texts.map((text) => decodeSignature(-1, text));
+      const candidates = space === 'Tensor' ? signatures.map((each) => ({ ...each, self: 0 })) : signatures;
+      return compareForms(`${space}.${name}`, candidates, { method: space === 'Tensor', raw: false }, next);
+    }),
+  );
+  expect(all.flatMap(({ differences }) => differences).slice(0, 20)).toEqual([]);
+  expect(all.filter(({ decided }) => decided > 0).length).toBeGreaterThan(100);
+});
+
+test('torch.ops', () => {
+  const next = random(4);
+  const all = rows.map(({ number, key }) => compareForms(key, [signature(number)], { method: false, raw: true }, next));
+  expect(all.flatMap(({ differences }) => differences).slice(0, 20)).toEqual([]);
+  expect(all.filter(({ decided }) => decided > 0).length).toBeGreaterThan(1500);
 });

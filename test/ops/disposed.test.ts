@@ -47,7 +47,7 @@ test('torch.ops: each tensor argument in turn is a disposed one', () => {
 
 /** The row numbers that a generated wrapper falls back to. */
 const numbersOf = (fn: (...args: never[]) => unknown): number[] =>
-  JSON.parse(/call(?:Method|Function)\('[^']*', (\[[^\]]*\])/.exec(String(fn))?.[1] ?? '[]');
+  JSON.parse(/(?:method|function)Site\('[^']*', (\[[^\]]*\])/.exec(String(fn))?.[1] ?? '[]');
 
 test('every method and every function refuses a disposed self', () => {
   const wrong: string[] = [];

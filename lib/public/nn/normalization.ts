@@ -2,7 +2,7 @@
 import type { Tensor } from '../../tensor';
 import { composed, define } from '../define';
 import { aten, direct, nn } from '../ops';
-import { product, refuse, sizes } from '../support';
+import { product, refusal, refuse, sizes } from '../support';
 
 /** cuDNN is used wherever libtorch can. */
 const CUDNN = true;
@@ -28,7 +28,7 @@ function batchNorm(
 function demandSeveralValues(fn: string, shape: readonly number[]): void {
   const [batch = 1, , ...spatial] = shape;
   if (batch * product(spatial) !== 1) return;
-  throw refuse(fn, 'input', 'more than 1 value per channel when training', `a Tensor of shape ${sizes(shape)}`);
+  throw refusal(fn, 'input', 'more than 1 value per channel when training', `a Tensor of shape ${sizes(shape)}`);
 }
 
 function instanceNorm(

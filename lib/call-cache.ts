@@ -1,0 +1,283 @@
+/**
+ * Calls of a form that was seen before: as many positional arguments, options of the same names. Which overloads can take
+ * such a call, and where each of their parameters comes from, is worked out once; what is left is to look at the values.
+ * (Idea: the inline caches of JavaScript engines.) It answers what lib/parse.ts would, or leaves the call to it: a value
+ * surely fits, surely does not, or is none of this file's business.
+ */
+
+import { convertDefault } from './convert';
+import { dtypeCodes, layoutCodes, memoryFormatCodes } from './enums';
+import { NativeObject } from './object';
+import { isInts, isNumbers, packed, packedOf } from './packed';
+import { type Bound, isNoneByDefault } from './parse';
+import type { Param, Signature, TypeCode } from './signature';
+import { Tensor } from './tensor';
+
+/** Where the calls of one wrapper come from. */
+export interface Site {
+  readonly name: string;
+  readonly candidates: readonly Signature[];
+  /** the first `self` of the candidates is `this` */
+  readonly method: boolean;
+  /** names as in the schema, for the raw form */
+  readonly raw: boolean;
+  readonly forms: Form[];
+}
+
+export function siteOf(name: string, candidates: readonly Signature[], method = false, raw = false): Site {
+  return { name, candidates, method, raw, forms: [] };
+}
+
+interface Form {
+  readonly count: number;
+  readonly keys: readonly string[];
+  /** The overloads that such a call may be, in PyTorch's order. */
+  readonly takers: readonly (Taker | null)[];
+}
+
+/** An overload that takes calls of a form, if the values fit. */
+interface Taker {
+  readonly signature: Signature;
+  /** For each parameter: a position, SELF, DEFAULT, or an option: FIRST_OPTION minus its place among the keys. */
+  readonly sources: readonly number[];
+  readonly defaults: readonly unknown[];
+  /** the place of `requiresGrad` among the keys, or -1 */
+  readonly requiresGrad: number;
+  /** Whether its lists cross in shared memory: an op reads them, and there are six at most. */
+  readonly packs: boolean;
+}
+
+const SELF = -1;
+const DEFAULT = -2;
+const FIRST_OPTION = -3;
+
+/** A wrapper that is called in more forms than these leaves the others to the parser. */
+const MOST_FORMS = 12;
+const NO_KEYS: readonly string[] = [];
+
+/** This value fits no such parameter. */
+const NO = Symbol('no');
+/** The parser has to say. */
+const UNSURE: unique symbol = Symbol('unsure');
+
+/** The call as the overload that the parser would choose; undefined where the parser has to choose. */
+export function boundByForm(site: Site, passed: ArrayLike<unknown>, self: unknown): Bound | undefined {
+  let count = passed.length;
+  let options: Record<string, unknown> | undefined;
+  let keys = NO_KEYS;
+  if (count > 0) {
+    const last = passed[count - 1];
+    if (typeof last === 'object' && last !== null && Object.getPrototypeOf(last) === Object.prototype) {
+      options = last as Record<string, unknown>;
+      keys = Object.keys(last);
+      count--;
+    }
+  }
+  for (const taker of takersOf(site, count, keys)) {
+    if (taker === null) return undefined;
+    const bound = take(taker, passed, options, keys, self);
+    if (bound === UNSURE) return undefined;
+    if (bound !== NO) return bound as Bound;
+  }
+  return undefined;
+}
+
+function takersOf(site: Site, count: number, keys: readonly string[]): readonly (Taker | null)[] {
+  const { forms } = site;
+  for (let i = 0; i < forms.length; i++) {
+    const form = forms[i]!;
+    if (form.count === count && sameNames(form.keys, keys)) return form.takers;
+  }
+  if (forms.length === MOST_FORMS) return [];
+  const takers: (Taker | null)[] = [];
+  for (const signature of site.candidates) {
+    const taker = takerOf(signature, site, count, keys);
+    if (taker === undefined) continue;
+    takers.push(taker);
+    if (taker === null) break;
+  }
+  forms.push({ count, keys, takers });
+  return takers;
+}
+
+function sameNames(a: readonly string[], b: readonly string[]): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}
+
+/** Whether positional arguments may have to be gathered into one list. */
+function mayGather(slots: readonly Param[], count: number): boolean {
+  const [first] = slots;
+  if (slots.length === 1 && count > 1 && first!.type.list && first!.type.base === 'I' && first!.type.size === 0) {
+    return true;
+  }
+  return slots.length > 0 && slots[slots.length - 1]!.variadic;
+}
+
+/** How this overload takes calls of a form: undefined not at all, null if only the parser can say. See bind() there. */
+function takerOf(signature: Signature, site: Site, count: number, keys: readonly string[]): Taker | null | undefined {
+  const { params, outs } = signature;
+  const isSelf = (i: number) => site.method && i === signature.self;
+  const slots = params.filter((param, i) => !param.keywordOnly && !param.out && !isSelf(i));
+  if (!site.raw && mayGather(slots, count)) return null;
+  if (count > slots.length) return undefined;
+  const used = new Set<string>();
+  let out = -1;
+  if (keys.includes('out') && outs.length > 0) {
+    if (outs.length > 1) return null;
+    out = outs[0]!;
+    used.add('out');
+  }
+  const sources: number[] = [];
+  let next = 0;
+  for (let i = 0; i < params.length; i++) {
+    const param = params[i]!;
+    let source = DEFAULT;
+    if (isSelf(i)) source = SELF;
+    else if (out === i) source = FIRST_OPTION - keys.indexOf('out');
+    else if (!param.keywordOnly && !param.out && next < count) source = next++;
+    const name = nameAmong(keys, param, site.raw);
+    if (name !== undefined && !used.has(name)) {
+      if (source !== DEFAULT) return undefined;
+      source = FIRST_OPTION - keys.indexOf(name);
+      used.add(name);
+    }
+    if (source === DEFAULT && !param.optional) return undefined;
+    sources.push(source);
+  }
+  let requiresGrad = -1;
+  for (let i = 0; i < keys.length; i++) {
+    if (used.has(keys[i]!)) continue;
+    if (keys[i] !== 'requiresGrad' || !signature.factory || site.raw) return undefined;
+    requiresGrad = i;
+  }
+  const defaults = params.map(({ defaultValue, type }, i) =>
+    sources[i] === DEFAULT ? convertDefault(defaultValue, type) : undefined,
+  );
+  const lists = params.filter(({ type }) => type.list && type.base === 'I').length;
+  return { signature, sources, defaults, requiresGrad, packs: signature.number >= 0 && lists <= 6 };
+}
+
+function nameAmong(keys: readonly string[], param: Param, raw: boolean): string | undefined {
+  const name = raw ? param.name : param.jsName;
+  if (keys.includes(name)) return name;
+  return !raw && param.name === 'self' && keys.includes('input') ? 'input' : undefined;
+}
+
+function take(
+  { signature, sources, defaults, requiresGrad, packs }: Taker,
+  passed: ArrayLike<unknown>,
+  options: Record<string, unknown> | undefined,
+  keys: readonly string[],
+  self: unknown,
+): Bound | typeof NO | typeof UNSURE {
+  const { params } = signature;
+  const { length } = params;
+  const values = new Array<unknown>(length);
+  const given = new Array<unknown>(length);
+  for (let i = 0; i < length; i++) {
+    const source = sources[i]!;
+    if (source === DEFAULT) {
+      values[i] = defaults[i];
+      continue;
+    }
+    const value = source >= 0 ? passed[source] : source === SELF ? self : options![keys[FIRST_OPTION - source]!];
+    const converted = quick(value, params[i]!, packs);
+    if (converted === NO || converted === UNSURE) return converted;
+    values[i] = converted;
+    given[i] = value;
+  }
+  let wanted: unknown = false;
+  if (requiresGrad >= 0) {
+    wanted = options![keys[requiresGrad]!];
+    if (typeof wanted !== 'boolean') return UNSURE;
+  }
+  return { signature, values, given, requiresGrad: wanted as boolean };
+}
+
+/** What lib/convert.ts makes of a value, tensors without dimensions being tensors; or NO, or UNSURE. */
+function quick(value: unknown, param: Param, packs: boolean): unknown {
+  const { type } = param;
+  if (value === undefined) return UNSURE;
+  if (value === null) return type.nullable && !isNoneByDefault(param) ? null : UNSURE;
+  if (type.list) return quickList(value, type, packs);
+  switch (type.base) {
+    case 'T':
+      return value instanceof Tensor ? handleOf(value) : unlessObject(value);
+    case 'W':
+      if (typeof value === 'number') return [value];
+      return value instanceof Tensor ? handleOf(value) : UNSURE;
+    case 'S':
+      return typeof value === 'number' || typeof value === 'boolean' ? value : unlessBigint(value);
+    case 'I':
+      return Number.isInteger(value) ? value : unlessBigint(value);
+    case 'F':
+      if (typeof value === 'boolean') return UNSURE;
+      return typeof value === 'number' ? value : unlessBigint(value);
+    case 'B':
+      return typeof value === 'boolean' ? value : unlessObject(value);
+    case 's':
+      return typeof value === 'string' ? value : unlessObject(value);
+    case 'D':
+      return named(dtypeCodes, value);
+    case 'L':
+      return named(layoutCodes, value);
+    case 'M':
+      return typeof value === 'string' ? (memoryFormatCodes.get(value) ?? UNSURE) : unlessObject(value);
+    case 'V':
+      return typeof value === 'string' ? value : UNSURE;
+    case 'G':
+      return value instanceof NativeObject && value._class === 'Generator' ? value._handle : unlessObject(value);
+    case 'N':
+      return typeof value === 'string' ? value : unlessObject(value);
+    default:
+      return UNSURE;
+  }
+}
+
+/** Of a tensor that is there, or, below zero, of one that is pending. */
+const handleOf = ({ _handle }: Tensor): number | typeof UNSURE => (_handle > 0 || _handle < 0 ? _handle : UNSURE);
+
+/** NO for what nothing but its own type takes. Objects may stand for much. */
+const unlessObject = (value: unknown) =>
+  value instanceof Tensor || (typeof value !== 'object' && typeof value !== 'function') ? NO : UNSURE;
+const unlessBigint = (value: unknown) => (typeof value === 'bigint' ? UNSURE : unlessObject(value));
+
+const named = (codes: ReadonlyMap<string, number>, value: unknown) =>
+  typeof value === 'string' ? (codes.get(value) ?? NO) : unlessObject(value);
+
+function quickList(value: unknown, { base, size, elementNullable }: TypeCode, packs: boolean): unknown {
+  if (value instanceof Tensor) return NO;
+  if (typeof value === 'number') {
+    if (base === 'T' || base === 'N') return NO;
+    if (base !== 'I' || size === 0 || elementNullable) return UNSURE;
+    if (!Number.isInteger(value)) return NO;
+    return packs ? packedOf(value, size) : new Array<number>(size).fill(value);
+  }
+  if (!Array.isArray(value)) return UNSURE;
+  switch (base) {
+    case 'I':
+      if (elementNullable || !isInts(value)) return UNSURE;
+      return packs ? packed(value) : value;
+    case 'F':
+      return !elementNullable && isNumbers(value) ? value : UNSURE;
+    case 'T':
+      return handlesOf(value);
+    case 'N':
+      return typeof value[0] === 'number' ? NO : UNSURE;
+    default:
+      return UNSURE;
+  }
+}
+
+function handlesOf(list: readonly unknown[]): unknown {
+  const handles = new Array<number>(list.length);
+  for (let i = 0; i < list.length; i++) {
+    const tensor = list[i];
+    const handle = tensor instanceof Tensor ? handleOf(tensor) : UNSURE;
+    if (handle === UNSURE) return UNSURE;
+    handles[i] = handle as number;
+  }
+  return handles;
+}

@@ -1,0 +1,199 @@
+/** Tensors from JavaScript data: every array, what is refused and where the fault is, memory that goes both ways. */
+import { readFileSync } from 'node:fs';
+import * as path from 'node:path';
+import { run } from '../support/child';
+import { balanced, LIB, thrown, torch, untyped } from '../support/torch';
+
+const inScope = (fn: () => void) => () => balanced(() => torch.scope(fn));
+const refusal = (fn: () => unknown): string => {
+  const error = thrown(fn);
+  expect(error.code).toBe('ERR_TORCH_ARGUMENT');
+  return error.message;
+};
+
+const arrays = [
+  [Int8Array, 'int8'],
+  [Uint8Array, 'uint8'],
+  [Uint8ClampedArray, 'uint8'],
+  [Int16Array, 'int16'],
+  [Int32Array, 'int32'],
+  [Float32Array, 'float32'],
+  [Float64Array, 'float64'],
+] as const;
+
+test.each(arrays)('%p', (type, dtype) =>
+  balanced(() =>
+    torch.scope(() => {
+      const whole = new (type as any)([9, 1, 2, 3, 9]);
+      const part = whole.subarray(1, 4);
+      const copy = untyped.tensor(part);
+      const shared = untyped.fromTypedArray(part, [3, 1]);
+      expect([copy.dtype, copy.toArray(), shared.dtype, shared.toArray()]).toEqual([
+        dtype,
+        [1, 2, 3],
+        dtype,
+        [[1], [2], [3]],
+      ]);
+      shared.set([0, 0], 7);
+      part[2] = 8;
+      expect([...whole]).toEqual([9, 7, 2, 8, 9]);
+      expect(shared.toArray()).toEqual([[7], [2], [8]]);
+      expect(copy.toArray()).toEqual([1, 2, 3]);
+      expect(copy.toTypedArray()).toEqual(
+        type === (Uint8ClampedArray as unknown) ? new Uint8Array([1, 2, 3]) : new (type as any)([1, 2, 3]),
+      );
+      expect(untyped.tensor(part, { dtype: 'float64' }).dtype).toBe('float64');
+      expect(untyped.tensor(new (type as any)(0)).shape).toEqual([0]);
+    }),
+  ),
+);
+
+test(
+  'BigInt64Array, Buffer, and typed arrays as rows',
+  inScope(() => {
+    const big = new BigInt64Array([1n, -(2n ** 62n)]);
+    const t = torch.fromTypedArray(big);
+    expect([t.dtype, t.toArray()]).toEqual(['int64', [1, -(2n ** 62n)]]);
+    big[0] = 5n;
+    expect(t.at(0).item()).toBe(5);
+    const bytes = torch.fromTypedArray(Buffer.from([1, 2, 255]));
+    expect([bytes.dtype, bytes.toArray()]).toEqual(['uint8', [1, 2, 255]]);
+    expect(untyped.tensor(Buffer.from('ab')).toArray()).toEqual([97, 98]);
+    const rows = untyped.tensor([new Float64Array([1, 2]), new Float32Array([3, 4]), [5, 6]]);
+    expect([rows.dtype, rows.toArray()]).toEqual([
+      'float32',
+      [
+        [1, 2],
+        [3, 4],
+        [5, 6],
+      ],
+    ]);
+    expect(untyped.tensor([new BigInt64Array([3n])]).dtype).toBe('int64');
+  }),
+);
+
+test('ragged and mixed data is refused with the path to the fault', () => {
+  const deep = (row: unknown) => [
+    [
+      [1, 2],
+      [3, 4],
+    ],
+    [[5, 6], row],
+  ];
+  expect(refusal(() => untyped.tensor(deep([7])))).toContain('expected 2 elements at data[1][1], got 1 elements');
+  expect(refusal(() => untyped.tensor(deep(7)))).toContain('expected an array of 2 at data[1][1], got 7');
+  expect(refusal(() => untyped.tensor(deep([7, [8]])))).toContain('expected a number at data[1][1][1]');
+  expect(refusal(() => untyped.tensor(deep([7, 8n])))).toContain(
+    'expected a number at data[1][1][1], as its first element is one, got 8n',
+  );
+  expect(refusal(() => untyped.tensor([1, true]))).toContain('at data[1]');
+  expect(refusal(() => untyped.tensor([true, 0]))).toContain('expected a boolean at data[1]');
+  expect(refusal(() => untyped.tensor([1n, 2n ** 64n]))).toContain('an integer of 64 bits at data[1]');
+  expect(refusal(() => untyped.tensor([1n, 2]))).toContain('expected a bigint at data[1]');
+  expect(refusal(() => untyped.tensor(new Array(2).fill(1, 0, 1)))).toContain('at data[1]'); // a hole
+  expect(refusal(() => untyped.tensor([[1, 2], new Float32Array(3)]))).toContain(
+    '2 elements at data[1], got 3 elements',
+  );
+  expect(refusal(() => untyped.tensor([new BigInt64Array(1), new Float32Array(1)]))).toContain(
+    'a bigint at data[1][0]',
+  );
+  expect(refusal(() => untyped.tensor(2n ** 63n))).toContain('an integer of 64 bits at data, got');
+  expect(refusal(() => untyped.tensor(['1']))).toContain("got '1'");
+  const cycle: unknown[] = [];
+  cycle.push(cycle);
+  expect(refusal(() => untyped.tensor(cycle))).toContain('deeper ones, or a cycle');
+});
+
+test(
+  'a DataView or an ArrayBuffer has no element type: frombuffer is told one',
+  inScope(() => {
+    const view = new DataView(new ArrayBuffer(16), 8);
+    view.setFloat32(0, 1.5, true);
+    for (const memory of [view, view.buffer, new SharedArrayBuffer(8)]) {
+      expect(refusal(() => untyped.tensor(memory))).toContain('torch.frombuffer');
+      expect(refusal(() => untyped.fromTypedArray(memory))).toContain('torch.frombuffer');
+    }
+    const t = untyped.frombuffer(view, { dtype: 'float32' });
+    expect(t.toArray()).toEqual([1.5, 0]);
+    view.setFloat32(4, 2.5, true);
+    expect(t.toArray()).toEqual([1.5, 2.5]);
+    const odd = new DataView(new ArrayBuffer(16), 2, 8);
+    expect(refusal(() => untyped.frombuffer(odd, { dtype: 'float32' }))).toContain('a multiple of 4 bytes');
+    expect(refusal(() => untyped.frombuffer(new DataView(new ArrayBuffer(7)), { dtype: 'int16' }))).toContain(
+      'got 7 bytes',
+    );
+  }),
+);
+
+test(
+  'a detached buffer is refused; an empty array is not',
+  inScope(() => {
+    const gone = new Float32Array(4);
+    structuredClone(gone.buffer, { transfer: [gone.buffer] });
+    expect(gone.length).toBe(0);
+    expect(refusal(() => torch.tensor(gone))).toContain('detached');
+    expect(refusal(() => torch.fromTypedArray(gone))).toContain('detached');
+    expect(torch.fromTypedArray(new Float32Array(0)).shape).toEqual([0]);
+  }),
+);
+
+test(
+  'shared memory is shared, also one that can grow; one that can shrink is refused',
+  inScope(() => {
+    const shared = new Int32Array(new SharedArrayBuffer(8));
+    const t = torch.fromTypedArray(shared);
+    Atomics.store(shared, 1, 6);
+    expect(t.toArray()).toEqual([0, 6]);
+    t.add_(1);
+    expect(Atomics.load(shared, 0)).toBe(1);
+    const growable = Reflect.construct(SharedArrayBuffer, [8, { maxByteLength: 16 }]) as SharedArrayBuffer;
+    const grown = torch.fromTypedArray(new Int32Array(growable, 0, 2));
+    (growable as unknown as { grow(bytes: number): void }).grow(16);
+    new Int32Array(growable)[1] = 3;
+    expect(grown.toArray()).toEqual([0, 3]);
+    const resizable = Reflect.construct(ArrayBuffer, [8, { maxByteLength: 16 }]) as ArrayBuffer;
+    expect(refusal(() => torch.fromTypedArray(new Int32Array(resizable)))).toContain('a resizable buffer');
+    expect(torch.tensor(new Int32Array(resizable)).toArray()).toEqual([0, 0]);
+  }),
+);
+
+test('no memory of libtorch is given to V8 as a buffer of its own: Electron forbids that', () => {
+  const { addonFile } = require(path.join(LIB, 'native.js')) as { addonFile: string };
+  const text = readFileSync(addonFile, 'latin1');
+  expect(text).toContain('napi_create_object'); // names of what it asks of Node are there
+  expect(text).not.toContain('napi_create_external');
+});
+
+test('ten million elements, nested and flat: the right ones, in memory that a plain copy takes too', async () => {
+  const program = `
+    const torch = require(${JSON.stringify(LIB)});
+    const N = 10_000_000;
+    const at = [0, 1, 12_345, 9_999_999];
+    const answer = [];
+    const check = (data, options) => torch.scope(() => {
+      const t = torch.tensor(data, options);
+      const flat = t.view([-1]);
+      answer.push([t.dtype, t.shape, at.map((i) => Number(flat.at(i).item()))]);
+    });
+    const flat = Array.from({ length: N }, (_, i) => i);
+    check(flat);
+    check(flat, { dtype: 'float64' });
+    check(flat, { dtype: 'int64' });
+    check(Array.from({ length: 1000 }, (_, r) => flat.slice(r * 10_000, (r + 1) * 10_000)));
+    check(flat.map((i) => i % 2 === 1));
+    check(Float32Array.from(flat));
+    console.log(JSON.stringify(answer));
+  `;
+  const { code, stdout, stderr } = await run(process.execPath, ['-e', program]);
+  expect([code, stderr]).toEqual([0, '']);
+  const at = [0, 1, 12_345, 9_999_999];
+  const flat = [10_000_000];
+  expect(JSON.parse(stdout)).toEqual([
+    ['float32', flat, at],
+    ['float64', flat, at],
+    ['int64', flat, at],
+    ['float32', [1000, 10_000], at],
+    ['bool', flat, [0, 1, 1, 1]],
+    ['float32', flat, at],
+  ]);
+});
