@@ -1,4 +1,5 @@
 /** What the sections show, measured when the first of them asks: the goals and the tables below them are one run. */
+import { measureCalls } from './measure/calls.mjs';
 import { measureDigits } from './measure/digits.mjs';
 import { measureMemory } from './measure/memory.mjs';
 import { measureOps } from './measure/ops.mjs';
@@ -23,6 +24,7 @@ export const measurements = (plan, python, chosen) => ({
   ops: once(() => measureOps(plan, python, chosen.has('ops') ? undefined : goalOps)),
   memory: once(() => measureMemory(chosen.has('memory') ? Object.keys(plan.loops) : goalLoops, plan, python)),
   digits: once(() => measureDigits(plan, python)),
+  calls: once(() => measureCalls(plan, chosen.has('calls'))),
   scopes: once(() => measureScopes(plan, chosen.has('scopes') ? undefined : goalPasts)),
 });
 

@@ -16,6 +16,7 @@ import { plans } from './plan.mjs';
 import { asyncSection } from './sections/async.mjs';
 import { auditSection } from './sections/audit.mjs';
 import { buildSection } from './sections/build.mjs';
+import { callsSection } from './sections/calls.mjs';
 import { digitsSection } from './sections/digits.mjs';
 import { goalsSection } from './sections/goals.mjs';
 import { loadSection } from './sections/load.mjs';
@@ -28,6 +29,7 @@ import { pythonWithTorch } from './support/python.mjs';
 const sections = {
   goals: goalsSection,
   ops: opsSection,
+  calls: callsSection,
   scopes: scopesSection,
   digits: digitsSection,
   load: loadSection,
@@ -45,7 +47,7 @@ function readOptions() {
         tiny: { type: 'boolean', default: false },
         build: { type: 'boolean', default: false },
         write: { type: 'boolean', default: false },
-        only: { type: 'string', default: 'goals,ops,scopes,digits,load,memory,async,audit' },
+        only: { type: 'string', default: 'goals,ops,calls,scopes,digits,load,memory,async,audit' },
       },
     }).values;
   } catch (error) {

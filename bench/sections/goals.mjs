@@ -1,6 +1,7 @@
 /** The goals of speed and memory, and whether this run met them. */
 import { integer, megabytes, none, table, times } from '../support/markdown.mjs';
 import { median, quartiles, ratio } from '../support/stats.mjs';
+import { added } from './calls.mjs';
 import { lossDifference } from './digits.mjs';
 
 /** @typedef {{ op: string, program: string, base: 'cpp' | 'python', most: number, title: string, below?: boolean }} OpGoal */
@@ -99,17 +100,36 @@ function scopeRows({ ns, cpu }) {
   ];
 }
 
+/** The most that the choice of the overload and the options may add to a positional call, in ns. */
+const CALL = 60;
+
+/** @param {Awaited<ReturnType<import('../measured.mjs').Measured['calls']>>} ns */
+function callRows(ns) {
+  const row = (title, form, base) => {
+    const more = added(ns[form], ns[base]);
+    return [title, `≤ ${CALL} ns more than the raw entry`, `${more.toFixed(0)} ns`, none, verdict(more <= CALL)];
+  };
+  return [
+    row('`a.add(b)`: overload choice and options', 'add-method', 'add-raw'),
+    row('`torch.add(a, b)`: overload choice and options', 'add-function', 'add-raw'),
+    row('`a.sum([1], true)`: overload choice and options', 'sum-list', 'sum-raw'),
+    row('`a.sum(1, true)`: overload choice and options', 'sum-number', 'sum-raw'),
+  ];
+}
+
 /** @param {import('../plan.mjs').Plan} plan @param {import('../measured.mjs').Measured} measured */
 export async function goalsSection(plan, measured) {
   const ops = await measured.ops();
   const digits = await measured.digits();
   const scopes = await measured.scopes();
+  const calls = await measured.calls();
   const memory = await measured.memory();
   const rows = [
     ...opGoals.map((goal) => opRow(goal, ops)),
     ...memoryRows(plan, memory),
     digitsRow(digits),
     ...scopeRows(scopes),
+    ...callRows(calls),
   ];
   return [
     '## Goals',

@@ -36,6 +36,7 @@ test('goals come first: every row has its goal, a figure and a verdict', () => {
   expect([...sections.keys()]).toEqual([
     'Goals',
     'Ops',
+    'Calls',
     'Scopes',
     'Digits',
     'Load time',
@@ -45,11 +46,11 @@ test('goals come first: every row has its goal, a figure and a verdict', () => {
   ]);
   const [goals] = sections.get('Goals')!;
   expect(goals!.get('')).toEqual(['Goal', 'Measured', 'in CPU time', '']);
-  expect(rowsOf('Goals').length).toBe(16); // two more have a goal against C++ and one against PyTorch
+  expect(rowsOf('Goals').length).toBe(20); // two more have a goal against C++ and one against PyTorch
   for (const row of rowsOf('Goals')) {
     const [goal, measured, cpu, verdict] = goals!.get(row)!;
     expect(goal).toMatch(/^(≤|<|faster than|no more than)/);
-    expect(measured).toMatch(/^-?[\d,.]+(×| MB)/);
+    expect(measured).toMatch(/^-?[\d,.]+(×| MB| ns)/);
     expect(cpu).toMatch(/^([\d,.]+×|–)$/);
     expect(verdict).toMatch(/^(met|\*\*missed\*\*)$/);
   }
@@ -71,6 +72,19 @@ test('ops: every op has a ratio and a time of every program', () => {
     for (const cell of ratios!.get(op)!) expect(cell).toMatch(/^[\d,.]+×$/);
     for (const cell of times!.get(op)!) expect(cell).toMatch(/^[\d,.]+ \([\d,.]+–[\d,.]+\)$/);
   }
+});
+
+test('calls: every form and every way in is there', () => {
+  const [forms, data] = sections.get('Calls')!;
+  expect([...forms!.keys()].slice(1)).toEqual([
+    ...['`a.add(b)`', '`torch.add(a, b)`', '`a.add(b, { alpha: 2 })`', '`torch.ops.aten.add.Tensor(a, b)`'],
+    ...['`a.sum([1], true)`', '`a.sum(1, true)`', '`a.sum({ dim: 1, keepdim: true })`'],
+  ]);
+  expect([...data!.keys()].slice(1)).toEqual([
+    ...['`torch.tensor(float32Array)`', '`torch.fromTypedArray(float32Array)`'],
+    ...['`torch.tensor(numbers)`', '`torch.tensor(rowsOf1000)`'],
+  ]);
+  for (const [, cells] of [...forms!].slice(1)) expect(cells[2]).toMatch(/^-?\d+$/);
 });
 
 test('scopes: every loop is there', () => {

@@ -1,0 +1,43 @@
+/** What a call costs besides the op. */
+import { data, forms } from '../measure/calls.mjs';
+import { range, table, times } from '../support/markdown.mjs';
+import { median, noise, ratio, summarise } from '../support/stats.mjs';
+
+/** The median of the differences within a round. @param {number[]} values @param {number[]} base */
+export const added = (values, base) => median(values.map((value, round) => value - base[round]));
+
+const milliseconds = (values) => values.map((value) => value / 1e6);
+
+/** @param {import('../plan.mjs').Plan} plan @param {import('../measured.mjs').Measured} measured */
+export async function callsSection(plan, measured) {
+  const ns = await measured.calls();
+  const formRows = Object.entries(forms).flatMap(([base, others]) =>
+    Object.entries(others).map(([name, title]) => [
+      title,
+      range(summarise(ns[base])),
+      range(summarise(ns[name])),
+      added(ns[name], ns[base]).toFixed(0),
+    ]),
+  );
+  const dataRows = Object.entries(data).flatMap(([base, others]) =>
+    Object.entries(others).map(([name, title]) => [
+      title,
+      range(summarise(milliseconds(ns[base]))),
+      range(summarise(milliseconds(ns[name]))),
+      times(ratio(ns[name], ns[base])),
+    ]),
+  );
+  return [
+    '## Calls',
+    'Nanoseconds a call, median (least–most), in a scope around 1,000: the raw native entry with arguments that are ready ' +
+      '(handles, a packed list, defaults written out) and its result made a tensor; the same op by a form of call; and what ' +
+      `that adds, the median of the differences within ${plan.rounds} rounds.`,
+    table(['', 'Raw entry', 'By this form', 'Adds'], formRows),
+    'Ten million numbers, milliseconds, median (least–most): a plain copy to a `Float32Array` (`slice`, or a loop over the ' +
+      'arrays), the tensor, and the median of the ratios within a round.',
+    table(['', 'Plain copy', 'Tensor', 'Tensor / copy'], dataRows),
+    noise([...formRows, ...dataRows].map(([title], i) => [title, summarise(ns[allNames[i]])])),
+  ].join('\n\n');
+}
+
+const allNames = [forms, data].flatMap((groups) => Object.values(groups).flatMap((others) => Object.keys(others)));

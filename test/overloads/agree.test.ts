@@ -1,0 +1,33 @@
+/**
+ * Overloads are chosen as PyTorch chooses them: some thousand calls over every signature of PyTorch's own argument parser,
+ * made on both sides; the operators that ran and what they gave must be the same. `node test/overloads/agree.mjs` makes ten
+ * times as many.
+ */
+import * as path from 'node:path';
+import { run } from '../support/child';
+import { release } from '../support/release';
+import { ordinaryEnv } from '../support/sanitized';
+
+/** Reasons in differences.json are those of the PyTorch that it was written beside. */
+const WRITTEN_FOR = '1.13';
+const SEVERAL_MINUTES = 600_000;
+
+test(
+  'the same operators run as in PyTorch, and give the same',
+  async () => {
+    const args = [path.join(__dirname, 'agree.mjs'), '16'];
+    const { stdout, stderr } = await run(process.execPath, args, { limitMs: SEVERAL_MINUTES, env: ordinaryEnv() });
+    expect(stderr).toBe('');
+    const lines = stdout.trimEnd().split('\n');
+    const told = /^(\d+) calls: (\d+) taken by both agree, \d+ differ as explained, (\d+) unexplained$/.exec(
+      lines.at(-1)!,
+    );
+    const [calls, agreed, unexplained] = told!.slice(1).map(Number) as [number, number, number];
+    expect(calls).toBeGreaterThan(3000);
+    expect(agreed).toBeGreaterThan(calls / 4);
+    if (release === WRITTEN_FOR)
+      expect(lines.filter((line) => /^(refused|taken|operators|value): /.test(line))).toEqual([]);
+    else expect(unexplained).toBeLessThan(calls / 20);
+  },
+  SEVERAL_MINUTES + 10_000,
+);
