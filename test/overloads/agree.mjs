@@ -6,9 +6,8 @@
  *     node test/overloads/agree.mjs [EVERY]
  *
  * With a number, the first calls of each signature and one in EVERY of the others, as `npm test` does. Prints what is
- * unexplained, and ends with 1 when there is anything. Some of the calls read memory that nobody has written, and one run
- * in five wanted tens of gigabytes for what it read: both sides run under a limit, and a call that comes to it on either
- * side is listed, not compared.
+ * unexplained, and ends with 1 when there is anything. Both sides run under a memory limit: a call whose sizes libtorch
+ * reads from where nobody has written may want gigabytes, or not, from run to run. It is listed then, not compared.
  */
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
