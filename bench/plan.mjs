@@ -8,6 +8,7 @@
  * @property {number} digitsRounds
  * @property {{ full: number, mini: number }} digitsSteps in one round
  * @property {number} loads how often the library is loaded
+ * @property {number} compiles how often the compiler runs on each program
  * @property {number} memoryRounds
  * @property {Record<'zeros' | 'add' | 'add-scope' | 'scoped', number>} loops how often each loop of the memory section runs
  * @property {number} asyncRounds
@@ -26,6 +27,7 @@ export const plans = {
     digitsRounds: 11,
     digitsSteps: { full: 5, mini: 130 },
     loads: 10,
+    compiles: 7,
     memoryRounds: 3,
     loops: { zeros: 4000, scoped: 10_000_000, add: 1_000_000, 'add-scope': 1_000_000 },
     asyncRounds: 5,
@@ -41,6 +43,7 @@ export const plans = {
     digitsRounds: 5,
     digitsSteps: { full: 3, mini: 60 },
     loads: 3,
+    compiles: 3,
     memoryRounds: 1,
     loops: { zeros: 4000, scoped: 1_000_000, add: 200_000, 'add-scope': 200_000 },
     asyncRounds: 3,
@@ -57,6 +60,7 @@ export const plans = {
     digitsRounds: 1,
     digitsSteps: { full: 1, mini: 2 },
     loads: 1,
+    compiles: 1,
     memoryRounds: 1,
     loops: { zeros: 20, scoped: 1000, add: 1000, 'add-scope': 1000 },
     asyncRounds: 1,

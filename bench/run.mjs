@@ -1,7 +1,7 @@
 /**
  * The benchmarks; `npm run bench` builds what they need and starts this.
  *
- *   node bench/run.mjs [--quick] [--build] [--write] [--only goals,ops,…]
+ *   node bench/run.mjs [--quick] [--types] [--build] [--write] [--only goals,ops,…]
  *
  * `--quick --only goals` takes about a minute.
  * Markdown goes to stdout, progress to stderr; --write also writes bench/RESULTS.md, which the README quotes.
@@ -23,6 +23,7 @@ import { loadSection } from './sections/load.mjs';
 import { memorySection } from './sections/memory.mjs';
 import { opsSection } from './sections/ops.mjs';
 import { scopesSection } from './sections/scopes.mjs';
+import { typesSection } from './sections/types.mjs';
 import { machine } from './support/machine.mjs';
 import { pythonWithTorch } from './support/python.mjs';
 
@@ -36,6 +37,7 @@ const sections = {
   memory: memorySection,
   async: asyncSection,
   audit: auditSection,
+  types: typesSection,
   build: buildSection,
 };
 
@@ -46,19 +48,26 @@ function readOptions() {
         quick: { type: 'boolean', default: false },
         tiny: { type: 'boolean', default: false },
         build: { type: 'boolean', default: false },
+        types: { type: 'boolean', default: false },
         write: { type: 'boolean', default: false },
         only: { type: 'string', default: 'goals,ops,calls,scopes,digits,load,memory,async,audit' },
       },
     }).values;
   } catch (error) {
-    throw new StepError(`${error.message}\nusage: npm run bench -- [--quick] [--build] [--write] [--only goals,ops,…]`);
+    throw new StepError(
+      `${error.message}\nusage: npm run bench -- [--quick] [--types] [--build] [--write] [--only goals,ops,…]`,
+    );
   }
 }
 
 await runMain(async () => {
   const options = readOptions();
   const plan = options.tiny ? plans.tiny : options.quick ? plans.quick : plans.full;
-  const chosen = new Set([...options.only.split(','), ...(options.build ? ['build'] : [])]);
+  const chosen = new Set([
+    ...options.only.split(','),
+    ...(options.types ? ['types'] : []),
+    ...(options.build ? ['build'] : []),
+  ]);
   for (const name of chosen) {
     if (!Object.hasOwn(sections, name)) {
       throw new StepError(`--only: no section ${name}; there are ${Object.keys(sections).join(', ')}.`);

@@ -1,0 +1,95 @@
+/** What the declarations cost the compiler: to import the package, and to check a program over all families of ops. */
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { inRoot, root } from '../../scripts/paths.mjs';
+import { StepError } from '../../scripts/steps/errors.mjs';
+import { step } from '../../scripts/steps/progress.mjs';
+import { jsonOf } from '../support/child.mjs';
+import { familiesProgram } from '../support/families.mjs';
+import { table } from '../support/markdown.mjs';
+import { median, noise, summarise } from '../support/stats.mjs';
+
+const programs = {
+  empty: 'export {};\n',
+  import: "import torch from 'libtorch-node';\nexport const shape = torch.zeros([2, 3]).shape;\n",
+  families: familiesProgram(1000),
+};
+
+const settings = {
+  target: 'es2022',
+  lib: ['es2022', 'esnext.disposable'],
+  module: 'node16',
+  moduleResolution: 'node16',
+};
+
+/** The programs in a project of their own, which has the package as npm installs it. */
+function writeProject(dir) {
+  rmSync(dir, { recursive: true, force: true });
+  mkdirSync(path.join(dir, 'node_modules'), { recursive: true });
+  symlinkSync(root, path.join(dir, 'node_modules', 'libtorch-node'), 'dir');
+  for (const [name, text] of Object.entries(programs)) {
+    writeFileSync(path.join(dir, `${name}.ts`), text);
+    for (const skipLibCheck of [true, false]) {
+      const compilerOptions = { ...settings, strict: true, noEmit: true, types: [], skipLibCheck };
+      writeFileSync(
+        path.join(dir, `${name}-${skipLibCheck}.json`),
+        JSON.stringify({ compilerOptions, files: [`${name}.ts`] }),
+      );
+    }
+  }
+}
+
+/** Seconds of the clock and of the processor, by program and setting, one of each a round. */
+async function measure(rounds) {
+  const dir = inRoot('build', 'bench', 'types');
+  writeProject(dir);
+  const tsc = inRoot('node_modules', 'typescript', 'bin', 'tsc');
+  const taken = {};
+  for (let round = 0; round < rounds; round++) {
+    for (const skip of [true, false]) {
+      for (const name of Object.keys(programs)) {
+        const command = [process.execPath, tsc, '-p', path.join(dir, `${name}-${skip}.json`)];
+        const result = await jsonOf(['python3', inRoot('bench', 'python', 'timed.py'), ...command]);
+        if (result.status !== 0) throw new StepError(`${name}: the compiler found errors (status ${result.status})`);
+        const key = `${name}-${skip}`;
+        taken[key] ??= { wall: [], cpu: [] };
+        taken[key].wall.push(result.wallSeconds);
+        taken[key].cpu.push(result.cpuSeconds);
+      }
+    }
+  }
+  return taken;
+}
+
+const seconds = (value) => value.toFixed(1);
+const own = (taken, name, skip) => {
+  const of = (clock) =>
+    median(taken[`${name}-${skip}`][clock].map((value, round) => value - taken[`empty-${skip}`][clock][round]));
+  return `${seconds(of('wall'))} (CPU ${seconds(of('cpu'))})`;
+};
+const whole = (taken, name, skip) => {
+  const { wall, cpu } = taken[`${name}-${skip}`];
+  return `${seconds(median(wall))} (CPU ${seconds(median(cpu))})`;
+};
+
+/** @param {import('../plan.mjs').Plan} plan */
+export async function typesSection({ compiles }) {
+  const taken = await step('types', () => measure(compiles));
+  const lines = programs.families.split('\n').length.toLocaleString('en-US');
+  const row = (title, cell, name) => [title, cell(taken, name, true), cell(taken, name, false)];
+  return [
+    '## Types',
+    `Seconds of \`tsc\`, medians of ${compiles} rounds, and of the processor. The program of ${lines} lines is ` +
+      'bench/support/families.mjs: every family of ops, in each block with other sizes. Goals: importing at most 1.5 s, ' +
+      'the program at most 5 s.',
+    table(
+      ['', 'with `skipLibCheck`', 'without'],
+      [
+        row('an empty program', whole, 'empty'),
+        row('importing the package, on top of it', own, 'import'),
+        row('the program over all families, whole', whole, 'families'),
+      ],
+    ),
+    noise(Object.entries(taken).map(([name, { wall }]) => [name, summarise(wall)])),
+  ].join('\n\n');
+}
