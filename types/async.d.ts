@@ -1,6 +1,7 @@
 /** Ops off the event loop: `torch.async`, `torch.run` and the pool of threads under them. See docs/async.md. */
 import type { AsyncPool } from '../lib/async/pool';
 import type { RunOptions } from '../lib/async/run';
+import type { Signal } from './base';
 import type {
   FftFunctions,
   Functions,
@@ -10,8 +11,8 @@ import type {
   SpecialFunctions,
 } from './generated/functions';
 
-interface Signal {
-  signal?: AbortSignal | undefined;
+interface WithSignal {
+  signal?: Signal | undefined;
 }
 
 /**
@@ -55,40 +56,40 @@ type Later<F> = F extends {
   (...args: infer A34): infer R34;
 }
   ? {
-      (...args: A1 | [...A1, Signal]): Promise<R1>;
-      (...args: A2 | [...A2, Signal]): Promise<R2>;
-      (...args: A3 | [...A3, Signal]): Promise<R3>;
-      (...args: A4 | [...A4, Signal]): Promise<R4>;
-      (...args: A5 | [...A5, Signal]): Promise<R5>;
-      (...args: A6 | [...A6, Signal]): Promise<R6>;
-      (...args: A7 | [...A7, Signal]): Promise<R7>;
-      (...args: A8 | [...A8, Signal]): Promise<R8>;
-      (...args: A9 | [...A9, Signal]): Promise<R9>;
-      (...args: A10 | [...A10, Signal]): Promise<R10>;
-      (...args: A11 | [...A11, Signal]): Promise<R11>;
-      (...args: A12 | [...A12, Signal]): Promise<R12>;
-      (...args: A13 | [...A13, Signal]): Promise<R13>;
-      (...args: A14 | [...A14, Signal]): Promise<R14>;
-      (...args: A15 | [...A15, Signal]): Promise<R15>;
-      (...args: A16 | [...A16, Signal]): Promise<R16>;
-      (...args: A17 | [...A17, Signal]): Promise<R17>;
-      (...args: A18 | [...A18, Signal]): Promise<R18>;
-      (...args: A19 | [...A19, Signal]): Promise<R19>;
-      (...args: A20 | [...A20, Signal]): Promise<R20>;
-      (...args: A21 | [...A21, Signal]): Promise<R21>;
-      (...args: A22 | [...A22, Signal]): Promise<R22>;
-      (...args: A23 | [...A23, Signal]): Promise<R23>;
-      (...args: A24 | [...A24, Signal]): Promise<R24>;
-      (...args: A25 | [...A25, Signal]): Promise<R25>;
-      (...args: A26 | [...A26, Signal]): Promise<R26>;
-      (...args: A27 | [...A27, Signal]): Promise<R27>;
-      (...args: A28 | [...A28, Signal]): Promise<R28>;
-      (...args: A29 | [...A29, Signal]): Promise<R29>;
-      (...args: A30 | [...A30, Signal]): Promise<R30>;
-      (...args: A31 | [...A31, Signal]): Promise<R31>;
-      (...args: A32 | [...A32, Signal]): Promise<R32>;
-      (...args: A33 | [...A33, Signal]): Promise<R33>;
-      (...args: A34 | [...A34, Signal]): Promise<R34>;
+      (...args: A1 | [...A1, WithSignal]): Promise<R1>;
+      (...args: A2 | [...A2, WithSignal]): Promise<R2>;
+      (...args: A3 | [...A3, WithSignal]): Promise<R3>;
+      (...args: A4 | [...A4, WithSignal]): Promise<R4>;
+      (...args: A5 | [...A5, WithSignal]): Promise<R5>;
+      (...args: A6 | [...A6, WithSignal]): Promise<R6>;
+      (...args: A7 | [...A7, WithSignal]): Promise<R7>;
+      (...args: A8 | [...A8, WithSignal]): Promise<R8>;
+      (...args: A9 | [...A9, WithSignal]): Promise<R9>;
+      (...args: A10 | [...A10, WithSignal]): Promise<R10>;
+      (...args: A11 | [...A11, WithSignal]): Promise<R11>;
+      (...args: A12 | [...A12, WithSignal]): Promise<R12>;
+      (...args: A13 | [...A13, WithSignal]): Promise<R13>;
+      (...args: A14 | [...A14, WithSignal]): Promise<R14>;
+      (...args: A15 | [...A15, WithSignal]): Promise<R15>;
+      (...args: A16 | [...A16, WithSignal]): Promise<R16>;
+      (...args: A17 | [...A17, WithSignal]): Promise<R17>;
+      (...args: A18 | [...A18, WithSignal]): Promise<R18>;
+      (...args: A19 | [...A19, WithSignal]): Promise<R19>;
+      (...args: A20 | [...A20, WithSignal]): Promise<R20>;
+      (...args: A21 | [...A21, WithSignal]): Promise<R21>;
+      (...args: A22 | [...A22, WithSignal]): Promise<R22>;
+      (...args: A23 | [...A23, WithSignal]): Promise<R23>;
+      (...args: A24 | [...A24, WithSignal]): Promise<R24>;
+      (...args: A25 | [...A25, WithSignal]): Promise<R25>;
+      (...args: A26 | [...A26, WithSignal]): Promise<R26>;
+      (...args: A27 | [...A27, WithSignal]): Promise<R27>;
+      (...args: A28 | [...A28, WithSignal]): Promise<R28>;
+      (...args: A29 | [...A29, WithSignal]): Promise<R29>;
+      (...args: A30 | [...A30, WithSignal]): Promise<R30>;
+      (...args: A31 | [...A31, WithSignal]): Promise<R31>;
+      (...args: A32 | [...A32, WithSignal]): Promise<R32>;
+      (...args: A33 | [...A33, WithSignal]): Promise<R33>;
+      (...args: A34 | [...A34, WithSignal]): Promise<R34>;
     }
   : never;
 

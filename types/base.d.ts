@@ -57,6 +57,16 @@ export type Scalar = number | bigint | boolean | Complex;
 /** An integer; as a result, a bigint stands for what a number cannot hold exactly. */
 export type Int = number | bigint;
 
+/** Node's Buffer, where a program has Node's types; else the array that it is. The package's types need none but TypeScript's. */
+export type NodeBuffer = typeof globalThis extends { Buffer: { alloc(size: number): infer B extends Uint8Array } }
+  ? B
+  : Uint8Array;
+
+/** The AbortSignal of the libraries that a program has. */
+export type Signal = typeof globalThis extends { AbortSignal: { prototype: infer S } }
+  ? S
+  : { readonly aborted: boolean };
+
 /** What `torch.finfo` tells of a floating-point dtype. */
 export interface FInfo {
   readonly dtype: DType;

@@ -18,9 +18,11 @@ export type {
   Layout,
   MemoryFormat,
   NamedTuple,
+  NodeBuffer,
   RawOp,
   Scalar,
   Shape,
+  Signal,
   Storage,
   TensorList,
 } from './base';

@@ -1,11 +1,12 @@
 /** `torch.run` and `torch.async`: ops off the event loop. */
+import type { Signal } from '../../types/base';
 import { argumentError, type TorchError } from '../errors';
 import { isPendingTensor, type PendingTensor, PendingValue } from './pending';
 import { Strand } from './strand';
 
 export interface RunOptions {
   /** Rejects with the signal's reason when it is aborted; the op in progress ends on its thread, those after it do not begin. */
-  signal?: AbortSignal | undefined;
+  signal?: Signal | undefined;
 }
 
 type Pending = PendingTensor | PendingValue;

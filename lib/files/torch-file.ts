@@ -2,7 +2,7 @@
  * `torch.load` and `torch.save`: PyTorch's files, a zip with a pickle and the storages. Loading runs nothing of the file: it may
  * name tensors, their storages and plain values, as with PyTorch's weights_only.
  */
-import type { Device, DType } from '../../types/base';
+import type { Device, DType, NodeBuffer } from '../../types/base';
 import { fromTypedArray } from '../create';
 import { dtypeCodes } from '../enums';
 import { argumentError, codedError, type TorchError } from '../errors';
@@ -275,7 +275,7 @@ export function save(value: unknown, path: string): void {
 }
 
 /** The bytes that `save` writes. */
-export function saveToBuffer(value: unknown): Buffer {
+export function saveToBuffer(value: unknown): NodeBuffer {
   const parts: Uint8Array[] = [];
   writeArchive(value, (bytes) => parts.push(bytes));
   return Buffer.concat(parts);

@@ -3,7 +3,7 @@
  * bytes are read when they are used.
  */
 import { types } from 'node:util';
-import type { Device } from '../../../types/base';
+import type { Device, NodeBuffer } from '../../../types/base';
 import { fromTypedArray } from '../../create';
 import { dtypeCodes } from '../../enums';
 import { argumentError, codedError } from '../../errors';
@@ -233,7 +233,7 @@ function headerOf(parts: readonly Part[], metadata: Record<string, string> | und
 }
 
 /** The bytes of a file with these tensors. Tensors that share memory are written each by itself. */
-export function serialize(tensors: Record<string, Tensor>, { metadata }: SaveOptions = {}): Buffer {
+export function serialize(tensors: Record<string, Tensor>, { metadata }: SaveOptions = {}): NodeBuffer {
   const parts = partsOf('safetensors.serialize', tensors);
   return Buffer.concat([headerOf(parts, metadata), ...parts.map(({ tensor }) => bytesOfTensor(tensor))]);
 }
