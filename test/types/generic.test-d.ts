@@ -77,6 +77,14 @@ function classify<B extends number>(x: Tensor<'float32', [B, 784]>, w: Tensor<'f
 }
 expectTypeOf(classify(torch.zeros([32, 784]), torch.zeros([784, 10]))).toEqualTypeOf<Tensor<'int64', [32]>>();
 expectTypeOf(classify(torch.zeros([size, 784]), torch.zeros([784, 10]))).toEqualTypeOf<Tensor<'int64', [number]>>();
+// A name in two arguments: the first one decides where the second says NoInfer.
+function paired<B extends number>(x: Tensor<'float32', [B, 3]>, y: Tensor<'float32', [NoInfer<B>]>) {
+  return x.sum(1).add(y);
+}
+expectTypeOf(paired(torch.zeros([2, 3]), torch.zeros([2]))).toEqualTypeOf<Tensor<'float32', [2]>>();
+expectTypeOf(paired(torch.zeros([size, 3]), torch.zeros([2]))).toExtend<Tensor<'float32', [number]>>();
+// @ts-expect-error: 4 is not 2
+paired(torch.zeros([2, 3]), torch.zeros([4]));
 // @ts-expect-error: 783 is not 784
 classify(torch.zeros([32, 783]), torch.zeros([784, 10]));
 
