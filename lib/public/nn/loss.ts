@@ -4,9 +4,7 @@ import type { Tensor } from '../../tensor';
 import { composed, define } from '../define';
 import { aten, direct, nn } from '../ops';
 import { refuse, sameShape, sizes, warn } from '../support';
-import { reduced, reductionName, reductionNumber, reductionOf } from './reduction';
-
-type Flag = boolean | null;
+import { type Flag, reduced, reductionName, reductionNumber, reductionOf } from './reduction';
 
 const crossEntropyLoss = direct('cross_entropy_loss');
 const nllLossNd = direct('nll_loss_nd');

@@ -3,9 +3,7 @@ import { isTensor, type Tensor } from '../../tensor';
 import { composed, define } from '../define';
 import { aten, nn } from '../ops';
 import { refuse } from '../support';
-import { reduced, reductionName, reductionOf } from './reduction';
-
-type Flag = boolean | null;
+import { type Flag, reduced, reductionName, reductionOf } from './reduction';
 
 /** Losses of input and target alone. */
 const ofTwo = (fn: string) => (input: Tensor, target: Tensor, average: Flag, reduce: Flag, reduction: string) =>

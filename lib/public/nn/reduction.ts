@@ -2,6 +2,9 @@
 import type { Tensor } from '../../tensor';
 import { refuse, warn } from '../support';
 
+/** A boolean of the older way; null where it is not given. */
+export type Flag = boolean | null;
+
 /** at::Reduction */
 const numbers = new Map([
   ['none', 0],
@@ -17,7 +20,7 @@ export function reductionNumber(fn: string, reduction: string): number {
 }
 
 /** The name, where `sizeAverage` or `reduce` may say it in the older way. */
-export function reductionName(sizeAverage: boolean | null, reduce: boolean | null, reduction: string): string {
+export function reductionName(sizeAverage: Flag, reduce: Flag, reduction: string): string {
   if (sizeAverage === null && reduce === null) return reduction;
   const name = reduce === false ? 'none' : sizeAverage === false ? 'sum' : 'mean';
   warn(`sizeAverage and reduce args will be deprecated, please use { reduction: '${name}' } instead.`);
@@ -25,7 +28,7 @@ export function reductionName(sizeAverage: boolean | null, reduce: boolean | nul
 }
 
 /** Both at once. */
-export const reductionOf = (fn: string, sizeAverage: boolean | null, reduce: boolean | null, reduction: string) =>
+export const reductionOf = (fn: string, sizeAverage: Flag, reduce: Flag, reduction: string) =>
   reductionNumber(fn, reductionName(sizeAverage, reduce, reduction));
 
 /** A loss that was computed element by element, reduced. */
