@@ -51,7 +51,7 @@ void settle_place(PlannedOp& op, const Plan& plan, const Spec& spec) {
       op.space = space;
       op.space_name = camel_case(name);
     }
-  } else if (closed == spec.closed.end() && !op.space.empty() && op.declaration->name[0] == '_') {
+  } else if (closed == spec.closed.end() && !op.space.empty() && op.space_name[0] == '_') {
     op.space = hidden_space(op.space);  // torch.linalg and its like show no private ops of their modules
   }
   const PublicFunction* function = plan.public_function(op.space, op.space_name);
