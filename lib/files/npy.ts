@@ -1,5 +1,5 @@
 /** `torch.npy` and `torch.npz`: NumPy's files of arrays. (Format: NumPy's NEP 1.) */
-import type { Device, DType } from '../../types/base';
+import type { Device, DType, NodeBuffer } from '../../types/base';
 import { fromTypedArray } from '../create';
 import { dtypeCodes } from '../enums';
 import { argumentError, codedError, type TorchError } from '../errors';
@@ -145,7 +145,7 @@ export interface LoadNpyOptions {
   device?: Device | undefined;
 }
 
-function serializeNpy(fn: string, tensor: Tensor): Buffer {
+function serializeNpy(fn: string, tensor: Tensor): NodeBuffer {
   if (!isTensor(tensor)) throw argumentError(fn, 'tensor', 'a Tensor', tensor);
   const known = namesOf.get(tensor.dtype);
   if (known === undefined || tensor.layout !== 'strided') {
@@ -177,7 +177,7 @@ export const npy = {
     const bytes = serializeNpy('npy.save', tensor);
     writeWhole(path, (put) => put(bytes));
   },
-  serialize: (tensor: Tensor): Buffer => serializeNpy('npy.serialize', tensor),
+  serialize: (tensor: Tensor): NodeBuffer => serializeNpy('npy.serialize', tensor),
 };
 
 /** Arrays by name in a zip: NumPy's `np.savez`, `np.savez_compressed` and `np.load`. */
