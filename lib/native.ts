@@ -1,4 +1,5 @@
 /** The addon, and what it exports. lib/load.ts chooses and loads it. */
+import type { AsyncNow } from './async/strand';
 import type { AuditNative } from './audit';
 import { completeNative, type TorchError } from './errors';
 import { load } from './load';
@@ -22,6 +23,8 @@ export interface Native extends AuditNative {
 
   /** What every tensor object of this environment carries; set by the first copy of lib/tensor.ts. */
   tensorMark?: symbol;
+  /** Strands of all copies of the library over one addon. */
+  asyncNow?: AsyncNow;
   /** Which scope is current, for all copies of the library over one addon. */
   scopesNow?: Now;
 

@@ -25,12 +25,20 @@ const cellOf = (code: number): number => (-code - PENDING) % CELLS;
 
 const outOfMemory = new Set(['ERR_TORCH_OUT_OF_MEMORY', 'ERR_TORCH_MEMORY_LIMIT']);
 
-/** Strands whose batches are under way. */
-const underWay = new Map<number, Strand>();
-/** The strand that native code records into. */
-let entered = 0;
+/** What all copies of the library over one addon share (Jest loads one per test file). */
+export interface AsyncNow {
+  /** Strands whose batches are under way. */
+  readonly underWay: Map<number, { landed(): void }>;
+  /** The strand that native code records into. */
+  entered: number;
+}
+
+native.asyncNow ??= { underWay: new Map(), entered: 0 };
+const shared = native.asyncNow;
+const { underWay } = shared;
 let mailbox = false;
 
+/** The newest copy's function gets the mail for all: an older copy's globals may be gone. */
 function openMailbox(): void {
   if (mailbox) return;
   mailbox = true;
@@ -81,8 +89,8 @@ export class Strand implements Recorder {
   record(fn: () => unknown): unknown {
     if (this.closed) throw codedError(Error, 'ERR_TORCH_PENDING', 'torch.run has ended: its pending results are gone');
     if (this.failure !== null) throw this.failure.error;
-    if (flags[5] === OFF || entered !== this.id) {
-      entered = this.id;
+    if (flags[5] === OFF || shared.entered !== this.id) {
+      shared.entered = this.id;
       native.strandEnter(this.id);
     }
     this.recorded = true;

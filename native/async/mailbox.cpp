@@ -23,6 +23,15 @@ std::shared_ptr<Mailbox> Mailbox::create(napi_env env, napi_value on_mail) {
   return mailbox;
 }
 
+void Mailbox::set_receiver(napi_value on_mail) {
+  napi_ref receiver = nullptr;
+  if (napi_create_reference(env_, on_mail, 1, &receiver) != napi_ok) {
+    throw std::runtime_error("torch.async could not keep its function");
+  }
+  napi_delete_reference(env_, on_mail_);
+  on_mail_ = receiver;
+}
+
 void Mailbox::post(uint64_t strand) noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (closed_) return;

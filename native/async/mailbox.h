@@ -19,6 +19,8 @@ class Mailbox {
   // `on_mail()` is called on the JS thread, soon after one post() or several.
   static std::shared_ptr<Mailbox> create(napi_env env, napi_value on_mail);
 
+  void set_receiver(napi_value on_mail);
+
   void post(uint64_t strand) noexcept;
   // The strands whose batches have ended since the last call.
   std::vector<uint64_t> take();

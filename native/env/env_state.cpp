@@ -130,7 +130,11 @@ void EnvState::look_for_garbage() noexcept {
 }
 
 void EnvState::open_mailbox(napi_value on_mail) {
-  if (mailbox_ == nullptr) mailbox_ = async::Mailbox::create(env_, on_mail);
+  if (mailbox_ == nullptr) {
+    mailbox_ = async::Mailbox::create(env_, on_mail);
+  } else {
+    mailbox_->set_receiver(on_mail);
+  }
 }
 
 uint64_t EnvState::open_strand() {

@@ -52,7 +52,7 @@ class EnvState {
   void set_current_call(Call* call) noexcept { current_call_ = call; }
 
   // ---- ops that run on threads of the pool ----
-  // `on_mail()` is called when batches have ended. Further calls do nothing.
+  // `on_mail()` is called when batches have ended, in place of the one before.
   void open_mailbox(napi_value on_mail);
   const std::shared_ptr<async::Mailbox>& mailbox() noexcept { return mailbox_; }
   uint64_t open_strand();
