@@ -128,6 +128,8 @@ export interface Native extends AuditNative {
   /** Threads, batches that run, batches that wait. */
   poolStatus(): number[];
   poolSetThreads(count: number): void;
+  /** Waits for the ops that run; nothing more begins. */
+  poolStop(): void;
 
   manualSeed(seed: number | bigint): void;
   getNumThreads(): number;

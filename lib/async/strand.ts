@@ -2,6 +2,7 @@
  * Ops that are recorded on the JS thread and run, one after the other, on a thread of the pool. The arguments are converted
  * when an op is recorded, so tensors may be disposed meanwhile; results belong to the scope in which the strand began.
  */
+import { isMainThread } from 'node:worker_threads';
 import { atSite, siteToBe } from '../audit';
 import { collectAll } from '../collector';
 import { codedError, type TorchError } from '../errors';
@@ -42,6 +43,8 @@ let mailbox = false;
 function openMailbox(): void {
   if (mailbox) return;
   mailbox = true;
+  // Before C++ ends, while ops still have everything that they use.
+  if (isMainThread) process.once('exit', () => native.poolStop());
   // Whatever scope is current: the mailbox is no scope's.
   const { current } = now;
   enter(null);

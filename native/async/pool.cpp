@@ -62,6 +62,7 @@ Pool& Pool::process() {
 }
 
 Pool::Pool() {
+  at::set_num_threads(at::get_num_threads());  // makes libtorch's own pool, whose destructor is to come after stop()
   const size_t cores = std::max(1u, std::thread::hardware_concurrency());
   wanted_ = std::max<size_t>(1, cores / static_cast<size_t>(std::max(1, at::get_num_threads())));
   std::atexit([] { process().stop(); });

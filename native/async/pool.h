@@ -30,8 +30,9 @@ struct PoolStatus {
   size_t threads, running, queued;
 };
 
-// Lifetime: the process; never destroyed. At exit the batches that wait are dropped and those that run are waited for:
-// libtorch's static destructors come after that.
+// Lifetime: the process; never destroyed. At exit the batches that wait are dropped and those that run are waited for
+// (stop): lib/async does it before C++ ends, since an op may make static objects whose destructors then come before any
+// function that was registered with atexit earlier. That one is for programs that end without telling JavaScript.
 // Thread: any.
 class Pool {
  public:
@@ -40,11 +41,12 @@ class Pool {
   void submit(std::unique_ptr<Batch> batch);
   void set_threads(size_t count);
   PoolStatus status();
+  // Nothing runs afterwards, and nothing more begins.
+  void stop() noexcept;
 
  private:
   Pool();
   void work();
-  void stop() noexcept;
   void start_missing();  // with mutex_ held
 
   std::mutex mutex_;

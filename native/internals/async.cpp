@@ -126,6 +126,7 @@ napi_value status(Call& call) {
   return array;
 }
 
+void stop_pool() { async::Pool::process().stop(); }
 void set_threads(int64_t count) { async::Pool::process().set_threads(static_cast<size_t>(count)); }
 
 constexpr Internal writes_elsewhere(Internal internal) {
@@ -146,6 +147,7 @@ const Internal kInternals[] = {
     internal_body<&cancel, 1>("strandCancel", "strandCancel(int strand) -> ()"),
     internal_body<&close_strand, 1>("strandClose", "strandClose(int strand) -> ()"),
     internal_body<&status, 0>("poolStatus", "poolStatus() -> int[]"),
+    internal("poolStop", "poolStop() -> ()", &stop_pool),
     internal("poolSetThreads", "poolSetThreads(int count) -> ()", &set_threads),
 };
 
