@@ -91,7 +91,7 @@ it('leaves one alone, and what two have in common is what one has', async () => 
     { version: '1.13', text },
     { version: '2.6', text },
   ]);
-  expect(twice).not.toMatch(/libtorch (1\.13|2\.6)/);
+  expect(twice).not.toMatch(/\b(Since|In) libtorch/);
   const signatures = (of: string) =>
     [...new Set(of.split('\n').map((line) => line.trim()))].filter((line) => /^\w+\(/.test(line)).sort();
   expect(signatures(twice)).toEqual(signatures(text));
