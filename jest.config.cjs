@@ -16,6 +16,8 @@ module.exports = {
   testEnvironment: factor === 1 ? 'node' : '<rootDir>/test/support/slow-environment.cjs',
   testMatch: ['<rootDir>/test/**/*.test.ts'],
   testTimeout: 60_000 * factor,
+  // A worker's heap grows with each file it ran, and with it the time of every collection that tests ask for.
+  workerIdleMemoryLimit: '250MB',
   modulePathIgnorePatterns: ['<rootDir>/build/'],
   moduleNameMapper: {
     '^libtorch-node$': '<rootDir>/dist/lib/index.js',

@@ -28,7 +28,7 @@ export const plans = {
     digitsSteps: { full: 5, mini: 130 },
     loads: 10,
     compiles: 7,
-    memoryRounds: 3,
+    memoryRounds: 9,
     loops: { zeros: 4000, scoped: 10_000_000, add: 1_000_000, 'add-scope': 1_000_000 },
     asyncRounds: 5,
     products: 120,

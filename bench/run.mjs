@@ -41,10 +41,18 @@ const sections = {
   build: buildSection,
 };
 
+const usage = `usage: npm run bench -- [--quick] [--types] [--build] [--write] [--only goals,ops,…]
+  --quick   fewer rounds: minutes, rougher figures
+  --only    sections, by comma: ${Object.keys(sections).join(', ')}
+  --types   also what the declarations cost the compiler
+  --build   also what building costs (compiles the addon anew)
+  --write   writes bench/RESULTS.md too, which the README quotes`;
+
 function readOptions() {
   try {
     return parseArgs({
       options: {
+        help: { type: 'boolean', short: 'h', default: false },
         quick: { type: 'boolean', default: false },
         tiny: { type: 'boolean', default: false },
         build: { type: 'boolean', default: false },
@@ -54,14 +62,13 @@ function readOptions() {
       },
     }).values;
   } catch (error) {
-    throw new StepError(
-      `${error.message}\nusage: npm run bench -- [--quick] [--types] [--build] [--write] [--only goals,ops,…]`,
-    );
+    throw new StepError(`${error.message}\n${usage}`);
   }
 }
 
 await runMain(async () => {
   const options = readOptions();
+  if (options.help) return void process.stdout.write(`${usage}\n`);
   const plan = options.tiny ? plans.tiny : options.quick ? plans.quick : plans.full;
   const chosen = new Set([
     ...options.only.split(','),

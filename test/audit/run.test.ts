@@ -16,6 +16,7 @@ const INTERVAL = ['--interval', '400ms'];
 const folder = path.join(ROOT, 'build', 'test-audit', String(process.pid));
 beforeAll(() => fs.mkdirSync(folder, { recursive: true }));
 afterAll(() => fs.rmSync(folder, { recursive: true, force: true }));
+afterAll(() => esbuild.stop());
 
 interface Outcome {
   code: number | null;

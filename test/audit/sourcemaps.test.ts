@@ -22,6 +22,8 @@ export class Cache<T> {
 `;
 const MARK = 'make(this.options.size)';
 
+afterAll(() => esbuild.stop());
+
 let folder: string;
 let source: string;
 beforeEach(() => {

@@ -2,9 +2,11 @@
 import { writeFileSync } from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
-import { transformSync } from 'esbuild';
+import * as esbuild from 'esbuild';
 import { ask, run } from '../support/child';
 import { balancedAsync, codeOf, LIB, ROOT, settled, torch } from '../support/torch';
+
+afterAll(() => esbuild.stop());
 
 const before = settled().tensors;
 
@@ -15,7 +17,7 @@ const read = (file: string) =>
 
 /** Runs a program of this folder, compiled for Node 20, which has no `using` of its own. */
 async function interleaved(seed: number): Promise<any> {
-  const { code } = transformSync(read('interleaved.ts'), { loader: 'ts', target: 'node20', format: 'cjs' });
+  const { code } = esbuild.transformSync(read('interleaved.ts'), { loader: 'ts', target: 'node20', format: 'cjs' });
   const file = path.join(os.tmpdir(), `interleaved-${process.pid}-${seed}.cjs`);
   writeFileSync(file, code);
   try {

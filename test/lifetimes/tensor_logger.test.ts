@@ -20,6 +20,8 @@ const PRELUDE = `
 const logged = (source: string, nodeOptions: string[] = []) =>
   ask(`${PRELUDE}(async () => {${source}})();`, nodeOptions);
 
+afterAll(() => esbuild.stop());
+
 describe('what it counts', () => {
   test('tensors by dtype and device, each storage once, as torch.memory does', async () => {
     const { first, filtered, memory } = await logged(`
