@@ -124,7 +124,9 @@ void raise_peak(uint64_t now) noexcept {
 class Charge {
  public:
   explicit Charge(uint64_t bytes) : bytes_(bytes), now_(charge(bytes)) {}
-  ~Charge() { process_allocated.fetch_sub(bytes_, std::memory_order_relaxed); }
+  ~Charge() {
+    if (bytes_ != 0) process_allocated.fetch_sub(bytes_, std::memory_order_relaxed);
+  }
   Charge(const Charge&) = delete;
   Charge& operator=(const Charge&) = delete;
   void keep() noexcept {

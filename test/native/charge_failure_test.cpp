@@ -8,6 +8,7 @@
 #include <new>
 #include <vector>
 
+#include "native/accounting/cpu_allocator.h"
 #include "native/handles/slot_table.h"
 
 namespace {
@@ -40,6 +41,7 @@ void ignore_report(void*, int64_t) {}
 
 class ChargeFailure : public ::testing::Test {
  protected:
+  static void SetUpTestSuite() { accounting::install_counting_cpu_allocator(); }
   int64_t told() {
     external.flush();
     return external.reported();
@@ -105,7 +107,8 @@ TEST_F(ChargeFailure, AStorageThatCannotBeTakenUpLeavesTheOldCharge) {
   const int64_t told_before = told();
   int failures = 0;
   for (int i = 0; i < 100; ++i) {
-    table.find(handle)->mul_(2);  // the next reconcile charges both storages anew
+    table.use(handle)->mul_(2);  // the next reconcile charges both storages anew
+    table.settle_used();
     before = accounting::ledger_totals();
     live_before = table.live();
     failures += failures_of([&] { table.reconcile(handle); }, [&] { expect_as_before(); });
@@ -131,7 +134,8 @@ TEST_F(ChargeFailure, AStorageResizedElsewhereIsTakenUpByTheNextHandle) {
 TEST_F(ChargeFailure, ASetThatEnlargesItsSourceIsChargedInFull) {
   const Handle small = table.create(at::zeros({4}));
   const Handle source = table.create(at::zeros({10}));
-  table.find(small)->set_(table.find(source)->storage(), 0, {1000}, {1});
+  table.use(small)->set_(table.use(source)->storage(), 0, {1000}, {1});
+  table.settle_used();
   table.reconcile(small);
   EXPECT_EQ(accounting::ledger_totals().bytes - before.bytes, 4000u);
   table.free(small);

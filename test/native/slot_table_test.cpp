@@ -8,6 +8,8 @@
 #include <numeric>
 #include <vector>
 
+#include "native/accounting/cpu_allocator.h"
+
 namespace ltn::handles {
 
 // The way to a slot's last generation that does not take 2^27 rounds.
@@ -26,8 +28,16 @@ void ignore_report(void* context, int64_t bytes) { *static_cast<int64_t*>(contex
 uint64_t ledger_bytes() { return accounting::ledger_totals().bytes; }
 uint64_t ledger_tensors() { return accounting::ledger_totals().tensors; }
 
+// As in the addon: with its allocator in force, and each op's arguments taken by use() and settled after it.
 class SlotTableTest : public ::testing::Test {
  protected:
+  static void SetUpTestSuite() { accounting::install_counting_cpu_allocator(); }
+  template <class Op>
+  auto run(Op op) {
+    auto result = op();
+    table.settle_used();
+    return result;
+  }
   at::Tensor floats(int64_t count) { return at::zeros({count}, at::kFloat); }
   Handle make(int64_t count = 4) { return table.create(floats(count)); }
   int64_t told() {
@@ -154,8 +164,8 @@ TEST_F(SlotTableTest, BytesAreChargedOncePerStorageAndRefundedExactly) {
   const Handle base = make(256);
   EXPECT_EQ(ledger_bytes() - before, 1024u);
   EXPECT_EQ(told(), 1024);
-  const Handle view = table.create(table.find(base)->slice(0, 0, 8));
-  const Handle wide = table.create(table.find(view)->view({8, 1}).expand({8, 100}));
+  const Handle view = run([&] { return table.create(table.use(base)->slice(0, 0, 8)); });
+  const Handle wide = run([&] { return table.create(table.use(view)->view({8, 1}).expand({8, 100})); });
   EXPECT_EQ(ledger_bytes() - before, 1024u);
   table.free(base);
   EXPECT_EQ(ledger_bytes() - before, 1024u) << "the views keep the storage";
@@ -168,8 +178,8 @@ TEST_F(SlotTableTest, BytesAreChargedOncePerStorageAndRefundedExactly) {
 TEST_F(SlotTableTest, ReconcileTakesUpAResize) {
   const uint64_t before = ledger_bytes();
   const Handle handle = make(4);
-  const Handle view = table.create(table.find(handle)->slice(0, 0, 2));
-  table.find(handle)->resize_({1024});
+  const Handle view = run([&] { return table.create(table.use(handle)->slice(0, 0, 2)); });
+  run([&] { return table.use(handle)->resize_({1024}); });
   table.reconcile(handle);
   EXPECT_EQ(ledger_bytes() - before, 4096u);
   EXPECT_EQ(told(), 4096);
@@ -186,7 +196,7 @@ TEST_F(SlotTableTest, ReconcileMovesTheChargeOfSetToTheNewStorage) {
   const uint64_t before = ledger_bytes();
   const Handle a = make(4);
   const Handle b = make(100);
-  table.find(a)->set_(*table.find(b));
+  run([&] { return table.use(a)->set_(*table.use(b)); });
   table.reconcile(a);
   EXPECT_EQ(ledger_bytes() - before, 400u);
   table.free(b);
@@ -199,9 +209,9 @@ TEST_F(SlotTableTest, ReconcileMovesTheChargeOfSetToTheNewStorage) {
 TEST_F(SlotTableTest, ReconcileFindsOtherHandlesOnTheSameTensor) {
   const uint64_t before = ledger_bytes();
   const Handle a = make(4);
-  const Handle same = table.create(at::Tensor(*table.find(a)));
+  const Handle same = run([&] { return table.create(at::Tensor(*table.use(a))); });
   const Handle other = make(100);
-  table.find(a)->set_(*table.find(other));
+  run([&] { return table.use(a)->set_(*table.use(other)); });
   table.reconcile(a);
   EXPECT_EQ(ledger_bytes() - before, 400u) << "nobody sees the first storage any more";
   for (const Handle handle : {a, same, other}) table.free(handle);
@@ -217,7 +227,7 @@ TEST_F(SlotTableTest, ASparseTensorIsOneTensorWithTwoStorages) {
   EXPECT_EQ(held.storages - before.storages, 2u);
   EXPECT_EQ(held.bytes - before.bytes, 2 * 4 * 8u + 4 * 4u);
   EXPECT_EQ(told(), 80);
-  const Handle values = table.create(table.find(handle)->_values());
+  const Handle values = run([&] { return table.create(table.use(handle)->_values()); });
   table.free(handle);
   EXPECT_EQ(accounting::ledger_totals().tensors - before.tensors, 1u);
   EXPECT_EQ(accounting::ledger_totals().bytes - before.bytes, 16u);
