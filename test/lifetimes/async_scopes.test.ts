@@ -155,7 +155,7 @@ describe('openScope in an async function', () => {
       Promise.all([pending, task()]).then(() => {
         console.log('ANSWER ' + JSON.stringify([made.map((t) => t.disposed), outside.disposed, torch.memory().tensors]));
       });`;
-    const { code } = transformSync(source, { target: 'es2016' });
+    const { code } = esbuild.transformSync(source, { target: 'es2016' });
     expect(code).toContain('yield');
     const { stdout } = await run(process.execPath, ['-e', code]);
     expect(stdout).toBe('ANSWER [[true,true,true,true],false,1]\n');
