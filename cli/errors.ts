@@ -4,4 +4,4 @@ export class UsageError extends Error {
 }
 
 /** What an exit status of ours means. */
-export const ExitCode = { clean: 0, leak: 1, usage: 2, insufficient: 3, lostEvents: 4 } as const;
+export const ExitCode = { clean: 0, leak: 1, usage: 2, insufficient: 3, lostEvents: 4, internal: 70 } as const;

@@ -40,8 +40,16 @@ async function run(definition: Program, argv: string[]): Promise<number> {
       process.stderr.write(`${red(`${definition.name}:`)} ${error.message}\n`);
       return ExitCode.usage;
     }
-    throw error;
+    return internalError(definition, error);
   }
+}
+
+/** A mistake of ours: one line, and a status that no verdict has. */
+function internalError(definition: Program, error: unknown): number {
+  const what = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  const { red } = colorsFor(process.stderr);
+  process.stderr.write(`${red(`${definition.name}:`)} internal error: ${what.replace(/\s+/g, ' ')}\n`);
+  return ExitCode.internal;
 }
 
 /** Runs the program; the process's exit status is the command's. */
@@ -52,6 +60,7 @@ export function main(definition: Program): void {
       if (error.code !== 'EPIPE') throw error;
     });
   }
+  process.on('uncaughtException', (error) => process.exit(internalError(definition, error)));
   void run(definition, process.argv).then((status) => {
     process.exitCode = status;
   });

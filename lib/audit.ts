@@ -4,6 +4,7 @@
  */
 import { isMainThread } from 'node:worker_threads';
 import { watchCollections } from './audit/collections';
+import { currentLabel } from './audit/label';
 import { captureStack, type Stack } from './audit/stack';
 import { isWatched, tagWatched, type WatchNative } from './watch';
 
@@ -11,12 +12,16 @@ import { isWatched, tagWatched, type WatchNative } from './watch';
 export interface AuditNative extends WatchNative {
   /** `flags[0]` is non-zero while new handles of this environment wait for their site. Memory of the addon. */
   readonly flags: Uint32Array;
-  /** The reason why it did not start, or undefined. */
+  /** The reason why it did not start ('': the capture has an owner, or is running here), or undefined. */
   auditStart(options: AuditOptions): string | undefined;
   auditStop(reason: string): void;
   auditOn(): boolean;
-  auditTag(siteId: number): void;
+  auditTag(siteId: number, labelId: number): void;
   auditDefineSite(json: string): number;
+  /** 0, which is no label, when there are too many. */
+  auditDefineLabel(json: string): number;
+  /** Says in the capture of another process that this one's events are missing. */
+  auditFlagLoss(file: string): void;
   auditHeap(heapUsed: number, external: number): void;
   auditCollection(): void;
   /** Living tensors that are recorded. */
@@ -30,10 +35,14 @@ export interface AuditOptions {
   intervalMs?: number;
   depth?: number;
   sampleBytes?: number;
+  maxBytes?: number;
+  followChildren?: boolean;
   command?: string;
 }
 
 const VARIABLE = 'LIBTORCH_NODE_AUDIT';
+/** A pid is used again: so many files of one are looked past. */
+const MOST_OF_ONE_PID = 1000;
 const DEFAULT_DEPTH = 16;
 /** How often the JS thread is asked for its figures. */
 const WATCH_MS = 250;
@@ -42,19 +51,25 @@ const WATCH_MS = 250;
 const siteIds = new Map<number, number>();
 let depth = DEFAULT_DEPTH;
 
-/** The stack to give to tensors that come up on another turn of the event loop than their call. */
-let begun: Stack | undefined;
+/** A stack, and the labels that were in force there. */
+export interface Site {
+  readonly stack: Stack;
+  readonly labelId: number;
+}
+
+/** What to give to tensors that come up on another turn of the event loop than their call. */
+let begun: Site | undefined;
 
 /** Where `below` was called, if somebody looks at the tensors that it will make. */
-export function siteToBe(native: AuditNative, below: (...args: never[]) => unknown): Stack | undefined {
+export function siteToBe(native: AuditNative, below: (...args: never[]) => unknown): Site | undefined {
   if (!native.auditOn() && !isWatched(native)) return undefined;
   const { key, frames } = captureStack(depth, below);
   const list = frames(); // now: call sites must not outlive the capture
-  return { key, frames: () => list };
+  return { stack: { key, frames: () => list }, labelId: currentLabel() };
 }
 
 /** Runs `fn`, whose tensors were made where `site` is. */
-export function atSite<T>(site: Stack | undefined, fn: () => T): T {
+export function atSite<T>(site: Site | undefined, fn: () => T): T {
   const before = begun;
   begun = site;
   try {
@@ -69,7 +84,7 @@ export function atSite<T>(site: Stack | undefined, fn: () => T): T {
  * Costs a few microseconds for a stack seen before.
  */
 export function captureSite(native: AuditNative): void {
-  const stack = begun ?? captureStack(depth, captureSite);
+  const stack = begun?.stack ?? captureStack(depth, captureSite);
   if (native.auditOn()) {
     const { key, frames } = stack;
     let id = siteIds.get(key);
@@ -77,7 +92,7 @@ export function captureSite(native: AuditNative): void {
       id = native.auditDefineSite(JSON.stringify(frames()));
       siteIds.set(key, id);
     }
-    native.auditTag(id);
+    native.auditTag(id, begun === undefined ? currentLabel() : begun.labelId);
   }
   tagWatched(native, stack);
   native.flags[0] = 0;
@@ -86,13 +101,11 @@ export function captureSite(native: AuditNative): void {
 /** Called once per environment, when the library is loaded. Does nothing in a program that is not audited. */
 export function startAudit(native: AuditNative): void {
   const text = process.env[VARIABLE];
-  if (text !== undefined) {
-    // Gone before any code of the program runs: neither it nor its children see that they are watched.
-    delete process.env[VARIABLE];
-    const options = parseOptions(text);
-    // A refusal means that another process of the same command line claimed the capture: this one is not audited.
-    if (options !== undefined && native.auditStart(options) === undefined) depth = options.depth ?? DEFAULT_DEPTH;
-  }
+  const options = text === undefined ? undefined : parseOptions(text);
+  // Gone before any code of the program runs: neither it nor its children see that they are watched, unless they are to
+  // be followed.
+  if (text !== undefined && options?.followChildren !== true) delete process.env[VARIABLE];
+  if (options !== undefined && !native.auditOn()) begin(native, options);
   if (!native.auditOn()) return;
   const collections = watchCollections(() => native.auditCollection());
   const watch = () => {
@@ -108,6 +121,22 @@ export function startAudit(native: AuditNative): void {
   // First in the queue, before handlers of the program free things: the capture shows what lived at the end. It also
   // comes before the environment is torn down, which frees all.
   process.prependListener('exit', () => native.auditStop('exit'));
+}
+
+/** Another process of the same command line may have claimed the capture: then this one is a child, or not audited. */
+function begin(native: AuditNative, options: AuditOptions): void {
+  let refusal = native.auditStart(options);
+  if (refusal === '' && options.followChildren === true) {
+    const command = [process.argv0, ...process.argv.slice(1)].join(' ');
+    for (let n = 0; refusal === '' && n < MOST_OF_ONE_PID && !native.auditOn(); n++) {
+      const file = `${options.file}.${process.pid}${n === 0 ? '' : `-${n}`}.child`;
+      refusal = native.auditStart({ ...options, file, command });
+    }
+  }
+  if (refusal === undefined) depth = options.depth ?? DEFAULT_DEPTH;
+  if (!refusal) return;
+  native.auditFlagLoss(options.file);
+  process.stderr.write(`leak-audit: this process is not recorded: ${refusal}\n`);
 }
 
 function parseOptions(text: string): AuditOptions | undefined {

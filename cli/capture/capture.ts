@@ -1,4 +1,6 @@
 /** A capture in memory: what the reader found, before anything is judged. */
+import { deviceName, dtypeName } from './format';
+import type { LivingTensors } from './living';
 
 export interface Frame {
   file: string;
@@ -10,11 +12,15 @@ export interface Frame {
 export interface StartInfo {
   pid: number;
   startedAt: number;
+  /** The start on a clock of the machine that never jumps, ms: what joined processes are lined up by. */
+  clockMs?: number;
   mode: 'counters' | 'sample' | 'full';
   intervalMs: number;
   sampleBytes: number;
   depth: number;
   command: string;
+  /** `--max-size`; 0 or missing: no cap. */
+  maxBytes?: number;
 }
 
 export interface EndInfo {
@@ -40,10 +46,12 @@ export interface Tick {
   collections: number;
 }
 
-/** The counters of one site on one device at the ticks where they changed. */
+/** The counters of one site, on one device, under one label, at the ticks where they changed. */
 export interface Series {
   siteId: number;
   device: string;
+  /** Into `Capture.labels`; 0: made outside every label. Several series of a site differ in it. */
+  labelId: number;
   /** Indices into `Capture.ticks`, ascending. */
   ticks: number[];
   liveTensors: number[];
@@ -54,24 +62,114 @@ export interface Series {
   oldestBirthMs: number[];
 }
 
+/** What `torch.audit.label` said: names to values. */
+export type Labels = Readonly<Record<string, string>>;
+
+/** A tensor that was alive at the end of the capture (of its process, where several are joined). */
+export interface LivingTensor {
+  siteId: number;
+  labelId: number;
+  device: string;
+  dtype: string;
+  /** Undefined where it is not known. */
+  shape: readonly number[] | undefined;
+  /** ms since the capture's start; negative when it is older. */
+  birthMs: number;
+  /** Bytes of its storage when it was made. Tensors with an equal `storage` share them. */
+  bytes: number;
+  storage: number;
+  /** Whether its storage was another tensor's before. */
+  isView: boolean;
+  /** How many tensors it stands for: 1, but in `sample` mode. Its bytes count as many times. */
+  weight: number;
+  /** As in `Capture.environments`. */
+  environment: number;
+  /** Into `Capture.processes`. */
+  process: number;
+}
+
+/** One process of the capture. The first is the one that `run` started; others with `--follow-children`. */
+export interface ProcessInfo {
+  pid: number;
+  command: string;
+  /** ms since the capture's start. */
+  startMs: number;
+  endMs: number;
+  /** 'exit', or 'killed' when its last packet is missing. */
+  ended: string;
+  lost: number;
+}
+
+/** Where living tensors are kept, with what their ids mean. Of each process one. */
+export interface Detail {
+  living: LivingTensors;
+  shapes: ReadonlyMap<number, readonly number[]>;
+  siteId(id: number): number;
+  labelId(id: number): number;
+  environment(id: number): number;
+  startMs: number;
+}
+
+/**
+ * Rows, ticks and peaks are of all processes together. Where several are joined, ids of sites, labels and environments
+ * are given anew, and a process that ended stands in `ended` as its environments.
+ */
 export class Capture {
   start: StartInfo | undefined;
   end: EndInfo | undefined;
-  readonly ticks: Tick[] = [];
+  ticks: Tick[] = [];
   readonly stacks = new Map<number, Frame[]>();
   /** The environment (thread) that defined a site. */
   readonly environments = new Map<number, number>();
   /** Environments that ended before the capture, with the last round before each freed what it held. */
   readonly ended = new Map<number, number>();
   readonly series = new Map<string, Series>();
-  /** Bytes at the end that are no whole packet (the process was killed while writing), or damage in the middle. */
+  /** Bytes at the end that are no whole packet: the process was killed while writing. */
   tornBytes = 0;
+  /** Packets whose checksum is wrong; what they held is lost, and `lost` counts them. */
+  damagedPackets = 0;
+  /** Labels by id; without 0. */
+  readonly labels = new Map<number, Labels>();
+  readonly processes: ProcessInfo[] = [];
+  /** Living tensors that `livingTensors` leaves out, because `--max-size` dropped their detail. Rows hold them all. */
+  droppedDetail = 0;
+  /** `--max-size` was reached: rounds were thinned out. */
+  capped = false;
+  /** The header says that events are missing: the file could not be written to. */
+  lostFlag = false;
+  readonly details: Detail[] = [];
 
+  /** Events, rounds and packets that are missing. 0: the capture is whole. */
   get lost(): number {
-    return Math.max(this.ticks.at(-1)?.lost ?? 0, this.end?.lost ?? 0);
+    const counted = Math.max(this.ticks.at(-1)?.lost ?? 0, this.end?.lost ?? 0) + this.damagedPackets;
+    return counted === 0 && this.lostFlag ? 1 : counted;
   }
 
   get durationMs(): number {
     return this.ticks.at(-1)?.ms ?? 0;
+  }
+
+  /** Each tensor that was alive at the end. Made as they are asked for: there may be millions. Not in `counters` mode. */
+  *livingTensors(): Generator<LivingTensor> {
+    for (const [process, detail] of this.details.entries()) {
+      const { living, shapes } = detail;
+      for (let row = 0; row < living.size; row++) {
+        const birth = living.at(row);
+        yield {
+          siteId: detail.siteId(birth.siteId),
+          labelId: detail.labelId(birth.labelId),
+          device: deviceName(birth.deviceType, birth.deviceIndex),
+          dtype: dtypeName(birth.dtype),
+          shape: shapes.get(birth.shapeId),
+          birthMs: detail.startMs + birth.birthMs,
+          bytes: birth.bytes,
+          storage: birth.storage,
+          isView: birth.isView,
+          weight: birth.weight,
+          environment: detail.environment(birth.environment),
+          process,
+        };
+      }
+    }
   }
 }

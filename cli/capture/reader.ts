@@ -1,143 +1,75 @@
 /** Reads captures: whole files, and files that still grow. */
 import * as fs from 'node:fs';
 import { UsageError } from '../errors';
-import { Capture, type EndInfo, type Frame, type Series, type StartInfo, type Tick } from './capture';
-import {
-  crc32,
-  deviceName,
-  FORMAT_VERSION,
-  HEADER_BYTES,
-  MAGIC,
-  MAX_PACKET_BYTES,
-  PACKET_HEADER_BYTES,
-  PacketType,
-  ROW_BYTES,
-  TICK_BYTES,
-} from './format';
+import { Capture } from './capture';
+import { Flag, PacketType } from './format';
+import { PacketScanner } from './packets';
+import { mergeProcesses, processInfo } from './processes';
+import { ProcessReader } from './rounds';
 
-const NONE = -(2n ** 63n);
+const CHUNK_BYTES = 1 << 20;
 
 /** Takes bytes in any portions and adds to `capture` what whole packets in them tell. */
 export class CaptureParser {
+  /** Where several processes are joined in the file: of the first. `finish` gives the capture of all. */
   readonly capture = new Capture();
-  private rest: Buffer = Buffer.alloc(0);
-  private sawHeader = false;
-  /** After a bad checksum nothing can be trusted, since lengths may be wrong too. */
-  private damaged = false;
+  private readonly scanner = new PacketScanner({ packet: (type, payload) => this.read(type, payload) });
+  private current = new ProcessReader(this.capture);
+  private readonly captures = [this.capture];
+
+  /** Bytes of the file that need not be fed again after `dropTail`. */
+  get consumed(): number {
+    return this.scanner.consumed;
+  }
 
   feed(chunk: Buffer): void {
-    if (this.damaged) {
-      this.capture.tornBytes += chunk.length;
-      return;
-    }
-    this.rest = this.rest.length === 0 ? chunk : Buffer.concat([this.rest, chunk]);
-    let at = this.sawHeader ? 0 : this.readHeader();
-    while (this.sawHeader && this.rest.length - at >= PACKET_HEADER_BYTES) {
-      const length = this.rest.readUInt32LE(at);
-      const begin = at + PACKET_HEADER_BYTES;
-      const impossible = length < 1 || length > MAX_PACKET_BYTES;
-      if (!impossible && this.rest.length - begin < length) break;
-      const body = this.rest.subarray(begin, begin + length);
-      if (impossible || crc32(body) !== this.rest.readUInt32LE(at + 4)) {
-        this.damaged = true;
-        break;
-      }
-      this.readPacket(body[0]!, body.subarray(1));
-      at = begin + length;
-    }
-    this.rest = this.rest.subarray(at);
-    this.capture.tornBytes = this.rest.length;
+    this.scanner.feed(chunk);
+    const { capture, scanner } = this;
+    const flags = scanner.flags ?? 0;
+    capture.tornBytes = scanner.tornBytes;
+    capture.damagedPackets = scanner.damagedPackets;
+    capture.lostFlag = (flags & Flag.lost) !== 0;
+    capture.capped = (flags & Flag.capped) !== 0;
   }
 
-  private readHeader(): number {
-    const seen = this.rest.toString('latin1', 0, Math.min(MAGIC.length, this.rest.length));
-    if (!MAGIC.startsWith(seen)) throw new UsageError('not a leak-audit capture');
-    if (this.rest.length < HEADER_BYTES) return 0;
-    const version = this.rest.readUInt32LE(MAGIC.length);
-    if (version > FORMAT_VERSION) {
-      throw new UsageError(`written by a newer leak-audit (format ${version}, this one reads ${FORMAT_VERSION})`);
-    }
-    this.sawHeader = true;
-    return HEADER_BYTES;
+  /** The header of the last whole packet, and where in the file it is. */
+  get last(): { readonly at: number; readonly header: Buffer } {
+    return this.scanner.last;
   }
 
-  private readPacket(type: number, payload: Buffer): void {
-    const { capture } = this;
-    switch (type) {
-      case PacketType.Start:
-        capture.start = JSON.parse(payload.toString('utf8')) as StartInfo;
-        break;
-      case PacketType.End:
-        capture.end = JSON.parse(payload.toString('utf8')) as EndInfo;
-        break;
-      case PacketType.Site:
-        capture.environments.set(payload.readUInt32LE(0), payload.readUInt32LE(8));
-        capture.stacks.set(payload.readUInt32LE(0), JSON.parse(payload.toString('utf8', 12)) as Frame[]);
-        break;
-      case PacketType.EnvironmentEnd:
-        capture.ended.set(payload.readUInt32LE(0), capture.ticks.length - 1);
-        break;
-      case PacketType.Tick:
-        this.readTick(payload);
-        break;
-      default: // from a later version of the same format: skipped
-    }
+  /** Forgets the beginning of a packet that is not whole. */
+  dropTail(): void {
+    this.scanner.dropTail();
   }
 
-  private readTick(payload: Buffer): void {
-    const u64 = (at: number) => Number(payload.readBigUInt64LE(at));
-    const tick: Tick = {
-      ms: u64(0),
-      tensors: u64(8),
-      storages: u64(16),
-      bytes: u64(24),
-      allocatedBytes: u64(32),
-      peakAllocatedBytes: u64(40),
-      rss: u64(48),
-      heapUsed: u64(56),
-      external: u64(64),
-      lost: u64(72),
-      collections: payload.readUInt32LE(80),
-    };
-    const index = this.capture.ticks.push(tick) - 1;
-    const rows = payload.readUInt32LE(84);
-    for (let i = 0, at = TICK_BYTES; i < rows; i++, at += ROW_BYTES) {
-      const device = deviceName(payload.readInt8(at + 4), payload.readInt8(at + 5));
-      const series = this.seriesOf(payload.readUInt32LE(at), device);
-      const birth = payload.readBigInt64LE(at + 40);
-      series.ticks.push(index);
-      series.liveTensors.push(u64(at + 8));
-      series.liveBytes.push(u64(at + 16));
-      series.allocatedTensors.push(u64(at + 24));
-      series.allocatedBytes.push(u64(at + 32));
-      series.oldestBirthMs.push(birth === NONE ? Number.NaN : Number(birth));
-    }
+  /** Whether leak-audit made the file, and no program ever wrote to it. */
+  get unclaimed(): boolean {
+    return ((this.scanner.flags ?? 0) & Flag.reserved) !== 0;
   }
 
-  private seriesOf(siteId: number, device: string): Series {
-    const key = `${siteId} ${device}`;
-    let series = this.capture.series.get(key);
-    if (series === undefined) {
-      series = {
-        siteId,
-        device,
-        ticks: [],
-        liveTensors: [],
-        liveBytes: [],
-        allocatedTensors: [],
-        allocatedBytes: [],
-        oldestBirthMs: [],
-      };
-      this.capture.series.set(key, series);
+  /** The capture of all processes, once all was fed. */
+  finish(): Capture {
+    if (this.captures.length > 1) return mergeProcesses(this.captures);
+    if (this.capture.start !== undefined) this.capture.processes[0] = processInfo(this.capture, 0);
+    return this.capture;
+  }
+
+  private read(type: number, payload: Buffer): void {
+    if (type === PacketType.Process) {
+      const capture = new Capture();
+      this.captures.push(capture);
+      this.current = new ProcessReader(capture);
+    } else {
+      this.current.read(type, payload);
     }
-    return series;
   }
 }
 
-/** Follows a file that may not exist yet and grows. */
+/** Follows a file that may not exist yet, grows, and may be replaced by a shorter one (`--max-size`). */
 export class CaptureFollower {
-  readonly parser = new CaptureParser();
+  private parser = new CaptureParser();
   private fd: number | undefined;
+  private inode = 0;
 
   constructor(private readonly file: string) {}
 
@@ -145,20 +77,40 @@ export class CaptureFollower {
     return this.parser.capture;
   }
 
+  get unclaimed(): boolean {
+    return this.parser.unclaimed;
+  }
+
   /** Reads what was appended since the last call. False while there is no file. */
   poll(): boolean {
-    try {
-      this.fd ??= fs.openSync(this.file, 'r');
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
-      throw error;
-    }
+    const stat = fs.statSync(this.file, { throwIfNoEntry: false });
+    if (stat === undefined && this.fd === undefined) return false;
+    if (this.fd !== undefined && stat !== undefined && stat.ino !== this.inode) this.close();
+    this.fd ??= fs.openSync(this.file, 'r');
+    const { ino } = fs.fstatSync(this.fd);
+    if ((this.inode !== 0 && ino !== this.inode) || !this.stillThere(this.fd)) this.parser = new CaptureParser();
+    this.inode = ino;
+    this.parser.dropTail();
+    let at = this.parser.consumed;
+    const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
     for (;;) {
-      const chunk = Buffer.allocUnsafe(1 << 20); // fresh: the parser keeps parts of it
-      const n = fs.readSync(this.fd, chunk, 0, chunk.length, null);
+      const n = fs.readSync(this.fd, chunk, 0, chunk.length, at);
       if (n === 0) return true;
       this.parser.feed(chunk.subarray(0, n));
+      at += n;
     }
+  }
+
+  /** A write that fails, on a full disk for example, is cut off again, with what another may have read of it. */
+  private stillThere(fd: number): boolean {
+    const { at, header } = this.parser.last;
+    const bytes = Buffer.alloc(header.length);
+    return fs.readSync(fd, bytes, 0, bytes.length, at) === header.length && bytes.equals(header);
+  }
+
+  /** The capture of all processes in the file. */
+  finish(): Capture {
+    return this.parser.finish();
   }
 
   close(): void {
@@ -170,16 +122,27 @@ export class CaptureFollower {
 /** A whole capture file. Throws UsageError when it is none. */
 export function readCapture(file: string): Capture {
   const follower = new CaptureFollower(file);
+  return withPlace(file, () => {
+    try {
+      if (!follower.poll()) throw new UsageError('no such file');
+      if (follower.capture.start === undefined && !follower.unclaimed && !follower.capture.lostFlag) {
+        throw new UsageError('not a leak-audit capture (it is empty or cut off)');
+      }
+      return follower.finish();
+    } finally {
+      follower.close();
+    }
+  });
+}
+
+/** Runs `fn`, which reads `file`; what it throws becomes one line that names the file. */
+export function withPlace<T>(file: string, fn: () => T): T {
   try {
-    if (!follower.poll()) throw new UsageError('no such file');
-    if (follower.capture.start === undefined) throw new UsageError('not a leak-audit capture (it is empty or cut off)');
-    return follower.capture;
+    return fn();
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
     if (error instanceof UsageError) throw new UsageError(`${file}: ${error.message}`);
-    if (code !== undefined) throw new UsageError(`${file}: cannot be read (${code})`);
-    throw new UsageError(`${file}: damaged (${(error as Error).message})`);
-  } finally {
-    follower.close();
+    if (code?.startsWith('E') && !code.startsWith('ERR_')) throw new UsageError(`${file}: cannot be read (${code})`);
+    throw new UsageError(`${file}: damaged (${(error as Error).message.split('\n', 1)[0]})`);
   }
 }

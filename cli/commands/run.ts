@@ -4,18 +4,24 @@ import * as os from 'node:os';
 import * as path from 'node:path';
 import { Command, Option } from 'commander';
 import { analyse } from '../analysis';
-import { CaptureFollower } from '../capture/reader';
+import type { Capture } from '../capture/capture';
+import { Flag, fileHeader } from '../capture/format';
+import { joinChildren, removeChildren } from '../capture/join';
+import { CaptureFollower, readCapture } from '../capture/reader';
 import { colorsFor } from '../colors';
 import { ExitCode, UsageError } from '../errors';
 import { checkWritable, showReport } from '../output';
 import type { Report } from '../report';
 import { LiveLines } from '../reporters/live';
 import { dieBy, type Ending, runChild } from '../run/child';
-import { parseDuration } from '../units';
+import { formatBytes, formatCount, parseBytes, parseDuration } from '../units';
 
 interface Options {
   output?: string;
   mode: 'counters' | 'sample' | 'full';
+  sampleBytes: number;
+  maxSize?: number;
+  followChildren?: boolean;
   interval: number;
   html?: string;
   json?: string;
@@ -42,6 +48,18 @@ export function runCommand(done: (status: number) => void): Command {
         .choices(['counters', 'sample', 'full'])
         .default('full'),
     )
+    .option(
+      '--sample-bytes <bytes>',
+      'mean distance of samples; what is as large is always recorded',
+      parseBytes,
+      524_288,
+    )
+    .option(
+      '--max-size <bytes>',
+      'the most that the capture of a process may take on the disk, e.g. 64MiB',
+      parseMaxSize,
+    )
+    .option('--follow-children', 'also record the processes that the program starts, in the same capture')
     .option('--interval <duration>', 'how often a line is shown, e.g. 500ms, 1s', parseDuration, 1000)
     .option('--html <file>', 'also write the report as one offline page')
     .option('--json <file>', "also write the report as JSON ('-': to stdout, instead of the text)")
@@ -51,11 +69,12 @@ export function runCommand(done: (status: number) => void): Command {
       'after',
       `
 Exit status: the program's own when that is not 0 (or its signal); else 1 when --check is given and a leak was found;
-else 0; 2 for wrong usage.
+4 when --check is given and events were lost; else 0; 2 for wrong usage.
 
 Examples:
   leak-audit run -- node server.js
-  leak-audit run --check --json report.json -- npm start`,
+  leak-audit run --check --json report.json -- npm start
+  leak-audit run --mode sample --max-size 64MiB -o capture.ltna -- node server.js`,
     )
     .action(async (program: string[], options: Options) => {
       done(await run(program, options));
@@ -69,8 +88,7 @@ async function run(program: string[], options: Options): Promise<number> {
   checkWritable(options.output);
   const folder = options.output === undefined ? fs.mkdtempSync(path.join(os.tmpdir(), 'leak-audit-')) : undefined;
   const file = folder === undefined ? path.resolve(options.output!) : path.join(folder, 'capture.ltna');
-  // The recorder only writes to a file that it created itself, so an old capture has to go.
-  fs.rmSync(file, { force: true });
+  reserve(file);
   let result: Result;
   try {
     result = await record(program, file, options);
@@ -80,7 +98,32 @@ async function run(program: string[], options: Options): Promise<number> {
   const { ending, report } = result;
   if (ending.signal !== null) dieBy(ending.signal); // last: nothing after it is sure to run
   if (ending.code !== 0) return ending.code ?? 128;
-  return options.check && report.verdict === 'leak' ? ExitCode.leak : ExitCode.clean;
+  if (!options.check) return ExitCode.clean;
+  if (report.verdict === 'leak') return ExitCode.leak;
+  return report.summary.lostEvents > 0 ? ExitCode.lostEvents : ExitCode.clean;
+}
+
+/**
+ * Makes the file that the first process of the program claims. So a disk without room is found before the program runs,
+ * and a program that could not record is told from one that made no tensors.
+ */
+function reserve(file: string): void {
+  removeChildren(file);
+  try {
+    fs.rmSync(file, { force: true }); // an old capture
+    fs.writeFileSync(file, fileHeader(Flag.reserved), { flag: 'wx', mode: 0o600 });
+  } catch (error) {
+    throw new UsageError(`cannot write ${file}: ${(error as NodeJS.ErrnoException).code ?? error}`);
+  }
+}
+
+/** Below it there is no room for the stacks of a program. */
+const LEAST_MAX_SIZE = 256 * 1024;
+
+function parseMaxSize(text: string): number {
+  const bytes = parseBytes(text);
+  if (bytes < LEAST_MAX_SIZE) throw new UsageError(`--max-size ${text} is less than ${formatBytes(LEAST_MAX_SIZE)}`);
+  return bytes;
 }
 
 interface Result {
@@ -93,14 +136,37 @@ async function record(program: string[], file: string, options: Options): Promis
   const stopShowing = options.quiet ? () => {} : showLive(follower, options.interval);
   const wanted = Math.min(MOST_ROUND_MS, Math.max(LEAST_ROUND_MS, options.interval / ROUNDS_PER_LINE));
   const roundMs = Math.min(options.interval, wanted);
-  const wish = { file, mode: options.mode, intervalMs: Math.round(roundMs), command: program.join(' ') };
+  const wish = {
+    file,
+    mode: options.mode,
+    intervalMs: Math.round(roundMs),
+    sampleBytes: options.sampleBytes,
+    maxBytes: options.maxSize ?? 0,
+    followChildren: options.followChildren === true,
+    command: program.join(' '),
+  };
   const ending = await runChild(program, { [VARIABLE]: JSON.stringify(wish) }).finally(stopShowing);
+  const capture = whole(file, follower);
+
+  const report = analyse(capture);
+  showReport(report, options);
+  if (report.summary.lostEvents > 0) {
+    const { red } = colorsFor(process.stderr);
+    const lost = `${formatCount(report.summary.lostEvents)} events or more were lost`;
+    process.stderr.write(`${red('leak-audit:')} ${lost}: what the report says of them is missing\n`);
+  }
+  return { ending, report };
+}
+
+/** The capture of all processes, once they have ended. */
+function whole(file: string, follower: CaptureFollower): Capture {
+  if (joinChildren(file) > 0) {
+    follower.close();
+    return readCapture(file);
+  }
   follower.poll();
   follower.close();
-
-  const report = analyse(follower.capture);
-  showReport(report, options);
-  return { ending, report };
+  return follower.finish();
 }
 
 /** Shows the latest round at every interval; returns what ends it. */

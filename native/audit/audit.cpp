@@ -83,9 +83,9 @@ void storage_released(const void* storage) noexcept { state().recorder.storage_r
 
 uint32_t pending(uint32_t env) noexcept { return state().recorder.pending(env); }
 
-void tag_pending(uint32_t env, uint32_t site) noexcept {
+void tag_pending(uint32_t env, uint32_t site, uint32_t label) noexcept {
   try {
-    state().recorder.tag_pending(env, site);
+    state().recorder.tag_pending(env, site, label);
   } catch (...) {
     state().writer.note_lost();
   }
@@ -95,26 +95,29 @@ uint32_t define_site(uint32_t parent_or_0, std::string json, uint32_t env) {
   return state().recorder.define_site(parent_or_0, env, std::move(json));
 }
 
+uint32_t define_label(std::string json) { return state().recorder.define_label(std::move(json)); }
+
 void environment_closing(uint32_t env) noexcept {
   State& s = state();
   const std::lock_guard<std::mutex> lock(s.control);
   if (recording()) s.writer.environment_closing(env);
 }
 
-bool start(const Options& options, std::string* why_not) {
+bool start(const Options& options, std::string* why_not, bool* taken) {
   State& s = state();
   const std::lock_guard<std::mutex> lock(s.control);
+  if (taken != nullptr) *taken = false;
   if (process_on.load()) {
     if (why_not != nullptr) *why_not = "a capture is running in this process";
     return false;
   }
-  if (!s.writer.open(options, why_not)) return false;
+  if (!s.writer.open(options, why_not, taken)) return false;
   s.mode = options.mode;
   s.sample_bytes = options.sample_bytes == 0 ? 1 : options.sample_bytes;
   static const bool at_exit = std::atexit([] { stop("exit"); }) == 0;
   static_cast<void>(at_exit);
   process_on.store(true);
-  listen(true);
+  if (options.mode != Options::Counters) listen(true);
   return true;
 }
 
@@ -122,7 +125,7 @@ void stop(const char* reason) {
   State& s = state();
   const std::lock_guard<std::mutex> lock(s.control);
   if (!process_on.exchange(false)) return;
-  listen(false);
+  if (s.mode != Options::Counters) listen(false);
   s.writer.close(reason);
 }
 

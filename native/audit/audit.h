@@ -21,6 +21,7 @@ extern std::atomic<bool> process_on;
 inline bool recording() noexcept { return process_on.load(std::memory_order_relaxed); }
 
 // Process-wide: how many listen to births: the recorder, and each environment that watches its own (handles/watch.h).
+// In `counters` mode the recorder does not: accounting has the totals anyway.
 extern std::atomic<uint32_t> process_listeners;
 inline void listen(bool on) noexcept { process_listeners.fetch_add(on ? 1u : ~0u, std::memory_order_relaxed); }
 
@@ -59,13 +60,16 @@ void storage_released(const void* storage) noexcept;
 // How many records of this environment still wait for a stack. Lock-free.
 uint32_t pending(uint32_t env) noexcept;
 
-// Gives all waiting records of this environment their site (an id from `define_site`).
-void tag_pending(uint32_t env, uint32_t site) noexcept;
+// Gives all waiting records of this environment their site (an id from `define_site`) and label (of `define_label`).
+void tag_pending(uint32_t env, uint32_t site, uint32_t label = 0) noexcept;
 
 // A new site. `json` is the stack, innermost frame first: [{"file":…,"line":…,"column":…,"function":…}]. The caller
 // interns: equal stacks of one environment are defined once. `parent_or_0` is reserved for sites that extend another.
 // `env` is the environment that defines it.
 uint32_t define_site(uint32_t parent_or_0, std::string json, uint32_t env = 0);
+
+// A new set of labels, as a JSON object of names to values. 0, no label, when there are too many. The caller interns.
+uint32_t define_label(std::string json);
 
 // This environment is about to be closed, which frees all it holds. Called before that, so that the capture shows what
 // a worker thread held until its end.
@@ -89,11 +93,13 @@ struct Options {
   std::string command;                 // what is audited, for the report's title
   uint64_t sample_bytes = 512 * 1024;  // mean distance between samples, Sample mode
   int depth = 16;                      // frames per stack
+  uint64_t max_bytes = 0;              // the file's size at most; 0: no cap
 };
 
-// Opens the capture (which must not exist yet: the process that creates it owns it) and starts the writer thread.
-// False, with the reason in `why_not`, when the file cannot be claimed or a capture is running.
-bool start(const Options& options, std::string* why_not);
+// Opens the capture (which must not exist yet, or wait for its first process: who claims it owns it) and starts the
+// writer thread. False, with the reason in `why_not`, when a capture is running or the file cannot be claimed;
+// `taken` tells whether that is because it has an owner.
+bool start(const Options& options, std::string* why_not, bool* taken = nullptr);
 
 // Writes what changed and the final packet, and ends the writer thread. Idempotent; also runs at process exit.
 void stop(const char* reason);

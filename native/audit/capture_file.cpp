@@ -1,6 +1,9 @@
 #include "native/audit/capture_file.h"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -21,37 +24,51 @@ void PacketBuffer::put(T value) {
   bytes_.append(raw, sizeof(T));
 }
 
-void PacketBuffer::put_header() {
+void PacketBuffer::put_header(uint8_t flags) {
   bytes_.append(kMagic, sizeof(kMagic));
   put<uint32_t>(kFormatVersion);
-  put<uint32_t>(0);  // flags, reserved
+  put<uint32_t>(flags);
 }
 
 size_t PacketBuffer::open(PacketType type) {
   const size_t at = bytes_.size();
+  put<uint32_t>(kSync);
+  put<uint32_t>(0);
+  put<uint32_t>(static_cast<uint8_t>(type));
   put<uint32_t>(0);
   put<uint32_t>(0);
-  put<uint8_t>(static_cast<uint8_t>(type));
   return at;
 }
 
 void PacketBuffer::close(size_t at) {
-  const auto length = static_cast<uint32_t>(bytes_.size() - at - 8);
-  const uint32_t crc = crc32(bytes_.data() + at + 8, length);
-  std::memcpy(&bytes_[at], &length, 4);
-  std::memcpy(&bytes_[at + 4], &crc, 4);
+  const size_t begin = at + kPacketHeaderBytes;
+  const auto length = static_cast<uint32_t>(bytes_.size() - begin);
+  std::memcpy(&bytes_[at + 4], &length, 4);
+  // The length has a checksum of its own: when it is right, a reader can step over a packet that is damaged.
+  const uint32_t head = crc32(bytes_.data() + at, 12);
+  const uint32_t body = crc32(bytes_.data() + begin, length);
+  std::memcpy(&bytes_[at + 12], &head, 4);
+  std::memcpy(&bytes_[at + 16], &body, 4);
 }
 
-void PacketBuffer::put_text(PacketType type, std::string_view json) {
+void PacketBuffer::put_packet(PacketType type, std::string_view payload) {
   const size_t at = open(type);
-  bytes_.append(json);
+  bytes_.append(payload);
   close(at);
 }
+
+void PacketBuffer::put_text(PacketType type, std::string_view json) { put_packet(type, json); }
 
 void PacketBuffer::put_environment_end(uint32_t env, uint64_t ms) {
   const size_t at = open(PacketType::EnvironmentEnd);
   put(env);
   put(ms);
+  close(at);
+}
+
+void PacketBuffer::put_dropped(uint64_t births) {
+  const size_t at = open(PacketType::Dropped);
+  put(births);
   close(at);
 }
 
@@ -64,7 +81,21 @@ void PacketBuffer::put_site(uint32_t id, uint32_t parent, uint32_t env, std::str
   close(at);
 }
 
-void PacketBuffer::put_tick(const Tick& tick, const std::vector<CellRow>& rows, int64_t start_ms) {
+void PacketBuffer::put_shape(uint32_t id, const std::vector<int64_t>& sizes) {
+  const size_t at = open(PacketType::Shape);
+  put(id);
+  for (const int64_t size : sizes) put(size);
+  close(at);
+}
+
+void PacketBuffer::put_label(uint32_t id, std::string_view json) {
+  const size_t at = open(PacketType::Label);
+  put(id);
+  bytes_.append(json);
+  close(at);
+}
+
+void PacketBuffer::put_tick(const Tick& tick) {
   const size_t at = open(PacketType::Tick);
   put(tick.ms);
   put(tick.totals.tensors);
@@ -77,13 +108,21 @@ void PacketBuffer::put_tick(const Tick& tick, const std::vector<CellRow>& rows, 
   put(tick.external);
   put(tick.lost_events);
   put(tick.collections);
-  put(static_cast<uint32_t>(rows.size()));
+  put<uint32_t>(0);
+  close(at);
+}
+
+void PacketBuffer::put_rows(const std::vector<CellRow>& rows, size_t begin, size_t end, int64_t start_ms) {
+  const size_t at = open(PacketType::Rows);
   constexpr int64_t kNone = std::numeric_limits<int64_t>::min();
-  for (const CellRow& row : rows) {
+  for (size_t i = begin; i < end; ++i) {
+    const CellRow& row = rows[i];
     put(row.site);
+    put(row.label);
     put(row.device_type);
     put(row.device_index);
     put<uint16_t>(0);
+    put<uint32_t>(0);
     put(row.live_tensors);
     put(row.live_bytes);
     put(row.allocated_tensors);
@@ -93,33 +132,125 @@ void PacketBuffer::put_tick(const Tick& tick, const std::vector<CellRow>& rows, 
   close(at);
 }
 
+void PacketBuffer::put_births(const std::vector<BirthEntry>& births, size_t begin, size_t end, int64_t start_ms) {
+  const size_t at = open(PacketType::Births);
+  for (size_t i = begin; i < end; ++i) {
+    BirthEntry birth = births[i];
+    birth.birth_ms -= start_ms;
+    put(birth);
+  }
+  close(at);
+}
+
+void PacketBuffer::put_deaths(const std::vector<uint32_t>& ids, size_t begin, size_t end) {
+  const size_t at = open(PacketType::Deaths);
+  for (size_t i = begin; i < end; ++i) put(ids[i]);
+  close(at);
+}
+
+namespace {
+
+// While it lives, a write beyond RLIMIT_FSIZE fails instead of ending the program, on whatever thread this is.
+class NoSizeSignal {
+ public:
+  NoSizeSignal() noexcept {
+    sigset_t pending;
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGXFSZ) == 1;
+    sigemptyset(&signal_);
+    sigaddset(&signal_, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &signal_, &before_);
+  }
+  ~NoSizeSignal() {
+    const timespec now{};
+    if (!was_pending_) static_cast<void>(sigtimedwait(&signal_, nullptr, &now));
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  NoSizeSignal(const NoSizeSignal&) = delete;
+  NoSizeSignal& operator=(const NoSizeSignal&) = delete;
+
+ private:
+  sigset_t signal_, before_;
+  bool was_pending_ = false;
+};
+
+}  // namespace
+
+bool write_at(int fd, std::string_view bytes, int64_t offset) noexcept {
+  const NoSizeSignal guard;
+  size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t n = ::pwrite(fd, bytes.data() + done, bytes.size() - done, offset + static_cast<int64_t>(done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    done += static_cast<size_t>(n);
+  }
+  return true;
+}
+
 bool CaptureFile::claim(const std::string& path, std::string* why_not) {
-  fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
+  flags_ = 0;
+  size_ = 0;
+  fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd_ >= 0) return true;
-  if (why_not != nullptr) *why_not = "cannot create " + path + ": " + std::strerror(errno);
+  if (errno == EEXIST) {
+    const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (fd >= 0) {
+      char header[kHeaderBytes];
+      const bool ours = ::flock(fd, LOCK_EX) == 0 && ::pread(fd, header, kHeaderBytes, 0) == kHeaderBytes &&
+                        std::memcmp(header, kMagic, sizeof(kMagic)) == 0 && (header[kFlagsAt] & kReserved) != 0 &&
+                        write_at(fd, std::string_view("\0", 1), kFlagsAt);
+      ::flock(fd, LOCK_UN);
+      if (ours) {
+        fd_ = fd;
+        size_ = kHeaderBytes;
+        return true;
+      }
+      ::close(fd);
+      errno = EEXIST;
+    }
+  }
+  const int code = errno;
+  if (why_not != nullptr) *why_not = "cannot create " + path + ": " + std::strerror(code);
+  errno = code;
   return false;
 }
 
-bool CaptureFile::append(const std::string& bytes) noexcept {
+bool CaptureFile::append(std::string_view bytes) noexcept {
   if (fd_ < 0) return false;
-  size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t n = ::write(fd_, bytes.data() + done, bytes.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) {
-      // Disk full or the like: a half packet would hide everything after it from the reader.
-      if (::ftruncate(fd_, size_) != 0) close();
-      return false;
-    }
-    done += static_cast<size_t>(n);
+  if (!write_at(fd_, bytes, size_)) {
+    // Disk full or the like: a half packet would hide everything after it from the reader.
+    if (::ftruncate(fd_, size_) != 0) close();
+    return false;
   }
   size_ += static_cast<int64_t>(bytes.size());
   return true;
 }
 
+void CaptureFile::flag(uint8_t flags) noexcept {
+  if (fd_ < 0 || (flags_ | flags) == flags_) return;
+  const char byte = static_cast<char>(flags_ | flags);
+  if (write_at(fd_, std::string_view(&byte, 1), kFlagsAt)) flags_ |= flags;
+}
+
+void CaptureFile::adopt(int fd, int64_t size) noexcept {
+  close();
+  fd_ = fd;
+  size_ = size;
+}
+
 void CaptureFile::close() noexcept {
   if (fd_ >= 0) ::close(fd_);
   fd_ = -1;
+}
+
+void flag_foreign_loss(const std::string& path) noexcept {
+  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0) return;
+  char header[kHeaderBytes];
+  const char flags = kLost;
+  if (::pread(fd, header, kHeaderBytes, 0) == kHeaderBytes) write_at(fd, std::string_view(&flags, 1), kForeignFlagsAt);
+  ::close(fd);
 }
 
 std::string json_quote(std::string_view text) {

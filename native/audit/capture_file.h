@@ -12,13 +12,35 @@
 namespace ltn::audit {
 
 inline constexpr char kMagic[8] = {'L', 'T', 'N', 'A', 'U', 'D', 'I', 'T'};
-inline constexpr uint32_t kFormatVersion = 1;
+inline constexpr uint32_t kFormatVersion = 2;
+inline constexpr size_t kHeaderBytes = 16;
+inline constexpr int64_t kFlagsAt = 12;         // those of the process that owns the file
+inline constexpr int64_t kForeignFlagsAt = 13;  // those that other processes may set
+enum Flag : uint8_t { kLost = 1, kReserved = 2, kCapped = 4 };
 
-enum class PacketType : uint8_t { Start = 1, Site = 2, Tick = 3, End = 4, EnvironmentEnd = 5 };
+inline constexpr uint32_t kSync = 0x504E544C;  // "LTNP"
+inline constexpr size_t kPacketHeaderBytes = 20;
+inline constexpr uint32_t kMaxPacketBytes = 16 * 1024 * 1024;
 
-// The counters of one (site, device), as they are now. Absolute values, so that a lost packet costs detail only.
+enum class PacketType : uint8_t {
+  Start = 1,
+  Site = 2,
+  Tick = 3,
+  End = 4,
+  EnvironmentEnd = 5,
+  Rows = 6,
+  Births = 7,
+  Deaths = 8,
+  Shape = 9,
+  Label = 10,
+  Process = 11,  // written by `leak-audit run --follow-children`
+  Dropped = 12,
+};
+
+// The counters of one (site, label, device), as they are now. Absolute values, so that a lost packet costs detail only.
 struct CellRow {
   uint32_t site = 0;
+  uint32_t label = 0;
   int8_t device_type = 0;
   int8_t device_index = -1;
   uint64_t live_tensors = 0;
@@ -27,6 +49,22 @@ struct CellRow {
   uint64_t allocated_bytes = 0;
   int64_t oldest_birth_ms = 0;  // on the steady clock; INT64_MIN when nothing lives
 };
+
+inline constexpr size_t kRowBytes = 56;
+
+// A tensor that outlived the interval of its birth, as the file has it but for `birth_ms`: on the steady clock.
+struct BirthEntry {
+  uint32_t id = 0, site = 0, label = 0, shape = 0;
+  int64_t birth_ms = 0;
+  uint64_t bytes = 0;
+  float weight = 1;
+  uint32_t storage = 0;
+  int8_t device_type = 0, device_index = -1, dtype = 0;
+  uint8_t flags = 0;  // 1: the storage was another tensor's before
+  uint32_t env = 0;
+};
+inline constexpr size_t kBirthBytes = 48;
+static_assert(sizeof(BirthEntry) == kBirthBytes);
 
 // What one interval tells about the whole process.
 struct Tick {
@@ -42,12 +80,20 @@ struct Tick {
 // Builds packets in memory. Not thread-safe: it belongs to the writer thread.
 class PacketBuffer {
  public:
-  void put_header();
+  void put_header(uint8_t flags = 0);
+  void put_packet(PacketType type, std::string_view payload);
   void put_text(PacketType type, std::string_view json);
   void put_site(uint32_t id, uint32_t parent, uint32_t env, std::string_view json);
+  void put_shape(uint32_t id, const std::vector<int64_t>& sizes);
+  void put_label(uint32_t id, std::string_view json);
   void put_environment_end(uint32_t env, uint64_t ms);
-  // `start_ms` is the steady-clock time of the capture's start: births are written relative to it.
-  void put_tick(const Tick& tick, const std::vector<CellRow>& rows, int64_t start_ms);
+  void put_dropped(uint64_t births);
+  void put_tick(const Tick& tick);
+  // Those of [begin, end), which make one packet. `start_ms` is the steady-clock time of the capture's start: births
+  // are written relative to it.
+  void put_rows(const std::vector<CellRow>& rows, size_t begin, size_t end, int64_t start_ms);
+  void put_births(const std::vector<BirthEntry>& births, size_t begin, size_t end, int64_t start_ms);
+  void put_deaths(const std::vector<uint32_t>& ids, size_t begin, size_t end);
 
   const std::string& bytes() const noexcept { return bytes_; }
   void clear() noexcept { bytes_.clear(); }
@@ -61,20 +107,38 @@ class PacketBuffer {
   std::string bytes_;
 };
 
-// An append-only file descriptor. A failed append is cut off again, so that the file always ends with a whole packet.
-// Not thread-safe: it belongs to the writer thread.
+// The file, which is only appended to. A failed append is cut off again, so that the file always ends with a whole
+// packet. By write(2), not through a mapping: both survive a kill of the process, and a mapped page that the disk has
+// no room for, or that somebody cut off, would end the audited program with SIGBUS. Not thread-safe: it belongs to the
+// writer thread.
 class CaptureFile {
  public:
   ~CaptureFile() { close(); }
-  // Claims the path: fails when it exists already.
+  // Claims the path: a new file, or one that leak-audit made for the first process that comes. False when it exists and
+  // has an owner; `size` is then 0.
   bool claim(const std::string& path, std::string* why_not);
-  bool append(const std::string& bytes) noexcept;
+  bool append(std::string_view bytes) noexcept;
+  // Sets flags in the header, which needs no new block on the disk.
+  void flag(uint8_t flags) noexcept;
   void close() noexcept;
+  // Goes on with this one, which replaced it on the disk.
+  void adopt(int fd, int64_t size) noexcept;
+
+  int fd() const noexcept { return fd_; }
+  int64_t size() const noexcept { return size_; }
+  uint8_t flags() const noexcept { return flags_; }
 
  private:
   int fd_ = -1;
   int64_t size_ = 0;
+  uint8_t flags_ = 0;
 };
+
+// Writes all of it at `offset`. No signal comes of it: where the file may not grow (RLIMIT_FSIZE), it returns false.
+bool write_at(int fd, std::string_view bytes, int64_t offset) noexcept;
+
+// Says in another process's capture that this process's events are missing. Best effort.
+void flag_foreign_loss(const std::string& path) noexcept;
 
 // `text` as a JSON string literal with its quotes.
 std::string json_quote(std::string_view text);

@@ -1,10 +1,12 @@
 #include "native/audit/js_api.h"
 
+#include <algorithm>
 #include <atomic>
 #include <string>
 #include <utility>
 
 #include "native/audit/audit.h"
+#include "native/audit/capture_file.h"
 
 namespace ltn::audit {
 
@@ -25,7 +27,12 @@ uint64_t number_of(const Napi::Object& options, const char* key, uint64_t otherw
   return number >= 1 ? static_cast<uint64_t>(number) : otherwise;
 }
 
-// auditStart({ file, mode, intervalMs, sampleBytes, depth, command }): string | undefined, the reason why not.
+// No program is killed later than this after what the capture tells of it.
+constexpr uint64_t kMostIntervalMs = 1000;
+
+// auditStart({ file, mode, intervalMs, sampleBytes, depth, command, maxBytes }): string | undefined, the reason why
+// not;
+// '' when the capture has an owner.
 Napi::Value audit_start(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   if (info.Length() < 1 || !info[0].IsObject()) {
@@ -36,14 +43,16 @@ Napi::Value audit_start(const Napi::CallbackInfo& info) {
   options.path = text_of(given, "file");
   const std::string mode = text_of(given, "mode");
   options.mode = mode == "counters" ? Options::Counters : mode == "sample" ? Options::Sample : Options::Full;
-  options.interval_ms = number_of(given, "intervalMs", options.interval_ms);
+  options.interval_ms = std::min(number_of(given, "intervalMs", options.interval_ms), kMostIntervalMs);
   options.sample_bytes = number_of(given, "sampleBytes", options.sample_bytes);
   options.depth = static_cast<int>(number_of(given, "depth", 16));
   options.command = text_of(given, "command");
+  options.max_bytes = number_of(given, "maxBytes", 0);
   options.totals = totals_reader.load();
   std::string why_not;
-  if (start(options, &why_not)) return env.Undefined();
-  return Napi::String::New(env, why_not);
+  bool taken = false;
+  if (start(options, &why_not, &taken)) return env.Undefined();
+  return Napi::String::New(env, taken ? "" : why_not);
 }
 
 // auditStop(reason?: string): void
@@ -54,13 +63,22 @@ void audit_stop(const Napi::CallbackInfo& info) {
 }
 
 // auditOn(): boolean
-Napi::Value audit_on(const Napi::CallbackInfo& info) { return Napi::Boolean::New(info.Env(), enabled()); }
+Napi::Value audit_on(const Napi::CallbackInfo& info) { return Napi::Boolean::New(info.Env(), recording()); }
 
-// auditTag(siteId: number): void, for the calling environment. The caller resets its flag.
+// auditTag(siteId: number, labelId?: number): void, for the calling environment. The caller resets its flag.
 void audit_tag(const Napi::CallbackInfo& info) {
   const auto env_number = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(info.Data()));
-  tag_pending(env_number, info[0].As<Napi::Number>().Uint32Value());
+  const uint32_t label = info.Length() > 1 ? info[1].As<Napi::Number>().Uint32Value() : 0;
+  tag_pending(env_number, info[0].As<Napi::Number>().Uint32Value(), label);
 }
+
+// auditDefineLabel(json: string): number
+Napi::Value audit_define_label(const Napi::CallbackInfo& info) {
+  return Napi::Number::New(info.Env(), define_label(info[0].As<Napi::String>().Utf8Value()));
+}
+
+// auditFlagLoss(file: string): void; in the capture of another process.
+void audit_flag_loss(const Napi::CallbackInfo& info) { flag_foreign_loss(info[0].As<Napi::String>().Utf8Value()); }
 
 // auditDefineSite(json: string): number
 Napi::Value audit_define_site(const Napi::CallbackInfo& info) {
@@ -97,6 +115,8 @@ void export_js(Napi::Env env, Napi::Object exports, uint32_t env_number) {
   exports.Set("auditOn", Napi::Function::New<audit_on>(env, "auditOn"));
   exports.Set("auditTag", Napi::Function::New<audit_tag>(env, "auditTag", number));
   exports.Set("auditDefineSite", Napi::Function::New<audit_define_site>(env, "auditDefineSite", number));
+  exports.Set("auditDefineLabel", Napi::Function::New<audit_define_label>(env, "auditDefineLabel"));
+  exports.Set("auditFlagLoss", Napi::Function::New<audit_flag_loss>(env, "auditFlagLoss"));
   exports.Set("auditHeap", Napi::Function::New<audit_heap>(env, "auditHeap"));
   exports.Set("auditCollection", Napi::Function::New<audit_collection>(env, "auditCollection"));
   exports.Set("auditLive", Napi::Function::New<audit_live>(env, "auditLive"));

@@ -15,14 +15,15 @@ Recorder::Record* Recorder::find(uint32_t id) noexcept {
   return record.live && record.generation == id >> kIndexBits ? &record : nullptr;
 }
 
-uint32_t Recorder::cell_of(uint32_t site, int8_t device_type, int8_t device_index) {
-  const uint64_t key = uint64_t{site} << 16 | uint64_t{static_cast<uint8_t>(device_type)} << 8 |
-                       uint64_t{static_cast<uint8_t>(device_index)};
-  const auto [it, is_new] = by_site_and_device_.try_emplace(key, 0);
+uint32_t Recorder::cell_of(uint32_t site, uint32_t label, int8_t device_type, int8_t device_index) {
+  const uint64_t key = uint64_t{site} << 32 | uint64_t{label & 0xFFFF} << 16 |
+                       uint64_t{static_cast<uint8_t>(device_type)} << 8 | uint64_t{static_cast<uint8_t>(device_index)};
+  const auto [it, is_new] = by_place_.try_emplace(key, 0);
   if (is_new) {
     it->second = static_cast<uint32_t>(cells_.size());
     Cell cell;
     cell.site = site;
+    cell.label = label;
     cell.device_type = device_type;
     cell.device_index = device_index;
     cells_.push_back(cell);
@@ -121,6 +122,34 @@ void Recorder::forget_storage(uint32_t index) noexcept {
   storages_.give(index);
 }
 
+// Interned: a capture names a shape once, a birth its number.
+uint32_t Recorder::shape_of(const Birth& birth) {
+  if (birth.sizes == nullptr || birth.ndim > kMostDims) return 0;
+  uint64_t hash = 0xcbf29ce484222325u ^ birth.ndim;
+  for (size_t i = 0; i < birth.ndim; ++i) {
+    hash = (hash ^ static_cast<uint64_t>(birth.sizes[i])) * 0x9e3779b97f4a7c15u;
+    hash ^= hash >> 29;
+  }
+  for (;; ++hash) {
+    const auto it = by_shape_.find(hash);
+    if (it == by_shape_.end()) break;
+    const std::vector<int64_t>& known = shapes_[it->second - 1].sizes;
+    if (known.size() == birth.ndim && std::equal(known.begin(), known.end(), birth.sizes)) return it->second;
+  }
+  if (shapes_.size() == kMostShapes) return 0;
+  const auto id = static_cast<uint32_t>(shapes_.size() + 1);
+  shapes_.push_back({id, std::vector<int64_t>(birth.sizes, birth.sizes + birth.ndim)});
+  by_shape_[hash] = id;
+  return id;
+}
+
+// In a loop that makes and frees many, most of the list are dead ones.
+void Recorder::purge_fresh() {
+  if (fresh_.size() <= 2 * fresh_live_ + 1024) return;
+  const auto gone = [this](uint32_t id) { return find(id) == nullptr; };
+  fresh_.erase(std::remove_if(fresh_.begin(), fresh_.end(), gone), fresh_.end());
+}
+
 uint32_t Recorder::created(const Birth& birth, float weight, bool known_only, int64_t now_ms) {
   const std::lock_guard<std::mutex> lock(mutex_);
   uint32_t storage = 0;
@@ -131,7 +160,9 @@ uint32_t Recorder::created(const Birth& birth, float weight, bool known_only, in
   if (storage == 0 && known_only) return 0;
   if (storage != 0) weight = storages_[storage].weight;
 
-  const uint32_t cell = cell_of(0, birth.device_type, birth.device_index);
+  const uint32_t cell = cell_of(0, 0, birth.device_type, birth.device_index);
+  const uint32_t shape = shape_of(birth);
+  purge_fresh();
   const uint32_t index = records_.take();
   if (index > kIndexMask) {
     records_.give(index);
@@ -148,8 +179,12 @@ uint32_t Recorder::created(const Birth& birth, float weight, bool known_only, in
   record.device_type = birth.device_type;
   record.device_index = birth.device_index;
   record.dtype = birth.dtype;
+  record.shape = shape;
+  record.is_view = birth.storage != nullptr && !birth.storage_is_new;
   const uint32_t id = uint32_t{generation} << kIndexBits | index;
 
+  fresh_.push_back(id);
+  ++fresh_live_;
   link_to_cell(index, cell);
   cells_[cell].live_units += units(weight);
   cells_[cell].allocated_units += units(weight);
@@ -181,7 +216,13 @@ void Recorder::freed(uint32_t id) noexcept {
   unlink_from_cell(index);
   cells_[record->cell].live_units -= units(record->weight);
   if (record->waiting) envs_[record->env].count.fetch_sub(1, std::memory_order_relaxed);
-  record->live = record->waiting = false;
+  if (record->told) {
+    deaths_.push_back(id);
+    --told_live_;
+  } else {
+    --fresh_live_;
+  }
+  record->live = record->waiting = record->told = false;
   records_.give(index);
 }
 
@@ -221,7 +262,7 @@ void Recorder::storage_released(const void* identity) noexcept {
   if (it != by_identity_.end()) forget_storage(it->second);
 }
 
-void Recorder::tag_pending(uint32_t env_number, uint32_t site) {
+void Recorder::tag_pending(uint32_t env_number, uint32_t site, uint32_t label) {
   const std::lock_guard<std::mutex> lock(mutex_);
   Env& env = envs_[env_number % kEnvs];
   for (const Waiting& waiting : env.records) {
@@ -230,7 +271,7 @@ void Recorder::tag_pending(uint32_t env_number, uint32_t site) {
     record->waiting = false;
     const uint32_t index = waiting.id & kIndexMask;
     const uint32_t from = record->cell;
-    const uint32_t to = cell_of(site, record->device_type, record->device_index);
+    const uint32_t to = cell_of(site, label, record->device_type, record->device_index);
     const bool owns = record->storage != 0 && storages_[record->storage].records.head == index;
     if (owns) add_owned_bytes(record->storage, -1);
     unlink_from_cell(index);
@@ -254,34 +295,12 @@ uint32_t Recorder::define_site(uint32_t parent, uint32_t env, std::string json) 
   return id;
 }
 
-void Recorder::drain(std::vector<CellRow>* rows, std::vector<SiteDefinition>* sites) {
+uint32_t Recorder::define_label(std::string json) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  rows->clear();
-  sites->assign(sites_.begin() + static_cast<std::ptrdiff_t>(sites_told_), sites_.end());
-  sites_told_ = sites_.size();
-  const auto count = [](int64_t n) { return static_cast<uint64_t>(n < 0 ? 0 : n); };
-  for (const uint32_t index : dirty_) {
-    Cell& cell = cells_[index];
-    cell.dirty = false;
-    CellRow row;
-    row.site = cell.site;
-    row.device_type = cell.device_type;
-    row.device_index = cell.device_index;
-    row.live_tensors = count((cell.live_units + kUnit / 2) / kUnit);
-    row.live_bytes = count(cell.live_bytes);
-    row.allocated_tensors = count((cell.allocated_units + kUnit / 2) / kUnit);
-    row.allocated_bytes = count(cell.allocated_bytes);
-    row.oldest_birth_ms =
-        cell.records.head != 0 ? records_[cell.records.head].birth_ms : std::numeric_limits<int64_t>::min();
-    rows->push_back(row);
-  }
-  dirty_.clear();
-}
-
-void Recorder::redraw() {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  sites_told_ = 0;
-  for (uint32_t i = 1; i < cells_.size(); ++i) touch(i);
+  if (labels_.size() == kMostLabels) return 0;
+  const auto id = static_cast<uint32_t>(labels_.size() + 1);
+  labels_.push_back({id, std::move(json)});
+  return id;
 }
 
 Totals Recorder::recorded_totals() const {

@@ -32,6 +32,23 @@ class Recorder {
     uint32_t env;
     std::string json;
   };
+  struct ShapeDefinition {
+    uint32_t id;
+    std::vector<int64_t> sizes;
+  };
+  struct LabelDefinition {
+    uint32_t id;
+    std::string json;
+  };
+  // What a round has to tell.
+  struct News {
+    std::vector<SiteDefinition> sites;
+    std::vector<ShapeDefinition> shapes;
+    std::vector<LabelDefinition> labels;
+    std::vector<CellRow> rows;       // that changed
+    std::vector<BirthEntry> births;  // that outlived the interval; the others are in the rows alone
+    std::vector<uint32_t> deaths;    // of births that were told
+  };
 
   Recorder();
 
@@ -43,13 +60,21 @@ class Recorder {
   void storage_moved(uint32_t id, const void* storage, uint64_t bytes, bool is_new);
   void storage_released(const void* storage) noexcept;
   uint32_t pending(uint32_t env) const noexcept { return envs_[env % kEnvs].count.load(std::memory_order_relaxed); }
-  void tag_pending(uint32_t env, uint32_t site);
+  void tag_pending(uint32_t env, uint32_t site, uint32_t label = 0);
   uint32_t define_site(uint32_t parent, uint32_t env, std::string json);
+  // 0, which is no label, when there are too many.
+  uint32_t define_label(std::string json);
 
-  // For the writer: the rows that changed since the last call, and the sites defined since then.
-  void drain(std::vector<CellRow>* rows, std::vector<SiteDefinition>* sites);
+  // For the writer: what happened since the last call.
+  void drain(News* news);
+  // These news did not arrive: the next drain tells them again.
+  void untell(const News& news);
   // The next drain tells everything again (a new capture starts).
   void redraw();
+  // Leaves those births that were told and still live.
+  void keep_living(std::vector<BirthEntry>* births);
+  // What is kept for the next drain.
+  size_t bytes_for_news() const;
   // What the records themselves add up to; used where no totals reader is given.
   Totals recorded_totals() const;
 
@@ -58,7 +83,8 @@ class Recorder {
   static constexpr uint32_t kIndexMask = (1U << kIndexBits) - 1;
   static constexpr uint32_t kChunk = 4096;
   static constexpr uint32_t kEnvs = 1024;  // environment numbers are taken modulo this
-  static constexpr int64_t kUnit = 256;    // counts of tensors are kept in 1/256, since weights are fractions
+  static constexpr uint32_t kMostShapes = 65536, kMostLabels = 65535, kMostDims = 64;
+  static constexpr int64_t kUnit = 256;  // counts of tensors are kept in 1/256, since weights are fractions
 
   struct List {
     uint32_t head = 0, tail = 0;
@@ -67,12 +93,15 @@ class Recorder {
     int64_t birth_ms = 0;
     uint32_t cell = 0, cell_prev = 0, cell_next = 0;
     uint32_t storage = 0, storage_prev = 0, storage_next = 0;
+    uint32_t shape = 0;
     float weight = 1;
     uint16_t env = 0;
     uint8_t generation = 0;
-    bool live = false, waiting = false;
+    bool live : 1, waiting : 1, told : 1, is_view : 1;
     int8_t device_type = 0, device_index = -1, dtype = 0;
+    Record() : live(false), waiting(false), told(false), is_view(false) {}
   };
+
   struct Storage {
     const void* identity = nullptr;
     uint64_t bytes = 0;
@@ -80,7 +109,7 @@ class Recorder {
     List records;
   };
   struct Cell {
-    uint32_t site = 0;
+    uint32_t site = 0, label = 0;
     int8_t device_type = 0, device_index = -1;
     bool dirty = false;
     int64_t live_units = 0, live_bytes = 0, allocated_units = 0, allocated_bytes = 0;
@@ -128,7 +157,12 @@ class Recorder {
   }
 
   Record* find(uint32_t id) noexcept;
-  uint32_t cell_of(uint32_t site, int8_t device_type, int8_t device_index);
+  uint32_t cell_of(uint32_t site, uint32_t label, int8_t device_type, int8_t device_index);
+  uint32_t shape_of(const Birth& birth);
+  void purge_fresh();
+  void drain_rows(std::vector<CellRow>* rows);
+  void drain_births(News* news);
+  void touch_all();
   void touch(uint32_t cell);
   void link_to_cell(uint32_t index, uint32_t cell);
   void unlink_from_cell(uint32_t index) noexcept;
@@ -144,9 +178,16 @@ class Recorder {
   std::vector<Cell> cells_;  // index 0 unused
   std::vector<uint32_t> dirty_;
   std::unordered_map<const void*, uint32_t> by_identity_;
-  std::unordered_map<uint64_t, uint32_t> by_site_and_device_;
-  std::vector<SiteDefinition> sites_;  // id = index + 1; site 0 is "no stack"
-  size_t sites_told_ = 0;
+  std::unordered_map<uint64_t, uint32_t> by_place_;  // site, label and device
+  std::unordered_map<uint64_t, uint32_t> by_shape_;  // by hash
+  std::vector<SiteDefinition> sites_;                // id = index + 1; site 0 is "no stack"
+  std::vector<ShapeDefinition> shapes_;              // likewise
+  std::vector<LabelDefinition> labels_;
+  size_t sites_told_ = 0, shapes_told_ = 0, labels_told_ = 0;
+  // Ids of births that were not told yet; some are dead since. And of deaths that were not told: there is room for
+  // those of all told births, since `freed` runs in finalizers and must not allocate.
+  std::vector<uint32_t> fresh_, deaths_;
+  uint64_t fresh_live_ = 0, told_live_ = 0;
   std::array<Env, kEnvs> envs_;
 };
 

@@ -6,10 +6,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <system_error>
+
+#include "native/audit/compaction.h"
 
 namespace ltn::audit {
 
@@ -47,8 +51,14 @@ std::string start_json(const Options& options) {
   return "{\"pid\":" + std::to_string(::getpid()) + ",\"startedAt\":" + std::to_string(epoch) + ",\"mode\":\"" +
          mode_name(options.mode) + "\",\"intervalMs\":" + std::to_string(options.interval_ms) +
          ",\"sampleBytes\":" + std::to_string(options.sample_bytes) + ",\"depth\":" + std::to_string(options.depth) +
+         ",\"maxBytes\":" + std::to_string(options.max_bytes) + ",\"clockMs\":" + std::to_string(steady_ms()) +
          ",\"command\":" + json_quote(options.command) + "}";
 }
+
+// What one packet holds at most: a reader keeps a packet in memory.
+constexpr size_t kRowsPerPacket = 8192, kBirthsPerPacket = 8192, kDeathsPerPacket = 65536;
+// A longer buffer is written before the round is complete.
+constexpr size_t kFlushBytes = size_t{4} << 20;
 
 }  // namespace
 
@@ -57,19 +67,27 @@ int64_t steady_ms() noexcept {
   return duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-bool Writer::open(const Options& options, std::string* why_not) {
-  if (!file_.claim(options.path, why_not)) return false;
+bool Writer::open(const Options& options, std::string* why_not, bool* taken) {
+  if (!file_.claim(options.path, why_not)) {
+    if (taken != nullptr) *taken = errno == EEXIST;
+    return false;
+  }
   options_ = options;
   options_.interval_ms = std::max<uint64_t>(options.interval_ms, 10);
   start_ms_ = steady_ms();
   stopping_ = false;
+  lost_ = 0;
+  dropped_births_ = 0;
+  // A third for what comes while a new file of a third is written.
+  compact_at_ = static_cast<int64_t>(options.max_bytes / 3 * 2);
   recorder_->redraw();
   buffer_.clear();
-  buffer_.put_header();
+  if (file_.size() == 0) buffer_.put_header();
   buffer_.put_text(PacketType::Start, start_json(options_));
   if (!file_.append(buffer_.bytes())) {
+    if (why_not != nullptr) *why_not = "cannot write to " + options.path + ": " + std::strerror(errno);
+    file_.flag(kLost);
     file_.close();
-    if (why_not != nullptr) *why_not = "cannot write to " + options.path;
     return false;
   }
   // The thread inherits the mask: no signal of the program may be delivered to it.
@@ -95,11 +113,13 @@ void Writer::close(const char* reason) {
   wake_.notify_all();
   thread_.join();
   tick();
+  const std::lock_guard<std::mutex> lock(packet_mutex_);
   buffer_.clear();
   buffer_.put_text(PacketType::End, "{\"reason\":" + json_quote(reason) +
                                         ",\"ms\":" + std::to_string(steady_ms() - start_ms_) +
                                         ",\"lost\":" + std::to_string(lost_.load()) + "}");
-  file_.append(buffer_.bytes());
+  if (!file_.append(buffer_.bytes())) note_lost();
+  flag_loss();
   file_.close();
 }
 
@@ -140,8 +160,10 @@ void Writer::tick() {
 }
 
 void Writer::write_round() {
+  bool drained = false;
   try {
-    recorder_->drain(&rows_, &sites_);
+    recorder_->drain(&news_);
+    drained = true;
     Tick tick;
     tick.ms = static_cast<uint64_t>(steady_ms() - start_ms_);
     tick.totals = options_.totals != nullptr ? options_.totals() : recorder_->recorded_totals();
@@ -150,16 +172,92 @@ void Writer::write_round() {
     tick.external = external_.load(std::memory_order_relaxed);
     tick.lost_events = lost_.load(std::memory_order_relaxed);
     tick.collections = collections_.load(std::memory_order_relaxed);
-    buffer_.clear();
-    for (const auto& site : sites_) buffer_.put_site(site.id, site.parent, site.env, site.json);
-    buffer_.put_tick(tick, rows_, start_ms_);
-    if (!file_.append(buffer_.bytes())) {
+    make_room();
+    if (!put_round(tick)) {
       note_lost();
-      recorder_->redraw();  // rows are absolute: once writing works again, the next packet makes up for this one
+      recorder_->untell(news_);  // once writing works again, the next round makes up for this one
     }
   } catch (...) {
     note_lost();  // no memory for a packet; the program must not notice
+    try {
+      if (drained) recorder_->untell(news_);
+    } catch (...) {
+      note_lost();
+    }
   }
+  flag_loss();
+}
+
+void Writer::put_definitions() {
+  for (const auto& site : news_.sites) buffer_.put_site(site.id, site.parent, site.env, site.json);
+  for (const auto& shape : news_.shapes) buffer_.put_shape(shape.id, shape.sizes);
+  for (const auto& label : news_.labels) buffer_.put_label(label.id, label.json);
+}
+
+bool Writer::put_round(const Tick& tick) {
+  buffer_.clear();
+  put_definitions();
+  for (size_t at = 0; at < news_.deaths.size(); at += kDeathsPerPacket) {
+    buffer_.put_deaths(news_.deaths, at, std::min(at + kDeathsPerPacket, news_.deaths.size()));
+    if (!flush(kFlushBytes)) return false;
+  }
+  for (size_t at = 0; at < news_.births.size(); at += kBirthsPerPacket) {
+    buffer_.put_births(news_.births, at, std::min(at + kBirthsPerPacket, news_.births.size()), start_ms_);
+    if (!flush(kFlushBytes)) return false;
+  }
+  for (size_t at = 0; at < news_.rows.size(); at += kRowsPerPacket) {
+    buffer_.put_rows(news_.rows, at, std::min(at + kRowsPerPacket, news_.rows.size()), start_ms_);
+    if (!flush(kFlushBytes)) return false;
+  }
+  buffer_.put_tick(tick);
+  return flush(0);
+}
+
+// Keeps the file under its cap: first by dropping what old detail there is, then new births' detail, then rounds.
+void Writer::make_room() {
+  if (compact_at_ == 0) return;
+  const auto cap = static_cast<int64_t>(options_.max_bytes);
+  const auto most_births = static_cast<size_t>(cap / 6) / kBirthBytes;
+  if (news_.births.size() > most_births) {
+    const size_t without = news_.births.size() - most_births;
+    news_.births.erase(news_.births.begin(), news_.births.begin() + static_cast<std::ptrdiff_t>(without));
+    dropped_births_ += without;
+  }
+  constexpr int64_t kRoundBytes = 512;  // headers of packets, the round itself, the end
+  int64_t coming = kRoundBytes + static_cast<int64_t>(news_.births.size() * kBirthBytes + news_.deaths.size() * 4 +
+                                                      news_.rows.size() * kRowBytes);
+  for (const auto& site : news_.sites) coming += static_cast<int64_t>(site.json.size() + kPacketHeaderBytes + 12);
+  for (const auto& shape : news_.shapes)
+    coming += static_cast<int64_t>(shape.sizes.size() * 8 + kPacketHeaderBytes + 4);
+  for (const auto& label : news_.labels) coming += static_cast<int64_t>(label.json.size() + kPacketHeaderBytes + 4);
+  if (file_.size() + coming <= compact_at_) return;
+
+  Compacted done;
+  const auto living = [this](std::vector<BirthEntry>* births) { recorder_->keep_living(births); };
+  if (compact(options_.path, &file_, cap / 3, living, &done)) {
+    dropped_births_ += done.dropped_births;
+    buffer_.clear();
+    buffer_.put_dropped(dropped_births_);
+    if (!file_.append(buffer_.bytes())) note_lost();
+  }
+  // Where even that is too large, not at every round again.
+  compact_at_ = std::max<int64_t>(cap / 3 * 2, file_.size() + (cap - file_.size()) / 2);
+}
+
+// Writes the buffer if it holds more than `least`. False when it could not, or must not.
+bool Writer::flush(size_t least) {
+  if (buffer_.bytes().size() <= least) return true;
+  const std::string& bytes = buffer_.bytes();
+  const auto max = static_cast<int64_t>(options_.max_bytes);
+  if (max != 0 && file_.size() + static_cast<int64_t>(bytes.size()) > max) return false;
+  if (!file_.append(bytes)) return false;
+  buffer_.clear();
+  return true;
+}
+
+// In the header, where there is room when the disk is full.
+void Writer::flag_loss() {
+  if (lost_.load(std::memory_order_relaxed) != 0) file_.flag(kLost);
 }
 
 }  // namespace ltn::audit

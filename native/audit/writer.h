@@ -27,7 +27,8 @@ class Writer {
   explicit Writer(Recorder* recorder) : recorder_(recorder) {}
   ~Writer() { close("destroyed"); }
 
-  bool open(const Options& options, std::string* why_not);
+  // `taken`: the file has an owner.
+  bool open(const Options& options, std::string* why_not, bool* taken = nullptr);
   void close(const char* reason);
 
   // Writes a round and then the mark that this environment ends. Any thread, under the control lock.
@@ -42,6 +43,11 @@ class Writer {
   void loop();
   void tick();
   void write_round();
+  void put_definitions();
+  bool put_round(const Tick& tick);
+  void make_room();
+  bool flush(size_t least);
+  void flag_loss();
 
   Recorder* const recorder_;
   Options options_;
@@ -55,10 +61,11 @@ class Writer {
   std::atomic<uint64_t> heap_used_{0}, external_{0}, lost_{0};
   std::atomic<uint32_t> collections_{0};
 
-  std::mutex packet_mutex_;  // guards the file and the three below
+  std::mutex packet_mutex_;  // guards the file and all below
   PacketBuffer buffer_;
-  std::vector<CellRow> rows_;
-  std::vector<Recorder::SiteDefinition> sites_;
+  Recorder::News news_;
+  int64_t compact_at_ = 0;       // bytes; 0: no cap
+  uint64_t dropped_births_ = 0;  // whose detail had no room
 };
 
 }  // namespace ltn::audit

@@ -1,5 +1,5 @@
 /** Captures made by hand, in the format of docs/capture-format.md. */
-import { crc32, FORMAT_VERSION, MAGIC, PacketType } from '../../cli/capture/format';
+import { fileHeader, PacketType, packet } from '../../cli/capture/format';
 
 export interface Row {
   site: number;
@@ -10,6 +10,19 @@ export interface Row {
   oldestBirthMs?: number;
   deviceType?: number;
   deviceIndex?: number;
+  label?: number;
+}
+
+export interface BirthInput {
+  id: number;
+  site: number;
+  label?: number;
+  shape?: number;
+  birthMs?: number;
+  bytes?: number;
+  weight?: number;
+  storage?: number;
+  environment?: number;
 }
 
 export interface TickInput {
@@ -17,6 +30,7 @@ export interface TickInput {
   tensors?: number;
   bytes?: number;
   allocatedBytes?: number;
+  peakAllocatedBytes?: number;
   lost?: number;
 }
 
@@ -25,11 +39,8 @@ export class CaptureBuilder {
   environment = 0;
   private readonly parts: Buffer[] = [];
 
-  constructor(start: object = {}) {
-    const header = Buffer.alloc(16);
-    header.write(MAGIC, 'latin1');
-    header.writeUInt32LE(FORMAT_VERSION, 8);
-    this.parts.push(header);
+  constructor(start: object = {}, flags = 0) {
+    this.parts.push(fileHeader(flags));
     this.text(PacketType.Start, {
       pid: 42,
       startedAt: 0,
@@ -43,11 +54,7 @@ export class CaptureBuilder {
   }
 
   packet(type: number, payload: Buffer): this {
-    const body = Buffer.concat([Buffer.from([type]), payload]);
-    const header = Buffer.alloc(8);
-    header.writeUInt32LE(body.length, 0);
-    header.writeUInt32LE(crc32(body), 4);
-    this.parts.push(header, body);
+    this.parts.push(packet(type, payload));
     return this;
   }
 
@@ -63,8 +70,64 @@ export class CaptureBuilder {
     return this.packet(PacketType.Site, Buffer.concat([head, Buffer.from(JSON.stringify(json))]));
   }
 
+  rows(rows: Row[]): this {
+    const payload = Buffer.alloc(56 * rows.length);
+    for (const [i, row] of rows.entries()) {
+      const at = 56 * i;
+      payload.writeUInt32LE(row.site, at);
+      payload.writeUInt32LE(row.label ?? 0, at + 4);
+      payload.writeInt8(row.deviceType ?? 0, at + 8);
+      payload.writeInt8(row.deviceIndex ?? -1, at + 9);
+      payload.writeBigUInt64LE(BigInt(row.liveTensors), at + 16);
+      payload.writeBigUInt64LE(BigInt(row.liveBytes), at + 24);
+      payload.writeBigUInt64LE(BigInt(row.allocatedTensors ?? row.liveTensors), at + 32);
+      payload.writeBigUInt64LE(BigInt(row.allocatedBytes ?? row.liveBytes), at + 40);
+      const none = row.liveTensors === 0;
+      payload.writeBigInt64LE(none ? -(2n ** 63n) : BigInt(row.oldestBirthMs ?? 0), at + 48);
+    }
+    return rows.length === 0 ? this : this.packet(PacketType.Rows, payload);
+  }
+
+  births(...births: BirthInput[]): this {
+    const payload = Buffer.alloc(48 * births.length);
+    for (const [i, birth] of births.entries()) {
+      const at = 48 * i;
+      payload.writeUInt32LE(birth.id, at);
+      payload.writeUInt32LE(birth.site, at + 4);
+      payload.writeUInt32LE(birth.label ?? 0, at + 8);
+      payload.writeUInt32LE(birth.shape ?? 0, at + 12);
+      payload.writeBigInt64LE(BigInt(birth.birthMs ?? 0), at + 16);
+      payload.writeBigUInt64LE(BigInt(birth.bytes ?? 4), at + 24);
+      payload.writeFloatLE(birth.weight ?? 1, at + 32);
+      payload.writeUInt32LE(birth.storage ?? birth.id, at + 36);
+      payload.writeInt8(-1, at + 41);
+      payload.writeInt8(6, at + 42);
+      payload.writeUInt32LE(birth.environment ?? this.environment, at + 44);
+    }
+    return this.packet(PacketType.Births, payload);
+  }
+
+  deaths(...ids: number[]): this {
+    const payload = Buffer.alloc(4 * ids.length);
+    for (const [i, id] of ids.entries()) payload.writeUInt32LE(id, 4 * i);
+    return this.packet(PacketType.Deaths, payload);
+  }
+
+  shape(id: number, sizes: number[]): this {
+    const payload = Buffer.alloc(4 + 8 * sizes.length);
+    payload.writeUInt32LE(id, 0);
+    for (const [i, size] of sizes.entries()) payload.writeBigInt64LE(BigInt(size), 4 + 8 * i);
+    return this.packet(PacketType.Shape, payload);
+  }
+
+  label(id: number, labels: Record<string, string>): this {
+    const head = Buffer.alloc(4);
+    head.writeUInt32LE(id, 0);
+    return this.packet(PacketType.Label, Buffer.concat([head, Buffer.from(JSON.stringify(labels))]));
+  }
+
   tick(tick: TickInput, rows: Row[] = []): this {
-    const payload = Buffer.alloc(88 + 48 * rows.length);
+    const payload = Buffer.alloc(88);
     const tensors = tick.tensors ?? rows.reduce((sum, row) => sum + row.liveTensors, 0);
     const bytes = tick.bytes ?? rows.reduce((sum, row) => sum + row.liveBytes, 0);
     const fields = [
@@ -73,7 +136,7 @@ export class CaptureBuilder {
       tensors,
       bytes,
       tick.allocatedBytes ?? bytes,
-      bytes,
+      tick.peakAllocatedBytes ?? bytes,
       1e8,
       1e7,
       1e6,
@@ -81,20 +144,7 @@ export class CaptureBuilder {
     ];
     for (const [i, value] of fields.entries()) payload.writeBigUInt64LE(BigInt(value), i * 8);
     payload.writeUInt32LE(3, 80);
-    payload.writeUInt32LE(rows.length, 84);
-    for (const [i, row] of rows.entries()) {
-      const at = 88 + 48 * i;
-      payload.writeUInt32LE(row.site, at);
-      payload.writeInt8(row.deviceType ?? 0, at + 4);
-      payload.writeInt8(row.deviceIndex ?? -1, at + 5);
-      payload.writeBigUInt64LE(BigInt(row.liveTensors), at + 8);
-      payload.writeBigUInt64LE(BigInt(row.liveBytes), at + 16);
-      payload.writeBigUInt64LE(BigInt(row.allocatedTensors ?? row.liveTensors), at + 24);
-      payload.writeBigUInt64LE(BigInt(row.allocatedBytes ?? row.liveBytes), at + 32);
-      const none = row.liveTensors === 0;
-      payload.writeBigInt64LE(none ? -(2n ** 63n) : BigInt(row.oldestBirthMs ?? 0), at + 40);
-    }
-    return this.packet(PacketType.Tick, payload);
+    return this.rows(rows).packet(PacketType.Tick, payload);
   }
 
   environmentEnd(environment: number): this {

@@ -1,7 +1,8 @@
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
-import { crc32 } from '../../cli/capture/format';
+import { crc32, Flag, fileHeader } from '../../cli/capture/format';
+import { LivingTensors } from '../../cli/capture/living';
 import { CaptureFollower, CaptureParser, readCapture } from '../../cli/capture/reader';
 import { UsageError } from '../../cli/errors';
 import { CaptureBuilder, leakyCapture } from './capture_builder';
@@ -53,13 +54,119 @@ test('a torn tail is left out and counted, wherever it is torn', () => {
   }
 });
 
-test('reading stops at a packet whose checksum is wrong', () => {
+test('a packet whose checksum is wrong is passed over and counts as lost', () => {
   const whole = leakyCapture(3).build();
   const longer = leakyCapture(3).tick({ ms: 1000 }, []).tick({ ms: 1250 }, []).build();
-  longer[whole.length + 20]! ^= 1;
+  longer[whole.length + 40]! ^= 1; // in the payload of the round at 1000 ms
   const capture = parse(longer);
-  expect(capture.ticks).toHaveLength(3);
-  expect(capture.tornBytes).toBe(longer.length - whole.length);
+  expect(capture.ticks.map((tick) => tick.ms)).toEqual([250, 500, 750, 1250]);
+  expect(capture.damagedPackets).toBe(1);
+  expect(capture.lost).toBe(1);
+  expect(capture.tornBytes).toBe(0);
+});
+
+test('after a damaged length the next whole packet is found', () => {
+  const whole = leakyCapture(3).build();
+  const longer = leakyCapture(3).tick({ ms: 1000 }, []).tick({ ms: 1250 }, []).build();
+  longer[whole.length + 5]! ^= 0xff; // its length: the checksum of the packet's header is wrong
+  for (const portion of [1, 7, 1 << 20]) {
+    const parser = new CaptureParser();
+    for (let i = 0; i < longer.length; i += portion) parser.feed(longer.subarray(i, i + portion));
+    expect(parser.capture.ticks.map((tick) => tick.ms)).toEqual([250, 500, 750, 1250]);
+    expect(parser.capture.lost).toBe(1);
+  }
+});
+
+test('zeros at the end, as a power cut leaves them, are a torn tail; other bytes are damage', () => {
+  const whole = leakyCapture(3).build();
+  const zeros = parse(Buffer.concat([whole, Buffer.alloc(5000)]));
+  expect(zeros).toMatchObject({ tornBytes: 5000, lost: 0 });
+  const noise = parse(Buffer.concat([whole, Buffer.alloc(5000, 'x')]));
+  expect(noise).toMatchObject({ lost: 1 });
+  expect(noise.ticks).toHaveLength(3);
+});
+
+test('the flag of the header says that events are missing', () => {
+  expect(parse(new CaptureBuilder({}, Flag.lost).tick({ ms: 1 }).build()).lost).toBe(1);
+  expect(parse(new CaptureBuilder({}, Flag.capped).tick({ ms: 1 }).build())).toMatchObject({ lost: 0, capped: true });
+});
+
+test('rows count once the packet of their round is there', () => {
+  const builder = new CaptureBuilder().site(1, ['/a.js', 1, 1]);
+  builder.rows([{ site: 1, liveTensors: 5, liveBytes: 50 }]);
+  expect(parse(builder.build()).series.size).toBe(0);
+  builder.rows([{ site: 1, liveTensors: 7, liveBytes: 70 }]).tick({ ms: 10 });
+  expect(parse(builder.build()).series.get('1 cpu')).toMatchObject({ ticks: [0], liveTensors: [7] });
+});
+
+test('living tensors are those born and not dead, with shape, label and weight', () => {
+  const builder = new CaptureBuilder()
+    .site(1, ['/a.js', 1, 1])
+    .shape(4, [2, 3])
+    .label(9, { route: '/classify' })
+    .births({ id: 11, site: 1, shape: 4, label: 9, bytes: 24, birthMs: 5, weight: 2.5 }, { id: 12, site: 1 })
+    .tick({ ms: 10 })
+    .deaths(12, 99)
+    .births({ id: 13, site: 1, birthMs: 15 })
+    .tick({ ms: 20 });
+  const capture = parse(builder.build());
+  expect([...capture.livingTensors()]).toEqual([
+    expect.objectContaining({ siteId: 1, labelId: 9, shape: [2, 3], bytes: 24, birthMs: 5, weight: 2.5 }),
+    expect.objectContaining({ siteId: 1, labelId: 0, shape: undefined, dtype: 'float32', device: 'cpu', birthMs: 15 }),
+  ]);
+  expect(capture.labels.get(9)).toEqual({ route: '/classify' });
+});
+
+test('series of different labels are apart', () => {
+  const capture = parse(
+    new CaptureBuilder()
+      .tick({ ms: 10 }, [
+        { site: 1, liveTensors: 1, liveBytes: 10 },
+        { site: 1, liveTensors: 2, liveBytes: 20, label: 3 },
+      ])
+      .build(),
+  );
+  expect(capture.series.get('1 cpu')).toMatchObject({ labelId: 0, liveTensors: [1] });
+  expect(capture.series.get('1 cpu 3')).toMatchObject({ labelId: 3, liveTensors: [2] });
+});
+
+test('any ids in any order: the set of living tensors agrees with a Map', () => {
+  const seed = Number(process.env.LIBTORCH_NODE_SEED ?? Date.now() % 1e9);
+  console.log(`seed ${seed}`);
+  let state = seed;
+  const random = (n: number) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state % n;
+  };
+  const model = new Map<number, number>();
+  const living = new LivingTensors();
+  const birth = Buffer.alloc(48);
+  for (let step = 0; step < 60_000; step++) {
+    const id = Math.imul(random(5000), 0x10001) >>> 0;
+    if (random(3) > 0) {
+      birth.writeUInt32LE(id, 0);
+      birth.writeUInt32LE(step, 4);
+      living.add(birth, 0);
+      model.set(id, step);
+    } else {
+      living.delete(id);
+      model.delete(id);
+    }
+  }
+  const found = Array.from({ length: living.size }, (_, row) => living.at(row));
+  expect(new Map(found.map((one) => [one.id, one.siteId]))).toEqual(model);
+  expect(found).toHaveLength(model.size);
+});
+
+test('crafted files cost no more than their size', () => {
+  // A packet's header that promises more than there is, over and over; and packets within packets.
+  const promise = new CaptureBuilder().packet(99, Buffer.alloc(16)).build().subarray(-36, -16);
+  promise.writeUInt32LE(16 * 1024 * 1024, 4);
+  promise.writeUInt32LE(crc32(promise.subarray(0, 12)), 12);
+  const many = Buffer.concat([new CaptureBuilder().build(), ...Array.from({ length: 200_000 }, () => promise)]);
+  expect(parse(many).damagedPackets + parse(many).tornBytes).toBeGreaterThan(0);
+  const syncs = Buffer.concat([new CaptureBuilder().build(), Buffer.alloc(4_000_000, promise.subarray(0, 4))]);
+  expect(parse(syncs).lost).toBe(1);
 });
 
 test('packets of unknown type are skipped', () => {
@@ -77,6 +184,11 @@ test('what is no capture is refused with a reason', () => {
   expect(() => readCapture(write('text', 'hello, I am a text file'))).toThrow(/not a leak-audit capture/);
   expect(() => readCapture(write('empty', ''))).toThrow(/empty or cut off/);
   expect(() => readCapture(write('newer', newer))).toThrow(/newer leak-audit \(format 99/);
+  const older = leakyCapture(1).build();
+  older.writeUInt32LE(1, 8);
+  expect(() => readCapture(write('older', older))).toThrow(/older leak-audit \(format 1, this one reads 2\)/);
+  const noStack = new CaptureBuilder().packet(2, Buffer.from('123456789012{}')).build();
+  expect(() => readCapture(write('crafted', noStack))).toThrow(/damaged \(a site holds no stack\)/);
   expect(() => readCapture(folder)).toThrow(/cannot be read \(EISDIR\)/);
   expect(() => readCapture(path.join(folder, 'missing'))).toThrow(UsageError);
 });
@@ -94,4 +206,33 @@ test('a growing file is followed from before it exists', () => {
   expect(follower.capture.ticks).toHaveLength(4);
   expect(follower.capture.tornBytes).toBe(0);
   follower.close();
+});
+
+test('a file that is cut back or replaced while it is followed is read as it is then', () => {
+  const file = path.join(folder, 'changing');
+  const follower = new CaptureFollower(file);
+  const bytes = leakyCapture(4).build();
+  const before = leakyCapture(3).build();
+  fs.writeFileSync(file, bytes.subarray(0, bytes.length - 10));
+  follower.poll();
+  fs.truncateSync(file, before.length); // a write that failed is cut off; another comes in its place
+  fs.appendFileSync(file, new CaptureBuilder().tick({ ms: 999 }).build().subarray(new CaptureBuilder().build().length));
+  follower.poll();
+  expect(follower.capture.ticks.map((tick) => tick.ms)).toEqual([250, 500, 750, 999]);
+  fs.writeFileSync(`${file}.new`, leakyCapture(2).build());
+  fs.renameSync(`${file}.new`, file);
+  follower.poll();
+  expect(follower.capture.ticks).toHaveLength(2);
+  expect(follower.capture.lost).toBe(0);
+  follower.close();
+});
+
+test('a file that no process has claimed is a program without tensors', () => {
+  const file = path.join(folder, 'reserved');
+  fs.writeFileSync(file, fileHeader(Flag.reserved));
+  expect(readCapture(file).start).toBeUndefined();
+  fs.writeFileSync(file, fileHeader(Flag.lost)); // claimed, but there was no room for more
+  expect(readCapture(file).lost).toBe(1);
+  fs.writeFileSync(file, fileHeader(0));
+  expect(() => readCapture(file)).toThrow(/empty or cut off/);
 });

@@ -16,46 +16,10 @@
 #include "native/audit/audit.h"
 #include "native/audit/capture_file.h"
 #include "native/audit/crc32.h"
+#include "test/native/support/packets.h"
 
 namespace ltn::audit {
 namespace {
-
-struct Packet {
-  uint8_t type;
-  std::string payload;
-};
-
-std::string read_file(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::stringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-uint32_t u32(const std::string& bytes, size_t at) {
-  uint32_t value = 0;
-  std::memcpy(&value, bytes.data() + at, 4);
-  return value;
-}
-
-// All whole packets; `torn` when something follows the last one.
-std::vector<Packet> parse(const std::string& bytes, bool* torn) {
-  std::vector<Packet> packets;
-  EXPECT_EQ(bytes.substr(0, 8), "LTNAUDIT");
-  size_t at = 16;
-  *torn = false;
-  while (at < bytes.size()) {
-    const bool header = bytes.size() - at >= 8;
-    const uint32_t length = header ? u32(bytes, at) : 0;
-    if (!header || bytes.size() - at - 8 < length || crc32(bytes.data() + at + 8, length) != u32(bytes, at + 4)) {
-      *torn = true;
-      break;
-    }
-    packets.push_back({static_cast<uint8_t>(bytes[at + 8]), bytes.substr(at + 9, length - 1)});
-    at += 8 + length;
-  }
-  return packets;
-}
 
 class AuditCapture : public ::testing::Test {
  protected:
@@ -125,6 +89,34 @@ TEST_F(AuditCapture, IsClaimedByOneOnly) {
   EXPECT_NE(why.find("File exists"), std::string::npos);
 }
 
+TEST_F(AuditCapture, ClaimsAFileThatWaitsForItsFirstProcess) {
+  PacketBuffer header;
+  header.put_header(kReserved);
+  std::ofstream(path, std::ios::binary) << header.bytes();
+  bool taken = true;
+  ASSERT_TRUE(start(options(), nullptr, &taken));
+  EXPECT_FALSE(taken);
+  CaptureFile second;
+  std::string why;
+  EXPECT_FALSE(second.claim(path, &why));
+  stop("done");
+  EXPECT_FALSE(start(options(), &why, &taken));
+  EXPECT_TRUE(taken);
+  bool torn = false;
+  EXPECT_EQ(parse(read_file(path), &torn).front().type, 1);
+  EXPECT_EQ(read_file(path)[kFlagsAt], 0);
+}
+
+TEST_F(AuditCapture, TellsWhyNot) {
+  Options o = options();
+  o.path = folder + "/no/such/folder";
+  std::string why;
+  bool taken = true;
+  EXPECT_FALSE(start(o, &why, &taken));
+  EXPECT_FALSE(taken);
+  EXPECT_NE(why.find("No such file"), std::string::npos);
+}
+
 TEST_F(AuditCapture, RecordsNothingWhenOffOrCounting) {
   EXPECT_EQ(created(Birth{}), 0u);
   Options o = options();
@@ -132,6 +124,8 @@ TEST_F(AuditCapture, RecordsNothingWhenOffOrCounting) {
   ASSERT_TRUE(start(o, nullptr));
   EXPECT_EQ(created(Birth{}), 0u);
   EXPECT_EQ(pending(0), 0u);
+  EXPECT_TRUE(recording());
+  EXPECT_FALSE(enabled()) << "counting must not cost the handles layer anything";
 }
 
 TEST_F(AuditCapture, IsReadableAfterAKill) {

@@ -1,6 +1,7 @@
 // The recorder's tables: who is blamed for which bytes.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <thread>
 #include <vector>
@@ -24,16 +25,19 @@ class AuditRecorder : public ::testing::Test {
     return id;
   }
 
+  void drain() {
+    recorder.drain(&news);
+    for (const CellRow& r : news.rows) latest[r.site] = r;
+  }
+
   // The latest row of a site.
   CellRow row(uint32_t site) {
-    std::vector<CellRow> rows;
-    std::vector<Recorder::SiteDefinition> sites;
-    recorder.drain(&rows, &sites);
-    for (const CellRow& r : rows) latest[r.site] = r;
+    drain();
     return latest[site];
   }
 
   Recorder recorder;
+  Recorder::News news;
   std::map<uint32_t, CellRow> latest;
   int a = 0, b = 0;  // their addresses are storage identities
 };
@@ -201,6 +205,92 @@ TEST_F(AuditRecorder, TakesFreesFromAnyThread) {
   EXPECT_EQ(row(1).live_tensors, 0u);
   EXPECT_EQ(row(1).live_bytes, 0u);
   EXPECT_EQ(row(1).oldest_birth_ms, INT64_MIN);
+}
+
+TEST_F(AuditRecorder, TellsBirthsThatOutliveTheRoundAndTheirDeaths) {
+  const uint32_t brief = make(&a, 100, true, 1, 10);
+  recorder.freed(brief);
+  recorder.storage_released(&a);
+  const uint32_t kept = make(&b, 70, true, 2, 20);
+  drain();
+  ASSERT_EQ(news.births.size(), 1u);
+  EXPECT_EQ(news.births[0].id, kept);
+  EXPECT_EQ(news.births[0].site, 2u);
+  EXPECT_EQ(news.births[0].birth_ms, 20);
+  EXPECT_EQ(news.births[0].bytes, 70u);
+  EXPECT_TRUE(news.deaths.empty());
+  drain();
+  EXPECT_TRUE(news.births.empty());
+  recorder.freed(kept);
+  drain();
+  EXPECT_EQ(news.deaths, std::vector<uint32_t>{kept});
+}
+
+TEST_F(AuditRecorder, TellsABirthOnceItHasItsStack) {
+  Birth birth;
+  const uint32_t id = recorder.created(birth, 1, false, 10);
+  drain();
+  EXPECT_TRUE(news.births.empty());
+  recorder.tag_pending(0, 5);
+  drain();
+  ASSERT_EQ(news.births.size(), 1u);
+  EXPECT_EQ(news.births[0].id, id);
+  EXPECT_EQ(news.births[0].site, 5u);
+}
+
+TEST_F(AuditRecorder, TellsAgainWhatDidNotArrive) {
+  const uint32_t site = recorder.define_site(0, 0, "[]");
+  const uint32_t one = make(&a, 1, true, site, 10);
+  const uint32_t two = make(&b, 2, true, site, 20);
+  drain();
+  recorder.freed(one);
+  recorder.untell(news);
+  drain();
+  EXPECT_EQ(news.sites.size(), 1u);
+  ASSERT_EQ(news.births.size(), 1u);
+  EXPECT_EQ(news.births[0].id, two);
+  EXPECT_EQ(row(site).live_tensors, 1u);
+  recorder.freed(two);
+  drain();
+  recorder.untell(news);
+  drain();
+  EXPECT_NE(std::find(news.deaths.begin(), news.deaths.end(), two), news.deaths.end());
+}
+
+TEST_F(AuditRecorder, InternsShapesAndKeepsLabelsApart) {
+  const int64_t sizes[] = {2, 3};
+  Birth birth;
+  birth.sizes = sizes;
+  birth.ndim = 2;
+  const uint32_t label = recorder.define_label(R"({"route":"/a"})");
+  recorder.created(birth, 1, false, 10);
+  recorder.tag_pending(0, 1);
+  recorder.created(birth, 1, false, 11);
+  recorder.tag_pending(0, 1, label);
+  birth.ndim = 1;
+  recorder.created(birth, 1, false, 12);
+  recorder.tag_pending(0, 1, label);
+  drain();
+  ASSERT_EQ(news.shapes.size(), 2u);
+  EXPECT_EQ(news.shapes[0].sizes, (std::vector<int64_t>{2, 3}));
+  EXPECT_EQ(news.shapes[1].sizes, (std::vector<int64_t>{2}));
+  ASSERT_EQ(news.births.size(), 3u);
+  EXPECT_EQ(news.births[0].shape, news.births[1].shape);
+  EXPECT_EQ(news.births[2].shape, news.shapes[1].id);
+  std::map<uint32_t, uint64_t> by_label;
+  for (const CellRow& r : news.rows) by_label[r.label] += r.live_tensors;
+  EXPECT_EQ(by_label[0], 1u);
+  EXPECT_EQ(by_label[label], 2u);
+}
+
+// What a loop frees at once must not be kept until the next round.
+TEST_F(AuditRecorder, ForgetsWhatIsFreedAtOnce) {
+  for (int i = 0; i < 2'000'000; ++i) recorder.freed(make(nullptr, 0, false, 1, i));
+  drain();
+  EXPECT_TRUE(news.births.empty());
+  EXPECT_TRUE(news.deaths.empty());
+  EXPECT_EQ(row(1).allocated_tensors, 2'000'000u);
+  EXPECT_LT(recorder.bytes_for_news(), 65536u);
 }
 
 TEST(AuditSampler, IsUnbiased) {

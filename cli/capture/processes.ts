@@ -1,0 +1,191 @@
+/** Several processes in one capture: their rounds on one clock, their counters added up. */
+import { Capture, type ProcessInfo, type Series, type Tick } from './capture';
+import { newSeries, seriesKey } from './rounds';
+
+/** Rounds of different processes that are closer than this part of the interval become one. */
+const SAME_ROUND = 0.5;
+
+interface Part {
+  capture: Capture;
+  /** Of its start, on the clock of the whole. */
+  startMs: number;
+  /** Into the common times: where each of its rounds counts. */
+  rounds: number[];
+}
+
+/** The first is the process that was started; the others are its children. */
+export function mergeProcesses(captures: Capture[]): Capture {
+  const whole = new Capture();
+  const [first] = captures as [Capture, ...Capture[]];
+  whole.start = first.start;
+  whole.end = first.end && { ...first.end, lost: captures.reduce((sum, capture) => sum + (capture.end?.lost ?? 0), 0) };
+  whole.tornBytes = first.tornBytes;
+  whole.damagedPackets = first.damagedPackets;
+  whole.capped = first.capped;
+  whole.lostFlag = captures.some((capture) => capture.lostFlag || capture.start === undefined);
+  const parts = captures.filter((capture) => capture.start !== undefined).map((capture) => partOf(capture, first));
+  const times = commonTimes(parts, first.start?.intervalMs ?? 0);
+  for (const part of parts) part.rounds = part.capture.ticks.map((tick) => firstAt(times, part.startMs + tick.ms));
+  whole.ticks = addUp(parts, times);
+  for (const [number, part] of parts.entries()) addPart(whole, part, number);
+  return whole;
+}
+
+function partOf(capture: Capture, first: Capture): Part {
+  const startMs = startOf(capture) - startOf(first);
+  return { capture, startMs, rounds: [] };
+}
+
+const startOf = ({ start }: Capture) => start?.clockMs ?? start?.startedAt ?? 0;
+
+/** The times of all rounds in order, without those that nearly coincide; the last is kept. */
+function commonTimes(parts: Part[], intervalMs: number): number[] {
+  const all = parts.flatMap(({ capture, startMs }) => capture.ticks.map((tick) => startMs + tick.ms));
+  all.sort((a, b) => a - b);
+  const times: number[] = [];
+  for (const [i, time] of all.entries()) {
+    if (i === all.length - 1 || all[i + 1]! - (times.at(-1) ?? Number.NEGATIVE_INFINITY) > SAME_ROUND * intervalMs) {
+      if (times.at(-1) !== time) times.push(time);
+    }
+  }
+  return times;
+}
+
+/** At each time the sum over the processes that run: a peak is that of the sums, not the sum of peaks. */
+function addUp(parts: Part[], times: number[]): Tick[] {
+  const at = parts.map(() => -1);
+  let peak = 0;
+  return times.map((ms, round) => {
+    const sum = noTick(ms);
+    for (const [i, { capture, rounds }] of parts.entries()) {
+      while (at[i]! + 1 < rounds.length && rounds[at[i]! + 1]! <= round) at[i]!++;
+      const tick = capture.ticks[at[i]!];
+      if (tick === undefined) continue;
+      sum.lost += tick.lost;
+      sum.collections += tick.collections;
+      peak = Math.max(peak, tick.peakAllocatedBytes);
+      if (round > rounds.at(-1)!) continue; // it has ended
+      for (const key of ['tensors', 'storages', 'bytes', 'allocatedBytes', 'rss', 'heapUsed', 'external'] as const) {
+        sum[key] += tick[key];
+      }
+    }
+    peak = Math.max(peak, sum.allocatedBytes);
+    return { ...sum, peakAllocatedBytes: peak };
+  });
+}
+
+function noTick(ms: number): Tick {
+  return {
+    ms,
+    tensors: 0,
+    storages: 0,
+    bytes: 0,
+    allocatedBytes: 0,
+    peakAllocatedBytes: 0,
+    rss: 0,
+    heapUsed: 0,
+    external: 0,
+    lost: 0,
+    collections: 0,
+  };
+}
+
+/** Ids of one process to those of the whole. */
+class Ids {
+  private readonly known = new Map<number, number>([[0, 0]]);
+
+  constructor(private readonly next: { value: number }) {}
+
+  readonly of = (id: number): number => {
+    let own = this.known.get(id);
+    if (own === undefined) {
+      own = this.next.value++;
+      this.known.set(id, own);
+    }
+    return own;
+  };
+}
+
+function addPart(whole: Capture, part: Part, number: number): void {
+  const { capture, startMs, rounds } = part;
+  const sites = new Ids({ value: whole.stacks.size + 1 });
+  const labels = new Ids({ value: whole.labels.size + 1 });
+  // Threads are numbered from 1 in each process: few, and far less than this.
+  const environment = (id: number) => number * 0x10000 + id;
+  for (const [id, stack] of capture.stacks) whole.stacks.set(sites.of(id), stack);
+  for (const [id, env] of capture.environments) whole.environments.set(sites.of(id), environment(env));
+  for (const [id, label] of capture.labels) whole.labels.set(labels.of(id), label);
+  for (const [env, round] of capture.ended) whole.ended.set(environment(env), rounds[round] ?? -1);
+
+  /** The first round without it. */
+  const gone = (rounds.at(-1) ?? -1) + 1;
+  const hasEnded = gone > 0 && gone < whole.ticks.length;
+  for (const series of capture.series.values()) {
+    const moved = moveSeries(whole, series, sites.of(series.siteId), labels.of(series.labelId), rounds, startMs);
+    if (hasEnded) endSeries(moved, gone);
+  }
+  if (hasEnded) {
+    for (const env of new Set(capture.environments.values())) whole.ended.set(environment(env), gone - 1);
+  }
+  const { living, shapes } = capture.details[0]!;
+  whole.details.push({ living, shapes, siteId: sites.of, labelId: labels.of, environment, startMs });
+  whole.droppedDetail += capture.droppedDetail;
+  whole.processes.push(processInfo(capture, startMs));
+}
+
+/** What is told of a process beside its counters. */
+export function processInfo(capture: Capture, startMs: number): ProcessInfo {
+  return {
+    pid: capture.start?.pid ?? 0,
+    command: capture.start?.command ?? '',
+    startMs,
+    endMs: startMs + (capture.end?.ms ?? capture.durationMs),
+    ended: capture.end?.reason ?? 'killed',
+    lost: capture.lost,
+  };
+}
+
+function moveSeries(
+  whole: Capture,
+  own: Series,
+  siteId: number,
+  labelId: number,
+  rounds: number[],
+  startMs: number,
+): Series {
+  const moved = newSeries(siteId, own.device, labelId);
+  for (const [i, tick] of own.ticks.entries()) {
+    const round = rounds[tick]!;
+    const to = moved.ticks.at(-1) === round ? moved.ticks.length - 1 : moved.ticks.length;
+    moved.ticks[to] = round;
+    for (const key of ['liveTensors', 'liveBytes', 'allocatedTensors', 'allocatedBytes'] as const) {
+      moved[key][to] = own[key][i]!;
+    }
+    moved.oldestBirthMs[to] = own.oldestBirthMs[i]! + startMs;
+  }
+  whole.series.set(seriesKey(moved), moved);
+  return moved;
+}
+
+/** What the process held is gone with it. */
+function endSeries(series: Series, round: number): void {
+  if ((series.ticks.at(-1) ?? round) >= round || series.liveTensors.at(-1) === 0) return;
+  series.ticks.push(round);
+  series.liveTensors.push(0);
+  series.liveBytes.push(0);
+  series.allocatedTensors.push(series.allocatedTensors.at(-1)!);
+  series.allocatedBytes.push(series.allocatedBytes.at(-1)!);
+  series.oldestBirthMs.push(Number.NaN);
+}
+
+/** The index of the first time that is not before `ms`. */
+function firstAt(times: number[], ms: number): number {
+  let low = 0;
+  let high = times.length - 1;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (times[middle]! < ms) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

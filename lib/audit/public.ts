@@ -1,0 +1,2 @@
+/** `torch.audit`. */
+export { type LabelValue, label } from './label';

@@ -1,0 +1,220 @@
+#include "native/audit/compaction.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+#include <string_view>
+
+namespace ltn::audit {
+
+namespace {
+
+constexpr size_t kFlushBytes = size_t{1} << 20;
+constexpr uint64_t kFineThinning = 16;  // up to which the rounds before a thread's end all stay
+constexpr size_t kPlaceBytes = 12;      // of a row: site, label, device
+
+// The packets of the file, one after the other. Its own writer wrote them, so lengths are taken at their word.
+class Packets {
+ public:
+  Packets(int fd, int64_t size) : fd_(fd), size_(size) {}
+
+  bool next() {
+    std::array<char, kPacketHeaderBytes> header{};
+    if (!read(header.data(), header.size())) return false;
+    uint32_t sync = 0, length = 0;
+    std::memcpy(&sync, header.data(), 4);
+    std::memcpy(&length, header.data() + 4, 4);
+    if (sync != kSync || length > kMaxPacketBytes) return false;
+    type = static_cast<PacketType>(header[8]);
+    payload.resize(length);
+    return read(payload.data(), length);
+  }
+
+  // The type of the packet after this one; Start where there is none.
+  PacketType peek() const {
+    std::array<char, kPacketHeaderBytes> header{};
+    if (::pread(fd_, header.data(), header.size(), at_) != static_cast<ssize_t>(header.size()))
+      return PacketType::Start;
+    return static_cast<PacketType>(header[8]);
+  }
+
+  PacketType type = PacketType::Start;
+  std::string payload;
+
+ private:
+  bool read(char* to, size_t bytes) {
+    if (at_ + static_cast<int64_t>(bytes) > size_) return false;
+    for (size_t done = 0; done < bytes;) {
+      const ssize_t n = ::pread(fd_, to + done, bytes - done, at_);
+      if (n <= 0) return false;
+      done += static_cast<size_t>(n);
+      at_ += n;
+    }
+    return true;
+  }
+
+  int fd_;
+  int64_t size_;
+  int64_t at_ = kHeaderBytes;
+};
+
+struct Sizes {
+  int64_t fixed = 0, rounds = 0, births = 0;
+  uint64_t count = 0;  // rounds
+};
+
+template <typename KeepLiving>
+std::vector<BirthEntry> living_of(const std::string& payload, const KeepLiving& keep_living) {
+  std::vector<BirthEntry> births(payload.size() / kBirthBytes);
+  std::memcpy(births.data(), payload.data(), births.size() * kBirthBytes);
+  keep_living(&births);
+  return births;
+}
+
+class Compaction {
+ public:
+  Compaction(const std::string& path, CaptureFile* file, const std::function<void(std::vector<BirthEntry>*)>& keep)
+      : path_(path), temporary_(path + ".new"), file_(file), keep_living_(keep) {}
+  ~Compaction() {
+    if (fd_ < 0) return;
+    ::close(fd_);
+    ::unlink(temporary_.c_str());
+  }
+  Compaction(const Compaction&) = delete;
+  Compaction& operator=(const Compaction&) = delete;
+
+  // How large the parts are. Deaths need no place: the dead are left out.
+  Sizes measure() {
+    Sizes sizes;
+    for (Packets packets(file_->fd(), file_->size()); packets.next();) {
+      const auto bytes = static_cast<int64_t>(packets.payload.size() + kPacketHeaderBytes);
+      switch (packets.type) {
+        case PacketType::Tick:
+          ++sizes.count;
+          [[fallthrough]];
+        case PacketType::Rows:
+          sizes.rounds += bytes;
+          break;
+        case PacketType::Births:
+          sizes.births += static_cast<int64_t>(living_of(packets.payload, keep_living_).size() * kBirthBytes);
+          break;
+        case PacketType::Deaths:
+        case PacketType::Dropped:
+          break;
+        default:
+          sizes.fixed += bytes;
+      }
+    }
+    return sizes;
+  }
+
+  // Writes the new file with every `thinning`-th round, and without the first `skip` living births.
+  bool write(uint64_t count, uint64_t thinning, uint64_t skip) {
+    if (fd_ < 0) fd_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd_ < 0 || ::ftruncate(fd_, 0) != 0) return false;
+    size_ = 0;
+    rows_.clear();
+    out_.clear();
+    out_.put_header(file_->flags() | kCapped);
+    uint64_t round = 0;
+    for (Packets packets(file_->fd(), file_->size()); packets.next();) {
+      switch (packets.type) {
+        case PacketType::Rows:
+          for (size_t at = 0; at + kRowBytes <= packets.payload.size(); at += kRowBytes) {
+            rows_[packets.payload.substr(at, kPlaceBytes)] = packets.payload.substr(at, kRowBytes);
+          }
+          break;
+        case PacketType::Tick: {
+          ++round;
+          // Counted from the end: the last round always stays.
+          const bool before_end = thinning <= kFineThinning && packets.peek() == PacketType::EnvironmentEnd;
+          if ((count - round) % thinning == 0 || before_end) put_round(packets.payload);
+          break;
+        }
+        case PacketType::Births: {
+          std::vector<BirthEntry> births = living_of(packets.payload, keep_living_);
+          const uint64_t without = std::min<uint64_t>(skip, births.size());
+          skip -= without;
+          if (without < births.size()) out_.put_births(births, without, births.size(), 0);
+          break;
+        }
+        case PacketType::Deaths:
+        case PacketType::Dropped:
+          break;
+        default:
+          out_.put_packet(packets.type, packets.payload);
+      }
+      if (out_.bytes().size() > kFlushBytes && !flush()) return false;
+    }
+    return flush();
+  }
+
+  bool replace() {
+    char foreign = 0;  // set by another process meanwhile
+    if (::pread(file_->fd(), &foreign, 1, kForeignFlagsAt) == 1 && foreign != 0) {
+      write_at(fd_, std::string_view(&foreign, 1), kForeignFlagsAt);
+    }
+    if (::rename(temporary_.c_str(), path_.c_str()) != 0) return false;
+    file_->adopt(fd_, size_);
+    fd_ = -1;
+    return true;
+  }
+
+  int64_t size() const { return size_; }
+
+ private:
+  void put_round(const std::string& payload) {
+    std::string rows;
+    for (const auto& [place, row] : rows_) rows += row;
+    rows_.clear();
+    for (size_t at = 0; at < rows.size(); at += kFlushBytes / kRowBytes * kRowBytes) {
+      out_.put_packet(PacketType::Rows, std::string_view(rows).substr(at, kFlushBytes / kRowBytes * kRowBytes));
+    }
+    out_.put_packet(PacketType::Tick, payload);
+  }
+
+  bool flush() {
+    const bool written = write_at(fd_, out_.bytes(), size_);
+    size_ += static_cast<int64_t>(out_.bytes().size());
+    out_.clear();
+    return written;
+  }
+
+  const std::string& path_;
+  const std::string temporary_;
+  CaptureFile* const file_;
+  const std::function<void(std::vector<BirthEntry>*)>& keep_living_;
+  int fd_ = -1;
+  int64_t size_ = 0;
+  PacketBuffer out_;
+  std::map<std::string, std::string> rows_;  // by place, since the last round that stays
+};
+
+}  // namespace
+
+bool compact(const std::string& path, CaptureFile* file, int64_t target,
+             const std::function<void(std::vector<BirthEntry>*)>& keep_living, Compacted* done) {
+  Compaction compaction(path, file, keep_living);
+  const Sizes sizes = compaction.measure();
+  // Half of what is free is for rounds at least: detail is worth less than the curve.
+  const int64_t free_bytes = std::max<int64_t>(0, target - sizes.fixed);
+  const int64_t for_births = std::min(sizes.births, free_bytes / 2);
+  const auto skip = static_cast<uint64_t>((sizes.births - for_births) / static_cast<int64_t>(kBirthBytes));
+  const int64_t for_rounds = std::max<int64_t>(1, free_bytes - for_births);
+  auto thinning = static_cast<uint64_t>(sizes.rounds / for_rounds + 1);
+  // Rows that change in few rounds each do not get fewer with them: thinned out until it fits, or one round is left.
+  for (;; thinning *= 2) {
+    if (!compaction.write(sizes.count, thinning, skip)) return false;
+    if (compaction.size() <= target || thinning > std::max<uint64_t>(sizes.count, 1)) break;
+  }
+  if (compaction.size() >= file->size() || !compaction.replace()) return false;
+  file->flag(kCapped);
+  done->dropped_births += skip;
+  return true;
+}
+
+}  // namespace ltn::audit
