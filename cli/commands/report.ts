@@ -2,8 +2,10 @@
 import { Command } from 'commander';
 import { analyse } from '../analysis';
 import { readCapture } from '../capture/reader';
+import { colorsFor } from '../colors';
 import { ExitCode } from '../errors';
 import { checkWritable, showReport } from '../output';
+import { renderLabels } from '../reporters/labels';
 import { parseDuration } from '../units';
 
 interface Options {
@@ -11,6 +13,7 @@ interface Options {
   html?: string;
   minAge?: number;
   device?: string;
+  by?: string;
 }
 
 export function reportCommand(done: (status: number) => void): Command {
@@ -25,11 +28,14 @@ export function reportCommand(done: (status: number) => void): Command {
       parseDuration,
     )
     .option('--device <name>', 'only tensors of this device, e.g. cpu, cuda, cuda:1')
+    .option('--by <label>', 'also what each value of a label (torch.audit.label) made and holds')
     .action((file: string, options: Options) => {
       checkWritable(options.html);
       checkWritable(options.json);
-      const report = analyse(readCapture(file), { minAgeMs: options.minAge, device: options.device });
-      showReport(report, options);
+      const capture = readCapture(file);
+      const byLabel = options.by && renderLabels(capture, options.by, colorsFor(process.stdout));
+      showReport(analyse(capture, { minAgeMs: options.minAge, device: options.device }), options);
+      if (byLabel && options.json !== '-') process.stdout.write(byLabel);
       done(ExitCode.clean);
     });
 }

@@ -1,0 +1,31 @@
+/** `report --by`: a line for each value of a label. */
+import { byLabel, labelNames } from '../capture/by-label';
+import type { Capture } from '../capture/capture';
+import type { Colors } from '../colors';
+import { UsageError } from '../errors';
+import { formatBytes, formatCount } from '../units';
+import { type Column, renderTable } from './table';
+
+const MOST_ROWS = 30;
+
+export function renderLabels(capture: Capture, name: string, colors: Colors): string {
+  const names = labelNames(capture);
+  if (!names.includes(name)) {
+    const known = names.length === 0 ? 'it has none' : `it has ${names.join(', ')}`;
+    throw new UsageError(`the capture has no label '${name}': ${known}`);
+  }
+  const columns: Column[] = ['live', 'live bytes', 'allocated', 'bytes'].map((title) => ({ title, align: 'right' }));
+  const totals = byLabel(capture, name);
+  const rows = totals
+    .slice(0, MOST_ROWS)
+    .map((sum) => [
+      formatCount(sum.liveTensors),
+      formatBytes(sum.liveBytes),
+      formatCount(sum.allocatedTensors),
+      formatBytes(sum.allocatedBytes),
+      sum.value ?? '(none)',
+    ]);
+  const lines = renderTable([...columns, { title: name, align: 'left' }], rows, colors.bold);
+  if (totals.length > MOST_ROWS) lines.push(`and ${formatCount(totals.length - MOST_ROWS)} more values`);
+  return `\n${lines.join('\n')}\n`;
+}

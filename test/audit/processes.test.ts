@@ -1,0 +1,132 @@
+/** Several processes in one capture. */
+import * as fs from 'node:fs';
+import * as os from 'node:os';
+import * as path from 'node:path';
+import { analyse } from '../../cli/analysis';
+import { Flag, fileHeader } from '../../cli/capture/format';
+import { joinChildren, removeChildren } from '../../cli/capture/join';
+import { readCapture } from '../../cli/capture/reader';
+import { CaptureBuilder } from './capture_builder';
+import { fixture, leakAudit } from './cli';
+
+let folder: string;
+let file: string;
+beforeEach(() => {
+  folder = fs.mkdtempSync(path.join(os.tmpdir(), 'audit-processes-'));
+  file = path.join(folder, 'c.ltna');
+});
+afterEach(() => fs.rmSync(folder, { recursive: true }));
+
+const row = (live: number, extra = {}) => ({ site: 1, liveTensors: live, liveBytes: live * 100, ...extra });
+const START = { clockMs: 1_000_000, intervalMs: 100 };
+
+/** Rounds at 100, 200, … 1000 ms with one tensor. */
+function main(): CaptureBuilder {
+  const builder = new CaptureBuilder(START).site(1, ['/main.js', 1, 1]).births({ id: 1, site: 1, bytes: 100 });
+  for (let i = 1; i <= 10; i++) builder.tick({ ms: i * 100, peakAllocatedBytes: 500 }, [row(1)]);
+  return builder;
+}
+
+/** Lives from 300 to 700 ms of the main process, with so many tensors; its peak is at its end. */
+function child(pid: number, live: number, startMs = 300): CaptureBuilder {
+  const start = { ...START, pid, clockMs: START.clockMs + startMs, command: 'node child.js' };
+  const builder = new CaptureBuilder(start).site(1, ['/child.js', 5, 1]).label(1, { route: `/${pid}` });
+  builder.births({ id: 1, site: 1, label: 1, bytes: 100, birthMs: 50 });
+  for (let i = 1; i <= 4; i++) {
+    const peak = i === 4 ? 900 : live * 100;
+    builder.tick({ ms: i * 100, peakAllocatedBytes: peak }, [row(live, { label: 1, oldestBirthMs: 50 })]);
+  }
+  return builder;
+}
+
+test('children are lined up in time, and sums are those of the processes that run', () => {
+  fs.writeFileSync(file, main().end().build());
+  fs.writeFileSync(`${file}.77.child`, child(77, 4).end().build());
+  fs.writeFileSync(`${file}.78-1.child`, child(78, 5).build());
+  fs.writeFileSync(path.join(folder, 'other.ltna.79.child'), 'not ours');
+  expect(joinChildren(file)).toBe(2);
+  expect(fs.readdirSync(folder).sort()).toEqual(['c.ltna', 'other.ltna.79.child']);
+  const capture = readCapture(file);
+  expect(capture.lost).toBe(0);
+  expect(capture.processes).toEqual([
+    expect.objectContaining({ pid: 42, startMs: 0, ended: 'exit' }),
+    expect.objectContaining({ pid: 77, startMs: 300, command: 'node child.js', ended: 'exit' }),
+    expect.objectContaining({ pid: 78, startMs: 300, endMs: 700, ended: 'killed' }),
+  ]);
+  expect(capture.ticks.map((tick) => tick.ms)).toEqual([100, 200, 300, 400, 500, 600, 700, 800, 900, 1000]);
+  expect(capture.ticks.map((tick) => tick.tensors)).toEqual([1, 1, 1, 10, 10, 10, 10, 1, 1, 1]);
+  // Every row is in the totals, in each round.
+  for (const [round, tick] of capture.ticks.entries()) {
+    let live = 0;
+    for (const series of capture.series.values()) {
+      const last = series.ticks.filter((at) => at <= round).length - 1;
+      live += series.liveTensors[last] ?? 0;
+    }
+    expect(live).toBe(tick.tensors);
+  }
+  // 100 + 400 + 500 together is the peak of the sums; a process alone had 900; the sum of the peaks would be 2300.
+  expect(capture.ticks[3]!.peakAllocatedBytes).toBe(1000);
+  expect(capture.ticks.at(-1)!.peakAllocatedBytes).toBe(1000);
+  const living = [...capture.livingTensors()];
+  expect(living.map(({ birthMs, process }) => [process, birthMs])).toEqual([
+    [0, 0],
+    [1, 350],
+    [2, 350],
+  ]);
+  expect(living.map(({ labelId }) => capture.labels.get(labelId)?.route)).toEqual([undefined, '/77', '/78']);
+  expect(capture.stacks.get(living[1]!.siteId)).not.toBe(capture.stacks.get(living[0]!.siteId));
+  const report = analyse(capture);
+  expect(report.sites.map((site) => site.file).sort()).toEqual(['/child.js', '/main.js']);
+  expect(report.summary).toMatchObject({ liveTensors: 1, peakAllocatedBytes: 1000 });
+});
+
+test('a child that leaked until it ended has leaked', () => {
+  const start = { ...START, clockMs: START.clockMs + 10 };
+  const builder = new CaptureBuilder({ ...start, pid: 7 }).site(1, ['/child.js', 5, 1]);
+  for (let i = 1; i <= 40; i++) builder.tick({ ms: i * 100 }, [row(i)]);
+  const parent = new CaptureBuilder(START).site(1, ['/main.js', 1, 1]);
+  for (let i = 1; i <= 60; i++) parent.tick({ ms: i * 100 }, [row(1)]);
+  fs.writeFileSync(file, parent.end().build());
+  fs.writeFileSync(`${file}.7.child`, builder.end().build());
+  joinChildren(file);
+  const report = analyse(readCapture(file));
+  expect(report.sites[0]).toMatchObject({ file: '/child.js', verdict: 'leak', liveTensors: 0 });
+});
+
+test.each([
+  ['empty', Buffer.alloc(0)],
+  ['no capture', Buffer.from('something else')],
+  ['never claimed', fileHeader(0)],
+  ['flagged', child(7, 1).build().fill(Flag.lost, 12, 13)],
+  ['damaged', child(7, 1).build().fill(0xff, 60, 70)],
+])('a child file that is %s flags lost events', (_, content) => {
+  fs.writeFileSync(file, main().end().build());
+  fs.writeFileSync(`${file}.7.child`, content);
+  joinChildren(file);
+  const capture = readCapture(file);
+  expect(capture.lost).toBeGreaterThan(0);
+  expect(capture.ticks).toHaveLength(10);
+});
+
+test('what an interrupted run left behind is removed, and nothing else', () => {
+  fs.writeFileSync(`${file}.7.child`, '');
+  fs.writeFileSync(`${file}.7x.child`, '');
+  removeChildren(file);
+  expect(fs.readdirSync(folder)).toEqual(['c.ltna.7x.child']);
+});
+
+test('--follow-children records what a program starts; without it, the program sees nothing of the audit', async () => {
+  const args = ['run', '--quiet', '--interval', '200ms', '--json', path.join(folder, 'r.json'), '--follow-children'];
+  const outcome = await leakAudit(...args, '-o', file, '--', 'node', fixture('children.cjs'));
+  expect(outcome.stderr).toBe('');
+  expect(outcome.code).toBe(0);
+  const capture = readCapture(file);
+  expect(capture.processes.map((one) => one.ended).sort()).toEqual(['exit', 'exit', 'killed']);
+  expect(capture.processes[0]!.startMs).toBe(0);
+  expect(capture.lost).toBe(0);
+  const most = capture.processes.map((_, process) => [...capture.livingTensors()].filter((t) => t.process === process));
+  expect(most.map((tensors) => tensors.length).sort((a, b) => a - b)).toEqual([1, 10, 20]);
+  expect(Math.max(...capture.ticks.map((tick) => tick.tensors))).toBeGreaterThanOrEqual(21);
+  expect(capture.ticks.at(-1)!.tensors).toBe(1);
+  expect(fs.readdirSync(folder).sort()).toEqual(['c.ltna', 'r.json']);
+}, 120_000);

@@ -1,0 +1,145 @@
+/** What gets into a capture: modes, sizes, labels. With the built command and the built addon. */
+import * as fs from 'node:fs';
+import * as os from 'node:os';
+import * as path from 'node:path';
+import type { Capture, Labels, Series } from '../../cli/capture/capture';
+import { readCapture } from '../../cli/capture/reader';
+import { fixture, leakAudit, type Outcome } from './cli';
+
+const TIMEOUT_MS = 120_000;
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'audit-recording-'));
+afterAll(() => fs.rmSync(folder, { recursive: true }));
+
+let captures = 0;
+async function record(
+  program: string[],
+  options: string[] = [],
+): Promise<{ file: string; capture: Capture } & Outcome> {
+  const file = path.join(folder, `${captures++}.ltna`);
+  const run = ['run', '--quiet', '--interval', '400ms', '--json', path.join(folder, 'ignored.json'), '-o', file];
+  const outcome = await leakAudit(...run, ...options, '--', 'node', ...program);
+  return { ...outcome, file, capture: readCapture(file) };
+}
+
+const last = (values: number[]) => values.at(-1) ?? 0;
+/** The series whose innermost frame is on this line. */
+const atLine = (capture: Capture, line: number): Series[] =>
+  [...capture.series.values()].filter((series) => capture.stacks.get(series.siteId)?.[0]?.line === line);
+const total = (series: Series[], of: (one: Series) => number[]) => series.reduce((sum, one) => sum + last(of(one)), 0);
+
+test(
+  'full: every surviving tensor is there with its shape, in at most 64 bytes',
+  async () => {
+    const count = 20_000;
+    const { capture, file, code } = await record([fixture('survivors.cjs'), String(count)]);
+    expect(code).toBe(0);
+    const living = [...capture.livingTensors()];
+    expect(living).toHaveLength(count);
+    expect(new Set(living.map((one) => one.shape?.join()))).toEqual(new Set(['4,4']));
+    expect(living.every((one) => one.bytes === 64 && one.dtype === 'float32' && !one.isView)).toBe(true);
+    const site = atLine(capture, 8);
+    expect(total(site, (one) => one.liveTensors)).toBe(count);
+    expect(total(site, (one) => one.liveBytes)).toBe(count * 64);
+    expect(capture.lost).toBe(0);
+    expect(capture.processes).toEqual([expect.objectContaining({ ended: 'exit', startMs: 0 })]);
+    // What comes with each round beside the births: its totals and the rows of two sites.
+    const rounds = capture.ticks.length * 400;
+    expect(fs.statSync(file).size - rounds).toBeLessThanOrEqual(64 * count);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'sample: what is as large as the interval is exact, the rest is estimated without bias',
+  async () => {
+    const { capture } = await record([fixture('sizes.cjs')], ['--mode', 'sample', '--sample-bytes', '1MiB']);
+    expect(capture.start).toMatchObject({ mode: 'sample', sampleBytes: 2 ** 20 });
+    const big = atLine(capture, 5);
+    expect(total(big, (one) => one.liveTensors)).toBe(3);
+    expect(total(big, (one) => one.liveBytes)).toBe(3 * 2 ** 20);
+    // 3,000 storages of which each is drawn with a chance of 6%: a deviation of 7%. Six of them are left as room.
+    for (const line of [8, 9]) {
+      const made = total(atLine(capture, line), (one) => one.allocatedTensors);
+      expect(made).toBeGreaterThan(3000 * 0.55);
+      expect(made).toBeLessThan(3000 * 1.45);
+    }
+    const kept = atLine(capture, 8);
+    expect(total(kept, (one) => one.liveTensors)).toBe(total(kept, (one) => one.allocatedTensors));
+    expect(total(atLine(capture, 9), (one) => one.liveTensors)).toBe(0);
+    const drawn = [...capture.livingTensors()].filter((one) => one.bytes === 2 ** 16);
+    expect(drawn.length).toBeLessThan(1000);
+    const estimate = drawn.reduce((sum, one) => sum + one.weight, 0);
+    expect(Math.abs(estimate - total(kept, (one) => one.liveTensors))).toBeLessThan(drawn.length * 0.01 + 1);
+    // The totals are no estimates.
+    expect(capture.ticks.at(-1)?.tensors).toBe(3004);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'counters: exact totals, no sites',
+  async () => {
+    const { capture } = await record([fixture('sizes.cjs')], ['--mode', 'counters']);
+    expect(capture.ticks.at(-1)).toMatchObject({ tensors: 3004, storages: 3004 });
+    expect(capture.ticks.at(-1)!.bytes).toBe(3 * 2 ** 20 + 3000 * 2 ** 14 + 3000 * 2 ** 16);
+    expect(capture.series.size).toBe(0);
+    expect([...capture.livingTensors()]).toEqual([]);
+    expect(capture.lost).toBe(0);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  '--max-size holds, and the totals stay exact',
+  async () => {
+    const count = 30_000; // 1.4 MB of births
+    const cap = 256 * 1024;
+    const { capture, file } = await record([fixture('survivors.cjs'), String(count)], ['--max-size', String(cap)]);
+    expect(fs.statSync(file).size).toBeLessThanOrEqual(cap);
+    expect(fs.readdirSync(folder).filter((name) => name.startsWith(path.basename(file)))).toHaveLength(1);
+    expect(capture).toMatchObject({ capped: true, lost: 0, tornBytes: 0 });
+    expect(capture.start?.maxBytes).toBe(cap);
+    const site = atLine(capture, 8);
+    expect(total(site, (one) => one.liveTensors)).toBe(count);
+    expect(capture.ticks.at(-1)?.tensors).toBe(count);
+    const kept = [...capture.livingTensors()].length;
+    expect(kept).toBeGreaterThan(500);
+    expect(kept + capture.droppedDetail).toBe(count);
+    expect(capture.end?.reason).toBe('exit');
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  'labels follow asynchronous contexts, and each has its own counters',
+  async () => {
+    const { capture, stdout, file } = await record([fixture('labels.cjs')]);
+    expect(stdout).toMatch(/^\/a,\/b\n/);
+    const living = new Map<string, number>();
+    for (const { labelId } of capture.livingTensors()) {
+      const key = JSON.stringify(capture.labels.get(labelId) ?? {});
+      living.set(key, (living.get(key) ?? 0) + 1);
+    }
+    const of = (labels: Labels) => living.get(JSON.stringify(labels));
+    for (const route of ['/a', '/b']) {
+      expect(of({ route })).toBe(4);
+      expect(of({ route, user: '7' })).toBe(1);
+    }
+    expect(of({ job: 'true' })).toBe(1);
+    expect(of({})).toBe(2);
+    const byLabel = [...capture.series.values()].filter((series) => series.labelId !== 0);
+    expect(total(byLabel, (one) => one.liveTensors)).toBe(11);
+    // 1,200 values: not one set of counters each.
+    expect(capture.labels.size).toBeLessThan(1100);
+    expect([...capture.labels.values()]).toContainEqual({ id: '(other)' });
+
+    const shown = await leakAudit('report', file, '--by', 'route');
+    expect(shown.stdout).toMatch(/live +live bytes +allocated +bytes +route\n/);
+    expect(shown.stdout).toMatch(/5 +160 B +\d+ +\d+ B +\/a\n/);
+    expect(shown.stdout).toMatch(/3 +96 B +.* \(none\)\n/);
+    const unknown = await leakAudit('report', file, '--by', 'tenant');
+    expect(unknown.stderr).toMatch(/no label 'tenant': it has id, job, route, user/);
+    expect(unknown.code).toBe(2);
+  },
+  TIMEOUT_MS,
+);

@@ -1,0 +1,91 @@
+import * as fs from 'node:fs';
+import * as os from 'node:os';
+import * as path from 'node:path';
+import { Flag, fileHeader } from '../../cli/capture/format';
+import { readCapture } from '../../cli/capture/reader';
+import { CaptureBuilder, leakyCapture } from './capture_builder';
+import { leakAudit } from './cli';
+
+let folder: string;
+beforeEach(() => {
+  folder = fs.mkdtempSync(path.join(os.tmpdir(), 'audit-repair-'));
+});
+afterEach(() => fs.rmSync(folder, { recursive: true }));
+
+const write = (name: string, content: Buffer | string) => {
+  fs.writeFileSync(path.join(folder, name), content);
+  return path.join(folder, name);
+};
+
+test('what the checksums vouch for is kept, and that something was lost stays known', async () => {
+  const bytes = leakyCapture(48).end().build();
+  const middle = Math.floor(bytes.length / 2);
+  bytes.fill(0xaa, middle, middle + 40);
+  const file = write('damaged.ltna', bytes);
+  const { code, stdout } = await leakAudit('repair', file);
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/damaged\.ltna\.repaired: 4[678] rounds in \d+ packets kept; lost: [12] packets, /);
+  const repaired = readCapture(`${file}.repaired`);
+  expect(repaired.damagedPackets).toBe(0);
+  expect(repaired.lostFlag).toBe(true);
+  expect(repaired.ticks).toEqual(readCapture(file).ticks);
+  expect(repaired.end?.reason).toBe('exit');
+  expect(fs.readFileSync(file)).toEqual(bytes);
+  expect((await leakAudit('check', `${file}.repaired`)).code).toBe(1); // the leak is seen all the same
+});
+
+test('a torn tail is no loss, a damaged header can be done without', async () => {
+  const bytes = leakyCapture(10).build();
+  const torn = write('torn', bytes.subarray(0, bytes.length - 9));
+  const out = path.join(folder, 'out');
+  expect((await leakAudit('repair', torn, '-o', out)).stdout).toMatch(/10? rounds|9 rounds/);
+  expect(readCapture(out)).toMatchObject({ lost: 0, tornBytes: 0 });
+  const headless = write('headless', Buffer.concat([Buffer.alloc(16, 7), bytes.subarray(16)]));
+  expect((await leakAudit('repair', headless, '-o', out)).code).toBe(0);
+  expect(readCapture(out).ticks).toHaveLength(10);
+  const whole = write('whole', bytes);
+  expect((await leakAudit('repair', whole, '-o', out)).stdout).toMatch(/nothing was damaged/);
+  expect(fs.readFileSync(out)).toEqual(bytes);
+});
+
+test('every round that a single flipped bit does not touch is recovered', async () => {
+  const bytes = leakyCapture(6).build();
+  const first = new CaptureBuilder().build().length;
+  for (let at = first; at < bytes.length; at += 23) {
+    const flipped = Buffer.from(bytes);
+    flipped[at]! ^= 1 << (at % 8);
+    const capture = readCapture(write('flipped', flipped));
+    expect(capture.ticks.length).toBeGreaterThanOrEqual(5);
+    expect(capture.lost).toBe(1);
+  }
+});
+
+test('what is no capture is refused in one line, and nothing is written', async () => {
+  const newer = leakyCapture(1).build();
+  newer.writeUInt32LE(3, 8);
+  const older = leakyCapture(1).build();
+  older.writeUInt32LE(1, 8);
+  const whole = write('whole', leakyCapture(1).build());
+  const cases: [string[], RegExp][] = [
+    [[write('text', 'hello, I am a text file')], /not a leak-audit capture/],
+    [[write('empty', '')], /not a leak-audit capture/],
+    [[write('header', fileHeader(0))], /not a leak-audit capture/],
+    [[write('newer', newer)], /written by a newer leak-audit \(format 3, this one reads 2\)/],
+    [[write('older', older)], /written by an older leak-audit \(format 1, this one reads 2\): record it again/],
+    [[folder], /not a leak-audit capture/],
+    [[path.join(folder, 'missing')], /cannot be read \(ENOENT\)/],
+    [[whole, '-o', whole], /would be overwritten/],
+    [[whole, '-o', '/no/such/folder/x'], /cannot write/],
+  ];
+  const before = fs.readdirSync(folder).sort();
+  for (const [args, message] of cases) {
+    const { code, stdout, stderr } = await leakAudit('repair', ...args);
+    expect(stderr).toMatch(message);
+    expect(stderr.trim().split('\n')).toHaveLength(1);
+    expect(stdout).toBe('');
+    expect(code).toBe(2);
+  }
+  expect(fs.readdirSync(folder).sort()).toEqual(before);
+  const unclaimed = write('unclaimed', fileHeader(Flag.reserved));
+  expect((await leakAudit('repair', unclaimed)).code).toBe(0);
+});

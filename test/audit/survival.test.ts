@@ -1,0 +1,139 @@
+/** Captures whose writing does not end well: kills, disks without room. With the built command and the built addon. */
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import * as fs from 'node:fs';
+import * as os from 'node:os';
+import * as path from 'node:path';
+import { Flag, fileHeader } from '../../cli/capture/format';
+import { CaptureFollower, readCapture } from '../../cli/capture/reader';
+import { CLI, execute, fixture, leakAudit } from './cli';
+
+const TIMEOUT_MS = 240_000;
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'audit-survival-'));
+afterAll(() => fs.rmSync(folder, { recursive: true }));
+
+describe('SIGKILL', () => {
+  const KILLS = 20;
+  const AT_ONCE = 4;
+  const seed = Number(process.env.LIBTORCH_NODE_SEED ?? Date.now() % 2 ** 31);
+  let state = seed;
+  const random = () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state / 2 ** 32;
+  };
+
+  /** Kills a recorded program `ms` after it began to work (below 0: before). What the file held just before, and after. */
+  async function kill(number: number, ms: number) {
+    const file = path.join(folder, `killed-${number}`);
+    fs.writeFileSync(file, fileHeader(Flag.reserved));
+    const wish = JSON.stringify({ file, intervalMs: 50, mode: 'full' });
+    const program = spawn(process.execPath, [fixture('survivors.cjs'), '1000000'], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: { ...process.env, LIBTORCH_NODE_AUDIT: wish },
+    });
+    const ready = once(program.stdout, 'data');
+    if (ms >= 0) await ready;
+    await new Promise((resolve) => setTimeout(resolve, Math.abs(ms)));
+    const follower = new CaptureFollower(file);
+    follower.poll();
+    follower.close();
+    program.kill('SIGKILL');
+    const [, signal] = await once(program, 'exit');
+    return { signal, before: follower.capture.ticks.length, ready: ms >= 0, capture: readCapture(file) };
+  }
+
+  test(
+    `${KILLS} kills at random times (LIBTORCH_NODE_SEED=${seed}) leave readable captures without losses`,
+    async () => {
+      const times = Array.from({ length: KILLS }, () => random() * 1500 - 500);
+      const results: Awaited<ReturnType<typeof kill>>[] = [];
+      for (let i = 0; i < KILLS; i += AT_ONCE) {
+        results.push(...(await Promise.all(times.slice(i, i + AT_ONCE).map((ms, k) => kill(i + k, ms)))));
+      }
+      for (const { signal, before, ready, capture } of results) {
+        expect(signal).toBe('SIGKILL');
+        expect(capture.lost).toBe(0);
+        expect(capture.ticks.length).toBeGreaterThanOrEqual(before);
+        expect(capture.end).toBeUndefined();
+        if (ready) expect(capture.start?.mode).toBe('full');
+        const rows = [...capture.series.values()].reduce((sum, one) => sum + (one.liveTensors.at(-1) ?? 0), 0);
+        // The births are those of the rows, but for what was made while the round was put together.
+        const births = [...capture.livingTensors()].length;
+        expect(Math.abs(rows - births)).toBeLessThanOrEqual(50);
+      }
+      expect(results.reduce((sum, { capture }) => sum + capture.ticks.length, 0)).toBeGreaterThan(0);
+    },
+    TIMEOUT_MS,
+  );
+});
+
+describe('no room', () => {
+  /** `check` of the capture, and that of the run itself. */
+  const check = async (file: string, run: { code: number | null; stderr: string }) => {
+    expect(run.stderr).toMatch(/events or more were lost/);
+    expect(run.code).toBe(4);
+    const checked = await leakAudit('check', file);
+    expect(checked.stdout).toMatch(/lost: /);
+    expect(checked.code).toBe(4);
+    expect(readCapture(file).tornBytes).toBe(0);
+  };
+
+  test(
+    'a file that may not grow (RLIMIT_FSIZE): the program goes on, and the loss is told',
+    async () => {
+      const file = path.join(folder, 'limited.ltna');
+      const program = `ulimit -f 64; exec node ${fixture('survivors.cjs')} 5000`; // 5,000 births take 240 kB
+      const run = await leakAudit('run', '--quiet', '--check', '-o', file, '--', 'bash', '-c', program);
+      expect(run.stdout).toMatch(/ready \d+/);
+      await check(file, run);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    'a full disk: the same (on a small file system of its own where mounting is allowed)',
+    async () => {
+      const disk = path.join(folder, 'disk');
+      fs.mkdirSync(disk);
+      const mount = `mount -t tmpfs -o size=64k none '${disk}'`;
+      const canMount = spawnSync('unshare', ['-m', 'sh', '-c', mount]).status === 0;
+      const file = path.join(disk, 'c.ltna');
+      const copy = path.join(folder, 'copy.ltna');
+      const limit = canMount ? mount : 'ulimit -f 64';
+      const run = `'${process.execPath}' '${CLI}' run --quiet --check -o '${file}' -- node '${fixture('survivors.cjs')}' 5000`;
+      const line = `${limit} || exit 99; ${run}; status=$?; ulimit -f unlimited 2>/dev/null; cp '${file}' '${copy}'; exit $status`;
+      const outcome = await execute([...(canMount ? ['unshare', '-m'] : []), 'bash', '-c', line]);
+      await check(copy, outcome);
+    },
+    TIMEOUT_MS,
+  );
+
+  test('a folder that cannot be written to is told before the program runs', async () => {
+    const { code, stdout, stderr } = await leakAudit('run', '-o', '/proc/x.ltna', '--', 'node', '-e', 'console.log(1)');
+    expect(stderr).toMatch(/cannot write \/proc\/x\.ltna/);
+    expect(stdout).toBe('');
+    expect(code).toBe(2);
+  });
+
+  test(
+    'a process that cannot reach its capture says so, and goes on',
+    async () => {
+      const wish = JSON.stringify({ file: path.join(folder, 'no', 'such', 'folder') });
+      const program = [process.execPath, fixture('transparent.cjs'), 'torch', '7'];
+      const { code, stderr } = await execute(program, { env: { LIBTORCH_NODE_AUDIT: wish } });
+      expect(stderr).toMatch(/^leak-audit: this process is not recorded: cannot create .*No such file/);
+      expect(code).toBe(7);
+    },
+    TIMEOUT_MS,
+  );
+});
+
+test('a mistake of our own is one line and status 70', async () => {
+  const broken = path.join(folder, 'broken.cjs');
+  fs.writeFileSync(broken, 'process.stdout.write = () => { throw new TypeError("boom\\n  and more"); };');
+  const file = path.join(folder, 'reserved.ltna');
+  fs.writeFileSync(file, fileHeader(Flag.reserved));
+  const { code, stderr } = await execute([process.execPath, '-r', broken, CLI, 'check', file]);
+  expect(stderr).toBe('leak-audit: internal error: TypeError: boom and more\n');
+  expect(code).toBe(70);
+});
