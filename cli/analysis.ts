@@ -9,10 +9,13 @@ export interface AnalysisOptions extends RuleOptions {
   minAgeMs?: number;
   /** Only tensors of this device (`cuda` means all of them). */
   device?: string;
+  /** Of the capture as it was recorded, where rounds were condensed away since. */
+  rounds?: number;
+  peakRss?: number;
 }
 
 /** Tensors that never got a stack: made by native code outside any JS call that the library sees. */
-const NO_STACK: Frame = { file: '(no JavaScript stack)', line: 0, column: 0, function: '' };
+export const NO_STACK: Frame = { file: '(no JavaScript stack)', line: 0, column: 0, function: '' };
 
 const RANK: Record<SiteVerdict, number> = { leak: 0, insufficient: 1, cache: 2, steady: 3 };
 
@@ -37,7 +40,7 @@ export function analyse(capture: Capture, options: AnalysisOptions = {}): Report
   return {
     version: REPORT_VERSION,
     verdict: overall(capture, sites, options),
-    summary: summarise(capture, sites),
+    summary: summarise(capture, sites, options),
     sites,
     timeline: capture.ticks.map((tick) => ({
       ms: tick.ms,
@@ -59,12 +62,13 @@ function overall(capture: Capture, sites: SiteReport[], options: RuleOptions): R
   return alive && !enoughRounds(capture.ticks.length, options) ? 'insufficient' : 'clean';
 }
 
-interface Group {
+/** What shares a position in the source: one line of the report. */
+export interface Group {
   frame: Frame;
   members: { series: Series; stack: Frame[] }[];
 }
 
-function groupByPosition(capture: Capture, wanted: Series[]): Group[] {
+export function groupByPosition(capture: Capture, wanted: Series[]): Group[] {
   const maps = new SourceMaps();
   const stacks = new Map<number, Frame[]>();
   const groups = new Map<string, Group>();
@@ -165,7 +169,7 @@ function oldestOf(all: Series[], end: number): number | null {
 }
 
 /** The sum of several series, with a value for every tick. */
-function totalOf(all: Series[], rounds: number, values: (series: Series) => number[]): number[] {
+export function totalOf(all: Series[], rounds: number, values: (series: Series) => number[]): number[] {
   const total = new Array<number>(Math.max(1, rounds)).fill(0);
   for (const series of all) {
     const own = values(series);
@@ -177,7 +181,7 @@ function totalOf(all: Series[], rounds: number, values: (series: Series) => numb
   return total;
 }
 
-function deviceMatches(device: string, wanted: string | undefined): boolean {
+export function deviceMatches(device: string, wanted: string | undefined): boolean {
   return wanted === undefined || device === wanted || device.startsWith(`${wanted}:`);
 }
 
@@ -192,7 +196,7 @@ function unexplainedGrowth({ ticks }: Capture): number {
   return verdict === 'leak' ? growthBytesPerMinute : 0;
 }
 
-function summarise(capture: Capture, sites: SiteReport[]): Summary {
+function summarise(capture: Capture, sites: SiteReport[], options: AnalysisOptions): Summary {
   const { start, end, ticks } = capture;
   const last = ticks.at(-1);
   const leaks = sites.filter((site) => site.verdict === 'leak');
@@ -203,7 +207,7 @@ function summarise(capture: Capture, sites: SiteReport[]): Summary {
     mode: start?.mode ?? null,
     startedAt: start?.startedAt ?? null,
     durationMs: capture.durationMs,
-    rounds: ticks.length,
+    rounds: options.rounds ?? ticks.length,
     ended: start === undefined ? 'no tensors' : (end?.reason ?? 'killed'),
     liveTensors: last?.tensors ?? 0,
     liveStorages: last?.storages ?? 0,
@@ -217,7 +221,7 @@ function summarise(capture: Capture, sites: SiteReport[]): Summary {
     unexplainedBytes: last === undefined ? 0 : Math.max(0, last.allocatedBytes - last.bytes),
     unexplainedGrowthBytesPerMinute: Math.round(unexplainedGrowth(capture)),
     rss: last?.rss ?? 0,
-    peakRss: peak((tick) => tick.rss),
+    peakRss: options.peakRss ?? peak((tick) => tick.rss),
     collections: last?.collections ?? 0,
     lostEvents: capture.lost,
     tornBytes: capture.tornBytes,

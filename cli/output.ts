@@ -16,10 +16,21 @@ export function showReport(report: Report, { json, html }: { json?: string; html
     return;
   }
   if (json !== undefined) writeOutput(json, renderJson(report));
-  process.stdout.write(renderText(report, { colors: colorsFor(process.stdout), folder: process.cwd() }));
+  process.stdout.write(
+    renderText(report, {
+      colors: colorsFor(process.stdout),
+      folder: process.cwd(),
+      columns: terminalColumns(process.stdout),
+    }),
+  );
 }
 
-export function writeOutput(file: string, text: string): void {
+/** Writes a file as a whole or not at all; '-' is stdout. */
+export function writeOutput(file: string, text: string | Buffer): void {
+  if (file === '-') {
+    process.stdout.write(text);
+    return;
+  }
   const temporary = `${file}.${process.pid}.tmp`;
   try {
     fs.writeFileSync(temporary, text);
@@ -29,6 +40,10 @@ export function writeOutput(file: string, text: string): void {
     throw new UsageError(`cannot write ${file}: ${(error as NodeJS.ErrnoException).code ?? error}`);
   }
 }
+
+/** How wide the terminal is; undefined where it is none. */
+export const terminalColumns = (stream: { isTTY?: boolean; columns?: number }): number | undefined =>
+  stream.isTTY === true && (stream.columns ?? 0) > 0 ? stream.columns : undefined;
 
 /** Before a long run, not after it: can this file be made? */
 export function checkWritable(file: string | undefined): void {

@@ -4,7 +4,13 @@ import { stripVTControlCharacters } from 'node:util';
 export interface Column {
   title: string;
   align: 'left' | 'right';
+  /** Left out first where the terminal is narrow. */
+  optional?: boolean;
 }
+
+const GAP = 2;
+/** Less of the last column says too little. */
+const LEAST_LAST = 24;
 
 const width = (text: string) => stripVTControlCharacters(text).length;
 
@@ -13,13 +19,38 @@ function pad(text: string, to: number, align: Column['align']): string {
   return align === 'left' ? text + space : space + text;
 }
 
-/** Lines of the table, the titles first. */
-export function renderTable(columns: Column[], rows: string[][], style: (titles: string) => string): string[] {
+/**
+ * Lines of the table, the titles first. Where `fit` columns do not hold it, the optional ones are left out from the
+ * right, and then the last one is cut.
+ */
+export function renderTable(
+  columns: Column[],
+  rows: string[][],
+  style: (titles: string) => string,
+  fit = Number.POSITIVE_INFINITY,
+): string[] {
   const widths = columns.map((column, i) => Math.max(width(column.title), ...rows.map((row) => width(row[i]!))));
+  const last = columns.length - 1;
+  const shown = new Set(columns.keys());
+  /** What is left for the last column. */
+  const room = () => fit - [...shown].reduce((sum, i) => (i === last ? sum : sum + widths[i]! + GAP), 0);
+  for (let i = last - 1; i >= 0 && room() < Math.min(widths[last]!, LEAST_LAST); i--) {
+    if (columns[i]!.optional === true) shown.delete(i);
+  }
+  const most = Math.max(room(), LEAST_LAST);
   const line = (cells: string[]) =>
-    cells
-      .map((cell, i) => pad(cell, widths[i]!, columns[i]!.align))
-      .join('  ')
+    [...shown]
+      .map((i) => (i === last ? shorten(cells[i]!, most) : pad(cells[i]!, widths[i]!, columns[i]!.align)))
+      .join(' '.repeat(GAP))
       .trimEnd();
   return [style(line(columns.map((column) => column.title))), ...rows.map(line)];
+}
+
+/** Of `path/to/file.ts:3:7 name`, the name goes first, then the beginning; of other text, the end. */
+function shorten(text: string, to: number): string {
+  if (width(text) <= to) return text;
+  const plain = stripVTControlCharacters(text);
+  const place = /^.*?:\d+:\d+/.exec(plain)?.[0];
+  if (place === undefined) return `${plain.slice(0, to - 1)}…`;
+  return place.length <= to ? place : `…${place.slice(1 - to)}`;
 }

@@ -13,6 +13,8 @@ export interface TextOptions {
   colors: Colors;
   /** Paths below it are shown relative to it. */
   folder: string;
+  /** Of the terminal; without it, lines are as long as they are. */
+  columns?: number;
 }
 
 export function renderText(report: Report, options: TextOptions): string {
@@ -89,7 +91,7 @@ function leakDetails({ sites }: Report, { colors, folder }: TextOptions): string
   return lines;
 }
 
-function siteTable(sites: SiteReport[], { colors, folder }: TextOptions): string[] {
+function siteTable(sites: SiteReport[], { colors, folder, columns }: TextOptions): string[] {
   const paint = {
     leak: colors.red,
     cache: colors.cyan,
@@ -108,20 +110,21 @@ function siteTable(sites: SiteReport[], { colors, folder }: TextOptions): string
       site.oldestMs === null ? '-' : formatDuration(site.oldestMs),
       position(site, folder) + (site.function === '' ? '' : colors.dim(` ${site.function}`)),
     ]);
-  const right = (title: string) => ({ title, align: 'right' as const });
+  const right = (title: string, optional = false) => ({ title, align: 'right' as const, optional });
   const lines = renderTable(
     [
       { title: 'verdict', align: 'left' },
       right('live'),
       right('live bytes'),
-      right('allocated'),
-      right('bytes'),
+      right('allocated', true),
+      right('bytes', true),
       right('growth/min'),
       right('oldest'),
       { title: 'site', align: 'left' },
     ],
     rows,
     colors.dim,
+    columns,
   );
   if (sites.length > MOST_SITES) {
     const rest = sites.slice(MOST_SITES);
@@ -131,7 +134,7 @@ function siteTable(sites: SiteReport[], { colors, folder }: TextOptions): string
   return lines;
 }
 
-function memoryLines({ summary }: Report, { colors }: TextOptions): string[] {
+function memoryLines({ summary }: Report, { colors, columns }: TextOptions): string[] {
   const right = { align: 'right' as const };
   const rows = [
     [
@@ -153,6 +156,7 @@ function memoryLines({ summary }: Report, { colors }: TextOptions): string[] {
     ],
     rows.map((row) => [...row.slice(0, 3), colors.dim(row[3]!)]),
     colors.dim,
+    columns,
   );
 }
 

@@ -1,0 +1,52 @@
+/** `leak-audit diff A B`: what a second capture holds more, and less, than a first. */
+import { Command } from 'commander';
+import { analyse } from '../analysis';
+import { colorsFor } from '../colors';
+import { diffReports } from '../diff';
+import { ExitCode } from '../errors';
+import { loadCapture } from '../load_capture';
+import { checkWritable, terminalColumns, writeOutput } from '../output';
+import { Redaction, redactReport } from '../redact';
+import type { Report } from '../report';
+import { renderDiff } from '../reporters/diff';
+
+interface Options {
+  normalize?: boolean;
+  json?: string;
+  device?: string;
+  redactSources?: boolean;
+}
+
+export function diffCommand(done: (status: number) => void): Command {
+  return new Command('diff')
+    .description('Compares two captures: sites that grew, shrank, are new or gone.')
+    .argument('<a>', 'the first capture, e.g. of the last release')
+    .argument('<b>', 'the second capture')
+    .option('--normalize', "multiply B's figures by the ratio of tensors made, for runs of different length or load")
+    .option('--json <file>', "also write the difference as JSON ('-': to stdout, instead of the text)")
+    .option('--device <name>', 'only tensors of this device, e.g. cpu, cuda, cuda:1')
+    .option('--redact-sources', 'without names of files and functions')
+    .addHelpText(
+      'after',
+      `
+A site is the same in both when file, line and column are, or when the line moved and its function is the only one of
+its name that did. It grew or shrank when its living bytes changed by 4 KiB, or its tensors by 8, and by 5%.`,
+    )
+    .action((a: string, b: string, options: Options) => {
+      checkWritable(options.json);
+      const redaction = new Redaction(); // one for both: the same site has the same number
+      const read = (file: string): Report => {
+        const { capture, ...exact } = loadCapture(file);
+        const report = analyse(capture, { device: options.device, ...exact });
+        return options.redactSources ? redactReport(report, redaction) : report;
+      };
+      const diff = diffReports(read(a), read(b), options);
+      const json = () => `${JSON.stringify(diff, null, 2)}\n`;
+      if (options.json !== undefined) writeOutput(options.json, json());
+      if (options.json !== '-') {
+        const columns = terminalColumns(process.stdout);
+        process.stdout.write(renderDiff(diff, { colors: colorsFor(process.stdout), folder: process.cwd(), columns }));
+      }
+      done(ExitCode.clean);
+    });
+}

@@ -1,0 +1,77 @@
+/** `leak-audit export FILE`: a capture in the formats of other tools. */
+import { Command, Option } from 'commander';
+import { analyse } from '../analysis';
+import { ExitCode, UsageError } from '../errors';
+import { renderCollapsed } from '../exporters/collapsed';
+import { renderCsv } from '../exporters/csv';
+import { renderPprof } from '../exporters/pprof';
+import { renderSpeedscope } from '../exporters/speedscope';
+import { loadCapture } from '../load_capture';
+import { checkWritable, writeOutput } from '../output';
+import { Redaction, redactReport, redactStacks } from '../redact';
+import { STACK_VALUES, type StackValue, stackTotals } from '../stacks';
+
+interface Options {
+  pprof?: string;
+  speedscope?: string;
+  collapsed?: string;
+  csv?: string;
+  value: StackValue;
+  device?: string;
+  redactSources?: boolean;
+}
+
+const FORMATS = ['pprof', 'speedscope', 'collapsed', 'csv'] as const;
+
+export function exportCommand(done: (status: number) => void): Command {
+  return new Command('export')
+    .description('Writes what a capture tells in the formats of other tools.')
+    .argument('<file>', 'the capture')
+    .option('--pprof <out>', "pprof's profile.proto, gzipped: living, allocated and grown tensors and bytes by stack")
+    .option('--speedscope <out>', 'speedscope.app: living, allocated and grown bytes by stack')
+    .option('--collapsed <out>', 'collapsed stacks with bytes, for flamegraph.pl and inferno')
+    .option('--csv <out>', 'the table of sites')
+    .addOption(
+      new Option('--value <value>', 'what --collapsed counts; the other formats hold all three')
+        .choices(STACK_VALUES)
+        .default('live'),
+    )
+    .option('--device <name>', 'only tensors of this device, e.g. cpu, cuda, cuda:1')
+    .option('--redact-sources', 'without names of files and functions')
+    .addHelpText(
+      'after',
+      `
+An <out> of '-' is stdout. Growth is what lives at the end over what lived after the first quarter of the capture.
+
+Examples:
+  leak-audit export app.ltna --pprof app.pb.gz && go tool pprof -http=: -sample_index=growth_space app.pb.gz
+  leak-audit export app.ltna --collapsed - --value allocated | flamegraph.pl > allocated.svg`,
+    )
+    .action((file: string, options: Options) => {
+      exportAll(file, options);
+      done(ExitCode.clean);
+    });
+}
+
+function exportAll(file: string, options: Options): void {
+  const outputs = FORMATS.flatMap((format) => options[format] ?? []);
+  if (outputs.length === 0) throw new UsageError('no format given: --pprof, --speedscope, --collapsed or --csv OUT');
+  if (new Set(outputs).size < outputs.length) throw new UsageError('two formats cannot go to the same output');
+  for (const output of outputs) checkWritable(output);
+
+  const { capture, ...exact } = loadCapture(file);
+  let report = analyse(capture, { device: options.device, ...exact });
+  let stacks = stackTotals(capture, { device: options.device });
+  if (options.redactSources) {
+    const redaction = new Redaction();
+    report = redactReport(report, redaction);
+    stacks = redactStacks(stacks, redaction);
+  }
+  const write = (output: string | undefined, render: () => string | Buffer) => {
+    if (output !== undefined) writeOutput(output, render());
+  };
+  write(options.pprof, () => renderPprof(stacks, report.summary));
+  write(options.speedscope, () => renderSpeedscope(stacks, report.summary));
+  write(options.collapsed, () => renderCollapsed(stacks, options.value));
+  write(options.csv, () => renderCsv(report.sites));
+}

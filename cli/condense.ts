@@ -1,0 +1,75 @@
+/** Keeps a capture of any length in little memory: where it has too many rounds, three of four go. */
+import type { Capture, Series, Tick } from './capture/capture';
+
+/** Hours of recording; more points than any rule or picture uses. */
+const MOST_ROUNDS = 32_768;
+/** Counters of sites in rounds; each takes some 50 bytes. */
+const MOST_ROWS = 1_500_000;
+/** With fewer rounds than this nothing can be judged well, whatever they cost. */
+const LEAST_ROUNDS = 1024;
+
+export interface Limits {
+  rounds: number;
+  rows: number;
+}
+
+/** Thins out the rounds until the limits hold. Of each four, those with the most and the least bytes stay. */
+export function condense(capture: Capture, limits: Limits = { rounds: MOST_ROUNDS, rows: MOST_ROWS }): void {
+  while (capture.ticks.length > limits.rounds || (capture.ticks.length > LEAST_ROUNDS && rowsOf(capture) > limits.rows))
+    keep(capture, extremes(capture.ticks));
+}
+
+const rowsOf = ({ series }: Capture) => {
+  let rows = 0;
+  for (const one of series.values()) rows += one.ticks.length;
+  return rows;
+};
+
+/** Indices of rounds that keep peaks and troughs, about half of them; the last one is always there. */
+export function extremes(ticks: Pick<Tick, 'bytes'>[]): number[] {
+  const kept: number[] = [];
+  for (let begin = 0; begin < ticks.length; begin += 4) {
+    let [most, least] = [begin, begin];
+    for (let i = begin; i < Math.min(begin + 4, ticks.length); i++) {
+      if (ticks[i]!.bytes > ticks[most]!.bytes) most = i;
+      if (ticks[i]!.bytes <= ticks[least]!.bytes) least = i;
+    }
+    kept.push(...[...new Set([most, least])].sort((a, b) => a - b));
+  }
+  if (kept.at(-1) !== ticks.length - 1) kept.push(ticks.length - 1);
+  return kept;
+}
+
+function keep(capture: Capture, kept: number[]): void {
+  const before = capture.ticks.length;
+  // Where a counter of round i is found afterwards: in the first kept round from i on.
+  const target = new Int32Array(before + 1);
+  for (let i = before, k = kept.length; i >= 0; i--) {
+    if (kept[k - 1] === i) k--;
+    target[i] = k;
+  }
+  capture.ticks.splice(0, before, ...kept.map((i) => capture.ticks[i]!));
+  for (const series of capture.series.values()) thin(series, target);
+  // The last kept round that is not after the one before the end.
+  for (const [environment, round] of capture.ended) capture.ended.set(environment, target[round + 1]! - 1);
+}
+
+/** Counters are absolute, so of those that now share a round the last one stands. */
+function thin(series: Series, target: Int32Array): void {
+  const { ticks } = series;
+  const columns = [
+    series.liveTensors,
+    series.liveBytes,
+    series.allocatedTensors,
+    series.allocatedBytes,
+    series.oldestBirthMs,
+  ];
+  let count = 0;
+  for (let i = 0; i < ticks.length; i++) {
+    const round = target[ticks[i]!]!;
+    if (count === 0 || ticks[count - 1] !== round) count++;
+    ticks[count - 1] = round;
+    for (const column of columns) column[count - 1] = column[i]!;
+  }
+  for (const column of [ticks, ...columns]) column.length = count;
+}

@@ -1,0 +1,168 @@
+/** Two reports side by side: which sites grew, shrank, came and went. */
+import type { Report, SiteReport, Summary } from './report';
+import type { SiteVerdict } from './rules/verdict';
+
+export const DIFF_VERSION = 1;
+
+export type Change = 'grown' | 'new' | 'shrunk' | 'gone' | 'same';
+
+export interface SiteFigures {
+  liveTensors: number;
+  liveBytes: number;
+  allocatedTensors: number;
+  allocatedBytes: number;
+  growthBytesPerMinute: number;
+  verdict: SiteVerdict;
+}
+
+export interface SiteDiff {
+  file: string;
+  line: number;
+  column: number;
+  function: string;
+  change: Change;
+  /** Where the first capture has it, when the line moved: the only site of this function in both files. */
+  movedFrom: { line: number; column: number } | null;
+  liveBytesChange: number;
+  liveTensorsChange: number;
+  /** Null where the capture does not have the site. */
+  a: SiteFigures | null;
+  b: SiteFigures | null;
+}
+
+/** What the second capture's figures were multiplied by, and why. */
+export interface Normalization {
+  by: 'allocatedTensors';
+  a: number;
+  b: number;
+  factor: number;
+}
+
+export interface Diff {
+  version: number;
+  a: Summary;
+  b: Summary;
+  normalized: Normalization | null;
+  counts: Record<Change, number>;
+  liveBytesChange: number;
+  liveTensorsChange: number;
+  /** The largest changes first. */
+  sites: SiteDiff[];
+}
+
+/** Less than both of these is a trifle, as it is to the verdicts; less than SHARE of what was there is noise. */
+const LEAST_BYTES = 4096;
+const LEAST_TENSORS = 8;
+const SHARE = 0.05;
+
+const ORDER: Record<Change, number> = { grown: 0, new: 0, shrunk: 1, gone: 1, same: 2 };
+
+export function diffReports(a: Report, b: Report, { normalize = false } = {}): Diff {
+  const normalized = normalize ? normalization(a, b) : null;
+  const factor = normalized?.factor ?? 1;
+  const sites = pairUp(a.sites, b.sites)
+    .map((pair) => diffSite(pair, factor))
+    .sort(
+      (one, other) =>
+        ORDER[one.change] - ORDER[other.change] ||
+        Math.abs(other.liveBytesChange) - Math.abs(one.liveBytesChange) ||
+        Math.abs(other.liveTensorsChange) - Math.abs(one.liveTensorsChange),
+    );
+  const counts: Record<Change, number> = { grown: 0, new: 0, shrunk: 0, gone: 0, same: 0 };
+  for (const { change } of sites) counts[change]++;
+  return {
+    version: DIFF_VERSION,
+    a: a.summary,
+    b: b.summary,
+    normalized,
+    counts,
+    liveBytesChange: Math.round(b.summary.liveBytes * factor) - a.summary.liveBytes,
+    liveTensorsChange: Math.round(b.summary.liveTensors * factor) - a.summary.liveTensors,
+    sites,
+  };
+}
+
+/** Runs that did more work hold more; work is measured in tensors made, which every capture counts. */
+function normalization(a: Report, b: Report): Normalization {
+  const made = (report: Report) => report.sites.reduce((sum, site) => sum + site.allocatedTensors, 0);
+  const [ofA, ofB] = [made(a), made(b)];
+  return { by: 'allocatedTensors', a: ofA, b: ofB, factor: ofA > 0 && ofB > 0 ? ofA / ofB : 1 };
+}
+
+interface Pair {
+  a?: SiteReport;
+  b?: SiteReport;
+}
+
+const positionOf = (site: SiteReport) => `${site.file}\0${site.line}\0${site.column}`;
+const functionOf = (site: SiteReport) => `${site.file}\0${site.function}`;
+
+/** By position; what is left, by function where it is the only one left in it on either side: then the line moved. */
+function pairUp(a: SiteReport[], b: SiteReport[]): Pair[] {
+  const inB = new Map(b.map((site) => [positionOf(site), site]));
+  const pairs: Pair[] = [];
+  const leftA: SiteReport[] = [];
+  for (const site of a) {
+    const same = inB.get(positionOf(site));
+    if (same === undefined) leftA.push(site);
+    else pairs.push({ a: site, b: same });
+    inB.delete(positionOf(site));
+  }
+  const leftB = [...inB.values()];
+  const onlyIn = (sites: SiteReport[]) => {
+    const only = new Map<string, SiteReport | null>();
+    for (const site of sites) only.set(functionOf(site), only.has(functionOf(site)) ? null : site);
+    return only;
+  };
+  const [onlyA, onlyB] = [onlyIn(leftA), onlyIn(leftB)];
+  const moved = new Set<SiteReport>();
+  for (const site of leftA) {
+    const there = onlyB.get(functionOf(site));
+    if (site.function === '' || !there || !onlyA.get(functionOf(site))) pairs.push({ a: site });
+    else {
+      pairs.push({ a: site, b: there });
+      moved.add(there);
+    }
+  }
+  for (const site of leftB) if (!moved.has(site)) pairs.push({ b: site });
+  return pairs;
+}
+
+function diffSite({ a, b }: Pair, factor: number): SiteDiff {
+  const place = (b ?? a)!;
+  const before = a === undefined ? null : figures(a, 1);
+  const after = b === undefined ? null : figures(b, factor);
+  const bytes = (after?.liveBytes ?? 0) - (before?.liveBytes ?? 0);
+  const tensors = (after?.liveTensors ?? 0) - (before?.liveTensors ?? 0);
+  return {
+    file: place.file,
+    line: place.line,
+    column: place.column,
+    function: place.function,
+    change: changeOf(before, after, bytes, tensors),
+    movedFrom: a && b && positionOf(a) !== positionOf(b) ? { line: a.line, column: a.column } : null,
+    liveBytesChange: bytes,
+    liveTensorsChange: tensors,
+    a: before,
+    b: after,
+  };
+}
+
+function changeOf(a: SiteFigures | null, b: SiteFigures | null, bytes: number, tensors: number): Change {
+  if (a === null) return 'new';
+  if (b === null) return 'gone';
+  const matters = (change: number, before: number, least: number) =>
+    Math.abs(change) >= least && Math.abs(change) >= SHARE * before;
+  if (matters(bytes, a.liveBytes, LEAST_BYTES)) return bytes > 0 ? 'grown' : 'shrunk';
+  if (matters(tensors, a.liveTensors, LEAST_TENSORS)) return tensors > 0 ? 'grown' : 'shrunk';
+  return 'same';
+}
+
+const figures = (site: SiteReport, factor: number): SiteFigures => ({
+  liveTensors: Math.round(site.liveTensors * factor),
+  liveBytes: Math.round(site.liveBytes * factor),
+  allocatedTensors: Math.round(site.allocatedTensors * factor),
+  allocatedBytes: Math.round(site.allocatedBytes * factor),
+  growthBytesPerMinute: site.growthBytesPerMinute,
+  verdict: site.verdict,
+});

@@ -1,0 +1,52 @@
+/** As much of Protocol Buffers' wire format as profile.proto needs: varints and nested messages. */
+
+const VARINT = 0;
+const LENGTH_DELIMITED = 2;
+
+function varint(value: number | bigint): number[] {
+  // Negative numbers are their two's complement in 64 bits.
+  let rest = BigInt.asUintN(64, BigInt(value));
+  const bytes: number[] = [];
+  while (rest >= 0x80n) {
+    bytes.push(Number(rest & 0x7fn) | 0x80);
+    rest >>= 7n;
+  }
+  bytes.push(Number(rest));
+  return bytes;
+}
+
+/** A message in the making. Fields that have their default, 0, are left out, as every writer does. */
+export class Message {
+  private readonly parts: Uint8Array[] = [];
+
+  int(field: number, value: number | bigint): this {
+    return BigInt(value) === 0n ? this : this.push(field, VARINT, Uint8Array.from(varint(value)));
+  }
+
+  /** A packed list: kept with its zeros. */
+  ints(field: number, values: readonly (number | bigint)[]): this {
+    return this.bytes(field, Uint8Array.from(values.flatMap(varint)));
+  }
+
+  /** Text is never left out: the first string of a table is the empty one. */
+  text(field: number, text: string): this {
+    return this.bytes(field, Buffer.from(text, 'utf8'));
+  }
+
+  message(field: number, message: Message): this {
+    return this.bytes(field, message.encode());
+  }
+
+  encode(): Uint8Array {
+    return Buffer.concat(this.parts);
+  }
+
+  private bytes(field: number, bytes: Uint8Array): this {
+    return this.push(field, LENGTH_DELIMITED, Uint8Array.from(varint(bytes.length)), bytes);
+  }
+
+  private push(field: number, type: number, ...parts: Uint8Array[]): this {
+    this.parts.push(Uint8Array.from(varint(field * 8 + type)), ...parts);
+    return this;
+  }
+}

@@ -1,0 +1,74 @@
+/** What each allocation stack holds, made and gained: what flame graphs and the tools of others are fed with. */
+import { type AnalysisOptions, deviceMatches, groupByPosition, NO_STACK } from './analysis';
+import type { Capture, Frame, Series } from './capture/capture';
+
+export interface StackTotals {
+  /** Innermost first, through source maps; never empty. */
+  frames: Frame[];
+  liveTensors: number;
+  liveBytes: number;
+  allocatedTensors: number;
+  allocatedBytes: number;
+  /** What lives at the end over what lived after the first quarter of the capture; negative when it shrank. */
+  grownTensors: number;
+  grownBytes: number;
+}
+
+/** The three things that a stack can be weighed by. */
+export const STACK_VALUES = ['live', 'allocated', 'growth'] as const;
+export type StackValue = (typeof STACK_VALUES)[number];
+
+const BYTES_OF = { live: 'liveBytes', allocated: 'allocatedBytes', growth: 'grownBytes' } as const;
+
+/** Bytes of a stack. */
+export const bytesOf = (stack: StackTotals, value: StackValue): number => stack[BYTES_OF[value]];
+
+/** Warm-up, as the rules have it at least. */
+const WARM_UP = 0.25;
+
+/** One entry for each stack of source positions, the one that holds most first. */
+export function stackTotals(capture: Capture, options: Pick<AnalysisOptions, 'device'> = {}): StackTotals[] {
+  const wanted = [...capture.series.values()].filter((series) => deviceMatches(series.device, options.device));
+  const warm = Math.floor(capture.ticks.length * WARM_UP);
+  const stacks = new Map<string, StackTotals>();
+  for (const group of groupByPosition(capture, wanted)) {
+    for (const { series, stack } of group.members) {
+      const frames = stack.length === 0 ? [NO_STACK] : stack;
+      const key = frames
+        .map((frame) => `${frame.function}\0${frame.file}\0${frame.line}\0${frame.column}`)
+        .join('\0\0');
+      const total = stacks.get(key) ?? emptyTotals(frames);
+      stacks.set(key, total);
+      add(total, series, warm);
+    }
+  }
+  return [...stacks.values()]
+    .filter((stack) => stack.allocatedTensors > 0 || stack.liveTensors > 0)
+    .sort((a, b) => b.liveBytes - a.liveBytes || b.allocatedBytes - a.allocatedBytes);
+}
+
+const emptyTotals = (frames: Frame[]): StackTotals => ({
+  frames,
+  liveTensors: 0,
+  liveBytes: 0,
+  allocatedTensors: 0,
+  allocatedBytes: 0,
+  grownTensors: 0,
+  grownBytes: 0,
+});
+
+function add(total: StackTotals, series: Series, warm: number): void {
+  let before = series.ticks.length - 1;
+  while (before >= 0 && series.ticks[before]! > warm) before--;
+  const liveTensors = series.liveTensors.at(-1) ?? 0;
+  const liveBytes = series.liveBytes.at(-1) ?? 0;
+  total.liveTensors += liveTensors;
+  total.liveBytes += liveBytes;
+  total.allocatedTensors += series.allocatedTensors.at(-1) ?? 0;
+  total.allocatedBytes += series.allocatedBytes.at(-1) ?? 0;
+  total.grownTensors += liveTensors - (series.liveTensors[before] ?? 0);
+  total.grownBytes += liveBytes - (series.liveBytes[before] ?? 0);
+}
+
+/** The function of a frame, as people call it. */
+export const functionName = (frame: Frame): string => (frame.line === 0 ? frame.file : frame.function || '(top level)');
