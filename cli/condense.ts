@@ -2,9 +2,9 @@
 import type { Capture, Series, Tick } from './capture/capture';
 
 /** Hours of recording; more points than any rule or picture uses. */
-const MOST_ROUNDS = 32_768;
+const MOST_ROUNDS = 16_384;
 /** Counters of sites in rounds; each takes some 50 bytes. */
-const MOST_ROWS = 1_500_000;
+const MOST_ROWS = 500_000;
 /** With fewer rounds than this nothing can be judged well, whatever they cost. */
 const LEAST_ROUNDS = 1024;
 

@@ -18,10 +18,12 @@ const CHUNK_BYTES = 1 << 20;
 export function loadCapture(file: string): LoadedCapture {
   try {
     const loaded = read(file);
-    if (loaded.capture.start === undefined) {
+    const { capture } = loaded;
+    // A program that was killed before its first packet, or could not write, leaves a file that says so.
+    if (capture.start === undefined && !loaded.unclaimed && !capture.lostFlag) {
       throw new UsageError('not a leak-audit capture (it is empty or cut off)');
     }
-    return loaded;
+    return { capture, rounds: loaded.rounds, peakRss: loaded.peakRss };
   } catch (error) {
     throw new UsageError(`${file}: ${reason(error)}`);
   }
@@ -35,25 +37,34 @@ function reason(error: unknown): string {
   return code === undefined ? `damaged (${message})` : `cannot be read (${code})`;
 }
 
-function read(file: string): LoadedCapture {
+function read(file: string): LoadedCapture & { unclaimed: boolean } {
   const parser = new CaptureParser();
-  const { capture } = parser;
-  const loaded = { capture, rounds: 0, peakRss: 0 };
+  const seen = new Map<Capture, number>();
+  const exact = { rounds: 0, peakRss: 0 };
   const fd = fs.openSync(file, 'r');
   try {
     for (;;) {
       const chunk = Buffer.allocUnsafe(CHUNK_BYTES); // fresh: the parser keeps parts of it
       const n = fs.readSync(fd, chunk, 0, chunk.length, null);
-      if (n === 0) return loaded;
-      const seen = capture.ticks.length;
+      if (n === 0) break;
       parser.feed(chunk.subarray(0, n));
-      for (let i = seen; i < capture.ticks.length; i++) {
-        loaded.rounds++;
-        loaded.peakRss = Math.max(loaded.peakRss, capture.ticks[i]!.rss);
+      for (const capture of parser.parts) {
+        const { ticks } = capture;
+        for (let i = seen.get(capture) ?? 0; i < ticks.length; i++) {
+          exact.rounds++;
+          exact.peakRss = Math.max(exact.peakRss, ticks[i]!.rss);
+        }
+        condense(capture);
+        seen.set(capture, ticks.length);
       }
-      condense(capture);
     }
   } finally {
     fs.closeSync(fd);
   }
+  const capture = parser.finish();
+  const { unclaimed, parts } = parser;
+  if (parts.length === 1) return { capture, unclaimed, ...exact };
+  // Of several processes the sums count, not the greatest.
+  const peakRss = capture.ticks.reduce((most, { rss }) => Math.max(most, rss), 0);
+  return { capture, unclaimed, rounds: capture.ticks.length, peakRss };
 }

@@ -1,28 +1,37 @@
 /** Where reports go: stdout, or files that are complete or not there. */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
+import type { Capture } from './capture/capture';
 import { colorsFor } from './colors';
 import { UsageError } from './errors';
+import { pageData } from './page/data';
+import { Redaction, redactReport } from './redact';
 import type { Report } from './report';
 import { renderHtml } from './reporters/html';
 import { renderJson } from './reporters/json';
 import { renderText } from './reporters/text';
 
+export interface ShowOptions {
+  json?: string;
+  html?: string;
+  /** The device that the report is of. */
+  device?: string;
+  redactSources?: boolean;
+}
+
 /** Shows the report: text on stdout, unless the JSON goes there (`--json -`). */
-export function showReport(report: Report, { json, html }: { json?: string; html?: string }): void {
-  if (html !== undefined) writeOutput(html, renderHtml(report, process.cwd()));
+export function showReport(report: Report, capture: Capture, options: ShowOptions): void {
+  const folder = process.cwd();
+  const { json, html } = options;
+  const shown = options.redactSources ? redactReport(report, new Redaction()) : report;
+  if (html !== undefined) writeOutput(html, renderHtml(pageData(capture, report, { ...options, folder }), folder));
   if (json === '-') {
-    process.stdout.write(renderJson(report));
+    process.stdout.write(renderJson(shown));
     return;
   }
-  if (json !== undefined) writeOutput(json, renderJson(report));
-  process.stdout.write(
-    renderText(report, {
-      colors: colorsFor(process.stdout),
-      folder: process.cwd(),
-      columns: terminalColumns(process.stdout),
-    }),
-  );
+  if (json !== undefined) writeOutput(json, renderJson(shown));
+  const columns = terminalColumns(process.stdout);
+  process.stdout.write(renderText(shown, { colors: colorsFor(process.stdout), folder, columns }));
 }
 
 /** Writes a file as a whole or not at all; '-' is stdout. */

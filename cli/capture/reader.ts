@@ -47,6 +47,11 @@ export class CaptureParser {
     return ((this.scanner.flags ?? 0) & Flag.reserved) !== 0;
   }
 
+  /** The captures of the processes so far, each with what it has until now. */
+  get parts(): readonly Capture[] {
+    return this.captures;
+  }
+
   /** The capture of all processes, once all was fed. */
   finish(): Capture {
     if (this.captures.length > 1) return mergeProcesses(this.captures);

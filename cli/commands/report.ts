@@ -1,9 +1,9 @@
 /** `leak-audit report FILE`: the report of a capture. */
 import { Command } from 'commander';
 import { analyse } from '../analysis';
-import { readCapture } from '../capture/reader';
 import { colorsFor } from '../colors';
 import { ExitCode } from '../errors';
+import { loadCapture } from '../load_capture';
 import { checkWritable, showReport } from '../output';
 import { renderLabels } from '../reporters/labels';
 import { parseDuration } from '../units';
@@ -14,6 +14,7 @@ interface Options {
   minAge?: number;
   device?: string;
   by?: string;
+  redactSources?: boolean;
 }
 
 export function reportCommand(done: (status: number) => void): Command {
@@ -29,12 +30,14 @@ export function reportCommand(done: (status: number) => void): Command {
     )
     .option('--device <name>', 'only tensors of this device, e.g. cpu, cuda, cuda:1')
     .option('--by <label>', 'also what each value of a label (torch.audit.label) made and holds')
+    .option('--redact-sources', 'without names of files and functions, to show it to others')
     .action((file: string, options: Options) => {
       checkWritable(options.html);
       checkWritable(options.json);
-      const capture = readCapture(file);
+      const { capture, ...exact } = loadCapture(file);
       const byLabel = options.by && renderLabels(capture, options.by, colorsFor(process.stdout));
-      showReport(analyse(capture, { minAgeMs: options.minAge, device: options.device }), options);
+      const report = analyse(capture, { minAgeMs: options.minAge, device: options.device, ...exact });
+      showReport(report, capture, options);
       if (byLabel && options.json !== '-') process.stdout.write(byLabel);
       done(ExitCode.clean);
     });

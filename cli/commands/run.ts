@@ -149,7 +149,7 @@ async function record(program: string[], file: string, options: Options): Promis
   const capture = whole(file, follower);
 
   const report = analyse(capture);
-  showReport(report, options);
+  showReport(report, capture, options);
   if (report.summary.lostEvents > 0) {
     const { red } = colorsFor(process.stderr);
     const lost = `${formatCount(report.summary.lostEvents)} events or more were lost`;

@@ -160,7 +160,8 @@ function memoryLines({ summary }: Report, { colors, columns }: TextOptions): str
   );
 }
 
-function notes({ summary }: Report, { colors }: TextOptions): string[] {
+/** What to keep in mind when reading the figures. */
+export function notes({ summary }: Report, { colors }: TextOptions): string[] {
   const found: string[] = [];
   if (summary.unexplainedGrowthBytesPerMinute > 0) {
     const growth = formatBytes(summary.unexplainedGrowthBytesPerMinute);

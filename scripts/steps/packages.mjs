@@ -11,7 +11,8 @@ const wanted = {
   libtorch: ['libtorch-dev', 'libopenblas0-pthread'],
   build: ['g++', 'make', 'cmake', 'python3', 'libyaml-cpp-dev'],
   lint: ['clang-format'],
-  tests: ['libgtest-dev', 'python3-torch', 'python3-yaml'],
+  /** The browser without a window, for the pages that leak-audit makes. */
+  tests: ['libgtest-dev', 'python3-torch', 'python3-yaml', 'chromium-headless-shell', 'fonts-dejavu-core'],
   valgrind: ['valgrind'],
   matrix: ['debootstrap', 'util-linux', 'mount'],
 };

@@ -1,0 +1,152 @@
+/** The flame graph: frames as wide as their bytes, callers above; zoom, three values, the keys of a tree. */
+(() => {
+  const { data, formatBytes, element } = globalThis.page;
+  const { names, files, root } = data.flame;
+  const VALUES = [
+    ['living', 1],
+    ['allocated', 2],
+    ['growth', 3],
+  ];
+  const ROW = 22;
+  /** Narrower frames cannot be seen. */
+  const LEAST = 0.0015;
+  /** Names too short of room to be read are left out. */
+  const LEAST_NAMED = 0.02;
+  const HUES = [28, 205, 96, 268, 48, 172, 330, 230, 10, 130];
+  const CHILDREN = 4;
+
+  const parents = new Map();
+  (function link(node) {
+    for (const child of node[CHILDREN]) {
+      parents.set(child, node);
+      link(child);
+    }
+  })(root);
+
+  const place = document.getElementById('flame');
+  const tree = element('div', { className: 'tree', role: 'tree', 'aria-label': 'Allocation stacks' });
+  const frame = element('p', { className: 'frame', 'aria-live': 'polite' });
+  const out = element('button', { type: 'button' }, 'All stacks');
+  const choices = element('fieldset', { className: 'choices' });
+  choices.append(element('legend', { className: 'hidden' }, 'What the width shows'));
+  let value = VALUES[0][1];
+  let focus = root;
+  /** The frame that the keys are on, and every frame's element. */
+  let current = root;
+  let elements = new Map();
+
+  for (const [name, index] of VALUES) {
+    const input = element('input', { type: 'radio', name: 'flame-value', checked: index === value });
+    input.addEventListener('change', () => {
+      value = index;
+      focus = current = root;
+      render();
+    });
+    choices.append(element('label', {}, input, `${name} (${formatBytes(root[index])})`));
+  }
+  choices.append(out);
+  place.append(choices, tree, frame);
+
+  function describe(node) {
+    const share = root[value] > 0 ? ((100 * node[value]) / root[value]).toFixed(1) : '0';
+    return `${names[node[0]]}: ${formatBytes(node[value])}, ${share}%`;
+  }
+
+  const byBytes = (node) => [...node[CHILDREN]].filter((child) => child[value] > 0).sort((a, b) => b[value] - a[value]);
+
+  function render() {
+    const path = [];
+    for (let node = focus; node !== undefined; node = parents.get(node)) path.unshift(node);
+    elements = new Map();
+    const rows = [];
+    let depth = 0;
+    function add(node, level, left, width, className) {
+      depth = Math.max(depth, level + 1);
+      const box = element('div', {
+        className,
+        role: 'treeitem',
+        tabIndex: -1,
+        title: describe(node),
+        'aria-label': describe(node),
+        'aria-level': String(level + 1),
+        'aria-selected': 'false',
+        textContent: width > LEAST_NAMED ? names[node[0]] : '',
+      });
+      box.style.cssText =
+        `left:${(100 * left).toFixed(3)}%;width:${(100 * width).toFixed(3)}%;top:${level * ROW}px;` +
+        `--hue:${HUES[files[node[0]] % HUES.length]}`;
+      elements.set(node, box);
+      rows.push(box);
+    }
+    function below(node, level, left, width) {
+      add(node, level, left, width, node === root ? 'all' : '');
+      let from = left;
+      for (const child of byBytes(node)) {
+        const its = (width * child[value]) / node[value];
+        if (its >= LEAST) below(child, level + 1, from, its);
+        from += its;
+      }
+    }
+    for (const [level, node] of path.slice(0, -1).entries()) add(node, level, 0, 1, 'above');
+    if (root[value] > 0) below(focus, path.length - 1, 0, 1);
+    tree.replaceChildren(...rows);
+    tree.style.height = `${depth * ROW}px`;
+    out.disabled = focus === root;
+    if (!elements.has(current)) current = focus;
+    elements.get(current)?.setAttribute('tabindex', '0');
+    frame.textContent = root[value] > 0 ? describe(current) : 'Nothing of it.';
+  }
+
+  function go(node, focused = true) {
+    if (node === undefined || !elements.has(node)) return;
+    elements.get(current)?.setAttribute('tabindex', '-1');
+    elements.get(current)?.setAttribute('aria-selected', 'false');
+    current = node;
+    const box = elements.get(node);
+    box.setAttribute('tabindex', '0');
+    box.setAttribute('aria-selected', 'true');
+    if (focused) box.focus();
+    frame.textContent = describe(node);
+  }
+
+  function zoom(node) {
+    focus = current = node;
+    render();
+    elements.get(node)?.focus();
+  }
+
+  const nodeOf = (target) => [...elements].find(([, box]) => box === target)?.[0];
+
+  function sibling(by) {
+    const parent = parents.get(current);
+    if (parent === undefined) return undefined;
+    const all = byBytes(parent);
+    return all[all.indexOf(current) + by];
+  }
+
+  tree.addEventListener('click', (event) => {
+    const node = nodeOf(event.target);
+    if (node !== undefined) zoom(node);
+  });
+  tree.addEventListener('pointerover', (event) => {
+    const node = nodeOf(event.target);
+    if (node !== undefined) frame.textContent = describe(node);
+  });
+  tree.addEventListener('keydown', (event) => {
+    const act = {
+      ArrowUp: () => go(parents.get(current)),
+      ArrowDown: () => go(byBytes(current)[0]),
+      ArrowLeft: () => go(sibling(-1)),
+      ArrowRight: () => go(sibling(1)),
+      Home: () => go(root),
+      Enter: () => zoom(current),
+      ' ': () => zoom(current),
+      Escape: () => zoom(parents.get(focus) ?? root),
+    }[event.key];
+    if (act === undefined) return;
+    event.preventDefault();
+    act();
+  });
+  out.addEventListener('click', () => zoom(root));
+  render();
+})();

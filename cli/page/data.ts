@@ -1,0 +1,144 @@
+/** What a page shows besides the report: the course of each site, stacks, ages. Small enough to stand in a file. */
+import { deviceMatches, groupByPosition, totalOf } from '../analysis';
+import type { Capture, Frame, Tick } from '../capture/capture';
+import { extremes } from '../condense';
+import { Redaction, redactReport, redactStacks } from '../redact';
+import type { Report, SiteReport } from '../report';
+import { position } from '../reporters/text';
+import { stackTotals } from '../stacks';
+import { type Ages, BoundedAges, exactAges } from './ages';
+import { type Flame, flameOf } from './flame';
+import { type LivingTensor, livingOf, oldestOf } from './living';
+
+/** One site, or all the others together, in the stacked timeline. */
+export interface Band {
+  name: string;
+  verdict: SiteReport['verdict'] | 'other';
+  bytes: number[];
+}
+
+export interface Timeline {
+  ms: number[];
+  live: number[];
+  allocated: number[];
+  heap: number[];
+  rss: number[];
+  /** Leaks first, as the sites are. */
+  bands: Band[];
+  marks: { ms: number; name: string }[];
+}
+
+export interface OldTensor extends LivingTensor {
+  site: string;
+}
+
+export interface PageData {
+  report: Report;
+  timeline: Timeline;
+  /** Living bytes at the timeline's points, by the number of the site in the report; of the first sites. */
+  courses: Map<number, number[]>;
+  flame: Flame;
+  ages: Ages;
+  /** Undefined where the capture holds no single tensors. */
+  oldest: OldTensor[] | undefined;
+}
+
+export interface PageOptions {
+  device?: string;
+  redactSources?: boolean;
+  /** Paths below it are shown relative to it. */
+  folder: string;
+}
+
+/** More points than a chart has pixels would only make the page larger. */
+const MOST_POINTS = 480;
+const MOST_BANDS = 8;
+const MOST_OLDEST = 25;
+const MOST_COURSES = 300;
+
+const keyOf = (frame: Frame) => `${frame.file}\0${frame.line}\0${frame.column}`;
+
+export function pageData(capture: Capture, report: Report, options: PageOptions): PageData {
+  const redaction = options.redactSources ? new Redaction() : undefined;
+  const shownFrame = (frame: Frame) => redaction?.frame(frame) ?? frame;
+  const nameOf = (frame: Frame) => position(shownFrame(frame), options.folder);
+  const named = (frame: Frame) => `${nameOf(frame)} ${shownFrame(frame).function}`.trim();
+
+  // The report's order gives the numbers of redacted names.
+  const shown = redaction === undefined ? report : redactReport(report, redaction);
+  const stacks = stackTotals(capture, options);
+  const wanted = [...capture.series.values()].filter((series) => deviceMatches(series.device, options.device));
+  const groups = new Map(groupByPosition(capture, wanted).map((group) => [keyOf(group.frame), group]));
+  const points = pointsOf(capture);
+  const living = livingOf(capture, options.device);
+  const bounded = new BoundedAges(capture);
+  const seriesOf = (site: SiteReport) => groups.get(keyOf(site))?.members.map((member) => member.series) ?? [];
+  const liveOf = (site: SiteReport) => totalOf(seriesOf(site), capture.ticks.length, (series) => series.liveBytes);
+  // One site at a time: all of them at every round would not fit.
+  const peaks = report.sites.map((site) => {
+    const live = liveOf(site);
+    const allocated = totalOf(seriesOf(site), live.length, (series) => series.allocatedBytes);
+    bounded.add(live, allocated);
+    return points.reduce((most, i) => Math.max(most, live[i]!), 0);
+  });
+  const bands = bandsOf(report, peaks);
+  const courses = new Map<number, number[]>();
+  for (const i of new Set([...bands, ...report.sites.keys()].slice(0, MOST_COURSES))) {
+    const live = liveOf(report.sites[i]!);
+    courses.set(
+      i,
+      points.map((point) => live[point]!),
+    );
+  }
+  const siteOf = (id: number) => {
+    const group = [...groups.values()].find(({ members }) => members.some(({ series }) => series.siteId === id));
+    return group === undefined ? '' : named(group.frame);
+  };
+  return {
+    report: shown,
+    timeline: timelineOf(
+      points.map((i) => capture.ticks[i]!),
+      bands.map((i) => ({ name: named(report.sites[i]!), verdict: report.sites[i]!.verdict, bytes: courses.get(i)! })),
+    ),
+    courses,
+    flame: flameOf(redaction === undefined ? stacks : redactStacks(stacks, redaction), (frame) =>
+      position(frame, options.folder),
+    ),
+    ages: living === undefined ? bounded.ages : exactAges(capture, living),
+    oldest: living && oldestOf(living(), MOST_OLDEST).map((tensor) => ({ ...tensor, site: siteOf(tensor.siteId) })),
+  };
+}
+
+/** Indices of the rounds that are drawn: peaks and troughs stay. */
+function pointsOf({ ticks }: Capture): number[] {
+  let points = [...ticks.keys()];
+  while (points.length > MOST_POINTS) {
+    points = extremes(points.map((i) => ticks[i]!)).map((k) => points[k]!);
+  }
+  return points;
+}
+
+/** Numbers of the sites that get a band. A leak is worth one however small it is; of the others those with most bytes. */
+function bandsOf(report: Report, peaks: number[]): number[] {
+  const leaks = (i: number) => Number(report.sites[i]!.verdict === 'leak');
+  return [...peaks.keys()]
+    .filter((i) => peaks[i]! > 0)
+    .sort((a, b) => leaks(b) - leaks(a) || peaks[b]! - peaks[a]!)
+    .slice(0, MOST_BANDS);
+}
+
+function timelineOf(ticks: Tick[], bands: Band[]): Timeline {
+  const rest = ticks.map((tick, k) => Math.max(0, tick.bytes - bands.reduce((sum, band) => sum + band.bytes[k]!, 0)));
+  const other: Band[] = rest.some((bytes) => bytes > 0)
+    ? [{ name: 'all other sites', verdict: 'other', bytes: rest }]
+    : [];
+  return {
+    ms: ticks.map((tick) => tick.ms),
+    live: ticks.map((tick) => tick.bytes),
+    allocated: ticks.map((tick) => tick.allocatedBytes),
+    heap: ticks.map((tick) => tick.heapUsed),
+    rss: ticks.map((tick) => tick.rss),
+    bands: [...bands, ...other],
+    marks: [],
+  };
+}

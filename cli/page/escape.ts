@@ -1,0 +1,8 @@
+/** Text and data inside HTML. */
+
+const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+
+export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (character) => ENTITIES[character]!);
+
+/** JSON for a script element: nothing in it can end the element. */
+export const embeddedJson = (value: unknown): string => JSON.stringify(value).replaceAll('<', '\\u003c');

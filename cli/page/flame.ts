@@ -1,0 +1,82 @@
+/** Stacks merged into a tree, outermost call first, as a flame graph draws them. */
+import type { Frame } from '../capture/capture';
+import { bytesOf, functionName, STACK_VALUES, type StackTotals } from '../stacks';
+
+/** Name, then the bytes by value (live, allocated, growth), then the frames that it called. Small: it stands in a page. */
+export type FlameNode = [name: number, live: number, allocated: number, growth: number, children: FlameNode[]];
+
+export interface Flame {
+  names: string[];
+  /** By name: which file it is in, to colour by. */
+  files: number[];
+  root: FlameNode;
+}
+
+/** Below this share of every value a frame is not seen. */
+const LEAST_SHARE = 0.0005;
+const MOST_NODES = 4000;
+
+interface Building {
+  name: number;
+  bytes: number[];
+  children: Map<number, Building>;
+}
+
+/** `nameOf` says where a frame is. */
+export function flameOf(stacks: StackTotals[], nameOf: (frame: Frame) => string): Flame {
+  const names: string[] = ['all'];
+  const files: number[] = [0];
+  const numbers = new Map<string, number>();
+  const fileNumbers = new Map<string, number>();
+  const numberOf = (frame: Frame) => {
+    const name = frame.line === 0 ? frame.file : `${functionName(frame)}  ${nameOf(frame)}`;
+    let number = numbers.get(name);
+    if (number === undefined) {
+      number = names.push(name) - 1;
+      numbers.set(name, number);
+      if (!fileNumbers.has(frame.file)) fileNumbers.set(frame.file, fileNumbers.size);
+      files.push(fileNumbers.get(frame.file)!);
+    }
+    return number;
+  };
+  const root: Building = { name: 0, bytes: STACK_VALUES.map(() => 0), children: new Map() };
+  for (const stack of stacks) {
+    const bytes = STACK_VALUES.map((value) => Math.max(0, bytesOf(stack, value)));
+    let node = root;
+    add(node, bytes);
+    for (const frame of [...stack.frames].reverse()) {
+      const name = numberOf(frame);
+      let child = node.children.get(name);
+      if (child === undefined) {
+        child = { name, bytes: STACK_VALUES.map(() => 0), children: new Map() };
+        node.children.set(name, child);
+      }
+      node = child;
+      add(node, bytes);
+    }
+  }
+  return { names, files, root: prune(root) };
+}
+
+function add(node: Building, bytes: number[]): void {
+  for (const [i, value] of bytes.entries()) node.bytes[i]! += value;
+}
+
+/** Of frames that are too narrow to be seen, and of more than a page can hold, the widest stay. */
+function prune(root: Building): FlameNode {
+  const share = (node: Building) =>
+    Math.max(...node.bytes.map((bytes, i) => (root.bytes[i]! === 0 ? 0 : bytes / root.bytes[i]!)));
+  const shares: number[] = [];
+  const collect = (node: Building) => {
+    shares.push(share(node));
+    for (const child of node.children.values()) collect(child);
+  };
+  collect(root);
+  const least = Math.max(LEAST_SHARE, shares.sort((a, b) => b - a)[MOST_NODES] ?? 0);
+  const toNode = (node: Building): FlameNode => {
+    const [live, allocated, growth] = node.bytes as [number, number, number];
+    const children = [...node.children.values()].filter((child) => share(child) > least).map(toNode);
+    return [node.name, live, allocated, growth, children];
+  };
+  return toNode(root);
+}

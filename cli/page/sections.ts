@@ -1,0 +1,205 @@
+/** The parts of the page that need no script: figures, the table of sites, ages, the oldest tensors. */
+import type { Report, SiteReport } from '../report';
+import { position } from '../reporters/text';
+import { formatBytes, formatCount, formatDuration } from '../units';
+import type { AgeBin, Ages } from './ages';
+import type { OldTensor, PageData, Timeline } from './data';
+import { escapeHtml } from './escape';
+
+const MOST_ROWS = 300;
+
+const share = (part: number, whole: number) => (whole > 0 ? `${((100 * part) / whole).toFixed(2)}%` : '0%');
+const badge = (verdict: string) => `<span class="badge ${verdict}">${verdict}</span>`;
+
+export function figures({ summary, verdict }: Report): string {
+  const cards: [string, string, string][] = [
+    [
+      'alive at the end',
+      formatBytes(summary.liveBytes),
+      `${formatCount(summary.liveTensors)} tensors on ${formatCount(summary.liveStorages)} storages`,
+    ],
+    verdict === 'leak'
+      ? [
+          'leaking',
+          `${formatBytes(summary.leakBytesPerMinute)}/min`,
+          `${formatCount(summary.leaks)} ${summary.leaks === 1 ? 'site' : 'sites'}`,
+        ]
+      : ['highest', formatBytes(summary.peakLiveBytes), 'living bytes at their peak'],
+    ['held by libtorch', formatBytes(summary.allocatedBytes), `peak ${formatBytes(summary.peakAllocatedBytes)}`],
+    ['process', formatBytes(summary.rss), `RSS; peak ${formatBytes(summary.peakRss)}`],
+  ];
+  return `<dl class="cards">${cards
+    .map(([title, value, note]) => `<div><dt>${title}</dt><dd>${value}<small>${note}</small></dd></div>`)
+    .join('')}</dl>`;
+}
+
+/** A heading that sorts its column. */
+const heading = (title: string, kind: 'text' | 'number') =>
+  `<th scope="col" class="${kind}"><button type="button">${title}</button></th>`;
+
+export function siteTable({ report, courses }: PageData, folder: string): string {
+  const rows = report.sites.slice(0, MOST_ROWS).map((site, i) => siteRow(site, courses.get(i), folder));
+  const rest = report.sites.slice(MOST_ROWS);
+  const bytes = rest.reduce((sum, site) => sum + site.liveBytes, 0);
+  const more =
+    rest.length > 0 ? `<p class="note">${formatCount(rest.length)} more sites hold ${formatBytes(bytes)}.</p>` : '';
+  return `<div class="tools"><label>Filter <input type="search" id="filter" autocomplete="off"></label>
+<output id="found" for="filter"></output></div>
+<div class="scroll" role="region" aria-label="Sites, scrollable" tabindex="0"><table id="site-table"><thead><tr>
+${heading('verdict', 'text')}${heading('site', 'text')}<th scope="col" class="text">over time</th>${[
+    'live',
+    'live bytes',
+    'allocated',
+    'bytes',
+    'growth/min',
+    'oldest',
+  ]
+    .map((title) => heading(title, 'number'))
+    .join('')}
+</tr></thead><tbody>
+${rows.join('\n')}
+</tbody></table></div>${more}`;
+}
+
+const RANK = { leak: 0, insufficient: 1, cache: 2, steady: 3 };
+
+function siteRow(site: SiteReport, course: number[] | undefined, folder: string): string {
+  const leaks = site.verdict === 'leak';
+  const numbers: [number, string][] = [
+    [site.liveTensors, formatCount(site.liveTensors)],
+    [site.liveBytes, formatBytes(site.liveBytes)],
+    [site.allocatedTensors, formatCount(site.allocatedTensors)],
+    [site.allocatedBytes, formatBytes(site.allocatedBytes)],
+    [leaks ? site.growthBytesPerMinute : 0, leaks ? formatBytes(site.growthBytesPerMinute) : '–'],
+    [site.oldestMs ?? -1, site.oldestMs === null ? '–' : formatDuration(site.oldestMs)],
+  ];
+  const place = escapeHtml(position(site, folder));
+  const name = site.function === '' ? place : `${place} <span class="function">${escapeHtml(site.function)}</span>`;
+  const stack = site.stack
+    .map((frame) => `${frame.function || '(top level)'}  ${position(frame, folder)}`)
+    .map((line) => `<li><code>${escapeHtml(line)}</code></li>`)
+    .join('');
+  const devices = site.devices.length > 1 || site.devices[0] !== 'cpu' ? ` · ${site.devices.join(', ')}` : '';
+  return (
+    `<tr><td data-v="${RANK[site.verdict]}">${badge(site.verdict)}</td>` +
+    `<td data-v="${place}">${
+      stack === ''
+        ? `<code>${name}</code>`
+        : `<details><summary><code>${name}</code>${devices}</summary><ol>${stack}</ol></details>`
+    }</td><td>${sparkline(course, site.verdict)}</td>` +
+    `${numbers.map(([value, text]) => `<td class="number" data-v="${value}">${text}</td>`).join('')}</tr>`
+  );
+}
+
+const SPARK = { width: 96, height: 20, points: 48 };
+
+function sparkline(course: number[] | undefined, verdict: string): string {
+  if (course === undefined || course.length < 2) return '';
+  const step = Math.max(1, Math.floor(course.length / SPARK.points));
+  const values = course.filter((_, i) => i % step === 0 || i === course.length - 1);
+  const most = values.reduce((a, b) => Math.max(a, b), 1);
+  const points = values.map((value, i) => {
+    const x = (i / (values.length - 1)) * SPARK.width;
+    return `${x.toFixed(1)},${(SPARK.height - 1 - (value / most) * (SPARK.height - 3)).toFixed(1)}`;
+  });
+  const base = `${SPARK.width},${SPARK.height} 0,${SPARK.height}`;
+  return (
+    `<svg class="spark ${verdict}" viewBox="0 0 ${SPARK.width} ${SPARK.height}" aria-hidden="true">` +
+    `<polygon points="${points.join(' ')} ${base}"/><polyline points="${points.join(' ')}"/></svg>`
+  );
+}
+
+function binTitle({ fromMs, toMs }: AgeBin): string {
+  if (toMs === null) return fromMs === 0 ? 'any age' : `${formatDuration(fromMs)} and older`;
+  return fromMs === 0 ? `under ${formatDuration(toMs)}` : `${formatDuration(fromMs)} – ${formatDuration(toMs)}`;
+}
+
+export function ageHistogram({ bins, exact }: Ages): string {
+  const all = bins.reduce((sum, bin) => sum + bin.bytes, 0);
+  const most = bins.reduce((max, bin) => Math.max(max, bin.bytes), 0);
+  const rows = bins.map((bin) => {
+    const sure = `<i class="sure" style="width:${share(bin.sureBytes, most)}"></i>`;
+    const maybe = `<i class="maybe" style="width:${share(bin.bytes - bin.sureBytes, most)}"></i>`;
+    const proved = exact || bin.bytes === 0 ? '' : `<td class="number">${formatBytes(bin.sureBytes)}</td>`;
+    return (
+      `<tr><th scope="row">${binTitle(bin)}</th><td class="bar">${sure}${maybe}</td>` +
+      `<td class="number">${formatBytes(bin.bytes)}</td>${proved || (exact ? '' : '<td class="number">–</td>')}` +
+      `<td class="number">${all > 0 ? `${Math.round((100 * bin.bytes) / all)}%` : '–'}</td></tr>`
+    );
+  });
+  const how = exact
+    ? 'Each storage counts once, at the age of the oldest tensor that lives on it.'
+    : 'This capture counts tensors by site and does not list them, so ages are bounded by the counters: the bar takes the ' +
+      'youngest to die first, as scopes do; its solid part is proved, whatever died in between.';
+  return `<div class="scroll"><table class="ages"><thead><tr><th scope="col">age</th><th scope="col"><span class="hidden">share</span></th>
+<th scope="col" class="number">living bytes</th>${exact ? '' : '<th scope="col" class="number">proved</th>'}
+<th scope="col" class="number">of all</th></tr></thead><tbody>
+${rows.join('\n')}
+</tbody></table></div><p class="note">${how}</p>`;
+}
+
+/** Where single tensors are not held, the oldest of each site. */
+export function oldestTable({ report, oldest }: PageData, folder: string): string {
+  if (oldest !== undefined) return tensorTable(oldest, report);
+  const sites = report.sites
+    .filter((site) => site.oldestMs !== null)
+    .sort((a, b) => b.oldestMs! - a.oldestMs!)
+    .slice(0, 10);
+  if (sites.length === 0) return '<p class="note">No tensor was alive at the end.</p>';
+  const rows = sites.map(
+    (site) =>
+      `<tr><td class="number">${formatDuration(site.oldestMs!)}</td><td><code>${escapeHtml(position(site, folder))} ` +
+      `<span class="function">${escapeHtml(site.function)}</span></code></td><td class="number">` +
+      `${formatCount(site.liveTensors)}</td><td class="number">${formatBytes(site.liveBytes)}</td></tr>`,
+  );
+  return `<div class="scroll"><table><thead><tr><th scope="col" class="number">oldest</th><th scope="col">site</th>
+<th scope="col" class="number">tensors of the site</th><th scope="col" class="number">bytes of the site</th></tr></thead>
+<tbody>${rows.join('\n')}</tbody></table></div>
+<p class="note">By site: this capture holds no shape, dtype or scope of a single tensor.</p>`;
+}
+
+function tensorTable(oldest: OldTensor[], { summary }: Report): string {
+  const rows = oldest.map((tensor) => {
+    const shape = tensor.shape === undefined ? '?' : `[${tensor.shape.join(', ')}]`;
+    const age = formatDuration(Math.max(0, summary.durationMs - tensor.birthMs));
+    return (
+      `<tr><td class="number">${age}</td><td><code>${shape}</code></td><td>${escapeHtml(tensor.dtype)}</td>` +
+      `<td>${escapeHtml(tensor.device)}</td><td class="number">${formatBytes(tensor.bytes)}` +
+      `${tensor.isView ? ' <small>(view)</small>' : ''}</td><td><code>${escapeHtml(tensor.site)}</code></td></tr>`
+    );
+  });
+  return `<div class="scroll"><table><thead><tr><th scope="col" class="number">age</th><th scope="col">shape</th>
+<th scope="col">dtype</th><th scope="col">device</th><th scope="col" class="number">bytes</th><th scope="col">made at</th>
+</tr></thead><tbody>${rows.join('\n')}</tbody></table></div>
+<p class="note">Alive: neither disposed of nor collected. The capture does not tell whether something still refers to one.</p>`;
+}
+
+/** What is held and not explained by any tensor: at the end, and when there was most of it. */
+export function unexplained({ summary }: Report, timeline: Timeline): string {
+  const most = (values: number[]) => values.reduce((a, b) => Math.max(a, b), 0);
+  const hidden = timeline.allocated.map((bytes, i) => Math.max(0, bytes - timeline.live[i]!));
+  const outside = timeline.rss.map((bytes, i) => Math.max(0, bytes - timeline.allocated[i]!));
+  const rows: [string, number, number, string][] = [
+    ['living tensors', summary.liveBytes, summary.peakLiveBytes, 'storages behind JS tensors, each once'],
+    [
+      'libtorch, behind no tensor',
+      summary.unexplainedBytes,
+      most(hidden),
+      'allocator less tensors: autograd graphs, buffers inside libtorch',
+    ],
+    [
+      "process, outside libtorch's allocators",
+      outside.at(-1) ?? 0,
+      most(outside),
+      'RSS less allocator: libraries, V8’s heap, code; the memory of a GPU is not in it',
+    ],
+  ];
+  return `<div class="scroll"><table><thead><tr><th scope="col">memory</th><th scope="col" class="number">at the end</th>
+<th scope="col" class="number">peak</th><th scope="col">what it is</th></tr></thead><tbody>${rows
+    .map(
+      ([title, end, peak, note]) =>
+        `<tr><th scope="row">${title}</th><td class="number">${formatBytes(end)}</td>` +
+        `<td class="number">${formatBytes(peak)}</td><td>${note}</td></tr>`,
+    )
+    .join('\n')}</tbody></table></div>`;
+}
