@@ -1,0 +1,98 @@
+/** Ages of living bytes: what counters prove, and what single tensors say exactly. */
+import { CaptureParser } from '../../cli/capture/reader';
+import { BoundedAges, exactAges } from '../../cli/page/ages';
+import { type LivingTensor, oldestOf } from '../../cli/page/living';
+import { CaptureBuilder } from './capture_builder';
+
+/** A capture of so many rounds, one each second. */
+function captureOf(rounds: number) {
+  const builder = new CaptureBuilder();
+  for (let i = 1; i <= rounds; i++) builder.tick({ ms: i * 1000 });
+  const parser = new CaptureParser();
+  parser.feed(builder.build());
+  return parser.capture;
+}
+
+const ROUNDS = 120;
+const bounded = (live: (second: number) => number, allocated: (second: number) => number) => {
+  const ages = new BoundedAges(captureOf(ROUNDS));
+  const rounds = Array.from({ length: ROUNDS }, (_, i) => i + 1);
+  ages.add(rounds.map(live), rounds.map(allocated));
+  return ages.ages.bins.map(({ bytes, sureBytes }) => [bytes, sureBytes]);
+};
+
+test('the bins end where the capture does', () => {
+  expect(new BoundedAges(captureOf(ROUNDS)).ages.bins.map(({ fromMs, toMs }) => [fromMs, toMs])).toEqual([
+    [0, 100],
+    [100, 1000],
+    [1000, 10_000],
+    [10_000, 60_000],
+    [60_000, null],
+  ]);
+});
+
+test('where nothing was freed, every age is proved', () => {
+  const one = (second: number) => second * 10;
+  expect(bounded(one, one)).toEqual([
+    [10, 10],
+    [0, 0],
+    [90, 90],
+    [500, 500],
+    [600, 600],
+  ]);
+});
+
+test('where all was replaced lately, nothing old is proved; what was all freed once is young', () => {
+  // 100 bytes live always; each second 100 are made and freed.
+  const [, , , , oldest] = bounded(
+    () => 100,
+    (second) => 100 * second,
+  );
+  expect(oldest).toEqual([100, 0]);
+  // All was freed 5 s before the end.
+  const cleared = bounded(
+    (second) => (second === ROUNDS - 5 ? 0 : 100),
+    (second) => 100 * second,
+  );
+  expect(cleared.slice(3)).toEqual([
+    [0, 0],
+    [0, 0],
+  ]);
+});
+
+const tensor = (of: Partial<LivingTensor>): LivingTensor => ({
+  siteId: 1,
+  device: 'cpu',
+  dtype: 'float32',
+  shape: [2, 2],
+  birthMs: 0,
+  bytes: 16,
+  storage: 1,
+  isView: false,
+  weight: 1,
+  ...of,
+});
+
+test('of single tensors, a storage counts once, at its oldest tensor that lives', () => {
+  const living = [
+    tensor({ storage: 1, birthMs: 119_950, bytes: 10 }),
+    tensor({ storage: 1, birthMs: 119_990, bytes: 10, isView: true }),
+    tensor({ storage: 2, birthMs: 100_000, bytes: 5, isView: true }),
+    tensor({ storage: 2, birthMs: 30_000, bytes: 5, isView: true }), // its base is gone
+    tensor({ storage: 3, birthMs: -4000, bytes: 7, weight: 3 }),
+  ];
+  const { exact, bins } = exactAges(captureOf(ROUNDS), () => living);
+  expect(exact).toBe(true);
+  expect(bins.map(({ bytes }) => bytes)).toEqual([10, 0, 0, 0, 26]);
+});
+
+test('the oldest come first, and no more than asked for', () => {
+  const living = [30, 10, 50, 20, 10, 40].map((birthMs, storage) => tensor({ birthMs, storage }));
+  expect(oldestOf(living, 4).map(({ birthMs, storage }) => [birthMs, storage])).toEqual([
+    [10, 1],
+    [10, 4],
+    [20, 3],
+    [30, 0],
+  ]);
+  expect(oldestOf([], 4)).toEqual([]);
+});

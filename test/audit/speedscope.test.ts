@@ -1,0 +1,47 @@
+/** What `leak-audit export` writes, opened in speedscope itself: its own format, pprof, and collapsed stacks. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import * as path from 'node:path';
+import type { Browser } from 'playwright-core';
+import { limitMs } from '../support/sanitized';
+import { ARTEFACTS, launch } from './browser';
+import { leakAudit, testFolder } from './command';
+import { serviceCapture } from './service_capture';
+
+const folder = testFolder();
+const file = (name: string) => path.join(folder, name);
+const INDEX = require.resolve('speedscope/dist/release/index.html');
+
+let browser: Browser;
+beforeAll(async () => {
+  writeFileSync(file('app.ltna'), serviceCapture().build());
+  browser = await launch();
+});
+afterAll(() => browser?.close());
+
+// What speedscope says it takes the file for, and the title once it is drawn.
+test.each([
+  ['pprof', 'app.pb.gz', 'Importing as protobuf encoded pprof file', 'app.pb.gz - speedscope'],
+  [
+    'speedscope',
+    'app.speedscope.json',
+    'Importing as speedscope json file',
+    'node /srv/shop/dist/main.js - speedscope',
+  ],
+  ['collapsed', 'app.txt', 'Importing as collapsed stack format', 'app.txt - speedscope'],
+])('--%s', async (format, name, understood, title) => {
+  const out = file(name);
+  expect(await leakAudit(['export', file('app.ltna'), `--${format}`, out])).toMatchObject({ code: 0, stderr: '' });
+  const script = file(`${name}.js`);
+  const content = [name, readFileSync(out).toString('base64')].map((text) => JSON.stringify(text)).join(', ');
+  writeFileSync(script, `speedscope.loadFileFromBase64(${content})`);
+
+  const page = await browser.newPage({ viewport: { width: 1240, height: 700 } });
+  page.setDefaultTimeout(limitMs(60_000));
+  const said: string[] = [];
+  page.on('console', (message) => said.push(message.text()));
+  await page.goto(`file://${INDEX}#localProfilePath=${script}`);
+  await page.waitForFunction((wanted) => document.title === wanted, title);
+  await page.screenshot({ path: path.join(ARTEFACTS, `leak-audit-export-${format}.png`) });
+  expect(said).toContain(understood);
+  await page.close();
+});
