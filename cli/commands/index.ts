@@ -1,6 +1,7 @@
 /** The list of commands: one file each, one line here. */
 import type { Command } from 'commander';
 import { checkCommand } from './check';
+import { completionCommand } from './completion';
 import { diffCommand } from './diff';
 import { exportCommand } from './export';
 import { repairCommand } from './repair';
@@ -17,4 +18,5 @@ export const commands: CommandFactory[] = [
   diffCommand,
   exportCommand,
   repairCommand,
+  completionCommand,
 ];

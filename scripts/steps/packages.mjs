@@ -11,8 +11,11 @@ const wanted = {
   libtorch: ['libtorch-dev', 'libopenblas0-pthread'],
   build: ['g++', 'make', 'cmake', 'python3', 'libyaml-cpp-dev'],
   lint: ['clang-format'],
-  /** The browser without a window, for the pages that leak-audit makes. */
-  tests: ['libgtest-dev', 'python3-torch', 'python3-yaml', 'chromium-headless-shell', 'fonts-dejavu-core'],
+  /** A browser without a window, for the pages that leak-audit makes; zsh and fish, for its completion. */
+  tests: [
+    ...['libgtest-dev', 'python3-torch', 'python3-yaml'],
+    ...['chromium-headless-shell', 'fonts-dejavu-core', 'zsh', 'fish'],
+  ],
   valgrind: ['valgrind'],
   matrix: ['debootstrap', 'util-linux', 'mount'],
 };

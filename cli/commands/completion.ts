@@ -1,0 +1,21 @@
+/** `leak-audit completion SHELL`: a script that makes the shell complete commands, options and files. */
+import { Argument, Command } from 'commander';
+import { completionScript, SHELLS, type Shell } from '../completion';
+import { ExitCode } from '../errors';
+
+export function completionCommand(done: (status: number) => void): Command {
+  return new Command('completion')
+    .description('Prints a completion script for a shell.')
+    .addArgument(new Argument('<shell>', 'your shell').choices(SHELLS))
+    .addHelpText(
+      'after',
+      `
+  bash   source <(leak-audit completion bash)         in ~/.bashrc
+  zsh    source <(leak-audit completion zsh)          in ~/.zshrc, after compinit
+  fish   leak-audit completion fish | source          in ~/.config/fish/config.fish`,
+    )
+    .action((shell: Shell, _options: object, command: Command) => {
+      process.stdout.write(completionScript(shell, command.parent!));
+      done(ExitCode.clean);
+    });
+}
