@@ -1,9 +1,55 @@
 /** A real browser for pages: Debian's Chromium, steered by Playwright. */
 import { existsSync, mkdirSync } from 'node:fs';
 import * as path from 'node:path';
-import { type Browser, chromium, type Page } from 'playwright-core';
 import { limitMs, ordinaryEnv } from '../support/sanitized';
 import { ROOT } from './command';
+
+/** What is used of Playwright. Its own declarations need those of the DOM, which the library must not see. */
+export interface Locator {
+  getByRole(role: string, options?: { name?: string | RegExp }): Locator;
+  locator(selector: string): Locator;
+  first(): Locator;
+  last(): Locator;
+  count(): Promise<number>;
+  textContent(): Promise<string | null>;
+  allTextContents(): Promise<string[]>;
+  getAttribute(name: string): Promise<string | null>;
+  isVisible(): Promise<boolean>;
+  focus(): Promise<void>;
+  press(key: string): Promise<void>;
+  check(): Promise<void>;
+  fill(text: string): Promise<void>;
+}
+
+export interface Page extends Pick<Locator, 'getByRole' | 'locator'> {
+  on(event: 'pageerror', listener: (error: Error) => void): void;
+  on(event: 'console', listener: (message: { text(): string }) => void): void;
+  on(event: 'dialog', listener: (dialog: { message(): string; dismiss(): Promise<void> }) => void): void;
+  on(event: 'request', listener: (request: { url(): string }) => void): void;
+  keyboard: { press(key: string): Promise<void> };
+  setDefaultTimeout(ms: number): void;
+  goto(url: string): Promise<unknown>;
+  /** The value of an expression in the page. */
+  evaluate<T>(expression: string): Promise<T>;
+  waitForFunction(expression: string): Promise<unknown>;
+  screenshot(options: { path: string; fullPage?: boolean }): Promise<unknown>;
+  context(): { newCDPSession(page: Page): Promise<{ send(method: string): Promise<{ nodes: AccessibleNode[] }> }> };
+  close(): Promise<void>;
+}
+
+interface AccessibleNode {
+  ignored: boolean;
+  role?: { value: string };
+  name?: { value: string };
+  properties?: { name: string; value: { value: unknown } }[];
+}
+
+export interface Browser {
+  newPage(options: { viewport: { width: number; height: number }; colorScheme?: 'light' | 'dark' }): Promise<Page>;
+  close(): Promise<void>;
+}
+
+const { chromium } = require('playwright-core') as { chromium: { launch(options: object): Promise<Browser> } };
 
 const PROGRAMS = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium', '/usr/bin/chromium-browser'];
 
@@ -14,10 +60,9 @@ export function launch(): Promise<Browser> {
   mkdirSync(ARTEFACTS, { recursive: true });
   const executablePath = process.env.LTN_CHROMIUM ?? PROGRAMS.find((file) => existsSync(file));
   if (executablePath === undefined) throw new Error(`no Chromium at ${PROGRAMS.join(', ')}: npm run setup -- --tests`);
-  const env = Object.fromEntries(Object.entries(ordinaryEnv()).filter((entry) => entry[1] !== undefined));
   return chromium.launch({
     executablePath,
-    env: env as Record<string, string>,
+    env: ordinaryEnv(),
     // Containers of CI have a small /dev/shm, and root no sandbox.
     args: ['--disable-dev-shm-usage', '--no-sandbox'],
     timeout: limitMs(60_000),

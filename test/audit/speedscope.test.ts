@@ -1,9 +1,8 @@
 /** What `leak-audit export` writes, opened in speedscope itself: its own format, pprof, and collapsed stacks. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import type { Browser } from 'playwright-core';
 import { limitMs } from '../support/sanitized';
-import { ARTEFACTS, launch } from './browser';
+import { ARTEFACTS, type Browser, launch } from './browser';
 import { leakAudit, testFolder } from './command';
 import { serviceCapture } from './service_capture';
 
@@ -40,7 +39,7 @@ test.each([
   const said: string[] = [];
   page.on('console', (message) => said.push(message.text()));
   await page.goto(`file://${INDEX}#localProfilePath=${script}`);
-  await page.waitForFunction((wanted) => document.title === wanted, title);
+  await page.waitForFunction(`document.title === ${JSON.stringify(title)}`);
   await page.screenshot({ path: path.join(ARTEFACTS, `leak-audit-export-${format}.png`) });
   expect(said).toContain(understood);
   await page.close();
