@@ -3,6 +3,7 @@
  * call site, and reports what only the JS thread knows (heap figures, collections). Internal; not exported by index.
  */
 import { isMainThread } from 'node:worker_threads';
+import type { Announcer } from './allocations';
 import { watchCollections } from './audit/collections';
 import { currentLabel } from './audit/label';
 import { captureStack, type Stack } from './audit/stack';
@@ -26,6 +27,8 @@ export interface AuditNative extends WatchNative {
   auditCollection(): void;
   /** Living tensors that are recorded. */
   auditLive(): number;
+  /** Tells subscribers of large allocations. */
+  announcer?: Announcer;
 }
 
 /** The content of the variable LIBTORCH_NODE_AUDIT. */
@@ -62,7 +65,7 @@ let begun: Site | undefined;
 
 /** Where `below` was called, if somebody looks at the tensors that it will make. */
 export function siteToBe(native: AuditNative, below: (...args: never[]) => unknown): Site | undefined {
-  if (!native.auditOn() && !isWatched(native)) return undefined;
+  if (!native.auditOn() && !isWatched(native) && native.announcer?.on !== true) return undefined;
   const { key, frames } = captureStack(depth, below);
   const list = frames(); // now: call sites must not outlive the capture
   return { stack: { key, frames: () => list }, labelId: currentLabel() };
@@ -96,6 +99,8 @@ export function captureSite(native: AuditNative): void {
   }
   tagWatched(native, stack);
   native.flags[0] = 0;
+  const { announcer } = native;
+  if (announcer?.on) announcer.announce(stack);
 }
 
 /** Called once per environment, when the library is loaded. Does nothing in a program that is not audited. */

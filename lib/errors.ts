@@ -13,7 +13,10 @@ export type ErrorCode =
   | 'ERR_TORCH_OUT_OF_MEMORY'
   | 'ERR_TORCH_CUDA'
   | 'ERR_TORCH_MEMORY_LIMIT'
-  | 'ERR_TORCH_LOAD';
+  | 'ERR_TORCH_LOAD'
+  | 'ERR_TORCH_LEAK'
+  | 'ERR_TORCH_MISSING_PACKAGE'
+  | 'ERR_TORCH_STREAM';
 
 /** An error of the library. Native code throws the same shape, with further codes (see docs/errors.md). */
 export interface TorchError extends Error {

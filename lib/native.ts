@@ -92,6 +92,8 @@ export interface Native extends AuditNative {
   memoryLimit(): number;
   /** `memory().allocatedBytes`, without the rest. */
   allocatedBytes(): number;
+  /** Blocks that libtorch's CPU allocator has given out so far. */
+  allocations(): number;
   /** What native code calls when an allocation inside an op wants room. */
   setCollector(collect: () => void): void;
   /** The bytes that V8 was told of for this thread, after settling. */

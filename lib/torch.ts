@@ -9,6 +9,7 @@ import { rows } from './rows';
 import { callFunction, functionSite } from './runtime';
 import type { Tensor } from './tensor';
 
+export { type AllocationEvent, getAllocationThreshold, setAllocationThreshold } from './allocations';
 export * as audit from './audit/public';
 export {
   type BackwardOptions,

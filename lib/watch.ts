@@ -22,8 +22,14 @@ export interface WatchNative {
   watchAnnounce(cause: number, site: number): void;
   watchDeath(handle: number): [born: number, cause: number, freed: number] | undefined;
   watchRead(): { tensors: Float64Array; storages: Float64Array; devices: string[] };
+  /** From how many bytes on a new storage is large; negative: none is. */
+  watchLarge(bytes: number): void;
+  /** Handles of tensors with large new storages, since the last call. */
+  watchTakeLarge(): Float64Array;
   /** Shared by all copies of the library over this addon. */
   watchDemands?: Set<Demand>;
+  /** How often nobody looked any more, and the native side forgot its sites. */
+  watchEpoch?: number;
 }
 
 const DEPTH = 16;
@@ -32,6 +38,7 @@ const MOST_SITES = 10_000;
 
 /** Sites of this environment: a stack's key to its site id. */
 const siteIds = new Map<number, number>();
+let siteEpoch = 0;
 
 const demandsOf = (native: WatchNative) => (native.watchDemands ??= new Set());
 
@@ -51,7 +58,9 @@ export function watch(native: WatchNative, demand: Demand): void {
 }
 
 export function unwatch(native: WatchNative, demand: Demand): void {
-  if (demandsOf(native).delete(demand)) configure(native);
+  if (!demandsOf(native).delete(demand)) return;
+  configure(native);
+  if (!isWatched(native)) native.watchEpoch = (native.watchEpoch ?? 0) + 1;
 }
 
 /** Whether anybody looks. */
@@ -64,6 +73,10 @@ export function tagWatched(native: WatchNative, stack: Stack): void {
 
 /** The site of a stack, 0 when there are too many to remember. */
 function siteOf(native: WatchNative, { key, frames }: Stack): number {
+  if (siteEpoch !== (native.watchEpoch ?? 0)) {
+    siteIds.clear();
+    siteEpoch = native.watchEpoch ?? 0;
+  }
   let id = siteIds.get(key);
   if (id === undefined) {
     if (siteIds.size >= MOST_SITES) return 0;
@@ -78,7 +91,9 @@ export function callerSite(native: WatchNative, below: (...args: never[]) => unk
   return siteOf(native, captureStack(DEPTH, below));
 }
 
-const framesOf = (native: WatchNative, site: number): Frame[] => JSON.parse(native.watchSite(site) || '[]') as Frame[];
+/** The frames of a site as V8 has them, innermost first; none when it is unknown. */
+export const framesOf = (native: WatchNative, site: number): Frame[] =>
+  JSON.parse(native.watchSite(site) || '[]') as Frame[];
 
 /** The stack of a site as text, or null when it is unknown. */
 export function siteText(native: WatchNative, site: number): string | null {

@@ -22,7 +22,8 @@ export function frameText(frame: Frame): string {
   return frame.function === '' ? place : `${frame.function} (${place})`;
 }
 
-function original(frame: Frame): Omit<Frame, 'function'> {
+/** Where a frame is in the source that it was compiled from, as far as files tell. */
+export function original(frame: Frame): Omit<Frame, 'function'> {
   const map = mapOf(frame.file);
   if (map === undefined || frame.line < 1) return frame;
   const entry = map.findEntry(frame.line - 1, Math.max(0, frame.column - 1));

@@ -19,6 +19,7 @@ namespace {
 
 std::atomic<uint64_t> process_allocated{0};
 std::atomic<uint64_t> process_peak{0};
+std::atomic<uint64_t> process_allocations{0};
 std::atomic<uint64_t> process_limit{kNoLimit};
 std::atomic<Relief> process_relief{nullptr};
 // The allocator that was in force before ours. Written once, under process_once, before ours is published.
@@ -193,6 +194,7 @@ class CountingCpuAllocator final : public compat::Allocator<CountingCpuAllocator
     Charge charge(bytes);
     if (!block.is_there()) block.set(new_block(bytes));
     charge.keep();
+    process_allocations.fetch_add(1, std::memory_order_relaxed);
     void* data = new (block.release()) Header{bytes} + 1;
     return {data, data, &free_counted, c10::Device(c10::DeviceType::CPU)};
   }
@@ -217,6 +219,8 @@ AllocatorTotals cpu_allocator_totals() noexcept {
 }
 
 uint64_t cpu_allocated_bytes() noexcept { return process_allocated.load(std::memory_order_relaxed); }
+
+uint64_t cpu_allocations() noexcept { return process_allocations.load(std::memory_order_relaxed); }
 
 Deleter counted_deleter() noexcept { return &free_counted; }
 

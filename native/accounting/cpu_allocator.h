@@ -34,6 +34,8 @@ void install_counting_cpu_allocator();
 // Process-wide figures of the counting allocator. Any thread.
 AllocatorTotals cpu_allocator_totals() noexcept;
 uint64_t cpu_allocated_bytes() noexcept;
+// Blocks that were given out since the allocator was put in place.
+uint64_t cpu_allocations() noexcept;
 
 // The deleter of every block that the counting allocator gave.
 using Deleter = void (*)(void*);

@@ -1,5 +1,6 @@
 // What the slot table tells of births and deaths: to the audit's recorder, and to the watch of this environment.
 #include "native/audit/audit.h"
+#include "native/handles/large_births.h"
 #include "native/handles/slot_table.h"
 
 namespace ltn::handles {
@@ -35,8 +36,13 @@ void SlotTable::record_birth(uint32_t index, bool storage_is_new) {
     slot.record = audit::created(birth);
     flags_.audit_pending = audit::pending(env_number_);
   }
-  if (watch_ == nullptr || !watch_->on()) return;
   const Handle handle = (static_cast<uint64_t>(slot.generation) << kIndexBits) | index;
+  if (storage_is_new && slot.entry != nullptr) {
+    LargeBirths& large = LargeBirths::of_thread();
+    if (large.is_large(slot.entry->bytes)) large.born(env_number_, handle);
+    flags_.audit_pending += large.waiting();
+  }
+  if (watch_ == nullptr || !watch_->on()) return;
   watch_->born(handle, index, slot.entry == nullptr ? 0 : slot.entry->bytes);
   if (slot.record == 0 && watch_->deaths()) slot.record = kWatchedOnly;
   flags_.audit_pending += watch_->waiting();

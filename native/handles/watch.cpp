@@ -18,6 +18,8 @@ void Watch::configure(bool on, uint64_t sample_bytes, bool deaths) {
   if (on) return;
   births_ = {};
   waiting_ = {};
+  if (!dead_.empty()) return;  // whose sites are still asked for
+  sites_ = {};
 }
 
 void Watch::born(uint64_t handle, uint32_t index, uint64_t bytes) noexcept {

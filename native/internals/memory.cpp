@@ -111,6 +111,8 @@ napi_value allocated_bytes(Call& call) {
   return write_double(call, static_cast<double>(accounting::cpu_allocated_bytes()));
 }
 
+napi_value allocations(Call& call) { return write_double(call, static_cast<double>(accounting::cpu_allocations())); }
+
 napi_value set_collector(Call& call) {
   call.state.set_collector(call.arguments[0]);
   return nullptr;
@@ -128,6 +130,7 @@ const Internal kInternals[] = {
     internal_body<&set_memory_limit, 1>("setMemoryLimit", "setMemoryLimit(int? bytes) -> ()"),
     internal_body<&memory_limit, 0>("memoryLimit", "memoryLimit() -> int"),
     internal_body<&allocated_bytes, 0>("allocatedBytes", "allocatedBytes() -> int"),
+    internal_body<&allocations, 0>("allocations", "allocations() -> int"),
     internal_body<&set_collector, 1>("setCollector", "setCollector(function collect) -> ()"),
     internal_body<&adjust_external, 1>("adjustExternal", "adjustExternal(int bytes) -> ()"),
     internal_body<&reported_bytes, 0>("reportedBytes", "reportedBytes() -> int"),

@@ -1,8 +1,10 @@
-// What lib/logger.ts and lib/debug.ts ask of the slot table: the live tensors as numbers, and what the watch remembers.
+// What lib/logger.ts, lib/debug.ts, lib/testing and lib/allocations.ts ask of the slot table: the live tensors as
+// numbers, what the watch remembers, and which tensors are new and large.
 #include <cmath>
 #include <cstring>
 #include <utility>
 
+#include "native/handles/large_births.h"
 #include "native/internals/internals.h"
 
 namespace ltn {
@@ -121,6 +123,20 @@ napi_value read(Call& call) {
   return result;
 }
 
+// watchLarge(bytes): from how many bytes on a new storage is large; negative: none is
+napi_value watch_large(Call& call) {
+  const double bytes = read_number(call, 0);
+  handles::LargeBirths::of_thread().set_threshold(bytes < 0 ? handles::LargeBirths::kOff
+                                                            : static_cast<uint64_t>(bytes));
+  return nullptr;
+}
+
+// watchTakeLarge() -> handles of tensors whose storage is new and large, since the last call
+napi_value take_large(Call& call) {
+  const auto handles = handles::LargeBirths::of_thread().take(call.state.number());
+  return float64_array(call, std::vector<double>(handles.begin(), handles.end()));
+}
+
 const Internal kInternals[] = {
     internal_body<&configure, 3>("watchConfigure", "watchConfigure(bool on, float sampleBytes, bool deaths) -> ()"),
     internal_body<&define_site, 1>("watchDefineSite", "watchDefineSite(str json) -> int"),
@@ -130,6 +146,8 @@ const Internal kInternals[] = {
     internal_body<&death, 1>("watchDeath", "watchDeath(int handle) -> int[]"),
     internal_body<&set_error_sink, 1>("setErrorSink", "setErrorSink(function sink) -> ()"),
     internal_body<&read, 0>("watchRead", "watchRead() -> object"),
+    internal_body<&watch_large, 1>("watchLarge", "watchLarge(float bytes) -> ()"),
+    internal_body<&take_large, 0>("watchTakeLarge", "watchTakeLarge() -> object"),
 };
 
 }  // namespace

@@ -37,6 +37,21 @@ TEST(Watch, RemembersSoManySitesOnly) {
   EXPECT_EQ(watch.site(Watch::kMostSites + 1), "");
 }
 
+TEST(Watch, ForgetsItsSitesWhenNobodyLooks) {
+  Watch watch(1);
+  watch.configure(true, 0, false);
+  EXPECT_EQ(watch.define_site("first"), 1u);
+  watch.configure(false, 0, false);
+  EXPECT_EQ(watch.site(1), "");
+  EXPECT_EQ(watch.define_site("another"), 1u);
+  // But not those that ends refer to.
+  watch.configure(true, 0, true);
+  watch.announce(Watch::Cause::Dispose, 1);
+  watch.freed(7, 0);
+  watch.configure(false, 0, false);
+  EXPECT_EQ(watch.site(watch.death(7)->freed_at), "another");
+}
+
 TEST(Watch, BelongsToOneGenerationOfASlot) {
   accounting::ExternalMemory external(&report_nothing, nullptr);
   Flags flags;

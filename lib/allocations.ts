@@ -1,0 +1,136 @@
+/**
+ * Large allocations on a channel of node:diagnostics_channel: `libtorch-node:allocation`. Nothing is looked at while nobody
+ * subscribes.
+ */
+import * as diagnosticsChannel from 'node:diagnostics_channel';
+import type { Device, DType } from '../types/base';
+import { frameText, stackText } from './audit/positions';
+import type { Frame, Stack } from './audit/stack';
+import { dtypeName } from './enums';
+import { argumentError } from './errors';
+import { native } from './native';
+
+export const CHANNEL = 'libtorch-node:allocation';
+const DEFAULT_THRESHOLD = 16 * 1024 * 1024;
+
+/** What subscribers of the channel `libtorch-node:allocation` get: a tensor with a new storage of many bytes was made. */
+export interface AllocationEvent {
+  /** Bytes of the new storage. */
+  readonly bytes: number;
+  readonly dtype: DType;
+  readonly device: Device;
+  /** Null for a nested tensor, which has no single shape. */
+  readonly shape: number[] | null;
+  /** "fn (file:line:column)": the line of the program that made it, through source maps; null where it is not known. */
+  readonly site: string | null;
+  /** The lines of its stack. */
+  readonly stack: string;
+}
+
+/** Positions are looked up in source maps when somebody asks for them. */
+class Allocation implements AllocationEvent {
+  readonly #frames: readonly Frame[];
+
+  constructor(
+    readonly bytes: number,
+    readonly dtype: DType,
+    readonly device: Device,
+    readonly shape: number[] | null,
+    frames: readonly Frame[],
+  ) {
+    this.#frames = frames;
+  }
+
+  get site(): string | null {
+    const [first] = this.#frames;
+    return first === undefined ? null : frameText(first);
+  }
+
+  get stack(): string {
+    return stackText(this.#frames);
+  }
+}
+
+/** One for each thread, whatever the copies of the library over its addon. */
+export interface Announcer {
+  threshold: number | null;
+  readonly on: boolean;
+  update(): void;
+  /** Tells of what has become large since the last time. */
+  announce(stack: Stack): void;
+}
+
+function makeAnnouncer(): Announcer {
+  const channel = diagnosticsChannel.channel(CHANNEL);
+  let announcing = false;
+  const announcer = {
+    threshold: DEFAULT_THRESHOLD as number | null,
+    on: false,
+    update(): void {
+      announcer.on = announcer.threshold !== null && channel.hasSubscribers;
+      native.watchLarge(announcer.on ? announcer.threshold! : -1);
+    },
+    announce(stack: Stack): void {
+      const handles = native.watchTakeLarge();
+      // What a subscriber allocates is not announced to it.
+      if (handles.length === 0 || announcing) return;
+      const frames = stack.frames();
+      const events = Array.from(handles)
+        .filter((handle) => native.isLive(handle))
+        .map((handle) => eventOf(handle, frames));
+      announcing = true;
+      try {
+        for (const event of events) channel.publish(event);
+      } finally {
+        announcing = false;
+      }
+    },
+  };
+  // A channel does not say when somebody subscribes, but all ways to do so go through these.
+  for (const name of ['subscribe', 'unsubscribe', 'bindStore', 'unbindStore'] as const) {
+    Object.defineProperty(channel, name, {
+      configurable: true,
+      writable: true,
+      value(this: object, ...args: unknown[]): unknown {
+        // Subscribing changes the channel's prototype, and with it what these do.
+        const own = Object.getPrototypeOf(this)[name] as (...args: unknown[]) => unknown;
+        try {
+          return own.apply(this, args);
+        } finally {
+          announcer.update();
+        }
+      },
+    });
+  }
+  announcer.update(); // somebody may have subscribed before
+  return announcer;
+}
+
+function eventOf(handle: number, frames: readonly Frame[]): Allocation {
+  let shape: number[] | null = null;
+  try {
+    shape = native.shape(handle);
+  } catch {
+    // nested
+  }
+  const dtype = dtypeName(native.dtype(handle));
+  return new Allocation(native.storageBytes(handle), dtype, native.device(handle) as Device, shape, frames);
+}
+
+native.announcer ??= makeAnnouncer();
+const announcer = native.announcer;
+
+/**
+ * From how many bytes on a new storage is told to the subscribers of the diagnostics channel `libtorch-node:allocation`
+ * (default 16 MiB), on this thread; null for none. Without a subscriber it costs nothing.
+ */
+export function setAllocationThreshold(bytes: number | null): void {
+  if (bytes !== null && (!Number.isSafeInteger(bytes) || bytes < 0)) {
+    throw argumentError('setAllocationThreshold', 'bytes', 'an integer of 0 or more bytes, or null', bytes);
+  }
+  announcer.threshold = bytes;
+  announcer.update();
+}
+
+/** The threshold of `setAllocationThreshold`. */
+export const getAllocationThreshold = (): number | null => announcer.threshold;

@@ -1,0 +1,67 @@
+/** The figures that are exported, and their names on either side. docs/metrics.md lists them for people. */
+import { type MemoryTotals, native } from '../native';
+
+/** One figure. Those of `device` have one value for each device, the others one for the process. */
+interface Figure {
+  /** After the prefix; Prometheus' rules (base units, `_total` for counters). */
+  readonly prometheus: string;
+  /** OpenTelemetry's rules: a unit of its own, no suffix. */
+  readonly openTelemetry: string;
+  readonly unit: string;
+  readonly kind: 'gauge' | 'sum' | 'counter';
+  readonly help: string;
+}
+
+export interface DeviceFigure extends Figure {
+  readonly of: keyof MemoryTotals;
+}
+
+export interface ProcessFigure extends Figure {
+  /** Null where there is none. */
+  readonly read: () => number | null;
+}
+
+export const deviceFigures: readonly DeviceFigure[] = [
+  {
+    ...{ of: 'tensors', kind: 'sum', unit: '{tensor}', help: 'Live tensors of JavaScript' },
+    ...{ prometheus: 'tensors', openTelemetry: 'libtorch.tensors' },
+  },
+  {
+    ...{ of: 'storages', kind: 'sum', unit: '{storage}', help: 'Distinct storages behind the live tensors' },
+    ...{ prometheus: 'storages', openTelemetry: 'libtorch.storages' },
+  },
+  {
+    ...{
+      of: 'bytes',
+      kind: 'sum',
+      unit: 'By',
+      help: 'Bytes of the storages behind the live tensors, each counted once',
+    },
+    ...{ prometheus: 'live_bytes', openTelemetry: 'libtorch.memory.live' },
+  },
+  {
+    ...{ of: 'allocatedBytes', kind: 'sum', unit: 'By', help: 'Bytes that the allocator of libtorch holds' },
+    ...{ prometheus: 'allocated_bytes', openTelemetry: 'libtorch.memory.allocated' },
+  },
+  {
+    ...{ of: 'peakAllocatedBytes', kind: 'gauge', unit: 'By', help: 'The most bytes that the allocator has held' },
+    ...{ prometheus: 'peak_allocated_bytes', openTelemetry: 'libtorch.memory.allocated.peak' },
+  },
+];
+
+export const processFigures: readonly ProcessFigure[] = [
+  {
+    ...{ kind: 'counter', unit: '{allocation}', help: 'Blocks that the CPU allocator of libtorch has given out' },
+    ...{ prometheus: 'allocations_total', openTelemetry: 'libtorch.allocations' },
+    read: () => native.allocations(),
+  },
+  {
+    ...{ kind: 'gauge', unit: 'By', help: 'The limit of torch.setMemoryLimit; absent without one' },
+    ...{ prometheus: 'memory_limit_bytes', openTelemetry: 'libtorch.memory.limit' },
+    read: () => (native.memoryLimit() < 0 ? null : native.memoryLimit()),
+  },
+];
+
+/** What goes with a value of a device. */
+export const DEVICE_LABEL = 'device';
+export const DEVICE_ATTRIBUTE = 'libtorch.device';

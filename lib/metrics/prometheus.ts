@@ -1,0 +1,136 @@
+/** The figures for Prometheus, through the program's prom-client. Read when somebody scrapes, and never else. */
+import { argumentError } from '../errors';
+import { type MemoryReport, native } from '../native';
+import { DEVICE_LABEL, type DeviceFigure, deviceFigures, type ProcessFigure, processFigures } from './figures';
+import { peer } from './peer';
+
+/** A registry of prom-client, as far as it is used here. */
+export interface PrometheusRegistry {
+  registerMetric(metric: never): void;
+  removeSingleMetric(name: string): void;
+}
+
+/** prom-client, as far as it is used here: for a program whose prom-client libtorch-node does not find by itself. */
+export interface PrometheusClient {
+  readonly Gauge: new (configuration: any) => PrometheusMetric;
+  readonly Counter: new (configuration: any) => PrometheusMetric;
+  readonly register: PrometheusRegistry;
+}
+
+/** A metric of prom-client. */
+export interface PrometheusMetric {
+  reset(): void;
+}
+
+export interface PrometheusOptions {
+  /** Where the metrics go (default: prom-client's own registry). */
+  register?: PrometheusRegistry | undefined;
+  /** What their names begin with (default 'libtorch_node_'). */
+  prefix?: string | undefined;
+  /** prom-client itself (default: `require('prom-client')`). */
+  client?: PrometheusClient | undefined;
+}
+
+/** Metrics that are exported until they are stopped. */
+export interface Exported {
+  /** Takes them out again. Further calls do nothing. */
+  stop(): void;
+  [Symbol.dispose](): void;
+}
+
+export const exported = (end: () => void): Exported => {
+  let ended = false;
+  const stop = () => {
+    if (!ended) end();
+    ended = true;
+  };
+  return { stop, [Symbol.dispose]: stop };
+};
+
+interface Gauge extends PrometheusMetric {
+  remove(): void;
+  set(value: number): void;
+  set(labels: Record<string, string>, value: number): void;
+}
+
+interface Counter extends PrometheusMetric {
+  inc(value: number): void;
+}
+
+/** One scrape asks every metric at once: they answer from one reading. */
+function oneReading(): () => MemoryReport {
+  let reading: MemoryReport | undefined;
+  return () => {
+    if (reading === undefined) {
+      reading = native.memory();
+      queueMicrotask(() => {
+        reading = undefined;
+      });
+    }
+    return reading;
+  };
+}
+
+/**
+ * Exports what tensors and libtorch hold to Prometheus. The names are in docs/metrics.md.
+ *
+ * @throws ERR_TORCH_MISSING_PACKAGE where there is no prom-client
+ */
+export function exportToPrometheus({ register, prefix = 'libtorch_node_', client }: PrometheusOptions = {}): Exported {
+  const fn = 'exportToPrometheus';
+  if (typeof prefix !== 'string' || !/^[a-zA-Z_:][\w:]*$/.test(prefix)) {
+    throw argumentError(fn, 'prefix', 'the beginning of a metric name: letters, digits, _ and :', prefix);
+  }
+  const used = client ?? (peer(fn, 'prom-client') as PrometheusClient);
+  const registry = register ?? used.register;
+  const read = oneReading();
+  const names: string[] = [];
+  const common = ({ prometheus, help }: DeviceFigure | ProcessFigure) => {
+    const name = prefix + prometheus;
+    return { name, help: `${help}.`, registers: [registry] };
+  };
+  const gauge = (figure: DeviceFigure | ProcessFigure, labelNames: string[], collect: (gauge: Gauge) => void) =>
+    new used.Gauge({
+      ...common(figure),
+      labelNames,
+      collect(this: Gauge) {
+        this.reset(); // a device that is gone, a limit that was lifted
+        collect(this);
+      },
+    });
+  const end = () => {
+    for (const name of names) registry.removeSingleMetric(name);
+  };
+  try {
+    for (const figure of deviceFigures) {
+      gauge(figure, [DEVICE_LABEL], (metric) => {
+        for (const [device, totals] of Object.entries(read().devices)) {
+          metric.set({ [DEVICE_LABEL]: device }, totals[figure.of]);
+        }
+      });
+      names.push(prefix + figure.prometheus);
+    }
+    for (const figure of processFigures) {
+      if (figure.kind === 'counter') {
+        new used.Counter({
+          ...common(figure),
+          collect(this: Counter) {
+            this.reset();
+            this.inc(figure.read() ?? 0);
+          },
+        });
+      } else {
+        gauge(figure, [], (metric) => {
+          const value = figure.read();
+          if (value === null) metric.remove();
+          else metric.set(value);
+        });
+      }
+      names.push(prefix + figure.prometheus);
+    }
+  } catch (error) {
+    end(); // a name that is taken: all or nothing
+    throw error;
+  }
+  return exported(end);
+}

@@ -1,0 +1,97 @@
+/**
+ * Lines of the source that somebody wrote. Test runners that compile in memory (Jest, Vitest) keep the source maps to
+ * themselves and translate through `Error.prepareStackTrace`: so a position goes through that as V8 would put it there.
+ */
+import { AssertionError } from 'node:assert';
+import * as path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { original } from '../audit/positions';
+import type { Frame } from '../audit/stack';
+import { native } from '../native';
+import { framesOf } from '../watch';
+
+/** Where tensors were made. */
+export interface Place {
+  /** Null where the stack is not known. */
+  readonly file: string | null;
+  readonly line: number;
+  readonly column: number;
+  readonly function: string;
+  /** The lines "    at fn (file:line:column)". */
+  readonly stack: string;
+}
+
+const no = () => false;
+const nothing = () => null;
+
+/** What formatters of stacks ask of a call site. It is on the prototype, where they look for what there is to copy. */
+function callSite({ file, line, column, function: name }: Frame): object {
+  const asked = {
+    getFileName: () => file,
+    getScriptNameOrSourceURL: () => file,
+    getLineNumber: () => line,
+    getColumnNumber: () => column,
+    getFunctionName: () => name,
+    getTypeName: nothing,
+    getMethodName: nothing,
+    getFunction: () => undefined,
+    getThis: () => undefined,
+    getEvalOrigin: () => undefined,
+    getPromiseIndex: nothing,
+    isToplevel: () => true,
+    isNative: no,
+    isEval: no,
+    isConstructor: no,
+    isAsync: no,
+    isPromiseAll: no,
+    toString: () => `${name} (${file}:${line}:${column})`,
+  };
+  return Object.create(asked);
+}
+
+/** A Jest test has globals of its own, but Node falls back to the main ones, where Jest hangs its translation. */
+const errors = [Error, Object.getPrototypeOf(AssertionError) as ErrorConstructor];
+
+function throughRunner(frame: Frame): Frame | undefined {
+  for (const { prepareStackTrace } of errors) {
+    if (typeof prepareStackTrace !== 'function') continue;
+    let text: unknown;
+    try {
+      text = prepareStackTrace(new Error('site'), [callSite(frame) as NodeJS.CallSite]);
+    } catch {
+      continue; // a program's own, which wants more than there is
+    }
+    const found = typeof text === 'string' ? /\n\s+at (?:.* \()?(.+?):(\d+):(\d+)\)?$/.exec(text) : null;
+    if (found === null) continue;
+    const [, file, line, column] = found as unknown as [string, string, string, string];
+    const moved = { ...frame, file: pathOf(file), line: Number(line), column: Number(column) };
+    if (moved.file !== frame.file || moved.line !== frame.line || moved.column !== frame.column) return moved;
+  }
+  return undefined;
+}
+
+function pathOf(file: string): string {
+  try {
+    return file.startsWith('file:') ? fileURLToPath(file) : file;
+  } catch {
+    return file;
+  }
+}
+
+function written(frame: Frame): Frame {
+  return throughRunner(frame) ?? { ...original(frame), function: frame.function };
+}
+
+/** Where the tensors of a site of the watch were made, up to the function that was measured. */
+export function placeOf(site: number): Place {
+  const all = framesOf(native, site);
+  const ours = all.findIndex(({ file }) => path.dirname(file) === __dirname);
+  const [first, ...others] = ours < 0 ? all : all.slice(0, ours);
+  if (first === undefined) return { file: null, line: 0, column: 0, function: '', stack: '' };
+  const frames = [first, ...others].map(written);
+  const lines = frames.map(({ file, line, column, function: name }) =>
+    name === '' ? `    at ${file}:${line}:${column}` : `    at ${name} (${file}:${line}:${column})`,
+  );
+  const { file, line, column, function: name } = frames[0]!;
+  return { file, line, column, function: name, stack: lines.join('\n') };
+}

@@ -1,0 +1,40 @@
+/** What was left behind, in words. */
+import type { LeakSite, TensorLeaks } from './measure';
+
+const MOST_SITES = 10;
+
+const many = (count: number, what: string) => `${count.toLocaleString('en')} ${what}${count === 1 ? '' : 's'}`;
+
+function siteText(site: LeakSite): string {
+  const { tensors, bytes, inScopes, example, file, line, column } = site;
+  const place = file === null ? 'a line that is not known' : `${file}:${line}:${column}`;
+  const made = site.function === '' ? place : `${site.function} (${place})`;
+  const owners = [
+    ...(inScopes > 0 ? [`${many(inScopes, 'tensor')} owned by a scope that is still open`] : []),
+    ...(tensors > inScopes ? [`${many(tensors - inScopes, 'tensor')} still reachable from JavaScript`] : []),
+  ];
+  return [
+    `  ${many(tensors, 'tensor')}, ${many(bytes, 'byte')}, such as ${example}: made at ${made}`,
+    ...(owners.length > 0 ? [`    not disposed: ${owners.join(', ')}`] : []),
+  ].join('\n');
+}
+
+/** Several lines: the verdict's figures, each line that made what is left, and what was merely garbage. */
+export function leaksText(leaks: TensorLeaks): string {
+  const { iterations, tensors, bytes, hiddenBytes, awaitingCollection: awaiting, sites } = leaks;
+  const lines = [`${many(iterations, 'call')} left ${many(tensors, 'tensor')} and ${many(bytes, 'byte')} behind`];
+  lines.push(...sites.slice(0, MOST_SITES).map(siteText));
+  if (sites.length > MOST_SITES) lines.push(`  and ${many(sites.length - MOST_SITES, 'more line')}`);
+  if (leaks.leaks && hiddenBytes !== null && hiddenBytes > 0) {
+    lines.push(
+      `  ${many(hiddenBytes, 'byte')} are held by libtorch and seen by no tensor: look for graphs of autograd that are kept`,
+    );
+  }
+  if (awaiting.tensors > 0) {
+    lines.push(
+      `  awaiting collection, and no leak: ${many(awaiting.tensors, 'tensor')}, ${many(awaiting.bytes, 'byte')}, which the collector freed when it was asked`,
+    );
+  }
+  if (leaks.leaks) lines.push('  (a cache that is still filling looks the same: raise `warmup` until it is full)');
+  return lines.join('\n');
+}

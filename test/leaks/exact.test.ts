@@ -1,0 +1,61 @@
+/** libtorch-node/testing is exact: the same figures every time, whatever the collector does by itself. */
+import { ask } from '../support/child';
+import { LIB } from '../support/torch';
+
+jest.setTimeout(240_000);
+
+const TESTING = `const { measureTensorLeaks } = require(${JSON.stringify(`${LIB}/testing.js`)});`;
+
+test('200 measurements in one process are all right', async () => {
+  const wrong = await ask(`${TESTING}
+    (async () => {
+      const wrong = [];
+      const noise = [];
+      const held = [];
+      for (let run = 0; run < 100; run++) {
+        // Collections come when V8 likes, and functions are compiled meanwhile.
+        noise.push(Array.from({ length: 2000 }, () => ({ run })));
+        if (noise.length > 3) noise.shift();
+        const work = new Function('torch', 'return torch.ones([3, ' + (run + 1) + ']).mul(2).sum([1])');
+        const clean = await measureTensorLeaks(() => work(torch), { iterations: 2, warmup: 1 });
+        if (clean.leaks || clean.tensors !== 0 || clean.bytes !== 0) wrong.push({ run, clean });
+        const leaky = await measureTensorLeaks(() => { work(torch); held.push(torch.ones([4])); },
+          { iterations: 2, warmup: 1, settleMs: 0 });
+        if (!leaky.leaks || leaky.tensors !== 2 || leaky.bytes !== 32 || leaky.sites.length !== 1) wrong.push({ run, leaky });
+      }
+      answer(wrong);
+    })();
+  `);
+  expect(wrong).toEqual([]);
+});
+
+test('measurements that are asked for at once come one after the other', async () => {
+  const figures = await ask(`${TESTING}
+    const held = [];
+    const options = { iterations: 3, warmup: 0, settleMs: 0 };
+    Promise.all([
+      measureTensorLeaks(() => { held.push(torch.ones([2])); }, options),
+      measureTensorLeaks(async () => { await null; }, options),
+      measureTensorLeaks(() => { throw new Error('its own'); }, options).catch((error) => error.message),
+      measureTensorLeaks(() => { held.push(torch.ones([1]), torch.ones([1])); }, options),
+    ]).then((all) => answer(all.map((one) => one.tensors ?? one)));
+  `);
+  expect(figures).toEqual([3, 0, 'its own', 6]);
+});
+
+test("tensors of other threads are not taken for the function's", async () => {
+  const figures = await ask(`${TESTING}
+    const { Worker } = require('node:worker_threads');
+    const worker = new Worker(
+      "const torch = require(require('node:worker_threads').workerData); const held = [];" +
+      "setInterval(() => held.push(torch.ones([1000])), 1); setTimeout(() => require('node:worker_threads').parentPort.postMessage(0), 20);",
+      { eval: true, workerData: ${JSON.stringify(`${LIB}/index.js`)} },
+    );
+    worker.once('message', async () => {
+      const { leaks, tensors, hiddenBytes } = await measureTensorLeaks(() => torch.ones([2]));
+      await worker.terminate();
+      answer({ leaks, tensors, hiddenBytes });
+    });
+  `);
+  expect(figures).toEqual({ leaks: false, tensors: 0, hiddenBytes: null });
+});

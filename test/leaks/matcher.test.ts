@@ -1,0 +1,156 @@
+/** The matcher of libtorch-node/jest: what is a leak, what is not, and the lines that it names. */
+import 'libtorch-node/jest';
+import { readFileSync } from 'node:fs';
+import { rises } from '../../dist/lib/testing/floor';
+import { codeOf, torch, untyped } from '../support/torch';
+
+const source = readFileSync(__filename, 'utf8').split('\n');
+/** The line of this file that ends with `// <mark>`, as a message names it. */
+const place = (mark: string) => `${__filename}:${source.findIndex((line) => line.endsWith(`// ${mark}`)) + 1}:`;
+
+/** What the matcher says against a function that leaks. */
+async function complaint(fn: () => unknown, options = {}): Promise<string> {
+  const said = await expect(fn)
+    .not.toLeakTensors(options)
+    .then(
+      () => undefined,
+      (error: Error) => error.message,
+    );
+  if (said === undefined) throw new Error('expected a leak, none was found');
+  return said;
+}
+
+/** Little to wait for: these leak, and nothing that is waited for changes it. */
+const soon = { iterations: 4, warmup: 1, settleMs: 0 };
+
+describe('what leaks', () => {
+  test('tensors that something holds, with the line that made them', async () => {
+    const held: unknown[] = [];
+    function remember() {
+      torch.zeros([9]); // garbage
+      held.push(torch.ones([2, 3])); // held
+    }
+    const message = await complaint(remember, soon);
+    expect(message).toContain('expected the function not to leak tensors: 4 calls left 4 tensors and 96 bytes behind');
+    expect(message).toContain(`4 tensors, 96 bytes, such as float32[2, 3]: made at remember (${place('held')}`);
+    expect(message).toContain('not disposed: 4 tensors still reachable from JavaScript');
+    expect(message).toContain('awaiting collection, and no leak: 4 tensors, 144 bytes');
+    expect(message).not.toContain(place('garbage'));
+  });
+
+  test('tensors of a scope that stays open', async () => {
+    const scope = torch.openScope();
+    const message = await complaint(() => void scope.run(() => torch.ones([5])), soon); // scoped
+    scope.close();
+    expect(message).toContain(place('scoped'));
+    expect(message).toContain('not disposed: 4 tensors owned by a scope that is still open');
+  });
+
+  test('one tensor that grows', async () => {
+    let all = torch.zeros([1]) as torch.Tensor;
+    const message = await complaint(() => {
+      all = untyped.cat([all, torch.ones([10])]); // grown
+    }, soon);
+    expect(message).toContain('4 calls left 0 tensors and 160 bytes behind');
+    expect(message).toContain(place('grown'));
+  });
+
+  test('a graph that a sum of losses keeps', async () => {
+    const weight = torch.ones([100], { requiresGrad: true });
+    let total: torch.Tensor = torch.zeros([]);
+    const message = await complaint(() => {
+      total = torch.scope(() => total.add(weight.square().mul(weight).sum()));
+    }, soon);
+    expect(message).toMatch(/[\d,]+ bytes are held by libtorch and seen by no tensor: look for graphs/);
+    total.dispose();
+  });
+
+  test('what async functions leave', async () => {
+    const held: unknown[] = [];
+    const message = await complaint(async () => {
+      await null;
+      held.push(await torch.async.ones([7])); // awaited
+    }, soon);
+    expect(message).toContain(place('awaited'));
+  });
+
+  test('every other call', async () => {
+    const held: unknown[] = [];
+    let calls = 0;
+    await expect(() => {
+      if (calls++ % 2 === 0) held.push(torch.ones([2]));
+    }).toLeakTensors({ settleMs: 0 });
+  });
+});
+
+describe('what does not', () => {
+  test('garbage, what a call returns, and what is disposed of', async () => {
+    await expect(() => torch.ones([2]).add(1)).not.toLeakTensors();
+    await expect(async () => torch.async.ones([2])).not.toLeakTensors(soon);
+    await expect(() => torch.scope(() => void torch.ones([2]))).not.toLeakTensors(soon);
+    await expect(() => torch.ones([2]).dispose()).not.toLeakTensors(soon);
+    await expect(() => {}).not.toLeakTensors({ iterations: 1, warmup: 0 });
+  });
+
+  test('a full cache that replaces its entries, and what is made once', async () => {
+    const entries: unknown[] = [];
+    let lazy: unknown;
+    let calls = 0;
+    await expect(() => {
+      if (entries.push(torch.ones([3])) > 4) entries.shift();
+      if (++calls === 20) lazy ??= torch.ones([1000]);
+    }).not.toLeakTensors();
+    expect(lazy).toBeDefined();
+  });
+
+  test('what a timer lets go of soon, also under clocks of a test', async () => {
+    await expect(() => {
+      const late = torch.ones([2]);
+      setTimeout(() => late.dispose(), 20);
+    }).not.toLeakTensors({ iterations: 4, settleMs: 30_000 });
+    jest.useFakeTimers();
+    try {
+      await expect(() => torch.ones([2])).not.toLeakTensors(soon);
+    } finally {
+      jest.useRealTimers();
+    }
+  });
+
+  test('the opposite is said as well', async () => {
+    const { message } = (await expect(() => {})
+      .toLeakTensors(soon)
+      .catch((error: unknown) => error)) as unknown as Error;
+    expect(message).toBe('expected the function to leak tensors: 4 calls left 0 tensors and 0 bytes behind');
+  });
+});
+
+test('when a series of figures rises', () => {
+  const steady = Array.from({ length: 9 }, () => 5);
+  expect(rises(steady)).toBe(false);
+  expect(rises(steady.map((_, i) => i))).toBe(true);
+  expect(rises(steady.map((_, i) => i % 2))).toBe(false); // garbage
+  expect(rises(steady.map((_, i) => (i < 4 ? 0 : 100)))).toBe(false); // once
+  expect(rises(steady.map((_, i) => Math.min(i, 5)))).toBe(false); // a cache that became full
+  expect(rises(steady.map((_, i) => Math.floor(i / 2)))).toBe(true);
+  expect(rises(steady.map((_, i) => 10 - i))).toBe(false);
+  expect(rises([0, 1])).toBe(true);
+  expect(rises([0, 0])).toBe(false);
+  expect(rises([0, 0, 1])).toBe(false);
+});
+
+test('wrong use', async () => {
+  const { measureTensorLeaks } = require('libtorch-node/testing');
+  const coded = (...given: unknown[]) => measureTensorLeaks(...given).catch((error: { code: string }) => error.code);
+  expect(await coded('x')).toBe('ERR_TORCH_ARGUMENT');
+  expect(await coded(() => {}, { iterations: 0 })).toBe('ERR_TORCH_ARGUMENT');
+  expect(await coded(() => {}, { warmup: 0.5 })).toBe('ERR_TORCH_ARGUMENT');
+  expect(await coded(() => {}, { rounds: 3 })).toBe('ERR_TORCH_ARGUMENT');
+  expect(await coded(() => {}, null)).toBe('ERR_TORCH_ARGUMENT');
+  expect(await coded(() => measureTensorLeaks(() => {}), soon)).toBe('ERR_TORCH_ARGUMENT');
+  await expect(
+    measureTensorLeaks(() => {
+      throw new Error('its own');
+    }),
+  ).rejects.toThrow('its own');
+  expect(codeOf(() => torch.ones([1]).view([2]))).toBe('ERR_TORCH_RUNTIME'); // the library goes on
+});
