@@ -27,7 +27,15 @@ export * as cuda from './cuda';
 export type { ErrorCode, TorchError } from './errors';
 export { type LoadNpyOptions, npy, npz } from './files/npy';
 export * as safetensors from './files/safetensors';
-export { type LoadFileOptions, load, save, saveToBuffer } from './files/torch-file';
+export type { StreamOptions } from './files/stream';
+export {
+  type LoadFileOptions,
+  load,
+  loadFromStream,
+  save,
+  saveToBuffer,
+  saveToStream,
+} from './files/torch-file';
 export { type Index, Slice, slice } from './indexing';
 export {
   type RunningTensorLogger,

@@ -62,6 +62,21 @@ export type NodeBuffer = typeof globalThis extends { Buffer: { alloc(size: numbe
   ? B
   : Uint8Array;
 
+/** The ReadableStream of the libraries that a program has, of Uint8Arrays. */
+export type ByteStream = typeof globalThis extends { ReadableStream: { prototype: infer S } }
+  ? S
+  : AsyncIterable<Uint8Array>;
+
+/**
+ * Bytes that come one after the other: a ReadableStream, a Readable of Node, a Blob or File, the bytes themselves, or any
+ * async iterable of Uint8Arrays.
+ */
+export type ByteSource =
+  | { getReader(): unknown }
+  | { stream(): { getReader(): unknown } }
+  | AsyncIterable<Uint8Array>
+  | Uint8Array;
+
 /** The AbortSignal of the libraries that a program has. */
 export type Signal = typeof globalThis extends { AbortSignal: { prototype: infer S } }
   ? S

@@ -10,6 +10,8 @@ export * from '../lib/torch';
 export { slice } from '../lib/torch';
 export * from './async';
 export type {
+  ByteSource,
+  ByteStream,
   Device,
   DType,
   FInfo,

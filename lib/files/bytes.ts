@@ -1,4 +1,5 @@
 /** Tensors as the bytes of their elements. */
+import { keep } from '../scopes/movable';
 import { ownScope } from '../scopes/scope';
 import type { Tensor } from '../tensor';
 
@@ -10,4 +11,24 @@ export function bytesOfTensor(tensor: Tensor): Uint8Array {
       plain.numel === 0 ? plain.view([0]).to('uint8') : plain.view([-1]).view('uint8')
     ).toTypedArray() as Uint8Array;
   });
+}
+
+const CHUNK = 1 << 20;
+
+/** The same in parts of up to a megabyte, each with memory of its own. */
+export function* chunksOfTensor(tensor: Tensor): Generator<Uint8Array> {
+  const plain = keep(
+    ownScope(() => {
+      const flat = tensor.detach().resolveConj().resolveNeg().contiguous();
+      return flat.numel === 0 ? flat.view([0]).to('uint8') : flat.view([-1]).view('uint8');
+    }) as Tensor,
+  );
+  try {
+    for (let at = 0; at < plain.numel; at += CHUNK) {
+      const length = Math.min(CHUNK, plain.numel - at);
+      yield ownScope(() => plain.narrow(0, at, length).toTypedArray() as Uint8Array);
+    }
+  } finally {
+    plain.dispose();
+  }
 }

@@ -1,13 +1,14 @@
 /** `torch.npy` and `torch.npz`: NumPy's files of arrays. (Format: NumPy's NEP 1.) */
-import type { Device, DType, NodeBuffer } from '../../types/base';
+import type { ByteSource, ByteStream, Device, DType, NodeBuffer } from '../../types/base';
 import { fromTypedArray } from '../create';
 import { dtypeCodes } from '../enums';
 import { argumentError, codedError, type TorchError } from '../errors';
 import { spaces } from '../functions';
 import { ownScope } from '../scopes/scope';
 import { isTensor, type Tensor } from '../tensor';
-import { bytesOfTensor } from './bytes';
+import { bytesOfTensor, chunksOfTensor } from './bytes';
 import { MappedFile } from './mapped';
+import { byteStream, readStream, type StreamOptions } from './stream';
 import { writeWhole } from './write';
 import { type Bytes, ZipReader, ZipWriter } from './zip';
 
@@ -47,17 +48,22 @@ const MAGIC = Buffer.from('\x93NUMPY', 'latin1');
 /** NumPy itself refuses longer ones. */
 const MOST_HEADER = 10_000;
 
-function readHeader(bytes: Bytes): Header {
-  if (bytes.size < 10 || !MAGIC.equals(bytes.read(0, 6))) throw fail('no npy file: it does not begin with \\x93NUMPY');
-  const [major] = bytes.read(6, 2);
-  if (major !== 1 && major !== 2 && major !== 3) throw fail(`version ${major} is not known here`);
-  const first = major === 1 ? 10 : 12;
-  if (bytes.size < first) throw fail('it is cut off');
-  const lengths = Buffer.from(bytes.read(8, first - 8));
-  const length = major === 1 ? lengths.readUInt16LE() : lengths.readUInt32LE();
+/** Where the data begins, by the first 12 bytes of a file, or all that it has. */
+function headerEnd(first: Uint8Array): { version: number; from: number; end: number } {
+  if (first.length < 10 || !MAGIC.equals(first.subarray(0, 6)))
+    throw fail('no npy file: it does not begin with \\x93NUMPY');
+  const version = first[6]!;
+  if (version !== 1 && version !== 2 && version !== 3) throw fail(`version ${version} is not known here`);
+  const from = version === 1 ? 10 : 12;
+  if (first.length < from) throw fail('it is cut off');
+  const lengths = Buffer.from(first.subarray(8, from));
+  const length = version === 1 ? lengths.readUInt16LE() : lengths.readUInt32LE();
   if (length > MOST_HEADER) throw fail(`a header of ${length} bytes, at most ${MOST_HEADER} are read`);
-  if (first + length > bytes.size) throw fail('it is cut off');
-  const text = Buffer.from(bytes.read(first, length)).toString(major === 3 ? 'utf8' : 'latin1');
+  return { version, from, end: from + length };
+}
+
+/** Reads a header's text. `bytes` is what the data has to have, by dtype and shape. */
+function parseHeader(text: string, start: number): Header & { bytes: bigint; name: string } {
   // As NumPy writes it; Python's literals at large are not evaluated.
   const match =
     /^\{'descr': '([<>|=])(\w+)', 'fortran_order': (True|False), 'shape': \(((?:\d+, ?)*\d*)\), ?\}\s*$/.exec(text);
@@ -71,20 +77,24 @@ function readHeader(bytes: Bytes): Header {
     .filter((size) => size.trim() !== '')
     .map(Number);
   if (!shape.every(Number.isSafeInteger)) throw fail('a size beyond exact integers');
-  let count = BigInt(itemSize);
-  for (const size of shape) count *= BigInt(size);
-  if (count !== BigInt(bytes.size - first - length)) {
-    throw fail(`${name} of shape [${shape.join(', ')}] has ${count} bytes, the file ${bytes.size - first - length}`);
-  }
+  let bytes = BigInt(itemSize);
+  for (const size of shape) bytes *= BigInt(size);
   const part = name.startsWith('c') ? itemSize / 2 : itemSize;
-  return {
-    dtype,
-    itemSize,
-    swap: order === '>' && part > 1 ? part : 0,
-    columns: columns === 'True',
-    shape,
-    start: first + length,
-  };
+  const swap = order === '>' && part > 1 ? part : 0;
+  return { dtype, itemSize, swap, columns: columns === 'True', shape, start, bytes, name };
+}
+
+const textOf = (bytes: Uint8Array, version: number) => Buffer.from(bytes).toString(version === 3 ? 'utf8' : 'latin1');
+
+function readHeader(bytes: Bytes): Header {
+  const { version, from, end } = headerEnd(bytes.read(0, Math.min(12, bytes.size)));
+  if (end > bytes.size) throw fail('it is cut off');
+  const header = parseHeader(textOf(bytes.read(from, end - from), version), end);
+  if (header.bytes !== BigInt(bytes.size - end)) {
+    const { name, shape } = header;
+    throw fail(`${name} of shape [${shape.join(', ')}] has ${header.bytes} bytes, the file ${bytes.size - end}`);
+  }
+  return header;
 }
 
 function swapped(bytes: Uint8Array, width: number): Uint8Array {
@@ -100,8 +110,8 @@ interface Source extends Bytes {
   tensor(from: number, length: number, itemSize: number): Tensor;
 }
 
-function read(source: Source, device: Device | undefined): Tensor {
-  const { dtype, itemSize, swap, columns, shape, start } = readHeader(source);
+function read(source: Source, device: Device | undefined, header = readHeader(source)): Tensor {
+  const { dtype, itemSize, swap, columns, shape, start } = header;
   if (!dtypeCodes.has(dtype)) throw fail(`this libtorch has no dtype '${dtype}'`);
   return ownScope(() => {
     const length = source.size - start;
@@ -145,7 +155,8 @@ export interface LoadNpyOptions {
   device?: Device | undefined;
 }
 
-function serializeNpy(fn: string, tensor: Tensor): NodeBuffer {
+/** What comes before the elements. */
+function headOf(fn: string, tensor: Tensor): NodeBuffer {
   if (!isTensor(tensor)) throw argumentError(fn, 'tensor', 'a Tensor', tensor);
   const known = namesOf.get(tensor.dtype);
   if (known === undefined || tensor.layout !== 'strided') {
@@ -163,7 +174,33 @@ function serializeNpy(fn: string, tensor: Tensor): NodeBuffer {
   head.writeUInt16LE(length, 8);
   head.write(text, 10, 'latin1');
   head[head.length - 1] = 0x0a;
-  return Buffer.concat([head, bytesOfTensor(tensor)]);
+  return head;
+}
+
+const serializeNpy = (fn: string, tensor: Tensor): NodeBuffer =>
+  Buffer.concat([headOf(fn, tensor), bytesOfTensor(tensor)]);
+
+function streamNpy(tensor: Tensor): ByteStream {
+  const head = headOf('npy.saveToStream', tensor);
+  const held = tensor.detach() as Tensor;
+  function* chunks(): Generator<Uint8Array> {
+    yield head;
+    yield* chunksOfTensor(held);
+  }
+  return byteStream(chunks(), [held]);
+}
+
+function readNpyStream(source: ByteSource, options: LoadNpyOptions & StreamOptions): Promise<Tensor> {
+  return readStream('npy.loadFromStream', source, options, async (reader) => {
+    const first = await reader.take(12, 'the header'); // the shortest header is longer
+    const { version, from, end } = headerEnd(first);
+    const others = await reader.take(end - first.length, 'the header');
+    const header = parseHeader(textOf(Buffer.concat([first, others]).subarray(from), version), end);
+    if (header.bytes > BigInt(Number.MAX_SAFE_INTEGER)) throw fail('a size beyond exact integers');
+    const data = await reader.take(Number(header.bytes), 'the array');
+    if (!(await reader.isAtEnd())) throw fail(`the array has ${header.bytes} bytes, more bytes follow`);
+    return read(inMemory(data), options.device, { ...header, start: 0 });
+  });
 }
 
 /** One array in a file: NumPy's `np.save` and `np.load`. */
@@ -178,7 +215,29 @@ export const npy = {
     writeWhole(path, (put) => put(bytes));
   },
   serialize: (tensor: Tensor): NodeBuffer => serializeNpy('npy.serialize', tensor),
+  /** The same from a stream, a Blob or bytes. @throws ERR_TORCH_STREAM for a stream that fails or ends too early */
+  loadFromStream: async (source: ByteSource, options: LoadNpyOptions & StreamOptions = {}): Promise<Tensor> =>
+    readNpyStream(source, options),
+  /** A file's bytes as a ReadableStream, made as they are read. It holds the tensor's memory by itself. */
+  saveToStream: (tensor: Tensor): ByteStream => streamNpy(tensor),
 };
+
+function checkTensors(fn: string, tensors: unknown): void {
+  if (typeof tensors === 'object' && tensors !== null && !isTensor(tensors)) return;
+  throw argumentError(fn, 'tensors', 'an object of Tensors', tensors);
+}
+
+/** The bytes of a zip, one array at a time. */
+function* chunksOfNpz(fn: string, tensors: Record<string, Tensor>): Generator<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  const zip = new ZipWriter((bytes) => parts.push(bytes));
+  for (const [name, tensor] of Object.entries(tensors)) {
+    zip.add(`${name}.npy`, serializeNpy(fn, tensor));
+    yield* parts.splice(0);
+  }
+  zip.end();
+  yield* parts;
+}
 
 /** Arrays by name in a zip: NumPy's `np.savez`, `np.savez_compressed` and `np.load`. */
 export const npz = {
@@ -197,16 +256,30 @@ export const npz = {
         return tensors;
       });
     }),
+  /** The same from a stream, a Blob or bytes, which is read to its end first: what is in the file stands there. */
+  loadFromStream: async (
+    source: ByteSource,
+    options: LoadNpyOptions & StreamOptions = {},
+  ): Promise<Record<string, Tensor>> => {
+    const bytes = await readStream('npz.loadFromStream', source, options, (reader) => reader.rest());
+    return npz.load(bytes, options);
+  },
   /** Not compressed. Replaces the file when it is whole. */
   save(path: string, tensors: Record<string, Tensor>): void {
     if (typeof path !== 'string') throw argumentError('npz.save', 'path', 'a string', path);
-    if (typeof tensors !== 'object' || tensors === null || isTensor(tensors)) {
-      throw argumentError('npz.save', 'tensors', 'an object of Tensors', tensors);
-    }
+    checkTensors('npz.save', tensors);
     writeWhole(path, (put) => {
-      const zip = new ZipWriter(put);
-      for (const [name, tensor] of Object.entries(tensors)) zip.add(`${name}.npy`, serializeNpy('npz.save', tensor));
-      zip.end();
+      for (const bytes of chunksOfNpz('npz.save', tensors)) put(bytes);
     });
+  },
+  /** The same bytes as a ReadableStream, made as they are read. It holds the tensors' memory by itself. */
+  saveToStream(tensors: Record<string, Tensor>): ByteStream {
+    checkTensors('npz.saveToStream', tensors);
+    for (const tensor of Object.values(tensors)) headOf('npz.saveToStream', tensor);
+    const held = Object.entries(tensors).map(([name, tensor]) => [name, tensor.detach() as Tensor] as const);
+    return byteStream(
+      chunksOfNpz('npz.saveToStream', Object.fromEntries(held)),
+      held.map(([, tensor]) => tensor),
+    );
   },
 };

@@ -2,7 +2,7 @@
  * `torch.load` and `torch.save`: PyTorch's files, a zip with a pickle and the storages. Loading runs nothing of the file: it may
  * name tensors, their storages and plain values, as with PyTorch's weights_only.
  */
-import type { Device, DType, NodeBuffer } from '../../types/base';
+import type { ByteSource, ByteStream, Device, DType, NodeBuffer } from '../../types/base';
 import { fromTypedArray } from '../create';
 import { dtypeCodes } from '../enums';
 import { argumentError, codedError, type TorchError } from '../errors';
@@ -13,6 +13,7 @@ import { Complex } from '../values';
 import { bytesOfTensor } from './bytes';
 import { MappedFile } from './mapped';
 import { Name, Persistent, Tuple as PickledTuple, pickle, Reduce } from './pickle';
+import { byteStream, readStream, type StreamOptions } from './stream';
 import { type Allowed, Dict, type Global, Unpickler } from './unpickle';
 import { writeWhole } from './write';
 import { type Bytes, type ZipEntry, ZipReader, ZipWriter } from './zip';
@@ -248,7 +249,14 @@ function replaceTensor(tensor: Tensor, path: string, all: Storages, made: Tensor
   ]);
 }
 
-function writeArchive(value: unknown, put: (bytes: Uint8Array) => void): void {
+interface Archived {
+  readonly data: Uint8Array;
+  /** As bytes: uint8. */
+  readonly storages: readonly Tensor[];
+}
+
+/** What is to be written. The caller owns the storages. */
+const archived = (value: unknown): Archived =>
   ownScope(() => {
     const all = new Storages();
     const made: Tensor[] = [];
@@ -257,14 +265,27 @@ function writeArchive(value: unknown, put: (bytes: Uint8Array) => void): void {
       if (object instanceof Complex) return new Reduce('builtins', 'complex', [object.re, object.im]);
       throw argumentError('save', path, 'Tensors, numbers, strings, arrays, Maps and plain objects', object);
     });
-    const zip = new ZipWriter(put);
-    zip.add('archive/data.pkl', data);
-    zip.add('archive/byteorder', Buffer.from('little'));
-    all.tensors.forEach((tensor, key) => {
-      zip.add(`archive/data/${key}`, bytesOfTensor(tensor.storage()));
-    });
-    zip.add('archive/version', Buffer.from('3\n'));
-    zip.end();
+    return { data, storages: all.tensors.map((tensor) => tensor.storage()) };
+  });
+
+/** The bytes of an archive, one storage at a time. */
+function* chunksOfArchive({ data, storages }: Archived): Generator<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  const zip = new ZipWriter((bytes) => parts.push(bytes));
+  zip.add('archive/data.pkl', data);
+  zip.add('archive/byteorder', Buffer.from('little'));
+  for (const [key, storage] of storages.entries()) {
+    zip.add(`archive/data/${key}`, bytesOfTensor(storage));
+    yield* parts.splice(0);
+  }
+  zip.add('archive/version', Buffer.from('3\n'));
+  zip.end();
+  yield* parts;
+}
+
+function writeArchive(value: unknown, put: (bytes: Uint8Array) => void): void {
+  ownScope(() => {
+    for (const bytes of chunksOfArchive(archived(value))) put(bytes);
   });
 }
 
@@ -279,4 +300,26 @@ export function saveToBuffer(value: unknown): NodeBuffer {
   const parts: Uint8Array[] = [];
   writeArchive(value, (bytes) => parts.push(bytes));
   return Buffer.concat(parts);
+}
+
+/**
+ * The same bytes as a ReadableStream, made as they are read: one storage at a time. It holds the tensors' memory by itself, so
+ * they may be disposed of meanwhile.
+ */
+export function saveToStream(value: unknown): ByteStream {
+  const archive = archived(value);
+  return byteStream(chunksOfArchive(archive), archive.storages);
+}
+
+/**
+ * Reads what `save` writes from a stream, a Blob or bytes: to the end first, since what is in the file stands there.
+ *
+ * @throws ERR_TORCH_FILE as `load` does, ERR_TORCH_STREAM for a stream that fails
+ */
+export async function loadFromStream(
+  source: ByteSource,
+  options: LoadFileOptions & StreamOptions = {},
+): Promise<unknown> {
+  const bytes = await readStream('loadFromStream', source, options, (reader) => reader.rest());
+  return load(bytes, options);
 }

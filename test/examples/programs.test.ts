@@ -73,6 +73,18 @@ test('edges: a closed ring', async () => {
   expect(said[16]).toBe(`${marked} of 512 pixels are edges, dtype uint8`);
 });
 
+test('images: the edges of a picture, in and out through sharp', async () => {
+  const said = await lines('images');
+  const [width, height, red, green, blue, marked] = numbers(said[0]);
+  expect([width, height]).toEqual([96, 64]);
+  // The drawing: a dark blue ground, a yellow disc of radius 18, a red box of 24 × 32.
+  expect(red).toBeGreaterThan(blue!);
+  expect(red).toBeGreaterThan(green!);
+  expect(marked).toBeGreaterThan(100);
+  expect(marked).toBeLessThan(2000);
+  expect(said[1]).toBe('png of 96 × 64, tensors left: 0');
+});
+
 test('spectrum: the three tones', async () => {
   expect(await lines('spectrum')).toEqual([
     'complex64 of 4001 frequencies up to 4000 Hz',

@@ -57,8 +57,8 @@ export function headerLength(first: Uint8Array, size: number): number {
   return Number(length);
 }
 
-/** Reads a header; `dataBytes` is what follows it. */
-export function parseHeader(bytes: Uint8Array, dataBytes: number): Header {
+/** Reads a header; `dataBytes` is what follows it, null where nobody knows yet. */
+export function parseHeader(bytes: Uint8Array, dataBytes: number | null): Header {
   if (bytes[0] !== 0x7b) throw fileError('the header does not begin with {');
   let text: string;
   let parsed: unknown;
@@ -127,7 +127,7 @@ function readEntry(name: string, value: unknown): TensorEntry {
 }
 
 /** The tensors lie one after the other and fill the data. */
-function refuseHoles(entries: ReadonlyMap<string, TensorEntry>, dataBytes: number): void {
+function refuseHoles(entries: ReadonlyMap<string, TensorEntry>, dataBytes: number | null): void {
   const sorted = [...entries].sort(([, a], [, b]) => a.begin - b.begin || a.end - b.end);
   let at = 0;
   for (const [name, { begin, end }] of sorted) {
@@ -137,5 +137,6 @@ function refuseHoles(entries: ReadonlyMap<string, TensorEntry>, dataBytes: numbe
     }
     at = end;
   }
-  if (at !== dataBytes) throw fileError(`the tensors have ${at} bytes, the file has ${dataBytes} bytes of data`);
+  if (dataBytes !== null && at !== dataBytes)
+    throw fileError(`the tensors have ${at} bytes, the file has ${dataBytes} bytes of data`);
 }

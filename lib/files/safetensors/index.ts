@@ -3,15 +3,16 @@
  * bytes are read when they are used.
  */
 import { types } from 'node:util';
-import type { Device, NodeBuffer } from '../../../types/base';
+import type { ByteSource, ByteStream, Device, NodeBuffer } from '../../../types/base';
 import { fromTypedArray } from '../../create';
 import { dtypeCodes } from '../../enums';
 import { argumentError, codedError } from '../../errors';
 import { spaces } from '../../functions';
 import { ownScope } from '../../scopes/scope';
 import { isTensor, type Tensor } from '../../tensor';
-import { bytesOfTensor } from '../bytes';
+import { bytesOfTensor, chunksOfTensor } from '../bytes';
 import { MappedFile } from '../mapped';
+import { byteStream, readStream, type StreamOptions } from '../stream';
 import { writeWhole } from '../write';
 import { dtypes, fileError, type Header, headerLength, MOST_HEADER, parseHeader, type TensorEntry } from './header';
 
@@ -181,6 +182,30 @@ function readAll(source: Source, device: Device | undefined): Record<string, Ten
   });
 }
 
+/**
+ * All tensors of a file that comes as a stream, a Blob or bytes. Each is read into memory of its own, which nothing copies
+ * afterwards; the source is asked for no more than is wanted. The header is checked before any tensor is waited for.
+ *
+ * @throws ERR_TORCH_FILE as `load` does, ERR_TORCH_STREAM for a stream that fails or ends too early
+ */
+export async function loadFromStream(
+  source: ByteSource,
+  options: LoadOptions & StreamOptions = {},
+): Promise<Record<string, Tensor>> {
+  return readStream('safetensors.loadFromStream', source, options, async (reader) => {
+    const length = headerLength(await reader.take(8, 'its length'), Number.MAX_SAFE_INTEGER);
+    const header = parseHeader(await reader.take(length, 'the header'), null);
+    const data = new Map<TensorEntry, Uint8Array>();
+    const inOrder = [...header.entries].sort(([, a], [, b]) => a.begin - b.begin || a.end - b.end);
+    for (const [name, entry] of inOrder) {
+      data.set(entry, await reader.take(entry.end - entry.begin, `tensor ${JSON.stringify(name)}`));
+    }
+    if (!(await reader.isAtEnd()))
+      throw fileError(`the tensors have ${reader.at - length - 8} bytes, more bytes follow`);
+    return readAll({ header, bytes: (entry) => fromTypedArray(data.get(entry)!) }, options.device);
+  });
+}
+
 const namesOf = new Map(Object.entries(dtypes).map(([name, [dtype]]) => [dtype, name]));
 
 interface Part {
@@ -247,4 +272,19 @@ export function save(path: string, tensors: Record<string, Tensor>, { metadata }
     put(header);
     for (const { tensor } of parts) put(bytesOfTensor(tensor));
   });
+}
+
+/**
+ * The same bytes as a ReadableStream, made as they are read: a megabyte at a time. It holds the tensors' memory by itself, so
+ * they may be disposed of meanwhile.
+ */
+export function saveToStream(tensors: Record<string, Tensor>, { metadata }: SaveOptions = {}): ByteStream {
+  const parts = partsOf('safetensors.saveToStream', tensors);
+  const header = headerOf(parts, metadata);
+  const held = parts.map(({ tensor }) => tensor.detach() as Tensor);
+  function* chunks(): Generator<Uint8Array> {
+    yield header;
+    for (const tensor of held) yield* chunksOfTensor(tensor);
+  }
+  return byteStream(chunks(), held);
 }

@@ -1,0 +1,225 @@
+/** Files of tensors that come or go as a stream, at the pace of whoever is slower. */
+import type { ByteSource, ByteStream, Signal } from '../../types/base';
+import { argumentError, codedError, describe, type TorchError } from '../errors';
+import { keep } from '../scopes/movable';
+import { tensors } from '../scopes/walk';
+import type { Tensor } from '../tensor';
+
+export interface StreamOptions {
+  /** Rejects with the signal's reason when it is aborted, and tells the source to stop. */
+  signal?: Signal | undefined;
+  /** The most bytes to take (default: no limit). For what strangers send. */
+  maxBytes?: number | undefined;
+}
+
+/** Pulls chunks out of whatever gives them. */
+interface Chunks {
+  next(): Promise<{ done?: boolean | undefined; value?: unknown }>;
+  /** Tells the source that no more is wanted. */
+  stop(reason: unknown): unknown;
+}
+
+const isBytes = (value: unknown): value is Uint8Array =>
+  ArrayBuffer.isView(value) && Object.prototype.toString.call(value) === '[object Uint8Array]';
+
+const has = (value: object, name: PropertyKey) => typeof (value as Record<PropertyKey, unknown>)[name] === 'function';
+
+function chunksOf(fn: string, source: unknown): Chunks {
+  if (isBytes(source)) return fromIterator([source][Symbol.iterator]());
+  if (typeof source === 'object' && source !== null) {
+    if (has(source, 'getReader')) return fromReader((source as ReadableStream<unknown>).getReader());
+    if (has(source, 'stream')) return fromReader((source as Blob).stream().getReader());
+    if (has(source, Symbol.asyncIterator)) {
+      return fromIterator((source as AsyncIterable<unknown>)[Symbol.asyncIterator]());
+    }
+  }
+  throw argumentError(fn, 'source', 'a ReadableStream, a Readable, a Blob or a Uint8Array', source);
+}
+
+const fromReader = (reader: ReadableStreamDefaultReader<unknown>): Chunks => ({
+  next: () => reader.read() as Promise<{ done?: boolean; value?: unknown }>,
+  stop: (reason) => reader.cancel(reason),
+});
+
+const fromIterator = (iterator: Iterator<unknown> | AsyncIterator<unknown>): Chunks => ({
+  next: async () => iterator.next(),
+  stop: () => iterator.return?.(),
+});
+
+/** Bytes in their order, as a format asks for them. No more is pulled than was asked for, but for the rest of a chunk. */
+export class StreamReader {
+  /** Bytes that were handed out. */
+  at = 0;
+  readonly #fn: string;
+  readonly #chunks: Chunks;
+  readonly #signal: AbortSignal | undefined;
+  readonly #most: number;
+  #chunk: Uint8Array = new Uint8Array(0);
+  #abort: (reason: unknown) => void = () => {};
+
+  constructor(fn: string, source: unknown, { signal, maxBytes = Number.POSITIVE_INFINITY }: StreamOptions) {
+    if (signal !== undefined && !(signal instanceof AbortSignal)) {
+      throw argumentError(fn, 'signal', 'an AbortSignal', signal);
+    }
+    if (typeof maxBytes !== 'number' || !(maxBytes >= 0)) {
+      throw argumentError(fn, 'maxBytes', 'a number of bytes, 0 or more', maxBytes);
+    }
+    this.#fn = fn;
+    this.#signal = signal;
+    this.#most = maxBytes;
+    this.#chunks = chunksOf(fn, source);
+  }
+
+  readonly onAbort = (): void => this.#abort(this.#signal!.reason);
+
+  get signal(): AbortSignal | undefined {
+    return this.#signal;
+  }
+
+  fail(what: string, cause?: unknown): TorchError {
+    const error = codedError(Error, 'ERR_TORCH_STREAM', `${this.#fn}: ${what}`);
+    return cause === undefined ? error : Object.assign(error, { cause });
+  }
+
+  /** The next chunk that holds something; undefined at the end. */
+  async #pull(): Promise<Uint8Array | undefined> {
+    for (;;) {
+      this.#signal?.throwIfAborted();
+      // Not a race with one promise of the signal, which would remember every chunk of a long stream.
+      const step = await new Promise<{ done?: boolean | undefined; value?: unknown }>((resolve, reject) => {
+        this.#abort = reject;
+        this.#chunks
+          .next()
+          .then(resolve, (error: unknown) =>
+            reject(this.fail(`the stream failed after ${this.at} bytes: ${messageOf(error)}`, error)),
+          );
+      });
+      if (step.done === true) return undefined;
+      if (!isBytes(step.value)) throw argumentError(this.#fn, 'source', 'chunks that are Uint8Arrays', step.value);
+      if (step.value.length > 0) return step.value;
+    }
+  }
+
+  /** So many bytes, in memory of their own. `what` they are is for messages. */
+  async take(length: number, what: string): Promise<Uint8Array<ArrayBuffer>> {
+    this.#allow(this.at + length);
+    const target = this.#room(length);
+    let filled = 0;
+    while (filled < length) {
+      if (this.#chunk.length === 0) {
+        const chunk = await this.#pull();
+        if (chunk === undefined) {
+          throw this.fail(`the stream ended after ${this.at} bytes, ${length - filled} before the end of ${what}`);
+        }
+        this.#chunk = chunk;
+      }
+      const part = this.#chunk.subarray(0, length - filled);
+      target.set(part, filled);
+      filled += part.length;
+      this.at += part.length;
+      this.#chunk = this.#chunk.subarray(part.length);
+    }
+    return target;
+  }
+
+  /** Everything up to the end. */
+  async rest(): Promise<Uint8Array<ArrayBuffer>> {
+    const parts: Uint8Array[] = [];
+    const from = this.at;
+    for (let chunk: Uint8Array | undefined = this.#chunk; chunk !== undefined; chunk = await this.#pull()) {
+      this.at += chunk.length;
+      this.#allow(this.at);
+      parts.push(chunk);
+    }
+    this.#chunk = new Uint8Array(0);
+    const all = this.#room(this.at - from);
+    let at = 0;
+    for (const part of parts) {
+      all.set(part, at);
+      at += part.length;
+    }
+    return all;
+  }
+
+  /** Whether nothing follows. */
+  async isAtEnd(): Promise<boolean> {
+    return this.#chunk.length === 0 && (await this.#pull()) === undefined;
+  }
+
+  #allow(bytes: number): void {
+    if (bytes <= this.#most) return;
+    throw this.fail(`the stream has ${bytes} bytes or more, at most ${this.#most} are allowed (maxBytes)`);
+  }
+
+  #room(length: number): Uint8Array<ArrayBuffer> {
+    try {
+      return new Uint8Array(length);
+    } catch {
+      throw codedError(Error, 'ERR_TORCH_OUT_OF_MEMORY', `${this.#fn}: cannot allocate ${length} bytes`);
+    }
+  }
+
+  /** Tells the source to stop; what it answers does not matter any more. */
+  stop(reason: unknown): void {
+    try {
+      Promise.resolve(this.#chunks.stop(reason)).catch(() => {});
+    } catch {
+      // It has failed already.
+    }
+  }
+}
+
+const messageOf = (error: unknown) => (error instanceof Error ? error.message : describe(error));
+
+/** Reads a source with `use`. Whatever goes wrong, the source is told to stop. */
+export async function readStream<T>(
+  fn: string,
+  source: ByteSource,
+  options: StreamOptions,
+  use: (reader: StreamReader) => Promise<T>,
+): Promise<T> {
+  if (typeof options !== 'object' || options === null) throw argumentError(fn, 'options', 'an object', options);
+  const reader = new StreamReader(fn, source, options);
+  reader.signal?.addEventListener('abort', reader.onAbort, { once: true });
+  try {
+    return await use(reader);
+  } catch (error) {
+    reader.stop(error);
+    throw error;
+  } finally {
+    reader.signal?.removeEventListener('abort', reader.onAbort);
+  }
+}
+
+/**
+ * A stream of what `chunks` gives, made when somebody asks for it. `held` are tensors of the stream's own: they are released
+ * at its end, when it is cancelled, and when nobody can read it any more.
+ */
+export function byteStream(chunks: Iterator<Uint8Array>, held: readonly Tensor[]): ByteStream {
+  for (const tensor of held) keep(tensor);
+  const release = () => {
+    chunks.return?.();
+    for (const tensor of held) tensor.dispose();
+  };
+  const source = {
+    pull(controller: ReadableStreamDefaultController<Uint8Array>): void {
+      let step: IteratorResult<Uint8Array>;
+      try {
+        step = chunks.next();
+      } catch (error) {
+        release();
+        throw error;
+      }
+      if (step.done === true) {
+        release();
+        controller.close();
+      } else {
+        controller.enqueue(step.value);
+      }
+    },
+    cancel: release,
+  };
+  const stream = new ReadableStream<Uint8Array>(source, { highWaterMark: 0 });
+  // It may leave a scope, which cannot look into streams: it holds nothing that is the scope's.
+  return Object.defineProperty(stream, tensors, { value: [] }) as ByteStream;
+}
