@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
+import type { Tensor } from 'libtorch-node';
 import { balancedAsync, torch, untyped } from '../support/torch';
 
 let folder: string;
@@ -15,7 +16,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 type Load = (source: any, options?: any) => Promise<any>;
 
 /** Every format that has streams: what it writes at once, what it streams, and how it reads. */
-const formats: [string, { bytes(): Uint8Array; stream(): any; load: Load; tensor(loaded: any): torch.Tensor }][] = [
+const formats: [string, { bytes(): Uint8Array; stream(): any; load: Load; tensor(loaded: any): Tensor }][] = [
   [
     'safetensors',
     {

@@ -1,6 +1,7 @@
 /** The matcher of libtorch-node/jest: what is a leak, what is not, and the lines that it names. */
 import 'libtorch-node/jest';
 import { readFileSync } from 'node:fs';
+import type { Tensor } from 'libtorch-node';
 import { rises } from '../../dist/lib/testing/floor';
 import { codeOf, torch, untyped } from '../support/torch';
 
@@ -47,7 +48,7 @@ describe('what leaks', () => {
   });
 
   test('one tensor that grows', async () => {
-    let all = torch.zeros([1]) as torch.Tensor;
+    let all = torch.zeros([1]) as Tensor;
     const message = await complaint(() => {
       all = untyped.cat([all, torch.ones([10])]); // grown
     }, soon);
@@ -57,7 +58,7 @@ describe('what leaks', () => {
 
   test('a graph that a sum of losses keeps', async () => {
     const weight = torch.ones([100], { requiresGrad: true });
-    let total: torch.Tensor = torch.zeros([]);
+    let total: Tensor = torch.zeros([]);
     const message = await complaint(() => {
       total = torch.scope(() => total.add(weight.square().mul(weight).sum()));
     }, soon);
@@ -152,5 +153,5 @@ test('wrong use', async () => {
       throw new Error('its own');
     }),
   ).rejects.toThrow('its own');
-  expect(codeOf(() => torch.ones([1]).view([2]))).toBe('ERR_TORCH_RUNTIME'); // the library goes on
+  expect(codeOf(() => untyped.ones([1]).view([2]))).toBe('ERR_TORCH_RUNTIME'); // the library goes on
 });

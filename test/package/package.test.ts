@@ -189,6 +189,44 @@ describe('is used', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('2 passed, 2 total') });
   });
 
+  it('its entries for tests and metrics, which need none of their optional packages', async () => {
+    write(
+      'entries/main.mts',
+      `import torch from 'libtorch-node';
+       import { exportToOpenTelemetry, exportToPrometheus, type Exported } from 'libtorch-node/metrics';
+       import { assertNoTensorLeaks, measureTensorLeaks, type TensorLeaks } from 'libtorch-node/testing';
+       const leaks: TensorLeaks = await measureTensorLeaks(() => torch.ones([2]), { iterations: 2 });
+       await assertNoTensorLeaks(async () => torch.ones([2]), { iterations: 1, warmup: 0 });
+       const missing = (start: () => Exported): unknown => {
+         try {
+           return start();
+         } catch (error) {
+           return (error as { code: string }).code;
+         }
+       };
+       // @ts-expect-error: there is no such option
+       const wrong = () => measureTensorLeaks(() => {}, { rounds: 1 });
+       console.log(leaks.leaks, missing(exportToPrometheus), missing(exportToOpenTelemetry), typeof wrong);`,
+    );
+    write(
+      'entries/tsconfig.json',
+      JSON.stringify({
+        compilerOptions: {
+          ...{ strict: true, target: 'es2022', module: 'node16', skipLibCheck: false, types: [], outDir: 'out' },
+          lib: ['es2022', 'esnext.disposable', 'dom'],
+        },
+        files: ['main.mts'],
+      }),
+    );
+    const tsc = path.join(ROOT, 'node_modules/typescript/bin/tsc');
+    const { code, stdout } = await command(process.execPath, [tsc, '-p', 'entries']);
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
+    expect(await node(['entries/out/main.mjs'])).toBe(
+      'false ERR_TORCH_MISSING_PACKAGE ERR_TORCH_MISSING_PACKAGE function',
+    );
+    expect(fs.existsSync(path.join(project, 'node_modules/prom-client'))).toBe(false);
+  });
+
   it('from a worker thread, with a tensor of the main thread', async () => {
     write(
       'worker.cjs',
