@@ -7,19 +7,22 @@ function floorOf(series: readonly number[]): number[] {
   return floor;
 }
 
+/** In so many of the rounds a figure must grow: in at least half of them, and in two, where there are two. */
+const enough = (rounds: number) => Math.max(Math.min(2, rounds), Math.ceil(rounds / 2));
+
 /**
- * Whether the floor rises in at least half of the rounds (and in two, where there are two), up to the end: in the last
- * quarter of them as well. What is made once and kept, late or early, rises once; a cache that is full rises no more.
+ * Whether the floor rises in enough rounds, up to the end: in the last quarter of them as well. What is made once and kept,
+ * late or early, rises once; a cache that is full rises no more.
  */
 export function rises(series: readonly number[]): boolean {
   const floor = floorOf(series);
   const rounds = floor.length - 1;
-  let steps = 0;
-  let last = 0;
-  for (let round = 1; round <= rounds; round++) {
-    if (floor[round]! <= floor[round - 1]!) continue;
-    steps++;
-    last = round;
-  }
-  return steps >= Math.max(Math.min(2, rounds), Math.ceil(rounds / 2)) && last > rounds - Math.ceil(rounds / 4);
+  const last = floor.indexOf(floor[rounds]!);
+  return grows(floor) && last > rounds - Math.ceil(rounds / 4);
+}
+
+/** Whether the figure itself grows in enough rounds, whatever it loses in the others. */
+export function grows(series: readonly number[]): boolean {
+  const steps = series.filter((value, round) => round > 0 && value > series[round - 1]!);
+  return steps.length >= enough(series.length - 1);
 }

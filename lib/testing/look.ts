@@ -17,6 +17,8 @@ export interface SiteHeld extends Held {
 }
 
 export interface Look extends Held {
+  /** Those that were made since it began to measure. */
+  readonly young: Held;
   /** By the watch's number of the site; 0 for tensors whose making nobody saw. */
   readonly sites: ReadonlyMap<number, SiteHeld>;
   /** What libtorch holds and no tensor shows; null where other threads have tensors, so that nobody can tell. */
@@ -40,7 +42,8 @@ export function countNow(): Held {
   return { tensors: tensors.length / COLUMNS, bytes };
 }
 
-export function look(): Look {
+/** `since`: how many ms ago it began to measure. */
+export function look(since: number): Look {
   const { tensors, storages } = native.watchRead();
   const order: number[] = [];
   for (let at = 0; at < tensors.length; at += COLUMNS) order.push(at);
@@ -49,11 +52,14 @@ export function look(): Look {
   order.sort((a, b) => (age(a) === age(b) ? 0 : age(b) - age(a)));
   const seen = new Set<number>();
   const sites = new Map<number, SiteHeld>();
+  const young: Held = { tensors: 0, bytes: 0 };
   let all = 0;
   for (const at of order) {
     const handle = tensors[at]!;
     const held = sites.get(tensors[at + 4]!) ?? { tensors: 0, bytes: 0, inScopes: 0, example: '' };
+    const isYoung = age(at) <= since;
     held.tensors++;
+    if (isYoung) young.tensors++;
     if (native.scopeOf(handle) !== 0) held.inScopes++;
     for (let i = 0; i < tensors[at + 6]!; i++) {
       const storage = (tensors[at + 5]! + i) * 2;
@@ -61,6 +67,7 @@ export function look(): Look {
       seen.add(storages[storage]!);
       held.bytes += storages[storage + 1]!;
       all += storages[storage + 1]!;
+      if (isYoung) young.bytes += storages[storage + 1]!;
     }
     held.example = exampleOf(handle, tensors[at + 1]!); // in the end the youngest
     sites.set(tensors[at + 4]!, held);
@@ -70,6 +77,7 @@ export function look(): Look {
   return {
     tensors: order.length,
     bytes: all,
+    young,
     sites,
     hiddenBytes: isAlone ? memory.allocatedBytes - memory.bytes : null,
     allocatedBytes: memory.allocatedBytes,

@@ -3,12 +3,13 @@
  * rounds; after each one everything that can be collected is, and what is left is counted, by the line that made it.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { performance } from 'node:perf_hooks';
 import * as timers from 'node:timers';
 import { collectAll } from '../collector';
 import { argumentError, codedError } from '../errors';
 import { native } from '../native';
 import { type Demand, unwatch, watch } from '../watch';
-import { rises } from './floor';
+import { grows, rises } from './floor';
 import { countNow, type Held, type Look, look, type SiteHeld } from './look';
 import { type Place, placeOf } from './places';
 
@@ -58,6 +59,7 @@ const MOST_ROUNDS = 8;
 /** Taken when the library is loaded: a test may put clocks of its own in their place. */
 const { setImmediate, setTimeout } = timers;
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+const clock = performance.now.bind(performance);
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
 const checks: { [Name in keyof Options]: [least: number, byDefault: number] } = {
@@ -87,19 +89,24 @@ async function call(fn: () => unknown): Promise<void> {
   await fn();
 }
 
-/** Everything that can be collected is: finalizers run during the collection; promises and weak references need a turn. */
-async function settled(before?: Look): Promise<Look> {
-  await turn();
-  collectAll();
-  let now = look();
-  // V8's compiler, which works beside the program, may hold garbage for a moment: more than before is looked at again.
-  for (let tries = 0; before !== undefined && hasMore(now, before) && tries < 2; tries++) {
+const looksSame = (a: Look, b: Look) =>
+  a.tensors === b.tensors && a.bytes === b.bytes && a.hiddenBytes === b.hiddenBytes;
+
+/**
+ * Everything that can be collected is: finalizers run during the collection; promises and weak references need a turn. Where
+ * more is left than `before`, or there was none before, it goes on until a collection finds nothing.
+ */
+async function settled(began: number, before?: Look): Promise<Look> {
+  const again = async () => {
     await turn();
     collectAll();
-    const again = look();
-    const same = again.tensors === now.tensors && again.bytes === now.bytes && again.hiddenBytes === now.hiddenBytes;
-    now = again;
-    if (same) break;
+    return look(clock() - began);
+  };
+  let now = await again();
+  for (let tries = 0; (before === undefined || hasMore(now, before)) && tries < 3; tries++) {
+    const last = now;
+    now = await again();
+    if (looksSame(now, last)) break;
   }
   return now;
 }
@@ -110,14 +117,17 @@ const hasMore = (now: Look, before: Look) =>
 type Figure = (look: Look) => number;
 const risesIn = (looks: readonly Look[], figure: Figure) => rises(looks.map(figure));
 
+/** What is younger than the measurement counts too: something older that goes meanwhile must not hide that it adds up. */
+const addsUp = (looks: readonly Look[], what: keyof Held) =>
+  risesIn(looks, (at) => at[what]) || (risesIn(looks, (at) => at.young[what]) && grows(looks.map((at) => at[what])));
+
 function hiddenRises(looks: readonly Look[]): boolean {
   if (looks.some(({ hiddenBytes }) => hiddenBytes === null)) return false;
   // What libtorch holds has to rise too: tensors over memory that is not libtorch's (a mapped file) may have gone.
   return risesIn(looks, (at) => at.hiddenBytes!) && risesIn(looks, (at) => at.allocatedBytes);
 }
 
-const isLeak = (looks: readonly Look[]) =>
-  risesIn(looks, (at) => at.tensors) || risesIn(looks, (at) => at.bytes) || hiddenRises(looks);
+const isLeak = (looks: readonly Look[]) => addsUp(looks, 'tensors') || addsUp(looks, 'bytes') || hiddenRises(looks);
 
 /** The lines whose tensors add up; where none does by itself, all that have more than before. */
 function sitesOf(looks: readonly Look[]): LeakSite[] {
@@ -156,34 +166,38 @@ const demand = (): Demand => ({ sampleBytes: 0, deaths: false });
 
 async function measure(fn: () => unknown, { iterations, warmup, settleMs }: Options): Promise<TensorLeaks> {
   const own = demand();
+  const began = clock();
   watch(native, own);
   try {
     for (let i = 0; i < warmup; i++) await call(fn);
-    await settled();
-    const looks = [await settled()];
+    const looks = [await settled(began)];
     const rounds = Math.min(MOST_ROUNDS, iterations);
     const awaiting: Held = { tensors: 0, bytes: 0 };
     for (let round = 0, done = 0; round < rounds; round++) {
       for (const end = Math.round(((round + 1) * iterations) / rounds); done < end; done++) await call(fn);
       const left = countNow();
-      const now = await settled(looks[round]);
+      const now = await settled(began, looks[round]);
       awaiting.tensors += Math.max(0, left.tensors - now.tensors);
       awaiting.bytes += Math.max(0, left.bytes - now.bytes);
       looks.push(now);
     }
     for (let waited = 0, step = 10; waited < settleMs && isLeak(looks); waited += step, step *= 2) {
       await pause(Math.min(step, settleMs - waited));
-      looks[rounds] = await settled(looks[0]);
+      looks[rounds] = await settled(began, looks[0]);
     }
     const leaks = isLeak(looks);
     const first = looks[0]!;
     const last = looks[rounds]!;
+    const more = (what: keyof Held) => {
+      const all = last[what] - first[what];
+      return leaks ? Math.max(all, last.young[what] - first.young[what]) : all;
+    };
     return {
       leaks,
       iterations,
       rounds,
-      tensors: last.tensors - first.tensors,
-      bytes: last.bytes - first.bytes,
+      tensors: more('tensors'),
+      bytes: more('bytes'),
       hiddenBytes:
         first.hiddenBytes === null || last.hiddenBytes === null ? null : last.hiddenBytes - first.hiddenBytes,
       awaitingCollection: awaiting,
