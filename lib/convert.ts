@@ -29,6 +29,7 @@ const expectations: Record<BaseCode, string> = {
   M: 'memory format',
   V: 'device',
   G: 'Generator',
+  P: 'ScriptModule',
   R: 'Storage',
   X: 'Stream',
   N: 'dimension name',
@@ -133,6 +134,8 @@ function convertOne(value: unknown, base: BaseCode): unknown {
       return code(memoryFormatCodes, base, typeof value === 'string' ? value.replace(/_format$/, '') : value);
     case 'G':
       return value instanceof NativeObject && value._class === 'Generator' ? value._handle : mismatch(base, value);
+    case 'P':
+      return value instanceof NativeObject && value._class === 'ScriptModule' ? value._handle : mismatch(base, value);
     case 'R':
       return handleOf(value);
     case 'X':

@@ -9,16 +9,15 @@ import { dtypes, layouts, memoryFormats } from './enums';
 import { spaces } from './functions';
 import { teachJest } from './jest-equality';
 import { showInMemoryUsage } from './memory-usage';
+import { classes } from './classes';
 import { native } from './native';
-import { NativeObject } from './object';
 import { ops } from './raw';
 import './public';
 import { publicFunction } from './public/define';
-import { callObject, construct } from './runtime';
 import { camelCase } from './signature';
 import * as torch from './torch';
 import { passOnWarnings } from './warnings';
-import { makeClasses, publics } from './wrappers';
+import { publics } from './wrappers';
 
 showInMemoryUsage(native);
 passOnWarnings(native);
@@ -59,7 +58,7 @@ definePendingMethods();
 for (const name of [...dtypes, ...layouts]) module_[camelCase(name)] = name;
 for (const name of memoryFormats) module_[name.startsWith('channels') ? camelCase(name) : `${name}Format`] = name;
 
-Object.assign(module_, makeClasses({ NativeObject, construct, callObject }), torch, { ops });
+Object.assign(module_, classes, torch, { ops });
 startDebug(module_);
 
 export = module_;

@@ -133,6 +133,12 @@ export interface Native extends AuditNative {
   /** Waits for the ops that run; nothing more begins. */
   poolStop(): void;
 
+  /** `bytes`: the uint8 tensor of an archive that lib/jit/archive.ts has examined. The model's token. */
+  modelLoad(bytes: number, device: string | null): unknown;
+  /** The result as lib/jit/values.ts reads it, or the method's error. */
+  modelCall(model: number, method: string, values: readonly unknown[]): unknown;
+  modelTo(model: number, device: string): void;
+
   manualSeed(seed: number | bigint): void;
   getNumThreads(): number;
   setNumThreads(count: number): void;

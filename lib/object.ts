@@ -1,37 +1,48 @@
-/** C++ objects that are no tensors (Generator). Their classes are generated; this is what they have in common. */
+/** C++ objects that are no tensors (Generator, ScriptModule). Their classes are generated; this is what they have in common. */
 import { argumentError, codedError } from './errors';
 import { native } from './native';
+import type { Tensor } from './tensor';
 
 interface Made {
   handle: number;
   guard: unknown;
+  token?: Tensor;
 }
 
-/** Owns one native object until dispose() or until the collector drops it. */
+/** Owns one native object until dispose(), until the end of its scope if it has a token, or until the collector drops it. */
 export class NativeObject {
   readonly _class: string;
   readonly _handle: number;
   readonly _guard: unknown;
+  /** Of an object that lives as tensors do: the tensor that stands for it (native/handles/holder.h). No op takes it. */
+  declare readonly _token?: Tensor;
 
   constructor(className: string, make: () => Made) {
-    const { handle, guard } = make();
+    if (typeof make !== 'function') {
+      throw codedError(TypeError, 'ERR_TORCH_ARGUMENT', 'ScriptModule: use torch.jit.load to make one');
+    }
+    const { handle, guard, token } = make();
     this._class = className;
     this._handle = handle;
     this._guard = guard;
+    if (token !== undefined) this._token = token;
   }
 
   /** Whether the object was released. */
   get disposed(): boolean {
-    return !native.isLiveGenerator(handleOf(this));
+    const handle = handleOf(this);
+    return !(this._token === undefined ? native.isLiveGenerator(handle) : native.isLive(handle));
   }
 
   /** Releases the object now. Further calls do nothing. */
   dispose(): void {
-    native.freeGenerator(handleOf(this));
+    const handle = handleOf(this);
+    if (this._token === undefined) native.freeGenerator(handle);
+    else native.free(handle);
   }
 
   [Symbol.dispose](): void {
-    native.freeGenerator(handleOf(this));
+    this.dispose();
   }
 
   /** The handle, if the object is still there. */

@@ -15,6 +15,7 @@ export type BaseCode =
   | 'M'
   | 'V'
   | 'G'
+  | 'P'
   | 'R'
   | 'X'
   | 'N'

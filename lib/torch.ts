@@ -37,6 +37,7 @@ export {
   saveToStream,
 } from './files/torch-file';
 export { type Index, Slice, slice } from './indexing';
+export * as jit from './jit';
 export {
   type RunningTensorLogger,
   type TensorDetail,

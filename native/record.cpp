@@ -41,7 +41,7 @@ IValue list_of(Call& call, napi_value value, size_t index) {
 // Converts the arguments of one call.
 class Reader {
  public:
-  Reader(Call& call, async::Step& step) : call_(call), step_(step) {}
+  Reader(Call& call, async::OpStep& step) : call_(call), step_(step) {}
 
   void read(size_t index) {
     IValue* to = &step_.arguments[index];
@@ -156,7 +156,7 @@ class Reader {
   }
 
   Call& call_;
-  async::Step& step_;
+  async::OpStep& step_;
 };
 
 napi_value value_to_js(Call& call, const IValue& value) {
@@ -191,7 +191,7 @@ napi_value record(Call& call) {
   const auto op = find_op(*call.row);
   if (!op) throw CodedError("ERR_TORCH_NOT_IMPLEMENTED", "libtorch's dispatcher does not know this op");
   async::Strand& strand = call.state.current_strand();
-  auto step = std::make_unique<async::Step>(*call.row, *op, strand);
+  auto step = std::make_unique<async::OpStep>(*call.row, *op, strand);
   Reader reader(call, *step);
   for (size_t i = 0; i < step->arguments.size(); ++i) reader.read(i);
   const auto& returns = op->schema().returns();
@@ -213,8 +213,9 @@ napi_value record(Call& call) {
 }
 
 napi_value take_result(Call& call, async::Step& step) {
-  if (step.op.schema().returns().empty()) return nullptr;
-  if (step.result.empty()) throw CodedError("ERR_TORCH_INTERNAL", "the result was taken already");
+  if (step.taken) throw CodedError("ERR_TORCH_INTERNAL", "the result was taken already");
+  step.taken = true;
+  if (step.result.empty()) return nullptr;
   const torch::jit::Stack result = std::move(step.result);
   step.result.clear();
   if (result.size() > 1) {

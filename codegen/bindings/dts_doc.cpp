@@ -48,6 +48,8 @@ std::string meaning(const Argument& argument) {
       return "the device of the result";
     case Base::Generator:
       return "the source of random numbers; null is the device's own";
+    case Base::ScriptModule:
+      return "a model";
     case Base::Storage:
       return "the memory of a tensor";
     case Base::Stream:

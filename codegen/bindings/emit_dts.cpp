@@ -301,6 +301,10 @@ std::string class_text(const PlannedClass& planned) {
               form + ";\n";
     }
   }
+  const bool has_constructor =
+      std::any_of(spec.functions.begin(), spec.functions.end(),
+                  [](const ClassFunction& function) { return function.declaration.name == "new"; });
+  if (!has_constructor) text += "  private constructor();\n";
   text += "  /** Whether the object was released. */\n  readonly disposed: boolean;\n";
   text += "  /** Releases what the object holds; doing so again does nothing. */\n  dispose(): void;\n";
   return text + "  [Symbol.dispose](): void;\n}\n\n";

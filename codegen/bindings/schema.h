@@ -21,6 +21,7 @@ enum class Base {
   MemoryFormat,
   Device,
   Generator,
+  ScriptModule,  // of classes only
   Storage,
   Stream,
   Dimname,

@@ -58,6 +58,7 @@ const std::vector<TypeRow>& type_table() {
       {Base::MemoryFormat, "MemoryFormat", 'M', "at::MemoryFormat", "", "MemoryFormat", "MemoryFormat"},
       {Base::Device, "Device", 'V', "at::Device", "", "Device", "Device"},
       {Base::Generator, "Generator", 'G', "at::Generator", "", "Generator", "Generator"},
+      {Base::ScriptModule, "ScriptModule", 'P', "", "", "ScriptModule", "ScriptModule"},
       {Base::Storage, "Storage", 'R', "at::Storage", "", "Storage", "Storage"},
       {Base::Stream, "Stream", 'X', "at::Stream", "", "Stream", "Stream"},
       {Base::Dimname, "Dimname", 'N', "at::Dimname", "at::DimnameList", "string | null", "string | null"},

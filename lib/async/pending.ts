@@ -61,6 +61,8 @@ export class PendingValue {
     /** The row whose results they are, -1 where the native value is the result. */
     readonly row: number,
     readonly given: readonly unknown[],
+    /** Makes the result of the native value, where the row does not say how. */
+    readonly read: (raw: unknown) => unknown = (raw) => raw,
   ) {}
 
   // biome-ignore lint/suspicious/noThenProperty: it stands for a value that comes later

@@ -16,6 +16,8 @@ export class Tuple extends Array<unknown> {}
 export interface Global {
   readonly name: string;
   readonly call?: (args: readonly unknown[]) => unknown;
+  /** Of a class: an object whose state comes later, by BUILD. */
+  readonly make?: () => { state: unknown };
 }
 
 export interface Allowed {
@@ -33,6 +35,7 @@ export class Unpickler {
   readonly #allowed: Allowed;
   readonly #stack: unknown[] = [];
   readonly #memo = new Map<number, unknown>();
+  readonly #made = new WeakSet<object>();
   #at = 0;
 
   constructor(bytes: Uint8Array, allowed: Allowed) {
@@ -42,9 +45,14 @@ export class Unpickler {
   }
 
   load(): unknown {
+    return finish(this.loadRaw());
+  }
+
+  /** With Dict and Tuple as they are. */
+  loadRaw(): unknown {
     for (;;) {
       const code = this.#take(1)[0]!;
-      if (code === 0x2e) return finish(this.#pop()); // STOP
+      if (code === 0x2e) return this.#pop(); // STOP
       const run = operations.get(code);
       if (run === undefined) throw this.fail(`instruction 0x${code.toString(16)} is not known here`);
       run(this);
@@ -167,10 +175,22 @@ export class Unpickler {
     this.push(global.call(args));
   }
 
-  /** Attributes of an OrderedDict (a state dict's _metadata) are left out; nothing else has any. */
+  /** An object of a class that was named before. */
+  make(): void {
+    this.#pop(); // what its constructor would get
+    const global = this.#pop() as Global;
+    if (typeof global?.make !== 'function') throw this.fail('it makes an object of what is no class');
+    const object = global.make();
+    this.#made.add(object);
+    this.push(object);
+  }
+
+  /** Attributes of an OrderedDict (a state dict's _metadata) are left out; besides it only objects of classes have any. */
   build(): void {
-    this.#pop();
-    if (!(this.top() instanceof Dict)) throw this.fail('it gives a state to what has none');
+    const state = this.#pop();
+    const object = this.top();
+    if (this.#made.has(object as object)) (object as { state: unknown }).state = state;
+    else if (!(object instanceof Dict)) throw this.fail('it gives a state to what has none');
   }
 
   persistent(): void {
@@ -238,6 +258,7 @@ const operations = new Map<number, (p: Unpickler) => void>([
     },
   ],
   [0x52, (p) => p.reduce()],
+  [0x81, (p) => p.make()],
   [0x62, (p) => p.build()],
   [0x51, (p) => p.persistent()],
 ]);

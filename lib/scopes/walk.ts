@@ -32,6 +32,7 @@ export function forEachTensor(fn: string, root: unknown, visit: (tensor: Tensor)
     if (!isObject(value) || seen.has(value)) continue;
     seen.add(value);
     if (isTensor(value)) found.push(value);
+    else if (isTensor((value as { _token?: unknown })._token)) found.push((value as { _token: Tensor })._token);
     else if (tensors in value) pushHeld(value as { [tensors]: unknown }, pending);
     // By what they are, not by class: values of another realm (vm contexts, Jest) count too.
     else if (Array.isArray(value)) for (const element of value) pending.push(element);

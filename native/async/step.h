@@ -1,4 +1,4 @@
-// One recorded op: its arguments, and later its result.
+// One recorded call: its arguments, and later its result.
 #pragma once
 
 #include <ATen/ThreadLocalState.h>
@@ -16,19 +16,18 @@
 
 namespace ltn::async {
 
-// Ops are called "boxed" here, through values of one type, so that no op costs code of its own; native/invoke.h, where
-// a call must be fast, has a template per C++ signature.
 // Lifetime: owned by its Strand.
 // Thread: made and read on the environment's JS thread, run on a thread of the pool in between. The pool's lock orders
 // the hand-over and the mailbox's the way back; neither side touches it in the other's time.
 class Step {
  public:
-  Step(const OpRow& row, c10::OperatorHandle op, Strand& strand)
-      : row(row), op(std::move(op)), recording(strand), arguments(this->op.schema().arguments().size()) {}
+  // `row`: its name and schema, for messages.
+  Step(const OpRow& row, Strand& strand, size_t count) : row(row), recording(strand), arguments(count) {}
+  virtual ~Step() = default;
   Step(const Step&) = delete;
   Step& operator=(const Step&) = delete;
 
-  // Runs the op with the modes of the thread that recorded it, and lets go of the arguments. Throws what the op throws;
+  // Runs with the modes of the thread that recorded it, and lets go of the arguments. Throws what the call throws;
   // then the arguments stay, and it can be run again.
   void run();
   // "self: float32[2, 3], mat2: float32[2, 3]": of the arguments, for messages.
@@ -40,7 +39,6 @@ class Step {
   }
 
   const OpRow& row;
-  const c10::OperatorHandle op;
   Recording recording;
   torch::jit::Stack arguments;           // does not grow: the recording holds addresses
   torch::jit::Stack result;              // one value for each result of the schema
@@ -50,9 +48,30 @@ class Step {
   bool wanted = true;                    // JavaScript takes the result, or a later step may come that reads it
   bool done = false;
   bool settled = false;  // as `done`, for the JS thread while other steps run
+  bool taken = false;    // the result is JavaScript's
+  // The call has changed, or may have, what lies behind handles that are none of its arguments: a model's state. It is
+  // not run again, then.
+  bool wrote_elsewhere = false;
+
+ protected:
+  // Takes the arguments off the stack and leaves the results.
+  virtual void call(torch::jit::Stack* stack) = 0;
 
  private:
   const at::ThreadLocalState modes_;
+};
+
+// An op, called "boxed", through values of one type, so that no op costs code of its own; native/invoke.h, where a call
+// must be fast, has a template per C++ signature.
+class OpStep final : public Step {
+ public:
+  OpStep(const OpRow& row, c10::OperatorHandle op, Strand& strand)
+      : Step(row, strand, op.schema().arguments().size()), op(std::move(op)) {}
+
+  const c10::OperatorHandle op;
+
+ private:
+  void call(torch::jit::Stack* stack) override { op.callBoxed(stack); }
 };
 
 }  // namespace ltn::async

@@ -48,7 +48,7 @@ void Step::run() {
   const at::ThreadLocalStateGuard guard(modes_);
   recording.put_now();
   torch::jit::Stack stack = arguments;
-  op.callBoxed(&stack);
+  call(&stack);
   for (size_t i = 0; i < cells.size(); ++i) cells[i] = stack[i].toTensor();
   result = std::move(stack);
   done = true;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "native/audit/audit.h"
+#include "native/handles/holder.h"
 #include "native/handles/slot_table.h"
 #include "native/handles/storage_of.h"
 
@@ -28,6 +29,8 @@ std::vector<c10::StorageImpl*> inner_storages(const at::Tensor& tensor) {
     add(impl->compressed_indices());
     add(impl->plain_indices());
     add(impl->values());
+  } else if (const Holder* holder = Holder::of(tensor)) {
+    for (const c10::Storage& storage : holder->storages()) storages.push_back(storage.unsafeGetStorageImpl());
   }
   return storages;
 }
@@ -191,8 +194,11 @@ void SlotTable::reconcile(Handle handle) {
 bool SlotTable::empty_if_outgrown(Handle handle) {
   check_thread();
   Slot* slot = live_slot(handle);
-  if (slot == nullptr || slot->tensor.layout() != c10::kStrided || storage_of(slot->tensor) == nullptr) return false;
-  const at::Tensor& tensor = slot->tensor;
+  return slot != nullptr && handles::empty_if_outgrown(slot->tensor);
+}
+
+bool empty_if_outgrown(const at::Tensor& tensor) {
+  if (tensor.layout() != c10::kStrided || storage_of(tensor) == nullptr) return false;
   if (tensor.is_meta() || tensor.numel() == 0) return false;
   uint64_t last = static_cast<uint64_t>(tensor.storage_offset());
   for (int64_t dim = 0; dim < tensor.dim(); ++dim) {
@@ -208,7 +214,23 @@ void SlotTable::reconcile_inner() {
   check_thread();
   for (uint32_t index = 0; with_inner_ > 0 && index < used_; ++index) {
     Slot& slot = at(index);
-    if (slot.live && slot.inner != nullptr) reconcile_slot(slot);
+    if (slot.live && slot.inner != nullptr && slot.tensor.layout() != c10::kStrided) reconcile_slot(slot);
+  }
+}
+
+void SlotTable::reconcile_all() {
+  check_thread();
+  settle_used();
+  for (uint32_t index = 0; index < used_; ++index) {
+    Slot& slot = at(index);
+    if (!slot.live) continue;
+    if (Holder* holder = storage_of(slot.tensor) == nullptr ? Holder::of(slot.tensor) : nullptr) {
+      holder->refresh();
+      reconcile_slot(slot);
+      continue;
+    }
+    if (slot.inner != nullptr) continue;
+    reconcile((static_cast<uint64_t>(slot.generation) << kIndexBits) | index);
   }
 }
 

@@ -44,6 +44,9 @@ struct Flags {
   static constexpr uint32_t kOff = 0, kTensorOps = 1, kAllOps = 2, kRecordedValue = 3;
 };
 
+// Whether the tensor's shape reached beyond its storage; it is empty now (SlotTable::empty_if_outgrown).
+bool empty_if_outgrown(const at::Tensor& tensor);
+
 // Lifetime: part of its environment; its destructor frees all tensors.
 // Thread: the environment's JS thread only, finalizers included; a debug build (LTN_DEBUG) aborts otherwise.
 // References: Slots do not move, so a reference to a tensor stays good until its slot is freed. While `Busy` stands,
@@ -80,6 +83,10 @@ class SlotTable {
   // The same for every tensor with inner storages (sparse), which an op may replace that was not given the tensor:
   // autograd accumulates into a sparse gradient so. Dense storages are written in place.
   void reconcile_inner();
+
+  // The same for every tensor and what else has storages inside: after a model changed what it holds, tensors that
+  // JavaScript took out of it among them.
+  void reconcile_all();
 
   // Whether the tensor's shape reaches beyond its storage, which libtorch leaves behind when a resize fails half way,
   // and where set_ is given a smaller storage. Such a tensor becomes an empty one: reading it would read foreign

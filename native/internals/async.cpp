@@ -3,6 +3,7 @@
 
 #include "native/async/pool.h"
 #include "native/internals/internals.h"
+#include "native/models/call.h"
 #include "native/record.h"
 
 namespace ltn {
@@ -69,12 +70,15 @@ napi_value mail(Call& call) {
 // After a batch: takes up what its ops changed behind handles, and hands on their warnings. Whether all steps ran.
 napi_value settle(Call& call) {
   const auto strand = strand_argument(call);
+  bool wrote = false;
   for (size_t i = 0; i < strand->size(); ++i) {
     async::Step& step = *strand->step(i);
     call.mutated.append(step.mutated.begin(), step.mutated.end());
     if (step.done) step.mutated.clear();
+    wrote |= step.wrote_elsewhere && !step.settled;
     step.settled = step.done;
   }
+  if (wrote) call.state.slots().reconcile_all();
   for (std::string& text : strand->warnings) call.state.warnings().add(std::move(text));
   strand->warnings.clear();
   return write_bool(call, strand->failed == nullptr);
@@ -98,13 +102,15 @@ napi_value error(Call& call) {
 // Whether the step that failed wrote to nothing that was there before it.
 napi_value can_repeat(Call& call) {
   const auto strand = strand_argument(call);
-  return write_bool(call, strand->failed != nullptr && strand->failed->row.mutated == 0);
+  const async::Step* failed = strand->failed;
+  return write_bool(call, failed != nullptr && failed->row.mutated == 0 && !failed->wrote_elsewhere);
 }
 
 napi_value take(Call& call) {
   const auto strand = strand_argument(call);
   async::Step* step = strand->step(static_cast<size_t>(read_int(call, call.arguments[1], 1)));
   if (step == nullptr || !step->done) throw CodedError("ERR_TORCH_PENDING", "the result is not there yet");
+  if (auto* of_model = dynamic_cast<models::MethodStep*>(step)) return models::take_method_result(call, *of_model);
   return take_result(call, *step);
 }
 

@@ -44,6 +44,7 @@ InternalList share_internals();
 InternalList cuda_internals();
 InternalList watch_internals();
 InternalList async_internals();
+InternalList model_internals();
 
 // The devices of libtorch's CUDA, 0 without it.
 int64_t cuda_device_count();

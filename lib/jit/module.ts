@@ -1,0 +1,130 @@
+/** What a ScriptModule has besides the functions of codegen/spec/classes/ScriptModule.yaml. */
+import type { Device, Signal } from '../../types/base';
+import type { ScriptModule } from '../../types/generated/classes';
+import { PendingValue, RECORDED_VALUE } from '../async/pending';
+import { type RunOptions, start } from '../async/run';
+import { classes } from '../classes';
+import { argumentError } from '../errors';
+import { native } from '../native';
+import { NativeObject } from '../object';
+import type { Tensor } from '../tensor';
+import { decode, encode, type ModelInput } from './values';
+
+/** The methods of a model on a thread of the pool. The last argument may be `{ signal }`. See docs/async.md. */
+export interface AsyncScriptModule {
+  forward<R = Tensor>(...args: (ModelInput | { signal: Signal | undefined })[]): Promise<R>;
+  call<R = Tensor>(method: string, ...args: (ModelInput | { signal: Signal | undefined })[]): Promise<R>;
+}
+
+declare module '../../types/generated/classes' {
+  interface ScriptModule {
+    /** Calls the model. Arguments are positional; those left out have their defaults. */
+    forward<R = Tensor>(...args: ModelInput[]): R;
+    /** Calls one of its methods. */
+    call<R = Tensor>(method: string, ...args: ModelInput[]): R;
+    /** The same on a thread of the pool: `await model.async.forward(x)`. */
+    readonly async: AsyncScriptModule;
+    /** The names of its methods. */
+    readonly methods: string[];
+    /** Its parameters by name, which share the model's memory. */
+    namedParameters(): Record<string, Tensor>;
+    /** Its buffers by name, which share the model's memory. */
+    namedBuffers(): Record<string, Tensor>;
+    /** Moves the model to a device, with the tensors that were taken out of it. */
+    to(device: Device): this;
+  }
+}
+
+/** An object of the class, of this copy of the library or of another one. */
+type Model = ScriptModule & { _live(): number };
+
+function modelOf(self: unknown, member: string): Model {
+  if (self instanceof NativeObject && self._class === 'ScriptModule') return self as unknown as Model;
+  throw argumentError(`ScriptModule.${member}`, 'this', 'a ScriptModule', self);
+}
+
+/** Native code answers with a list, or with the method's error. */
+function read(answer: unknown): unknown {
+  if (!Array.isArray(answer)) throw answer;
+  return decode(answer);
+}
+
+function callMethod(model: Model, method: unknown, args: readonly unknown[]): unknown {
+  if (typeof method !== 'string') throw argumentError('ScriptModule.call', 'method', 'a string', method);
+  const answer = native.modelCall(model._live(), method, encode(`ScriptModule.${method}`, args));
+  if (native.flags[5] === RECORDED_VALUE && answer === undefined) {
+    return new PendingValue(native.result[0]!, -1, [], read);
+  }
+  return read(answer);
+}
+
+/** Takes `{ signal }` off the end. A dictionary has no signals in it, so nothing else looks like it. */
+function takeOptions(args: unknown[]): RunOptions {
+  const last = args[args.length - 1] as RunOptions | undefined;
+  if (typeof last !== 'object' || last === null || Object.keys(last).join() !== 'signal') return {};
+  if (last.signal !== undefined && !(last.signal instanceof AbortSignal)) return {};
+  args.pop();
+  return { signal: last.signal };
+}
+
+const members = {
+  forward(this: unknown, ...args: unknown[]): unknown {
+    return callMethod(modelOf(this, 'forward'), 'forward', args);
+  },
+  call(this: unknown, method: string, ...args: unknown[]): unknown {
+    return callMethod(modelOf(this, 'call'), method, args);
+  },
+  get async(): unknown {
+    const model = modelOf(this, 'async');
+    const begin = (method: string, args: unknown[], caller: (...args: never[]) => unknown) => {
+      const options = takeOptions(args);
+      return start((strand) => strand.record(() => callMethod(model, method, args)), options, caller);
+    };
+    const forward = (...args: unknown[]) => begin('forward', args, forward);
+    const call = (method: string, ...args: unknown[]) => begin(method, args, call);
+    return { forward, call };
+  },
+  get methods(): string[] {
+    return modelOf(this, 'methods').methodNames();
+  },
+  namedParameters(this: unknown): Record<string, Tensor> {
+    const model = modelOf(this, 'namedParameters');
+    return byName(model.parameterNames(), model.parameters());
+  },
+  namedBuffers(this: unknown): Record<string, Tensor> {
+    const model = modelOf(this, 'namedBuffers');
+    return byName(model.bufferNames(), model.buffers());
+  },
+  to(this: unknown, device: unknown): unknown {
+    const model = modelOf(this, 'to');
+    if (typeof device !== 'string') throw argumentError('ScriptModule.to', 'device', "a device such as 'cuda:0'", device);
+    native.modelTo(model._live(), device);
+    return model;
+  },
+  [Symbol.for('nodejs.util.inspect.custom')](this: unknown): string {
+    const model = modelOf(this, 'inspect');
+    return model.disposed ? 'ScriptModule { disposed }' : `ScriptModule { ${model.methods.join(', ')} }`;
+  },
+};
+
+function byName(names: readonly string[], tensors: readonly Tensor[]): Record<string, Tensor> {
+  const all = {};
+  for (const [i, name] of names.entries()) {
+    Object.defineProperty(all, name, { value: tensors[i], writable: true, enumerable: true, configurable: true });
+  }
+  return all;
+}
+
+Object.defineProperties(classes.ScriptModule!.prototype, hidden(Object.getOwnPropertyDescriptors(members)));
+
+/** As a class's own methods are: not seen by for … in. */
+function hidden(descriptors: PropertyDescriptorMap): PropertyDescriptorMap {
+  for (const key of Reflect.ownKeys(descriptors)) Reflect.get(descriptors, key).enumerable = false;
+  return descriptors;
+}
+
+/** The model that a token stands for. */
+export function moduleOf(token: Tensor): ScriptModule {
+  const Class = classes.ScriptModule as unknown as new (name: string, make: () => object) => ScriptModule;
+  return new Class('ScriptModule', () => ({ handle: token._handle, guard: undefined, token }));
+}

@@ -1,0 +1,159 @@
+/**
+ * The pickles of a TorchScript archive, read without making anything: every instruction is one of the format's, objects are of
+ * the model's own classes, tensors lie inside their storages and storages are there with the size they say.
+ */
+import { type Allowed, Dict, type Global, Tuple, Unpickler } from '../files/unpickle';
+import type { Fail } from './archive';
+import { MOST_NESTED } from './source';
+
+/** Entries of the archive by name. */
+export interface Records {
+  /** The size in bytes, undefined for one that is not there. */
+  find(name: string): number | undefined;
+}
+
+interface Context {
+  readonly records: Records;
+  /** Where its tensors' storages are: "data", "constants". */
+  readonly folder: string;
+  readonly fail: Fail;
+}
+
+/** Bytes an element of torch.FloatStorage and its like. */
+const itemSizes: Readonly<Record<string, number>> = {
+  BoolStorage: 1,
+  ByteStorage: 1,
+  CharStorage: 1,
+  ShortStorage: 2,
+  IntStorage: 4,
+  LongStorage: 8,
+  HalfStorage: 2,
+  BFloat16Storage: 2,
+  FloatStorage: 4,
+  DoubleStorage: 8,
+  ComplexFloatStorage: 8,
+  ComplexDoubleStorage: 16,
+  QInt8Storage: 1,
+  QUInt8Storage: 1,
+  QInt32Storage: 4,
+};
+
+/** Functions of torch.jit._pickle and torch._utils whose result is what stands first among their arguments. */
+const passing = new Set(['build_intlist', 'build_tensorlist', 'build_doublelist', 'build_boollist', 'restore_type_tag']);
+
+const DEEPEST = 500;
+
+class Stored {
+  constructor(readonly count: number) {}
+}
+
+/** What stands for a tensor, an object, or anything that has no parts to look into. */
+class Thing {
+  constructor(readonly parts: readonly unknown[] = []) {}
+}
+
+/** An object of one of the model's classes; its state is set after it was made. */
+export class Made {
+  state: unknown = undefined;
+}
+
+class Checker implements Allowed {
+  readonly #context: Context;
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  fail(what: string): Error {
+    return this.#context.fail(what);
+  }
+
+  find(module: string, name: string): Global | undefined {
+    if (module === '__torch__' || module.startsWith('__torch__.')) {
+      // An object, or the value of an enum or a named tuple, which are called.
+      return { name, make: () => new Made(), call: (args) => new Thing(args) };
+    }
+    if (module === 'torch' && Object.hasOwn(itemSizes, name)) return { name };
+    if (module === 'torch._utils' && name === '_rebuild_tensor_v2') return { name, call: (args) => this.#tensor(args) };
+    if (module === 'torch._utils' && name === '_rebuild_qtensor') return { name, call: (args) => this.#tensor(args) };
+    if (module === 'torch.jit._pickle' && passing.has(name)) return { name, call: (args) => this.#passed(args) };
+    if (module === 'collections' && name === 'OrderedDict') return { name, call: () => new Dict() };
+    if (module === 'torch' && name === 'device') return { name, call: (args) => new Thing(args) };
+    if (module === 'torch' && /^per_(tensor|channel)_/.test(name)) return { name };
+    if (/^builtins$|^__builtin__$/.test(module) && name === 'complex') return { name, call: (args) => new Thing(args) };
+    return undefined;
+  }
+
+  /** A list, and the text of its type, which libtorch parses. */
+  #passed([value, type]: readonly unknown[]): unknown {
+    if (typeof type === 'string') {
+      const depth = (type.match(/[[(]/g) ?? []).length;
+      if (depth > MOST_NESTED || type.length > 100_000) throw this.fail('a type of too many parts');
+    }
+    return value;
+  }
+
+  persistent(id: unknown): Stored {
+    if (!Array.isArray(id) || id[0] !== 'storage') throw this.fail('it refers to what is no storage');
+    const [, type, key, , count] = id as [string, Global, unknown, unknown, unknown];
+    const itemSize = Object.hasOwn(itemSizes, String(type?.name)) ? itemSizes[type.name] : undefined;
+    if (itemSize === undefined) throw this.fail('a storage of a kind that is not known here');
+    if (typeof key !== 'string' || !Number.isSafeInteger(count) || (count as number) < 0) {
+      throw this.fail('a storage without a name or a size');
+    }
+    const size = this.#context.records.find(`${this.#context.folder}/${key}`);
+    if (size === undefined) throw this.fail(`storage ${key} is missing`);
+    if (size !== (count as number) * itemSize) {
+      throw this.fail(`storage ${key} has ${size} bytes, not ${count} elements of ${itemSize}`);
+    }
+    return new Stored(count as number);
+  }
+
+  #tensor(args: readonly unknown[]): Thing {
+    const [stored, offset, sizes, strides] = args;
+    const isSizes = (list: unknown): list is number[] =>
+      Array.isArray(list) && list.every((n) => Number.isSafeInteger(n) && n >= 0);
+    const isOffset = (n: unknown): n is number => Number.isSafeInteger(n) && (n as number) >= 0;
+    if (!(stored instanceof Stored) || !isOffset(offset) || !isSizes(sizes) || !isSizes(strides)) {
+      throw this.fail('a tensor without a storage or with wrong sizes');
+    }
+    if (sizes.length !== strides.length) throw this.fail('a tensor without a storage or with wrong sizes');
+    const elements = sizes.reduce((product, n) => product * n, 1);
+    const last = offset + sizes.reduce((sum, n, i) => sum + (n - 1) * strides[i]!, 0);
+    if (!Number.isSafeInteger(elements) || (elements > 0 && last >= stored.count)) {
+      throw this.fail(`a tensor of shape [${sizes.join(', ')}] reaches beyond its storage of ${stored.count} elements`);
+    }
+    return new Thing();
+  }
+}
+
+/** What a value is made of. */
+function partsOf(value: unknown): Iterable<unknown> {
+  if (Array.isArray(value)) return value;
+  if (value instanceof Dict) return [...value.entries.keys(), ...value.entries.values()];
+  if (value instanceof Made) return [value.state];
+  return value instanceof Thing ? value.parts : [];
+}
+
+/** Deep values overflow the stack of whoever frees them. */
+function demandShallow(root: unknown, fail: Fail): void {
+  const seen = new Set<unknown>();
+  let level: unknown[] = [root];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > DEEPEST) throw fail(`values nested more than ${DEEPEST} deep`);
+    const next: unknown[] = [];
+    for (const value of level) {
+      if (typeof value !== 'object' || value === null || seen.has(value)) continue;
+      seen.add(value);
+      for (const part of partsOf(value)) next.push(part);
+    }
+    level = next;
+  }
+}
+
+export function examinePickle(bytes: Uint8Array, context: Context): void {
+  const root = new Unpickler(bytes, new Checker(context)).loadRaw();
+  if (context.folder === 'data' && !(root instanceof Made)) throw context.fail('it holds no module');
+  if (context.folder === 'constants' && !(root instanceof Tuple)) throw context.fail('it holds no tuple');
+  demandShallow(root, context.fail);
+}

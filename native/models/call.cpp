@@ -1,0 +1,85 @@
+#include "native/models/call.h"
+
+#include <utility>
+
+#include "native/async/strand.h"
+#include "native/convert/from_js.h"
+#include "native/convert/to_js.h"
+#include "native/models/token.h"
+#include "native/models/values.h"
+
+namespace ltn::models {
+namespace {
+
+napi_value run_now(Call& call, Model& model, const Method& method, torch::jit::Stack values) {
+  bool wrote = false;
+  c10::IValue result;
+  try {
+    result = model.run(method, std::move(values), &wrote);
+  } catch (...) {  // the method's own failure: what it had changed by then counts
+    if (wrote) call.state.slots().reconcile_all();
+    throw;
+  }
+  if (wrote) call.state.slots().reconcile_all();
+  return write_value(call, result);
+}
+
+void record(Call& call, std::shared_ptr<Model> model, const Method& method, torch::jit::Stack values,
+            const std::vector<handles::Handle>& handles) {
+  async::Strand& strand = call.state.current_strand();
+  auto step = std::make_unique<MethodStep>(std::move(model), method, strand, std::move(values));
+  if (method.writes != Writes::Never) step->mutated = handles;
+  handles::Flags& flags = call.state.flags();
+  flags.result = strand.add(std::move(step));
+  flags.recording = handles::Flags::kRecordedValue;
+}
+
+}  // namespace
+
+napi_value call_method(Call& call) {
+  const std::shared_ptr<Model> model = read_model(call, call.arguments[0], 0);
+  const Method& method = model->method(read_string(call, call.arguments[1], 1));
+  const BoundOp op{&call.state, &method.row, true};
+  Call of_method(call.env, op, nullptr, 0, 0);
+  try {
+    std::vector<handles::Handle> handles;
+    torch::jit::Stack values = read_arguments(of_method, call.arguments[2], method, &handles);
+    if (call.state.flags().recording != handles::Flags::kOff) {
+      record(call, model, method, std::move(values), handles);
+      return nullptr;
+    }
+    if (model->may_write(method)) call.mutated.append(handles.begin(), handles.end());
+    return run_now(call, *model, method, std::move(values));
+  } catch (...) {  // everything: it becomes the method's error
+    return current_error(call.env, &of_method);
+  }
+}
+
+MethodStep::MethodStep(std::shared_ptr<Model> model, const Method& method, async::Strand& strand,
+                       torch::jit::Stack values)
+    : Step(method.row, strand, 0), model_(std::move(model)), method_(method) {
+  arguments = std::move(values);
+}
+
+void MethodStep::call(torch::jit::Stack* stack) {
+  // As the stack has its own reference to each argument: the method takes them off.
+  c10::IValue result = model_->run(method_, std::move(*stack), &wrote_elsewhere);
+  stack->clear();
+  stack->push_back(std::move(result));
+}
+
+napi_value take_method_result(Call& call, MethodStep& step) {
+  const BoundOp op{&call.state, &step.row, true};
+  Call of_method(call.env, op, nullptr, 0, 0);
+  try {
+    if (step.taken) throw CodedError("ERR_TORCH_INTERNAL", "the result was taken already");
+    step.taken = true;
+    const torch::jit::Stack result = std::move(step.result);
+    step.result.clear();
+    return write_value(of_method, result.at(0));
+  } catch (...) {  // everything: it becomes the method's error
+    return current_error(call.env, &of_method);
+  }
+}
+
+}  // namespace ltn::models

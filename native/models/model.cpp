@@ -1,0 +1,219 @@
+#include "native/models/model.h"
+
+#include <torch/csrc/jit/serialization/import.h>
+
+#include <algorithm>
+#include <istream>
+#include <mutex>
+#include <streambuf>
+#include <unordered_set>
+
+#include "native/accounting/cpu_allocator.h"
+#include "native/errors.h"
+#include "native/handles/slot_table.h"
+#include "native/models/script_error.h"
+
+namespace ltn::models {
+namespace {
+
+// Reads memory that is there already.
+// Lifetime: a local of load(). Thread: that of the call.
+class MemoryBuffer : public std::streambuf {
+ public:
+  MemoryBuffer(const char* bytes, size_t size) {
+    char* begin = const_cast<char*>(bytes);  // the interface's wish: nothing writes to it
+    setg(begin, begin, begin + size);
+  }
+
+ private:
+  pos_type seekoff(off_type offset, std::ios_base::seekdir from, std::ios_base::openmode) override {
+    const off_type base = from == std::ios_base::beg   ? 0
+                          : from == std::ios_base::cur ? gptr() - eback()
+                                                       : egptr() - eback();
+    const off_type at = base + offset;
+    if (at < 0 || at > egptr() - eback()) return pos_type(off_type(-1));
+    setg(eback(), eback() + at, egptr());
+    return at;
+  }
+  pos_type seekpos(pos_type at, std::ios_base::openmode which) override {
+    return seekoff(off_type(at), std::ios_base::beg, which);
+  }
+};
+
+torch::jit::Module read_module(const char* bytes, size_t size, c10::optional<c10::Device> device) {
+  try {
+    MemoryBuffer buffer(bytes, size);
+    std::istream stream(&buffer);
+    return torch::jit::load(stream, device);
+  } catch (const c10::OutOfMemoryError&) {
+    throw;
+  } catch (const accounting::MemoryLimitError&) {
+    throw;
+  } catch (const std::exception& error) {
+    throw CodedError("ERR_TORCH_MODEL", "libtorch cannot load it: " + script_message(error));
+  }
+}
+
+// "MLP" of "__torch__.models.MLP".
+std::string class_name(const torch::jit::Module& module) {
+  const auto name = module.type()->name();
+  return name.has_value() ? name->name() : std::string("ScriptModule");
+}
+
+std::string schema_text(const std::string& name, const c10::FunctionSchema& schema) {
+  std::string text;
+  const auto& arguments = schema.arguments();
+  for (size_t i = 1; i < arguments.size(); ++i) {
+    text += (i == 1 ? "" : ", ") + arguments[i].type()->str() + " " + arguments[i].name();
+    if (arguments[i].default_value().has_value()) text += "?";
+  }
+  std::string result;
+  for (const c10::Argument& argument : schema.returns()) {
+    result += (result.empty() ? "" : ", ") + argument.type()->str();
+  }
+  return name + "(" + text + ") -> " + (result.empty() ? "None" : result);
+}
+
+// Calls visit(tensor) for every tensor that can be reached, once for each way to it.
+template <class Visit>
+void for_each_tensor(const c10::IValue& root, Visit&& visit) {
+  std::vector<c10::IValue> pending = {root};
+  std::unordered_set<const void*> seen;
+  while (!pending.empty()) {
+    const c10::IValue value = std::move(pending.back());
+    pending.pop_back();
+    if (value.isTensor()) {
+      if (value.toTensor().defined()) visit(value.toTensor());
+      continue;
+    }
+    const bool is_container = value.isList() || value.isTuple() || value.isGenericDict() || value.isObject();
+    if (!is_container || !seen.insert(value.internalToPointer()).second) continue;
+    if (value.isList()) {
+      for (const c10::IValue& element : value.toListRef()) pending.push_back(element);
+    } else if (value.isTuple()) {
+      for (const c10::IValue& element : value.toTupleRef().elements()) pending.push_back(element);
+    } else if (value.isObject()) {
+      for (const c10::IValue& slot : value.toObjectRef().slots()) pending.push_back(slot);
+    } else {
+      for (const auto& entry : value.toGenericDict()) {
+        pending.push_back(entry.key());
+        pending.push_back(entry.value());
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<Model> Model::load(const char* bytes, size_t size, c10::optional<c10::Device> device) {
+  return std::shared_ptr<Model>(new Model(read_module(bytes, size, device)));
+}
+
+Model::Model(torch::jit::Module module) : module_(std::move(module)) {
+  const std::string type = class_name(module_);
+  for (const torch::jit::Method& found : module_.get_methods()) {
+    auto method = std::make_unique<Method>();
+    method->function = &found.function();
+    method->name = found.name();
+    method->title = type + "." + method->name;
+    method->schema = schema_text(method->name, method->function->getSchema());
+    method->row = {method->title.c_str(), method->schema.c_str(), nullptr, nullptr, 0};
+    method->writes = writes_of(*method->function);
+    methods_.push_back(std::move(method));
+  }
+  look_at_training();
+}
+
+const Method& Model::method(const std::string& name) const {
+  std::string known;
+  for (const auto& method : methods_) {
+    if (method->name == name) return *method;
+    known += (known.empty() ? "" : ", ") + method->name;
+  }
+  throw BadArgument(1, known.empty() ? "a method, of which this model has none" : "one of its methods (" + known + ")",
+                    "'" + name + "'");
+}
+
+c10::IValue Model::run(const Method& method, torch::jit::Stack arguments, bool* wrote) {
+  std::shared_lock<std::shared_mutex> shared(mutex_, std::defer_lock);
+  std::unique_lock<std::shared_mutex> alone(mutex_, std::defer_lock);
+  shared.lock();
+  *wrote = may_write(method);
+  if (*wrote) {
+    shared.unlock();
+    alone.lock();
+  }
+  // What was given may be written to, and must not stay larger than its memory where a resize fails.
+  const torch::jit::Stack given = *wrote ? arguments : torch::jit::Stack();
+  const auto end = [&] {
+    if (!*wrote) return;
+    for_each_tensor(module_._ivalue(), [](const at::Tensor& tensor) { handles::empty_if_outgrown(tensor); });
+    for (const c10::IValue& value : given) {
+      for_each_tensor(value, [](const at::Tensor& tensor) { handles::empty_if_outgrown(tensor); });
+    }
+    look_at_training();
+  };
+  arguments.insert(arguments.begin(), c10::IValue(module_._ivalue()));
+  try {
+    method.function->run(arguments);
+  } catch (...) {  // whatever it is: the model is whole again before it is passed on
+    end();
+    throw_script_error();
+  }
+  end();
+  return arguments.empty() ? c10::IValue() : std::move(arguments.back());
+}
+
+void Model::look_at_training() {
+  bool any = false;
+  for (const torch::jit::Module& part : module_.modules()) {
+    any |= part.hasattr("training") && part.attr("training").isBool() && part.attr("training").toBool();
+  }
+  training_ = any;
+}
+
+void Model::train(bool on) {
+  const std::unique_lock<std::shared_mutex> lock(mutex_);
+  for (torch::jit::Module part : module_.modules()) {
+    // A frozen model has none, and what is constant cannot be changed.
+    if (part.type()->findAttributeSlot("training").has_value()) part.setattr("training", on);
+  }
+  look_at_training();
+}
+
+bool Model::is_training() const {
+  const std::shared_lock<std::shared_mutex> lock(mutex_);
+  return module_.hasattr("training") && module_.attr("training").isBool() && module_.attr("training").toBool();
+}
+
+void Model::to(c10::Device device) {
+  const std::unique_lock<std::shared_mutex> lock(mutex_);
+  module_.to(device);
+}
+
+Model::Named Model::parameters() const {
+  const std::shared_lock<std::shared_mutex> lock(mutex_);
+  Named named;
+  for (const auto& parameter : module_.named_parameters()) named.emplace_back(parameter.name, parameter.value);
+  return named;
+}
+
+Model::Named Model::buffers() const {
+  const std::shared_lock<std::shared_mutex> lock(mutex_);
+  Named named;
+  for (const auto& buffer : module_.named_buffers()) named.emplace_back(buffer.name, buffer.value);
+  return named;
+}
+
+bool Model::try_storages(std::vector<c10::Storage>* storages) const {
+  const std::shared_lock<std::shared_mutex> lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return false;
+  std::unordered_set<const c10::StorageImpl*> seen;
+  for_each_tensor(module_._ivalue(), [&](const at::Tensor& tensor) {
+    if (!tensor.unsafeGetTensorImpl()->has_storage()) return;
+    if (seen.insert(tensor.storage().unsafeGetStorageImpl()).second) storages->push_back(tensor.storage());
+  });
+  return true;
+}
+
+}  // namespace ltn::models

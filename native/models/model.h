@@ -1,0 +1,79 @@
+// A TorchScript model and its methods.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/function_schema.h>
+#include <ATen/core/stack.h>
+#include <c10/core/Device.h>
+#include <c10/util/Optional.h>
+#include <torch/csrc/jit/api/module.h>
+
+#include <atomic>
+#include <memory>
+#include <shared_mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "native/models/writes.h"
+#include "native/op_table.h"
+
+namespace ltn::models {
+
+// Lifetime: part of its Model. Thread: any.
+struct Method {
+  std::string name;    // "forward"
+  std::string title;   // "MLP.forward", which is its name in errors
+  std::string schema;  // "forward(Tensor x) -> Tensor": without self
+  OpRow row;           // of both, for the errors of a call
+  torch::jit::Function* function;
+  Writes writes;
+
+  // Of the arguments without self.
+  c10::ArrayRef<c10::Argument> arguments() const {
+    return c10::ArrayRef<c10::Argument>(function->getSchema().arguments()).slice(1);
+  }
+};
+
+// Lifetime: shared by its token (token.h) and by the calls that wait or run.
+// Thread: any. A call that may change the model is alone in it; others run at the same time.
+class Model {
+ public:
+  // Of an archive that lib/jit has examined. Throws CodedError (ERR_TORCH_MODEL) for what libtorch cannot make a model
+  // of.
+  static std::shared_ptr<Model> load(const char* bytes, size_t size, c10::optional<c10::Device> device);
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
+
+  const std::vector<std::unique_ptr<Method>>& methods() const noexcept { return methods_; }
+  // Throws CodedError for a name that it has not.
+  const Method& method(const std::string& name) const;
+
+  // The method's result for arguments without self. `*wrote`: it has changed the model or its arguments, or may have,
+  // also where it throws.
+  c10::IValue run(const Method& method, torch::jit::Stack arguments, bool* wrote);
+  // Whether it would.
+  bool may_write(const Method& method) const noexcept {
+    return method.writes == Writes::Always || (method.writes == Writes::InTraining && training_);
+  }
+
+  void train(bool on);
+  bool is_training() const;
+  void to(c10::Device device);
+  using Named = std::vector<std::pair<std::string, at::Tensor>>;
+  Named parameters() const;
+  Named buffers() const;
+  // All that it holds, each once. False while a call changes it.
+  bool try_storages(std::vector<c10::Storage>* storages) const;
+
+ private:
+  explicit Model(torch::jit::Module module);
+  void look_at_training();
+
+  torch::jit::Module module_;
+  std::vector<std::unique_ptr<Method>> methods_;
+  std::atomic<bool> training_{false};  // any part of it
+  mutable std::shared_mutex mutex_;    // shared: reads the model's state; alone: changes it
+};
+
+}  // namespace ltn::models

@@ -1,0 +1,75 @@
+#include "native/models/script_error.h"
+
+#include <c10/util/Exception.h>
+
+#include <cstdint>
+#include <stdexcept>
+#include <utility>
+
+#include "native/accounting/cpu_allocator.h"
+
+namespace ltn::models {
+namespace {
+
+const char* const kHere = "<--- HERE";
+
+// "code/__torch__.py:12" of the last `File "code/__torch__.py", line 12, in forward`.
+std::string place(const std::string& text) {
+  const std::string file = "File \"";
+  const std::string line = "\", line ";
+  const size_t at = text.rfind(file);
+  if (at == std::string::npos) return "";
+  const size_t middle = text.find(line, at);
+  if (middle == std::string::npos) return "";
+  const size_t digits = middle + line.size();
+  const size_t end = text.find_first_not_of("0123456789", digits);
+  return text.substr(at + file.size(), middle - at - file.size()) + ":" +
+         text.substr(digits, end == std::string::npos ? end : end - digits);
+}
+
+std::string one_line(std::string text) {
+  const size_t first = text.find_first_not_of(" \n");
+  if (first == std::string::npos) return "";
+  text.erase(0, first);
+  return text.substr(0, text.find('\n'));
+}
+
+}  // namespace
+
+std::string script_message(const std::exception& error) {
+  const auto* of_c10 = dynamic_cast<const c10::Error*>(&error);
+  const std::string text = of_c10 != nullptr ? of_c10->what_without_backtrace() : error.what();
+  const size_t here = text.rfind(kHere);
+  std::string message = here == std::string::npos ? "" : one_line(text.substr(here + std::string(kHere).size()));
+  if (message.empty()) message = one_line(text);
+  const std::string runtime_error = "RuntimeError: ";
+  if (message.rfind(runtime_error, 0) == 0) message.erase(0, runtime_error.size());
+  const std::string where = place(text);
+  return where.empty() ? message : message + " (at " + where + ")";
+}
+
+void throw_script_error() {
+  const c10::SourceLocation here{__func__, __FILE__, static_cast<uint32_t>(__LINE__)};
+  try {
+    throw;
+  } catch (const c10::OutOfMemoryError&) {
+    throw;
+  } catch (const accounting::MemoryLimitError&) {
+    throw;
+  } catch (const c10::NotImplementedError& error) {
+    throw c10::NotImplementedError(here, script_message(error));
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& error) {
+    std::string message = script_message(error);
+    // As native/accounting/cpu_allocator.cpp says it.
+    const bool is_memory = message.rfind("cannot allocate ", 0) == 0;
+    if (is_memory && message.find("the memory limit is") != std::string::npos) {
+      throw accounting::MemoryLimitError(here, std::move(message));
+    }
+    if (is_memory) throw accounting::ExhaustedError(here, std::move(message));
+    throw std::runtime_error(message);
+  }
+}
+
+}  // namespace ltn::models

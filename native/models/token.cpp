@@ -1,0 +1,21 @@
+#include "native/models/token.h"
+
+#include <utility>
+
+namespace ltn::models {
+
+void Token::refresh() {
+  std::vector<c10::Storage> storages;
+  if (model->try_storages(&storages)) put(std::move(storages));
+}
+
+at::Tensor make_token(std::shared_ptr<Model> model) { return at::detail::make_tensor<Token>(std::move(model)); }
+
+const std::shared_ptr<Model>& read_model(Call& call, napi_value value, size_t index) {
+  const at::Tensor& tensor = call.tensor(value, index);
+  auto* token = dynamic_cast<Token*>(tensor.unsafeGetTensorImpl());
+  if (token == nullptr) throw BadArgument(index, "a ScriptModule", "a Tensor");
+  return token->model;
+}
+
+}  // namespace ltn::models

@@ -1,0 +1,19 @@
+// Whether a method of a model changes anything that is there after it: the model's state, or an argument.
+#pragma once
+
+namespace torch::jit {
+struct Function;
+}
+
+namespace ltn::models {
+
+enum class Writes {
+  Never,
+  InTraining,  // the running statistics of a batch norm
+  Always,
+};
+
+// Errs towards Always: where a value may come from outside the method, it does.
+Writes writes_of(torch::jit::Function& function);
+
+}  // namespace ltn::models

@@ -1,0 +1,132 @@
+/** Models off the event loop: torch.async's rules hold for methods. */
+import { balancedAsync, torch, untyped } from '../support/torch';
+import { makeModels, model, removeModels } from './models';
+
+beforeAll(makeModels);
+afterAll(removeModels);
+
+test('inputs may go while the method runs, and so may the model', async () => {
+  await balancedAsync(async () => {
+    const m = model('values');
+    const x = torch.eye(64);
+    const later = m.async.call('slow', x, 50);
+    x.dispose();
+    m.dispose();
+    const y = await later;
+    expect(y.sum().item()).toBe(64);
+    y.dispose();
+  }).catch((error) => {
+    throw error;
+  });
+});
+
+test('results belong to the scope in which the call was made', async () => {
+  const m = model('values');
+  let result: any;
+  await torch.scope(async () => {
+    const x = torch.ones([2, 2]);
+    result = await m.async.call('nested', { a: [[1, x]] }, new Map());
+    expect(result[0].a[0][1].toArray()).toEqual([
+      [1, 1],
+      [1, 1],
+    ]);
+  });
+  expect(result[0].a[0][1].disposed).toBe(true);
+  const kept: any = await torch.scope(() => m.async.call('nested', { a: [[2, torch.ones([1])]] }, new Map()));
+  expect(kept[0].a[0][1].disposed).toBe(false);
+  torch.disposeAll([kept, m]);
+});
+
+test('values that are no tensors come back', async () => {
+  const m = model('values');
+  expect(await m.async.call('plain', 1, 3, true, 'x')).toEqual([2, 1.5, false, 'x!']);
+  expect(await m.async.call('maybe', null)).toBeNull();
+  m.dispose();
+});
+
+test('errors have the code, the method and the line of the call', async () => {
+  const m = model('values');
+  const x = torch.ones([2]);
+  const refused: any = await m.async.call('plain', 'one').catch((error) => error);
+  expect(refused).toMatchObject({ code: 'ERR_TORCH_ARGUMENT', op: 'Values.plain', argument: 'a' });
+  const failed: any = await m.async.call('fails', x).catch((error) => error);
+  expect(failed).toMatchObject({ code: 'ERR_TORCH_RUNTIME', op: 'Values.fails' });
+  expect(failed.message).toContain("shape '[7, 7]' is invalid");
+  expect(failed.stack).toContain('async.test.ts');
+  const large: any = await m.async.call('itself').catch((error) => error);
+  expect(large).toMatchObject({ code: 'ERR_TORCH_MODEL', op: 'Values.itself' });
+  m.dispose();
+  x.dispose();
+  const gone: any = await m.async.forward(x).catch((error) => error);
+  expect(gone.code).toBe('ERR_TORCH_DISPOSED');
+});
+
+test('AbortSignal', async () => {
+  const m = model('values');
+  const x = torch.eye(64);
+  const controller = new AbortController();
+  const later = m.async.call('slow', x, 1000, { signal: controller.signal });
+  controller.abort(new Error('enough'));
+  await expect(later).rejects.toThrow('enough');
+  await expect(m.async.forward(x, { signal: AbortSignal.abort(new Error('before')) })).rejects.toThrow('before');
+  expect((await m.async.forward(x, { signal: undefined })).shape).toEqual([64, 64]);
+  torch.disposeAll([m, x]);
+});
+
+test('modes are those of the call', async () => {
+  await torch.scope(async () => {
+    const m = model('mlp-scripted');
+    const x = torch.ones([1, 6]);
+    expect((await m.async.forward(x)).requiresGrad).toBe(true);
+    expect((await torch.noGrad(() => m.async.forward(x))).requiresGrad).toBe(false);
+  });
+});
+
+test('calls that change the model come one after the other, and who reads it waits', async () => {
+  const threads = torch.asyncPool.threads;
+  torch.asyncPool.threads = 4;
+  try {
+    await torch.scope(async () => {
+      const m = model('state');
+      const one = torch.ones([4]);
+      const calls = Array.from({ length: 100 }, () => m.async.forward(one));
+      while (torch.asyncPool.running + torch.asyncPool.queued > 0) {
+        expect(m.parameters().length).toBe(1);
+        expect(m.buffers().length).toBe(2);
+        await new Promise(setImmediate);
+      }
+      await Promise.all(calls);
+      expect(m.call<any[]>('look')[0]).toBe(100);
+      expect(m.namedBuffers().total!.toArray()).toEqual([100, 100, 100, 100]);
+    });
+  } finally {
+    torch.asyncPool.threads = threads;
+  }
+});
+
+test('what a call off the thread does to the model and its arguments is counted', async () => {
+  await torch.scope(async () => {
+    const m = model('state');
+    const { bytes } = torch.memory();
+    const x = torch.zeros([2]);
+    (await m.async.call('resize', x, 1000)).dispose();
+    expect([x.shape, x.storageBytes]).toEqual([[1000], 4000]);
+    expect(torch.memory().bytes).toBe(bytes + 4000);
+    await m.async.call('keep', 500);
+    expect(torch.memory().bytes).toBe(bytes + 6000);
+    await m.async.call('keep_then_fail', 500).catch(() => {});
+    expect(torch.memory().bytes).toBe(bytes + 8000);
+    const borrowed = torch.fromTypedArray(Float32Array.of(1, 2));
+    const error: any = await m.async.call('resize', borrowed, 1 << 20).catch((failure) => failure);
+    expect(error.code).toBe('ERR_TORCH_RUNTIME');
+    expect(borrowed.shape).toEqual([0]);
+  });
+});
+
+test('inside torch.run a model runs at once, and takes no result that is not there', async () => {
+  const m = model('values');
+  const x = torch.ones([2]);
+  const error: any = await untyped.run((t: any) => m.forward(t.relu(x))).catch((failure: unknown) => failure);
+  expect(error).toMatchObject({ code: 'ERR_TORCH_PENDING', argument: 'x' });
+  torch.disposeAll([m, x]);
+});

@@ -1,0 +1,168 @@
+/** Models give what they give in PyTorch, and take and give every kind of value. */
+import { codeOf, thrown, torch, untyped } from '../support/torch';
+import { bytesOf, makeModels, model, pathOf, removeModels, valuesOf } from './models';
+
+beforeAll(makeModels);
+afterAll(removeModels);
+
+const names = [
+  ...['mlp', 'cnn', 'block'].flatMap((name) => [`${name}-traced`, `${name}-scripted`]),
+  'mlp-frozen',
+  'control',
+];
+
+/** With numbers in place of tensors. */
+function plain(value: any): unknown {
+  if (value instanceof torch.Tensor) return [value.dtype, value.shape, value.toArray()];
+  if (Array.isArray(value)) return value.map(plain);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, element]) => [key, plain(element)]));
+}
+
+test.each(names)('%s gives what it gives in PyTorch', async (name) => {
+  await torch.scope(async () => {
+    const { inputs, output } = valuesOf(name);
+    for (const loaded of [model(name), torch.jit.load(bytesOf(name), { device: 'cpu' })]) {
+      const now = torch.noGrad(() => loaded.forward<unknown>(...inputs));
+      expect(plain(now)).toEqual(plain(output));
+      const later = await torch.noGrad(() => loaded.async.forward<unknown>(...inputs));
+      expect(plain(later)).toEqual(plain(output));
+    }
+  });
+});
+
+const inScope = (fn: () => void) => () => torch.scope(fn);
+
+test(
+  'values of every kind go in and come back',
+  inScope(() => {
+    const m = model('values');
+    const x = torch.tensor([1, 2]);
+    expect(m.call('plain', 1, 3, true, 'hé')).toEqual([2, 1.5, false, 'hé!']);
+    expect(m.call('maybe', x)).toBe(2);
+    expect(m.call('maybe', null)).toBeNull();
+    expect(m.call('maybe', null, 5)).toBe(5);
+    expect(plain(m.call('lists', [1, 2, 3], [1, 2.5], ['a'], [x], [true, false]))).toEqual([
+      [1, 2, 3, 4],
+      [1, 2.5],
+      ['a'],
+      [plain(x)],
+      [true, false],
+    ]);
+    expect(m.call<unknown[]>('lists', Int32Array.of(1), Float64Array.of(0.5), [], [], [])[0]).toEqual([1, 4]);
+    const [d, map] = m.call<any[]>('nested', { a: [[1, x]] }, new Map([[7, { __proto__: null, k: 0.5 }]]));
+    expect(plain(d)).toEqual({ a: [[1, plain(x)]] });
+    expect(map).toEqual(new Map([[7, { k: 0.5 }]]));
+    expect(m.call('number', { re: 1, im: 2 })).toEqual(new torch.Complex(2, 4));
+    expect(m.call('big', 1)).toBe(2n ** 62n);
+    expect(m.call('big', 1n)).toBe(2n ** 62n);
+    expect(plain(m.call('unpair', [x, 2]))).toEqual(plain(torch.tensor([3, 4])));
+    const pair = m.call<any>('pair', x, 4);
+    expect([pair.length, pair.right, plain(pair.left), plain(pair[0])]).toEqual([2, 4, plain(x), plain(x)]);
+    for (const value of [null, true, 1, 1.5, 'text', [1, [2, 'x']], { a: { b: null } }]) {
+      expect(m.call('anything', value as any)).toEqual(value);
+    }
+    expect(Object.getOwnPropertyNames(m.call('anything', JSON.parse('{"__proto__": 1}')))).toEqual(['__proto__']);
+  }),
+);
+
+test(
+  'what fits no argument is refused by name',
+  inScope(() => {
+    const m = model('values');
+    const x = torch.tensor([1]);
+    const error = thrown(() => m.call('plain', 'one', 1, true, ''));
+    expect(error).toBeInstanceOf(TypeError);
+    expect(error).toMatchObject({ code: 'ERR_TORCH_ARGUMENT', op: 'Values.plain', argument: 'a' });
+    expect(error.message).toBe("Values.plain: argument 'a': expected int, got 'one'");
+    const refused: [() => unknown, string][] = [
+      [() => m.forward(1), "argument 'x': expected Tensor, got 1"],
+      [() => m.forward(), "argument 'x': expected Tensor, got nothing"],
+      [() => m.call('plain', 1.5, 1, true, ''), "argument 'a': expected an integer, got 1.5"],
+      [() => m.call('lists', [x as any], [], [], [], []), "argument 'a': expected int, got a Tensor"],
+      [() => m.call('unpair', [x]), "argument 'p': expected (Tensor, int), got an array of 1"],
+      [() => m.call('nested', { a: 1 }, {}), "argument 'd': expected (int, Tensor)[], got 1"],
+      [() => m.call('anything', (() => 1) as any), "'argument 1': expected a value that TorchScript has"],
+      [() => m.call('anything', new Date() as any), 'got a Date'],
+      [() => m.forward(x, 1), 'takes at most 1 arguments: forward(Tensor x) -> Tensor'],
+      [() => m.call('gone'), "argument 'method': expected one of its methods (forward, "],
+      [() => untyped.jit.load(1), "argument 'source': expected a path or a Uint8Array, got 1"],
+      [() => untyped.jit.load(pathOf('values'), { device: 1 }), "argument 'device'"],
+    ];
+    for (const [call, message] of refused) {
+      expect(thrown(call).message).toContain(message);
+      expect(codeOf(call)).toBe('ERR_TORCH_ARGUMENT');
+    }
+  }),
+);
+
+test(
+  'values inside themselves, or shared too often, end neither side',
+  inScope(() => {
+    const m = model('values');
+    const loop: unknown[] = [];
+    loop.push([loop]);
+    expect(thrown(() => m.call('anything', loop as any)).message).toContain('not inside itself');
+    let twice: unknown = 1;
+    for (let i = 0; i < 60; i++) twice = [twice, twice];
+    expect(thrown(() => m.call('anything', twice as any)).message).toContain('1048576 values');
+    let deep: unknown = 1;
+    for (let i = 0; i < 1000; i++) deep = [deep];
+    expect(thrown(() => m.call('anything', deep as any)).message).toContain('nested at most 200');
+    const same = [1];
+    expect(m.call('anything', [same, same])).toEqual([[1], [1]]);
+    for (const [call, why] of [
+      [() => m.call('doubled', 60), 'more than 1048576 values'],
+      [() => m.call('doubled', 500), 'nested more than 200'],
+      [() => m.call('itself'), 'inside itself'],
+    ] as const) {
+      expect(codeOf(call)).toBe('ERR_TORCH_MODEL');
+      expect(thrown(call).message).toContain(why);
+    }
+    expect(m.call('doubled', 2)).toEqual([[[[1], [1]], [[1], [1]]]].map((inner) => inner[0]));
+  }),
+);
+
+test(
+  'errors of a method tell what, where and of which method, in one line',
+  inScope(() => {
+    const m = model('values');
+    const error = thrown(() => m.call('fails', torch.ones([2])));
+    expect(error).toMatchObject({ code: 'ERR_TORCH_RUNTIME', op: 'Values.fails' });
+    expect(error.message).toMatch(/^Values\.fails: shape '\[7, 7\]' is invalid for input of size 2 \(at code\/__torch__\.py:\d+\)$/);
+    expect(error.stack!.split('\n')[1]).toContain('forward.test.ts');
+    expect(thrown(() => m.call('raises')).message).toContain('not today');
+  }),
+);
+
+test(
+  'methods, schemas and modes',
+  inScope(() => {
+    const cnn = model('cnn-training');
+    expect(cnn.methods).toEqual(['forward']);
+    expect(cnn.schema('forward')).toBe('forward(Tensor x) -> Tensor');
+    expect(cnn.isTraining()).toBe(true);
+    const x = torch.randn([2, 1, 8, 8]);
+    const before = cnn.namedBuffers()['norm.running_mean']!.clone();
+    expect(cnn.eval().forward(x).shape).toEqual([2, 5]);
+    expect(cnn.isTraining()).toBe(false);
+    expect(cnn.namedBuffers()['norm.running_mean']!.equal(before)).toBe(true);
+    cnn.train().forward(x);
+    expect(cnn.namedBuffers()['norm.running_mean']!.equal(before)).toBe(false);
+    expect(Object.keys(cnn.namedParameters())).toEqual(cnn.parameterNames());
+    expect(cnn.parameters().map((p) => p.requiresGrad)).toEqual([true, true, true, true, true, true]);
+    expect(model('mlp-frozen').eval().train().isTraining()).toBe(false);
+    expect(cnn.to('cpu')).toBe(cnn);
+  }),
+);
+
+test(
+  'gradients flow through a model to its parameters and its input',
+  inScope(() => {
+    const m = model('mlp-scripted');
+    const x = torch.randn([2, 6], { requiresGrad: true });
+    m.forward(x).square().sum().backward();
+    expect(x.grad!.shape).toEqual([2, 6]);
+    expect(m.namedParameters()['layers.0.weight']!.grad!.shape).toEqual([16, 6]);
+  }),
+);

@@ -1,0 +1,233 @@
+"""Models for the tests, made by PyTorch, with inputs and what PyTorch gives for them: models.py FOLDER."""
+import sys
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple
+
+import torch
+from torch import Tensor, nn
+
+folder = sys.argv[1]
+torch.manual_seed(7)
+
+
+class MLP(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(6, 16), nn.ReLU(inplace=True), nn.Linear(16, 3))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.layers(x).softmax(1)
+
+
+class CNN(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(1, 4, 3, padding=1)
+        self.norm = nn.BatchNorm2d(4)
+        self.out = nn.Linear(4 * 4 * 4, 5)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = torch.max_pool2d(torch.relu(self.norm(self.conv(x))), 2)
+        return self.out(x.flatten(1))
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.heads = 2
+        self.qkv = nn.Linear(8, 24)
+        self.proj = nn.Linear(8, 8)
+        self.first = nn.LayerNorm(8)
+        self.second = nn.LayerNorm(8)
+        self.up = nn.Linear(8, 32)
+        self.down = nn.Linear(32, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        n, t, c = x.shape[0], x.shape[1], x.shape[2]
+        q, k, v = self.qkv(self.first(x)).view(n, t, 3, self.heads, c // self.heads).permute(2, 0, 3, 1, 4).unbind(0)
+        attention = (q @ k.transpose(-2, -1) * 0.5).softmax(-1)
+        x = x + self.proj((attention @ v).transpose(1, 2).reshape(n, t, c))
+        return x + self.down(torch.nn.functional.gelu(self.up(self.second(x))))
+
+
+class Control(nn.Module):
+    def forward(self, x: Tensor, steps: int = 2, flip: bool = False) -> Dict[str, Tensor]:
+        out: Dict[str, Tensor] = {}
+        for i in range(steps):
+            if bool(x.sum() > 0):
+                x = x - i
+            else:
+                x = x * 2 + 1
+            out["step" + str(i)] = x
+        out["last"] = -x if flip else x
+        return out
+
+
+class Pair(NamedTuple):
+    left: Tensor
+    right: int
+
+
+class Values(nn.Module):
+    """Every kind of value, to and fro."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x
+
+    @torch.jit.export
+    def plain(self, a: int, b: float, c: bool, d: str) -> Tuple[int, float, bool, str]:
+        return a + 1, b / 2, not c, d + "!"
+
+    @torch.jit.export
+    def maybe(self, x: Optional[Tensor], n: Optional[int] = None) -> Optional[int]:
+        if x is not None:
+            return x.numel()
+        return n
+
+    @torch.jit.export
+    def lists(self, a: List[int], b: List[float], c: List[str], d: List[Tensor], e: List[bool]
+              ) -> Tuple[List[int], List[float], List[str], List[Tensor], List[bool]]:
+        a.append(4)
+        return a, b, c, d, e
+
+    @torch.jit.export
+    def nested(self, d: Dict[str, List[Tuple[int, Tensor]]], m: Dict[int, Dict[str, float]]
+               ) -> Tuple[Dict[str, List[Tuple[int, Tensor]]], Dict[int, Dict[str, float]]]:
+        return d, m
+
+    @torch.jit.export
+    def anything(self, x: Any) -> Any:
+        return x
+
+    @torch.jit.export
+    def pair(self, x: Tensor, n: int) -> Pair:
+        return Pair(x, n)
+
+    @torch.jit.export
+    def unpair(self, p: Tuple[Tensor, int]) -> Tensor:
+        return p[0] + p[1]
+
+    @torch.jit.export
+    def number(self, x: complex) -> complex:
+        return x * 2
+
+    @torch.jit.export
+    def big(self, n: int) -> int:
+        return n * 4611686018427387904
+
+    @torch.jit.export
+    def doubled(self, depth: int) -> List[List[Any]]:
+        """The same list many times over: 2 ** depth values for who looks at each way."""
+        now: List[Any] = [1]
+        for _ in range(depth):
+            nothing: List[Any] = [now, now]
+            now = nothing
+        outer: List[List[Any]] = [now]
+        return outer
+
+    @torch.jit.export
+    def itself(self) -> List[Any]:
+        loop: List[Any] = []
+        loop.append(loop)
+        return loop
+
+    @torch.jit.export
+    def fails(self, x: Tensor) -> Tensor:
+        return x.view(7, 7)
+
+    @torch.jit.export
+    def raises(self) -> int:
+        raise ValueError("not today")
+
+    @torch.jit.export
+    def slow(self, x: Tensor, times: int) -> Tensor:
+        for _ in range(times):
+            x = x @ x
+        return x
+
+    @torch.jit.export
+    def large(self, n: int) -> Tensor:
+        return torch.ones(n)
+
+
+class State(nn.Module):
+    """Changes itself and what it is given."""
+
+    count: int
+    log: List[int]
+    kept: List[Tensor]
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("total", torch.zeros(4))
+        self.register_buffer("grows", torch.zeros(1))
+        self.scale = nn.Parameter(torch.ones(4))
+        self.count = 0
+        self.log = []
+        self.kept = []
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.count += 1
+        self.total += x
+        return self.total * self.scale
+
+    @torch.jit.export
+    def look(self) -> Tuple[int, List[int]]:
+        return self.count, self.log
+
+    @torch.jit.export
+    def grow(self, n: int) -> Tensor:
+        self.grows = torch.zeros(n)
+        return self.grows
+
+    @torch.jit.export
+    def keep(self, n: int):
+        self.kept.append(torch.zeros(n))
+
+    @torch.jit.export
+    def note(self, n: int):
+        self.log.append(n)
+
+    @torch.jit.export
+    def resize_buffer(self, n: int):
+        self.grows.resize_(n)
+
+    @torch.jit.export
+    def add_one(self, x: Tensor) -> Tensor:
+        return x.add_(1)
+
+    @torch.jit.export
+    def resize(self, x: Tensor, n: int) -> Tensor:
+        return x.resize_(n)
+
+    @torch.jit.export
+    def keep_then_fail(self, n: int) -> Tensor:
+        self.kept.append(torch.zeros(n))
+        self.count += 1
+        return torch.zeros(2).view(3)
+
+    @torch.jit.export
+    def count_then_allocate(self, n: int) -> Tensor:
+        self.count += 1
+        return torch.ones(n)
+
+
+def save(name, module, *inputs):
+    """The scripted or traced module, the same inputs, and PyTorch's outputs."""
+    module.save(f"{folder}/{name}.pt")
+    if inputs:
+        with torch.no_grad():
+            torch.save({"inputs": list(inputs), "output": module(*inputs)}, f"{folder}/{name}.values.pt")
+
+
+x = torch.randn(5, 6)
+images = torch.randn(2, 1, 8, 8)
+tokens = torch.randn(2, 3, 8)
+for name, module, given in [("mlp", MLP(), x), ("cnn", CNN(), images), ("block", Block(), tokens)]:
+    module.eval()
+    save(name + "-traced", torch.jit.trace(module, given), given)
+    save(name + "-scripted", torch.jit.script(module), given)
+save("mlp-frozen", torch.jit.freeze(torch.jit.script(MLP().eval())), x)
+save("cnn-training", torch.jit.script(CNN()))
+save("control", torch.jit.script(Control()), torch.randn(3), 3, True)
+save("values", torch.jit.script(Values()))
+save("state", torch.jit.script(State()))
