@@ -59,7 +59,11 @@ function withStack(error: unknown, site: { stack?: string }): unknown {
 }
 
 /** Records what `fn` calls, runs it, and gives `fn`'s result with real tensors in place of pending ones. */
-export function start(fn: (strand: Strand) => unknown, { signal }: RunOptions, caller: (...args: never[]) => unknown): Promise<unknown> {
+export function start(
+  fn: (strand: Strand) => unknown,
+  { signal }: RunOptions,
+  caller: (...args: never[]) => unknown,
+): Promise<unknown> {
   const site: { stack?: string } = {};
   Error.captureStackTrace(site, caller);
   return new Promise((resolve, reject) => {

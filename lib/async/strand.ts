@@ -196,7 +196,8 @@ export class Strand implements Recorder {
   }
 
   private convert(pending: PendingTensor | PendingValue, raw: unknown): unknown {
-    if (pending instanceof PendingValue) return pending.row < 0 ? pending.read(raw) : results(pending.row, raw, pending.given);
+    if (pending instanceof PendingValue)
+      return pending.row < 0 ? pending.read(raw) : results(pending.row, raw, pending.given);
     return Array.isArray(raw) ? raw.map((handle) => wrap(handle as number)) : wrap(raw);
   }
 

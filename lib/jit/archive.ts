@@ -33,7 +33,9 @@ export function examine(bytes: Bytes, fail: Fail): void {
   examineSizes(entries, fail);
   const has = (name: string) => zip.entries.has(prefix + name);
   if (!has('constants.pkl')) {
-    throw fail(has('data.pkl') ? 'a file of torch.save, not a TorchScript model: use torch.load' : 'no TorchScript model');
+    throw fail(
+      has('data.pkl') ? 'a file of torch.save, not a TorchScript model: use torch.load' : 'no TorchScript model',
+    );
   }
   if (!has('data.pkl')) throw fail('data.pkl is missing');
   if (!has('version') && !has('.data/version')) throw fail('version is missing');
@@ -106,7 +108,13 @@ function examineEnd64(bytes: Bytes, end: number, fail: Fail): { at: number; fiel
 }
 
 /** Each entry has its bytes for itself, before the directory, and its local header says what the directory says. */
-function examinePlaces(entries: readonly ZipEntry[], bytes: Bytes, directory: number, zip: ZipReader, fail: Fail): void {
+function examinePlaces(
+  entries: readonly ZipEntry[],
+  bytes: Bytes,
+  directory: number,
+  zip: ZipReader,
+  fail: Fail,
+): void {
   let end = 0;
   for (const entry of [...entries].sort((a, b) => a.offset - b.offset)) {
     if (entry.offset < end) throw fail(`${entry.name}: shares its bytes with another entry`);

@@ -97,7 +97,8 @@ const members = {
   },
   to(this: unknown, device: unknown): unknown {
     const model = modelOf(this, 'to');
-    if (typeof device !== 'string') throw argumentError('ScriptModule.to', 'device', "a device such as 'cuda:0'", device);
+    if (typeof device !== 'string')
+      throw argumentError('ScriptModule.to', 'device', "a device such as 'cuda:0'", device);
     native.modelTo(model._live(), device);
     return model;
   },

