@@ -5,7 +5,16 @@ import { jsonOf } from '../support/child.mjs';
 import { integer, range, table, times } from '../support/markdown.mjs';
 import { median, noise, ratio, summarise } from '../support/stats.mjs';
 
-const modes = ['off', 'counters', 'sample', 'full'];
+/** What is asked of leak-audit, by the name in the table. */
+const asked = {
+  off: undefined,
+  counters: ['--mode', 'counters'],
+  sample: ['--mode', 'sample'],
+  full: ['--mode', 'full'],
+  'full, 4 frames': ['--mode', 'full', '--frames', '4'],
+  'full, 1 frame': ['--mode', 'full', '--frames', '1'],
+};
+const modes = Object.keys(asked);
 const leakAudit = inRoot('dist', 'cli', 'leak-audit.js');
 
 async function measure({ auditRounds: rounds, audited }) {
@@ -13,8 +22,9 @@ async function measure({ auditRounds: rounds, audited }) {
   for (let round = 0; round < rounds; round++) {
     for (const mode of modes) {
       const program = [process.execPath, inRoot('bench', 'node', 'audit.cjs'), String(audited)];
-      const audit = [process.execPath, leakAudit, 'run', '--quiet', '--mode', mode, '--'];
-      const { ns } = await jsonOf([...(mode === 'off' ? [] : audit), ...program], { quiet: true });
+      const audit =
+        asked[mode] === undefined ? [] : [process.execPath, leakAudit, 'run', '--quiet', ...asked[mode], '--'];
+      const { ns } = await jsonOf([...audit, ...program], { quiet: true });
       taken[mode].push(ns);
     }
   }

@@ -14,12 +14,13 @@ import { checkWritable, showReport } from '../output';
 import type { Report } from '../report';
 import { LiveLines } from '../reporters/live';
 import { dieBy, type Ending, runChild } from '../run/child';
-import { formatBytes, formatCount, parseBytes, parseDuration } from '../units';
+import { formatBytes, formatCount, parseBytes, parseCount, parseDuration } from '../units';
 
 interface Options {
   output?: string;
   mode: 'counters' | 'sample' | 'full';
   sampleBytes: number;
+  frames: number;
   maxSize?: number;
   followChildren?: boolean;
   interval: number;
@@ -126,6 +127,14 @@ function parseMaxSize(text: string): number {
   return bytes;
 }
 
+const MOST_FRAMES = 64;
+
+function parseFrames(text: string): number {
+  const frames = parseCount(text);
+  if (frames < 1 || frames > MOST_FRAMES) throw new UsageError(`--frames ${text} is not between 1 and ${MOST_FRAMES}`);
+  return frames;
+}
+
 interface Result {
   ending: Ending;
   report: Report;
@@ -141,6 +150,7 @@ async function record(program: string[], file: string, options: Options): Promis
     mode: options.mode,
     intervalMs: Math.round(roundMs),
     sampleBytes: options.sampleBytes,
+    depth: options.frames,
     maxBytes: options.maxSize ?? 0,
     followChildren: options.followChildren === true,
     command: program.join(' '),

@@ -50,6 +50,18 @@ test(
 );
 
 test(
+  '--frames: so many of a stack are kept, the innermost',
+  async () => {
+    const { capture } = await record([fixture('sizes.cjs')], ['--frames', '2']);
+    expect(capture.start?.depth).toBe(2);
+    const stacks = [...capture.stacks.values()];
+    expect(new Set(stacks.map((stack) => stack.length))).toEqual(new Set([2]));
+    expect(new Set(stacks.map((stack) => stack[0]!.line))).toEqual(new Set([5, 6, 8, 9]));
+  },
+  TIMEOUT_MS,
+);
+
+test(
   'sample: what is as large as the interval is exact, the rest is estimated without bias',
   async () => {
     const { capture } = await record([fixture('sizes.cjs')], ['--mode', 'sample', '--sample-bytes', '1MiB']);

@@ -217,6 +217,9 @@ test.each([
   [['run'], 'no program given'],
   [['run', '--mode', 'wrong', '--', 'node'], 'Allowed choices'],
   [['run', '--interval', 'soon', '--', 'node'], 'no duration'],
+  [['run', '--frames', '0', '--', 'node'], 'not between 1 and 64'],
+  [['run', '--max-size', '1000', '--', 'node'], 'less than 256.0 KiB'],
+  [['run', '--sample-bytes', 'few', '--', 'node'], 'no size'],
   [['run', '--html', '/no/such/folder/x', '--', 'node', '-e', ''], 'cannot write'],
   [['run', '--json', '/no/such/folder/x', '--', 'node', '-e', ''], 'cannot write'],
   [['run', '--', '/no/such/program'], 'not found'],
@@ -232,7 +235,7 @@ test.each([
 });
 
 test('--help of every command goes to stdout with status 0', async () => {
-  for (const args of [['--help'], ['run', '--help'], ['report', '--help'], ['check', '--help']]) {
+  for (const args of [['--help'], ['run', '--help'], ['report', '--help'], ['check', '--help'], ['repair', '--help']]) {
     const { code, stdout } = await audit(args);
     expect(code).toBe(0);
     expect(stdout).toMatch(/Usage: leak-audit/);

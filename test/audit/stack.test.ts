@@ -29,6 +29,22 @@ test('at most the wanted number of frames', () => {
   expect(deep(30)).toBe(4);
 });
 
+test('frames of the library at the top, however many, take none of the wanted ones', () => {
+  // Callbacks of Node between: left out at the top as the library's own frames are.
+  const through = (n: number): number => {
+    if (n > 0) return [n].map(() => Reflect.apply(through, undefined, [n - 1]))[0]!;
+    return capture(3).frames().length;
+  };
+  expect(through(8)).toBe(3);
+  const viaNode = new (require('node:events') as typeof import('node:events'))();
+  let frames: ReturnType<ReturnType<typeof capture>['frames']> = [];
+  viaNode.on('event', function below() {
+    frames = captureStack(1, below).frames();
+  });
+  viaNode.emit('event');
+  expect(frames).toEqual([expect.objectContaining({ file: __filename })]);
+});
+
 describe("the program's own settings of Error are back afterwards", () => {
   const limit = globalError.stackTraceLimit;
   const prepare = globalError.prepareStackTrace;

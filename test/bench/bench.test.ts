@@ -108,5 +108,5 @@ test('load, memory, async and audit: every row is there', () => {
     '1,000 × `add`, a scope each',
     '1,000 small ops, scopes of 100',
   ]);
-  expect(rowsOf('The audit')).toEqual(['off', 'counters', 'sample', 'full']);
+  expect(rowsOf('The audit')).toEqual(['off', 'counters', 'sample', 'full', 'full, 4 frames', 'full, 1 frame']);
 });
