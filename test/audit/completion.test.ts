@@ -41,7 +41,7 @@ async function inBash(...typed: string[]): Promise<string[]> {
 }
 
 test('bash', async () => {
-  expect(await inBash('re')).toEqual(['report']);
+  expect(await inBash('exp')).toEqual(['export']);
   expect(await inBash('export', 'my capture.ltna', '--sp')).toEqual(['--speedscope']);
   expect(await inBash('export', 'x', '--value', '')).toEqual(['live', 'allocated', 'growth']);
   expect(await inBash('report', 'my')).toEqual(['my capture.ltna']);
