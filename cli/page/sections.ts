@@ -82,7 +82,7 @@ function siteRow(site: SiteReport, course: number[] | undefined, folder: string)
   const devices = site.devices.length > 1 || site.devices[0] !== 'cpu' ? ` · ${site.devices.join(', ')}` : '';
   return (
     `<tr><td data-v="${RANK[site.verdict]}">${badge(site.verdict)}</td>` +
-    `<td data-v="${place}">${
+    `<td class="site" data-v="${place}">${
       stack === ''
         ? `<code>${name}</code>`
         : `<details><summary><code>${name}</code>${devices}</summary><ol>${stack}</ol></details>`
@@ -148,7 +148,7 @@ export function oldestTable({ report, oldest }: PageData, folder: string): strin
   if (sites.length === 0) return '<p class="note">No tensor was alive at the end.</p>';
   const rows = sites.map(
     (site) =>
-      `<tr><td class="number">${formatDuration(site.oldestMs!)}</td><td><code>${escapeHtml(position(site, folder))} ` +
+      `<tr><td class="number">${formatDuration(site.oldestMs!)}</td><td class="site"><code>${escapeHtml(position(site, folder))} ` +
       `<span class="function">${escapeHtml(site.function)}</span></code></td><td class="number">` +
       `${formatCount(site.liveTensors)}</td><td class="number">${formatBytes(site.liveBytes)}</td></tr>`,
   );
@@ -165,7 +165,7 @@ function tensorTable(oldest: OldTensor[], { summary }: Report): string {
     return (
       `<tr><td class="number">${age}</td><td><code>${shape}</code></td><td>${escapeHtml(tensor.dtype)}</td>` +
       `<td>${escapeHtml(tensor.device)}</td><td class="number">${formatBytes(tensor.bytes)}` +
-      `${tensor.isView ? ' <small>(view)</small>' : ''}</td><td><code>${escapeHtml(tensor.site)}</code></td></tr>`
+      `${tensor.isView ? ' <small>(view)</small>' : ''}</td><td class="site"><code>${escapeHtml(tensor.site)}</code></td></tr>`
     );
   });
   return `<div class="scroll"><table><thead><tr><th scope="col" class="number">age</th><th scope="col">shape</th>
