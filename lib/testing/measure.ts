@@ -92,20 +92,19 @@ async function call(fn: () => unknown): Promise<void> {
 const looksSame = (a: Look, b: Look) =>
   a.tensors === b.tensors && a.bytes === b.bytes && a.hiddenBytes === b.hiddenBytes;
 
-/**
- * Everything that can be collected is: finalizers run during the collection; promises and weak references need a turn. Where
- * more is left than `before`, or there was none before, it goes on until a collection finds nothing.
- */
+/** Everything that can be collected is: finalizers run during the collection; promises and weak references need a turn. */
+async function collected(began: number): Promise<Look> {
+  await turn();
+  collectAll();
+  return look(clock() - began);
+}
+
+/** The same, until a collection finds nothing; at once where no more is left than `before`. */
 async function settled(began: number, before?: Look): Promise<Look> {
-  const again = async () => {
-    await turn();
-    collectAll();
-    return look(clock() - began);
-  };
-  let now = await again();
+  let now = await collected(began);
   for (let tries = 0; (before === undefined || hasMore(now, before)) && tries < 3; tries++) {
     const last = now;
-    now = await again();
+    now = await collected(began);
     if (looksSame(now, last)) break;
   }
   return now;
@@ -176,14 +175,15 @@ async function measure(fn: () => unknown, { iterations, warmup, settleMs }: Opti
     for (let round = 0, done = 0; round < rounds; round++) {
       for (const end = Math.round(((round + 1) * iterations) / rounds); done < end; done++) await call(fn);
       const left = countNow();
-      const now = await settled(began, looks[round]);
+      // What a round has too much does not matter: the floor is what counts. But the last one's does.
+      const now = round < rounds - 1 ? await collected(began) : await settled(began, looks[0]);
       awaiting.tensors += Math.max(0, left.tensors - now.tensors);
       awaiting.bytes += Math.max(0, left.bytes - now.bytes);
       looks.push(now);
     }
     for (let waited = 0, step = 10; waited < settleMs && isLeak(looks); waited += step, step *= 2) {
       await pause(Math.min(step, settleMs - waited));
-      looks[rounds] = await settled(began, looks[0]);
+      looks[rounds] = await collected(began);
     }
     const leaks = isLeak(looks);
     const first = looks[0]!;

@@ -2,12 +2,13 @@
 import { ask } from '../support/child';
 import { LIB } from '../support/torch';
 
-jest.setTimeout(240_000);
+const LIMIT_MS = 600_000;
+jest.setTimeout(LIMIT_MS);
 
 const TESTING = `const { measureTensorLeaks } = require(${JSON.stringify(`${LIB}/testing.js`)});`;
 
 test('200 measurements in one process are all right', async () => {
-  const wrong = await ask(`${TESTING}
+  const program = `${TESTING}
     (async () => {
       const wrong = [];
       const noise = [];
@@ -25,8 +26,9 @@ test('200 measurements in one process are all right', async () => {
       }
       answer(wrong);
     })();
-  `);
-  expect(wrong).toEqual([]);
+  `;
+  // Seconds of collections, on a machine that has time for us.
+  expect(await ask(program, [], { limitMs: LIMIT_MS })).toEqual([]);
 });
 
 test('measurements that are asked for at once come one after the other', async () => {

@@ -7,7 +7,8 @@ import { run } from '../support/child';
 import { ordinaryEnv } from '../support/sanitized';
 import { ROOT } from '../support/torch';
 
-jest.setTimeout(240_000);
+jest.setTimeout(300_000);
+const limitMs = 280_000;
 
 let project: string;
 beforeAll(() => {
@@ -51,7 +52,7 @@ test('leaks', () =>
   const { code, stdout } = await run(
     process.execPath,
     ['--preserve-symlinks', '--test', '--test-reporter=tap', at('leaks.test.mjs')],
-    { env: env() },
+    { env: env(), limitMs },
   );
   expect(stdout).toMatch(/^ *ok \d+ - clean$/m);
   expect(stdout).toMatch(/^ *not ok \d+ - leaks$/m);
@@ -88,13 +89,13 @@ test('matched', () => expect(remember).not.toLeakTensors(soon));
   fs.writeFileSync(
     at('vitest.config.mjs'),
     // A link is no folder of node_modules to Vite, which would take the package for source of the project.
-    'export default { test: { globals: true, include: ["*.spec.ts"], server: { deps: { external: [/dist\\/lib/] } } } };',
+    'export default { test: { globals: true, testTimeout: 600000, include: ["*.spec.ts"], server: { deps: { external: [/dist\\/lib/] } } } };',
   );
   const vitest = path.join(ROOT, 'node_modules/vitest/vitest.mjs');
   const { code, stdout, stderr } = await run(
     process.execPath,
     [vitest, 'run', '--root', project, '--reporter=json', '--pool=forks', '--no-cache'],
-    { env: env() },
+    { env: env(), limitMs },
   );
   expect({ code, stderr }).toEqual({ code: 1, stderr: expect.any(String) });
   const { testResults } = JSON.parse(stdout.slice(stdout.indexOf('{')));

@@ -185,6 +185,7 @@ describe('is used', () => {
       project,
       '--testMatch',
       '**/*.test.cjs',
+      '--testTimeout=120000',
     ]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('2 passed, 2 total') });
   });

@@ -38,7 +38,11 @@ export function run(
 }
 
 /** Runs a Node program that starts with `torch` and `vmHwm`, `rss` in kB, and prints with `answer(value)`. */
-export async function program(source: string, nodeOptions: string[] = []): Promise<Outcome & { answer: any }> {
+export async function program(
+  source: string,
+  nodeOptions: string[] = [],
+  options: { limitMs?: number } = {},
+): Promise<Outcome & { answer: any }> {
   const prelude = `
     const torch = require(${JSON.stringify(`${LIB}/index.js`)});
     const kilobytes = (name) => Number(new RegExp(name + ':\\\\s+(\\\\d+) kB').exec(require('fs').readFileSync('/proc/self/status', 'utf8'))[1]);
@@ -47,14 +51,18 @@ export async function program(source: string, nodeOptions: string[] = []): Promi
     const counts = () => { const { tensors, storages, bytes } = torch.memory(); return { tensors, storages, bytes }; };
     const answer = (value) => console.log('ANSWER ' + JSON.stringify(value));
   `;
-  const outcome = await run(process.execPath, [...nodeOptions, '-e', prelude + source]);
+  const outcome = await run(process.execPath, [...nodeOptions, '-e', prelude + source], options);
   const line = /^ANSWER (.*)$/m.exec(outcome.stdout)?.[1];
   return { ...outcome, answer: line === undefined ? undefined : JSON.parse(line) };
 }
 
 /** The same, and it must end well and answer. */
-export async function ask(source: string, nodeOptions: string[] = []): Promise<any> {
-  const { answer, code, signal, stderr } = await program(source, nodeOptions);
+export async function ask(
+  source: string,
+  nodeOptions: string[] = [],
+  options: { limitMs?: number } = {},
+): Promise<any> {
+  const { answer, code, signal, stderr } = await program(source, nodeOptions, options);
   expect({ code, signal, stderr }).toEqual({ code: 0, signal: null, stderr: '' });
   return answer;
 }
