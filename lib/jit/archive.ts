@@ -37,6 +37,7 @@ export function examine(bytes: Bytes, fail: Fail): void {
       has('data.pkl') ? 'a file of torch.save, not a TorchScript model: use torch.load' : 'no TorchScript model',
     );
   }
+  if (has('model.json')) throw fail('a model of PyTorch 1.1 or earlier: save it anew with a later one');
   if (!has('data.pkl')) throw fail('data.pkl is missing');
   if (!has('version') && !has('.data/version')) throw fail('version is missing');
   const records: Records = { find: (name) => zip.entries.get(prefix + name)?.size };
@@ -61,7 +62,8 @@ function examineEntry(name: string, data: Uint8Array, records: Records, fail: Fa
     examinePickle(data, { records, folder: 'data', fail: failIn });
   } else if (name === 'constants.pkl') {
     examinePickle(data, { records, folder: 'constants', fail: failIn });
-  } else if (name.endsWith('pkl')) {
+  } else if (name.startsWith('code/') && name.endsWith('pkl')) {
+    // Where in Python's source each line of the code was, which errors tell.
     examinePickle(data, { records, folder: name.slice(0, name.lastIndexOf('.')), fail: failIn });
   } else if (name.startsWith('code/') && name.endsWith('.py')) {
     examineSource(Buffer.from(data).toString('utf8'), failIn);

@@ -11,6 +11,17 @@
 namespace ltn::models {
 namespace {
 
+// "x: float32[2, 3]": of the tensors among the arguments, for messages.
+std::string describe_arguments(const Method& method, const torch::jit::Stack& values) {
+  std::string text;
+  const auto arguments = method.arguments();
+  for (size_t i = 0; i < values.size() && i < arguments.size(); ++i) {
+    if (!values[i].isTensor() || !values[i].toTensor().defined()) continue;
+    text += (text.empty() ? "" : ", ") + arguments[i].name() + ": " + describe_tensor(&values[i].toTensor());
+  }
+  return text;
+}
+
 napi_value run_now(Call& call, Model& model, const Method& method, torch::jit::Stack values) {
   bool wrote = false;
   c10::IValue result;
@@ -41,6 +52,7 @@ napi_value call_method(Call& call) {
   const Method& method = model->method(read_string(call, call.arguments[1], 1));
   const BoundOp op{&call.state, &method.row, true};
   Call of_method(call.env, op, nullptr, 0, 0);
+  std::string inputs;
   try {
     std::vector<handles::Handle> handles;
     torch::jit::Stack values = read_arguments(of_method, call.arguments[2], method, &handles);
@@ -49,7 +61,14 @@ napi_value call_method(Call& call) {
       return nullptr;
     }
     if (model->may_write(method)) call.mutated.append(handles.begin(), handles.end());
-    return run_now(call, *model, method, std::move(values));
+    const torch::jit::Stack given = values;
+    try {
+      return run_now(call, *model, method, std::move(values));
+    } catch (...) {  // only to say with what it was called
+      inputs = describe_arguments(method, given);
+      of_method.inputs = &inputs;
+      throw;
+    }
   } catch (...) {  // everything: it becomes the method's error
     return current_error(call.env, &of_method);
   }

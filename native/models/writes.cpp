@@ -146,6 +146,7 @@ Writes of_node(const Node* node, Own& own) {
       break;
   }
   const c10::FunctionSchema* schema = node->maybeSchema();
+  if (node->kind() == c10::aten::backward) return Writes::Always;  // gradients of whatever there is
   if (schema == nullptr) return Writes::Never;  // control flow and constants; what can write has a schema
   const auto updater = updaters().find(node->kind().toQualString());
   if (updater != updaters().end()) return of_updater(node, *schema, updater->second);

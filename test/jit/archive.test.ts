@@ -130,6 +130,7 @@ test('entries that are missing or stand elsewhere', () => {
   expect(refused(torch.saveToBuffer({ x: 1 }))).toContain('torch.load');
   expect(refused(changed('mlp-scripted', (entries) => entries.set('version', 'three')))).toContain('no version number');
   expect(refused(changed('mlp-scripted', (entries) => entries.set('byteorder', 'big')))).toContain('byteorder');
+  expect(refused(changed('mlp-scripted', (entries) => entries.set('model.json', '{}')))).toContain('1.1 or earlier');
   expect(refused(archive([]))).toContain('no TorchScript model');
 });
 

@@ -1,0 +1,28 @@
+/** Checked by `npm run typecheck`, never run: the types of TorchScript models. */
+import { expectTypeOf } from 'expect-type';
+import type { ScriptModule, Tensor } from '../../types';
+import torch from '../../types';
+
+const model = torch.jit.load('model.pt', { device: 'cpu' });
+declare const x: Tensor;
+
+expectTypeOf(model).toEqualTypeOf<ScriptModule>();
+expectTypeOf(model.eval()).toEqualTypeOf<ScriptModule>();
+expectTypeOf(model.forward(x)).toEqualTypeOf<Tensor>();
+expectTypeOf(
+  model.call<{ a: Tensor[] }>('parts', x, [1, null, { k: new Map([[1, 'a']]) }], Int32Array.of(1)).a,
+).toEqualTypeOf<Tensor[]>();
+expectTypeOf(model.async.forward(x, { signal: new AbortController().signal })).toEqualTypeOf<Promise<Tensor>>();
+expectTypeOf(model.async.call<number>('count')).toEqualTypeOf<Promise<number>>();
+expectTypeOf(model.namedParameters()).toEqualTypeOf<Record<string, Tensor>>();
+expectTypeOf(model.parameters()).toEqualTypeOf<Tensor[]>();
+expectTypeOf(model.methods).toEqualTypeOf<string[]>();
+expectTypeOf(model.disposed).toEqualTypeOf<boolean>();
+expectTypeOf(torch.jit.load(new Uint8Array(1)).to('cuda:0')).toEqualTypeOf<ScriptModule>();
+
+// @ts-expect-error: torch.jit.load makes them
+new torch.ScriptModule();
+// @ts-expect-error: no value of TorchScript
+model.forward(() => 1);
+// @ts-expect-error: a path or bytes
+torch.jit.load(1);
