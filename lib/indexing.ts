@@ -98,6 +98,8 @@ function view(self: Tensor, given: readonly Index[]): { view: Tensor; advanced: 
       throw argumentError('at', 'indices', "integers, slices, null, '...', booleans or index tensors", index);
     }
   }
+  // As PyTorch's: libtorch counts what follows a mask by the tensors behind it, and fills the wrong elements otherwise.
+  while (advanced.length > 0 && advanced[advanced.length - 1] === null) advanced.pop();
   return { view: result, advanced };
 }
 
@@ -112,7 +114,7 @@ function withoutLeadingOnes(value: Tensor): Tensor {
 export function at(self: Tensor, indices: readonly Index[]): Tensor {
   return scope(() => {
     const { view: chosen, advanced } = view(self, indices);
-    return advanced.some((index) => index !== null) ? chosen.index(advanced) : chosen;
+    return advanced.length > 0 ? chosen.index(advanced) : chosen;
   });
 }
 
@@ -125,7 +127,7 @@ export function set(self: Tensor, indices: Index | readonly Index[], value: unkn
     if (source === undefined && !['number', 'bigint', 'boolean'].includes(typeof value) && !isComplex(value)) {
       throw argumentError('set', 'value', 'a Tensor, number, bigint, boolean or complex', value);
     }
-    if (advanced.some((index) => index !== null)) {
+    if (advanced.length > 0) {
       const filled = source ? withoutLeadingOnes(source).to(self.dtype) : self.newFull([], value as number);
       chosen.indexPut_(advanced, filled);
     } else if (source !== undefined) chosen.copy_(withoutLeadingOnes(source));

@@ -35,6 +35,20 @@ test('nested lists of booleans are masks, of integers index tensors', () =>
     expect(square.at([[0, 1]]).shape).toEqual([1, 2, 2]);
   }));
 
+test('a number is written where a mask chooses, also with other indices behind the mask', () =>
+  scoped(() => {
+    const t = torch.zeros([2, 3, 4]);
+    t.set([[true, false], '...', torch.slice(1, 3)], 5);
+    expect(t.at(0, 0).toArray()).toEqual([0, 5, 5, 0]);
+    expect(t.sum().item()).toBe(30);
+    expect(t.at(1).sum().item()).toBe(0);
+    // PyTorch: t[mask, None] = 7
+    expect(torch.zeros([2, 3]).set([[false, true], null], 7).toArray()).toEqual([
+      [0, 0, 0],
+      [7, 7, 7],
+    ]);
+  }));
+
 test('leading dimensions of size 1 of an assigned value do not count', () =>
   scoped(() => {
     expect(
@@ -65,5 +79,7 @@ test('a nested tensor has no sizes: a coded error, and it can be logged', () =>
     expect(() => nested.shape).toThrow(expect.objectContaining({ code: 'ERR_TORCH_RUNTIME' }));
     expect(() => torch.mm(nested, nested)).toThrow(expect.objectContaining({ code: 'ERR_TORCH_NOT_IMPLEMENTED' }));
     const inspect = Symbol.for('nodejs.util.inspect.custom');
-    expect((nested as unknown as Record<symbol, () => string>)[inspect]!()).toMatch(/^Tensor \{ .*sizes/);
+    expect((nested as unknown as Record<symbol, () => string>)[inspect]!()).toBe(
+      'nested_tensor([\n  tensor([1., 1.]),\n  tensor([1., 1., 1.])\n])',
+    );
   }));
