@@ -1,7 +1,7 @@
 /** Tensors from JavaScript data. The dtype follows the JS type, never the values. */
 import { markAsUntransferable } from 'node:worker_threads';
 import type { DataDType, DataShape, Even, OptionOr, SizesOf, TensorOf } from '../types/algebra';
-import type { Device, DType, Scalar } from '../types/base';
+import type { Complex, Device, DType, Scalar } from '../types/base';
 import { dtypeCodes, dtypeName } from './enums';
 import { argumentError, describe, refusal } from './errors';
 import { native } from './native';
@@ -10,8 +10,8 @@ import { isTensor, type Tensor, wrap } from './tensor';
 
 export type { TypedArray };
 
-/** Numbers, bigints, booleans, nested arrays of them, or a typed array. */
-export type TensorData = number | bigint | boolean | TypedArray | readonly TensorData[];
+/** Numbers, bigints, booleans, complex numbers, nested arrays of them, or a typed array. */
+export type TensorData = number | bigint | boolean | Complex | TypedArray | readonly TensorData[];
 
 export interface TensorOptions<D extends DType = DType> {
   dtype?: D;
@@ -74,8 +74,8 @@ function ownOptions<T extends object>(fn: string, options: T, known: readonly st
 }
 
 /**
- * A tensor with a copy of `data`. number gives the default dtype, bigint int64, boolean bool, a typed array its own;
- * `dtype` converts. Throws ERR_TORCH_ARGUMENT for ragged or mixed data, with the path to the fault.
+ * A tensor with a copy of `data`. number gives the default dtype, bigint int64, boolean bool, `{ re, im }` complex64 (of
+ * float64 complex128), a typed array its own; `dtype` converts. Throws ERR_TORCH_ARGUMENT for ragged or mixed data, with the path to the fault.
  */
 export function tensor<const T extends TensorData, D extends DType = never>(
   data: T & Even<T>,
@@ -114,6 +114,15 @@ export function tensor(data: TensorData, given: TensorOptions = {}): Tensor {
   return result;
 }
 
+function refuseShape({ length }: TypedArray, shape: unknown): void {
+  const fits = Array.isArray(shape) && shape.every((size) => Number.isInteger(size) && size >= 0);
+  if (!fits) throw argumentError('fromTypedArray', 'shape', 'an array of sizes of 0 or more', shape);
+  const count = shape.reduce((product, size) => product * size, 1);
+  if (count !== length) {
+    throw refusal('fromTypedArray', 'shape', `a shape of ${length} elements`, `[${shape.join(', ')}], of ${count}`);
+  }
+}
+
 /**
  * A tensor over the memory of a typed array: no copy, writes show on both sides, and the array lives as long as the
  * tensor's storage. `shape` defaults to one dimension.
@@ -131,6 +140,7 @@ export function fromTypedArray(array: TypedArray, shape?: readonly number[]): Te
   // Transferred to another thread, the memory would be freed there; marked, the buffer is copied (or refused) instead.
   // (By its tag: in Jest and vm contexts it is of another realm.)
   if (Object.prototype.toString.call(array.buffer) === '[object ArrayBuffer]') markAsUntransferable(array.buffer);
+  if (shape !== undefined) refuseShape(array, shape);
   const dtype = typedArrayDtype('fromTypedArray', array);
   return wrap(native.fromBorrowed(array, shape ?? [array.length], dtypeCode('fromTypedArray', dtype)))!;
 }

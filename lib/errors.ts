@@ -95,5 +95,6 @@ function describeObject(value: object): string {
     return value.length === 0 ? 'an empty array' : `an array of ${value.length} (first: ${describe(value[0])})`;
   }
   const name = (value as object).constructor?.name;
-  return name === undefined || name === 'Object' ? 'an object' : `a ${name}`;
+  if (!name || name === 'Object') return 'an object';
+  return `${/^[AEIOU]/.test(name) ? 'an' : 'a'} ${name}`;
 }

@@ -1,6 +1,7 @@
 /** Nested arrays to flat typed arrays, for torch.tensor: one pass, and the path to the first thing that does not fit. */
 import type { DType } from '../types/base';
 import { argumentError, refusal } from './errors';
+import { isComplex } from './values';
 
 export type TypedArray =
   | Int8Array
@@ -54,7 +55,7 @@ function firstLeaf(data: unknown): unknown {
   return isTypedArray(value) ? value[0] : value;
 }
 
-type Leaf = 'number' | 'bigint' | 'boolean';
+type Leaf = 'number' | 'bigint' | 'boolean' | 'complex';
 type Row = ArrayLike<unknown>;
 
 /**
@@ -100,12 +101,27 @@ function booleansInto(array: Uint8Array): Writer {
   };
 }
 
+/** Real and imaginary parts in turn. */
+function complexInto(array: Float32Array | Float64Array): Writer {
+  return (row, next) => {
+    const { length } = row;
+    for (let i = 0; i < length; i++) {
+      const value = row[i];
+      if (!isComplex(value)) return i;
+      array[2 * (next + i)] = value.re;
+      array[2 * (next + i) + 1] = value.im;
+    }
+    return length;
+  };
+}
+
 const pathText = (path: readonly number[]) => path.map((i) => `[${i}]`).join('');
 
 function misfit(kind: Leaf, value: unknown, path: readonly number[]): Error {
   const where = `data${pathText(path)}`;
   const wide = kind === 'bigint' && typeof value === 'bigint';
-  const expected = wide ? `an integer of 64 bits at ${where}` : `a ${kind} at ${where}, as its first element is one`;
+  const noun = kind === 'complex' ? 'complex number' : kind;
+  const expected = wide ? `an integer of 64 bits at ${where}` : `a ${noun} at ${where}, as its first element is one`;
   return argumentError('tensor', 'data', expected, value);
 }
 
@@ -148,7 +164,8 @@ export function flatten(
 ): { array: ArrayBufferView; dtype: DType; kind: Leaf } {
   const count = shape.reduce((product, size) => product * size, 1);
   const first = firstLeaf(data);
-  const kind = (first === undefined ? 'number' : typeof first) as Leaf;
+  const none = first === undefined && count === 0;
+  const kind = (none ? 'number' : isComplex(first) ? 'complex' : typeof first) as Leaf;
   switch (kind) {
     case 'number': {
       const array = float === 'float32' ? new Float32Array(count) : new Float64Array(count);
@@ -165,11 +182,16 @@ export function flatten(
       writeAll(data, shape, kind, booleansInto(array));
       return { array, dtype: 'bool', kind };
     }
+    case 'complex': {
+      const array = float === 'float32' ? new Float32Array(2 * count) : new Float64Array(2 * count);
+      writeAll(data, shape, kind, complexInto(array));
+      return { array, dtype: float === 'float32' ? 'complex64' : 'complex128', kind };
+    }
     default:
       throw argumentError(
         'tensor',
         'data',
-        `numbers, bigints, booleans, nested arrays or a typed array${elsewhere(first)}`,
+        `numbers, bigints, booleans, complex numbers, nested arrays or a typed array${elsewhere(first)}`,
         first,
       );
   }

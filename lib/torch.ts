@@ -7,6 +7,7 @@ import { type MemoryReport, native } from './native';
 import { isOptions } from './parse';
 import { rows } from './rows';
 import { callFunction, functionSite } from './runtime';
+import { seedOf } from './seed';
 import type { Tensor } from './tensor';
 
 export { type AllocationEvent, getAllocationThreshold, setAllocationThreshold } from './allocations';
@@ -47,7 +48,7 @@ export {
   type TensorReport,
 } from './logger';
 export type { MemoryReport, MemoryTotals } from './native';
-export { type PrintOptions, setPrintOptions } from './print/format';
+export { type PrintChanges, type PrintOptions, setPrintOptions } from './print/options';
 export type { Element, NestedArray } from './read';
 export { disposeAll, keep } from './scopes/movable';
 export { openScope, Scope, scope } from './scopes/scope';
@@ -78,11 +79,9 @@ export function getMemoryLimit(): number | null {
   return limit < 0 ? null : limit;
 }
 
-/** Seeds the random number generators of all devices. */
+/** Seeds the random number generators of all devices: -2^63 to 2^64 - 1, where negative ones count back from 2^64. */
 export function manualSeed(seed: number | bigint): void {
-  if (!Number.isInteger(seed) && typeof seed !== 'bigint')
-    throw argumentError('manualSeed', 'seed', 'an integer', seed);
-  native.manualSeed(seed);
+  native.manualSeed(seedOf('manualSeed', seed));
 }
 
 /** Threads that one op may use. */

@@ -42,3 +42,14 @@ export function fixed(value: number, precision: number): string {
   const cut = digits.length - precision;
   return `${sign(value)}${digits.slice(0, cut)}${precision > 0 ? '.' : ''}${digits.slice(cut)}`;
 }
+
+/** Python's repr() of a float: the shortest digits that give it back, with an exponent for very large and small ones. */
+export function pythonFloat(value: number): string {
+  if (!Number.isFinite(value)) return special(value);
+  const exponent = Number(value.toExponential().split('e')[1]);
+  if (value !== 0 && (exponent < -4 || exponent >= 16)) {
+    const [digits, power] = value.toExponential().split('e') as [string, string];
+    return `${digits}e${power[0]}${power.slice(1).padStart(2, '0')}`;
+  }
+  return Number.isInteger(value) ? `${sign(value)}${BigInt(Math.abs(value))}.0` : String(value);
+}

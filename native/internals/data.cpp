@@ -122,6 +122,8 @@ napi_value copy_into(Call& call) {
   }
   if (dense.is_meta()) throw CodedError("ERR_TORCH_DEVICE", "a tensor on the meta device has no elements");
   if (!dense.is_cpu()) dense = dense.to(c10::Device(c10::DeviceType::CPU));
+  // Autograd's efficient zero tensors have no memory before they are copied.
+  if (dense._is_zerotensor()) dense = dense.clone();
   dense = at::resolve_neg(at::resolve_conj(dense)).contiguous();
   const size_t bytes = static_cast<size_t>(dense.numel()) * dense.element_size();
   if (bytes != size)

@@ -105,6 +105,65 @@ test('ragged and mixed data is refused with the path to the fault', () => {
 });
 
 test(
+  'complex numbers, as toArray gives them',
+  inScope(() => {
+    const t = torch.tensor([[{ re: 1, im: -2 }], [new torch.Complex(0.5, 0)]]);
+    expect([t.dtype, t.shape, String(t.flatten())]).toEqual([
+      'complex64',
+      [2, 1],
+      'tensor([1.0000-2.j, 0.5000+0.j])',
+    ]);
+    expect(torch.tensor(t.toArray()).equal(t)).toBe(true);
+    expect(torch.tensor({ re: 1, im: 2 }).shape).toEqual([]);
+    const wide = torch.tensor([{ re: 0.1, im: 1e300 }], { dtype: 'complex128' });
+    expect(wide.at(0).item()).toEqual(new torch.Complex(0.1, 1e300));
+    expect(refusal(() => untyped.tensor([{ re: 1, im: 2 }, 3]))).toContain('a complex number at data[1]');
+    expect(refusal(() => untyped.tensor([{ re: 1 }]))).toContain('expected numbers');
+    expect(refusal(() => untyped.tensor(undefined))).toContain('expected numbers');
+  }),
+);
+
+test('fromTypedArray refuses a shape that is none of the array', () => {
+  const array = new Float32Array(4);
+  expect(refusal(() => torch.fromTypedArray(array, [3]))).toBe(
+    "fromTypedArray: argument 'shape': expected a shape of 4 elements, got [3], of 3",
+  );
+  for (const shape of [[-1, 4], [2.5], 4, '4'] as never[]) {
+    expect(refusal(() => torch.fromTypedArray(array, shape))).toContain('expected an array of sizes of 0 or more');
+  }
+});
+
+test(
+  'manualSeed takes the 64 bits of PyTorch’s seeds',
+  inScope(() => {
+    for (const [seed, same] of [
+      [-1, 2n ** 64n - 1n],
+      [-(2n ** 63n), 2n ** 63n],
+    ] as const) {
+      torch.manualSeed(seed);
+      const first = torch.rand([3]);
+      torch.manualSeed(same);
+      expect(torch.rand([3]).equal(first)).toBe(true);
+    }
+    for (const wrong of [2n ** 64n, -(2n ** 63n) - 1n, 0.5, '1', null] as never[]) {
+      expect(refusal(() => torch.manualSeed(wrong))).toContain('expected an integer from -2^63 to 2^64 - 1');
+    }
+  }),
+);
+
+test(
+  'the elements of an efficient zero tensor, which has no memory',
+  inScope(() => {
+    const zero = untyped._efficientzerotensor([2, 2]);
+    expect([...zero.toTypedArray()]).toEqual([0, 0, 0, 0]);
+    expect(zero.toArray()).toEqual([
+      [0, 0],
+      [0, 0],
+    ]);
+  }),
+);
+
+test(
   'a DataView or an ArrayBuffer has no element type: frombuffer is told one',
   inScope(() => {
     const view = new DataView(new ArrayBuffer(16), 8);

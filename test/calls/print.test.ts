@@ -60,6 +60,33 @@ const tensors: [string, string][] = [
   ['torch.arange(20, { dtype: "float64" }).div(3)', 'torch.arange(20, dtype=torch.float64) / 3'],
   ['torch.ones([2, 3]).t()', 'torch.ones(2, 3).t()'],
   ['torch.empty([2, 3], { device: "meta" })', 'torch.empty(2, 3, device="meta")'],
+  ['torch.empty([3], { device: "meta", dtype: "int64" })', 'torch.empty(3, device="meta", dtype=torch.int64)'],
+  ['torch.eye(3).toSparse()', 'torch.eye(3).to_sparse()'],
+  ['torch.ones([1], { requiresGrad: true }).toSparse()', 'torch.ones(1, requires_grad=True).to_sparse()'],
+  ['torch.zeros([2, 3], { dtype: "int32" }).toSparse()', 'torch.zeros(2, 3, dtype=torch.int32).to_sparse()'],
+  ['torch.eye(2).toSparseCsr()', 'torch.eye(2).to_sparse_csr()'],
+  ['torch.eye(2).double().toSparseCsc()', 'torch.eye(2).double().to_sparse_csc()'],
+  ['torch.ones([4, 4]).toSparseBsr([2, 2])', 'torch.ones(4, 4).to_sparse_bsr((2, 2))'],
+  ['torch.ones([2]).toMkldnn()', 'torch.ones(2).to_mkldnn()'],
+  [
+    'torch.quantizePerTensor(torch.tensor([1, 2.5]), 1e-5, 10, "quint8")',
+    'torch.quantize_per_tensor(torch.tensor([1, 2.5]), 1e-5, 10, torch.quint8)',
+  ],
+  [
+    'torch.quantizePerChannel(torch.ones([2, 1]), torch.tensor([0.1, 2]), torch.tensor([1n, 2n]), 0, "qint8")',
+    'torch.quantize_per_channel(torch.ones(2, 1), torch.tensor([.1, 2]), torch.tensor([1, 2]), 0, torch.qint8)',
+  ],
+  ['torch._efficientzerotensor([2, 2])', 'torch._efficientzerotensor(2, 2)'],
+  ...((untyped.Tensor.prototype.refineNames === undefined
+    ? []
+    : [
+        ['torch.zeros([2], { names: ["N"] })', 'torch.zeros(2, names=("N",))'],
+        ['torch.zeros([2000, 1], { names: ["N", null] })', 'torch.zeros(2000, 1, names=("N", None))'],
+      ]) as [string, string][]),
+  [
+    'torch._nestedTensorFromMask(torch.ones([2, 2, 2]), torch.tensor([[true, false], [true, true]]))',
+    'torch._nested_tensor_from_mask(torch.ones(2, 2, 2), torch.tensor([[True, False], [True, True]]))',
+  ],
   ...((untyped.uint16 === undefined
     ? []
     : [
@@ -80,6 +107,45 @@ test('prints as PyTorch prints', async () => {
     return got[i] === (value as unknown) ? [] : [`${js}\n--- got\n${got[i]}\n--- PyTorch\n${value ?? error}`];
   });
   expect(wrong.join('\n\n')).toBe('');
+});
+
+/** Options here and there, and what they print. */
+const settings: [string, string, string, string][] = [
+  ['{ sciMode: true }', 'sci_mode=True', 'torch.tensor([1, -2.5, 0])', 'torch.tensor([1., -2.5, 0])'],
+  ['{ sciMode: false }', 'sci_mode=False', 'torch.tensor([1e-5, 0.5])', 'torch.tensor([1e-5, .5])'],
+  ['{ sciMode: true }', 'sci_mode=True', 'torch.tensor([0, Infinity])', 'torch.tensor([0., float("inf")])'],
+  ['{ profile: "short" }', 'profile="short"', 'torch.arange(2000).div(3)', 'torch.arange(2000) / 3'],
+  ['{ profile: "full" }', 'profile="full"', 'torch.arange(1100)', 'torch.arange(1100)'],
+  [
+    '{ profile: "short", edgeitems: 1, threshold: 2, linewidth: 20 }',
+    'profile="short", edgeitems=1, threshold=2, linewidth=20',
+    'torch.arange(9).view([3, 3]).div(7)',
+    'torch.arange(9).view(3, 3) / 7',
+  ],
+  ['{ precision: 0 }', 'precision=0', 'torch.tensor([0.5, 1.5, 2.25])', 'torch.tensor([.5, 1.5, 2.25])'],
+];
+
+test('setPrintOptions does what it does in PyTorch', async () => {
+  const [begin, end] = ['torch.set_printoptions(', 'torch.set_printoptions(profile="default")'];
+  const answers = await python(settings.map(([, py, , value]) => `(${begin}${py}), str(${value}), ${end})[1]`));
+  const wrong = settings.flatMap(([js, , value], i) =>
+    torch.scope(() => {
+      new Function('torch', `torch.setPrintOptions(${js})`)(torch);
+      const got = String(new Function('torch', `return ${value}`)(torch));
+      torch.setPrintOptions({ profile: 'default' });
+      return got === answers[i]!.value ? [] : [`${js}\n--- got\n${got}\n--- PyTorch\n${answers[i]!.value}`];
+    }),
+  );
+  expect(wrong.join('\n\n')).toBe('');
+});
+
+test('setPrintOptions refuses what is no option, and changes nothing then', () => {
+  const text = String(torch.tensor([0.5]));
+  for (const wrong of [{ precision: 1, prcision: 2 }, { precision: -1 }, { profile: 'long' }, { sciMode: 1 }, null]) {
+    const call = () => torch.setPrintOptions(wrong as never);
+    expect(call).toThrow(expect.objectContaining({ code: 'ERR_TORCH_ARGUMENT' }));
+  }
+  expect(String(torch.tensor([0.5]))).toBe(text);
 });
 
 test('console.log shows the same', () => {

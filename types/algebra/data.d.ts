@@ -1,7 +1,7 @@
 /** JavaScript data: the dtype and shape of what torch.tensor makes, and what tensors are as JavaScript. */
 import type { TensorData, TypedArray } from '../../lib/create';
 import type { NestedArray } from '../../lib/read';
-import type { DType, Shape } from '../base';
+import type { Complex, DType, Shape } from '../base';
 import type { ShapeError } from './core';
 import type { DefaultDType } from './dtype';
 
@@ -36,7 +36,9 @@ export type DataDType<T> = TensorData extends T
             ? 'int64'
             : T extends boolean
               ? 'bool'
-              : DType;
+              : T extends Complex
+                ? 'complex64'
+                : DType;
 
 export type DataShape<T> = TensorData extends T
   ? Shape

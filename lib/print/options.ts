@@ -1,0 +1,62 @@
+/** torch.setPrintOptions. */
+import { argumentError } from '../errors';
+
+export interface PrintOptions {
+  /** Digits after the point (default 4). */
+  precision: number;
+  /** More elements than this are summarised (default 1000). */
+  threshold: number;
+  /** Elements at each end of a summarised dimension (default 3). */
+  edgeitems: number;
+  /** Characters per line (default 80). */
+  linewidth: number;
+  /** Scientific notation: always, never, or by the values (null). */
+  sciMode: boolean | null;
+}
+
+/** The options, and a set of them to begin with: 'default', 'short' or 'full' (which summarises nothing). */
+export interface PrintChanges extends Partial<PrintOptions> {
+  profile?: 'default' | 'short' | 'full';
+}
+
+const profiles: Record<string, Omit<PrintOptions, 'sciMode'>> = {
+  default: { precision: 4, threshold: 1000, edgeitems: 3, linewidth: 80 },
+  short: { precision: 2, threshold: 1000, edgeitems: 2, linewidth: 80 },
+  full: { precision: 4, threshold: Number.POSITIVE_INFINITY, edgeitems: 3, linewidth: 80 },
+};
+
+let options: PrintOptions = { ...profiles.default!, sciMode: null };
+
+/** What holds now. */
+export const printOptions = (): Readonly<PrintOptions> => options;
+
+const isCount = (value: unknown) => Number.isInteger(value) && (value as number) >= 0;
+
+/** What an option may be, and how that reads. */
+const rules: Record<keyof PrintChanges, readonly [ok: (value: unknown) => boolean, expected: string]> = {
+  precision: [isCount, 'an integer of 0 or more'],
+  threshold: [(value) => isCount(value) || value === Number.POSITIVE_INFINITY, 'an integer of 0 or more, or Infinity'],
+  edgeitems: [isCount, 'an integer of 0 or more'],
+  linewidth: [isCount, 'an integer of 0 or more'],
+  sciMode: [(value) => value === null || typeof value === 'boolean', 'a boolean or null'],
+  profile: [(value) => Object.hasOwn(profiles, value as string), `one of ${Object.keys(profiles).join(', ')}`],
+};
+
+/**
+ * Changes how tensors print in this thread. What is left out stays as it is, but for `sciMode`, which is null again, as in
+ * PyTorch.
+ */
+export function setPrintOptions(changes: PrintChanges): void {
+  if (typeof changes !== 'object' || changes === null)
+    throw argumentError('setPrintOptions', 'changes', 'an object of options', changes);
+  const given = Object.entries(changes).filter(([, value]) => value !== undefined);
+  for (const [name, value] of given) {
+    if (!Object.hasOwn(rules, name)) {
+      throw argumentError('setPrintOptions', 'changes', `options among ${Object.keys(rules).join(', ')}`, name);
+    }
+    const [ok, expected] = rules[name as keyof PrintChanges];
+    if (!ok(value)) throw argumentError('setPrintOptions', name, expected, value);
+  }
+  const { profile, ...rest } = Object.fromEntries(given) as PrintChanges;
+  options = { ...options, ...(profile === undefined ? {} : profiles[profile]), sciMode: null, ...rest };
+}
