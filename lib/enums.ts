@@ -23,3 +23,16 @@ export const layoutName = (code: number): Layout => names.layouts[code] as Layou
 export const dtypes: readonly DType[] = [...dtypeCodes.keys()] as DType[];
 export const layouts: readonly Layout[] = [...layoutCodes.keys()] as Layout[];
 export const memoryFormats: readonly MemoryFormat[] = [...memoryFormatCodes.keys()] as MemoryFormat[];
+
+/** PyTorch's other names of dtypes: `torch.long` is `torch.int64`. */
+export const dtypeAliases: Readonly<Record<string, DType>> = {
+  half: 'float16',
+  float: 'float32',
+  double: 'float64',
+  short: 'int16',
+  int: 'int32',
+  long: 'int64',
+  chalf: 'complex32',
+  cfloat: 'complex64',
+  cdouble: 'complex128',
+};

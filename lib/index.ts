@@ -6,7 +6,7 @@ import { makeAsync, makeRun } from './async/run';
 import { startAudit } from './audit';
 import { classes } from './classes';
 import { startDebug } from './debug';
-import { dtypes, layouts, memoryFormats } from './enums';
+import { dtypeAliases, dtypes, layouts, memoryFormats } from './enums';
 import { spaces } from './functions';
 import { teachJest } from './jest-equality';
 import { showInMemoryUsage } from './memory-usage';
@@ -56,6 +56,7 @@ definePendingMethods();
 
 // torch.float32 === 'float32', torch.channelsLast === 'channels_last', torch.sparseCoo === 'sparse_coo'
 for (const name of [...dtypes, ...layouts]) module_[camelCase(name)] = name;
+for (const [alias, name] of Object.entries(dtypeAliases)) module_[alias] = name;
 for (const name of memoryFormats) module_[name.startsWith('channels') ? camelCase(name) : `${name}Format`] = name;
 
 Object.assign(module_, classes, torch, { ops });

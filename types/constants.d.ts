@@ -19,6 +19,17 @@ export declare const qint32: 'qint32';
 export declare const quint4x2: 'quint4x2';
 export declare const quint2x4: 'quint2x4';
 
+// PyTorch's other names of them.
+export declare const half: 'float16';
+export declare const float: 'float32';
+export declare const double: 'float64';
+export declare const short: 'int16';
+export declare const int: 'int32';
+export declare const long: 'int64';
+export declare const chalf: 'complex32';
+export declare const cfloat: 'complex64';
+export declare const cdouble: 'complex128';
+
 // Of libtorch 2 alone, the last two not of every one; undefined where the libtorch at hand has no such dtype.
 export declare const uint16: 'uint16' | undefined;
 export declare const uint32: 'uint32' | undefined;

@@ -1,6 +1,7 @@
 """What PyTorch's namespaces hold, and what codegen/spec/public.yaml says of them, as JSON."""
 import inspect
 import json
+import re
 import sys
 import types
 
@@ -17,6 +18,20 @@ def functions(space):
         if not name.startswith("_") and callable(value) and not inspect.isclass(value):
             names.append(name)
     return names
+
+
+def constants():
+    """Names of dtypes, layouts and memory formats, with what they name here."""
+    found = {}
+    for name in dir(torch):
+        value = getattr(torch, name)
+        if re.fullmatch(r"u?int[1-7]|bits\w+|jagged", name):
+            continue  # of PyTorch 2: names that libtorch has no ops for
+        if isinstance(value, (torch.dtype, torch.layout)):
+            found[name] = str(value).replace("torch.", "")
+        elif isinstance(value, torch.memory_format) and not name.startswith("legacy"):
+            found[name] = str(value).replace("torch.", "").replace("_format", "")
+    return found
 
 
 with open(sys.argv[1], encoding="utf-8") as file:
@@ -46,6 +61,7 @@ print(json.dumps({
         "sparse": functions(torch.sparse),
         "Tensor": [name for name in dir(torch.Tensor) if not name.startswith("_")],
     },
+    "constants": constants(),
     "functions": [entry(group, function) for group in spec["groups"] for function in group["functions"]],
     "namespaces": spec["namespaces"],
     "left_out": spec["left_out"],

@@ -15,6 +15,7 @@ interface Entry {
 }
 interface Told {
   pytorch: Record<string, string[]>;
+  constants: Record<string, string>;
   functions: Entry[];
   namespaces: { space: string; ops: string[]; aliases: Record<string, string>; open?: boolean; reason: string }[];
   left_out: { namespace: string; names: string[]; reason: string; older?: boolean }[];
@@ -51,6 +52,12 @@ it.each(['torch', 'nn.functional', 'linalg', 'fft', 'special', 'sparse', 'Tensor
     expect(leftOut(space).filter(({ reason }) => reason.length < 20)).toEqual([]);
   },
 );
+
+it('dtypes, layouts and memory formats have all of PyTorch’s names', () => {
+  expect(Object.keys(told.constants).length).toBeGreaterThan(25);
+  const wrong = Object.entries(told.constants).filter(([name, value]) => untyped[camelCase(name)] !== value);
+  expect(wrong).toEqual([]);
+});
 
 it('nothing that is left out is there, and nothing is left out twice', () => {
   for (const space of Object.keys(told.pytorch)) {
