@@ -1,6 +1,7 @@
 /** Gradients, and the modes that switch their recording. */
 import { argumentError, codedError } from './errors';
 import { native } from './native';
+import { ownOptions } from './options';
 import { isTensor, type Tensor } from './tensor';
 
 export interface BackwardOptions {
@@ -14,18 +15,12 @@ export interface BackwardOptions {
   inputs?: Iterable<Tensor>;
 }
 
-const backwardOptions = ['gradient', 'retainGraph', 'createGraph', 'inputs'];
+const backwardOptions = ['gradient', 'retainGraph', 'createGraph', 'inputs'] as const;
 
 /** Accumulates gradients into the `grad` of the leaves that `tensor` was computed from. */
 export function backward(tensor: Tensor, options: Tensor | null | BackwardOptions = {}): void {
   const passed = isTensor(options) || options === null ? { gradient: options } : options;
-  // Its own properties only: what a program put on Object.prototype is no option of this call.
-  const given: BackwardOptions = Object.assign(Object.create(null), passed);
-  for (const name of Object.keys(given)) {
-    if (!backwardOptions.includes(name)) {
-      throw argumentError('backward', 'options', `options among ${backwardOptions.join(', ')}`, name);
-    }
-  }
+  const given: BackwardOptions = ownOptions('backward', passed, backwardOptions);
   const { gradient = null, retainGraph = null, createGraph = false, inputs = [] } = given;
   tensor._backward([...inputs], { gradient, retainGraph, createGraph });
 }

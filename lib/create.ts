@@ -6,6 +6,7 @@ import { dtypeCodes, dtypeName } from './enums';
 import { argumentError, describe, refusal } from './errors';
 import { native } from './native';
 import { elsewhere, flatten, isTypedArray, shapeOf, type TypedArray, typedArrayName } from './nested';
+import { ownOptions } from './options';
 import { isTensor, type Tensor, wrap } from './tensor';
 
 export type { TypedArray };
@@ -60,17 +61,6 @@ function refuseDetached(fn: string, argument: string, { length, buffer }: TypedA
   } catch {
     throw refusal(fn, argument, 'an array with its memory', 'one whose buffer was detached (transferred away)');
   }
-}
-
-/** The options' own properties: what a program put on Object.prototype is no option of this call. */
-function ownOptions<T extends object>(fn: string, options: T, known: readonly string[]): T {
-  if (typeof options !== 'object' || options === null) throw argumentError(fn, 'options', 'an object', options);
-  for (const name of Object.keys(options)) {
-    if (!known.includes(name)) {
-      throw argumentError(fn, 'options', `options among ${known.join(', ')}`, name);
-    }
-  }
-  return Object.assign(Object.create(null), options);
 }
 
 /**

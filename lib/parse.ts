@@ -6,6 +6,7 @@
 import { convert, convertDefault, Mismatch, withoutNumberTensors } from './convert';
 import { codedError, describe, type TorchError } from './errors';
 import type { Param, Signature } from './signature';
+import { didYouMean } from './suggest';
 import { isTensor, type Tensor } from './tensor';
 import { isComplex } from './values';
 
@@ -199,10 +200,26 @@ export function parse(
   throw overloadError(name, candidates, reasons, call);
 }
 
+/** For an option that there is not, the one that was meant, perhaps. */
+function suggestion({ params, outs, factory }: Signature, reason: string, { raw, options = {} }: Call): string {
+  const unknown = /^there is no option '(.*)'$/s.exec(reason)?.[1];
+  if (unknown === undefined) return '';
+  const known = params.map(({ name, jsName }) => (raw ? name : jsName));
+  if (outs.length > 0) known.push('out');
+  if (factory && !raw) known.push('requiresGrad');
+  return didYouMean(
+    unknown,
+    known.filter((name) => !Object.hasOwn(options, name)),
+  );
+}
+
 function overloadError(name: string, candidates: readonly Signature[], reasons: string[], call: Call): TorchError {
   const got = [...(call.self === undefined ? [] : [call.self]), ...call.positional].map(describe);
   if (call.options !== undefined) got.push(`{ ${Object.keys(call.options).join(', ')} }`);
-  const lines = candidates.map((signature, i) => `  ${signature.schema.replace(/^\w+::/, '')}\n    ${reasons[i]}`);
+  const lines = candidates.map(
+    (signature, i) =>
+      `  ${signature.schema.replace(/^\w+::/, '')}\n    ${reasons[i]}${suggestion(signature, reasons[i]!, call)}`,
+  );
   const error = codedError(
     TypeError,
     'ERR_TORCH_OVERLOAD',

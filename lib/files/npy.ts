@@ -4,10 +4,12 @@ import { fromTypedArray } from '../create';
 import { dtypeCodes } from '../enums';
 import { argumentError, codedError, type TorchError } from '../errors';
 import { spaces } from '../functions';
+import { ownOptions } from '../options';
 import { ownScope } from '../scopes/scope';
 import { isTensor, type Tensor } from '../tensor';
 import { bytesOfTensor, chunksOfTensor } from './bytes';
 import { MappedFile } from './mapped';
+import { elementsOf, quote, showShape } from './names';
 import { byteStream, readStream, type StreamOptions } from './stream';
 import { writeWhole } from './write';
 import { type Bytes, ZipReader, ZipWriter } from './zip';
@@ -47,6 +49,7 @@ interface Header {
 const MAGIC = Buffer.from('\x93NUMPY', 'latin1');
 /** NumPy itself refuses longer ones. */
 const MOST_HEADER = 10_000;
+const MOST_DIMENSIONS = 64;
 
 /** Where the data begins, by the first 12 bytes of a file, or all that it has. */
 function headerEnd(first: Uint8Array): { version: number; from: number; end: number } {
@@ -67,18 +70,20 @@ function parseHeader(text: string, start: number): Header & { bytes: bigint; nam
   // As NumPy writes it; Python's literals at large are not evaluated.
   const match =
     /^\{'descr': '([<>|=])(\w+)', 'fortran_order': (True|False), 'shape': \(((?:\d+, ?)*\d*)\), ?\}\s*$/.exec(text);
-  if (match === null) throw fail(`a header that is not of one array of numbers: ${text.trim().slice(0, 80)}`);
+  if (match === null) throw fail(`a header that is not of one array of numbers: ${quote(text.trim())}`);
   const [, order, name, columns, sizes] = match as unknown as [string, string, string, string, string];
   const known = Object.hasOwn(dtypes, name) ? dtypes[name]! : undefined;
-  if (known === undefined) throw fail(`dtype '${order}${name}' is not known here`);
+  if (known === undefined) throw fail(`dtype '${order}${name.slice(0, 20)}' is not known here`);
   const [dtype, itemSize] = known;
   const shape = sizes
     .split(',')
     .filter((size) => size.trim() !== '')
     .map(Number);
   if (!shape.every(Number.isSafeInteger)) throw fail('a size beyond exact integers');
-  let bytes = BigInt(itemSize);
-  for (const size of shape) bytes *= BigInt(size);
+  if (shape.length > MOST_DIMENSIONS) throw fail(`${shape.length} dimensions, NumPy has at most ${MOST_DIMENSIONS}`);
+  const elements = elementsOf(shape);
+  if (elements === undefined) throw fail(`shape ${showShape(shape)} has more elements than can be counted`);
+  const bytes = BigInt(elements) * BigInt(itemSize);
   const part = name.startsWith('c') ? itemSize / 2 : itemSize;
   const swap = order === '>' && part > 1 ? part : 0;
   return { dtype, itemSize, swap, columns: columns === 'True', shape, start, bytes, name };
@@ -92,7 +97,7 @@ function readHeader(bytes: Bytes): Header {
   const header = parseHeader(textOf(bytes.read(from, end - from), version), end);
   if (header.bytes !== BigInt(bytes.size - end)) {
     const { name, shape } = header;
-    throw fail(`${name} of shape [${shape.join(', ')}] has ${header.bytes} bytes, the file ${bytes.size - end}`);
+    throw fail(`${name} of shape ${showShape(shape)} has ${header.bytes} bytes, the file ${bytes.size - end}`);
   }
   return header;
 }
@@ -190,8 +195,9 @@ function streamNpy(tensor: Tensor): ByteStream {
   return byteStream(chunks(), [held]);
 }
 
-function readNpyStream(source: ByteSource, options: LoadNpyOptions & StreamOptions): Promise<Tensor> {
-  return readStream('npy.loadFromStream', source, options, async (reader) => {
+async function readNpyStream(source: ByteSource, options: LoadNpyOptions & StreamOptions): Promise<Tensor> {
+  const { device, ...how } = ownOptions('npy.loadFromStream', options, ['device', 'signal', 'maxBytes']);
+  return readStream('npy.loadFromStream', source, how, async (reader) => {
     const first = await reader.take(12, 'the header'); // the shortest header is longer
     const { version, from, end } = headerEnd(first);
     const others = await reader.take(end - first.length, 'the header');
@@ -199,15 +205,17 @@ function readNpyStream(source: ByteSource, options: LoadNpyOptions & StreamOptio
     if (header.bytes > BigInt(Number.MAX_SAFE_INTEGER)) throw fail('a size beyond exact integers');
     const data = await reader.take(Number(header.bytes), 'the array');
     if (!(await reader.isAtEnd())) throw fail(`the array has ${header.bytes} bytes, more bytes follow`);
-    return read(inMemory(data), options.device, { ...header, start: 0 });
+    return read(inMemory(data), device, { ...header, start: 0 });
   });
 }
 
 /** One array in a file: NumPy's `np.save` and `np.load`. */
 export const npy = {
   /** @throws ERR_TORCH_FILE for what is no npy file of numbers, or lies about itself */
-  load: (source: string | Uint8Array, { device }: LoadNpyOptions = {}): Tensor =>
-    withSource('npy.load', source, fail, (bytes) => read(bytes, device)),
+  load(source: string | Uint8Array, options: LoadNpyOptions = {}): Tensor {
+    const { device } = ownOptions('npy.load', options, ['device']);
+    return withSource('npy.load', source, fail, (bytes) => read(bytes, device));
+  },
   /** Replaces the file when it is whole. */
   save(path: string, tensor: Tensor): void {
     if (typeof path !== 'string') throw argumentError('npy.save', 'path', 'a string', path);
@@ -239,30 +247,35 @@ function* chunksOfNpz(fn: string, tensors: Record<string, Tensor>): Generator<Ui
   yield* parts;
 }
 
+function readAll(zip: ZipReader, device: Device | undefined): Record<string, Tensor> {
+  return ownScope(() => {
+    const tensors: Record<string, Tensor> = {};
+    for (const entry of zip.entries.values()) {
+      const name = entry.name.replace(/\.npy$/, '');
+      if (Object.hasOwn(tensors, name)) throw failZip(`the array ${quote(name)} comes twice`);
+      const value = read(inMemory(zip.data(entry)), device);
+      // Not an assignment: an array may be called __proto__.
+      Object.defineProperty(tensors, name, { value, writable: true, enumerable: true, configurable: true });
+    }
+    return tensors;
+  });
+}
+
 /** Arrays by name in a zip: NumPy's `np.savez`, `np.savez_compressed` and `np.load`. */
 export const npz = {
   /** @throws ERR_TORCH_FILE for what is no npz file, is damaged, or lies about itself */
-  load: (source: string | Uint8Array, { device }: LoadNpyOptions = {}): Record<string, Tensor> =>
-    withSource('npz.load', source, failZip, (bytes) => {
-      const zip = new ZipReader(bytes, failZip);
-      return ownScope(() => {
-        const tensors: Record<string, Tensor> = {};
-        for (const entry of zip.entries.values()) {
-          const value = read(inMemory(zip.data(entry)), device);
-          // Not an assignment: an array may be called __proto__.
-          const name = entry.name.replace(/\.npy$/, '');
-          Object.defineProperty(tensors, name, { value, writable: true, enumerable: true, configurable: true });
-        }
-        return tensors;
-      });
-    }),
+  load(source: string | Uint8Array, options: LoadNpyOptions = {}): Record<string, Tensor> {
+    const { device } = ownOptions('npz.load', options, ['device']);
+    return withSource('npz.load', source, failZip, (bytes) => readAll(new ZipReader(bytes, failZip), device));
+  },
   /** The same from a stream, a Blob or bytes, which is read to its end first: what is in the file stands there. */
   loadFromStream: async (
     source: ByteSource,
     options: LoadNpyOptions & StreamOptions = {},
   ): Promise<Record<string, Tensor>> => {
-    const bytes = await readStream('npz.loadFromStream', source, options, (reader) => reader.rest());
-    return npz.load(bytes, options);
+    const { device, ...how } = ownOptions('npz.loadFromStream', options, ['device', 'signal', 'maxBytes']);
+    const bytes = await readStream('npz.loadFromStream', source, how, (reader) => reader.rest());
+    return npz.load(bytes, { device });
   },
   /** Not compressed. Replaces the file when it is whole. */
   save(path: string, tensors: Record<string, Tensor>): void {

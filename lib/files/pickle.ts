@@ -51,11 +51,13 @@ export function pickle(root: unknown, replace: (value: object, path: string) => 
   const long = (value: bigint) => {
     let length = 0;
     while (BigInt.asIntN(8 * length, value) !== value || length === 0) length++;
-    const bytes = Buffer.alloc(2 + length);
-    bytes.set([0x8a, length]);
-    for (let i = 0, rest = BigInt.asUintN(8 * length, value); i < length; i++, rest >>= 8n)
-      bytes[2 + i] = Number(rest & 255n);
-    parts.push(bytes);
+    const head = Buffer.alloc(length < 256 ? 2 : 5);
+    head[0] = length < 256 ? 0x8a : 0x8b;
+    head.writeUIntLE(length, 1, head.length === 2 ? 1 : 4);
+    const digits = BigInt.asUintN(8 * length, value)
+      .toString(16)
+      .padStart(2 * length, '0');
+    parts.push(head, Buffer.from(digits, 'hex').reverse());
   };
   const name = (module: string, called: string) => parts.push(Buffer.from(`c${module}\n${called}\n`));
   const tuple = (values: readonly unknown[], path: string) => {
@@ -120,7 +122,7 @@ export function pickle(root: unknown, replace: (value: object, path: string) => 
       put(0x28);
       for (const [key, element] of value instanceof Map ? value : Object.entries(object)) {
         write(key, `${path} (a key)`);
-        write(element, `${path}.${String(key)}`);
+        write(element, typeof key === 'string' ? `${path}.${key}` : `${path} (a value)`);
       }
       put(0x75);
     } else {

@@ -7,14 +7,16 @@ import { fromTypedArray } from '../create';
 import { dtypeCodes } from '../enums';
 import { argumentError, codedError, type TorchError } from '../errors';
 import { native } from '../native';
+import { ownOptions } from '../options';
 import { ownScope } from '../scopes/scope';
 import { isTensor, type Tensor } from '../tensor';
 import { Complex } from '../values';
 import { bytesOfTensor } from './bytes';
 import { MappedFile } from './mapped';
+import { elementsOf, quote, shown, showShape } from './names';
 import { Name, Persistent, Tuple as PickledTuple, pickle, Reduce } from './pickle';
 import { byteStream, readStream, type StreamOptions } from './stream';
-import { type Allowed, Dict, type Global, Unpickler } from './unpickle';
+import { type Allowed, Dict, Global, Unpickler } from './unpickle';
 import { writeWhole } from './write';
 import { type Bytes, type ZipEntry, ZipReader, ZipWriter } from './zip';
 
@@ -38,11 +40,17 @@ const storages: Readonly<Record<string, readonly [DType, number]>> = {
 const storageOf = new Map(Object.entries(storages).map(([name, [dtype, bytes]]) => [dtype, { name, bytes }]));
 
 /** A storage of the file as tensors are made of it. */
-interface Stored {
-  readonly elements: Tensor;
-  readonly dtype: DType;
-  readonly count: number;
+class Stored {
+  constructor(
+    readonly elements: Tensor,
+    readonly dtype: DType,
+    readonly count: number,
+  ) {}
 }
+
+const isText = (value: unknown): value is string => typeof value === 'string';
+const isSize = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
+const isSizes = (value: unknown): value is number[] => Array.isArray(value) && value.every(isSize);
 
 class Archive implements Allowed {
   readonly #zip: ZipReader;
@@ -75,8 +83,9 @@ class Archive implements Allowed {
     try {
       return new Unpickler(bytes, this).load();
     } catch (error) {
+      // The stack of JavaScript, or the room of one of its arrays and maps.
       if (error instanceof RangeError && (error as { code?: string }).code === undefined)
-        throw fail('it is nested too deeply');
+        throw fail(`it is nested too deeply, or too large (${error.message})`);
       throw error;
     }
   }
@@ -84,30 +93,27 @@ class Archive implements Allowed {
   fail = fail;
 
   find(module: string, name: string): Global | undefined {
-    if (module === 'collections' && name === 'OrderedDict') return { name, call: orderedDict };
-    if (module === 'torch' && Object.hasOwn(storages, name)) return { name };
+    const builtin = module === 'builtins' || module === '__builtin__';
+    if (module === 'collections' && name === 'OrderedDict') return new Global(name, { call: orderedDict });
+    if (module === 'torch' && Object.hasOwn(storages, name)) return new Global(name);
     if (module === 'torch._utils') {
-      if (name === '_rebuild_tensor_v2') return { name, call: (args) => this.#rebuild(args) };
-      if (name === '_rebuild_parameter') return { name, call: ([data, grad]) => parameter(data, grad) };
+      if (name === '_rebuild_tensor_v2') return new Global(name, { call: (args) => this.#rebuild(args) });
+      if (name === '_rebuild_parameter') return new Global(name, { call: parameter });
     }
-    if (module === 'torch' && name === 'Size') return { name, call: ([sizes]) => Array.from(sizes as unknown[]) };
-    if (module === 'torch' && name === 'device') return { name, call: (parts) => parts.join(':') };
-    if (module === 'torch' && dtypeCodes.has(name)) return { name: `dtype:${name}` };
-    if ((module === 'builtins' || module === '__builtin__') && name === 'complex') {
-      return { name, call: ([re, im]) => new Complex(Number(re), Number(im)) };
-    }
-    if ((module === 'builtins' || module === '__builtin__') && name === 'set') {
-      return { name, call: ([values]) => new Set(Array.isArray(values) ? values : []) };
-    }
+    if (module === 'torch' && name === 'Size') return new Global(name, { call: torchSize });
+    if (module === 'torch' && name === 'device') return new Global(name, { call: torchDevice });
+    if (module === 'torch' && dtypeCodes.has(name)) return new Global(name, { value: name });
+    if (builtin && name === 'complex') return new Global(name, { call: complex });
+    if (builtin && name === 'set') return new Global(name, { call: set });
     return undefined;
   }
 
   persistent(id: unknown): Stored {
     if (!Array.isArray(id) || id[0] !== 'storage') throw fail('it refers to what is no storage');
-    const [, type, key, , count] = id as [string, Global, string, string, number];
-    const known =
-      typeof type?.name === 'string' && Object.hasOwn(storages, type.name) ? storages[type.name] : undefined;
+    const [, type, key, , count] = id as unknown[];
+    const known = type instanceof Global && Object.hasOwn(storages, type.name) ? storages[type.name] : undefined;
     if (known === undefined) throw fail('a storage of a kind that is not known here');
+    if (!isText(key)) throw fail('a storage whose name is no text');
     const found = this.#stored.get(key);
     if (found !== undefined) {
       if (found.dtype !== known[0]) throw fail(`storage ${key} is of two dtypes`);
@@ -115,56 +121,79 @@ class Archive implements Allowed {
     }
     const [dtype, itemSize] = known;
     const entry = this.#zip.entries.get(`${this.#prefix}data/${key}`);
-    if (entry === undefined) throw fail(`storage ${key} is missing`);
-    if (!Number.isSafeInteger(count) || count < 0 || entry.size !== count * itemSize) {
-      throw fail(`storage ${key} has ${entry.size} bytes, not ${count} elements of ${itemSize}`);
+    if (entry === undefined) throw fail(`storage ${shown(key)} is missing`);
+    if (!isSize(count) || entry.size !== count * itemSize) {
+      throw fail(`storage ${key} has ${entry.size} bytes, not ${quote(count)} elements of ${itemSize}`);
     }
     const raw = this.#tensor(this.#zip, entry, itemSize);
     const elements = dtype === 'bool' ? raw.ne(0) : raw.view(dtype);
     const there =
       this.#device === undefined || this.#device === 'cpu' ? elements : elements.to({ device: this.#device });
-    const stored = { elements: there as Tensor, dtype, count };
+    const stored = new Stored(there as Tensor, dtype, count);
     this.#stored.set(key, stored);
     return stored;
   }
 
-  #rebuild(args: readonly unknown[]): Tensor {
-    const [stored, offset, size, stride, requiresGrad] = args as [Stored, number, number[], number[], boolean];
-    const sizes = [size, stride].every(
-      (list) => Array.isArray(list) && list.every((n) => Number.isSafeInteger(n) && n >= 0),
-    );
-    if (
-      stored?.elements === undefined ||
-      !sizes ||
-      size.length !== stride.length ||
-      !Number.isSafeInteger(offset) ||
-      offset < 0
-    ) {
-      throw fail('a tensor without a storage or with wrong sizes');
-    }
+  #rebuild([stored, offset, size, stride, requiresGrad]: readonly unknown[]): Tensor {
+    const whole = stored instanceof Stored && isSize(offset) && isSizes(size) && isSizes(stride);
+    if (!whole || size.length !== stride.length) throw fail('a tensor without a storage or with wrong sizes');
+    if (elementsOf(size) === undefined) throw fail(`a tensor of shape ${showShape(size)}, more than can be counted`);
     const last = offset + size.reduce((sum, n, i) => sum + (n - 1) * stride[i]!, 0);
     if (!size.includes(0) && last >= stored.count) {
-      throw fail(`a tensor of shape [${size.join(', ')}] reaches beyond its storage of ${stored.count} elements`);
+      throw fail(`a tensor of shape ${showShape(size)} reaches beyond its storage of ${stored.count} elements`);
     }
     const { elements } = stored;
-    const base = elements.storageOffset() as number;
-    const tensor = elements.asStrided([...size], [...stride], base + offset) as Tensor;
-    if (requiresGrad === true) tensor.requiresGrad = true;
-    return tensor;
+    const start = (elements.storageOffset() as number) + offset;
+    if (!isSize(start)) throw fail(`a tensor at element ${offset} of its storage`);
+    const tensor = elements.asStrided([...size], [...stride], start) as Tensor;
+    return withGradient(tensor, requiresGrad);
   }
 }
 
-const orderedDict = (args: readonly unknown[]): Dict => {
-  const dict = new Dict();
-  for (const pair of (args[0] as [unknown, unknown][] | undefined) ?? []) dict.entries.set(pair[0], pair[1]);
-  return dict;
-};
-
-function parameter(data: unknown, requiresGrad: unknown): Tensor {
-  if (!isTensor(data)) throw fail('a parameter without a tensor');
-  const tensor = data.detach() as Tensor;
-  if (requiresGrad === true) tensor.requiresGrad = true;
+function withGradient(tensor: Tensor, requiresGrad: unknown): Tensor {
+  if (requiresGrad !== true) return tensor;
+  if (!/float|complex/.test(tensor.dtype)) throw fail(`a tensor of ${tensor.dtype} that requires a gradient`);
+  tensor.requiresGrad = true;
   return tensor;
+}
+
+// What the names give when they are called, with any arguments.
+
+function orderedDict([pairs]: readonly unknown[]): Dict {
+  const dict = new Dict();
+  if (pairs === undefined) return dict;
+  const good = Array.isArray(pairs) && pairs.every((pair) => Array.isArray(pair) && pair.length === 2);
+  if (!good) throw fail('an OrderedDict of what are no pairs');
+  for (const [key, value] of pairs as [unknown, unknown][]) dict.entries.set(key, value);
+  return dict;
+}
+
+function torchSize([sizes]: readonly unknown[]): number[] {
+  if (!isSizes(sizes)) throw fail('a torch.Size of what are no sizes');
+  return [...sizes];
+}
+
+function torchDevice([type, index]: readonly unknown[]): string {
+  if (!isText(type) || !/^[\w:]{1,32}$/.test(type) || (index !== undefined && !isSize(index))) {
+    throw fail('a device that is none');
+  }
+  return index === undefined ? type : `${type}:${index}`;
+}
+
+function complex(parts: readonly unknown[]): Complex {
+  const [re, im] = parts;
+  if (typeof re !== 'number' || typeof im !== 'number') throw fail('a complex number that is none');
+  return new Complex(re, im);
+}
+
+function set([values = []]: readonly unknown[]): Set<unknown> {
+  if (!Array.isArray(values)) throw fail('a set of what is no list');
+  return new Set(values);
+}
+
+function parameter([data, requiresGrad]: readonly unknown[]): Tensor {
+  if (!isTensor(data)) throw fail('a parameter without a tensor');
+  return withGradient(data.detach() as Tensor, requiresGrad);
 }
 
 export interface LoadFileOptions {
@@ -178,7 +207,8 @@ export interface LoadFileOptions {
  *
  * @throws ERR_TORCH_FILE for what is no such file, is damaged, or names what may not be loaded
  */
-export function load(source: string | Uint8Array, { device }: LoadFileOptions = {}): unknown {
+export function load(source: string | Uint8Array, options: LoadFileOptions = {}): unknown {
+  const { device } = ownOptions('load', options, ['device']);
   if (typeof source === 'string') {
     const file = new MappedFile(source, fail);
     try {
@@ -320,6 +350,7 @@ export async function loadFromStream(
   source: ByteSource,
   options: LoadFileOptions & StreamOptions = {},
 ): Promise<unknown> {
-  const bytes = await readStream('loadFromStream', source, options, (reader) => reader.rest());
-  return load(bytes, options);
+  const { device, ...how } = ownOptions('loadFromStream', options, ['device', 'signal', 'maxBytes']);
+  const bytes = await readStream('loadFromStream', source, how, (reader) => reader.rest());
+  return load(bytes, { device });
 }

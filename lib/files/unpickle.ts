@@ -4,20 +4,39 @@
  * PyTorch's weights_only.)
  */
 
+import { quote, shown } from './names';
+
 /** A dictionary until all is read: afterwards a plain object, or a Map where a key is no string. */
 export class Dict {
-  readonly entries = new Map<unknown, unknown>();
+  #entries: Map<unknown, unknown> | undefined;
+
+  /** Made when it is needed: an empty one costs a file a single byte. */
+  get entries(): Map<unknown, unknown> {
+    this.#entries ??= new Map();
+    return this.#entries;
+  }
+  get isEmpty(): boolean {
+    return this.#entries === undefined;
+  }
 }
 
 /** A tuple is a frozen list to Python; here it becomes an array as lists do. */
 export class Tuple extends Array<unknown> {}
 
-/** A name that a pickle may use, and what calling it gives. */
-export interface Global {
+/** A name that a pickle may use: what calling it gives, or the value that it stands for. */
+export class Global {
   readonly name: string;
-  readonly call?: (args: readonly unknown[]) => unknown;
+  readonly call: ((args: readonly unknown[]) => unknown) | undefined;
   /** Of a class: an object whose state comes later, by BUILD. */
-  readonly make?: () => { state: unknown };
+  readonly make: (() => { state: unknown }) | undefined;
+  readonly value: unknown;
+
+  constructor(name: string, { call, make, value }: Partial<Pick<Global, 'call' | 'make' | 'value'>> = {}) {
+    this.name = name;
+    this.call = call;
+    this.make = make;
+    this.value = value;
+  }
 }
 
 export interface Allowed {
@@ -29,6 +48,15 @@ export interface Allowed {
 
 const MARK = Symbol('mark');
 
+/** No file of tensors comes near these; a few bytes that ask for more would be the end of the process. */
+const MOST_STEPS = 100_000_000;
+const MOST_CONTAINERS = 4_000_000;
+const MOST_ON_STACK = 16_000_000;
+const MOST_TEXT = 1 << 28;
+const MOST_LONG = 1 << 16;
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
 export class Unpickler {
   readonly #bytes: Uint8Array;
   readonly #data: DataView;
@@ -37,6 +65,8 @@ export class Unpickler {
   readonly #memo = new Map<number, unknown>();
   readonly #made = new WeakSet<object>();
   #at = 0;
+  #steps = 0;
+  #containers = 0;
 
   constructor(bytes: Uint8Array, allowed: Allowed) {
     this.#bytes = bytes;
@@ -45,14 +75,15 @@ export class Unpickler {
   }
 
   load(): unknown {
-    return finish(this.loadRaw());
+    return finish(this.loadRaw(), this.#allowed.fail);
   }
 
   /** With Dict and Tuple as they are. */
   loadRaw(): unknown {
     for (;;) {
-      const code = this.#take(1)[0]!;
+      const code = this.u8();
       if (code === 0x2e) return this.#pop(); // STOP
+      if (++this.#steps > MOST_STEPS) throw this.fail(`more than ${MOST_STEPS} instructions`);
       const run = operations.get(code);
       if (run === undefined) throw this.fail(`instruction 0x${code.toString(16)} is not known here`);
       run(this);
@@ -69,7 +100,10 @@ export class Unpickler {
     return this.#bytes.subarray(this.#at - length, this.#at);
   }
 
-  u8 = (): number => this.#take(1)[0]!;
+  u8 = (): number => {
+    if (this.#at >= this.#bytes.length) throw this.fail('it is cut off');
+    return this.#bytes[this.#at++]!;
+  };
   u16 = (): number => this.#data.getUint16(this.#skip(2), true);
   u32 = (): number => this.#data.getUint32(this.#skip(4), true);
   i32 = (): number => this.#data.getInt32(this.#skip(4), true);
@@ -80,7 +114,13 @@ export class Unpickler {
   }
 
   text(length: number): string {
-    return Buffer.from(this.#take(length)).toString('utf8');
+    if (length > MOST_TEXT) throw this.fail(`a text of ${length} bytes, at most ${MOST_TEXT} are read`);
+    const bytes = this.#take(length);
+    try {
+      return utf8.decode(bytes);
+    } catch {
+      throw this.fail('a text that is no UTF-8');
+    }
   }
   bytes(length: number): Uint8Array {
     return this.#take(length).slice();
@@ -96,16 +136,23 @@ export class Unpickler {
 
   /** Little-endian, two's complement. */
   long(length: number): number | bigint {
-    let value = 0n;
-    const bytes = this.#take(length);
-    for (let i = length - 1; i >= 0; i--) value = (value << 8n) | BigInt(bytes[i]!);
-    if (length > 0 && bytes[length - 1]! >= 0x80) value -= 1n << BigInt(8 * length);
+    if (length > MOST_LONG) throw this.fail(`an integer of ${length} bytes, at most ${MOST_LONG} are read`);
+    const bytes = Buffer.from(this.#take(length)).reverse(); // a copy
+    if (length === 0) return 0;
+    const value = BigInt.asIntN(8 * length, BigInt(`0x${bytes.toString('hex')}`));
     const number = Number(value);
     return Number.isSafeInteger(number) ? number : value;
   }
 
   push(value: unknown): void {
+    if (this.#stack.length >= MOST_ON_STACK) throw this.fail(`more than ${MOST_ON_STACK} values on its stack`);
     this.#stack.push(value);
+  }
+
+  /** Something that takes much more memory than its byte in the file. */
+  pushNew(container: object): void {
+    if (++this.#containers > MOST_CONTAINERS) throw this.fail(`more than ${MOST_CONTAINERS} lists and dictionaries`);
+    this.push(container);
   }
 
   #pop(): unknown {
@@ -117,7 +164,7 @@ export class Unpickler {
   pop = (): unknown => this.#pop();
 
   mark(): void {
-    this.#stack.push(MARK);
+    this.push(MARK);
   }
 
   toMark(): unknown[] {
@@ -146,7 +193,7 @@ export class Unpickler {
   }
 
   tuple(values: unknown[]): void {
-    this.push(Tuple.from(values));
+    this.pushNew(Tuple.from(values));
   }
 
   append(values: unknown[]): void {
@@ -162,27 +209,34 @@ export class Unpickler {
     for (let i = 0; i < values.length; i += 2) dict.entries.set(values[i], values[i + 1]);
   }
 
-  global(module: string, name: string): void {
+  global(module: unknown, name: unknown): void {
+    if (typeof module !== 'string' || typeof name !== 'string') throw this.fail('a name that is no text');
     const found = this.#allowed.find(module, name);
-    if (found === undefined) throw this.fail(`${module}.${name} is not among the names that may be loaded`);
+    if (found === undefined) {
+      throw this.fail(`${shown(`${module}.${name}`)} is not among the names that may be loaded`);
+    }
     this.push(found);
   }
 
   reduce(): void {
     const args = this.#pop();
-    const global = this.#pop() as Global;
-    if (!(args instanceof Tuple) || typeof global?.call !== 'function') throw this.fail('it calls what is no function');
-    this.push(global.call(args));
+    const global = this.#pop();
+    if (!(args instanceof Tuple) || !(global instanceof Global) || global.call === undefined) {
+      throw this.fail('it calls what is no function');
+    }
+    this.pushNew(global.call(args) as object);
   }
 
   /** An object of a class that was named before. */
   make(): void {
     this.#pop(); // what its constructor would get
-    const global = this.#pop() as Global;
-    if (typeof global?.make !== 'function') throw this.fail('it makes an object of what is no class');
+    const global = this.#pop();
+    if (!(global instanceof Global) || global.make === undefined) {
+      throw this.fail('it makes an object of what is no class');
+    }
     const object = global.make();
     this.#made.add(object);
-    this.push(object);
+    this.pushNew(object);
   }
 
   /** Attributes of an OrderedDict (a state dict's _metadata) are left out; besides it only objects of classes have any. */
@@ -231,9 +285,9 @@ const operations = new Map<number, (p: Unpickler) => void>([
   [0x43, (p) => p.push(p.bytes(p.u8()))],
   [0x54, (p) => p.push(p.text(p.u32()))],
   [0x55, (p) => p.push(p.text(p.u8()))],
-  [0x5d, (p) => p.push([])],
-  [0x7d, (p) => p.push(new Dict())],
-  [0x8f, (p) => p.push(new Set())],
+  [0x5d, (p) => p.pushNew([])],
+  [0x7d, (p) => p.pushNew(new Dict())],
+  [0x8f, (p) => p.pushNew(new Set())],
   [0x29, (p) => p.tuple([])],
   [0x85, (p) => p.tuple([p.pop()])],
   [0x86, (p) => p.tuple([p.pop(), p.pop()].reverse())],
@@ -254,7 +308,7 @@ const operations = new Map<number, (p: Unpickler) => void>([
     0x93,
     (p) => {
       const name = p.pop();
-      p.global(String(p.pop()), String(name));
+      p.global(p.pop(), name);
     },
   ],
   [0x52, (p) => p.reduce()],
@@ -264,27 +318,15 @@ const operations = new Map<number, (p: Unpickler) => void>([
 ]);
 
 /** Dictionaries as JavaScript has them, and tuples as arrays; what was shared is shared, and cycles stay. */
-function finish(root: unknown): unknown {
+function finish(root: unknown, fail: (what: string) => Error): unknown {
   const done = new Map<unknown, unknown>();
   const convert = (value: unknown): unknown => {
     if (typeof value !== 'object' || value === null) return value;
     if (done.has(value)) return done.get(value);
-    if (value instanceof Dict) {
-      const keys = [...value.entries.keys()];
-      if (keys.every((key) => typeof key === 'string')) {
-        const object = {};
-        done.set(value, object);
-        for (const [key, element] of value.entries) {
-          // Not an assignment: a key may be __proto__.
-          const descriptor = { value: convert(element), writable: true, enumerable: true, configurable: true };
-          Object.defineProperty(object, key as string, descriptor);
-        }
-        return object;
-      }
-      const map = new Map<unknown, unknown>();
-      done.set(value, map);
-      for (const [key, element] of value.entries) map.set(convert(key), convert(element));
-      return map;
+    if (value instanceof Dict) return convertDict(value);
+    if (value instanceof Global) {
+      if (value.value === undefined) throw fail(`the name ${quote(value.name)} as a value`);
+      return value.value;
     }
     if (Array.isArray(value)) {
       const list: unknown[] = [];
@@ -292,7 +334,30 @@ function finish(root: unknown): unknown {
       for (const element of value) list.push(convert(element));
       return list;
     }
+    if (value instanceof Set) {
+      const set = new Set<unknown>();
+      done.set(value, set);
+      for (const element of value) set.add(convert(element));
+      return set;
+    }
     return value;
+  };
+  const convertDict = (dict: Dict): unknown => {
+    if (dict.isEmpty || [...dict.entries.keys()].every((key) => typeof key === 'string')) {
+      const object = {};
+      done.set(dict, object);
+      if (dict.isEmpty) return object;
+      for (const [key, element] of dict.entries) {
+        // Not an assignment: a key may be __proto__.
+        const descriptor = { value: convert(element), writable: true, enumerable: true, configurable: true };
+        Object.defineProperty(object, key as string, descriptor);
+      }
+      return object;
+    }
+    const map = new Map<unknown, unknown>();
+    done.set(dict, map);
+    for (const [key, element] of dict.entries) map.set(convert(key), convert(element));
+    return map;
   };
   return convert(root);
 }

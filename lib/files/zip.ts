@@ -3,6 +3,7 @@
  * APPNOTE.) Everything that an archive says of itself is checked against its length.
  */
 import * as zlib from 'node:zlib';
+import { quote } from './names';
 
 /** Bytes at random access: of a file or in memory. */
 export interface Bytes {
@@ -29,6 +30,8 @@ const END64 = 0x06064b50;
 const LOCATOR64 = 0x07064b50;
 const MOST_COMMENT = 0xffff;
 const IN_ZIP64 = 0xffffffff;
+/** Deflate makes at most so many bytes of one. */
+const MOST_DEFLATED = 1032;
 
 const view = (bytes: Uint8Array) => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
@@ -43,6 +46,16 @@ export class ZipReader {
     this.#fail = fail;
     const { offset, size, count } = this.#end();
     this.#readDirectory(this.#read(offset, size, 'the directory'), count);
+    this.#refuseOverlaps(offset);
+  }
+
+  /** One packed byte may be only one entry's, or a small archive could be unpacked to any size. */
+  #refuseOverlaps(directory: number): void {
+    const byPlace = [...this.entries.values()].sort((a, b) => a.offset - b.offset);
+    byPlace.forEach(({ name, offset, packed }, i) => {
+      const next = byPlace[i + 1]?.offset ?? directory;
+      if (offset + 30 + packed > next) throw this.#fail(`${quote(name)}: lies over what comes after it`);
+    });
   }
 
   #read(from: number, length: number, what: string): Uint8Array {
@@ -94,10 +107,14 @@ export class ZipReader {
       const [size, packed, offset] = this.#wide(extra, sizes);
       const method = data.getUint16(at + 10, true);
       if (method !== 0 && method !== 8)
-        throw this.#fail(`${name}: packed by a method (${method}) that is not known here`);
-      if ((data.getUint16(at + 8, true) & 1) !== 0) throw this.#fail(`${name}: encrypted`);
-      if (method === 0 && size !== packed) throw this.#fail(`${name}: stored, but of ${size} and ${packed} bytes`);
-      if (this.entries.has(name)) throw this.#fail(`${name}: comes twice`);
+        throw this.#fail(`${quote(name)}: packed by a method (${method}) that is not known here`);
+      if ((data.getUint16(at + 8, true) & 1) !== 0) throw this.#fail(`${quote(name)}: encrypted`);
+      if (method === 0 && size !== packed)
+        throw this.#fail(`${quote(name)}: stored, but of ${size} and ${packed} bytes`);
+      if (method === 8 && size! > MOST_DEFLATED * (packed! + 1)) {
+        throw this.#fail(`${quote(name)}: ${packed} bytes cannot be unpacked to ${size}`);
+      }
+      if (this.entries.has(name)) throw this.#fail(`${quote(name)}: comes twice`);
       const crc = data.getUint32(at + 16, true);
       this.entries.set(name, { name, size: size!, packed: packed!, deflated: method === 8, crc, offset: offset! });
       at = next;
@@ -123,10 +140,10 @@ export class ZipReader {
 
   /** Where the packed bytes of an entry begin. */
   start({ name, offset, packed }: ZipEntry): number {
-    const local = view(this.#read(offset, 30, name));
-    if (local.getUint32(0, true) !== LOCAL) throw this.#fail(`${name}: not where the directory says`);
+    const local = view(this.#read(offset, 30, quote(name)));
+    if (local.getUint32(0, true) !== LOCAL) throw this.#fail(`${quote(name)}: not where the directory says`);
     const start = offset + 30 + local.getUint16(26, true) + local.getUint16(28, true);
-    if (start + packed > this.#bytes.size) throw this.#fail(`${name}: lies outside the file`);
+    if (start + packed > this.#bytes.size) throw this.#fail(`${quote(name)}: lies outside the file`);
     return start;
   }
 
@@ -138,22 +155,23 @@ export class ZipReader {
     for (let at = 0; at < entry.size; at += step) {
       sum = crc32(this.#bytes.read(start + at, Math.min(step, entry.size - at)), sum);
     }
-    if (sum !== entry.crc) throw this.#fail(`${entry.name}: its bytes are not those that were written`);
+    if (sum !== entry.crc) throw this.#fail(`${quote(entry.name)}: its bytes are not those that were written`);
   }
 
   /** The bytes of an entry, checked against its sum. */
   data(entry: ZipEntry): Uint8Array {
-    const raw = this.#read(this.start(entry), entry.packed, entry.name);
+    const raw = this.#read(this.start(entry), entry.packed, quote(entry.name));
     let bytes = raw;
     if (entry.deflated) {
       try {
         bytes = zlib.inflateRawSync(raw, { maxOutputLength: Math.max(1, entry.size) });
       } catch (error) {
-        throw this.#fail(`${entry.name}: ${(error as Error).message}`);
+        throw this.#fail(`${quote(entry.name)}: ${(error as Error).message}`);
       }
     }
-    if (bytes.length !== entry.size) throw this.#fail(`${entry.name}: has ${bytes.length} bytes, not ${entry.size}`);
-    if (crc32(bytes) !== entry.crc) throw this.#fail(`${entry.name}: its bytes are not those that were written`);
+    if (bytes.length !== entry.size)
+      throw this.#fail(`${quote(entry.name)}: has ${bytes.length} bytes, not ${entry.size}`);
+    if (crc32(bytes) !== entry.crc) throw this.#fail(`${quote(entry.name)}: its bytes are not those that were written`);
     return bytes;
   }
 }

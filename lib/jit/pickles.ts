@@ -2,7 +2,7 @@
  * The pickles of a TorchScript archive, read without making anything: every instruction is one of the format's, objects are of
  * the model's own classes, tensors lie inside their storages and storages are there with the size they say.
  */
-import { type Allowed, Dict, type Global, Tuple, Unpickler } from '../files/unpickle';
+import { type Allowed, Dict, Global, Tuple, Unpickler } from '../files/unpickle';
 import type { Fail } from './archive';
 import { MOST_NESTED } from './source';
 
@@ -77,16 +77,20 @@ class Checker implements Allowed {
   find(module: string, name: string): Global | undefined {
     if (module === '__torch__' || module.startsWith('__torch__.')) {
       // An object, or the value of an enum or a named tuple, which are called.
-      return { name, make: () => new Made(), call: (args) => new Thing(args) };
+      return new Global(name, { make: () => new Made(), call: (args) => new Thing(args) });
     }
-    if (module === 'torch' && Object.hasOwn(itemSizes, name)) return { name };
-    if (module === 'torch._utils' && name === '_rebuild_tensor_v2') return { name, call: (args) => this.#tensor(args) };
-    if (module === 'torch._utils' && name === '_rebuild_qtensor') return { name, call: (args) => this.#tensor(args) };
-    if (module === 'torch.jit._pickle' && passing.has(name)) return { name, call: (args) => this.#passed(args) };
-    if (module === 'collections' && name === 'OrderedDict') return { name, call: () => new Dict() };
-    if (module === 'torch' && name === 'device') return { name, call: (args) => new Thing(args) };
-    if (module === 'torch' && /^per_(tensor|channel)_/.test(name)) return { name };
-    if (/^builtins$|^__builtin__$/.test(module) && name === 'complex') return { name, call: (args) => new Thing(args) };
+    if (module === 'torch' && Object.hasOwn(itemSizes, name)) return new Global(name);
+    if (module === 'torch._utils' && name === '_rebuild_tensor_v2')
+      return new Global(name, { call: (args) => this.#tensor(args) });
+    if (module === 'torch._utils' && name === '_rebuild_qtensor')
+      return new Global(name, { call: (args) => this.#tensor(args) });
+    if (module === 'torch.jit._pickle' && passing.has(name))
+      return new Global(name, { call: (args) => this.#passed(args) });
+    if (module === 'collections' && name === 'OrderedDict') return new Global(name, { call: () => new Dict() });
+    if (module === 'torch' && name === 'device') return new Global(name, { call: (args) => new Thing(args) });
+    if (module === 'torch' && /^per_(tensor|channel)_/.test(name)) return new Global(name);
+    if (/^builtins$|^__builtin__$/.test(module) && name === 'complex')
+      return new Global(name, { call: (args) => new Thing(args) });
     return undefined;
   }
 

@@ -220,7 +220,7 @@ describe('what is refused', () => {
     [
       'sizes whose product overflows',
       made(`{"a":${entry('F64', [2 ** 31, 2 ** 31, 4], 0, 0)}}`),
-      /has 147573952589676412928 bytes/,
+      /more elements than can be counted/,
     ],
     ['offsets the wrong way', made(`{"a":${entry('U8', [1], 1, 0)}}`, 1), /data_offsets give it -1/],
     ['one offset', made('{"a":{"dtype":"U8","shape":[1],"data_offsets":[0]}}', 1), /not two offsets/],

@@ -4,6 +4,7 @@
  */
 import type { DType } from '../../../types/base';
 import { codedError, type TorchError } from '../../errors';
+import { elementsOf, quote, showShape } from '../names';
 
 /** The largest header that the format allows, in bytes. */
 export const MOST_HEADER = 100_000_000;
@@ -60,18 +61,12 @@ export function headerLength(first: Uint8Array, size: number): number {
 /** Reads a header; `dataBytes` is what follows it, null where nobody knows yet. */
 export function parseHeader(bytes: Uint8Array, dataBytes: number | null): Header {
   if (bytes[0] !== 0x7b) throw fileError('the header does not begin with {');
-  let text: string;
-  let parsed: unknown;
-  try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-    parsed = JSON.parse(text);
-  } catch (error) {
-    throw fileError(`the header is no JSON: ${(error as Error).message}`);
-  }
-  refuseDuplicates(text);
+  const text = readJson(() => new TextDecoder('utf-8', { fatal: true }).decode(bytes));
+  refuseStrange(text); // before it is parsed: what is nested a million times costs much to build, and to show
+  const parsed = readJson(() => JSON.parse(text) as Record<string, unknown>);
   const entries = new Map<string, TensorEntry>();
   let metadata: Record<string, string> = {};
-  for (const [name, value] of Object.entries(parsed as Record<string, unknown>)) {
+  for (const [name, value] of Object.entries(parsed)) {
     if (name === '__metadata__') metadata = readMetadata(value);
     else entries.set(name, readEntry(name, value));
   }
@@ -79,20 +74,57 @@ export function parseHeader(bytes: Uint8Array, dataBytes: number | null): Header
   return { dataStart: 8 + bytes.length, metadata, entries };
 }
 
-/** JSON.parse takes the last of equal keys; another reader may take the first. */
-function refuseDuplicates(text: string): void {
+function readJson<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw fileError(`the header is no JSON: ${quote((error as Error).message)}`);
+  }
+}
+
+/** The header holds entries, and those hold lists. */
+const DEEPEST = 3;
+
+/**
+ * Refuses keys that come twice (JSON.parse takes the last, another reader may take the first) and what is nested deeper than
+ * any header is. Text that is no JSON is left to the parser.
+ */
+function refuseStrange(text: string): void {
   const open: Set<string>[] = [];
-  const tokens = /"(?:[^"\\]|\\.)*"(\s*:)?|[{}]/g;
-  for (const [token, colon] of text.matchAll(tokens)) {
-    if (token === '{') open.push(new Set());
-    else if (token === '}') open.pop();
-    else if (colon !== undefined) {
-      const key = JSON.parse(token.slice(0, token.lastIndexOf('"') + 1)) as string;
-      const keys = open[open.length - 1]!;
-      if (keys.has(key)) throw fileError(`the key ${JSON.stringify(key)} comes twice`);
-      keys.add(key);
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    const token = text[at];
+    if (token === '{' || token === '[') {
+      if (++depth > DEEPEST) throw fileError('the header is nested too deeply');
+      if (token === '{') open.push(new Set());
+    } else if (token === '}' || token === ']') {
+      depth--;
+      if (token === '}') open.pop();
+    } else if (token === '"') {
+      const end = endOfString(text, at);
+      if (isBeforeColon(text, end)) refuseSecond(text.slice(at, end), open.at(-1));
+      at = end - 1;
     }
   }
+}
+
+/** Behind the closing quote. Not a regular expression: those have a stack, which a long string fills. */
+function endOfString(text: string, start: number): number {
+  let at = start + 1;
+  while (at < text.length && text[at] !== '"') at += text[at] === '\\' ? 2 : 1;
+  return at + 1;
+}
+
+function isBeforeColon(text: string, from: number): boolean {
+  let at = from;
+  while (at < text.length && ' \n\r\t'.includes(text[at]!)) at++;
+  return text[at] === ':';
+}
+
+function refuseSecond(quoted: string, keys: Set<string> | undefined): void {
+  const key = readJson(() => JSON.parse(quoted) as string);
+  if (keys?.has(key)) throw fileError(`the key ${quote(key)} comes twice`);
+  keys?.add(key);
 }
 
 function readMetadata(value: unknown): Record<string, string> {
@@ -106,22 +138,23 @@ function readMetadata(value: unknown): Record<string, string> {
 const isSize = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
 function readEntry(name: string, value: unknown): TensorEntry {
-  const bad = (what: string) => fileError(`tensor ${JSON.stringify(name)}: ${what}`);
+  const bad = (what: string) => fileError(`tensor ${quote(name)}: ${what}`);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw bad('expected an object');
   const { dtype, shape, data_offsets: offsets, ...rest } = value as Record<string, unknown>;
   const [extra] = Object.keys(rest);
-  if (extra !== undefined) throw bad(`unknown key ${JSON.stringify(extra)}`);
+  if (extra !== undefined) throw bad(`unknown key ${quote(extra)}`);
   const known = typeof dtype === 'string' && Object.hasOwn(dtypes, dtype) ? dtypes[dtype] : undefined;
-  if (known === undefined) throw bad(`unknown dtype ${JSON.stringify(dtype)}`);
+  if (known === undefined) throw bad(`unknown dtype ${quote(dtype)}`);
   if (!Array.isArray(shape) || !shape.every(isSize)) throw bad('shape is not a list of sizes');
   if (!Array.isArray(offsets) || offsets.length !== 2 || !offsets.every(isSize)) {
     throw bad('data_offsets are not two offsets');
   }
   const [begin, end] = offsets as [number, number];
-  let bytes = BigInt(known[1]);
-  for (const size of shape) bytes *= BigInt(size);
-  if (begin > end || bytes !== BigInt(end - begin)) {
-    throw bad(`${dtype} of shape [${shape.join(', ')}] has ${bytes} bytes, data_offsets give it ${end - begin}`);
+  const elements = elementsOf(shape);
+  if (elements === undefined) throw bad(`shape ${showShape(shape)} has more elements than can be counted`);
+  const bytes = elements * known[1];
+  if (begin > end || bytes !== end - begin) {
+    throw bad(`${dtype} of shape ${showShape(shape)} has ${bytes} bytes, data_offsets give it ${end - begin}`);
   }
   return { dtype: known[0], shape, begin, end };
 }
@@ -133,7 +166,7 @@ function refuseHoles(entries: ReadonlyMap<string, TensorEntry>, dataBytes: numbe
   for (const [name, { begin, end }] of sorted) {
     if (begin !== at) {
       const what = begin < at ? 'overlaps the one before it' : `leaves a gap of ${begin - at} bytes before it`;
-      throw fileError(`tensor ${JSON.stringify(name)} ${what}`);
+      throw fileError(`tensor ${quote(name)} ${what}`);
     }
     at = end;
   }

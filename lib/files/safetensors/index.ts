@@ -8,6 +8,7 @@ import { fromTypedArray } from '../../create';
 import { dtypeCodes } from '../../enums';
 import { argumentError, codedError } from '../../errors';
 import { spaces } from '../../functions';
+import { ownOptions } from '../../options';
 import { ownScope } from '../../scopes/scope';
 import { isTensor, type Tensor } from '../../tensor';
 import { bytesOfTensor, chunksOfTensor } from '../bytes';
@@ -94,7 +95,8 @@ export class SafetensorsFile {
   readonly #device: Device | undefined;
 
   /** Throws ERR_TORCH_FILE for a file whose header lies, and Node's error for one that cannot be read. */
-  constructor(path: string, { device }: LoadOptions = {}) {
+  constructor(path: string, options: LoadOptions = {}) {
+    const { device } = ownOptions('safetensors.open', options, ['device']);
     if (typeof path !== 'string') throw argumentError('safetensors.open', 'path', 'a string', path);
     this.#source = new FileSource(path);
     this.#device = device;
@@ -115,7 +117,7 @@ export class SafetensorsFile {
   /** Shape and dtype, without reading anything. */
   info(name: string): { dtype: TensorEntry['dtype']; shape: readonly number[] } {
     const { dtype, shape } = this.#entry(name);
-    return { dtype, shape };
+    return { dtype, shape: [...shape] };
   }
 
   /** The tensor of that name. It keeps the mapping, also when the file is closed. */
@@ -151,7 +153,7 @@ export function open(path: string, options: LoadOptions = {}): SafetensorsFile {
  * @throws ERR_TORCH_FILE for what is no safetensors file, or lies about itself
  */
 export function load(source: string | Uint8Array, options: LoadOptions = {}): Record<string, Tensor> {
-  const { device } = options;
+  const { device } = ownOptions('safetensors.load', options, ['device']);
   if (typeof source === 'string') {
     const file = new FileSource(source);
     try {
@@ -192,7 +194,8 @@ export async function loadFromStream(
   source: ByteSource,
   options: LoadOptions & StreamOptions = {},
 ): Promise<Record<string, Tensor>> {
-  return readStream('safetensors.loadFromStream', source, options, async (reader) => {
+  const { device, ...how } = ownOptions('safetensors.loadFromStream', options, ['device', 'signal', 'maxBytes']);
+  return readStream('safetensors.loadFromStream', source, how, async (reader) => {
     const length = headerLength(await reader.take(8, 'its length'), Number.MAX_SAFE_INTEGER);
     const header = parseHeader(await reader.take(length, 'the header'), null);
     const data = new Map<TensorEntry, Uint8Array>();
@@ -202,7 +205,7 @@ export async function loadFromStream(
     }
     if (!(await reader.isAtEnd()))
       throw fileError(`the tensors have ${reader.at - length - 8} bytes, more bytes follow`);
-    return readAll({ header, bytes: (entry) => fromTypedArray(data.get(entry)!) }, options.device);
+    return readAll({ header, bytes: (entry) => fromTypedArray(data.get(entry)!) }, device);
   });
 }
 
@@ -258,13 +261,15 @@ function headerOf(parts: readonly Part[], metadata: Record<string, string> | und
 }
 
 /** The bytes of a file with these tensors. Tensors that share memory are written each by itself. */
-export function serialize(tensors: Record<string, Tensor>, { metadata }: SaveOptions = {}): NodeBuffer {
+export function serialize(tensors: Record<string, Tensor>, options: SaveOptions = {}): NodeBuffer {
+  const { metadata } = ownOptions('safetensors.serialize', options, ['metadata']);
   const parts = partsOf('safetensors.serialize', tensors);
   return Buffer.concat([headerOf(parts, metadata), ...parts.map(({ tensor }) => bytesOfTensor(tensor))]);
 }
 
 /** Writes a file, one tensor at a time. It takes its place when it is whole; what was there before is there until then. */
-export function save(path: string, tensors: Record<string, Tensor>, { metadata }: SaveOptions = {}): void {
+export function save(path: string, tensors: Record<string, Tensor>, options: SaveOptions = {}): void {
+  const { metadata } = ownOptions('safetensors.save', options, ['metadata']);
   if (typeof path !== 'string') throw argumentError('safetensors.save', 'path', 'a string', path);
   const parts = partsOf('safetensors.save', tensors);
   const header = headerOf(parts, metadata);

@@ -1,0 +1,42 @@
+/** "did you mean": the known name that is nearest to an unknown one. Only errors ask. */
+
+/** Capitals and underscores do not count: `requires_grad` is `requiresGrad`. */
+const plain = (name: string) => name.replaceAll('_', '').toLowerCase();
+
+/** Letters to change, add, leave out, or exchange with their neighbour (optimal string alignment). */
+function distance(a: string, b: string): number {
+  const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, j) => j)];
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const change = rows[i - 1]![j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
+      let least = Math.min(change, rows[i - 1]![j]! + 1, row[j - 1]! + 1);
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1])
+        least = Math.min(least, rows[i - 2]![j - 2]! + 1);
+      row.push(least);
+    }
+    rows.push(row);
+  }
+  return rows[a.length]![b.length]!;
+}
+
+/** The nearest of the known names, if one is near: a third of its letters may differ. */
+export function nearest(name: string, known: Iterable<string>): string | undefined {
+  const wanted = plain(name);
+  let best: string | undefined;
+  let least = Number.POSITIVE_INFINITY;
+  for (const candidate of known) {
+    const there = plain(candidate);
+    const most = Math.floor(there.length / 3);
+    if (Math.abs(there.length - wanted.length) > most) continue;
+    const far = distance(wanted, there);
+    if (far <= most && far < least) [best, least] = [candidate, far];
+  }
+  return best;
+}
+
+/** "; did you mean 'keepdim'?", or nothing. */
+export function didYouMean(name: string, known: Iterable<string>): string {
+  const found = nearest(name, known);
+  return found === undefined || found === name ? '' : `; did you mean '${found}'?`;
+}
