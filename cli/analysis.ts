@@ -95,7 +95,7 @@ function reportSite(capture: Capture, group: Group, work: number[], options: Ana
   const liveTensors = totalOf(all, rounds, (series) => series.liveTensors);
   const allocated = totalOf(all, rounds, (series) => series.allocatedTensors);
   // A site that joins late has its own beginning; its rounds before it tell nothing.
-  const first = Math.max(0, Math.min(...all.map((series) => series.ticks[0] ?? 0)));
+  const first = firstRound(all);
   const ownWork = allocated.at(-1)! >= OWN_WORK * work.at(-1)!;
   const judgeUntil = (end: number, from: number, bytes: number[], tensors: number[], birth: number | null) =>
     judge(
@@ -118,7 +118,7 @@ function reportSite(capture: Capture, group: Group, work: number[], options: Ana
     const end = lastRound + 1;
     const of = (values: (series: Series) => number[]) => totalOf(its, rounds, values);
     const birth = oldestOf(its, end);
-    const from = Math.min(...its.map((series) => series.ticks[0] ?? 0));
+    const from = firstRound(its);
     const endedJudgement = judgeUntil(
       end,
       from,
@@ -146,6 +146,11 @@ function reportSite(capture: Capture, group: Group, work: number[], options: Ana
     sinceMs: oldest,
     verdict: judgement.verdict,
   };
+}
+
+/** Of the earliest series. Not by spreading: a damaged or crafted capture may have millions of them. */
+function firstRound(all: Series[]): number {
+  return all.reduce((first, series) => Math.min(first, series.ticks[0] ?? 0), Number.POSITIVE_INFINITY);
 }
 
 /** A time just before the last full collection. It is counted up to a round late, so two rounds are taken off. */

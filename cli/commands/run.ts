@@ -55,6 +55,7 @@ export function runCommand(done: (status: number) => void): Command {
       parseBytes,
       524_288,
     )
+    .option('--frames <n>', 'frames of a stack, 1 to 64: fewer are cheaper', parseFrames, 16)
     .option(
       '--max-size <bytes>',
       'the most that the capture of a process may take on the disk, e.g. 64MiB',

@@ -115,6 +115,18 @@ test('what an interrupted run left behind is removed, and nothing else', () => {
   expect(fs.readdirSync(folder)).toEqual(['c.ltna.7x.child']);
 });
 
+test('a child that cannot make its file flags the capture of the program', async () => {
+  const long = path.join(folder, `${'x'.repeat(245)}.ltna`); // its children's names are too long
+  const args = ['run', '--quiet', '--check', '--follow-children', '-o', long, '--', 'node', fixture('children.cjs')];
+  const outcome = await leakAudit(...args);
+  expect(outcome.stderr).toMatch(/leak-audit: this process is not recorded: cannot create .*File name too long/);
+  expect(outcome.stderr).toMatch(/1 events or more were lost/);
+  expect(outcome.code).toBe(4);
+  const capture = readCapture(long);
+  expect(capture.lost).toBe(1);
+  expect(capture.end?.reason).toBe('exit');
+}, 600_000);
+
 test('--follow-children records what a program starts; without it, the program sees nothing of the audit', async () => {
   const args = ['run', '--quiet', '--interval', '200ms', '--json', path.join(folder, 'r.json'), '--follow-children'];
   const outcome = await leakAudit(...args, '-o', file, '--', 'node', fixture('children.cjs'));
@@ -129,4 +141,4 @@ test('--follow-children records what a program starts; without it, the program s
   expect(Math.max(...capture.ticks.map((tick) => tick.tensors))).toBeGreaterThanOrEqual(21);
   expect(capture.ticks.at(-1)!.tensors).toBe(1);
   expect(fs.readdirSync(folder).sort()).toEqual(['c.ltna', 'r.json']);
-}, 120_000);
+}, 600_000);

@@ -6,7 +6,7 @@ import type { Capture, Labels, Series } from '../../cli/capture/capture';
 import { readCapture } from '../../cli/capture/reader';
 import { fixture, leakAudit, type Outcome } from './cli';
 
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 600_000;
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'audit-recording-'));
 afterAll(() => fs.rmSync(folder, { recursive: true }));
 

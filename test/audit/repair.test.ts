@@ -6,6 +6,9 @@ import { readCapture } from '../../cli/capture/reader';
 import { CaptureBuilder, leakyCapture } from './capture_builder';
 import { leakAudit } from './cli';
 
+// Many runs of the command, each of which takes seconds on a busy machine.
+jest.setTimeout(600_000);
+
 let folder: string;
 beforeEach(() => {
   folder = fs.mkdtempSync(path.join(os.tmpdir(), 'audit-repair-'));

@@ -8,7 +8,8 @@ import { Flag, fileHeader } from '../../cli/capture/format';
 import { CaptureFollower, readCapture } from '../../cli/capture/reader';
 import { CLI, execute, fixture, leakAudit } from './cli';
 
-const TIMEOUT_MS = 240_000;
+const TIMEOUT_MS = 600_000;
+jest.setTimeout(TIMEOUT_MS);
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'audit-survival-'));
 afterAll(() => fs.rmSync(folder, { recursive: true }));
 

@@ -21,6 +21,8 @@ expectTypeOf(torch.scope(() => a)).toEqualTypeOf<typeof a>();
 expectTypeOf(new torch.Generator().disposed).toEqualTypeOf<boolean>();
 expectTypeOf(torch.cuda.isAvailable()).toEqualTypeOf<boolean>();
 expectTypeOf(torch.cuda.memory('cuda:0')).toEqualTypeOf<named.CudaMemory>();
+expectTypeOf(torch.audit.label('route', '/a', async () => 1)).toEqualTypeOf<Promise<number>>();
+expectTypeOf(named.audit.label('job', 7)).toEqualTypeOf<void>();
 torch.full([2], 1, { requiresGrad: true });
 a.at(0, torch.slice(0, 2));
 {
