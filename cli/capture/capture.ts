@@ -131,7 +131,7 @@ export class Capture {
   /** Labels by id; without 0. */
   readonly labels = new Map<number, Labels>();
   readonly processes: ProcessInfo[] = [];
-  /** Living tensors that `livingTensors` leaves out, because `--max-size` dropped their detail. Rows hold them all. */
+  /** Tensors whose detail `--max-size` dropped, though they lived: at most so many are missing in `livingTensors`. */
   droppedDetail = 0;
   /** `--max-size` was reached: rounds were thinned out. */
   capped = false;
