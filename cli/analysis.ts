@@ -1,21 +1,15 @@
 /** From a capture to a report: stacks through source maps, sites by position, a verdict for each. */
-import type { Capture, Frame, Series } from './capture/capture';
+import type { Capture, Series } from './capture/capture';
 import { REPORT_VERSION, type Report, type SiteReport, type Summary } from './report';
 import { enoughRounds, judge, type RuleOptions, type SiteVerdict } from './rules/verdict';
-import { SourceMaps } from './sourcemaps';
+import { deviceMatches, type Group, groupByPosition, oldestOf, totalOf } from './sites';
 
 export interface AnalysisOptions extends RuleOptions {
   /** Leaves out sites whose oldest living tensor is younger. */
   minAgeMs?: number;
   /** Only tensors of this device (`cuda` means all of them). */
   device?: string;
-  /** Of the capture as it was recorded, where rounds were condensed away since. */
-  rounds?: number;
-  peakRss?: number;
 }
-
-/** Tensors that never got a stack: made by native code outside any JS call that the library sees. */
-export const NO_STACK: Frame = { file: '(no JavaScript stack)', line: 0, column: 0, function: '' };
 
 const RANK: Record<SiteVerdict, number> = { leak: 0, insufficient: 1, cache: 2, steady: 3 };
 
@@ -40,7 +34,7 @@ export function analyse(capture: Capture, options: AnalysisOptions = {}): Report
   return {
     version: REPORT_VERSION,
     verdict: overall(capture, sites, options),
-    summary: summarise(capture, sites, options),
+    summary: summarise(capture, sites),
     sites,
     timeline: capture.ticks.map((tick) => ({
       ms: tick.ms,
@@ -60,32 +54,6 @@ function overall(capture: Capture, sites: SiteReport[], options: RuleOptions): R
   if (sites.some((site) => site.verdict === 'leak')) return 'leak';
   const alive = sites.some((site) => site.liveTensors > 0) || (capture.ticks.at(-1)?.tensors ?? 0) > 0;
   return alive && !enoughRounds(capture.ticks.length, options) ? 'insufficient' : 'clean';
-}
-
-/** What shares a position in the source: one line of the report. */
-export interface Group {
-  frame: Frame;
-  members: { series: Series; stack: Frame[] }[];
-}
-
-export function groupByPosition(capture: Capture, wanted: Series[]): Group[] {
-  const maps = new SourceMaps();
-  const stacks = new Map<number, Frame[]>();
-  const groups = new Map<string, Group>();
-  for (const series of wanted) {
-    let stack = stacks.get(series.siteId);
-    if (stack === undefined) {
-      const raw = (capture.stacks.get(series.siteId) ?? []).filter((f) => f.file !== '' && !f.file.startsWith('node:'));
-      stack = raw.map((frame) => maps.resolve(frame));
-      stacks.set(series.siteId, stack);
-    }
-    const frame = stack[0] ?? NO_STACK;
-    const key = `${frame.file}:${frame.line}:${frame.column}`;
-    const group = groups.get(key) ?? { frame, members: [] };
-    group.members.push({ series, stack });
-    groups.set(key, group);
-  }
-  return [...groups.values()];
 }
 
 function reportSite(capture: Capture, group: Group, work: number[], options: AnalysisOptions): SiteReport {
@@ -161,35 +129,6 @@ function lastCollection({ ticks }: Capture, end: number): { lastCollectionMs?: n
   return {};
 }
 
-/** The earliest birth of what lives before round `end`; null when nothing does. */
-function oldestOf(all: Series[], end: number): number | null {
-  let oldest: number | null = null;
-  for (const series of all) {
-    let i = series.ticks.length - 1;
-    while (i >= 0 && series.ticks[i]! >= end) i--;
-    const birth = series.oldestBirthMs[i] ?? Number.NaN;
-    if (!Number.isNaN(birth)) oldest = Math.min(oldest ?? birth, birth);
-  }
-  return oldest;
-}
-
-/** The sum of several series, with a value for every tick. */
-export function totalOf(all: Series[], rounds: number, values: (series: Series) => number[]): number[] {
-  const total = new Array<number>(Math.max(1, rounds)).fill(0);
-  for (const series of all) {
-    const own = values(series);
-    for (let i = 0; i < own.length; i++) {
-      const end = series.ticks[i + 1] ?? rounds;
-      for (let tick = series.ticks[i]!; tick < end; tick++) total[tick]! += own[i]!;
-    }
-  }
-  return total;
-}
-
-export function deviceMatches(device: string, wanted: string | undefined): boolean {
-  return wanted === undefined || device === wanted || device.startsWith(`${wanted}:`);
-}
-
 /** An autograd graph that is kept alive has no site: libtorch holds it, no tensor shows it. */
 function unexplainedGrowth({ ticks }: Capture): number {
   const hidden = ticks.map((tick) => Math.max(0, tick.allocatedBytes - tick.bytes));
@@ -201,7 +140,7 @@ function unexplainedGrowth({ ticks }: Capture): number {
   return verdict === 'leak' ? growthBytesPerMinute : 0;
 }
 
-function summarise(capture: Capture, sites: SiteReport[], options: AnalysisOptions): Summary {
+function summarise(capture: Capture, sites: SiteReport[]): Summary {
   const { start, end, ticks } = capture;
   const last = ticks.at(-1);
   const leaks = sites.filter((site) => site.verdict === 'leak');
@@ -212,7 +151,7 @@ function summarise(capture: Capture, sites: SiteReport[], options: AnalysisOptio
     mode: start?.mode ?? null,
     startedAt: start?.startedAt ?? null,
     durationMs: capture.durationMs,
-    rounds: options.rounds ?? ticks.length,
+    rounds: ticks.length,
     ended: start === undefined ? 'no tensors' : (end?.reason ?? 'killed'),
     liveTensors: last?.tensors ?? 0,
     liveStorages: last?.storages ?? 0,
@@ -226,7 +165,7 @@ function summarise(capture: Capture, sites: SiteReport[], options: AnalysisOptio
     unexplainedBytes: last === undefined ? 0 : Math.max(0, last.allocatedBytes - last.bytes),
     unexplainedGrowthBytesPerMinute: Math.round(unexplainedGrowth(capture)),
     rss: last?.rss ?? 0,
-    peakRss: options.peakRss ?? peak((tick) => tick.rss),
+    peakRss: peak((tick) => tick.rss),
     collections: last?.collections ?? 0,
     lostEvents: capture.lost,
     tornBytes: capture.tornBytes,

@@ -4,12 +4,18 @@ import type { Capture } from './capture/capture';
 import { CaptureParser } from './capture/reader';
 import { condense } from './condense';
 import { UsageError } from './errors';
+import type { Report } from './report';
 
 export interface LoadedCapture {
   capture: Capture;
   /** Of all rounds, also of those that were condensed away. */
   rounds: number;
   peakRss: number;
+}
+
+/** The report with the figures that condensing took from the capture. */
+export function exactly(report: Report, { rounds, peakRss }: LoadedCapture): Report {
+  return { ...report, summary: { ...report.summary, rounds, peakRss } };
 }
 
 const CHUNK_BYTES = 1 << 20;

@@ -1,6 +1,6 @@
 /** What each allocation stack holds, made and gained: what flame graphs and the tools of others are fed with. */
-import { type AnalysisOptions, deviceMatches, groupByPosition, NO_STACK } from './analysis';
 import type { Capture, Frame, Series } from './capture/capture';
+import { deviceMatches, groupByPosition } from './sites';
 
 export interface StackTotals {
   /** Innermost first, through source maps; never empty. */
@@ -27,13 +27,13 @@ export const bytesOf = (stack: StackTotals, value: StackValue): number => stack[
 const WARM_UP = 0.25;
 
 /** One entry for each stack of source positions, the one that holds most first. */
-export function stackTotals(capture: Capture, options: Pick<AnalysisOptions, 'device'> = {}): StackTotals[] {
+export function stackTotals(capture: Capture, options: { device?: string } = {}): StackTotals[] {
   const wanted = [...capture.series.values()].filter((series) => deviceMatches(series.device, options.device));
   const warm = Math.floor(capture.ticks.length * WARM_UP);
   const stacks = new Map<string, StackTotals>();
   for (const group of groupByPosition(capture, wanted)) {
     for (const { series, stack } of group.members) {
-      const frames = stack.length === 0 ? [NO_STACK] : stack;
+      const frames = stack.length === 0 ? [group.frame] : stack;
       const key = frames
         .map((frame) => `${frame.function}\0${frame.file}\0${frame.line}\0${frame.column}`)
         .join('\0\0');

@@ -4,7 +4,7 @@ import { analyse } from '../analysis';
 import { colorsFor } from '../colors';
 import { diffReports } from '../diff';
 import { ExitCode } from '../errors';
-import { loadCapture } from '../load_capture';
+import { exactly, loadCapture } from '../load_capture';
 import { checkWritable, terminalColumns, writeOutput } from '../output';
 import { Redaction, redactReport } from '../redact';
 import type { Report } from '../report';
@@ -36,8 +36,8 @@ its name that did. It grew or shrank when its living bytes changed by 4 KiB, or 
       checkWritable(options.json);
       const redaction = new Redaction(); // one for both: the same site has the same number
       const read = (file: string): Report => {
-        const { capture, ...exact } = loadCapture(file);
-        const report = analyse(capture, { device: options.device, ...exact });
+        const loaded = loadCapture(file);
+        const report = exactly(analyse(loaded.capture, { device: options.device }), loaded);
         return options.redactSources ? redactReport(report, redaction) : report;
       };
       const diff = diffReports(read(a), read(b), options);

@@ -6,7 +6,7 @@ import { renderCollapsed } from '../exporters/collapsed';
 import { renderCsv } from '../exporters/csv';
 import { renderPprof } from '../exporters/pprof';
 import { renderSpeedscope } from '../exporters/speedscope';
-import { loadCapture } from '../load_capture';
+import { exactly, loadCapture } from '../load_capture';
 import { checkWritable, writeOutput } from '../output';
 import { Redaction, redactReport, redactStacks } from '../redact';
 import { STACK_VALUES, type StackValue, stackTotals } from '../stacks';
@@ -59,8 +59,9 @@ function exportAll(file: string, options: Options): void {
   if (new Set(outputs).size < outputs.length) throw new UsageError('two formats cannot go to the same output');
   for (const output of outputs) checkWritable(output);
 
-  const { capture, ...exact } = loadCapture(file);
-  let report = analyse(capture, { device: options.device, ...exact });
+  const loaded = loadCapture(file);
+  const { capture } = loaded;
+  let report = exactly(analyse(capture, { device: options.device }), loaded);
   let stacks = stackTotals(capture, { device: options.device });
   if (options.redactSources) {
     const redaction = new Redaction();

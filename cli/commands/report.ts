@@ -3,7 +3,7 @@ import { Command } from 'commander';
 import { analyse } from '../analysis';
 import { colorsFor } from '../colors';
 import { ExitCode } from '../errors';
-import { loadCapture } from '../load_capture';
+import { exactly, loadCapture } from '../load_capture';
 import { checkWritable, showReport } from '../output';
 import { renderLabels } from '../reporters/labels';
 import { parseDuration } from '../units';
@@ -34,10 +34,11 @@ export function reportCommand(done: (status: number) => void): Command {
     .action((file: string, options: Options) => {
       checkWritable(options.html);
       checkWritable(options.json);
-      const { capture, ...exact } = loadCapture(file);
+      const loaded = loadCapture(file);
+      const { capture } = loaded;
       const byLabel = options.by && renderLabels(capture, options.by, colorsFor(process.stdout));
-      const report = analyse(capture, { minAgeMs: options.minAge, device: options.device, ...exact });
-      showReport(report, capture, options);
+      const report = analyse(capture, { minAgeMs: options.minAge, device: options.device });
+      showReport(exactly(report, loaded), capture, options);
       if (byLabel && options.json !== '-') process.stdout.write(byLabel);
       done(ExitCode.clean);
     });

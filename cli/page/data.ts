@@ -1,10 +1,10 @@
 /** What a page shows besides the report: the course of each site, stacks, ages. Small enough to stand in a file. */
-import { deviceMatches, groupByPosition, totalOf } from '../analysis';
 import type { Capture, Frame, Tick } from '../capture/capture';
 import { extremes } from '../condense';
 import { Redaction, redactReport, redactStacks } from '../redact';
 import type { Report, SiteReport } from '../report';
 import { position } from '../reporters/text';
+import { deviceMatches, groupByPosition, totalOf } from '../sites';
 import { stackTotals } from '../stacks';
 import { type Ages, BoundedAges, exactAges } from './ages';
 import { type Flame, flameOf } from './flame';

@@ -1,6 +1,6 @@
 /** The living tensors one by one, where a capture holds them. Captures of format 1 hold counters only. */
-import { deviceMatches } from '../analysis';
 import type { Capture } from '../capture/capture';
+import { deviceMatches } from '../sites';
 
 export interface LivingTensor {
   siteId: number;

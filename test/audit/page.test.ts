@@ -35,8 +35,8 @@ test.each(['light', 'dark'] as const)(
     const { page, complaints } = await open(browser, file('app.html'), { colorScheme });
     await picture(page, colorScheme);
     const headings = await page.getByRole('heading').allTextContents();
-    expect(headings[0]).toBe(
-      'leak /srv/shop/src/classify.ts:42:14 (classify) leaks 22.5 MiB per minute (720 tensors), from the start.',
+    expect(headings[0]).toMatch(
+      /^leak \/srv\/shop\/src\/classify\.ts:42:14 \(classify\) leaks 22\.5 MiB per minute \(720 tensors\), from the start/,
     );
     expect(headings.slice(1)).toEqual([
       'Living bytes by site',
@@ -145,7 +145,7 @@ test('the table sorts by its headings, by keys too, and is filtered', async () =
   expect(await column(6)).toEqual(['12', '24', '4,032', '5,760']);
   expect(await heading.getAttribute('aria-sort')).toBe('ascending');
   await page.getByRole('searchbox', { name: 'Filter' }).fill('CACHE.ts');
-  expect(await column(1)).toEqual(['cache']);
+  expect(await column(2)).toEqual([expect.stringContaining('cache.ts:8:22')]);
   expect(await page.locator('#found').textContent()).toBe('1 of 4 sites');
   await page.getByRole('searchbox').fill('');
   await page.locator('summary').first().press('Enter');

@@ -1,0 +1,61 @@
+/** Sites of a capture: all series that share a position in the source, summed up. */
+import type { Capture, Frame, Series } from './capture/capture';
+import { SourceMaps } from './sourcemaps';
+
+/** Tensors that never got a stack: made by native code outside any JS call that the library sees. */
+const NO_STACK: Frame = { file: '(no JavaScript stack)', line: 0, column: 0, function: '' };
+
+export interface Group {
+  frame: Frame;
+  members: { series: Series; stack: Frame[] }[];
+}
+
+export function groupByPosition(capture: Capture, wanted: Series[]): Group[] {
+  const maps = new SourceMaps();
+  const stacks = new Map<number, Frame[]>();
+  const groups = new Map<string, Group>();
+  for (const series of wanted) {
+    let stack = stacks.get(series.siteId);
+    if (stack === undefined) {
+      const raw = (capture.stacks.get(series.siteId) ?? []).filter((f) => f.file !== '' && !f.file.startsWith('node:'));
+      stack = raw.map((frame) => maps.resolve(frame));
+      stacks.set(series.siteId, stack);
+    }
+    const frame = stack[0] ?? NO_STACK;
+    const key = `${frame.file}:${frame.line}:${frame.column}`;
+    const group = groups.get(key) ?? { frame, members: [] };
+    group.members.push({ series, stack });
+    groups.set(key, group);
+  }
+  return [...groups.values()];
+}
+
+/** The earliest birth of what lives before round `end`; null when nothing does. */
+export function oldestOf(all: Series[], end: number): number | null {
+  let oldest: number | null = null;
+  for (const series of all) {
+    let i = series.ticks.length - 1;
+    while (i >= 0 && series.ticks[i]! >= end) i--;
+    const birth = series.oldestBirthMs[i] ?? Number.NaN;
+    if (!Number.isNaN(birth)) oldest = Math.min(oldest ?? birth, birth);
+  }
+  return oldest;
+}
+
+/** The sum of several series, with a value for every tick. */
+export function totalOf(all: Series[], rounds: number, values: (series: Series) => number[]): number[] {
+  const total = new Array<number>(Math.max(1, rounds)).fill(0);
+  for (const series of all) {
+    const own = values(series);
+    for (let i = 0; i < own.length; i++) {
+      const end = series.ticks[i + 1] ?? rounds;
+      for (let tick = series.ticks[i]!; tick < end; tick++) total[tick]! += own[i]!;
+    }
+  }
+  return total;
+}
+
+/** `cuda` means all of its devices. */
+export function deviceMatches(device: string, wanted: string | undefined): boolean {
+  return wanted === undefined || device === wanted || device.startsWith(`${wanted}:`);
+}
