@@ -42,8 +42,16 @@ export function countNow(): Held {
   return { tensors: tensors.length / COLUMNS, bytes };
 }
 
-/** `since`: how many ms ago it began to measure. */
-export function look(since: number): Look {
+/** The handles of what lives now. None is ever used again. */
+export function handlesNow(): ReadonlySet<number> {
+  const { tensors } = native.watchRead();
+  const handles = new Set<number>();
+  for (let at = 0; at < tensors.length; at += COLUMNS) handles.add(tensors[at]!);
+  return handles;
+}
+
+/** `older`: the handles from before it began to measure. */
+export function look(older: ReadonlySet<number>): Look {
   const { tensors, storages } = native.watchRead();
   const order: number[] = [];
   for (let at = 0; at < tensors.length; at += COLUMNS) order.push(at);
@@ -57,7 +65,7 @@ export function look(since: number): Look {
   for (const at of order) {
     const handle = tensors[at]!;
     const held = sites.get(tensors[at + 4]!) ?? { tensors: 0, bytes: 0, inScopes: 0, example: '' };
-    const isYoung = age(at) <= since;
+    const isYoung = !older.has(handle);
     held.tensors++;
     if (isYoung) young.tensors++;
     if (native.scopeOf(handle) !== 0) held.inScopes++;

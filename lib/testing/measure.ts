@@ -3,14 +3,13 @@
  * rounds; after each one everything that can be collected is, and what is left is counted, by the line that made it.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { performance } from 'node:perf_hooks';
 import * as timers from 'node:timers';
 import { collectAll } from '../collector';
 import { argumentError, codedError } from '../errors';
 import { native } from '../native';
 import { type Demand, unwatch, watch } from '../watch';
 import { grows, rises } from './floor';
-import { countNow, type Held, type Look, look, type SiteHeld } from './look';
+import { countNow, type Held, handlesNow, type Look, look, type SiteHeld } from './look';
 import { type Place, placeOf } from './places';
 
 export interface LeakOptions {
@@ -59,7 +58,6 @@ const MOST_ROUNDS = 8;
 /** Taken when the library is loaded: a test may put clocks of its own in their place. */
 const { setImmediate, setTimeout } = timers;
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
-const clock = performance.now.bind(performance);
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
 const checks: { [Name in keyof Options]: [least: number, byDefault: number] } = {
@@ -93,18 +91,18 @@ const looksSame = (a: Look, b: Look) =>
   a.tensors === b.tensors && a.bytes === b.bytes && a.hiddenBytes === b.hiddenBytes;
 
 /** Everything that can be collected is: finalizers run during the collection; promises and weak references need a turn. */
-async function collected(began: number): Promise<Look> {
+async function collected(older: ReadonlySet<number>): Promise<Look> {
   await turn();
   collectAll();
-  return look(clock() - began);
+  return look(older);
 }
 
 /** The same, until a collection finds nothing; at once where no more is left than `before`. */
-async function settled(began: number, before?: Look): Promise<Look> {
-  let now = await collected(began);
+async function settled(older: ReadonlySet<number>, before?: Look): Promise<Look> {
+  let now = await collected(older);
   for (let tries = 0; (before === undefined || hasMore(now, before)) && tries < 3; tries++) {
     const last = now;
-    now = await collected(began);
+    now = await collected(older);
     if (looksSame(now, last)) break;
   }
   return now;
@@ -165,25 +163,25 @@ const demand = (): Demand => ({ sampleBytes: 0, deaths: false });
 
 async function measure(fn: () => unknown, { iterations, warmup, settleMs }: Options): Promise<TensorLeaks> {
   const own = demand();
-  const began = clock();
+  const older = handlesNow();
   watch(native, own);
   try {
     for (let i = 0; i < warmup; i++) await call(fn);
-    const looks = [await settled(began)];
+    const looks = [await settled(older)];
     const rounds = Math.min(MOST_ROUNDS, iterations);
     const awaiting: Held = { tensors: 0, bytes: 0 };
     for (let round = 0, done = 0; round < rounds; round++) {
       for (const end = Math.round(((round + 1) * iterations) / rounds); done < end; done++) await call(fn);
       const left = countNow();
       // What a round has too much does not matter: the floor is what counts. But the last one's does.
-      const now = round < rounds - 1 ? await collected(began) : await settled(began, looks[0]);
+      const now = round < rounds - 1 ? await collected(older) : await settled(older, looks[0]);
       awaiting.tensors += Math.max(0, left.tensors - now.tensors);
       awaiting.bytes += Math.max(0, left.bytes - now.bytes);
       looks.push(now);
     }
     for (let waited = 0, step = 10; waited < settleMs && isLeak(looks); waited += step, step *= 2) {
       await pause(Math.min(step, settleMs - waited));
-      looks[rounds] = await collected(began);
+      looks[rounds] = await collected(older);
     }
     const leaks = isLeak(looks);
     const first = looks[0]!;
