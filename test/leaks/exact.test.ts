@@ -2,8 +2,8 @@
 import { ask } from '../support/child';
 import { LIB } from '../support/torch';
 
-const LIMIT_MS = 600_000;
-jest.setTimeout(LIMIT_MS);
+const limit = { limitMs: 600_000 };
+jest.setTimeout(limit.limitMs);
 
 const TESTING = `const { measureTensorLeaks } = require(${JSON.stringify(`${LIB}/testing.js`)});`;
 
@@ -28,11 +28,12 @@ test('200 measurements in one process are all right', async () => {
     })();
   `;
   // Seconds of collections, on a machine that has time for us.
-  expect(await ask(program, [], { limitMs: LIMIT_MS })).toEqual([]);
+  expect(await ask(program, [], limit)).toEqual([]);
 });
 
 test('measurements that are asked for at once come one after the other', async () => {
-  const figures = await ask(`${TESTING}
+  const figures = await ask(
+    `${TESTING}
     const held = [];
     const options = { iterations: 3, warmup: 0, settleMs: 0 };
     Promise.all([
@@ -41,12 +42,16 @@ test('measurements that are asked for at once come one after the other', async (
       measureTensorLeaks(() => { throw new Error('its own'); }, options).catch((error) => error.message),
       measureTensorLeaks(() => { held.push(torch.ones([1]), torch.ones([1])); }, options),
     ]).then((all) => answer(all.map((one) => one.tensors ?? one)));
-  `);
+  `,
+    [],
+    limit,
+  );
   expect(figures).toEqual([3, 0, 'its own', 6]);
 });
 
 test("tensors of other threads are not taken for the function's", async () => {
-  const figures = await ask(`${TESTING}
+  const figures = await ask(
+    `${TESTING}
     const { Worker } = require('node:worker_threads');
     const worker = new Worker(
       "const torch = require(require('node:worker_threads').workerData); const held = [];" +
@@ -58,6 +63,9 @@ test("tensors of other threads are not taken for the function's", async () => {
       await worker.terminate();
       answer({ leaks, tensors, hiddenBytes });
     });
-  `);
+  `,
+    [],
+    limit,
+  );
   expect(figures).toEqual({ leaks: false, tensors: 0, hiddenBytes: null });
 });
