@@ -6,12 +6,12 @@ import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import { counts, LIB, thrown, torch } from '../support/torch';
-import { bytesOf, makeModels, pathOf, removeModels } from './models';
+import { bytesOf, MODELS_MS, makeModels, pathOf, removeModels } from './models';
 
 const { ZipReader, ZipWriter } = require(path.join(LIB, 'files/zip.js'));
 const { examineSource } = require(path.join(LIB, 'jit/source.js'));
 
-beforeAll(makeModels);
+beforeAll(makeModels, MODELS_MS);
 afterAll(removeModels);
 
 const zipOf = (bytes: Buffer) =>

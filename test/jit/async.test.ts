@@ -1,8 +1,8 @@
 /** Models off the event loop: torch.async's rules hold for methods. */
 import { balancedAsync, torch, untyped } from '../support/torch';
-import { makeModels, model, removeModels } from './models';
+import { MODELS_MS, makeModels, model, removeModels } from './models';
 
-beforeAll(makeModels);
+beforeAll(makeModels, MODELS_MS);
 afterAll(removeModels);
 
 test('inputs may go while the method runs, and so may the model', async () => {

@@ -1,8 +1,8 @@
 /** Models give what they give in PyTorch, and take and give every kind of value. */
 import { codeOf, thrown, torch, untyped } from '../support/torch';
-import { bytesOf, makeModels, model, pathOf, removeModels, valuesOf } from './models';
+import { bytesOf, MODELS_MS, makeModels, model, pathOf, removeModels, valuesOf } from './models';
 
-beforeAll(makeModels);
+beforeAll(makeModels, MODELS_MS);
 afterAll(removeModels);
 
 const names = [

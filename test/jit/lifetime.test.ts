@@ -1,9 +1,9 @@
 /** A model lives as a tensor does, its memory is counted once, and what a method does to it is counted too. */
 import { ask } from '../support/child';
 import { balanced, codeOf, counts, thrown, torch } from '../support/torch';
-import { bytesOf, makeModels, model, pathOf, removeModels } from './models';
+import { bytesOf, MODELS_MS, makeModels, model, pathOf, removeModels } from './models';
 
-beforeAll(makeModels);
+beforeAll(makeModels, MODELS_MS);
 afterAll(removeModels);
 
 const parameterBytes = 4 * (6 * 16 + 16 + 16 * 3 + 3);

@@ -3,16 +3,19 @@ import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import { run } from '../support/child';
-import { ordinaryEnv } from '../support/sanitized';
+import { limitMs, ordinaryEnv } from '../support/sanitized';
 import { ROOT, torch } from '../support/torch';
 
 let folder = '';
+
+/** A limit for beforeAll: Python, tracing and scripting on a machine with much else to do. */
+export const MODELS_MS = limitMs(300_000);
 
 /** For beforeAll. */
 export async function makeModels(): Promise<void> {
   folder = fs.mkdtempSync(path.join(os.tmpdir(), 'ltn-jit-'));
   const script = path.join(ROOT, 'test/jit/models.py');
-  const { code, stderr } = await run('/usr/bin/python3', [script, folder], { env: ordinaryEnv() });
+  const { code, stderr } = await run('/usr/bin/python3', [script, folder], { env: ordinaryEnv(), limitMs: 300_000 });
   if (code !== 0) throw new Error(`PyTorch made no models: ${stderr}`);
 }
 
