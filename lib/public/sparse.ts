@@ -1,6 +1,8 @@
-/** torch.sparse.sum. */
-import type { Tensor } from '../tensor';
-import { define } from './define';
+/** torch.sparse.sum, and sparse tensors from JavaScript data. */
+import type { DType } from '../../types/base';
+import { type TensorData, tensor } from '../create';
+import { isTensor, type Tensor } from '../tensor';
+import { composed, define } from './define';
 import { aten } from './ops';
 
 define(['sparse'], {
@@ -8,4 +10,55 @@ define(['sparse'], {
     const options = dtype === null ? {} : { dtype };
     return dim === null ? aten._sparseSum!(input, options) : aten._sparseSum!(input, dim, options);
   },
+});
+
+/** The data as a tensor. Indices are int64, also where numbers stand for them. */
+const tensorOf = (data: unknown, dtype?: DType): Tensor =>
+  isTensor(data) ? data : tensor(data as TensorData, dtype === undefined ? {} : { dtype });
+
+/** The op with tensors in place of data; `size` is left out where the indices tell it. */
+function made(
+  op: string,
+  indices: readonly unknown[],
+  values: unknown,
+  size: number[] | null,
+  dtype: string | null,
+  device: string | null,
+  requiresGrad: boolean,
+): Tensor {
+  const whole = tensorOf(values, (dtype as DType | null) ?? undefined);
+  const parts = [...indices.map((data) => tensorOf(data, 'int64')), whole];
+  const options = { dtype: dtype ?? whole.dtype, device: device ?? whole.device, requiresGrad };
+  return aten[op]!(...parts, ...(size === null ? [] : [size]), options);
+}
+
+/** Of the compressed layouts: the indices of one dimension are counted up, those of the other listed. */
+const compressed = (op: string) =>
+  composed(
+    (
+      counted: unknown,
+      listed: unknown,
+      values: unknown,
+      size: number[] | null,
+      dtype: string | null,
+      device: string | null,
+      requiresGrad: boolean,
+    ) => made(op, [counted, listed], values, size, dtype, device, requiresGrad),
+  );
+
+define([''], {
+  sparseCooTensor: composed(
+    (
+      indices: unknown,
+      values: unknown,
+      size: number[] | null,
+      dtype: string | null,
+      device: string | null,
+      requiresGrad: boolean,
+    ) => made('sparseCooTensor', [indices], values, size, dtype, device, requiresGrad),
+  ),
+  sparseCsrTensor: compressed('sparseCsrTensor'),
+  sparseCscTensor: compressed('sparseCscTensor'),
+  sparseBsrTensor: compressed('sparseBsrTensor'),
+  sparseBscTensor: compressed('sparseBscTensor'),
 });

@@ -43,7 +43,12 @@ test('a number is written where a mask chooses, also with other indices behind t
     expect(t.sum().item()).toBe(30);
     expect(t.at(1).sum().item()).toBe(0);
     // PyTorch: t[mask, None] = 7
-    expect(torch.zeros([2, 3]).set([[false, true], null], 7).toArray()).toEqual([
+    expect(
+      torch
+        .zeros([2, 3])
+        .set([[false, true], null], 7)
+        .toArray(),
+    ).toEqual([
       [0, 0, 0],
       [7, 7, 7],
     ]);

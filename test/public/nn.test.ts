@@ -262,6 +262,7 @@ const norms: Line[] = [
   'F.embedding(words, table.clone(), { maxNorm: 0.5 })',
   'F.embedding(words, table.clone(), null, 0.5, 1)',
   'F.embeddingBag(words, table)',
+  'F.embeddingBag(table, words)',
   'F.embeddingBag(flat, table, starts)',
   ...['sum', 'mean', 'max'].map((mode): Line => `F.embeddingBag(flat, table, starts, { mode: "${mode}" })`),
   'F.embeddingBag(words, table, { mode: "sum", perSampleWeights: x })',

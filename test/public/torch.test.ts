@@ -186,6 +186,23 @@ const module_: Line[] = [
   ['String(torch.iinfo("int64").min)', 'str(torch.iinfo(torch.int64).min)'],
   'torch.finfo("int32")',
   'torch.iinfo("float32")',
+  [
+    'torch.sparseCooTensor([[0, 1], [1, 0]], [3.5, 4], [2, 3])',
+    'torch.sparse_coo_tensor([[0, 1], [1, 0]], [3.5, 4], [2, 3])',
+  ],
+  ['torch.sparseCooTensor([[0, 2]], [0.5, 4])', 'torch.sparse_coo_tensor([[0, 2]], [.5, 4])'],
+  [
+    'torch.sparseCooTensor([[0, 2]], v.at([0, 1]), { dtype: "float64", requiresGrad: true }).requiresGrad',
+    'torch.sparse_coo_tensor([[0, 2]], v[[0, 1]], dtype=torch.float64, requires_grad=True).requires_grad',
+  ],
+  ['torch.sparseCooTensor([[0], [5]], [1], [2, 2])', 'torch.sparse_coo_tensor([[0], [5]], [1.], [2, 2])'],
+  [
+    'torch.sparseCsrTensor([0, 1, 2], [0, 1], [3.5, 4], { size: [2, 3] })',
+    'torch.sparse_csr_tensor([0, 1, 2], [0, 1], [3.5, 4], size=[2, 3])',
+  ],
+  ['torch.sparseCscTensor([0, 1, 2], [0, 1], [3.5, 4])', 'torch.sparse_csc_tensor([0, 1, 2], [0, 1], [3.5, 4])'],
+  ['torch.sparseBsrTensor([0, 1], [0], [[[1.5, 2]]])', 'torch.sparse_bsr_tensor([0, 1], [0], [[[1.5, 2]]])'],
+  ['torch.sparseBscTensor([0, 1], [0], [[[1.5, 2]]])', 'torch.sparse_bsc_tensor([0, 1], [0], [[[1.5, 2]]])'],
   'torch.sparse.sum(sparse)',
   'torch.sparse.sum(sparse, 0)',
   'torch.sparse.sum(sparse, [0])',

@@ -33,6 +33,12 @@ expectTypeOf(F.crossEntropy(a, a, { reduction: 'none', labelSmoothing: 0.1 })).t
 F.tripletMarginWithDistanceLoss(a, a, a, { distanceFunction: (x, y) => x.sub(y) });
 expectTypeOf(torch.complex(a, a)).toExtend<Tensor>();
 expectTypeOf(torch.complex(1, 2).im).toEqualTypeOf<number>();
+expectTypeOf(torch.tensor([{ re: 1, im: 2 }])).toEqualTypeOf<Tensor<'complex64', [number]>>();
+expectTypeOf(torch.zeros([2], { dtype: torch.long })).toEqualTypeOf<Tensor<'int64', [2]>>();
+torch.sparseCooTensor([[0, 1]], [1, 2], [3]);
+torch.setPrintOptions({ profile: 'short', precision: 3 });
+// @ts-expect-error: no such profile
+torch.setPrintOptions({ profile: 'long' });
 expectTypeOf(torch.finfo('float32').eps).toEqualTypeOf<number>();
 expectTypeOf(a.size()).toEqualTypeOf<number[]>();
 expectTypeOf(a.type()).toEqualTypeOf<string>();

@@ -16,6 +16,7 @@ import type {
   Shown,
   TensorOf,
 } from './core';
+import type { Expands } from './view';
 
 type MarkList = readonly Mark[];
 
@@ -69,6 +70,10 @@ export type Broadcast<A extends Tensor, B extends Tensor> =
 /** Nothing, or the error. */
 export type Broadcasts<A extends Tensor, B extends Tensor> =
   Equal<ShapeOf<A>, ShapeOf<B>> extends true ? unknown : RefusedAll<BroadcastTensors<A, B>>;
+
+/** Of an op in place: what it writes to keeps its shape. */
+export type BroadcastsInto<A extends Tensor, B extends Tensor> =
+  Broadcasts<A, B> extends ShapeError<infer Message> ? ShapeError<Message> : Expands<B, ShapeOf<A>>;
 
 /** Unions of shapes are refused only when none fits. */
 type RefusedAll<R> = [R] extends [ShapeError<infer Message>] ? ShapeError<Message> : unknown;

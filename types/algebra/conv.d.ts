@@ -178,9 +178,30 @@ type ConvOf<T extends Tensor, W extends Tensor, Stride, Padding, Dilation, Group
 export type Conv<T extends Tensor, W extends Tensor, Stride, Padding, Dilation, Groups> = Settled<
   ConvOf<T, W, Stride, Padding, Dilation, Groups>
 >;
-export type Convolves<T extends Tensor, W extends Tensor, Stride, Padding, Dilation, Groups> = Refused<
-  ConvOf<T, W, Stride, Padding, Dilation, Groups>
->;
+export type Convolves<
+  T extends Tensor,
+  W extends Tensor,
+  Rank extends 1 | 2 | 3,
+  Stride,
+  Padding,
+  Dilation,
+  Groups,
+> = WeightOf<W, Rank, Refused<ConvOf<T, W, Stride, Padding, Dilation, Groups>>>;
+
+/** Dimensions of a weight: the channels of the result and of the input, and those of the kernel. */
+interface WeightRanks {
+  1: 3;
+  2: 4;
+  3: 5;
+}
+
+/** The check of the sizes, once the weight has as many dimensions as the op moves over and two more. */
+type WeightOf<W extends Tensor, Rank extends 1 | 2 | 3, Check> =
+  Known<W> extends true
+    ? ShapeOf<W>['length'] extends WeightRanks[Rank]
+      ? Check
+      : ShapeError<`weight ${Shown<ShapeOf<W>>} has ${ShapeOf<W>['length']} dimensions: expected ${WeightRanks[Rank]}`>
+    : unknown;
 
 type ConvTransposeOf<T extends Tensor, W extends Tensor, Stride, Padding, OutputPadding, Groups, Dilation> =
   Known<T> extends true
@@ -201,12 +222,13 @@ export type ConvTranspose<
 export type ConvTransposes<
   T extends Tensor,
   W extends Tensor,
+  Rank extends 1 | 2 | 3,
   Stride,
   Padding,
   OutputPadding,
   Groups,
   Dilation,
-> = Refused<ConvTransposeOf<T, W, Stride, Padding, OutputPadding, Groups, Dilation>>;
+> = WeightOf<W, Rank, Refused<ConvTransposeOf<T, W, Stride, Padding, OutputPadding, Groups, Dilation>>>;
 
 /** A list of `Rank` sizes from a kernel size, where one number stands for all. */
 type KernelOf<K, Rank extends 1 | 2 | 3> = Rank extends 1

@@ -197,6 +197,7 @@ type UnbindAt<T extends Tensor, I> =
       ? Tensor<DTypeOf<T>>[]
       : Times<SizesIn<DimAt<ShapeOf<T>, I>, 1>, TensorOf<DTypeOf<T>, Without<ShapeOf<T>, I>>>;
 type Times<L extends Shape, X> = { [K in keyof L]: X };
+
 /** Whether the sizes of a split add up to the dimension. */
 export type Splits<T extends Tensor, Size, Dim> =
   Known<T> extends true

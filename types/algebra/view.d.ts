@@ -75,13 +75,16 @@ type FilledMarks<M extends readonly Mark[], X extends number> = M extends readon
   ? [Y extends MinusOne ? X : Y['dim'], ...FilledMarks<R, X>]
   : [];
 
+/** Whether -1 is among the sizes; 'twice' where it is there again. */
 type HasMinusOne<Sizes extends Shape> = HasMinusOneMark<Marks<Sizes>>;
 type HasMinusOneMark<M extends readonly Mark[]> = M extends readonly [
   infer X extends Mark,
   ...infer R extends readonly Mark[],
 ]
   ? X extends MinusOne
-    ? true
+    ? HasMinusOneMark<R> extends false
+      ? true
+      : 'twice'
     : HasMinusOneMark<R>
   : false;
 
@@ -115,11 +118,13 @@ type ViewOf<T extends Tensor, Sizes> =
   SizesOf<Sizes> extends [...infer L extends Shape]
     ? number extends L['length']
       ? Shape
-      : Known<T> extends true
-        ? Viewed<ShapeOf<T>, L>
-        : HasMinusOne<L> extends true
-          ? Filled<L, number>
-          : L
+      : HasMinusOne<L> extends 'twice'
+        ? ShapeError<`-1 is there twice in ${Shown<L>}`>
+        : Known<T> extends true
+          ? Viewed<ShapeOf<T>, L>
+          : HasMinusOne<L> extends true
+            ? Filled<L, number>
+            : L
     : Shape;
 
 /** view and reshape. */
@@ -273,9 +278,9 @@ type ExpandOf<T extends Tensor, Sizes> =
       ? Shape
       : Known<T> extends true
         ? Expanded<Marks<ShapeOf<T>>, Marks<L>, [ShapeOf<T>, L]>
-        : HasMinusOne<L> extends true
-          ? Filled<L, number>
-          : L
+        : HasMinusOne<L> extends false
+          ? L
+          : Filled<L, number>
     : Shape;
 export type Expand<T extends Tensor, Sizes> = Settled<ExpandOf<T, Sizes>>;
 export type Expands<T extends Tensor, Sizes> = Refused<ExpandOf<T, Sizes>>;

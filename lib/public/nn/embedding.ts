@@ -3,7 +3,7 @@ import { noGrad } from '../../autograd';
 import type { Tensor } from '../../tensor';
 import { composed, define } from '../define';
 import { aten } from '../ops';
-import { refuse, sameShape, sizes } from '../support';
+import { refuse, sameShape, sizes, warn } from '../support';
 
 /** Scales the rows that are looked up down to a norm, in place. */
 function renorm(weight: Tensor, input: Tensor, maxNorm: number, normType: number): void {
@@ -64,6 +64,11 @@ function embeddingBag(
   paddingIdx: number | null,
 ): Tensor {
   const fn = 'embeddingBag';
+  if (weight.dtype === 'int64' && input.isFloatingPoint()) {
+    warn('The order of nn.functional.embeddingBag(weight, input) is deprecated. Use embeddingBag(input, weight).');
+    const rest = [offsets, maxNorm, normType, scaleGradByFreq, mode, sparse] as const;
+    return embeddingBag(weight, input, ...rest, perSampleWeights, includeLastOffset, paddingIdx);
+  }
   if (perSampleWeights !== null && !sameShape(perSampleWeights.shape, input.shape)) {
     throw refuse(fn, 'perSampleWeights', `the input's shape ${sizes(input.shape)}`, perSampleWeights);
   }
