@@ -129,3 +129,14 @@ function activate<S extends Shape>(x: Tensor<'float32', S>): Tensor<'float32', S
   return x.relu().sigmoid().clone();
 }
 expectTypeOf(activate(a)).toEqualTypeOf<typeof a>();
+
+// In place, whatever the shape; and channels with a name.
+export function inPlace<S extends Shape>(x: Tensor<'float32', S>, y: Tensor<'float32', S>): Tensor<'float32', S> {
+  return x.add_(y).mul_(dynamic);
+}
+export function convolve<B extends number, C extends number>(
+  x: Tensor<'float32', [B, C, 8, 8]>,
+  weight: Tensor<'float32', [4, C, 3, 3]>,
+): Tensor<'float32', [B, 4, 6, 6]> {
+  return torch.conv2d(x, weight);
+}

@@ -33,7 +33,8 @@ expectTypeOf(F.crossEntropy(a, a, { reduction: 'none', labelSmoothing: 0.1 })).t
 F.tripletMarginWithDistanceLoss(a, a, a, { distanceFunction: (x, y) => x.sub(y) });
 expectTypeOf(torch.complex(a, a)).toExtend<Tensor>();
 expectTypeOf(torch.complex(1, 2).im).toEqualTypeOf<number>();
-expectTypeOf(torch.tensor([{ re: 1, im: 2 }])).toEqualTypeOf<Tensor<'complex64', [number]>>();
+expectTypeOf(torch.tensor([{ re: 1, im: 2 }])).toEqualTypeOf<Tensor<'complex64', [1]>>();
+expectTypeOf(torch.tensor((a as Tensor).toArray())).toEqualTypeOf<Tensor>();
 expectTypeOf(torch.zeros([2], { dtype: torch.long })).toEqualTypeOf<Tensor<'int64', [2]>>();
 torch.sparseCooTensor([[0, 1]], [1, 2], [3]);
 torch.setPrintOptions({ profile: 'short', precision: 3 });

@@ -73,7 +73,15 @@ export type Broadcasts<A extends Tensor, B extends Tensor> =
 
 /** Of an op in place: what it writes to keeps its shape. */
 export type BroadcastsInto<A extends Tensor, B extends Tensor> =
-  Broadcasts<A, B> extends ShapeError<infer Message> ? ShapeError<Message> : Expands<B, ShapeOf<A>>;
+  Equal<ShapeOf<A>, ShapeOf<B>> extends true
+    ? unknown
+    : Known<A> extends true
+      ? Known<B> extends true
+        ? Broadcasts<A, B> extends ShapeError<infer Message>
+          ? ShapeError<Message>
+          : Expands<B, ShapeOf<A>>
+        : unknown
+      : unknown;
 
 /** Unions of shapes are refused only when none fits. */
 type RefusedAll<R> = [R] extends [ShapeError<infer Message>] ? ShapeError<Message> : unknown;

@@ -134,7 +134,7 @@ type ConvShape<S extends Shape, W extends Shape, Stride, Padding, Dilation, Grou
           S,
           W,
           Has,
-          Product<C, Groups>,
+          Product<Groups, C>,
           With<[...N, O], Padding extends 'same' ? Sizes : Windows<Numbers<Sizes>, Kernel, Stride, Padding, Dilation>>
         >
       : never
@@ -159,7 +159,7 @@ type ConvTransposeShape<
           C,
           [
             ...N,
-            Product<O, Groups>,
+            Product<Groups, O>,
             ...TransposedWindows<Numbers<Sizes>, Kernel, Stride, Padding, OutputPadding, Dilation>,
           ]
         >

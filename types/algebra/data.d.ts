@@ -19,36 +19,41 @@ interface ArrayDTypes {
   BigInt64Array: 'int64';
 }
 
-/** The dtype follows the JS type, never the values. */
-export type DataDType<T> = TensorData extends T
-  ? DType
-  : T extends TypedArray
-    ? T[typeof Symbol.toStringTag] extends keyof ArrayDTypes
-      ? ArrayDTypes[T[typeof Symbol.toStringTag]]
-      : DType
-    : T extends readonly []
-      ? DefaultDType
-      : T extends readonly (infer E)[]
-        ? DataDType<E>
-        : T extends number
-          ? DefaultDType
-          : T extends bigint
-            ? 'int64'
-            : T extends boolean
-              ? 'bool'
-              : T extends Complex
-                ? 'complex64'
-                : DType;
+/** Any data, or what toArray gives of any tensor: nested without end. */
+type Endless<T> = TensorData extends T ? true : NestedArray extends T ? true : false;
 
-export type DataShape<T> = TensorData extends T
-  ? Shape
-  : T extends TypedArray
-    ? [number]
-    : T extends readonly []
-      ? [0]
-      : T extends readonly unknown[]
-        ? [T['length'], ...DataShape<T[0]>]
-        : [];
+/** The dtype follows the JS type, never the values. */
+export type DataDType<T> =
+  Endless<T> extends true
+    ? DType
+    : T extends TypedArray
+      ? T[typeof Symbol.toStringTag] extends keyof ArrayDTypes
+        ? ArrayDTypes[T[typeof Symbol.toStringTag]]
+        : DType
+      : T extends readonly []
+        ? DefaultDType
+        : T extends readonly (infer E)[]
+          ? DataDType<E>
+          : T extends number
+            ? DefaultDType
+            : T extends bigint
+              ? 'int64'
+              : T extends boolean
+                ? 'bool'
+                : T extends Complex
+                  ? 'complex64'
+                  : DType;
+
+export type DataShape<T> =
+  Endless<T> extends true
+    ? Shape
+    : T extends TypedArray
+      ? [number]
+      : T extends readonly []
+        ? [0]
+        : T extends readonly unknown[]
+          ? [T['length'], ...DataShape<T[0]>]
+          : [];
 
 /** Rows of several lengths are refused where they are written out. */
 export type Even<T> = T extends readonly (readonly unknown[])[]
