@@ -117,7 +117,7 @@ export interface Native extends AuditNative {
   strandOpen(): number;
   strandEnter(strand: number): void;
   /** `wanted`: the steps whose results are taken, null for all; false for what a failure left to do. */
-  strandSubmit(strand: number, wanted: readonly number[] | null | false): void;
+  strandSubmit(strand: number, wanted: readonly number[] | null | false): boolean;
   /** Strands whose batches have ended. */
   strandMail(): number[];
   /** After a batch: whether all its ops ran. */

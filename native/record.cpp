@@ -91,7 +91,10 @@ class Reader {
   std::pair<const at::Tensor*, bool> find(napi_value value, size_t index) {
     double code = 0;
     if (napi_get_value_double(call_.env, value, &code) != napi_ok || code > async::kPending) {
-      return {&call_.tensor(value, index), true};
+      const at::Tensor& tensor = call_.tensor(value, index);
+      // A later op may resize it through a view that no handle of ours ever sees.
+      if (code > 0 && tensor.has_storage()) step_.mutated.push_back(static_cast<handles::Handle>(code));
+      return {&tensor, true};
     }
     bool is_there = false;
     const at::Tensor* tensor = step_.recording.find(code, &is_there);
@@ -197,7 +200,6 @@ napi_value record(Call& call) {
   const auto& returns = op->schema().returns();
   const bool tensors_only = gives_tensors_only(op->schema());
   if (tensors_only) step->cells.resize(returns.size());
-  step->mutated.assign(call.mutated.begin(), call.mutated.end());
   const size_t count = returns.size();
   handles::Flags& flags = call.state.flags();
   const double code = strand.add(std::move(step));

@@ -1,104 +1,58 @@
 /** `torch.run` and `torch.async`: ops off the event loop. */
 import type { Signal } from '../../types/base';
-import { argumentError, type TorchError } from '../errors';
-import { isPendingTensor, type PendingTensor, PendingValue } from './pending';
+import { argumentError, codedError } from '../errors';
+import { ownOptions } from '../options';
+import { findPending, isPending, isPlain } from './places';
+import { inModesOfNow, whenThere } from './promised';
+import { onAbort } from './signals';
 import { Strand } from './strand';
 
 export interface RunOptions {
-  /** Rejects with the signal's reason when it is aborted; the op in progress ends on its thread, those after it do not begin. */
+  /**
+   * Rejects with the signal's reason when it is aborted; the op in progress ends on its thread, those after it do not begin.
+   * Where ops under way write to tensors, it rejects when that one has ended.
+   */
   signal?: Signal | undefined;
 }
 
-type Pending = PendingTensor | PendingValue;
-const isPending = (value: unknown): value is Pending => value instanceof PendingValue || isPendingTensor(value);
 const isThenable = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function';
 
-/** Calls `visit` for each value inside arrays, maps, sets and plain objects; what it returns takes the value's place. */
-function replaceAll(root: unknown, visit: (value: Pending) => unknown): unknown {
-  if (isPending(root)) return visit(root);
-  const seen = new Set<object>();
-  const pending: unknown[] = [root];
-  while (pending.length > 0) {
-    const value = pending.pop();
-    if (typeof value !== 'object' || value === null || seen.has(value)) continue;
-    seen.add(value);
-    const look = (element: unknown, put: (element: unknown) => void) => {
-      if (isPending(element)) put(visit(element));
-      else pending.push(element);
-    };
-    if (value instanceof Map) for (const [key, element] of value) look(element, (real) => value.set(key, real));
-    else if (value instanceof Set) {
-      for (const element of [...value]) {
-        look(element, (real) => {
-          value.delete(element);
-          value.add(real);
-        });
-      }
-    } else if (Array.isArray(value) || isPlain(value)) {
-      for (const key of Object.getOwnPropertyNames(value)) {
-        if (key !== 'length') look(Reflect.get(value, key), (real) => Reflect.set(value, key, real));
-      }
-    }
-  }
-  return root;
-}
-
-const isPlain = (value: object) => {
-  const prototype = Object.getPrototypeOf(value);
-  return prototype === null || Object.getPrototypeOf(prototype) === null;
-};
-
-/** Errors come up on another turn of the event loop: the lines that a program's author wants are those of the call. */
-function withStack(error: unknown, site: { stack?: string }): unknown {
-  const { op, stack } = error as TorchError;
-  if (op === undefined || typeof stack !== 'string') return error;
-  const frames = site.stack!.slice(site.stack!.indexOf('\n'));
-  (error as TorchError).stack = `${(error as TorchError).name}: ${(error as TorchError).message}${frames}`;
-  return error;
-}
-
 /** Records what `fn` calls, runs it, and gives `fn`'s result with real tensors in place of pending ones. */
-export function start(
-  fn: (strand: Strand) => unknown,
-  { signal }: RunOptions,
-  caller: (...args: never[]) => unknown,
-): Promise<unknown> {
-  const site: { stack?: string } = {};
+export function start(fn: (strand: Strand) => unknown, { signal }: RunOptions, caller: Call): Promise<unknown> {
+  const site: { stack?: unknown } = {};
   Error.captureStackTrace(site, caller);
   return new Promise((resolve, reject) => {
     if (signal?.aborted) {
       reject(signal.reason);
       return;
     }
-    const strand = new Strand(caller);
-    const onAbort = () => {
-      strand.abort(signal!.reason);
-      reject(signal!.reason);
-    };
-    signal?.addEventListener('abort', onAbort, { once: true });
+    const strand = new Strand(caller, site);
+    /** What was begun ends first where it writes to tensors that others see. */
+    const fail = (error: unknown) => strand.stop(error, () => end(() => reject(error)));
+    const forget = signal === undefined ? undefined : onAbort(signal, () => fail(signal.reason));
     const end = (settle: () => void) => {
-      signal?.removeEventListener('abort', onAbort);
+      forget?.();
       try {
         settle();
       } catch (error) {
-        reject(withStack(error, site)); // taking a result failed: no room for it, say
+        reject(strand.located(error)); // taking a result failed: no room for it, say
       } finally {
         strand.close();
       }
     };
-    const fail = (error: unknown) => end(() => reject(withStack(error, site)));
     const finish = (value: unknown) => {
-      const wanted: Pending[] = [];
-      replaceAll(value, (pending) => {
-        wanted.push(pending);
-        return pending;
-      });
-      strand.flush(wanted).then(() => end(() => resolve(replaceAll(value, (pending) => strand.take(pending)))), fail);
+      try {
+        const found = findPending(value);
+        const fill = () => end(() => resolve(found.fill((pending) => strand.take(pending))));
+        strand.flush(found.wanted).then(fill, fail);
+      } catch (error) {
+        fail(error); // a getter of the result threw, or it is frozen
+      }
     };
     try {
       const value = fn(strand);
-      if (isThenable(value) && !isPending(value)) value.then(finish, fail);
+      if (isThenable(value) && !isPending(value)) Promise.resolve(value).then(finish, fail);
       else finish(value);
     } catch (error) {
       fail(error); // a bad argument, or what the function threw
@@ -106,11 +60,10 @@ export function start(
   });
 }
 
-function optionsOf(options: unknown): RunOptions {
-  if (typeof options !== 'object' || options === null) throw argumentError('run', 'options', 'an object', options);
-  const { signal } = options as RunOptions;
+function optionsOf(fn: string, options: RunOptions): RunOptions {
+  const { signal } = ownOptions(fn, options, ['signal']);
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
-    throw argumentError('run', 'signal', 'an AbortSignal', signal);
+    throw argumentError(fn, 'signal', 'an AbortSignal', signal);
   }
   return { signal };
 }
@@ -135,8 +88,16 @@ function mirror(space: Space, call: (fn: Call, args: unknown[], caller: Call) =>
       }
       return made.get(name);
     },
-    set: () => false,
+    set: refuseChange,
+    defineProperty: refuseChange,
+    deleteProperty: refuseChange,
+    preventExtensions: refuseChange,
+    setPrototypeOf: refuseChange,
   });
+}
+
+function refuseChange(): never {
+  throw codedError(TypeError, 'ERR_TORCH_ARGUMENT', 'torch.async and what torch.run hands over cannot be changed');
 }
 
 /** torch.run over the functions of `torch`. */
@@ -144,7 +105,7 @@ export function makeRun(torch: Space): Call {
   return function run(fn: unknown, options: unknown = {}): Promise<unknown> {
     if (typeof fn !== 'function') throw argumentError('run', 'fn', 'a function', fn);
     const recorded = (strand: Strand) => fn(mirror(torch, (call, args) => strand.record(() => call(...args))));
-    return start(recorded, optionsOf(options), run);
+    return start(recorded, optionsOf('run', options as RunOptions), run);
   };
 }
 
@@ -155,13 +116,29 @@ function takeSignal(args: unknown[]): RunOptions {
   const { signal, ...rest } = last as Record<string, unknown>;
   args.pop();
   if (Object.keys(rest).length > 0) args.push(rest);
-  return optionsOf({ signal });
+  return optionsOf('async', { signal } as RunOptions);
 }
 
 /** torch.async over the ops of `torch`: each call is a `run` of its own. */
 export function makeAsync(ops: Space): Space {
   return mirror(ops, (fn, args, caller) => {
-    const options = takeSignal(args);
-    return start((strand) => strand.record(() => fn(...args)), options, caller);
+    let options: RunOptions;
+    try {
+      options = takeSignal(args);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    const there = whenThere(args);
+    if (there === null) return start((strand) => strand.record(() => fn(...args)), options, caller);
+    const inModes = inModesOfNow();
+    const later = async (strand: Strand) => {
+      const real = await there;
+      try {
+        return strand.record(() => inModes(() => fn(...real)));
+      } catch (error) {
+        throw strand.located(error);
+      }
+    };
+    return start(later, options, caller);
   });
 }

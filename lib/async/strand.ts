@@ -19,8 +19,6 @@ const PENDING = 2 ** 32;
 const STRAND = 2 ** 20;
 const CELLS = 16;
 
-const codeOf = (pending: PendingTensor | PendingValue): number =>
-  pending instanceof PendingValue ? pending.code : pending._handle;
 const stepOf = (code: number): number => Math.floor(((-code - PENDING) % STRAND) / CELLS);
 const cellOf = (code: number): number => (-code - PENDING) % CELLS;
 
@@ -56,11 +54,17 @@ function openMailbox(): void {
 }
 
 function onMail(): void {
+  const failures: unknown[] = [];
   for (const id of native.strandMail()) {
     const strand = underWay.get(id);
     underWay.delete(id);
-    strand?.landed();
+    try {
+      strand?.landed();
+    } catch (error) {
+      failures.push(error); // no stack left, say; the others' mail is delivered all the same
+    }
   }
+  if (failures.length > 0) throw failures[0];
 }
 
 /** Strands that nobody can end any more. */
@@ -75,14 +79,21 @@ export class Strand implements Recorder {
   private readonly taken = new Map<number, unknown>();
   private waiting: { resolve(): void; reject(error: unknown): void }[] = [];
   private flying = false;
+  /** What flies writes to tensors: the program may see them. */
+  private writes = false;
+  /** Called when what flies has landed after stop(). */
+  private stopped: (() => void)[] = [];
   private retried = false;
   private closed = false;
   /** Ops recorded since the last batch, or none. */
   private recorded = false;
   private failure: { error: unknown } | null = null;
 
-  /** `caller`: the public function, whose caller's line is where the results were made. */
-  constructor(caller: (...args: never[]) => unknown) {
+  /** `caller`: the public function, whose caller's line is where the results were made. `stack`: of the call. */
+  constructor(
+    caller: (...args: never[]) => unknown,
+    private readonly call: { stack?: unknown },
+  ) {
     openMailbox();
     this.site = siteToBe(native, caller);
     this.id = native.strandOpen();
@@ -90,8 +101,8 @@ export class Strand implements Recorder {
   }
 
   record(fn: () => unknown): unknown {
-    if (this.closed) throw codedError(Error, 'ERR_TORCH_PENDING', 'torch.run has ended: its pending results are gone');
     if (this.failure !== null) throw this.failure.error;
+    if (this.closed) throw codedError(Error, 'ERR_TORCH_PENDING', 'torch.run has ended: its pending results are gone');
     if (flags[5] === OFF || shared.entered !== this.id) {
       shared.entered = this.id;
       native.strandEnter(this.id);
@@ -119,26 +130,30 @@ export class Strand implements Recorder {
       if (this.failure !== null) throw this.failure.error;
       if (this.closed) throw codedError(Error, 'ERR_TORCH_PENDING', 'torch.run has ended');
       this.recorded = false;
-      native.strandSubmit(this.id, wanted === null ? null : wanted.map((pending) => stepOf(codeOf(pending))));
-      this.flying = true;
-      underWay.set(this.id, this);
+      this.fly(wanted === null ? null : wanted.map((pending) => stepOf(this.codeOf(pending))));
     } catch (error) {
       this.fail(error); // nothing is under way
     }
   }
 
+  private fly(wanted: readonly number[] | null | false): void {
+    this.writes = native.strandSubmit(this.id, wanted);
+    this.flying = true;
+    underWay.set(this.id, this);
+  }
+
   /** The batch has ended. */
   landed(): void {
     this.flying = false;
-    if (this.closed) {
-      native.strandClose(this.id);
+    if (this.closed || this.failure !== null) {
+      this.landedInVain();
       return;
     }
     try {
       if (!native.strandSettle(this.id)) {
         const error = native.strandError(this.id) as TorchError;
         if (this.tryAgain(error)) return;
-        throw error;
+        throw this.located(error);
       }
     } catch (error) {
       this.fail(error); // the op's, or of what it left behind: whoever waits gets it
@@ -155,20 +170,33 @@ export class Strand implements Recorder {
     }
   }
 
+  /** Nobody waits for the results, but what the ops wrote to is there. */
+  private landedInVain(): void {
+    try {
+      native.strandSettle(this.id);
+    } catch {
+      // The call has its error already.
+    } finally {
+      if (this.closed) native.strandClose(this.id);
+    }
+    this.fail(this.failure?.error);
+    const { stopped } = this;
+    this.stopped = [];
+    for (const then of stopped) then();
+  }
+
   /** The pool's threads cannot collect. */
   private tryAgain(error: TorchError): boolean {
     if (this.retried || !outOfMemory.has(error.code) || !native.strandCanRepeat(this.id)) return false;
     this.retried = true;
     collectAll();
     native.sweepShared();
-    native.strandSubmit(this.id, false);
-    this.flying = true;
-    underWay.set(this.id, this);
+    this.fly(false);
     return true;
   }
 
   private fail(error: unknown): void {
-    this.failure = { error };
+    this.failure ??= { error };
     const { waiting } = this;
     this.waiting = [];
     for (const { reject } of waiting) reject(error);
@@ -176,7 +204,7 @@ export class Strand implements Recorder {
 
   /** The real result; its tensors join the strand's scope. */
   take(pending: PendingTensor | PendingValue): unknown {
-    const code = codeOf(pending);
+    const code = this.codeOf(pending);
     const step = stepOf(code);
     if (!this.taken.has(step)) {
       const { current } = now;
@@ -201,18 +229,48 @@ export class Strand implements Recorder {
     return Array.isArray(raw) ? raw.map((handle) => wrap(handle as number)) : wrap(raw);
   }
 
-  /** Stops before the next op, and rejects who waits. */
-  abort(reason: unknown): void {
-    if (this.closed) return;
-    native.strandCancel(this.id);
+  private codeOf(pending: PendingTensor | PendingValue): number {
+    // The number of its step means something else here.
+    if (pending.recorder !== this) {
+      throw codedError(Error, 'ERR_TORCH_PENDING', 'the result of a torch.run holds a pending tensor of another one');
+    }
+    return pending instanceof PendingValue ? pending.code : pending._handle;
+  }
+
+  /** An error that comes up on another turn of the event loop: the lines that a program's author wants are the call's. */
+  located(error: unknown): unknown {
+    const { op, name, message } = Object(error) as TorchError;
+    const { stack } = this.call;
+    if (op === undefined || typeof stack !== 'string') return error;
+    // One that is frozen stays as it is.
+    Reflect.set(error as object, 'stack', `${name}: ${message}${stack.slice(stack.indexOf('\n'))}`);
+    return error;
+  }
+
+  /**
+   * Rejects who waits, and stops before the next op. `then` is called when that is done: at once, or when the op in
+   * progress has ended, where it may be writing to tensors that the program sees.
+   */
+  stop(reason: unknown, then: () => void): void {
+    if (this.closed) {
+      then();
+      return;
+    }
+    this.failure ??= { error: reason };
+    if (this.flying) native.strandCancel(this.id);
+    if (this.flying && this.writes) {
+      this.stopped.push(then);
+      return;
+    }
     this.fail(reason);
-    this.close();
+    then();
   }
 
   close(): void {
     if (this.closed) return;
     this.closed = true;
     unreachable.unregister(this);
+    this.taken.clear();
     if (!this.flying) native.strandClose(this.id);
   }
 }

@@ -1,6 +1,9 @@
 #include "native/async/mailbox.h"
 
+#include <chrono>
+#include <new>
 #include <stdexcept>
+#include <thread>
 
 namespace ltn::async {
 
@@ -33,10 +36,17 @@ void Mailbox::set_receiver(napi_value on_mail) {
 }
 
 void Mailbox::post(uint64_t strand) noexcept {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (closed_) return;
-  waiting_.push_back(strand);
-  uv_async_send(wake_);
+  for (;;) {
+    try {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (closed_) return;
+      waiting_.push_back(strand);
+      uv_async_send(wake_);
+      return;
+    } catch (const std::bad_alloc&) {  // a promise depends on it: others have to free memory first
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
 }
 
 std::vector<uint64_t> Mailbox::take() {

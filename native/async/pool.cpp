@@ -4,84 +4,54 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <string>
-
-#include "native/async/engine_leftovers.h"
-#include "native/compat.h"
+#include <stdexcept>
+#include <system_error>
 
 namespace ltn::async {
-namespace {
-
-// Gathers what the ops of a batch warn of. Thread: the one of the pool that runs the batch.
-class BatchWarnings final : public compat::WarningHandler {
- public:
-  explicit BatchWarnings(std::vector<std::string>& texts) : texts_(texts), before_(compat::warning_handler()) {
-    compat::set_warning_handler(this);
-  }
-  ~BatchWarnings() { compat::set_warning_handler(before_); }
-  BatchWarnings(const BatchWarnings&) = delete;
-  BatchWarnings& operator=(const BatchWarnings&) = delete;
-
- private:
-  void warned(const std::string& text) override {
-    constexpr size_t kMost = 64;  // a loop inside an op may warn a thousand times
-    if (texts_.size() < kMost) texts_.push_back(text);
-  }
-  std::vector<std::string>& texts_;
-  c10::WarningHandler* const before_;
-};
-
-// An op may use as many threads as on the thread that recorded it; the setting is each thread's own with OpenMP.
-void take_over_threads(int count) {
-  if (at::get_num_threads() != count) at::set_num_threads(count);
-}
-
-}  // namespace
-
-void Batch::run() noexcept {
-  Step* now = nullptr;
-  try {
-    take_over_threads(intra_op_threads);
-    const BatchWarnings warnings(strand->warnings);
-    for (Step* step : steps) {
-      if (strand->cancelled.load(std::memory_order_relaxed)) break;
-      now = step;
-      step->run();
-    }
-  } catch (...) {  // everything: it is thrown again on the JS thread, as that op's
-    strand->failed = now;
-    strand->error = std::current_exception();
-    if (now != nullptr && (now->row.mutated & OpRow::kWritesElsewhere) != 0) free_engine_leftovers();  // a backward
-  }
-  mailbox->post(strand->id);
-}
 
 Pool& Pool::process() {
-  static auto* pool = new Pool;  // never destroyed: its threads may outlive static destructors otherwise
+  static Pool* const pool = [] {
+    at::set_num_threads(at::get_num_threads());  // makes libtorch's own pool, whose destructor is to come after stop()
+    const size_t cores = std::max(1u, std::thread::hardware_concurrency());
+    const size_t threads = std::max<size_t>(1, cores / static_cast<size_t>(std::max(1, at::get_num_threads())));
+    // Never destroyed: its threads may outlive static destructors otherwise.
+    auto* made = new Pool(threads, [](std::function<void()> body) { return std::thread(std::move(body)); });
+    std::atexit([] { process().stop(); });
+    return made;
+  }();
   return *pool;
 }
 
-Pool::Pool() {
-  at::set_num_threads(at::get_num_threads());  // makes libtorch's own pool, whose destructor is to come after stop()
-  const size_t cores = std::max(1u, std::thread::hardware_concurrency());
-  wanted_ = std::max<size_t>(1, cores / static_cast<size_t>(std::max(1, at::get_num_threads())));
-  std::atexit([] { process().stop(); });
-}
+Pool::Pool(size_t threads, Start start) : start_(std::move(start)), wanted_(threads) {}
 
 void Pool::start_missing() {
   for (std::thread& thread : ended_) thread.join();  // at its last line
   ended_.clear();
   while (alive_ < wanted_ && alive_ < running_ + queue_.size()) {
-    threads_.emplace_back([this] { work(); });
+    std::list<std::thread> made;
+    try {
+      made.emplace_back();
+      made.back() = start_([this] { work(); });
+    } catch (const std::exception&) {  // no room, or a limit of the system's: those that are there do the work
+      if (alive_ > 0) return;
+      throw;
+    }
+    threads_.splice(threads_.end(), made);
     ++alive_;
   }
 }
 
-void Pool::submit(std::unique_ptr<Batch> batch) {
+void Pool::submit(std::unique_ptr<Job> job) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    queue_.push_back(std::move(batch));
-    start_missing();
+    if (stopping_) throw std::runtime_error("the process is ending: nothing runs on other threads any more");
+    queue_.push_back(std::move(job));
+    try {
+      start_missing();
+    } catch (const std::exception&) {  // nobody would ever take it
+      queue_.pop_back();
+      throw;
+    }
   }
   wake_.notify_one();
 }
@@ -107,12 +77,12 @@ void Pool::work() {
       wake_.wait(lock);
       continue;
     }
-    std::unique_ptr<Batch> batch = std::move(queue_.front());
+    std::unique_ptr<Job> job = std::move(queue_.front());
     queue_.pop_front();
     ++running_;
     lock.unlock();
-    batch->run();
-    batch.reset();
+    job->run();
+    job.reset();
     lock.lock();
     --running_;
   }
@@ -120,23 +90,22 @@ void Pool::work() {
   if (stopping_) return;  // stop() joins it
   const auto is_this = [](const std::thread& thread) { return thread.get_id() == std::this_thread::get_id(); };
   const auto self = std::find_if(threads_.begin(), threads_.end(), is_this);
-  ended_.push_back(std::move(*self));
-  threads_.erase(self);
+  ended_.splice(ended_.end(), threads_, self);
 }
 
 void Pool::stop() noexcept {
-  std::deque<std::unique_ptr<Batch>> dropped;
-  std::vector<std::thread> threads;
+  std::deque<std::unique_ptr<Job>> dropped;
+  std::list<std::thread> threads;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     stopping_ = true;
     dropped.swap(queue_);
-    threads.swap(threads_);
-    for (std::thread& thread : ended_) threads.push_back(std::move(thread));
-    ended_.clear();
+    threads.splice(threads.end(), threads_);
+    threads.splice(threads.end(), ended_);
   }
   wake_.notify_all();
   for (std::thread& thread : threads) thread.join();
+  for (const auto& job : dropped) job->drop();
 }
 
 }  // namespace ltn::async

@@ -4,56 +4,62 @@
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
+#include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <thread>
-#include <vector>
-
-#include "native/async/mailbox.h"
-#include "native/async/strand.h"
 
 namespace ltn::async {
 
-// Steps of one strand that run one after the other.
-// Lifetime: made by the environment's JS thread, given to the pool, freed there once its end is in the mailbox.
-struct Batch {
-  std::shared_ptr<Strand> strand;
-  std::vector<Step*> steps;
-  std::shared_ptr<Mailbox> mailbox;
-  int intra_op_threads = 1;
-
-  // Until the end, the first failure, or until the strand is cancelled. Never throws.
-  void run() noexcept;
+// Lifetime: given to the pool, freed there when it has run or was dropped.
+class Job {
+ public:
+  virtual ~Job() = default;
+  // On a thread of the pool.
+  virtual void run() noexcept = 0;
+  // In place of run(), where nothing runs any more.
+  virtual void drop() noexcept = 0;
 };
 
 struct PoolStatus {
   size_t threads, running, queued;
 };
 
-// Lifetime: the process; never destroyed. At exit the batches that wait are dropped and those that run are waited for
-// (stop): lib/async does it before C++ ends, since an op may make static objects whose destructors then come before any
-// function that was registered with atexit earlier. That one is for programs that end without telling JavaScript.
-// Thread: any.
+// Lifetime: that of the process is never destroyed. At exit the jobs that wait are dropped and those that run are
+// waited for (stop): lib/async does it before C++ ends, since an op may make static objects whose destructors then come
+// before any function that was registered with atexit earlier. That one is for programs that end without telling
+// JavaScript. Thread: any.
 class Pool {
  public:
+  using Start = std::function<std::thread(std::function<void()>)>;
+
   static Pool& process();
 
-  void submit(std::unique_ptr<Batch> batch);
+  // `start` makes a thread; it may throw.
+  explicit Pool(size_t threads, Start start);
+  ~Pool() { stop(); }
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+
+  // Throws where there is no thread for it and none can be made, or after stop(): then the job is gone and nothing else
+  // has changed.
+  void submit(std::unique_ptr<Job> job);
   void set_threads(size_t count);
   PoolStatus status();
   // Nothing runs afterwards, and nothing more begins.
   void stop() noexcept;
 
  private:
-  Pool();
   void work();
   void start_missing();  // with mutex_ held
 
+  const Start start_;
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<std::unique_ptr<Batch>> queue_;  // guarded by mutex_, as all below
-  std::vector<std::thread> threads_;
-  std::vector<std::thread> ended_;  // those that were too many
+  std::deque<std::unique_ptr<Job>> queue_;  // guarded by mutex_, as all below
+  std::list<std::thread> threads_;          // lists: a thread that ends moves itself, which must not need memory
+  std::list<std::thread> ended_;            // those that were too many
   size_t wanted_;
   size_t alive_ = 0;
   size_t running_ = 0;

@@ -1,7 +1,7 @@
 // Recorded ops: from JavaScript to the pool and back. lib/async/ calls these.
 #include <ATen/Parallel.h>
 
-#include "native/async/pool.h"
+#include "native/async/batch.h"
 #include "native/internals/internals.h"
 #include "native/models/call.h"
 #include "native/record.h"
@@ -28,6 +28,7 @@ napi_value enter_strand(Call& call) {
 }
 
 // strandSubmit(id, wanted): what was recorded since the last time, or with `wanted` false what a failure left to do.
+// Whether it may write to tensors that the program sees.
 napi_value submit(Call& call) {
   auto batch = std::make_unique<async::Batch>();
   batch->strand = strand_argument(call);
@@ -47,6 +48,7 @@ napi_value submit(Call& call) {
   }
   batch->mailbox = call.state.mailbox();
   batch->intra_op_threads = at::get_num_threads();
+  const napi_value writes = write_bool(call, batch->writes());
   batch->mailbox->begin();
   try {
     async::Pool::process().submit(std::move(batch));
@@ -54,12 +56,12 @@ napi_value submit(Call& call) {
     call.state.mailbox()->end();
     throw;
   }
-  return nullptr;
+  return writes;
 }
 
 napi_value mail(Call& call) {
+  napi_value array = new_array(call, 0);  // first: what fails from here on loses mail
   const std::vector<uint64_t> strands = call.state.mailbox()->take();
-  napi_value array = new_array(call, strands.size());
   for (size_t i = 0; i < strands.size(); ++i) {
     call.state.mailbox()->end();
     set_element(call, array, i, write_int(call, static_cast<int64_t>(strands[i])));
@@ -144,7 +146,7 @@ const Internal kInternals[] = {
     internal_body<&open_mailbox, 1>("strandMailbox", "strandMailbox(func onMail) -> ()"),
     internal_body<&open_strand, 0>("strandOpen", "strandOpen() -> int"),
     internal_body<&enter_strand, 1>("strandEnter", "strandEnter(int strand) -> ()"),
-    internal_body<&submit, 2>("strandSubmit", "strandSubmit(int strand, int[]? wanted) -> ()"),
+    internal_body<&submit, 2>("strandSubmit", "strandSubmit(int strand, int[]? wanted) -> bool"),
     internal_body<&mail, 0>("strandMail", "strandMail() -> int[]"),
     writes_elsewhere(internal_body<&settle, 1>("strandSettle", "strandSettle(int strand) -> bool")),
     internal_body<&error, 1>("strandError", "strandError(int strand) -> Error"),

@@ -1,18 +1,8 @@
 /** torch.run and torch.async: what they give, whose it is, and what is freed. */
 import type { Tensor } from '../../types';
+import { ms } from '../support/async';
 import { program } from '../support/child';
 import { balancedAsync, codeOf, counts, settled, torch, untyped } from '../support/torch';
-
-const ms = (time: number) => new Promise((resolve) => setTimeout(resolve, time));
-
-async function failure(promise: Promise<unknown>): Promise<Error & { code: string; op?: string; argument?: string }> {
-  try {
-    await promise;
-  } catch (error) {
-    return error as never;
-  }
-  throw new Error('expected a rejection');
-}
 
 describe('torch.async', () => {
   it('has every op of torch, and gives what the op gives', async () => {
@@ -252,121 +242,6 @@ describe('torch.run', () => {
     );
     expect(code).toBe(0);
     expect(stderr).toMatch(/TorchWarning: .*output with one or more elements was resized/);
-  });
-});
-
-describe('what goes wrong', () => {
-  it('rejects with the code, the op, the shapes and the caller’s line', async () => {
-    await balancedAsync(async () => {
-      const [a, b] = [torch.ones([2, 3]), torch.ones([2, 3])];
-      const error = await failure(untyped.async.mm(a, b));
-      expect(error).toMatchObject({ code: 'ERR_TORCH_RUNTIME', op: 'aten::mm' });
-      expect(error.message).toMatch(/self: float32\[2, 3\], mat2: float32\[2, 3\]/);
-      expect(error.stack!.split('\n').find((line) => line.includes(' at '))).toContain(__filename);
-      const inside = await failure(untyped.run((t: any) => t.mm(t.add(a, 1), b).sum()));
-      expect(inside).toMatchObject({ code: 'ERR_TORCH_RUNTIME', op: 'aten::mm' });
-      expect(inside.message).toMatch(/self: float32\[2, 3\], mat2: float32\[2, 3\]/);
-      expect(inside.stack).toContain(__filename);
-      torch.disposeAll([a, b]);
-    });
-  });
-
-  it('bad arguments, disposed tensors, a function that throws, and no function', async () => {
-    await balancedAsync(async () => {
-      const a = torch.ones([2]);
-      expect((await failure(untyped.async.add(a, 'x'))).code).toBe('ERR_TORCH_OVERLOAD');
-      const gone = torch.ones([2]);
-      gone.dispose();
-      expect((await failure(untyped.async.add(a, gone))).code).toBe('ERR_TORCH_DISPOSED');
-      await expect(
-        untyped.run((t: any) => {
-          t.add(a, 1);
-          throw new RangeError('mine');
-        }),
-      ).rejects.toThrow('mine');
-      await expect(
-        untyped.run(async (t: any) => {
-          await t.add(a, 1);
-          throw new RangeError('mine');
-        }),
-      ).rejects.toThrow('mine');
-      expect(codeOf(() => untyped.run(5))).toBe('ERR_TORCH_ARGUMENT');
-      expect(codeOf(() => untyped.run(() => {}, 5))).toBe('ERR_TORCH_ARGUMENT');
-      a.dispose();
-      settled();
-    });
-  });
-
-  it('a pending result elsewhere: what to do is said', async () => {
-    await balancedAsync(async () => {
-      const a = torch.ones([2]);
-      let kept: any;
-      const sum = await untyped.run((t: any) => {
-        const p = t.add(a, 1);
-        kept = p;
-        expect(codeOf(() => torch.add(p, 1))).toBe('ERR_TORCH_PENDING');
-        expect(codeOf(() => p.shape)).toBe('ERR_TORCH_PENDING');
-        expect(codeOf(() => p.toArray())).toBe('ERR_TORCH_PENDING');
-        expect(codeOf(() => p.requiresGrad)).toBe('ERR_TORCH_PENDING');
-        expect(String(p)).toBe('Tensor { pending }');
-        expect(p.disposed).toBe(false);
-        p.dispose();
-        return p.sum();
-      });
-      expect(sum.item()).toBe(4);
-      expect(codeOf(() => kept.add(1))).toBe('ERR_TORCH_PENDING');
-      expect((await failure(kept)).code).toBe('ERR_TORCH_PENDING');
-      const other = untyped.run((t: any) => t.add(kept, 1));
-      expect((await failure(other)).code).toBe('ERR_TORCH_PENDING');
-      torch.disposeAll([sum, a]);
-      settled();
-    });
-  });
-
-  it('abort: before, while it waits, while it runs', async () => {
-    await balancedAsync(async () => {
-      const a = torch.ones([400, 400]);
-      const reason = new Error('enough');
-      await expect(untyped.async.mm(a, a, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
-      const controller = new AbortController();
-      let ended = 0;
-      const running = untyped.run(
-        (t: any) => {
-          let x = a;
-          for (let i = 0; i < 2000; i++) x = t.mm(x, a);
-          return x;
-        },
-        { signal: controller.signal },
-      );
-      const waiting = untyped.async.mm(a, a, { signal: controller.signal });
-      for (const promise of [running, waiting]) promise.catch(() => ended++);
-      controller.abort(reason);
-      await expect(running).rejects.toBe(reason);
-      await expect(waiting).rejects.toBe(reason);
-      expect(ended).toBe(2);
-      // The op in progress ends on its thread, and nothing after it begins.
-      while (untyped.asyncPool.running > 0 || untyped.asyncPool.queued > 0) await ms(2);
-      expect(codeOf(() => untyped.run(() => {}, { signal: 5 }))).toBe('ERR_TORCH_ARGUMENT');
-      a.dispose();
-      settled();
-    });
-  });
-
-  it('a memory limit: what is unreachable is collected, and the op tried again', async () => {
-    const limit = torch.getMemoryLimit();
-    try {
-      settled();
-      torch.setMemoryLimit(torch.memory().allocatedBytes + 24 * 2 ** 20);
-      for (let i = 0; i < 40; i++) {
-        const t = await untyped.async.ones([2 ** 20]); // 4 MiB, dropped at once
-        expect(t.numel).toBe(2 ** 20);
-      }
-      const error = await failure(untyped.async.ones([2 ** 24]));
-      expect(error.code).toBe('ERR_TORCH_MEMORY_LIMIT');
-    } finally {
-      torch.setMemoryLimit(limit);
-      settled();
-    }
   });
 });
 

@@ -1,0 +1,73 @@
+#include "native/async/batch.h"
+
+#include <ATen/Parallel.h>
+
+#include <stdexcept>
+#include <string>
+
+#include "native/async/engine_leftovers.h"
+#include "native/compat.h"
+
+namespace ltn::async {
+namespace {
+
+// Gathers what the ops of a batch warn of. Thread: the one of the pool that runs the batch.
+class BatchWarnings final : public compat::WarningHandler {
+ public:
+  explicit BatchWarnings(std::vector<std::string>& texts) : texts_(texts), before_(compat::warning_handler()) {
+    compat::set_warning_handler(this);
+  }
+  ~BatchWarnings() { compat::set_warning_handler(before_); }
+  BatchWarnings(const BatchWarnings&) = delete;
+  BatchWarnings& operator=(const BatchWarnings&) = delete;
+
+ private:
+  void warned(const std::string& text) override {
+    constexpr size_t kMost = 64;  // a loop inside an op may warn a thousand times
+    if (texts_.size() < kMost) texts_.push_back(text);
+  }
+  std::vector<std::string>& texts_;
+  c10::WarningHandler* const before_;
+};
+
+// An op may use as many threads as on the thread that recorded it; the setting is each thread's own with OpenMP.
+void take_over_threads(int count) {
+  if (at::get_num_threads() != count) at::set_num_threads(count);
+}
+
+}  // namespace
+
+void Batch::run() noexcept {
+  Step* now = nullptr;
+  try {
+    take_over_threads(intra_op_threads);
+    const BatchWarnings warnings(strand->warnings);
+    for (Step* step : steps) {
+      if (strand->cancelled.load(std::memory_order_relaxed)) break;
+      now = step;
+      step->run();
+    }
+  } catch (...) {  // everything: it is thrown again on the JS thread, as that op's
+    strand->failed = now != nullptr ? now : steps.empty() ? nullptr : steps.front();
+    strand->error = std::current_exception();
+    if (now != nullptr && (now->row.mutated & OpRow::kWritesElsewhere) != 0) free_engine_leftovers();  // a backward
+  }
+  mailbox->post(strand->id);
+}
+
+void Batch::drop() noexcept {
+  if (!steps.empty()) {
+    strand->failed = steps.front();
+    strand->error = std::make_exception_ptr(std::runtime_error("dropped: the process is ending"));
+  }
+  mailbox->post(strand->id);
+}
+
+bool Batch::writes() const noexcept {
+  for (const Step* step : steps) {
+    if (step->row.mutated != 0) return true;
+  }
+  return false;
+}
+
+}  // namespace ltn::async

@@ -1,0 +1,27 @@
+// Steps of one strand that the pool runs one after the other.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "native/async/mailbox.h"
+#include "native/async/pool.h"
+#include "native/async/strand.h"
+
+namespace ltn::async {
+
+// Lifetime: made by the environment's JS thread, given to the pool, freed there once its end is in the mailbox.
+struct Batch final : Job {
+  std::shared_ptr<Strand> strand;
+  std::vector<Step*> steps;
+  std::shared_ptr<Mailbox> mailbox;
+  int intra_op_threads = 1;
+
+  // Until the end, the first failure, or until the strand is cancelled.
+  void run() noexcept override;
+  void drop() noexcept override;
+  // Whether a step may write to a tensor that the program sees, also through a view.
+  bool writes() const noexcept;
+};
+
+}  // namespace ltn::async

@@ -1,0 +1,108 @@
+// async::Pool where threads cannot be made, where they are too many, and at its end.
+#include "native/async/pool.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+#include <memory>
+#include <stdexcept>
+#include <system_error>
+#include <thread>
+
+namespace ltn::async {
+namespace {
+
+struct Seen {
+  std::promise<void> began, ended;
+  std::promise<void> go;
+  std::atomic<int> ran{0}, dropped{0}, freed{0};
+};
+
+// Runs until it is let go.
+class Waiting final : public Job {
+ public:
+  explicit Waiting(Seen& seen) : seen_(seen) {}
+  ~Waiting() override { ++seen_.freed; }
+  void run() noexcept override {
+    ++seen_.ran;
+    seen_.began.set_value();
+    seen_.go.get_future().wait();
+    seen_.ended.set_value();
+  }
+  void drop() noexcept override { ++seen_.dropped; }
+
+ private:
+  Seen& seen_;
+};
+
+// Makes as many threads as it may.
+struct Starter {
+  int left;
+  std::thread operator()(std::function<void()> body) {
+    if (left-- <= 0) throw std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again));
+    return std::thread(std::move(body));
+  }
+};
+
+void expect_idle(Pool& pool) {
+  const PoolStatus status = pool.status();
+  EXPECT_EQ(status.running, 0u);
+  EXPECT_EQ(status.queued, 0u);
+}
+
+TEST(Pool, WithoutAnyThreadTheJobIsGoneAndTheCallerHearsIt) {
+  Seen seen;
+  Pool pool(2, Starter{0});
+  for (int i = 1; i <= 3; ++i) {
+    EXPECT_THROW(pool.submit(std::make_unique<Waiting>(seen)), std::system_error);
+    EXPECT_EQ(seen.freed.load(), i);
+    expect_idle(pool);
+  }
+  EXPECT_EQ(seen.ran.load(), 0);
+  pool.set_threads(5);  // nothing waits, so none is missing
+}
+
+TEST(Pool, AThreadThatIsThereDoesTheWorkOfThoseThatCannotBeMade) {
+  Seen first, second;
+  Pool pool(4, Starter{1});
+  pool.submit(std::make_unique<Waiting>(first));
+  first.began.get_future().wait();
+  pool.submit(std::make_unique<Waiting>(second));
+  EXPECT_EQ(pool.status().queued, 1u);
+  pool.set_threads(8);
+  second.go.set_value();
+  first.go.set_value();
+  second.ended.get_future().wait();
+  EXPECT_EQ(first.ran + second.ran, 2);
+}
+
+TEST(Pool, TriesAgainWhenThreadsCanBeMade) {
+  int left = 0;
+  Seen seen;
+  Pool pool(1, [&left](std::function<void()> body) { return Starter{left}(std::move(body)); });
+  EXPECT_THROW(pool.submit(std::make_unique<Waiting>(seen)), std::system_error);
+  left = 1;
+  seen.go.set_value();
+  pool.submit(std::make_unique<Waiting>(seen));
+  seen.ended.get_future().wait();
+  EXPECT_EQ(seen.ran.load(), 1);
+}
+
+TEST(Pool, StopDropsWhatWaitsEndsWhatRunsAndTakesNothingMore) {
+  Seen first, second;
+  auto pool = std::make_unique<Pool>(1, Starter{1});
+  pool->submit(std::make_unique<Waiting>(first));
+  first.began.get_future().wait();
+  pool->submit(std::make_unique<Waiting>(second));
+  second.go.set_value();  // the thread may come to it before the stop
+  first.go.set_value();
+  std::thread([&] { pool->stop(); }).join();
+  EXPECT_EQ(first.ran.load(), 1);
+  EXPECT_EQ(second.ran + second.dropped, 1);
+  EXPECT_THROW(pool->submit(std::make_unique<Waiting>(second)), std::runtime_error);
+  expect_idle(*pool);
+}
+
+}  // namespace
+}  // namespace ltn::async
