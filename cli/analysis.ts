@@ -1,10 +1,31 @@
 /** From a capture to a report: stacks through source maps, sites by position, a verdict for each. */
 import type { Capture, Series } from './capture/capture';
-import { REPORT_VERSION, type Report, type SiteReport, type Summary } from './report';
-import { enoughRounds, judge, type RuleOptions, type SiteVerdict } from './rules/verdict';
-import { deviceMatches, type Group, groupByPosition, oldestOf, totalOf } from './sites';
+import { judgeHidden, likelyRoot } from './hidden';
+import { REPORT_VERSION, type Report, type SiteReport } from './report';
+import { falseDiscovery } from './rules/false_discovery';
+import {
+  ERROR,
+  enoughRounds,
+  type Judgement,
+  judge,
+  type RuleOptions,
+  type SiteVerdict,
+  unsure,
+} from './rules/verdict';
+import {
+  deviceMatches,
+  firstRound,
+  type Group,
+  groupByPosition,
+  lastCollection,
+  lastOf,
+  oldestOf,
+  stackOf,
+  totalOf,
+} from './sites';
+import { type SummaryOptions, summarise } from './summary';
 
-export interface AnalysisOptions extends RuleOptions {
+export interface AnalysisOptions extends SummaryOptions {
   /** Leaves out sites whose oldest living tensor is younger. */
   minAgeMs?: number;
   /** Only tensors of this device (`cuda` means all of them). */
@@ -19,14 +40,25 @@ const OWN_WORK = 0.9;
 export function analyse(capture: Capture, options: AnalysisOptions = {}): Report {
   const wanted = [...capture.series.values()].filter((series) => deviceMatches(series.device, options.device));
   const work = totalOf(wanted, capture.ticks.length, (series) => series.allocatedTensors);
-  const sites = groupByPosition(capture, wanted)
-    .map((group) => reportSite(capture, group, work, options))
-    .filter((site) => site.allocatedTensors > 0 || site.liveTensors > 0)
+  const groups = groupByPosition(capture, wanted);
+  const judged = groups.map((group) => judgeGroup(capture, group, work, options));
+  // The more sites there are, the surer each leak has to be.
+  const errors = falseDiscovery(judged.map(({ judgement }) => judgement.p));
+  const all = groups.map((group, i) => reportSite(capture, group, judged[i]!, errors[i]!));
+  const growing = groups.flatMap((group, i) =>
+    all[i]!.verdict === 'leak' || all[i]!.verdict === 'cache' ? group.members.map(({ series }) => series) : [],
+  );
+  const explained = totalOf(growing, capture.ticks.length, (series) => series.liveBytes);
+  const hidden = judgeHidden(capture, explained, options);
+  if (hidden.verdict === 'leak' && deviceMatches('cpu', options.device)) blame(capture, groups, all, hidden, options);
+  const sites = all
+    .filter((site) => site.allocatedTensors > 0 || site.liveTensors > 0 || site.verdict === 'leak')
     .filter((site) => options.minAgeMs === undefined || (site.oldestMs !== null && site.oldestMs >= options.minAgeMs))
     .sort(
       (a, b) =>
         RANK[a.verdict] - RANK[b.verdict] ||
         b.growthBytesPerMinute - a.growthBytesPerMinute ||
+        b.growthTensorsPerMinute - a.growthTensorsPerMinute ||
         b.liveBytes - a.liveBytes ||
         b.liveTensors - a.liveTensors ||
         b.allocatedBytes - a.allocatedBytes,
@@ -34,7 +66,7 @@ export function analyse(capture: Capture, options: AnalysisOptions = {}): Report
   return {
     version: REPORT_VERSION,
     verdict: overall(capture, sites, options),
-    summary: summarise(capture, sites),
+    summary: summarise(capture, sites, hidden, options),
     sites,
     timeline: capture.ticks.map((tick) => ({
       ms: tick.ms,
@@ -56,120 +88,126 @@ function overall(capture: Capture, sites: SiteReport[], options: RuleOptions): R
   return alive && !enoughRounds(capture.ticks.length, options) ? 'insufficient' : 'clean';
 }
 
-function reportSite(capture: Capture, group: Group, work: number[], options: AnalysisOptions): SiteReport {
+interface Judged {
+  judgement: Judgement;
+  /** Birth of the oldest that it holds, or held when its thread ended. */
+  oldest: number | null;
+}
+
+function judgeGroup(capture: Capture, group: Group, work: number[], options: RuleOptions): Judged {
   const all = group.members.map((member) => member.series);
   const rounds = capture.ticks.length;
-  const liveBytes = totalOf(all, rounds, (series) => series.liveBytes);
-  const liveTensors = totalOf(all, rounds, (series) => series.liveTensors);
-  const allocated = totalOf(all, rounds, (series) => series.allocatedTensors);
-  // A site that joins late has its own beginning; its rounds before it tell nothing.
-  const first = firstRound(all);
-  const ownWork = allocated.at(-1)! >= OWN_WORK * work.at(-1)!;
-  const judgeUntil = (end: number, from: number, bytes: number[], tensors: number[], birth: number | null) =>
-    judge(
+  const ownWork = lastOf(all, (series) => series.allocatedTensors) >= OWN_WORK * work.at(-1)!;
+  const judgeUntil = (end: number, its: Series[]) => {
+    const oldest = oldestOf(its, end);
+    // A site that joins late has its own beginning; its rounds before it tell nothing.
+    const from = Math.max(0, firstRound(its));
+    const judgement = judge(
       {
         ms: capture.ticks.slice(from, end).map((tick) => tick.ms),
-        liveBytes: bytes.slice(from, end),
-        liveTensors: tensors.slice(from, end),
-        ...(birth === null ? {} : { oldestBirthMs: birth }),
-        ...lastCollection(capture, end),
+        liveBytes: totalOf(its, rounds, (series) => series.liveBytes).slice(from, end),
+        liveTensors: totalOf(its, rounds, (series) => series.liveTensors).slice(from, end),
+        ...(oldest === null ? {} : { oldestBirthMs: oldest }),
+        ...lastCollection(capture, from, end),
         ...(ownWork ? {} : { work: work.slice(from, end) }),
       },
       options,
     );
-  let oldest = oldestOf(all, rounds);
-  let judgement = judgeUntil(rounds, first, liveBytes, liveTensors, oldest);
+    return { judgement, oldest };
+  };
+  const atEnd = judgeUntil(rounds, all);
+  if (atEnd.judgement.verdict === 'leak') return atEnd;
   // What a worker thread held is freed when it ends; it may have leaked until then all the same.
-  for (const [environment, lastRound] of judgement.verdict === 'leak' ? [] : capture.ended) {
+  for (const [environment, lastRound] of capture.ended) {
     const its = all.filter((series) => capture.environments.get(series.siteId) === environment);
     if (its.length === 0) continue;
-    const end = lastRound + 1;
-    const of = (values: (series: Series) => number[]) => totalOf(its, rounds, values);
-    const birth = oldestOf(its, end);
-    const from = firstRound(its);
-    const endedJudgement = judgeUntil(
-      end,
-      from,
-      of((series) => series.liveBytes),
-      of((series) => series.liveTensors),
-      birth,
-    );
-    if (endedJudgement.verdict !== 'leak') continue;
-    judgement = endedJudgement;
-    oldest ??= birth;
-    break;
+    const ended = judgeUntil(lastRound + 1, its);
+    if (ended.judgement.verdict === 'leak') {
+      return { judgement: ended.judgement, oldest: atEnd.oldest ?? ended.oldest };
+    }
   }
-  const last = (member: { series: Series }) => member.series.liveBytes.at(-1)!;
+  return atEnd;
+}
+
+/** `error`: the share of false finds among the leaks if this one is taken for one. */
+function reportSite(capture: Capture, group: Group, { judgement: first, oldest }: Judged, error: number): SiteReport {
+  const all = group.members.map((member) => member.series);
+  const judgement = first.verdict === 'leak' && error > ERROR ? unsure(first) : first;
+  const atEnd = (values: (series: Series) => number[]) => lastOf(all, values);
+  const liveTensors = atEnd((series) => series.liveTensors);
   return {
     ...group.frame,
-    stack: group.members.reduce((a, b) => (last(b) > last(a) ? b : a)).stack,
+    stack: stackOf(group),
     devices: [...new Set(all.map((series) => series.device))].sort(),
-    liveTensors: liveTensors.at(-1)!,
-    liveBytes: liveBytes.at(-1)!,
-    allocatedTensors: allocated.at(-1)!,
-    allocatedBytes: totalOf(all, rounds, (series) => series.allocatedBytes).at(-1)!,
+    liveTensors,
+    liveBytes: atEnd((series) => series.liveBytes),
+    allocatedTensors: atEnd((series) => series.allocatedTensors),
+    allocatedBytes: atEnd((series) => series.allocatedBytes),
     growthBytesPerMinute: Math.round(judgement.growthBytesPerMinute),
+    growthLowBytesPerMinute: finite(judgement.lowBytesPerMinute),
+    growthHighBytesPerMinute: finite(judgement.highBytesPerMinute),
     growthTensorsPerMinute: Math.round(judgement.growthTensorsPerMinute * 10) / 10,
-    oldestMs: oldest === null || liveTensors.at(-1) === 0 ? null : Math.max(0, capture.durationMs - oldest),
+    hiddenGrowthBytesPerMinute: 0,
+    oldestMs: oldest === null || liveTensors === 0 ? null : Math.max(0, capture.durationMs - oldest),
     sinceMs: oldest,
     verdict: judgement.verdict,
+    kind: judgement.kind,
+    confidence: judgement.verdict === 'leak' ? 1 - error : null,
   };
 }
 
-/** Of the earliest series. Not by spreading: a damaged or crafted capture may have millions of them. */
-function firstRound(all: Series[]): number {
-  return all.reduce((first, series) => Math.min(first, series.ticks[0] ?? 0), Number.POSITIVE_INFINITY);
-}
+/** JSON has no infinity: too few rounds for a bound. */
+const finite = (value: number) => (Number.isFinite(value) ? Math.round(value) : null);
 
-/** A time just before the last full collection. It is counted up to a round late, so two rounds are taken off. */
-function lastCollection({ ticks }: Capture, end: number): { lastCollectionMs?: number } {
-  for (let i = Math.min(end, ticks.length) - 1; i >= 2; i--) {
-    if (ticks[i]!.collections > ticks[i - 1]!.collections) return { lastCollectionMs: ticks[i - 2]!.ms };
+/** Adds hidden growth to the site that most likely causes it: a leak that is seen, an inferred line, or none. */
+function blame(capture: Capture, groups: Group[], sites: SiteReport[], hidden: Judgement, options: RuleOptions): void {
+  const growth = Math.round(hidden.growthBytesPerMinute);
+  const seen = sites
+    .filter((site) => site.verdict === 'leak')
+    .reduce<SiteReport | undefined>(
+      (a, b) => (a === undefined || b.growthTensorsPerMinute > a.growthTensorsPerMinute ? b : a),
+      undefined,
+    );
+  if (seen !== undefined) {
+    seen.hiddenGrowthBytesPerMinute = growth;
+    seen.growthBytesPerMinute += growth;
+    return;
   }
-  return {};
+  const root = likelyRoot(capture, groups, options);
+  const found = root === undefined ? unknownSite(capture) : sites[groups.indexOf(root)]!;
+  if (root === undefined) sites.push(found);
+  Object.assign(found, {
+    growthBytesPerMinute: growth,
+    growthLowBytesPerMinute: finite(hidden.lowBytesPerMinute),
+    growthHighBytesPerMinute: finite(hidden.highBytesPerMinute),
+    hiddenGrowthBytesPerMinute: growth,
+    verdict: 'leak',
+    kind: 'leak',
+    confidence: 1 - hidden.p,
+  } satisfies Partial<SiteReport>);
 }
 
-/** An autograd graph that is kept alive has no site: libtorch holds it, no tensor shows it. */
-function unexplainedGrowth({ ticks }: Capture): number {
-  const hidden = ticks.map((tick) => Math.max(0, tick.allocatedBytes - tick.bytes));
-  const { verdict, growthBytesPerMinute } = judge({
-    ms: ticks.map((tick) => tick.ms),
-    liveBytes: hidden,
-    liveTensors: hidden.map(() => 1),
-  });
-  return verdict === 'leak' ? growthBytesPerMinute : 0;
-}
-
-function summarise(capture: Capture, sites: SiteReport[]): Summary {
-  const { start, end, ticks } = capture;
-  const last = ticks.at(-1);
-  const leaks = sites.filter((site) => site.verdict === 'leak');
-  const peak = (of: (tick: Capture['ticks'][number]) => number) => ticks.reduce((most, t) => Math.max(most, of(t)), 0);
+function unknownSite(capture: Capture): SiteReport {
   return {
-    command: start?.command ?? '',
-    pid: start?.pid ?? null,
-    mode: start?.mode ?? null,
-    startedAt: start?.startedAt ?? null,
-    durationMs: capture.durationMs,
-    rounds: ticks.length,
-    ended: start === undefined ? 'no tensors' : (end?.reason ?? 'killed'),
-    liveTensors: last?.tensors ?? 0,
-    liveStorages: last?.storages ?? 0,
-    liveBytes: last?.bytes ?? 0,
-    peakLiveBytes: peak((tick) => tick.bytes),
-    allocatedBytes: last?.allocatedBytes ?? 0,
-    peakAllocatedBytes: Math.max(
-      last?.peakAllocatedBytes ?? 0,
-      peak((tick) => tick.allocatedBytes),
-    ),
-    unexplainedBytes: last === undefined ? 0 : Math.max(0, last.allocatedBytes - last.bytes),
-    unexplainedGrowthBytesPerMinute: Math.round(unexplainedGrowth(capture)),
-    rss: last?.rss ?? 0,
-    peakRss: peak((tick) => tick.rss),
-    collections: last?.collections ?? 0,
-    lostEvents: capture.lost,
-    tornBytes: capture.tornBytes,
-    leaks: leaks.length,
-    leakBytesPerMinute: leaks.reduce((sum, site) => sum + site.growthBytesPerMinute, 0),
+    file: '(seen by no tensor)',
+    line: 0,
+    column: 0,
+    function: '',
+    stack: [],
+    devices: ['cpu'],
+    liveTensors: 0,
+    liveBytes: Math.max(0, (capture.ticks.at(-1)?.allocatedBytes ?? 0) - (capture.ticks.at(-1)?.bytes ?? 0)),
+    allocatedTensors: 0,
+    allocatedBytes: 0,
+    growthBytesPerMinute: 0,
+    growthLowBytesPerMinute: 0,
+    growthHighBytesPerMinute: 0,
+    growthTensorsPerMinute: 0,
+    hiddenGrowthBytesPerMinute: 0,
+    oldestMs: null,
+    sinceMs: null,
+    verdict: 'leak',
+    kind: 'leak',
+    confidence: null,
   };
 }

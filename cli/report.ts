@@ -1,6 +1,6 @@
 /** The report: the JSON of the public contract, which the text reporter prints from too. */
 import type { Frame } from './capture/capture';
-import type { SiteVerdict } from './rules/verdict';
+import type { SiteKind, SiteVerdict } from './rules/verdict';
 
 export const REPORT_VERSION = 1;
 
@@ -17,12 +17,21 @@ export interface SiteReport {
   allocatedTensors: number;
   allocatedBytes: number;
   growthBytesPerMinute: number;
+  /** Bounds of it, each with 99% confidence; null where the rounds are too few for one. */
+  growthLowBytesPerMinute: number | null;
+  growthHighBytesPerMinute: number | null;
   growthTensorsPerMinute: number;
+  /** The part of the growth that no tensor shows: this site is the likely root of it (a kept autograd graph). */
+  hiddenGrowthBytesPerMinute: number;
   /** Age of the oldest living tensor at the end; null when none lives. */
   oldestMs: number | null;
   /** Since when (ms after the start of the capture) it holds what it never gave back; null when none lives. */
   sinceMs: number | null;
   verdict: SiteVerdict;
+  /** The verdict, finer: filling or full cache, sawtooth or steady. */
+  kind: SiteKind;
+  /** Of a leak: 1 less the share of false ones that is to be expected among the leaks so called; else null. */
+  confidence: number | null;
 }
 
 export interface TimelinePoint {
@@ -57,11 +66,20 @@ export interface Summary {
   unexplainedGrowthBytesPerMinute: number;
   rss: number;
   peakRss: number;
+  /** Growth of the process where that passes for a leak, else 0. */
+  rssGrowthBytesPerMinute: number;
+  /** The same for what neither tensors nor V8 explain: what allocators keep, or memory of other libraries. */
+  retainedGrowthBytesPerMinute: number;
   collections: number;
   lostEvents: number;
   tornBytes: number;
   leaks: number;
   leakBytesPerMinute: number;
+  /** What a process may use where the report was made: the limit of the control group, or the machine's memory. */
+  memoryLimitBytes: number;
+  memoryLimitFrom: 'cgroup' | 'machine';
+  /** When leaks at this rate come to the limit, after the capture's end; null without a leak. */
+  msToMemoryLimit: number | null;
 }
 
 export interface Report {

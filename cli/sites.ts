@@ -30,6 +30,17 @@ export function groupByPosition(capture: Capture, wanted: Series[]): Group[] {
   return [...groups.values()];
 }
 
+/** The stack of those that end at the position which holds most. */
+export function stackOf({ members }: Group): Frame[] {
+  const last = (member: { series: Series }) => member.series.liveBytes.at(-1)!;
+  return members.reduce((a, b) => (last(b) > last(a) ? b : a)).stack;
+}
+
+/** The first round in which one of them had something. */
+export function firstRound(all: Series[]): number {
+  return all.reduce((first, series) => Math.min(first, series.ticks[0] ?? 0), Number.POSITIVE_INFINITY);
+}
+
 /** The earliest birth of what lives before round `end`; null when nothing does. */
 export function oldestOf(all: Series[], end: number): number | null {
   let oldest: number | null = null;
@@ -55,7 +66,28 @@ export function totalOf(all: Series[], rounds: number, values: (series: Series) 
   return total;
 }
 
+/** What that sum is in the end. */
+export function lastOf(all: Series[], values: (series: Series) => number[]): number {
+  return all.reduce((sum, series) => sum + (values(series).at(-1) ?? 0), 0);
+}
+
 /** `cuda` means all of its devices. */
 export function deviceMatches(device: string, wanted: string | undefined): boolean {
   return wanted === undefined || device === wanted || device.startsWith(`${wanted}:`);
+}
+
+/**
+ * The last full collection before round `end`, for a series that begins with round `from`: when it surely had not begun yet
+ * (it is counted up to a round late, so two are taken off), and the round that counted it.
+ */
+export function lastCollection(
+  { ticks }: Capture,
+  from: number,
+  end: number,
+): { lastCollectionMs?: number; lastCollectionRound?: number } {
+  for (let i = Math.min(end, ticks.length) - 1; i >= Math.max(2, from); i--) {
+    if (ticks[i]!.collections <= ticks[i - 1]!.collections) continue;
+    return { lastCollectionMs: ticks[i - 2]!.ms, lastCollectionRound: i - from };
+  }
+  return {};
 }

@@ -15,13 +15,15 @@ export function formatBytes(bytes: number): string {
   return `${bytes < 0 ? '-' : ''}${text} ${BYTE_UNITS[unit]}`;
 }
 
-/** `850 ms`, `12.5 s`, `4 min 10 s`, `3 h 5 min`. */
+/** `850 ms`, `12.5 s`, `4 min 10 s`, `3 h 5 min`, `12 d 3 h`. */
 export function formatDuration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
   const seconds = Math.round(ms / 1000);
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
-  return `${Math.floor(seconds / 3600)} h ${Math.floor((seconds % 3600) / 60)} min`;
+  const hours = Math.floor(seconds / 3600);
+  if (hours >= 48) return `${Math.floor(hours / 24)} d ${hours % 24} h`;
+  return `${hours} h ${Math.floor((seconds % 3600) / 60)} min`;
 }
 
 /** Digits in groups of three. */

@@ -2,15 +2,24 @@
 import { Command } from 'commander';
 import { analyse } from '../analysis';
 import { readCapture } from '../capture/reader';
-import { ExitCode } from '../errors';
-import type { Report } from '../report';
-import { position } from '../reporters/text';
-import { formatBytes, formatCount, formatDuration, parseBytes, parseCount, parseDuration } from '../units';
+import { baselineOf, readBaseline, renderBaseline } from '../check/baseline';
+import { check, type Outcome } from '../check/findings';
+import { readSuppressions } from '../check/suppressions';
+import { UsageError } from '../errors';
+import { checkWritable, writeOutput } from '../output';
+import { renderJunit } from '../reporters/junit';
+import { renderSarif } from '../reporters/sarif';
+import { parseBytes, parseCount, parseDuration } from '../units';
 
 interface Options {
   warmup?: number;
   maxLive?: number;
   maxAge?: number;
+  baseline?: string;
+  writeBaseline?: string;
+  suppressions?: string;
+  junit?: string;
+  sarif?: string;
 }
 
 export function checkCommand(done: (status: number) => void): Command {
@@ -24,47 +33,59 @@ export function checkCommand(done: (status: number) => void): Command {
     )
     .option('--max-live <bytes>', 'also fail when more is alive at the end, e.g. 64MiB', parseBytes)
     .option('--max-age <duration>', 'also fail when a living tensor is older, e.g. 60s', parseDuration)
-    .action((file: string, options: Options) => {
-      const report = analyse(readCapture(file), { warmup: options.warmup });
-      const findings = findLeaks(report, options);
-      const { status, text } = conclude(report, findings);
-      process.stdout.write(`${[text, ...findings].join('\n')}\n`);
-      done(status);
-    });
+    .option('--baseline <file>', 'leaks that are known: they fail only when they got faster')
+    .option('--write-baseline <file>', 'write the leaks of this capture as a baseline; they pass')
+    .option('--suppressions <file>', 'sites that are excused, each with a reason')
+    .option('--junit <file>', "also write the result as JUnit's XML")
+    .option('--sarif <file>', 'also write the result as SARIF 2.1.0')
+    .addHelpText(
+      'after',
+      `
+Baseline and suppressions are JSON. File names in them are relative to the folder where the check runs. A known leak is
+found again by its line, or by its function when lines have moved, and may be twice as fast ("tolerance").
+A suppression may have a "line", a "function", and "until", the last day on which it holds; * and ** in "file" match
+within and across folders:
+
+  { "version": 1, "suppressions": [
+    { "file": "src/cache.ts", "function": "warm", "reason": "bounded by the catalogue", "until": "2027-01-31" } ] }
+
+Examples:
+  leak-audit run -o app.ltna -- npm start
+  leak-audit check app.ltna --write-baseline leaks.json
+  leak-audit check app.ltna --baseline leaks.json --junit leaks.xml --sarif leaks.sarif`,
+    )
+    .action((file: string, options: Options) => done(run(file, options)));
 }
 
-/** One line per reason to fail. */
-export function findLeaks(report: Report, options: Options): string[] {
+function run(file: string, options: Options): number {
+  if (options.baseline !== undefined && options.writeBaseline !== undefined) {
+    throw new UsageError('--baseline and --write-baseline: give one of them');
+  }
+  const outputs = [options.junit, options.sarif, options.writeBaseline];
+  for (const output of outputs) checkWritable(output);
+  const suppressions = options.suppressions === undefined ? [] : readSuppressions(options.suppressions);
+  const known = options.baseline === undefined ? undefined : readBaseline(options.baseline);
   const folder = process.cwd();
-  const findings = report.sites
-    .filter((site) => site.verdict === 'leak')
-    .map(
-      (site) =>
-        `  ${position(site, folder)} grows by ${formatBytes(site.growthBytesPerMinute)} and ` +
-        `${formatCount(site.growthTensorsPerMinute)} tensors per minute`,
-    );
-  if (options.maxLive !== undefined && report.summary.liveBytes > options.maxLive) {
-    findings.push(`  ${formatBytes(report.summary.liveBytes)} are alive, more than ${formatBytes(options.maxLive)}`);
+  const report = analyse(readCapture(file), { warmup: options.warmup });
+  const baseline = options.writeBaseline === undefined ? known : baselineOf(report, folder);
+  const { maxLive, maxAge } = options;
+  const outcome = check(report, { maxLive, maxAge, baseline, suppressions }, folder);
+  if (options.writeBaseline !== undefined) writeOutput(options.writeBaseline, renderBaseline(baseline!));
+  if (options.junit !== undefined) writeOutput(options.junit, renderJunit(report, outcome, folder));
+  if (options.sarif !== undefined) {
+    writeOutput(options.sarif, renderSarif(report, outcome, folder, baseline !== undefined));
   }
-  for (const site of options.maxAge === undefined ? [] : report.sites) {
-    if (site.oldestMs === null || site.oldestMs <= options.maxAge!) continue;
-    findings.push(`  ${position(site, folder)} holds a tensor that is ${formatDuration(site.oldestMs)} old`);
-  }
-  return findings;
+  process.stdout.write(renderOutcome(outcome));
+  return outcome.status;
 }
 
-/** Lost events never pass as clean, but a leak that was seen all the same is one. */
-export function conclude(report: Report, findings: string[]): { status: number; text: string } {
-  const { summary } = report;
-  if (findings.length > 0) return { status: ExitCode.leak, text: 'leak' };
-  if (summary.lostEvents > 0) {
-    return { status: ExitCode.lostEvents, text: `lost: ${formatCount(summary.lostEvents)} events are missing` };
-  }
-  if (report.verdict === 'insufficient' || summary.rounds === 0) {
-    return { status: ExitCode.insufficient, text: `insufficient: only ${summary.rounds} rounds` };
-  }
-  if (summary.mode === 'counters' && summary.liveTensors > 0) {
-    return { status: ExitCode.insufficient, text: 'insufficient: only totals were recorded (--mode counters)' };
-  }
-  return { status: ExitCode.clean, text: 'clean' };
+/** The outcome, a line for each finding that counts, then those that do not, with the reason. */
+export function renderOutcome({ text, findings, notes }: Outcome): string {
+  const open = findings.filter((finding) => finding.excuse === null).map(({ message }) => `  ${message}`);
+  const excused = findings
+    .filter((finding) => finding.excuse !== null)
+    .map(
+      ({ message, excuse }) => `  ${excuse!.by === 'baseline' ? 'known' : 'suppressed'}: ${message}: ${excuse!.reason}`,
+    );
+  return `${[text, ...open, ...excused, ...notes.map((note) => `  note: ${note}`)].join('\n')}\n`;
 }

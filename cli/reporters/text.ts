@@ -1,7 +1,7 @@
 /** The report for people: the verdict in one sentence, then what it rests on. */
 import * as path from 'node:path';
 import { type Colors, plainColors } from '../colors';
-import type { Report, SiteReport } from '../report';
+import type { Report, SiteReport, Summary } from '../report';
 import { formatBytes, formatCount, formatDuration } from '../units';
 import { renderTable } from './table';
 
@@ -27,6 +27,14 @@ export function renderText(report: Report, options: TextOptions): string {
   return `${lines.join('\n').trimEnd()}\n`;
 }
 
+/** `src/a.ts`, with slashes; as it is where it lies outside `folder`. */
+export function relativeFile({ file }: { file: string }, folder: string): string {
+  if (!path.isAbsolute(file)) return file;
+  const relative = path.relative(folder, file);
+  const outside = relative === '..' || relative.startsWith(`..${path.sep}`) || path.isAbsolute(relative);
+  return outside ? file : relative.split(path.sep).join('/');
+}
+
 /** `src/a.ts:3:7`, or relative to the working folder where that is shorter. */
 export function position(site: { file: string; line: number; column: number }, folder: string): string {
   if (site.line === 0) return site.file;
@@ -35,15 +43,37 @@ export function position(site: { file: string; line: number; column: number }, f
   return `${file}:${site.line}:${site.column}`;
 }
 
+/** `more than 99.9%`, `99.4%`. */
+export function confidenceText(confidence: number): string {
+  if (confidence > 0.999) return 'more than 99.9%';
+  return `${(Math.floor(confidence * 1000) / 10).toFixed(1)}%`;
+}
+
+/** Longer than this is no forecast any more. */
+const FAR_MS = 1000 * 86_400_000;
+
+/** When it is over, at this rate. */
+function limitText({ msToMemoryLimit, memoryLimitBytes, memoryLimitFrom }: Summary): string {
+  if (msToMemoryLimit === null || msToMemoryLimit > FAR_MS) return '';
+  const of = memoryLimitFrom === 'cgroup' ? 'the control group' : 'this machine';
+  const when = msToMemoryLimit === 0 ? 'are reached' : `last for ${formatDuration(msToMemoryLimit)}`;
+  return ` At this rate the ${formatBytes(memoryLimitBytes)} of ${of} ${when}.`;
+}
+
 function sinceText(ms: number | null): string {
   if (ms === null) return '';
   return ms < 1000 ? ', from the start' : `, since ${formatDuration(ms)} after the start`;
 }
 
+const isHidden = (site: SiteReport) =>
+  site.hiddenGrowthBytesPerMinute > 0 && site.hiddenGrowthBytesPerMinute === site.growthBytesPerMinute;
+
 const rate = (site: SiteReport) =>
-  site.growthBytesPerMinute > 0
-    ? `${formatBytes(site.growthBytesPerMinute)} per minute (${formatCount(site.growthTensorsPerMinute)} tensors)`
-    : `${formatCount(site.growthTensorsPerMinute)} tensors per minute`;
+  isHidden(site)
+    ? `${formatBytes(site.growthBytesPerMinute)} per minute that no tensor shows`
+    : site.growthBytesPerMinute > 0
+      ? `${formatBytes(site.growthBytesPerMinute)} per minute (${formatCount(site.growthTensorsPerMinute)} tensors)`
+      : `${formatCount(site.growthTensorsPerMinute)} tensors per minute`;
 
 /** The verdict in one plain sentence. */
 export function verdictSentence(report: Report, folder: string): string {
@@ -55,9 +85,13 @@ function verdictLines({ verdict, summary, sites }: Report, { colors, folder }: T
   const worst = leaks[0];
   if (verdict === 'leak' && worst !== undefined) {
     const where = colors.bold(position(worst, folder)) + (worst.function === '' ? '' : ` (${worst.function})`);
-    const since = sinceText(worst.sinceMs);
+    const sure = worst.confidence === null ? '' : `, with ${confidenceText(worst.confidence)} confidence`;
+    const since = sinceText(worst.sinceMs) + sure;
+    const keeps = isHidden(worst) ? 'most likely keeps' : 'leaks';
     const more = leaks.length > 1 ? ` ${leaks.length - 1} more ${leaks.length > 2 ? 'sites leak' : 'site leaks'}.` : '';
-    return [`${colors.red(colors.bold('LEAK'))}  ${where} leaks ${rate(worst)}${since}.${more}`];
+    return [
+      `${colors.red(colors.bold('LEAK'))}  ${where} ${keeps} ${rate(worst)}${since}.${limitText(summary)}${more}`,
+    ];
   }
   if (verdict === 'insufficient') {
     return [
@@ -101,7 +135,7 @@ function siteTable(sites: SiteReport[], { colors, folder, columns }: TextOptions
   const rows = sites
     .slice(0, MOST_SITES)
     .map((site) => [
-      paint[site.verdict](site.verdict),
+      paint[site.verdict](site.kind.replace('-', ' ')),
       formatCount(site.liveTensors),
       formatBytes(site.liveBytes),
       formatCount(site.allocatedTensors),
@@ -166,6 +200,13 @@ export function notes({ summary }: Report, { colors }: TextOptions): string[] {
   if (summary.unexplainedGrowthBytesPerMinute > 0) {
     const growth = formatBytes(summary.unexplainedGrowthBytesPerMinute);
     found.push(`what no tensor sees grows by ${growth} per minute: is a loss with its autograd graph kept?`);
+  }
+  if (summary.retainedGrowthBytesPerMinute > 0) {
+    const growth = formatBytes(summary.retainedGrowthBytesPerMinute);
+    found.push(
+      `the process grows by ${growth} per minute that neither tensors nor V8 hold: freed memory that malloc keeps ` +
+        '(docs/memory-limits.md), or another library',
+    );
   }
   if (summary.mode === 'sample') found.push('counts per site are estimates (--mode sample); totals are exact');
   if (summary.ended === 'killed') found.push('the program was killed: at most the last interval is missing');

@@ -1,14 +1,17 @@
 /**
- * Leak, cache, or steady?
+ * Leak, cache, or steady? docs/verdicts.md has the method, and how often it errs.
  *
  * What was alive at some time and is freed later is no leak, so the rule looks at the *floor*: at each round the least
  * that is alive from there on. Sawteeth (garbage between collections, caches that are cleared) have a flat floor. A
  * floor that rises with 99% confidence after warm-up (Theil–Sen), by more than a trifle and in many steps, is a leak,
  * unless it flattens: then it is a cache that fills. The values themselves must rise with the same confidence.
  */
-import { theilSen } from './theil_sen';
+import { floorOf, isSaturated, isUsualWave, steps, teeth } from './shape';
+import { type Slope, theilSen } from './theil_sen';
 
 export type SiteVerdict = 'leak' | 'cache' | 'steady' | 'insufficient';
+/** The same, finer: which cache, which kind of steady. */
+export type SiteKind = 'leak' | 'filling-cache' | 'full-cache' | 'sawtooth' | 'steady' | 'insufficient';
 
 /** One site, one value per round (interval of the capture). */
 export interface SiteHistory {
@@ -19,6 +22,8 @@ export interface SiteHistory {
   oldestBirthMs?: number;
   /** A time surely before the last full collection; optional. */
   lastCollectionMs?: number;
+  /** The round that counted that collection; optional. */
+  lastCollectionRound?: number;
   /** Tensors that the whole program had allocated by then, as a measure of how much it has done; optional. */
   work?: number[];
 }
@@ -26,33 +31,46 @@ export interface SiteHistory {
 export interface RuleOptions {
   /** Rounds to leave out at the start; the default is a quarter, and at least 8. */
   warmup?: number;
+  /** Growth by fewer bytes is a trifle; default 4 KiB. */
+  leastBytes?: number;
+  /** The series is a sum over all kinds of things, of which some survive every collection. */
+  mixed?: boolean;
 }
 
 export interface Judgement {
   verdict: SiteVerdict;
+  kind: SiteKind;
   growthBytesPerMinute: number;
+  /** The growth is at least, and at most, this with 99% confidence each. */
+  lowBytesPerMinute: number;
+  highBytesPerMinute: number;
   growthTensorsPerMinute: number;
+  /** For a leak: how likely a site without a trend is to rise as surely; else 1. */
+  p: number;
 }
 
 export const LEAST_WARMUP = 8;
 /** Rounds that must follow the warm-up. */
 export const LEAST_ROUNDS = 10;
+/** The share of false leaks that is allowed. */
+export const ERROR = 0.01;
 /** Less than this is a trifle, whatever the confidence. */
 const LEAST_BYTES = 4096;
 const LEAST_TENSORS = 8;
 const FEW_TENSORS = 3;
 /** A floor that rose in fewer rounds than this may be a few one-time allocations. */
 const LEAST_STEPS = 5;
-/** Growth that fell below this share of what it was is filling up. */
-const SATURATED = 0.45;
-/** The same for the last quarter against the average; lower, since few rounds are noisier. */
-const STALLED = 0.25;
+/** Most of what there was before a collection: */
+const SURVIVED = 0.5;
 /** Longer series are condensed: the pairs of a slope grow with the square. */
-const MOST_POINTS = 240;
+const MOST_POINTS = 120;
 /** Tensors that became larger by this factor after warm-up have grown. */
 const GROWN = 1.5;
-/** So many blocks of rounds when the least values of blocks are looked at. */
-const BLOCKS = 12;
+/** At most so many blocks of rounds when the least values of blocks are looked at, and each of at least so many rounds. */
+const BLOCKS = 24;
+const LEAST_BLOCK = 4;
+/** A cache that got this share of what it holds in the last quarter still fills. */
+const FILLING = 0.02;
 const MINUTE = 60_000;
 
 export function warmupRounds(rounds: number, options: RuleOptions = {}): number {
@@ -64,30 +82,77 @@ export function enoughRounds(rounds: number, options: RuleOptions = {}): boolean
   return rounds - warmupRounds(rounds, options) >= LEAST_ROUNDS;
 }
 
+const NO_GROWTH = {
+  growthBytesPerMinute: 0,
+  lowBytesPerMinute: 0,
+  highBytesPerMinute: 0,
+  growthTensorsPerMinute: 0,
+  p: 1,
+};
+
 export function judge(history: SiteHistory, options: RuleOptions = {}): Judgement {
   const rounds = history.ms.length;
-  const nothing = { growthBytesPerMinute: 0, growthTensorsPerMinute: 0 };
-  if ((history.liveTensors.at(-1) ?? 0) === 0 && (history.liveBytes.at(-1) ?? 0) === 0) {
-    return { verdict: 'steady', ...nothing };
+  const gone = (history.liveTensors.at(-1) ?? 0) === 0 && (history.liveBytes.at(-1) ?? 0) === 0;
+  if (!enoughRounds(rounds, options)) {
+    const verdict = gone ? 'steady' : 'insufficient';
+    return { verdict, kind: verdict, ...NO_GROWTH };
   }
-  if (!enoughRounds(rounds, options)) return { verdict: 'insufficient', ...nothing };
-
   const warmup = warmupRounds(rounds, options);
+  if (gone) return { ...steady(history, warmup), ...NO_GROWTH };
+
   const picked = pickIndices(warmup, rounds);
   const ms = picked.map((i) => history.ms[i]!);
   const work = history.work === undefined ? ms : picked.map((i) => history.work![i]!);
-  const bytes = trend(ms, work, history.liveBytes, picked, LEAST_BYTES);
+  const bytes = trend(ms, work, history.liveBytes, picked, options.leastBytes ?? LEAST_BYTES);
   const tensors = trend(ms, work, history.liveTensors, picked, LEAST_TENSORS);
+  // One tensor that is replaced by a larger one again and again, among the garbage that it was: the mean size rises.
+  const always = picked.every((i) => history.liveTensors[i]! >= 1);
+  const sizes = always && options.mixed !== true ? trend(ms, work, meanSizes(history), picked, LEAST_BYTES) : FLAT;
+  const rate = bytes.kind !== 'rising' && sizes.kind === 'rising' ? sizes : bytes;
   const growth = {
-    growthBytesPerMinute: bytes.slope * MINUTE,
+    growthBytesPerMinute: rate.slope * MINUTE,
+    lowBytesPerMinute: rate.low * MINUTE,
+    highBytesPerMinute: rate.high * MINUTE,
     growthTensorsPerMinute: tensors.slope * MINUTE,
+    p: 1,
   };
-  if (isGarbage(history, ms) && !tensorsGrow(history, picked, ms)) return { verdict: 'steady', ...growth };
-  if (bytes.kind === 'rising' || tensors.kind === 'rising') return { verdict: 'leak', ...growth };
-  if (bytes.kind === 'saturated' || tensors.kind === 'saturated' || filled(history)) {
-    return { verdict: 'cache', ...growth };
+  if (isGarbage(history, ms) && !tensorsGrow(history, picked, ms)) return { ...steady(history, warmup), ...growth };
+  if ([bytes, tensors, sizes].some(({ kind }) => kind === 'rising')) {
+    const held = isProved(history, options) || (options.mixed !== true && tensorsGrow(history, picked, ms));
+    if (!held) return { ...steady(history, warmup), ...growth };
+    // Three chances to be wrong.
+    return { verdict: 'leak', kind: 'leak', ...growth, p: Math.min(1, 3 * Math.min(bytes.p, tensors.p, sizes.p)) };
   }
-  return { verdict: 'steady', ...growth };
+  if (bytes.kind === 'saturated' || tensors.kind === 'saturated' || filled(history)) {
+    return { verdict: 'cache', kind: isFilling(history) ? 'filling-cache' : 'full-cache', ...growth };
+  }
+  return { ...steady(history, warmup), ...growth };
+}
+
+/** What a leak is called that is not sure enough beside so many other sites. */
+export function unsure(judgement: Judgement): Judgement {
+  return { ...judgement, verdict: 'steady', kind: 'steady', p: 1 };
+}
+
+/**
+ * What grew since the last full collection may be garbage all of it. So it has to have grown until then, among what that
+ * collection left; or most of what there was has to have survived it.
+ */
+function isProved(history: SiteHistory, options: RuleOptions): boolean {
+  const { lastCollectionRound: round, lastCollectionMs: _, ...rest } = history;
+  if (round === undefined || round >= history.ms.length - 1) return true;
+  const upTo = (values: number[]) => values.slice(0, round + 1);
+  const survived = (values: number[]) =>
+    values[round]! > 0 && values[round]! >= SURVIVED * upTo(values).reduce((most, value) => Math.max(most, value), 0);
+  if (options.mixed !== true && (survived(history.liveBytes) || survived(history.liveTensors))) return true;
+  const until = {
+    ...rest,
+    ms: upTo(rest.ms),
+    liveBytes: upTo(rest.liveBytes),
+    liveTensors: upTo(rest.liveTensors),
+    ...(rest.work === undefined ? {} : { work: upTo(rest.work) }),
+  };
+  return judge(until, options).verdict === 'leak';
 }
 
 /**
@@ -99,76 +164,55 @@ function isGarbage(history: SiteHistory, ms: number[]): boolean {
   const lastThird = ms[0]! + ((ms.at(-1)! - ms[0]!) * 2) / 3;
   const recent = history.liveTensors.slice(-Math.ceil(ms.length / 4));
   const young = Math.min(lastThird, history.lastCollectionMs ?? lastThird);
-  return Math.min(...recent) > FEW_TENSORS && (history.oldestBirthMs ?? 0) > young;
+  return least(recent) > FEW_TENSORS && (history.oldestBirthMs ?? 0) > young;
 }
+
+const meanSizes = ({ liveBytes, liveTensors }: SiteHistory) =>
+  liveBytes.map((bytes, i) => bytes / Math.max(1, liveTensors[i]!));
 
 /** Whether the tensors themselves become larger, however many of them are garbage: bytes per tensor rise. */
 function tensorsGrow(history: SiteHistory, picked: number[], ms: number[]): boolean {
-  const sizes = picked.map((i) => history.liveBytes[i]! / Math.max(1, history.liveTensors[i]!));
+  const all = meanSizes(history);
+  const sizes = picked.map((i) => all[i]!);
   return sizes.at(-1)! > GROWN * sizes[0]! && theilSen(ms, sizes).low > 0;
 }
 
-interface Trend {
+interface Trend extends Slope {
   kind: 'flat' | 'rising' | 'saturated';
-  slope: number;
 }
 
-function trend(ms: number[], work: number[], values: number[], picked: number[], least: number): Trend {
+const FLAT: Trend = { kind: 'flat', slope: 0, low: 0, high: 0, p: 1 };
+
+function trend(ms: number[], work: number[], values: number[], picked: number[], leastRise: number): Trend {
   const all = floorOf(values);
   // The floor of the last rounds has no future to be proved by: what is alive there may be gone in the next.
   const proved = picked.slice(0, picked.length - Math.max(1, Math.floor(picked.length / 8)));
   const floor = proved.map((i) => all[i]!);
-  const { slope, low } = theilSen(ms.slice(0, proved.length), floor);
   const rise = floor.at(-1)! - floor[0]!;
-  if (rise < least || steps(floor) < LEAST_STEPS) return { kind: 'flat', slope };
-  // Measured against work, not time: a program that becomes idle does not look like a cache that is full.
-  if (isSaturated(work.slice(0, proved.length), floor)) return { kind: 'saturated', slope };
-  if (low <= 0) return { kind: 'flat', slope };
+  if (rise < leastRise || steps(floor) < LEAST_STEPS) return FLAT;
+  const slope = theilSen(ms.slice(0, proved.length), floor);
+  // Measured against work, not time: a program that becomes idle does not look like a cache that is full, and one that
+  // is now slow, now fast does not look less sure.
+  const worked = work.slice(0, proved.length);
+  if (isSaturated(worked, floor)) return { ...slope, kind: 'saturated' };
+  if (theilSen(worked, floor).low <= 0 || isUsualWave(values, all, picked[0]!, rise)) return { ...slope, kind: 'flat' };
   // A floor never falls, so that of mere noise seems to rise: the values themselves have to rise as surely, or, where
   // much garbage comes and goes at the same site, the least of every few rounds.
   const raw = picked.map((i) => values[i]!);
-  const surely = theilSen(ms, raw).low > 0 || risingLows(ms, raw);
-  return { kind: surely ? 'rising' : 'flat', slope };
+  const p = Math.min(1, 2 * Math.min(theilSen(work, raw).p, theilSen(...lowsOf(work, raw)).p));
+  return { ...slope, kind: p <= ERROR ? 'rising' : 'flat', p };
 }
 
-/** Whether the least values of successive blocks rise. */
-function risingLows(ms: number[], values: number[]): boolean {
-  const size = Math.max(3, Math.ceil(values.length / BLOCKS));
+/** The least of each of successive blocks, and where they began. */
+function lowsOf(x: number[], values: number[]): [number[], number[]] {
+  const size = Math.max(LEAST_BLOCK, Math.ceil(values.length / BLOCKS));
   const lows: number[] = [];
-  const times: number[] = [];
+  const begins: number[] = [];
   for (let i = 0; i + size <= values.length; i += size) {
-    lows.push(Math.min(...values.slice(i, i + size)));
-    times.push(ms[i]!);
+    lows.push(least(values.slice(i, i + size)));
+    begins.push(x[i]!);
   }
-  return theilSen(times, lows).low > 0;
-}
-
-/** The least of this and all later values. */
-export function floorOf(values: number[]): number[] {
-  const floor = values.slice();
-  for (let i = floor.length - 2; i >= 0; i--) floor[i] = Math.min(floor[i]!, floor[i + 1]!);
-  return floor;
-}
-
-const steps = (floor: number[]) => floor.reduce((n, value, i) => (i > 0 && value > floor[i - 1]! ? n + 1 : n), 0);
-
-/** True when the growth per work in the last part is far below that in the first. */
-function isSaturated(work: number[], floor: number[]): boolean {
-  const begin = work[0]!;
-  const total = work.at(-1)! - begin;
-  if (total <= 0) return false;
-  const at = (share: number) => {
-    const wanted = begin + total * share;
-    const i = work.findIndex((w) => w >= wanted);
-    const [w0, w1] = [work[i - 1] ?? begin, work[i]!];
-    const part = w1 > w0 ? (wanted - w0) / (w1 - w0) : 1;
-    const before = floor[i - 1] ?? floor[0]!;
-    return before + (floor[i]! - before) * part;
-  };
-  const first = at(0.5) - floor[0]!;
-  const second = floor.at(-1)! - at(0.5);
-  const last = floor.at(-1)! - at(0.75);
-  return second < SATURATED * first || last < (STALLED * (floor.at(-1)! - floor[0]!)) / 4;
+  return [begins, lows];
 }
 
 /**
@@ -176,14 +220,37 @@ function isSaturated(work: number[], floor: number[]): boolean {
  * not count, nor does garbage since the last collection.
  */
 function filled(history: SiteHistory): boolean {
-  const grew = (values: number[], least: number) => {
+  const grew = (values: number[], leastRise: number) => {
     const floor = floorOf(values);
     const early = floor.slice(0, Math.ceil(floor.length * 0.75));
     const rise = floor.at(-1)! - floor[0]!;
-    return rise >= least && early.at(-1)! - floor[0]! >= rise / 2 && steps(early) >= 3;
+    return rise >= leastRise && early.at(-1)! - floor[0]! >= rise / 2 && steps(early) >= 3;
   };
   return grew(history.liveBytes, LEAST_BYTES) || grew(history.liveTensors, LEAST_TENSORS);
 }
+
+function isFilling(history: SiteHistory): boolean {
+  const grows = (values: number[]) => {
+    const floor = floorOf(values);
+    const begin = floor[Math.floor(floor.length * 0.75)]!;
+    return floor.at(-1)! - begin > FILLING * floor.at(-1)!;
+  };
+  return grows(history.liveBytes) || grows(history.liveTensors);
+}
+
+/** Rises and falls of at least half the range, more than once, and of more than a trifle, are a sawtooth. */
+function steady(history: SiteHistory, warmup: number): { verdict: 'steady'; kind: 'sawtooth' | 'steady' } {
+  const toothed = (values: number[], leastHeight: number) => {
+    const after = values.slice(warmup);
+    const range = after.reduce((a, b) => Math.max(a, b), 0) - least(after);
+    return range >= leastHeight && teeth(values, range / 2).length >= 2;
+  };
+  const sawtooth = toothed(history.liveBytes, LEAST_BYTES) || toothed(history.liveTensors, LEAST_TENSORS);
+  return { verdict: 'steady', kind: sawtooth ? 'sawtooth' : 'steady' };
+}
+
+// Not Math.min(...values): a long capture has more rounds than a call takes arguments.
+const least = (values: readonly number[]) => values.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
 
 /** At most MOST_POINTS indices from `begin` on, evenly spread, the last always among them. */
 function pickIndices(begin: number, end: number): number[] {

@@ -19,7 +19,11 @@ const isThenable = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function';
 
 /** Records what `fn` calls, runs it, and gives `fn`'s result with real tensors in place of pending ones. */
-export function start(fn: (strand: Strand) => unknown, { signal }: RunOptions, caller: Call): Promise<unknown> {
+export function start(
+  fn: (strand: Strand) => unknown,
+  { signal }: RunOptions,
+  caller: (...args: never[]) => unknown,
+): Promise<unknown> {
   const site: { stack?: unknown } = {};
   Error.captureStackTrace(site, caller);
   return new Promise((resolve, reject) => {

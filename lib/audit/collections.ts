@@ -7,9 +7,11 @@ import { constants, PerformanceObserver, performance } from 'node:perf_hooks';
 import { collectAll } from '../collector';
 
 /** No forced collection sooner than this after the last full one, in ms. */
-const LEAST_PAUSE_MS = 1000;
+const LEAST_PAUSE_MS = 500;
 /** A forced collection that took t ms is followed by at least this many times t without another. */
 const REST_FACTOR = 100;
+/** But for the first ones, which may take this long in all: a short run needs evidence too. */
+const ALLOWANCE_MS = 300;
 
 export interface Collections {
   /** Causes a full collection when there are more tensors than before and none came by itself for a while. */
@@ -21,6 +23,7 @@ export function watchCollections(onCollection: () => void): Collections {
   let last = performance.now();
   let rest = LEAST_PAUSE_MS;
   let floor = Number.POSITIVE_INFINITY;
+  let spent = 0;
 
   const observer = new PerformanceObserver((list) => {
     for (const entry of list.getEntries()) {
@@ -38,9 +41,14 @@ export function watchCollections(onCollection: () => void): Collections {
       floor = Math.min(floor, liveTensors);
       const begun = performance.now();
       if (begun - last < rest || liveTensors <= floor) return;
+      const before = process.cpuUsage();
       collectAll();
       last = performance.now();
-      rest = Math.max(LEAST_PAUSE_MS, (last - begun) * REST_FACTOR);
+      const { user, system } = process.cpuUsage(before);
+      // The lesser: beside other programs the clock tells how busy the machine is, beside V8's helpers the processors do.
+      const cost = Math.min(last - begun, (user + system) / 1000);
+      spent += cost;
+      rest = spent < ALLOWANCE_MS ? LEAST_PAUSE_MS : Math.max(LEAST_PAUSE_MS, cost * REST_FACTOR);
       floor = Number.POSITIVE_INFINITY;
     },
   };

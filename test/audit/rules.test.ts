@@ -1,30 +1,12 @@
+import { falseDiscovery } from '../../cli/rules/false_discovery';
+import { upperTail } from '../../cli/rules/normal';
+import { floorOf, steps, teeth } from '../../cli/rules/shape';
 import { theilSen } from '../../cli/rules/theil_sen';
-import { floorOf, judge, type SiteHistory } from '../../cli/rules/verdict';
-
-/** Mulberry32: the same series in every run. */
-function random(seed: number): () => number {
-  let a = seed;
-  return () => {
-    a = (a + 0x6d2b79f5) | 0;
-    let t = Math.imul(a ^ (a >>> 15), 1 | a);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
+import { judge, type SiteHistory } from '../../cli/rules/verdict';
+import { history, ROUND_MS, random } from './simulation';
 
 const ROUNDS = 48;
-const MS = 250;
-
-/** `tensors(i)` living tensors of `size` bytes after round i. */
-function history(rounds: number, tensors: (i: number) => number, size = 4096): SiteHistory {
-  const liveTensors = Array.from({ length: rounds }, (_, i) => Math.max(0, Math.round(tensors(i))));
-  return {
-    ms: liveTensors.map((_, i) => (i + 1) * MS),
-    liveTensors,
-    liveBytes: liveTensors.map((n) => n * size),
-    work: liveTensors.map((_, i) => (i + 1) * 100),
-  };
-}
+const MS = ROUND_MS;
 
 const verdicts = (series: SiteHistory[]) => series.map((one) => judge(one).verdict);
 const share = (all: string[], wanted: string) => all.filter((one) => one === wanted).length / all.length;
@@ -33,7 +15,8 @@ const seeds = Array.from({ length: 200 }, (_, i) => i + 1);
 test('Theil–Sen finds the slope of a line and is deaf to an outlier', () => {
   const x = Array.from({ length: 20 }, (_, i) => i);
   const y = x.map((i) => 3 * i + 1);
-  expect(theilSen(x, y)).toEqual({ slope: 3, low: 3 });
+  expect(theilSen(x, y)).toMatchObject({ slope: 3, low: 3, high: 3 });
+  expect(theilSen(x, y).p).toBeLessThan(1e-9);
   y[10] = 1e6;
   expect(theilSen(x, y).slope).toBe(3);
 });
@@ -41,16 +24,61 @@ test('Theil–Sen finds the slope of a line and is deaf to an outlier', () => {
 test('Theil–Sen does not vouch for noise', () => {
   const rand = random(7);
   const x = Array.from({ length: 40 }, (_, i) => i);
-  expect(
-    theilSen(
-      x,
-      x.map(() => rand()),
-    ).low,
-  ).toBeLessThanOrEqual(0);
+  const noise = x.map(() => rand());
+  const { low, high, p } = theilSen(x, noise);
+  expect(low).toBeLessThanOrEqual(0);
+  expect(high).toBeGreaterThanOrEqual(0);
+  expect(p).toBeGreaterThan(0.01);
+});
+
+test('values that depend on those before them count for less', () => {
+  const alarms = (memory: number) =>
+    seeds.filter((seed) => {
+      const rand = random(seed);
+      let value = 0;
+      const x = Array.from({ length: 60 }, (_, i) => i);
+      const y = x.map(() => {
+        value = memory * value + rand() + rand() + rand() - 1.5;
+        return value;
+      });
+      return theilSen(x, y).p <= 0.01;
+    }).length / seeds.length;
+  expect(alarms(0)).toBeLessThanOrEqual(0.03);
+  expect(alarms(0.8)).toBeLessThanOrEqual(0.1);
+});
+
+test('the tail of the normal distribution', () => {
+  expect(upperTail(0)).toBeCloseTo(0.5, 6);
+  expect(upperTail(2.326)).toBeCloseTo(0.01, 4);
+  expect(upperTail(-1.645)).toBeCloseTo(0.95, 4);
+  expect(upperTail(6) / 9.866e-10).toBeCloseTo(1, 3);
+});
+
+test('Benjamini and Hochberg: their own example of 15 hypotheses, of which 4 stand at 5%', () => {
+  const p = [
+    ...[0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344],
+    ...[0.0459, 0.324, 0.4262, 0.5719, 0.6528, 0.759, 1],
+  ];
+  const adjusted = falseDiscovery(p);
+  expect(adjusted.filter((q) => q <= 0.05)).toHaveLength(4);
+  expect(adjusted[3]).toBeCloseTo((0.0095 * 15) / 4, 10);
+  expect(falseDiscovery([...p].reverse())).toEqual([...adjusted].reverse());
+  expect(falseDiscovery([])).toEqual([]);
 });
 
 test('the floor is what is never given back', () => {
   expect(floorOf([1, 5, 2, 7, 3])).toEqual([1, 2, 2, 3, 3]);
+});
+
+test('steps are those that matter, teeth are rises that were given back', () => {
+  expect(steps([0, 1, 2, 3, 4])).toBe(4);
+  expect(steps([0, 0, 97, 98, 99, 100])).toBe(1);
+  expect(steps([5, 5])).toBe(0);
+  expect(teeth([0, 5, 10, 1, 4, 9, 2, 3, 4], 6)).toEqual([
+    { begin: 0, top: 2, end: 3 },
+    { begin: 3, top: 5, end: 6 },
+  ]);
+  expect(teeth([0, 1, 2, 3], 1)).toEqual([]);
 });
 
 test('steady leaks are found, also noisy and slow ones', () => {
@@ -101,6 +129,34 @@ test('a bounded cache that fills in a straight line is none either', () => {
   for (const full of [4, 8, 16, 24, 32]) {
     expect(judge(history(ROUNDS, (i) => Math.min(i, full) * 10)).verdict).toBe('cache');
   }
+});
+
+test('kinds: a cache that still fills, a full one, a sawtooth, steady, a leak', () => {
+  const kind = (tensors: (i: number) => number) => judge(history(ROUNDS, tensors)).kind;
+  expect(kind((i) => 300 * (1 - Math.exp(-i / 12)))).toBe('filling-cache');
+  expect(kind((i) => Math.min(i, 20) * 10)).toBe('full-cache');
+  expect(kind((i) => (i % 7) * 20)).toBe('sawtooth');
+  expect(kind(() => 20)).toBe('steady');
+  expect(kind((i) => 5 * i)).toBe('leak');
+  expect(judge(history(10, (i) => i)).kind).toBe('insufficient');
+});
+
+test('a batch that is not yet full when the program ends is no leak; the first of its kind may be one', () => {
+  const wave = (i: number) => (i % 20) * 10;
+  expect(judge(history(57, wave))).toMatchObject({ verdict: 'steady', kind: 'sawtooth' });
+  expect(judge(history(57, (i) => (i < 20 ? 0 : wave(i - 20) + i * 10))).verdict).toBe('leak');
+});
+
+test('the bounds of the rate hold it, and are closer with more rounds', () => {
+  const width = (rounds: number) => {
+    const rand = random(11);
+    const one = judge(history(rounds, (i) => 3 * i + 30 * rand(), 1000));
+    const rate = (3 * 1000 * 60_000) / MS;
+    expect(one.lowBytesPerMinute).toBeLessThanOrEqual(rate);
+    expect(one.highBytesPerMinute).toBeGreaterThanOrEqual(rate);
+    return one.highBytesPerMinute - one.lowBytesPerMinute;
+  };
+  expect(width(200)).toBeLessThan(width(48));
 });
 
 test('garbage between collections is steady', () => {

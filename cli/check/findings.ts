@@ -1,0 +1,123 @@
+/** What a check has to say about a report: findings, of which some are known or excused, and the exit status. */
+import { ExitCode } from '../errors';
+import type { Report, SiteReport } from '../report';
+import { confidenceText, position } from '../reporters/text';
+import { formatBytes, formatCount, formatDuration } from '../units';
+import { type Baseline, entryFor, isFaster, type KnownLeak } from './baseline';
+import { isExpired, type Suppression, suppresses } from './suppressions';
+
+export type Rule = 'leak' | 'max-live' | 'max-age';
+
+export interface Finding {
+  rule: Rule;
+  /** Null when it is about the whole program. */
+  site: SiteReport | null;
+  message: string;
+  /** Why it does not fail the check; null when it does. */
+  excuse: { by: 'baseline' | 'suppression'; reason: string } | null;
+  /** In the baseline, but faster by now. */
+  grown: boolean;
+}
+
+export interface CheckOptions {
+  maxLive?: number;
+  maxAge?: number;
+  baseline?: Baseline;
+  suppressions?: Suppression[];
+}
+
+export interface Outcome {
+  status: number;
+  /** The outcome in one line. */
+  text: string;
+  findings: Finding[];
+  /** Entries that are out of date. */
+  notes: string[];
+}
+
+export function check(report: Report, options: CheckOptions, folder: string, now = new Date()): Outcome {
+  const findings = [...leaks(report, folder), ...limits(report, options, folder)];
+  const used = new Set<KnownLeak | Suppression>();
+  for (const finding of findings) excuse(finding, options, folder, now, used);
+  return { ...conclude(report, findings), findings, notes: notes(options, used, now) };
+}
+
+function leaks(report: Report, folder: string): Finding[] {
+  return report.sites
+    .filter((site) => site.verdict === 'leak')
+    .map((site) => {
+      const sure = site.confidence === null ? '' : ` (confidence ${confidenceText(site.confidence)})`;
+      const message =
+        `${position(site, folder)} grows by ${formatBytes(site.growthBytesPerMinute)} and ` +
+        `${formatCount(site.growthTensorsPerMinute)} tensors per minute${sure}`;
+      return { rule: 'leak', site, message, excuse: null, grown: false };
+    });
+}
+
+function limits({ summary, sites }: Report, { maxLive, maxAge }: CheckOptions, folder: string): Finding[] {
+  const found: Finding[] = [];
+  if (maxLive !== undefined && summary.liveBytes > maxLive) {
+    const message = `${formatBytes(summary.liveBytes)} are alive, more than ${formatBytes(maxLive)}`;
+    found.push({ rule: 'max-live', site: null, message, excuse: null, grown: false });
+  }
+  for (const site of maxAge === undefined ? [] : sites) {
+    if (site.oldestMs === null || site.oldestMs <= maxAge!) continue;
+    const message = `${position(site, folder)} holds a tensor that is ${formatDuration(site.oldestMs)} old`;
+    found.push({ rule: 'max-age', site, message, excuse: null, grown: false });
+  }
+  return found;
+}
+
+function excuse(
+  finding: Finding,
+  { baseline, suppressions = [] }: CheckOptions,
+  folder: string,
+  now: Date,
+  used: Set<KnownLeak | Suppression>,
+): void {
+  const { site } = finding;
+  if (site === null) return;
+  const known = baseline === undefined || finding.rule !== 'leak' ? undefined : entryFor(baseline, site, folder);
+  if (known !== undefined) {
+    used.add(known);
+    finding.grown = isFaster(site, known, baseline!);
+    if (finding.grown) {
+      const before = known.growthBytesPerMinute === 0 ? known.growthTensorsPerMinute : known.growthBytesPerMinute;
+      const unit = known.growthBytesPerMinute === 0 ? `${formatCount(before)} tensors` : formatBytes(before);
+      finding.message += `; the baseline has ${unit} per minute`;
+    } else finding.excuse = { by: 'baseline', reason: 'known leak' };
+  }
+  for (const entry of suppressions) {
+    if (!suppresses(entry, site, folder)) continue;
+    used.add(entry);
+    if (!isExpired(entry, now)) finding.excuse = { by: 'suppression', reason: entry.reason };
+  }
+}
+
+/** Lost events never pass as clean, but a leak that was seen all the same is one. */
+function conclude({ summary, verdict }: Report, findings: Finding[]): { status: number; text: string } {
+  if (findings.some((finding) => finding.excuse === null)) return { status: ExitCode.leak, text: 'leak' };
+  if (summary.lostEvents > 0) {
+    return { status: ExitCode.lostEvents, text: `lost: ${formatCount(summary.lostEvents)} events are missing` };
+  }
+  if (verdict === 'insufficient' || summary.rounds === 0) {
+    return { status: ExitCode.insufficient, text: `insufficient: only ${summary.rounds} rounds` };
+  }
+  if (summary.mode === 'counters' && summary.liveTensors > 0) {
+    return { status: ExitCode.insufficient, text: 'insufficient: only totals were recorded (--mode counters)' };
+  }
+  return { status: ExitCode.clean, text: 'clean' };
+}
+
+function notes({ baseline, suppressions = [] }: CheckOptions, used: Set<unknown>, now: Date): string[] {
+  const gone = (baseline?.sites ?? [])
+    .filter((entry) => !used.has(entry))
+    .map((entry) => `${entry.file}:${entry.line} of the baseline leaks no more: take it out`);
+  const idle = suppressions
+    .filter((entry) => !used.has(entry))
+    .map((entry) => `nothing to suppress for ${entry.file} (${entry.reason})`);
+  const over = suppressions
+    .filter((entry) => used.has(entry) && isExpired(entry, now))
+    .map((entry) => `the suppression of ${entry.file} ended on ${entry.until} (${entry.reason})`);
+  return [...gone, ...idle, ...over];
+}

@@ -1,0 +1,92 @@
+/** What a series looks like: floors, steps, teeth, saturation. */
+
+/** The least of this and all later values. */
+export function floorOf(values: readonly number[]): number[] {
+  const floor = values.slice();
+  for (let i = floor.length - 2; i >= 0; i--) floor[i] = Math.min(floor[i]!, floor[i + 1]!);
+  return floor;
+}
+
+/** "Most" of a rise: */
+const MOST = 0.9;
+
+/** How many of its largest steps make up most of its rise: a few mean one-time allocations. */
+export function steps(floor: readonly number[]): number {
+  const up: number[] = [];
+  for (let i = 1; i < floor.length; i++) if (floor[i]! > floor[i - 1]!) up.push(floor[i]! - floor[i - 1]!);
+  up.sort((a, b) => b - a);
+  let missing = MOST * (floor.at(-1)! - floor[0]!);
+  let count = 0;
+  while (missing > 0 && count < up.length) missing -= up[count++]!;
+  return count;
+}
+
+/** A rise that was given back: indices of where it began, of its top, and of where it had fallen to. */
+export interface Tooth {
+  begin: number;
+  top: number;
+  end: number;
+}
+
+/** The rises by at least `height` that were followed by a fall by at least `height`. */
+export function teeth(values: readonly number[], height: number): Tooth[] {
+  const found: Tooth[] = [];
+  let low = 0;
+  let top = -1; // -1: still looking for a rise
+  for (let i = 1; i < values.length; i++) {
+    const value = values[i]!;
+    if (top < 0) {
+      if (value <= values[low]!) low = i;
+      else if (value - values[low]! >= height) top = i;
+    } else if (value >= values[top]!) top = i;
+    else if (values[top]! - value >= height) {
+      found.push({ begin: low, top, end: i });
+      [low, top] = [i, -1];
+    }
+  }
+  return found;
+}
+
+/** Growth that fell below this share of what it was is filling up. */
+const SATURATED = 0.45;
+/** The same for the last quarter against the average; lower, since few rounds are noisier. */
+const STALLED = 0.25;
+
+/** True when the growth per work in the last part is far below that in the first. */
+export function isSaturated(work: readonly number[], floor: readonly number[]): boolean {
+  const begin = work[0]!;
+  const total = work.at(-1)! - begin;
+  if (total <= 0) return false;
+  const at = (share: number) => {
+    const wanted = begin + total * share;
+    const i = work.findIndex((w) => w >= wanted);
+    const [w0, w1] = [work[i - 1] ?? begin, work[i]!];
+    const part = w1 > w0 ? (wanted - w0) / (w1 - w0) : 1;
+    const before = floor[i - 1] ?? floor[0]!;
+    return before + (floor[i]! - before) * part;
+  };
+  const first = at(0.5) - floor[0]!;
+  const second = floor.at(-1)! - at(0.5);
+  const last = floor.at(-1)! - at(0.75);
+  return second < SATURATED * first || last < (STALLED * (floor.at(-1)! - floor[0]!)) / 4;
+}
+
+/** A rise at the end is one of the usual waves when an earlier one was as high and at least this share as long. */
+const AS_LONG = 2 / 3;
+/** And as high: */
+const AS_HIGH = 0.8;
+/** When so much of the rise came before the last fall, it is more than the wave. */
+const BEFORE = 0.25;
+
+/**
+ * True when the floor rose by `rise` only because the series ends inside a wave: earlier ones as high and about as long
+ * were given back, and the floor before the last of these falls was flat. `from`: where the warm-up ends.
+ */
+export function isUsualWave(values: readonly number[], floor: readonly number[], from: number, rise: number): boolean {
+  const waves = teeth(values, AS_HIGH * rise);
+  const last = waves.at(-1);
+  if (last === undefined) return false;
+  const length = values.length - 1 - last.end;
+  const usual = waves.some((wave) => wave.top - wave.begin >= AS_LONG * length);
+  return usual && floor[Math.max(from, last.end)]! - floor[from]! <= BEFORE * rise;
+}

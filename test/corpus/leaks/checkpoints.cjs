@@ -1,0 +1,12 @@
+// A copy of the weights every few steps, "to go back", and none is ever dropped.
+const torch = require('libtorch-node');
+const steps = require('../steps.cjs');
+const w = torch.randn([64, 32]);
+const checkpoints = [];
+
+steps((i) => {
+  torch.scope(() => {
+    w.add_(torch.randn([64, 32]), { alpha: 0.01 });
+  });
+  if (i % 4 === 0) checkpoints.push(w.clone()); // LEAK
+});

@@ -1,0 +1,12 @@
+// Chunks are collected for the end of a stream that has none.
+const torch = require('libtorch-node');
+const steps = require('../steps.cjs');
+const { PassThrough } = require('node:stream');
+const stream = new PassThrough({ objectMode: true });
+const chunks = [];
+stream.on('data', (chunk) => chunks.push(chunk));
+stream.on('end', () => torch.cat(chunks));
+
+steps(() => {
+  stream.write(torch.randn([80])); // LEAK
+});

@@ -1,0 +1,9 @@
+// Samples are appended to a batch that nobody cuts off.
+const torch = require('libtorch-node');
+const steps = require('../steps.cjs');
+let batch = torch.randn([1, 128]);
+
+steps(() => {
+  batch = torch.cat([batch, torch.randn([1, 128])]); // LEAK
+  torch.scope(() => batch.mean([1]));
+});
