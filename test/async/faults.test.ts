@@ -176,7 +176,10 @@ describe('results', () => {
         }),
       ];
       for (const make of cases) {
-        const write = (t: any) => (t.add(out, 1, { out }), make(t.ones([2])));
+        const write = (t: any) => {
+          t.add(out, 1, { out });
+          return make(t.ones([2]));
+        };
         for (const fn of [write, async (t: any) => write(t)]) {
           const { code, message } = await failure(untyped.run(fn));
           expect([code, message]).toEqual([
