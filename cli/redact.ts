@@ -9,6 +9,7 @@ const REDACTED = '(redacted)';
 export class Redaction {
   private readonly files = new Map<string, string>();
   private readonly functions = new Map<string, string>();
+  private readonly labels = new Map<string, string>();
 
   frame<T extends Frame>(frame: T): T {
     if (frame.line === 0) return frame; // our own words: there is no such file
@@ -17,6 +18,11 @@ export class Redaction {
       file: numbered(this.files, frame.file, 'file'),
       function: frame.function === '' ? '' : numbered(this.functions, `${frame.file}\0${frame.function}`, 'function'),
     };
+  }
+
+  /** Values of labels are routes, which are paths too. */
+  label(value: string): string {
+    return numbered(this.labels, value, 'value');
   }
 }
 

@@ -1,6 +1,5 @@
 /** How old the living bytes are: exactly where the capture holds each tensor, else within what its counters prove. */
-import type { Capture } from '../capture/capture';
-import type { LivingTensor } from './living';
+import type { Capture, LivingTensor } from '../capture/capture';
 
 export interface AgeBin {
   fromMs: number;
@@ -41,7 +40,7 @@ export function exactAges(capture: Capture, living: () => Iterable<LivingTensor>
     bin.sureBytes += bytes;
   };
   const ofViews = new Map<string, { birthMs: number; bytes: number }>();
-  const keyOf = (tensor: LivingTensor) => `${tensor.process ?? 0} ${tensor.storage}`;
+  const keyOf = (tensor: LivingTensor) => `${tensor.process} ${tensor.storage}`;
   for (const tensor of living()) {
     if (!tensor.isView) add(tensor.birthMs, tensor.bytes * tensor.weight);
     else {

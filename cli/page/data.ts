@@ -1,5 +1,6 @@
 /** What a page shows besides the report: the course of each site, stacks, ages. Small enough to stand in a file. */
-import type { Capture, Frame, Tick } from '../capture/capture';
+import { byLabel, type LabelTotals, labelNames } from '../capture/by-label';
+import type { Capture, Frame, LivingTensor, Tick } from '../capture/capture';
 import { extremes } from '../condense';
 import { Redaction, redactReport, redactStacks } from '../redact';
 import type { Report, SiteReport } from '../report';
@@ -8,7 +9,7 @@ import { deviceMatches, groupByPosition, totalOf } from '../sites';
 import { stackTotals } from '../stacks';
 import { type Ages, BoundedAges, exactAges } from './ages';
 import { type Flame, flameOf } from './flame';
-import { type LivingTensor, livingOf, oldestOf } from './living';
+import { livingOf, oldestOf } from './living';
 
 /** One site, or all the others together, in the stacked timeline. */
 export interface Band {
@@ -41,6 +42,7 @@ export interface PageData {
   ages: Ages;
   /** Undefined where the capture holds no single tensors. */
   oldest: OldTensor[] | undefined;
+  labels: { name: string; rows: LabelTotals[]; more: number }[];
 }
 
 export interface PageOptions {
@@ -55,6 +57,8 @@ const MOST_POINTS = 480;
 const MOST_BANDS = 8;
 const MOST_OLDEST = 25;
 const MOST_COURSES = 300;
+const MOST_LABELS = 4;
+const MOST_VALUES = 25;
 
 const keyOf = (frame: Frame) => `${frame.file}\0${frame.line}\0${frame.column}`;
 
@@ -105,8 +109,22 @@ export function pageData(capture: Capture, report: Report, options: PageOptions)
       position(frame, options.folder),
     ),
     ages: living === undefined ? bounded.ages : exactAges(capture, living),
+    labels: options.device === undefined ? labelsOf(capture, redaction) : [],
     oldest: living && oldestOf(living(), MOST_OLDEST).map((tensor) => ({ ...tensor, site: siteOf(tensor.siteId) })),
   };
+}
+
+/** Of all devices: rows of labels are not kept apart by them. */
+function labelsOf(capture: Capture, redaction: Redaction | undefined): PageData['labels'] {
+  return labelNames(capture)
+    .slice(0, MOST_LABELS)
+    .map((name) => {
+      const all = byLabel(capture, name);
+      const rows = all.slice(0, MOST_VALUES);
+      const shown = (value: string | undefined) =>
+        value === undefined ? undefined : (redaction?.label(value) ?? value);
+      return { name, rows: rows.map((row) => ({ ...row, value: shown(row.value) })), more: all.length - rows.length };
+    });
 }
 
 /** Indices of the rounds that are drawn: peaks and troughs stay. */

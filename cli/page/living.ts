@@ -1,39 +1,13 @@
-/** The living tensors one by one, where a capture holds them. Captures of format 1 hold counters only. */
-import type { Capture } from '../capture/capture';
+/** The living tensors one by one, where a capture holds them: not in `counters` mode. */
+import type { Capture, LivingTensor } from '../capture/capture';
 import { deviceMatches } from '../sites';
-
-export interface LivingTensor {
-  siteId: number;
-  device: string;
-  dtype: string;
-  /** Undefined where it is not known. */
-  shape: readonly number[] | undefined;
-  /** ms since the capture's start; negative when it is older. */
-  birthMs: number;
-  /** Of its storage; tensors with an equal `storage` share them. */
-  bytes: number;
-  storage: number;
-  isView: boolean;
-  /** How many tensors it stands for (`sample` mode). */
-  weight: number;
-  process?: number;
-}
-
-interface Detailed {
-  livingTensors(): Iterable<LivingTensor>;
-}
-
-const hasDetail = (capture: object): capture is Detailed => 'livingTensors' in capture;
 
 /** Undefined where the capture says nothing about single tensors. Made anew for each walk: there may be millions. */
 export function livingOf(capture: Capture, device?: string): (() => Iterable<LivingTensor>) | undefined {
-  if (!hasDetail(capture)) return undefined;
-  for (const _ of capture.livingTensors()) {
-    return function* () {
-      for (const tensor of capture.livingTensors()) if (deviceMatches(tensor.device, device)) yield tensor;
-    };
-  }
-  return undefined;
+  if (capture.livingTensors().next().done) return undefined;
+  return function* () {
+    for (const tensor of capture.livingTensors()) if (deviceMatches(tensor.device, device)) yield tensor;
+  };
 }
 
 /** The oldest ones, the oldest first. */

@@ -174,6 +174,30 @@ function tensorTable(oldest: OldTensor[], { summary }: Report): string {
 <p class="note">Alive: neither disposed of nor collected. The capture does not tell whether something still refers to one.</p>`;
 }
 
+/** A table for each label that the program named: what was made and is held under each of its values. */
+export function labelTables({ labels }: PageData): string {
+  return labels
+    .map(({ name, rows, more }) => {
+      const cells = rows.map(
+        (row) =>
+          `<tr><th scope="row">${row.value === undefined ? 'without' : `<code>${escapeHtml(row.value)}</code>`}</th>` +
+          `<td class="number">${formatCount(row.liveTensors)}</td><td class="number">${formatBytes(row.liveBytes)}</td>` +
+          `<td class="number">${formatCount(row.allocatedTensors)}</td>` +
+          `<td class="number">${formatBytes(row.allocatedBytes)}</td></tr>`,
+      );
+      return `<div class="scroll"><table><thead><tr><th scope="col">${escapeHtml(name)}</th>${[
+        'live',
+        'live bytes',
+        'allocated',
+        'bytes',
+      ]
+        .map((title) => `<th scope="col" class="number">${title}</th>`)
+        .join('')}</tr></thead>
+<tbody>${cells.join('\n')}</tbody></table></div>${more > 0 ? `<p class="note">and ${formatCount(more)} more values</p>` : ''}`;
+    })
+    .join('\n');
+}
+
 /** What is held and not explained by any tensor: at the end, and when there was most of it. */
 export function unexplained({ summary }: Report, timeline: Timeline): string {
   const most = (values: number[]) => values.reduce((a, b) => Math.max(a, b), 0);

@@ -4,7 +4,7 @@ import * as path from 'node:path';
 import { plainColors } from '../colors';
 import type { PageData } from '../page/data';
 import { embeddedJson, escapeHtml } from '../page/escape';
-import { ageHistogram, figures, oldestTable, siteTable, unexplained } from '../page/sections';
+import { ageHistogram, figures, labelTables, oldestTable, siteTable, unexplained } from '../page/sections';
 import { formatCount, formatDuration } from '../units';
 import { notes, verdictSentence } from './text';
 
@@ -49,6 +49,11 @@ ${siteTable(data, folder)}</section>
 <div class="flame" id="flame"></div>
 <p class="note">Callers are above what they call; the width is bytes. Growth is what lives at the end over what lived after
 the first quarter. A click or Enter looks closer, Escape goes back; arrow keys walk.</p></section>
+${
+  data.labels.length > 0
+    ? `<section aria-labelledby="h-label"><h2 id="h-label">By label</h2>\n${labelTables(data)}</section>`
+    : ''
+}
 <section aria-labelledby="h-age"><h2 id="h-age">Age of what lives</h2>
 ${ageHistogram(data.ages)}</section>
 <section aria-labelledby="h-oldest"><h2 id="h-oldest">The oldest</h2>

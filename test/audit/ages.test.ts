@@ -1,7 +1,8 @@
 /** Ages of living bytes: what counters prove, and what single tensors say exactly. */
+import type { LivingTensor } from '../../cli/capture/capture';
 import { CaptureParser } from '../../cli/capture/reader';
 import { BoundedAges, exactAges } from '../../cli/page/ages';
-import { type LivingTensor, oldestOf } from '../../cli/page/living';
+import { oldestOf } from '../../cli/page/living';
 import { CaptureBuilder } from './capture_builder';
 
 /** A capture of so many rounds, one each second. */
@@ -70,6 +71,9 @@ const tensor = (of: Partial<LivingTensor>): LivingTensor => ({
   storage: 1,
   isView: false,
   weight: 1,
+  labelId: 0,
+  environment: 0,
+  process: 0,
   ...of,
 });
 

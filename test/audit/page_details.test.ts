@@ -1,0 +1,104 @@
+/** What the page shows of single tensors and of labels, where the capture holds them. */
+import { readFileSync, writeFileSync } from 'node:fs';
+import * as path from 'node:path';
+import { ARTEFACTS, type Browser, launch, open } from './browser';
+import { type BirthInput, CaptureBuilder } from './capture_builder';
+import { leakAudit, testFolder } from './command';
+
+const folder = testFolder();
+const file = (name: string) => path.join(folder, name);
+const ROUNDS = 60;
+
+/** Under two routes; each second a tensor of either, of which those of /upload stay. A view outlives its base. */
+function detailed(): CaptureBuilder {
+  const builder = new CaptureBuilder()
+    .site(1, ['/srv/upload.ts', 5, 3, 'keep'], ['/srv/main.ts', 1, 1, 'main'])
+    .site(2, ['/srv/ping.ts', 9, 3, 'answer'], ['/srv/main.ts', 1, 1, 'main'])
+    .shape(1, [8, 32])
+    .shape(2, [4])
+    .label(1, { route: '/upload' })
+    .label(2, { route: '/ping' });
+  builder.births({ id: 1, site: 2, shape: 2, birthMs: -2000, bytes: 500_000, storage: 900 });
+  for (let i = 1; i <= ROUNDS; i++) {
+    const born: BirthInput[] = [
+      { id: 2 * i, site: 1, label: 1, shape: 1, birthMs: i * 1000 - 400, bytes: 1024 },
+      { id: 2 * i + 1, site: 2, label: 2, shape: 2, birthMs: i * 1000 - 300, bytes: 16 },
+    ];
+    builder.births(...born).deaths(2 * i + 1);
+    builder.tick({ ms: i * 1000 }, [
+      { site: 1, label: 1, liveTensors: i, liveBytes: i * 1024, oldestBirthMs: 600 },
+      { site: 2, label: 2, liveTensors: 0, liveBytes: 0, allocatedTensors: i, allocatedBytes: i * 16 },
+      { site: 2, liveTensors: 1, liveBytes: 500_000, oldestBirthMs: -2000 },
+    ]);
+  }
+  return builder.end();
+}
+
+let browser: Browser;
+beforeAll(async () => {
+  writeFileSync(file('app.ltna'), detailed().build());
+  for (const [html, ...options] of [['app.html'], ['redacted.html', '--redact-sources']] as [string, ...string[]][]) {
+    const outcome = await leakAudit(['report', file('app.ltna'), '--html', file(html), ...options]);
+    expect(outcome).toMatchObject({ code: 0, stderr: '' });
+  }
+  browser = await launch();
+});
+afterAll(() => browser?.close());
+
+const cells = async (texts: Promise<string[]>) => (await texts).map((text) => text.replace(/\s+/g, ' ').trim());
+
+test('the oldest tensors, with shape, dtype and bytes; ages are exact', async () => {
+  const { page, complaints } = await open(browser, file('app.html'));
+  await page.screenshot({ path: path.join(ARTEFACTS, 'leak-audit-report-details.png'), fullPage: true });
+  const row = (heading: string, nth: number) =>
+    cells(page.locator(`section:has(> #${heading}) table tbody tr:nth-child(${nth}) > *`).allTextContents());
+  expect(await row('h-oldest', 1)).toEqual([
+    '1 min 2 s',
+    '[4]',
+    'float32',
+    'cpu',
+    '488.3 KiB',
+    '/srv/ping.ts:9:3 answer',
+  ]);
+  expect(await row('h-oldest', 2)).toEqual([
+    '59.4 s',
+    '[8, 32]',
+    'float32',
+    'cpu',
+    '1.0 KiB',
+    '/srv/upload.ts:5:3 keep',
+  ]);
+  const age = page.locator('section:has(> #h-age)');
+  expect(await age.textContent()).toContain('Each storage counts once');
+  // 400 ms, then 1.4 s to 9.4 s, then 10.4 s to 59.4 s.
+  expect(await row('h-age', 2)).toEqual(['100 ms – 1.0 s', '', '1.0 KiB', '0%']);
+  expect(await row('h-age', 3)).toEqual(['1.0 s – 10.0 s', '', '9.0 KiB', '2%']);
+  expect(complaints).toEqual([]);
+  await page.close();
+});
+
+test('each value of a label has its line', async () => {
+  const { page } = await open(browser, file('app.html'));
+  const table = page.locator('section:has(> #h-label) tbody');
+  expect(await cells(table.locator('tr:nth-child(1) > *').allTextContents())).toEqual([
+    'without',
+    '1',
+    '488.3 KiB',
+    '1',
+    '488.3 KiB',
+  ]);
+  expect(await cells(table.locator('tr:nth-child(2) > *').allTextContents())).toEqual([
+    '/upload',
+    '60',
+    '60.0 KiB',
+    '60',
+    '60.0 KiB',
+  ]);
+  await page.close();
+});
+
+test('redacted, values of labels are gone too', () => {
+  const html = readFileSync(file('redacted.html'), 'utf8');
+  expect(html).toContain('<code>value-1</code>');
+  expect(html).not.toMatch(/\/upload|\/ping|srv|keep|answer/);
+});
