@@ -1,5 +1,6 @@
 /** What the comparisons of public functions share: tensors and helpers that both sides have. */
 import { type Call, compare, toPython } from '../support/compare';
+import { hasDimensionNames } from '../support/release';
 import { untyped } from '../support/torch';
 
 const wave = (count: number, shape: string, factor = 0.7) =>
@@ -63,7 +64,7 @@ const javascript: Record<string, string> = {
   signal: wave(40, '[2, 20]', 0.37),
   hann: 'torch.hannWindow(8)',
   sparse: 'torch.tensor([[0., 2., 0.], [3., 0., 4.]]).toSparse()',
-  named: 'torch.zeros([2, 3], { names: ["N", "C"] })',
+  ...(hasDimensionNames ? { named: 'torch.zeros([2, 3], { names: ["N", "C"] })' } : {}),
 };
 
 const pythonName = (name: string) => name.replace(/([a-z0-9])([A-Z])/g, '$1_$2').toLowerCase();

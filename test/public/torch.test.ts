@@ -1,4 +1,5 @@
 /** torch.*, torch.sparse and the methods of Tensor that PyTorch has in Python, against PyTorch. */
+import { hasDimensionNames } from '../support/release';
 import { balanced, torch } from '../support/torch';
 import { expectPyTorchs, type Line } from './inputs';
 
@@ -219,6 +220,22 @@ const module_: Line[] = [
 
 const conversions = 'float double half bfloat16 bool byte char short int long'.split(' ');
 
+/** Of libtorchs that have them. */
+const dimensionNames: Line[] = [
+  ['named.names', 'list(named.names)'],
+  ['x.names', 'list(x.names)'],
+  ['x.refineNames("N", "C").names', 'list(x.refine_names("N", "C").names)'],
+  ['x.refineNames("...", "C").names', 'list(x.refine_names(..., "C").names)'],
+  ['named.rename("A", "B").names', 'list(named.rename("A", "B").names)'],
+  ['named.rename("A", "...").names', 'list(named.rename("A", ...).names)'],
+  ['named.rename(null).names', 'list(named.rename(None).names)'],
+  ['named.alignTo("C", "N").names', 'list(named.align_to("C", "N").names)'],
+  ['named.alignTo("C", "...").names', 'list(named.align_to("C", ...).names)'],
+  ['named.alignTo("C", "X", "N").shape', 'list(named.align_to("C", "X", "N").shape)'],
+  ['named.unflatten("C", [["C1", 3], ["C2", 1]]).names', 'list(named.unflatten("C", [["C1", 3], ["C2", 1]]).names)'],
+  ['x.refineNames("N").names', 'list(x.refine_names("N").names)'],
+];
+
 const methods: Line[] = [
   ...conversions.flatMap((name): Line[] => ['x', 'i', 'b'].map((input) => `${input}.${name}()`)),
   'x.cfloat()',
@@ -271,18 +288,7 @@ const methods: Line[] = [
   ['Array.from(i)', 'list(i)'],
   ['[...one]', 'list(one)'],
   ['x.unflatten(1, [3, 1])', 'x.unflatten(1, [3, 1])'],
-  ['named.names', 'list(named.names)'],
-  ['x.names', 'list(x.names)'],
-  ['x.refineNames("N", "C").names', 'list(x.refine_names("N", "C").names)'],
-  ['x.refineNames("...", "C").names', 'list(x.refine_names(..., "C").names)'],
-  ['named.rename("A", "B").names', 'list(named.rename("A", "B").names)'],
-  ['named.rename("A", "...").names', 'list(named.rename("A", ...).names)'],
-  ['named.rename(null).names', 'list(named.rename(None).names)'],
-  ['named.alignTo("C", "N").names', 'list(named.align_to("C", "N").names)'],
-  ['named.alignTo("C", "...").names', 'list(named.align_to("C", ...).names)'],
-  ['named.alignTo("C", "X", "N").shape', 'list(named.align_to("C", "X", "N").shape)'],
-  ['named.unflatten("C", [["C1", 3], ["C2", 1]]).names', 'list(named.unflatten("C", [["C1", 3], ["C2", 1]]).names)'],
-  ['x.refineNames("N").names', 'list(x.refine_names("N").names)'],
+  ...(hasDimensionNames ? dimensionNames : []),
 ];
 
 const derivatives: Line[] = [
