@@ -96,7 +96,7 @@ test('an archive that says two things', () => {
     return refused(copy);
   };
   expect(edit((b, at) => b.writeUInt32LE(b.readUInt32LE(at('data/0') + 42), at('data/1') + 42))).toMatch(
-    /shares its bytes|not where|lies outside|reaches/,
+    /lies over what comes after it/,
   );
   expect(edit((b, at) => b.write('9', b.readUInt32LE(at('data/0') + 42) + 30 + 'm/data/'.length))).toContain(
     'says something else',
@@ -113,7 +113,7 @@ test('packed entries that would fill the memory', () => {
   const packed = [...zipOf(bytes).entries.values()].find(({ deflated }) => deflated);
   const at = recordOf(bytes, packed.name);
   bytes.writeUInt32LE(2 ** 29, at + 24);
-  expect(refused(bytes)).toContain('packed entries are larger');
+  expect(refused(bytes)).toMatch(/\d+ bytes cannot be unpacked to 536870912/);
 });
 
 test('entries that are missing or stand elsewhere', () => {

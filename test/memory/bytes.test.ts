@@ -153,9 +153,13 @@ test('CSR tensors count both index tensors and the values', () => {
     ]);
     const before = counts();
     const csr = dense.toSparseCsr();
-    expect(counts().bytes - before.bytes).toBe(3 * 8 + 3 * 8 + 3 * 4);
     expect(counts().tensors - before.tensors).toBe(1);
-    csr.dispose();
+    // Where libtorch 2.14 converts, the columns are a part of the indices of a COO tensor, whose memory they keep.
+    const held = counts().bytes - before.bytes;
+    const parts = [csr.crowIndices(), csr.colIndices(), csr.values()];
+    expect(parts.map(({ nbytes }) => nbytes)).toEqual([3 * 8, 3 * 8, 3 * 4]);
+    expect(held).toBe(parts.reduce((sum, { storageBytes }) => sum + storageBytes, 0));
+    torch.disposeAll([csr, parts]);
     expect(counts()).toEqual(before);
   });
 });
