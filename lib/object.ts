@@ -36,13 +36,11 @@ export class NativeObject {
 
   /** Releases the object now. Further calls do nothing. */
   dispose(): void {
-    const handle = handleOf(this);
-    if (this._token === undefined) native.freeGenerator(handle);
-    else native.free(handle);
+    release(this);
   }
 
   [Symbol.dispose](): void {
-    this.dispose();
+    release(this);
   }
 
   /** The handle, if the object is still there. */
@@ -52,6 +50,12 @@ export class NativeObject {
     }
     return this._handle;
   }
+}
+
+function release(self: NativeObject): void {
+  const handle = handleOf(self);
+  if (self._token === undefined) native.freeGenerator(handle);
+  else native.free(handle);
 }
 
 /** The handle behind `this`, which can be anything: a Tensor's number means something else here. */
