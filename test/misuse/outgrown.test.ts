@@ -34,8 +34,9 @@ test(
     const small = torch.ones([2]);
     const error = thrown(() => aten.set_.source_Storage_storage_offset(large, small.storage(), 0, [1000], [1]));
     expect(error.code).toBe('ERR_TORCH_RUNTIME');
-    expect(error.message).toContain('smaller than the tensor');
-    expect(large.shape).toEqual([0]);
+    expect(error.message).toMatch(/smaller than the tensor|out of bounds for storage/);
+    // Where libtorch finds it beforehand (2.14), nothing has changed.
+    expect(large.shape).toEqual(error.message.includes('out of bounds') ? [1000] : [0]);
     expect(small.toArray()).toEqual([1, 1]);
     // The memory that `large` had is gone with its storage; what it has now is small's, counted once.
     const fits = torch.ones([2]);

@@ -53,8 +53,6 @@ torch.sum(a, [0, 1], true, { dtype: 'float64' });
 torch.sum(a, 1, { keepdim: true });
 torch.sum(a, { dim: [1], keepdim: true, dtype: null });
 torch.sum({ self: a, dim: null, out: b });
-torch.sum(a, ['N', null]);
-torch.sum(a, 'N');
 a.sum([1], true);
 a.sum({ dim: [1], keepdim: true });
 a.sum({ dtype: 'int64' });

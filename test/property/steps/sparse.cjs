@@ -7,6 +7,18 @@ const { text, isSmall } = require('../world.cjs');
 
 const isCoo = (impl) => impl.layout === 'coo';
 
+let perEntry;
+/** Indices that the columns of a converted CSR tensor keep per entry: 1, in libtorch 2.14 rows and columns of a COO tensor. */
+function columnIndices({ scope, tensor }) {
+  perEntry ??= scope(
+    () =>
+      tensor([[1]])
+        .toSparseCsr()
+        .colIndices().storageBytes / 8,
+  );
+  return perEntry;
+}
+
 function coo(shape, dtype, entries, { indices, values, room = entries, coalesced = true, places } = {}) {
   // Autograd and later reads count on what the indices say.
   const storages = [indices ?? new Storage(8 * shape.length * room), values ?? new Storage(itemSizes[dtype] * room)];
@@ -133,7 +145,8 @@ module.exports = [
       const tensor = world.torch.tensor(data);
       const sparse = tensor.toSparseCsr();
       tensor.dispose();
-      const storages = [new Storage(8 * (rows + 1)), new Storage(8 * entries), new Storage(4 * entries)];
+      const columns = columnIndices(world.torch) * entries;
+      const storages = [new Storage(8 * (rows + 1)), new Storage(8 * columns), new Storage(4 * entries)];
       for (const storage of storages.slice(0, 2)) storage.readonly = true;
       const impl = new Impl({ storages, shape: [rows, 2], dtype: 'float32', layout: 'csr' });
       return world.result(`${text(data)}.toSparseCsr()`, sparse, impl);
