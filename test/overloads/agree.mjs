@@ -25,8 +25,12 @@ const rules = JSON.parse(fs.readFileSync(path.join(HERE, 'differences.json'), 'u
   met: 0,
 }));
 
+/** Also where the calls run: one of them, from_file, makes a file. */
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'libtorch-node-overloads-'));
+
 function output(command, args) {
-  const { status, signal, stdout, stderr } = spawnSync(command, args, { encoding: 'utf8', maxBuffer: 2 ** 30 });
+  const options = { cwd: folder, encoding: 'utf8', maxBuffer: 2 ** 30 };
+  const { status, signal, stdout, stderr } = spawnSync(command, args, options);
   if (status === 0) return stdout;
   throw new Error(`${[command, ...args].join(' ')} ended with ${status ?? signal}: ${stderr.slice(-2000)}`);
 }
@@ -73,7 +77,6 @@ function difference(theirs, ours) {
   return same(theirs.value, ours.value) ? undefined : 'value';
 }
 
-const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'libtorch-node-overloads-'));
 try {
   const recorder = compileRecorder(folder);
   const lines = limited('/usr/bin/python3', [path.join(HERE, 'pytorch.py'), recorder, every])
