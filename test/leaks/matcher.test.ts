@@ -2,7 +2,7 @@
 import 'libtorch-node/jest';
 import { readFileSync } from 'node:fs';
 import type { Tensor } from 'libtorch-node';
-import { rises } from '../../dist/lib/testing/floor';
+import { rises } from '../../lib/testing/floor';
 import { codeOf, torch, untyped } from '../support/torch';
 
 const source = readFileSync(__filename, 'utf8').split('\n');
