@@ -52,7 +52,7 @@ void Batch::run() noexcept {
     strand->error = std::current_exception();
     if (now != nullptr && (now->row.mutated & OpRow::kWritesElsewhere) != 0) free_engine_leftovers();  // a backward
   }
-  mailbox->post(strand->id);
+  end();
 }
 
 void Batch::drop() noexcept {
@@ -60,7 +60,14 @@ void Batch::drop() noexcept {
     strand->failed = steps.front();
     strand->error = std::make_exception_ptr(std::runtime_error("dropped: the process is ending"));
   }
-  mailbox->post(strand->id);
+  end();
+}
+
+// Whoever hears of the end may close the strand, and counts on its tensors being gone then.
+void Batch::end() noexcept {
+  const uint64_t id = strand->id;
+  strand.reset();
+  mailbox->post(id);
 }
 
 bool Batch::writes() const noexcept {

@@ -22,6 +22,9 @@ struct Batch final : Job {
   void drop() noexcept override;
   // Whether a step may write to a tensor that the program sees, also through a view.
   bool writes() const noexcept;
+
+ private:
+  void end() noexcept;
 };
 
 }  // namespace ltn::async
