@@ -262,9 +262,12 @@ describe('aborting what writes', () => {
       const controller = new AbortController();
       const running = untyped.run(
         (t: any) => {
-          t.mm(a, a, { out });
-          t.relu_(out);
-          t.add(out, 1, { out });
+          // So much that it cannot end before it is seen to run, however late this thread looks.
+          for (let i = 0; i < 20_000; i++) {
+            t.mm(a, a, { out });
+            t.relu_(out);
+            t.add(out, 1, { out });
+          }
         },
         { signal: controller.signal },
       );
