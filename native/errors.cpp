@@ -9,6 +9,7 @@
 
 #include "native/accounting/cpu_allocator.h"
 #include "native/convert/call.h"
+#include "native/convert/devices.h"
 #include "native/convert/dtypes.h"
 #include "native/schema_text.h"
 
@@ -92,6 +93,9 @@ Report report_current(Call* call, bool* pending) {
     report.message = "argument '" + report.argument +
                      "': the result is not there yet: await it, or call the op on what "
                      "torch.run hands to its function";
+  } catch (const NoCuda& error) {
+    report = {Kind::Error, "ERR_TORCH_CUDA", "", argument_name(call, error.index())};
+    report.message = "argument '" + report.argument + "': " + error.what();
   } catch (const CodedError& error) {
     report = {Kind::Error, error.code(), error.what(), ""};
   } catch (const accounting::MemoryLimitError& error) {

@@ -171,8 +171,8 @@ std::string since_of(const Plan& plan, const Declaration& declaration) {
   return plan.history == nullptr ? "" : plan.history->since(declaration, release_of(plan.model->libtorch_version));
 }
 
-// Every signature of one name, as members of an interface.
-std::string group_text(const Plan& plan, const Group& group, ResultStyle style) {
+// Every signature of one name, as members of an interface: those of ops, then `more`, which hand-written code adds.
+std::string group_text(const Plan& plan, const Group& group, ResultStyle style, const std::string& more) {
   std::string text;
   bool first = true;
   const Mixtures mixtures = is_internal(group.js_name) ? Mixtures::Few : Mixtures::Most;
@@ -192,7 +192,7 @@ std::string group_text(const Plan& plan, const Group& group, ResultStyle style) 
       first_form = false;
     }
   }
-  return text + explaining_form(group, overloads);
+  return text + more + explaining_form(group, overloads);
 }
 
 // The forms of a hand-written function, as members of an interface.
@@ -208,16 +208,18 @@ std::string public_text(const Plan& plan, const PublicFunction& function, const 
   for (const Declaration& declaration : declarations) {
     const ResultStyle style = method ? ResultStyle::Method : ResultStyle::Function;
     CallShape shape = call_shape(declaration, method ? 0 : -1);
+    const bool general = &declaration - declarations.data() >= static_cast<std::ptrdiff_t>(function.typed.size());
+    // A more precise signature has its own types where its schema tells them.
     const auto as_told = [&](std::vector<Parameter>& parameters) {
       for (Parameter& parameter : parameters) {
         const auto told = function.ts.find(parameter.name);
-        if (told != function.ts.end()) parameter.type = told->second;
+        const bool applies = general || parameter.schema_type.compare(0, 3, "Any") == 0;
+        if (applies && told != function.ts.end()) parameter.type = told->second;
       }
     };
     as_told(shape.positional);
     as_told(shape.named);
     if (!shape.rest.empty() && function.ts.count("rest") != 0) shape.rest = function.ts.at("rest");
-    const bool general = &declaration - declarations.data() >= static_cast<std::ptrdiff_t>(function.typed.size());
     const bool told = general && function.ts.count("result") != 0;
     if (told) shape.result = function.ts.at("result");
     if (!told && function.ts.empty()) {
@@ -241,9 +243,8 @@ std::string members_text(const Plan& plan, const std::vector<Group>& groups, con
   std::string text;
   std::set<std::string> written;
   for (const Group& group : groups) {
-    text += group_text(plan, group, style);
     const PublicFunction* more = plan.public_function(space, group.js_name);
-    if (more != nullptr) text += public_text(plan, *more, space);
+    text += group_text(plan, group, style, more == nullptr ? "" : public_text(plan, *more, space));
     written.insert(group.js_name);
   }
   const auto publics = plan.publics.find(space);
@@ -294,6 +295,10 @@ std::string class_text(const PlannedClass& planned) {
     const CallShape shape = call_shape(function.declaration, function.is_static ? -1 : 0);
     const bool is_constructor = function.declaration.name == "new";
     const std::string name = is_constructor ? "constructor" : member_name(camel_case(function.declaration.name));
+    if (function.property) {
+      text += "  /** " + function.doc + " */\n  readonly " + name + ": " + shape.result + ";\n";
+      continue;
+    }
     for (std::string form : call_forms(shape, Mixtures::Most)) {
       if (is_constructor) form.resize(form.size() - shape.result.size() - 2);
       if (function.chains) form = form.substr(0, form.size() - shape.result.size()) + "this";

@@ -136,6 +136,9 @@ std::string classes_text(const Plan& plan) {
       if (function.declaration.name == "new") {
         text += "    constructor(...args) { super(" + js_string(spec.name) + ", () => construct(" + number +
                 ", args)); }\n";
+      } else if (function.property) {
+        text += "    get " + camel_case(function.declaration.name) + "() { return callObject(" + number +
+                ", this, []); }\n";
       } else {
         const std::string call = "callObject(" + number + ", this, args)";
         text += "    " + camel_case(function.declaration.name) + "(...args) { " +

@@ -107,6 +107,14 @@ ClassSpec load_class(const std::filesystem::path& path) {
       }
       function.chains = true;
     }
+    if (const YAML::Node property = node["property"]; property) {
+      const bool alone = arguments.size() == 1 && !function.is_static && function.declaration.returns.size() == 1;
+      if (!property.IsScalar() || property.as<std::string>() != "true" || !alone) {
+        file.fail(property, "'property' has a wrong value",
+                  "'true', at a function of `self` alone that returns something");
+      }
+      function.property = true;
+    }
     result.functions.push_back(std::move(function));
   }
   return result;

@@ -26,6 +26,7 @@ struct ClassFunction {
   std::string doc;
   bool is_static = false;  // no `self`: the constructor or a static function
   bool chains = false;     // gives the object itself
+  bool property = false;   // read without a call
 };
 struct ClassSpec {
   std::string name;    // "Generator"

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "native/convert/devices.h"
 #include "native/schema_text.h"
 
 namespace ltn {
@@ -141,12 +142,15 @@ at::Scalar read_scalar(Call& call, napi_value value, size_t index) {
 c10::Device read_device(Call& call, napi_value value, size_t index) {
   const std::string text = read_string(call, value, index);
   if (text == "cpu") return c10::Device(c10::DeviceType::CPU);
+  c10::Device device(c10::DeviceType::CPU);
   try {
-    return c10::Device(text);
+    device = c10::Device(text);
   } catch (const c10::Error&) {
     // libtorch's message speaks of its own parser; the caller needs the argument.
     throw BadArgument(index, "a device such as 'cpu' or 'cuda:0'", describe_value(call.env, value));
   }
+  require_device(device, index);
+  return device;
 }
 
 c10::DeviceIndex read_device_index(Call& call, napi_value value, size_t index) {

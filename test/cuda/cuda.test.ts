@@ -39,7 +39,21 @@ describe('torch.cuda', () => {
       expect(error.message).toMatch(/no CUDA: unpack|finds no device/);
     }
     const before = counts();
-    expect(codeOf(() => torch.zeros([2], { device: 'cuda' }))).toBe('ERR_TORCH_NOT_IMPLEMENTED');
+    const x = torch.zeros([2]);
+    const calls = [
+      () => torch.zeros([2], { device: 'cuda' }),
+      () => torch.tensor([2], { device: 'cuda:1' }),
+      () => x.to('cuda'),
+      () => x.to({ device: 'cuda:0' }),
+      () => new torch.Generator('cuda'),
+    ];
+    for (const call of calls) {
+      const error = thrown(call);
+      expect(error).toMatchObject({ code: 'ERR_TORCH_CUDA', argument: 'device' });
+      expect(error.message).toMatch(/'cuda(:\d)?' is not there: .*(no CUDA: unpack|finds no device)/);
+    }
+    expect(thrown(() => x.to('mps')).message).toMatch(/'device': expected a device that this libtorch has, got 'mps'/);
+    x.dispose();
     expect(counts()).toEqual(before);
   });
 

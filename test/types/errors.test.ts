@@ -29,6 +29,7 @@ const refused: [program: string, text: string][] = [
   ['torch.cat([a, b])', 'shapes [2,3] and [4,5] do not join along dimension 0: 3 is not 5'],
   ['torch.stack([a, b])', 'shapes [2,3] and [4,5] do not stack: 2 is not 4'],
   ['a.split([1, 2], 0)', 'the sizes add up to 3, the dimension has 2'],
+  ['torch.split(a, [1, 2])', 'the sizes add up to 3, the dimension has 2'],
   ['a.reshape([-1, -1])', '-1 is there twice in [-1,-1]'],
   ['a.add_(torch.zeros([4, 2, 3]))', 'shape [4,2,3] does not expand to [2,3]: it has more dimensions'],
   ['torch.zeros([1, 3]).mul_(a)', 'shape [2,3] does not expand to [1,3]: 2 is not 1'],

@@ -40,6 +40,9 @@ torch.sparseCooTensor([[0, 1]], [1, 2], [3]);
 torch.setPrintOptions({ profile: 'short', precision: 3 });
 // @ts-expect-error: no such profile
 torch.setPrintOptions({ profile: 'long' });
+expectTypeOf(torch.split({ tensor: a, splitSizeOrSections: [1, 1] })).toEqualTypeOf<Tensor[]>();
+expectTypeOf(torch.split(a, [1, 1])).toEqualTypeOf<[Tensor<'float32', [1, 3]>, Tensor<'float32', [1, 3]>]>();
+expectTypeOf(torch.split(a, [2] as number | number[])).toExtend<readonly Tensor[]>();
 expectTypeOf(torch.finfo('float32').eps).toEqualTypeOf<number>();
 expectTypeOf(a.size()).toEqualTypeOf<number[]>();
 expectTypeOf(a.type()).toEqualTypeOf<string>();

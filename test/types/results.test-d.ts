@@ -66,7 +66,7 @@ expectTypeOf(generator.getState()).toEqualTypeOf<Tensor>();
 expectTypeOf(generator.disposed).toEqualTypeOf<boolean>();
 {
   using scoped = new Generator();
-  expectTypeOf(scoped.device()).toEqualTypeOf<string>();
+  expectTypeOf(scoped.device).toEqualTypeOf<string>();
 }
 // @ts-expect-error: no seed
 generator.manualSeed();
