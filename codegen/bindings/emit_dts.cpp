@@ -137,9 +137,16 @@ bool is_internal(const std::string& js_name) {
 // When no overload fits, the compiler explains the last one: so the one that compares shapes stands there once more. It
 // takes numbers as well where an overload does, for arguments that are a tensor or a number.
 std::string explaining_form(const Group& group, const std::vector<Overload>& overloads) {
-  const auto checked = std::find_if(overloads.begin(), overloads.end(), [](const Overload& overload) {
-    return overload.shape.checked || !overload.shape.spread_result.empty();
-  });
+  // The first of those that demand the fewest named arguments, which callers tend not to have written.
+  const auto demanded = [](const Overload& overload) {
+    const auto& named = overload.shape.named;
+    return std::count_if(named.begin(), named.end(), [](const Parameter& parameter) { return !parameter.optional; });
+  };
+  auto checked = overloads.end();
+  for (auto overload = overloads.begin(); overload != overloads.end(); ++overload) {
+    if (!overload->shape.checked && overload->shape.spread_result.empty()) continue;
+    if (checked == overloads.end() || demanded(*overload) < demanded(*checked)) checked = overload;
+  }
   if (checked == overloads.end()) return "";
   CallShape shape = checked->shape;
   // What one overload takes as a number and another as a list, say, is either.
@@ -217,14 +224,12 @@ std::string public_text(const Plan& plan, const PublicFunction& function, const 
         if (applies && told != function.ts.end()) parameter.type = told->second;
       }
     };
+    const bool told = general && function.ts.count("result") != 0;
+    if (!told) apply_rule(shape, rule_of(*plan.spec, declaration), declaration, method ? 0 : -1, style);
     as_told(shape.positional);
     as_told(shape.named);
     if (!shape.rest.empty() && function.ts.count("rest") != 0) shape.rest = function.ts.at("rest");
-    const bool told = general && function.ts.count("result") != 0;
     if (told) shape.result = function.ts.at("result");
-    if (!told && function.ts.empty()) {
-      apply_rule(shape, rule_of(*plan.spec, declaration), declaration, method ? 0 : -1, style);
-    }
     bool first_form = true;
     for (const std::string& form : call_forms(shape, Mixtures::Most)) {
       text += first_form ? doc_block(text.empty() ? torch : "", declaration, method ? 0 : -1, shape,

@@ -26,8 +26,15 @@ expectTypeOf(torch.einsum(a, [0, 1], a, [1, '...'])).toExtend<Tensor>();
 expectTypeOf(torch.meshgrid(a, a, { indexing: 'xy' })).toEqualTypeOf<Tensor[]>();
 expectTypeOf(torch.broadcastShapes([2, 1], 3)).toEqualTypeOf<number[]>();
 expectTypeOf(torch.tensordot(a, a, { dims: [[0], [0]] })).toExtend<Tensor>();
-expectTypeOf(torch.norm(a, 'fro', 1)).toExtend<Tensor>();
-expectTypeOf(a.norm({ dim: 1, keepdim: true })).toExtend<Tensor>();
+expectTypeOf(torch.norm(a, 'fro', 1)).toEqualTypeOf<Tensor<'float32', [2]>>();
+expectTypeOf(a.norm({ dim: 1, keepdim: true })).toEqualTypeOf<Tensor<'float32', [2, 1]>>();
+expectTypeOf(torch.norm(a)).toEqualTypeOf<Tensor<'float32', []>>();
+expectTypeOf(torch.norm(a as Tensor, 'nuc', [0, 1])).toEqualTypeOf<Tensor>();
+expectTypeOf(torch.linalg.norm(a, 2, [0, 1])).toEqualTypeOf<Tensor<'float32', []>>();
+expectTypeOf(torch.linalg.vectorNorm(a, 2, [-1], true)).toEqualTypeOf<Tensor<'float32', [2, 1]>>();
+expectTypeOf(torch.linalg.matrixNorm(torch.zeros([4, 2, 3]))).toEqualTypeOf<Tensor<'float32', [4]>>();
+expectTypeOf(a.quantile(0.5, 0)).toEqualTypeOf<Tensor<'float32', [3]>>();
+expectTypeOf(torch.nn.functional.normalize(a)).toEqualTypeOf<Tensor<'float32', [2, 3]>>();
 
 expectTypeOf(F.crossEntropy(a, a, { reduction: 'none', labelSmoothing: 0.1 })).toExtend<Tensor>();
 F.tripletMarginWithDistanceLoss(a, a, a, { distanceFunction: (x, y) => x.sub(y) });
