@@ -57,6 +57,14 @@ std::vector<std::string> lines_of(const Files& files, const std::string& file, c
 
 using Lines = std::vector<std::string>;
 
+TEST(EmitDts, TheAsyncFormTakesPromisesAndASignalAndGivesAPromise) {
+  const Files files = emitted({op("add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor")});
+  EXPECT_EQ(lines_of(files, "async-functions.d.ts", "add(").at(0),
+            "add(self: Tensor | PromiseLike<Tensor>, other: Tensor | PromiseLike<Tensor>, options?: { alpha?: Scalar; "
+            "signal?: Signal }): Promise<Tensor>;");
+  EXPECT_EQ(lines_of(files, "async-functions.d.ts", "export interface").at(0), "export interface AsyncFunctions {");
+}
+
 TEST(EmitDts, AnOutVariantJoinsTheSignatureThatItExtends) {
   const Files files = emitted({op("add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"),
                                op("add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor >out) -> Tensor")});

@@ -312,7 +312,10 @@ test('torch.functional', async () => {
 });
 
 test('functions of the module, torch.sparse', async () => {
-  expect((await expectPyTorchs(module_)).failed).toHaveLength(3);
+  const { failed } = await expectPyTorchs(module_);
+  // libtorch 1.13 compares the indices with the size; later ones do where they are asked to.
+  const unchecked = 'torch.sparseCooTensor([[0], [5]], [1], [2, 2])';
+  expect(failed.filter((call) => call !== unchecked)).toEqual(['torch.finfo("int32")', 'torch.iinfo("float32")']);
 });
 
 test('methods of Tensor', async () => {

@@ -30,6 +30,7 @@ const refused: [program: string, text: string][] = [
   ['torch.stack([a, b])', 'shapes [2,3] and [4,5] do not stack: 2 is not 4'],
   ['a.split([1, 2], 0)', 'the sizes add up to 3, the dimension has 2'],
   ['torch.split(a, [1, 2])', 'the sizes add up to 3, the dimension has 2'],
+  ['torch.async.matmul(a, torch.async.relu(a))', 'shapes [2,3] and [2,3] do not multiply: 3 is not 2'],
   ['a.norm(2, 5)', 'dimension 5 is out of range for shape [2,3]'],
   ['torch.norm(a, 2, [2])', 'dimension 2 is out of range for shape [2,3]'],
   ['torch.linalg.norm(a, 2, 4)', 'dimension 4 is out of range for shape [2,3]'],

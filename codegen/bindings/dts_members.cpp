@@ -1,0 +1,220 @@
+#include "codegen/bindings/dts_members.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
+
+#include "codegen/bindings/dts_doc.h"
+#include "codegen/bindings/emit.h"
+#include "codegen/bindings/names.h"
+#include "codegen/bindings/type_rules.h"
+
+namespace codegen {
+namespace {
+
+// PyTorch's name: "torch.linalg.norm".
+std::string torch_name(const PlannedOp& op, bool method) {
+  const std::string& name = op.declaration->name;
+  if (method) return "torch.Tensor." + name;
+  if (op.space.empty()) return "torch." + name;
+  const std::string prefix = op.space + "_";
+  return "torch." + op.space + "." + (name.rfind(prefix, 0) == 0 ? name.substr(prefix.size()) : name);
+}
+
+std::vector<std::string> forms_of(const CallShape& shape, Mixtures mixtures, Calls calls) {
+  return call_forms(calls == Calls::Later ? later(shape) : shape, mixtures);
+}
+
+struct Overload {
+  const PlannedOp* op = nullptr;
+  CallShape shape;
+};
+
+// The overloads in the order in which they are tried; out-variants join the signature that they extend.
+std::vector<Overload> overloads_of(const Plan& plan, const Group& group, ResultStyle style, bool ruled) {
+  std::vector<Overload> overloads;
+  std::vector<const PlannedOp*> ops;
+  for (const int index : group.ops) ops.push_back(&plan.ops[static_cast<size_t>(index)]);
+  std::map<const PlannedOp*, const PlannedOp*> out_of;  // functional -> its out-variant
+  std::map<const PlannedOp*, bool> joined;
+  for (const PlannedOp* op : ops) {
+    const auto functional = std::find_if(ops.begin(), ops.end(), [&](const PlannedOp* other) {
+      return out_of.count(other) == 0 && is_out_variant_of(*op->declaration, *other->declaration);
+    });
+    if (functional == ops.end()) continue;
+    out_of[*functional] = op;
+    joined[op] = true;
+  }
+  for (const PlannedOp* op : ops) {
+    if (joined[op]) continue;
+    const int self = style == ResultStyle::Method ? op->self : -1;
+    Overload overload{op, call_shape(*op->declaration, self)};
+    const TypeRule* const rule = ruled ? rule_of(*plan.spec, *op->declaration) : nullptr;
+    apply_rule(overload.shape, rule, *op->declaration, self, style);
+    overloads.push_back(std::move(overload));
+    const auto out = out_of.find(op);
+    if (out != out_of.end()) add_optional_out(overloads.back().shape, *out->second->declaration);
+  }
+  return overloads;
+}
+
+std::set<std::string> names_of(const CallShape& shape) {
+  std::set<std::string> names;
+  for (const Parameter& parameter : shape.positional) names.insert(parameter.name);
+  for (const Parameter& parameter : shape.named) names.insert(parameter.name);
+  return names;
+}
+
+void add_elsewhere(std::vector<Overload>& overloads) {
+  std::set<std::string> all;
+  for (const Overload& overload : overloads) all.merge(names_of(overload.shape));
+  all.erase("self");
+  for (Overload& overload : overloads) {
+    const std::set<std::string> own = names_of(overload.shape);
+    std::set_difference(all.begin(), all.end(), own.begin(), own.end(), std::back_inserter(overload.shape.elsewhere));
+  }
+}
+
+// Ops that other ops call rather than people.
+bool is_internal(const std::string& js_name) {
+  if (js_name[0] == '_' || js_name.find("Backward") != std::string::npos) return true;
+  for (const std::string prefix : {"cudnn", "miopen", "mkldnn", "mkl", "quantized", "fbgemm", "slowConv", "thnn"}) {
+    if (js_name.rfind(prefix, 0) == 0) return true;
+  }
+  return false;
+}
+
+// When no overload fits, the compiler explains the last one: so the one that compares shapes stands there once more. It
+// takes numbers as well where an overload does, for arguments that are a tensor or a number.
+std::string explaining_form(const Group& group, const std::vector<Overload>& overloads, Calls calls) {
+  // The first of those that demand the fewest named arguments, which callers tend not to have written.
+  const auto demanded = [](const Overload& overload) {
+    const auto& named = overload.shape.named;
+    return std::count_if(named.begin(), named.end(), [](const Parameter& parameter) { return !parameter.optional; });
+  };
+  auto checked = overloads.end();
+  for (auto overload = overloads.begin(); overload != overloads.end(); ++overload) {
+    if (!overload->shape.checked && overload->shape.spread_result.empty()) continue;
+    if (checked == overloads.end() || demanded(*overload) < demanded(*checked)) checked = overload;
+  }
+  if (checked == overloads.end()) return "";
+  CallShape shape = checked->shape;
+  // What one overload takes as a number and another as a list, say, is either.
+  for (TypeParameter& parameter : shape.type_parameters) {
+    for (const Overload& other : overloads) {
+      for (const TypeParameter& same : other.shape.type_parameters) {
+        const bool differs = parameter.literal && same.literal && same.constraint != parameter.constraint;
+        if (same.name != parameter.name || !differs || &other == &*checked) continue;
+        if (parameter.constraint.find(same.constraint) == std::string::npos)
+          parameter.constraint += " | " + same.constraint;
+      }
+    }
+  }
+  for (Parameter& parameter : shape.positional) {
+    for (const Overload& other : overloads) {
+      for (const Parameter& same : other.shape.positional) {
+        if (same.name != parameter.name || same.schema_type != "Scalar" || parameter.schema_type != "Tensor") continue;
+        parameter.type += " | Scalar";
+        if (shape.result.compare(0, 5, "TSelf") != 0) shape.result = "Tensor";
+        break;
+      }
+    }
+  }
+  return doc_line("", checked->op->declaration->schema) + "  " + member_name(group.js_name) +
+         forms_of(shape, Mixtures::Few, calls).front() + ";\n";
+}
+
+std::string since_of(const Plan& plan, const Declaration& declaration) {
+  return plan.history == nullptr ? "" : plan.history->since(declaration, release_of(plan.model->libtorch_version));
+}
+
+// Every signature of one name, as members of an interface: those of ops, then `more`, which hand-written code adds.
+std::string group_text(const Plan& plan, const Group& group, ResultStyle style, Calls calls, const std::string& more) {
+  std::string text;
+  bool first = true;
+  const Mixtures mixtures = is_internal(group.js_name) ? Mixtures::Few : Mixtures::Most;
+  std::vector<Overload> overloads = overloads_of(plan, group, style, mixtures == Mixtures::Most);
+  if (mixtures == Mixtures::Most) add_elsewhere(overloads);
+  for (const Overload& overload : overloads) {
+    const Declaration& declaration = *overload.op->declaration;
+    bool first_form = true;
+    for (const std::string& form : forms_of(overload.shape, mixtures, calls)) {
+      const std::string name = first ? torch_name(*overload.op, style == ResultStyle::Method) : "";
+      const int self = style == ResultStyle::Method ? overload.op->self : -1;
+      const std::string since = since_of(plan, declaration);
+      const bool whole = first_form && mixtures == Mixtures::Most && calls == Calls::Now;
+      if (whole) text += doc_block(name, declaration, self, overload.shape, since);
+      if (!whole && (first_form || calls == Calls::Now)) text += doc_line(name, declaration.schema);
+      text += "  " + member_name(group.js_name) + form + ";\n";
+      first = false;
+      first_form = false;
+    }
+  }
+  return text + more + explaining_form(group, overloads, calls);
+}
+
+// The forms of a hand-written function, as members of an interface.
+std::string public_text(const Plan& plan, const PublicFunction& function, const std::string& space, Calls calls) {
+  const bool method = space == "Tensor";
+  const std::string torch = (method          ? "torch.Tensor"
+                             : space.empty() ? "torch"
+                                             : "torch." + space) +
+                            "." + function.name;
+  std::vector<Declaration> declarations = function.typed;
+  declarations.insert(declarations.end(), function.signatures.begin(), function.signatures.end());
+  std::string text;
+  for (const Declaration& declaration : declarations) {
+    const ResultStyle style = method ? ResultStyle::Method : ResultStyle::Function;
+    CallShape shape = call_shape(declaration, method ? 0 : -1);
+    const bool general = &declaration - declarations.data() >= static_cast<std::ptrdiff_t>(function.typed.size());
+    // A more precise signature has its own types where its schema tells them.
+    const auto as_told = [&](std::vector<Parameter>& parameters) {
+      for (Parameter& parameter : parameters) {
+        const auto told = function.ts.find(parameter.name);
+        const bool applies = general || parameter.schema_type.compare(0, 3, "Any") == 0;
+        if (applies && told != function.ts.end()) parameter.type = told->second;
+      }
+    };
+    const bool told = general && function.ts.count("result") != 0;
+    if (!told) apply_rule(shape, rule_of(*plan.spec, declaration), declaration, method ? 0 : -1, style);
+    as_told(shape.positional);
+    as_told(shape.named);
+    if (!shape.rest.empty() && function.ts.count("rest") != 0) shape.rest = function.ts.at("rest");
+    if (told) shape.result = function.ts.at("result");
+    bool first_form = true;
+    for (const std::string& form : forms_of(shape, Mixtures::Most, calls)) {
+      const bool whole = first_form && calls == Calls::Now;
+      if (whole) {
+        text += doc_block(text.empty() ? torch : "", declaration, method ? 0 : -1, shape,
+                          "any libtorch: the package composes it of ops");
+      } else if (first_form || calls == Calls::Now) {
+        text += doc_line("", declaration.schema);
+      }
+      text += "  " + member_name(function.js_name) + form + ";\n";
+      first_form = false;
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string members_text(const Plan& plan, const std::vector<Group>& groups, const std::string& space, Calls calls) {
+  const ResultStyle style = space == "Tensor" ? ResultStyle::Method : ResultStyle::Function;
+  std::string text;
+  std::set<std::string> written;
+  for (const Group& group : groups) {
+    const PublicFunction* more = plan.public_function(space, group.js_name);
+    text += group_text(plan, group, style, calls, more == nullptr ? "" : public_text(plan, *more, space, calls));
+    written.insert(group.js_name);
+  }
+  const auto publics = plan.publics.find(space);
+  if (publics == plan.publics.end()) return text;
+  for (const auto& [name, function] : publics->second) {
+    if (written.count(name) == 0) text += public_text(plan, *function, space, calls);
+  }
+  return text;
+}
+
+}  // namespace codegen
