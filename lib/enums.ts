@@ -24,8 +24,8 @@ export const dtypes: readonly DType[] = [...dtypeCodes.keys()] as DType[];
 export const layouts: readonly Layout[] = [...layoutCodes.keys()] as Layout[];
 export const memoryFormats: readonly MemoryFormat[] = [...memoryFormatCodes.keys()] as MemoryFormat[];
 
-/** PyTorch's other names of dtypes: `torch.long` is `torch.int64`. */
-export const dtypeAliases: Readonly<Record<string, DType>> = {
+/** PyTorch's other names of dtypes: `torch.long` is `torch.int64`. The last is of libtorch 2 alone. */
+const otherNames: Readonly<Record<string, string>> = {
   half: 'float16',
   float: 'float32',
   double: 'float64',
@@ -35,4 +35,10 @@ export const dtypeAliases: Readonly<Record<string, DType>> = {
   chalf: 'complex32',
   cfloat: 'complex64',
   cdouble: 'complex128',
+  bit: 'uint1',
 };
+
+/** Those whose dtype the libtorch at hand has. */
+export const dtypeAliases = Object.fromEntries(
+  Object.entries(otherNames).filter(([, name]) => dtypeCodes.has(name as DType)),
+) as Readonly<Record<string, DType>>;

@@ -72,7 +72,7 @@ export class StreamReader {
 
   readonly onAbort = (): void => this.#abort(this.#signal!.reason);
 
-  get signal(): AbortSignal | undefined {
+  get signal(): Signal | undefined {
     return this.#signal;
   }
 

@@ -1,11 +1,17 @@
 """Makes the calls given as JSON lines on stdin in PyTorch, each in a forked process, and prints how each ended.
 
-A line is what call_all.cjs prints with "describe". An answer is {"call": ..., "end": "result" | "error" | "crash"}.
+A line is what call_all.cjs prints with "describe". An answer is
+{"call": ..., "end": "result" | "error" | "crash" | "hang"}.
 """
 import json
 import os
+import signal
 import sys
+import time
 import warnings
+
+# Threads of the parent do not live on in a forked child, but the locks that they held do.
+os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 try:
     import torch
@@ -60,6 +66,24 @@ def call(line):
     return op(*positional, **keywords)
 
 
+# For one call. A debugging malloc that finds its heap written over may wait for its own lock while it ends the process, so
+# that a call that does not come back is one that ended it.
+SECONDS = 20
+
+
+def wait(child):
+    """The status of the child, or None if it was still running after SECONDS and had to be killed."""
+    deadline = time.monotonic() + SECONDS
+    while time.monotonic() < deadline:
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if pid != 0:
+            return status
+        time.sleep(0.005)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return None
+
+
 def run(line):
     child = os.fork()
     if child == 0:
@@ -72,7 +96,9 @@ def run(line):
             code = 1
             print(f"{line['call']}: {type(error).__name__}: {error}"[:300], flush=True, file=sys.stdout if "-v" in sys.argv else open(os.devnull, "w"))
         os._exit(code)
-    _, status = os.waitpid(child, 0)
+    status = wait(child)
+    if status is None:
+        return "hang"
     if os.WIFSIGNALED(status):
         return "crash"
     return "result" if os.WEXITSTATUS(status) == 0 else "error"
