@@ -3,8 +3,8 @@ import type { AsyncPool } from '../lib/async/pool';
 import type { RunOptions } from '../lib/async/run';
 import type {
   AsyncFftFunctions,
-  AsyncFunctions as AsyncModuleFunctions,
   AsyncLinalgFunctions,
+  AsyncFunctions as AsyncModuleFunctions,
   AsyncNnFunctionalFunctions,
   AsyncSparseFunctions,
   AsyncSpecialFunctions,

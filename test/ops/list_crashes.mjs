@@ -70,7 +70,7 @@ const ends = new Map(
 );
 
 const ops = crashes.map(({ call, op, reason }) => {
-  const agrees = ends.get(call) === 'crash';
+  const agrees = ['crash', 'hang'].includes(ends.get(call));
   if (!agrees) process.stderr.write(`ONLY OURS: ${call}: in PyTorch a ${ends.get(call)}\n`);
   return { op, calls: agrees ? [Number(call.split(' ')[1])] : [], reason };
 });
