@@ -1,9 +1,10 @@
 /**
  * npm run matrix [-- release…] [--fresh] [-- command…]: builds the tree and runs the whole suite inside Debian's releases
  * with other libtorchs, and prints a table. --fresh makes the roots anew. A command after a second `--` is run instead of
- * the suite, in the copy of the checkout: `npm run matrix -- trixie -- npx jest test/ops`.
+ * the suite, in the copy of the checkout: `npm run matrix -- trixie -- node node_modules/jest/bin/jest.js test/ops`.
+ * --able: only whether this machine can hold such roots; if not, why, and exit status 1.
  */
-import { releases } from './matrix/roots.mjs';
+import { releases, requireMachine } from './matrix/roots.mjs';
 import { runInCopy, runSuite, tableOf } from './matrix/suite.mjs';
 import { runMain, StepError } from './steps/errors.mjs';
 import { say } from './steps/progress.mjs';
@@ -13,6 +14,7 @@ const words = process.argv.slice(2, split < 0 ? undefined : split);
 const command = split < 0 ? [] : process.argv.slice(split + 1);
 
 await runMain(async () => {
+  if (words.length === 1 && words[0] === '--able') return requireMachine();
   const unknown = words.filter((word) => word !== '--fresh' && !releases.includes(word));
   if (unknown.length > 0) {
     throw new StepError(`unknown: ${unknown.join(' ')}\nusage: npm run matrix [-- ${releases.join(' | ')}] [--fresh]`);

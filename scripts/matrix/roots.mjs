@@ -56,7 +56,9 @@ export async function requireMachine() {
       `The matrix needs ${missing().join(', ')}: apt-get install --yes debootstrap util-linux mount coreutils`,
     );
   }
-  const { status, stderr } = spawnSync('unshare', ['--mount', '--pid', '--fork', 'true'], { encoding: 'utf8' });
+  const trial = 'mount --bind /usr /mnt && mount -o remount,bind,ro /mnt && mount -t proc proc /proc';
+  const words = ['--mount', '--pid', '--fork', '--propagation', 'private', '--', 'sh', '-c', trial];
+  const { status, stderr } = spawnSync('unshare', words, { encoding: 'utf8' });
   if (status !== 0) {
     throw new StepError(
       `The matrix needs namespaces of its own for mounts and processes, and this machine refuses them: ${stderr.trim()}\n` +
