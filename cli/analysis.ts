@@ -78,6 +78,7 @@ export function analyse(capture: Capture, options: AnalysisOptions = {}): Report
       external: tick.external,
       rss: tick.rss,
     })),
+    marks: capture.marks,
   };
 }
 

@@ -10,6 +10,7 @@ export class Redaction {
   private readonly files = new Map<string, string>();
   private readonly functions = new Map<string, string>();
   private readonly labels = new Map<string, string>();
+  private readonly marks = new Map<string, string>();
 
   frame<T extends Frame>(frame: T): T {
     if (frame.line === 0) return frame; // our own words: there is no such file
@@ -18,6 +19,11 @@ export class Redaction {
       file: numbered(this.files, frame.file, 'file'),
       function: frame.function === '' ? '' : numbered(this.functions, `${frame.file}\0${frame.function}`, 'function'),
     };
+  }
+
+  /** What a person called it. */
+  mark(name: string): string {
+    return numbered(this.marks, name, 'mark');
   }
 
   /** Values of labels are routes, which are paths too. */
@@ -45,6 +51,7 @@ export function redactReport(report: Report, redaction: Redaction): Report {
     ...report,
     summary: { ...summary, command: summary.command === '' ? '' : REDACTED },
     sites: report.sites.map(site),
+    marks: report.marks.map((mark) => ({ ...mark, name: redaction.mark(mark.name) })),
   };
 }
 

@@ -1,5 +1,5 @@
 /** The report: the JSON of the public contract, which the text reporter prints from too. */
-import type { Frame } from './capture/capture';
+import type { Frame, Mark } from './capture/capture';
 import type { SiteKind, SiteVerdict } from './rules/verdict';
 
 export const REPORT_VERSION = 1;
@@ -52,7 +52,7 @@ export interface Summary {
   startedAt: number | null;
   durationMs: number;
   rounds: number;
-  /** How the capture ended: 'exit', or 'killed' when the last packet is missing. */
+  /** How the capture ended: 'exit', 'detached', 'abandoned', or 'killed' when the last packet is missing. */
   ended: string;
   liveTensors: number;
   liveStorages: number;
@@ -75,7 +75,7 @@ export interface Summary {
   tornBytes: number;
   leaks: number;
   leakBytesPerMinute: number;
-  /** What a process may use where the report was made: the limit of the control group, or the machine's memory. */
+  /** What the process might use where it ran: the limit of its control group, or the machine's memory. */
   memoryLimitBytes: number;
   memoryLimitFrom: 'cgroup' | 'machine';
   /** When leaks at this rate come to the limit, after the capture's end; null without a leak. */
@@ -88,4 +88,6 @@ export interface Report {
   summary: Summary;
   sites: SiteReport[];
   timeline: TimelinePoint[];
+  /** Named points in time: `leak-audit mark`, `torch.audit.mark`. */
+  marks: Mark[];
 }

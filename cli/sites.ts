@@ -3,22 +3,25 @@ import type { Capture, Frame, Series } from './capture/capture';
 import { SourceMaps } from './sourcemaps';
 
 /** Tensors that never got a stack: made by native code outside any JS call that the library sees. */
-const NO_STACK: Frame = { file: '(no JavaScript stack)', line: 0, column: 0, function: '' };
+export const NO_STACK: Frame = { file: '(no JavaScript stack)', line: 0, column: 0, function: '' };
 
 export interface Group {
   frame: Frame;
   members: { series: Series; stack: Frame[] }[];
 }
 
-export function groupByPosition(capture: Capture, wanted: Series[]): Group[] {
-  const maps = new SourceMaps();
+/** A stack in the source that people wrote, without Node's own frames. */
+export function sourceStack(raw: Frame[], maps: SourceMaps): Frame[] {
+  return raw.filter(({ file }) => file !== '' && !file.startsWith('node:')).map((frame) => maps.resolve(frame));
+}
+
+export function groupByPosition(capture: Capture, wanted: Series[], maps = new SourceMaps()): Group[] {
   const stacks = new Map<number, Frame[]>();
   const groups = new Map<string, Group>();
   for (const series of wanted) {
     let stack = stacks.get(series.siteId);
     if (stack === undefined) {
-      const raw = (capture.stacks.get(series.siteId) ?? []).filter((f) => f.file !== '' && !f.file.startsWith('node:'));
-      stack = raw.map((frame) => maps.resolve(frame));
+      stack = sourceStack(capture.stacks.get(series.siteId) ?? [], maps);
       stacks.set(series.siteId, stack);
     }
     const frame = stack[0] ?? NO_STACK;

@@ -8,7 +8,7 @@ import { type Judgement, judge, type RuleOptions } from './rules/verdict';
 const LEAST_RSS_BYTES = 4 * 2 ** 20;
 
 export interface SummaryOptions extends RuleOptions {
-  /** What the process may use in all; the default is this machine's. */
+  /** What the process may use in all; the default is what the capture says of it, else this machine's. */
   limit?: MemoryLimit;
 }
 
@@ -20,7 +20,7 @@ export function summarise(capture: Capture, sites: SiteReport[], hidden: Judgeme
   const peak = (of: (tick: Capture['ticks'][number]) => number) => ticks.reduce((most, t) => Math.max(most, of(t)), 0);
   const growthOf = (of: (tick: Capture['ticks'][number]) => number) => growth(capture, of, options);
   const rssGrowth = growthOf((tick) => tick.rss);
-  const limit = options.limit ?? memoryLimit();
+  const limit = options.limit ?? start?.memoryLimit ?? memoryLimit();
   // Not growthBytesPerMinute of leaks on other devices: their memory is not the process's.
   const onCpu = leaks.filter((site) => site.devices.includes('cpu') || site.devices.length === 0);
   const rate = onCpu.reduce((sum, site) => sum + site.growthBytesPerMinute, 0) || (leaks.length > 0 ? rssGrowth : 0);

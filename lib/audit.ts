@@ -16,7 +16,15 @@ export interface AuditNative extends WatchNative {
   /** The reason why it did not start ('': the capture has an owner, or is running here), or undefined. */
   auditStart(options: AuditOptions): string | undefined;
   auditStop(reason: string): void;
-  auditOn(): boolean;
+  /** Frames that stacks should have; 0 while nothing is recorded. */
+  auditOn(): number;
+  /** Opens the socket that `leak-audit attach` asks for, once for the process; the reason why it could not. */
+  auditListen(): string | undefined;
+  /** `callback` hears of each begin and end of a recording, in place of the one before. */
+  auditFollow(callback: () => void): void;
+  /** Tells a recording that began what this environment holds. */
+  auditTellCapture(): void;
+  auditMark(name: string): boolean;
   auditTag(siteId: number, labelId: number): void;
   auditDefineSite(json: string): number;
   /** 0, which is no label, when there are too many. */
@@ -44,6 +52,8 @@ export interface AuditOptions {
 }
 
 const VARIABLE = 'LIBTORCH_NODE_AUDIT';
+/** `0`: the process is not to be attached to. */
+const ATTACH_VARIABLE = 'LIBTORCH_NODE_ATTACH';
 /** A pid is used again: so many files of one are looked past. */
 const MOST_OF_ONE_PID = 1000;
 const DEFAULT_DEPTH = 16;
@@ -52,7 +62,6 @@ const WATCH_MS = 250;
 
 /** Sites of this environment: a stack's key to its site id. */
 const siteIds = new Map<number, number>();
-let depth = DEFAULT_DEPTH;
 
 /** A stack, and the labels that were in force there. */
 export interface Site {
@@ -65,8 +74,9 @@ let begun: Site | undefined;
 
 /** Where `below` was called, if somebody looks at the tensors that it will make. */
 export function siteToBe(native: AuditNative, below: (...args: never[]) => unknown): Site | undefined {
-  if (!native.auditOn() && !isWatched(native) && native.announcer?.on !== true) return undefined;
-  const { key, frames } = captureStack(depth, below);
+  const depth = native.auditOn();
+  if (depth === 0 && !isWatched(native) && native.announcer?.on !== true) return undefined;
+  const { key, frames } = captureStack(depth || DEFAULT_DEPTH, below);
   const list = frames(); // now: call sites must not outlive the capture
   return { stack: { key, frames: () => list }, labelId: currentLabel() };
 }
@@ -87,8 +97,9 @@ export function atSite<T>(site: Site | undefined, fn: () => T): T {
  * Costs a few microseconds for a stack seen before.
  */
 export function captureSite(native: AuditNative): void {
-  const stack = begun?.stack ?? captureStack(depth, captureSite);
-  if (native.auditOn()) {
+  const depth = native.auditOn();
+  const stack = begun?.stack ?? captureStack(depth || DEFAULT_DEPTH, captureSite);
+  if (depth > 0) {
     const { key, frames } = stack;
     let id = siteIds.get(key);
     if (id === undefined) {
@@ -103,29 +114,63 @@ export function captureSite(native: AuditNative): void {
   if (announcer?.on) announcer.announce(stack);
 }
 
-/** Called once per environment, when the library is loaded. Does nothing in a program that is not audited. */
+/** Called once per environment, when the library is loaded: records if it was told to, and listens to `leak-audit attach`. */
 export function startAudit(native: AuditNative): void {
   const text = process.env[VARIABLE];
   const options = text === undefined ? undefined : parseOptions(text);
   // Gone before any code of the program runs: neither it nor its children see that they are watched, unless they are to
   // be followed.
   if (text !== undefined && options?.followChildren !== true) delete process.env[VARIABLE];
-  if (options !== undefined && !native.auditOn()) begin(native, options);
-  if (!native.auditOn()) return;
-  const collections = watchCollections(() => native.auditCollection());
-  const watch = () => {
-    if (isMainThread) {
-      const { heapUsed, external } = process.memoryUsage();
-      native.auditHeap(heapUsed, external);
-    }
-    collections.collectIfDue(native.auditLive());
-  };
-  watch();
-  setInterval(watch, WATCH_MS).unref();
-  if (!isMainThread) return; // the capture goes on when a worker thread ends
-  // First in the queue, before handlers of the program free things: the capture shows what lived at the end. It also
-  // comes before the environment is torn down, which frees all.
-  process.prependListener('exit', () => native.auditStop('exit'));
+  if (options !== undefined && native.auditOn() === 0) begin(native, options);
+  const watcher = new Watcher(native);
+  native.auditFollow(() => watcher.update());
+  watcher.update();
+  // Where it cannot listen, all else works: `leak-audit attach` says so then.
+  if (process.env[ATTACH_VARIABLE] !== '0') native.auditListen();
+}
+
+/** While something is recorded: what only this environment's JavaScript can tell. */
+class Watcher {
+  private end: (() => void) | undefined;
+
+  constructor(private readonly native: AuditNative) {}
+
+  update(): void {
+    const on = this.native.auditOn() > 0;
+    if (on && this.end !== undefined) this.stop(); // one recording ended and another began meanwhile
+    if (on) this.start();
+    else this.stop();
+  }
+
+  private stop(): void {
+    this.end?.();
+    this.end = undefined;
+  }
+
+  private start(): void {
+    const { native } = this;
+    native.auditTellCapture();
+    const collections = watchCollections(() => native.auditCollection());
+    const watch = () => {
+      if (native.auditOn() === 0) return this.stop(); // another copy of the library was told of its end
+      if (isMainThread) {
+        const { heapUsed, external } = process.memoryUsage();
+        native.auditHeap(heapUsed, external);
+      }
+      collections.collectIfDue(native.auditLive());
+    };
+    const timer = setInterval(watch, WATCH_MS).unref();
+    // First in the queue, before handlers of the program free things: the capture shows what lived at the end. It also
+    // comes before the environment is torn down, which frees all. The capture goes on when a worker thread ends.
+    const atExit = () => native.auditStop('exit');
+    if (isMainThread) process.prependListener('exit', atExit);
+    this.end = () => {
+      clearInterval(timer);
+      collections.stop();
+      process.off('exit', atExit);
+    };
+    watch();
+  }
 }
 
 /** Another process of the same command line may have claimed the capture: then this one is a child, or not audited. */
@@ -133,12 +178,11 @@ function begin(native: AuditNative, options: AuditOptions): void {
   let refusal = native.auditStart(options);
   if (refusal === '' && options.followChildren === true) {
     const command = [process.argv0, ...process.argv.slice(1)].join(' ');
-    for (let n = 0; refusal === '' && n < MOST_OF_ONE_PID && !native.auditOn(); n++) {
+    for (let n = 0; refusal === '' && n < MOST_OF_ONE_PID && native.auditOn() === 0; n++) {
       const file = `${options.file}.${process.pid}${n === 0 ? '' : `-${n}`}.child`;
       refusal = native.auditStart({ ...options, file, command });
     }
   }
-  if (refusal === undefined) depth = options.depth ?? DEFAULT_DEPTH;
   if (!refusal) return;
   native.auditFlagLoss(options.file);
   process.stderr.write(`leak-audit: this process is not recorded: ${refusal}\n`);

@@ -40,7 +40,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
       exports.Set(entry.name, make_function(env, state->bind_internal(entry.row), entry.name));
     }
   }
-  audit::set_totals_reader(&accounting::read_totals);
+  audit::set_sources({&accounting::read_totals, &device_figures});
   audit::export_js(env, exports, state->number());
   return exports;
 }

@@ -21,6 +21,10 @@ export interface StartInfo {
   command: string;
   /** `--max-size`; 0 or missing: no cap. */
   maxBytes?: number;
+  /** What the process might use when it was recorded. Missing in captures from before it was told. */
+  memoryLimit?: { bytes: number; from: 'cgroup' | 'machine' };
+  /** Recorded by `leak-audit attach`: not from the process's start. */
+  attached?: boolean;
 }
 
 export interface EndInfo {
@@ -44,6 +48,13 @@ export interface Tick {
   lost: number;
   /** Full collections until now. */
   collections: number;
+}
+
+/** A named point in time. */
+export interface Mark {
+  /** Since the start of the capture. */
+  ms: number;
+  name: string;
 }
 
 /** The counters of one site, on one device, under one label, at the ticks where they changed. */
@@ -95,7 +106,7 @@ export interface ProcessInfo {
   /** ms since the capture's start. */
   startMs: number;
   endMs: number;
-  /** 'exit', or 'killed' when its last packet is missing. */
+  /** 'exit', 'detached', 'abandoned' (by a leak-audit that was killed), or 'killed' when its last packet is missing. */
   ended: string;
   lost: number;
 }
@@ -118,6 +129,8 @@ export class Capture {
   start: StartInfo | undefined;
   end: EndInfo | undefined;
   ticks: Tick[] = [];
+  /** In order of time. */
+  marks: Mark[] = [];
   readonly stacks = new Map<number, Frame[]>();
   /** The environment (thread) that defined a site. */
   readonly environments = new Map<number, number>();

@@ -39,6 +39,7 @@ export enum PacketType {
   Label = 10,
   Process = 11,
   Dropped = 12,
+  Mark = 13,
 }
 
 const CRC_TABLE = Int32Array.from({ length: 256 }, (_, i) => {

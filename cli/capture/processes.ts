@@ -27,6 +27,9 @@ export function mergeProcesses(captures: Capture[]): Capture {
   const times = commonTimes(parts, first.start?.intervalMs ?? 0);
   for (const part of parts) part.rounds = part.capture.ticks.map((tick) => firstAt(times, part.startMs + tick.ms));
   whole.ticks = addUp(parts, times);
+  whole.marks = parts
+    .flatMap(({ capture, startMs }) => capture.marks.map(({ ms, name }) => ({ ms: startMs + ms, name })))
+    .sort((a, b) => a.ms - b.ms);
   for (const [number, part] of parts.entries()) addPart(whole, part, number);
   return whole;
 }

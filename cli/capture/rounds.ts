@@ -30,7 +30,7 @@ export class ProcessReader {
     const { capture } = this;
     switch (type) {
       case PacketType.Start:
-        capture.start = object(payload) as unknown as StartInfo;
+        capture.start = startInfo(payload);
         break;
       case PacketType.End:
         capture.end = object(payload) as unknown as EndInfo;
@@ -47,6 +47,9 @@ export class ProcessReader {
         break;
       case PacketType.Dropped:
         capture.droppedDetail = u64(payload, 0);
+        break;
+      case PacketType.Mark:
+        capture.marks.push({ ms: u64(payload, 0), name: payload.toString('utf8', 8) });
         break;
       case PacketType.EnvironmentEnd:
         capture.ended.set(payload.readUInt32LE(0), capture.ticks.length - 1);
@@ -153,6 +156,12 @@ function object(payload: Buffer, from = 0): Record<string, unknown> {
   const value: unknown = JSON.parse(payload.toString('utf8', from));
   if (typeof value !== 'object' || value === null) throw new Error('a packet holds no object');
   return value as Record<string, unknown>;
+}
+
+function startInfo(payload: Buffer): StartInfo {
+  const { memoryLimit, ...start } = object(payload) as unknown as StartInfo;
+  const known = (memoryLimit?.bytes ?? 0) > 0 && ['cgroup', 'machine'].includes(memoryLimit!.from);
+  return known ? { ...start, memoryLimit: memoryLimit! } : start;
 }
 
 function frames(payload: Buffer): Frame[] {

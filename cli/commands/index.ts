@@ -1,18 +1,28 @@
 /** The list of commands: one file each, one line here. */
 import type { Command } from 'commander';
+import { attachCommand } from './attach';
 import { checkCommand } from './check';
 import { completionCommand } from './completion';
+import { detachCommand } from './detach';
 import { diffCommand } from './diff';
 import { exportCommand } from './export';
+import { liveCommand } from './live';
+import { markCommand } from './mark';
 import { repairCommand } from './repair';
 import { reportCommand } from './report';
 import { runCommand } from './run';
+import { snapshotCommand } from './snapshot';
 
 /** Builds a command; its action hands its exit status to `done`. */
 export type CommandFactory = (done: (status: number) => void) => Command;
 
 export const commands: CommandFactory[] = [
   runCommand,
+  liveCommand,
+  attachCommand,
+  detachCommand,
+  markCommand,
+  snapshotCommand,
   reportCommand,
   checkCommand,
   diffCommand,

@@ -1,6 +1,6 @@
 /** What a page shows besides the report: the course of each site, stacks, ages. Small enough to stand in a file. */
 import { byLabel, type LabelTotals, labelNames } from '../capture/by-label';
-import type { Capture, Frame, LivingTensor, Tick } from '../capture/capture';
+import type { Capture, Frame, LivingTensor, Mark, Tick } from '../capture/capture';
 import { extremes } from '../condense';
 import { Redaction, redactReport, redactStacks } from '../redact';
 import type { Report, SiteReport } from '../report';
@@ -26,7 +26,7 @@ export interface Timeline {
   rss: number[];
   /** Leaks first, as the sites are. */
   bands: Band[];
-  marks: { ms: number; name: string }[];
+  marks: Mark[];
 }
 
 export interface OldTensor extends LivingTensor {
@@ -59,6 +59,8 @@ const MOST_OLDEST = 25;
 const MOST_COURSES = 300;
 const MOST_LABELS = 4;
 const MOST_VALUES = 25;
+/** More names cannot be read. */
+const MOST_MARKS = 60;
 
 const keyOf = (frame: Frame) => `${frame.file}\0${frame.line}\0${frame.column}`;
 
@@ -103,6 +105,7 @@ export function pageData(capture: Capture, report: Report, options: PageOptions)
     timeline: timelineOf(
       points.map((i) => capture.ticks[i]!),
       bands.map((i) => ({ name: named(report.sites[i]!), verdict: report.sites[i]!.verdict, bytes: courses.get(i)! })),
+      shown.marks,
     ),
     courses,
     flame: flameOf(redaction === undefined ? stacks : redactStacks(stacks, redaction), (frame) =>
@@ -145,7 +148,7 @@ function bandsOf(report: Report, peaks: number[]): number[] {
     .slice(0, MOST_BANDS);
 }
 
-function timelineOf(ticks: Tick[], bands: Band[]): Timeline {
+function timelineOf(ticks: Tick[], bands: Band[], marks: Mark[]): Timeline {
   const rest = ticks.map((tick, k) => Math.max(0, tick.bytes - bands.reduce((sum, band) => sum + band.bytes[k]!, 0)));
   const other: Band[] = rest.some((bytes) => bytes > 0)
     ? [{ name: 'all other sites', verdict: 'other', bytes: rest }]
@@ -157,6 +160,6 @@ function timelineOf(ticks: Tick[], bands: Band[]): Timeline {
     heap: ticks.map((tick) => tick.heapUsed),
     rss: ticks.map((tick) => tick.rss),
     bands: [...bands, ...other],
-    marks: [],
+    marks: marks.slice(0, MOST_MARKS),
   };
 }

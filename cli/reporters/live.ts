@@ -37,7 +37,7 @@ export class LiveLines {
     private readonly colors: Colors,
   ) {}
 
-  show(tick: Tick): void {
+  show(tick: Pick<Tick, 'ms' | 'tensors' | 'storages' | 'bytes' | 'allocatedBytes' | 'rss'>): void {
     const { colors } = this;
     const unexplained = Math.max(0, tick.allocatedBytes - tick.bytes);
     this.history.push(tick.bytes);

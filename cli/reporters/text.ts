@@ -23,7 +23,7 @@ export function renderText(report: Report, options: TextOptions): string {
   if (summary.ended === 'no tensors') return `${lines.join('\n')}\n`;
   lines.push(...leakDetails(report, options));
   if (report.sites.length > 0) lines.push(...siteTable(report.sites, options), '');
-  lines.push(...memoryLines(report, options), ...notes(report, options));
+  lines.push(...memoryLines(report, options), ...markLines(report, options), ...notes(report, options));
   return `${lines.join('\n').trimEnd()}\n`;
 }
 
@@ -55,7 +55,7 @@ const FAR_MS = 1000 * 86_400_000;
 /** When it is over, at this rate. */
 function limitText({ msToMemoryLimit, memoryLimitBytes, memoryLimitFrom }: Summary): string {
   if (msToMemoryLimit === null || msToMemoryLimit > FAR_MS) return '';
-  const of = memoryLimitFrom === 'cgroup' ? 'the control group' : 'this machine';
+  const of = memoryLimitFrom === 'cgroup' ? 'the control group' : 'the machine';
   const when = msToMemoryLimit === 0 ? 'are reached' : `last for ${formatDuration(msToMemoryLimit)}`;
   return ` At this rate the ${formatBytes(memoryLimitBytes)} of ${of} ${when}.`;
 }
@@ -194,6 +194,17 @@ function memoryLines({ summary }: Report, { colors, columns }: TextOptions): str
   );
 }
 
+const MOST_MARKS = 20;
+
+function markLines({ marks }: Report, { colors }: TextOptions): string[] {
+  if (marks.length === 0) return [];
+  // Names come from programs: a terminal must not be steered by them.
+  const plain = (name: string) => name.replace(/[\p{Cc}\p{Cf}]+/gu, ' ');
+  const lines = marks.slice(0, MOST_MARKS).map(({ ms, name }) => `${formatDuration(ms).padStart(10)}  ${plain(name)}`);
+  if (marks.length > MOST_MARKS) lines.push(colors.dim(`… and ${formatCount(marks.length - MOST_MARKS)} more marks`));
+  return ['', colors.dim('  at  mark'.padStart(16)), ...lines];
+}
+
 /** What to keep in mind when reading the figures. */
 export function notes({ summary }: Report, { colors }: TextOptions): string[] {
   const found: string[] = [];
@@ -209,6 +220,7 @@ export function notes({ summary }: Report, { colors }: TextOptions): string[] {
     );
   }
   if (summary.mode === 'sample') found.push('counts per site are estimates (--mode sample); totals are exact');
+  if (summary.ended === 'abandoned') found.push('leak-audit attach was killed: the process detached then');
   if (summary.ended === 'killed') found.push('the program was killed: at most the last interval is missing');
   if (summary.tornBytes > 0) found.push(`${formatCount(summary.tornBytes)} bytes at the end of the capture are torn`);
   if (summary.lostEvents > 0) found.push(`${formatCount(summary.lostEvents)} events were lost: figures are too low`);

@@ -16,6 +16,8 @@ const ALLOWANCE_MS = 300;
 export interface Collections {
   /** Causes a full collection when there are more tensors than before and none came by itself for a while. */
   collectIfDue(liveTensors: number): void;
+  /** Reports no more. */
+  stop(): void;
 }
 
 /** Reports each full collection of this environment to `onCollection`. */
@@ -37,6 +39,7 @@ export function watchCollections(onCollection: () => void): Collections {
   observer.observe({ entryTypes: ['gc'] });
 
   return {
+    stop: () => observer.disconnect(),
     collectIfDue(liveTensors) {
       floor = Math.min(floor, liveTensors);
       const begun = performance.now();

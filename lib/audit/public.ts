@@ -1,2 +1,3 @@
 /** `torch.audit`. */
 export { type LabelValue, label } from './label';
+export { mark } from './mark';

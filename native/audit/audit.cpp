@@ -1,5 +1,7 @@
 #include "native/audit/audit.h"
 
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdlib>
 #include <functional>
@@ -15,6 +17,7 @@
 namespace ltn::audit {
 
 std::atomic<bool> process_on{false};
+std::atomic<uint32_t> process_capture{0};
 std::atomic<uint32_t> process_listeners{0};
 
 namespace {
@@ -26,6 +29,9 @@ struct State {
   std::mutex control;  // start and stop
   std::atomic<Options::Mode> mode{Options::Full};
   std::atomic<uint64_t> sample_bytes{512 * 1024};
+  std::atomic<int> depth{0};
+  std::atomic<void (*)()> tell{nullptr};
+  uint32_t captures = 0;  // so far
 };
 
 State& state() {
@@ -40,13 +46,15 @@ Sampler& thread_sampler() {
   return sampler;
 }
 
+void tell_follower() noexcept {
+  if (auto* tell = state().tell.load()) tell();
+}
+
 }  // namespace
 
-uint32_t created(const Birth& birth) {
-  if (!recording()) return 0;
+uint32_t created(const Birth& birth, uint32_t capture) {
   State& s = state();
   const Options::Mode mode = s.mode.load(std::memory_order_relaxed);
-  if (mode == Options::Counters) return 0;
   float weight = 1;
   bool known_only = false;
   if (mode == Options::Sample) {
@@ -57,29 +65,41 @@ uint32_t created(const Birth& birth) {
     known_only = !is_new;
   }
   try {
-    return s.recorder.created(birth, weight, known_only, steady_ms());
+    return s.recorder.created(birth, weight, known_only, steady_ms(), capture);
   } catch (const std::bad_alloc&) {
     s.writer.note_lost();
     return 0;
   }
 }
 
-void freed(uint32_t record) noexcept {
-  if (record != 0) state().recorder.freed(record);
+uint32_t found(const Birth& birth, uint32_t capture) noexcept {
+  State& s = state();
+  try {
+    return s.recorder.found(birth, s.writer.start_ms() - 1, capture);
+  } catch (...) {
+    s.writer.note_lost();
+    return 0;
+  }
+}
+
+void freed(uint32_t record, uint32_t capture) noexcept {
+  if (record != 0) state().recorder.freed(record, capture);
 }
 
 void storage_resized(const void* storage, uint64_t bytes) noexcept { state().recorder.storage_resized(storage, bytes); }
 
-void storage_moved(uint32_t record, const void* new_storage, uint64_t bytes, bool is_new) noexcept {
+void storage_moved(uint32_t record, uint32_t capture, const void* new_storage, uint64_t bytes, bool is_new) noexcept {
   if (record == 0) return;
   try {
-    state().recorder.storage_moved(record, new_storage, bytes, is_new);
+    state().recorder.storage_moved(record, new_storage, bytes, is_new, capture);
   } catch (...) {
     state().writer.note_lost();
   }
 }
 
 void storage_released(const void* storage) noexcept { state().recorder.storage_released(storage); }
+
+void note_lost() noexcept { state().writer.note_lost(); }
 
 uint32_t pending(uint32_t env) noexcept { return state().recorder.pending(env); }
 
@@ -109,15 +129,23 @@ bool start(const Options& options, std::string* why_not, bool* taken) {
   if (taken != nullptr) *taken = false;
   if (process_on.load()) {
     if (why_not != nullptr) *why_not = "a capture is running in this process";
+    if (options.fd >= 0) ::close(options.fd);
     return false;
   }
+  const uint32_t capture = ++s.captures;
+  s.recorder.begin(capture);
   if (!s.writer.open(options, why_not, taken)) return false;
   s.mode = options.mode;
   s.sample_bytes = options.sample_bytes == 0 ? 1 : options.sample_bytes;
+  s.depth = options.depth;
   static const bool at_exit = std::atexit([] { stop("exit"); }) == 0;
   static_cast<void>(at_exit);
   process_on.store(true);
-  if (options.mode != Options::Counters) listen(true);
+  if (options.mode != Options::Counters) {
+    process_capture.store(capture);
+    listen(true);
+  }
+  tell_follower();
   return true;
 }
 
@@ -125,9 +153,39 @@ void stop(const char* reason) {
   State& s = state();
   const std::lock_guard<std::mutex> lock(s.control);
   if (!process_on.exchange(false)) return;
-  if (s.mode != Options::Counters) listen(false);
+  s.depth = 0;
+  if (process_capture.exchange(0) != 0) listen(false);
   s.writer.close(reason);
+  s.recorder.begin(0);  // gives back its memory, and forgets what it will not hear of any more
+  tell_follower();
 }
+
+bool mark(const std::string& name) noexcept {
+  State& s = state();
+  const std::lock_guard<std::mutex> lock(s.control);
+  return recording() && s.writer.mark(name);
+}
+
+int depth() noexcept { return state().depth.load(std::memory_order_relaxed); }
+
+void set_follower(void (*tell)()) noexcept { state().tell.store(tell); }
+
+Snapshot look(size_t most_sites) {
+  State& s = state();
+  Snapshot snapshot;
+  const std::lock_guard<std::mutex> lock(s.control);
+  snapshot.rss = resident_bytes();
+  if (!recording()) return snapshot;
+  snapshot.mode = s.mode.load();
+  snapshot.ms = steady_ms() - s.writer.start_ms();
+  for (const CellRow& row : s.recorder.holding_most(most_sites)) {
+    snapshot.rows.push_back({row.site, row.device_type, row.device_index, row.live_tensors, row.live_bytes,
+                             row.allocated_tensors, row.allocated_bytes, s.recorder.site_json(row.site)});
+  }
+  return snapshot;
+}
+
+Made made_so_far() noexcept { return state().recorder.made(); }
 
 void note_heap(uint64_t heap_used, uint64_t external) noexcept { state().writer.note_heap(heap_used, external); }
 

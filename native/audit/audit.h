@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace ltn::audit {
 
@@ -19,6 +20,11 @@ namespace ltn::audit {
 extern std::atomic<bool> process_on;
 
 inline bool recording() noexcept { return process_on.load(std::memory_order_relaxed); }
+
+// Process-wide: the number of the running capture, never used twice; 0 while none asks for births (off, or `counters`).
+extern std::atomic<uint32_t> process_capture;
+
+inline uint32_t capture() noexcept { return process_capture.load(std::memory_order_acquire); }
 
 // Process-wide: how many listen to births: the recorder, and each environment that watches its own (handles/watch.h).
 // In `counters` mode the recorder does not: accounting has the totals anyway.
@@ -41,18 +47,28 @@ struct Birth {
   uint32_t env = 0;  // number of the environment (thread)
 };
 
+// Records begin anew with each capture. Who keeps their ids says which capture they are of; when another one runs, a
+// call does nothing. A table that finds a capture that it does not know tells of all that it holds (`found`), before
+// anything else: so the capture begins with what was there before it.
+
 // Records a birth. Returns the record's id (never 0) and marks it as waiting for its stack in `birth.env`;
-// returns 0 when this handle is not recorded (audit off, counters mode, or not drawn by the sampler).
-uint32_t created(const Birth& birth);
+// returns 0 when this handle is not recorded (another capture, or not drawn by the sampler).
+uint32_t created(const Birth& birth, uint32_t capture);
+
+// A handle that is older than the capture, whose stack nobody knows. Its id, or 0.
+uint32_t found(const Birth& birth, uint32_t capture) noexcept;
 
 // The handle is gone. From any thread, from a finalizer too: calls no JS, does not throw. 0 and stale ids are ignored.
-void freed(uint32_t record) noexcept;
+void freed(uint32_t record, uint32_t capture) noexcept;
 
 // `resize_` changed the bytes of a storage that handles see.
 void storage_resized(const void* storage, uint64_t bytes) noexcept;
 
 // `set_`, `swap` and their like changed the storage that a living handle sees.
-void storage_moved(uint32_t record, const void* new_storage, uint64_t bytes, bool is_new) noexcept;
+void storage_moved(uint32_t record, uint32_t capture, const void* new_storage, uint64_t bytes, bool is_new) noexcept;
+
+// What a table could not tell, for want of memory, is missing in the capture.
+void note_lost() noexcept;
 
 // The last handle of this storage is gone: its identity may be used again by another storage.
 void storage_released(const void* storage) noexcept;
@@ -87,6 +103,8 @@ using ReadTotals = Totals (*)();
 
 struct Options {
   std::string path;
+  int fd = -1;            // the open file, where it is not to be opened by its path; `start` takes it, whatever comes
+  bool attached = false;  // by `leak-audit attach`, and not from the start
   enum Mode { Counters, Sample, Full } mode = Full;
   uint64_t interval_ms = 1000;
   ReadTotals totals = nullptr;
@@ -103,6 +121,31 @@ bool start(const Options& options, std::string* why_not, bool* taken = nullptr);
 
 // Writes what changed and the final packet, and ends the writer thread. Idempotent; also runs at process exit.
 void stop(const char* reason);
+
+// A named point in time, in the running capture. False when none runs, or none can take more.
+bool mark(const std::string& name) noexcept;
+
+// Frames that stacks should have, 0 while no capture runs.
+int depth() noexcept;
+
+// `tell` is called after each start and stop, on any thread. It must not block. Set once.
+void set_follower(void (*tell)()) noexcept;
+
+// What lives now.
+struct Snapshot {
+  struct Row {
+    uint32_t site;
+    int8_t device_type, device_index;
+    uint64_t live_tensors, live_bytes, allocated_tensors, allocated_bytes;
+    std::string stack;  // as it was defined
+  };
+  Options::Mode mode = Options::Full;
+  int64_t ms = -1;  // since the capture's start; -1: none is running
+  uint64_t rss = 0;
+  std::vector<Row> rows;  // those that hold most; estimates in `sample` mode
+};
+// Waits for no JavaScript, and lets nobody wait for longer than it takes to copy some rows.
+Snapshot look(size_t most_sites);
 
 // The latest figures of the JS main thread, which the writer thread cannot ask for.
 void note_heap(uint64_t heap_used, uint64_t external) noexcept;

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -69,6 +70,13 @@ void PacketBuffer::put_environment_end(uint32_t env, uint64_t ms) {
 void PacketBuffer::put_dropped(uint64_t births) {
   const size_t at = open(PacketType::Dropped);
   put(births);
+  close(at);
+}
+
+void PacketBuffer::put_mark(uint64_t ms, std::string_view name) {
+  const size_t at = open(PacketType::Mark);
+  put(ms);
+  bytes_.append(name);
   close(at);
 }
 
@@ -188,6 +196,27 @@ bool write_at(int fd, std::string_view bytes, int64_t offset) noexcept {
   return true;
 }
 
+bool CaptureFile::claim_open(int fd, std::string* why_not) {
+  flags_ = 0;
+  size_ = 0;
+  struct stat file {};
+  char header[kHeaderBytes];
+  const bool ours = ::fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && ::flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+                    ::pread(fd, header, kHeaderBytes, 0) == kHeaderBytes &&
+                    std::memcmp(header, kMagic, sizeof(kMagic)) == 0 && (header[kFlagsAt] & kReserved) != 0 &&
+                    write_at(fd, std::string_view("\0", 1), kFlagsAt);
+  ::flock(fd, LOCK_UN);
+  if (ours) {
+    fd_ = fd;
+    size_ = kHeaderBytes;
+    return true;
+  }
+  ::close(fd);
+  if (why_not != nullptr) *why_not = "the file is no capture that waits for its process";
+  errno = EINVAL;
+  return false;
+}
+
 bool CaptureFile::claim(const std::string& path, std::string* why_not) {
   flags_ = 0;
   size_ = 0;
@@ -195,20 +224,8 @@ bool CaptureFile::claim(const std::string& path, std::string* why_not) {
   if (fd_ >= 0) return true;
   if (errno == EEXIST) {
     const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (fd >= 0) {
-      char header[kHeaderBytes];
-      const bool ours = ::flock(fd, LOCK_EX) == 0 && ::pread(fd, header, kHeaderBytes, 0) == kHeaderBytes &&
-                        std::memcmp(header, kMagic, sizeof(kMagic)) == 0 && (header[kFlagsAt] & kReserved) != 0 &&
-                        write_at(fd, std::string_view("\0", 1), kFlagsAt);
-      ::flock(fd, LOCK_UN);
-      if (ours) {
-        fd_ = fd;
-        size_ = kHeaderBytes;
-        return true;
-      }
-      ::close(fd);
-      errno = EEXIST;
-    }
+    if (fd >= 0 && claim_open(fd, why_not)) return true;
+    if (fd >= 0) errno = EEXIST;
   }
   const int code = errno;
   if (why_not != nullptr) *why_not = "cannot create " + path + ": " + std::strerror(code);

@@ -35,6 +35,7 @@ enum class PacketType : uint8_t {
   Label = 10,
   Process = 11,  // written by `leak-audit run --follow-children`
   Dropped = 12,
+  Mark = 13,
 };
 
 // The counters of one (site, label, device), as they are now. Absolute values, so that a lost packet costs detail only.
@@ -88,6 +89,7 @@ class PacketBuffer {
   void put_label(uint32_t id, std::string_view json);
   void put_environment_end(uint32_t env, uint64_t ms);
   void put_dropped(uint64_t births);
+  void put_mark(uint64_t ms, std::string_view name);
   void put_tick(const Tick& tick);
   // Those of [begin, end), which make one packet. `start_ms` is the steady-clock time of the capture's start: births
   // are written relative to it.
@@ -117,6 +119,8 @@ class CaptureFile {
   // Claims the path: a new file, or one that leak-audit made for the first process that comes. False when it exists and
   // has an owner; `size` is then 0.
   bool claim(const std::string& path, std::string* why_not);
+  // Likewise a file that leak-audit made and opened. Takes `fd` in any case.
+  bool claim_open(int fd, std::string* why_not);
   bool append(std::string_view bytes) noexcept;
   // Sets flags in the header, which needs no new block on the disk.
   void flag(uint8_t flags) noexcept;

@@ -5,15 +5,22 @@
 #include <string>
 #include <utility>
 
+#include "native/audit/attach.h"
 #include "native/audit/audit.h"
 #include "native/audit/capture_file.h"
+#include "native/audit/js_api_follow.h"
 
 namespace ltn::audit {
 
 namespace {
 
 // Process-wide, set once by the addon.
-std::atomic<ReadTotals> totals_reader{nullptr};
+std::atomic<const Sources*> process_sources{nullptr};
+
+Sources sources() noexcept {
+  const Sources* all = process_sources.load();
+  return all == nullptr ? Sources{} : *all;
+}
 
 std::string text_of(const Napi::Object& options, const char* key) {
   const Napi::Value value = options.Get(key);
@@ -48,7 +55,7 @@ Napi::Value audit_start(const Napi::CallbackInfo& info) {
   options.depth = static_cast<int>(number_of(given, "depth", 16));
   options.command = text_of(given, "command");
   options.max_bytes = number_of(given, "maxBytes", 0);
-  options.totals = totals_reader.load();
+  options.totals = sources().totals;
   std::string why_not;
   bool taken = false;
   if (start(options, &why_not, &taken)) return env.Undefined();
@@ -62,8 +69,20 @@ void audit_stop(const Napi::CallbackInfo& info) {
   stop(reason.c_str());
 }
 
-// auditOn(): boolean
-Napi::Value audit_on(const Napi::CallbackInfo& info) { return Napi::Boolean::New(info.Env(), recording()); }
+// auditOn(): number, of frames that stacks should have; 0 while no capture runs.
+Napi::Value audit_on(const Napi::CallbackInfo& info) { return Napi::Number::New(info.Env(), depth()); }
+
+// auditListen(): string | undefined, the reason why not. To `leak-audit attach` and its like.
+Napi::Value audit_listen(const Napi::CallbackInfo& info) {
+  std::string why_not;
+  if (listen_to_leak_audit(sources(), &why_not)) return info.Env().Undefined();
+  return Napi::String::New(info.Env(), why_not);
+}
+
+// auditMark(name: string): boolean
+Napi::Value audit_mark(const Napi::CallbackInfo& info) {
+  return Napi::Boolean::New(info.Env(), mark(info[0].As<Napi::String>().Utf8Value()));
+}
 
 // auditTag(siteId: number, labelId?: number): void, for the calling environment. The caller resets its flag.
 void audit_tag(const Napi::CallbackInfo& info) {
@@ -102,7 +121,10 @@ Napi::Value audit_live(const Napi::CallbackInfo& info) {
 
 }  // namespace
 
-void set_totals_reader(ReadTotals reader) noexcept { totals_reader.store(reader); }
+void set_sources(const Sources& sources) noexcept {
+  static const Sources* const process_copy = new Sources(sources);
+  process_sources.store(process_copy);
+}
 
 void export_js(Napi::Env env, Napi::Object exports, uint32_t env_number) {
   // The number travels as the functions' data pointer: no allocation whose lifetime would have to be managed.
@@ -112,6 +134,9 @@ void export_js(Napi::Env env, Napi::Object exports, uint32_t env_number) {
       env, [](void* data) { environment_closing(static_cast<uint32_t>(reinterpret_cast<uintptr_t>(data))); }, number);
   exports.Set("auditStart", Napi::Function::New<audit_start>(env, "auditStart"));
   exports.Set("auditStop", Napi::Function::New<audit_stop>(env, "auditStop"));
+  exports.Set("auditListen", Napi::Function::New<audit_listen>(env, "auditListen"));
+  exports.Set("auditMark", Napi::Function::New<audit_mark>(env, "auditMark"));
+  export_follow(env, exports);
   exports.Set("auditOn", Napi::Function::New<audit_on>(env, "auditOn"));
   exports.Set("auditTag", Napi::Function::New<audit_tag>(env, "auditTag", number));
   exports.Set("auditDefineSite", Napi::Function::New<audit_define_site>(env, "auditDefineSite", number));

@@ -150,17 +150,14 @@ void Recorder::purge_fresh() {
   fresh_.erase(std::remove_if(fresh_.begin(), fresh_.end(), gone), fresh_.end());
 }
 
-uint32_t Recorder::created(const Birth& birth, float weight, bool known_only, int64_t now_ms) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  uint32_t storage = 0;
-  if (birth.storage != nullptr && !birth.storage_is_new) {
-    const auto it = by_identity_.find(birth.storage);
-    if (it != by_identity_.end()) storage = it->second;
-  }
-  if (storage == 0 && known_only) return 0;
-  if (storage != 0) weight = storages_[storage].weight;
+uint32_t Recorder::known_storage(const void* identity) const {
+  const auto it = by_identity_.find(identity);
+  return it != by_identity_.end() ? it->second : 0;
+}
 
-  const uint32_t cell = cell_of(0, 0, birth.device_type, birth.device_index);
+// A new living record in `cell`, on `storage` (0: one that is not known yet). 0 when there are too many.
+uint32_t Recorder::add(const Birth& birth, float weight, uint32_t cell, uint32_t storage, int64_t birth_ms,
+                       int64_t* allocated) {
   const uint32_t shape = shape_of(birth);
   purge_fresh();
   const uint32_t index = records_.take();
@@ -172,10 +169,10 @@ uint32_t Recorder::created(const Birth& birth, float weight, bool known_only, in
   const auto generation = static_cast<uint8_t>((record.generation + 1) & 31);
   record = Record{};
   record.generation = generation;
-  record.birth_ms = now_ms;
+  record.birth_ms = birth_ms;
   record.weight = weight;
   record.env = static_cast<uint16_t>(birth.env % kEnvs);
-  record.live = record.waiting = true;
+  record.live = true;
   record.device_type = birth.device_type;
   record.device_index = birth.device_index;
   record.dtype = birth.dtype;
@@ -188,14 +185,29 @@ uint32_t Recorder::created(const Birth& birth, float weight, bool known_only, in
   link_to_cell(index, cell);
   cells_[cell].live_units += units(weight);
   cells_[cell].allocated_units += units(weight);
-  int64_t allocated = 0;
+  *allocated = 0;
   if (birth.storage != nullptr) {
     if (storage == 0) storage = new_storage(birth.storage, birth.storage_bytes, weight);
-    if (birth.storage_is_new) allocated = weigh(birth.storage_bytes, weight);
-    cells_[cell].allocated_bytes += allocated;
+    if (birth.storage_is_new) *allocated = weigh(birth.storage_bytes, weight);
+    cells_[cell].allocated_bytes += *allocated;
     link_to_storage(index, storage);
   }
+  return id;
+}
 
+uint32_t Recorder::created(const Birth& birth, float weight, bool known_only, int64_t now_ms, uint32_t capture) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (capture != capture_) return 0;
+  const uint32_t storage = birth.storage != nullptr && !birth.storage_is_new ? known_storage(birth.storage) : 0;
+  if (storage == 0 && known_only) return 0;
+  if (storage != 0) weight = storages_[storage].weight;
+
+  const uint32_t cell = cell_of(0, 0, birth.device_type, birth.device_index);
+  int64_t allocated = 0;
+  const uint32_t id = add(birth, weight, cell, storage, now_ms, &allocated);
+  if (id == 0) return 0;
+  Record& record = records_[id & kIndexMask];
+  record.waiting = true;
   Env& env = envs_[record.env];
   const uint32_t waiting = env.count.load(std::memory_order_relaxed);
   if (env.records.size() > 2 * size_t{waiting} + 64) {
@@ -207,8 +219,9 @@ uint32_t Recorder::created(const Birth& birth, float weight, bool known_only, in
   return id;
 }
 
-void Recorder::freed(uint32_t id) noexcept {
+void Recorder::freed(uint32_t id, uint32_t capture) noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
+  if (capture != capture_) return;
   Record* record = find(id);
   if (record == nullptr) return;
   const uint32_t index = id & kIndexMask;
@@ -239,18 +252,15 @@ void Recorder::storage_resized(const void* identity, uint64_t bytes) noexcept {
   add_owned_bytes(it->second, +1);
 }
 
-void Recorder::storage_moved(uint32_t id, const void* identity, uint64_t bytes, bool is_new) {
+void Recorder::storage_moved(uint32_t id, const void* identity, uint64_t bytes, bool is_new, uint32_t capture) {
   const std::lock_guard<std::mutex> lock(mutex_);
+  if (capture != capture_) return;
   Record* record = find(id);
   if (record == nullptr) return;
   const uint32_t index = id & kIndexMask;
   unlink_from_storage(index);
   if (identity == nullptr) return;
-  uint32_t storage = 0;
-  if (!is_new) {
-    const auto it = by_identity_.find(identity);
-    if (it != by_identity_.end()) storage = it->second;
-  }
+  uint32_t storage = is_new ? 0 : known_storage(identity);
   if (storage == 0) storage = new_storage(identity, bytes, record->weight);
   if (is_new) cells_[record->cell].allocated_bytes += weigh(bytes, record->weight);
   link_to_storage(index, storage);

@@ -20,6 +20,7 @@
 
 #include "native/audit/audit.h"
 #include "native/audit/capture_file.h"
+#include "native/audit/made.h"
 
 namespace ltn::audit {
 
@@ -52,12 +53,18 @@ class Recorder {
 
   Recorder();
 
+  // A new capture of this number: records are forgotten, stacks, shapes and labels are not. Calls for another capture
+  // do nothing.
+  void begin(uint32_t capture);
+
   // `weight` is how many handles like this one the record stands for (1 unless sampled). `known_only` records the
   // handle only when its storage is recorded already (and with that storage's weight).
-  uint32_t created(const Birth& birth, float weight, bool known_only, int64_t now_ms);
-  void freed(uint32_t id) noexcept;
+  uint32_t created(const Birth& birth, float weight, bool known_only, int64_t now_ms, uint32_t capture = 0);
+  // One that is older than the capture.
+  uint32_t found(const Birth& birth, int64_t birth_ms, uint32_t capture = 0);
+  void freed(uint32_t id, uint32_t capture = 0) noexcept;
   void storage_resized(const void* storage, uint64_t bytes) noexcept;
-  void storage_moved(uint32_t id, const void* storage, uint64_t bytes, bool is_new);
+  void storage_moved(uint32_t id, const void* storage, uint64_t bytes, bool is_new, uint32_t capture = 0);
   void storage_released(const void* storage) noexcept;
   uint32_t pending(uint32_t env) const noexcept { return envs_[env % kEnvs].count.load(std::memory_order_relaxed); }
   void tag_pending(uint32_t env, uint32_t site, uint32_t label = 0);
@@ -73,6 +80,11 @@ class Recorder {
   void redraw();
   // Leaves those births that were told and still live.
   void keep_living(std::vector<BirthEntry>* births);
+  // The counters of the cells that hold most, at most so many.
+  std::vector<CellRow> holding_most(size_t most) const;
+  Made made() const noexcept;
+  // A site's stack, as it was defined; "" for one that is unknown.
+  std::string site_json(uint32_t id) const;
   // What is kept for the next drain.
   size_t bytes_for_news() const;
   // What the records themselves add up to; used where no totals reader is given.
@@ -143,6 +155,7 @@ class Recorder {
       return next_++;
     }
     void give(uint32_t i) noexcept { free_.push_back(i); }
+    void clear() { *this = Pool(); }
     uint32_t end() const { return next_; }
 
    private:
@@ -157,6 +170,9 @@ class Recorder {
   }
 
   Record* find(uint32_t id) noexcept;
+  uint32_t add(const Birth& birth, float weight, uint32_t cell, uint32_t storage, int64_t birth_ms, int64_t* allocated);
+  uint32_t known_storage(const void* identity) const;
+  CellRow row_of(const Cell& cell) const;
   uint32_t cell_of(uint32_t site, uint32_t label, int8_t device_type, int8_t device_index);
   uint32_t shape_of(const Birth& birth);
   void purge_fresh();
@@ -173,6 +189,8 @@ class Recorder {
   void forget_storage(uint32_t storage) noexcept;
 
   mutable std::mutex mutex_;
+  uint32_t capture_ = 0;
+  uint32_t site_before_ = 0;  // of what is older than the capture; 0: nothing was so far
   Pool<Record> records_;
   Pool<Storage> storages_;
   std::vector<Cell> cells_;  // index 0 unused

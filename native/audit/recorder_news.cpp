@@ -19,25 +19,29 @@ void Recorder::drain(News* news) {
   drain_births(news);
 }
 
-void Recorder::drain_rows(std::vector<CellRow>* rows) {
+CellRow Recorder::row_of(const Cell& cell) const {
   const auto count = [](int64_t n) { return static_cast<uint64_t>(n < 0 ? 0 : n); };
+  CellRow row;
+  row.site = cell.site;
+  row.label = cell.label;
+  row.device_type = cell.device_type;
+  row.device_index = cell.device_index;
+  row.live_tensors = count((cell.live_units + kUnit / 2) / kUnit);
+  row.live_bytes = count(cell.live_bytes);
+  row.allocated_tensors = count((cell.allocated_units + kUnit / 2) / kUnit);
+  row.allocated_bytes = count(cell.allocated_bytes);
+  row.oldest_birth_ms =
+      cell.records.head != 0 ? records_[cell.records.head].birth_ms : std::numeric_limits<int64_t>::min();
+  return row;
+}
+
+void Recorder::drain_rows(std::vector<CellRow>* rows) {
   rows->clear();
   rows->reserve(dirty_.size());
   for (const uint32_t index : dirty_) {
     Cell& cell = cells_[index];
     cell.dirty = false;
-    CellRow row;
-    row.site = cell.site;
-    row.label = cell.label;
-    row.device_type = cell.device_type;
-    row.device_index = cell.device_index;
-    row.live_tensors = count((cell.live_units + kUnit / 2) / kUnit);
-    row.live_bytes = count(cell.live_bytes);
-    row.allocated_tensors = count((cell.allocated_units + kUnit / 2) / kUnit);
-    row.allocated_bytes = count(cell.allocated_bytes);
-    row.oldest_birth_ms =
-        cell.records.head != 0 ? records_[cell.records.head].birth_ms : std::numeric_limits<int64_t>::min();
-    rows->push_back(row);
+    rows->push_back(row_of(cell));
   }
   dirty_.clear();
 }

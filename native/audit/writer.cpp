@@ -14,13 +14,11 @@
 #include <system_error>
 
 #include "native/audit/compaction.h"
+#include "native/audit/memory_limit.h"
 
 namespace ltn::audit {
 
-namespace {
-
-// Resident bytes of this process; 0 where /proc does not tell.
-uint64_t read_rss() noexcept {
+uint64_t resident_bytes() noexcept {
   const int fd = ::open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
   if (fd < 0) return 0;
   char text[128];
@@ -32,6 +30,8 @@ uint64_t read_rss() noexcept {
   if (std::sscanf(text, "%llu %llu", &size, &resident) != 2) return 0;
   return resident * static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
 }
+
+namespace {
 
 const char* mode_name(Options::Mode mode) {
   switch (mode) {
@@ -47,11 +47,14 @@ const char* mode_name(Options::Mode mode) {
 std::string start_json(const Options& options) {
   using std::chrono::duration_cast;
   using std::chrono::milliseconds;
+  const MemoryLimit limit = memory_limit();
   const auto epoch = duration_cast<milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
   return "{\"pid\":" + std::to_string(::getpid()) + ",\"startedAt\":" + std::to_string(epoch) + ",\"mode\":\"" +
          mode_name(options.mode) + "\",\"intervalMs\":" + std::to_string(options.interval_ms) +
          ",\"sampleBytes\":" + std::to_string(options.sample_bytes) + ",\"depth\":" + std::to_string(options.depth) +
          ",\"maxBytes\":" + std::to_string(options.max_bytes) + ",\"clockMs\":" + std::to_string(steady_ms()) +
+         ",\"memoryLimit\":{\"bytes\":" + std::to_string(limit.bytes) + ",\"from\":\"" +
+         (limit.of_group ? "cgroup" : "machine") + "\"},\"attached\":" + (options.attached ? "true" : "false") +
          ",\"command\":" + json_quote(options.command) + "}";
 }
 
@@ -59,6 +62,8 @@ std::string start_json(const Options& options) {
 constexpr size_t kRowsPerPacket = 8192, kBirthsPerPacket = 8192, kDeathsPerPacket = 65536;
 // A longer buffer is written before the round is complete.
 constexpr size_t kFlushBytes = size_t{4} << 20;
+// They stay when the capture is compacted.
+constexpr uint32_t kMostMarks = 10'000;
 
 }  // namespace
 
@@ -68,7 +73,7 @@ int64_t steady_ms() noexcept {
 }
 
 bool Writer::open(const Options& options, std::string* why_not, bool* taken) {
-  if (!file_.claim(options.path, why_not)) {
+  if (options.fd >= 0 ? !file_.claim_open(options.fd, why_not) : !file_.claim(options.path, why_not)) {
     if (taken != nullptr) *taken = errno == EEXIST;
     return false;
   }
@@ -78,6 +83,8 @@ bool Writer::open(const Options& options, std::string* why_not, bool* taken) {
   stopping_ = false;
   lost_ = 0;
   dropped_births_ = 0;
+  marks_ = 0;
+  collections_ = 0;
   // A third for what comes while a new file of a third is written.
   compact_at_ = static_cast<int64_t>(options.max_bytes / 3 * 2);
   recorder_->redraw();
@@ -154,6 +161,20 @@ void Writer::environment_closing(uint32_t env) noexcept {
   }
 }
 
+bool Writer::mark(const std::string& name) noexcept {
+  const std::lock_guard<std::mutex> lock(packet_mutex_);
+  if (marks_ == kMostMarks) return false;
+  try {
+    buffer_.clear();
+    buffer_.put_mark(static_cast<uint64_t>(steady_ms() - start_ms_), name);
+    if (!flush(0)) return false;
+  } catch (...) {
+    return false;
+  }
+  ++marks_;
+  return true;
+}
+
 void Writer::tick() {
   const std::lock_guard<std::mutex> lock(packet_mutex_);
   write_round();
@@ -167,7 +188,7 @@ void Writer::write_round() {
     Tick tick;
     tick.ms = static_cast<uint64_t>(steady_ms() - start_ms_);
     tick.totals = options_.totals != nullptr ? options_.totals() : recorder_->recorded_totals();
-    tick.rss = read_rss();
+    tick.rss = resident_bytes();
     tick.heap_used = heap_used_.load(std::memory_order_relaxed);
     tick.external = external_.load(std::memory_order_relaxed);
     tick.lost_events = lost_.load(std::memory_order_relaxed);

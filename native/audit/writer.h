@@ -19,6 +19,9 @@ namespace ltn::audit {
 // Milliseconds on the steady clock.
 int64_t steady_ms() noexcept;
 
+// Of this process; 0 where /proc does not tell.
+uint64_t resident_bytes() noexcept;
+
 // Lives from `open` to `close`, both called under the control lock of audit.cpp (or a test). Its thread touches no
 // JavaScript and takes no signals, so neither a blocked event loop nor the program's signal handlers notice it. It
 // does not keep the process alive: `close` joins it at exit, and a killed process needs no join.
@@ -33,6 +36,12 @@ class Writer {
 
   // Writes a round and then the mark that this environment ends. Any thread, under the control lock.
   void environment_closing(uint32_t env) noexcept;
+
+  // Adds a mark at this moment. False when there is no room. Any thread, under the control lock.
+  bool mark(const std::string& name) noexcept;
+
+  // Of the capture that is open.
+  int64_t start_ms() const noexcept { return start_ms_; }
 
   // Any thread.
   void note_heap(uint64_t heap_used, uint64_t external) noexcept;
@@ -66,6 +75,7 @@ class Writer {
   Recorder::News news_;
   int64_t compact_at_ = 0;       // bytes; 0: no cap
   uint64_t dropped_births_ = 0;  // whose detail had no room
+  uint32_t marks_ = 0;
 };
 
 }  // namespace ltn::audit

@@ -157,7 +157,8 @@ void SlotTable::reconcile_slot(Slot& slot) {
     throw;
   }
   if (audit::recording() && slot.record != 0 && slot.record != kWatchedOnly) {
-    audit::storage_moved(slot.record, audit_id(slot.entry), slot.entry == nullptr ? 0 : slot.entry->bytes, is_new);
+    const uint64_t bytes = slot.entry == nullptr ? 0 : slot.entry->bytes;
+    audit::storage_moved(slot.record, audit_capture_, audit_id(slot.entry), bytes, is_new);
   }
   refund(old);
 }

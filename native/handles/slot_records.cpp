@@ -16,24 +16,61 @@ void SlotTable::configure_watch(bool on, uint64_t sample_bytes, bool deaths) {
   flags_.audit_pending = audit::pending(env_number_) + watch_->waiting();
 }
 
+audit::Birth SlotTable::birth_of(const Slot& slot, bool storage_is_new) const {
+  const at::Tensor& tensor = slot.tensor;
+  audit::Birth birth;
+  birth.storage =
+      slot.entry == nullptr ? nullptr : reinterpret_cast<const void*>(static_cast<uintptr_t>(slot.entry->id));
+  birth.storage_bytes = slot.entry == nullptr ? 0 : slot.entry->bytes;
+  birth.storage_is_new = storage_is_new;
+  birth.device_type = static_cast<int8_t>(tensor.device().type());
+  birth.device_index = static_cast<int8_t>(tensor.device().index());
+  birth.dtype = static_cast<int8_t>(tensor.scalar_type());
+  if (!tensor.is_nested()) {  // which has no sizes, and throws when asked
+    birth.sizes = tensor.sizes().data();
+    birth.ndim = tensor.sizes().size();
+  }
+  birth.env = env_number_;
+  return birth;
+}
+
+void SlotTable::tell_capture() noexcept {
+  check_thread();
+  const uint32_t capture = audit::capture();
+  if (capture != 0 && capture != audit_capture_) tell_all(capture, kNone);
+}
+
+// Also while a slot is being freed, in a finalizer too: the figure for V8 does not change, and no JavaScript runs.
+void SlotTable::tell_all(uint32_t capture, uint32_t but) noexcept {
+  audit_capture_ = capture;
+  for (uint32_t index = 0; index < used_; ++index) {
+    Slot& slot = at(index);
+    if (!slot.live || index == but) continue;
+    if (slot.record != kWatchedOnly) slot.record = 0;  // what it had was of another capture
+    try {
+      if (slot.alone) publish(slot);  // each storage needs a number
+      const uint32_t record = audit::found(birth_of(slot, true), capture);
+      if (record != 0) slot.record = record;
+    } catch (...) {  // no memory
+      audit::note_lost();
+    }
+  }
+}
+
 void SlotTable::record_birth(uint32_t index, bool storage_is_new) {
   Slot& slot = at(index);
-  if (audit::recording()) {
-    const at::Tensor& tensor = slot.tensor;
-    audit::Birth birth;
-    birth.storage =
-        slot.entry == nullptr ? nullptr : reinterpret_cast<const void*>(static_cast<uintptr_t>(slot.entry->id));
-    birth.storage_bytes = slot.entry == nullptr ? 0 : slot.entry->bytes;
-    birth.storage_is_new = storage_is_new;
-    birth.device_type = static_cast<int8_t>(tensor.device().type());
-    birth.device_index = static_cast<int8_t>(tensor.device().index());
-    birth.dtype = static_cast<int8_t>(tensor.scalar_type());
-    if (!tensor.is_nested()) {  // which has no sizes, and throws when asked
-      birth.sizes = tensor.sizes().data();
-      birth.ndim = tensor.sizes().size();
+  const uint32_t capture = audit::capture();
+  if (capture != 0) {
+    if (capture != audit_capture_) tell_all(capture, index);
+    try {
+      if (slot.alone) {  // the capture began while it was made
+        publish(slot);
+        storage_is_new = true;
+      }
+      slot.record = audit::created(birth_of(slot, storage_is_new), capture);
+    } catch (...) {  // no memory
+      audit::note_lost();
     }
-    birth.env = env_number_;
-    slot.record = audit::created(birth);
     flags_.audit_pending = audit::pending(env_number_);
   }
   const Handle handle = (static_cast<uint64_t>(slot.generation) << kIndexBits) | index;
@@ -50,9 +87,13 @@ void SlotTable::record_birth(uint32_t index, bool storage_is_new) {
 
 void SlotTable::record_death(uint32_t index) noexcept {
   Slot& slot = at(index);
-  if (slot.record != kWatchedOnly) audit::freed(slot.record);
+  const bool was_known = slot.record != 0;
+  tell_capture();
+  if (slot.record != 0 && slot.record != kWatchedOnly) audit::freed(slot.record, audit_capture_);
   slot.record = 0;
-  if (watch_ != nullptr) watch_->freed((static_cast<uint64_t>(slot.generation) << kIndexBits) | index, index);
+  if (was_known && watch_ != nullptr) {
+    watch_->freed((static_cast<uint64_t>(slot.generation) << kIndexBits) | index, index);
+  }
 }
 
 }  // namespace ltn::handles

@@ -118,7 +118,7 @@ at::Tensor* SlotTable::use(Handle handle) {
 void SlotTable::release_slot(uint32_t index) noexcept {
   Slot& slot = at(index);
   unlink(index);
-  if (slot.record != 0) record_death(index);
+  if (slot.record != 0 || audit::enabled()) record_death(index);
   slot.live = false;
   --live_;
   refund(slot);

@@ -14,6 +14,7 @@
 
 #include "native/accounting/external_memory.h"
 #include "native/accounting/storage_ledger.h"
+#include "native/audit/audit.h"
 #include "native/handles/watch.h"
 
 namespace ltn::handles {
@@ -121,6 +122,10 @@ class SlotTable {
   void configure_watch(bool on, uint64_t sample_bytes, bool deaths);
   static uint32_t index_of(Handle handle) noexcept { return static_cast<uint32_t>(handle & ((1u << kIndexBits) - 1)); }
 
+  // A running capture that does not know this table's tensors is told of them. Otherwise the next birth or death does
+  // it.
+  void tell_capture() noexcept;
+
   // Calls visit(handle, tensor, entries, entry count) for each live tensor. `visit` must not create or free one.
   template <class Visit>
   void for_each(Visit&& visit);
@@ -188,6 +193,8 @@ class SlotTable {
   void unlink(uint32_t index) noexcept;
   void drain() noexcept;
   void record_birth(uint32_t index, bool storage_is_new);
+  audit::Birth birth_of(const Slot& slot, bool storage_is_new) const;
+  void tell_all(uint32_t capture, uint32_t but) noexcept;
   void record_death(uint32_t index) noexcept;
   accounting::StorageEntry* charge_storage(c10::StorageImpl* storage, bool* is_new, bool is_tensor = true);
   void refund_entry(accounting::StorageEntry* entry, bool is_tensor = true) noexcept;
@@ -211,7 +218,8 @@ class SlotTable {
   accounting::SoleTotals alone_;
   int busy_ = 0;
   size_t live_ = 0;
-  size_t with_inner_ = 0;  // slots that have `inner`
+  size_t with_inner_ = 0;       // slots that have `inner`
+  uint32_t audit_capture_ = 0;  // the capture that the slots' records are of
   std::unique_ptr<Watch> watch_;
 #ifdef LTN_DEBUG
   const std::thread::id thread_ = std::this_thread::get_id();

@@ -1,6 +1,9 @@
 // Native functions that are no ops, called by lib/ by name. They share the ops' error guard and converters.
 #pragma once
 
+#include <vector>
+
+#include "native/audit/requests.h"
 #include "native/invoke.h"
 
 namespace ltn {
@@ -45,6 +48,9 @@ InternalList cuda_internals();
 InternalList watch_internals();
 InternalList async_internals();
 InternalList model_internals();
+
+// `torch.memory().devices`. Any thread.
+std::vector<audit::DeviceFigures> device_figures();
 
 // The devices of libtorch's CUDA, 0 without it.
 int64_t cuda_device_count();

@@ -54,6 +54,17 @@ std::vector<accounting::DeviceTotals> all_devices(std::vector<accounting::Device
   return seen;
 }
 
+std::vector<audit::DeviceFigures> figures_of(const std::vector<accounting::DeviceTotals>& seen) {
+  std::vector<audit::DeviceFigures> figures;
+  for (const auto& device : all_devices(seen)) {
+    // Another backend's allocator is not asked: what handles hold is the figure there is.
+    const Held asked = held_on(c10::Device(device.device));
+    const Held held = asked.known ? asked : Held{true, device.bytes, device.bytes};
+    figures.push_back({device.device, device.tensors, device.storages, device.bytes, held.bytes, held.peak});
+  }
+  return figures;
+}
+
 napi_value memory(Call& call) {
   share::sweep_expired();
   const auto ledger = accounting::ledger_totals();
@@ -63,23 +74,20 @@ napi_value memory(Call& call) {
   set_number(call, result, "bytes", ledger.bytes);
   set_number(call, result, "tokens", share::process_tokens().totals().tokens);
   napi_value devices = new_object(call);
-  Held all;
-  for (const auto& device : all_devices(ledger.devices)) {
-    // Another backend's allocator is not asked: what handles hold is the figure there is.
-    const Held asked = held_on(c10::Device(device.device));
-    const Held held = asked.known ? asked : Held{true, device.bytes, device.bytes};
-    all.bytes += held.bytes;
-    all.peak += held.peak;
+  uint64_t allocated = 0, peak = 0;
+  for (const audit::DeviceFigures& device : figures_of(ledger.devices)) {
+    allocated += device.allocated_bytes;
+    peak += device.peak_allocated_bytes;
     napi_value entry = new_object(call);
     set_number(call, entry, "tensors", device.tensors);
     set_number(call, entry, "storages", device.storages);
     set_number(call, entry, "bytes", device.bytes);
-    set_number(call, entry, "allocatedBytes", held.bytes);
-    set_number(call, entry, "peakAllocatedBytes", held.peak);
-    check(call.env, napi_set_named_property(call.env, devices, device.device.c_str(), entry));
+    set_number(call, entry, "allocatedBytes", device.allocated_bytes);
+    set_number(call, entry, "peakAllocatedBytes", device.peak_allocated_bytes);
+    check(call.env, napi_set_named_property(call.env, devices, device.name.c_str(), entry));
   }
-  set_number(call, result, "allocatedBytes", all.bytes);
-  set_number(call, result, "peakAllocatedBytes", all.peak);
+  set_number(call, result, "allocatedBytes", allocated);
+  set_number(call, result, "peakAllocatedBytes", peak);
   check(call.env, napi_set_named_property(call.env, result, "devices", devices));
   return result;
 }
@@ -137,6 +145,8 @@ const Internal kInternals[] = {
 };
 
 }  // namespace
+
+std::vector<audit::DeviceFigures> device_figures() { return figures_of(accounting::ledger_totals().devices); }
 
 InternalList memory_internals() { return {kInternals, std::size(kInternals)}; }
 

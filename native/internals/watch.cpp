@@ -123,6 +123,12 @@ napi_value read(Call& call) {
   return result;
 }
 
+// auditTellCapture(): a recording that began hears what this environment's tensors are.
+napi_value tell_capture(Call& call) {
+  call.state.slots().tell_capture();
+  return nullptr;
+}
+
 // watchLarge(bytes): from how many bytes on a new storage is large; negative: none is
 napi_value watch_large(Call& call) {
   const double bytes = read_number(call, 0);
@@ -147,6 +153,7 @@ const Internal kInternals[] = {
     internal_body<&set_error_sink, 1>("setErrorSink", "setErrorSink(function sink) -> ()"),
     internal_body<&read, 0>("watchRead", "watchRead() -> object"),
     internal_body<&watch_large, 1>("watchLarge", "watchLarge(float bytes) -> ()"),
+    internal_body<&tell_capture, 0>("auditTellCapture", "auditTellCapture() -> ()"),
     internal_body<&take_large, 0>("watchTakeLarge", "watchTakeLarge() -> object"),
 };
 

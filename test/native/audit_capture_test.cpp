@@ -54,7 +54,7 @@ TEST_F(AuditCapture, WritesStartSitesTicksAndEnd) {
   birth.storage_bytes = 4096;
   birth.storage_is_new = true;
   birth.env = 9;
-  const uint32_t record = created(birth);
+  const uint32_t record = created(birth, capture());
   EXPECT_NE(record, 0u);
   EXPECT_EQ(pending(9), 1u);
   const uint32_t site = define_site(0, R"([{"file":"a.js","line":1,"column":2,"function":"f"}])");
@@ -75,7 +75,7 @@ TEST_F(AuditCapture, WritesStartSitesTicksAndEnd) {
   EXPECT_EQ(tick.type, 3);
   EXPECT_EQ(u32(tick.payload, 56), 11u);
   EXPECT_EQ(u32(tick.payload, 64), 22u);
-  freed(record);
+  freed(record, capture());
   storage_released(&storage);
 }
 
@@ -138,7 +138,7 @@ TEST_F(AuditCapture, IsReadableAfterAKill) {
       birth.storage = &identity;
       birth.storage_bytes = 100;
       birth.storage_is_new = true;
-      created(birth);
+      created(birth, capture());
       tag_pending(0, 1);
       ::usleep(100);
     }

@@ -78,14 +78,14 @@ class AuditRoom : public ::testing::Test {
   }
   void TearDown() override {
     stop("test");
-    for (const uint32_t record : records) freed(record);
+    for (const uint32_t record : records) freed(record, capture());
     ::unlink(options.path.c_str());
     EXPECT_EQ(::rmdir(folder.c_str()), 0) << "something was left in the folder";
   }
   uint32_t make(uint32_t site) {
     Birth birth;
     birth.device_index = -1;
-    const uint32_t record = created(birth);
+    const uint32_t record = created(birth, capture());
     tag_pending(0, site);
     return record;
   }
@@ -112,7 +112,7 @@ TEST_F(AuditRoom, TakesAtMost64BytesForWhatLives) {
 TEST_F(AuditRoom, WhatLivesBrieflyIsInTheCountersAlone) {
   options.interval_ms = 60'000;
   ASSERT_TRUE(start(options, nullptr));
-  for (int i = 0; i < 200'000; ++i) freed(make(3));
+  for (int i = 0; i < 200'000; ++i) freed(make(3), capture());
   records.push_back(make(3));
   stop("done");
   const Seen seen = look(options.path);
@@ -135,7 +135,7 @@ TEST_F(AuditRoom, StaysUnderItsCapAndKeepsTheTotals) {
     }
     rounds(2);
     largest = std::max(largest, size_of(options.path));
-    for (const uint32_t record : brief) freed(record);
+    for (const uint32_t record : brief) freed(record, capture());
   }
   stop("done");
   largest = std::max(largest, size_of(options.path));

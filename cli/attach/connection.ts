@@ -1,0 +1,137 @@
+/** Asks a running process. The requests are those of native/audit/requests.h. */
+import * as net from 'node:net';
+import { UsageError } from '../errors';
+import { findTarget, type Target } from './target';
+
+const PROTOCOL = 'ltn1';
+const PATIENCE_MS = 20_000;
+/** Longer answers are none of ours. */
+const MOST_CHARACTERS = 64 * 1024 * 1024;
+
+type Answer = Record<string, unknown>;
+
+/** What the process answers when it does not do it. */
+export class Refusal extends UsageError {
+  constructor(
+    readonly reason: string,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+export class Connection {
+  private text = '';
+  private readonly waiting: ((answer: Answer | undefined) => void)[] = [];
+  private over = false;
+  /** Settles when the recording that this connection began has ended, or the process. */
+  readonly ended: Promise<void>;
+  private tellEnd = () => {};
+
+  private constructor(
+    readonly pid: number,
+    private readonly socket: net.Socket,
+  ) {
+    this.ended = new Promise((resolve) => {
+      this.tellEnd = resolve;
+    });
+    socket.setEncoding('utf8');
+    socket.on('data', (part: string) => this.take(part));
+    socket.on('error', () => this.finish());
+    socket.on('close', () => this.finish());
+  }
+
+  static async open(pidText: string): Promise<Connection> {
+    const target = findTarget(pidText);
+    return new Connection(target.pid, await connect(target));
+  }
+
+  /** The answer; a Refusal where it is an error. */
+  async ask(verb: string, fields: Record<string, string | number> = {}): Promise<Answer> {
+    const parts = Object.entries(fields).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
+    const answer = await this.send(`${[PROTOCOL, verb, ...parts].join(' ')}\n`);
+    if (answer === undefined) throw new UsageError(`process ${this.pid} ended, or closed the connection`);
+    if (typeof answer.error === 'string') throw this.refusal(answer.error);
+    return answer;
+  }
+
+  close(): void {
+    this.socket.destroy();
+  }
+
+  private refusal(reason: string): Refusal {
+    const { pid } = this;
+    const message =
+      {
+        attached: `process ${pid} is attached to already: leak-audit detach ${pid} ends that`,
+        run: `process ${pid} is recorded by leak-audit run, from its start to its end`,
+        'not attached': `nothing is recorded in process ${pid}: leak-audit attach ${pid} begins`,
+      }[reason] ?? `process ${pid}: ${printable(reason)}`;
+    return new Refusal(reason, message);
+  }
+
+  private send(line: string): Promise<Answer | undefined> {
+    if (this.over) return Promise.resolve(undefined);
+    this.socket.write(line);
+    return new Promise((resolve, reject) => {
+      const patience = setTimeout(
+        () => reject(new UsageError(`process ${this.pid} does not answer (is it stopped?)`)),
+        PATIENCE_MS,
+      );
+      this.waiting.push((answer) => {
+        clearTimeout(patience);
+        resolve(answer);
+      });
+    });
+  }
+
+  private take(part: string): void {
+    this.text += part;
+    for (let end = this.text.indexOf('\n'); end >= 0; end = this.text.indexOf('\n')) {
+      const line = this.text.slice(0, end);
+      this.text = this.text.slice(end + 1);
+      const answer = parse(line);
+      if (answer?.event === 'ended') this.tellEnd();
+      else this.waiting.shift()?.(answer);
+    }
+    if (this.text.length > MOST_CHARACTERS) this.socket.destroy();
+  }
+
+  private finish(): void {
+    this.over = true;
+    for (const tell of this.waiting.splice(0)) tell(undefined);
+    this.tellEnd();
+  }
+}
+
+function connect({ pid, address }: Target): Promise<net.Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = net.connect({ path: `\0${address}` });
+    socket.once('connect', () => resolve(socket));
+    socket.once('error', (error: NodeJS.ErrnoException) =>
+      reject(new UsageError(`process ${pid} cannot be reached (${error.code ?? error.message})`)),
+    );
+  });
+}
+
+function parse(line: string): Answer | undefined {
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === 'object' && value !== null ? (value as Answer) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** One line that does nothing to a terminal. */
+const printable = (text: string) => text.replace(/[\p{Cc}\p{Cf}]+/gu, ' ').slice(0, 300);
+
+/** Connects, asks, and hangs up. */
+export async function withProcess<T>(pidText: string, fn: (connection: Connection) => Promise<T>): Promise<T> {
+  const connection = await Connection.open(pidText);
+  try {
+    return await fn(connection);
+  } finally {
+    connection.close();
+  }
+}

@@ -1,0 +1,106 @@
+/** Which process is meant, whether it may be attached to, and if not, why. All of it from /proc. */
+import * as fs from 'node:fs';
+import { UsageError } from '../errors';
+
+/** Of Linux. */
+const MOST_PID = 2 ** 22;
+
+export interface Target {
+  pid: number;
+  /** Where the library in it listens, as native/audit/attach.cpp names it. */
+  address: string;
+}
+
+/** Throws a UsageError in one line where it cannot be. */
+export function findTarget(text: string): Target {
+  if (!/^\d{1,10}$/.test(text) || Number(text) < 1 || Number(text) > MOST_PID)
+    throw new UsageError(`'${text}' is no process id`);
+  const pid = Number(text);
+  const status = statusOf(pid);
+  const field = (name: string) => new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(status)?.[1]?.split(/\s+/) ?? [];
+  const leader = Number(field('Tgid')[0]);
+  if (leader !== pid) throw new UsageError(`${pid} is a thread of process ${leader}, not a process`);
+  if (/^[ZX]/.test(field('State')[0] ?? '')) throw new UsageError(`process ${pid} has ended`);
+  const uid = Number(field('Uid')[1]);
+  if (uid !== process.geteuid?.())
+    throw new UsageError(`process ${pid} belongs to another user (uid ${uid}): run leak-audit as that user`);
+  // Its number where it lives, which is another one than here if it is in a container.
+  const ownPid = Number(field('NSpid').at(-1) ?? pid);
+  const address = `libtorch-node/${pidSpace(pid)}/${ownPid}/`.padEnd(ADDRESS_LENGTH, '.');
+  if (!listens(pid, address)) throw new UsageError(whyNot(pid));
+  return { pid, address };
+}
+
+/** As long as an address can be: what libuv fills up differs between its versions. */
+const ADDRESS_LENGTH = 107;
+
+function statusOf(pid: number): string {
+  try {
+    return fs.readFileSync(`/proc/${pid}/status`, 'utf8');
+  } catch {
+    throw new UsageError(
+      isThere(pid) ? `process ${pid} belongs to another user` : `there is no process ${pid}`, // hidden, or gone
+    );
+  }
+}
+
+function isThere(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+/** The number of a namespace; that of our own where we may not ask. */
+function spaceOf(pid: number | 'self', kind: 'pid' | 'net'): string {
+  for (const process of [pid, 'self']) {
+    try {
+      return /\d+/.exec(fs.readlinkSync(`/proc/${process}/ns/${kind}`))![0];
+    } catch {
+      // A process that changed its user hides its links.
+    }
+  }
+  return '';
+}
+
+const pidSpace = (pid: number) => spaceOf(pid, 'pid');
+
+/** Whether the process itself holds the socket of this address: anybody could have taken the name. */
+function listens(pid: number, address: string): boolean {
+  const line = read('/proc/net/unix')
+    .split('\n')
+    .find((one) => one.endsWith(` @${address}`) && one.split(/\s+/)[3] === '00010000');
+  if (line === undefined) return false;
+  const socket = `socket:[${line.trim().split(/\s+/)[6]}]`;
+  let descriptors: string[];
+  try {
+    descriptors = fs.readdirSync(`/proc/${pid}/fd`);
+  } catch {
+    return true; // it hides them; what is told to an impostor is worth nothing to it
+  }
+  return descriptors.some((fd) => {
+    try {
+      return fs.readlinkSync(`/proc/${pid}/fd/${fd}`) === socket;
+    } catch {
+      return false; // closed meanwhile
+    }
+  });
+}
+
+function whyNot(pid: number): string {
+  if (spaceOf(pid, 'net') !== spaceOf('self', 'net'))
+    return `process ${pid} is in a container, or another network: run leak-audit inside (docker exec, nsenter)`;
+  if (/\/libtorch_node[^/]*\.node$/m.test(read(`/proc/${pid}/maps`)))
+    return `process ${pid} does not listen: it was started with LIBTORCH_NODE_ATTACH=0, or has an older libtorch-node`;
+  return `process ${pid} has not loaded libtorch-node`;
+}
+
+function read(file: string): string {
+  try {
+    return fs.readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
+}

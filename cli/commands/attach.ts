@@ -1,0 +1,136 @@
+/** `leak-audit attach PID`: records a process that runs already, until it is told to stop, and reports. */
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { Command } from 'commander';
+import { Connection } from '../attach/connection';
+import { CaptureFollower } from '../capture/reader';
+import { ExitCode, UsageError } from '../errors';
+import { checkWritable } from '../output';
+import { intervalOption, modeOptions, type RecordingOptions, roundMs } from '../run/options';
+import { reportCapture, reserve, showLive } from '../run/show';
+import { parseDuration } from '../units';
+
+interface Options extends RecordingOptions {
+  output?: string;
+  duration?: number;
+  background?: boolean;
+  html?: string;
+  json?: string;
+  quiet?: boolean;
+}
+
+/** Each of them detaches; the report follows. */
+const SIGNALS: NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+
+export function attachCommand(done: (status: number) => void): Command {
+  const command = new Command('attach')
+    .description('Records a running process that has loaded libtorch-node, until Ctrl-C, and prints a report.')
+    .argument('<pid>', 'the process')
+    .option('-o, --output <file>', 'the capture (default: leak-audit-PID.ltna here)')
+    .option('--duration <duration>', 'detach after this time, e.g. 30s, 10m', parseDuration)
+    .option('--background', 'come back at once; `leak-audit detach PID` or --duration ends the recording');
+  modeOptions(command);
+  return intervalOption(command)
+    .option('--html <file>', 'also write the report as one offline page')
+    .option('--json <file>', "also write the report as JSON ('-': to stdout, instead of the text)")
+    .option('--quiet', 'no lines while it records')
+    .addHelpText(
+      'after',
+      `
+The process needs no flag and no debugger port; it has to belong to the user who asks. Tensors that were there before
+count as one site, "(before attach)". When leak-audit is killed, the process detaches by itself.
+
+Exit status: 0; 2 when the process cannot be attached to.
+
+Examples:
+  leak-audit attach 4711 --duration 5m
+  leak-audit attach 4711 --mode sample --max-size 64MiB -o night.ltna --background`,
+    )
+    .action(async (pid: string, options: Options) => {
+      await attach(pid, options);
+      done(ExitCode.clean);
+    });
+}
+
+async function attach(pidText: string, options: Options): Promise<void> {
+  if (options.background && (options.html !== undefined || options.json !== undefined))
+    throw new UsageError('--background leaves no report: run leak-audit report on the capture, once it is detached');
+  for (const file of [options.html, options.json, options.output]) checkWritable(file);
+  const connection = await Connection.open(pidText);
+  try {
+    const file = await begin(connection, options);
+    if (options.background) {
+      process.stdout.write(
+        `recording process ${connection.pid} to ${file}; leak-audit detach ${connection.pid} ends it\n`,
+      );
+      return;
+    }
+    await follow(connection, file, options);
+  } finally {
+    connection.close();
+  }
+}
+
+/** Starts the recorder in the process. Returns the capture's file. */
+async function begin(connection: Connection, options: Options): Promise<string> {
+  await refuseSecond(connection);
+  const file = path.resolve(options.output ?? freeName(connection.pid));
+  reserve(file);
+  const fd = fs.openSync(file, 'r+');
+  try {
+    await connection.ask('attach', {
+      fd,
+      path: file,
+      mode: options.mode,
+      interval: roundMs(options),
+      sample: options.sampleBytes,
+      depth: options.frames,
+      max: options.maxSize ?? 0,
+      duration: Math.ceil(options.duration ?? 0),
+      keep: options.background ? 1 : 0,
+    });
+  } catch (error) {
+    fs.rmSync(file, { force: true });
+    throw error;
+  } finally {
+    fs.closeSync(fd);
+  }
+  return file;
+}
+
+/** Before the file of an earlier capture is touched. */
+async function refuseSecond(connection: Connection): Promise<void> {
+  const { recording } = (await connection.ask('status')) as { recording: { by?: string; file?: string } | null };
+  if (recording === null) return;
+  const { pid } = connection;
+  throw new UsageError(
+    recording.by === 'run'
+      ? `process ${pid} is recorded by leak-audit run, from its start to its end`
+      : `process ${pid} is attached to already (${recording.file}): leak-audit detach ${pid} ends that`,
+  );
+}
+
+/** In the working folder, not taken yet. */
+function freeName(pid: number): string {
+  for (let n = 1; ; n++) {
+    const name = `leak-audit-${pid}${n === 1 ? '' : `-${n}`}.ltna`;
+    if (!fs.existsSync(name)) return name;
+  }
+}
+
+async function follow(connection: Connection, file: string, options: Options): Promise<void> {
+  const shown = path.relative('', file);
+  process.stderr.write(`leak-audit: recording process ${connection.pid} to ${shown}; Ctrl-C detaches\n`);
+  const follower = new CaptureFollower(file);
+  const stopShowing = options.quiet ? () => {} : showLive(follower, options.interval);
+  // It may have been detached by another meanwhile, or have ended.
+  const detach = () => void connection.ask('detach').catch(() => {});
+  for (const signal of SIGNALS) process.on(signal, detach);
+  await connection.ended;
+  for (const signal of SIGNALS) process.off(signal, detach);
+  stopShowing();
+  follower.poll();
+  follower.close();
+  reportCapture(follower.finish(), options);
+  process.stderr.write(`leak-audit: the capture is in ${shown}\n`);
+}

@@ -1,0 +1,18 @@
+/** `leak-audit detach PID`: ends what `attach` began. */
+import { Command } from 'commander';
+import { withProcess } from '../attach/connection';
+import { ExitCode } from '../errors';
+import { formatDuration } from '../units';
+
+export function detachCommand(done: (status: number) => void): Command {
+  return new Command('detach')
+    .description('Ends the recording that `leak-audit attach` began; the `attach` that waits prints its report.')
+    .argument('<pid>', 'the process')
+    .addHelpText('after', '\nExit status: 0; 2 when nothing is recorded there, or `leak-audit run` records it.')
+    .action(async (pid: string) => {
+      const answer = await withProcess(pid, (connection) => connection.ask('detach'));
+      const { file, ms } = answer as { file: string; ms: number };
+      process.stdout.write(`detached from process ${pid} after ${formatDuration(ms)}: the capture is in ${file}\n`);
+      done(ExitCode.clean);
+    });
+}

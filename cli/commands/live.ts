@@ -1,0 +1,120 @@
+/** `leak-audit live PID|FILE`: what lives, and what makes it, while it happens. */
+import { Command, Option } from 'commander';
+import { colorsFor } from '../colors';
+import { ExitCode } from '../errors';
+import { Screen } from '../live/screen';
+import { type LiveSource, openSource } from '../live/source';
+import { History, renderView, SORTS, type Sort } from '../live/view';
+import { LiveLines } from '../reporters/live';
+import { parseDuration } from '../units';
+
+interface Options {
+  interval: number;
+  duration?: number;
+  sort: Sort;
+}
+
+const SIGNALS: NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+
+export function liveCommand(done: (status: number) => void): Command {
+  return new Command('live')
+    .description('Shows living tensors by site while a process runs, or while a capture grows.')
+    .argument('<pid-or-file>', 'a running process, or a capture that is being written')
+    .option('--interval <duration>', 'how often it is looked at, e.g. 500ms, 1s', parseDuration, 1000)
+    .option('--duration <duration>', 'end after this time, e.g. 30s', parseDuration)
+    .addOption(new Option('--sort <by>', 'what the sites are sorted by').choices([...SORTS]).default('bytes'))
+    .addHelpText(
+      'after',
+      `
+Keys: b, t, r sort by living bytes, living tensors, bytes made per second; p pauses, q quits. Where stdout is no
+terminal, a line per interval is written. A process is attached to meanwhile, unless it is recorded already.
+
+Exit status: 0; 2 when there is no such process or capture.`,
+    )
+    .action(async (what: string, options: Options) => {
+      const source = await openSource(what);
+      try {
+        await (process.stdout.isTTY ? onScreen(source, options) : inLines(source, options));
+      } finally {
+        await source.close();
+      }
+      done(ExitCode.clean);
+    });
+}
+
+/** Settles at a signal, after `duration`, or when `stop` is called. */
+function untilEnd({ duration }: Options): { over: Promise<void>; stop: () => void; isOver: () => boolean } {
+  let stop = () => {};
+  let isOver = false;
+  const over = new Promise<void>((resolve) => {
+    const timer = duration === undefined ? undefined : setTimeout(() => stop(), duration);
+    stop = () => {
+      isOver = true;
+      clearTimeout(timer);
+      for (const signal of SIGNALS) process.off(signal, stop);
+      resolve();
+    };
+    for (const signal of SIGNALS) process.on(signal, stop);
+  });
+  return { over, stop: () => stop(), isOver: () => isOver };
+}
+
+/** Calls `fn` again and again, each time when the last call has ended, until the end. */
+async function repeat(options: Options, fn: (stop: () => void) => Promise<void>): Promise<void> {
+  const { over, stop, isOver } = untilEnd(options);
+  try {
+    while (!isOver()) {
+      await fn(stop);
+      let timer: NodeJS.Timeout | undefined;
+      await Promise.race([over, new Promise((resolve) => (timer = setTimeout(resolve, options.interval)))]);
+      clearTimeout(timer);
+    }
+  } finally {
+    stop();
+  }
+}
+
+async function inLines(source: LiveSource, options: Options): Promise<void> {
+  const lines = new LiveLines((text) => process.stdout.write(text), colorsFor(process.stdout));
+  let shown = -1;
+  await repeat(options, async (stop) => {
+    const state = await source.look();
+    if (state !== undefined && state.ms !== shown) lines.show(state);
+    shown = state?.ms ?? shown;
+    if (source.ended !== undefined) stop();
+  });
+}
+
+async function onScreen(source: LiveSource, options: Options): Promise<void> {
+  const history = new History();
+  const colors = colorsFor(process.stdout);
+  let { sort } = options;
+  let paused = false;
+  let stop = () => {};
+  const draw = () => {
+    const { columns = 80, rows = 24 } = process.stdout;
+    const { title, ended } = source;
+    screen.show(renderView(history, { title, ended, columns, rows, colors, folder: process.cwd(), sort, paused }));
+  };
+  const onKey = (key: string) => {
+    const by = { b: 'bytes', t: 'tensors', r: 'rate' } as const;
+    if (key === 'q' || key === '\x03') stop();
+    else if (key === 'p' || key === ' ') paused = !paused;
+    else sort = by[key as keyof typeof by] ?? sort;
+    draw();
+  };
+  const screen = new Screen(onKey, draw);
+  try {
+    await repeat(options, async (end) => {
+      stop = end;
+      // While it is paused the picture stands, whatever comes.
+      if (!paused && source.ended === undefined) {
+        const state = await source.look();
+        if (state !== undefined) history.add(state);
+      }
+      draw();
+    });
+  } finally {
+    screen.close();
+  }
+}

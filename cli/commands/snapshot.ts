@@ -1,0 +1,24 @@
+/** `leak-audit snapshot PID`: what lives in a running process now. */
+import { Command } from 'commander';
+import { withProcess } from '../attach/connection';
+import { takeSnapshot } from '../attach/snapshot';
+import { colorsFor } from '../colors';
+import { ExitCode } from '../errors';
+import { terminalColumns } from '../output';
+import { renderSnapshot } from '../reporters/snapshot';
+
+export function snapshotCommand(done: (status: number) => void): Command {
+  return new Command('snapshot')
+    .description('Shows what lives in a running process: by device, and by site where it is recorded.')
+    .argument('<pid>', 'the process')
+    .option('--json', 'as JSON')
+    .addHelpText('after', '\nThe process goes on meanwhile: nothing waits for its event loop. Exit status: 0, 2.')
+    .action(async (pid: string, { json }: { json?: boolean }) => {
+      const snapshot = await withProcess(pid, takeSnapshot);
+      const columns = terminalColumns(process.stdout);
+      const text = () =>
+        renderSnapshot(snapshot, { colors: colorsFor(process.stdout), folder: process.cwd(), columns });
+      process.stdout.write(json ? `${JSON.stringify(snapshot, null, 2)}\n` : text());
+      done(ExitCode.clean);
+    });
+}

@@ -1,0 +1,51 @@
+/** The terminal while `live` has it. However the program ends, it gets back as it was. */
+import * as fs from 'node:fs';
+
+const ENTER = '\x1b[?1049h\x1b[?25l';
+const LEAVE = '\x1b[?25h\x1b[?1049l';
+const HOME = '\x1b[H';
+const CLEAR_LINE = '\x1b[K';
+const CLEAR_BELOW = '\x1b[J';
+
+export class Screen {
+  private open = true;
+  private readonly atExit = () => this.close();
+  private readonly keys = (text: Buffer) => {
+    for (const key of text.toString()) this.onKey(key);
+  };
+
+  /** `onKey` also gets what a terminal in raw mode makes of Ctrl-C. */
+  constructor(
+    private readonly onKey: (key: string) => void,
+    private readonly onResize: () => void,
+  ) {
+    process.on('exit', this.atExit);
+    process.stdout.write(ENTER);
+    process.stdout.on('resize', this.onResize);
+    if (!process.stdin.isTTY) return;
+    process.stdin.setRawMode(true);
+    process.stdin.on('data', this.keys);
+    process.stdin.resume();
+  }
+
+  show(lines: string[]): void {
+    const text = lines.map((line) => line + CLEAR_LINE).join('\r\n');
+    if (this.open) process.stdout.write(HOME + text + CLEAR_BELOW);
+  }
+
+  close(): void {
+    if (!this.open) return;
+    this.open = false;
+    process.off('exit', this.atExit);
+    process.stdout.off('resize', this.onResize);
+    try {
+      fs.writeSync(process.stdout.fd, LEAVE); // at exit nothing is written later
+    } catch {
+      // The terminal is gone.
+    }
+    if (!process.stdin.isTTY) return;
+    process.stdin.off('data', this.keys);
+    process.stdin.setRawMode(false);
+    process.stdin.pause();
+  }
+}

@@ -1,0 +1,102 @@
+#include "native/audit/js_api_follow.h"
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "native/audit/audit.h"
+
+namespace ltn::audit {
+
+namespace {
+
+// One per environment, deleted by its first cleanup hook.
+struct Follower {
+  napi_env env = nullptr;
+  napi_ref callback = nullptr;
+  napi_threadsafe_function wake = nullptr;
+};
+
+struct Followers {
+  std::mutex mutex;
+  std::vector<Follower*> all;  // that are open
+};
+
+// Process-wide, never destroyed: recordings end as late as in exit handlers.
+Followers& process_followers() {
+  static Followers* const instance = new Followers;
+  return *instance;
+}
+
+// Any thread. One call that waits is enough: it looks at what is then.
+void tell_all() noexcept {
+  Followers& followers = process_followers();
+  const std::lock_guard<std::mutex> lock(followers.mutex);
+  for (const Follower* follower : followers.all) {
+    static_cast<void>(napi_call_threadsafe_function(follower->wake, nullptr, napi_tsfn_nonblocking));
+  }
+}
+
+// `env` is null once the environment is closing; the follower is gone then.
+void deliver(napi_env env, napi_value, void* context, void*) {
+  if (env == nullptr) return;
+  const auto* follower = static_cast<const Follower*>(context);
+  napi_value callback = nullptr, receiver = nullptr;
+  if (napi_get_reference_value(env, follower->callback, &callback) != napi_ok || callback == nullptr) return;
+  if (napi_get_undefined(env, &receiver) != napi_ok) return;
+  static_cast<void>(napi_call_function(env, receiver, callback, 0, nullptr, nullptr));
+}
+
+void close(void* data) {
+  auto* follower = static_cast<Follower*>(data);
+  {
+    Followers& followers = process_followers();
+    const std::lock_guard<std::mutex> lock(followers.mutex);
+    followers.all.erase(std::remove(followers.all.begin(), followers.all.end(), follower), followers.all.end());
+  }
+  napi_delete_reference(follower->env, follower->callback);
+}
+
+void destroy(void* data) { const std::unique_ptr<Follower> follower(static_cast<Follower*>(data)); }
+
+void open(napi_env env, Follower* follower) {
+  napi_value name = nullptr;
+  if (napi_create_string_utf8(env, "libtorch-node", NAPI_AUTO_LENGTH, &name) != napi_ok ||
+      napi_create_threadsafe_function(env, nullptr, nullptr, name, 1, 1, nullptr, nullptr, follower, &deliver,
+                                      &follower->wake) != napi_ok) {
+    throw Napi::Error::New(env);
+  }
+  static_cast<void>(napi_unref_threadsafe_function(env, follower->wake));
+  Followers& followers = process_followers();
+  const std::lock_guard<std::mutex> lock(followers.mutex);
+  followers.all.push_back(follower);
+}
+
+// auditFollow(callback: () => void): void
+void follow(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  auto* follower = static_cast<Follower*>(info.Data());
+  if (info.Length() < 1 || !info[0].IsFunction()) throw Napi::TypeError::New(env, "auditFollow: a function is needed");
+  napi_ref callback = nullptr;
+  if (napi_create_reference(env, info[0], 1, &callback) != napi_ok) throw Napi::Error::New(env);
+  if (follower->callback != nullptr) napi_delete_reference(env, follower->callback);
+  follower->callback = callback;
+  if (follower->wake != nullptr) return;
+  open(env, follower);
+  // Hooks run last in, first out: before that of the wake, which frees it.
+  napi_add_env_cleanup_hook(env, &close, follower);
+}
+
+}  // namespace
+
+void export_follow(Napi::Env env, Napi::Object exports) {
+  set_follower(&tell_all);
+  auto follower = std::make_unique<Follower>();
+  follower->env = env;
+  exports.Set("auditFollow", Napi::Function::New<follow>(env, "auditFollow", follower.get()));
+  napi_add_env_cleanup_hook(env, &destroy, follower.get());
+  static_cast<void>(follower.release());
+}
+
+}  // namespace ltn::audit

@@ -1,0 +1,15 @@
+// How the JavaScript of each environment hears that a recording began or ended, whoever did it.
+#ifndef LIBTORCH_NODE_NATIVE_AUDIT_JS_API_FOLLOW_H_
+#define LIBTORCH_NODE_NATIVE_AUDIT_JS_API_FOLLOW_H_
+
+#include <napi.h>
+
+namespace ltn::audit {
+
+// Adds auditFollow(callback) to `exports`: `callback()` is called on the environment's thread, soon after each begin
+// and end, in place of the one before. It keeps no event loop alive.
+void export_follow(Napi::Env env, Napi::Object exports);
+
+}  // namespace ltn::audit
+
+#endif  // LIBTORCH_NODE_NATIVE_AUDIT_JS_API_FOLLOW_H_

@@ -1,0 +1,260 @@
+#include "native/audit/requests.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "native/audit/capture_file.h"
+#include "native/audit/made.h"
+#include "native/audit/writer.h"
+
+namespace ltn::audit {
+
+namespace {
+
+constexpr size_t kMostSites = 300;
+constexpr size_t kMostNameBytes = 800;
+constexpr uint64_t kMostIntervalMs = 1000;
+constexpr uint64_t kMostDepth = 64;
+
+int hex(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return -1;
+}
+
+bool decode(std::string_view text, std::string* out) {
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      *out += text[i];
+      continue;
+    }
+    if (i + 2 >= text.size()) return false;
+    const int high = hex(text[i + 1]), low = hex(text[i + 2]);
+    if (high < 0 || low < 0) return false;
+    *out += static_cast<char>(high * 16 + low);
+    i += 2;
+  }
+  return out->find('\0') == std::string::npos;
+}
+
+// Sequences of one to four bytes; what is none would make the answers no JSON.
+bool is_utf8(std::string_view text) {
+  for (size_t i = 0; i < text.size();) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const size_t length = byte < 0x80 ? 1 : byte >= 0xC2 && byte < 0xE0 ? 2 : byte >= 0xE0 && byte < 0xF0 ? 3 : 4;
+    if (length == 4 && (byte < 0xF0 || byte > 0xF4)) return false;
+    if (i + length > text.size()) return false;
+    for (size_t k = 1; k < length; ++k) {
+      if ((static_cast<unsigned char>(text[i + k]) & 0xC0) != 0x80) return false;
+    }
+    i += length;
+  }
+  return true;
+}
+
+std::string command_line() {
+  std::ifstream in("/proc/self/cmdline", std::ios::binary);
+  std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  while (!text.empty() && text.back() == '\0') text.pop_back();
+  std::replace(text.begin(), text.end(), '\0', ' ');
+  return is_utf8(text) ? text : std::string();
+}
+
+std::string field(const char* name, uint64_t value) { return '"' + std::string(name) + "\":" + std::to_string(value); }
+
+}  // namespace
+
+const std::string& Request::text(const std::string& name) const {
+  static const std::string none;
+  const auto it = fields.find(name);
+  return it == fields.end() ? none : it->second;
+}
+
+uint64_t Request::number(const std::string& name, uint64_t otherwise) const {
+  const std::string& value = text(name);
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  return value.empty() || error != std::errc() || end != value.data() + value.size() ? otherwise : number;
+}
+
+bool parse_request(std::string_view line, Request* request, std::string* why_not) {
+  std::vector<std::string_view> words;
+  for (size_t at = 0; at <= line.size();) {
+    const size_t space = std::min(line.find(' ', at), line.size());
+    words.push_back(line.substr(at, space - at));
+    at = space + 1;
+  }
+  if (words[0] != "ltn1") {
+    const bool other = words[0].substr(0, 3) == "ltn";
+    *why_not = other ? "the process speaks version 1 of the protocol: use the leak-audit of its own libtorch-node"
+                     : "not a request";
+    return false;
+  }
+  if (words.size() > 1) request->verb = words[1];
+  for (size_t i = 2; i < words.size(); ++i) {
+    const size_t equals = words[i].find('=');
+    std::string value;
+    if (equals == 0 || equals == std::string_view::npos || !decode(words[i].substr(equals + 1), &value) ||
+        !is_utf8(value)) {
+      *why_not = "a field of the request cannot be read";
+      return false;
+    }
+    request->fields[std::string(words[i].substr(0, equals))] = value;
+  }
+  return true;
+}
+
+std::string error_answer(const std::string& why) { return "{\"error\":" + json_quote(why) + "}"; }
+
+std::string Desk::answer(std::string_view line, uint64_t client, pid_t pid) {
+  Request request;
+  std::string why_not;
+  if (!parse_request(line, &request, &why_not)) return error_answer(why_not);
+  if (request.verb == "status") return status();
+  if (request.verb == "attach") return attach(request, client, pid);
+  if (request.verb == "detach") return detach();
+  if (request.verb == "mark") return mark_now(request);
+  if (request.verb == "snapshot") return snapshot();
+  return error_answer("not a request that the process knows");
+}
+
+std::string Desk::status() const {
+  std::string recording = "null";
+  if (audit::recording()) {
+    recording = std::string(R"({"by":")") + (on_ ? "attach" : "run") + "\"";
+    if (on_)
+      recording += ",\"file\":" + json_quote(file_) + "," + field("ms", static_cast<uint64_t>(steady_ms() - began_ms_));
+    recording += "}";
+  }
+  return "{\"ok\":true," + field("pid", static_cast<uint64_t>(::getpid())) + ",\"recording\":" + recording + "}";
+}
+
+std::string Desk::attach(const Request& request, uint64_t client, pid_t pid) {
+  if (audit::recording()) return error_answer(on_ ? "attached" : "run");
+  if (pid <= 0) return error_answer("the process does not see leak-audit's: run leak-audit in its container");
+  Options options;
+  const std::string source = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(request.number("fd", 0));
+  // Not by its path: that may name another file here, or none, or one that this process may not write to.
+  options.fd = ::open(source.c_str(), O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  if (options.fd < 0) return error_answer(std::string("the process cannot open the file: ") + std::strerror(errno));
+  options.path = request.text("path");
+  const std::string& mode = request.text("mode");
+  options.mode = mode == "counters" ? Options::Counters : mode == "sample" ? Options::Sample : Options::Full;
+  options.interval_ms = std::min(request.number("interval", kMostIntervalMs), kMostIntervalMs);
+  options.sample_bytes = request.number("sample", options.sample_bytes);
+  options.depth = static_cast<int>(std::clamp<uint64_t>(request.number("depth", 16), 1, kMostDepth));
+  options.max_bytes = request.number("max", 0);
+  options.totals = sources_.totals;
+  options.command = command_line();
+  options.attached = true;
+  struct stat named {
+  }, opened{};
+  const bool same = ::stat(options.path.c_str(), &named) == 0 && ::fstat(options.fd, &opened) == 0 &&
+                    named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
+  if (options.max_bytes != 0 && !same) {  // its place is taken by a smaller one, by name
+    ::close(options.fd);
+    return error_answer("--max-size needs a file that the process sees under the same name");
+  }
+  std::string why_not;
+  if (!start(options, &why_not)) return error_answer(why_not);
+  on_ = true;
+  kept_ = request.number("keep", 0) != 0;
+  client_ = client;
+  file_ = options.path;
+  began_ms_ = steady_ms();
+  const uint64_t duration = request.number("duration", 0);
+  deadline_ms_ = duration == 0 ? INT64_MAX : began_ms_ + static_cast<int64_t>(std::min<uint64_t>(duration, 1ull << 50));
+  return "{\"ok\":true," + field("pid", static_cast<uint64_t>(::getpid())) + "}";
+}
+
+std::string Desk::detach() {
+  if (!audit::recording()) return error_answer("not attached");
+  if (!on_) return error_answer("run");
+  const std::string file = json_quote(file_);
+  const auto ms = static_cast<uint64_t>(steady_ms() - began_ms_);
+  end("detached");
+  return "{\"ok\":true,\"file\":" + file + "," + field("ms", ms) + "}";
+}
+
+std::string Desk::mark_now(const Request& request) {
+  const std::string& name = request.text("name");
+  if (name.empty() || name.size() > kMostNameBytes) return error_answer("the name of a mark has 1 to 800 bytes");
+  if (!audit::recording()) return error_answer("not attached");
+  return audit::mark(name) ? "{\"ok\":true}" : error_answer("the capture has no room for more marks");
+}
+
+std::string Desk::snapshot() const {
+  const Snapshot now = look(kMostSites);
+  const Totals totals = sources_.totals != nullptr ? sources_.totals() : Totals{};
+  std::string out = "{\"ok\":true," + field("pid", static_cast<uint64_t>(::getpid())) + "," + field("rss", now.rss) +
+                    "," + field("tensors", totals.tensors) + "," + field("storages", totals.storages) + "," +
+                    field("bytes", totals.bytes) + "," + field("allocatedBytes", totals.allocated_bytes) + "," +
+                    field("peakAllocatedBytes", totals.peak_allocated_bytes) + ",\"devices\":[";
+  if (sources_.devices != nullptr) {
+    const char* separator = "";
+    for (const DeviceFigures& device : sources_.devices()) {
+      out += separator + std::string("{\"device\":") + json_quote(device.name) + "," +
+             field("tensors", device.tensors) + "," + field("storages", device.storages) + "," +
+             field("bytes", device.bytes) + "," + field("allocatedBytes", device.allocated_bytes) + "," +
+             field("peakAllocatedBytes", device.peak_allocated_bytes) + "}";
+      separator = ",";
+    }
+  }
+  out += "],\"sites\":";
+  if (now.ms < 0) return out + "null}";
+  out += "[";
+  const char* separator = "";
+  for (const Snapshot::Row& row : now.rows) {
+    out += separator + std::string("{\"stack\":") + (row.stack.empty() ? "[]" : row.stack) + ",\"device\":[" +
+           std::to_string(row.device_type) + "," + std::to_string(row.device_index) + "]," +
+           field("liveTensors", row.live_tensors) + "," + field("liveBytes", row.live_bytes) + "," +
+           field("allocatedTensors", row.allocated_tensors) + "," + field("allocatedBytes", row.allocated_bytes) + "}";
+    separator = ",";
+  }
+  const char* mode = now.mode == Options::Counters ? "counters" : now.mode == Options::Sample ? "sample" : "full";
+  if (now.mode != Options::Counters) {
+    const Made made = made_so_far();
+    out += "],\"made\":{" + field("tensors", made.tensors) + "," + field("bytes", made.bytes) + "}";
+  } else {
+    out += "]";
+  }
+  return out + "," + field("ms", static_cast<uint64_t>(now.ms)) + ",\"mode\":\"" + mode + "\"}";
+}
+
+void Desk::end(const char* reason) noexcept {
+  stop(reason);
+  to_tell_ = client_;
+  on_ = false;
+  deadline_ms_ = INT64_MAX;
+}
+
+void Desk::gone(uint64_t client) noexcept {
+  if (to_tell_ == client) to_tell_ = 0;
+  if (!began(client)) return;
+  if (!kept_) end("abandoned");
+  client_ = to_tell_ = 0;
+}
+
+int64_t Desk::deadline() const noexcept { return on_ ? deadline_ms_ : INT64_MAX; }
+
+void Desk::at_deadline() noexcept {
+  if (on_ && steady_ms() >= deadline_ms_) end("detached");
+}
+
+uint64_t Desk::ended() noexcept {
+  if (on_ && !audit::recording()) end("exit");  // the process is at its end
+  const uint64_t client = to_tell_;
+  to_tell_ = 0;
+  return client;
+}
+
+}  // namespace ltn::audit

@@ -1,0 +1,245 @@
+/** `leak-audit attach` and its like on running services, which were started without any flag. */
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { memoryLimit } from '../../cli/memory_limit';
+import type { Report } from '../../cli/report';
+import { testFolder } from './command';
+import { leakAudit, pause, Running, refused, Service } from './service';
+
+const folder = testFolder();
+const file = (name: string) => path.join(folder, name);
+
+const reportOf = async (capture: string): Promise<Report> => {
+  const { code, stdout, stderr } = await leakAudit('report', capture, '--json', '-');
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  return JSON.parse(stdout);
+};
+
+/** An `attach` that has begun. */
+async function attached(service: Service, capture: string, ...options: string[]): Promise<Running> {
+  const running = new Running('attach', String(service.pid), '-o', capture, ...options);
+  await running.wrote(/recording process/);
+  return running;
+}
+
+const BEFORE = '(before attach)';
+const siteOf = ({ sites }: Report, name: string) =>
+  sites.find((site) => site.file === BEFORE || site.function === name);
+
+test('what was there before is one site; what comes later has its line; detach ends it, and attach reports', async () => {
+  const service = await Service.start();
+  await service.tell('hold 10');
+  const { bytes } = await service.tell('memory');
+  const listeners = await service.tell('listeners');
+  const capture = file('exact');
+  const running = await attached(service, capture);
+  expect(fs.statSync(capture).mode & 0o777).toBe(0o600);
+  await service.tell('hold 5');
+  await service.tell('drop 4');
+  await service.tell('view');
+
+  const second = await refused('attach', String(service.pid), '-o', capture);
+  expect(second).toMatch(/is attached to already \(.*exact\): leak-audit detach \d+ ends that/);
+
+  const { code, stdout } = await leakAudit('detach', String(service.pid));
+  expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining(`the capture is in ${capture}`) });
+  const outcome = await running.outcome;
+  expect({ code: outcome.code, signal: outcome.signal }).toEqual({ code: 0, signal: null });
+  expect(outcome.stdout).toMatch(/\(before attach\)/);
+
+  const report = await reportOf(capture);
+  expect(report.summary).toMatchObject({ ended: 'detached', liveTensors: 12, lostEvents: 0, liveBytes: bytes + 1024 });
+  const figures = report.sites.map(({ file: of, function: fn, liveTensors, liveBytes, allocatedTensors }) => [
+    of === BEFORE ? BEFORE : fn,
+    { liveTensors, liveBytes, allocatedTensors },
+  ]);
+  // The view's base is one of those from before that live on.
+  expect(Object.fromEntries(figures)).toEqual({
+    [BEFORE]: { liveTensors: 6, liveBytes: 6 * 1024, allocatedTensors: 10 },
+    hold: { liveTensors: 5, liveBytes: 5 * 1024, allocatedTensors: 5 },
+    view: { liveTensors: 1, liveBytes: 0, allocatedTensors: 1 },
+  });
+  expect(await service.tell('listeners')).toBe(listeners); // nothing of it is left in the service
+
+  const again = await refused('detach', String(service.pid));
+  expect(again).toMatch(/nothing is recorded in process \d+/);
+  expect(await refused('mark', String(service.pid), 'late')).toMatch(/nothing is recorded in process \d+/);
+});
+
+test('a second capture begins anew: what the first saw is from before', async () => {
+  const service = await Service.start();
+  for (const [i, count] of [3, 7].entries()) {
+    const running = await attached(service, file(`again-${i}`));
+    await service.tell(`hold ${count}`);
+    await leakAudit('detach', String(service.pid));
+    await running.outcome;
+  }
+  const report = await reportOf(file('again-1'));
+  expect(siteOf({ ...report, sites: report.sites.filter((s) => s.file === BEFORE) }, BEFORE)).toMatchObject({
+    liveTensors: 3,
+    liveBytes: 3 * 1024,
+  });
+  expect(report.sites.find((site) => site.function === 'hold')).toMatchObject({ liveTensors: 7, allocatedTensors: 7 });
+});
+
+test('Ctrl-C detaches; --duration does; --background comes back at once', async () => {
+  const service = await Service.start();
+  await service.tell('hold 2');
+  const running = await attached(service, file('interrupted'));
+  running.child.kill('SIGINT');
+  expect(await running.outcome).toMatchObject({ code: 0, stdout: expect.stringContaining(BEFORE) });
+
+  const timed = await leakAudit('attach', String(service.pid), '-o', file('timed'), '--duration', '300ms');
+  expect(timed).toMatchObject({ code: 0, stdout: expect.stringContaining(BEFORE) });
+
+  const background = await leakAudit('attach', String(service.pid), '-o', file('background'), '--background');
+  expect(background).toMatchObject({ code: 0, stderr: '' });
+  await service.tell('hold 1');
+  await leakAudit('detach', String(service.pid));
+  const reports = await Promise.all(['interrupted', 'timed', 'background'].map((name) => reportOf(file(name))));
+  expect(reports.map(({ summary }) => [summary.ended, summary.liveTensors])).toEqual([
+    ['detached', 2],
+    ['detached', 2],
+    ['detached', 3],
+  ]);
+});
+
+test('marks, from outside and from code, stand in every report', async () => {
+  const service = await Service.start();
+  await service.tell('mark unheard'); // nothing is recorded: nothing happens
+  const running = await attached(service, file('marks'), '--html', file('marks.html'));
+  await leakAudit('mark', String(service.pid), 'deploy 7 <b>');
+  await service.tell('mark from code');
+  await leakAudit('detach', String(service.pid));
+  const { stdout } = await running.outcome;
+  expect(stdout).toMatch(/ at {2}mark\n.*deploy 7 <b>\n.*from code\n/);
+  const { marks, timeline } = await reportOf(file('marks'));
+  expect(marks.map(({ name }) => name)).toEqual(['deploy 7 <b>', 'from code']);
+  expect(marks[0]!.ms).toBeLessThanOrEqual(marks[1]!.ms);
+  expect(marks[1]!.ms).toBeLessThanOrEqual(timeline.at(-1)!.ms);
+  const html = fs.readFileSync(file('marks.html'), 'utf8');
+  expect(html).toContain('from code');
+  expect(html).not.toContain('deploy 7 <b>');
+  const redacted = await leakAudit('report', file('marks'), '--redact-sources', '--json', '-');
+  expect(redacted.stdout).not.toContain('deploy');
+  for (const bad of ['', 'x'.repeat(201), 'two\nlines']) {
+    expect(await refused('mark', String(service.pid), bad)).toMatch(/1 to 200 characters/);
+  }
+});
+
+test('a leak-audit that is killed leaves a capture that ends, and a service that can be attached to', async () => {
+  const service = await Service.start();
+  await service.tell('hold 4');
+  const running = await attached(service, file('orphan'));
+  running.child.kill('SIGKILL');
+  await running.outcome;
+  for (let left = 500; (await reportOf(file('orphan'))).summary.ended !== 'abandoned'; left--) {
+    expect(left).toBeGreaterThan(0);
+    await pause(20);
+  }
+  expect((await reportOf(file('orphan'))).summary).toMatchObject({ liveTensors: 4, lostEvents: 0 });
+  await service.tell('hold 1');
+  expect(await leakAudit('attach', String(service.pid), '-o', file('next'), '--duration', '200ms')).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/5 tensors/),
+  });
+});
+
+test('a service that is killed, or ends, ends the attach with its report', async () => {
+  const [killed, ended] = await Promise.all([Service.start(), Service.start()]);
+  await Promise.all([killed.tell('hold 3'), ended.tell('hold 3')]);
+  const runs = [await attached(killed, file('killed')), await attached(ended, file('ended'))];
+  await Promise.all([killed.tell('hold 2'), ended.tell('hold 2')]);
+  await pause(1500); // more than a round
+  killed.kill();
+  ended.say('exit');
+  const outcomes = await Promise.all(runs.map(({ outcome }) => outcome));
+  expect(outcomes.map(({ code }) => code)).toEqual([0, 0]);
+  expect(outcomes[0]!.stdout).toMatch(/the program was killed/);
+  const reports = await Promise.all(['killed', 'ended'].map((name) => reportOf(file(name))));
+  expect(reports.map(({ summary }) => [summary.ended, summary.liveTensors])).toEqual([
+    ['killed', 5],
+    ['exit', 5],
+  ]);
+});
+
+test('an event loop that is blocked can be looked at, and recorded', async () => {
+  const service = await Service.start();
+  await service.tell('hold 6');
+  service.say(`spin ${file('go-on')}`);
+  const running = await attached(service, file('blocked'));
+  const { stdout } = await leakAudit('snapshot', String(service.pid), '--json');
+  const snapshot = JSON.parse(stdout);
+  await leakAudit('detach', String(service.pid));
+  fs.writeFileSync(file('go-on'), '');
+  await service.answer();
+  await running.outcome;
+  expect(snapshot).toMatchObject({ version: 1, pid: service.pid, mode: 'full' });
+  expect(snapshot.sites.find((site: { file: string }) => site.file === BEFORE).liveTensors).toBeGreaterThanOrEqual(6);
+  const { sites } = await reportOf(file('blocked'));
+  const spin = sites.find(({ stack }) => stack.some((frame) => frame.function.includes('spin')));
+  expect(spin?.allocatedTensors).toBeGreaterThan(0);
+});
+
+test('snapshot: by device at any time, by site while something is recorded', async () => {
+  const service = await Service.start();
+  await service.tell('hold 3');
+  const first = JSON.parse((await leakAudit('snapshot', String(service.pid), '--json')).stdout);
+  const { tensors, storages, bytes, devices } = await service.tell('memory');
+  expect(first).toMatchObject({ tensors, storages, bytes, sites: null, mode: null });
+  expect(first.devices).toEqual([{ device: 'cpu', ...devices.cpu }]);
+  const { stdout } = await leakAudit('snapshot', String(service.pid));
+  expect(stdout).toMatch(/^process \d+: 3 tensors on 3 storages hold 3\.0 KiB/);
+  expect(stdout).toMatch(/No site is known/);
+});
+
+test('--mode and --max-size hold for an attach too; sample keeps what was there exact', async () => {
+  const service = await Service.start();
+  await service.tell('hold 20');
+  const running = await attached(service, file('sampled'), '--mode', 'sample', '--max-size', '1MiB');
+  await service.tell('sample');
+  await leakAudit('detach', String(service.pid));
+  await running.outcome;
+  const { summary, sites } = await reportOf(file('sampled'));
+  expect(summary).toMatchObject({ mode: 'sample', liveTensors: 21 });
+  expect(sites.find((site) => site.file === BEFORE)).toMatchObject({ liveTensors: 20, liveBytes: 20 * 1024 });
+  expect(sites.find((site) => site.function === 'sample')).toMatchObject({ liveTensors: 1, liveBytes: 2 ** 22 });
+
+  const counted = await leakAudit(
+    ...['attach', String(service.pid), '-o', file('counted'), '--mode', 'counters', '--duration', '200ms'],
+  );
+  expect(counted.code).toBe(0);
+  expect((await reportOf(file('counted'))).summary).toMatchObject({ mode: 'counters', liveTensors: 21 });
+});
+
+test('the capture says what the process may use, so that a report elsewhere does not take its own limit', async () => {
+  const service = await Service.start();
+  await leakAudit('attach', String(service.pid), '-o', file('limit'), '--duration', '100ms');
+  const { bytes, from } = memoryLimit();
+  expect((await reportOf(file('limit'))).summary).toMatchObject({ memoryLimitBytes: bytes, memoryLimitFrom: from });
+  expect(fs.readFileSync(file('limit'), 'latin1')).toContain(`"memoryLimit":{"bytes":${bytes},"from":"${from}"}`);
+});
+
+test('a process under leak-audit run is recorded already', async () => {
+  const capture = file('run');
+  const service = await Service.start({}, [
+    process.execPath,
+    'dist/cli/leak-audit.js',
+    'run',
+    '--quiet',
+    '-o',
+    capture,
+    '--',
+    process.execPath,
+  ]);
+  await service.tell('hold 2');
+  const children = fs.readFileSync(`/proc/${service.pid}/task/${service.pid}/children`, 'utf8').trim();
+  expect(await refused('attach', children)).toMatch(/is recorded by leak-audit run/);
+  expect(await refused('detach', children)).toMatch(/is recorded by leak-audit run/);
+  expect(await leakAudit('mark', children, 'seen')).toMatchObject({ code: 0 });
+  service.say('exit');
+  await service.exited;
+  const { marks, sites } = await reportOf(capture);
+  expect(marks.map(({ name }) => name)).toEqual(['seen']);
+  expect(sites.map((site) => site.file)).not.toContain(BEFORE);
+});

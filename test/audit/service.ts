@@ -1,0 +1,102 @@
+/** test/audit/fixtures/service.cjs in a process of its own, and the leak-audit that looks at it. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import * as path from 'node:path';
+import { createInterface } from 'node:readline';
+import { type Outcome, run } from '../support/child';
+import { ordinaryEnv } from '../support/sanitized';
+import { LIB } from '../support/torch';
+import { CLI } from './command';
+
+const FIXTURE = path.join(__dirname, 'fixtures/service.cjs');
+
+/** All that were started by a test file, and live. */
+const running = new Set<Service>();
+afterEach(() => {
+  for (const service of running) service.kill();
+});
+
+export class Service {
+  readonly exited: Promise<void>;
+  private readonly lines: AsyncIterator<string>;
+
+  private constructor(readonly child: ChildProcess) {
+    this.lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]();
+    this.exited = new Promise((resolve) => child.once('exit', () => resolve()));
+    running.add(this);
+    void this.exited.then(() => running.delete(this));
+  }
+
+  static async start(env: NodeJS.ProcessEnv = {}, command: string[] = [process.execPath]): Promise<Service> {
+    const [file, ...args] = command as [string, ...string[]];
+    const all = { ...process.env, LTN_LIB: path.join(LIB, 'index.js'), ...env };
+    const service = new Service(spawn(file, [...args, FIXTURE], { stdio: ['pipe', 'pipe', 'inherit'], env: all }));
+    expect(await service.answer()).toBe('ready');
+    return service;
+  }
+
+  get pid(): number {
+    return this.child.pid!;
+  }
+
+  /** What the service answers to a command. */
+  tell(command: string): Promise<any> {
+    this.say(command);
+    return this.answer();
+  }
+
+  say(command: string): void {
+    this.child.stdin!.write(`${command}\n`);
+  }
+
+  async answer(): Promise<any> {
+    const { value, done } = await this.lines.next();
+    if (done) throw new Error('the service has ended');
+    return JSON.parse(value);
+  }
+
+  kill(): void {
+    this.child.kill('SIGKILL');
+  }
+}
+
+/** `leak-audit …` that is not waited for. */
+export class Running {
+  readonly outcome: Promise<Outcome>;
+  readonly child: ChildProcess;
+  private stdout = '';
+  private stderr = '';
+
+  constructor(...args: string[]) {
+    this.child = spawn(process.execPath, [CLI, ...args], { stdio: ['ignore', 'pipe', 'pipe'], env: ordinaryEnv() });
+    this.child.stdout!.on('data', (part) => {
+      this.stdout += part;
+    });
+    this.child.stderr!.on('data', (part) => {
+      this.stderr += part;
+    });
+    this.outcome = new Promise((resolve) =>
+      this.child.once('close', (code, signal) => resolve({ code, signal, stdout: this.stdout, stderr: this.stderr })),
+    );
+  }
+
+  /** Settles once it has written that. */
+  async wrote(what: RegExp): Promise<void> {
+    while (!what.test(this.stdout + this.stderr)) {
+      if (this.child.exitCode !== null) throw new Error(`leak-audit has ended: ${this.stdout}${this.stderr}`);
+      await pause(20);
+    }
+  }
+}
+
+export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** `leak-audit …` to its end. */
+export const leakAudit = (...args: string[]): Promise<Outcome> =>
+  run(process.execPath, [CLI, ...args], { env: ordinaryEnv() });
+
+/** It fails in one line, with status 2. */
+export async function refused(...args: string[]): Promise<string> {
+  const { code, stdout, stderr } = await leakAudit(...args);
+  expect({ code, stdout, lines: stderr.trimEnd().split('\n').length }).toEqual({ code: 2, stdout: '', lines: 1 });
+  return stderr.trimEnd();
+}
