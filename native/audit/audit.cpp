@@ -53,6 +53,7 @@ void tell_follower() noexcept {
 }  // namespace
 
 uint32_t created(const Birth& birth, uint32_t capture) {
+  if (capture == 0) return 0;
   State& s = state();
   const Options::Mode mode = s.mode.load(std::memory_order_relaxed);
   float weight = 1;
@@ -73,6 +74,7 @@ uint32_t created(const Birth& birth, uint32_t capture) {
 }
 
 uint32_t found(const Birth& birth, uint32_t capture) noexcept {
+  if (capture == 0) return 0;
   State& s = state();
   try {
     return s.recorder.found(birth, s.writer.start_ms() - 1, capture);

@@ -82,7 +82,7 @@ bool Writer::open(const Options& options, std::string* why_not, bool* taken) {
   start_ms_ = steady_ms();
   stopping_ = false;
   lost_ = 0;
-  dropped_births_ = 0;
+  dropped_births_ = dropped_told_ = 0;
   marks_ = 0;
   collections_ = 0;
   // A third for what comes while a new file of a third is written.
@@ -218,6 +218,7 @@ void Writer::put_definitions() {
 bool Writer::put_round(const Tick& tick) {
   buffer_.clear();
   put_definitions();
+  if (dropped_told_ != dropped_births_) buffer_.put_dropped(dropped_births_);
   for (size_t at = 0; at < news_.deaths.size(); at += kDeathsPerPacket) {
     buffer_.put_deaths(news_.deaths, at, std::min(at + kDeathsPerPacket, news_.deaths.size()));
     if (!flush(kFlushBytes)) return false;
@@ -231,7 +232,9 @@ bool Writer::put_round(const Tick& tick) {
     if (!flush(kFlushBytes)) return false;
   }
   buffer_.put_tick(tick);
-  return flush(0);
+  if (!flush(0)) return false;
+  dropped_told_ = dropped_births_;
+  return true;
 }
 
 // Keeps the file under its cap: first by dropping what old detail there is, then new births' detail, then rounds.
@@ -260,6 +263,7 @@ void Writer::make_room() {
     buffer_.clear();
     buffer_.put_dropped(dropped_births_);
     if (!file_.append(buffer_.bytes())) note_lost();
+    dropped_told_ = dropped_births_;
   }
   // Where even that is too large, not at every round again.
   compact_at_ = std::max<int64_t>(cap / 3 * 2, file_.size() + (cap - file_.size()) / 2);

@@ -75,6 +75,7 @@ class Writer {
   Recorder::News news_;
   int64_t compact_at_ = 0;       // bytes; 0: no cap
   uint64_t dropped_births_ = 0;  // whose detail had no room
+  uint64_t dropped_told_ = 0;    // of those, what the file says
   uint32_t marks_ = 0;
 };
 

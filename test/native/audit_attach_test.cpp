@@ -10,6 +10,7 @@
 #include <fstream>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "native/accounting/cpu_allocator.h"
 #include "native/accounting/totals.h"
@@ -35,14 +36,15 @@ class AuditBegin : public ::testing::Test {
   CellRow row(const std::string& file) {
     Recorder::News news;
     recorder.drain(&news);
-    for (const auto& site : news.sites) {
-      if (site.json.find(file) != std::string::npos) ids[file] = site.id;
-    }
+    sites.insert(sites.end(), news.sites.begin(), news.sites.end());
     for (const CellRow& one : news.rows) rows[one.site] = one;
-    return rows[ids[file]];
+    for (const auto& site : sites) {
+      if (site.json.find(file) != std::string::npos) return rows[site.id];
+    }
+    return {};
   }
   Recorder recorder;
-  std::map<std::string, uint32_t> ids;
+  std::vector<Recorder::SiteDefinition> sites;
   std::map<uint32_t, CellRow> rows;
   int a = 0, b = 0;  // their addresses are storage identities
 };

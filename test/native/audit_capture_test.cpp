@@ -118,11 +118,11 @@ TEST_F(AuditCapture, TellsWhyNot) {
 }
 
 TEST_F(AuditCapture, RecordsNothingWhenOffOrCounting) {
-  EXPECT_EQ(created(Birth{}), 0u);
+  EXPECT_EQ(created(Birth{}, capture()), 0u);
   Options o = options();
   o.mode = Options::Counters;
   ASSERT_TRUE(start(o, nullptr));
-  EXPECT_EQ(created(Birth{}), 0u);
+  EXPECT_EQ(created(Birth{}, capture()), 0u);
   EXPECT_EQ(pending(0), 0u);
   EXPECT_TRUE(recording());
   EXPECT_FALSE(enabled()) << "counting must not cost the handles layer anything";

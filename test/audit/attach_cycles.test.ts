@@ -1,0 +1,67 @@
+/** A service under load, with a worker thread, is attached to and detached from again and again: every byte is there. */
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { analyse } from '../../cli/analysis';
+import { Connection } from '../../cli/attach/connection';
+import { readCapture } from '../../cli/capture/reader';
+import { reserve } from '../../cli/run/show';
+import { lastOf } from '../../cli/sites';
+import { limitMs } from '../support/sanitized';
+import { testFolder } from './command';
+import { pause, Service } from './service';
+
+const folder = testFolder();
+/** By hand, more: LTN_ATTACH_CYCLES=1000. */
+const CYCLES = Number(process.env.LTN_ATTACH_CYCLES ?? 50);
+const MODES = ['full', 'full', 'sample', 'counters'];
+
+/** Attaches, lets the service work, and compares what the capture says once it pauses. */
+async function cycle(service: Service, connection: Connection, number: number): Promise<void> {
+  const file = path.join(folder, 'cycle.ltna');
+  const mode = MODES[number % MODES.length]!;
+  reserve(file);
+  const fd = fs.openSync(file, 'r+');
+  await connection.ask('attach', { fd, path: file, mode, interval: 20, max: number % 3 === 0 ? 1 << 20 : 0 });
+  fs.closeSync(fd);
+  await pause(number % 5 === 0 ? 40 : 2);
+  const paused = number % 2 === 0;
+  if (paused) await service.tell('busy off');
+  await connection.ask('mark', { name: `cycle ${number}` });
+  await connection.ask('detach');
+  const { tensors, bytes } = paused ? await service.tell('memory') : { tensors: 0, bytes: 0 };
+  const capture = readCapture(file);
+  expect([capture.lost, capture.tornBytes, capture.end?.reason, capture.marks.length]).toEqual([0, 0, 'detached', 1]);
+  const last = capture.ticks.at(-1)!;
+  if (paused) expect([last.tensors, last.bytes]).toEqual([tensors, bytes]);
+  if (paused && mode === 'full') {
+    const all = [...capture.series.values()];
+    expect(lastOf(all, (series) => series.liveTensors)).toBe(tensors);
+    expect(lastOf(all, (series) => series.liveBytes)).toBe(bytes);
+    // Detail is what --max-size takes; what it took is told.
+    const known = [...capture.livingTensors()].length;
+    expect(known + Math.min(capture.droppedDetail, tensors - known)).toBe(tensors);
+  }
+  if (number === 0) expect(analyse(capture).sites.map((site) => site.file)).toContain('(before attach)');
+  if (paused) await service.tell('busy on');
+}
+
+test(
+  'cycles of attach and detach',
+  async () => {
+    const service = await Service.start();
+    await service.tell('hold 100');
+    await service.tell('worker');
+    await service.tell('busy on');
+    const connection = await Connection.open(String(service.pid));
+    const descriptors = () => fs.readdirSync(`/proc/${service.pid}/fd`).length;
+    const threads = () => fs.readdirSync(`/proc/${service.pid}/task`).length;
+    for (let i = 0; i < 5; i++) await cycle(service, connection, i);
+    const before = [descriptors(), threads()];
+    for (let i = 5; i < CYCLES; i++) await cycle(service, connection, i);
+    expect([descriptors(), threads()]).toEqual(before);
+    connection.close();
+    await service.tell('busy off');
+    expect((await service.tell('memory')).tensors).toBeGreaterThanOrEqual(100);
+  },
+  limitMs(60_000 + CYCLES * 1000),
+);

@@ -1,0 +1,159 @@
+/** Which processes are refused, and what a client can do to a service: nothing. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import * as net from 'node:net';
+import * as path from 'node:path';
+import { findTarget } from '../../cli/attach/target';
+import { type Outcome, run } from '../support/child';
+import { ordinaryEnv } from '../support/sanitized';
+import { ROOT, testFolder } from './command';
+import { leakAudit, pause, refused, Service } from './service';
+
+const folder = testFolder();
+const NOBODY = 65534;
+const COMMANDS = [['attach'], ['detach'], ['snapshot'], ['live'], ['mark']];
+const all = (pid: string | number, message: RegExp) =>
+  Promise.all(
+    COMMANDS.map(async ([name]) => {
+      const given = name === 'mark' ? [String(pid), 'x'] : [String(pid)];
+      if (name === 'live' && !/^\d+$/.test(String(pid))) return; // that is a file
+      expect(await refused(name!, ...given)).toMatch(message);
+    }),
+  );
+
+const children: ChildProcess[] = [];
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+});
+function started(command: string, ...args: string[]): Promise<ChildProcess> {
+  const child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'] });
+  children.push(child);
+  return new Promise((resolve) => child.stdout!.once('data', () => resolve(child)));
+}
+
+test('what is no process, or has ended', async () => {
+  await all('nonsense', /'nonsense' is no process id/);
+  await all('0', /'0' is no process id/);
+  await all('99999999', /'99999999' is no process id/);
+  const child = await started(process.execPath, '-e', 'console.log(1)');
+  await new Promise((resolve) => (child.exitCode === null ? child.once('exit', resolve) : resolve(null)));
+  await all(child.pid!, /there is no process \d+/);
+}, 120_000);
+
+test('a process without libtorch-node, a thread, and one that does not want it', async () => {
+  const bare = await started(process.execPath, '-e', 'setInterval(() => {}, 1000); console.log(1)');
+  await all(bare.pid!, /process \d+ has not loaded libtorch-node/);
+  const service = await Service.start({ LIBTORCH_NODE_ATTACH: '0' });
+  await all(service.pid, /process \d+ does not listen: it was started with LIBTORCH_NODE_ATTACH=0/);
+  const thread = (await import('node:fs')).readdirSync(`/proc/${bare.pid}/task`).find((id) => id !== String(bare.pid))!;
+  await all(thread, /\d+ is a thread of process \d+/);
+}, 120_000);
+
+/** `leak-audit …`, or with `direct` a bare connection to the socket, as another user. */
+function asNobody(args: string[], address: string): Promise<Outcome> {
+  const script = `
+    const { main } = require('./dist/cli/program');
+    const { commands } = require('./dist/cli/commands');
+    process.setgroups([]); process.setgid(${NOBODY}); process.setuid(${NOBODY});
+    if (${JSON.stringify(address)} === '') main({ name: 'leak-audit', description: '', commands });
+    else require('node:net').connect(${JSON.stringify(`\0${address}`)}).on('data', (text) => process.stdout.write(text));`;
+  return run('/bin/sh', ['-c', 'cd "$0" && exec "$@"', ROOT, process.execPath, '-e', script, 'leak-audit', ...args], {
+    env: ordinaryEnv(),
+  });
+}
+
+/** As root each direction is tried; else the processes of root are another user's. */
+test("another user's process", async () => {
+  if (process.geteuid!() !== 0) {
+    await all(1, /process 1 belongs to another user/);
+    return;
+  }
+  const service = await Service.start();
+  const { address } = findTarget(String(service.pid));
+  const { code, stdout, stderr } = await asNobody(['snapshot', String(service.pid)], '');
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  expect(stderr).toBe(
+    `leak-audit: process ${service.pid} belongs to another user (uid 0): run leak-audit as that user\n`,
+  );
+  expect((await asNobody([], address)).stdout).toBe('{"error":"the process belongs to another user"}\n');
+
+  const script = `process.setgid(${NOBODY}); process.setuid(${NOBODY}); setInterval(() => {}, 1000); console.log(1)`;
+  const theirs = await started(process.execPath, '-e', script);
+  await all(theirs.pid!, /belongs to another user \(uid 65534\): run leak-audit as that user/);
+}, 120_000);
+
+/** What the service says to these bytes, until it hangs up or `ms` pass. */
+function talk(address: string, bytes: string | Buffer, ms: number): Promise<string> {
+  return new Promise((resolve) => {
+    let text = '';
+    const socket = net.connect({ path: `\0${address}` }, () => socket.write(bytes));
+    const timer = setTimeout(() => socket.destroy(), ms);
+    socket.on('data', (part) => {
+      text += part;
+    });
+    socket.on('error', () => {});
+    socket.on('close', () => {
+      clearTimeout(timer);
+      resolve(text);
+    });
+  });
+}
+
+test('garbage, halves, silence and crowds do nothing to a service', async () => {
+  const service = await Service.start();
+  await service.tell('hold 3');
+  const { address } = findTarget(String(service.pid));
+  const errorFor = async (line: string) => JSON.parse((await talk(address, `${line}\n`, 500)).split('\n')[0]!).error;
+  expect(await errorFor('hello')).toMatch(/not a request/);
+  expect(await errorFor('ltn9 status')).toMatch(/version 1/);
+  expect(await errorFor('ltn1 dance')).toMatch(/not a request/);
+  expect(await errorFor('ltn1 mark name=%ff')).toMatch(/cannot be read/);
+  expect(await errorFor('ltn1 attach fd=0')).toMatch(/./); // not a capture
+  expect(await errorFor('ltn1 attach fd=9999')).toMatch(/cannot open/);
+
+  const silent = Array.from({ length: 40 }, () => net.connect({ path: `\0${address}` }).on('error', () => {}));
+  const verbs = ['status', 'attach', 'detach', 'mark', 'snapshot', 'x', ''];
+  let seed = 1;
+  const random = (below: number) => {
+    seed = (seed * 48271) % 2147483647;
+    return seed % below;
+  };
+  await Promise.all(silent.map((socket) => new Promise((resolve) => socket.once('connect', resolve))));
+  for (const socket of silent) socket.destroy();
+  for (let round = 0; round < 20; round++) {
+    await Promise.all(
+      Array.from({ length: 12 }, (_, i) => {
+        const noise = randomBytes(random(3000)).toString('latin1');
+        const line = `ltn1 ${verbs[random(verbs.length)]} fd=${random(30)} path=${noise.replaceAll('\n', '')}`;
+        const bytes = [noise, line, `${line}\n`, `${line.slice(0, random(40))}\n`.repeat(50), 'x'.repeat(200_000)];
+        return talk(address, Buffer.from(bytes[i % bytes.length]!, 'latin1'), 5 + random(30));
+      }),
+    );
+  }
+  const busy = Array.from({ length: 10 }, () => net.connect({ path: `\0${address}` }).on('error', () => {}));
+  expect(await service.tell('memory')).toMatchObject({ tensors: 3 });
+  const { code, stdout } = await leakAudit('snapshot', String(service.pid), '--json');
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({ tensors: 3, sites: null });
+  for (const socket of busy) socket.destroy();
+  await pause(50);
+  const attached = await leakAudit(
+    'attach',
+    String(service.pid),
+    '-o',
+    path.join(folder, 'after'),
+    '--duration',
+    '100ms',
+  );
+  expect(attached).toMatchObject({ code: 0, stdout: expect.stringContaining('(before attach)') });
+}, 120_000);
+
+test('a file that is not to be written is found before anything is recorded', async () => {
+  const service = await Service.start();
+  expect(await refused('attach', String(service.pid), '-o', '/no/such/folder/x')).toMatch(/cannot write/);
+  expect(await refused('attach', String(service.pid), '--duration', 'soon')).toMatch(/no duration/);
+  expect(await refused('attach', String(service.pid), '--background', '--json', '-')).toMatch(/leaves no report/);
+  expect(await refused('live', '/no/such/file')).toMatch(/no such file/);
+  expect(await refused('live', __filename)).toMatch(/not a leak-audit capture/);
+  expect(JSON.parse((await leakAudit('snapshot', String(service.pid), '--json')).stdout).sites).toBeNull();
+}, 60_000);

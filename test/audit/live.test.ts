@@ -1,0 +1,200 @@
+/** `leak-audit live`: a process and a growing capture, in a terminal and elsewhere. */
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
+import { PacketType } from '../../cli/capture/format';
+import { plainColors } from '../../cli/colors';
+import type { LiveState } from '../../cli/live/source';
+import { History, renderView } from '../../cli/live/view';
+import { run } from '../support/child';
+import { ordinaryEnv } from '../support/sanitized';
+import { leakyCapture } from './capture_builder';
+import { CLI, testFolder } from './command';
+import { leakAudit, pause, Running, Service } from './service';
+
+const folder = testFolder();
+const file = (name: string) => path.join(folder, name);
+
+const site = (line: number, live: number, made: number) => ({
+  file: `/srv/app/some/quite/long/folder/name/of/a/service/handlers/${line}.ts`,
+  line,
+  column: 7,
+  function: 'handleTheRequestOfTheClient',
+  liveTensors: live,
+  liveBytes: live * 1000,
+  allocatedTensors: made,
+  allocatedBytes: made * 10,
+});
+const stateAt = (ms: number, ...sites: LiveState['sites']): LiveState => ({
+  ms,
+  tensors: 5 + ms,
+  storages: 4,
+  bytes: 1000 * ms,
+  allocatedBytes: 2e6,
+  rss: 3e8,
+  devices: [{ device: 'cpu', tensors: 5, bytes: 1000 * ms }],
+  sites,
+  made: { tensors: ms / 10, bytes: ms * 1024 },
+  mode: 'full',
+});
+
+describe('the view', () => {
+  const history = new History();
+  history.add(stateAt(1000, site(1, 9, 100), site(2, 1, 0)));
+  history.add(stateAt(3000, site(1, 9, 100), site(2, 2, 5000), site(3, 4, 2)));
+  const options = {
+    title: 'process 7',
+    columns: 80,
+    rows: 24,
+    colors: plainColors,
+    folder: '/elsewhere',
+    sort: 'bytes' as const,
+    paused: false,
+    ended: undefined,
+  };
+  const rowsOf = (lines: string[]) => lines.flatMap((line) => /(\d)\.ts:\d:7/.exec(line)?.[1] ?? []);
+
+  test('fits 80 columns, with rates over the last looks', () => {
+    const lines = renderView(history, options);
+    expect(lines.filter((line) => line.length > 80)).toEqual([]);
+    expect(lines.length).toBeLessThanOrEqual(24);
+    const text = lines.join('\n');
+    expect(text).toMatch(/leak-audit live {2}process 7 {2}3\.0 s/);
+    expect(text).toMatch(/made 100 tensors\/s, 1000\.0 KiB\/s/);
+    expect(text).toMatch(/^ +2 +2\.0 KiB +2,500 +24\.4 KiB +…/m);
+  });
+
+  test('sorts by what is asked for, and stays within the rows', () => {
+    expect(rowsOf(renderView(history, options))).toEqual(['1', '3', '2']);
+    expect(rowsOf(renderView(history, { ...options, sort: 'rate' }))).toEqual(['2', '3', '1']);
+    expect(rowsOf(renderView(history, { ...options, rows: 13 }))).toHaveLength(1);
+    expect(renderView(history, { ...options, rows: 5 }).length).toBeLessThanOrEqual(5);
+    expect(renderView(history, { ...options, paused: true })[0]).toMatch(/paused$/);
+    expect(renderView(new History(), options).join()).toMatch(/nothing is recorded yet/);
+  });
+
+  test('begins anew when another recording does', () => {
+    const other = new History();
+    other.add(stateAt(9000, site(1, 9, 100)));
+    other.add(stateAt(500, site(1, 1, 1)));
+    expect(other.rate()).toBeNull();
+    expect(other.state?.ms).toBe(500);
+  });
+});
+
+test('a process, in lines: it is attached to, and detached in the end', async () => {
+  const service = await Service.start();
+  await service.tell('hold 4');
+  const { code, stdout, stderr } = await leakAudit(
+    'live',
+    String(service.pid),
+    '--interval',
+    '100ms',
+    '--duration',
+    '1s',
+  );
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  const [titles, ...lines] = stdout.trimEnd().split('\n');
+  expect(titles).toMatch(/time +tensors/);
+  expect(lines.length).toBeGreaterThan(0);
+  expect(lines.every((line) => /^ +[\d.]+s +4 +4 +4\.0 KiB/.test(line))).toBe(true);
+  expect(JSON.parse((await leakAudit('snapshot', String(service.pid), '--json')).stdout).sites).toBeNull();
+});
+
+test('a process that is recorded by another is looked at, and goes on being recorded', async () => {
+  const service = await Service.start();
+  await service.tell('hold 2');
+  await leakAudit('attach', String(service.pid), '-o', file('other'), '--background');
+  const live = await leakAudit('live', String(service.pid), '--interval', '100ms', '--duration', '300ms');
+  expect(live).toMatchObject({ code: 0, stdout: expect.stringMatching(/ 2 +2 +2\.0 KiB/) });
+  expect(await leakAudit('detach', String(service.pid))).toMatchObject({ code: 0 });
+});
+
+test('a process that ends, and one that is killed, end it', async () => {
+  for (const end of ['exit', 'kill'] as const) {
+    const service = await Service.start();
+    const live = new Running('live', String(service.pid), '--interval', '50ms');
+    await live.wrote(/\d/);
+    if (end === 'exit') service.say('exit');
+    else service.kill();
+    expect(await live.outcome).toMatchObject({ code: 0, stderr: '' });
+  }
+});
+
+test('a capture that grows, until its process ends', async () => {
+  const service = await Service.start();
+  await service.tell('hold 3');
+  const running = new Running('attach', String(service.pid), '-o', file('grows'), '--quiet');
+  await running.wrote(/recording process/);
+  const live = new Running('live', file('grows'), '--interval', '50ms');
+  await live.wrote(/ 3 +3 +3\.0 KiB/);
+  await service.tell('hold 2');
+  await live.wrote(/ 5 +5 +5\.0 KiB/);
+  service.say('exit');
+  expect(await live.outcome).toMatchObject({ code: 0 });
+  await running.outcome;
+
+  const ended = leakyCapture().text(PacketType.End, { reason: 'exit', ms: 1, lost: 0 });
+  fs.writeFileSync(file('old'), ended.build());
+  expect(await leakAudit('live', file('old'))).toMatchObject({ code: 0, stdout: expect.stringMatching(/tensors/) });
+});
+
+/** Runs `leak-audit …` in a terminal of its own, 80 by 24, presses keys once it shows something, and says what came. */
+async function inTerminal(args: string[], keys: string, env: NodeJS.ProcessEnv): Promise<string> {
+  const script = `
+import fcntl, os, pty, signal, struct, sys, termios, time
+keys = sys.argv[1]
+pid, fd = pty.fork()
+if pid == 0:
+    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack('HHHH', 24, 80, 0, 0))
+    os.execv(sys.argv[2], sys.argv[2:])
+out = b''
+pressed = 0
+try:
+    while True:
+        part = os.read(fd, 65536)
+        if not part: break
+        out += part
+        if b'tensors' in out and pressed < len(keys):
+            time.sleep(0.3)
+            if keys[pressed] == 'T': os.kill(pid, signal.SIGTERM)
+            else: os.write(fd, keys[pressed].encode())
+            pressed += 1
+except OSError:
+    pass
+status = os.waitpid(pid, 0)[1]
+sys.stdout.buffer.write(out)
+print('STATUS', status)`;
+  const { FORCE_COLOR, NO_COLOR, ...ordinary } = ordinaryEnv();
+  const all = { ...ordinary, TERM: 'xterm', ...env };
+  return (await run('/usr/bin/python3', ['-c', script, keys, process.execPath, CLI, ...args], { env: all })).stdout;
+}
+
+const ENTER = '\x1b[?1049h\x1b[?25l';
+const HOME = '\x1b[H';
+const LEAVE = '\x1b[?25h\x1b[?1049l';
+
+test('in a terminal: keys, NO_COLOR, and a terminal that is left as it was', async () => {
+  const service = await Service.start();
+  await service.tell('hold 8');
+  const args = ['live', String(service.pid), '--interval', '100ms'];
+  const shown = await inTerminal(args, 'tprpq', {});
+  expect(shown).toContain(ENTER);
+  expect(shown.slice(shown.lastIndexOf(LEAVE) + LEAVE.length)).toMatch(/^\s*STATUS 0/);
+  expect(shown).toContain('\x1b[1mleak-audit live');
+  const text = stripVTControlCharacters(shown);
+  expect(text).toMatch(/live↓/);
+  expect(text).toMatch(/paused/);
+  expect(text).toMatch(/bytes\/s↓/);
+  expect(text).toMatch(/8 +8\.0 KiB .*\(before attach\)/);
+  const lines = shown.split(HOME).flatMap((picture) => stripVTControlCharacters(picture).split('\r\n'));
+  expect(lines.filter((line) => line.length > 80)).toEqual([]);
+
+  for (const keys of ['\x03', 'T']) {
+    const plain = await inTerminal(args, keys, { NO_COLOR: '1' });
+    expect(plain).not.toContain('\x1b[1m');
+    expect(plain.slice(plain.lastIndexOf(LEAVE) + LEAVE.length)).toMatch(/^\s*STATUS 0/);
+  }
+  await pause(100);
+  expect(JSON.parse((await leakAudit('snapshot', String(service.pid), '--json')).stdout).sites).toBeNull();
+});
