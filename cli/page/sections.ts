@@ -1,6 +1,7 @@
 /** The parts of the page that need no script: figures, the table of sites, ages, the oldest tensors. */
 import type { Report, SiteReport } from '../report';
-import { position } from '../reporters/text';
+import { confidenceText, position } from '../reporters/text';
+import type { SiteKind } from '../rules/verdict';
 import { formatBytes, formatCount, formatDuration } from '../units';
 import type { AgeBin, Ages } from './ages';
 import type { OldTensor, PageData, Timeline } from './data';
@@ -9,7 +10,7 @@ import { escapeHtml } from './escape';
 const MOST_ROWS = 300;
 
 const share = (part: number, whole: number) => (whole > 0 ? `${((100 * part) / whole).toFixed(2)}%` : '0%');
-const badge = (verdict: string) => `<span class="badge ${verdict}">${verdict}</span>`;
+const badge = (verdict: string, text: string) => `<span class="badge ${verdict}">${text}</span>`;
 
 export function figures({ summary, verdict }: Report): string {
   const cards: [string, string, string][] = [
@@ -58,10 +59,29 @@ ${heading('verdict', 'text')}${heading('site', 'text')}<th scope="col" class="te
     .join('')}
 </tr></thead><tbody>
 ${rows.join('\n')}
-</tbody></table></div>${more}`;
+</tbody></table></div>${more}${KINDS}`;
 }
 
-const RANK = { leak: 0, insufficient: 1, cache: 2, steady: 3 };
+const KINDS = `<p class="note">A filling cache grows less and less, a full one no more; a sawtooth is given back again and
+again. Of a leak it is told how sure that is: 1 less the share of false ones among such finds.</p>`;
+
+const RANK: Record<SiteKind, number> = {
+  leak: 0,
+  insufficient: 1,
+  'filling-cache': 2,
+  'full-cache': 3,
+  sawtooth: 4,
+  steady: 5,
+};
+
+/** Of a leak also how sure that is. */
+function verdictCell({ verdict, kind, confidence }: SiteReport): string {
+  const sure =
+    verdict === 'leak' && confidence !== null
+      ? `<small>${confidenceText(confidence).replace('more than', '&gt;')} sure</small>`
+      : '';
+  return `<td class="verdict" data-v="${RANK[kind]}">${badge(verdict, kind.replace('-', ' '))}${sure}</td>`;
+}
 
 function siteRow(site: SiteReport, course: number[] | undefined, folder: string): string {
   const leaks = site.verdict === 'leak';
@@ -81,7 +101,7 @@ function siteRow(site: SiteReport, course: number[] | undefined, folder: string)
     .join('');
   const devices = site.devices.length > 1 || site.devices[0] !== 'cpu' ? ` · ${site.devices.join(', ')}` : '';
   return (
-    `<tr><td data-v="${RANK[site.verdict]}">${badge(site.verdict)}</td>` +
+    `<tr>${verdictCell(site)}` +
     `<td class="site" data-v="${place}">${
       stack === ''
         ? `<code>${name}</code>`
@@ -223,7 +243,7 @@ export function unexplained({ summary }: Report, timeline: Timeline): string {
     .map(
       ([title, end, peak, note]) =>
         `<tr><th scope="row">${title}</th><td class="number">${formatBytes(end)}</td>` +
-        `<td class="number">${formatBytes(peak)}</td><td>${note}</td></tr>`,
+        `<td class="number">${formatBytes(peak)}</td><td class="what">${note}</td></tr>`,
     )
     .join('\n')}</tbody></table></div>`;
 }

@@ -10,6 +10,8 @@ import { notes, verdictSentence } from './text';
 
 const ASSETS = path.join(__dirname, '..', 'page', 'browser');
 const asset = (name: string) => fs.readFileSync(path.join(ASSETS, name), 'utf8');
+/** In this order: the first has the colours, the last overrides. */
+const STYLES = ['colors.css', 'page.css', 'tables.css', 'chart.css', 'flame.css', 'media.css'];
 /** In this order; the first makes what the others use. */
 const SCRIPTS = ['core.js', 'chart.js', 'flame.js', 'table.js'];
 
@@ -33,7 +35,7 @@ export function renderHtml(data: PageData, folder: string): string {
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="${POLICY}">
 <title>leak-audit: ${report.verdict}</title><style>
-${asset('page.css')}</style></head><body>
+${STYLES.map(asset).join('\n')}</style></head><body>
 <header><p class="brand">leak-audit</p>
 <h1><span class="badge ${report.verdict}">${report.verdict}</span> ${escapeHtml(sentence)}</h1>
 <p class="facts">${facts.map((fact) => `<span>${escapeHtml(fact)}</span>`).join('')}</p>

@@ -137,6 +137,9 @@ test('the table sorts by its headings, by keys too, and is filtered', async () =
   const { page, complaints } = await open(browser, file('app.html'));
   const column = async (index: number) =>
     await page.locator(`#site-table tbody tr:not([hidden]) td:nth-child(${index})`).allTextContents();
+  expect(await column(1)).toEqual(['leak> 99.9% sure', 'full cache', 'steady', 'sawtooth']);
+  await page.getByRole('columnheader', { name: 'verdict' }).getByRole('button').press('Enter');
+  expect(await column(1)).toEqual(['leak> 99.9% sure', 'full cache', 'sawtooth', 'steady']);
   const heading = page.getByRole('columnheader', { name: 'allocated' });
   await heading.getByRole('button').press('Enter');
   expect(await column(6)).toEqual(['5,760', '4,032', '24', '12']);
