@@ -44,13 +44,14 @@ export function runCommand(done: (status: number) => void): Command {
     .addHelpText(
       'after',
       `
-Exit status: the program's own when that is not 0 (or its signal); else 1 when --check is given and a leak was found;
-4 when --check is given and events were lost; else 0; 2 for wrong usage.
+Exit status: the program's own when that is not 0 (or its signal); else 1 when
+--check is given and a leak was found; else 0. Wrong usage: 2. Lost events are
+told on stderr; with -o, \`leak-audit check\` then exits with 4.
 
 Examples:
   leak-audit run -- node server.js
   leak-audit run --check --json report.json -- npm start
-  leak-audit run --mode sample --max-size 64MiB -o capture.ltna -- node server.js`,
+  leak-audit run --mode sample --max-size 64MiB -o app.ltna -- node server.js`,
     )
     .action(async (program: string[], options: Options) => {
       done(await run(program, options));
@@ -75,9 +76,7 @@ async function run(program: string[], options: Options): Promise<number> {
   const { ending, report } = result;
   if (ending.signal !== null) dieBy(ending.signal); // last: nothing after it is sure to run
   if (ending.code !== 0) return ending.code ?? 128;
-  if (!options.check) return ExitCode.clean;
-  if (report.verdict === 'leak') return ExitCode.leak;
-  return report.summary.lostEvents > 0 ? ExitCode.lostEvents : ExitCode.clean;
+  return options.check && report.verdict === 'leak' ? ExitCode.leak : ExitCode.clean;
 }
 
 interface Result {
