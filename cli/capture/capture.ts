@@ -1,5 +1,6 @@
 /** A capture in memory: what the reader found, before anything is judged. */
 import { deviceName, dtypeName } from './format';
+import type { Kind } from './kinds';
 import type { LivingTensors } from './living';
 
 export interface Frame {
@@ -164,25 +165,49 @@ export class Capture {
 
   /** Each tensor that was alive at the end. Made as they are asked for: there may be millions. Not in `counters` mode. */
   *livingTensors(): Generator<LivingTensor> {
-    for (const [process, detail] of this.details.entries()) {
-      const { living, shapes } = detail;
-      for (let row = 0; row < living.size; row++) {
-        const birth = living.at(row);
-        yield {
-          siteId: detail.siteId(birth.siteId),
-          labelId: detail.labelId(birth.labelId),
-          device: deviceName(birth.deviceType, birth.deviceIndex),
-          dtype: dtypeName(birth.dtype),
-          shape: shapes.get(birth.shapeId),
-          birthMs: detail.startMs + birth.birthMs,
-          bytes: birth.bytes,
-          storage: birth.storage,
-          isView: birth.isView,
-          weight: birth.weight,
-          environment: detail.environment(birth.environment),
-          process,
-        };
-      }
+    for (const process of this.details.keys()) {
+      for (let row = 0; row < this.details[process]!.living.size; row++) yield this.livingTensor(process, row);
     }
   }
+
+  /** Those that were born first, the oldest first. */
+  oldestTensors(most: number, wanted: (device: string) => boolean): LivingTensor[] {
+    return this.details
+      .flatMap(({ living }, process) =>
+        living.oldest(most, (kind) => wanted(deviceOf(kind))).map((row) => this.livingTensor(process, row)),
+      )
+      .sort((a, b) => a.birthMs - b.birthMs)
+      .slice(0, most);
+  }
+
+  /** Each storage that was alive at the end, at the birth of the oldest tensor that lives on it. */
+  eachStorage(wanted: (device: string) => boolean, visit: (birthMs: number, bytes: number) => void): void {
+    for (const { living, startMs } of this.details) {
+      living.eachStorage(
+        (kind) => wanted(deviceOf(kind)),
+        (birthMs, bytes) => visit(startMs + birthMs, bytes),
+      );
+    }
+  }
+
+  private livingTensor(process: number, row: number): LivingTensor {
+    const detail = this.details[process]!;
+    const birth = detail.living.at(row);
+    return {
+      siteId: detail.siteId(birth.siteId),
+      labelId: detail.labelId(birth.labelId),
+      device: deviceOf(birth),
+      dtype: dtypeName(birth.dtype),
+      shape: detail.shapes.get(birth.shapeId),
+      birthMs: detail.startMs + birth.birthMs,
+      bytes: birth.bytes,
+      storage: birth.storage,
+      isView: birth.isView,
+      weight: birth.weight,
+      environment: detail.environment(birth.environment),
+      process,
+    };
+  }
 }
+
+const deviceOf = ({ deviceType, deviceIndex }: Kind) => deviceName(deviceType, deviceIndex);

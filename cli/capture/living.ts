@@ -1,39 +1,55 @@
-/** The tensors that are alive, in columns: ten million of them take some 60 bytes each, not an object each. */
-import { BIRTH_BYTES } from './format';
+/** The tensors that are alive, in columns: ten million of them take some 30 bytes each, not an object each. */
+import { type Kind, Kinds } from './kinds';
 
 /** One living tensor, with the ids of its own process. */
-export interface Birth {
+export interface Birth extends Kind {
   /** Of its record; used again after it died. */
   id: number;
-  siteId: number;
-  /** 0: made outside every label. */
-  labelId: number;
-  /** 0: not known. */
-  shapeId: number;
   /** ms since the start of its process's capture; negative when it was older. */
   birthMs: number;
-  /** Bytes of the storage at birth. */
-  bytes: number;
-  /** How many tensors like it it stands for: 1 but in `sample` mode. */
-  weight: number;
   /** Equal for tensors on one storage. */
   storage: number;
-  deviceType: number;
-  deviceIndex: number;
-  dtype: number;
-  /** Whether another tensor had the storage before it. */
-  isView: boolean;
-  /** Number of the environment (thread). */
-  environment: number;
 }
 
-const LEAST = 1024;
+const CHUNK_BITS = 16;
+const CHUNK = 1 << CHUNK_BITS;
+const LEAST = 2048;
+/** Of the index: beyond it, searches become long. */
+const MOST_LOAD = 0.7;
+const U32 = 2 ** 32;
+
+/** Never copied to grow: at its largest there is no second one. */
+interface Chunk {
+  ids: Uint32Array;
+  kinds: Uint32Array;
+  storages: Uint32Array;
+  births: Float64Array;
+}
+
+const newChunk = (): Chunk => ({
+  ids: new Uint32Array(CHUNK),
+  kinds: new Uint32Array(CHUNK),
+  storages: new Uint32Array(CHUNK),
+  births: new Float64Array(CHUNK),
+});
+
+/** Powers of two, so that a hash is cut to the size by a mask. */
+const tableFor = (count: number) => new Int32Array(2 ** Math.ceil(Math.log2(Math.max(LEAST, count / MOST_LOAD))));
+
+/** Ids come in their order mostly: 16 of them share a line of the processor's cache. */
+function hashOf(id: number): number {
+  let hash = Math.imul(id >>> 4, 0x9e3779b1);
+  hash ^= hash >>> 15;
+  hash = Math.imul(hash, 0x85ebca6b);
+  return ((hash ^ (hash >>> 13)) << 4) | (id & 15);
+}
 
 /** A set of births by id. Ids may be any 32-bit numbers, so a crafted file costs no more memory than its size. */
 export class LivingTensors {
-  private rows = Buffer.alloc(0);
+  private readonly chunks: Chunk[] = [];
+  private readonly kinds = new Kinds();
   /** Row + 1 by the hash of its id, 0 where free; linear probing. */
-  private index = new Int32Array(2 * LEAST);
+  private index = tableFor(LEAST);
   private count = 0;
 
   get size(): number {
@@ -42,10 +58,24 @@ export class LivingTensors {
 
   /** `payload` holds a birth at `at`, as the file has it. */
   add(payload: Buffer, at: number): void {
-    if (this.count * BIRTH_BYTES === this.rows.length) this.grow();
-    const slot = this.slotOf(payload.readUInt32LE(at));
-    if (this.index[slot] === 0) this.index[slot] = ++this.count;
-    payload.copy(this.rows, (this.index[slot]! - 1) * BIRTH_BYTES, at, at + BIRTH_BYTES);
+    const id = payload.readUInt32LE(at);
+    let slot = this.slotOf(id);
+    if (this.index[slot] === 0) {
+      if (this.count + 1 > MOST_LOAD * this.index.length) {
+        this.reindex();
+        slot = this.slotOf(id);
+      }
+      if (this.count === this.chunks.length * CHUNK) this.chunks.push(newChunk());
+      this.index[slot] = ++this.count;
+    }
+    const row = this.index[slot]! - 1;
+    const chunk = this.chunks[row >>> CHUNK_BITS]!;
+    const i = row & (CHUNK - 1);
+    chunk.ids[i] = id;
+    chunk.kinds[i] = this.kinds.numberOf(payload, at);
+    chunk.storages[i] = payload.readUInt32LE(at + 36);
+    chunk.births[i] = payload.readInt32LE(at + 20) * U32 + payload.readUInt32LE(at + 16);
+    if (this.kinds.tooMany(this.count)) this.sweepKinds();
   }
 
   delete(id: number): void {
@@ -57,45 +87,106 @@ export class LivingTensors {
     if (row === last) return;
     // The last row moves into the gap.
     this.index[this.slotOf(this.idAt(last))] = row + 1;
-    this.rows.copy(this.rows, row * BIRTH_BYTES, last * BIRTH_BYTES, (last + 1) * BIRTH_BYTES);
+    const from = this.chunks[last >>> CHUNK_BITS]!;
+    const to = this.chunks[row >>> CHUNK_BITS]!;
+    const [i, k] = [last & (CHUNK - 1), row & (CHUNK - 1)];
+    to.ids[k] = from.ids[i]!;
+    to.kinds[k] = from.kinds[i]!;
+    to.storages[k] = from.storages[i]!;
+    to.births[k] = from.births[i]!;
   }
 
   at(row: number): Birth {
-    const { rows } = this;
-    const at = row * BIRTH_BYTES;
+    const chunk = this.chunks[row >>> CHUNK_BITS]!;
+    const i = row & (CHUNK - 1);
     return {
-      id: rows.readUInt32LE(at),
-      siteId: rows.readUInt32LE(at + 4),
-      labelId: rows.readUInt32LE(at + 8),
-      shapeId: rows.readUInt32LE(at + 12),
-      birthMs: Number(rows.readBigInt64LE(at + 16)),
-      bytes: Number(rows.readBigUInt64LE(at + 24)),
-      weight: rows.readFloatLE(at + 32),
-      storage: rows.readUInt32LE(at + 36),
-      deviceType: rows.readInt8(at + 40),
-      deviceIndex: rows.readInt8(at + 41),
-      dtype: rows.readInt8(at + 42),
-      isView: (rows[at + 43]! & 1) !== 0,
-      environment: rows.readUInt32LE(at + 44),
+      ...this.kinds.at(chunk.kinds[i]!),
+      id: chunk.ids[i]!,
+      birthMs: chunk.births[i]!,
+      storage: chunk.storages[i]!,
     };
   }
 
-  private idAt(row: number): number {
-    return this.rows.readUInt32LE(row * BIRTH_BYTES);
+  /** Rows of the oldest tensors, the oldest first. */
+  oldest(most: number, wanted: (kind: Kind) => boolean): number[] {
+    const isWanted = this.kinds.all().map(wanted);
+    const rows: number[] = [];
+    const births: number[] = [];
+    for (let row = 0; row < this.count; row++) {
+      const { kinds, births: born } = this.chunks[row >>> CHUNK_BITS]!;
+      const i = row & (CHUNK - 1);
+      const birth = born[i]!;
+      if ((rows.length === most && birth >= births[most - 1]!) || !isWanted[kinds[i]!]) continue;
+      let at = rows.length;
+      while (at > 0 && births[at - 1]! > birth) at--;
+      rows.splice(at, 0, row);
+      births.splice(at, 0, birth);
+      rows.length = births.length = Math.min(rows.length, most);
+    }
+    return rows;
   }
 
-  private homeOf(id: number): number {
-    let hash = Math.imul(id, 0x9e3779b1);
-    hash ^= hash >>> 15;
-    return (Math.imul(hash, 0x85ebca6b) >>> 7) & (this.index.length - 1);
+  /** Each storage once, at the birth of the oldest tensor that lives on it; bytes as many times as it stands for. */
+  eachStorage(wanted: (kind: Kind) => boolean, visit: (birthMs: number, bytes: number) => void): void {
+    const all = this.kinds.all().map((kind) => ({ ...kind, wanted: wanted(kind), whole: kind.bytes * kind.weight }));
+    let views = 0;
+    for (let row = 0; row < this.count; row++) {
+      const { kinds, births } = this.chunks[row >>> CHUNK_BITS]!;
+      const kind = all[kinds[row & (CHUNK - 1)]!]!;
+      if (!kind.wanted) continue;
+      if (kind.isView) views++;
+      else visit(births[row & (CHUNK - 1)]!, kind.whole);
+    }
+    if (views === 0) return;
+    // A storage whose first tensor is gone lives on in its views. Of each the row + 1 of the oldest.
+    const table = tableFor(views);
+    const mask = table.length - 1;
+    const slotOf = (storage: number) => {
+      let slot = hashOf(storage) & mask;
+      while (table[slot] !== 0 && this.storageAt(Math.abs(table[slot]!) - 1) !== storage) slot = (slot + 1) & mask;
+      return slot;
+    };
+    for (let row = 0; row < this.count; row++) {
+      const kind = all[this.kindAt(row)]!;
+      if (!kind.wanted || !kind.isView) continue;
+      const slot = slotOf(this.storageAt(row));
+      const known = table[slot]!;
+      if (known === 0 || this.birthAt(row) < this.birthAt(known - 1)) table[slot] = row + 1;
+    }
+    for (let row = 0; row < this.count; row++) {
+      const kind = all[this.kindAt(row)]!;
+      if (!kind.wanted || kind.isView) continue;
+      const slot = slotOf(this.storageAt(row));
+      table[slot] = -Math.abs(table[slot]!); // the visited one has it
+    }
+    for (const found of table) {
+      if (found > 0) visit(this.birthAt(found - 1), all[this.kindAt(found - 1)]!.whole);
+    }
+  }
+
+  private idAt(row: number): number {
+    return this.chunks[row >>> CHUNK_BITS]!.ids[row & (CHUNK - 1)]!;
+  }
+
+  private kindAt(row: number): number {
+    return this.chunks[row >>> CHUNK_BITS]!.kinds[row & (CHUNK - 1)]!;
+  }
+
+  private storageAt(row: number): number {
+    return this.chunks[row >>> CHUNK_BITS]!.storages[row & (CHUNK - 1)]!;
+  }
+
+  private birthAt(row: number): number {
+    return this.chunks[row >>> CHUNK_BITS]!.births[row & (CHUNK - 1)]!;
   }
 
   /** Where `id` is, or the free slot where it would be. */
   private slotOf(id: number): number {
-    const mask = this.index.length - 1;
-    let slot = this.homeOf(id);
+    const { index } = this;
+    const mask = index.length - 1;
+    let slot = hashOf(id) & mask;
     for (;;) {
-      const row = this.index[slot]! - 1;
+      const row = index[slot]! - 1;
       if (row < 0 || this.idAt(row) === id) return slot;
       slot = (slot + 1) & mask;
     }
@@ -108,7 +199,7 @@ export class LivingTensors {
     let free = gap;
     index[free] = 0;
     for (let slot = (free + 1) & mask; index[slot] !== 0; slot = (slot + 1) & mask) {
-      const home = this.homeOf(this.idAt(index[slot]! - 1));
+      const home = hashOf(this.idAt(index[slot]! - 1)) & mask;
       if (((slot - home) & mask) < ((slot - free) & mask)) continue;
       index[free] = index[slot]!;
       index[slot] = 0;
@@ -116,12 +207,19 @@ export class LivingTensors {
     }
   }
 
-  private grow(): void {
-    const capacity = Math.max(LEAST, 2 * this.count);
-    const rows = Buffer.alloc(capacity * BIRTH_BYTES);
-    this.rows.copy(rows);
-    this.rows = rows;
-    this.index = new Int32Array(2 * capacity); // both are powers of two
+  private reindex(): void {
+    this.index = tableFor(2 * this.count);
     for (let row = 0; row < this.count; row++) this.index[this.slotOf(this.idAt(row))] = row + 1;
+  }
+
+  /** Forgets the kinds of the dead. */
+  private sweepKinds(): void {
+    const used = new Uint8Array(this.kinds.size);
+    for (let row = 0; row < this.count; row++) used[this.kindAt(row)] = 1;
+    const numbers = this.kinds.keep(used);
+    for (let row = 0; row < this.count; row++) {
+      const { kinds } = this.chunks[row >>> CHUNK_BITS]!;
+      kinds[row & (CHUNK - 1)] = numbers[kinds[row & (CHUNK - 1)]!]!;
+    }
   }
 }

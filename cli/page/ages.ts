@@ -1,5 +1,5 @@
 /** How old the living bytes are: exactly where the capture holds each tensor, else within what its counters prove. */
-import type { Capture, LivingTensor } from '../capture/capture';
+import type { Capture } from '../capture/capture';
 
 export interface AgeBin {
   fromMs: number;
@@ -29,30 +29,15 @@ function emptyBins(durationMs: number): AgeBin[] {
 }
 
 /** Each storage counts once, at the birth of the oldest tensor that lives on it. */
-export function exactAges(capture: Capture, living: () => Iterable<LivingTensor>): Ages {
+export function exactAges(capture: Capture, wanted: (device: string) => boolean): Ages {
   const bins = emptyBins(capture.durationMs);
-  const add = (birthMs: number, bytes: number) => {
+  capture.eachStorage(wanted, (birthMs, bytes) => {
     const age = Math.max(0, capture.durationMs - birthMs);
     let i = bins.length - 1;
     while (bins[i]!.fromMs > age) i--;
-    const bin = bins[i]!;
-    bin.bytes += bytes;
-    bin.sureBytes += bytes;
-  };
-  const ofViews = new Map<string, { birthMs: number; bytes: number }>();
-  const keyOf = (tensor: LivingTensor) => `${tensor.process} ${tensor.storage}`;
-  for (const tensor of living()) {
-    if (!tensor.isView) add(tensor.birthMs, tensor.bytes * tensor.weight);
-    else {
-      const { birthMs, bytes, weight } = tensor;
-      const known = ofViews.get(keyOf(tensor));
-      if (known === undefined || birthMs < known.birthMs)
-        ofViews.set(keyOf(tensor), { birthMs, bytes: bytes * weight });
-    }
-  }
-  // A storage whose first tensor is gone lives on in its views.
-  if (ofViews.size > 0) for (const tensor of living()) if (!tensor.isView) ofViews.delete(keyOf(tensor));
-  for (const { birthMs, bytes } of ofViews.values()) add(birthMs, bytes);
+    bins[i]!.bytes += bytes;
+    bins[i]!.sureBytes += bytes;
+  });
   return { exact: true, bins };
 }
 

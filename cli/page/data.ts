@@ -9,7 +9,6 @@ import { deviceMatches, groupByPosition, totalOf } from '../sites';
 import { stackTotals } from '../stacks';
 import { type Ages, BoundedAges, exactAges } from './ages';
 import { type Flame, flameOf } from './flame';
-import { livingOf, oldestOf } from './living';
 
 /** One site, or all the others together, in the stacked timeline. */
 export interface Band {
@@ -76,7 +75,8 @@ export function pageData(capture: Capture, report: Report, options: PageOptions)
   const wanted = [...capture.series.values()].filter((series) => deviceMatches(series.device, options.device));
   const groups = new Map(groupByPosition(capture, wanted).map((group) => [keyOf(group.frame), group]));
   const points = pointsOf(capture);
-  const living = livingOf(capture, options.device);
+  const ofDevice = (device: string) => deviceMatches(device, options.device);
+  const hasDetail = capture.details.some(({ living }) => living.size > 0);
   const bounded = new BoundedAges(capture);
   const seriesOf = (site: SiteReport) => groups.get(keyOf(site))?.members.map((member) => member.series) ?? [];
   const liveOf = (site: SiteReport) => totalOf(seriesOf(site), capture.ticks.length, (series) => series.liveBytes);
@@ -111,9 +111,11 @@ export function pageData(capture: Capture, report: Report, options: PageOptions)
     flame: flameOf(redaction === undefined ? stacks : redactStacks(stacks, redaction), (frame) =>
       position(frame, options.folder),
     ),
-    ages: living === undefined ? bounded.ages : exactAges(capture, living),
+    ages: hasDetail ? exactAges(capture, ofDevice) : bounded.ages,
     labels: options.device === undefined ? labelsOf(capture, redaction) : [],
-    oldest: living && oldestOf(living(), MOST_OLDEST).map((tensor) => ({ ...tensor, site: siteOf(tensor.siteId) })),
+    oldest: hasDetail
+      ? capture.oldestTensors(MOST_OLDEST, ofDevice).map((tensor) => ({ ...tensor, site: siteOf(tensor.siteId) }))
+      : undefined,
   };
 }
 

@@ -1,13 +1,12 @@
 /** Ages of living bytes: what counters prove, and what single tensors say exactly. */
-import type { LivingTensor } from '../../cli/capture/capture';
 import { CaptureParser } from '../../cli/capture/reader';
 import { BoundedAges, exactAges } from '../../cli/page/ages';
-import { oldestOf } from '../../cli/page/living';
-import { CaptureBuilder } from './capture_builder';
+import { type BirthInput, CaptureBuilder } from './capture_builder';
 
 /** A capture of so many rounds, one each second. */
-function captureOf(rounds: number) {
+function captureOf(rounds: number, births: BirthInput[] = []) {
   const builder = new CaptureBuilder();
+  if (births.length > 0) builder.births(...births);
   for (let i = 1; i <= rounds; i++) builder.tick({ ms: i * 1000 });
   const parser = new CaptureParser();
   parser.feed(builder.build());
@@ -61,42 +60,32 @@ test('where all was replaced lately, nothing old is proved; what was all freed o
   ]);
 });
 
-const tensor = (of: Partial<LivingTensor>): LivingTensor => ({
-  siteId: 1,
-  device: 'cpu',
-  dtype: 'float32',
-  shape: [2, 2],
-  birthMs: 0,
-  bytes: 16,
-  storage: 1,
-  isView: false,
-  weight: 1,
-  labelId: 0,
-  environment: 0,
-  process: 0,
-  ...of,
-});
+const living = (...births: BirthInput[]) => captureOf(ROUNDS, births);
+const any = () => true;
 
 test('of single tensors, a storage counts once, at its oldest tensor that lives', () => {
-  const living = [
-    tensor({ storage: 1, birthMs: 119_950, bytes: 10 }),
-    tensor({ storage: 1, birthMs: 119_990, bytes: 10, isView: true }),
-    tensor({ storage: 2, birthMs: 100_000, bytes: 5, isView: true }),
-    tensor({ storage: 2, birthMs: 30_000, bytes: 5, isView: true }), // its base is gone
-    tensor({ storage: 3, birthMs: -4000, bytes: 7, weight: 3 }),
-  ];
-  const { exact, bins } = exactAges(captureOf(ROUNDS), () => living);
+  const capture = living(
+    { id: 1, site: 1, storage: 1, birthMs: 119_950, bytes: 10 },
+    { id: 2, site: 1, storage: 1, birthMs: 119_990, bytes: 10, isView: true },
+    { id: 3, site: 1, storage: 2, birthMs: 100_000, bytes: 5, isView: true },
+    { id: 4, site: 1, storage: 2, birthMs: 30_000, bytes: 5, isView: true }, // its base is gone
+    { id: 5, site: 1, storage: 3, birthMs: -4000, bytes: 7, weight: 3 },
+  );
+  const { exact, bins } = exactAges(capture, any);
   expect(exact).toBe(true);
   expect(bins.map(({ bytes }) => bytes)).toEqual([10, 0, 0, 0, 26]);
+  expect(exactAges(capture, (device) => device === 'cuda:0').bins.map(({ bytes }) => bytes)).toEqual([0, 0, 0, 0, 0]);
 });
 
 test('the oldest come first, and no more than asked for', () => {
-  const living = [30, 10, 50, 20, 10, 40].map((birthMs, storage) => tensor({ birthMs, storage }));
-  expect(oldestOf(living, 4).map(({ birthMs, storage }) => [birthMs, storage])).toEqual([
+  const births = [30, 10, 50, 20, 10, 40].map((birthMs, i) => ({ id: 1 + i, site: 1, birthMs, storage: i }));
+  const found = living(...births).oldestTensors(4, any);
+  expect(found.map(({ birthMs, storage }) => [birthMs, storage])).toEqual([
     [10, 1],
     [10, 4],
     [20, 3],
     [30, 0],
   ]);
-  expect(oldestOf([], 4)).toEqual([]);
+  expect(living(...births).oldestTensors(4, () => false)).toEqual([]);
+  expect(living().oldestTensors(4, any)).toEqual([]);
 });

@@ -22,6 +22,7 @@ export interface BirthInput {
   bytes?: number;
   weight?: number;
   storage?: number;
+  isView?: boolean;
   environment?: number;
 }
 
@@ -102,6 +103,7 @@ export class CaptureBuilder {
       payload.writeUInt32LE(birth.storage ?? birth.id, at + 36);
       payload.writeInt8(-1, at + 41);
       payload.writeInt8(6, at + 42);
+      payload.writeUInt8(birth.isView ? 1 : 0, at + 43);
       payload.writeUInt32LE(birth.environment ?? this.environment, at + 44);
     }
     return this.packet(PacketType.Births, payload);

@@ -158,6 +158,28 @@ test('any ids in any order: the set of living tensors agrees with a Map', () => 
   expect(found).toHaveLength(model.size);
 });
 
+test('kinds of tensors that are gone are forgotten, those of the living stay what they are', () => {
+  const living = new LivingTensors();
+  const birth = Buffer.alloc(48);
+  const born = (id: number) => {
+    birth.writeUInt32LE(id, 0);
+    birth.writeUInt32LE(id % 7, 4);
+    birth.writeDoubleLE(0, 24);
+    birth.writeUInt32LE(3 * id, 24); // each of its own size
+    birth.writeInt32LE(-id, 16);
+    birth.writeInt32LE(-1, 20);
+    living.add(birth, 0);
+  };
+  for (let id = 1; id <= 300_000; id++) {
+    born(id);
+    if (id > 1000) living.delete(id - 1000);
+  }
+  const found = Array.from({ length: living.size }, (_, row) => living.at(row)).sort((a, b) => a.id - b.id);
+  expect(found.map(({ id, siteId, bytes, birthMs }) => [id, siteId, bytes, birthMs])).toEqual(
+    Array.from({ length: 1000 }, (_, i) => 299_001 + i).map((id) => [id, id % 7, 3 * id, -id]),
+  );
+});
+
 test('crafted files cost no more than their size', () => {
   // A packet's header that promises more than there is, over and over; and packets within packets.
   const promise = new CaptureBuilder().packet(99, Buffer.alloc(16)).build().subarray(-36, -16);

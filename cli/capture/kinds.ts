@@ -1,0 +1,129 @@
+/** What many tensors have in common: few kinds stand for many tensors, each of which then needs but a number. */
+
+export interface Kind {
+  siteId: number;
+  /** 0: made outside every label. */
+  labelId: number;
+  /** 0: not known. */
+  shapeId: number;
+  /** Bytes of the storage at birth. */
+  bytes: number;
+  /** How many tensors like it it stands for: 1 but in `sample` mode. */
+  weight: number;
+  deviceType: number;
+  deviceIndex: number;
+  dtype: number;
+  /** Whether another tensor had the storage before it. */
+  isView: boolean;
+  /** Number of the environment (thread). */
+  environment: number;
+}
+
+/** Where a birth of the file has its kind, in 32-bit words: site, label, shape; bytes, weight; device and dtype, thread. */
+const WORDS = [4, 8, 12, 24, 28, 32, 40, 44];
+const BYTES = 4 * WORDS.length;
+const LEAST = 256;
+/** So many kinds are kept whether they are in use or not. */
+const FEW = 65_536;
+
+export class Kinds {
+  private rows = Buffer.alloc(LEAST * BYTES);
+  /** The same memory. */
+  private words = new Uint32Array(this.rows.buffer, this.rows.byteOffset, LEAST * WORDS.length);
+  /** Number + 1 by hash, 0 where free; linear probing. At most half full. */
+  private index = new Int32Array(2 * LEAST);
+  private count = 0;
+
+  get size(): number {
+    return this.count;
+  }
+
+  /** Whether most of them must be of tensors that are gone. */
+  tooMany(living: number): boolean {
+    return this.count > FEW && this.count > 2 * living;
+  }
+
+  /** The number of the kind of the birth at `at`, of the first one so far or a new one. */
+  numberOf(payload: Buffer, at: number): number {
+    if (2 * this.count >= this.index.length) this.grow();
+    let hash = 0;
+    for (const word of WORDS) hash = mix(hash, payload.readUInt32LE(at + word));
+    const { index, words } = this;
+    const mask = index.length - 1;
+    let slot = finish(hash) & mask;
+    for (; index[slot] !== 0; slot = (slot + 1) & mask) {
+      const first = (index[slot]! - 1) * WORDS.length;
+      let same = true;
+      for (let i = 0; same && i < WORDS.length; i++) same = words[first + i] === payload.readUInt32LE(at + WORDS[i]!);
+      if (same) return index[slot]! - 1;
+    }
+    index[slot] = ++this.count;
+    const first = (this.count - 1) * WORDS.length;
+    for (let i = 0; i < WORDS.length; i++) words[first + i] = payload.readUInt32LE(at + WORDS[i]!);
+    return this.count - 1;
+  }
+
+  at(number: number): Kind {
+    const { rows } = this;
+    const at = number * BYTES;
+    return {
+      siteId: rows.readUInt32LE(at),
+      labelId: rows.readUInt32LE(at + 4),
+      shapeId: rows.readUInt32LE(at + 8),
+      bytes: Number(rows.readBigUInt64LE(at + 12)),
+      weight: rows.readFloatLE(at + 20),
+      deviceType: rows.readInt8(at + 24),
+      deviceIndex: rows.readInt8(at + 25),
+      dtype: rows.readInt8(at + 26),
+      isView: (rows[at + 27]! & 1) !== 0,
+      environment: rows.readUInt32LE(at + 28),
+    };
+  }
+
+  all(): Kind[] {
+    return Array.from({ length: this.count }, (_, number) => this.at(number));
+  }
+
+  /** Leaves those that are in use; returns the new number of each. */
+  keep(used: Uint8Array): Uint32Array {
+    const numbers = new Uint32Array(this.count);
+    let kept = 0;
+    for (let number = 0; number < this.count; number++) {
+      if (used[number] === 0) continue;
+      this.words.copyWithin(kept * WORDS.length, number * WORDS.length, (number + 1) * WORDS.length);
+      numbers[number] = kept++;
+    }
+    this.count = kept;
+    this.reindex();
+    return numbers;
+  }
+
+  private grow(): void {
+    const rows = Buffer.alloc(2 * this.count * BYTES);
+    this.rows.copy(rows, 0, 0, this.count * BYTES);
+    this.rows = rows;
+    this.words = new Uint32Array(rows.buffer, rows.byteOffset, 2 * this.count * WORDS.length);
+    this.index = new Int32Array(4 * this.count);
+    this.reindex();
+  }
+
+  private reindex(): void {
+    const { index, words } = this;
+    const mask = index.length - 1;
+    index.fill(0);
+    for (let number = 0; number < this.count; number++) {
+      let hash = 0;
+      for (let i = 0; i < WORDS.length; i++) hash = mix(hash, words[number * WORDS.length + i]!);
+      let slot = finish(hash) & mask;
+      while (index[slot] !== 0) slot = (slot + 1) & mask;
+      index[slot] = number + 1;
+    }
+  }
+}
+
+const mix = (hash: number, word: number) => Math.imul((hash ^ word) >>> 0, 0x9e3779b1) ^ (hash >>> 15);
+
+function finish(hash: number): number {
+  const mixed = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  return mixed ^ (mixed >>> 13);
+}
