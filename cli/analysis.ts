@@ -30,6 +30,8 @@ export interface AnalysisOptions extends SummaryOptions {
   minAgeMs?: number;
   /** Only tensors of this device (`cuda` means all of them). */
   device?: string;
+  /** Is told how many sites are judged, of how many. */
+  seen?: (judged: number, of: number) => void;
 }
 
 const RANK: Record<SiteVerdict, number> = { leak: 0, insufficient: 1, cache: 2, steady: 3 };
@@ -41,7 +43,10 @@ export function analyse(capture: Capture, options: AnalysisOptions = {}): Report
   const wanted = [...capture.series.values()].filter((series) => deviceMatches(series.device, options.device));
   const work = totalOf(wanted, capture.ticks.length, (series) => series.allocatedTensors);
   const groups = groupByPosition(capture, wanted);
-  const judged = groups.map((group) => judgeGroup(capture, group, work, options));
+  const judged = groups.map((group, i) => {
+    options.seen?.(i, groups.length);
+    return judgeGroup(capture, group, work, options);
+  });
   // The more sites there are, the surer each leak has to be.
   const errors = falseDiscovery(judged.map(({ judgement }) => judgement.p));
   const all = groups.map((group, i) => reportSite(capture, group, judged[i]!, errors[i]!));

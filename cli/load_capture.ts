@@ -4,6 +4,7 @@ import type { Capture } from './capture/capture';
 import { CaptureParser } from './capture/reader';
 import { condense } from './condense';
 import { UsageError } from './errors';
+import { progress } from './progress';
 import type { Report } from './report';
 
 export interface LoadedCapture {
@@ -48,12 +49,16 @@ function read(file: string): LoadedCapture & { unclaimed: boolean } {
   const seen = new Map<Capture, number>();
   const exact = { rounds: 0, peakRss: 0 };
   const fd = fs.openSync(file, 'r');
+  let done = 0;
   try {
+    const { size } = fs.fstatSync(fd);
     for (;;) {
       const chunk = Buffer.allocUnsafe(CHUNK_BYTES); // fresh: the parser keeps parts of it
       const n = fs.readSync(fd, chunk, 0, chunk.length, null);
       if (n === 0) break;
       parser.feed(chunk.subarray(0, n));
+      done += n;
+      progress.bytes(`reading ${file}`, done, size);
       for (const capture of parser.parts) {
         const { ticks } = capture;
         for (let i = seen.get(capture) ?? 0; i < ticks.length; i++) {

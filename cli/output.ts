@@ -5,6 +5,7 @@ import type { Capture } from './capture/capture';
 import { colorsFor } from './colors';
 import { UsageError } from './errors';
 import { pageData } from './page/data';
+import { progress } from './progress';
 import { Redaction, redactReport } from './redact';
 import type { Report } from './report';
 import { renderHtml } from './reporters/html';
@@ -24,7 +25,11 @@ export function showReport(report: Report, capture: Capture, options: ShowOption
   const folder = process.cwd();
   const { json, html } = options;
   const shown = options.redactSources ? redactReport(report, new Redaction()) : report;
-  if (html !== undefined) writeOutput(html, renderHtml(pageData(capture, report, { ...options, folder }), folder));
+  if (html !== undefined) {
+    progress.stage(`writing ${html}`);
+    writeOutput(html, renderHtml(pageData(capture, report, { ...options, folder }), folder));
+  }
+  progress.end();
   if (json === '-') {
     process.stdout.write(renderJson(shown));
     return;
@@ -37,6 +42,7 @@ export function showReport(report: Report, capture: Capture, options: ShowOption
 /** Writes a file as a whole or not at all; '-' is stdout. */
 export function writeOutput(file: string, text: string | Buffer): void {
   if (file === '-') {
+    progress.end();
     process.stdout.write(text);
     return;
   }

@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander';
 import { colorsFor } from './colors';
 import type { CommandFactory } from './commands';
 import { ExitCode, UsageError } from './errors';
+import { progress } from './progress';
 import { version } from './version';
 
 export interface Program {
@@ -34,6 +35,7 @@ async function run(definition: Program, argv: string[]): Promise<number> {
     await program.parseAsync(argv);
     return status;
   } catch (error) {
+    progress.end();
     if (error instanceof CommanderError) return error.exitCode === 0 ? ExitCode.clean : ExitCode.usage;
     if (error instanceof UsageError) {
       const { red } = colorsFor(process.stderr);

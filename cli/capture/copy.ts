@@ -31,7 +31,7 @@ export class CaptureWriter {
   }
 
   /** Takes what checksums vouch for in `source`. `anyHeader`: its header may be damaged. */
-  copy(source: string, anyHeader = false): Copied {
+  copy(source: string, anyHeader = false, seen: (bytes: number, size: number) => void = () => {}): Copied {
     const found = { packets: 0, rounds: 0, hasStart: false };
     const sink = {
       packet: (type: number, _payload: Buffer, whole: Buffer) => {
@@ -45,7 +45,13 @@ export class CaptureWriter {
     const fd = fs.openSync(source, 'r');
     try {
       const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
-      for (let n = fs.readSync(fd, chunk); n > 0; n = fs.readSync(fd, chunk)) scanner.feed(chunk.subarray(0, n));
+      const { size } = fs.fstatSync(fd);
+      let done = 0;
+      for (let n = fs.readSync(fd, chunk); n > 0; n = fs.readSync(fd, chunk)) {
+        scanner.feed(chunk.subarray(0, n));
+        done += n;
+        seen(done, size);
+      }
     } finally {
       fs.closeSync(fd);
     }

@@ -86,13 +86,13 @@ export class CaptureFollower {
     return this.parser.unclaimed;
   }
 
-  /** Reads what was appended since the last call. False while there is no file. */
-  poll(): boolean {
+  /** Reads what was appended since the last call. False while there is no file. `seen` is told how far it came. */
+  poll(seen: (bytes: number, size: number) => void = () => {}): boolean {
     const stat = fs.statSync(this.file, { throwIfNoEntry: false });
     if (stat === undefined && this.fd === undefined) return false;
     if (this.fd !== undefined && stat !== undefined && stat.ino !== this.inode) this.close();
     this.fd ??= fs.openSync(this.file, 'r');
-    const { ino } = fs.fstatSync(this.fd);
+    const { ino, size } = fs.fstatSync(this.fd);
     if ((this.inode !== 0 && ino !== this.inode) || !this.stillThere(this.fd)) this.parser = new CaptureParser();
     this.inode = ino;
     this.parser.dropTail();
@@ -103,6 +103,7 @@ export class CaptureFollower {
       if (n === 0) return true;
       this.parser.feed(chunk.subarray(0, n));
       at += n;
+      seen(at, size);
     }
   }
 
@@ -125,11 +126,11 @@ export class CaptureFollower {
 }
 
 /** A whole capture file. Throws UsageError when it is none. */
-export function readCapture(file: string): Capture {
+export function readCapture(file: string, seen?: (bytes: number, size: number) => void): Capture {
   const follower = new CaptureFollower(file);
   return withPlace(file, () => {
     try {
-      if (!follower.poll()) throw new UsageError('no such file');
+      if (!follower.poll(seen)) throw new UsageError('no such file');
       if (follower.capture.start === undefined && !follower.unclaimed && !follower.capture.lostFlag) {
         throw new UsageError('not a leak-audit capture (it is empty or cut off)');
       }

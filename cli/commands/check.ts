@@ -7,6 +7,7 @@ import { check, type Outcome } from '../check/findings';
 import { readSuppressions } from '../check/suppressions';
 import { UsageError } from '../errors';
 import { checkWritable, writeOutput } from '../output';
+import { progress, tellSites } from '../progress';
 import { renderJunit } from '../reporters/junit';
 import { renderSarif } from '../reporters/sarif';
 import { parseBytes, parseCount, parseDuration } from '../units';
@@ -66,7 +67,9 @@ function run(file: string, options: Options): number {
   const suppressions = options.suppressions === undefined ? [] : readSuppressions(options.suppressions);
   const known = options.baseline === undefined ? undefined : readBaseline(options.baseline);
   const folder = process.cwd();
-  const report = analyse(readCapture(file), { warmup: options.warmup });
+  const reading = `reading ${file}`;
+  const capture = readCapture(file, (bytes, size) => progress.bytes(reading, bytes, size));
+  const report = analyse(capture, { warmup: options.warmup, seen: tellSites });
   const baseline = options.writeBaseline === undefined ? known : baselineOf(report, folder);
   const { maxLive, maxAge } = options;
   const outcome = check(report, { maxLive, maxAge, baseline, suppressions }, folder);
@@ -75,6 +78,7 @@ function run(file: string, options: Options): number {
   if (options.sarif !== undefined) {
     writeOutput(options.sarif, renderSarif(report, outcome, folder, baseline !== undefined));
   }
+  progress.end();
   process.stdout.write(renderOutcome(outcome));
   return outcome.status;
 }

@@ -6,6 +6,7 @@ import { diffReports } from '../diff';
 import { ExitCode } from '../errors';
 import { exactly, loadCapture } from '../load_capture';
 import { checkWritable, terminalColumns, writeOutput } from '../output';
+import { progress, tellSites } from '../progress';
 import { Redaction, redactReport } from '../redact';
 import type { Report } from '../report';
 import { renderDiff } from '../reporters/diff';
@@ -37,10 +38,11 @@ its name that did. It grew or shrank when its living bytes changed by 4 KiB, or 
       const redaction = new Redaction(); // one for both: the same site has the same number
       const read = (file: string): Report => {
         const loaded = loadCapture(file);
-        const report = exactly(analyse(loaded.capture, { device: options.device }), loaded);
+        const report = exactly(analyse(loaded.capture, { device: options.device, seen: tellSites }), loaded);
         return options.redactSources ? redactReport(report, redaction) : report;
       };
       const diff = diffReports(read(a), read(b), options);
+      progress.end();
       const json = () => `${JSON.stringify(diff, null, 2)}\n`;
       if (options.json !== undefined) writeOutput(options.json, json());
       if (options.json !== '-') {

@@ -8,6 +8,7 @@ import { renderPprof } from '../exporters/pprof';
 import { renderSpeedscope } from '../exporters/speedscope';
 import { exactly, loadCapture } from '../load_capture';
 import { checkWritable, writeOutput } from '../output';
+import { progress, tellSites } from '../progress';
 import { Redaction, redactReport, redactStacks } from '../redact';
 import { STACK_VALUES, type StackValue, stackTotals } from '../stacks';
 
@@ -61,13 +62,14 @@ function exportAll(file: string, options: Options): void {
 
   const loaded = loadCapture(file);
   const { capture } = loaded;
-  let report = exactly(analyse(capture, { device: options.device }), loaded);
+  let report = exactly(analyse(capture, { device: options.device, seen: tellSites }), loaded);
   let stacks = stackTotals(capture, { device: options.device });
   if (options.redactSources) {
     const redaction = new Redaction();
     report = redactReport(report, redaction);
     stacks = redactStacks(stacks, redaction);
   }
+  progress.stage('writing');
   const write = (output: string | undefined, render: () => string | Buffer) => {
     if (output !== undefined) writeOutput(output, render());
   };
@@ -75,4 +77,5 @@ function exportAll(file: string, options: Options): void {
   write(options.speedscope, () => renderSpeedscope(stacks, report.summary));
   write(options.collapsed, () => renderCollapsed(stacks, options.value));
   write(options.csv, () => renderCsv(report.sites));
+  progress.end();
 }

@@ -6,6 +6,7 @@ import { Flag } from '../capture/format';
 import { withPlace } from '../capture/reader';
 import { ExitCode, UsageError } from '../errors';
 import { checkWritable } from '../output';
+import { progress } from '../progress';
 import { formatBytes, formatCount } from '../units';
 
 interface Options {
@@ -27,7 +28,9 @@ Example:
     )
     .action((file: string, options: Options) => {
       const output = options.output ?? `${file}.repaired`;
-      process.stdout.write(`${describe(repair(file, output), output)}\n`);
+      const found = repair(file, output);
+      progress.end();
+      process.stdout.write(`${describe(found, output)}\n`);
       done(ExitCode.clean);
     });
 }
@@ -44,7 +47,7 @@ function repair(file: string, output: string): Copied {
   const writer = new CaptureWriter(output);
   try {
     const copied = withPlace(file, () => {
-      const found = writer.copy(file, true);
+      const found = writer.copy(file, true, (bytes, size) => progress.bytes(`repairing ${file}`, bytes, size));
       if (!found.hasStart && (found.flags & Flag.reserved) === 0) {
         throw new UsageError('not a leak-audit capture (no packet says which process it is of)');
       }

@@ -5,6 +5,7 @@ import { colorsFor } from '../colors';
 import { ExitCode } from '../errors';
 import { exactly, loadCapture } from '../load_capture';
 import { checkWritable, showReport } from '../output';
+import { tellSites } from '../progress';
 import { renderLabels } from '../reporters/labels';
 import { parseDuration } from '../units';
 
@@ -37,7 +38,7 @@ export function reportCommand(done: (status: number) => void): Command {
       const loaded = loadCapture(file);
       const { capture } = loaded;
       const byLabel = options.by && renderLabels(capture, options.by, colorsFor(process.stdout));
-      const report = analyse(capture, { minAgeMs: options.minAge, device: options.device });
+      const report = analyse(capture, { minAgeMs: options.minAge, device: options.device, seen: tellSites });
       showReport(exactly(report, loaded), capture, options);
       if (byLabel && options.json !== '-') process.stdout.write(byLabel);
       done(ExitCode.clean);

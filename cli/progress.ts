@@ -1,0 +1,70 @@
+/** What long work is at, in a line of a terminal's stderr; nothing anywhere else. */
+import { formatBytes, formatCount } from './units';
+
+/** Who waits less than this wants no explanation. */
+const PATIENCE_MS = 1000;
+const LEAST_MS_BETWEEN = 100;
+
+export interface ProgressStream {
+  isTTY?: boolean;
+  columns?: number;
+  write(text: string): unknown;
+}
+
+export class Progress {
+  private begun: number | undefined;
+  private shownAt = Number.NEGATIVE_INFINITY;
+  private shown = '';
+
+  constructor(
+    private readonly stream: ProgressStream = process.stderr,
+    private readonly now: () => number = () => performance.now(),
+  ) {}
+
+  /** `reading app.ltna: 42% of 301.0 MiB`; without a size (a pipe), what came so far. */
+  bytes(what: string, done: number, size: number): void {
+    this.show(() => `${what}: ${size > 0 ? `${percent(done, size)} of ${formatBytes(size)}` : formatBytes(done)}`);
+  }
+
+  /** `judging: 120 of 3,000 sites`. */
+  count(what: string, done: number, of: number, unit: string): void {
+    this.show(() => `${what}: ${formatCount(done)} of ${formatCount(of)} ${unit}`);
+  }
+
+  /** Begins something whose end is not known beforehand. */
+  stage(what: string): void {
+    this.shownAt = Number.NEGATIVE_INFINITY;
+    this.show(() => `${what} …`);
+  }
+
+  /** Takes the line away: before anything else is written to the terminal. */
+  end(): void {
+    if (this.shown !== '') this.stream.write(`\r${' '.repeat(this.shown.length)}\r`);
+    this.shown = '';
+    this.begun = undefined;
+    this.shownAt = Number.NEGATIVE_INFINITY;
+  }
+
+  private show(text: () => string): void {
+    if (this.stream.isTTY !== true) return;
+    const now = this.now();
+    this.begun ??= now;
+    if (now - this.begun < PATIENCE_MS || now - this.shownAt < LEAST_MS_BETWEEN) return;
+    this.shownAt = now;
+    const line = shorten(text(), (this.stream.columns || 80) - 1);
+    this.stream.write(`\r${line.padEnd(this.shown.length)}`);
+    this.shown = line;
+  }
+}
+
+const percent = (done: number, size: number) => `${Math.min(100, Math.floor((100 * done) / size))}%`;
+
+/** Of a long name the end says more. */
+const shorten = (text: string, columns: number) =>
+  text.length <= columns ? text : `…${text.slice(text.length - columns + 1)}`;
+
+/** Of this process. */
+export const progress = new Progress();
+
+/** For `analyse`. */
+export const tellSites = (done: number, of: number): void => progress.count('judging', done, of, 'sites');
