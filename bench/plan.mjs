@@ -16,6 +16,10 @@
  * @property {number} smallOps
  * @property {number} auditRounds
  * @property {number} audited allocations in one round of the audit's loop
+ * @property {number} httpRounds
+ * @property {{ closed: number, paced: number }} httpMs of one mode in one round
+ * @property {number} reportRounds
+ * @property {number} events in each of the captures
  */
 
 /** @type {Record<'full' | 'quick' | 'tiny', Plan>} */
@@ -35,6 +39,10 @@ export const plans = {
     smallOps: 5000,
     auditRounds: 7,
     audited: 200_000,
+    httpRounds: 7,
+    httpMs: { closed: 2000, paced: 5000 },
+    reportRounds: 3,
+    events: 10_000_000,
   },
   quick: {
     detail: 'quick run',
@@ -51,6 +59,10 @@ export const plans = {
     smallOps: 2000,
     auditRounds: 5,
     audited: 30_000,
+    httpRounds: 5,
+    httpMs: { closed: 1000, paced: 3000 },
+    reportRounds: 1,
+    events: 10_000_000,
   },
   /** Shows that it runs; its figures mean nothing. */
   tiny: {
@@ -68,5 +80,9 @@ export const plans = {
     smallOps: 20,
     auditRounds: 2,
     audited: 1000,
+    httpRounds: 1,
+    httpMs: { closed: 50, paced: 50 },
+    reportRounds: 1,
+    events: 4000,
   },
 };

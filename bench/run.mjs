@@ -19,9 +19,11 @@ import { buildSection } from './sections/build.mjs';
 import { callsSection } from './sections/calls.mjs';
 import { digitsSection } from './sections/digits.mjs';
 import { goalsSection } from './sections/goals.mjs';
+import { httpSection } from './sections/http.mjs';
 import { loadSection } from './sections/load.mjs';
 import { memorySection } from './sections/memory.mjs';
 import { opsSection } from './sections/ops.mjs';
+import { reportsSection } from './sections/reports.mjs';
 import { scopesSection } from './sections/scopes.mjs';
 import { typesSection } from './sections/types.mjs';
 import { machine } from './support/machine.mjs';
@@ -37,6 +39,8 @@ const sections = {
   memory: memorySection,
   async: asyncSection,
   audit: auditSection,
+  http: httpSection,
+  reports: reportsSection,
   types: typesSection,
   build: buildSection,
 };
@@ -58,7 +62,7 @@ function readOptions() {
         build: { type: 'boolean', default: false },
         types: { type: 'boolean', default: false },
         write: { type: 'boolean', default: false },
-        only: { type: 'string', default: 'goals,ops,calls,scopes,digits,load,memory,async,audit' },
+        only: { type: 'string', default: 'goals,ops,calls,scopes,digits,load,memory,async,audit,http,reports' },
       },
     }).values;
   } catch (error) {

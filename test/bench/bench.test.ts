@@ -43,6 +43,8 @@ test('goals come first: every row has its goal, a figure and a verdict', () => {
     'Memory',
     'Async',
     'The audit',
+    'The audit of a service',
+    'Reports of large captures',
   ]);
   const [goals] = sections.get('Goals')!;
   expect(goals!.get('')).toEqual(['Goal', 'Measured', 'in CPU time', '']);
@@ -109,4 +111,19 @@ test('load, memory, async and audit: every row is there', () => {
     '1,000 small ops, scopes of 100',
   ]);
   expect(rowsOf('The audit')).toEqual(['off', 'counters', 'sample', 'full', 'full, 4 frames', 'full, 1 frame']);
+});
+
+test('the audit of a service: each mode has its throughput and its delays', () => {
+  const [throughput, delays] = sections.get('The audit of a service')!;
+  for (const table of [throughput, delays]) {
+    expect([...table!.keys()]).toEqual(['Mode', 'off', 'counters', 'sample', 'full']);
+    for (const mode of ['counters', 'sample', 'full']) expect(table!.get(mode)!.join(' ')).toMatch(/[+-][\d.]+%/);
+  }
+});
+
+test('reports of large captures: of many events, and of many that survive', () => {
+  expect(rowsOf('Reports of large captures')).toEqual([
+    '4,000 events: births, and deaths some rounds later',
+    '4,000 tensors that all survive',
+  ]);
 });

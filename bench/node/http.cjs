@@ -1,0 +1,66 @@
+/**
+ * A small service over HTTP, and its clients: a body of 64 numbers, 100 tensors a request in a scope of its own. Answers
+ * each line "closed MS" (four clients that ask as fast as they are answered) and "paced MS PER_SECOND" with what its
+ * clients saw: { perSecond, p50, p99 } (ms), and the processor's microseconds that a request took of this process.
+ */
+'use strict';
+
+const { fork } = require('node:child_process');
+const http = require('node:http');
+const path = require('node:path');
+const { createInterface } = require('node:readline');
+const torch = require('libtorch-node');
+
+const UNITS = 64;
+/** Each makes three tensors; the image, softmax and argmax four more. */
+const LAYERS = 32;
+
+torch.setNumThreads(1);
+const layers = Array.from({ length: LAYERS }, () => ({
+  weight: torch.randn([UNITS, UNITS]).div(UNITS),
+  bias: torch.zeros([UNITS]),
+}));
+
+const classify = (pixels) =>
+  torch.scope(() =>
+    torch.noGrad(() => {
+      let x = torch.tensor(pixels);
+      for (const { weight, bias } of layers) x = weight.mv(x).add(bias).relu();
+      const probabilities = x.softmax(0);
+      return { digit: Number(probabilities.argmax().item()), sure: probabilities.max().item() };
+    }),
+  );
+
+const server = http.createServer((request, response) => {
+  let body = '';
+  request.setEncoding('utf8').on('data', (chunk) => {
+    body += chunk;
+  });
+  request.on('end', () => {
+    const text = JSON.stringify(classify(JSON.parse(body)));
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) });
+    response.end(text);
+  });
+});
+
+server.listen(0, '127.0.0.1', () => {
+  const clients = fork(path.join(__dirname, 'http_clients.cjs'), [String(server.address().port), String(UNITS)], {
+    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+  });
+  let before;
+  clients.on('message', ({ requests, ...seen }) => {
+    const { user, system } = process.cpuUsage(before);
+    process.stdout.write(`${JSON.stringify({ ...seen, cpu: (user + system) / requests })}\n`);
+  });
+  const lines = createInterface({ input: process.stdin });
+  lines.on('line', (line) => {
+    const [how, ms, perSecond] = line.split(' ');
+    before = process.cpuUsage();
+    clients.send({ ms: Number(ms), perSecond: how === 'paced' ? Number(perSecond) : undefined });
+  });
+  lines.on('close', () => {
+    clients.kill();
+    server.close();
+    server.closeAllConnections();
+  });
+});
