@@ -1,7 +1,7 @@
 /** A whole capture file for the commands that look at it, however large: condensed while it is read. */
 import * as fs from 'node:fs';
 import type { Capture } from './capture/capture';
-import { CaptureParser } from './capture/reader';
+import { CaptureParser, withPlace } from './capture/reader';
 import { condense } from './condense';
 import { UsageError } from './errors';
 import { progress } from './progress';
@@ -23,25 +23,14 @@ const CHUNK_BYTES = 1 << 20;
 
 /** Throws UsageError, in one line, when it is no capture. */
 export function loadCapture(file: string): LoadedCapture {
-  try {
-    const loaded = read(file);
-    const { capture } = loaded;
+  return withPlace(file, () => {
+    const { unclaimed, ...loaded } = read(file);
     // A program that was killed before its first packet, or could not write, leaves a file that says so.
-    if (capture.start === undefined && !loaded.unclaimed && !capture.lostFlag) {
+    if (loaded.capture.start === undefined && !unclaimed && !loaded.capture.lostFlag) {
       throw new UsageError('not a leak-audit capture (it is empty or cut off)');
     }
-    return { capture, rounds: loaded.rounds, peakRss: loaded.peakRss };
-  } catch (error) {
-    throw new UsageError(`${file}: ${reason(error)}`);
-  }
-}
-
-function reason(error: unknown): string {
-  const { code, message } = error as NodeJS.ErrnoException;
-  if (error instanceof UsageError) return message;
-  if (code === 'ENOENT') return 'no such file';
-  if (code === 'EISDIR') return 'a folder, not a capture';
-  return code === undefined ? `damaged (${message})` : `cannot be read (${code})`;
+    return loaded;
+  });
 }
 
 function read(file: string): LoadedCapture & { unclaimed: boolean } {

@@ -1,5 +1,5 @@
 /** What the two programs of this package share: commands in, exit status out. */
-import { Command, CommanderError } from 'commander';
+import { Command, CommanderError, type OutputConfiguration } from 'commander';
 import { colorsFor } from './colors';
 import type { CommandFactory } from './commands';
 import { ExitCode, UsageError } from './errors';
@@ -10,6 +10,22 @@ export interface Program {
   name: string;
   description: string;
   commands: CommandFactory[];
+  /** What its --help ends with. */
+  more?: string;
+}
+
+/** Wrong usage in our own voice, and where to read on. */
+function oneLine(...names: string[]): OutputConfiguration {
+  return {
+    outputError: (text, write) => {
+      const { red } = colorsFor(process.stderr);
+      const what = text
+        .replace(/^error: /, '')
+        .trimEnd()
+        .replace(/\s*\n\s*/g, ' ');
+      write(`${red(`${names[0]}:`)} ${what} (see ${names.join(' ')} --help)\n`);
+    },
+  };
 }
 
 async function run(definition: Program, argv: string[]): Promise<number> {
@@ -17,15 +33,15 @@ async function run(definition: Program, argv: string[]): Promise<number> {
     .description(definition.description)
     .version(version())
     .enablePositionalOptions()
-    .showHelpAfterError('(see --help)')
+    .addHelpText('after', definition.more ?? '')
+    .configureOutput(oneLine(definition.name))
     .exitOverride();
   let status: number = ExitCode.clean;
-  for (const command of definition.commands) {
-    program.addCommand(
-      command((result) => {
-        status = result;
-      }).exitOverride(),
-    );
+  for (const factory of definition.commands) {
+    const command = factory((result) => {
+      status = result;
+    });
+    program.addCommand(command.exitOverride().configureOutput(oneLine(definition.name, command.name())));
   }
   if (argv.length <= 2) {
     program.outputHelp({ error: true });

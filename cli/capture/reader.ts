@@ -146,9 +146,16 @@ export function withPlace<T>(file: string, fn: () => T): T {
   try {
     return fn();
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
-    if (error instanceof UsageError) throw new UsageError(`${file}: ${error.message}`);
-    if (code?.startsWith('E') && !code.startsWith('ERR_')) throw new UsageError(`${file}: cannot be read (${code})`);
-    throw new UsageError(`${file}: damaged (${(error as Error).message.split('\n', 1)[0]})`);
+    throw new UsageError(`${file}: ${reason(error)}`);
   }
+}
+
+function reason(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (error instanceof UsageError) return message;
+  if (code === 'ENOENT') return 'no such file';
+  if (code === 'EISDIR') return 'a folder, not a capture';
+  if (code === 'EACCES') return 'may not be read (EACCES)';
+  if (code?.startsWith('E') && !code.startsWith('ERR_')) return `cannot be read (${code})`;
+  return `damaged (${message.split('\n', 1)[0]})`;
 }

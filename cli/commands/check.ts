@@ -42,18 +42,21 @@ export function checkCommand(done: (status: number) => void): Command {
     .addHelpText(
       'after',
       `
-Baseline and suppressions are JSON. File names in them are relative to the folder where the check runs. A known leak is
-found again by its line, or by its function when lines have moved, and may be twice as fast ("tolerance").
-A suppression may have a "line", a "function", and "until", the last day on which it holds; * and ** in "file" match
-within and across folders:
+Baseline and suppressions are JSON. File names in them are relative to the
+folder where the check runs. A known leak is found again by its line, or by its
+function when lines have moved, and may be twice as fast ("tolerance").
+A suppression may have a "line", a "function", and "until", the last day on
+which it holds; * and ** in "file" match within and across folders:
 
   { "version": 1, "suppressions": [
-    { "file": "src/cache.ts", "function": "warm", "reason": "bounded by the catalogue", "until": "2027-01-31" } ] }
+    { "file": "src/cache.ts", "function": "warm",
+      "reason": "bounded by the catalogue", "until": "2027-01-31" } ] }
 
 Examples:
   leak-audit run -o app.ltna -- npm start
   leak-audit check app.ltna --write-baseline leaks.json
-  leak-audit check app.ltna --baseline leaks.json --junit leaks.xml --sarif leaks.sarif`,
+  leak-audit check app.ltna --baseline leaks.json --junit leaks.xml
+  leak-audit check app.ltna --max-live 64MiB --max-age 10m --sarif leaks.sarif`,
     )
     .action((file: string, options: Options) => done(run(file, options)));
 }

@@ -10,9 +10,9 @@ export function completionCommand(done: (status: number) => void): Command {
     .addHelpText(
       'after',
       `
-  bash   source <(leak-audit completion bash)         in ~/.bashrc
-  zsh    source <(leak-audit completion zsh)          in ~/.zshrc, after compinit
-  fish   leak-audit completion fish | source          in ~/.config/fish/config.fish`,
+  bash   source <(leak-audit completion bash)  in ~/.bashrc
+  zsh    source <(leak-audit completion zsh)   in ~/.zshrc, after compinit
+  fish   leak-audit completion fish | source   in ~/.config/fish/config.fish`,
     )
     .action((shell: Shell, _options: object, command: Command) => {
       process.stdout.write(completionScript(shell, command.parent!));

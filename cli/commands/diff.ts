@@ -30,8 +30,14 @@ export function diffCommand(done: (status: number) => void): Command {
     .addHelpText(
       'after',
       `
-A site is the same in both when file, line and column are, or when the line moved and its function is the only one of
-its name that did. It grew or shrank when its living bytes changed by 4 KiB, or its tensors by 8, and by 5%.`,
+A site is the same in both when file, line and column are, or when the line
+moved and its function is the only one of its name that did. It grew or shrank
+when its living bytes changed by 4 KiB, or its tensors by 8, and by 5%.
+Exits with 0 whatever it finds.
+
+Examples:
+  leak-audit diff last-release.ltna this-release.ltna
+  leak-audit diff --normalize hour.ltna day.ltna`,
     )
     .action((a: string, b: string, options: Options) => {
       checkWritable(options.json);

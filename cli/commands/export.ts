@@ -42,11 +42,14 @@ export function exportCommand(done: (status: number) => void): Command {
     .addHelpText(
       'after',
       `
-An <out> of '-' is stdout. Growth is what lives at the end over what lived after the first quarter of the capture.
+An <out> of '-' is stdout. Growth is what lives at the end over what lived after
+the first quarter of the capture. Several formats at once are one reading.
 
 Examples:
-  leak-audit export app.ltna --pprof app.pb.gz && go tool pprof -http=: -sample_index=growth_space app.pb.gz
-  leak-audit export app.ltna --collapsed - --value allocated | flamegraph.pl > allocated.svg`,
+  leak-audit export app.ltna --pprof app.pb.gz
+  go tool pprof -http=: -sample_index=growth_space app.pb.gz
+  leak-audit export app.ltna --speedscope app.json  # for speedscope.app
+  leak-audit export app.ltna --collapsed - | flamegraph.pl > living.svg`,
     )
     .action((file: string, options: Options) => {
       exportAll(file, options);

@@ -21,7 +21,8 @@ export function repairCommand(done: (status: number) => void): Command {
     .addHelpText(
       'after',
       `
-What was lost stays known: \`check\` exits with 4 for a capture that lost packets.
+A capture of a program that was killed needs no repair: a torn end is skipped.
+What was lost stays known: \`check\` exits with 4 for it.
 
 Example:
   leak-audit repair capture.ltna -o whole.ltna`,
@@ -39,6 +40,7 @@ function repair(file: string, output: string): Copied {
   checkWritable(output);
   withPlace(file, () => {
     const stat = fs.statSync(file);
+    if (stat.isDirectory()) throw new UsageError('a folder, not a capture');
     if (!stat.isFile()) throw new UsageError('not a leak-audit capture (no regular file)');
     if (stat.ino === fs.statSync(output, { throwIfNoEntry: false })?.ino) {
       throw new UsageError('would be overwritten: name another file with -o');
@@ -49,7 +51,7 @@ function repair(file: string, output: string): Copied {
     const copied = withPlace(file, () => {
       const found = writer.copy(file, true, (bytes, size) => progress.bytes(`repairing ${file}`, bytes, size));
       if (!found.hasStart && (found.flags & Flag.reserved) === 0) {
-        throw new UsageError('not a leak-audit capture (no packet says which process it is of)');
+        throw new UsageError('not a leak-audit capture (nothing in it says which process it is of)');
       }
       return found;
     });

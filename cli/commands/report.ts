@@ -32,6 +32,17 @@ export function reportCommand(done: (status: number) => void): Command {
     .option('--device <name>', 'only tensors of this device, e.g. cpu, cuda, cuda:1')
     .option('--by <label>', 'also what each value of a label (torch.audit.label) made and holds')
     .option('--redact-sources', 'without names of files and functions, to show it to others')
+    .addHelpText(
+      'after',
+      `
+Leaks come first; what the verdicts mean is in docs/leak-audit.md.
+Exits with 0 whatever it finds: \`leak-audit check\` is for CI.
+
+Examples:
+  leak-audit report app.ltna
+  leak-audit report app.ltna --html app.html --by route
+  leak-audit report app.ltna --json - | jq .verdict`,
+    )
     .action((file: string, options: Options) => {
       checkWritable(options.html);
       checkWritable(options.json);

@@ -5,7 +5,7 @@ import type { SiteKind } from '../rules/verdict';
 import { formatBytes, formatCount, formatDuration } from '../units';
 import type { AgeBin, Ages } from './ages';
 import type { OldTensor, PageData, Timeline } from './data';
-import { escapeHtml } from './escape';
+import { escapeHtml, escapePath } from './escape';
 
 const MOST_ROWS = 300;
 
@@ -93,16 +93,17 @@ function siteRow(site: SiteReport, course: number[] | undefined, folder: string)
     [leaks ? site.growthBytesPerMinute : 0, leaks ? formatBytes(site.growthBytesPerMinute) : '–'],
     [site.oldestMs ?? -1, site.oldestMs === null ? '–' : formatDuration(site.oldestMs)],
   ];
-  const place = escapeHtml(position(site, folder));
-  const name = site.function === '' ? place : `${place} <span class="function">${escapeHtml(site.function)}</span>`;
+  const place = position(site, folder);
+  const path = escapePath(place);
+  const name = site.function === '' ? path : `${path} <span class="function">${escapeHtml(site.function)}</span>`;
   const stack = site.stack
     .map((frame) => `${frame.function || '(top level)'}  ${position(frame, folder)}`)
-    .map((line) => `<li><code>${escapeHtml(line)}</code></li>`)
+    .map((line) => `<li><code>${escapePath(line)}</code></li>`)
     .join('');
   const devices = site.devices.length > 1 || site.devices[0] !== 'cpu' ? ` · ${site.devices.join(', ')}` : '';
   return (
     `<tr>${verdictCell(site)}` +
-    `<td class="site" data-v="${place}">${
+    `<td class="site" data-v="${escapeHtml(place)}">${
       stack === ''
         ? `<code>${name}</code>`
         : `<details><summary><code>${name}</code>${devices}</summary><ol>${stack}</ol></details>`
@@ -168,7 +169,7 @@ export function oldestTable({ report, oldest }: PageData, folder: string): strin
   if (sites.length === 0) return '<p class="note">No tensor was alive at the end.</p>';
   const rows = sites.map(
     (site) =>
-      `<tr><td class="number">${formatDuration(site.oldestMs!)}</td><td class="site"><code>${escapeHtml(position(site, folder))} ` +
+      `<tr><td class="number">${formatDuration(site.oldestMs!)}</td><td class="site"><code>${escapePath(position(site, folder))} ` +
       `<span class="function">${escapeHtml(site.function)}</span></code></td><td class="number">` +
       `${formatCount(site.liveTensors)}</td><td class="number">${formatBytes(site.liveBytes)}</td></tr>`,
   );
@@ -185,7 +186,7 @@ function tensorTable(oldest: OldTensor[], { summary }: Report): string {
     return (
       `<tr><td class="number">${age}</td><td><code>${shape}</code></td><td>${escapeHtml(tensor.dtype)}</td>` +
       `<td>${escapeHtml(tensor.device)}</td><td class="number">${formatBytes(tensor.bytes)}` +
-      `${tensor.isView ? ' <small>(view)</small>' : ''}</td><td class="site"><code>${escapeHtml(tensor.site)}</code></td></tr>`
+      `${tensor.isView ? ' <small>(view)</small>' : ''}</td><td class="site"><code>${escapePath(tensor.site)}</code></td></tr>`
     );
   });
   return `<div class="scroll"><table><thead><tr><th scope="col" class="number">age</th><th scope="col">shape</th>

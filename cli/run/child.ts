@@ -14,6 +14,8 @@ const FORWARDED: NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', '
 /** Those that a terminal sends to everything in its foreground, so to the program as well. */
 const FROM_TERMINAL = new Set<NodeJS.Signals>(['SIGINT', 'SIGQUIT']);
 
+const WHY_NOT: Record<string, string> = { ENOENT: 'not found', EACCES: 'not a program that may be run' };
+
 /** Runs it to its end. Its standard streams are ours; of the environment only `variables` differ. */
 export function runChild(program: string[], variables: Record<string, string>): Promise<Ending> {
   return new Promise((resolve, reject) => {
@@ -28,7 +30,7 @@ export function runChild(program: string[], variables: Record<string, string>): 
     };
     child.once('error', (error: NodeJS.ErrnoException) => {
       finish();
-      reject(new UsageError(`cannot run '${file}': ${error.code === 'ENOENT' ? 'not found' : error.message}`));
+      reject(new UsageError(`cannot run '${file}': ${WHY_NOT[error.code ?? ''] ?? error.message}`));
     });
     child.once('exit', (code, signal) => {
       finish();

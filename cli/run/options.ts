@@ -26,11 +26,10 @@ export function modeOptions(command: Command): Command {
         .choices(['counters', 'sample', 'full'])
         .default('full'),
     )
-    .option(
-      '--sample-bytes <bytes>',
-      'mean distance of samples; what is as large is always recorded',
-      parseBytes,
-      524_288,
+    .addOption(
+      new Option('--sample-bytes <bytes>', 'mean distance of samples; what is as large is always recorded')
+        .argParser(parseBytes)
+        .default(524_288, '512KiB'),
     )
     .option('--frames <n>', 'frames of a stack, 1 to 64: fewer are cheaper', parseFrames, 16)
     .option(
@@ -41,7 +40,11 @@ export function modeOptions(command: Command): Command {
 }
 
 export function intervalOption(command: Command): Command {
-  return command.option('--interval <duration>', 'how often a line is shown, e.g. 500ms, 1s', parseDuration, 1000);
+  return command.addOption(
+    new Option('--interval <duration>', 'how often a line is shown, e.g. 500ms')
+      .argParser(parseDuration)
+      .default(1000, '1s'),
+  );
 }
 
 /** How often a round is recorded. */

@@ -1,7 +1,11 @@
-/** Clients of the service: they ask about held-out digits at a steady rate, and know the right answers. */
+/**
+ * Clients of the service: they ask about held-out digits at a steady rate, and know the right answers.
+ * As a program: `node load.js [--url http://127.0.0.1:8080] [--seconds N] [--rate N]`.
+ */
 import * as http from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Digits, PIXELS } from './data';
+import { parseArgs } from 'node:util';
+import { type Digits, loadDigits, PIXELS } from './data';
 import type { Answer } from './server';
 
 export interface LoadOptions {
@@ -78,5 +82,27 @@ function ask(url: URL, body: string, agent: http.Agent, signal?: AbortSignal): P
     });
     request.on('error', (error) => (signal?.aborted ? reject(error) : resolve(undefined)));
     request.end(body);
+  });
+}
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      url: { type: 'string', default: 'http://127.0.0.1:8080' },
+      seconds: { type: 'string', default: '60' },
+      rate: { type: 'string', default: '100' },
+    },
+  });
+  const [seconds, perSecond] = [Number(values.seconds), Number(values.rate)];
+  const options = { requests: seconds * perSecond, seconds, perSecond };
+  const { answered, wrong, failed, ...took } = await runLoad(values.url, loadDigits().heldOut, options);
+  console.log(`${answered} digits answered in ${took.seconds.toFixed(1)} s, ${wrong} misread, ${failed} failed`);
+  if (failed > 0) process.exitCode = 1;
+}
+
+if (require.main === module) {
+  main().catch((error: unknown) => {
+    console.error(error instanceof Error ? error.message : error);
+    process.exitCode = 1;
   });
 }

@@ -1,5 +1,5 @@
 /** What is no capture: each command that reads one says so in a line, and exits with 2. Narrow terminals. */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, truncateSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { analyse } from '../../cli/analysis';
@@ -34,7 +34,7 @@ const BAD: [string, RegExp][] = [
   ['cut-in-header', /not a leak-audit capture \(it is empty or cut off\)/],
   ['cut-in-start', /not a leak-audit capture \(it is empty or cut off\)/],
   ['newer', /written by a newer leak-audit \(format 99, this one reads \d+\)/],
-  ['folder', /folder|EISDIR/],
+  ['folder', /a folder, not a capture/],
   ['missing', /no such file/],
 ];
 
@@ -44,15 +44,60 @@ const COMMANDS: [string, (bad: string) => string[]][] = [
   ['diff, first', (bad) => ['diff', bad, file('good')]],
   ['diff, second', (bad) => ['diff', file('good'), bad]],
   ['export', (bad) => ['export', bad, '--csv', file('out.csv')]],
+  ['repair', (bad) => ['repair', bad, '-o', file('out.ltna')]],
 ];
+/** It looks past a damaged header, so it has more to say of what it did not find. */
+const NOTHING_TO_REPAIR = /not a leak-audit capture \(nothing in it says which process it is of\)/;
 
-test.each(COMMANDS)('%s', async (_, args) => {
+test.each(COMMANDS)('%s', async (command, args) => {
   for (const [name, message] of BAD) {
     const { code, stdout, stderr } = await leakAudit(args(file(name)));
     expect({ name, code, stdout }).toEqual({ name, code: 2, stdout: '' });
-    expect(stderr).toMatch(message);
+    const notOne = message.source.startsWith('not a leak-audit capture');
+    expect(stderr).toMatch(command === 'repair' && notOne ? NOTHING_TO_REPAIR : message);
     expect(stderr).toContain(file(name));
     expect(stderr.trimEnd().split('\n')).toHaveLength(1);
+  }
+  for (const output of ['out.html', 'out.json', 'out.csv', 'out.ltna']) expect(existsSync(file(output))).toBe(false);
+});
+
+test.each([
+  [['reprt', 'x'], "unknown command 'reprt' (Did you mean report?) (see leak-audit --help)"],
+  [['report'], "missing required argument 'file' (see leak-audit report --help)"],
+  [['diff', 'a'], "missing required argument 'b' (see leak-audit diff --help)"],
+  [['check', 'a', '--nope'], "unknown option '--nope' (see leak-audit check --help)"],
+  [
+    ['export', 'a', 'b'],
+    "too many arguments for 'export'. Expected 1 argument but got 2. (see leak-audit export --help)",
+  ],
+  [['repair', 'a', '-o'], "option '-o, --output <file>' argument missing (see leak-audit repair --help)"],
+  [['run', '--', '/no/such/program'], "cannot run '/no/such/program': not found"],
+  [['run', '--', folder], `cannot run '${folder}': not a program that may be run`],
+])('wrong usage is one line that says where to read on: %j', async (args, message) => {
+  expect(await leakAudit(args)).toMatchObject({ code: 2, stdout: '', stderr: `leak-audit: ${message}\n` });
+});
+
+test('a capture with a hole of a gigabyte behind it is read in little memory', async () => {
+  writeFileSync(file('hole'), leakyCapture().build());
+  truncateSync(file('hole'), 2 ** 30);
+  const { code, stdout } = await leakAudit(['report', file('hole')], { NODE_OPTIONS: '--max-old-space-size=64' });
+  expect(code).toBe(0);
+  expect(stdout).toMatch(/LEAK .*app\.js:10:5/);
+  expect(stdout).toMatch(/1,073,\d{3},\d{3} bytes at the end of the capture are torn/);
+});
+
+test('the help of each command fits into 80 columns', async () => {
+  const { stdout } = await leakAudit(['--help']);
+  const commands = [...stdout.matchAll(/^ {2}(\w+) .* {2,}\S/gm)]
+    .map(([, name]) => name!)
+    .filter((name) => name !== 'help');
+  expect(commands).toEqual(
+    expect.arrayContaining(['run', 'report', 'check', 'diff', 'export', 'repair', 'completion']),
+  );
+  for (const command of [[], ...commands.map((name) => [name])]) {
+    const help = await leakAudit([...command, '--help']);
+    expect(help).toMatchObject({ code: 0, stderr: '' });
+    expect(help.stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
   }
 });
 

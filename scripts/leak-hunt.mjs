@@ -1,0 +1,115 @@
+/**
+ * The commands of docs/leak-hunt.md, run for real: `node scripts/leak-hunt.mjs [seconds]` prints what they print, and makes
+ * the pictures in docs/leak-hunt/ of the page, in Chromium. Wants `npm run build` before.
+ */
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { inRoot, root } from './paths.mjs';
+import { runMain, StepError } from './steps/errors.mjs';
+
+const RATE = 100;
+const PORT = 8080;
+const seconds = Number(process.argv[2] ?? 60);
+const folder = 'build/hunt';
+const pictures = inRoot('docs', 'leak-hunt');
+const WIDTH = 1000;
+
+/** As the page says it, and as it is run in a checkout. */
+const real = (command) => command.replace(/^leak-audit /, 'node dist/cli/leak-audit.js ');
+
+/** Begins a command of the page. */
+function begin(command) {
+  const [program, ...args] = real(command).split(' ');
+  const child = spawn(program === 'node' ? process.execPath : program, args, {
+    cwd: root,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const state = { command, child, out: '', err: '' };
+  child.stdout.on('data', (chunk) => {
+    state.out += chunk;
+  });
+  child.stderr.on('data', (chunk) => {
+    state.err += chunk;
+  });
+  state.ended = new Promise((resolve) => child.once('close', (code, signal) => resolve(signal ?? code)));
+  return state;
+}
+
+/** Waits for its end, and shows it. */
+async function finish(state, { quiet = false } = {}) {
+  const status = await state.ended;
+  const told = quiet ? '' : `${state.err}${state.out}`;
+  process.stdout.write(`\n$ ${state.command}\n${told}${status === 0 ? '' : `[exit status ${status}]\n`}`);
+  return status;
+}
+
+const run = async (command) => finish(begin(command));
+
+async function until(state, text) {
+  while (!state.out.includes(text)) {
+    if (state.child.exitCode !== null) throw new StepError(`${state.command} ended: ${state.err}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+/** The service with its clients, recorded. */
+async function record(cache, capture) {
+  const serve = `node dist/examples/digits/server.js --weights ${folder}/weights.bin --cache ${cache} --port ${PORT}`;
+  const service = begin(`leak-audit run --interval 10s -o ${folder}/${capture} -- ${serve}`);
+  await until(service, 'listening');
+  const clients = begin(`node dist/examples/digits/load.js --seconds ${seconds} --rate ${RATE}`);
+  await new Promise((resolve) => setTimeout(resolve, (seconds * 1000) / 2));
+  const memory = async () => {
+    const figures = await (await fetch(`http://127.0.0.1:${PORT}/memory`)).json();
+    process.stdout.write(`\n$ curl http://127.0.0.1:${PORT}/memory\n${JSON.stringify(figures)}\n`);
+  };
+  await memory();
+  await finish(clients);
+  await memory();
+  service.child.kill('SIGTERM');
+  await finish(service);
+}
+
+/** Of parts of the page: a title's section, or what is above them. */
+async function photograph(page, what) {
+  const { chromium } = createRequire(import.meta.url)('playwright-core');
+  const programs = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'];
+  const executablePath = process.env.LTN_CHROMIUM ?? programs.find((file) => existsSync(file));
+  if (executablePath === undefined) throw new StepError('no Chromium: npm run setup -- --tests');
+  const browser = await chromium.launch({ executablePath, args: ['--disable-dev-shm-usage', '--no-sandbox'] });
+  try {
+    const tab = await browser.newPage({ viewport: { width: WIDTH, height: 800 }, colorScheme: 'light' });
+    await tab.goto(`file://${inRoot(page)}`);
+    await tab.locator('#site-table summary').first().click();
+    await tab.evaluate('scrollTo(0, 0)'); // places are those of the window
+    for (const [name, first, last] of what) {
+      const begins = await tab.locator(first).boundingBox();
+      const ends = await tab.locator(last).boundingBox();
+      const clip = { x: 0, y: begins.y - 8, width: WIDTH, height: ends.y + ends.height - begins.y + 16 };
+      await tab.screenshot({ path: `${pictures}/${name}.png`, clip, fullPage: true });
+    }
+  } finally {
+    await browser.close();
+  }
+}
+
+const section = (heading) => `section:has(> #${heading})`;
+
+await runMain(async () => {
+  mkdirSync(inRoot(folder), { recursive: true });
+  mkdirSync(pictures, { recursive: true });
+  await run(`node dist/examples/digits/train.js --save ${folder}/weights.bin`);
+  await record('unbounded', 'leaky.ltna');
+  await finish(begin(`leak-audit report ${folder}/leaky.ltna --html ${folder}/leaky.html`), { quiet: true });
+  await photograph(`${folder}/leaky.html`, [
+    ['verdict', 'header', section('h-time')],
+    ['sites', section('h-sites'), '#site-table tbody tr:nth-child(3)'],
+    ['oldest', '#h-oldest', `${section('h-oldest')} tbody tr:nth-child(8)`],
+  ]);
+  await run(`leak-audit check ${folder}/leaky.ltna`);
+  await record('bounded', 'fixed.ltna');
+  await run(`leak-audit diff ${folder}/leaky.ltna ${folder}/fixed.ltna`);
+  await run(`leak-audit check ${folder}/fixed.ltna`);
+  rmSync(inRoot(folder), { recursive: true });
+});
