@@ -13,7 +13,7 @@ const PORT = 8080;
 const seconds = Number(process.argv[2] ?? 60);
 const folder = 'build/hunt';
 const pictures = inRoot('docs', 'leak-hunt');
-const WIDTH = 1000;
+const WIDTH = 1080;
 
 /** As the page says it, and as it is run in a checkout. */
 const real = (command) => command.replace(/^leak-audit /, 'node dist/cli/leak-audit.js ');

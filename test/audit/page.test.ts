@@ -1,5 +1,5 @@
 /** The page of `report --html` in a real browser. Its pictures are kept in build/artefacts. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { ARTEFACTS, type Browser, focusableNames, launch, open, type Page } from './browser';
 import { CaptureBuilder } from './capture_builder';
@@ -155,6 +155,27 @@ test('the table sorts by its headings, by keys too, and is filtered', async () =
   expect(await page.locator('details[open] li').allTextContents()).toEqual(
     expect.arrayContaining([expect.stringContaining('main  /srv/shop/src/main.ts:12:3')]),
   );
+  expect(complaints).toEqual([]);
+  await page.close();
+});
+
+test('a page of a long run of many sites has few elements, and opens with them', async () => {
+  const sites = 1000;
+  const builder = new CaptureBuilder();
+  for (let site = 1; site <= sites; site++) {
+    builder.site(site, [`/srv/part${site % 20}.js`, site, 9, `f${site}`], ['/srv/main.js', site % 7, 1, 'main']);
+  }
+  for (let i = 1; i <= 1200; i++) {
+    const site = 1 + (i % sites);
+    builder.tick({ ms: i * 1000 }, [{ site, liveTensors: i, liveBytes: i * 1024 * site }]);
+  }
+  writeFileSync(file('many.ltna'), builder.end().build());
+  await makePage('many.ltna', 'many.html');
+  expect(statSync(file('many.html')).size).toBeLessThan(2 * 2 ** 20);
+  const { page, complaints } = await open(browser, file('many.html'));
+  expect(await page.evaluate<number>("document.querySelectorAll('*').length")).toBeLessThan(20_000);
+  expect(await page.locator('#site-table tbody tr').count()).toBe(300);
+  expect(await page.locator('#timeline polygon').count()).toBe(9); // eight bands, and all other sites
   expect(complaints).toEqual([]);
   await page.close();
 });
