@@ -26,8 +26,9 @@ export function liveCommand(done: (status: number) => void): Command {
     .addHelpText(
       'after',
       `
-Keys: b, t, r sort by living bytes, living tensors, bytes made per second; p pauses, q quits. Where stdout is no
-terminal, a line per interval is written. A process is attached to meanwhile, unless it is recorded already.
+Keys: b, t, r sort by living bytes, living tensors, bytes made per second;
+p pauses, q quits. Where stdout is no terminal, a line per interval is written.
+A process is attached to meanwhile, unless it is recorded already.
 
 Exit status: 0; 2 when there is no such process or capture.`,
     )

@@ -56,7 +56,7 @@ void Recorder::drain_births(News* news) {
   for (const uint32_t id : fresh_) {
     Record* record = find(id);
     if (record == nullptr || record->told) continue;  // or it is another's, whose id has come round again
-    if (record->waiting) {  // its stack is taken any moment: the next round tells it
+    if (record->waiting) {                            // its stack is taken any moment: the next round tells it
       fresh_[waiting++] = id;
       continue;
     }
