@@ -37,14 +37,15 @@ export function attachCommand(done: (status: number) => void): Command {
     .addHelpText(
       'after',
       `
-The process needs no flag and no debugger port; it has to belong to the user who asks. Tensors that were there before
-count as one site, "(before attach)". When leak-audit is killed, the process detaches by itself.
+The process needs no flag and no debugger port; it has to belong to the user who
+asks. Tensors that were there before count as one site, "(before attach)". When
+leak-audit is killed, the process detaches by itself.
 
 Exit status: 0; 2 when the process cannot be attached to.
 
 Examples:
   leak-audit attach 4711 --duration 5m
-  leak-audit attach 4711 --mode sample --max-size 64MiB -o night.ltna --background`,
+  leak-audit attach 4711 --mode sample -o night.ltna --background`,
     )
     .action(async (pid: string, options: Options) => {
       await attach(pid, options);
