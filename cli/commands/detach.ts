@@ -8,7 +8,7 @@ export function detachCommand(done: (status: number) => void): Command {
   return new Command('detach')
     .description('Ends the recording that `leak-audit attach` began; the `attach` that waits prints its report.')
     .argument('<pid>', 'the process')
-    .addHelpText('after', '\nExit status: 0; 2 when nothing is recorded there, or `leak-audit run` records it.')
+    .addHelpText('after', '\nExit status: 0; 2 when nothing is recorded there, or `leak-audit run` does it.')
     .action(async (pid: string) => {
       const answer = await withProcess(pid, (connection) => connection.ask('detach'));
       const { file, ms } = answer as { file: string; ms: number };

@@ -12,7 +12,7 @@ export function markCommand(done: (status: number) => void): Command {
     .argument('<name>', 'what the mark says, for example the name of a deployment')
     .addHelpText(
       'after',
-      '\nReports list marks and draw them into the timeline. Programs set them with torch.audit.mark(name).' +
+      '\nReports list marks and draw them into the timeline. Programs set them with\ntorch.audit.mark(name).' +
         '\nExit status: 0; 2 when nothing is recorded there.',
     )
     .action(async (pid: string, name: string) => {

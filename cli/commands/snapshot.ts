@@ -12,7 +12,10 @@ export function snapshotCommand(done: (status: number) => void): Command {
     .description('Shows what lives in a running process: by device, and by site where it is recorded.')
     .argument('<pid>', 'the process')
     .option('--json', 'as JSON')
-    .addHelpText('after', '\nThe process goes on meanwhile: nothing waits for its event loop. Exit status: 0, 2.')
+    .addHelpText(
+      'after',
+      '\nThe process goes on meanwhile: nothing waits for its event loop.\n\nExit status: 0; 2 when the process cannot be asked.',
+    )
     .action(async (pid: string, { json }: { json?: boolean }) => {
       const snapshot = await withProcess(pid, takeSnapshot);
       const columns = terminalColumns(process.stdout);
