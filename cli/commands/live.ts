@@ -1,7 +1,7 @@
 /** `leak-audit live PID|FILE`: what lives, and what makes it, while it happens. */
 import { Command, Option } from 'commander';
 import { colorsFor } from '../colors';
-import { ExitCode } from '../errors';
+import { ExitCode, UsageError } from '../errors';
 import { Screen } from '../live/screen';
 import { type LiveSource, openSource } from '../live/source';
 import { History, renderView, SORTS, type Sort } from '../live/view';
@@ -20,7 +20,7 @@ export function liveCommand(done: (status: number) => void): Command {
   return new Command('live')
     .description('Shows living tensors by site while a process runs, or while a capture grows.')
     .argument('<pid-or-file>', 'a running process, or a capture that is being written')
-    .option('--interval <duration>', 'how often it is looked at, e.g. 500ms, 1s', parseDuration, 1000)
+    .option('--interval <duration>', 'how often it is looked at, e.g. 500ms, 1s', parseInterval, 1000)
     .option('--duration <duration>', 'end after this time, e.g. 30s', parseDuration)
     .addOption(new Option('--sort <by>', 'what the sites are sorted by').choices([...SORTS]).default('bytes'))
     .addHelpText(
@@ -41,6 +41,15 @@ Exit status: 0; 2 when there is no such process or capture.`,
       }
       done(ExitCode.clean);
     });
+}
+
+/** Whom it asks seldomer is let go by the process. */
+const MOST_INTERVAL_MS = 60_000;
+
+function parseInterval(text: string): number {
+  const ms = parseDuration(text);
+  if (ms > MOST_INTERVAL_MS) throw new UsageError(`--interval ${text} is more than a minute`);
+  return ms;
 }
 
 /** Settles at a signal, after `duration`, or when `stop` is called. */

@@ -25,7 +25,7 @@ namespace {
 
 constexpr size_t kMostClients = 16;
 // Who began no recording and says nothing for so long, or does not take its answer, is let go.
-constexpr int64_t kPatienceMs = 10'000;
+constexpr int64_t kPatienceMs = 120'000;
 
 struct Client {
   uint64_t id = 0;

@@ -3,10 +3,12 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { memoryLimit } from '../../cli/memory_limit';
 import type { Report } from '../../cli/report';
+import { limitMs } from '../support/sanitized';
 import { testFolder } from './command';
 import { leakAudit, pause, Running, refused, Service } from './service';
 
 const folder = testFolder();
+jest.setTimeout(limitMs(240_000));
 const file = (name: string) => path.join(folder, name);
 
 const reportOf = async (capture: string): Promise<Report> => {

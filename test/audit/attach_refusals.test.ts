@@ -5,11 +5,12 @@ import * as net from 'node:net';
 import * as path from 'node:path';
 import { findTarget } from '../../cli/attach/target';
 import { type Outcome, run } from '../support/child';
-import { ordinaryEnv } from '../support/sanitized';
+import { limitMs, ordinaryEnv } from '../support/sanitized';
 import { ROOT, testFolder } from './command';
 import { leakAudit, pause, refused, Service } from './service';
 
 const folder = testFolder();
+jest.setTimeout(limitMs(240_000));
 const NOBODY = 65534;
 const COMMANDS = [['attach'], ['detach'], ['snapshot'], ['live'], ['mark']];
 const all = (pid: string | number, message: RegExp) =>
@@ -38,7 +39,7 @@ test('what is no process, or has ended', async () => {
   const child = await started(process.execPath, '-e', 'console.log(1)');
   await new Promise((resolve) => (child.exitCode === null ? child.once('exit', resolve) : resolve(null)));
   await all(child.pid!, /there is no process \d+/);
-}, 120_000);
+});
 
 test('a process without libtorch-node, a thread, and one that does not want it', async () => {
   const bare = await started(process.execPath, '-e', 'setInterval(() => {}, 1000); console.log(1)');
@@ -47,7 +48,7 @@ test('a process without libtorch-node, a thread, and one that does not want it',
   await all(service.pid, /process \d+ does not listen: it was started with LIBTORCH_NODE_ATTACH=0/);
   const thread = (await import('node:fs')).readdirSync(`/proc/${bare.pid}/task`).find((id) => id !== String(bare.pid))!;
   await all(thread, /\d+ is a thread of process \d+/);
-}, 120_000);
+});
 
 /** `leak-audit …`, or with `direct` a bare connection to the socket, as another user. */
 function asNobody(args: string[], address: string): Promise<Outcome> {
@@ -80,7 +81,7 @@ test("another user's process", async () => {
   const script = `process.setgid(${NOBODY}); process.setuid(${NOBODY}); setInterval(() => {}, 1000); console.log(1)`;
   const theirs = await started(process.execPath, '-e', script);
   await all(theirs.pid!, /belongs to another user \(uid 65534\): run leak-audit as that user/);
-}, 120_000);
+});
 
 /** What the service says to these bytes, until it hangs up or `ms` pass. */
 function talk(address: string, bytes: string | Buffer, ms: number): Promise<string> {
@@ -146,7 +147,7 @@ test('garbage, halves, silence and crowds do nothing to a service', async () => 
     '100ms',
   );
   expect(attached).toMatchObject({ code: 0, stdout: expect.stringContaining('(before attach)') });
-}, 120_000);
+});
 
 test('a file that is not to be written is found before anything is recorded', async () => {
   const service = await Service.start();
@@ -156,4 +157,4 @@ test('a file that is not to be written is found before anything is recorded', as
   expect(await refused('live', '/no/such/file')).toMatch(/no such file/);
   expect(await refused('live', __filename)).toMatch(/not a leak-audit capture/);
   expect(JSON.parse((await leakAudit('snapshot', String(service.pid), '--json')).stdout).sites).toBeNull();
-}, 60_000);
+});

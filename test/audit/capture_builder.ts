@@ -128,6 +128,12 @@ export class CaptureBuilder {
     return this.packet(PacketType.Label, Buffer.concat([head, Buffer.from(JSON.stringify(labels))]));
   }
 
+  mark(ms: number, name: string): this {
+    const head = Buffer.alloc(8);
+    head.writeBigUInt64LE(BigInt(ms));
+    return this.packet(PacketType.Mark, Buffer.concat([head, Buffer.from(name)]));
+  }
+
   tick(tick: TickInput, rows: Row[] = []): this {
     const payload = Buffer.alloc(88);
     const tensors = tick.tensors ?? rows.reduce((sum, row) => sum + row.liveTensors, 0);

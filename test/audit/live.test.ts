@@ -7,12 +7,13 @@ import { plainColors } from '../../cli/colors';
 import type { LiveState } from '../../cli/live/source';
 import { History, renderView } from '../../cli/live/view';
 import { run } from '../support/child';
-import { ordinaryEnv } from '../support/sanitized';
+import { limitMs, ordinaryEnv } from '../support/sanitized';
 import { leakyCapture } from './capture_builder';
 import { CLI, testFolder } from './command';
 import { leakAudit, pause, Running, Service } from './service';
 
 const folder = testFolder();
+jest.setTimeout(limitMs(240_000));
 const file = (name: string) => path.join(folder, name);
 
 const site = (line: number, live: number, made: number) => ({
