@@ -104,13 +104,28 @@ export class Connection {
   }
 }
 
-function connect({ pid, address }: Target): Promise<net.Socket> {
+/** So often, and in all so long, is a process asked that others keep busy. */
+const TRIES = 50;
+const PAUSE_MS = 100;
+
+async function connect({ pid, address }: Target): Promise<net.Socket> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await connectOnce(address);
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException;
+      if (code !== 'EAGAIN' || tries === TRIES)
+        throw new UsageError(`process ${pid} cannot be reached (${code ?? message})`);
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    }
+  }
+}
+
+function connectOnce(address: string): Promise<net.Socket> {
   return new Promise((resolve, reject) => {
     const socket = net.connect({ path: `\0${address}` });
     socket.once('connect', () => resolve(socket));
-    socket.once('error', (error: NodeJS.ErrnoException) =>
-      reject(new UsageError(`process ${pid} cannot be reached (${error.code ?? error.message})`)),
-    );
+    socket.once('error', reject);
   });
 }
 

@@ -23,7 +23,7 @@ namespace ltn::audit {
 
 namespace {
 
-constexpr size_t kMostClients = 16;
+constexpr size_t kMostClients = 64;
 // Who began no recording and says nothing for so long, or does not take its answer, is let go.
 constexpr int64_t kPatienceMs = 120'000;
 
@@ -83,6 +83,7 @@ class Server {
       }
     }
     for (Client& client : clients_) send(client);
+    drop();
     if (ready > 0 && watched[0].revents != 0) accept_one();
   }
 
@@ -185,7 +186,7 @@ bool begin(const Sources& sources, std::string* why_not) {
   address.sun_family = AF_UNIX;
   const std::string name = socket_address();
   std::memcpy(address.sun_path + 1, name.data(), name.size());
-  if (::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 || ::listen(fd, 16) != 0) {
+  if (::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 || ::listen(fd, 128) != 0) {
     failed("no address");
     ::close(fd);
     return false;

@@ -1,11 +1,12 @@
 /** `leak-audit attach` and its like on running services, which were started without any flag. */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
+import { readCapture } from '../../cli/capture/reader';
 import { memoryLimit } from '../../cli/memory_limit';
 import type { Report } from '../../cli/report';
 import { limitMs } from '../support/sanitized';
 import { testFolder } from './command';
-import { leakAudit, pause, Running, refused, Service } from './service';
+import { leakAudit, Running, refused, Service, until } from './service';
 
 const folder = testFolder();
 jest.setTimeout(limitMs(240_000));
@@ -61,7 +62,7 @@ test('what was there before is one site; what comes later has its line; detach e
     hold: { liveTensors: 5, liveBytes: 5 * 1024, allocatedTensors: 5 },
     view: { liveTensors: 1, liveBytes: 0, allocatedTensors: 1 },
   });
-  expect(await service.tell('listeners')).toBe(listeners); // nothing of it is left in the service
+  await until(async () => (await service.tell('listeners')) === listeners); // nothing of it is left in the service
 
   const again = await refused('detach', String(service.pid));
   expect(again).toMatch(/nothing is recorded in process \d+/);
@@ -135,10 +136,7 @@ test('a leak-audit that is killed leaves a capture that ends, and a service that
   const running = await attached(service, file('orphan'));
   running.child.kill('SIGKILL');
   await running.outcome;
-  for (let left = 500; (await reportOf(file('orphan'))).summary.ended !== 'abandoned'; left--) {
-    expect(left).toBeGreaterThan(0);
-    await pause(20);
-  }
+  await until(async () => (await reportOf(file('orphan'))).summary.ended === 'abandoned');
   expect((await reportOf(file('orphan'))).summary).toMatchObject({ liveTensors: 4, lostEvents: 0 });
   await service.tell('hold 1');
   expect(await leakAudit('attach', String(service.pid), '-o', file('next'), '--duration', '200ms')).toMatchObject({
@@ -152,7 +150,7 @@ test('a service that is killed, or ends, ends the attach with its report', async
   await Promise.all([killed.tell('hold 3'), ended.tell('hold 3')]);
   const runs = [await attached(killed, file('killed')), await attached(ended, file('ended'))];
   await Promise.all([killed.tell('hold 2'), ended.tell('hold 2')]);
-  await pause(1500); // more than a round
+  await until(async () => readCapture(file('killed')).ticks.at(-1)?.tensors === 5);
   killed.kill();
   ended.say('exit');
   const outcomes = await Promise.all(runs.map(({ outcome }) => outcome));
@@ -170,8 +168,11 @@ test('an event loop that is blocked can be looked at, and recorded', async () =>
   await service.tell('hold 6');
   service.say(`spin ${file('go-on')}`);
   const running = await attached(service, file('blocked'));
-  const { stdout } = await leakAudit('snapshot', String(service.pid), '--json');
-  const snapshot = JSON.parse(stdout);
+  const snapshot = await until(async () => {
+    const { stdout } = await leakAudit('snapshot', String(service.pid), '--json');
+    const all = JSON.parse(stdout);
+    return all.sites.length > 1 && all; // it has come to its next tensor
+  });
   await leakAudit('detach', String(service.pid));
   fs.writeFileSync(file('go-on'), '');
   await service.answer();
@@ -235,10 +236,10 @@ test('a process under leak-audit run is recorded already', async () => {
     process.execPath,
   ]);
   await service.tell('hold 2');
-  const children = fs.readFileSync(`/proc/${service.pid}/task/${service.pid}/children`, 'utf8').trim();
-  expect(await refused('attach', children)).toMatch(/is recorded by leak-audit run/);
-  expect(await refused('detach', children)).toMatch(/is recorded by leak-audit run/);
-  expect(await leakAudit('mark', children, 'seen')).toMatchObject({ code: 0 });
+  const recorded = String(await service.tell('pid'));
+  expect(await refused('attach', recorded)).toMatch(/is recorded by leak-audit run/);
+  expect(await refused('detach', recorded)).toMatch(/is recorded by leak-audit run/);
+  expect(await leakAudit('mark', recorded, 'seen')).toMatchObject({ code: 0 });
   service.say('exit');
   await service.exited;
   const { marks, sites } = await reportOf(capture);

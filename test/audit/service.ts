@@ -82,9 +82,19 @@ export class Running {
   /** Settles once it has written that. */
   async wrote(what: RegExp): Promise<void> {
     while (!what.test(this.stdout + this.stderr)) {
-      if (this.child.exitCode !== null) throw new Error(`leak-audit has ended: ${this.stdout}${this.stderr}`);
+      if (this.child.exitCode !== null || this.child.signalCode !== null)
+        throw new Error(`leak-audit has ended: ${this.stdout}${this.stderr}`);
       await pause(20);
     }
+  }
+}
+
+/** Until `fn` gives something; the test's own limit ends what never comes. */
+export async function until<T>(fn: () => Promise<T | undefined | false>): Promise<T> {
+  for (;;) {
+    const value = await fn();
+    if (value !== undefined && value !== false) return value;
+    await pause(50);
   }
 }
 
