@@ -98,6 +98,10 @@ export interface LivingTensor {
   environment: number;
   /** Into `Capture.processes`. */
   process: number;
+  /** Who ends it: the collector, since birth or since it left its scope (`kept`), or a scope. */
+  owner: 'unknown' | 'collector' | 'kept' | 'scope';
+  /** Number of the scope; 0 where none owns it, or where it is not told. */
+  scope: number;
 }
 
 /** One process of the capture. The first is the one that `run` started; others with `--follow-children`. */
@@ -206,6 +210,8 @@ export class Capture {
       weight: birth.weight,
       environment: detail.environment(birth.environment),
       process,
+      owner: birth.owner,
+      scope: birth.scope,
     };
   }
 }

@@ -23,6 +23,7 @@ export const SYNC = 0x504e544c;
 export const ROUND_BYTES = 88;
 export const ROW_BYTES = 56;
 export const BIRTH_BYTES = 48;
+export const SCOPE_BYTES = 8;
 /** Nothing the recorder writes comes near this: a larger length is damage. */
 export const MAX_PACKET_BYTES = 16 * 1024 * 1024;
 
@@ -40,6 +41,8 @@ export enum PacketType {
   Process = 11,
   Dropped = 12,
   Mark = 13,
+  Scopes = 14,
+  Kept = 15,
 }
 
 const CRC_TABLE = Int32Array.from({ length: 256 }, (_, i) => {

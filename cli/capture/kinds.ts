@@ -17,7 +17,11 @@ export interface Kind {
   isView: boolean;
   /** Number of the environment (thread). */
   environment: number;
+  /** As its birth was written: who ends it. Unknown in older captures. */
+  owner: 'unknown' | 'collector' | 'kept' | 'scope';
 }
+
+const OWNERS = ['unknown', 'collector', 'kept', 'scope'] as const;
 
 /** Where a birth of the file has its kind, in 32-bit words: site, label, shape; bytes, weight; device and dtype, thread. */
 const WORDS = [4, 8, 12, 24, 28, 32, 40, 44];
@@ -77,6 +81,7 @@ export class Kinds {
       dtype: rows.readInt8(at + 26),
       isView: (rows[at + 27]! & 1) !== 0,
       environment: rows.readUInt32LE(at + 28),
+      owner: OWNERS[(rows[at + 27]! >> 1) & 3]!,
     };
   }
 

@@ -9,7 +9,12 @@ export interface Birth extends Kind {
   birthMs: number;
   /** Equal for tensors on one storage. */
   storage: number;
+  /** Of the scope that owns it; 0 where none does, or where it is not told. */
+  scope: number;
 }
+
+/** For `setOwner`: the collector, since the tensor left its scope. Numbers of scopes are larger. */
+export const KEPT = 1;
 
 const CHUNK_BITS = 16;
 const CHUNK = 1 << CHUNK_BITS;
@@ -24,6 +29,8 @@ interface Chunk {
   kinds: Uint32Array;
   storages: Uint32Array;
   births: Float64Array;
+  /** Scopes, KEPT, 0 for what the kind says. Undefined where it says it of all. */
+  owners: Uint32Array | undefined;
 }
 
 const newChunk = (): Chunk => ({
@@ -31,6 +38,7 @@ const newChunk = (): Chunk => ({
   kinds: new Uint32Array(CHUNK),
   storages: new Uint32Array(CHUNK),
   births: new Float64Array(CHUNK),
+  owners: undefined,
 });
 
 /** Powers of two, so that a hash is cut to the size by a mask. */
@@ -75,7 +83,17 @@ export class LivingTensors {
     chunk.kinds[i] = this.kinds.numberOf(payload, at);
     chunk.storages[i] = payload.readUInt32LE(at + 36);
     chunk.births[i] = payload.readInt32LE(at + 20) * U32 + payload.readUInt32LE(at + 16);
+    if (chunk.owners !== undefined) chunk.owners[i] = 0;
     if (this.kinds.tooMany(this.count)) this.sweepKinds();
+  }
+
+  /** The tensor belongs to a scope from now on, or (KEPT) to the collector. */
+  setOwner(id: number, owner: number): void {
+    const row = this.index[this.slotOf(id)]! - 1;
+    if (row < 0) return;
+    const chunk = this.chunks[row >>> CHUNK_BITS]!;
+    chunk.owners ??= new Uint32Array(CHUNK);
+    chunk.owners[row & (CHUNK - 1)] = owner;
   }
 
   delete(id: number): void {
@@ -94,13 +112,20 @@ export class LivingTensors {
     to.kinds[k] = from.kinds[i]!;
     to.storages[k] = from.storages[i]!;
     to.births[k] = from.births[i]!;
+    const owner = from.owners?.[i] ?? 0;
+    if (owner !== 0) to.owners ??= new Uint32Array(CHUNK);
+    if (to.owners !== undefined) to.owners[k] = owner;
   }
 
   at(row: number): Birth {
     const chunk = this.chunks[row >>> CHUNK_BITS]!;
     const i = row & (CHUNK - 1);
+    const kind = this.kinds.at(chunk.kinds[i]!);
+    const owner = chunk.owners?.[i] ?? 0;
     return {
-      ...this.kinds.at(chunk.kinds[i]!),
+      ...kind,
+      owner: owner === 0 ? kind.owner : owner === KEPT ? 'kept' : 'scope',
+      scope: owner > KEPT ? owner : 0,
       id: chunk.ids[i]!,
       birthMs: chunk.births[i]!,
       storage: chunk.storages[i]!,

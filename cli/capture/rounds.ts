@@ -1,7 +1,7 @@
 /** What the packets of one process say. A round's rows, births and deaths count once its own packet is there. */
 import type { Capture, EndInfo, Frame, Labels, Series, StartInfo } from './capture';
-import { BIRTH_BYTES, deviceName, PacketType, ROUND_BYTES, ROW_BYTES } from './format';
-import { LivingTensors } from './living';
+import { BIRTH_BYTES, deviceName, PacketType, ROUND_BYTES, ROW_BYTES, SCOPE_BYTES } from './format';
+import { KEPT, LivingTensors } from './living';
 
 const NONE = -(2n ** 63n);
 const U32 = 2 ** 32;
@@ -57,6 +57,8 @@ export class ProcessReader {
       case PacketType.Rows:
       case PacketType.Births:
       case PacketType.Deaths:
+      case PacketType.Scopes:
+      case PacketType.Kept:
         this.pending.push({ type, payload: Buffer.from(payload) }); // its memory is used again
         break;
       case PacketType.Tick:
@@ -85,13 +87,24 @@ export class ProcessReader {
     for (const part of this.pending) {
       if (part.type === PacketType.Rows) this.readRows(part.payload, tick);
       else if (part.type === PacketType.Births) this.readBirths(part.payload);
-      else for (let at = 0; at + 4 <= part.payload.length; at += 4) this.living.delete(part.payload.readUInt32LE(at));
+      else this.readIds(part.type, part.payload);
     }
     this.pending = [];
   }
 
   private readBirths(payload: Buffer): void {
     for (let at = 0; at + BIRTH_BYTES <= payload.length; at += BIRTH_BYTES) this.living.add(payload, at);
+  }
+
+  private readIds(type: number, payload: Buffer): void {
+    const { living } = this;
+    const step = type === PacketType.Scopes ? SCOPE_BYTES : 4;
+    for (let at = 0; at + step <= payload.length; at += step) {
+      const id = payload.readUInt32LE(at);
+      if (type === PacketType.Scopes) living.setOwner(id, payload.readUInt32LE(at + 4));
+      else if (type === PacketType.Kept) living.setOwner(id, KEPT);
+      else living.delete(id);
+    }
   }
 
   private readRows(payload: Buffer, tick: number): void {

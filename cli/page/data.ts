@@ -5,7 +5,7 @@ import { extremes } from '../condense';
 import { Redaction, redactReport, redactStacks } from '../redact';
 import type { Report, SiteReport } from '../report';
 import { position } from '../reporters/text';
-import { deviceMatches, groupByPosition, totalOf } from '../sites';
+import { deviceMatches, groupByPosition, lastCollection, totalOf } from '../sites';
 import { stackTotals } from '../stacks';
 import { type Ages, BoundedAges, exactAges } from './ages';
 import { type Flame, flameOf } from './flame';
@@ -30,6 +30,8 @@ export interface Timeline {
 
 export interface OldTensor extends LivingTensor {
   site: string;
+  /** Whether the last full collection that began after its birth reached its object; undefined where a scope holds it. */
+  reached: boolean | undefined;
 }
 
 export interface PageData {
@@ -96,6 +98,7 @@ export function pageData(capture: Capture, report: Report, options: PageOptions)
       points.map((point) => live[point]!),
     );
   }
+  const reached = reachedBy(capture);
   const siteOf = (id: number) => {
     const group = [...groups.values()].find(({ members }) => members.some(({ series }) => series.siteId === id));
     return group === undefined ? '' : named(group.frame);
@@ -114,8 +117,21 @@ export function pageData(capture: Capture, report: Report, options: PageOptions)
     ages: hasDetail ? exactAges(capture, ofDevice) : bounded.ages,
     labels: options.device === undefined ? labelsOf(capture, redaction) : [],
     oldest: hasDetail
-      ? capture.oldestTensors(MOST_OLDEST, ofDevice).map((tensor) => ({ ...tensor, site: siteOf(tensor.siteId) }))
+      ? capture
+          .oldestTensors(MOST_OLDEST, ofDevice)
+          .map((tensor) => ({ ...tensor, site: siteOf(tensor.siteId), reached: reached(tensor) }))
       : undefined,
+  };
+}
+
+/** A tensor of the collector's ends in the first full collection that cannot reach its object. */
+function reachedBy(capture: Capture): (tensor: LivingTensor) => boolean | undefined {
+  // Each thread collects its own heap, and which one did is not told.
+  const oneHeap = capture.processes.length <= 1 && new Set(capture.environments.values()).size <= 1;
+  const last = oneHeap ? lastCollection(capture, 0, capture.ticks.length).lastCollectionMs : undefined;
+  return ({ owner, birthMs }) => {
+    if (owner !== 'collector' && owner !== 'kept') return undefined;
+    return last !== undefined && birthMs < last;
   };
 }
 

@@ -179,6 +179,20 @@ export function oldestTable({ report, oldest }: PageData, folder: string): strin
 <p class="note">By site: this capture holds no shape, dtype or scope of a single tensor.</p>`;
 }
 
+function ownerOf({ owner, scope }: OldTensor): string {
+  if (owner === 'unknown') return '?';
+  return owner === 'scope' && scope > 0 ? `scope ${scope & SCOPE_MASK}` : owner;
+}
+
+/** Of a scope's number these bits tell it from others that are open. */
+const SCOPE_MASK = 0xfffff;
+
+function objectOf({ owner, reached }: OldTensor): string {
+  if (owner === 'unknown') return '?';
+  if (reached === undefined) return 'held by the scope';
+  return reached ? 'referenced' : 'perhaps garbage';
+}
+
 function tensorTable(oldest: OldTensor[], { summary }: Report): string {
   const rows = oldest.map((tensor) => {
     const shape = tensor.shape === undefined ? '?' : `[${tensor.shape.join(', ')}]`;
@@ -186,13 +200,16 @@ function tensorTable(oldest: OldTensor[], { summary }: Report): string {
     return (
       `<tr><td class="number">${age}</td><td><code>${shape}</code></td><td>${escapeHtml(tensor.dtype)}</td>` +
       `<td>${escapeHtml(tensor.device)}</td><td class="number">${formatBytes(tensor.bytes)}` +
-      `${tensor.isView ? ' <small>(view)</small>' : ''}</td><td class="site"><code>${escapePath(tensor.site)}</code></td></tr>`
+      `${tensor.isView ? ' <small>(view)</small>' : ''}</td><td>${ownerOf(tensor)}</td><td>${objectOf(tensor)}</td><td class="site"><code>${escapePath(tensor.site)}</code></td></tr>`
     );
   });
   return `<div class="scroll"><table><thead><tr><th scope="col" class="number">age</th><th scope="col">shape</th>
-<th scope="col">dtype</th><th scope="col">device</th><th scope="col" class="number">bytes</th><th scope="col">made at</th>
+<th scope="col">dtype</th><th scope="col">device</th><th scope="col" class="number">bytes</th><th scope="col">owner</th>
+<th scope="col">its object</th><th scope="col">made at</th>
 </tr></thead><tbody>${rows.join('\n')}</tbody></table></div>
-<p class="note">Alive: neither disposed of nor collected. The capture does not tell whether something still refers to one.</p>`;
+<p class="note">The owner ends a tensor: the collector, with its JS object; or a scope, when the scope ends, whether its
+object is collected by then or not. Kept: it left its scope for the collector. Referenced: the last full collection that began
+after its birth reached the object. Where none began since, it may be garbage.</p>`;
 }
 
 /** A table for each label that the program named: what was made and is held under each of its values. */

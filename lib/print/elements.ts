@@ -112,7 +112,8 @@ export function elementsText(tensor: Tensor, indent: number): string {
   if (tensor.numel === 0) return '[]';
   const summarize = tensor.numel > printOptions().threshold;
   // Few ops take named dimensions.
-  const plain = tensor.names.some((name) => name !== null) ? tensor.detach().rename(null) : tensor.detach();
+  const detached = tensor.detach() as Tensor & { rename(names: null): Tensor };
+  const plain = tensor.names.some((name) => name !== null) ? detached.rename(null) : detached;
   const cells = cellsOf(summarize ? summary(plain) : plain);
   return nestedText(tensor.shape, summarize, cells, indent);
 }

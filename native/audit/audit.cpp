@@ -99,6 +99,14 @@ void storage_moved(uint32_t record, uint32_t capture, const void* new_storage, u
   }
 }
 
+void moved(uint32_t record, uint32_t capture, uint32_t owner) noexcept {
+  try {
+    state().recorder.moved(record, owner, capture);
+  } catch (...) {
+    state().writer.note_lost();
+  }
+}
+
 void storage_released(const void* storage) noexcept { state().recorder.storage_released(storage); }
 
 void note_lost() noexcept { state().writer.note_lost(); }

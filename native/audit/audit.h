@@ -34,6 +34,10 @@ inline void listen(bool on) noexcept { process_listeners.fetch_add(on ? 1u : ~0u
 // Whether births are worth a look at all.
 inline bool enabled() noexcept { return __builtin_expect(process_listeners.load(std::memory_order_relaxed) != 0, 0); }
 
+// Who ends a handle's life. Numbers of scopes are larger: the low 32 bits of their ids.
+inline constexpr uint32_t kCollector = 0;  // made outside every scope
+inline constexpr uint32_t kKept = 1;       // it left its scope for the collector
+
 // What the handles layer tells when it created one JS handle. Pointers are only read during the call.
 struct Birth {
   const void* storage = nullptr;  // opaque identity, stable for the storage's life; nullptr when the tensor has none
@@ -44,7 +48,8 @@ struct Birth {
   int8_t dtype = 0;               // c10::ScalarType
   const int64_t* sizes = nullptr;
   size_t ndim = 0;
-  uint32_t env = 0;  // number of the environment (thread)
+  uint32_t env = 0;             // number of the environment (thread)
+  uint32_t owner = kCollector;  // or kKept, or a scope's number
 };
 
 // Records begin anew with each capture. Who keeps their ids says which capture they are of; when another one runs, a
@@ -69,6 +74,9 @@ void storage_moved(uint32_t record, uint32_t capture, const void* new_storage, u
 
 // What a table could not tell, for want of memory, is missing in the capture.
 void note_lost() noexcept;
+
+// The handle has another owner: kKept, or a scope. Not from finalizers.
+void moved(uint32_t record, uint32_t capture, uint32_t owner) noexcept;
 
 // The last handle of this storage is gone: its identity may be used again by another storage.
 void storage_released(const void* storage) noexcept;

@@ -150,6 +150,21 @@ void PacketBuffer::put_births(const std::vector<BirthEntry>& births, size_t begi
   close(at);
 }
 
+void PacketBuffer::put_scopes(const std::vector<ScopeEntry>& entries, size_t begin, size_t end) {
+  const size_t at = open(PacketType::Scopes);
+  for (size_t i = begin; i < end; ++i) {
+    put(entries[i].id);
+    put(entries[i].scope);
+  }
+  close(at);
+}
+
+void PacketBuffer::put_kept(const std::vector<uint32_t>& ids, size_t begin, size_t end) {
+  const size_t at = open(PacketType::Kept);
+  for (size_t i = begin; i < end; ++i) put(ids[i]);
+  close(at);
+}
+
 void PacketBuffer::put_deaths(const std::vector<uint32_t>& ids, size_t begin, size_t end) {
   const size_t at = open(PacketType::Deaths);
   for (size_t i = begin; i < end; ++i) put(ids[i]);

@@ -36,6 +36,8 @@ enum class PacketType : uint8_t {
   Process = 11,  // written by `leak-audit run --follow-children`
   Dropped = 12,
   Mark = 13,
+  Scopes = 14,
+  Kept = 15,
 };
 
 // The counters of one (site, label, device), as they are now. Absolute values, so that a lost packet costs detail only.
@@ -61,11 +63,19 @@ struct BirthEntry {
   float weight = 1;
   uint32_t storage = 0;
   int8_t device_type = 0, device_index = -1, dtype = 0;
-  uint8_t flags = 0;  // 1: the storage was another tensor's before
+  uint8_t flags = 0;  // of BirthFlag
   uint32_t env = 0;
 };
 inline constexpr size_t kBirthBytes = 48;
 static_assert(sizeof(BirthEntry) == kBirthBytes);
+// The storage was another tensor's before; who owned the tensor when this was written (one of three).
+enum BirthFlag : uint8_t { kView = 1, kByCollector = 2, kByKeep = 4, kByScope = 6 };
+
+// A scope owns the tensor from now on.
+struct ScopeEntry {
+  uint32_t id = 0, scope = 0;
+};
+inline constexpr size_t kScopeBytes = 8;
 
 // What one interval tells about the whole process.
 struct Tick {
@@ -95,6 +105,8 @@ class PacketBuffer {
   // are written relative to it.
   void put_rows(const std::vector<CellRow>& rows, size_t begin, size_t end, int64_t start_ms);
   void put_births(const std::vector<BirthEntry>& births, size_t begin, size_t end, int64_t start_ms);
+  void put_scopes(const std::vector<ScopeEntry>& entries, size_t begin, size_t end);
+  void put_kept(const std::vector<uint32_t>& ids, size_t begin, size_t end);
   void put_deaths(const std::vector<uint32_t>& ids, size_t begin, size_t end);
 
   const std::string& bytes() const noexcept { return bytes_; }

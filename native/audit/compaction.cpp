@@ -103,6 +103,8 @@ class Compaction {
           sizes.births += static_cast<int64_t>(living_of(packets.payload, keep_living_).size() * kBirthBytes);
           break;
         case PacketType::Deaths:
+        case PacketType::Scopes:  // births say it, but for the scope's number
+        case PacketType::Kept:
         case PacketType::Dropped:
           break;
         default:
@@ -143,6 +145,8 @@ class Compaction {
           break;
         }
         case PacketType::Deaths:
+        case PacketType::Scopes:
+        case PacketType::Kept:
         case PacketType::Dropped:
           break;
         default:

@@ -172,6 +172,7 @@ uint32_t Recorder::add(const Birth& birth, float weight, uint32_t cell, uint32_t
   record.birth_ms = birth_ms;
   record.weight = weight;
   record.env = static_cast<uint16_t>(birth.env % kEnvs);
+  record.owner = birth.owner;
   record.live = true;
   record.device_type = birth.device_type;
   record.device_index = birth.device_index;

@@ -49,6 +49,8 @@ class Recorder {
     std::vector<CellRow> rows;       // that changed
     std::vector<BirthEntry> births;  // that outlived the interval; the others are in the rows alone
     std::vector<uint32_t> deaths;    // of births that were told
+    std::vector<ScopeEntry> scopes;  // of told births that a scope owns, new ones and those that it got
+    std::vector<uint32_t> kept;      // told births that left their scope for the collector
   };
 
   Recorder();
@@ -66,6 +68,7 @@ class Recorder {
   void storage_resized(const void* storage, uint64_t bytes) noexcept;
   void storage_moved(uint32_t id, const void* storage, uint64_t bytes, bool is_new, uint32_t capture = 0);
   void storage_released(const void* storage) noexcept;
+  void moved(uint32_t id, uint32_t owner, uint32_t capture = 0);
   uint32_t pending(uint32_t env) const noexcept { return envs_[env % kEnvs].count.load(std::memory_order_relaxed); }
   void tag_pending(uint32_t env, uint32_t site, uint32_t label = 0);
   uint32_t define_site(uint32_t parent, uint32_t env, std::string json);
@@ -78,7 +81,7 @@ class Recorder {
   void untell(const News& news);
   // The next drain tells everything again (a new capture starts).
   void redraw();
-  // Leaves those births that were told and still live.
+  // Leaves those births that were told and still live, with who owns them now.
   void keep_living(std::vector<BirthEntry>* births);
   // The counters of the cells that hold most, at most so many.
   std::vector<CellRow> holding_most(size_t most) const;
@@ -106,12 +109,13 @@ class Recorder {
     uint32_t cell = 0, cell_prev = 0, cell_next = 0;
     uint32_t storage = 0, storage_prev = 0, storage_next = 0;
     uint32_t shape = 0;
+    uint32_t owner = kCollector;
     float weight = 1;
     uint16_t env = 0;
     uint8_t generation = 0;
-    bool live : 1, waiting : 1, told : 1, is_view : 1;
+    bool live : 1, waiting : 1, told : 1, is_view : 1, moving : 1;
     int8_t device_type = 0, device_index = -1, dtype = 0;
-    Record() : live(false), waiting(false), told(false), is_view(false) {}
+    Record() : live(false), waiting(false), told(false), is_view(false), moving(false) {}
   };
 
   struct Storage {
@@ -178,6 +182,8 @@ class Recorder {
   void purge_fresh();
   void drain_rows(std::vector<CellRow>* rows);
   void drain_births(News* news);
+  void drain_owners(News* news);
+  void tell_owner(uint32_t id, Record* record);
   void touch_all();
   void touch(uint32_t cell);
   void link_to_cell(uint32_t index, uint32_t cell);
@@ -205,6 +211,7 @@ class Recorder {
   // Ids of births that were not told yet; some are dead since. And of deaths that were not told: there is room for
   // those of all told births, since `freed` runs in finalizers and must not allocate.
   std::vector<uint32_t> fresh_, deaths_;
+  std::vector<uint32_t> moved_;  // told births whose owner was not told; some are dead since
   uint64_t fresh_live_ = 0, told_live_ = 0;
   std::array<Env, kEnvs> envs_;
 };

@@ -21,6 +21,7 @@ void Recorder::begin(uint32_t capture) {
   by_place_ = {};
   fresh_ = {};
   deaths_ = {};
+  moved_ = {};
   fresh_live_ = told_live_ = 0;
   for (Env& env : envs_) {
     env.records = {};

@@ -6,6 +6,10 @@
 
 namespace ltn::audit {
 
+namespace {
+uint8_t owner_flags(uint32_t owner) { return owner == kCollector ? kByCollector : owner == kKept ? kByKeep : kByScope; }
+}  // namespace
+
 void Recorder::drain(News* news) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto since = [](const auto& all, size_t* told, auto* out) {
@@ -16,6 +20,7 @@ void Recorder::drain(News* news) {
   since(shapes_, &shapes_told_, &news->shapes);
   since(labels_, &labels_told_, &news->labels);
   drain_rows(&news->rows);
+  drain_owners(news);  // before births: those tell their own
   drain_births(news);
 }
 
@@ -74,13 +79,43 @@ void Recorder::drain_births(News* news) {
     birth.device_type = record->device_type;
     birth.device_index = record->device_index;
     birth.dtype = record->dtype;
-    birth.flags = record->is_view ? 1 : 0;
+    birth.flags = static_cast<uint8_t>((record->is_view ? kView : 0) | owner_flags(record->owner));
+    if (record->owner > kKept) news->scopes.push_back({id, record->owner});
     birth.env = record->env;
     news->births.push_back(birth);
   }
   fresh_.resize(waiting);
   told_live_ += news->births.size();
   fresh_live_ -= news->births.size();
+}
+
+void Recorder::moved(uint32_t id, uint32_t owner, uint32_t capture) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (capture != capture_) return;
+  Record* record = find(id);
+  if (record == nullptr) return;
+  record->owner = owner;
+  tell_owner(id, record);
+}
+
+// A birth that was not told yet tells its owner itself.
+void Recorder::tell_owner(uint32_t id, Record* record) {
+  if (record == nullptr || !record->told || record->moving) return;
+  moved_.push_back(id);
+  record->moving = true;
+}
+
+void Recorder::drain_owners(News* news) {
+  news->scopes.clear();
+  news->kept.clear();
+  for (const uint32_t id : moved_) {
+    Record* record = find(id);
+    if (record == nullptr || !record->moving) continue;
+    record->moving = false;
+    if (record->owner > kKept) news->scopes.push_back({id, record->owner});
+    if (record->owner == kKept) news->kept.push_back(id);
+  }
+  moved_.clear();
 }
 
 void Recorder::untell(const News& news) {
@@ -98,6 +133,8 @@ void Recorder::untell(const News& news) {
     --told_live_;
     ++fresh_live_;
   }
+  for (const ScopeEntry& entry : news.scopes) tell_owner(entry.id, find(entry.id));
+  for (const uint32_t id : news.kept) tell_owner(id, find(id));
 }
 
 void Recorder::redraw() {
@@ -105,12 +142,13 @@ void Recorder::redraw() {
   sites_told_ = shapes_told_ = labels_told_ = 0;
   touch_all();
   deaths_.clear();
+  moved_.clear();
   fresh_.clear();
   fresh_live_ = told_live_ = 0;
   for (uint32_t i = 1; i < records_.end(); ++i) {
     Record& record = records_[i];
     if (!record.live) continue;
-    record.told = false;
+    record.told = record.moving = false;
     fresh_.push_back(uint32_t{record.generation} << kIndexBits | i);
     ++fresh_live_;
   }
@@ -127,11 +165,14 @@ void Recorder::keep_living(std::vector<BirthEntry>* births) {
     return record == nullptr || !record->told;
   };
   births->erase(std::remove_if(births->begin(), births->end(), gone), births->end());
+  for (BirthEntry& birth : *births) {
+    birth.flags = static_cast<uint8_t>((birth.flags & kView) | owner_flags(find(birth.id)->owner));
+  }
 }
 
 size_t Recorder::bytes_for_news() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return (fresh_.size() + deaths_.size()) * sizeof(uint32_t);
+  return (fresh_.size() + deaths_.size() + moved_.size()) * sizeof(uint32_t);
 }
 
 }  // namespace ltn::audit

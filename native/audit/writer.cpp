@@ -59,7 +59,7 @@ std::string start_json(const Options& options) {
 }
 
 // What one packet holds at most: a reader keeps a packet in memory.
-constexpr size_t kRowsPerPacket = 8192, kBirthsPerPacket = 8192, kDeathsPerPacket = 65536;
+constexpr size_t kRowsPerPacket = 8192, kBirthsPerPacket = 8192, kDeathsPerPacket = 65536, kScopesPerPacket = 32768;
 // A longer buffer is written before the round is complete.
 constexpr size_t kFlushBytes = size_t{4} << 20;
 // They stay when the capture is compacted.
@@ -227,6 +227,14 @@ bool Writer::put_round(const Tick& tick) {
     buffer_.put_births(news_.births, at, std::min(at + kBirthsPerPacket, news_.births.size()), start_ms_);
     if (!flush(kFlushBytes)) return false;
   }
+  for (size_t at = 0; at < news_.scopes.size(); at += kScopesPerPacket) {
+    buffer_.put_scopes(news_.scopes, at, std::min(at + kScopesPerPacket, news_.scopes.size()));
+    if (!flush(kFlushBytes)) return false;
+  }
+  for (size_t at = 0; at < news_.kept.size(); at += kDeathsPerPacket) {
+    buffer_.put_kept(news_.kept, at, std::min(at + kDeathsPerPacket, news_.kept.size()));
+    if (!flush(kFlushBytes)) return false;
+  }
   for (size_t at = 0; at < news_.rows.size(); at += kRowsPerPacket) {
     buffer_.put_rows(news_.rows, at, std::min(at + kRowsPerPacket, news_.rows.size()), start_ms_);
     if (!flush(kFlushBytes)) return false;
@@ -249,6 +257,7 @@ void Writer::make_room() {
   }
   constexpr int64_t kRoundBytes = 512;  // headers of packets, the round itself, the end
   int64_t coming = kRoundBytes + static_cast<int64_t>(news_.births.size() * kBirthBytes + news_.deaths.size() * 4 +
+                                                      news_.scopes.size() * kScopeBytes + news_.kept.size() * 4 +
                                                       news_.rows.size() * kRowBytes);
   for (const auto& site : news_.sites) coming += static_cast<int64_t>(site.json.size() + kPacketHeaderBytes + 12);
   for (const auto& shape : news_.shapes)

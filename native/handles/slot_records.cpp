@@ -31,6 +31,7 @@ audit::Birth SlotTable::birth_of(const Slot& slot, bool storage_is_new) const {
     birth.ndim = tensor.sizes().size();
   }
   birth.env = env_number_;
+  birth.owner = slot.scope == kNone ? audit::kCollector : static_cast<uint32_t>(scope_id(slot.scope));
   return birth;
 }
 

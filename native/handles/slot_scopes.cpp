@@ -1,4 +1,5 @@
 // Scopes: a tree of lists of slots. See slot_table.h.
+#include "native/audit/audit.h"
 #include "native/handles/slot_table.h"
 
 namespace ltn::handles {
@@ -118,6 +119,10 @@ bool SlotTable::move(Handle handle, ScopeId id) noexcept {
   const uint32_t scope = scope_index(id);
   unlink(index);
   if (scope != kNone) link(index, scope);
+  const uint32_t record = at(index).record;
+  if (record != 0 && record != kWatchedOnly && audit::recording()) {
+    audit::moved(record, audit_capture_, scope == kNone ? audit::kKept : static_cast<uint32_t>(scope_id(scope)));
+  }
   return true;
 }
 

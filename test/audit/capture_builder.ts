@@ -23,6 +23,8 @@ export interface BirthInput {
   weight?: number;
   storage?: number;
   isView?: boolean;
+  /** As the file has it: 1 the collector, 2 kept, 3 a scope. */
+  owner?: number;
   environment?: number;
 }
 
@@ -33,6 +35,7 @@ export interface TickInput {
   allocatedBytes?: number;
   peakAllocatedBytes?: number;
   lost?: number;
+  collections?: number;
 }
 
 export class CaptureBuilder {
@@ -103,10 +106,19 @@ export class CaptureBuilder {
       payload.writeUInt32LE(birth.storage ?? birth.id, at + 36);
       payload.writeInt8(-1, at + 41);
       payload.writeInt8(6, at + 42);
-      payload.writeUInt8(birth.isView ? 1 : 0, at + 43);
+      payload.writeUInt8((birth.isView ? 1 : 0) | ((birth.owner ?? 0) << 1), at + 43);
       payload.writeUInt32LE(birth.environment ?? this.environment, at + 44);
     }
     return this.packet(PacketType.Births, payload);
+  }
+
+  /** Of births that scopes own from now on. */
+  scopes(...entries: [id: number, scope: number][]): this {
+    return this.packet(PacketType.Scopes, Buffer.from(Uint32Array.from(entries.flat()).buffer));
+  }
+
+  kept(...ids: number[]): this {
+    return this.packet(PacketType.Kept, Buffer.from(Uint32Array.from(ids).buffer));
   }
 
   deaths(...ids: number[]): this {
@@ -151,7 +163,7 @@ export class CaptureBuilder {
       tick.lost ?? 0,
     ];
     for (const [i, value] of fields.entries()) payload.writeBigUInt64LE(BigInt(value), i * 8);
-    payload.writeUInt32LE(3, 80);
+    payload.writeUInt32LE(tick.collections ?? 3, 80);
     return this.rows(rows).packet(PacketType.Tick, payload);
   }
 

@@ -39,6 +39,7 @@ test.each([
   ['kMaxPacketBytes', format.MAX_PACKET_BYTES],
   ['kRowBytes', format.ROW_BYTES],
   ['kBirthBytes', format.BIRTH_BYTES],
+  ['kScopeBytes', format.SCOPE_BYTES],
 ])('%s is %i', (name, value) => expect(constant(name)).toBe(value));
 
 test('flags', () => {
@@ -58,5 +59,6 @@ test('the sizes that the docs tell', () => {
   expect(docs).toContain(`## Header, ${format.HEADER_BYTES} bytes`);
   expect(docs).toContain(`### 3 Round, ${format.ROUND_BYTES} bytes`);
   expect(docs).toMatch(new RegExp(`^### 6 Rows\n${format.ROW_BYTES} bytes`, 'm'));
+  expect(docs).toMatch(new RegExp(`^### 14 Scopes\n${format.SCOPE_BYTES} bytes`, 'm'));
   expect(docs).toMatch(new RegExp(`^### 7 Births\n${format.BIRTH_BYTES} bytes`, 'm'));
 });

@@ -58,6 +58,8 @@ test('the oldest tensors, with shape, dtype and bytes; ages are exact', async ()
     'float32',
     'cpu',
     '488.3 KiB',
+    '?', // a capture from before owners were told
+    '?',
     '/srv/ping.ts:9:3 answer',
   ]);
   expect(await row('h-oldest', 2)).toEqual([
@@ -66,6 +68,8 @@ test('the oldest tensors, with shape, dtype and bytes; ages are exact', async ()
     'float32',
     'cpu',
     '1.0 KiB',
+    '?',
+    '?',
     '/srv/upload.ts:5:3 keep',
   ]);
   const age = page.locator('section:has(> #h-age)');
@@ -73,6 +77,33 @@ test('the oldest tensors, with shape, dtype and bytes; ages are exact', async ()
   // 400 ms, then 1.4 s to 9.4 s, then 10.4 s to 59.4 s.
   expect(await row('h-age', 2)).toEqual(['100 ms – 1.0 s', '', '1.0 KiB', '0%']);
   expect(await row('h-age', 3)).toEqual(['1.0 s – 10.0 s', '', '9.0 KiB', '2%']);
+  expect(complaints).toEqual([]);
+  await page.close();
+});
+
+test('who owns the oldest, and whether a collection reached their objects', async () => {
+  const builder = new CaptureBuilder().site(1, ['/srv/a.ts', 5, 3, 'make']);
+  builder.births(
+    { id: 1, site: 1, birthMs: 0, owner: 1 },
+    { id: 2, site: 1, birthMs: 10, owner: 3 },
+    { id: 3, site: 1, birthMs: 20, owner: 3 },
+    { id: 4, site: 1, birthMs: 30, owner: 2 },
+    { id: 5, site: 1, birthMs: 40, owner: 3 },
+  );
+  builder.scopes([2, 0x100003], [3, 0x100004]);
+  builder.tick({ ms: 1000 }, [{ site: 1, liveTensors: 5, liveBytes: 20 }]).tick({ ms: 2000 });
+  builder.kept(3).tick({ ms: 3000, collections: 4 });
+  builder.births({ id: 6, site: 1, birthMs: 3500, owner: 1 });
+  builder.tick({ ms: 4000, collections: 4 }, [{ site: 1, liveTensors: 6, liveBytes: 24 }]).end();
+  writeFileSync(file('owners.ltna'), builder.build());
+  await leakAudit(['report', file('owners.ltna'), '--html', file('owners.html')]);
+  const { page, complaints } = await open(browser, file('owners.html'));
+  const column = (nth: number) =>
+    cells(page.locator(`section:has(> #h-oldest) tbody td:nth-child(${nth})`).allTextContents());
+  expect(await column(6)).toEqual(['collector', 'scope 3', 'kept', 'kept', 'scope', 'collector']);
+  expect(await column(7)).toEqual([
+    ...['referenced', 'held by the scope', 'referenced', 'referenced', 'held by the scope', 'perhaps garbage'],
+  ]);
   expect(complaints).toEqual([]);
   await page.close();
 });

@@ -50,6 +50,25 @@ test(
 );
 
 test(
+  'who owns each tensor: the collector, a scope, or the collector after a scope; also when that changes later',
+  async () => {
+    const { capture } = await record([fixture('owners.cjs')]);
+    const living = [...capture.livingTensors()].sort((a, b) => a.shape![0]! - b.shape![0]!);
+    expect(living.map((one) => [one.shape, one.owner])).toEqual([
+      [[1], 'collector'],
+      [[2], 'scope'],
+      [[3], 'kept'],
+      [[4], 'kept'],
+      [[5], 'scope'],
+    ]);
+    const [, outer, , , movedOn] = living.map((one) => one.scope);
+    expect(outer).toBeGreaterThan(0);
+    expect(movedOn).toBe(outer);
+  },
+  TIMEOUT_MS,
+);
+
+test(
   '--frames: so many of a stack are kept, the innermost',
   async () => {
     const { capture } = await record([fixture('sizes.cjs')], ['--frames', '2']);

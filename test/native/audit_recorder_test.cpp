@@ -257,6 +257,54 @@ TEST_F(AuditRecorder, TellsAgainWhatDidNotArrive) {
   EXPECT_NE(std::find(news.deaths.begin(), news.deaths.end(), two), news.deaths.end());
 }
 
+TEST_F(AuditRecorder, TellsWhoOwnsABirthAndWhereItGoes) {
+  constexpr uint32_t kScope = 1 << 20 | 3, kOuter = 1 << 20 | 2;
+  const auto born = [&](uint32_t owner, int64_t at) {
+    Birth birth;
+    birth.owner = owner;
+    const uint32_t id = recorder.created(birth, 1, false, at);
+    recorder.tag_pending(0, 1);
+    return id;
+  };
+  const uint32_t free = born(kCollector, 1), scoped = born(kScope, 2), returned = born(kScope, 3);
+  recorder.moved(returned, kKept);  // within the round
+  drain();
+  ASSERT_EQ(news.births.size(), 3u);
+  EXPECT_EQ(news.births[0].id, free);
+  EXPECT_EQ(news.births[0].flags, kByCollector);
+  EXPECT_EQ(news.births[1].flags, kByScope);
+  EXPECT_EQ(news.births[2].flags, kByKeep);
+  ASSERT_EQ(news.scopes.size(), 1u);
+  EXPECT_EQ(news.scopes[0].id, scoped);
+  EXPECT_EQ(news.scopes[0].scope, kScope);
+  EXPECT_TRUE(news.kept.empty());
+
+  recorder.moved(scoped, kOuter);
+  recorder.moved(scoped, kScope);
+  recorder.moved(scoped, kOuter);  // only where it is at the round's end
+  drain();
+  ASSERT_EQ(news.scopes.size(), 1u);
+  EXPECT_EQ(news.scopes[0].scope, kOuter);
+  recorder.untell(news);  // it did not arrive
+  recorder.moved(scoped, kKept);
+  drain();
+  EXPECT_TRUE(news.scopes.empty());
+  EXPECT_EQ(news.kept, std::vector<uint32_t>{scoped});
+  drain();
+  EXPECT_TRUE(news.kept.empty());
+
+  std::vector<BirthEntry> file(1);  // as it was written at first
+  file[0].id = scoped;
+  file[0].flags = kByScope | kView;
+  recorder.keep_living(&file);
+  ASSERT_EQ(file.size(), 1u);
+  EXPECT_EQ(file[0].flags, kByKeep | kView);
+  recorder.moved(scoped, kScope);
+  recorder.freed(scoped);
+  drain();
+  EXPECT_TRUE(news.scopes.empty());
+}
+
 TEST_F(AuditRecorder, InternsShapesAndKeepsLabelsApart) {
   const int64_t sizes[] = {2, 3};
   Birth birth;
