@@ -27,6 +27,15 @@ std::string place(const std::string& text) {
          text.substr(digits, end == std::string::npos ? end : end - digits);
 }
 
+// The message behind a traceback: its first line that is not indented. Lines of the source may follow the marker.
+std::string after_source(const std::string& text) {
+  size_t at = text.find('\n');
+  while (at != std::string::npos && at + 1 < text.size() && (text[at + 1] == ' ' || text[at + 1] == '\n')) {
+    at = text.find('\n', at + 1);
+  }
+  return at == std::string::npos ? "" : text.substr(at + 1);
+}
+
 std::string one_line(std::string text) {
   const size_t first = text.find_first_not_of(" \n");
   if (first == std::string::npos) return "";
@@ -42,7 +51,7 @@ std::string script_message(const std::exception& error) {
   // The interpreter tells where and then what, the compiler what and then where.
   const bool is_traceback = text.find("Traceback of TorchScript") != std::string::npos;
   const size_t here = is_traceback ? text.rfind(kHere) : std::string::npos;
-  std::string message = here == std::string::npos ? "" : one_line(text.substr(here + std::string(kHere).size()));
+  std::string message = here == std::string::npos ? "" : one_line(after_source(text.substr(here)));
   if (message.empty()) message = one_line(text);
   const std::string runtime_error = "RuntimeError: ";
   if (message.rfind(runtime_error, 0) == 0) message.erase(0, runtime_error.size());

@@ -137,6 +137,8 @@ test(
       /^Values\.fails: shape '\[7, 7\]' is invalid for input of size 2 \(at \S+\.py:\d+\)\n {2}with x: float32\[2\]$/,
     );
     expect(error.stack!.split('\n').find((line) => line.startsWith('    at '))).toContain('forward.test.ts');
+    const midway = thrown(() => m.call('fails_midway', torch.ones([2])));
+    expect(midway.message).toMatch(/^Values\.fails_midway: shape '\[7, 7\]' is invalid for input of size 2 \(at /);
     expect(thrown(() => m.call('raises')).message).toContain('not today');
   }),
 );

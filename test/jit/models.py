@@ -136,6 +136,13 @@ class Values(nn.Module):
         return x.view(7, 7)
 
     @torch.jit.export
+    def fails_midway(self, x: Tensor) -> Tensor:
+        y = x.view(7, 7)
+        z = y + 1
+
+        return z
+
+    @torch.jit.export
     def raises(self) -> int:
         raise ValueError("not today")
 
@@ -148,6 +155,11 @@ class Values(nn.Module):
     @torch.jit.export
     def large(self, n: int) -> Tensor:
         return torch.ones(n)
+
+    @torch.jit.export
+    def large_midway(self, n: int) -> Tensor:
+        x = torch.ones(n)
+        return x + 1
 
 
 class State(nn.Module):
