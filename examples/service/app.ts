@@ -1,0 +1,99 @@
+/** The service: from HTTP to a batch and back. */
+import fastify, { type FastifyInstance, type FastifyReply } from 'fastify';
+import type { Tensor } from 'libtorch-node';
+import * as torch from 'libtorch-node';
+import type { Backend } from './backend';
+import { Batcher } from './batcher';
+import { drainable } from './drain';
+import { sendFailure } from './failures';
+import { addHealth } from './health';
+import { acceptBytes, bodySchema, MOST_BODY_BYTES, type Question, SIDE } from './input';
+import { LocalBackend } from './local';
+import { addMetrics, type Metrics } from './metrics';
+import { ModelSource } from './model-source';
+import type { Options } from './options';
+import { Workers } from './workers';
+
+export interface Answer {
+  digit: number;
+  probabilities: number[];
+  /** The version of the model that gave them. */
+  model: string;
+}
+
+export interface Service {
+  app: FastifyInstance;
+  source: ModelSource;
+  metrics: Metrics;
+  /** Ends it in order. */
+  end(): Promise<void>;
+}
+
+export function createService(options: Options): Service {
+  const app = fastify({
+    bodyLimit: MOST_BODY_BYTES,
+    requestTimeout: options.bodyTimeoutMs,
+    // Node takes the larger of the two for the body: its own 60 s for the head would stand.
+    http: { headersTimeout: options.bodyTimeoutMs, connectionsCheckingInterval: Math.ceil(options.bodyTimeoutMs / 4) },
+    // By default Ajv would read "0.5" and true as numbers.
+    ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
+  });
+  app.setErrorHandler(sendFailure);
+  app.setNotFoundHandler((request, reply) =>
+    reply.code(404).send({ error: 'NOT_FOUND', message: `there is no ${request.method} ${request.url}` }),
+  );
+  acceptBytes(app);
+  const { draining, drain } = drainable(app);
+
+  const settings = { memoryLimitMb: options.memoryLimitMb };
+  const workers = options.workers > 0 ? new Workers(options.workers, settings, () => batcher.wake()) : undefined;
+  const backend: Backend = workers ?? new LocalBackend(options.threads);
+  const batcher = new Batcher<Tensor, Answer>({
+    ...options,
+    slots: () => backend.slots(),
+    run: (images) => {
+      metrics.batch(images.length);
+      return answerAll(backend, images);
+    },
+  });
+  const source = new ModelSource(options.model, backend, (outcome) => metrics.model(outcome));
+  const metrics = addMetrics(app, { batcher: () => batcher, workers: async () => (await workers?.measure()) ?? [] });
+  addHealth(app, { source, backend, batcher, draining });
+
+  app.post<{ Body: Question }>('/classify', { schema: { body: bodySchema } }, (request, reply) =>
+    torch.audit.label('route', '/classify', () => classify(batcher, request.body.pixels, reply)),
+  );
+
+  return {
+    app,
+    source,
+    metrics,
+    async end() {
+      await drain(options.drainMs);
+      batcher.stop();
+      await source.close();
+      await backend.close();
+    },
+  };
+}
+
+/** What one request makes ends with it, however it ends. */
+function classify(batcher: Batcher<Tensor, Answer>, pixels: Question['pixels'], reply: FastifyReply): Promise<Answer> {
+  return torch.scope(async () => {
+    const floats = pixels instanceof Float32Array ? pixels : new Float32Array(pixels);
+    const { answer, cancel } = batcher.add(torch.fromTypedArray(floats, [1, SIDE, SIDE]));
+    reply.raw.once('close', cancel);
+    return await answer;
+  });
+}
+
+/** One batch: its tensors end with it. */
+function answerAll(backend: Backend, images: Tensor[]): Promise<Answer[]> {
+  return torch.audit.label('route', 'batch', () =>
+    torch.scope(async () => {
+      const { probabilities, version } = await backend.infer(torch.stack(images));
+      const rows = probabilities.toArray() as number[][];
+      return rows.map((row) => ({ digit: row.indexOf(Math.max(...row)), probabilities: row, model: version }));
+    }),
+  );
+}

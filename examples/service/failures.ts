@@ -1,0 +1,44 @@
+/** What a request may come to besides an answer, and how that is said. */
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+
+/** The service cannot answer now, but may later: 503 with Retry-After. */
+export class Unavailable extends Error {
+  readonly statusCode = 503;
+
+  constructor(
+    readonly code: 'QUEUE_FULL' | 'QUEUE_TIMEOUT' | 'WORKER_GONE' | 'OUT_OF_MEMORY',
+    message: string,
+  ) {
+    super(message);
+    this.name = 'Unavailable';
+  }
+}
+
+/** The client went before its request had its turn; nobody reads this answer. */
+export class ClientGone extends Error {
+  readonly statusCode = 499;
+  readonly code = 'CLIENT_GONE';
+}
+
+/** The model file was not taken. */
+export class ModelRefused extends Error {
+  readonly code = 'MODEL_REFUSED';
+}
+
+const RETRY_AFTER_SECONDS = 1;
+const MEMORY_CODES = new Set(['ERR_TORCH_MEMORY_LIMIT', 'ERR_TORCH_OUT_OF_MEMORY']);
+
+/** One form for every error: `{ error, message }`. What is our own fault is logged, and the client gets no details. */
+export function sendFailure(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  if (MEMORY_CODES.has(error.code)) {
+    console.error(`${request.method} ${request.url}: ${error.message}`);
+    return sendFailure(new Unavailable('OUT_OF_MEMORY', 'the service is short of memory'), request, reply);
+  }
+  const status = error.statusCode ?? 500;
+  if (status === 503) reply.header('retry-after', RETRY_AFTER_SECONDS);
+  if (status >= 500 && status !== 503) {
+    console.error(`${request.method} ${request.url}:`, error);
+    return reply.code(500).send({ error: 'INTERNAL', message: 'the request failed inside the service' });
+  }
+  return reply.code(status).send({ error: error.code, message: error.message });
+}

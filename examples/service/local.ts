@@ -1,0 +1,40 @@
+/** The model in this process. */
+import type { Tensor } from 'libtorch-node';
+import * as torch from 'libtorch-node';
+import type { Backend, Inferred } from './backend';
+import { loadModel, type Model, type ModelFile } from './model';
+
+export class LocalBackend implements Backend {
+  #model: Model | undefined;
+
+  /** Each batch takes one thread, and so many run at once: many small products gain little from more threads each. */
+  constructor(threads: number) {
+    torch.setNumThreads(1);
+    torch.asyncPool.threads = threads;
+  }
+
+  async load(file: ModelFile): Promise<void> {
+    const next = await loadModel(file);
+    this.#model?.dispose();
+    this.#model = next;
+  }
+
+  slots(): number {
+    return this.#model === undefined ? 0 : torch.asyncPool.threads;
+  }
+
+  async infer(images: Tensor): Promise<Inferred> {
+    const { version, forward } = this.#model!;
+    return { probabilities: await forward(images), version };
+  }
+
+  status(): [] {
+    return [];
+  }
+
+  close(): Promise<void> {
+    this.#model?.dispose();
+    this.#model = undefined;
+    return Promise.resolve();
+  }
+}

@@ -1,0 +1,97 @@
+/** `/metrics`, for Prometheus: libtorch's memory, Node's own figures, and what the service does. */
+import type { FastifyInstance } from 'fastify';
+import { exportToPrometheus } from 'libtorch-node/metrics';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { WorkerStatus } from './backend';
+import type { Batcher } from './batcher';
+
+export interface Metrics {
+  /** Requests that were begun, those whose answer was sent, and those whose client went before. */
+  counts: { begun: number; answered: number; gone: number };
+  batch(size: number): void;
+  model(outcome: string): void;
+}
+
+export interface MetricsSources {
+  batcher(): Batcher<unknown, unknown>;
+  /** The workers, freshly measured; none where the service runs the model itself. */
+  workers(): Promise<WorkerStatus[]>;
+}
+
+export function addMetrics(app: FastifyInstance, { batcher, workers }: MetricsSources): Metrics {
+  const register = new Registry();
+  exportToPrometheus({ register });
+  collectDefaultMetrics({ register, eventLoopMonitoringPrecision: 1 });
+  const registers = [register];
+
+  const seconds = new Histogram({
+    name: 'service_request_seconds',
+    help: 'time from the first byte of a request to its answer',
+    labelNames: ['route', 'status'],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
+    registers,
+  });
+  const batches = new Histogram({
+    name: 'service_batch_size',
+    help: 'requests in one batch',
+    buckets: [1, 2, 4, 8, 16, 32, 64],
+    registers,
+  });
+  const reloads = new Counter({
+    name: 'service_model_loads_total',
+    help: 'looks at a model file that was new, by what came of them',
+    labelNames: ['outcome'],
+    registers,
+  });
+  new Gauge({
+    name: 'service_queue_length',
+    help: 'requests that wait for a batch',
+    registers,
+    collect() {
+      this.set(batcher().waiting);
+    },
+  });
+  const measureWorkers = addWorkers(registers, workers);
+
+  const counts = { begun: 0, answered: 0, gone: 0 };
+  app.addHook('onRequest', (_request, reply, done) => {
+    counts.begun++;
+    reply.raw.once('close', () => {
+      if (reply.raw.writableFinished) counts.answered++;
+      else counts.gone++;
+    });
+    done();
+  });
+  app.addHook('onResponse', (request, reply, done) => {
+    const route = request.routeOptions.url ?? 'none';
+    seconds.observe({ route, status: reply.statusCode }, reply.elapsedTime / 1000);
+    done();
+  });
+  app.get('/metrics', async (_request, reply) => {
+    await measureWorkers();
+    const text = await register.metrics();
+    return reply.type(register.contentType).send(text);
+  });
+  return {
+    counts,
+    batch: (size) => batches.observe(size),
+    model: (outcome) => reloads.inc({ outcome }),
+  };
+}
+
+/** The figures of other processes. The result asks for them. */
+function addWorkers(registers: Registry[], workers: MetricsSources['workers']): () => Promise<void> {
+  const gauge = (name: string, help: string) =>
+    new Gauge({ name: `service_worker_${name}`, help, labelNames: ['worker'], registers });
+  const tensors = gauge('tensors', 'live tensors of a worker');
+  const bytes = gauge('live_bytes', 'bytes of the live tensors of a worker');
+  const restarts = gauge('restarts', 'restarts of a worker');
+  return async () => {
+    for (const [worker, { memory, restarts: times }] of (await workers()).entries()) {
+      restarts.set({ worker }, times);
+      if (memory === undefined) continue; // it starts just now
+      tensors.set({ worker }, memory.tensors);
+      bytes.set({ worker }, memory.bytes);
+    }
+  };
+}

@@ -1,0 +1,84 @@
+/** What the service can be told on its command line. */
+import * as os from 'node:os';
+import { parseArgs } from 'node:util';
+
+export interface Options {
+  /** The TorchScript file; it may be replaced while the service runs. */
+  model: string;
+  host: string;
+  port: number;
+  /** Processes that run the model; 0: this one does, on threads of its own. */
+  workers: number;
+  /** Batches at the same time in one process. */
+  threads: number;
+  maxBatch: number;
+  maxWaitMs: number;
+  maxQueue: number;
+  queueTimeoutMs: number;
+  bodyTimeoutMs: number;
+  memoryLimitMb: number;
+  pollMs: number;
+  drainMs: number;
+}
+
+/** By their names on the command line: the default, and what it is. */
+const numbers = {
+  port: [8080, '0 takes a free one'],
+  workers: [0, 'processes that run the model; 0: this one does, off its event loop'],
+  threads: [Math.max(1, os.availableParallelism() - 1), 'batches at the same time in one process'],
+  'max-batch': [32, 'requests in one batch'],
+  'max-wait': [2, 'ms that a batch waits for more requests'],
+  'max-queue': [256, 'requests that wait for a batch; one more is refused with 503'],
+  'queue-timeout': [5000, 'ms after which a request that still waits is refused with 503'],
+  'body-timeout': [10_000, 'ms for a request to arrive'],
+  'memory-limit': [512, 'MiB of tensors in one process'],
+  poll: [1000, 'ms between two looks at the model file'],
+  drain: [2000, 'ms at the end in which connections that are open may ask once more'],
+} as const;
+
+type NumberName = keyof typeof numbers;
+
+export const usage = `usage: node main.js --model FILE [--host 127.0.0.1] [options]
+${Object.entries(numbers)
+  .map(([name, [value, text]]) => `  --${`${name} N`.padEnd(17)}${text} (${value})`)
+  .join('\n')}`;
+
+/** @throws an Error that says what is wrong */
+export function readOptions(args: string[]): Options {
+  const { values } = parseArgs({
+    args,
+    options: {
+      model: { type: 'string' },
+      host: { type: 'string', default: '127.0.0.1' },
+      ...(Object.fromEntries(Object.keys(numbers).map((name) => [name, { type: 'string' }])) as Record<
+        NumberName,
+        { type: 'string' }
+      >),
+    },
+  });
+  if (values.model === undefined) throw new Error(usage);
+  const number = (name: NumberName): number => {
+    const text = values[name];
+    const value = text === undefined ? numbers[name][0] : Number(text);
+    const least = name === 'port' || name === 'workers' || name === 'max-wait' || name === 'drain' ? 0 : 1;
+    if (text?.trim() === '' || !Number.isInteger(value) || value < least || value > 1e6) {
+      throw new Error(`--${name}: expected an integer from ${least} to 1000000, got ${text}`);
+    }
+    return value;
+  };
+  return {
+    model: values.model,
+    host: values.host,
+    port: number('port'),
+    workers: number('workers'),
+    threads: number('threads'),
+    maxBatch: number('max-batch'),
+    maxWaitMs: number('max-wait'),
+    maxQueue: number('max-queue'),
+    queueTimeoutMs: number('queue-timeout'),
+    bodyTimeoutMs: number('body-timeout'),
+    memoryLimitMb: number('memory-limit'),
+    pollMs: number('poll'),
+    drainMs: number('drain'),
+  };
+}

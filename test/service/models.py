@@ -1,0 +1,50 @@
+"""Models for the tests of the example service: models.py FOLDER."""
+import sys
+
+import torch
+from torch import Tensor, nn
+
+folder = sys.argv[1]
+
+
+class Reader(nn.Module):
+    """Gives [n, 10], as the service's own model does, but has learned nothing."""
+
+    def __init__(self, classes: int = 10):
+        super().__init__()
+        self.out = nn.Linear(28 * 28, classes)
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.out(images.flatten(1)).softmax(1)
+
+
+class NotFinite(Reader):
+    def forward(self, images: Tensor) -> Tensor:
+        return self.out(images.flatten(1)) / 0 * 0
+
+
+class Obedient(Reader):
+    """Does what the first two pixels ask for: so many steps of work, so much memory."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("unit", torch.eye(256))
+
+    def forward(self, images: Tensor) -> Tensor:
+        x = self.unit
+        for _ in range(int(images[:, 0, 0, 0].max() * 100000)):
+            x = x @ self.unit
+        held = torch.ones(int(images[:, 0, 0, 1].max() * 1000000000))
+        return self.out(images.flatten(1)).softmax(1) + held.sum() * 0 + x[0, 1]
+
+
+def save(name, make, seed=1):
+    torch.manual_seed(seed)
+    torch.jit.script(make().eval()).save(f"{folder}/{name}.pt")
+
+
+save("reader", Reader)
+save("other", Reader, 2)
+save("seven", lambda: Reader(7))
+save("not-finite", NotFinite)
+save("obedient", Obedient)

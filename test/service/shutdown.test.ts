@@ -1,0 +1,91 @@
+/** The end: SIGTERM under load loses no request that was accepted. */
+import { once } from 'node:events';
+import * as net from 'node:net';
+import { LIMIT_MS, makeModels, question, type Service, startClients, startService } from './support';
+
+let models: Awaited<ReturnType<typeof makeModels>>;
+let service: Service;
+
+beforeAll(async () => {
+  models = await makeModels();
+}, LIMIT_MS);
+afterEach(() => service.kill());
+afterAll(() => models.remove());
+
+const CLIENTS = 16;
+
+test.each([
+  ['in this process', []],
+  ['in workers', ['--workers', '2']],
+])(
+  'every client is answered until it is told to close its connection: %s',
+  async (_where, args) => {
+    // A machine that is slow to run the clients must not come to the end of the grace.
+    service = await startService(models.pathOf('reader'), ['--drain', '600000', ...args]);
+    const clients = startClients({ url: service.url, connections: CLIENTS, seconds: 600 });
+    await clients.allAnswered();
+    const { answered, gone } = await service.end();
+    const { answers, lost, closed, unconnected } = await clients.result;
+    expect({ lost, closed, unconnected }).toEqual({ lost: 0, closed: CLIENTS, unconnected: 0 });
+    expect(answers).toEqual({ 200: expect.any(Number) });
+    expect({ answered, gone }).toEqual({ answered: answers[200], gone: 0 }); // nobody else has asked for anything
+    expect(service.said()).toBe('');
+    await expect(service.get('/health/live')).rejects.toThrow();
+  },
+  LIMIT_MS,
+);
+
+test(
+  'a batch that runs and those that wait are finished, connections that do not ask are closed',
+  async () => {
+    const limits = ['--max-batch', '1', '--threads', '1', '--drain', '100', '--queue-timeout', '600000'];
+    service = await startService(models.pathOf('obedient'), limits);
+    // One that says nothing, one that never says all.
+    const mute = [
+      '',
+      'POST /classify HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{',
+    ];
+    const closed = mute.map(async (text) => {
+      const socket = net.connect(Number(new URL(service.url).port), '127.0.0.1');
+      socket.on('error', () => {});
+      socket.write(text);
+      await once(socket, 'close');
+    });
+    const asked = [service.post(question(0.03))];
+    await service.busy(asked[0]!);
+    asked.push(service.post(question(0.001)), service.post(question()));
+    await Promise.race([service.when(({ running, waiting }) => running === 1 && waiting === 2), Promise.all(asked)]);
+    await service.end();
+    for (const answer of asked) expect((await answer).status).toBe(200);
+    await Promise.all(closed);
+  },
+  LIMIT_MS,
+);
+
+test(
+  'while it drains it is not ready, and connections that are open may still ask',
+  async () => {
+    service = await startService(models.pathOf('obedient'), ['--drain', '600000']);
+    const asked = service.post(question(0.01));
+    await service.busy(asked);
+    const socket = net.connect(Number(new URL(service.url).port), '127.0.0.1');
+    let text = '';
+    socket.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
+    });
+    socket.on('error', () => {});
+    const ended = once(socket, 'close');
+    await once(socket, 'connect');
+    socket.write('GET /health/live HTTP/1.1\r\nhost: x\r\n\r\n');
+    while (!text.endsWith('}')) await once(socket, 'data');
+    service.child.kill('SIGTERM');
+    await service.shows(/^SIGTERM: draining$/m);
+    text = '';
+    socket.write('GET /health/ready HTTP/1.1\r\nhost: x\r\n\r\n');
+    await ended;
+    expect(text).toMatch(/^HTTP\/1\.1 503 [\s\S]*connection: close[\s\S]*\{"status":"draining"\}$/i);
+    expect((await asked).status).toBe(200);
+    await service.end(true);
+  },
+  LIMIT_MS,
+);

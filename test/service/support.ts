@@ -1,0 +1,133 @@
+/** Starts the built service on a free port, asks it, and ends it; and makes models for it. */
+import * as fs from 'node:fs';
+import * as os from 'node:os';
+import * as path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { run } from '../support/child';
+import { startProgram } from '../support/program';
+import { limitMs, ordinaryEnv } from '../support/sanitized';
+import { ROOT } from '../support/torch';
+
+export { sleep };
+export const PIXELS = 28 * 28;
+
+/** A limit for tests that start services, and for beforeAll: a busy machine takes long for each process. */
+export const LIMIT_MS = limitMs(300_000);
+
+/** No connection stays open that the service would wait for at its end. */
+const CLOSING = { connection: 'close' };
+
+export interface Health {
+  status: string;
+  model: { version: string; problem: string | null };
+  waiting: number;
+  running: number;
+  workers: { pid: number; ready: boolean; restarts: number }[];
+  memory: { tensors: number; bytes: number };
+}
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  body: any;
+}
+
+export type Service = Awaited<ReturnType<typeof startService>>;
+
+/** A folder that holds the models of models.py, for one test file; `remove` it afterwards. */
+export async function makeModels() {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'ltn-service-'));
+  const script = path.join(ROOT, 'test/service/models.py');
+  const { code, stderr } = await run('/usr/bin/python3', [script, folder], { env: ordinaryEnv(), limitMs: 300_000 });
+  if (code !== 0) throw new Error(`PyTorch made no models: ${stderr}`);
+  const pathOf = (name: string) => path.join(folder, `${name}.pt`);
+  return {
+    pathOf,
+    /** A copy, to be replaced. */
+    copyOf(name: string): string {
+      const file = path.join(folder, `served-${fs.readdirSync(folder).length}.pt`);
+      fs.copyFileSync(pathOf(name), file);
+      return file;
+    },
+    remove: () => fs.rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+export async function startService(model: string, args: string[] = []) {
+  const main = path.join(ROOT, 'dist/examples/service/main.js');
+  const program = startProgram(process.execPath, [main, '--model', model, '--port', '0', ...args]);
+  const url = (await program.shows(/^listening on (http:\S+)\n/m))[1]!;
+  const get = (where: string) => fetch(`${url}${where}`, { headers: CLOSING });
+  const health = async () => (await (await get('/health')).json()) as Health;
+  /** What it says of itself, once `wanted` of it. */
+  const when = async (wanted: (health: Health) => boolean): Promise<Health> => {
+    for (;;) {
+      const now = await health();
+      if (wanted(now)) return now;
+      await sleep(20);
+    }
+  };
+  return {
+    ...program,
+    url,
+    get,
+    health,
+    when,
+    async post(body: string | Uint8Array<ArrayBuffer>, type = 'application/json'): Promise<Answer> {
+      const headers = { ...CLOSING, 'content-type': type };
+      const answer = await fetch(`${url}/classify`, { method: 'POST', body, headers });
+      return { status: answer.status, headers: answer.headers, body: await answer.json() };
+    },
+    /** Resolves when a batch runs; or when `asked` is answered already, on a machine that let this process wait. */
+    busy: (asked: Promise<unknown>) => Promise.race([when(({ running }) => running === 1), asked]),
+    /** The figures of /metrics, by name and labels as they stand there. */
+    async metrics(): Promise<Map<string, number>> {
+      const lines = (await (await get('/metrics')).text()).split('\n').filter((line) => /^[a-z]/.test(line));
+      return new Map(lines.map((line) => [line.replace(/ \S+$/, ''), Number(/ (\S+)$/.exec(line)![1])]));
+    },
+    /** Resolves when what the tensors hold is what it was then: nothing has leaked. */
+    settled: ({ memory }: Health) =>
+      when(
+        (now) =>
+          now.waiting + now.running === 0 && now.memory.tensors === memory.tensors && now.memory.bytes === memory.bytes,
+      ),
+    /** Ends it in order; `asked` where that has begun. */
+    async end(asked = false): Promise<{ answered: number; gone: number }> {
+      if (!asked) program.child.kill('SIGTERM'); // a second one would end it at once
+      const { code, signal, stdout } = await program.ended;
+      expect({ code, signal }).toEqual({ code: 0, signal: null });
+      const last = /\nended: (\d+) requests begun, (\d+) answered, (\d+) clients gone before\n$/.exec(stdout)!;
+      const [begun, answered, gone] = last.slice(1).map(Number) as [number, number, number];
+      expect(answered + gone).toBe(begun);
+      return { answered, gone };
+    },
+    /** For afterEach: whatever the test left. */
+    async kill(): Promise<void> {
+      program.child.kill('SIGKILL');
+      await program.ended;
+    },
+  };
+}
+
+/** A picture; the first pixels are those given. */
+export const picture = (...first: number[]): number[] => [...first, ...new Array(PIXELS - first.length).fill(0)];
+export const question = (...first: number[]): string => JSON.stringify({ pixels: picture(...first) });
+
+/** Clients in a process of their own: bench/service/load.mjs. */
+export function startClients(options: {
+  url: string;
+  connections: number;
+  seconds: number;
+  requests?: number;
+  first?: number;
+}) {
+  const program = startProgram(process.execPath, [
+    path.join(ROOT, 'bench/service/load.mjs'),
+    JSON.stringify({ digits: 20, ...options }),
+  ]);
+  const result = program.ended.then(({ code, stdout, stderr }) => {
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    return JSON.parse(stdout.trimEnd().split('\n').at(-1)!);
+  });
+  return { ...program, allAnswered: () => program.shows(/^all answered\n/), result };
+}

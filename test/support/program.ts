@@ -1,0 +1,47 @@
+/** A program that goes on while the test looks at it. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import type { Outcome } from './child';
+import { ROOT } from './torch';
+
+export interface Running {
+  child: ChildProcess;
+  ended: Promise<Outcome>;
+  /** What is on stdout once `pattern` is there; rejects when the program ends before. */
+  shows(pattern: RegExp): Promise<RegExpExecArray>;
+  /** What has come on stderr until now. */
+  said(): string;
+}
+
+export function startProgram(command: string, args: string[], variables: Record<string, string> = {}): Running {
+  const child = spawn(command, args, {
+    cwd: ROOT,
+    env: { ...process.env, ...variables },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let stdout = '';
+  let stderr = '';
+  const listeners = new Set<() => void>();
+  child.stdout.on('data', (chunk) => {
+    stdout += chunk;
+    for (const listener of listeners) listener();
+  });
+  child.stderr.on('data', (chunk) => {
+    stderr += chunk;
+  });
+  const ended = new Promise<Outcome>((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', (code, signal) => resolve({ code, signal, stdout, stderr }));
+  });
+  const shows = (pattern: RegExp) =>
+    new Promise<RegExpExecArray>((resolve, reject) => {
+      const look = () => {
+        const found = pattern.exec(stdout);
+        if (found !== null) resolve(found);
+      };
+      listeners.add(look);
+      look();
+      const late = () => reject(new Error(`${args[0]} ended without ${pattern}: ${stdout}${stderr}`));
+      ended.then(late, reject);
+    });
+  return { child, ended, shows, said: () => stderr };
+}
