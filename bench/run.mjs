@@ -6,9 +6,7 @@
  * `--quick --only goals` takes about a minute.
  * Markdown goes to stdout, progress to stderr; --write also writes bench/RESULTS.md, which the README quotes.
  */
-import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { inRoot } from '../scripts/paths.mjs';
 import { runMain, StepError } from '../scripts/steps/errors.mjs';
 import { say } from '../scripts/steps/progress.mjs';
 import { measurements } from './measured.mjs';
@@ -26,8 +24,10 @@ import { opsSection } from './sections/ops.mjs';
 import { reportsSection } from './sections/reports.mjs';
 import { scopesSection } from './sections/scopes.mjs';
 import { typesSection } from './sections/types.mjs';
+import { HEADING as SERVICE } from './service/report.mjs';
 import { machine } from './support/machine.mjs';
 import { pythonWithTorch } from './support/python.mjs';
+import { writeAllBut } from './support/results.mjs';
 
 const sections = {
   goals: goalsSection,
@@ -93,5 +93,5 @@ await runMain(async () => {
   }
   const text = `${parts.join('\n\n')}\n`;
   process.stdout.write(text);
-  if (options.write) writeFileSync(inRoot('bench', 'RESULTS.md'), text);
+  if (options.write) writeAllBut(text, SERVICE);
 });

@@ -16,11 +16,13 @@ const wanted = {
     ...['libgtest-dev', 'python3-torch', 'python3-yaml'],
     ...['chromium-headless-shell', 'fonts-dejavu-core', 'zsh', 'fish'],
   ],
+  /** What `npm run bench:service` compares with. */
+  service: ['python3-uvicorn', 'python3-uvloop', 'python3-httptools'],
   valgrind: ['valgrind'],
   matrix: ['debootstrap', 'util-linux', 'mount'],
 };
 
-/** @typedef {'build' | 'lint' | 'tests' | 'valgrind' | 'matrix'} Purpose */
+/** @typedef {'build' | 'lint' | 'tests' | 'service' | 'valgrind' | 'matrix'} Purpose */
 
 /**
  * @param {Purpose[]} purposes
@@ -60,6 +62,7 @@ const programs = {
   build: ['g++', 'make', 'cmake', 'python3'],
   lint: ['clang-format'],
   tests: [],
+  service: [],
   valgrind: ['valgrind'],
   matrix: ['debootstrap', 'unshare', 'setpriv', 'mount'],
 };
