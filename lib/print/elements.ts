@@ -3,7 +3,7 @@ import { tensor as createTensor } from '../create';
 import { toTypedArray } from '../read';
 import type { Tensor } from '../tensor';
 import { exponential, fixed } from './numbers';
-import { printOptions } from './options';
+import { printOptions, widthFollowsSciMode } from './options';
 
 type Format = (value: number) => string;
 interface Formatter {
@@ -23,10 +23,10 @@ function realFormatter(values: ArrayLike<number>): Formatter {
     ? (value) => (Number.isFinite(value) ? `${fixed(value, 0)}.` : fixed(value, 0))
     : (value) => fixed(value, precision);
   const scientific: Format = (value) => exponential(value, precision);
-  // As in PyTorch, sciMode changes how numbers are written, but not how wide their column is.
   const usual = wide ? scientific : plain;
-  const width = finite.reduce((longest, value) => Math.max(longest, usual(value).length), 1);
   const write = finite.length > 0 && sciMode !== null ? (sciMode ? scientific : plain) : usual;
+  const measured = widthFollowsSciMode ? write : usual;
+  const width = finite.reduce((longest, value) => Math.max(longest, measured(value).length), 1);
   return { width, format: (value) => write(value as number).padStart(width) };
 }
 

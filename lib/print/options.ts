@@ -1,5 +1,6 @@
 /** torch.setPrintOptions. */
 import { argumentError } from '../errors';
+import { native } from '../native';
 
 export interface PrintOptions {
   /** Digits after the point (default 4). */
@@ -24,6 +25,13 @@ const profiles: Record<string, Omit<PrintOptions, 'sciMode'>> = {
   short: { precision: 2, threshold: 1000, edgeitems: 2, linewidth: 80 },
   full: { precision: 4, threshold: Number.POSITIVE_INFINITY, edgeitems: 3, linewidth: 80 },
 };
+
+/**
+ * Whether columns are as wide as what `sciMode` writes. Up to PyTorch 2.6 they are as wide as what would be written
+ * without it.
+ */
+const [major = 0, minor = 0] = native.version().split('.').map(Number);
+export const widthFollowsSciMode = major > 2 || (major === 2 && minor > 6);
 
 let options: PrintOptions = { ...profiles.default!, sciMode: null };
 

@@ -13,6 +13,12 @@ export const hasDimensionNames: boolean = 'refineNames' in untyped.Tensor.protot
  */
 const newRank = 'PyTorch 1.13 has another algorithm: other signs of the vectors, after another draw of random numbers';
 const noNormDtype = 'PyTorch 1.13 refuses a dtype for this norm';
+const ofPyTorch2 = {
+  'F.fractionalMaxPool2d(img, 2, { outputRatio: 0.5, _randomSamples: samples })':
+    'PyTorch 2 takes the length of a ratio that is a number',
+  'F.multiHeadAttentionForward(q, k, vv, 4, 2, wIn, bIn, null, null, false, 0, wOut, bOut, { attnMask: am.byte() })':
+    'PyTorch 2 refuses masks of bytes',
+};
 const otherwise: Record<string, Record<string, string>> = {
   '1.13': {
     'seeded(() => torch.svdLowrank(tall, { q: 2, niter: 1 }))': newRank,
@@ -20,12 +26,8 @@ const otherwise: Record<string, Record<string, string>> = {
     'torch.norm(x, { p: "fro", dtype: "float64" })': noNormDtype,
     'torch.norm(x, { p: "nuc", dtype: "float64" })': noNormDtype,
   },
-  '2.6': {
-    'F.fractionalMaxPool2d(img, 2, { outputRatio: 0.5, _randomSamples: samples })':
-      'PyTorch 2.6 takes the length of a ratio that is a number',
-    'F.multiHeadAttentionForward(q, k, vv, 4, 2, wIn, bIn, null, null, false, 0, wOut, bOut, { attnMask: am.byte() })':
-      'PyTorch 2 refuses masks of bytes',
-  },
+  '2.6': ofPyTorch2,
+  '2.14': ofPyTorch2,
 };
 export const pythonDiffers: Readonly<Record<string, string>> = otherwise[release] ?? {};
 
