@@ -1,5 +1,5 @@
 /** Tensors from JavaScript data. The dtype follows the JS type, never the values. */
-import { markAsUntransferable } from 'node:worker_threads';
+import * as workers from 'node:worker_threads';
 import type { DataDType, DataShape, Even, OptionOr, SizesOf, TensorOf } from '../types/algebra';
 import type { Complex, Device, DType, Scalar } from '../types/base';
 import { dtypeCodes, dtypeName } from './enums';
@@ -113,6 +113,13 @@ function refuseShape({ length }: TypedArray, shape: unknown): void {
   }
 }
 
+/** Of Node 21 and later, which has marked the buffers of addons itself and cannot end when they are marked again. */
+const { isMarkedAsUntransferable } = workers as { isMarkedAsUntransferable?: (buffer: object) => boolean };
+
+function keepHere(buffer: ArrayBufferLike): void {
+  if (isMarkedAsUntransferable?.(buffer) !== true) workers.markAsUntransferable(buffer);
+}
+
 /**
  * A tensor over the memory of a typed array: no copy, writes show on both sides, and the array lives as long as the
  * tensor's storage. `shape` defaults to one dimension.
@@ -129,7 +136,7 @@ export function fromTypedArray(array: TypedArray, shape?: readonly number[]): Te
   }
   // Transferred to another thread, the memory would be freed there; marked, the buffer is copied (or refused) instead.
   // (By its tag: in Jest and vm contexts it is of another realm.)
-  if (Object.prototype.toString.call(array.buffer) === '[object ArrayBuffer]') markAsUntransferable(array.buffer);
+  if (Object.prototype.toString.call(array.buffer) === '[object ArrayBuffer]') keepHere(array.buffer);
   if (shape !== undefined) refuseShape(array, shape);
   const dtype = typedArrayDtype('fromTypedArray', array);
   return wrap(native.fromBorrowed(array, shape ?? [array.length], dtypeCode('fromTypedArray', dtype)))!;
