@@ -1,6 +1,6 @@
 /** The services that are compared: how each is started, asked and ended. */
 import { spawn, spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, readFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { inRoot, root } from '../../scripts/paths.mjs';
 import { runLogged } from '../../scripts/steps/command.mjs';
@@ -86,7 +86,10 @@ const services = {
     if (spawnSync(python, ['-c', 'import uvicorn']).status === 0) return [python, here('asgi.py'), model];
     throw new StepError('it is not installed (Debian: python3-uvicorn)');
   },
-  'onnxruntime-node': async ({ onnx }) => [process.execPath, here('onnx.cjs'), onnx, await onnxruntime()],
+  'onnxruntime-node': async ({ onnx }) => {
+    if (!existsSync(onnx)) throw new StepError("this machine's PyTorch cannot export the model (build/logs/model.log)");
+    return [process.execPath, here('onnx.cjs'), onnx, await onnxruntime()];
+  },
 };
 
 /**
