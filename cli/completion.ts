@@ -20,6 +20,8 @@ interface Words {
   flags: Flag[];
   /** What its arguments may be; undefined: files. */
   choices: string[] | undefined;
+  /** Its argument is the number of a process. */
+  process: boolean;
 }
 
 export function completionScript(shell: Shell, program: Command): string {
@@ -34,6 +36,7 @@ function wordsOf(command: Command): Words {
     description: command.description(),
     flags: [...command.createHelp().visibleOptions(command)].map(flagOf),
     choices: choices === undefined ? undefined : [...choices],
+    process: command.registeredArguments[0]?.name() === 'pid',
   };
 }
 
@@ -59,7 +62,7 @@ const RUNS_A_PROGRAM = 'run';
 
 function bash(program: string, commands: Words[]): string {
   const functionName = `_${program.replaceAll('-', '_')}`;
-  const cases = commands.map(({ name, flags, choices }) => {
+  const cases = commands.map(({ name, flags, choices, process }) => {
     const values = flags
       .filter(({ value }) => value !== 'none')
       .map(({ names: spelled, value }) => {
@@ -68,7 +71,9 @@ function bash(program: string, commands: Words[]): string {
         return `        ${spelled.join('|')}) ${offer};;`;
       });
     const others =
-      choices === undefined ? `words=${quote(namesOf(flags).join(' '))}; files=1` : `words=${quote(choices.join(' '))}`;
+      choices === undefined
+        ? `words=${quote(namesOf(flags).join(' '))}${process ? '' : '; files=1'}`
+        : `words=${quote(choices.join(' '))}`;
     return `    ${name})
       case "$before" in
 ${[...values, `        *) ${others};;`].join('\n')}
@@ -103,7 +108,7 @@ complete -F ${functionName} ${program}
 function zsh(program: string, commands: Words[]): string {
   const functionName = `_${program.replaceAll('-', '_')}`;
   const plain = (text: string) => text.replace(/[[\]:\\]/g, '\\$&');
-  const cases = commands.map(({ name, flags, choices }) => {
+  const cases = commands.map(({ name, flags, choices, process }) => {
     const specs = flags.flatMap(({ names, description, value }) => {
       const taken = { none: '', file: ':file:_files', free: ':value:' };
       const offer = typeof value === 'string' ? taken[value] : `:value:(${value.join(' ')})`;
@@ -114,7 +119,9 @@ function zsh(program: string, commands: Words[]): string {
         ? `:word:(${choices.join(' ')})`
         : name === RUNS_A_PROGRAM
           ? '*:::program:_normal'
-          : '*:file:_files';
+          : process
+            ? ':pid:_pids'
+            : '*:file:_files';
     return `    ${name}) _arguments ${[...specs, quote(rest)].join(' \\\n        ')};;`;
   });
   return `#compdef ${program}
@@ -139,7 +146,7 @@ compdef ${functionName} ${program}
 }
 
 function fish(program: string, commands: Words[]): string {
-  const lines = commands.flatMap(({ name, description, flags, choices }) => {
+  const lines = commands.flatMap(({ name, description, flags, choices, process }) => {
     const within = `complete -c ${program} -n '__fish_seen_subcommand_from ${name}'`;
     return [
       `complete -c ${program} -n __fish_use_subcommand -f -a ${name} -d ${fishQuote(description)}`,
@@ -150,6 +157,7 @@ function fish(program: string, commands: Words[]): string {
         return `${within} ${spelled.join(' ')}${offer} -d ${fishQuote(text)}`;
       }),
       ...(choices === undefined ? [] : [`${within} -f -a ${fishQuote(choices.join(' '))}`]),
+      ...(process ? [`${within} -f -a '(__fish_complete_pids)'`] : []),
     ];
   });
   return `# fish completion of ${program}:  ${program} completion fish | source\n${lines.join('\n')}\n`;

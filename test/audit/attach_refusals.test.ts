@@ -32,6 +32,15 @@ function started(command: string, ...args: string[]): Promise<ChildProcess> {
   return new Promise((resolve) => child.stdout!.once('data', () => resolve(child)));
 }
 
+test('--help of each command says how it is used and what it exits with', async () => {
+  for (const [name] of COMMANDS) {
+    const { code, stdout, stderr } = await leakAudit(name!, '--help');
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toMatch(new RegExp(`Usage: leak-audit ${name} .*<pid`));
+    expect(stdout).toMatch(/Exit status: 0/);
+  }
+});
+
 test('what is no process, or has ended', async () => {
   await all('nonsense', /'nonsense' is no process id/);
   await all('0', /'0' is no process id/);
