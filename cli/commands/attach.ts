@@ -121,12 +121,17 @@ function freeName(pid: number): string {
 
 async function follow(connection: Connection, file: string, options: Options): Promise<void> {
   const shown = path.relative('', file);
+  let asked = false;
+  const detach = () => {
+    if (asked)
+      connection.close(); // it does not answer: it is stopped, say. When it goes on it finds nobody, and detaches
+    else void connection.ask('detach').catch(() => {}); // it may have been detached by another, or have ended
+    asked = true;
+  };
+  for (const signal of SIGNALS) process.on(signal, detach);
   process.stderr.write(`leak-audit: recording process ${connection.pid} to ${shown}; Ctrl-C detaches\n`);
   const follower = new CaptureFollower(file);
   const stopShowing = options.quiet ? () => {} : showLive(follower, options.interval);
-  // It may have been detached by another meanwhile, or have ended.
-  const detach = () => void connection.ask('detach').catch(() => {});
-  for (const signal of SIGNALS) process.on(signal, detach);
   await connection.ended;
   for (const signal of SIGNALS) process.off(signal, detach);
   stopShowing();

@@ -14,7 +14,7 @@ interface Options {
   sort: Sort;
 }
 
-const SIGNALS: NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+const SIGNALS: NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'];
 
 export function liveCommand(done: (status: number) => void): Command {
   return new Command('live')

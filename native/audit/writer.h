@@ -61,7 +61,7 @@ class Writer {
   Recorder* const recorder_;
   Options options_;
   CaptureFile file_;
-  int64_t start_ms_ = 0;
+  std::atomic<int64_t> start_ms_{0};  // read by threads that still hear of the capture before
   std::thread thread_;
   std::mutex mutex_;
   std::condition_variable wake_;

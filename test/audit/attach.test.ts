@@ -145,6 +145,19 @@ test('a leak-audit that is killed leaves a capture that ends, and a service that
   });
 });
 
+test('a service that is stopped does not keep attach: the second Ctrl-C ends it', async () => {
+  const service = await Service.start();
+  await service.tell('hold 2');
+  const running = await attached(service, file('stopped'));
+  service.child.kill('SIGSTOP');
+  running.child.kill('SIGINT');
+  running.child.kill('SIGTERM');
+  const { code, stdout } = await running.outcome;
+  expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('memory') });
+  service.child.kill('SIGCONT');
+  await until(async () => (await reportOf(file('stopped'))).summary.liveTensors === 2);
+});
+
 test('a service that is killed, or ends, ends the attach with its report', async () => {
   const [killed, ended] = await Promise.all([Service.start(), Service.start()]);
   await Promise.all([killed.tell('hold 3'), ended.tell('hold 3')]);
