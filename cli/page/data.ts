@@ -56,6 +56,8 @@ export interface PageOptions {
 /** More points than a chart has pixels would only make the page larger. */
 const MOST_POINTS = 480;
 const MOST_BANDS = 8;
+/** Of the most that lived at a time: less than this part of it is a line that nobody sees. */
+const LEAST_BAND = 1 / 400;
 const MOST_OLDEST = 25;
 const MOST_COURSES = 300;
 const MOST_LABELS = 4;
@@ -160,8 +162,9 @@ function pointsOf({ ticks }: Capture): number[] {
 /** Numbers of the sites that get a band. A leak is worth one however small it is; of the others those with most bytes. */
 function bandsOf(report: Report, peaks: number[]): number[] {
   const leaks = (i: number) => Number(report.sites[i]!.verdict === 'leak');
+  const least = LEAST_BAND * report.summary.peakLiveBytes;
   return [...peaks.keys()]
-    .filter((i) => peaks[i]! > 0)
+    .filter((i) => peaks[i]! > 0 && (leaks(i) === 1 || peaks[i]! >= least))
     .sort((a, b) => leaks(b) - leaks(a) || peaks[b]! - peaks[a]!)
     .slice(0, MOST_BANDS);
 }

@@ -39,7 +39,7 @@ ${STYLES.map(asset).join('\n')}</style></head><body>
 <header><p class="brand">leak-audit</p>
 <h1><span class="badge ${report.verdict}">${report.verdict}</span> ${escapeHtml(sentence)}</h1>
 <p class="facts">${facts.map((fact) => `<span>${escapeHtml(fact)}</span>`).join('')}</p>
-${remarks.map((note) => `<p class="remark">${escapeHtml(note)}</p>`).join('\n')}
+${remarks.map((note) => `<p class="remark">${escapeHtml(note.replace(/^note: /, ''))}</p>`).join('\n')}
 ${figures(report)}</header>
 <main>
 <noscript><p class="remark">The charts and the flame graph need JavaScript, which is off here.</p></noscript>
