@@ -32,7 +32,8 @@ export interface AuditNative extends WatchNative {
   /** Says in the capture of another process that this one's events are missing. */
   auditFlagLoss(file: string): void;
   auditHeap(heapUsed: number, external: number): void;
-  auditCollection(): void;
+  /** A full collection of this environment ended, which began so many ms ago. */
+  auditCollection(agoMs: number): void;
   /** Living tensors that are recorded. */
   auditLive(): number;
   /** Tells subscribers of large allocations. */
@@ -150,7 +151,7 @@ class Watcher {
   private start(): void {
     const { native } = this;
     native.auditTellCapture();
-    const collections = watchCollections(() => native.auditCollection());
+    const collections = watchCollections((agoMs) => native.auditCollection(agoMs));
     const watch = () => {
       if (native.auditOn() === 0) return this.stop(); // another copy of the library was told of its end
       if (isMainThread) {

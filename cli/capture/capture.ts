@@ -49,6 +49,11 @@ export interface Tick {
   lost: number;
   /** Full collections until now. */
   collections: number;
+  /**
+   * What was born before this and still lived was reached by a full collection that began since. 0 for nothing, and in older
+   * captures.
+   */
+  collectedMs?: number;
 }
 
 /** A named point in time. */

@@ -83,6 +83,7 @@ export class ProcessReader {
         external: u64(payload, 64),
         lost: u64(payload, 72),
         collections: payload.readUInt32LE(80),
+        collectedMs: payload.readUInt32LE(84),
       }) - 1;
     for (const part of this.pending) {
       if (part.type === PacketType.Rows) this.readRows(part.payload, tick);

@@ -5,7 +5,7 @@ import { extremes } from '../condense';
 import { Redaction, redactReport, redactStacks } from '../redact';
 import type { Report, SiteReport } from '../report';
 import { position } from '../reporters/text';
-import { deviceMatches, groupByPosition, lastCollection, totalOf } from '../sites';
+import { deviceMatches, groupByPosition, totalOf } from '../sites';
 import { stackTotals } from '../stacks';
 import { type Ages, BoundedAges, exactAges } from './ages';
 import { type Flame, flameOf } from './flame';
@@ -128,12 +128,11 @@ export function pageData(capture: Capture, report: Report, options: PageOptions)
 
 /** A tensor of the collector's ends in the first full collection that cannot reach its object. */
 function reachedBy(capture: Capture): (tensor: LivingTensor) => boolean | undefined {
-  // Each thread collects its own heap, and which one did is not told.
-  const oneHeap = capture.processes.length <= 1 && new Set(capture.environments.values()).size <= 1;
-  const last = oneHeap ? lastCollection(capture, 0, capture.ticks.length).lastCollectionMs : undefined;
+  // Where several processes are joined, a round's figure is of none of them.
+  const last = capture.processes.length <= 1 ? (capture.ticks.at(-1)?.collectedMs ?? 0) : 0;
   return ({ owner, birthMs }) => {
     if (owner !== 'collector' && owner !== 'kept') return undefined;
-    return last !== undefined && birthMs < last;
+    return birthMs < last;
   };
 }
 

@@ -20,8 +20,8 @@ export interface Collections {
   stop(): void;
 }
 
-/** Reports each full collection of this environment to `onCollection`. */
-export function watchCollections(onCollection: () => void): Collections {
+/** Reports each full collection of this environment to `onCollection`, with how many ms ago it began. */
+export function watchCollections(onCollection: (agoMs: number) => void): Collections {
   let last = performance.now();
   let rest = LEAST_PAUSE_MS;
   let floor = Number.POSITIVE_INFINITY;
@@ -33,7 +33,7 @@ export function watchCollections(onCollection: () => void): Collections {
       if (kind !== constants.NODE_PERFORMANCE_GC_MAJOR) continue;
       last = Math.max(last, entry.startTime + entry.duration);
       floor = Number.POSITIVE_INFINITY;
-      onCollection();
+      onCollection(performance.now() - entry.startTime);
     }
   });
   observer.observe({ entryTypes: ['gc'] });

@@ -199,7 +199,12 @@ Made made_so_far() noexcept { return state().recorder.made(); }
 
 void note_heap(uint64_t heap_used, uint64_t external) noexcept { state().writer.note_heap(heap_used, external); }
 
-void note_collection() noexcept { state().writer.note_collection(); }
+void note_collection(uint32_t env, double ago_ms) noexcept {
+  State& s = state();
+  s.writer.note_collection();
+  // Rounded down, and one off for the clocks: surely before it began.
+  s.recorder.collection_began(env, steady_ms() - static_cast<int64_t>(ago_ms) - 2);
+}
 
 uint64_t recorded_live() noexcept { return state().recorder.recorded_totals().tensors; }
 

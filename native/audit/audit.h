@@ -159,7 +159,8 @@ Snapshot look(size_t most_sites);
 void note_heap(uint64_t heap_used, uint64_t external) noexcept;
 
 // A full collection ended: a site whose floor rises across several of these really holds what it holds.
-void note_collection() noexcept;
+// It was of this environment, and began so many milliseconds ago: what is older and lives was reached by it.
+void note_collection(uint32_t env, double ago_ms) noexcept;
 
 // Living handles that are recorded (an estimate when sampled).
 uint64_t recorded_live() noexcept;

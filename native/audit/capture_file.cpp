@@ -116,7 +116,7 @@ void PacketBuffer::put_tick(const Tick& tick) {
   put(tick.external);
   put(tick.lost_events);
   put(tick.collections);
-  put<uint32_t>(0);
+  put(tick.collected_ms);
   close(at);
 }
 

@@ -86,6 +86,7 @@ struct Tick {
   uint64_t external = 0;
   uint64_t lost_events = 0;
   uint32_t collections = 0;
+  uint32_t collected_ms = 0;  // what was born before it and lives was reached by a collection; 0: nothing
 };
 
 // Builds packets in memory. Not thread-safe: it belongs to the writer thread.

@@ -111,8 +111,11 @@ void audit_heap(const Napi::CallbackInfo& info) {
             static_cast<uint64_t>(info[1].As<Napi::Number>().DoubleValue()));
 }
 
-// auditCollection(): void, after a full collection.
-void audit_collection(const Napi::CallbackInfo&) { note_collection(); }
+// auditCollection(agoMs: number): void, after a full collection of this environment, which began so long ago.
+void audit_collection(const Napi::CallbackInfo& info) {
+  const auto env_number = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(info.Data()));
+  note_collection(env_number, info[0].As<Napi::Number>().DoubleValue());
+}
 
 // auditLive(): number, living handles that are recorded.
 Napi::Value audit_live(const Napi::CallbackInfo& info) {
@@ -143,7 +146,7 @@ void export_js(Napi::Env env, Napi::Object exports, uint32_t env_number) {
   exports.Set("auditDefineLabel", Napi::Function::New<audit_define_label>(env, "auditDefineLabel"));
   exports.Set("auditFlagLoss", Napi::Function::New<audit_flag_loss>(env, "auditFlagLoss"));
   exports.Set("auditHeap", Napi::Function::New<audit_heap>(env, "auditHeap"));
-  exports.Set("auditCollection", Napi::Function::New<audit_collection>(env, "auditCollection"));
+  exports.Set("auditCollection", Napi::Function::New<audit_collection>(env, "auditCollection", number));
   exports.Set("auditLive", Napi::Function::New<audit_live>(env, "auditLive"));
 }
 

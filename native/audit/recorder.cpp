@@ -173,6 +173,7 @@ uint32_t Recorder::add(const Birth& birth, float weight, uint32_t cell, uint32_t
   record.weight = weight;
   record.env = static_cast<uint16_t>(birth.env % kEnvs);
   record.owner = birth.owner;
+  envs_[record.env].seen = true;
   record.live = true;
   record.device_type = birth.device_type;
   record.device_index = birth.device_index;
@@ -271,6 +272,21 @@ void Recorder::storage_released(const void* identity) noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto it = by_identity_.find(identity);
   if (it != by_identity_.end()) forget_storage(it->second);
+}
+
+void Recorder::collection_began(uint32_t env_number, int64_t ms) noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Env& env = envs_[env_number % kEnvs];
+  env.collection_ms = std::max(env.collection_ms, ms);
+}
+
+int64_t Recorder::collected_everywhere() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (const Env& env : envs_) {
+    if (env.seen) least = std::min(least, env.collection_ms);
+  }
+  return least == std::numeric_limits<int64_t>::max() ? std::numeric_limits<int64_t>::min() : least;
 }
 
 void Recorder::tag_pending(uint32_t env_number, uint32_t site, uint32_t label) {

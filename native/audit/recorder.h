@@ -12,6 +12,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -70,6 +71,10 @@ class Recorder {
   void storage_released(const void* storage) noexcept;
   void moved(uint32_t id, uint32_t owner, uint32_t capture = 0);
   uint32_t pending(uint32_t env) const noexcept { return envs_[env % kEnvs].count.load(std::memory_order_relaxed); }
+  // A full collection of this environment's heap began then.
+  void collection_began(uint32_t env, int64_t ms) noexcept;
+  // When the latest one began in the environment where that is longest ago; INT64_MIN where one had none.
+  int64_t collected_everywhere() const;
   void tag_pending(uint32_t env, uint32_t site, uint32_t label = 0);
   uint32_t define_site(uint32_t parent, uint32_t env, std::string json);
   // 0, which is no label, when there are too many.
@@ -138,6 +143,8 @@ class Recorder {
   struct Env {
     std::atomic<uint32_t> count{0};
     std::vector<Waiting> records;  // may hold freed ones until the next tag
+    bool seen = false;             // births came from it
+    int64_t collection_ms = std::numeric_limits<int64_t>::min();
   };
 
   template <typename T>

@@ -1,5 +1,6 @@
 // The begin of a capture, which finds what was there before it, and a look at what lives now.
 #include <algorithm>
+#include <limits>
 
 #include "native/audit/recorder.h"
 
@@ -25,6 +26,8 @@ void Recorder::begin(uint32_t capture) {
   fresh_live_ = told_live_ = 0;
   for (Env& env : envs_) {
     env.records = {};
+    env.seen = false;
+    env.collection_ms = std::numeric_limits<int64_t>::min();
     env.count.store(0, std::memory_order_relaxed);
   }
 }

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <system_error>
 
 #include "native/audit/compaction.h"
@@ -193,6 +194,9 @@ void Writer::write_round() {
     tick.external = external_.load(std::memory_order_relaxed);
     tick.lost_events = lost_.load(std::memory_order_relaxed);
     tick.collections = collections_.load(std::memory_order_relaxed);
+    const int64_t collected = recorder_->collected_everywhere();
+    constexpr int64_t kMost = std::numeric_limits<uint32_t>::max();  // 49 days
+    if (collected > start_ms_) tick.collected_ms = static_cast<uint32_t>(std::min(collected - start_ms_, kMost));
     make_room();
     if (!put_round(tick)) {
       note_lost();

@@ -92,9 +92,9 @@ test('who owns the oldest, and whether a collection reached their objects', asyn
   );
   builder.scopes([2, 0x100003], [3, 0x100004]);
   builder.tick({ ms: 1000 }, [{ site: 1, liveTensors: 5, liveBytes: 20 }]).tick({ ms: 2000 });
-  builder.kept(3).tick({ ms: 3000, collections: 4 });
+  builder.kept(3).tick({ ms: 3000 });
   builder.births({ id: 6, site: 1, birthMs: 3500, owner: 1 });
-  builder.tick({ ms: 4000, collections: 4 }, [{ site: 1, liveTensors: 6, liveBytes: 24 }]).end();
+  builder.tick({ ms: 4000, collectedMs: 2500 }, [{ site: 1, liveTensors: 6, liveBytes: 24 }]).end();
   writeFileSync(file('owners.ltna'), builder.build());
   await leakAudit(['report', file('owners.ltna'), '--html', file('owners.html')]);
   const { page, complaints } = await open(browser, file('owners.html'));

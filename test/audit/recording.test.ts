@@ -52,7 +52,7 @@ test(
 test(
   'who owns each tensor: the collector, a scope, or the collector after a scope; also when that changes later',
   async () => {
-    const { capture } = await record([fixture('owners.cjs')]);
+    const { capture } = await record(['--expose-gc', fixture('owners.cjs')]);
     const living = [...capture.livingTensors()].sort((a, b) => a.shape![0]! - b.shape![0]!);
     expect(living.map((one) => [one.shape, one.owner])).toEqual([
       [[1], 'collector'],
@@ -64,6 +64,10 @@ test(
     const [, outer, , , movedOn] = living.map((one) => one.scope);
     expect(outer).toBeGreaterThan(0);
     expect(movedOn).toBe(outer);
+    // All were made before that collection began, and lived on.
+    const collected = capture.ticks.at(-1)!.collectedMs!;
+    expect(living.filter((one) => one.birthMs >= collected)).toEqual([]);
+    expect(collected).toBeLessThan(capture.durationMs);
   },
   TIMEOUT_MS,
 );

@@ -305,6 +305,23 @@ TEST_F(AuditRecorder, TellsWhoOwnsABirthAndWhereItGoes) {
   EXPECT_TRUE(news.scopes.empty());
 }
 
+TEST_F(AuditRecorder, KnowsWhatEveryHeapWasCollectedSince) {
+  EXPECT_EQ(recorder.collected_everywhere(), INT64_MIN);
+  recorder.collection_began(1, 50);  // of one that made no tensors
+  EXPECT_EQ(recorder.collected_everywhere(), INT64_MIN);
+  Birth birth;
+  birth.env = 1;
+  recorder.created(birth, 1, false, 10);
+  EXPECT_EQ(recorder.collected_everywhere(), 50);
+  recorder.collection_began(1, 40);  // told late
+  EXPECT_EQ(recorder.collected_everywhere(), 50);
+  birth.env = 2;
+  recorder.created(birth, 1, false, 60);
+  EXPECT_EQ(recorder.collected_everywhere(), INT64_MIN);
+  recorder.collection_began(2, 70);
+  EXPECT_EQ(recorder.collected_everywhere(), 50);
+}
+
 TEST_F(AuditRecorder, InternsShapesAndKeepsLabelsApart) {
   const int64_t sizes[] = {2, 3};
   Birth birth;
