@@ -1,13 +1,13 @@
 /** What a ScriptModule has besides the functions of codegen/spec/classes/ScriptModule.yaml. */
 import type { Device, Signal } from '../../types/base';
 import type { ScriptModule } from '../../types/generated/classes';
-import { PendingValue, RECORDED_VALUE } from '../async/pending';
+import { isPendingTensor, OFF, PendingValue, RECORDED_VALUE } from '../async/pending';
 import { type RunOptions, start } from '../async/run';
 import { classes } from '../classes';
 import { argumentError } from '../errors';
 import { native } from '../native';
 import { NativeObject } from '../object';
-import type { Tensor } from '../tensor';
+import { type Tensor, wrap } from '../tensor';
 import { decode, encode, type ModelInput } from './values';
 
 /** The methods of a model on a thread of the pool. The last argument may be `{ signal }`. See docs/async.md. */
@@ -51,11 +51,13 @@ function read(answer: unknown): unknown {
 
 function callMethod(model: Model, method: unknown, args: readonly unknown[]): unknown {
   if (typeof method !== 'string') throw argumentError('ScriptModule.call', 'method', 'a string', method);
+  // As a method of the pending tensor would: in the torch.run that it is of.
+  const pending = native.flags[5] === OFF ? args.find(isPendingTensor) : undefined;
+  if (pending !== undefined) return pending.recorder.record(() => callMethod(model, method, args));
   const answer = native.modelCall(model._live(), method, encode(`ScriptModule.${method}`, args));
-  if (native.flags[5] === RECORDED_VALUE && answer === undefined) {
-    return new PendingValue(native.result[0]!, -1, [], read);
-  }
-  return read(answer);
+  if (answer !== undefined) return read(answer);
+  const code = native.result[0]!;
+  return native.flags[5] === RECORDED_VALUE ? new PendingValue(code, -1, [], read) : wrap(code);
 }
 
 /** Takes `{ signal }` off the end. A dictionary has no signals in it, so nothing else looks like it. */

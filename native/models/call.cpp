@@ -35,14 +35,27 @@ napi_value run_now(Call& call, Model& model, const Method& method, torch::jit::S
   return write_value(call, result);
 }
 
+// A method that gives a tensor can be read by later steps, as an op can.
 void record(Call& call, std::shared_ptr<Model> model, const Method& method, torch::jit::Stack values,
-            const std::vector<handles::Handle>& handles) {
+            const FoundTensors& found) {
   async::Strand& strand = call.state.current_strand();
   auto step = std::make_unique<MethodStep>(std::move(model), method, strand, std::move(values));
-  if (method.writes != Writes::Never) step->mutated = handles;
+  for (const auto& [index, code] : found.pending) {
+    bool is_there = false;
+    const at::Tensor* tensor = step->recording.find(code, &is_there);
+    if (tensor == nullptr) throw PendingTensor(index);
+    if (is_there) {
+      step->arguments[index] = *tensor;
+    } else {
+      step->recording.put_later(&step->arguments[index], *tensor);
+    }
+  }
+  if (method.writes != Writes::Never) step->mutated = found.handles;
+  const bool gives_tensor = method.gives_tensor();
+  if (gives_tensor) step->cells.resize(1);
   handles::Flags& flags = call.state.flags();
   flags.result = strand.add(std::move(step));
-  flags.recording = handles::Flags::kRecordedValue;
+  if (!gives_tensor) flags.recording = handles::Flags::kRecordedValue;
 }
 
 }  // namespace
@@ -54,13 +67,14 @@ napi_value call_method(Call& call) {
   Call of_method(call.env, op, nullptr, 0, 0);
   std::string inputs;
   try {
-    std::vector<handles::Handle> handles;
-    torch::jit::Stack values = read_arguments(of_method, call.arguments[2], method, &handles);
+    FoundTensors found;
+    torch::jit::Stack values = read_arguments(of_method, call.arguments[2], method, &found);
     if (call.state.flags().recording != handles::Flags::kOff) {
-      record(call, model, method, std::move(values), handles);
+      record(call, model, method, std::move(values), found);
       return nullptr;
     }
-    if (model->may_write(method)) call.mutated.append(handles.begin(), handles.end());
+    if (!found.pending.empty()) throw PendingTensor(found.pending.front().index);
+    if (model->may_write(method)) call.mutated.append(found.handles.begin(), found.handles.end());
     const torch::jit::Stack given = values;
     try {
       return run_now(call, *model, method, std::move(values));

@@ -33,6 +33,11 @@ struct Method {
   c10::ArrayRef<c10::Argument> arguments() const {
     return c10::ArrayRef<c10::Argument>(function->getSchema().arguments()).slice(1);
   }
+  // Whether its result is always one tensor.
+  bool gives_tensor() const {
+    const auto& returns = function->getSchema().returns();
+    return returns.size() == 1 && returns[0].type()->kind() == c10::TypeKind::TensorType;
+  }
 };
 
 // Lifetime: shared by its token (token.h) and by the calls that wait or run.

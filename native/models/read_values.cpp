@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "native/async/strand.h"
 #include "native/convert/from_js.h"
 #include "native/models/values.h"
 
@@ -18,14 +19,15 @@ using c10::TypePtr;
 // Lifetime: a local of read_arguments(). Thread: the JS thread.
 class Reader {
  public:
-  Reader(Call& call, napi_value list, std::vector<handles::Handle>* handles)
-      : call_(call), list_(list), length_(list_length(call, list, 0, "a list of values")), handles_(handles) {}
+  Reader(Call& call, napi_value list, FoundTensors* found)
+      : call_(call), list_(list), length_(list_length(call, list, 0, "a list of values")), found_(found) {}
 
   bool at_end() const noexcept { return at_ >= length_; }
 
   // `argument`: whose value it is, for messages.
   IValue read(const TypePtr& type, size_t argument) {
     argument_ = argument;
+    inside_ = 0;
     return read(type, take_tag(), 0);
   }
 
@@ -154,11 +156,14 @@ class Reader {
 
   IValue read_tensor() {
     const napi_value handle = take();
-    at::Tensor& tensor = call_.tensor(handle, argument_);
     double number = 0;
-    if (napi_get_value_double(call_.env, handle, &number) == napi_ok && number > 0) {
-      handles_->push_back(static_cast<handles::Handle>(number));
+    const bool is_number = napi_get_value_double(call_.env, handle, &number) == napi_ok;
+    if (is_number && number <= async::kPending && inside_ == 0) {
+      found_->pending.push_back({argument_, number});
+      return at::Tensor();
     }
+    at::Tensor& tensor = call_.tensor(handle, argument_);
+    if (is_number && number > 0) found_->handles.push_back(static_cast<handles::Handle>(number));
     return tensor;
   }
 
@@ -168,6 +173,7 @@ class Reader {
   }
 
   IValue read_list(const TypePtr& type, Tag tag, int depth) {
+    ++inside_;
     if (tag != Tag::List) refuse(type, tag);
     const TypePtr element = type->castRaw<c10::ListType>()->getElementType();
     c10::impl::GenericList list(element);
@@ -176,6 +182,7 @@ class Reader {
   }
 
   IValue read_tuple(const TypePtr& type, Tag tag, int depth) {
+    ++inside_;
     const auto tuple = type->cast<c10::TupleType>();
     const auto elements = tuple->elements();
     if (tag != Tag::List) refuse(type, tag);
@@ -190,6 +197,7 @@ class Reader {
   }
 
   IValue read_dict(const TypePtr& type, Tag tag, int depth) {
+    ++inside_;
     if (tag != Tag::Dict) refuse(type, tag);
     const auto* dict_type = type->castRaw<c10::DictType>();
     c10::impl::GenericDict dict(dict_type->getKeyType(), dict_type->getValueType());
@@ -227,16 +235,16 @@ class Reader {
   Call& call_;
   const napi_value list_;
   const uint32_t length_;
-  std::vector<handles::Handle>* const handles_;
+  FoundTensors* const found_;
   uint32_t at_ = 0;
+  uint32_t inside_ = 0;  // how many containers of this argument were begun
   size_t argument_ = 0;
 };
 
 }  // namespace
 
-torch::jit::Stack read_arguments(Call& call, napi_value list, const Method& method,
-                                 std::vector<handles::Handle>* handles) {
-  Reader reader(call, list, handles);
+torch::jit::Stack read_arguments(Call& call, napi_value list, const Method& method, FoundTensors* found) {
+  Reader reader(call, list, found);
   torch::jit::Stack stack;
   const auto arguments = method.arguments();
   for (size_t i = 0; i < arguments.size(); ++i) {

@@ -25,10 +25,21 @@ enum class Tag {
   Named,    // [length, names]: a named tuple, to JavaScript alone
 };
 
+// An argument that a step before will give: its place among the arguments, and the code of the result.
+struct PendingArgument {
+  size_t index;
+  double code;
+};
+
+// The tensors that were found among the arguments of a call.
+struct FoundTensors {
+  std::vector<handles::Handle> handles;
+  std::vector<PendingArgument> pending;
+};
+
 // The values of `list` as arguments of `method`, with the schema's defaults for what is missing. `call` is the
-// method's: errors name its arguments. Handles of tensors go to `handles`.
-torch::jit::Stack read_arguments(Call& call, napi_value list, const Method& method,
-                                 std::vector<handles::Handle>* handles);
+// method's: errors name its arguments. A pending tensor may be an argument, but not inside one.
+torch::jit::Stack read_arguments(Call& call, napi_value list, const Method& method, FoundTensors* found);
 
 // The flat list of a value. Throws CodedError for what JavaScript has no value for, for a value inside itself and for
 // one that is too large, before any handle is made.

@@ -125,10 +125,91 @@ test('what a call off the thread does to the model and its arguments is counted'
   });
 });
 
-test('inside torch.run a model runs at once, and takes no result that is not there', async () => {
-  const m = model('values');
-  const x = torch.ones([2]);
-  const error: any = await untyped.run((t: any) => m.forward(t.relu(x))).catch((failure: unknown) => failure);
-  expect(error).toMatchObject({ code: 'ERR_TORCH_PENDING', argument: 'x' });
-  torch.disposeAll([m, x]);
+describe('inside torch.run', () => {
+  test('a model takes pending tensors and gives one: one trip for what is before, the model and what is behind', async () => {
+    await balancedAsync(async () => {
+      await torch.scope(async () => {
+        const [first, second] = [model('mlp-scripted'), model('values')];
+        const x = torch.randn([5, 6]);
+        const wanted = torch.noGrad(() =>
+          second
+            .call(
+              'slow',
+              first
+                .forward(x.relu())
+                .t()
+                .mm(torch.ones([5, 3])),
+              2,
+            )
+            .sub(1),
+        );
+        let later: any;
+        torch.noGrad(() => {
+          later = torch.run((t) => {
+            const probabilities = first.forward(t.relu(x));
+            expect(() => probabilities.shape).toThrow(expect.objectContaining({ code: 'ERR_TORCH_PENDING' }));
+            const product = probabilities.t().mm(torch.ones([5, 3]));
+            return { product, result: second.call('slow', product, 2).sub(1) };
+          });
+        });
+        const { product, result } = await later;
+        expect(product.shape).toEqual([3, 3]);
+        expect(result.equal(wanted)).toBe(true);
+        expect(result.requiresGrad).toBe(false);
+      });
+    });
+  });
+
+  test('values that are no tensors are awaited; ordinary arguments are taken at once', async () => {
+    await balancedAsync(async () => {
+      const m = model('values');
+      const x = torch.ones([2, 3]);
+      const numel = await torch.run(async (t) => Number(await m.call<any>('maybe', t.add(x, 1))) + 1);
+      expect(numel).toBe(7);
+      expect(await torch.run(() => m.call<any>('plain', 1, 3, true, 'x'))).toEqual([2, 1.5, false, 'x!']);
+      const both: any = await torch.run((t) => m.call<any>('pair', t.neg(x), 4));
+      expect([both.left.toArray(), both.right]).toEqual([Array(2).fill(Array(3).fill(-1)), 4]);
+      torch.disposeAll([m, x, both.left]);
+    });
+  });
+
+  test('errors are those of the method; a pending tensor inside a list, or of another run, is refused', async () => {
+    const m = model('values');
+    const x = torch.ones([2]);
+    const codeOfRun = (fn: (t: any) => unknown) => untyped.run(fn).catch((error: unknown) => error);
+    expect(await codeOfRun((t) => m.call('fails', t.add(x, 1)))).toMatchObject({
+      code: 'ERR_TORCH_RUNTIME',
+      op: 'Values.fails',
+      message: expect.stringMatching(/^Values\.fails: shape '\[7, 7\]' is invalid/),
+    });
+    expect(await codeOfRun((t) => m.call('nested', { a: [[1, t.add(x, 1)]] }, new Map()))).toMatchObject({
+      code: 'ERR_TORCH_PENDING',
+      argument: 'd',
+    });
+    let other: any;
+    await untyped.run((t: any) => {
+      other = t.add(x, 1);
+      return x;
+    });
+    expect(await codeOfRun(() => m.forward(other))).toMatchObject({ code: 'ERR_TORCH_PENDING' });
+    expect(await codeOfRun((t) => m.async.forward(t.add(x, 1)))).toMatchObject({
+      code: 'ERR_TORCH_PENDING',
+      argument: 'x',
+    });
+    torch.disposeAll([m, x]);
+  });
+
+  test('a method that changes the model is alone in it, and what it did is counted', async () => {
+    await torch.scope(async () => {
+      const m = model('state');
+      const one = torch.ones([4]);
+      const total = await torch.run((t) => {
+        let x = t.mul(one, 1);
+        for (let i = 0; i < 5; i++) x = m.forward(x);
+        return x;
+      });
+      expect(total.toArray()).toEqual(Array(4).fill(16)); // 1, 2, 4, 8, 16
+      expect(m.call<any[]>('look')[0]).toBe(5);
+    });
+  });
 });
