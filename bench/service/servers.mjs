@@ -79,7 +79,8 @@ const services = {
   [OURS]: ({ model }) => [
     process.execPath,
     inRoot('dist', 'examples', 'service', 'main.js'),
-    ...['--model', model, '--port', '0'],
+    // Clients that a busy machine lets wait are to be answered all the same.
+    ...['--model', model, '--port', '0', '--drain', '60000'],
   ],
   'Python, http.server': ({ model, python }) => [python, here('threads.py'), model],
   'Python, uvicorn': ({ model, python }) => {
