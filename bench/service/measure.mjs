@@ -14,6 +14,8 @@ import { endWithUs } from './children.mjs';
 /** @typedef {{ at: number, value: number }[]} Series seconds under load; bytes of live tensors */
 
 const SAMPLE_MS = 1000;
+/** No connection stays open that the service would wait for at its end. */
+const CLOSING = { headers: { connection: 'close' } };
 
 /** Starts the clients. @returns {{ result: Promise<import('./load.mjs').Result>, answered: Promise<void> }} */
 function clients(url, connections, seconds) {
@@ -43,7 +45,7 @@ function clients(url, connections, seconds) {
 
 /** The p99 of the event loop's delay since this was last asked for. @returns {Promise<number | undefined>} ms */
 async function delayOf(server) {
-  const answer = await fetch(`${server.url}/metrics`).catch(() => undefined);
+  const answer = await fetch(`${server.url}/metrics`, CLOSING).catch(() => undefined);
   if (answer?.status !== 200) return undefined;
   const found = /^nodejs_eventloop_lag_p99_seconds (\S+)$/m.exec(await answer.text());
   return found === null ? undefined : 1000 * Number(found[1]);
@@ -61,7 +63,7 @@ async function oneRound(server, connections, seconds, live) {
     while (!isOver) {
       rss = Math.max(rss, server.rss());
       if (live !== undefined) {
-        const { memory } = await (await fetch(`${server.url}/health`)).json();
+        const { memory } = await (await fetch(`${server.url}/health`, CLOSING)).json();
         live.push({ at: offset + (performance.now() - start) / 1000, value: memory.bytes });
       }
       await new Promise((resolve) => setTimeout(resolve, SAMPLE_MS));
