@@ -14,7 +14,7 @@ const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'audit-survival-'));
 afterAll(() => fs.rmSync(folder, { recursive: true }));
 
 describe('SIGKILL', () => {
-  const KILLS = 20;
+  const KILLS = Number(process.env.LTN_KILLS ?? 20);
   const AT_ONCE = 4;
   const seed = Number(process.env.LIBTORCH_NODE_SEED ?? Date.now() % 2 ** 31);
   let state = seed;
