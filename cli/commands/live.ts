@@ -20,7 +20,11 @@ export function liveCommand(done: (status: number) => void): Command {
   return new Command('live')
     .description('Shows living tensors by site while a process runs, or while a capture grows.')
     .argument('<pid-or-file>', 'a running process, or a capture that is being written')
-    .option('--interval <duration>', 'how often it is looked at, e.g. 500ms, 1s', parseInterval, 1000)
+    .addOption(
+      new Option('--interval <duration>', 'how often it is looked at, e.g. 500ms')
+        .argParser(parseInterval)
+        .default(1000, '1s'),
+    )
     .option('--duration <duration>', 'end after this time, e.g. 30s', parseDuration)
     .addOption(new Option('--sort <by>', 'what the sites are sorted by').choices([...SORTS]).default('bytes'))
     .addHelpText(
