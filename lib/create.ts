@@ -113,7 +113,7 @@ function refuseShape({ length }: TypedArray, shape: unknown): void {
   }
 }
 
-/** Of Node 21 and later, which has marked the buffers of addons itself and cannot end when they are marked again. */
+/** Of Node 21 and later. They mark the buffers of addons themselves, and Node 24 fails at its exit when one is marked again. */
 const { isMarkedAsUntransferable } = workers as { isMarkedAsUntransferable?: (buffer: object) => boolean };
 
 function keepHere(buffer: ArrayBufferLike): void {
