@@ -1,7 +1,7 @@
 /** From a capture to a report: stacks through source maps, sites by position, a verdict for each. */
 import type { Capture, Series } from './capture/capture';
 import { judgeHidden, likelyRoot } from './hidden';
-import { REPORT_VERSION, type Report, type SiteReport } from './report';
+import { REPORT_VERSION, type Report, type Shortfall, type SiteReport } from './report';
 import { falseDiscovery } from './rules/false_discovery';
 import {
   ERROR,
@@ -26,10 +26,6 @@ import {
 import { type SummaryOptions, summarise } from './summary';
 
 export interface AnalysisOptions extends SummaryOptions {
-  /** Leaves out sites whose oldest living tensor is younger. */
-  minAgeMs?: number;
-  /** Only tensors of this device (`cuda` means all of them). */
-  device?: string;
   /** Is told how many sites are judged, of how many. */
   seen?: (judged: number, of: number) => void;
 }
@@ -56,9 +52,8 @@ export function analyse(capture: Capture, options: AnalysisOptions = {}): Report
   const explained = totalOf(growing, capture.ticks.length, (series) => series.liveBytes);
   const hidden = judgeHidden(capture, explained, options);
   if (hidden.verdict === 'leak' && deviceMatches('cpu', options.device)) blame(capture, groups, all, hidden, options);
-  const sites = all
+  const found = all
     .filter((site) => site.allocatedTensors > 0 || site.liveTensors > 0 || site.verdict === 'leak')
-    .filter((site) => options.minAgeMs === undefined || (site.oldestMs !== null && site.oldestMs >= options.minAgeMs))
     .sort(
       (a, b) =>
         RANK[a.verdict] - RANK[b.verdict] ||
@@ -68,11 +63,15 @@ export function analyse(capture: Capture, options: AnalysisOptions = {}): Report
         b.liveTensors - a.liveTensors ||
         b.allocatedBytes - a.allocatedBytes,
     );
+  // Whatever is left out of the table, the verdict is of all.
+  const isLeak = found.some((site) => site.verdict === 'leak');
+  const insufficient = isLeak ? null : shortfall(capture, found, options);
+  const { minAgeMs } = options;
   return {
     version: REPORT_VERSION,
-    verdict: overall(capture, sites, options),
-    summary: summarise(capture, sites, hidden, options),
-    sites,
+    verdict: isLeak ? 'leak' : insufficient === null ? 'clean' : 'insufficient',
+    summary: summarise(capture, { sites: found, hidden, insufficient }, options),
+    sites: found.filter(({ oldestMs }) => minAgeMs === undefined || (oldestMs !== null && oldestMs >= minAgeMs)),
     timeline: capture.ticks.map((tick) => ({
       ms: tick.ms,
       liveTensors: tick.tensors,
@@ -87,12 +86,19 @@ export function analyse(capture: Capture, options: AnalysisOptions = {}): Report
   };
 }
 
-/** A short capture is enough to say "clean" when nothing lives at its end. */
-function overall(capture: Capture, sites: SiteReport[], options: RuleOptions): Report['verdict'] {
-  if (sites.some((site) => site.verdict === 'leak')) return 'leak';
-  const alive = sites.some((site) => site.liveTensors > 0) || (capture.ticks.at(-1)?.tensors ?? 0) > 0;
-  return alive && !enoughRounds(capture.ticks.length, options) ? 'insufficient' : 'clean';
+/** What is missing for "clean", where nothing leaks. A short capture is enough when nothing lives at its end. */
+function shortfall({ start, ticks }: Capture, sites: SiteReport[], options: AnalysisOptions): Shortfall | null {
+  if (start === undefined) return 'not-loaded';
+  const total = options.device === undefined ? (ticks.at(-1)?.tensors ?? 0) : 0;
+  const alive = total > 0 || sites.some((site) => site.liveTensors > 0);
+  if (ticks.length === 0 || (alive && !enoughRounds(ticks.length, options))) return 'few-rounds';
+  if (start.mode === 'counters' && total > 0) return 'counters';
+  return sites.some(isYoungAndGrows) ? 'young-sites' : null;
 }
+
+/** It began too late to be judged, and looks like a leak so far. */
+export const isYoungAndGrows = (site: SiteReport): boolean =>
+  site.verdict === 'insufficient' && (site.growthBytesPerMinute > 0 || site.growthTensorsPerMinute > 0);
 
 interface Judged {
   judgement: Judgement;
@@ -124,15 +130,18 @@ function judgeGroup(capture: Capture, group: Group, work: number[], options: Rul
   const atEnd = judgeUntil(rounds, all);
   if (atEnd.judgement.verdict === 'leak') return atEnd;
   // What a worker thread held is freed when it ends; it may have leaked until then all the same.
+  const ended: Judged[] = [];
   for (const [environment, lastRound] of capture.ended) {
     const its = all.filter((series) => capture.environments.get(series.siteId) === environment);
     if (its.length === 0) continue;
-    const ended = judgeUntil(lastRound + 1, its);
-    if (ended.judgement.verdict === 'leak') {
-      return { judgement: ended.judgement, oldest: atEnd.oldest ?? ended.oldest };
-    }
+    const { judgement, oldest } = judgeUntil(lastRound + 1, its);
+    ended.push({ judgement, oldest: atEnd.oldest ?? oldest });
+    if (judgement.verdict === 'leak') return ended.at(-1)!;
   }
-  return atEnd;
+  // One that ended too soon to tell, and grew until then. Where several came and went, none lives long enough to leak.
+  const only = ended.length === 1 ? ended[0]!.judgement : undefined;
+  const grew = (only?.growthBytesPerMinute ?? 0) > 0 || (only?.growthTensorsPerMinute ?? 0) > 0;
+  return only?.verdict === 'insufficient' && grew ? ended[0]! : atEnd;
 }
 
 /** `error`: the share of false finds among the leaks if this one is taken for one. */

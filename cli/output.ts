@@ -60,6 +60,35 @@ export function writeOutput(file: string, text: string | Buffer): void {
 export const terminalColumns = (stream: { isTTY?: boolean; columns?: number }): number | undefined =>
   stream.isTTY === true && (stream.columns ?? 0) > 0 ? stream.columns : undefined;
 
+/** One file cannot hold two things: the capture that is read or kept, and each of the outputs, by their options. */
+export function checkDistinct(files: Record<string, string | undefined>): void {
+  const seen = new Map<string, string>();
+  for (const [option, file] of Object.entries(files)) {
+    if (file === undefined) continue;
+    const place = file === '-' ? '-' : realPlace(file);
+    const other = seen.get(place);
+    const where = file === '-' ? 'stdout' : file;
+    if (other !== undefined)
+      throw new UsageError(`${other} and ${option} are both ${where}: each needs a file of its own`);
+    seen.set(place, option);
+  }
+}
+
+/** The same for all names of a file, also where it does not exist yet. */
+function realPlace(file: string): string {
+  const place = path.resolve(file);
+  try {
+    return fs.realpathSync(place);
+  } catch {
+    // It is made later: its folder says where.
+  }
+  try {
+    return path.join(fs.realpathSync(path.dirname(place)), path.basename(place));
+  } catch {
+    return place; // checkWritable says what is wrong with it
+  }
+}
+
 /** Before a long run, not after it: can this file be made? */
 export function checkWritable(file: string | undefined): void {
   if (file === undefined || file === '-') return;

@@ -45,6 +45,12 @@ export interface TimelinePoint {
   rss: number;
 }
 
+/**
+ * Why a report without a leak is no "clean" either: the program never loaded the library; too few rounds after the
+ * warm-up; a site that grows has too few of its own; only totals were recorded.
+ */
+export type Shortfall = 'not-loaded' | 'few-rounds' | 'young-sites' | 'counters';
+
 export interface Summary {
   command: string;
   pid: number | null;
@@ -73,8 +79,15 @@ export interface Summary {
   collections: number;
   lostEvents: number;
   tornBytes: number;
+  /** Of all sites, also of those that `minAgeMs` leaves out of the report. */
   leaks: number;
   leakBytesPerMinute: number;
+  /** Why the verdict is `insufficient`; else null. */
+  insufficient: Shortfall | null;
+  /** The report is of this device alone (`report --device`); null: of all. */
+  device: string | null;
+  /** Sites whose oldest living tensor is younger are left out (`report --min-age`); null: none. */
+  minAgeMs: number | null;
   /** What the process might use where it ran: the limit of its control group, or the machine's memory. */
   memoryLimitBytes: number;
   memoryLimitFrom: 'cgroup' | 'machine';

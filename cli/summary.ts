@@ -1,7 +1,7 @@
 /** The figures of a whole capture. */
 import type { Capture } from './capture/capture';
 import { type MemoryLimit, memoryLimit } from './memory_limit';
-import type { SiteReport, Summary } from './report';
+import type { Shortfall, SiteReport, Summary } from './report';
 import { type Judgement, judge, type RuleOptions } from './rules/verdict';
 
 /** Growth of the process by less is a trifle: code, stacks, the heap's own pages. */
@@ -10,9 +10,21 @@ const LEAST_RSS_BYTES = 4 * 2 ** 20;
 export interface SummaryOptions extends RuleOptions {
   /** What the process may use in all; the default is what the capture says of it, else this machine's. */
   limit?: MemoryLimit;
+  /** Leaves out sites whose oldest living tensor is younger. */
+  minAgeMs?: number;
+  /** Only tensors of this device (`cuda` means all of them). */
+  device?: string;
 }
 
-export function summarise(capture: Capture, sites: SiteReport[], hidden: Judgement, options: SummaryOptions): Summary {
+/** What judging found, over all sites. */
+export interface Findings {
+  sites: SiteReport[];
+  hidden: Judgement;
+  insufficient: Shortfall | null;
+}
+
+export function summarise(capture: Capture, findings: Findings, options: SummaryOptions): Summary {
+  const { sites, hidden, insufficient } = findings;
   const { start, end, ticks } = capture;
   const last = ticks.at(-1);
   const leaks = sites.filter((site) => site.verdict === 'leak');
@@ -52,6 +64,9 @@ export function summarise(capture: Capture, sites: SiteReport[], hidden: Judgeme
     tornBytes: capture.tornBytes,
     leaks: leaks.length,
     leakBytesPerMinute,
+    insufficient,
+    device: options.device ?? null,
+    minAgeMs: options.minAgeMs ?? null,
     memoryLimitBytes: limit.bytes,
     memoryLimitFrom: limit.from,
     msToMemoryLimit:

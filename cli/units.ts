@@ -29,6 +29,10 @@ export function formatDuration(ms: number): string {
 /** Digits in groups of three. */
 export const formatCount = (n: number): string => Math.round(n).toLocaleString('en-US');
 
+/** `1 tensor`, `2,000 tensors`. */
+export const counted = (n: number, unit: string): string =>
+  `${formatCount(n)} ${unit}${Math.round(n) === 1 ? '' : 's'}`;
+
 const DURATION_MS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, min: 60_000, h: 3_600_000 };
 
 /** `500ms`, `1s`, `2m`, `1h` in ms. */

@@ -1,6 +1,6 @@
 /** A baseline: the leaks that a project knows of and has not fixed yet. Written by `check --write-baseline`, committed. */
 import type { Report, SiteReport } from '../report';
-import { relativeFile } from '../reporters/text';
+import { relativeFile } from '../reporters/position';
 import { amount, anyText, checkObject, factor, list, positive, readJson, text, version } from './validate';
 
 export interface KnownLeak {

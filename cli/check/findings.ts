@@ -1,8 +1,10 @@
 /** What a check has to say about a report: findings, of which some are known or excused, and the exit status. */
 import { ExitCode } from '../errors';
 import type { Report, SiteReport } from '../report';
-import { confidenceText, position } from '../reporters/text';
-import { formatBytes, formatCount, formatDuration } from '../units';
+import { position } from '../reporters/position';
+import { confidenceText, shortfallText } from '../reporters/sentence';
+import { lostText } from '../reporters/text';
+import { counted, formatBytes, formatDuration } from '../units';
 import { type Baseline, entryFor, isFaster, type KnownLeak } from './baseline';
 import { isExpired, type Suppression, suppresses } from './suppressions';
 
@@ -39,7 +41,8 @@ export function check(report: Report, options: CheckOptions, folder: string, now
   const findings = [...leaks(report, folder), ...limits(report, options, folder)];
   const used = new Set<KnownLeak | Suppression>();
   for (const finding of findings) excuse(finding, options, folder, now, used);
-  return { ...conclude(report, findings), findings, notes: notes(options, used, now) };
+  const lost = report.summary.lostEvents > 0 ? [lostText(report.summary)] : [];
+  return { ...conclude(report, findings, folder), findings, notes: [...lost, ...notes(options, used, now)] };
 }
 
 function leaks(report: Report, folder: string): Finding[] {
@@ -49,7 +52,7 @@ function leaks(report: Report, folder: string): Finding[] {
       const sure = site.confidence === null ? '' : ` (confidence ${confidenceText(site.confidence)})`;
       const message =
         `${position(site, folder)} grows by ${formatBytes(site.growthBytesPerMinute)} and ` +
-        `${formatCount(site.growthTensorsPerMinute)} tensors per minute${sure}`;
+        `${counted(site.growthTensorsPerMinute, 'tensor')} per minute${sure}`;
       return { rule: 'leak', site, message, excuse: null, grown: false };
     });
 }
@@ -83,7 +86,7 @@ function excuse(
     finding.grown = isFaster(site, known, baseline!);
     if (finding.grown) {
       const before = known.growthBytesPerMinute === 0 ? known.growthTensorsPerMinute : known.growthBytesPerMinute;
-      const unit = known.growthBytesPerMinute === 0 ? `${formatCount(before)} tensors` : formatBytes(before);
+      const unit = known.growthBytesPerMinute === 0 ? counted(before, 'tensor') : formatBytes(before);
       finding.message += `; the baseline has ${unit} per minute`;
     } else finding.excuse = { by: 'baseline', reason: 'known leak' };
   }
@@ -95,17 +98,18 @@ function excuse(
 }
 
 /** Lost events never pass as clean, but a leak that was seen all the same is one. */
-function conclude({ summary, verdict }: Report, findings: Finding[]): { status: number; text: string } {
-  if (findings.some((finding) => finding.excuse === null)) return { status: ExitCode.leak, text: 'leak' };
-  if (summary.lostEvents > 0) {
-    return { status: ExitCode.lostEvents, text: `lost: ${formatCount(summary.lostEvents)} events are missing` };
+function conclude(report: Report, findings: Finding[], folder: string): { status: number; text: string } {
+  const open = findings.filter((finding) => finding.excuse === null);
+  // What is old or much may be no leak; the status is the same.
+  const text = open.some(({ rule }) => rule === 'leak') ? 'leak' : 'over the limit';
+  if (open.length > 0) return { status: ExitCode.leak, text };
+  if (report.summary.lostEvents > 0) {
+    const { lostEvents } = report.summary;
+    const are = lostEvents === 1 ? 'is' : 'are';
+    return { status: ExitCode.lostEvents, text: `lost: ${counted(lostEvents, 'event')} or more ${are} missing` };
   }
-  if (verdict === 'insufficient' || summary.rounds === 0) {
-    return { status: ExitCode.insufficient, text: `insufficient: only ${summary.rounds} rounds` };
-  }
-  if (summary.mode === 'counters' && summary.liveTensors > 0) {
-    return { status: ExitCode.insufficient, text: 'insufficient: only totals were recorded (--mode counters)' };
-  }
+  if (report.verdict === 'insufficient')
+    return { status: ExitCode.insufficient, text: `insufficient: ${shortfallText(report, folder)}` };
   return { status: ExitCode.clean, text: 'clean' };
 }
 

@@ -1,6 +1,6 @@
 /** Suppressions: sites that may grow or hold old tensors, each with the reason why, committed with the project. */
 import type { SiteReport } from '../report';
-import { relativeFile } from '../reporters/text';
+import { relativeFile } from '../reporters/position';
 import { checkObject, date, list, positive, readJson, text, version } from './validate';
 
 export interface Suppression {

@@ -6,11 +6,11 @@ import { baselineOf, readBaseline, renderBaseline } from '../check/baseline';
 import { check, type Outcome } from '../check/findings';
 import { readSuppressions } from '../check/suppressions';
 import { UsageError } from '../errors';
-import { checkWritable, writeOutput } from '../output';
+import { checkDistinct, checkWritable, writeOutput } from '../output';
 import { progress, tellSites } from '../progress';
 import { renderJunit } from '../reporters/junit';
 import { renderSarif } from '../reporters/sarif';
-import { parseBytes, parseCount, parseDuration } from '../units';
+import { counted, parseBytes, parseCount, parseDuration } from '../units';
 
 interface Options {
   warmup?: number;
@@ -65,21 +65,33 @@ function run(file: string, options: Options): number {
   if (options.baseline !== undefined && options.writeBaseline !== undefined) {
     throw new UsageError('--baseline and --write-baseline: give one of them');
   }
-  const outputs = [options.junit, options.sarif, options.writeBaseline];
-  for (const output of outputs) checkWritable(output);
+  const { junit, sarif, writeBaseline } = options;
+  checkDistinct({
+    'the capture': file,
+    '--baseline': options.baseline,
+    '--suppressions': options.suppressions,
+    '--write-baseline': writeBaseline,
+    '--junit': junit,
+    '--sarif': sarif,
+  });
+  for (const output of [junit, sarif, writeBaseline]) checkWritable(output);
   const suppressions = options.suppressions === undefined ? [] : readSuppressions(options.suppressions);
   const known = options.baseline === undefined ? undefined : readBaseline(options.baseline);
   const folder = process.cwd();
   const reading = `reading ${file}`;
   const capture = readCapture(file, (bytes, size) => progress.bytes(reading, bytes, size));
   const report = analyse(capture, { warmup: options.warmup, seen: tellSites });
-  const baseline = options.writeBaseline === undefined ? known : baselineOf(report, folder);
+  const baseline = writeBaseline === undefined ? known : baselineOf(report, folder);
   const { maxLive, maxAge } = options;
   const outcome = check(report, { maxLive, maxAge, baseline, suppressions }, folder);
-  if (options.writeBaseline !== undefined) writeOutput(options.writeBaseline, renderBaseline(baseline!));
-  if (options.junit !== undefined) writeOutput(options.junit, renderJunit(report, outcome, folder));
-  if (options.sarif !== undefined) {
-    writeOutput(options.sarif, renderSarif(report, outcome, folder, baseline !== undefined));
+  if (writeBaseline !== undefined) {
+    writeOutput(writeBaseline, renderBaseline(baseline!));
+    if (writeBaseline !== '-')
+      outcome.notes.push(`${writeBaseline} was written: ${counted(baseline!.sites.length, 'known leak')}`);
+  }
+  if (junit !== undefined) writeOutput(junit, renderJunit(report, outcome, folder));
+  if (sarif !== undefined) {
+    writeOutput(sarif, renderSarif(report, outcome, folder, baseline !== undefined));
   }
   progress.end();
   process.stdout.write(renderOutcome(outcome));

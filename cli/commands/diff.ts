@@ -2,10 +2,11 @@
 import { Command } from 'commander';
 import { analyse } from '../analysis';
 import { colorsFor } from '../colors';
+import { checkDevice } from '../device';
 import { diffReports } from '../diff';
 import { ExitCode } from '../errors';
 import { exactly, loadCapture } from '../load_capture';
-import { checkWritable, terminalColumns, writeOutput } from '../output';
+import { checkDistinct, checkWritable, terminalColumns, writeOutput } from '../output';
 import { progress, tellSites } from '../progress';
 import { Redaction, redactReport } from '../redact';
 import type { Report } from '../report';
@@ -40,18 +41,23 @@ Examples:
   leak-audit diff --normalize hour.ltna day.ltna`,
     )
     .action((a: string, b: string, options: Options) => {
-      checkWritable(options.json);
+      const { json, device } = options;
+      for (const file of [a, b]) checkDistinct({ [file]: file, '--json': json });
+      checkWritable(json);
       const redaction = new Redaction(); // one for both: the same site has the same number
-      const read = (file: string): Report => {
-        const loaded = loadCapture(file);
-        const report = exactly(analyse(loaded.capture, { device: options.device, seen: tellSites }), loaded);
+      const loaded = [loadCapture(a), loadCapture(b)];
+      checkDevice(
+        loaded.map(({ capture }) => capture),
+        device,
+      );
+      const [before, after] = loaded.map((one): Report => {
+        const report = exactly(analyse(one.capture, { device, seen: tellSites }), one);
         return options.redactSources ? redactReport(report, redaction) : report;
-      };
-      const diff = diffReports(read(a), read(b), options);
+      });
+      const diff = diffReports(before!, after!, options);
       progress.end();
-      const json = () => `${JSON.stringify(diff, null, 2)}\n`;
-      if (options.json !== undefined) writeOutput(options.json, json());
-      if (options.json !== '-') {
+      if (json !== undefined) writeOutput(json, `${JSON.stringify(diff, null, 2)}\n`);
+      if (json !== '-') {
         const columns = terminalColumns(process.stdout);
         process.stdout.write(renderDiff(diff, { colors: colorsFor(process.stdout), folder: process.cwd(), columns }));
       }

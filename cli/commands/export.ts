@@ -1,13 +1,14 @@
 /** `leak-audit export FILE`: a capture in the formats of other tools. */
 import { Command, Option } from 'commander';
 import { analyse } from '../analysis';
+import { checkDevice } from '../device';
 import { ExitCode, UsageError } from '../errors';
 import { renderCollapsed } from '../exporters/collapsed';
 import { renderCsv } from '../exporters/csv';
 import { renderPprof } from '../exporters/pprof';
 import { renderSpeedscope } from '../exporters/speedscope';
 import { exactly, loadCapture } from '../load_capture';
-import { checkWritable, writeOutput } from '../output';
+import { checkDistinct, checkWritable, writeOutput } from '../output';
 import { progress, tellSites } from '../progress';
 import { Redaction, redactReport, redactStacks } from '../redact';
 import { STACK_VALUES, type StackValue, stackTotals } from '../stacks';
@@ -60,11 +61,15 @@ Examples:
 function exportAll(file: string, options: Options): void {
   const outputs = FORMATS.flatMap((format) => options[format] ?? []);
   if (outputs.length === 0) throw new UsageError('no format given: --pprof, --speedscope, --collapsed or --csv OUT');
-  if (new Set(outputs).size < outputs.length) throw new UsageError('two formats cannot go to the same output');
+  checkDistinct({
+    'the capture': file,
+    ...Object.fromEntries(FORMATS.map((format) => [`--${format}`, options[format]])),
+  });
   for (const output of outputs) checkWritable(output);
 
   const loaded = loadCapture(file);
   const { capture } = loaded;
+  checkDevice([capture], options.device);
   let report = exactly(analyse(capture, { device: options.device, seen: tellSites }), loaded);
   let stacks = stackTotals(capture, { device: options.device });
   if (options.redactSources) {

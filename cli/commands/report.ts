@@ -2,9 +2,10 @@
 import { Command } from 'commander';
 import { analyse } from '../analysis';
 import { colorsFor } from '../colors';
+import { checkDevice } from '../device';
 import { ExitCode } from '../errors';
 import { exactly, loadCapture } from '../load_capture';
-import { checkWritable, showReport } from '../output';
+import { checkDistinct, checkWritable, showReport } from '../output';
 import { tellSites } from '../progress';
 import { renderLabels } from '../reporters/labels';
 import { parseDuration } from '../units';
@@ -44,12 +45,15 @@ Examples:
   leak-audit report app.ltna --json - | jq .verdict`,
     )
     .action((file: string, options: Options) => {
-      checkWritable(options.html);
-      checkWritable(options.json);
+      const { html, json, device } = options;
+      checkDistinct({ 'the capture': file, '--html': html, '--json': json });
+      checkWritable(html);
+      checkWritable(json);
       const loaded = loadCapture(file);
       const { capture } = loaded;
+      checkDevice([capture], device);
       const byLabel = options.by && renderLabels(capture, options.by, colorsFor(process.stdout));
-      const report = analyse(capture, { minAgeMs: options.minAge, device: options.device, seen: tellSites });
+      const report = analyse(capture, { minAgeMs: options.minAge, device, seen: tellSites });
       showReport(exactly(report, loaded), capture, options);
       if (byLabel && options.json !== '-') process.stdout.write(byLabel);
       done(ExitCode.clean);

@@ -7,7 +7,7 @@ import type { Capture } from '../capture/capture';
 import { joinChildren, removeChildren } from '../capture/join';
 import { CaptureFollower, readCapture } from '../capture/reader';
 import { ExitCode, UsageError } from '../errors';
-import { checkWritable } from '../output';
+import { checkDistinct, checkWritable } from '../output';
 import type { Report } from '../report';
 import { dieBy, type Ending, runChild } from '../run/child';
 import { intervalOption, modeOptions, type RecordingOptions, roundMs } from '../run/options';
@@ -60,9 +60,9 @@ Examples:
 
 async function run(program: string[], options: Options): Promise<number> {
   if (program.length === 0) throw new UsageError('no program given: leak-audit run [options] -- node app.js …');
-  checkWritable(options.html);
-  checkWritable(options.json);
-  checkWritable(options.output);
+  const { output, html, json } = options;
+  checkDistinct({ '-o': output, '--html': html, '--json': json });
+  for (const file of [html, json, output]) checkWritable(file);
   const folder = options.output === undefined ? fs.mkdtempSync(path.join(os.tmpdir(), 'leak-audit-')) : undefined;
   const file = folder === undefined ? path.resolve(options.output!) : path.join(folder, 'capture.ltna');
   removeChildren(file);
@@ -95,7 +95,7 @@ async function record(program: string[], file: string, options: Options): Promis
     depth: options.frames,
     maxBytes: options.maxSize ?? 0,
     followChildren: options.followChildren === true,
-    command: program.join(' '),
+    command: program.map(quoted).join(' '),
   };
   const ending = await runChild(program, { [VARIABLE]: JSON.stringify(wish) }).finally(stopShowing);
   const capture = whole(file, follower);
@@ -103,6 +103,9 @@ async function record(program: string[], file: string, options: Options): Promis
   const report = reportCapture(capture, options);
   return { ending, report };
 }
+
+/** As it would be typed in a shell. */
+const quoted = (word: string) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replace(/'/g, "'\\''")}'`);
 
 /** The capture of all processes, once they have ended. */
 function whole(file: string, follower: CaptureFollower): Capture {

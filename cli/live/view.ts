@@ -2,8 +2,8 @@
 import { stripVTControlCharacters } from 'node:util';
 import type { Colors } from '../colors';
 import { sparkline } from '../reporters/live';
+import { position } from '../reporters/position';
 import { renderTable } from '../reporters/table';
-import { position } from '../reporters/text';
 import { formatBytes, formatCount, formatDuration } from '../units';
 import type { LiveSite, LiveState } from './source';
 

@@ -4,7 +4,7 @@ import type { Capture, Frame, LivingTensor, Mark, Tick } from '../capture/captur
 import { extremes } from '../condense';
 import { Redaction, redactReport, redactStacks } from '../redact';
 import type { Report, SiteReport } from '../report';
-import { position } from '../reporters/text';
+import { position } from '../reporters/position';
 import { deviceMatches, groupByPosition, totalOf } from '../sites';
 import { stackTotals } from '../stacks';
 import { type Ages, BoundedAges, exactAges } from './ages';

@@ -1,6 +1,7 @@
 /** The parts of the page that need no script: figures, the table of sites, ages, the oldest tensors. */
 import type { Report, SiteReport } from '../report';
-import { confidenceText, position } from '../reporters/text';
+import { position } from '../reporters/position';
+import { confidenceText } from '../reporters/sentence';
 import type { SiteKind } from '../rules/verdict';
 import { formatBytes, formatCount, formatDuration } from '../units';
 import type { AgeBin, Ages } from './ages';

@@ -2,8 +2,9 @@
 import type { Colors } from '../colors';
 import type { Change, Diff, SiteDiff } from '../diff';
 import { formatBytes, formatCount, formatDuration } from '../units';
+import { position } from './position';
 import { renderTable } from './table';
-import { position, type TextOptions } from './text';
+import type { TextOptions } from './text';
 
 const MOST_SITES = 30;
 

@@ -6,7 +6,8 @@ import type { PageData } from '../page/data';
 import { embeddedJson, escapeHtml } from '../page/escape';
 import { ageHistogram, figures, labelTables, oldestTable, siteTable, unexplained } from '../page/sections';
 import { formatCount, formatDuration } from '../units';
-import { notes, verdictSentence } from './text';
+import { verdictSentence } from './sentence';
+import { notes } from './text';
 
 const ASSETS = path.join(__dirname, '..', 'page', 'browser');
 const asset = (name: string) => fs.readFileSync(path.join(ASSETS, name), 'utf8');

@@ -2,7 +2,7 @@
 import type { Finding, Outcome } from '../check/findings';
 import { ExitCode } from '../errors';
 import type { Report, SiteReport } from '../report';
-import { relativeFile } from './text';
+import { relativeFile } from './position';
 
 const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&apos;' };
 /** What XML 1.0 cannot hold in any form: most control characters, halves of pairs, two non-characters. */

@@ -7,7 +7,7 @@ import type { Finding, Outcome, Rule } from '../check/findings';
 import { ExitCode } from '../errors';
 import type { Report } from '../report';
 import { version } from '../version';
-import { relativeFile } from './text';
+import { relativeFile } from './position';
 
 const RULES: { id: Rule; name: string; short: string; full: string }[] = [
   {

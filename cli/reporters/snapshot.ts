@@ -1,8 +1,9 @@
 /** A snapshot for people. */
 import type { Snapshot } from '../attach/snapshot';
 import { formatBytes, formatCount, formatDuration } from '../units';
+import { position } from './position';
 import { renderTable } from './table';
-import { position, type TextOptions } from './text';
+import type { TextOptions } from './text';
 
 const MOST_SITES = 20;
 

@@ -94,8 +94,8 @@ export function judge(history: SiteHistory, options: RuleOptions = {}): Judgemen
   const rounds = history.ms.length;
   const gone = (history.liveTensors.at(-1) ?? 0) === 0 && (history.liveBytes.at(-1) ?? 0) === 0;
   if (!enoughRounds(rounds, options)) {
-    const verdict = gone ? 'steady' : 'insufficient';
-    return { verdict, kind: verdict, ...NO_GROWTH };
+    if (gone) return { verdict: 'steady', kind: 'steady', ...NO_GROWTH };
+    return { verdict: 'insufficient', kind: 'insufficient', ...youngGrowth(history, options) };
   }
   const warmup = warmupRounds(rounds, options);
   if (gone) return { ...steady(history, warmup), ...NO_GROWTH };
@@ -127,6 +127,27 @@ export function judge(history: SiteHistory, options: RuleOptions = {}): Judgemen
     return { verdict: 'cache', kind: isFilling(history) ? 'filling-cache' : 'full-cache', ...growth };
   }
   return { ...steady(history, warmup), ...growth };
+}
+
+/**
+ * How fast too short a series grew, where it did in many steps and by more than a trifle: no proof of anything, but
+ * reason not to call the program clean.
+ */
+function youngGrowth({ ms, liveBytes, liveTensors }: SiteHistory, options: RuleOptions): typeof NO_GROWTH {
+  const perMinute = (values: number[], leastRise: number) => {
+    const floor = floorOf(values);
+    const rise = floor.at(-1)! - floor[0]!;
+    const time = ms.at(-1)! - ms[0]!;
+    return time > 0 && rise >= leastRise && steps(floor) >= LEAST_STEPS ? (rise / time) * MINUTE : 0;
+  };
+  if (ms.length === 0) return NO_GROWTH;
+  return {
+    growthBytesPerMinute: perMinute(liveBytes, options.leastBytes ?? LEAST_BYTES),
+    growthTensorsPerMinute: perMinute(liveTensors, LEAST_TENSORS),
+    lowBytesPerMinute: Number.NEGATIVE_INFINITY,
+    highBytesPerMinute: Number.POSITIVE_INFINITY,
+    p: 1,
+  };
 }
 
 /** What a leak is called that is not sure enough beside so many other sites. */

@@ -9,7 +9,7 @@ import { UsageError } from '../errors';
 import { type ShowOptions, showReport } from '../output';
 import type { Report } from '../report';
 import { LiveLines } from '../reporters/live';
-import { formatCount } from '../units';
+import { lostText } from '../reporters/text';
 
 /**
  * Makes the file that the process claims, for its owner alone. So a disk without room is found before anything is
@@ -48,8 +48,7 @@ export function reportCapture(capture: Capture, options: ShowOptions): Report {
   showReport(report, capture, options);
   if (report.summary.lostEvents > 0) {
     const { red } = colorsFor(process.stderr);
-    const lost = `${formatCount(report.summary.lostEvents)} events or more were lost`;
-    process.stderr.write(`${red('leak-audit:')} ${lost}: what the report says of them is missing\n`);
+    process.stderr.write(`${red('leak-audit:')} ${lostText(report.summary)}\n`);
   }
   return report;
 }

@@ -151,7 +151,7 @@ test('several formats at once, one of them to stdout; sources can be left out of
 test('what is asked for wrongly is told in one line', async () => {
   const cases: [string[], RegExp][] = [
     [[], /no format given/],
-    [['--csv', file('x'), '--collapsed', file('x')], /same output/],
+    [['--csv', file('x'), '--collapsed', file('x')], /are both .*: each needs a file of its own/],
     [['--csv', path.join(ROOT, 'no-such-folder/x.csv')], /no folder that can be written to/],
     [['--collapsed', '-', '--value', 'heat'], /Allowed choices are live, allocated, growth/],
   ];

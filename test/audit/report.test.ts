@@ -4,6 +4,7 @@ import * as path from 'node:path';
 import { analyse } from '../../cli/analysis';
 import { CaptureParser } from '../../cli/capture/reader';
 import { colorsFor } from '../../cli/colors';
+import { checkDevice } from '../../cli/device';
 import { memoryLimit } from '../../cli/memory_limit';
 import { LiveLines, sparkline } from '../../cli/reporters/live';
 import { renderText } from '../../cli/reporters/text';
@@ -122,13 +123,75 @@ test('a killed program and a torn tail are told', () => {
   expect(report.summary.ended).toBe('killed');
   const shown = renderText(report, { colors, folder: '/srv' });
   expect(shown).toMatch(/the program was killed/);
-  expect(shown).toMatch(/are torn/);
+  expect(shown).toMatch(/the capture is torn/);
 });
 
-test('a program without tensors is clean', () => {
+test('a program without tensors is clean, one that never loaded the library is not', () => {
   const report = analyse(new CaptureParser().capture);
-  expect(report).toMatchObject({ verdict: 'clean', sites: [], timeline: [] });
-  expect(renderText(report, { colors, folder: '/' })).toMatch(/^\s*CLEAN {2}The program made no tensors/);
+  expect(report).toMatchObject({ verdict: 'insufficient', sites: [], timeline: [] });
+  expect(report.summary.insufficient).toBe('not-loaded');
+  expect(renderText(report, { colors, folder: '/' })).toMatch(/^\s*INSUFFICIENT {2}nothing was recorded/);
+  const loaded = new CaptureBuilder().tick({ ms: 250 }).end();
+  expect(analyse(read(loaded))).toMatchObject({ verdict: 'clean', summary: { insufficient: null } });
+  expect(text(loaded)).toMatch(/^\s*CLEAN {2}The program made no tensors\.\n/);
+});
+
+test('totals alone are no reason to call it clean, unless nothing lives', () => {
+  const totals = (tensors: number) => {
+    const builder = new CaptureBuilder({ mode: 'counters' });
+    for (let i = 1; i <= 40; i++) builder.tick({ ms: 250 * i, tensors, bytes: 4 * tensors });
+    return builder.end();
+  };
+  expect(analyse(read(totals(1))).summary.insufficient).toBe('counters');
+  expect(text(totals(1))).toMatch(/INSUFFICIENT {2}1 tensor is alive, and only totals were recorded/);
+  expect(analyse(read(totals(0))).verdict).toBe('clean');
+});
+
+test('a site that began to grow too late to be judged keeps the report from being clean', () => {
+  const late = (grows: boolean) => {
+    const builder = new CaptureBuilder().site(1, ['/srv/old.js', 1, 1]).site(2, ['/srv/late.js', 2, 1]);
+    for (let i = 1; i <= 96; i++) {
+      const n = i <= 84 ? 0 : grows ? i - 84 : 3;
+      const rows = [{ site: 1, liveTensors: 1, liveBytes: 64, allocatedTensors: 10 * i }];
+      builder.tick({ ms: i * 250 }, n === 0 ? rows : [...rows, { site: 2, liveTensors: n, liveBytes: n * 4096 }]);
+    }
+    return builder.end();
+  };
+  const report = analyse(read(late(true)));
+  expect(report.verdict).toBe('insufficient');
+  expect(report.summary.insufficient).toBe('young-sites');
+  expect(report.sites[0]).toMatchObject({ line: 2, verdict: 'insufficient', growthBytesPerMinute: 4096 * 240 });
+  expect(text(late(true))).toMatch(
+    /INSUFFICIENT {2}late\.js:2:1 grew by 960\.0 KiB per minute \(240 tensors\), for too short a time/,
+  );
+  expect(analyse(read(late(false))).verdict).toBe('clean'); // it came late and stands
+});
+
+test('what is left out of the table is not left out of the verdict', () => {
+  const report = analyse(read(leakyCapture().end()), { minAgeMs: 3_600_000, limit });
+  expect(report).toMatchObject({ verdict: 'leak', sites: [], summary: { leaks: 1, minAgeMs: 3_600_000 } });
+  const shown = renderText(report, { colors, folder: '/srv' });
+  expect(shown).toMatch(/^\s*LEAK {2}1 site leaks 240\.0 KiB per minute\. At this rate/);
+  expect(shown).toMatch(/note: --min-age leaves out 1 site that leaks/);
+});
+
+test('a report of one device says so', () => {
+  const builder = new CaptureBuilder().site(1, ['/a.js', 1, 1]).site(2, ['/a.js', 2, 1]);
+  for (let i = 1; i <= 48; i++) {
+    builder.tick({ ms: i * 250 }, [
+      { site: 1, liveTensors: i, liveBytes: 1024 * i },
+      { site: 2, liveTensors: 1, liveBytes: 20, allocatedTensors: i, deviceType: 1, deviceIndex: 0 },
+    ]);
+  }
+  const report = analyse(read(builder.end()), { device: 'cuda', limit });
+  expect(report).toMatchObject({ verdict: 'clean', summary: { device: 'cuda' } });
+  expect(renderText(report, { colors, folder: '/' })).toMatch(
+    /CLEAN {2}Of cuda alone: no site kept growing in 12\.0 s; 1 tensor \(20 B\) was alive at the end/,
+  );
+  expect(() => checkDevice([read(builder)], 'bogus')).toThrow(
+    '--device bogus: the capture has sites of cpu, cuda:0 alone',
+  );
+  expect(() => checkDevice([read(builder)], 'cuda')).not.toThrow();
 });
 
 test('a short run is insufficient while something lives, and clean when nothing does', () => {
@@ -189,20 +252,35 @@ test('units, there and back', () => {
   expect(() => parseBytes('5 parsecs')).toThrow(/no size/);
 });
 
-test('a worker thread that leaked until it ended has leaked', () => {
+/** A worker thread whose site grows by 1 KiB a round until its end, and 50 rounds in all. */
+function workerCapture(rounds: number, workers = 1): CaptureBuilder {
   const builder = new CaptureBuilder();
-  builder.environment = 3;
-  builder.site(1, ['/worker.js', 5, 1]);
-  const row = (live: number, allocated: number) => ({
-    site: 1,
-    liveTensors: live,
-    liveBytes: live * 1024,
-    allocatedTensors: allocated,
-  });
-  for (let i = 1; i <= 40; i++) builder.tick({ ms: i * 250 }, [row(i, i)]);
-  builder.environmentEnd(3);
-  for (let i = 41; i <= 50; i++) builder.tick({ ms: i * 250 }, [row(0, 40)]);
-  const report = analyse(read(builder));
+  for (let worker = 0; worker < workers; worker++) {
+    builder.environment = 3 + worker;
+    builder.site(1 + worker, ['/worker.js', 5, 1]);
+    const row = (live: number, allocated: number) => ({
+      site: 1 + worker,
+      liveTensors: live,
+      liveBytes: live * 1024,
+      allocatedTensors: allocated,
+    });
+    for (let i = 1; i <= 50; i++) {
+      if (i === rounds + 1) builder.environmentEnd(3 + worker);
+      builder.tick({ ms: (50 * worker + i) * 250 }, [i <= rounds ? row(i, i) : row(0, rounds)]);
+    }
+  }
+  return builder;
+}
+
+test('a worker thread that grew and ended too soon to tell is no reason to call it clean; many that did, are', () => {
+  const report = analyse(read(workerCapture(10)));
+  expect(report).toMatchObject({ verdict: 'insufficient', summary: { insufficient: 'young-sites' } });
+  expect(report.sites[0]).toMatchObject({ liveTensors: 0, verdict: 'insufficient', growthTensorsPerMinute: 240 });
+  expect(analyse(read(workerCapture(10, 3))).verdict).toBe('clean');
+});
+
+test('a worker thread that leaked until it ended has leaked', () => {
+  const report = analyse(read(workerCapture(40)));
   expect(report.verdict).toBe('leak');
   expect(report.sites[0]).toMatchObject({ liveTensors: 0, oldestMs: null, sinceMs: 0, verdict: 'leak' });
 });

@@ -1,0 +1,112 @@
+/** The verdict in one plain sentence: what leaks, since when, how fast, how sure, and when it is over. */
+import { isYoungAndGrows } from '../analysis';
+import { plainColors } from '../colors';
+import type { Report, SiteReport, Summary } from '../report';
+import { counted, formatBytes, formatDuration } from '../units';
+import { position } from './position';
+import type { TextOptions } from './text';
+
+/** `more than 99.9%`, `99.4%`. */
+export function confidenceText(confidence: number): string {
+  if (confidence > 0.999) return 'more than 99.9%';
+  return `${(Math.floor(confidence * 1000) / 10).toFixed(1)}%`;
+}
+
+/** Longer than this is no forecast any more. */
+const FAR_MS = 1000 * 86_400_000;
+
+/** When it is over, at this rate. */
+function limitText({ msToMemoryLimit, memoryLimitBytes, memoryLimitFrom }: Summary): string {
+  if (msToMemoryLimit === null || msToMemoryLimit > FAR_MS) return '';
+  const of = memoryLimitFrom === 'cgroup' ? 'the control group' : 'the machine';
+  const when = msToMemoryLimit === 0 ? 'are reached' : `last for ${formatDuration(msToMemoryLimit)}`;
+  return ` At this rate the ${formatBytes(memoryLimitBytes)} of ${of} ${when}.`;
+}
+
+function sinceText(ms: number | null): string {
+  if (ms === null) return '';
+  return ms < 1000 ? ', from the start' : `, since ${formatDuration(ms)} after the start`;
+}
+
+const isHidden = (site: SiteReport) =>
+  site.hiddenGrowthBytesPerMinute > 0 && site.hiddenGrowthBytesPerMinute === site.growthBytesPerMinute;
+
+const rate = (site: SiteReport) =>
+  isHidden(site)
+    ? `${formatBytes(site.growthBytesPerMinute)} per minute that no tensor shows`
+    : site.growthBytesPerMinute > 0
+      ? `${formatBytes(site.growthBytesPerMinute)} per minute (${counted(site.growthTensorsPerMinute, 'tensor')})`
+      : `${counted(site.growthTensorsPerMinute, 'tensor')} per minute`;
+
+/** Without colours. */
+export function verdictSentence(report: Report, folder: string): string {
+  return verdictText(report, { colors: plainColors, folder });
+}
+
+export function verdictText(report: Report, options: TextOptions): string {
+  const { verdict, summary } = report;
+  const { red, yellow, green, bold } = options.colors;
+  const of = summary.device === null ? '' : `Of ${summary.device} alone: `;
+  if (verdict === 'leak') return `${red(bold('LEAK'))}  ${of}${leakText(report, options)}`;
+  if (verdict === 'insufficient')
+    return `${yellow(bold('INSUFFICIENT'))}  ${of}${shortfallText(report, options.folder)}.`;
+  return `${green(bold('CLEAN'))}  ${of}${cleanText(report)}`;
+}
+
+function leakText({ summary, sites }: Report, { colors, folder }: TextOptions): string {
+  const { leaks } = summary;
+  const worst = sites.find((site) => site.verdict === 'leak');
+  if (worst === undefined) {
+    const fast = `${formatBytes(summary.leakBytesPerMinute)} per minute`;
+    return `${counted(leaks, 'site')} ${leaks === 1 ? 'leaks' : 'leak'} ${fast}.${limitText(summary)}`;
+  }
+  const where = colors.bold(position(worst, folder)) + (worst.function === '' ? '' : ` (${worst.function})`);
+  const sure = worst.confidence === null ? '' : `, with ${confidenceText(worst.confidence)} confidence`;
+  const since = sinceText(worst.sinceMs) + sure;
+  const keeps = isHidden(worst) ? 'most likely keeps' : 'leaks';
+  const more = leaks > 1 ? ` ${leaks - 1} more ${leaks > 2 ? 'sites leak' : 'site leaks'}.` : '';
+  return `${where} ${keeps} ${rate(worst)}${since}.${limitText(summary)}${more}`;
+}
+
+/** Why nothing can be said, as a clause. */
+export function shortfallText({ summary, sites }: Report, folder: string): string {
+  const alive = `${counted(summary.liveTensors, 'tensor')} ${summary.liveTensors === 1 ? 'is' : 'are'} alive`;
+  if (summary.insufficient === 'not-loaded')
+    return summary.lostEvents > 0
+      ? 'nothing could be recorded'
+      : 'nothing was recorded: the program never loaded libtorch-node';
+  if (summary.insufficient === 'counters')
+    return `${alive}, and only totals were recorded (--mode counters): no site can be judged`;
+  if (summary.insufficient === 'young-sites') {
+    const young = sites.filter(isYoungAndGrows);
+    const worst = young[0];
+    if (worst === undefined) return 'sites that --min-age leaves out grow, for too short a time to tell a leak';
+    const more = young.length > 1 ? ` and ${counted(young.length - 1, 'other')}` : '';
+    return `${position(worst, folder)}${more} grew by ${rate(worst)}, for too short a time to tell a leak from a warm-up`;
+  }
+  if (summary.rounds === 0) return 'the program ended before the first round';
+  return (
+    `${alive} after ${formatDuration(summary.durationMs)} (${counted(summary.rounds, 'round')}), too short to tell a ` +
+    'leak from a program that warms up'
+  );
+}
+
+function cleanText({ summary, sites }: Report): string {
+  if (summary.peakLiveBytes === 0 && sites.length === 0 && summary.device === null)
+    return 'The program made no tensors.';
+  const caches = sites.filter((site) => site.verdict === 'cache').length;
+  const kept =
+    caches > 0 ? ` ${caches === 1 ? 'One site grew and then stopped: a cache' : `${caches} caches filled`}.` : '';
+  const [tensors, bytes] =
+    summary.device === null
+      ? [summary.liveTensors, summary.liveBytes]
+      : [sum(sites, (site) => site.liveTensors), sum(sites, (site) => site.liveBytes)];
+  const were = tensors === 1 ? 'was' : 'were';
+  return (
+    `${summary.device === null ? 'No' : 'no'} site kept growing in ${formatDuration(summary.durationMs)}; ` +
+    `${counted(tensors, 'tensor')} (${formatBytes(bytes)}) ${were} alive at the end.${kept}`
+  );
+}
+
+const sum = (sites: SiteReport[], of: (site: SiteReport) => number) =>
+  sites.reduce((total, site) => total + of(site), 0);

@@ -1,0 +1,17 @@
+/** Prose in lines of a terminal's width. */
+import { stripVTControlCharacters } from 'node:util';
+
+const width = (text: string) => stripVTControlCharacters(text).length;
+
+/** Breaks at spaces; a word that is longer than a line stays whole. Without `columns`, one line. */
+export function wrap(text: string, columns = Number.POSITIVE_INFINITY, indent = ''): string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    if (line.trim() !== '' && width(line) + 1 + width(word) > columns) {
+      lines.push(line);
+      line = indent + word;
+    } else line = lines.length + line.length === 0 ? word : `${line} ${word}`;
+  }
+  return [...lines, line];
+}
