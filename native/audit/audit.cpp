@@ -52,19 +52,22 @@ void tell_follower() noexcept {
 
 }  // namespace
 
-uint32_t created(const Birth& birth, uint32_t capture) {
+bool draws(uint64_t storage_bytes, float* weight) noexcept {
+  State& s = state();
+  *weight = 1;
+  return s.mode.load(std::memory_order_relaxed) != Options::Sample ||
+         thread_sampler().draw(storage_bytes, s.sample_bytes.load(std::memory_order_relaxed), weight);
+}
+
+uint32_t created(const Birth& birth, uint32_t capture, float weight) {
   if (capture == 0) return 0;
   State& s = state();
-  const Options::Mode mode = s.mode.load(std::memory_order_relaxed);
-  float weight = 1;
-  bool known_only = false;
-  if (mode == Options::Sample) {
-    // Storages are drawn, not handles: every handle on a drawn storage is recorded, so that its bytes always find
-    // their present holder. The common case, a new storage that is not drawn, takes no lock.
-    const bool is_new = birth.storage_is_new || birth.storage == nullptr;
-    if (is_new && !thread_sampler().draw(birth.storage_bytes, s.sample_bytes, &weight)) return 0;
-    known_only = !is_new;
-  }
+  // Storages are drawn, not handles: every handle on a drawn storage is recorded, so that its bytes always find their
+  // present holder. The common case, a new storage that is not drawn, takes no lock.
+  const bool is_new = birth.storage_is_new || birth.storage == nullptr;
+  if (is_new && weight == 0 && !draws(birth.storage_bytes, &weight)) return 0;
+  if (!is_new) weight = 1;
+  const bool known_only = !is_new && s.mode.load(std::memory_order_relaxed) == Options::Sample;
   try {
     return s.recorder.created(birth, weight, known_only, steady_ms(), capture);
   } catch (const std::bad_alloc&) {

@@ -56,9 +56,14 @@ struct Birth {
 // call does nothing. A table that finds a capture that it does not know tells of all that it holds (`found`), before
 // anything else: so the capture begins with what was there before it.
 
+// Whether a new storage of so many bytes is to be recorded: always in `full` mode, when it is drawn in `sample` mode.
+// Asked once for a storage; `weight` is for `created` then. Takes no lock.
+bool draws(uint64_t storage_bytes, float* weight) noexcept;
+
 // Records a birth. Returns the record's id (never 0) and marks it as waiting for its stack in `birth.env`;
 // returns 0 when this handle is not recorded (another capture, or not drawn by the sampler).
-uint32_t created(const Birth& birth, uint32_t capture);
+// `weight`: what `draws` gave for its new storage; 0 when that was not asked.
+uint32_t created(const Birth& birth, uint32_t capture, float weight = 0);
 
 // A handle that is older than the capture, whose stack nobody knows. Its id, or 0.
 uint32_t found(const Birth& birth, uint32_t capture) noexcept;

@@ -50,11 +50,10 @@ uint32_t SlotTable::take_slot() {
   return used_++;
 }
 // Two owners, the slot and the tensor, and no way to either but through the slot. An op that takes the tensor can
-// change that, and settle_used() looks at it afterwards. With an audit each storage has an entry, which has its number.
+// change that, and settle_used() looks at it afterwards.
 bool SlotTable::is_alone(const at::Tensor& tensor, const c10::StorageImpl* storage) noexcept {
   return storage != nullptr && tensor.use_count() == 1 &&
-         tensor.unsafeGetTensorImpl()->unsafe_storage().use_count() == 1 && accounting::is_plain_cpu(storage) &&
-         !audit::enabled();
+         tensor.unsafeGetTensorImpl()->unsafe_storage().use_count() == 1 && accounting::is_plain_cpu(storage);
 }
 
 void SlotTable::charge_alone(Slot& slot, uint64_t bytes) noexcept {
@@ -78,9 +77,13 @@ Handle SlotTable::create(at::Tensor&& tensor) {
   Slot& slot = at(index);
   slot.tensor = std::move(tensor);
   bool storage_is_new = false;
+  bool is_told = audit::enabled();
+  float weight = 0;
   try {
     auto* storage = storage_of(slot.tensor);
-    if (is_alone(slot.tensor, storage)) {
+    const bool alone = is_alone(slot.tensor, storage);
+    if (alone && is_told) is_told = is_recorded(storage->nbytes(), &weight);
+    if (alone && !is_told) {
       charge_alone(slot, storage->nbytes());
     } else if (storage != nullptr) {
       if (!used_alone_.empty()) publish_used(storage);
@@ -97,7 +100,7 @@ Handle SlotTable::create(at::Tensor&& tensor) {
   slot.live = true;
   ++live_;
   if (current_ != kNone) link(index, current_);
-  if (audit::enabled()) record_birth(index, storage_is_new);
+  if (is_told) record_birth(index, storage_is_new, weight);
   return (static_cast<uint64_t>(slot.generation) << kIndexBits) | index;
 }
 

@@ -192,7 +192,8 @@ class SlotTable {
   void link(uint32_t index, uint32_t scope) noexcept;
   void unlink(uint32_t index) noexcept;
   void drain() noexcept;
-  void record_birth(uint32_t index, bool storage_is_new);
+  bool is_recorded(uint64_t bytes, float* weight) noexcept;
+  void record_birth(uint32_t index, bool storage_is_new, float weight);
   audit::Birth birth_of(const Slot& slot, bool storage_is_new) const;
   void tell_all(uint32_t capture, uint32_t but) noexcept;
   void record_death(uint32_t index) noexcept;

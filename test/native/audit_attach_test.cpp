@@ -101,10 +101,12 @@ class AuditOfTable : public ::testing::Test {
     stop("test");
     std::filesystem::remove_all(folder);
   }
-  void begin() {
+  void begin(Options::Mode mode = Options::Full) {
     Options options;
     options.path = folder + "/" + std::to_string(++captures);
     options.totals = &accounting::read_totals;
+    options.mode = mode;
+    options.sample_bytes = uint64_t{1} << 40;  // only what is as large is drawn
     ASSERT_TRUE(start(options, nullptr));
   }
   handles::Handle make(int64_t count) { return table.create(at::zeros({count}, at::kFloat)); }
@@ -151,6 +153,44 @@ TEST_F(AuditOfTable, IsWholeWhateverHappensFirst) {
   expect_whole();
   stop("done");
   EXPECT_EQ(look(10).rows.size(), 0u);
+}
+
+TEST_F(AuditOfTable, WhatIsNotDrawnIsCountedAndNotRecorded) {
+  const auto recorded = [] {
+    uint64_t tensors = 0;
+    for (const Snapshot::Row& row : look(1000).rows) tensors += row.live_tensors;
+    return tensors;
+  };
+  const handles::Handle before = make(5);
+  begin(Options::Sample);
+  table.tell_capture();
+  EXPECT_EQ(recorded(), 1u);  // what was there is exact
+  std::vector<handles::Handle> small;
+  for (int i = 0; i < 100; ++i) small.push_back(make(25));
+  EXPECT_EQ(recorded(), 1u);
+  const Totals totals = accounting::read_totals();
+  EXPECT_EQ(totals.tensors, 101u);
+  EXPECT_EQ(totals.storages, 101u);
+  EXPECT_EQ(totals.bytes, 20u + 100 * 100);
+
+  // A view of one that is not recorded is not either; both are one storage.
+  const handles::Handle view = table.create(table.use(small[0])->view({5, 5}));
+  table.settle_used();
+  EXPECT_EQ(recorded(), 1u);
+  EXPECT_EQ(accounting::read_totals().storages, 101u);
+  EXPECT_EQ(accounting::read_totals().bytes, totals.bytes);
+  table.free(small[0]);
+  EXPECT_EQ(accounting::read_totals().bytes, totals.bytes);  // the view holds it
+  table.free(view);
+  EXPECT_EQ(accounting::read_totals().bytes, totals.bytes - 100);
+  table.free(before);
+  EXPECT_EQ(recorded(), 0u);
+  stop("done");
+
+  begin();  // and the next capture finds what this one passed over
+  expect_whole();
+  make(4);
+  expect_whole();
 }
 
 TEST_F(AuditOfTable, TellsV8OfTheSameBytes) {
