@@ -5,11 +5,13 @@
  *   --matrix=RELEASE   the same in that release of Debian as well (scripts/matrix.mjs), counted in the last line
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { releases } from './matrix/roots.mjs';
 import { prepareRoot, runSuite, tableOf } from './matrix/suite.mjs';
 import { buildDir, inRoot } from './paths.mjs';
 import { buildAll } from './steps/build.mjs';
 import { checkLedger, ensureCodegen } from './steps/codegen.mjs';
-import { runMain } from './steps/errors.mjs';
+import { runMain, StepError } from './steps/errors.mjs';
 import { jestTests } from './steps/jest.mjs';
 import { lintCpp, lintScripts } from './steps/lint.mjs';
 import { withLock } from './steps/lock.mjs';
@@ -19,10 +21,31 @@ import { setUp } from './steps/setup.mjs';
 import { Tally } from './steps/tally.mjs';
 import { typecheck } from './steps/typecheck.mjs';
 
-const lint = !process.argv.includes('--no-lint');
-const matrix = process.argv.flatMap((word) => (word.startsWith('--matrix=') ? [word.slice('--matrix='.length)] : []));
+const usage = `usage: npm test [-- [--no-lint] [--matrix=RELEASE]…]
+  --no-lint          without the checks of the sources' form
+  --matrix=RELEASE   the same in that release of Debian as well: ${releases.join(', ')}
+Single files: npx jest test/… (after npm run build)`;
+
+function readOptions() {
+  try {
+    const { values } = parseArgs({
+      options: {
+        help: { type: 'boolean', short: 'h', default: false },
+        'no-lint': { type: 'boolean', default: false },
+        matrix: { type: 'string', multiple: true, default: [] },
+      },
+    });
+    const unknown = values.matrix.filter((release) => !releases.includes(release));
+    if (unknown.length > 0) throw new Error(`--matrix=${unknown[0]}: no such release`);
+    return { ...values, lint: !values['no-lint'] };
+  } catch (error) {
+    throw new StepError(`${error.message}\n${usage}`);
+  }
+}
 
 await runMain(async () => {
+  const { help, lint, matrix } = readOptions();
+  if (help) return void process.stdout.write(`${usage}\n`);
   const tally = new Tally();
   await tally.part('set-up', () => withLock(() => setUp(['build', 'tests', ...(lint ? ['lint'] : [])])), {
     needed: true,
