@@ -31,6 +31,7 @@ export class Connection {
   private constructor(
     readonly pid: number,
     private readonly socket: net.Socket,
+    private readonly patienceMs: number,
   ) {
     this.ended = new Promise((resolve) => {
       this.tellEnd = resolve;
@@ -41,9 +42,10 @@ export class Connection {
     socket.on('close', () => this.finish());
   }
 
-  static async open(pidText: string): Promise<Connection> {
+  /** `patienceMs`: how long an answer is waited for. */
+  static async open(pidText: string, patienceMs = PATIENCE_MS): Promise<Connection> {
     const target = findTarget(pidText);
-    return new Connection(target.pid, await connect(target));
+    return new Connection(target.pid, await connect(target), patienceMs);
   }
 
   /** The answer; a Refusal where it is an error. */
@@ -74,10 +76,10 @@ export class Connection {
     if (this.over) return Promise.resolve(undefined);
     this.socket.write(line);
     return new Promise((resolve, reject) => {
-      const patience = setTimeout(
-        () => reject(new UsageError(`process ${this.pid} does not answer (is it stopped?)`)),
-        PATIENCE_MS,
-      );
+      const patience = setTimeout(() => {
+        reject(new UsageError(`process ${this.pid} does not answer (is it stopped?)`));
+        this.giveUp();
+      }, this.patienceMs);
       this.waiting.push((answer) => {
         clearTimeout(patience);
         resolve(answer);
@@ -85,7 +87,14 @@ export class Connection {
     });
   }
 
+  /** Answers have no numbers: one that comes late would be taken for that to the next question. */
+  private giveUp(): void {
+    this.socket.destroy();
+    this.finish();
+  }
+
   private take(part: string): void {
+    if (this.over) return;
     this.text += part;
     for (let end = this.text.indexOf('\n'); end >= 0; end = this.text.indexOf('\n')) {
       const line = this.text.slice(0, end);
