@@ -1,5 +1,6 @@
 /** Which process is meant, whether it may be attached to, and if not, why. All of it from /proc. */
 import * as fs from 'node:fs';
+import * as os from 'node:os';
 import { UsageError } from '../errors';
 
 /** Of Linux. */
@@ -92,9 +93,39 @@ function listens(pid: number, address: string): boolean {
 function whyNot(pid: number): string {
   if (spaceOf(pid, 'net') !== spaceOf('self', 'net'))
     return `process ${pid} is in a container, or another network: run leak-audit inside (docker exec, nsenter)`;
-  if (/\/libtorch_node[^/]*\.node$/m.test(read(`/proc/${pid}/maps`)))
-    return `process ${pid} does not listen: it was started with LIBTORCH_NODE_ATTACH=0, or has an older libtorch-node`;
-  return `process ${pid} has not loaded libtorch-node`;
+  const environment = read(`/proc/${pid}/environ`).split('\0');
+  return whySilent(pid, {
+    loaded: /\/libtorch_node[^/]*\.node$/m.test(read(`/proc/${pid}/maps`)),
+    refuses: environment.includes('LIBTORCH_NODE_ATTACH=0'),
+    ageMs: ageOf(pid),
+  });
+}
+
+/** Older ones have loaded what they load at their start, also on a machine that is slow. */
+const STARTING_MS = 60_000;
+
+/** Exported for tests: what a process that does not listen is said to be. */
+export function whySilent(
+  pid: number,
+  { loaded, refuses, ageMs }: { loaded: boolean; refuses: boolean; ageMs: number },
+): string {
+  if (loaded && refuses) return `process ${pid} does not listen: it was started with LIBTORCH_NODE_ATTACH=0`;
+  const starting = ageMs < STARTING_MS ? ': it may still be starting, so try again in a moment' : '';
+  if (!loaded) return `process ${pid} has not loaded libtorch-node${starting}`;
+  if (starting !== '') return `process ${pid} does not listen yet${starting}`;
+  return `process ${pid} does not listen: it has an older libtorch-node, or set LIBTORCH_NODE_ATTACH=0 itself`;
+}
+
+/** Of /proc/PID/stat: hundredths of a second for programs, whatever the kernel counts in. */
+const TICKS_PER_SECOND = 100;
+/** The fields after the name, which may hold anything, begin with the third. */
+const START_TIME = 22 - 3;
+
+/** How long it has run; 0 where that cannot be told. */
+function ageOf(pid: number): number {
+  const stat = read(`/proc/${pid}/stat`);
+  const started = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[START_TIME]) / TICKS_PER_SECOND;
+  return Number.isNaN(started) ? 0 : Math.max(0, os.uptime() - started) * 1000;
 }
 
 function read(file: string): string {

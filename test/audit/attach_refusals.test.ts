@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import * as net from 'node:net';
 import * as path from 'node:path';
-import { findTarget } from '../../cli/attach/target';
+import { findTarget, whySilent } from '../../cli/attach/target';
 import { type Outcome, run } from '../support/child';
 import { limitMs, ordinaryEnv } from '../support/sanitized';
 import { ROOT, testFolder } from './command';
@@ -52,11 +52,23 @@ test('what is no process, or has ended', async () => {
 
 test('a process without libtorch-node, a thread, and one that does not want it', async () => {
   const bare = await started(process.execPath, '-e', 'setInterval(() => {}, 1000); console.log(1)');
+  expect(() => findTarget(String(bare.pid))).toThrow(/it may still be starting, so try again in a moment$/);
   await all(bare.pid!, /process \d+ has not loaded libtorch-node/);
   const service = await Service.start({ LIBTORCH_NODE_ATTACH: '0' });
-  await all(service.pid, /process \d+ does not listen: it was started with LIBTORCH_NODE_ATTACH=0/);
+  await all(service.pid, /process \d+ does not listen: it was started with LIBTORCH_NODE_ATTACH=0$/);
   const thread = (await import('node:fs')).readdirSync(`/proc/${bare.pid}/task`).find((id) => id !== String(bare.pid))!;
   await all(thread, /\d+ is a thread of process \d+/);
+});
+
+test('a process that is starting is told from one that never will listen', () => {
+  const silent = { loaded: false, refuses: false, ageMs: 3_600_000 };
+  const starting = ': it may still be starting, so try again in a moment';
+  expect(whySilent(7, silent)).toBe('process 7 has not loaded libtorch-node');
+  expect(whySilent(7, { ...silent, ageMs: 900 })).toBe(`process 7 has not loaded libtorch-node${starting}`);
+  // Between the loading of the addon, which brings libtorch, and its first lines.
+  expect(whySilent(7, { ...silent, loaded: true, ageMs: 900 })).toBe(`process 7 does not listen yet${starting}`);
+  expect(whySilent(7, { ...silent, loaded: true })).toMatch(/does not listen: it has an older libtorch-node/);
+  expect(whySilent(7, { loaded: true, refuses: true, ageMs: 900 })).toMatch(/was started with LIBTORCH_NODE_ATTACH=0$/);
 });
 
 /** `leak-audit …`, or with `direct` a bare connection to the socket, as another user. */
