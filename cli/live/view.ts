@@ -4,7 +4,7 @@ import type { Colors } from '../colors';
 import { sparkline } from '../reporters/live';
 import { position } from '../reporters/position';
 import { renderTable } from '../reporters/table';
-import { formatBytes, formatCount, formatDuration } from '../units';
+import { counted, formatBytes, formatCount, formatDuration } from '../units';
 import type { LiveSite, LiveState } from './source';
 
 export const SORTS = ['bytes', 'tensors', 'rate'] as const;
@@ -99,7 +99,7 @@ function totals(history: History, state: LiveState, { colors }: ViewOptions): st
     line('libtorch', formatBytes(state.allocatedBytes), 'held by its allocators'),
     line('rss', formatBytes(state.rss), 'the process'),
     ...devices.map(({ device, tensors, bytes }) =>
-      line(`  ${device}`, formatBytes(bytes), `${formatCount(tensors)} tensors`),
+      line(`  ${device}`, formatBytes(bytes), counted(tensors, 'tensor')),
     ),
   ];
 }

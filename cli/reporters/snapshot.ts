@@ -1,6 +1,6 @@
 /** A snapshot for people. */
 import type { Snapshot } from '../attach/snapshot';
-import { formatBytes, formatCount, formatDuration } from '../units';
+import { counted, formatBytes, formatCount, formatDuration } from '../units';
 import { position } from './position';
 import { renderTable } from './table';
 import type { TextOptions } from './text';
@@ -12,8 +12,8 @@ const right = (title: string, optional = false) => ({ title, align: 'right' as c
 export function renderSnapshot(snapshot: Snapshot, { colors, folder, columns }: TextOptions): string {
   const { sites, devices } = snapshot;
   const lines = [
-    `process ${snapshot.pid}: ${formatCount(snapshot.tensors)} tensors on ${formatCount(snapshot.storages)} storages hold ` +
-      `${formatBytes(snapshot.bytes)}; RSS ${formatBytes(snapshot.rss)}`,
+    `process ${snapshot.pid}: ${counted(snapshot.tensors, 'tensor')} on ${counted(snapshot.storages, 'storage')} ` +
+      `${Math.round(snapshot.tensors) === 1 ? 'holds' : 'hold'} ${formatBytes(snapshot.bytes)}; RSS ${formatBytes(snapshot.rss)}`,
     '',
     ...renderTable(
       [
@@ -63,6 +63,6 @@ function siteTable({ sites }: Snapshot, { colors, folder, columns }: TextOptions
     colors.dim,
     columns,
   );
-  if (all.length > MOST_SITES) lines.push(colors.dim(`… and ${formatCount(all.length - MOST_SITES)} more sites`));
+  if (all.length > MOST_SITES) lines.push(colors.dim(`… and ${counted(all.length - MOST_SITES, 'more site')}`));
   return lines;
 }
