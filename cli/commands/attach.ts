@@ -7,7 +7,8 @@ import { CaptureFollower } from '../capture/reader';
 import { ExitCode, UsageError } from '../errors';
 import { checkWritable } from '../output';
 import { intervalOption, modeOptions, type RecordingOptions, roundMs } from '../run/options';
-import { reportCapture, reserve, showLive } from '../run/show';
+import { reserve } from '../run/reserve';
+import { reportCapture, showLive } from '../run/show';
 import { parseDuration } from '../units';
 
 interface Options extends RecordingOptions {
@@ -56,6 +57,7 @@ Examples:
 async function attach(pidText: string, options: Options): Promise<void> {
   if (options.background && (options.html !== undefined || options.json !== undefined))
     throw new UsageError('--background leaves no report: run leak-audit report on the capture, once it is detached');
+  if (options.output === '-') throw new UsageError('a capture is no stream: name a file with -o FILE');
   for (const file of [options.html, options.json, options.output]) checkWritable(file);
   const connection = await Connection.open(pidText);
   try {

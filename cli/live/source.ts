@@ -8,7 +8,7 @@ import type { Capture } from '../capture/capture';
 import { CaptureFollower, withPlace } from '../capture/reader';
 import { condense } from '../condense';
 import { UsageError } from '../errors';
-import { reserve } from '../run/show';
+import { reserve, temporaryFolder } from '../run/reserve';
 import { groupByPosition, lastOf } from '../sites';
 import { SourceMaps } from '../sourcemaps';
 
@@ -188,7 +188,7 @@ class ProcessSource implements LiveSource {
 
 /** Begins a recording; the folder of its capture. */
 async function record(connection: Connection): Promise<string> {
-  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'leak-audit-'));
+  const folder = temporaryFolder(os.tmpdir());
   try {
     const file = path.join(folder, 'live.ltna');
     reserve(file);

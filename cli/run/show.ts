@@ -1,28 +1,14 @@
-/** A capture while it is recorded: made before, shown meanwhile, reported after. */
-import * as fs from 'node:fs';
+/** A capture while it is recorded: shown meanwhile, reported after. */
 import { analyse } from '../analysis';
 import type { Capture } from '../capture/capture';
-import { Flag, fileHeader } from '../capture/format';
 import type { CaptureFollower } from '../capture/reader';
 import { colorsFor } from '../colors';
-import { UsageError } from '../errors';
 import { type ShowOptions, showReport } from '../output';
 import type { Report } from '../report';
 import { LiveLines } from '../reporters/live';
 import { lostText } from '../reporters/text';
 
-/**
- * Makes the file that the process claims, for its owner alone. So a disk without room is found before anything is
- * recorded, and a program that could not record is told from one that made no tensors.
- */
-export function reserve(file: string): void {
-  try {
-    fs.rmSync(file, { force: true }); // an old capture
-    fs.writeFileSync(file, fileHeader(Flag.reserved), { flag: 'wx', mode: 0o600 });
-  } catch (error) {
-    throw new UsageError(`cannot write ${file}: ${(error as NodeJS.ErrnoException).code ?? error}`);
-  }
-}
+export { reserve } from './reserve';
 
 /** Shows the latest round at every interval; returns what ends it. */
 export function showLive(follower: CaptureFollower, interval: number): () => void {

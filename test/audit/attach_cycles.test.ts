@@ -4,7 +4,7 @@ import * as path from 'node:path';
 import { analyse } from '../../cli/analysis';
 import { Connection } from '../../cli/attach/connection';
 import { readCapture } from '../../cli/capture/reader';
-import { reserve } from '../../cli/run/show';
+import { reserve } from '../../cli/run/reserve';
 import { lastOf } from '../../cli/sites';
 import { limitMs } from '../support/sanitized';
 import { testFolder } from './command';

@@ -1,0 +1,63 @@
+/** The file of a capture, made before anything is recorded. */
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { Flag, fileHeader } from '../capture/format';
+import { UsageError } from '../errors';
+
+const WHY: Record<string, string> = {
+  ENOENT: 'there is no such folder, or it takes no files',
+  ENOTDIR: 'what should be its folder is a file',
+  EACCES: 'this user may not write there',
+  EPERM: 'this user may not write there',
+  EROFS: 'the file system is read-only',
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the quota of the disk is used up',
+  EFBIG: 'this process may not write so much (ulimit -f)',
+  ENAMETOOLONG: 'the name is too long',
+  EMFILE: 'too many files are open',
+};
+
+/** Why it could not be written, for people. */
+function whyNot(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return WHY[code ?? ''] === undefined ? (code ?? message) : `${WHY[code!]} (${code})`;
+}
+
+/**
+ * Makes the file that the process claims, for its owner alone. So a disk without room is found before anything is
+ * recorded, and a program that could not record is told from one that made no tensors. An old capture goes when the new
+ * one is there.
+ */
+export function reserve(file: string): void {
+  const temporary = path.join(path.dirname(file), `.leak-audit-${process.pid}.tmp`);
+  try {
+    const there = fs.lstatSync(file, { throwIfNoEntry: false });
+    // Its place would be taken: a program that writes to /dev/null would fill the disk from then on.
+    if (there !== undefined && !there.isFile() && !there.isSymbolicLink())
+      throw new UsageError(`cannot write ${file}: what is there is no file. Name another with -o FILE`);
+    fs.rmSync(temporary, { force: true }); // of another that had this number, and was killed
+    fs.writeFileSync(temporary, fileHeader(Flag.reserved), { flag: 'wx', mode: 0o600 });
+    fs.renameSync(temporary, file);
+  } catch (error) {
+    discard(temporary);
+    if (error instanceof UsageError) throw error;
+    throw new UsageError(`cannot write ${file}: ${whyNot(error)}. Name another with -o FILE`);
+  }
+}
+
+function discard(temporary: string): void {
+  try {
+    fs.rmSync(temporary, { force: true });
+  } catch {
+    // Where nothing can be written, nothing is left behind.
+  }
+}
+
+/** A folder for a capture that nobody keeps, below `under`. */
+export function temporaryFolder(under: string): string {
+  try {
+    return fs.mkdtempSync(path.join(under, 'leak-audit-'));
+  } catch (error) {
+    throw new UsageError(`cannot make a folder in ${under}: ${whyNot(error)}. Name another with TMPDIR`);
+  }
+}

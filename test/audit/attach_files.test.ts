@@ -1,0 +1,71 @@
+/** Where `attach` writes its capture: what cannot be written is told in a line, and what was there stays. */
+import { execFileSync } from 'node:child_process';
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { reserve, temporaryFolder } from '../../cli/run/reserve';
+import { run } from '../support/child';
+import { limitMs, ordinaryEnv } from '../support/sanitized';
+import { CLI, testFolder } from './command';
+import { leakAudit, refused, Service } from './service';
+
+const folder = testFolder();
+jest.setTimeout(limitMs(240_000));
+const file = (name: string) => path.join(folder, name);
+
+const NOWHERE = /(there is no such folder, or it takes no files|this user may not write there) \(E\w+\)/;
+
+test('why a file cannot be made, and what to do', () => {
+  const said = (fn: () => unknown): string => {
+    try {
+      fn();
+    } catch (error) {
+      return `${(error as Error).name}: ${(error as Error).message}`;
+    }
+    return '';
+  };
+  expect(said(() => reserve('/proc/x'))).toMatch(
+    new RegExp(`^UsageError: cannot write /proc/x: ${NOWHERE.source}\\. Name another with -o FILE$`),
+  );
+  const long = file('x'.repeat(300));
+  expect(said(() => reserve(long))).toBe(
+    `UsageError: cannot write ${long}: the name is too long (ENAMETOOLONG). Name another with -o FILE`,
+  );
+  expect(said(() => temporaryFolder('/proc'))).toMatch(
+    new RegExp(`^UsageError: cannot make a folder in /proc: ${NOWHERE.source}\\. Name another with TMPDIR$`),
+  );
+});
+
+test('what is no file keeps its place: a device, a pipe', () => {
+  execFileSync('mkfifo', [file('pipe')]);
+  expect(() => reserve(file('pipe'))).toThrow(`cannot write ${file('pipe')}: what is there is no file.`);
+  expect(fs.lstatSync(file('pipe')).isFIFO()).toBe(true);
+});
+
+test('an old capture goes when the new one is there, and for its owner alone', () => {
+  fs.writeFileSync(file('old'), 'old', { mode: 0o644 });
+  reserve(file('old'));
+  expect(fs.readFileSync(file('old')).toString('latin1', 0, 8)).toBe('LTNAUDIT');
+  expect(fs.statSync(file('old')).mode & 0o777).toBe(0o600);
+  expect(fs.readdirSync(folder).filter((name) => name.startsWith('.'))).toEqual([]);
+});
+
+test('attach: one line, status 2, nothing half-written, and nothing recorded', async () => {
+  const service = await Service.start();
+  const pid = String(service.pid);
+  expect(await refused('attach', pid, '-o', '/proc/x')).toMatch(/^leak-audit: cannot write \/proc\/x: /);
+  expect(await refused('attach', pid, '-o', '-')).toBe('leak-audit: a capture is no stream: name a file with -o FILE');
+
+  fs.mkdirSync(file('full'));
+  const old = path.join(folder, 'full', 'old');
+  fs.writeFileSync(old, 'an old capture');
+  const command = ['-c', 'ulimit -f 0; exec "$0" "$@"', process.execPath, CLI, 'attach', pid, '-o', old];
+  const { code, stdout, stderr } = await run('bash', command, { env: ordinaryEnv() });
+  expect({ code, stdout, stderr }).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: `leak-audit: cannot write ${old}: this process may not write so much (ulimit -f) (EFBIG). Name another with -o FILE\n`,
+  });
+  expect(fs.readdirSync(file('full'))).toEqual(['old']);
+  expect(fs.readFileSync(old, 'utf8')).toBe('an old capture');
+  expect(JSON.parse((await leakAudit('snapshot', pid, '--json')).stdout).sites).toBeNull();
+});
