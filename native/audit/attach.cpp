@@ -15,8 +15,10 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
 
+#include "native/audit/descriptor.h"
 #include "native/audit/writer.h"
 
 namespace ltn::audit {
@@ -29,24 +31,17 @@ constexpr int64_t kPatienceMs = 120'000;
 
 struct Client {
   uint64_t id = 0;
-  int fd = -1;
+  Descriptor socket;
   pid_t pid = 0;
   std::string in, out;
   int64_t since_ms = 0;  // of its last act
   bool over = false;
-
-  Client() = default;
-  ~Client() {
-    if (fd >= 0) ::close(fd);
-  }
-  Client(const Client&) = delete;
-  Client& operator=(const Client&) = delete;
 };
 
 // Lives as long as the process, on its thread.
 class Server {
  public:
-  Server(int fd, const Sources& sources) : fd_(fd), desk_(sources) {}
+  Server(Descriptor socket, const Sources& sources) : socket_(std::move(socket)), desk_(sources) {}
 
   void run() noexcept {
     for (;;) {
@@ -61,10 +56,10 @@ class Server {
 
  private:
   void wait() {
-    std::vector<pollfd> watched{{fd_, POLLIN, 0}};
+    std::vector<pollfd> watched{{socket_.get(), POLLIN, 0}};
     int64_t until = desk_.deadline();
     for (const Client& client : clients_) {
-      watched.push_back({client.fd, static_cast<short>(client.out.empty() ? POLLIN : POLLIN | POLLOUT), 0});
+      watched.push_back({client.socket.get(), static_cast<short>(client.out.empty() ? POLLIN : POLLIN | POLLOUT), 0});
       if (is_limited(client)) until = std::min(until, client.since_ms + kPatienceMs);
     }
     const int64_t left = until == INT64_MAX ? -1 : std::clamp<int64_t>(until - steady_ms(), 0, 60'000);
@@ -90,20 +85,20 @@ class Server {
   bool is_limited(const Client& client) const noexcept { return !desk_.began(client.id) || !client.out.empty(); }
 
   void accept_one() {
-    const int fd = ::accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (fd < 0) {
+    Descriptor socket(::accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!socket) {
       // No descriptor is left, say: it stays ready, so that without a pause this would be a busy loop.
       if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) ::usleep(100'000);
       return;
     }
     std::list<Client> one(1);
     Client& client = one.front();
-    client.fd = fd;
+    client.socket = std::move(socket);
     client.id = ++clients_so_far_;
     client.since_ms = steady_ms();
     ucred who{};
     socklen_t size = sizeof(who);
-    if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0 || who.uid != ::geteuid()) {
+    if (::getsockopt(client.socket.get(), SOL_SOCKET, SO_PEERCRED, &who, &size) != 0 || who.uid != ::geteuid()) {
       client.out = error_answer("the process belongs to another user") + "\n";
       send(client);
       return;
@@ -115,7 +110,7 @@ class Server {
 
   void take(Client& client) {
     char bytes[4096];
-    const ssize_t n = ::recv(client.fd, bytes, sizeof(bytes), 0);
+    const ssize_t n = ::recv(client.socket.get(), bytes, sizeof(bytes), 0);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
     if (n <= 0) {
       client.over = true;
@@ -134,7 +129,7 @@ class Server {
 
   void send(Client& client) {
     while (!client.out.empty()) {
-      const ssize_t n = ::send(client.fd, client.out.data(), client.out.size(), MSG_NOSIGNAL);
+      const ssize_t n = ::send(client.socket.get(), client.out.data(), client.out.size(), MSG_NOSIGNAL);
       if (n < 0 && errno == EINTR) continue;
       if (n < 0 && errno == EAGAIN) return;
       if (n <= 0) {
@@ -155,7 +150,7 @@ class Server {
 
   static constexpr size_t kMostUnread = size_t{16} << 20;
 
-  const int fd_;
+  const Descriptor socket_;
   Desk desk_;
   std::list<Client> clients_;
   uint64_t clients_so_far_ = 0;
@@ -180,18 +175,16 @@ bool begin(const Sources& sources, std::string* why_not) {
     *why_not = std::string(what) + ": " + std::strerror(errno);
     return false;
   };
-  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd < 0) return failed("no socket");
+  Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket) return failed("no socket");
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   const std::string name = socket_address();
   std::memcpy(address.sun_path + 1, name.data(), name.size());
-  if (::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 || ::listen(fd, 128) != 0) {
-    failed("no address");
-    ::close(fd);
-    return false;
-  }
-  auto server = std::make_unique<Server>(fd, sources);
+  if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
+      ::listen(socket.get(), 128) != 0)
+    return failed("no address");
+  auto server = std::make_unique<Server>(std::move(socket), sources);
   pin_library();
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
@@ -205,11 +198,7 @@ bool begin(const Sources& sources, std::string* why_not) {
   const bool runs = errno == 0;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attributes);
-  if (!runs) {
-    failed("no thread");
-    ::close(fd);
-    return false;
-  }
+  if (!runs) return failed("no thread");
   static_cast<void>(server.release());  // the thread has it, as long as there is a process
   return true;
 }

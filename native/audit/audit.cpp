@@ -1,7 +1,5 @@
 #include "native/audit/audit.h"
 
-#include <unistd.h>
-
 #include <chrono>
 #include <cstdlib>
 #include <functional>
@@ -10,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "native/audit/descriptor.h"
 #include "native/audit/recorder.h"
 #include "native/audit/sampler.h"
 #include "native/audit/writer.h"
@@ -137,17 +136,17 @@ void environment_closing(uint32_t env) noexcept {
 }
 
 bool start(const Options& options, std::string* why_not, bool* taken) {
+  Descriptor file(options.fd);
   State& s = state();
   const std::lock_guard<std::mutex> lock(s.control);
   if (taken != nullptr) *taken = false;
   if (process_on.load()) {
     if (why_not != nullptr) *why_not = "a capture is running in this process";
-    if (options.fd >= 0) ::close(options.fd);
     return false;
   }
   const uint32_t capture = ++s.captures;
   s.recorder.begin(capture);
-  if (!s.writer.open(options, why_not, taken)) return false;
+  if (!s.writer.open(options, why_not, taken, std::move(file))) return false;
   s.mode = options.mode;
   s.sample_bytes = options.sample_bytes == 0 ? 1 : options.sample_bytes;
   s.depth = options.depth;

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "native/audit/crc32.h"
 
@@ -211,36 +212,39 @@ bool write_at(int fd, std::string_view bytes, int64_t offset) noexcept {
   return true;
 }
 
-bool CaptureFile::claim_open(int fd, std::string* why_not) {
+bool CaptureFile::claim_open(Descriptor file, std::string* why_not) {
+  close();
   flags_ = 0;
   size_ = 0;
-  struct stat file {};
+  const int fd = file.get();
+  struct stat found {};
   char header[kHeaderBytes];
-  const bool ours = ::fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && ::flock(fd, LOCK_EX | LOCK_NB) == 0 &&
+  const bool ours = ::fstat(fd, &found) == 0 && S_ISREG(found.st_mode) && ::flock(fd, LOCK_EX | LOCK_NB) == 0 &&
                     ::pread(fd, header, kHeaderBytes, 0) == kHeaderBytes &&
                     std::memcmp(header, kMagic, sizeof(kMagic)) == 0 && (header[kFlagsAt] & kReserved) != 0 &&
                     write_at(fd, std::string_view("\0", 1), kFlagsAt);
   ::flock(fd, LOCK_UN);
   if (ours) {
-    fd_ = fd;
+    file_ = std::move(file);
     size_ = kHeaderBytes;
     return true;
   }
-  ::close(fd);
   if (why_not != nullptr) *why_not = "the file is no capture that waits for its process";
   errno = EINVAL;
   return false;
 }
 
 bool CaptureFile::claim(const std::string& path, std::string* why_not) {
+  close();
   flags_ = 0;
   size_ = 0;
-  fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (fd_ >= 0) return true;
+  file_.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (file_) return true;
   if (errno == EEXIST) {
-    const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (fd >= 0 && claim_open(fd, why_not)) return true;
-    if (fd >= 0) errno = EEXIST;
+    Descriptor there(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
+    const bool opened = static_cast<bool>(there);
+    if (opened && claim_open(std::move(there), why_not)) return true;
+    if (opened) errno = EEXIST;
   }
   const int code = errno;
   if (why_not != nullptr) *why_not = "cannot create " + path + ": " + std::strerror(code);
@@ -249,10 +253,10 @@ bool CaptureFile::claim(const std::string& path, std::string* why_not) {
 }
 
 bool CaptureFile::append(std::string_view bytes) noexcept {
-  if (fd_ < 0) return false;
-  if (!write_at(fd_, bytes, size_)) {
+  if (!file_) return false;
+  if (!write_at(fd(), bytes, size_)) {
     // Disk full or the like: a half packet would hide everything after it from the reader.
-    if (::ftruncate(fd_, size_) != 0) close();
+    if (::ftruncate(fd(), size_) != 0) close();
     return false;
   }
   size_ += static_cast<int64_t>(bytes.size());
@@ -260,29 +264,24 @@ bool CaptureFile::append(std::string_view bytes) noexcept {
 }
 
 void CaptureFile::flag(uint8_t flags) noexcept {
-  if (fd_ < 0 || (flags_ | flags) == flags_) return;
+  if (!file_ || (flags_ | flags) == flags_) return;
   const char byte = static_cast<char>(flags_ | flags);
-  if (write_at(fd_, std::string_view(&byte, 1), kFlagsAt)) flags_ |= flags;
+  if (write_at(fd(), std::string_view(&byte, 1), kFlagsAt)) flags_ |= flags;
 }
 
-void CaptureFile::adopt(int fd, int64_t size) noexcept {
-  close();
-  fd_ = fd;
+void CaptureFile::adopt(Descriptor file, int64_t size) noexcept {
+  file_ = std::move(file);
   size_ = size;
 }
 
-void CaptureFile::close() noexcept {
-  if (fd_ >= 0) ::close(fd_);
-  fd_ = -1;
-}
+void CaptureFile::close() noexcept { file_.reset(); }
 
 void flag_foreign_loss(const std::string& path) noexcept {
-  const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-  if (fd < 0) return;
+  const Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
   char header[kHeaderBytes];
   const char flags = kLost;
-  if (::pread(fd, header, kHeaderBytes, 0) == kHeaderBytes) write_at(fd, std::string_view(&flags, 1), kForeignFlagsAt);
-  ::close(fd);
+  if (file && ::pread(file.get(), header, kHeaderBytes, 0) == kHeaderBytes)
+    write_at(file.get(), std::string_view(&flags, 1), kForeignFlagsAt);
 }
 
 std::string json_quote(std::string_view text) {

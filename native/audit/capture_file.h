@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "native/audit/audit.h"
+#include "native/audit/descriptor.h"
 
 namespace ltn::audit {
 
@@ -128,25 +129,24 @@ class PacketBuffer {
 // writer thread.
 class CaptureFile {
  public:
-  ~CaptureFile() { close(); }
   // Claims the path: a new file, or one that leak-audit made for the first process that comes. False when it exists and
   // has an owner; `size` is then 0.
   bool claim(const std::string& path, std::string* why_not);
-  // Likewise a file that leak-audit made and opened. Takes `fd` in any case.
-  bool claim_open(int fd, std::string* why_not);
+  // Likewise a file that leak-audit made and opened.
+  bool claim_open(Descriptor file, std::string* why_not);
   bool append(std::string_view bytes) noexcept;
   // Sets flags in the header, which needs no new block on the disk.
   void flag(uint8_t flags) noexcept;
   void close() noexcept;
   // Goes on with this one, which replaced it on the disk.
-  void adopt(int fd, int64_t size) noexcept;
+  void adopt(Descriptor file, int64_t size) noexcept;
 
-  int fd() const noexcept { return fd_; }
+  int fd() const noexcept { return file_.get(); }
   int64_t size() const noexcept { return size_; }
   uint8_t flags() const noexcept { return flags_; }
 
  private:
-  int fd_ = -1;
+  Descriptor file_;
   int64_t size_ = 0;
   uint8_t flags_ = 0;
 };

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <map>
 #include <string_view>
+#include <utility>
 
 namespace ltn::audit {
 
@@ -80,9 +81,7 @@ class Compaction {
   Compaction(const std::string& path, CaptureFile* file, const std::function<void(std::vector<BirthEntry>*)>& keep)
       : path_(path), temporary_(path + ".new"), file_(file), keep_living_(keep) {}
   ~Compaction() {
-    if (fd_ < 0) return;
-    ::close(fd_);
-    ::unlink(temporary_.c_str());
+    if (new_) ::unlink(temporary_.c_str());
   }
   Compaction(const Compaction&) = delete;
   Compaction& operator=(const Compaction&) = delete;
@@ -116,8 +115,8 @@ class Compaction {
 
   // Writes the new file with every `thinning`-th round, and without the first `skip` living births.
   bool write(uint64_t count, uint64_t thinning, uint64_t skip) {
-    if (fd_ < 0) fd_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd_ < 0 || ::ftruncate(fd_, 0) != 0) return false;
+    if (!new_) new_.reset(::open(temporary_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!new_ || ::ftruncate(new_.get(), 0) != 0) return false;
     size_ = 0;
     rows_.clear();
     out_.clear();
@@ -160,11 +159,10 @@ class Compaction {
   bool replace() {
     char foreign = 0;  // set by another process meanwhile
     if (::pread(file_->fd(), &foreign, 1, kForeignFlagsAt) == 1 && foreign != 0) {
-      write_at(fd_, std::string_view(&foreign, 1), kForeignFlagsAt);
+      write_at(new_.get(), std::string_view(&foreign, 1), kForeignFlagsAt);
     }
     if (::rename(temporary_.c_str(), path_.c_str()) != 0) return false;
-    file_->adopt(fd_, size_);
-    fd_ = -1;
+    file_->adopt(std::move(new_), size_);
     return true;
   }
 
@@ -182,7 +180,7 @@ class Compaction {
   }
 
   bool flush() {
-    const bool written = write_at(fd_, out_.bytes(), size_);
+    const bool written = write_at(new_.get(), out_.bytes(), size_);
     size_ += static_cast<int64_t>(out_.bytes().size());
     out_.clear();
     return written;
@@ -192,7 +190,7 @@ class Compaction {
   const std::string temporary_;
   CaptureFile* const file_;
   const std::function<void(std::vector<BirthEntry>*)>& keep_living_;
-  int fd_ = -1;
+  Descriptor new_;
   int64_t size_ = 0;
   PacketBuffer out_;
   std::map<std::string, std::string> rows_;  // by place, since the last round that stays

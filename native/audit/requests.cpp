@@ -10,8 +10,10 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <utility>
 
 #include "native/audit/capture_file.h"
+#include "native/audit/descriptor.h"
 #include "native/audit/made.h"
 #include "native/audit/writer.h"
 
@@ -144,8 +146,8 @@ std::string Desk::attach(const Request& request, uint64_t client, pid_t pid) {
   Options options;
   const std::string source = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(request.number("fd", 0));
   // Not by its path: that may name another file here, or none, or one that this process may not write to.
-  options.fd = ::open(source.c_str(), O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-  if (options.fd < 0) return error_answer(std::string("the process cannot open the file: ") + std::strerror(errno));
+  Descriptor file(::open(source.c_str(), O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  if (!file) return error_answer(std::string("the process cannot open the file: ") + std::strerror(errno));
   options.path = request.text("path");
   const std::string& mode = request.text("mode");
   options.mode = mode == "counters" ? Options::Counters : mode == "sample" ? Options::Sample : Options::Full;
@@ -158,18 +160,18 @@ std::string Desk::attach(const Request& request, uint64_t client, pid_t pid) {
   options.attached = true;
   struct stat named {
   }, opened{};
-  const bool same = ::stat(options.path.c_str(), &named) == 0 && ::fstat(options.fd, &opened) == 0 &&
+  const bool same = ::stat(options.path.c_str(), &named) == 0 && ::fstat(file.get(), &opened) == 0 &&
                     named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
   if (options.max_bytes != 0 && !same) {  // its place is taken by a smaller one, by name
-    ::close(options.fd);
     return error_answer("--max-size needs a file that the process sees under the same name");
   }
   std::string why_not;
+  options.fd = file.release();
   if (!start(options, &why_not)) return error_answer(why_not);
   on_ = true;
   kept_ = request.number("keep", 0) != 0;
   client_ = client;
-  file_ = options.path;
+  file_ = std::move(options.path);
   began_ms_ = steady_ms();
   const uint64_t duration = request.number("duration", 0);
   deadline_ms_ = duration == 0 ? INT64_MAX : began_ms_ + static_cast<int64_t>(std::min<uint64_t>(duration, 1ull << 50));

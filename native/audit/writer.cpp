@@ -13,6 +13,7 @@
 #include <cstring>
 #include <limits>
 #include <system_error>
+#include <utility>
 
 #include "native/audit/compaction.h"
 #include "native/audit/memory_limit.h"
@@ -73,8 +74,38 @@ int64_t steady_ms() noexcept {
   return duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-bool Writer::open(const Options& options, std::string* why_not, bool* taken) {
-  if (options.fd >= 0 ? !file_.claim_open(options.fd, why_not) : !file_.claim(options.path, why_not)) {
+namespace {
+
+// While it lives, a thread that is made inherits the mask: no signal of the program may be delivered to it.
+class NoSignals {
+ public:
+  NoSignals() noexcept {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~NoSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  NoSignals(const NoSignals&) = delete;
+  NoSignals& operator=(const NoSignals&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+// Closes the file of a writer that does not run in the end.
+struct ClosedUnless {
+  const std::thread& runs;
+  CaptureFile& file;
+  ~ClosedUnless() {
+    if (!runs.joinable()) file.close();
+  }
+};
+
+}  // namespace
+
+bool Writer::open(const Options& options, std::string* why_not, bool* taken, Descriptor file) {
+  const ClosedUnless guard{thread_, file_};
+  if (file ? !file_.claim_open(std::move(file), why_not) : !file_.claim(options.path, why_not)) {
     if (taken != nullptr) *taken = errno == EEXIST;
     return false;
   }
@@ -95,21 +126,16 @@ bool Writer::open(const Options& options, std::string* why_not, bool* taken) {
   if (!file_.append(buffer_.bytes())) {
     if (why_not != nullptr) *why_not = "cannot write to " + options.path + ": " + std::strerror(errno);
     file_.flag(kLost);
-    file_.close();
     return false;
   }
-  // The thread inherits the mask: no signal of the program may be delivered to it.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const NoSignals blocked;
   try {
     thread_ = std::thread([this] { loop(); });
-  } catch (const std::system_error& error) {
+    return true;
+  } catch (const std::system_error& error) {  // there are too many
     if (why_not != nullptr) *why_not = std::string("cannot start the writer thread: ") + error.what();
+    return false;
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (!thread_.joinable()) file_.close();
-  return thread_.joinable();
 }
 
 void Writer::close(const char* reason) {

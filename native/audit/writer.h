@@ -12,6 +12,7 @@
 
 #include "native/audit/audit.h"
 #include "native/audit/capture_file.h"
+#include "native/audit/descriptor.h"
 #include "native/audit/recorder.h"
 
 namespace ltn::audit {
@@ -30,8 +31,9 @@ class Writer {
   explicit Writer(Recorder* recorder) : recorder_(recorder) {}
   ~Writer() { close("destroyed"); }
 
-  // `taken`: the file has an owner.
-  bool open(const Options& options, std::string* why_not, bool* taken = nullptr);
+  // `taken`: the file has an owner. `file` is the open one, where it is not to be opened by its path. Where this
+  // throws, for want of memory, nothing stays open.
+  bool open(const Options& options, std::string* why_not, bool* taken = nullptr, Descriptor file = Descriptor());
   void close(const char* reason);
 
   // Writes a round and then the mark that this environment ends. Any thread, under the control lock.

@@ -10,16 +10,19 @@
 
 #include "native/accounting/cpu_allocator.h"
 #include "native/handles/slot_table.h"
+#include "test/native/support/allocations.h"
+
+namespace ltn {
+
+thread_local int64_t thread_allocations_left = -1;
+
+}  // namespace ltn
 
 namespace {
 
-// The test program's operator new throws when this many more allocations of the thread were served; negative: never.
-// (libtorch's tensor memory comes from posix_memalign, not from here.)
-thread_local int64_t thread_allocations_left = -1;
-
 void* counted_new(size_t bytes) {
-  if (thread_allocations_left == 0) throw std::bad_alloc();
-  if (thread_allocations_left > 0) --thread_allocations_left;
+  if (ltn::thread_allocations_left == 0) throw std::bad_alloc();
+  if (ltn::thread_allocations_left > 0) --ltn::thread_allocations_left;
   void* memory = std::malloc(bytes == 0 ? 1 : bytes);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
