@@ -6,7 +6,7 @@
 
 namespace ltn::audit {
 
-// Of all sites; estimates in `sample` mode, 0 in `counters`.
+// Of all sites, without what was there before; estimates in `sample` mode, 0 in `counters`.
 struct Made {
   uint64_t tensors = 0, bytes = 0;
 };

@@ -71,6 +71,7 @@ Made Recorder::made() const noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
   int64_t units = 0, bytes = 0;
   for (const Cell& cell : cells_) {
+    if (cell.site != 0 && cell.site == site_before_) continue;  // that was found, not made
     units += cell.allocated_units;
     bytes += cell.allocated_bytes;
   }

@@ -63,6 +63,19 @@ TEST_F(AuditBegin, CountsWhatWasThereUntilItDies) {
   EXPECT_EQ(row("before attach").live_bytes, 1000u);
 }
 
+TEST_F(AuditBegin, CountsAsMadeOnlyWhatWasMade) {
+  recorder.begin(1);
+  recorder.found(birth_of(&a, 1000, true), 99, 1);
+  EXPECT_EQ(recorder.made().tensors, 0u);
+  EXPECT_EQ(recorder.made().bytes, 0u);
+  recorder.created(birth_of(&b, 24, true), 1, false, 200, 1);
+  EXPECT_EQ(recorder.made().tensors, 1u);
+  recorder.tag_pending(0, recorder.define_site(0, 0, R"([{"file":"made.js"}])"));
+  EXPECT_EQ(recorder.made().tensors, 1u);
+  EXPECT_EQ(recorder.made().bytes, 24u);
+  EXPECT_EQ(row("before attach").allocated_tensors, 1u) << "the inventory itself is in the capture";
+}
+
 TEST_F(AuditBegin, ChargesAViewOfAnotherThreadOnlyUntilItsBaseIsTold) {
   recorder.begin(1);
   recorder.created(birth_of(&a, 1000, false), 1, false, 200, 1);
