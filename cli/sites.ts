@@ -5,6 +5,10 @@ import { SourceMaps } from './sourcemaps';
 /** Tensors that never got a stack: made by native code outside any JS call that the library sees. */
 export const NO_STACK: Frame = { file: '(no JavaScript stack)', line: 0, column: 0, function: '' };
 
+/** Whether it stands for what was there before the recording began (native/audit/recorder_capture.cpp). */
+export const isInventory = ({ file, line }: Pick<Frame, 'file' | 'line'>): boolean =>
+  line === 0 && file === '(before attach)';
+
 export interface Group {
   frame: Frame;
   members: { series: Series; stack: Frame[] }[];

@@ -1,6 +1,7 @@
 /** Asks a running process. The requests are those of native/audit/requests.h. */
 import * as net from 'node:net';
 import { UsageError } from '../errors';
+import { printable } from '../terminal';
 import { findTarget, type Target } from './target';
 
 const PROTOCOL = 'ltn1';
@@ -68,7 +69,7 @@ export class Connection {
         attached: `process ${pid} is attached to already: leak-audit detach ${pid} ends that`,
         run: `process ${pid} is recorded by leak-audit run, from its start to its end`,
         'not attached': `nothing is recorded in process ${pid}: leak-audit attach ${pid} begins`,
-      }[reason] ?? `process ${pid}: ${printable(reason)}`;
+      }[reason] ?? `process ${pid}: ${printable(reason).slice(0, 300)}`;
     return new Refusal(reason, message);
   }
 
@@ -146,9 +147,6 @@ function parse(line: string): Answer | undefined {
     return undefined;
   }
 }
-
-/** One line that does nothing to a terminal. */
-const printable = (text: string) => text.replace(/[\p{Cc}\p{Cf}]+/gu, ' ').slice(0, 300);
 
 /** Connects, asks, and hangs up. */
 export async function withProcess<T>(pidText: string, fn: (connection: Connection) => Promise<T>): Promise<T> {

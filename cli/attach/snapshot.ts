@@ -19,7 +19,7 @@ export interface SiteFigures extends Frame {
   devices: string[];
   liveTensors: number;
   liveBytes: number;
-  /** Since the recording began. */
+  /** Since the recording began; of `(before attach)`, what was there then. */
   allocatedTensors: number;
   allocatedBytes: number;
 }
@@ -37,7 +37,7 @@ export interface Snapshot {
   /** Those that hold most; null while nothing is recorded. Estimates in mode `sample`. */
   sites: SiteFigures[] | null;
   mode: 'counters' | 'sample' | 'full' | null;
-  /** By all sites, since the recording began; null in mode `counters` too. */
+  /** By all sites, since the recording began, without what was there before; null in mode `counters` too. */
   made: { tensors: number; bytes: number } | null;
   /** How long it is recorded already. */
   ms: number | null;
@@ -52,13 +52,22 @@ const maps = new SourceMaps();
 /** What it does not say while nothing is recorded. */
 type Missing = 'mode' | 'ms' | 'made';
 
-/** Asks for it. Sites that share a position in the source are one. */
-export async function takeSnapshot(connection: Connection): Promise<Snapshot> {
+/** As many as the process tells of at most: kMostSites in native/audit/requests.cpp. */
+const MOST_ROWS = 300;
+
+/** Asks for it. Sites that share a position in the source are one. `complete`: they are all sites that there are. */
+export async function askSnapshot(connection: Connection): Promise<{ snapshot: Snapshot; complete: boolean }> {
   const answer = await connection.ask('snapshot');
   type Known = Omit<Snapshot, 'version' | 'sites' | Missing> & Partial<Pick<Snapshot, Missing>>;
   const { ok, sites, ...figures } = answer as unknown as Known & { ok: true; sites: Row[] | null };
-  return { version: 1, mode: null, ms: null, made: null, ...figures, sites: sites && merged(sites) };
+  return {
+    snapshot: { version: 1, mode: null, ms: null, made: null, ...figures, sites: sites && merged(sites) },
+    complete: (sites?.length ?? 0) < MOST_ROWS,
+  };
 }
+
+export const takeSnapshot = async (connection: Connection): Promise<Snapshot> =>
+  (await askSnapshot(connection)).snapshot;
 
 function merged(rows: Row[]): SiteFigures[] {
   const sites = new Map<string, SiteFigures>();

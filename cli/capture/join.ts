@@ -4,7 +4,7 @@ import * as path from 'node:path';
 import { CaptureWriter } from './copy';
 
 /** As lib/audit/children.ts names them. */
-function childrenOf(file: string): { file: string; pid: number }[] {
+export function childrenOf(file: string): { file: string; pid: number }[] {
   const folder = path.dirname(path.resolve(file));
   const base = `${path.basename(file)}.`;
   return fs

@@ -76,10 +76,15 @@ export class CaptureFollower {
   private fd: number | undefined;
   private inode = 0;
 
-  constructor(private readonly file: string) {}
+  constructor(readonly file: string) {}
 
   get capture(): Capture {
     return this.parser.capture;
+  }
+
+  /** The captures of the processes that are joined in the file. */
+  get parts(): readonly Capture[] {
+    return this.parser.parts;
   }
 
   get unclaimed(): boolean {

@@ -9,6 +9,7 @@ import { checkWritable } from '../output';
 import { intervalOption, modeOptions, type RecordingOptions, roundMs } from '../run/options';
 import { reserve } from '../run/reserve';
 import { reportCapture, showLive } from '../run/show';
+import { nearName } from '../terminal';
 import { parseDuration } from '../units';
 
 interface Options extends RecordingOptions {
@@ -122,7 +123,7 @@ function freeName(pid: number): string {
 }
 
 async function follow(connection: Connection, file: string, options: Options): Promise<void> {
-  const shown = path.relative('', file);
+  const shown = nearName(file);
   let asked = false;
   const detach = () => {
     if (asked)

@@ -6,6 +6,7 @@ import { Screen } from '../live/screen';
 import { type LiveSource, openSource } from '../live/source';
 import { History, renderView, SORTS, type Sort } from '../live/view';
 import { LiveLines } from '../reporters/live';
+import { terminalSize } from '../terminal';
 import { parseDuration } from '../units';
 
 interface Options {
@@ -89,7 +90,9 @@ async function repeat(options: Options, fn: (stop: () => void) => Promise<void>)
 }
 
 async function inLines(source: LiveSource, options: Options): Promise<void> {
-  const lines = new LiveLines((text) => process.stdout.write(text), colorsFor(process.stdout));
+  const { stdout } = process;
+  const width = () => terminalSize(stdout).columns;
+  const lines = new LiveLines((text) => stdout.write(text), colorsFor(stdout), width);
   let shown = -1;
   await repeat(options, async (stop) => {
     const state = await source.look();
@@ -106,7 +109,7 @@ async function onScreen(source: LiveSource, options: Options): Promise<void> {
   let paused = false;
   let stop = () => {};
   const draw = () => {
-    const { columns = 80, rows = 24 } = process.stdout;
+    const { columns, rows } = terminalSize(process.stdout);
     const { title, ended } = source;
     screen.show(renderView(history, { title, ended, columns, rows, colors, folder: process.cwd(), sort, paused }));
   };

@@ -4,8 +4,8 @@ import { withProcess } from '../attach/connection';
 import { takeSnapshot } from '../attach/snapshot';
 import { colorsFor } from '../colors';
 import { ExitCode } from '../errors';
-import { terminalColumns } from '../output';
 import { renderSnapshot } from '../reporters/snapshot';
+import { terminalSize } from '../terminal';
 
 export function snapshotCommand(done: (status: number) => void): Command {
   return new Command('snapshot')
@@ -18,9 +18,9 @@ export function snapshotCommand(done: (status: number) => void): Command {
     )
     .action(async (pid: string, { json }: { json?: boolean }) => {
       const snapshot = await withProcess(pid, takeSnapshot);
-      const columns = terminalColumns(process.stdout);
-      const text = () =>
-        renderSnapshot(snapshot, { colors: colorsFor(process.stdout), folder: process.cwd(), columns });
+      const { stdout } = process;
+      const size = stdout.isTTY ? { columns: terminalSize(stdout).columns } : {};
+      const text = () => renderSnapshot(snapshot, { colors: colorsFor(stdout), folder: process.cwd(), ...size });
       process.stdout.write(json ? `${JSON.stringify(snapshot, null, 2)}\n` : text());
       done(ExitCode.clean);
     });

@@ -29,7 +29,8 @@ export class Screen {
   }
 
   show(lines: string[]): void {
-    const text = lines.map((line) => line + CLEAR_LINE).join('\r\n');
+    // Cleared first: after a line as wide as the terminal, the cursor still stands on its last character.
+    const text = lines.map((line) => CLEAR_LINE + line).join('\r\n');
     if (this.open) process.stdout.write(HOME + text + CLEAR_BELOW);
   }
 

@@ -3,40 +3,16 @@ import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import { Connection, Refusal } from '../attach/connection';
-import { takeSnapshot } from '../attach/snapshot';
+import { askSnapshot } from '../attach/snapshot';
 import type { Capture } from '../capture/capture';
 import { CaptureFollower, withPlace } from '../capture/reader';
 import { condense } from '../condense';
 import { UsageError } from '../errors';
 import { reserve, temporaryFolder } from '../run/reserve';
-import { groupByPosition, lastOf } from '../sites';
 import { SourceMaps } from '../sourcemaps';
-
-export interface LiveSite {
-  file: string;
-  line: number;
-  column: number;
-  function: string;
-  liveTensors: number;
-  liveBytes: number;
-  allocatedTensors: number;
-  allocatedBytes: number;
-}
-
-/** What is now. */
-export interface LiveState {
-  ms: number;
-  tensors: number;
-  storages: number;
-  bytes: number;
-  allocatedBytes: number;
-  rss: number;
-  devices: { device: string; tensors: number; bytes: number }[];
-  sites: LiveSite[];
-  /** Made since the recording began; null where that is not recorded. */
-  made: { tensors: number; bytes: number } | null;
-  mode: string;
-}
+import { nearName } from '../terminal';
+import { Family, hasEnded } from './family';
+import { type LiveState, stateOf, sumOf, withoutLiving } from './state';
 
 export interface LiveSource {
   title: string;
@@ -53,10 +29,14 @@ export const openSource = (what: string): Promise<LiveSource> =>
 class FileSource implements LiveSource {
   ended: string | undefined;
   private readonly follower: CaptureFollower;
+  private readonly family: Family;
   private readonly maps = new SourceMaps();
+  /** What children made that have ended. */
+  private gone: LiveState | undefined;
 
   constructor(private readonly file: string) {
     this.follower = new CaptureFollower(file);
+    this.family = new Family(this.follower);
     this.poll();
     const { start, lostFlag } = this.follower.capture;
     if (start === undefined && !this.follower.unclaimed && !lostFlag)
@@ -64,20 +44,34 @@ class FileSource implements LiveSource {
   }
 
   get title(): string {
-    return path.relative('', this.file);
+    return nearName(this.file);
   }
 
   async look(): Promise<LiveState | undefined> {
     this.poll();
-    const { capture } = this.follower;
-    condense(capture);
+    const { capture, parts } = this.follower;
+    for (const part of parts) condense(part);
     if (capture.end !== undefined) this.ended = `the recording has ended (${capture.end.reason})`;
     else if (capture.start !== undefined && hasEnded(capture.start.pid)) this.ended = 'the process has ended';
-    return stateOf(capture, this.maps);
+    const own = stateOf(capture, this.maps);
+    if (own === undefined) return undefined;
+    const joined = parts.slice(1).flatMap((part) => this.madeIn(part));
+    const { running, unread } = this.family.look((ended) => {
+      const states = [...(this.gone === undefined ? [] : [this.gone]), ...this.madeIn(ended)];
+      if (isSome(states)) this.gone = sumOf(states);
+    });
+    const others = joined.length > 0 || this.gone === undefined ? joined : [this.gone];
+    return { ...sumOf([own, ...others, ...running.flatMap((child) => stateOf(child, this.maps) ?? [])]), unread };
   }
 
   async close(): Promise<void> {
+    this.family.close();
     this.follower.close();
+  }
+
+  private madeIn(child: Capture): LiveState[] {
+    const state = stateOf(child, this.maps);
+    return state === undefined ? [] : [withoutLiving(state)];
   }
 
   private poll(): void {
@@ -87,51 +81,7 @@ class FileSource implements LiveSource {
   }
 }
 
-/** Only what is surely gone: it may be another user's, or run elsewhere. */
-function hasEnded(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return false;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ESRCH';
-  }
-}
-
-function stateOf(capture: Capture, maps: SourceMaps): LiveState | undefined {
-  const tick = capture.ticks.at(-1);
-  if (tick === undefined) return undefined;
-  const all = [...capture.series.values()];
-  const devices = new Map<string, { device: string; tensors: number; bytes: number }>();
-  for (const series of all) {
-    const sum = devices.get(series.device) ?? { device: series.device, tensors: 0, bytes: 0 };
-    sum.tensors += series.liveTensors.at(-1) ?? 0;
-    sum.bytes += series.liveBytes.at(-1) ?? 0;
-    devices.set(series.device, sum);
-  }
-  const mode = capture.start?.mode ?? 'full';
-  return {
-    ...tick,
-    mode,
-    devices: [...devices.values()].sort((a, b) => (a.device < b.device ? -1 : 1)),
-    sites: groupByPosition(capture, all, maps).map(({ frame, members }) => {
-      const its = members.map(({ series }) => series);
-      return {
-        ...frame,
-        liveTensors: lastOf(its, (series) => series.liveTensors),
-        liveBytes: lastOf(its, (series) => series.liveBytes),
-        allocatedTensors: lastOf(its, (series) => series.allocatedTensors),
-        allocatedBytes: lastOf(its, (series) => series.allocatedBytes),
-      };
-    }),
-    made:
-      mode === 'counters'
-        ? null
-        : {
-            tensors: lastOf(all, (series) => series.allocatedTensors),
-            bytes: lastOf(all, (series) => series.allocatedBytes),
-          },
-  };
-}
+const isSome = <T>(all: T[]): all is [T, ...T[]] => all.length > 0;
 
 /** Enough: what is shown is asked for, not read. */
 const MOST_BYTES = 1024 * 1024;
@@ -167,9 +117,11 @@ class ProcessSource implements LiveSource {
   async look(): Promise<LiveState | undefined> {
     if (this.ended !== undefined) return undefined;
     try {
-      const snapshot = await takeSnapshot(this.connection);
+      const { snapshot, complete } = await askSnapshot(this.connection);
       const { sites, ms, mode, made } = snapshot;
-      return { ...snapshot, ms: ms ?? 0, mode: mode ?? 'counters', sites: sites ?? [], made: made ?? null };
+      if (mode === null) this.ended = 'the recording has ended';
+      const state = { ...snapshot, ms: ms ?? 0, mode: mode ?? 'counters', sites: sites ?? [], made: made ?? null };
+      return { ...state, complete, processes: 1, unread: 0 };
     } catch (error) {
       if (!(error instanceof UsageError)) throw error;
       this.ended = error.message;

@@ -1,11 +1,12 @@
 /** What `live` shows: lines that fit the terminal. */
-import { stripVTControlCharacters } from 'node:util';
 import type { Colors } from '../colors';
 import { sparkline } from '../reporters/live';
-import { position } from '../reporters/position';
+import { siteText } from '../reporters/snapshot';
 import { renderTable } from '../reporters/table';
+import { isInventory } from '../sites';
+import { cutEnd } from '../terminal';
 import { counted, formatBytes, formatCount, formatDuration } from '../units';
-import type { LiveSite, LiveState } from './source';
+import { type LiveSite, type LiveState, siteKey } from './state';
 
 export const SORTS = ['bytes', 'tensors', 'rate'] as const;
 export type Sort = (typeof SORTS)[number];
@@ -13,8 +14,6 @@ export type Sort = (typeof SORTS)[number];
 const HISTORY = 16;
 /** Over which rates are taken, in looks. */
 const RATE_OVER = 5;
-
-const keyOf = ({ file, line, column }: LiveSite) => `${file}:${line}:${column}`;
 
 interface Moment {
   state: LiveState;
@@ -34,7 +33,7 @@ export class History {
     this.bytes.push(state.bytes);
     this.tensors.push(state.tensors);
     for (const values of [this.bytes, this.tensors]) if (values.length > HISTORY) values.shift();
-    this.moments.push({ state, made: new Map(state.sites.map((site) => [keyOf(site), site])) });
+    this.moments.push({ state, made: new Map(state.sites.map((site) => [siteKey(site), site])) });
     if (this.moments.length > RATE_OVER) this.moments.shift();
   }
 
@@ -44,12 +43,16 @@ export class History {
 
   /** Made per second, by all or by one site; null where that is not known. */
   rate(site?: LiveSite): { tensors: number; bytes: number } | null {
-    const [first, last] = [this.moments[0], this.moments.at(-1)];
+    const last = this.moments.at(-1);
+    const key = site && siteKey(site);
+    // Of a site that was left out of what was told then, nobody knows what it had made.
+    const first = this.moments.find(({ state, made }) => key === undefined || state.complete || made.has(key));
     const seconds = ((last?.state.ms ?? 0) - (first?.state.ms ?? 0)) / 1000;
     if (first === undefined || last === undefined || seconds <= 0) return null;
     const per = (now: number, before: number) => Math.max(0, now - before) / seconds;
     if (site !== undefined) {
-      const before = first.made.get(keyOf(site));
+      if (isInventory(site)) return null; // it was found, not made
+      const before = first.made.get(siteKey(site));
       return {
         tensors: per(site.allocatedTensors, before?.allocatedTensors ?? 0),
         bytes: per(site.allocatedBytes, before?.allocatedBytes ?? 0),
@@ -80,7 +83,8 @@ export function renderView(history: History, options: ViewOptions): string[] {
   const note = options.ended ?? (options.paused ? 'paused' : '');
   const time = state === undefined ? '' : `  ${formatDuration(state.ms)}`;
   const head = `${colors.bold('leak-audit live')}  ${title}${time}${note === '' ? '' : `  ${colors.yellow(note)}`}`;
-  if (state === undefined) return cut([head, '', 'nothing is recorded yet', '', colors.dim(HELP)], columns);
+  if (state === undefined)
+    return cut([head, '', 'nothing is recorded yet', '', colors.dim(HELP)], columns).slice(0, rows);
   const lines = [head, '', ...totals(history, state, options), ''];
   const room = Math.max(0, rows - lines.length - 3);
   lines.push(...siteLines(history, state, options, room), '', colors.dim(HELP));
@@ -97,18 +101,25 @@ function totals(history: History, state: LiveState, { colors }: ViewOptions): st
     line('tensors', formatCount(state.tensors), `${colors.cyan(sparkline(history.tensors))}${made}`),
     line('live', formatBytes(state.bytes), colors.cyan(sparkline(history.bytes))),
     line('libtorch', formatBytes(state.allocatedBytes), 'held by its allocators'),
-    line('rss', formatBytes(state.rss), 'the process'),
-    ...devices.map(({ device, tensors, bytes }) =>
-      line(`  ${device}`, formatBytes(bytes), counted(tensors, 'tensor')),
-    ),
+    line('rss', formatBytes(state.rss), state.processes === 1 ? 'the process' : 'the processes'),
+    ...(state.processes > 1 || state.unread > 0
+      ? [line('processes', formatCount(state.processes), unreadNote(state.unread))]
+      : []),
+    ...devices.map(({ device, tensors, bytes }) => line(`  ${device}`, formatBytes(bytes), counted(tensors, 'tensor'))),
   ];
+}
+
+function unreadNote(unread: number): string {
+  if (unread === 0) return 'the program and its children';
+  return `${formatCount(unread)} more ${unread === 1 ? 'is' : 'are'} not in these figures`;
 }
 
 const perSecond = (n: number) => (n < 10 ? n.toFixed(1) : formatCount(n));
 
 function siteLines(history: History, state: LiveState, options: ViewOptions, room: number): string[] {
   const { colors, folder, columns, sort } = options;
-  if (state.sites.length === 0) return [colors.dim('no site is known (--mode counters)')];
+  if (state.sites.length === 0)
+    return [colors.dim(state.mode === 'counters' ? 'no site is known (--mode counters)' : 'no tensor was made yet')];
   const rates = new Map(state.sites.map((site) => [site, history.rate(site)]));
   const weight = {
     bytes: (site: LiveSite) => site.liveBytes,
@@ -129,19 +140,15 @@ function siteLines(history: History, state: LiveState, options: ViewOptions, roo
     shown.map((site) => [
       formatCount(site.liveTensors),
       formatBytes(site.liveBytes),
-      perSecond(rates.get(site)?.tensors ?? 0),
-      formatBytes(rates.get(site)?.bytes ?? 0),
-      position(site, folder) + (site.function === '' ? '' : colors.dim(` ${site.function}`)),
+      ...rateCells(rates.get(site) ?? null),
+      siteText(site, folder, colors),
     ]),
     colors.dim,
     columns,
   );
 }
 
-/** Cut where they are longer; colours go with what is cut. */
-function cut(lines: string[], columns: number): string[] {
-  return lines.map((line) => {
-    const plain = stripVTControlCharacters(line);
-    return plain.length <= columns ? line : `${plain.slice(0, columns - 1)}…`;
-  });
-}
+const rateCells = (rate: { tensors: number; bytes: number } | null) =>
+  rate === null ? ['-', '-'] : [perSecond(rate.tensors), formatBytes(rate.bytes)];
+
+const cut = (lines: string[], columns: number) => lines.map((line) => cutEnd(line, columns));

@@ -5,7 +5,10 @@ import { formatBytes, formatCount } from '../units';
 
 const BARS = '▁▂▃▄▅▆▇█';
 const HISTORY = 16;
+/** Fewer bars show nothing. */
+const LEAST_BARS = 3;
 const TITLES_EVERY = 24;
+const USUAL_WIDTH = 80;
 
 /** A range smaller than this part of the highest value is flat: noise must not look like mountains. */
 const LEAST_RANGE = 0.1;
@@ -28,39 +31,93 @@ function clock(ms: number): string {
     : `${Math.floor(seconds / 3600)}:${pad((seconds / 60) % 60)}:${pad(seconds % 60)}`;
 }
 
+export interface LineFigures extends Pick<Tick, 'ms' | 'tensors' | 'storages' | 'bytes' | 'allocatedBytes' | 'rss'> {
+  /** How many processes these are the sums of; 1 where it is not said. */
+  processes?: number;
+  /** Processes that are recorded too, and not in the sums. */
+  unread?: number;
+}
+
+interface Column {
+  title: string;
+  width: number;
+  /** The smallest goes first where the terminal is narrow. */
+  goes?: number;
+  cell(figures: LineFigures): string;
+}
+
+const COLUMNS: Column[] = [
+  { title: 'time', width: 7, cell: ({ ms }) => clock(ms) },
+  { title: 'tensors', width: 9, cell: ({ tensors }) => formatCount(tensors) },
+  { title: 'storages', width: 9, goes: 1, cell: ({ storages }) => formatCount(storages) },
+  { title: 'live', width: 10, cell: ({ bytes }) => formatBytes(bytes) },
+  { title: 'allocated', width: 10, goes: 3, cell: ({ allocatedBytes }) => formatBytes(allocatedBytes) },
+  {
+    title: 'unexplained',
+    width: 11,
+    goes: 2,
+    cell: ({ bytes, allocatedBytes }) => formatBytes(Math.max(0, allocatedBytes - bytes)),
+  },
+  { title: 'rss', width: 10, goes: 4, cell: ({ rss }) => formatBytes(rss) },
+];
+
+/** Once there are several. */
+const PROCESSES: Column = {
+  title: 'procs',
+  width: 6,
+  cell: ({ processes = 1, unread = 0 }) =>
+    unread === 0 ? String(processes) : `${processes} of ${formatCount(processes + unread)}`,
+};
+
+const widthOf = (columns: Column[]) => columns.reduce((sum, { width }) => sum + width + 1, -1);
+
+const rankOf = ({ goes = Number.POSITIVE_INFINITY }: Column) => goes;
+
+/** Those that fit. */
+function fitting(columns: Column[], width: number): Column[] {
+  let shown = columns;
+  while (widthOf(shown) > width) {
+    const next = shown.reduce((a, b) => (rankOf(b) < rankOf(a) ? b : a));
+    if (next.goes === undefined) break;
+    shown = shown.filter((column) => column !== next);
+  }
+  return shown;
+}
+
 export class LiveLines {
   private lines = 0;
+  private several = false;
+  private titles = '';
   private readonly history: number[] = [];
 
   constructor(
     private readonly write: (text: string) => void,
     private readonly colors: Colors,
+    private readonly width: () => number = () => USUAL_WIDTH,
   ) {}
 
-  show(tick: Pick<Tick, 'ms' | 'tensors' | 'storages' | 'bytes' | 'allocatedBytes' | 'rss'>): void {
+  show(figures: LineFigures): void {
     const { colors } = this;
-    const unexplained = Math.max(0, tick.allocatedBytes - tick.bytes);
-    this.history.push(tick.bytes);
+    const width = this.width();
+    this.history.push(figures.bytes);
     if (this.history.length > HISTORY) this.history.shift();
-    if (this.lines++ % TITLES_EVERY === 0) {
-      this.write(
-        `${colors.dim(row(['time', 'tensors', 'storages', 'live', 'allocated', 'unexplained', 'rss'], ''))}\n`,
-      );
-    }
-    const cells = [
-      clock(tick.ms),
-      formatCount(tick.tensors),
-      formatCount(tick.storages),
-      formatBytes(tick.bytes),
-      formatBytes(tick.allocatedBytes),
-      formatBytes(unexplained),
-      formatBytes(tick.rss),
-    ];
-    this.write(`${row(cells, colors.cyan(sparkline(this.history)))}\n`);
+    this.several ||= (figures.processes ?? 1) > 1 || (figures.unread ?? 0) > 0;
+    const shown = fitting(this.several ? [...COLUMNS, PROCESSES] : COLUMNS, width);
+    const row = (cells: string[]) => fitted(cells, shown, width);
+    const titles = row(shown.map(({ title }) => title));
+    if (titles !== this.titles) this.lines = 0; // the first, or the terminal's size changed, or a child came
+    this.titles = titles;
+    if (this.lines++ % TITLES_EVERY === 0) this.write(`${colors.dim(titles)}\n`);
+    const line = row(shown.map(({ cell }) => cell(figures)));
+    const room = width - line.length - 2;
+    const bars = room < LEAST_BARS ? '' : `  ${colors.cyan(sparkline(this.history.slice(-room)))}`;
+    this.write(`${line}${bars}\n`);
   }
 }
 
-const WIDTHS = [7, 9, 9, 10, 10, 11, 10];
-
-const row = (cells: string[], tail: string) =>
-  `${cells.map((cell, i) => cell.padStart(WIDTHS[i]!)).join(' ')}  ${tail}`.trimEnd();
+/** In columns; figures that are too large for theirs take the place of what is empty before they are cut. */
+function fitted(cells: string[], columns: Column[], width: number): string {
+  const aligned = cells.map((cell, i) => cell.padStart(columns[i]!.width)).join(' ');
+  const line = aligned.length <= width ? aligned : cells.join(' ');
+  return line.length <= width ? line : `${line.slice(0, width - 1)}…`;
+}

@@ -1,5 +1,9 @@
 /** A snapshot for people. */
 import type { Snapshot } from '../attach/snapshot';
+import type { Frame } from '../capture/capture';
+import type { Colors } from '../colors';
+import { isInventory } from '../sites';
+import { cutEnd, printable } from '../terminal';
 import { counted, formatBytes, formatCount, formatDuration } from '../units';
 import { position } from './position';
 import { renderTable } from './table';
@@ -12,8 +16,7 @@ const right = (title: string, optional = false) => ({ title, align: 'right' as c
 export function renderSnapshot(snapshot: Snapshot, { colors, folder, columns }: TextOptions): string {
   const { sites, devices } = snapshot;
   const lines = [
-    `process ${snapshot.pid}: ${counted(snapshot.tensors, 'tensor')} on ${counted(snapshot.storages, 'storage')} ` +
-      `${Math.round(snapshot.tensors) === 1 ? 'holds' : 'hold'} ${formatBytes(snapshot.bytes)}; RSS ${formatBytes(snapshot.rss)}`,
+    ...headLines(snapshot, columns),
     '',
     ...renderTable(
       [
@@ -39,13 +42,27 @@ export function renderSnapshot(snapshot: Snapshot, { colors, folder, columns }: 
   ];
   if (sites === null) {
     lines.push(colors.dim(`No site is known: leak-audit attach ${snapshot.pid} records where tensors are made.`));
-    return `${lines.join('\n')}\n`;
+    return textOf(lines, columns);
   }
   lines.push(...siteTable(snapshot, { colors, folder, columns }));
   const estimated = snapshot.mode === 'sample' ? '; figures of sites are estimates' : '';
   lines.push('', colors.dim(`recorded for ${formatDuration(snapshot.ms ?? 0)} (--mode ${snapshot.mode})${estimated}`));
-  return `${lines.join('\n')}\n`;
+  return textOf(lines, columns);
 }
+
+const textOf = (lines: string[], columns = Number.POSITIVE_INFINITY) =>
+  `${lines.map((line) => cutEnd(line, columns)).join('\n')}\n`;
+
+function headLines({ pid, tensors, storages, bytes, rss }: Snapshot, columns = Number.POSITIVE_INFINITY): string[] {
+  const held = `${counted(tensors, 'tensor')} on ${counted(storages, 'storage')} ${tensors === 1 ? 'holds' : 'hold'}`;
+  const lines = [`process ${pid}: ${held} ${formatBytes(bytes)}`, `RSS ${formatBytes(rss)}`];
+  const one = lines.join('; ');
+  return one.length <= columns ? [one] : lines;
+}
+
+/** Where it is, and its function, as programs name them: a terminal must not be steered by that. */
+export const siteText = (site: Frame, folder: string, colors: Colors): string =>
+  printable(position(site, folder)) + (site.function === '' ? '' : colors.dim(` ${printable(site.function)}`));
 
 function siteTable({ sites }: Snapshot, { colors, folder, columns }: TextOptions): string[] {
   const all = sites ?? [];
@@ -56,9 +73,8 @@ function siteTable({ sites }: Snapshot, { colors, folder, columns }: TextOptions
       .map((site) => [
         formatCount(site.liveTensors),
         formatBytes(site.liveBytes),
-        formatCount(site.allocatedTensors),
-        formatBytes(site.allocatedBytes),
-        position(site, folder) + (site.function === '' ? '' : colors.dim(` ${site.function}`)),
+        ...(isInventory(site) ? ['-', '-'] : [formatCount(site.allocatedTensors), formatBytes(site.allocatedBytes)]),
+        siteText(site, folder, colors),
       ]),
     colors.dim,
     columns,

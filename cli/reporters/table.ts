@@ -1,5 +1,6 @@
 /** Columns that line up, whatever colours are in them. */
 import { stripVTControlCharacters } from 'node:util';
+import { cutBegin, cutEnd, displayWidth } from '../terminal';
 
 export interface Column {
   title: string;
@@ -12,10 +13,8 @@ const GAP = 2;
 /** Less of the last column says too little. */
 const LEAST_LAST = 24;
 
-const width = (text: string) => stripVTControlCharacters(text).length;
-
 function pad(text: string, to: number, align: Column['align']): string {
-  const space = ' '.repeat(Math.max(0, to - width(text)));
+  const space = ' '.repeat(Math.max(0, to - displayWidth(text)));
   return align === 'left' ? text + space : space + text;
 }
 
@@ -29,7 +28,9 @@ export function renderTable(
   style: (titles: string) => string,
   fit = Number.POSITIVE_INFINITY,
 ): string[] {
-  const widths = columns.map((column, i) => Math.max(width(column.title), ...rows.map((row) => width(row[i]!))));
+  const widths = columns.map((column, i) =>
+    Math.max(displayWidth(column.title), ...rows.map((row) => displayWidth(row[i]!))),
+  );
   const last = columns.length - 1;
   const shown = new Set(columns.keys());
   /** What is left for the last column. */
@@ -48,9 +49,8 @@ export function renderTable(
 
 /** Of `path/to/file.ts:3:7 name`, the name goes first, then the beginning; of other text, the end. */
 function shorten(text: string, to: number): string {
-  if (width(text) <= to) return text;
+  if (displayWidth(text) <= to) return text;
   const plain = stripVTControlCharacters(text);
   const place = /^.*?:\d+:\d+/.exec(plain)?.[0];
-  if (place === undefined) return `${plain.slice(0, to - 1)}…`;
-  return place.length <= to ? place : `…${place.slice(1 - to)}`;
+  return place === undefined ? cutEnd(plain, to) : cutBegin(place, to);
 }

@@ -3,28 +3,39 @@ import { analyse } from '../analysis';
 import type { Capture } from '../capture/capture';
 import type { CaptureFollower } from '../capture/reader';
 import { colorsFor } from '../colors';
+import { Family } from '../live/family';
 import { type ShowOptions, showReport } from '../output';
 import type { Report } from '../report';
 import { LiveLines } from '../reporters/live';
 import { lostText } from '../reporters/text';
+import { terminalSize } from '../terminal';
 
 export { reserve } from './reserve';
 
-/** Shows the latest round at every interval; returns what ends it. */
+const FIGURES = ['tensors', 'storages', 'bytes', 'allocatedBytes', 'rss'] as const;
+
+/** Shows the latest round at every interval, of the children that are followed too; returns what ends it. */
 export function showLive(follower: CaptureFollower, interval: number): () => void {
-  const lines = new LiveLines((text) => process.stderr.write(text), colorsFor(process.stderr));
+  const { stderr } = process;
+  const width = () => terminalSize(stderr).columns;
+  const lines = new LiveLines((text) => stderr.write(text), colorsFor(stderr), width);
+  const family = new Family(follower);
   let shown = -1;
   const show = () => {
     follower.poll();
     const tick = follower.capture.ticks.at(-1);
     if (tick === undefined || tick.ms === shown) return;
     shown = tick.ms;
-    lines.show(tick);
+    const { running, unread } = family.look();
+    const sum = { ...tick, processes: 1 + running.length, unread };
+    for (const child of running) for (const figure of FIGURES) sum[figure] += child.ticks.at(-1)![figure];
+    lines.show(sum);
   };
   const timer = setInterval(show, interval);
   return () => {
     clearInterval(timer);
     show();
+    family.close();
   };
 }
 

@@ -4,13 +4,14 @@ import * as path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { PacketType } from '../../cli/capture/format';
 import { plainColors } from '../../cli/colors';
-import type { LiveState } from '../../cli/live/source';
+import { openSource } from '../../cli/live/source';
+import type { LiveState } from '../../cli/live/state';
 import { History, renderView } from '../../cli/live/view';
 import { run } from '../support/child';
 import { limitMs, ordinaryEnv } from '../support/sanitized';
 import { leakyCapture } from './capture_builder';
 import { CLI, testFolder } from './command';
-import { leakAudit, pause, Running, Service } from './service';
+import { leakAudit, pause, Running, Service, until } from './service';
 
 const folder = testFolder();
 jest.setTimeout(limitMs(240_000));
@@ -37,6 +38,9 @@ const stateAt = (ms: number, ...sites: LiveState['sites']): LiveState => ({
   sites,
   made: { tensors: ms / 10, bytes: ms * 1024 },
   mode: 'full',
+  complete: true,
+  processes: 1,
+  unread: 0,
 });
 
 describe('the view', () => {
@@ -74,6 +78,29 @@ describe('the view', () => {
     expect(renderView(new History(), options).join()).toMatch(/nothing is recorded yet/);
   });
 
+  test('what was there before is no rate, nor is what was left out before', () => {
+    const state = stateAt(2000, site(1, 9, 100), site(2, 2, 500));
+    const before = { ...site(0, 9, 7000), file: '(before attach)', line: 0, column: 0, function: '' };
+    const first = { ...stateAt(1000, site(1, 9, 50)), complete: false };
+    const seen = new History();
+    seen.add(first);
+    seen.add({ ...state, sites: [...state.sites, before], complete: false });
+    expect(seen.rate(before)).toBeNull();
+    expect(seen.rate(site(1, 9, 100))).toEqual({ tensors: 50, bytes: 500 });
+    expect(seen.rate(site(2, 2, 500))).toBeNull();
+    seen.add({ ...stateAt(4000, site(1, 9, 100), site(2, 2, 700)), complete: false });
+    expect(seen.rate(site(2, 2, 700))).toEqual({ tensors: 100, bytes: 1000 });
+    expect(renderView(seen, { ...options, sort: 'tensors' }).join('\n')).toMatch(/^ +2 +2\.0 KiB +100 /m);
+  });
+
+  test('says of how many processes it tells, and of how many it does not', () => {
+    const several = new History();
+    several.add({ ...stateAt(1000), processes: 3 });
+    expect(renderView(several, options).join('\n')).toMatch(/processes +3 {2}the program and its children\n/);
+    several.add({ ...stateAt(2000), processes: 3, unread: 1 });
+    expect(renderView(several, options).join('\n')).toMatch(/processes +3 {2}1 more is not in these figures\n/);
+  });
+
   test('begins anew when another recording does', () => {
     const other = new History();
     other.add(stateAt(9000, site(1, 9, 100)));
@@ -100,6 +127,28 @@ test('a process, in lines: it is attached to, and detached in the end', async ()
   expect(lines.length).toBeGreaterThan(0);
   expect(lines.every((line) => /^ +[\d.]+s +4 +4 +4\.0 KiB/.test(line))).toBe(true);
   expect(JSON.parse((await leakAudit('snapshot', String(service.pid), '--json')).stdout).sites).toBeNull();
+});
+
+test('what was there before a process was attached to is not made by it', async () => {
+  const service = await Service.start();
+  await service.tell('hold 500');
+  const source = await openSource(String(service.pid));
+  const history = new History();
+  const look = async () => {
+    const state = await source.look();
+    if (state !== undefined) history.add(state);
+    return state;
+  };
+  try {
+    const inventory = ({ sites }: LiveState) => sites.find(({ file: name }) => name === '(before attach)');
+    await until(async () => inventory((await look())!)?.liveTensors === 500 && history.rate() !== null);
+    expect(history.state!.made).toEqual({ tensors: 0, bytes: 0 });
+    expect(history.rate()).toEqual({ tensors: 0, bytes: 0 });
+    await service.tell('hold 3');
+    expect((await look())!.made).toEqual({ tensors: 3, bytes: 3 * 1024 });
+  } finally {
+    await source.close();
+  }
 });
 
 test('a process that is recorded by another is looked at, and goes on being recorded', async () => {

@@ -1,0 +1,125 @@
+/** What `live` shows: what lives now in a process, or in a capture that grows, by device and by site. */
+import type { Capture } from '../capture/capture';
+import { groupByPosition, isInventory, lastOf } from '../sites';
+import type { SourceMaps } from '../sourcemaps';
+
+export interface LiveSite {
+  file: string;
+  line: number;
+  column: number;
+  function: string;
+  liveTensors: number;
+  liveBytes: number;
+  allocatedTensors: number;
+  allocatedBytes: number;
+}
+
+export interface LiveState {
+  ms: number;
+  tensors: number;
+  storages: number;
+  bytes: number;
+  allocatedBytes: number;
+  rss: number;
+  devices: { device: string; tensors: number; bytes: number }[];
+  sites: LiveSite[];
+  /** Whether these are all sites; else those that hold most. */
+  complete: boolean;
+  /** Since the recording began, without what was there before; null where that is not recorded. */
+  made: { tensors: number; bytes: number } | null;
+  mode: string;
+  /** How many these are the sums of. */
+  processes: number;
+  /** That are recorded too, but in files that cannot be read (yet): they are in no figure. */
+  unread: number;
+}
+
+/** What the capture of one process says. Undefined before its first round. */
+export function stateOf(capture: Capture, maps: SourceMaps): LiveState | undefined {
+  const tick = capture.ticks.at(-1);
+  if (tick === undefined) return undefined;
+  const all = [...capture.series.values()];
+  const devices = new Map<string, { device: string; tensors: number; bytes: number }>();
+  for (const series of all) {
+    const sum = devices.get(series.device) ?? { device: series.device, tensors: 0, bytes: 0 };
+    sum.tensors += series.liveTensors.at(-1) ?? 0;
+    sum.bytes += series.liveBytes.at(-1) ?? 0;
+    devices.set(series.device, sum);
+  }
+  const mode = capture.start?.mode ?? 'full';
+  const sites = groupByPosition(capture, all, maps).map(({ frame, members }) => {
+    const its = members.map(({ series }) => series);
+    return {
+      ...frame,
+      liveTensors: lastOf(its, (series) => series.liveTensors),
+      liveBytes: lastOf(its, (series) => series.liveBytes),
+      allocatedTensors: lastOf(its, (series) => series.allocatedTensors),
+      allocatedBytes: lastOf(its, (series) => series.allocatedBytes),
+    };
+  });
+  return {
+    ...tick,
+    mode,
+    devices: [...devices.values()].sort(byDevice),
+    sites,
+    complete: true,
+    made: mode === 'counters' ? null : madeBy(sites),
+    processes: 1,
+    unread: 0,
+  };
+}
+
+const byDevice = (a: { device: string }, b: { device: string }) => (a.device < b.device ? -1 : 1);
+
+function madeBy(sites: LiveSite[]): { tensors: number; bytes: number } {
+  const made = sites.filter((site) => !isInventory(site));
+  return {
+    tensors: made.reduce((sum, site) => sum + site.allocatedTensors, 0),
+    bytes: made.reduce((sum, site) => sum + site.allocatedBytes, 0),
+  };
+}
+
+/** What is left of a process that ended: what it made. */
+export function withoutLiving(state: LiveState): LiveState {
+  return {
+    ...state,
+    ...{ tensors: 0, storages: 0, bytes: 0, allocatedBytes: 0, rss: 0, processes: 0, unread: 0 },
+    devices: [],
+    sites: state.sites.map((site) => ({ ...site, liveTensors: 0, liveBytes: 0 })),
+  };
+}
+
+/** The sums of several processes, at the time of the first. */
+export function sumOf(states: [LiveState, ...LiveState[]]): LiveState {
+  const [first, ...others] = states;
+  if (others.length === 0) return first;
+  const sum = { ...first, made: first.made && { ...first.made } };
+  const sites = new Map(first.sites.map((site) => [siteKey(site), { ...site }]));
+  const devices = new Map(first.devices.map((one) => [one.device, { ...one }]));
+  for (const state of others) {
+    for (const figure of ['tensors', 'storages', 'bytes', 'allocatedBytes', 'rss', 'processes', 'unread'] as const)
+      sum[figure] += state[figure];
+    if (sum.made !== null && state.made !== null) {
+      sum.made.tensors += state.made.tensors;
+      sum.made.bytes += state.made.bytes;
+    }
+    for (const site of state.sites) {
+      const known = sites.get(siteKey(site));
+      if (known === undefined) sites.set(siteKey(site), { ...site });
+      else
+        for (const figure of ['liveTensors', 'liveBytes', 'allocatedTensors', 'allocatedBytes'] as const)
+          known[figure] += site[figure];
+    }
+    for (const one of state.devices) {
+      const known = devices.get(one.device);
+      if (known === undefined) devices.set(one.device, { ...one });
+      else {
+        known.tensors += one.tensors;
+        known.bytes += one.bytes;
+      }
+    }
+  }
+  return { ...sum, sites: [...sites.values()], devices: [...devices.values()].sort(byDevice) };
+}
+
+export const siteKey = ({ file, line, column }: LiveSite): string => `${file}:${line}:${column}`;

@@ -1,0 +1,144 @@
+/** The lines of `run --follow-children`, and `live FILE`, tell of the children too. */
+import { spawn } from 'node:child_process';
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { fileHeader } from '../../cli/capture/format';
+import { joinChildren } from '../../cli/capture/join';
+import { CaptureFollower } from '../../cli/capture/reader';
+import { Family } from '../../cli/live/family';
+import { openSource } from '../../cli/live/source';
+import { limitMs, ordinaryEnv } from '../support/sanitized';
+import { CaptureBuilder } from './capture_builder';
+import { fixture } from './cli';
+import { CLI, testFolder } from './command';
+import { until } from './service';
+
+const folder = testFolder();
+jest.setTimeout(limitMs(240_000));
+
+const START = { clockMs: 1_000_000, intervalMs: 100 };
+/** Of no process: larger than any. */
+const NOBODY = 99_999_999;
+
+/** Two rounds, in which `live` of `made` tensors are alive, all of one site and one of a site that all share. */
+function captureOf(pid: number, live: number, made: number, clockMs = START.clockMs): CaptureBuilder {
+  const builder = new CaptureBuilder({ ...START, pid, clockMs })
+    .site(1, [`/${made}.js`, 1, 1])
+    .site(2, ['/shared.js', 5, 1]);
+  for (const ms of [100, 200]) {
+    builder.tick({ ms, allocatedBytes: 5000 }, [
+      { site: 1, liveTensors: live, liveBytes: live * 100, allocatedTensors: made, allocatedBytes: made * 100 },
+      { site: 2, liveTensors: 1, liveBytes: 8, allocatedTensors: 2, allocatedBytes: 16 },
+    ]);
+  }
+  return builder;
+}
+
+let count = 0;
+/** A capture of this process, and those of children by the ends of their names. */
+function captures(children: Record<string, CaptureBuilder | Buffer>): string {
+  const file = path.join(folder, `${count++}.ltna`);
+  fs.writeFileSync(file, captureOf(process.pid, 3, 30).build());
+  for (const [name, child] of Object.entries(children))
+    fs.writeFileSync(`${file}.${name}.child`, Buffer.isBuffer(child) ? child : child.build());
+  return file;
+}
+
+test('children that run are counted, and what those made that have ended', async () => {
+  const later = START.clockMs + 50;
+  const file = captures({
+    [`${process.pid}-1`]: captureOf(process.pid, 4, 40, later),
+    '71': captureOf(process.pid, 100, 500, later).end(),
+    [NOBODY]: captureOf(NOBODY, 100, 600, later), // killed
+    '72': captureOf(process.pid, 100, 700, START.clockMs - 5000), // left behind by an earlier run
+    [`${process.pid}-2`]: fileHeader(0), // runs, and has not come to its first round
+    [`${NOBODY}-3`]: fileHeader(0),
+  });
+  const source = await openSource(file);
+  for (let look = 0; look < 2; look++) {
+    const state = (await source.look())!;
+    expect(state).toMatchObject({
+      ms: 200,
+      ...{ tensors: 3 + 4 + 2, bytes: 716, allocatedBytes: 10_000, processes: 2, unread: 1 },
+      made: { tensors: 30 + 40 + 500 + 600 + 4 * 2, bytes: 100 * (30 + 40 + 500 + 600) + 4 * 16 },
+      devices: [{ device: 'cpu', tensors: 9, bytes: 716 }],
+    });
+    const sites = state.sites.map((site) => [site.file, site.liveTensors, site.allocatedTensors]);
+    expect(sites.sort()).toEqual([
+      ['/30.js', 3, 30],
+      ['/40.js', 4, 40],
+      ['/500.js', 0, 500],
+      ['/600.js', 0, 600],
+      ['/shared.js', 2, 8],
+    ]);
+  }
+  // Once they are joined, the file itself tells the same.
+  fs.writeFileSync(`${file}.${process.pid}-1.child`, captureOf(process.pid, 4, 40, later).end().build());
+  for (const name of ['72', `${process.pid}-2`, `${NOBODY}-3`]) fs.rmSync(`${file}.${name}.child`);
+  joinChildren(file);
+  expect(await source.look()).toMatchObject({ tensors: 4, processes: 1, unread: 0, made: { tensors: 1178 } });
+  await source.close();
+});
+
+test('a file of a child that grows, one that is damaged, and where no child is looked for', () => {
+  const file = captures({ [process.pid]: fileHeader(0), [`${process.pid}-1`]: Buffer.from('no capture') });
+  const own = new CaptureFollower(file);
+  own.poll();
+  const family = new Family(own);
+  const looked = () => {
+    const { running, unread } = family.look();
+    return [running.map(({ ticks }) => ticks.at(-1)!.tensors), unread];
+  };
+  expect(looked()).toEqual([[], 2]);
+  fs.writeFileSync(`${file}.${process.pid}.child`, captureOf(process.pid, 6, 6).build());
+  expect(looked()).toEqual([[7], 1]);
+  family.close();
+
+  const attached = new CaptureBuilder({ ...START, pid: process.pid, attached: true }).tick({ ms: 100 }, []);
+  fs.writeFileSync(file, attached.build());
+  const other = new CaptureFollower(file);
+  other.poll();
+  expect(new Family(other).look()).toEqual({ running: [], unread: 0 });
+  for (const follower of [own, other]) follower.close();
+});
+
+test('run and live count a child as long as it runs', async () => {
+  const file = path.join(folder, 'run.ltna');
+  const options = ['run', '--follow-children', '--interval', '100ms', '-o', file, '--json', `${file}.json`];
+  const child = spawn(process.execPath, [CLI, ...options, '--', process.execPath, fixture('family.cjs')], {
+    stdio: ['pipe', 'pipe', 'pipe'],
+    env: { ...ordinaryEnv(), COLUMNS: '80' },
+  });
+  let shown = '';
+  let stdout = '';
+  child.stderr.on('data', (part) => {
+    shown += part;
+  });
+  child.stdout.on('data', (part) => {
+    stdout += part;
+  });
+  const exited = new Promise<number | null>((resolve) => child.once('close', resolve));
+  const comes = (line: RegExp) =>
+    until(async () => {
+      if (child.exitCode !== null) throw new Error(`it has ended: ${shown}`);
+      return line.test(shown);
+    });
+  await comes(/^ +[\d.:]+s? +11 +11 .* +2( {2}\S+)?$/m);
+  expect(shown).toMatch(/^ +time +tensors +storages .* procs$/m);
+
+  const source = await openSource(file);
+  await until(async () => (await source.look())?.processes === 2);
+  const state = (await source.look())!;
+  expect(state).toMatchObject({ tensors: 11, unread: 0, made: { tensors: 11, bytes: 11 * 1024 } });
+
+  child.stdin.write('end\n');
+  await until(async () => stdout.includes('child ended'));
+  await until(async () => (await source.look())?.processes === 1);
+  expect(await source.look()).toMatchObject({ tensors: 1, made: { tensors: 11 } });
+  shown = '';
+  await comes(/^ +[\d.:]+s? +1 +1 .* +1( {2}\S+)?$/m);
+  child.stdin.write('exit\n');
+  expect(await exited).toBe(0);
+  await source.close();
+  expect(JSON.parse(fs.readFileSync(`${file}.json`, 'utf8')).summary.liveTensors).toBe(1);
+});
