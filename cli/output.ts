@@ -11,6 +11,7 @@ import type { Report } from './report';
 import { renderHtml } from './reporters/html';
 import { renderJson } from './reporters/json';
 import { renderText } from './reporters/text';
+import { terminalSize } from './terminal';
 
 export interface ShowOptions {
   json?: string;
@@ -58,7 +59,7 @@ export function writeOutput(file: string, text: string | Buffer): void {
 
 /** How wide the terminal is; undefined where it is none. */
 export const terminalColumns = (stream: { isTTY?: boolean; columns?: number }): number | undefined =>
-  stream.isTTY === true && (stream.columns ?? 0) > 0 ? stream.columns : undefined;
+  stream.isTTY === true ? terminalSize(stream).columns : undefined;
 
 /** One file cannot hold two things: the capture that is read or kept, and each of the outputs, by their options. */
 export function checkDistinct(files: Record<string, string | undefined>): void {

@@ -1,6 +1,7 @@
 /** The report for people: the verdict in one sentence, then what it rests on. */
 import type { Colors } from '../colors';
 import type { Report, SiteReport, Summary } from '../report';
+import { cutBegin, cutEnd, displayWidth, printable } from '../terminal';
 import { counted, formatBytes, formatCount, formatDuration } from '../units';
 import { position } from './position';
 import { verdictText } from './sentence';
@@ -36,9 +37,8 @@ function leakDetails({ sites }: Report, { colors, folder, columns = Number.POSIT
   for (const site of sites.filter((s) => s.verdict === 'leak' && s.stack.length > 1).slice(0, 3)) {
     for (const [i, frame] of site.stack.slice(0, STACK_FRAMES).entries()) {
       const head = `${i === 0 ? '  made at ' : '     from '}${frame.function || '(top level)'}  `;
-      const place = position(frame, folder);
-      const room = Math.max(LEAST_PLACE, columns - head.length);
-      const text = head + (place.length <= room ? place : `…${place.slice(1 - room)}`); // its end says more
+      // Of a path the end says more.
+      const text = head + cutBegin(position(frame, folder), Math.max(LEAST_PLACE, columns - displayWidth(head)));
       lines.push(i === 0 ? text : colors.dim(text));
     }
     lines.push('');
@@ -122,11 +122,12 @@ function memoryLines({ summary }: Report, { colors, columns }: TextOptions): str
 
 const MOST_MARKS = 20;
 
-function markLines({ marks }: Report, { colors }: TextOptions): string[] {
+function markLines({ marks }: Report, { colors, columns = Number.POSITIVE_INFINITY }: TextOptions): string[] {
   if (marks.length === 0) return [];
   // Names come from programs: a terminal must not be steered by them.
-  const plain = (name: string) => name.replace(/[\p{Cc}\p{Cf}]+/gu, ' ');
-  const lines = marks.slice(0, MOST_MARKS).map(({ ms, name }) => `${formatDuration(ms).padStart(10)}  ${plain(name)}`);
+  const lines = marks
+    .slice(0, MOST_MARKS)
+    .map(({ ms, name }) => cutEnd(`${formatDuration(ms).padStart(10)}  ${printable(name)}`, columns));
   if (marks.length > MOST_MARKS) lines.push(colors.dim(`… and ${counted(marks.length - MOST_MARKS, 'more mark')}`));
   return ['', colors.dim('  at  mark'.padStart(16)), ...lines];
 }

@@ -1,14 +1,12 @@
 /** Prose in lines of a terminal's width. */
-import { stripVTControlCharacters } from 'node:util';
-
-const width = (text: string) => stripVTControlCharacters(text).length;
+import { displayWidth } from '../terminal';
 
 /** Breaks at spaces; a word that is longer than a line stays whole. Without `columns`, one line. */
 export function wrap(text: string, columns = Number.POSITIVE_INFINITY, indent = ''): string[] {
   const lines: string[] = [];
   let line = '';
   for (const word of text.split(' ')) {
-    if (line.trim() !== '' && width(line) + 1 + width(word) > columns) {
+    if (line.trim() !== '' && displayWidth(line) + 1 + displayWidth(word) > columns) {
       lines.push(line);
       line = indent + word;
     } else line = lines.length + line.length === 0 ? word : `${line} ${word}`;
