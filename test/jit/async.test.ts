@@ -107,22 +107,24 @@ test('calls that change the model come one after the other, and who reads it wai
 });
 
 test('what a call off the thread does to the model and its arguments is counted', async () => {
-  await torch.scope(async () => {
-    const m = model('state');
-    const { bytes } = torch.memory();
-    const x = torch.zeros([2]);
-    (await m.async.call('resize', x, 1000)).dispose();
-    expect([x.shape, x.storageBytes]).toEqual([[1000], 4000]);
-    expect(torch.memory().bytes).toBe(bytes + 4000);
-    await m.async.call('keep', 500);
-    expect(torch.memory().bytes).toBe(bytes + 6000);
-    await m.async.call('keep_then_fail', 500).catch(() => {});
-    expect(torch.memory().bytes).toBe(bytes + 8000);
-    const borrowed = torch.fromTypedArray(Float32Array.of(1, 2));
-    const error: any = await m.async.call('resize', borrowed, 1 << 20).catch((failure) => failure);
-    expect(error.code).toBe('ERR_TORCH_RUNTIME');
-    expect(borrowed.shape).toEqual([0]);
-  });
+  await balancedAsync(() =>
+    torch.scope(async () => {
+      const m = model('state');
+      const { bytes } = torch.memory();
+      const x = torch.zeros([2]);
+      (await m.async.call('resize', x, 1000)).dispose();
+      expect([x.shape, x.storageBytes]).toEqual([[1000], 4000]);
+      expect(torch.memory().bytes).toBe(bytes + 4000);
+      await m.async.call('keep', 500);
+      expect(torch.memory().bytes).toBe(bytes + 6000);
+      await m.async.call('keep_then_fail', 500).catch(() => {});
+      expect(torch.memory().bytes).toBe(bytes + 8000);
+      const borrowed = torch.fromTypedArray(Float32Array.of(1, 2));
+      const error: any = await m.async.call('resize', borrowed, 1 << 20).catch((failure) => failure);
+      expect(error.code).toBe('ERR_TORCH_RUNTIME');
+      expect(borrowed.shape).toEqual([0]);
+    }),
+  );
 });
 
 describe('inside torch.run', () => {
