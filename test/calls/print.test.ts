@@ -1,6 +1,6 @@
 /** toString() against Python's print, for the same tensors. */
 import { type PythonTensor, python } from '../support/python';
-import { torch, untyped } from '../support/torch';
+import { settled, torch, untyped } from '../support/torch';
 
 /** JavaScript and Python. */
 const tensors: [string, string][] = [
@@ -99,7 +99,7 @@ const tensors: [string, string][] = [
 test('prints as PyTorch prints', async () => {
   // Meta tensors have no data to hand over: their text alone is asked for.
   const answers = await python(tensors.map(([, py]) => `str(${py})`));
-  const before = torch.memory().tensors;
+  const before = settled().tensors;
   const got = tensors.map(([js]) => torch.scope(() => String(new Function('torch', `return ${js}`)(untyped))));
   expect(torch.memory().tensors).toBe(before);
   const wrong = tensors.flatMap(([js], i) => {

@@ -31,6 +31,7 @@ const NAMES = ['tensors', 'storages', 'live_bytes', 'allocated_bytes', 'peak_all
 describe('Prometheus', () => {
   test('the figures are those of torch.memory, at the time of the scrape', async () => {
     using exported = exportToPrometheus();
+    settled();
     const before = await scrape();
     const held = torch.ones([1000]);
     const view = held.view([10, 100]);
@@ -109,6 +110,7 @@ describe('OpenTelemetry', () => {
 
   test('instruments, units and values', async () => {
     using exported = exportToOpenTelemetry({ meter: provider.getMeter('test') });
+    settled();
     const held = torch.ones([1000]);
     torch.setMemoryLimit(2 ** 40);
     const metrics = await collect();

@@ -3,7 +3,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { declared as expectedDeclarations, release } from '../support/release';
 import { maker, rows, signature, variants } from '../support/signatures';
-import { counts, ROOT, thrown, torch, untyped } from '../support/torch';
+import { counts, ROOT, settled, thrown, torch, untyped } from '../support/torch';
 
 interface Declaration {
   name: string;
@@ -67,7 +67,7 @@ test('each takes every one of its arguments: a wrong value is refused by its nam
   const wrong: string[] = [];
   const never = () => 0;
   let tried = 0;
-  const before = counts();
+  const before = settled();
   const { allocatedBytes } = torch.memory();
   const parameters = new Map(declared.map(({ name, overload, arguments: names }) => [`${name}.${overload}`, names]));
   for (const { key, name, overload, number } of rows) {
