@@ -139,6 +139,24 @@ export interface Native extends AuditNative {
   modelCall(model: number, method: string, values: readonly unknown[]): unknown;
   modelTo(model: number, device: string): void;
 
+  /** Whether this libtorch loads packages of AOTInductor. */
+  hasPackages(): boolean;
+  /** Of files that lib/inductor/archive.ts has unpacked. The package's token. */
+  packageLoad(
+    folder: string,
+    library: string,
+    weights: string,
+    device: string,
+    keepFolder: boolean,
+    runners: number,
+    bytes: number,
+    forms: readonly number[],
+  ): unknown;
+  /** How arguments and result are nested, and how many tensors they are. */
+  packageTrees(handle: number): [args: string, result: string, inputs: number, outputs: number];
+  /** The result as lib/jit/values.ts reads it, or the model's error. `single`: it is one tensor. */
+  packageCall(handle: number, inputs: readonly number[], single: boolean): unknown;
+
   manualSeed(seed: number | bigint): void;
   getNumThreads(): number;
   setNumThreads(count: number): void;
@@ -188,10 +206,12 @@ export interface MemoryReport extends MemoryTotals {
   devices: Record<string, MemoryTotals>;
 }
 
-const { addon, binding } = load();
+const { addon, binding, libtorch } = load();
 
 /** The folder of the JavaScript that codegen wrote for this addon. */
 export const generatedFolder = binding.generated;
+/** What the libraries of the libtorch at hand call themselves: 'libtorch_cpu.so.2.6'. */
+export const libtorchNames: readonly string[] = Object.values(libtorch.sonames);
 /** The addon's own file. */
 export const addonFile = binding.addon;
 

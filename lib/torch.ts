@@ -38,6 +38,7 @@ export {
   saveToStream,
 } from './files/torch-file';
 export { type Index, Slice, slice } from './indexing';
+export * as inductor from './inductor';
 export * as jit from './jit';
 export {
   type RunningTensorLogger,

@@ -14,6 +14,11 @@
 #define LTN_HAS_DIMNAMES
 #endif
 
+// Packages of AOTInductor, from 2.6 on: earlier ones have the runner of a model, but nothing that finds it by device.
+#if __has_include(<torch/csrc/inductor/aoti_package/model_package_loader.h>)
+#define LTN_HAS_PACKAGES
+#endif
+
 namespace ltn::compat {
 
 // An allocator whose class `Own` has `c10::DataPtr take(size_t bytes) const`.

@@ -147,13 +147,15 @@ export class ZipReader {
     return start;
   }
 
-  /** Compares the bytes of a stored entry with its sum, without holding them all. */
-  check(entry: ZipEntry): void {
+  /** Compares the bytes of a stored entry with its sum, without holding them all; `take` gets them piece by piece. */
+  check(entry: ZipEntry, take?: (bytes: Uint8Array) => void): void {
     const start = this.start(entry);
     const step = 1 << 20;
     let sum = 0;
     for (let at = 0; at < entry.size; at += step) {
-      sum = crc32(this.#bytes.read(start + at, Math.min(step, entry.size - at)), sum);
+      const bytes = this.#bytes.read(start + at, Math.min(step, entry.size - at));
+      sum = crc32(bytes, sum);
+      take?.(bytes);
     }
     if (sum !== entry.crc) throw this.#fail(`${quote(entry.name)}: its bytes are not those that were written`);
   }

@@ -44,7 +44,7 @@ function modelOf(self: unknown, member: string): Model {
 }
 
 /** Native code answers with a list, or with the method's error. */
-function read(answer: unknown): unknown {
+export function readAnswer(answer: unknown): unknown {
   if (!Array.isArray(answer)) throw answer;
   return decode(answer);
 }
@@ -55,13 +55,13 @@ function callMethod(model: Model, method: unknown, args: readonly unknown[]): un
   const pending = native.flags[5] === OFF ? args.find(isPendingTensor) : undefined;
   if (pending !== undefined) return pending.recorder.record(() => callMethod(model, method, args));
   const answer = native.modelCall(model._live(), method, encode(`ScriptModule.${method}`, args));
-  if (answer !== undefined) return read(answer);
+  if (answer !== undefined) return readAnswer(answer);
   const code = native.result[0]!;
-  return native.flags[5] === RECORDED_VALUE ? new PendingValue(code, -1, [], read) : wrap(code);
+  return native.flags[5] === RECORDED_VALUE ? new PendingValue(code, -1, [], readAnswer) : wrap(code);
 }
 
 /** Takes `{ signal }` off the end. A dictionary has no signals in it, so nothing else looks like it. */
-function takeOptions(args: unknown[]): RunOptions {
+export function takeOptions(args: unknown[]): RunOptions {
   const last = args[args.length - 1] as RunOptions | undefined;
   if (typeof last !== 'object' || last === null || Object.keys(last).join() !== 'signal') return {};
   if (last.signal !== undefined && !(last.signal instanceof AbortSignal)) return {};

@@ -90,7 +90,18 @@ void ask_for_relief(uint64_t bytes) {
   if (const Relief relief = process_relief.load(std::memory_order_acquire)) relief(bytes);
 }
 
+// The last failure of a thread: which, and of how many bytes.
+enum class Refusal { None, Limit, Exhausted };
+thread_local Refusal thread_refusal = Refusal::None;
+thread_local uint64_t thread_refused_bytes = 0;
+
+void note_refusal(Refusal refusal, uint64_t bytes) noexcept {
+  thread_refusal = refusal;
+  thread_refused_bytes = bytes;
+}
+
 [[noreturn]] void fail_limit(uint64_t bytes) {
+  note_refusal(Refusal::Limit, bytes);
   const uint64_t limit = process_limit.load(std::memory_order_relaxed);
   throw MemoryLimitError({__func__, __FILE__, static_cast<uint32_t>(__LINE__)},
                          "cannot allocate " + std::to_string(bytes) + " bytes: libtorch holds " +
@@ -117,6 +128,7 @@ void raise_peak(uint64_t now) noexcept {
 }
 
 [[noreturn]] void fail_exhausted(size_t bytes, const char* why) {
+  note_refusal(Refusal::Exhausted, bytes);
   throw ExhaustedError({__func__, __FILE__, static_cast<uint32_t>(__LINE__)},
                        "cannot allocate " + std::to_string(bytes) + " bytes on cpu: " + why);
 }
@@ -221,6 +233,14 @@ AllocatorTotals cpu_allocator_totals() noexcept {
 uint64_t cpu_allocated_bytes() noexcept { return process_allocated.load(std::memory_order_relaxed); }
 
 uint64_t cpu_allocations() noexcept { return process_allocations.load(std::memory_order_relaxed); }
+
+void forget_refusal() noexcept { note_refusal(Refusal::None, 0); }
+
+void throw_refusal() {
+  const Refusal refusal = thread_refusal;
+  if (refusal == Refusal::Limit) fail_limit(thread_refused_bytes);
+  if (refusal == Refusal::Exhausted) fail_exhausted(thread_refused_bytes, "it is used up");
+}
 
 Deleter counted_deleter() noexcept { return &free_counted; }
 

@@ -37,6 +37,11 @@ uint64_t cpu_allocated_bytes() noexcept;
 // Blocks that were given out since the allocator was put in place.
 uint64_t cpu_allocations() noexcept;
 
+// For callers whose way back loses errors, such as code behind a C interface: what the last allocation that failed on
+// this thread threw is thrown again, if one failed since it was forgotten.
+void forget_refusal() noexcept;
+void throw_refusal();
+
 // The deleter of every block that the counting allocator gave.
 using Deleter = void (*)(void*);
 Deleter counted_deleter() noexcept;

@@ -112,8 +112,8 @@ napi_value take(Call& call) {
   const auto strand = strand_argument(call);
   async::Step* step = strand->step(static_cast<size_t>(read_int(call, call.arguments[1], 1)));
   if (step == nullptr || !step->done) throw CodedError("ERR_TORCH_PENDING", "the result is not there yet");
-  auto* of_model = dynamic_cast<models::MethodStep*>(step);
-  if (of_model != nullptr && step->cells.empty()) return models::take_method_result(call, *of_model);
+  auto* of_model = dynamic_cast<models::ValueStep*>(step);
+  if (of_model != nullptr && step->cells.empty()) return models::take_value(call, *of_model);
   return take_result(call, *step);
 }
 

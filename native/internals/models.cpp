@@ -1,6 +1,7 @@
 // TorchScript models: what lib/jit calls.
 #include "native/internals/internals.h"
 #include "native/models/call.h"
+#include "native/models/package_call.h"
 #include "native/models/token.h"
 
 namespace ltn {
@@ -32,6 +33,34 @@ napi_value to(Call& call) {
   return nullptr;
 }
 
+bool has_packages() { return models::Package::is_supported(); }
+
+// packageLoad(folder, library, weights, device, keepFolder, runners, bytes, forms): `bytes` are those of what was
+// unpacked.
+napi_value load_package(Call& call) {
+  models::PackageFiles files;
+  std::string* const texts[] = {&files.folder, &files.library, &files.weights, &files.device};
+  for (size_t i = 0; i < 4; ++i) *texts[i] = read_string(call, call.arguments[i], i);
+  files.keep_folder = read_bool(call, call.arguments[4], 4);
+  const int64_t runners = read_int(call, call.arguments[5], 5);
+  const int64_t bytes = read_int(call, call.arguments[6], 6);
+  models::InputForms forms = models::read_input_forms(call, call.arguments[7], 7);
+  auto package = models::Package::load(files, static_cast<size_t>(runners), std::move(forms));
+  const uint64_t held = static_cast<uint64_t>(bytes) + package->weight_bytes();
+  return write_result(call, at::detail::make_tensor<models::PackageToken>(std::move(package), held));
+}
+
+// packageTrees(package): those of the arguments and of the result, and how many tensors are in each.
+napi_value package_trees(Call& call) {
+  const auto package = models::read_package(call, call.arguments[0], 0);
+  const napi_value array = new_array(call, 4);
+  set_element(call, array, 0, write_string(call, package->arguments_tree()));
+  set_element(call, array, 1, write_string(call, package->result_tree()));
+  set_element(call, array, 2, write_int(call, static_cast<int64_t>(package->inputs())));
+  set_element(call, array, 3, write_int(call, static_cast<int64_t>(package->outputs())));
+  return array;
+}
+
 // `title`: what errors call it.
 constexpr Internal titled(Internal internal, const char* title) {
   internal.row.name = title;
@@ -50,6 +79,15 @@ const Internal kInternals[] = {
                "modelCall", "modelCall(ScriptModule model, str method, Any[] values) -> Any[]")),
            "ScriptModule.call"),
     titled(internal_body<&to, 2>("modelTo", "modelTo(ScriptModule model, Device device) -> ()"), "ScriptModule.to"),
+    internal("hasPackages", "hasPackages() -> bool", &has_packages),
+    titled(internal_body<&load_package, 8>("packageLoad",
+                                           "packageLoad(str folder, str library, str weights, str device, bool "
+                                           "keep_folder, int runners, int bytes, int[] forms) -> AotiPackage"),
+           "inductor.aotiLoadPackage"),
+    internal_body<&package_trees, 1>("packageTrees", "packageTrees(AotiPackage package) -> Any[]"),
+    titled(internal_body<&models::call_package, 3>(
+               "packageCall", "packageCall(AotiPackage package, Tensor[] inputs, bool single) -> Any[]"),
+           "AotiPackage.forward"),
 };
 
 }  // namespace

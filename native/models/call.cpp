@@ -40,16 +40,7 @@ void record(Call& call, std::shared_ptr<Model> model, const Method& method, torc
             const FoundTensors& found) {
   async::Strand& strand = call.state.current_strand();
   auto step = std::make_unique<MethodStep>(std::move(model), method, strand, std::move(values));
-  for (const auto& [index, code] : found.pending) {
-    bool is_there = false;
-    const at::Tensor* tensor = step->recording.find(code, &is_there);
-    if (tensor == nullptr) throw PendingTensor(index);
-    if (is_there) {
-      step->arguments[index] = *tensor;
-    } else {
-      step->recording.put_later(&step->arguments[index], *tensor);
-    }
-  }
+  put_pending(*step, found);
   if (method.writes != Writes::Never) step->mutated = found.handles;
   const bool gives_tensor = method.gives_tensor();
   if (gives_tensor) step->cells.resize(1);
@@ -90,7 +81,7 @@ napi_value call_method(Call& call) {
 
 MethodStep::MethodStep(std::shared_ptr<Model> model, const Method& method, async::Strand& strand,
                        torch::jit::Stack values)
-    : Step(method.row, strand, 0), model_(std::move(model)), method_(method) {
+    : ValueStep(method.row, strand, 0), model_(std::move(model)), method_(method) {
   arguments = std::move(values);
 }
 
@@ -101,7 +92,20 @@ void MethodStep::call(torch::jit::Stack* stack) {
   stack->push_back(std::move(result));
 }
 
-napi_value take_method_result(Call& call, MethodStep& step) {
+void put_pending(async::Step& step, const FoundTensors& found) {
+  for (const auto& [index, code] : found.pending) {
+    bool is_there = false;
+    const at::Tensor* tensor = step.recording.find(code, &is_there);
+    if (tensor == nullptr) throw PendingTensor(index);
+    if (is_there) {
+      step.arguments[index] = *tensor;
+    } else {
+      step.recording.put_later(&step.arguments[index], *tensor);
+    }
+  }
+}
+
+napi_value take_value(Call& call, ValueStep& step) {
   const BoundOp op{&call.state, &step.row, true};
   Call of_method(call.env, op, nullptr, 0, 0);
   try {

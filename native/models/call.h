@@ -4,6 +4,7 @@
 #include "native/async/step.h"
 #include "native/convert/call.h"
 #include "native/models/model.h"
+#include "native/models/values.h"
 
 namespace ltn::models {
 
@@ -11,9 +12,14 @@ namespace ltn::models {
 // method's and not this function's. While ops are recorded, the call is: then nothing.
 napi_value call_method(Call& call);
 
-// A call that was recorded.
+// A recorded call of a model, whose result is one value (values.h).
 // Lifetime and thread: as async::Step.
-class MethodStep final : public async::Step {
+class ValueStep : public async::Step {
+ public:
+  using Step::Step;
+};
+
+class MethodStep final : public ValueStep {
  public:
   MethodStep(std::shared_ptr<Model> model, const Method& method, async::Strand& strand, torch::jit::Stack values);
 
@@ -25,6 +31,9 @@ class MethodStep final : public async::Step {
 };
 
 // The result of a step of that kind that has run, as call_method() gives it.
-napi_value take_method_result(Call& call, MethodStep& step);
+napi_value take_value(Call& call, ValueStep& step);
+
+// Arguments that steps before will give. Throws PendingTensor for one of another strand.
+void put_pending(async::Step& step, const FoundTensors& found);
 
 }  // namespace ltn::models

@@ -9,6 +9,7 @@ import {
   existsSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -28,8 +29,11 @@ import { findMirror, proxyEnv } from './mirror.mjs';
 /** Releases that the project promises to work on, besides the one it is developed on. */
 export const releases = ['trixie', 'forky'];
 
-/** Node and its headers, and git, which some tests ask for the list of files. */
-const extra = ['nodejs', 'libnode-dev', 'git'];
+/**
+ * Node and its headers; git, which some tests ask for the list of files; and what PyTorch imports when it compiles a model,
+ * though its own package does not depend on it everywhere.
+ */
+const extra = ['nodejs', 'libnode-dev', 'git', 'python3-setuptools'];
 
 export const rootsFolder = () =>
   path.resolve(
@@ -134,17 +138,28 @@ async function installPackages(release, folder, packages) {
   }
 }
 
+const isInstalled = (folder, name) =>
+  readdirSync(path.join(folder, 'var/lib/dpkg/info')).some(
+    (file) => file === `${name}.list` || (file.startsWith(`${name}:`) && file.endsWith('.list')),
+  );
+
 /**
- * The root of a release, made when it is not there.
+ * The root of a release, made when it is not there. One that is there gets what the list has had added since.
  * @param {string} release
  * @param {{ fresh?: boolean, more?: string[] }} [options] fresh: made anew; more: further packages
  */
 export async function ensureRoot(release, { fresh = false, more = [] } = {}) {
   const folder = rootOf(release);
   if (fresh) removeFolder(folder);
-  if (existsSync(folder)) return folder;
-  const partial = `${folder}.partial`;
   const packages = [...packagesFor(['build', 'tests'], {}), ...extra, ...more];
+  if (existsSync(folder)) {
+    const missing = packages.filter((name) => !isInstalled(folder, name));
+    if (missing.length > 0) {
+      await step(`${release}: packages ${missing.join(' ')}`, () => installPackages(release, folder, missing));
+    }
+    return folder;
+  }
+  const partial = `${folder}.partial`;
   await step(`${release}: root in ${folder}`, () => bootstrap(release, partial));
   await step(`${release}: packages`, () => installPackages(release, partial, packages));
   renameSync(partial, folder);

@@ -41,3 +41,8 @@ const declarations: Record<string, number> = { '1.13': 2952, '2.6': 3144, '2.14'
 
 /** For another libtorch the ledger alone says how many there are. */
 export const declared = (inLedger: number): number => declarations[release] ?? inLedger;
+
+/** Packages of AOTInductor: libtorch loads them from 2.6 on, and from 2.7 on their source tells of their inputs. */
+const [major, minor] = release.split('.').map(Number) as [number, number];
+export const loadsPackages: boolean = major > 2 || (major === 2 && minor >= 6);
+export const packagesCheckInputs: boolean = major > 2 || (major === 2 && minor >= 7);

@@ -1,0 +1,200 @@
+/**
+ * A .pt2 package on its way from its archive to a folder. All of the archive is examined first: its structure, the sum of
+ * every entry, that it has what a model of AOTInductor has, and that its library is one for this process. What the library
+ * does is not looked at.
+ */
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { quote } from '../files/names';
+import { openStrictly } from '../files/strict-zip';
+import type { Bytes, ZipEntry, ZipReader } from '../files/zip';
+import { ElfError, readElf } from '../libtorch/elf';
+import { libtorchNames } from '../native';
+import { type InputForm, inputsOf } from './inputs';
+
+type Fail = (what: string) => Error;
+
+export interface Package {
+  /** What PyTorch wrote beside the library: the device that it is for, and what the program that made it added. */
+  readonly metadata: Record<string, string>;
+  /** 'cpu', 'cuda': the metadata's. */
+  readonly device: string;
+  /** What it was compiled for, as far as its source tells. */
+  readonly inputs: ReadonlyMap<number, InputForm>;
+  /** Bytes of the library, and of the weights where they are a file of their own. */
+  readonly bytes: number;
+  /** Writes the model's files to a folder. Returns the library's, and the weights' or "". */
+  unpack(folder: string): { library: string; weights: string };
+}
+
+/** Older packages have no folder around all. */
+const MODEL = /^(?:[^/]+\/)?data\/aotinductor\/([^/]+)\/(.+)$/;
+const CONSTANT = /^(?:[^/]+\/)?data\/constants\/(?:.*\/)?([^/]+)$/;
+/** What was compiled, and what of it was linked. */
+const SOURCE = /\.(?:cpp|h|o)$/;
+const METADATA = '_metadata.json';
+const MOST_METADATA = 2 ** 20;
+const MOST_SOURCE = 2 ** 26;
+/** Every model's library has it, and nothing else. */
+const ENTRANCE = 'AOTInductorModelContainerCreateWithDevice';
+
+/** Throws what `fail` makes of the first thing that is wrong. */
+export function examinePackage(bytes: Bytes, modelName: string, fail: Fail): Package {
+  const zip = openStrictly(bytes, fail);
+  for (const entry of zip.entries.values()) {
+    if (entry.deflated) zip.data(entry);
+    else zip.check(entry);
+  }
+  const files = filesOf(zip, modelName, fail);
+  const library = only(files, '.so', fail);
+  if (library === undefined) {
+    const isSource = [...files.keys()].some((name) => SOURCE.test(name));
+    throw fail(isSource ? 'it has source in place of a library (package_cpp_only)' : 'it has no library');
+  }
+  const metadata = metadataOf(zip, files, library, fail);
+  const device = metadata.AOTI_DEVICE_KEY;
+  if (device === undefined || !/^[a-z]+$/.test(device)) throw fail('its metadata names no device');
+  demandProcessor(metadata, fail);
+  const weights = only(files, '.blob', fail);
+  if ([...files.keys()].some((name) => name.endsWith('weights_config.json'))) {
+    throw fail('its weights are not in its library (package_constants_in_so: False)');
+  }
+  const size = (name: string | undefined) => (name === undefined ? 0 : files.get(name)!.size);
+  return {
+    metadata,
+    device,
+    inputs: inputsOf(wrapperOf(zip, files, library)),
+    bytes: size(library) + size(weights),
+    unpack(folder) {
+      const place = (name: string) => path.join(folder, name);
+      for (const [name, entry] of files) {
+        if (!SOURCE.test(name)) write(zip, entry, place(name));
+      }
+      demandLibrary(place(library), library, fail);
+      return { library: place(library), weights: weights === undefined ? '' : place(weights) };
+    },
+  };
+}
+
+/** The files of the model by their names in one folder, constants among them. */
+function filesOf(zip: ZipReader, modelName: string, fail: Fail): Map<string, ZipEntry> {
+  const files = new Map<string, ZipEntry>();
+  const constants = new Map<string, ZipEntry>();
+  const models = new Set<string>();
+  for (const entry of zip.entries.values()) {
+    const [, model, name] = MODEL.exec(entry.name) ?? [];
+    if (model !== undefined) models.add(model);
+    if (model === modelName) files.set(safe(name!, fail), entry);
+    const constant = CONSTANT.exec(entry.name)?.[1];
+    if (constant !== undefined) constants.set(safe(constant, fail), entry);
+  }
+  if (models.size === 0) {
+    throw fail("no package of AOTInductor: it holds no compiled model (torch._inductor.aoti_compile_and_package's)");
+  }
+  if (files.size === 0) throw fail(`it has no model ${quote(modelName)}, but ${[...models].map(quote).join(', ')}`);
+  return new Map([...constants, ...files]);
+}
+
+/** A relative path that stays in its folder. */
+function safe(name: string, fail: Fail): string {
+  const parts = name.split('/');
+  if (parts.some((part) => part === '' || part === '.' || part === '..') || /[\\\0]/.test(name)) {
+    throw fail(`${quote(name)}: no name of a file`);
+  }
+  return name;
+}
+
+/** The name with that ending; undefined without one. */
+function only(files: ReadonlyMap<string, ZipEntry>, ending: string, fail: Fail): string | undefined {
+  const found = [...files.keys()].filter((name) => name.endsWith(ending));
+  if (found.length > 1) throw fail(`it has several files *${ending}: ${found.map(quote).join(', ')}`);
+  return found[0];
+}
+
+function metadataOf(
+  zip: ZipReader,
+  files: ReadonlyMap<string, ZipEntry>,
+  library: string,
+  fail: Fail,
+): Record<string, string> {
+  const name = library.replace(/\.so$/, METADATA); // others are of parts that were compiled apart
+  if (!files.has(name)) throw fail('its metadata is missing');
+  const entry = files.get(name)!;
+  if (entry.size > MOST_METADATA) throw fail(`${quote(name)}: larger than ${MOST_METADATA} bytes`);
+  let read: unknown;
+  try {
+    read = JSON.parse(Buffer.from(zip.data(entry)).toString('utf8'));
+  } catch {
+    throw fail(`${quote(name)}: no JSON`);
+  }
+  if (typeof read !== 'object' || read === null || Array.isArray(read)) throw fail(`${quote(name)}: no object`);
+  const metadata: Record<string, string> = Object.create(null);
+  for (const [key, value] of Object.entries(read)) {
+    if (typeof value !== 'string') throw fail(`${quote(name)}: the value of ${quote(key)} is no text`);
+    metadata[key] = value;
+  }
+  return metadata;
+}
+
+/** The source of what calls the kernels, which the library has the name of. "" without one. */
+function wrapperOf(zip: ZipReader, files: ReadonlyMap<string, ZipEntry>, library: string): string {
+  const entry = files.get(library.replace(/\.so$/, '.cpp'));
+  return entry === undefined || entry.size > MOST_SOURCE ? '' : Buffer.from(zip.data(entry)).toString('utf8');
+}
+
+/** What the compiler was told that there is, by what Linux calls it. An instruction that is not there ends the process. */
+const EXTENSIONS = [
+  ['AVX512', 'avx512f'],
+  ['AVX2', 'avx2'],
+  ['AMX', 'amx_tile'],
+] as const;
+
+function demandProcessor(metadata: Record<string, string>, fail: Fail): void {
+  const wanted = metadata.AOTI_CPU_ISA?.toUpperCase();
+  if (wanted === undefined || process.platform !== 'linux' || process.arch !== 'x64') return;
+  const flags = /^flags\s*:(.*)$/m.exec(processorText())?.[1]?.split(' ');
+  if (flags === undefined) return;
+  for (const [name, flag] of EXTENSIONS) {
+    if (wanted.includes(name) && !flags.includes(flag)) {
+      throw fail(`it was compiled for processors with ${name}, which this one has not`);
+    }
+  }
+}
+
+function processorText(): string {
+  try {
+    return fs.readFileSync('/proc/cpuinfo', 'latin1');
+  } catch {
+    return ''; // not for us to read: nothing is known
+  }
+}
+
+function write(zip: ZipReader, entry: ZipEntry, file: string): void {
+  fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
+  const descriptor = fs.openSync(file, 'wx', 0o600);
+  try {
+    const put = (bytes: Uint8Array) => {
+      for (let at = 0; at < bytes.length; ) at += fs.writeSync(descriptor, bytes, at);
+    };
+    // Compared again as it is written: the file may be another one by now.
+    if (entry.deflated) put(zip.data(entry));
+    else zip.check(entry, put);
+  } finally {
+    fs.closeSync(descriptor);
+  }
+}
+
+function demandLibrary(file: string, name: string, fail: Fail): void {
+  if (process.platform !== 'linux') return;
+  try {
+    const { needed, strings } = readElf(file);
+    if (!strings().includes(`\0${ENTRANCE}\0`)) throw fail(`${quote(name)}: no library of AOTInductor`);
+    // The loader would look for it, and two in one process answer for each other's symbols.
+    const others = needed.filter((wanted) => /^lib(torch|c10)/.test(wanted) && !libtorchNames.includes(wanted));
+    if (others.length === 0) return;
+    throw fail(`it was compiled for another libtorch: ${others.join(', ')}; here are ${libtorchNames.join(', ')}`);
+  } catch (error) {
+    if (error instanceof ElfError) throw fail(`${quote(name)} ${error.problem}`);
+    throw error;
+  }
+}

@@ -1,0 +1,127 @@
+/**
+ * How the arguments and the result of a model are nested, as PyTorch wrote it down (torch.utils._pytree.treespec_dumps):
+ * between a tree of values and the flat list of tensors that the compiled code takes and gives.
+ */
+import { describe, refusal } from '../errors';
+import { isTensor, type Tensor } from '../tensor';
+
+const DEEPEST = 200;
+
+/** Leaves are tensors, or what was a constant when the model was compiled. */
+export type Tree =
+  | { readonly kind: 'leaf' }
+  | { readonly kind: 'list'; readonly parts: readonly Tree[] }
+  | { readonly kind: 'dict'; readonly keys: readonly (string | number)[]; readonly parts: readonly Tree[] };
+
+export type PackageInput =
+  | Tensor
+  | number
+  | bigint
+  | boolean
+  | string
+  | null
+  | undefined
+  | readonly PackageInput[]
+  | ReadonlyMap<string | number, PackageInput>
+  | { readonly [name: string]: PackageInput };
+
+interface Written {
+  type?: unknown;
+  context?: unknown;
+  children_spec?: unknown;
+}
+
+/** Null for what is written in a way that is not known here. */
+export function parseTree(text: string): Tree | null {
+  try {
+    const [protocol, root] = JSON.parse(text);
+    return protocol === 1 ? nodeOf(root, 0) : null;
+  } catch {
+    return null;
+  }
+}
+
+function nodeOf({ type, context, children_spec: children }: Written, depth: number): Tree {
+  if (depth > DEEPEST || !Array.isArray(children)) throw new Error('no tree');
+  if (type === null) return { kind: 'leaf' };
+  const parts = children.map((child) => nodeOf(child, depth + 1));
+  const keys = keysOf(type, context);
+  if (keys === null) return { kind: 'list', parts };
+  if (keys.length !== parts.length) throw new Error('no tree');
+  return { kind: 'dict', keys, parts };
+}
+
+/** Of a dictionary; null for everything else, whose parts have no names here. */
+function keysOf(type: unknown, context: unknown): (string | number)[] | null {
+  let keys: unknown;
+  if (type === 'builtins.dict' || type === 'collections.OrderedDict') keys = JSON.parse(context as string);
+  else if (type === 'collections.defaultdict') keys = JSON.parse(context as string).dict_context;
+  else return null;
+  if (!Array.isArray(keys)) throw new Error('no tree');
+  if (!keys.every((key) => typeof key === 'string' || typeof key === 'number')) throw new Error('no tree');
+  return keys;
+}
+
+const isMap = (value: object): value is Map<unknown, unknown> =>
+  Object.prototype.toString.call(value) === '[object Map]';
+
+/** Puts the tensors of `value` into `tensors`, in their order. `where`: what it is called in errors. */
+export function flatten(tree: Tree, value: unknown, where: string, fn: string, tensors: Tensor[]): void {
+  if (tree.kind === 'leaf') {
+    if (isTensor(value)) tensors.push(value);
+    else if (typeof value === 'object' && value !== null) throw refusal(fn, where, 'a Tensor', describe(value));
+    else if (typeof value === 'function' || typeof value === 'symbol') {
+      throw refusal(fn, where, 'a Tensor', describe(value));
+    }
+    return; // a constant of the model, which is not looked at in PyTorch either
+  }
+  if (tree.kind === 'list') {
+    if (!Array.isArray(value) || value.length !== tree.parts.length) {
+      throw refusal(fn, where, `an array of ${tree.parts.length}`, describe(value));
+    }
+    for (const [i, part] of tree.parts.entries()) flatten(part, value[i], `${where}[${i}]`, fn, tensors);
+    return;
+  }
+  const entries = entriesOf(value, tree.keys);
+  const names = tree.keys.join(', ');
+  if (entries === null) throw refusal(fn, where, `an object with ${names}`, describe(value));
+  for (const [i, key] of tree.keys.entries()) {
+    const inside = typeof key === 'number' ? `${where}[${key}]` : `${where}.${key}`;
+    if (!entries.has(key)) throw refusal(fn, inside, `a value, of an object with ${names}`, 'nothing');
+    flatten(tree.parts[i]!, entries.get(key), inside, fn, tensors);
+  }
+  if (entries.size !== tree.keys.length) {
+    const others = [...entries.keys()].filter((key) => !(tree.keys as unknown[]).includes(key));
+    throw refusal(fn, where, `an object with ${names} alone`, `${describe(others[0])} too`);
+  }
+}
+
+/** In an object, keys that are numbers are text. */
+function entriesOf(value: unknown, keys: readonly (string | number)[]): Map<unknown, unknown> | null {
+  if (typeof value !== 'object' || value === null || isTensor(value) || Array.isArray(value)) return null;
+  if (isMap(value)) return value;
+  const ofText = new Map(keys.map((key) => [String(key), key]));
+  return new Map(Object.entries(value).map(([name, part]) => [ofText.get(name) ?? name, part]));
+}
+
+/** The value that has these tensors as leaves; undefined where they are not as many. */
+export function unflatten(tree: Tree, tensors: readonly unknown[]): unknown {
+  if (leavesOf(tree) !== tensors.length) return undefined;
+  let at = 0;
+  const build = (node: Tree): unknown => {
+    if (node.kind === 'leaf') return tensors[at++];
+    const parts = node.parts.map(build);
+    if (node.kind === 'list') return parts;
+    if (node.keys.some((key) => typeof key === 'number')) return new Map(node.keys.map((key, i) => [key, parts[i]]));
+    const object = {};
+    for (const [i, key] of node.keys.entries()) {
+      // Not an assignment: a key may be __proto__.
+      Object.defineProperty(object, key, { value: parts[i], writable: true, enumerable: true, configurable: true });
+    }
+    return object;
+  };
+  return build(tree);
+}
+
+const leavesOf = (tree: Tree): number =>
+  tree.kind === 'leaf' ? 1 : tree.parts.reduce((sum, part) => sum + leavesOf(part), 0);

@@ -1,0 +1,39 @@
+// What a compiled model was compiled for. Its code reads memory by that, whatever it is given.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "native/convert/call.h"
+
+namespace ltn::models {
+
+struct InputSize {
+  int64_t least;
+  int64_t most;
+  int64_t stride;  // -1: depends on other sizes
+};
+
+struct InputForm {
+  c10::ScalarType dtype;
+  std::vector<InputSize> sizes;
+
+  bool fits(const at::Tensor& tensor) const;
+  // "float32[*, 6] of strides [6, 1]"
+  std::string describe() const;
+};
+
+// By the input's number; nothing is known of the others.
+using InputForms = std::map<size_t, InputForm>;
+
+// The list that lib/inductor/inputs.ts packed.
+InputForms read_input_forms(Call& call, napi_value list, size_t index);
+
+// "float32[2, 6] of strides [1, 2]"
+std::string describe_strided(const at::Tensor& tensor);
+
+}  // namespace ltn::models

@@ -1,0 +1,173 @@
+/**
+ * Packages that are cut, damaged, incomplete or for another machine: refused by the library's own examination, before
+ * anything of them is loaded. None of this asks libtorch, so it is the same on every one.
+ */
+import * as fs from 'node:fs';
+import * as os from 'node:os';
+import * as path from 'node:path';
+import { loadsPackages } from '../support/release';
+import { counts, LIB, thrown, torch, untyped } from '../support/torch';
+
+const { ZipWriter } = require(path.join(LIB, 'files/zip.js'));
+const { examinePackage } = require(path.join(LIB, 'inductor/archive.js'));
+const { addonFile } = require(path.join(LIB, 'native.js')) as { addonFile: string };
+
+let folder = '';
+beforeAll(() => {
+  folder = fs.mkdtempSync(path.join(os.tmpdir(), 'ltn-inductor-'));
+});
+afterAll(() => fs.rmSync(folder, { recursive: true, force: true }));
+
+type Entries = Record<string, Uint8Array | string>;
+
+function archive(entries: Entries): Buffer {
+  const parts: Uint8Array[] = [];
+  const zip = new ZipWriter((bytes: Uint8Array) => parts.push(Buffer.from(bytes)));
+  for (const [name, data] of Object.entries(entries)) zip.add(name, Buffer.from(data as string));
+  zip.end();
+  return Buffer.concat(parts);
+}
+
+const metadata = (more = {}) => JSON.stringify({ AOTI_DEVICE_KEY: 'cpu', ...more });
+const MODEL = 'p/data/aotinductor/model/';
+/** A package in all but its library. */
+const entries = (more: Entries = {}, name = MODEL): Entries => ({
+  'p/archive_format': 'pt2',
+  [`${name}x.wrapper.so`]: 'a library',
+  [`${name}x.wrapper_metadata.json`]: metadata(),
+  ...more,
+});
+
+const fail = (what: string) => Object.assign(new Error(what), { code: 'REFUSED' });
+function examined(bytes: Buffer, name = 'model') {
+  return examinePackage(
+    { size: bytes.length, read: (from: number, n: number) => bytes.subarray(from, from + n) },
+    name,
+    fail,
+  );
+}
+function refused(bytes: Buffer, name?: string): string {
+  const error = thrown(() => examined(bytes, name));
+  expect(error.code).toBe('REFUSED');
+  return error.message;
+}
+/** Unpacks and gives what is refused then. */
+function refusedLibrary(library: Uint8Array | string): string {
+  const to = fs.mkdtempSync(path.join(folder, 'unpacked-'));
+  const error = thrown(() => examined(archive(entries({ [`${MODEL}x.wrapper.so`]: library }))).unpack(to));
+  expect(error.code).toBe('REFUSED');
+  return error.message;
+}
+
+test('what a package has, with a folder around all and without', () => {
+  for (const model of [MODEL, 'data/aotinductor/model/']) {
+    const found = examined(archive(entries({ [`${model}weights.blob`]: 'weights' }, model)));
+    expect(found).toMatchObject({ device: 'cpu', bytes: 'a library'.length + 'weights'.length });
+    expect(found.metadata).toEqual({ AOTI_DEVICE_KEY: 'cpu' });
+  }
+  const other = examined(archive(entries({}, 'p/data/aotinductor/other/')), 'other');
+  expect(other.device).toBe('cpu');
+});
+
+test('its files are written as they are, without sources', () => {
+  const addon = fs.readFileSync(addonFile);
+  const to = fs.mkdtempSync(path.join(folder, 'unpacked-'));
+  const more = { [`${MODEL}x.cpp`]: 'source', [`${MODEL}in/side.txt`]: 'inside', 'p/data/constants/c0': 'constant' };
+  const found = examined(archive(entries({ ...more, [`${MODEL}x.wrapper.so`]: addon })));
+  expect(thrown(() => found.unpack(to)).message).toContain('no library of AOTInductor');
+  expect(fs.readdirSync(to).sort()).toEqual(['c0', 'in', 'x.wrapper.so', 'x.wrapper_metadata.json']);
+  expect(fs.readFileSync(path.join(to, 'x.wrapper.so')).equals(addon)).toBe(true);
+  expect(fs.readFileSync(path.join(to, 'in/side.txt'), 'latin1')).toBe('inside');
+});
+
+test('what was cut off or changed', () => {
+  const bytes = archive(entries());
+  for (let size = 0; size < bytes.length; size += 13) refused(bytes.subarray(0, size));
+  for (const place of ['a library', 'AOTI_DEVICE_KEY', 'pt2']) {
+    const damaged = Buffer.from(bytes);
+    damaged[bytes.indexOf(place)]! ^= 1;
+    expect(refused(damaged)).toContain('not those that were written');
+  }
+});
+
+test('what is no package, or lacks a part', () => {
+  expect(refused(archive({ 'p/models/model.json': '{}' }))).toContain('no package of AOTInductor');
+  expect(refused(archive(entries()), 'mine')).toBe('it has no model "mine", but "model"');
+  const without = (name: string) =>
+    archive(Object.fromEntries(Object.entries(entries()).filter(([n]) => !n.endsWith(name))));
+  expect(refused(without('.so'))).toBe('it has no library');
+  expect(refused(without('.json'))).toBe('its metadata is missing');
+  const source = { ...entries({ [`${MODEL}x.wrapper.cpp`]: 'int main;' }) };
+  delete source[`${MODEL}x.wrapper.so`];
+  expect(refused(archive(source))).toContain('source in place of a library');
+  expect(refused(archive(entries({ [`${MODEL}y.so`]: '' })))).toContain('several files *.so');
+  const beside = archive(entries({ [`${MODEL}weights_config.json`]: '{}' }));
+  expect(refused(beside)).toContain('weights are not in its library');
+});
+
+test('names that lead elsewhere', () => {
+  for (const name of ['../../x', 'a/../b', './b', 'a//b', 'a\\b', '/etc/x']) {
+    expect(refused(archive(entries({ [MODEL + name]: 'x' })))).toContain('no name of a file');
+  }
+});
+
+test('metadata', () => {
+  const named = (text: string) => refused(archive(entries({ [`${MODEL}x.wrapper_metadata.json`]: text })));
+  expect(named('{')).toContain('no JSON');
+  expect(named('[]')).toContain('no object');
+  expect(named('null')).toContain('no object');
+  expect(named('{"AOTI_DEVICE_KEY": 1}')).toContain('is no text');
+  expect(named('{}')).toContain('names no device');
+  expect(named('{"AOTI_DEVICE_KEY": "cpu/../x"}')).toContain('names no device');
+  expect(named(' '.repeat(2 ** 20 + 1))).toContain('larger than');
+});
+
+test('libraries that are none, or for another machine', () => {
+  const addon = fs.readFileSync(addonFile);
+  const changed = (at: number) => {
+    const copy = Buffer.from(addon);
+    copy[at]! ^= 0x40;
+    return copy;
+  };
+  expect(refusedLibrary('')).toContain('is no shared library');
+  expect(refusedLibrary('text '.repeat(100))).toContain('is no shared library');
+  expect(refusedLibrary(addon.subarray(0, 4096))).toContain('is truncated');
+  expect(refusedLibrary(changed(18))).toContain('is for another processor');
+  expect(refusedLibrary(addon)).toContain('no library of AOTInductor');
+});
+
+test('the arguments of aotiLoadPackage', () => {
+  const { aotiLoadPackage, AotiPackage } = untyped.inductor;
+  for (const [file, options, argument] of [
+    [new Uint8Array(3), {}, 'path'],
+    ['x.pt2', { modelName: 1 }, 'modelName'],
+    ['x.pt2', { numRunners: 0 }, 'numRunners'],
+    ['x.pt2', { numRunners: 1.5 }, 'numRunners'],
+    ['x.pt2', { deviceIndex: -1 }, 'deviceIndex'],
+    ['x.pt2', { model_name: 'x' }, 'options'],
+    ['x.pt2', null, 'options'],
+  ]) {
+    const error = thrown(() => aotiLoadPackage(file, options));
+    expect(error).toMatchObject({ code: 'ERR_TORCH_ARGUMENT', op: 'inductor.aotiLoadPackage', argument });
+  }
+  expect(thrown(() => new AotiPackage()).message).toContain('use torch.inductor.aotiLoadPackage');
+});
+
+test(loadsPackages ? 'a bad file is a coded error' : 'a libtorch that loads none says so', () => {
+  const file = path.join(folder, 'bad.pt2');
+  fs.writeFileSync(file, 'no archive, but long enough to be one');
+  const before = counts();
+  const code = (name: string) => thrown(() => torch.inductor.aotiLoadPackage(name)).code;
+  if (loadsPackages) {
+    expect([file, folder].map(code)).toEqual(['ERR_TORCH_MODEL', 'ERR_TORCH_MODEL']);
+    expect(code(path.join(folder, 'gone.pt2'))).toBe('ENOENT');
+    fs.writeFileSync(file, archive(entries()));
+    expect(code(file)).toBe('ERR_TORCH_MODEL');
+  } else {
+    const error = thrown(() => torch.inductor.aotiLoadPackage(file));
+    expect(error.code).toBe('ERR_TORCH_NOT_IMPLEMENTED');
+    expect(error.message).toContain(`this libtorch is ${untyped.libtorchVersion}`);
+    expect(error.message).toContain('2.6 is the first');
+  }
+  expect(counts()).toEqual(before);
+});

@@ -1,0 +1,33 @@
+/** The packages of models.py, in a folder that is gone after the tests of the file. */
+import * as fs from 'node:fs';
+import * as os from 'node:os';
+import * as path from 'node:path';
+import { run } from '../support/child';
+import { limitMs, ordinaryEnv } from '../support/sanitized';
+import { ROOT, torch } from '../support/torch';
+
+let folder = '';
+
+/** A limit for beforeAll: Python, and a C++ compiler for each model. */
+export const PACKAGES_MS = limitMs(600_000);
+
+/** For beforeAll. */
+export async function makePackages(): Promise<void> {
+  folder = fs.mkdtempSync(path.join(os.tmpdir(), 'ltn-inductor-'));
+  const script = path.join(ROOT, 'test/inductor/models.py');
+  const env = { ...ordinaryEnv(), TORCHINDUCTOR_CACHE_DIR: path.join(folder, 'cache') };
+  const { code, stderr } = await run('/usr/bin/python3', [script, folder], { env, limitMs: 600_000 });
+  if (code !== 0) throw new Error(`PyTorch made no packages: ${stderr}`);
+}
+
+/** For afterAll. */
+export function removePackages(): void {
+  fs.rmSync(folder, { recursive: true, force: true });
+}
+
+export const pathOf = (name: string): string => path.join(folder, `${name}.pt2`);
+export const load = (name: string, options = {}) => torch.inductor.aotiLoadPackage(pathOf(name), options);
+
+/** What PyTorch was given, by place and by name, and what it gave. */
+export const valuesOf = (name: string): { inputs: any[]; named: any; output: any } =>
+  torch.load(path.join(folder, `${name}.values.pt`)) as { inputs: any[]; named: any; output: any };
