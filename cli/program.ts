@@ -58,6 +58,10 @@ async function run(definition: Program, argv: string[]): Promise<number> {
       process.stderr.write(`${red(`${definition.name}:`)} ${error.message}\n`);
       return ExitCode.usage;
     }
+    if ((error as NodeJS.ErrnoException | undefined)?.syscall === 'uv_cwd') {
+      process.stderr.write(`${definition.name}: the working folder is gone: go to one that is there\n`);
+      return ExitCode.usage;
+    }
     return internalError(definition, error);
   }
 }

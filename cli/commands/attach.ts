@@ -7,7 +7,7 @@ import { CaptureFollower } from '../capture/reader';
 import { ExitCode, UsageError } from '../errors';
 import { checkWritable } from '../output';
 import { intervalOption, modeOptions, type RecordingOptions, roundMs } from '../run/options';
-import { reserve } from '../run/reserve';
+import { isForLook, reserve } from '../run/reserve';
 import { reportCapture, showLive } from '../run/show';
 import { nearName } from '../terminal';
 import { parseDuration } from '../units';
@@ -107,6 +107,8 @@ async function refuseSecond(connection: Connection): Promise<void> {
   const { recording } = (await connection.ask('status')) as { recording: { by?: string; file?: string } | null };
   if (recording === null) return;
   const { pid } = connection;
+  if (recording.file !== undefined && isForLook(recording.file))
+    throw new UsageError(`leak-audit live looks at process ${pid}, and records it meanwhile: end that first`);
   throw new UsageError(
     recording.by === 'run'
       ? `process ${pid} is recorded by leak-audit run, from its start to its end`

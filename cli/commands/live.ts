@@ -33,7 +33,8 @@ export function liveCommand(done: (status: number) => void): Command {
       `
 Keys: b, t, r sort by living bytes, living tensors, bytes made per second;
 p pauses, q quits. Where stdout is no terminal, a line per interval is written.
-A process is attached to meanwhile, unless it is recorded already.
+A process is attached to meanwhile, unless it is recorded already. A file whose
+name is a number is written with its folder: ./4711.
 
 Exit status: 0; 2 when there is no such process or capture.`,
     )
@@ -94,11 +95,16 @@ async function inLines(source: LiveSource, options: Options): Promise<void> {
   const width = () => terminalSize(stdout).columns;
   const lines = new LiveLines((text) => stdout.write(text), colorsFor(stdout), width);
   let shown = -1;
+  let told = false;
   await repeat(options, async (stop) => {
     const state = await source.look();
     if (state !== undefined && state.ms !== shown) lines.show(state);
     shown = state?.ms ?? shown;
-    if (source.ended !== undefined) stop();
+    if (source.ended !== undefined) {
+      process.stderr.write(`leak-audit: ${source.ended}\n`);
+      stop();
+    } else if (source.stalled !== undefined && !told) process.stderr.write(`leak-audit: ${source.stalled}\n`);
+    told = source.stalled !== undefined;
   });
 }
 
@@ -110,8 +116,10 @@ async function onScreen(source: LiveSource, options: Options): Promise<void> {
   let stop = () => {};
   const draw = () => {
     const { columns, rows } = terminalSize(process.stdout);
-    const { title, ended } = source;
-    screen.show(renderView(history, { title, ended, columns, rows, colors, folder: process.cwd(), sort, paused }));
+    const { title, ended, stalled } = source;
+    screen.show(
+      renderView(history, { title, ended, stalled, columns, rows, colors, folder: process.cwd(), sort, paused }),
+    );
   };
   const onKey = (key: string) => {
     const by = { b: 'bytes', t: 'tensors', r: 'rate' } as const;

@@ -1,14 +1,13 @@
 /** Where `live` looks: a capture that grows, or a running process. */
 import * as fs from 'node:fs';
 import * as os from 'node:os';
-import * as path from 'node:path';
 import { Connection, Refusal } from '../attach/connection';
 import { askSnapshot } from '../attach/snapshot';
 import type { Capture } from '../capture/capture';
 import { CaptureFollower, withPlace } from '../capture/reader';
 import { condense } from '../condense';
 import { UsageError } from '../errors';
-import { reserve, temporaryFolder } from '../run/reserve';
+import { reserveForLook } from '../run/reserve';
 import { SourceMaps } from '../sourcemaps';
 import { nearName } from '../terminal';
 import { Family, hasEnded } from './family';
@@ -20,21 +19,34 @@ export interface LiveSource {
   look(): Promise<LiveState | undefined>;
   /** Why there will be no more; undefined while there may be. */
   readonly ended: string | undefined;
+  /** Why nothing came for long; undefined where something did. */
+  readonly stalled: string | undefined;
   close(): Promise<void>;
 }
 
-export const openSource = (what: string): Promise<LiveSource> =>
-  /^\d+$/.test(what) ? ProcessSource.open(what) : Promise.resolve(new FileSource(what));
+export async function openSource(what: string): Promise<LiveSource> {
+  if (what === '') throw new UsageError("'' is neither a process id nor a file");
+  return /^\d+$/.test(what) ? ProcessSource.open(what) : new FileSource(what);
+}
 
-class FileSource implements LiveSource {
+/** Rounds are written once a second at least. */
+const PATIENCE_MS = 5000;
+
+export class FileSource implements LiveSource {
   ended: string | undefined;
   private readonly follower: CaptureFollower;
   private readonly family: Family;
   private readonly maps = new SourceMaps();
   /** What children made that have ended. */
   private gone: LiveState | undefined;
+  /** The time of the last round, and when it was seen first. */
+  private came = -1;
+  private cameAt = performance.now();
 
-  constructor(private readonly file: string) {
+  constructor(
+    private readonly file: string,
+    private readonly patienceMs = PATIENCE_MS,
+  ) {
     this.follower = new CaptureFollower(file);
     this.family = new Family(this.follower);
     this.poll();
@@ -47,9 +59,20 @@ class FileSource implements LiveSource {
     return nearName(this.file);
   }
 
+  get stalled(): string | undefined {
+    const { capture } = this.follower;
+    if (this.ended !== undefined || performance.now() - this.cameAt < this.patienceMs) return undefined;
+    if (capture.start === undefined) return 'no process has begun to write to the capture';
+    const silent = `process ${capture.start.pid} writes nothing`;
+    return `${silent}: it is stopped, or another process, and the file a copy, or cut off`;
+  }
+
   async look(): Promise<LiveState | undefined> {
     this.poll();
     const { capture, parts } = this.follower;
+    const rounds = capture.ticks.at(-1)?.ms ?? -1;
+    if (rounds !== this.came) this.cameAt = performance.now();
+    this.came = rounds;
     for (const part of parts) condense(part);
     if (capture.end !== undefined) this.ended = `the recording has ended (${capture.end.reason})`;
     else if (capture.start !== undefined && hasEnded(capture.start.pid)) this.ended = 'the process has ended';
@@ -88,6 +111,8 @@ const MOST_BYTES = 1024 * 1024;
 
 class ProcessSource implements LiveSource {
   ended: string | undefined;
+  /** It is asked, and answers, or is given up. */
+  readonly stalled = undefined;
 
   private constructor(
     private readonly connection: Connection,
@@ -119,8 +144,11 @@ class ProcessSource implements LiveSource {
     try {
       const { snapshot, complete } = await askSnapshot(this.connection);
       const { sites, ms, mode, made } = snapshot;
-      if (mode === null) this.ended = 'the recording has ended';
-      const state = { ...snapshot, ms: ms ?? 0, mode: mode ?? 'counters', sites: sites ?? [], made: made ?? null };
+      if (mode === null) {
+        this.ended = `the recording of process ${this.connection.pid} has ended`;
+        return undefined;
+      }
+      const state = { ...snapshot, ms: ms ?? 0, mode, sites: sites ?? [], made: made ?? null };
       return { ...state, complete, processes: 1, unread: 0 };
     } catch (error) {
       if (!(error instanceof UsageError)) throw error;
@@ -140,10 +168,8 @@ class ProcessSource implements LiveSource {
 
 /** Begins a recording; the folder of its capture. */
 async function record(connection: Connection): Promise<string> {
-  const folder = temporaryFolder(os.tmpdir());
+  const { folder, file } = reserveForLook(os.tmpdir());
   try {
-    const file = path.join(folder, 'live.ltna');
-    reserve(file);
     const fd = fs.openSync(file, 'r+');
     try {
       const wish = { fd, path: file, mode: 'full', interval: 1000 };

@@ -73,6 +73,8 @@ export interface ViewOptions {
   paused: boolean;
   /** Why nothing more comes. */
   ended: string | undefined;
+  /** Why nothing came for long. */
+  stalled?: string | undefined;
 }
 
 const HELP = 'sort: b bytes, t tensors, r rate   p pause   q quit';
@@ -80,7 +82,7 @@ const HELP = 'sort: b bytes, t tensors, r rate   p pause   q quit';
 export function renderView(history: History, options: ViewOptions): string[] {
   const { colors, columns, rows, title } = options;
   const { state } = history;
-  const note = options.ended ?? (options.paused ? 'paused' : '');
+  const note = options.ended ?? (options.paused ? 'paused' : (options.stalled ?? ''));
   const time = state === undefined ? '' : `  ${formatDuration(state.ms)}`;
   const head = `${colors.bold('leak-audit live')}  ${title}${time}${note === '' ? '' : `  ${colors.yellow(note)}`}`;
   if (state === undefined)

@@ -104,11 +104,11 @@ export class LiveLines {
     this.several ||= (figures.processes ?? 1) > 1 || (figures.unread ?? 0) > 0;
     const shown = fitting(this.several ? [...COLUMNS, PROCESSES] : COLUMNS, width);
     const row = (cells: string[]) => fitted(cells, shown, width);
+    const line = row(shown.map(({ cell }) => cell(figures)));
     const titles = row(shown.map(({ title }) => title));
     if (titles !== this.titles) this.lines = 0; // the first, or the terminal's size changed, or a child came
     this.titles = titles;
     if (this.lines++ % TITLES_EVERY === 0) this.write(`${colors.dim(titles)}\n`);
-    const line = row(shown.map(({ cell }) => cell(figures)));
     const room = width - line.length - 2;
     const bars = room < LEAST_BARS ? '' : `  ${colors.cyan(sparkline(this.history.slice(-room)))}`;
     this.write(`${line}${bars}\n`);

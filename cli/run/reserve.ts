@@ -26,22 +26,22 @@ function whyNot(error: unknown): string {
 /**
  * Makes the file that the process claims, for its owner alone. So a disk without room is found before anything is
  * recorded, and a program that could not record is told from one that made no tensors. An old capture goes when the new
- * one is there.
+ * one is there. `advice`: what to do where it cannot be made.
  */
-export function reserve(file: string): void {
+export function reserve(file: string, advice = 'Name another with -o FILE'): void {
   const temporary = path.join(path.dirname(file), `.leak-audit-${process.pid}.tmp`);
   try {
     const there = fs.lstatSync(file, { throwIfNoEntry: false });
     // Its place would be taken: a program that writes to /dev/null would fill the disk from then on.
     if (there !== undefined && !there.isFile() && !there.isSymbolicLink())
-      throw new UsageError(`cannot write ${file}: what is there is no file. Name another with -o FILE`);
+      throw new UsageError(`cannot write ${file}: what is there is no file. ${advice}`);
     fs.rmSync(temporary, { force: true }); // of another that had this number, and was killed
     fs.writeFileSync(temporary, fileHeader(Flag.reserved), { flag: 'wx', mode: 0o600 });
     fs.renameSync(temporary, file);
   } catch (error) {
     discard(temporary);
     if (error instanceof UsageError) throw error;
-    throw new UsageError(`cannot write ${file}: ${whyNot(error)}. Name another with -o FILE`);
+    throw new UsageError(`cannot write ${file}: ${whyNot(error)}. ${advice}`);
   }
 }
 
@@ -53,11 +53,26 @@ function discard(temporary: string): void {
   }
 }
 
-/** A folder for a capture that nobody keeps, below `under`. */
-export function temporaryFolder(under: string): string {
+const ELSEWHERE = 'Name another folder with TMPDIR';
+const LOOKED_AT = 'live.ltna';
+
+/** The capture of a process that is only looked at, in a folder of its own below `under`. Nobody keeps it. */
+export function reserveForLook(under: string): { folder: string; file: string } {
+  let folder: string;
   try {
-    return fs.mkdtempSync(path.join(under, 'leak-audit-'));
+    folder = fs.mkdtempSync(path.join(under, 'leak-audit-'));
   } catch (error) {
-    throw new UsageError(`cannot make a folder in ${under}: ${whyNot(error)}. Name another with TMPDIR`);
+    throw new UsageError(`cannot make a folder in ${under}: ${whyNot(error)}. ${ELSEWHERE}`);
   }
+  const file = path.join(folder, LOOKED_AT);
+  try {
+    reserve(file, ELSEWHERE);
+  } catch (error) {
+    fs.rmSync(folder, { recursive: true, force: true });
+    throw error;
+  }
+  return { folder, file };
 }
+
+/** Whether a capture of this name was made by that. */
+export const isForLook = (file: string): boolean => path.basename(file) === LOOKED_AT;

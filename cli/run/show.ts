@@ -1,6 +1,6 @@
 /** A capture while it is recorded: shown meanwhile, reported after. */
 import { analyse } from '../analysis';
-import type { Capture } from '../capture/capture';
+import type { Capture, Tick } from '../capture/capture';
 import type { CaptureFollower } from '../capture/reader';
 import { colorsFor } from '../colors';
 import { Family } from '../live/family';
@@ -20,12 +20,13 @@ export function showLive(follower: CaptureFollower, interval: number): () => voi
   const width = () => terminalSize(stderr).columns;
   const lines = new LiveLines((text) => stderr.write(text), colorsFor(stderr), width);
   const family = new Family(follower);
-  let shown = -1;
-  const show = () => {
+  let shown: Tick | undefined;
+  const show = (atEnd = false) => {
     follower.poll();
     const tick = follower.capture.ticks.at(-1);
-    if (tick === undefined || tick.ms === shown) return;
-    shown = tick.ms;
+    if (tick === undefined || tick.ms === shown?.ms) return;
+    if (atEnd && shown !== undefined && isRepetition(tick, shown, interval)) return;
+    shown = tick;
     const { running, unread } = family.look();
     const sum = { ...tick, processes: 1 + running.length, unread };
     for (const child of running) for (const figure of FIGURES) sum[figure] += child.ticks.at(-1)![figure];
@@ -34,10 +35,14 @@ export function showLive(follower: CaptureFollower, interval: number): () => voi
   const timer = setInterval(show, interval);
   return () => {
     clearInterval(timer);
-    show();
+    show(true);
     family.close();
   };
 }
+
+/** Whether the last round would only say again what stands right above it. */
+const isRepetition = (tick: Tick, shown: Tick, interval: number) =>
+  tick.ms - shown.ms < interval / 2 && tick.tensors === shown.tensors && tick.bytes === shown.bytes;
 
 /** Prints the report, and on stderr what is missing in it. */
 export function reportCapture(capture: Capture, options: ShowOptions): Report {

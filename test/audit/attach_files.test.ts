@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { reserve, temporaryFolder } from '../../cli/run/reserve';
+import { reserve, reserveForLook } from '../../cli/run/reserve';
 import { run } from '../support/child';
 import { limitMs, ordinaryEnv } from '../support/sanitized';
 import { CLI, testFolder } from './command';
@@ -30,9 +30,38 @@ test('why a file cannot be made, and what to do', () => {
   expect(said(() => reserve(long))).toBe(
     `UsageError: cannot write ${long}: the name is too long (ENAMETOOLONG). Name another with -o FILE`,
   );
-  expect(said(() => temporaryFolder('/proc'))).toMatch(
-    new RegExp(`^UsageError: cannot make a folder in /proc: ${NOWHERE.source}\\. Name another with TMPDIR$`),
+  expect(said(() => reserveForLook('/proc'))).toMatch(
+    new RegExp(`^UsageError: cannot make a folder in /proc: ${NOWHERE.source}\\. Name another folder with TMPDIR$`),
   );
+});
+
+test('a process is not looked at where the capture of that has no room, and nothing stays behind', async () => {
+  const service = await Service.start();
+  fs.mkdirSync(file('tmp'));
+  const command = ['-c', 'ulimit -f 0; exec "$0" "$@"', process.execPath, CLI, 'live', String(service.pid)];
+  const { code, stderr } = await run('bash', command, { env: { ...ordinaryEnv(), TMPDIR: file('tmp') } });
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/^leak-audit: cannot write .*: this process may not write so much \(ulimit -f\) \(EFBIG\)\. /);
+  expect(stderr).toMatch(/ Name another folder with TMPDIR\n$/);
+  expect(fs.readdirSync(file('tmp'))).toEqual([]);
+});
+
+test('a working folder that is gone', async () => {
+  const service = await Service.start();
+  const command = [
+    '-c',
+    'mkdir "$1" && cd "$1" && rmdir "$1" && shift && exec "$0" "$@"',
+    process.execPath,
+    file('gone'),
+  ];
+  for (const args of [
+    ['attach', String(service.pid)],
+    ['snapshot', String(service.pid)],
+  ]) {
+    const { code, stdout, stderr } = await run('sh', [...command, CLI, ...args], { env: ordinaryEnv() });
+    const said = 'leak-audit: the working folder is gone: go to one that is there\n';
+    expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: said });
+  }
 });
 
 test('what is no file keeps its place: a device, a pipe', () => {

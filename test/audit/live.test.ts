@@ -2,16 +2,16 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
-import { PacketType } from '../../cli/capture/format';
+import { Flag, fileHeader, PacketType } from '../../cli/capture/format';
 import { plainColors } from '../../cli/colors';
-import { openSource } from '../../cli/live/source';
+import { FileSource, openSource } from '../../cli/live/source';
 import type { LiveState } from '../../cli/live/state';
 import { History, renderView } from '../../cli/live/view';
 import { run } from '../support/child';
 import { limitMs, ordinaryEnv } from '../support/sanitized';
-import { leakyCapture } from './capture_builder';
+import { CaptureBuilder, leakyCapture } from './capture_builder';
 import { CLI, testFolder } from './command';
-import { leakAudit, pause, Running, Service, until } from './service';
+import { leakAudit, pause, Running, refused, Service, until } from './service';
 
 const folder = testFolder();
 jest.setTimeout(limitMs(240_000));
@@ -156,9 +156,14 @@ test('a process that is recorded by another is looked at, and goes on being reco
   await service.tell('hold 2');
   await leakAudit('attach', String(service.pid), '-o', file('other'), '--background');
   const live = await leakAudit('live', String(service.pid), '--interval', '100ms', '--duration', '300ms');
+  expect(live.stderr).toBe('');
   expect(live).toMatchObject({ code: 0, stdout: expect.stringMatching(/ 2 +2 +2\.0 KiB/) });
   expect(await leakAudit('detach', String(service.pid))).toMatchObject({ code: 0 });
 });
+
+/** At its exit the recording ends first. */
+const ENDED =
+  /^leak-audit: (process \d+ has ended, or was detached|process \d+ ended, or closed the connection|the recording of process \d+ has ended)\n$/;
 
 test('a process that ends, and one that is killed, end it', async () => {
   for (const end of ['exit', 'kill'] as const) {
@@ -167,7 +172,8 @@ test('a process that ends, and one that is killed, end it', async () => {
     await live.wrote(/\d/);
     if (end === 'exit') service.say('exit');
     else service.kill();
-    expect(await live.outcome).toMatchObject({ code: 0, stderr: '' });
+    const { code, stderr } = await live.outcome;
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(ENDED) });
   }
 });
 
@@ -181,12 +187,45 @@ test('a capture that grows, until its process ends', async () => {
   await service.tell('hold 2');
   await live.wrote(/ 5 +5 +5\.0 KiB/);
   service.say('exit');
-  expect(await live.outcome).toMatchObject({ code: 0 });
+  expect(await live.outcome).toMatchObject({ code: 0, stderr: 'leak-audit: the recording has ended (exit)\n' });
   await running.outcome;
 
   const ended = leakyCapture().text(PacketType.End, { reason: 'exit', ms: 1, lost: 0 });
   fs.writeFileSync(file('old'), ended.build());
   expect(await leakAudit('live', file('old'))).toMatchObject({ code: 0, stdout: expect.stringMatching(/tensors/) });
+});
+
+test('a capture in which nothing comes is said to be stalled, and looked at on', async () => {
+  const still = new CaptureBuilder({ pid: process.pid }).tick({ ms: 100 }, []);
+  fs.writeFileSync(file('still'), still.build());
+  const source = new FileSource(file('still'), 0);
+  await source.look();
+  expect(source.stalled).toBe(
+    `process ${process.pid} writes nothing: it is stopped, or another process, and the file a copy, or cut off`,
+  );
+  const options = { columns: 80, rows: 24, colors: plainColors, folder: '', sort: 'bytes' as const };
+  const stalled = { ...options, title: 'x', paused: false, ended: undefined, stalled: 'process 7 writes nothing' };
+  expect(renderView(new History(), stalled)[0]).toBe('leak-audit live  x  process 7 writes nothing');
+  const patient = new FileSource(file('still'), limitMs(600_000));
+  await patient.look();
+  expect(patient.stalled).toBeUndefined();
+  fs.writeFileSync(file('still'), fileHeader(Flag.reserved));
+  const unclaimed = new FileSource(file('still'), 0);
+  expect(await unclaimed.look()).toBeUndefined();
+  expect(unclaimed.stalled).toBe('no process has begun to write to the capture');
+  for (const one of [source, patient, unclaimed]) await one.close();
+});
+
+test('who is looked at by live is not attached to meanwhile', async () => {
+  const service = await Service.start();
+  const live = new Running('live', String(service.pid), '--interval', '50ms');
+  await live.wrote(/\d/);
+  expect(await refused('attach', String(service.pid), '-o', file('second'))).toBe(
+    `leak-audit: leak-audit live looks at process ${service.pid}, and records it meanwhile: end that first`,
+  );
+  live.child.kill('SIGINT');
+  expect(await live.outcome).toMatchObject({ code: 0, stderr: '' });
+  expect(await refused('live', '')).toBe("leak-audit: '' is neither a process id nor a file");
 });
 
 /** Runs `leak-audit …` in a terminal of its own, 80 by 24, presses keys once it shows something, and says what came. */
