@@ -45,16 +45,11 @@ test('dictionaries of other kinds and with other keys', () => {
     torch.scope(() => {
       const [a, b] = [torch.ones([1]), torch.ones([2])];
       const [ofMap, ofObject]: unknown[][] = [[], []];
-      flatten(
-        numbered,
-        new Map([
-          [1, a],
-          [3, b],
-        ] as const),
-        'argument 1',
-        'fn',
-        ofMap,
-      );
+      const byNumber = new Map<number, unknown>([
+        [1, a],
+        [3, b],
+      ]);
+      flatten(numbered, byNumber, 'argument 1', 'fn', ofMap);
       flatten(numbered, { 1: a, 3: b }, 'argument 1', 'fn', ofObject);
       expect([ofMap, ofObject]).toEqual([
         [b, a],
