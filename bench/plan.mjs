@@ -40,7 +40,7 @@ export const plans = {
     auditRounds: 7,
     audited: 200_000,
     httpRounds: 7,
-    httpMs: { closed: 2000, paced: 5000 },
+    httpMs: { closed: 2000, paced: 10_000 },
     reportRounds: 3,
     events: 10_000_000,
   },
