@@ -40,6 +40,7 @@ test('twenty workers, some terminated in mid-work, leave nothing', async () => {
         const work = 'global.held = []; for (let i = 0; i < 500; i++) held.push(torch.ones([100]).add(1));';
         await Promise.all([inWorker(work), inWorker('throw 1').catch(() => {}), inWorker(work + 'process.exit(0)')]);
         const endless = new Worker('const torch = require(${JSON.stringify(`${LIB}/index.js`)}); for (;;) torch.ones([1000]);', { eval: true });
+        await new Promise((resolve) => endless.once('online', resolve)); // Node 22 complains when it is ended before
         await new Promise((resolve) => setTimeout(resolve, 300));
         await endless.terminate();
       }
