@@ -71,6 +71,22 @@ TEST_F(CpuAllocator, AnAllocationThatCannotBeIsAnOutOfMemoryErrorAndCountsNothin
   EXPECT_EQ(cpu_allocator_totals().peak_allocated_bytes, before.peak_allocated_bytes);
 }
 
+TEST_F(CpuAllocator, AFailureThatWasLostCanBeThrownAgain) {
+  forget_refusal();
+  EXPECT_NO_THROW(throw_refusal());
+  const uint64_t before = held();
+  set_memory_limit(before + 1000);
+  EXPECT_THROW(c10::GetCPUAllocator()->allocate(2000), MemoryLimitError);
+  std::thread([] { EXPECT_NO_THROW(throw_refusal()); }).join();  // another thread's is none of its own
+  EXPECT_THROW(throw_refusal(), MemoryLimitError);
+  set_memory_limit(kNoLimit);
+  EXPECT_THROW(c10::GetCPUAllocator()->allocate(std::numeric_limits<size_t>::max()), c10::OutOfMemoryError);
+  EXPECT_THROW(throw_refusal(), ExhaustedError);
+  forget_refusal();
+  EXPECT_NO_THROW(throw_refusal());
+  EXPECT_EQ(held(), before);
+}
+
 TEST_F(CpuAllocator, TensorsOfLibtorchPassThroughIt) {
   const uint64_t before = held();
   {
