@@ -25,6 +25,8 @@ export function findTarget(text: string): Target {
   const uid = Number(field('Uid')[1]);
   if (uid !== process.geteuid?.())
     throw new UsageError(`process ${pid} belongs to another user (uid ${uid}): run leak-audit as that user`);
+  if (/^[Tt]/.test(field('State')[0] ?? ''))
+    throw new UsageError(`process ${pid} is stopped, and answers once it goes on: kill -CONT ${pid}`);
   // Its number where it lives, which is another one than here if it is in a container.
   const ownPid = Number(field('NSpid').at(-1) ?? pid);
   const address = `libtorch-node/${pidSpace(pid)}/${ownPid}/`.padEnd(ADDRESS_LENGTH, '.');

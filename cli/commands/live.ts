@@ -58,7 +58,7 @@ function parseInterval(text: string): number {
   return ms;
 }
 
-/** Settles at a signal, after `duration`, or when `stop` is called. */
+/** Settles at a signal, after `duration`, when nobody reads any more (`| head`), or when `stop` is called. */
 function untilEnd({ duration }: Options): { over: Promise<void>; stop: () => void; isOver: () => boolean } {
   let stop = () => {};
   let isOver = false;
@@ -68,9 +68,11 @@ function untilEnd({ duration }: Options): { over: Promise<void>; stop: () => voi
       isOver = true;
       clearTimeout(timer);
       for (const signal of SIGNALS) process.off(signal, stop);
+      process.stdout.off('error', stop);
       resolve();
     };
     for (const signal of SIGNALS) process.on(signal, stop);
+    process.stdout.on('error', stop);
   });
   return { over, stop: () => stop(), isOver: () => isOver };
 }

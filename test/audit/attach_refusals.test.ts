@@ -1,13 +1,14 @@
 /** Which processes are refused, and what a client can do to a service: nothing. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import * as net from 'node:net';
 import * as path from 'node:path';
 import { findTarget, whySilent } from '../../cli/attach/target';
 import { type Outcome, run } from '../support/child';
 import { limitMs, ordinaryEnv } from '../support/sanitized';
 import { ROOT, testFolder } from './command';
-import { leakAudit, refused, Service } from './service';
+import { leakAudit, refused, Service, until } from './service';
 
 const folder = testFolder();
 jest.setTimeout(limitMs(240_000));
@@ -58,6 +59,15 @@ test('a process without libtorch-node, a thread, and one that does not want it',
   await all(service.pid, /process \d+ does not listen: it was started with LIBTORCH_NODE_ATTACH=0$/);
   const thread = (await import('node:fs')).readdirSync(`/proc/${bare.pid}/task`).find((id) => id !== String(bare.pid))!;
   await all(thread, /\d+ is a thread of process \d+/);
+});
+
+test('a process that is stopped is not waited for', async () => {
+  const service = await Service.start();
+  service.child.kill('SIGSTOP');
+  await until(async () => /^State:\s*T/m.test(readFileSync(`/proc/${service.pid}/status`, 'utf8')));
+  await all(service.pid, /process (\d+) is stopped, and answers once it goes on: kill -CONT \1$/);
+  service.child.kill('SIGCONT');
+  await until(async () => (await leakAudit('snapshot', String(service.pid))).code === 0);
 });
 
 test('a process that is starting is told from one that never will listen', () => {

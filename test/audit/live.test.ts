@@ -216,6 +216,15 @@ test('a capture in which nothing comes is said to be stalled, and looked at on',
   for (const one of [source, patient, unclaimed]) await one.close();
 });
 
+test('when nobody reads any more it ends, and detaches', async () => {
+  const service = await Service.start();
+  const live = new Running('live', String(service.pid), '--interval', '20ms');
+  await live.wrote(/\d/);
+  live.child.stdout!.destroy();
+  expect(await live.outcome).toMatchObject({ code: 0, stderr: '' });
+  expect(JSON.parse((await leakAudit('snapshot', String(service.pid), '--json')).stdout).sites).toBeNull();
+});
+
 test('who is looked at by live is not attached to meanwhile', async () => {
   const service = await Service.start();
   const live = new Running('live', String(service.pid), '--interval', '50ms');
