@@ -1,7 +1,7 @@
 /** What `live` shows: lines that fit the terminal. */
 import type { Colors } from '../colors';
 import { sparkline } from '../reporters/live';
-import { siteText } from '../reporters/snapshot';
+import { noSites, siteText } from '../reporters/snapshot';
 import { renderTable } from '../reporters/table';
 import { isInventory } from '../sites';
 import { cutEnd } from '../terminal';
@@ -120,8 +120,7 @@ const perSecond = (n: number) => (n < 10 ? n.toFixed(1) : formatCount(n));
 
 function siteLines(history: History, state: LiveState, options: ViewOptions, room: number): string[] {
   const { colors, folder, columns, sort } = options;
-  if (state.sites.length === 0)
-    return [colors.dim(state.mode === 'counters' ? 'no site is known (--mode counters)' : 'no tensor was made yet')];
+  if (state.sites.length === 0) return [colors.dim(noSites(state.mode))];
   const rates = new Map(state.sites.map((site) => [site, history.rate(site)]));
   const weight = {
     bytes: (site: LiveSite) => site.liveBytes,

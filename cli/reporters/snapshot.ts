@@ -64,8 +64,12 @@ function headLines({ pid, tensors, storages, bytes, rss }: Snapshot, columns = N
 export const siteText = (site: Frame, folder: string, colors: Colors): string =>
   printable(position(site, folder)) + (site.function === '' ? '' : colors.dim(` ${printable(site.function)}`));
 
-function siteTable({ sites }: Snapshot, { colors, folder, columns }: TextOptions): string[] {
+export const noSites = (mode: string | null): string =>
+  mode === 'counters' ? 'no site is known (--mode counters)' : 'no tensor was made yet';
+
+function siteTable({ sites, mode }: Snapshot, { colors, folder, columns }: TextOptions): string[] {
   const all = sites ?? [];
+  if (all.length === 0) return [colors.dim(noSites(mode))];
   const lines = renderTable(
     [right('live'), right('live bytes'), right('made', true), right('bytes', true), { title: 'site', align: 'left' }],
     all
