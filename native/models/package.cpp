@@ -39,6 +39,12 @@ RunnerPtr make_runner(MakeOf27 make, const PackageFiles& files, size_t runners) 
   return make(files.library, runners, files.device, files.folder, /*run_single_threaded=*/false);
 }
 
+// Of a libtorch to come: the rest of the library is to compile with it.
+template <class Make>
+RunnerPtr make_runner(Make, const PackageFiles&, size_t) {
+  throw CodedError("ERR_TORCH_NOT_IMPLEMENTED", "this libtorch makes them in a way that is not known here");
+}
+
 template <class Runner>
 auto read_weights(Runner& runner, const std::string& file, int)
     -> decltype(runner.update_constant_buffer_from_blob(file)) {
