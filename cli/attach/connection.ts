@@ -88,7 +88,7 @@ export class Connection {
     });
   }
 
-  /** Answers have no numbers: one that comes late would be taken for that to the next question. */
+  /** Who was silent for so long is asked no more: answers have no numbers, and nobody waits for them in turn. */
   private giveUp(): void {
     this.socket.destroy();
     this.finish();

@@ -70,11 +70,22 @@ function spaceOf(pid: number | 'self', kind: 'pid' | 'net'): string {
 
 const pidSpace = (pid: number) => spaceOf(pid, 'pid');
 
+/** The table is read in parts: where others come and go meanwhile, a line can be missing in it. */
+const LOOKS = 3;
+
+function listenerAt(address: string): string | undefined {
+  for (let look = 0; look < LOOKS; look++) {
+    const found = read('/proc/net/unix')
+      .split('\n')
+      .find((one) => one.endsWith(` @${address}`) && one.split(/\s+/)[3] === '00010000');
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
 /** Whether the process itself holds the socket of this address: anybody could have taken the name. */
 function listens(pid: number, address: string): boolean {
-  const line = read('/proc/net/unix')
-    .split('\n')
-    .find((one) => one.endsWith(` @${address}`) && one.split(/\s+/)[3] === '00010000');
+  const line = listenerAt(address);
   if (line === undefined) return false;
   const socket = `socket:[${line.trim().split(/\s+/)[6]}]`;
   let descriptors: string[];

@@ -36,7 +36,7 @@ async function late(): Promise<{ pid: string; lines: AsyncIterator<string> }> {
   return { pid: String(child.pid), lines };
 }
 
-test('an answer that comes too late is nobody’s: not that to the next question', async () => {
+test('who does not answer in time is asked no more: what comes late is no answer to anything', async () => {
   const { pid } = await late();
   const connection = await Connection.open(pid, 50);
   await expect(connection.ask('status')).rejects.toThrow(`process ${pid} does not answer (is it stopped?)`);
