@@ -40,11 +40,15 @@ export function showReport(report: Report, capture: Capture, options: ShowOption
   process.stdout.write(renderText(shown, { colors: colorsFor(process.stdout), folder, columns }));
 }
 
-/** Writes a file as a whole or not at all; '-' is stdout. */
+/** Writes a file as a whole or not at all; '-' is stdout. What is no file, a pipe or /dev/null, stays what it is. */
 export function writeOutput(file: string, text: string | Buffer): void {
   if (file === '-') {
     progress.end();
     process.stdout.write(text);
+    return;
+  }
+  if (fs.statSync(file, { throwIfNoEntry: false })?.isFile() === false) {
+    writeThere(file, text);
     return;
   }
   const temporary = `${file}.${process.pid}.tmp`;
@@ -54,6 +58,14 @@ export function writeOutput(file: string, text: string | Buffer): void {
   } catch (error) {
     fs.rmSync(temporary, { force: true });
     throw new UsageError(`cannot write ${file}: ${(error as NodeJS.ErrnoException).code ?? error}`);
+  }
+}
+
+function writeThere(device: string, text: string | Buffer): void {
+  try {
+    fs.writeFileSync(device, text);
+  } catch (error) {
+    throw new UsageError(`cannot write ${device}: ${(error as NodeJS.ErrnoException).code ?? error}`);
   }
 }
 

@@ -5,7 +5,7 @@ import { Command } from 'commander';
 import { Connection } from '../attach/connection';
 import { CaptureFollower } from '../capture/reader';
 import { ExitCode, UsageError } from '../errors';
-import { checkWritable } from '../output';
+import { checkDistinct, checkWritable } from '../output';
 import { intervalOption, modeOptions, type RecordingOptions, roundMs } from '../run/options';
 import { isForLook, reserve } from '../run/reserve';
 import { reportCapture, showLive } from '../run/show';
@@ -59,7 +59,9 @@ async function attach(pidText: string, options: Options): Promise<void> {
   if (options.background && (options.html !== undefined || options.json !== undefined))
     throw new UsageError('--background leaves no report: run leak-audit report on the capture, once it is detached');
   if (options.output === '-') throw new UsageError('a capture is no stream: name a file with -o FILE');
-  for (const file of [options.html, options.json, options.output]) checkWritable(file);
+  const { output, html, json } = options;
+  checkDistinct({ '-o': output, '--html': html, '--json': json });
+  for (const file of [html, json, output]) checkWritable(file);
   const connection = await Connection.open(pidText);
   try {
     const file = await begin(connection, options);

@@ -62,6 +62,7 @@ async function run(program: string[], options: Options): Promise<number> {
   if (program.length === 0) throw new UsageError('no program given: leak-audit run [options] -- node app.js …');
   const { output, html, json } = options;
   checkDistinct({ '-o': output, '--html': html, '--json': json });
+  if (output === '-') throw new UsageError('a capture is no stream: name a file with -o FILE');
   for (const file of [html, json, output]) checkWritable(file);
   const folder = options.output === undefined ? fs.mkdtempSync(path.join(os.tmpdir(), 'leak-audit-')) : undefined;
   const file = folder === undefined ? path.resolve(options.output!) : path.join(folder, 'capture.ltna');

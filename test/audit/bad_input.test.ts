@@ -1,5 +1,6 @@
 /** What is no capture: each command that reads one says so in a line, and exits with 2. Narrow terminals. */
-import { existsSync, mkdirSync, truncateSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { analyse } from '../../cli/analysis';
@@ -79,6 +80,10 @@ test.each([
     ['run', '--html', '-', '--json', '-', '--', 'node'],
     '--html and --json are both stdout: each needs a file of its own',
   ],
+  [
+    ['attach', '1', '-o', 'x.ltna', '--html', './x.ltna'],
+    '-o and --html are both ./x.ltna: each needs a file of its own',
+  ],
   [['report', 'a', '--html', 'a'], 'the capture and --html are both a: each needs a file of its own'],
   [['check', 'a', '--junit', 'b', '--sarif', 'b'], '--junit and --sarif are both b: each needs a file of its own'],
   [['diff', 'a', 'b', '--json', 'b'], 'b and --json are both b: each needs a file of its own'],
@@ -87,6 +92,15 @@ test.each([
   [['run', '--', folder], `cannot run '${folder}': not a program that may be run`],
 ])('wrong usage is one line that says where to read on: %j', async (args, message) => {
   expect(await leakAudit(args)).toMatchObject({ code: 2, stdout: '', stderr: `leak-audit: ${message}\n` });
+});
+
+test('what is no file is written to, not replaced', async () => {
+  writeFileSync(file('plain'), leakyCapture().build());
+  execFileSync('mkfifo', [file('pipe')]);
+  const reader = run('cat', [file('pipe')], {});
+  expect(await leakAudit(['report', file('plain'), '--json', file('pipe')])).toMatchObject({ code: 0 });
+  expect(JSON.parse((await reader).stdout)).toMatchObject({ verdict: 'leak' });
+  expect(statSync(file('pipe')).isFIFO()).toBe(true);
 });
 
 test('a capture with a hole of a gigabyte behind it is read in little memory', async () => {
