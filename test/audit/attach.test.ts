@@ -89,6 +89,8 @@ test('Ctrl-C detaches; --duration does; --background comes back at once', async 
   const service = await Service.start();
   await service.tell('hold 2');
   const running = await attached(service, file('interrupted'));
+  // A thread tells of what it holds when it comes to its event loop: let it.
+  await until(async () => fs.readFileSync(file('interrupted')).includes(BEFORE));
   running.child.kill('SIGINT');
   expect(await running.outcome).toMatchObject({ code: 0, stdout: expect.stringContaining(BEFORE) });
 
