@@ -1,6 +1,6 @@
 /** torch.run and torch.async: what they give, whose it is, and what is freed. */
 import type { Tensor } from '../../types';
-import { ms } from '../support/async';
+import { ms, until } from '../support/async';
 import { program } from '../support/child';
 import { balancedAsync, codeOf, counts, settled, torch, untyped } from '../support/torch';
 
@@ -252,10 +252,25 @@ describe('torch.asyncPool', () => {
     await torch.scope(async () => {
       const a = torch.ones([300, 300]);
       untyped.asyncPool.threads = 1;
+      // The one thread has so much to do that the calls behind it wait, however late this thread looks.
+      const [busy, out, enough] = [torch.ones([800, 800]), torch.empty([0]), new AbortController()];
+      const first = untyped.run(
+        (t: any) => {
+          for (let i = 0; i < 20_000; i++) t.mm(busy, busy, { out });
+        },
+        { signal: enough.signal },
+      );
+      first.catch(() => {});
       const all = Array.from({ length: 6 }, () => untyped.async.mm(a, a));
-      expect(untyped.asyncPool.queued).toBeGreaterThan(0);
+      expect(untyped.asyncPool.queued).toBeGreaterThanOrEqual(6);
+      await until(() => untyped.asyncPool.running === 1);
+      expect(untyped.asyncPool.queued).toBe(6);
+      // More threads take up what waits at once: it does not wait for the first to end.
       untyped.asyncPool.threads = 3;
       await Promise.all(all);
+      await until(() => untyped.asyncPool.running === 1);
+      enough.abort();
+      await expect(first).rejects.toThrow();
       while (untyped.asyncPool.running > 0) await ms(1);
       expect(untyped.asyncPool.queued).toBe(0);
     });
