@@ -34,10 +34,12 @@ export class Family {
     const running: Capture[] = [];
     let unread = 0;
     for (const [file, child] of this.running) {
-      const captured = running.length < MOST_READ || child.follower !== undefined ? this.read(file, child) : undefined;
+      let captured = running.length < MOST_READ || child.follower !== undefined ? this.read(file, child) : undefined;
+      const isGone = hasEnded(captured?.start?.pid ?? child.pid);
+      if (isGone && captured !== undefined) captured = this.read(file, child); // what it wrote last may have come since
       const { start, end } = captured ?? {};
       const others = start !== undefined && isBefore(start.clockMs, capture.start?.clockMs); // an earlier run's
-      if (alone || others || end !== undefined || hasEnded(start?.pid ?? child.pid)) {
+      if (alone || others || end !== undefined || isGone) {
         if (captured?.start !== undefined && !alone && !others) ended(captured);
         child.follower?.close();
         this.running.delete(file);

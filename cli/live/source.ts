@@ -69,13 +69,16 @@ export class FileSource implements LiveSource {
 
   async look(): Promise<LiveState | undefined> {
     this.poll();
+    const { start, end } = this.follower.capture;
+    const isGone = end === undefined && start !== undefined && hasEnded(start.pid);
+    if (isGone) this.poll(); // what it wrote last may have come since
     const { capture, parts } = this.follower;
     const rounds = capture.ticks.at(-1)?.ms ?? -1;
     if (rounds !== this.came) this.cameAt = performance.now();
     this.came = rounds;
     for (const part of parts) condense(part);
     if (capture.end !== undefined) this.ended = `the recording has ended (${capture.end.reason})`;
-    else if (capture.start !== undefined && hasEnded(capture.start.pid)) this.ended = 'the process has ended';
+    else if (isGone) this.ended = 'the process has ended';
     const own = stateOf(capture, this.maps);
     if (own === undefined) return undefined;
     const joined = parts.slice(1).flatMap((part) => this.madeIn(part));

@@ -8,7 +8,7 @@ import { reserve } from '../../cli/run/reserve';
 import { lastOf } from '../../cli/sites';
 import { limitMs } from '../support/sanitized';
 import { testFolder } from './command';
-import { pause, Service } from './service';
+import { pause, Service, until } from './service';
 
 const folder = testFolder();
 /** By hand, more: LTN_ATTACH_CYCLES=1000. */
@@ -60,14 +60,23 @@ test(
     await service.tell('worker');
     await service.tell('busy on');
     const connection = await Connection.open(String(service.pid));
-    const descriptors = () => fs.readdirSync(`/proc/${service.pid}/fd`).length;
-    const threads = () => fs.readdirSync(`/proc/${service.pid}/task`).length;
+    const held = () => ['fd', 'task'].map((what) => fs.readdirSync(`/proc/${service.pid}/${what}`).length).join();
+    // A thread that has ended is listed until the kernel has let go of it: of a few looks the last two say the same.
+    const settled = async () => {
+      for (let last = held(); ; ) {
+        await pause(200);
+        const now = held();
+        if (now === last) return now;
+        last = now;
+      }
+    };
     for (let i = 0; i < 5; i++) await cycle(service, connection, i);
-    const before = [descriptors(), threads()];
-    let compared = 0;
-    for (let i = 5; i < CYCLES; i++) if (await cycle(service, connection, i)) compared++;
-    expect(compared).toBeGreaterThan(CYCLES / 5);
-    expect([descriptors(), threads()]).toEqual(before);
+    const before = await settled();
+    // The slower the machine, the oftener the collector comes in between.
+    for (let i = 5, compared = 0; i < CYCLES || compared <= CYCLES / 5; i++) {
+      if (await cycle(service, connection, i)) compared++;
+    }
+    await until(async () => held() === before);
     connection.close();
     await service.tell('busy off');
     expect((await service.tell('memory')).tensors).toBeGreaterThanOrEqual(100);

@@ -11,7 +11,7 @@ import { run } from '../support/child';
 import { limitMs, ordinaryEnv } from '../support/sanitized';
 import { CaptureBuilder, leakyCapture } from './capture_builder';
 import { CLI, testFolder } from './command';
-import { leakAudit, pause, Running, refused, Service, until } from './service';
+import { leakAudit, Running, refused, Service, until } from './service';
 
 const folder = testFolder();
 jest.setTimeout(limitMs(240_000));
@@ -237,15 +237,15 @@ test('who is looked at by live is not attached to meanwhile', async () => {
   expect(await refused('live', '')).toBe("leak-audit: '' is neither a process id nor a file");
 });
 
-/** Runs `leak-audit …` in a terminal of its own, 80 by 24, presses keys once it shows something, and says what came. */
-async function inTerminal(args: string[], keys: string, env: NodeJS.ProcessEnv): Promise<string> {
+/** Runs `leak-audit …` in a terminal of its own, 80 by 24, presses keys once it shows `first`, and says what came. */
+async function inTerminal(args: string[], first: string, keys: string, env: NodeJS.ProcessEnv): Promise<string> {
   const script = `
 import fcntl, os, pty, signal, struct, sys, termios, time
-keys = sys.argv[1]
+keys, first = sys.argv[1], sys.argv[2].encode()
 pid, fd = pty.fork()
 if pid == 0:
     fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack('HHHH', 24, 80, 0, 0))
-    os.execv(sys.argv[2], sys.argv[2:])
+    os.execv(sys.argv[3], sys.argv[3:])
 out = b''
 pressed = 0
 try:
@@ -253,7 +253,7 @@ try:
         part = os.read(fd, 65536)
         if not part: break
         out += part
-        if b'tensors' in out and pressed < len(keys):
+        if first in out and pressed < len(keys):
             time.sleep(0.3)
             if keys[pressed] == 'T': os.kill(pid, signal.SIGTERM)
             else: os.write(fd, keys[pressed].encode())
@@ -265,7 +265,8 @@ sys.stdout.buffer.write(out)
 print('STATUS', status)`;
   const { FORCE_COLOR, NO_COLOR, ...ordinary } = ordinaryEnv();
   const all = { ...ordinary, TERM: 'xterm', ...env };
-  return (await run('/usr/bin/python3', ['-c', script, keys, process.execPath, CLI, ...args], { env: all })).stdout;
+  const command = [process.execPath, CLI, ...args];
+  return (await run('/usr/bin/python3', ['-c', script, keys, first, ...command], { env: all })).stdout;
 }
 
 const ENTER = '\x1b[?1049h\x1b[?25l';
@@ -276,7 +277,7 @@ test('in a terminal: keys, NO_COLOR, and a terminal that is left as it was', asy
   const service = await Service.start();
   await service.tell('hold 8');
   const args = ['live', String(service.pid), '--interval', '100ms'];
-  const shown = await inTerminal(args, 'tprpq', {});
+  const shown = await inTerminal(args, '(before attach)', 'tprpq', {});
   expect(shown).toContain(ENTER);
   expect(shown.slice(shown.lastIndexOf(LEAVE) + LEAVE.length)).toMatch(/^\s*STATUS 0/);
   expect(shown).toContain('\x1b[1mleak-audit live');
@@ -289,10 +290,9 @@ test('in a terminal: keys, NO_COLOR, and a terminal that is left as it was', asy
   expect(lines.filter((line) => line.length > 80)).toEqual([]);
 
   for (const keys of ['\x03', 'T']) {
-    const plain = await inTerminal(args, keys, { NO_COLOR: '1' });
+    const plain = await inTerminal(args, 'tensors', keys, { NO_COLOR: '1' });
     expect(plain).not.toContain('\x1b[1m');
     expect(plain.slice(plain.lastIndexOf(LEAVE) + LEAVE.length)).toMatch(/^\s*STATUS 0/);
   }
-  await pause(100);
   expect(JSON.parse((await leakAudit('snapshot', String(service.pid), '--json')).stdout).sites).toBeNull();
 });
