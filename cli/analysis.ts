@@ -49,7 +49,11 @@ export function analyse(capture: Capture, options: AnalysisOptions = {}): Report
   const growing = groups.flatMap((group, i) =>
     all[i]!.verdict === 'leak' || all[i]!.verdict === 'cache' ? group.members.map(({ series }) => series) : [],
   );
-  const explained = totalOf(growing, capture.ticks.length, (series) => series.liveBytes);
+  // Where only totals were recorded no site is known to grow, and still tensors show what they hold.
+  const explained =
+    capture.start?.mode === 'counters'
+      ? capture.ticks.map((tick) => tick.bytes)
+      : totalOf(growing, capture.ticks.length, (series) => series.liveBytes);
   const hidden = judgeHidden(capture, explained, options);
   if (hidden.verdict === 'leak' && deviceMatches('cpu', options.device)) blame(capture, groups, all, hidden, options);
   const found = all

@@ -147,6 +147,20 @@ test('totals alone are no reason to call it clean, unless nothing lives', () => 
   expect(analyse(read(totals(0))).verdict).toBe('clean');
 });
 
+test('where totals alone were recorded, what tensors hold is not laid to what none of them shows', () => {
+  const growing = (bytes: number) => {
+    const builder = new CaptureBuilder({ mode: 'counters' });
+    for (let i = 1; i <= 40; i++) {
+      builder.tick({ ms: 250 * i, tensors: i, bytes: bytes * i, allocatedBytes: 40_000 * i });
+    }
+    return analyse(read(builder.end()));
+  };
+  expect(growing(40_000)).toMatchObject({ verdict: 'insufficient', sites: [], summary: { insufficient: 'counters' } });
+  expect(growing(20_000).sites).toEqual([
+    expect.objectContaining({ file: '(seen by no tensor)', verdict: 'leak', hiddenGrowthBytesPerMinute: 4_800_000 }),
+  ]);
+});
+
 test('a site that began to grow too late to be judged keeps the report from being clean', () => {
   const late = (grows: boolean) => {
     const builder = new CaptureBuilder().site(1, ['/srv/old.js', 1, 1]).site(2, ['/srv/late.js', 2, 1]);
