@@ -1,5 +1,5 @@
 /** The audited program: started as if leak-audit were not there. */
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import { UsageError } from '../errors';
@@ -20,14 +20,16 @@ const WHY_NOT: Record<string, string> = { ENOENT: 'not found', EACCES: 'not a pr
 export function runChild(program: string[], variables: Record<string, string>): Promise<Ending> {
   return new Promise((resolve, reject) => {
     const [file, ...args] = program as [string, ...string[]];
-    const child = spawn(file, args, { stdio: 'inherit', env: { ...process.env, ...variables } });
+    let child: ChildProcess | undefined;
     const forward = (signal: NodeJS.Signals) => {
-      if (!(FROM_TERMINAL.has(signal) && inForeground())) child.kill(signal);
+      if (!(FROM_TERMINAL.has(signal) && inForeground())) child?.kill(signal);
     };
-    for (const signal of FORWARDED) process.on(signal, forward);
     const finish = () => {
       for (const signal of FORWARDED) process.off(signal, forward);
     };
+    // Before there is a program: one that runs already, and a leak-audit that a signal ends, would be a program left alone.
+    for (const signal of FORWARDED) process.on(signal, forward);
+    child = spawn(file, args, { stdio: 'inherit', env: { ...process.env, ...variables } });
     child.once('error', (error: NodeJS.ErrnoException) => {
       finish();
       reject(new UsageError(`cannot run '${file}': ${WHY_NOT[error.code ?? ''] ?? error.message}`));
