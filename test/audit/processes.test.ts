@@ -5,9 +5,10 @@ import * as path from 'node:path';
 import { analyse } from '../../cli/analysis';
 import { Flag, fileHeader } from '../../cli/capture/format';
 import { joinChildren, removeChildren } from '../../cli/capture/join';
-import { readCapture } from '../../cli/capture/reader';
+import { CaptureFollower, readCapture } from '../../cli/capture/reader';
 import { CaptureBuilder } from './capture_builder';
 import { fixture, leakAudit } from './cli';
+import { until } from './service';
 
 let folder: string;
 let file: string;
@@ -128,9 +129,26 @@ test('a child that cannot make its file flags the capture of the program', async
   expect(capture.end?.reason).toBe('exit');
 }, 600_000);
 
+/** In the last round of a capture that grows; undefined where there is none yet. */
+function tensorsIn(name: string): number | undefined {
+  const follower = new CaptureFollower(path.join(folder, name));
+  try {
+    follower.poll();
+    return follower.capture.ticks.at(-1)?.tensors;
+  } finally {
+    follower.close();
+  }
+}
+
 test('--follow-children records what a program starts; without it, the program sees nothing of the audit', async () => {
   const args = ['run', '--quiet', '--interval', '200ms', '--json', path.join(folder, 'r.json'), '--follow-children'];
-  const outcome = await leakAudit(...args, '-o', file, '--', 'node', fixture('children.cjs'));
+  const go = path.join(folder, 'go');
+  const ended = leakAudit(...args, '-o', file, '--', 'node', fixture('children.cjs'), go);
+  // One is killed, once both captures show what is held.
+  const children = () => fs.readdirSync(folder).filter((name) => name.endsWith('.child'));
+  await until(async () => tensorsIn('c.ltna') === 1 && children().some((name) => tensorsIn(name) === 20));
+  fs.writeFileSync(go, '');
+  const outcome = await ended;
   expect(outcome.stderr).toBe('');
   expect(outcome.code).toBe(0);
   const capture = readCapture(file);
@@ -141,5 +159,5 @@ test('--follow-children records what a program starts; without it, the program s
   expect(most.map((tensors) => tensors.length).sort((a, b) => a - b)).toEqual([1, 10, 20]);
   expect(Math.max(...capture.ticks.map((tick) => tick.tensors))).toBeGreaterThanOrEqual(21);
   expect(capture.ticks.at(-1)!.tensors).toBe(1);
-  expect(fs.readdirSync(folder).sort()).toEqual(['c.ltna', 'r.json']);
+  expect(fs.readdirSync(folder).sort()).toEqual(['c.ltna', 'go', 'r.json']);
 }, 600_000);
