@@ -8,7 +8,7 @@ import { findTarget, whySilent } from '../../cli/attach/target';
 import { type Outcome, run } from '../support/child';
 import { limitMs, ordinaryEnv } from '../support/sanitized';
 import { ROOT, testFolder } from './command';
-import { leakAudit, refused, Service, until } from './service';
+import { leakAudit, Running, refused, Service, until } from './service';
 
 const folder = testFolder();
 jest.setTimeout(limitMs(240_000));
@@ -195,15 +195,12 @@ test('garbage, halves, silence and crowds do nothing to a service', async () => 
   expect(code).toBe(0);
   expect(JSON.parse(stdout)).toMatchObject({ tensors: 3, sites: null });
   for (const socket of busy) socket.destroy();
-  const attached = await leakAudit(
-    'attach',
-    String(service.pid),
-    '-o',
-    path.join(folder, 'after'),
-    '--duration',
-    '100ms',
-  );
-  expect(attached).toMatchObject({ code: 0, stdout: expect.stringContaining('(before attach)') });
+  const capture = path.join(folder, 'after');
+  const attached = new Running('attach', String(service.pid), '-o', capture);
+  await attached.wrote(/recording process/);
+  await until(async () => readFileSync(capture).includes('(before attach)'));
+  expect(await leakAudit('detach', String(service.pid))).toMatchObject({ code: 0 });
+  expect(await attached.outcome).toMatchObject({ code: 0, stdout: expect.stringContaining('(before attach)') });
 });
 
 test('a file that is not to be written is found before anything is recorded', async () => {

@@ -81,9 +81,12 @@ export class Running {
 
   /** Settles once it has written that. */
   async wrote(what: RegExp): Promise<void> {
+    let hasEnded = false; // and all that it wrote was read
+    void this.outcome.then(() => {
+      hasEnded = true;
+    });
     while (!what.test(this.stdout + this.stderr)) {
-      if (this.child.exitCode !== null || this.child.signalCode !== null)
-        throw new Error(`leak-audit has ended: ${this.stdout}${this.stderr}`);
+      if (hasEnded) throw new Error(`leak-audit has ended: ${this.stdout}${this.stderr}`);
       await pause(20);
     }
   }
