@@ -89,7 +89,7 @@ test('a capture that comes slowly, in a terminal: a line while it is read, gone 
   writeSync(fd, leakyCapture().build());
   const later: number = 99;
   const nothing = packet(later, Buffer.alloc(8)); // of a type that no reader knows
-  while (!text.includes('reading ') && child.exitCode === null) {
+  while (!text.includes('slow.ltna: ') && child.exitCode === null) {
     try {
       writeSync(fd, nothing);
     } catch (error) {
