@@ -156,11 +156,15 @@ test('a failed allocation collects and is tried again: an address space with roo
 });
 
 test('what no machine has is refused at once', async () => {
-  const { code, alive } = await ask(`${helpers}
+  const { code, alive } = await ask(
+    `${helpers}
+    gc(); // V8 has none of its own under way
     for (let i = 0; i < 3; i++) torch.zeros([MB]);
     const code = codeOf(() => torch.empty([2 ** 46]));
     answer({ code, alive: torch.memory().tensors });
-  `);
+  `,
+    ['--expose-gc'],
+  );
   expect(code).toBe('ERR_TORCH_OUT_OF_MEMORY');
   expect(alive).toBe(3); // no collection for it
 });

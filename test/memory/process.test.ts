@@ -74,6 +74,7 @@ test('a borrowed array lives as long as the tensor, and no longer', async () => 
   const { alive, sum, gone } = await ask(
     `
     const pause = async () => { for (let i = 0; i < 5; i++) { gc(); await new Promise((resolve) => setTimeout(resolve, 5)); } };
+    const until = async (isSo) => { while (!isSo()) await pause(); };
     (async () => {
       let freed = 0;
       const registry = new FinalizationRegistry(() => freed++);
@@ -86,7 +87,7 @@ test('a borrowed array lives as long as the tensor, and no longer', async () => 
       await pause();
       const stillAlive = freed === 0 && view.sum().item() === 20;
       view.dispose();
-      await pause();
+      await until(() => freed > 0);
       answer({ alive: alive && stillAlive, sum, gone: freed });
     })();
   `,
