@@ -2,9 +2,19 @@
 import { once } from 'node:events';
 import * as net from 'node:net';
 import { run } from '../support/child';
-import { ordinaryEnv } from '../support/sanitized';
+import { limitMs, ordinaryEnv } from '../support/sanitized';
 import { ROOT } from '../support/torch';
-import { LIMIT_MS, makeModels, PIXELS, picture, question, type Service, startClients, startService } from './support';
+import {
+  LIMIT_MS,
+  makeModels,
+  PATIENT,
+  PIXELS,
+  picture,
+  question,
+  type Service,
+  startClients,
+  startService,
+} from './support';
 
 let models: Awaited<ReturnType<typeof makeModels>>;
 let service: Service;
@@ -43,7 +53,7 @@ test(
       },
     );
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^epoch 1 {3}accuracy \d\d\.\d%\n$/) });
-    service = await startService(file);
+    service = await startService(file, PATIENT);
     const base = await service.health();
     expect(base.memory).toMatchObject({ tensors: 1, bytes: expect.any(Number) }); // the model
     const clients = startClients({ url: service.url, connections: 8, seconds: 600, requests: 50 });
@@ -125,8 +135,8 @@ test(
     await service.settled(base);
     expect((await service.metrics()).get('service_batch_size_count')).toBe(0);
     expect((await service.post(question())).status).toBe(200);
-    expect(service.said()).toBe('');
     await service.end();
+    expect(service.said()).toBe('');
   },
   LIMIT_MS,
 );
@@ -134,7 +144,8 @@ test(
 test(
   'bodies that are cut off, or never end, hold nothing',
   async () => {
-    service = await startService(models.pathOf('reader'), ['--body-timeout', '400']);
+    // What the clients here send whole has to come in that time too, however seldom they have their turn.
+    service = await startService(models.pathOf('reader'), ['--body-timeout', String(limitMs(2000))]);
     const base = await service.health();
     const body = question();
     for (let i = 0; i < 30; i++) {
@@ -159,7 +170,8 @@ test(
 test(
   'who goes while waiting for a batch is taken out of the queue',
   async () => {
-    service = await startService(models.pathOf('obedient'), ['--max-batch', '1', '--threads', '1']);
+    const limits = ['--max-batch', '1', '--threads', '1', ...PATIENT];
+    service = await startService(models.pathOf('obedient'), limits);
     const base = await service.health();
     const busy = question(1); // longer than this test
     const quick = question(0);
@@ -191,10 +203,10 @@ test(
       expect(answer.headers.get('retry-after')).toBe('1');
       expect(answer.body.message).not.toMatch(/bytes/);
     }
-    expect(service.said()).toMatch(/limit/);
     expect((await service.post(question())).status).toBe(200);
     await service.settled(base);
     await service.end();
+    expect(service.said()).toMatch(/limit/);
   },
   LIMIT_MS,
 );

@@ -1,5 +1,5 @@
 /** Ten times as many clients as there is room for. */
-import { LIMIT_MS, makeModels, type Service, sleep, startClients, startService } from './support';
+import { LIMIT_MS, makeModels, PATIENT, type Service, sleep, startClients, startService } from './support';
 
 let models: Awaited<ReturnType<typeof makeModels>>;
 let service: Service;
@@ -17,16 +17,7 @@ const ROOM = BATCH + QUEUE;
 test(
   'they are answered or refused, none hangs, and tensors stay as few',
   async () => {
-    const limits = [
-      '--max-batch',
-      `${BATCH}`,
-      '--max-queue',
-      `${QUEUE}`,
-      '--threads',
-      '1',
-      '--queue-timeout',
-      '600000',
-    ];
+    const limits = ['--max-batch', `${BATCH}`, '--max-queue', `${QUEUE}`, '--threads', '1', ...PATIENT];
     service = await startService(models.pathOf('obedient'), limits);
     const base = await service.health();
     // Some tenths of a second a batch: while one runs, the crowd is all there.

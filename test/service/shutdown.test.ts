@@ -1,7 +1,7 @@
 /** The end: SIGTERM under load loses no request that was accepted. */
 import { once } from 'node:events';
 import * as net from 'node:net';
-import { LIMIT_MS, makeModels, question, type Service, startClients, startService } from './support';
+import { LIMIT_MS, makeModels, PATIENT, question, type Service, startClients, startService } from './support';
 
 let models: Awaited<ReturnType<typeof makeModels>>;
 let service: Service;
@@ -21,7 +21,7 @@ test.each([
   'every client is answered until it is told to close its connection: %s',
   async (_where, args) => {
     // A machine that is slow to run the clients must not come to the end of the grace.
-    service = await startService(models.pathOf('reader'), ['--drain', '600000', ...args]);
+    service = await startService(models.pathOf('reader'), ['--drain', '600000', ...PATIENT, ...args]);
     const clients = startClients({ url: service.url, connections: CLIENTS, seconds: 600 });
     await clients.allAnswered();
     const { answered, gone } = await service.end();
@@ -38,7 +38,7 @@ test.each([
 test(
   'a batch that runs and those that wait are finished, connections that do not ask are closed',
   async () => {
-    const limits = ['--max-batch', '1', '--threads', '1', '--drain', '100', '--queue-timeout', '600000'];
+    const limits = ['--max-batch', '1', '--threads', '1', '--drain', '100', ...PATIENT];
     service = await startService(models.pathOf('obedient'), limits);
     // One that says nothing, one that never says all.
     const mute = [

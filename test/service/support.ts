@@ -14,6 +14,9 @@ export const PIXELS = 28 * 28;
 /** A limit for tests that start services, and for beforeAll: a busy machine takes long for each process. */
 export const LIMIT_MS = limitMs(300_000);
 
+/** For services whose requests are to be answered however long they wait for a batch. */
+export const PATIENT = ['--queue-timeout', '600000'];
+
 /** No connection stays open that the service would wait for at its end. */
 const CLOSING = { connection: 'close' };
 

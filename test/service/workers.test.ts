@@ -1,6 +1,6 @@
 /** A worker that dies: its requests are told so, others do not notice, and another takes its place. */
 import * as fs from 'node:fs';
-import { LIMIT_MS, makeModels, question, type Service, startService } from './support';
+import { LIMIT_MS, makeModels, PATIENT, question, type Service, startService } from './support';
 
 let models: Awaited<ReturnType<typeof makeModels>>;
 let service: Service;
@@ -21,7 +21,7 @@ async function workerFigures(name: string): Promise<(number | undefined)[]> {
 test.each(['SIGKILL', 'SIGABRT'] as const)(
   'ended by %s in the middle of a batch',
   async (signal) => {
-    service = await startService(models.pathOf('obedient'), ['--workers', '2', '--max-batch', '1']);
+    service = await startService(models.pathOf('obedient'), ['--workers', '2', '--max-batch', '1', ...PATIENT]);
     const base = await bothReady();
     const held = await workerFigures('live_bytes');
     const asked = service.post(question(1)); // longer than this test
@@ -51,7 +51,7 @@ test(
   'all at once: what waits is answered by those that come back, with the model that was good',
   async () => {
     const file = models.copyOf('reader');
-    service = await startService(file, ['--workers', '2', '--poll', '50', '--queue-timeout', '600000']);
+    service = await startService(file, ['--workers', '2', '--poll', '50', ...PATIENT]);
     const base = await bothReady();
     fs.writeFileSync(file, 'no model');
     await service.when(({ model }) => model.problem !== null);
