@@ -102,6 +102,35 @@ test('a file of a child that grows, one that is damaged, and where no child is l
   for (const follower of [own, other]) follower.close();
 });
 
+test('what a process wrote last counts, also when it ends between the look at its file and the look at it', async () => {
+  const builder = new CaptureBuilder({ ...START, pid: NOBODY, clockMs: START.clockMs + 50 }).site(1, ['/a.js', 1, 1]);
+  const row = (made: number) => [{ site: 1, liveTensors: made, liveBytes: 4 * made, allocatedTensors: made }];
+  const first = builder.tick({ ms: 100 }, row(1)).build();
+  const last = builder.tick({ ms: 200 }, row(5)).end().build().subarray(first.length);
+  let growing = '';
+  const gone = jest.spyOn(process, 'kill').mockImplementation((pid) => {
+    if (pid !== NOBODY) return true;
+    fs.appendFileSync(growing, last);
+    throw Object.assign(new Error('gone'), { code: 'ESRCH' });
+  });
+  try {
+    const family = captures({ [NOBODY]: first });
+    growing = `${family}.${NOBODY}.child`;
+    const parent = await openSource(family);
+    expect(await parent.look()).toMatchObject({ processes: 1, made: { tensors: 30 + 2 + 5 } });
+    await parent.close();
+
+    growing = path.join(folder, 'alone.ltna');
+    fs.writeFileSync(growing, first);
+    const alone = await openSource(growing);
+    expect(await alone.look()).toMatchObject({ ms: 200, tensors: 5 });
+    expect(alone.ended).toBe('the recording has ended (exit)');
+    await alone.close();
+  } finally {
+    gone.mockRestore();
+  }
+});
+
 test('run and live count a child as long as it runs', async () => {
   const file = path.join(folder, 'run.ltna');
   const options = ['run', '--follow-children', '--interval', '100ms', '-o', file, '--json', `${file}.json`];
