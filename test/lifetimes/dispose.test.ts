@@ -1,9 +1,9 @@
 /** dispose, use after dispose, disposeAll, `using`: counts return exactly to where they were. */
 import type { Tensor } from '../../types';
-import { balanced, codeOf, counts, thrown, torch, untyped } from '../support/torch';
+import { balanced, codeOf, counts, settled, thrown, torch, untyped } from '../support/torch';
 
 test('dispose is idempotent and frees the bytes at once', () => {
-  const before = counts();
+  const before = settled();
   const t = torch.zeros([256]);
   expect(counts()).toEqual({ tensors: before.tensors + 1, storages: before.storages + 1, bytes: before.bytes + 1024 });
   expect(t.disposed).toBe(false);
