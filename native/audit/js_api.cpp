@@ -18,8 +18,10 @@ namespace {
 std::atomic<const Sources*> process_sources{nullptr};
 
 Sources sources() noexcept {
-  const Sources* all = process_sources.load();
-  return all == nullptr ? Sources{} : *all;
+  const Sources* given = process_sources.load();
+  Sources all = given == nullptr ? Sources{} : *given;
+  all.wait_until_told = &wait_until_told;
+  return all;
 }
 
 std::string text_of(const Napi::Object& options, const char* key) {

@@ -1,6 +1,8 @@
 #include "native/audit/js_api_follow.h"
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -16,10 +18,13 @@ struct Follower {
   napi_env env = nullptr;
   napi_ref callback = nullptr;
   napi_threadsafe_function wake = nullptr;
+  // Begins and ends that it was called for, and the last of those that its callback has run after.
+  uint64_t calls = 0, heard = 0;  // guarded by Followers::mutex
 };
 
 struct Followers {
   std::mutex mutex;
+  std::condition_variable changed;
   std::vector<Follower*> all;  // that are open
 };
 
@@ -33,7 +38,8 @@ Followers& process_followers() {
 void tell_all() noexcept {
   Followers& followers = process_followers();
   const std::lock_guard<std::mutex> lock(followers.mutex);
-  for (const Follower* follower : followers.all) {
+  for (Follower* follower : followers.all) {
+    ++follower->calls;
     static_cast<void>(napi_call_threadsafe_function(follower->wake, nullptr, napi_tsfn_nonblocking));
   }
 }
@@ -41,11 +47,22 @@ void tell_all() noexcept {
 // `env` is null once the environment is closing; the follower is gone then.
 void deliver(napi_env env, napi_value, void* context, void*) {
   if (env == nullptr) return;
-  const auto* follower = static_cast<const Follower*>(context);
+  auto* follower = static_cast<Follower*>(context);
+  Followers& followers = process_followers();
+  uint64_t calls = 0;
+  {
+    const std::lock_guard<std::mutex> lock(followers.mutex);
+    calls = follower->calls;
+  }
   napi_value callback = nullptr, receiver = nullptr;
   if (napi_get_reference_value(env, follower->callback, &callback) != napi_ok || callback == nullptr) return;
   if (napi_get_undefined(env, &receiver) != napi_ok) return;
   static_cast<void>(napi_call_function(env, receiver, callback, 0, nullptr, nullptr));
+  {
+    const std::lock_guard<std::mutex> lock(followers.mutex);
+    follower->heard = calls;
+  }
+  followers.changed.notify_all();
 }
 
 void close(void* data) {
@@ -55,6 +72,7 @@ void close(void* data) {
     const std::lock_guard<std::mutex> lock(followers.mutex);
     followers.all.erase(std::remove(followers.all.begin(), followers.all.end(), follower), followers.all.end());
   }
+  process_followers().changed.notify_all();
   napi_delete_reference(follower->env, follower->callback);
 }
 
@@ -89,6 +107,14 @@ void follow(const Napi::CallbackInfo& info) {
 }
 
 }  // namespace
+
+void wait_until_told(int64_t most_ms) {
+  Followers& followers = process_followers();
+  std::unique_lock<std::mutex> lock(followers.mutex);
+  const auto has_heard = [](const Follower* follower) { return follower->heard == follower->calls; };
+  followers.changed.wait_for(lock, std::chrono::milliseconds(most_ms),
+                             [&] { return std::all_of(followers.all.begin(), followers.all.end(), has_heard); });
+}
 
 void export_follow(Napi::Env env, Napi::Object exports) {
   set_follower(&tell_all);

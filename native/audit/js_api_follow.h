@@ -4,11 +4,17 @@
 
 #include <napi.h>
 
+#include <cstdint>
+
 namespace ltn::audit {
 
 // Adds auditFollow(callback) to `exports`: `callback()` is called on the environment's thread, soon after each begin
 // and end, in place of the one before. It keeps no event loop alive.
 void export_follow(Napi::Env env, Napi::Object exports);
+
+// Waits until each environment's callback has run since the latest begin or end, at most so long: one that is blocked
+// may never come to it. Any thread but those of environments.
+void wait_until_told(int64_t most_ms);
 
 }  // namespace ltn::audit
 

@@ -24,6 +24,7 @@ namespace {
 constexpr size_t kMostSites = 300;
 constexpr size_t kMostNameBytes = 800;
 constexpr uint64_t kMostIntervalMs = 1000;
+constexpr int64_t kUntilToldMs = 500;
 constexpr uint64_t kMostDepth = 64;
 
 int hex(char c) {
@@ -181,6 +182,8 @@ std::string Desk::attach(const Request& request, uint64_t client, pid_t pid) {
 std::string Desk::detach() {
   if (!audit::recording()) return error_answer("not attached");
   if (!on_) return error_answer("run");
+  // A thread that was busy ever since the recording began has to come to its event loop first.
+  if (sources_.wait_until_told != nullptr) sources_.wait_until_told(kUntilToldMs);
   const std::string file = json_quote(file_);
   const auto ms = static_cast<uint64_t>(steady_ms() - began_ms_);
   end("detached");

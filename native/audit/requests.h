@@ -40,6 +40,8 @@ struct DeviceFigures {
 struct Sources {
   ReadTotals totals = nullptr;
   std::vector<DeviceFigures> (*devices)() = nullptr;
+  // Waits, at most so long, until each environment has told a recording that began what it held then.
+  void (*wait_until_told)(int64_t most_ms) = nullptr;
 };
 
 // What requests do. One thread.

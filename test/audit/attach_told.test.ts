@@ -1,0 +1,56 @@
+/** What a thread holds is in the capture by line, however late the thread tells of it; unless it never can. */
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { Connection } from '../../cli/attach/connection';
+import { readCapture } from '../../cli/capture/reader';
+import { reserve } from '../../cli/run/reserve';
+import { lastOf } from '../../cli/sites';
+import { limitMs } from '../support/sanitized';
+import { testFolder } from './command';
+import { pause, Service } from './service';
+
+jest.setTimeout(limitMs(120_000));
+const folder = testFolder();
+
+/** The live tensors that the capture knows in all, and by line, of a service that holds 100 and whose loop stood still. */
+async function recorded(service: Service, connection: Connection, released: 'before detach' | 'after it') {
+  const [capture, goOn] = ['told.ltna', 'go-on'].map((name) => path.join(folder, name)) as [string, string];
+  fs.rmSync(capture, { force: true });
+  fs.rmSync(goOn, { force: true });
+  service.say(`stall ${goOn}`);
+  await pause(50); // else the loop may hear of the recording before it stands still
+  reserve(capture);
+  const fd = fs.openSync(capture, 'r+');
+  await connection.ask('attach', { fd, path: capture, mode: 'full', interval: 20 });
+  fs.closeSync(fd);
+  const detached = connection.ask('detach');
+  if (released === 'before detach') await pause(50);
+  else await detached;
+  fs.writeFileSync(goOn, '');
+  await detached;
+  await service.answer();
+  const { ticks, series, lost } = readCapture(capture);
+  expect(lost).toBe(0);
+  return { inAll: ticks.at(-1)!.tensors, byLine: lastOf([...series.values()], (site) => site.liveTensors) };
+}
+
+test('detach waits for a thread that was busy ever since the recording began', async () => {
+  const service = await Service.start();
+  await service.tell('hold 100');
+  const connection = await Connection.open(String(service.pid));
+  // Once in a while the machine gives the thread no time in half a second.
+  for (;;) {
+    const { inAll, byLine } = await recorded(service, connection, 'before detach');
+    expect(inAll).toBe(100);
+    if (byLine === 100) break;
+  }
+  connection.close();
+});
+
+test('detach does not wait for ever: what a blocked thread holds is in the totals', async () => {
+  const service = await Service.start();
+  await service.tell('hold 100');
+  const connection = await Connection.open(String(service.pid));
+  expect((await recorded(service, connection, 'after it')).inAll).toBe(100);
+  connection.close();
+});
