@@ -35,7 +35,10 @@ test('an uncaught exception while scopes are open: they close, and the program g
     setImmediate(() => torch.scope(() => { torch.ones([10]); torch.scope(() => { torch.ones([10]); throw new Error('first'); }); }));
     setImmediate(() => { const inner = torch.openScope(); torch.ones([10]); inner.close(); throw new Error('second'); });
     setImmediate(() => torch.scope(async () => { torch.ones([10]); await null; throw new Error('third'); }).catch((error) => seen.push(error.message)));
-    setTimeout(() => answer({ seen, counts: counts(), works: torch.scope(() => torch.ones([2]).sum().item()) }), 50);
+    // Immediates come in the order in which they are set, timers when their time has come.
+    const end = () => seen.length < 3 ? setImmediate(end)
+      : answer({ seen, counts: counts(), works: torch.scope(() => torch.ones([2]).sum().item()) });
+    setImmediate(end);
   `);
   expect(seen).toEqual({
     seen: ['first', 'second', 'third'],

@@ -1,5 +1,9 @@
 /** What the programs of these tests begin with. */
+import { limitMs } from '../support/sanitized';
 import { LIB } from '../support/torch';
+
+/** How long programs wait for figures; after it those that there are fail the test. */
+export const PATIENCE_MS = limitMs(15_000);
 
 /** Workers over source text, exact figures, and waiting for what V8 frees in the background. */
 export const WORKERS = `
@@ -24,7 +28,8 @@ export const WORKERS = `
   const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
   /** The figures once they equal \`wanted\`, or the last ones. */
   const settled = async (wanted) => {
-    for (let i = 0; i < 400 && !same(figures(), wanted); i++) { gc(); await pause(5); }
+    const limit = Date.now() + ${PATIENCE_MS};
+    while (!same(figures(), wanted) && Date.now() < limit) { gc(); await pause(5); }
     return figures();
   };
   /** Runs \`task(i)\` for each i below \`count\`, \`atOnce\` at a time. */

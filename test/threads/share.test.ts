@@ -1,13 +1,15 @@
 /** Tokens within one thread: what they accept, what they refuse, how long they hold. */
 import { ask } from '../support/child';
 import { balanced, codeOf, counts, torch, untyped } from '../support/torch';
+import { PATIENCE_MS } from './prelude';
 
 const NATIVE = require.resolve('libtorch-node').replace(/index\.js$/, 'native.js');
 
 /** Waits until tokens that nobody has are gone; V8 frees their memory in the background after a collection. */
 const UNTIL = `
   const until = async (done) => {
-    for (let i = 0; i < 400 && !done(); i++) { gc(); await new Promise((resolve) => setTimeout(resolve, 5)); }
+    const limit = Date.now() + ${PATIENCE_MS};
+    while (!done() && Date.now() < limit) { gc(); await new Promise((resolve) => setTimeout(resolve, 5)); }
     return done();
   };
 `;
