@@ -35,10 +35,11 @@ export function buildCommand(done: (status: number) => void): Command {
 /** The script's exit status; an interruption reaches it too, and it cleans up before it ends. */
 function run(args: string[]): Promise<number> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, args, { stdio: 'inherit' });
+    // Before there is a child: a signal that comes right after it has begun must not end this process alone.
     const wait = (): void => {};
     process.on('SIGINT', wait);
     process.on('SIGTERM', () => child.kill('SIGTERM'));
+    const child = spawn(process.execPath, args, { stdio: 'inherit' });
     child.once('error', reject);
     child.once('close', (code) => {
       process.off('SIGINT', wait);

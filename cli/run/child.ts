@@ -20,16 +20,21 @@ const WHY_NOT: Record<string, string> = { ENOENT: 'not found', EACCES: 'not a pr
 export function runChild(program: string[], variables: Record<string, string>): Promise<Ending> {
   return new Promise((resolve, reject) => {
     const [file, ...args] = program as [string, ...string[]];
-    let child: ChildProcess | undefined;
+    let child: ChildProcess;
     const forward = (signal: NodeJS.Signals) => {
-      if (!(FROM_TERMINAL.has(signal) && inForeground())) child?.kill(signal);
+      if (!(FROM_TERMINAL.has(signal) && inForeground())) child.kill(signal);
     };
     const finish = () => {
       for (const signal of FORWARDED) process.off(signal, forward);
     };
-    // Before there is a program: one that runs already, and a leak-audit that a signal ends, would be a program left alone.
+    // Before there is a child: a signal that comes right after it has begun must not end this process alone.
     for (const signal of FORWARDED) process.on(signal, forward);
-    child = spawn(file, args, { stdio: 'inherit', env: { ...process.env, ...variables } });
+    try {
+      child = spawn(file, args, { stdio: 'inherit', env: { ...process.env, ...variables } });
+    } catch (error) {
+      finish();
+      throw error;
+    }
     child.once('error', (error: NodeJS.ErrnoException) => {
       finish();
       reject(new UsageError(`cannot run '${file}': ${WHY_NOT[error.code ?? ''] ?? error.message}`));
