@@ -126,7 +126,7 @@ async function build({ force, jobs: wanted }) {
   const staging = path.join(folder, `.building-${process.pid}`);
   const stop = (status) => {
     endChildren();
-    rmSync(staging, { recursive: true, force: true });
+    rmSync(staging, { recursive: true, force: true, maxRetries: 10 }); // they may still write while they end
     process.exit(status);
   };
   process.once('SIGINT', () => stop(130));

@@ -9,7 +9,7 @@ const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'api-'));
 let outcome: Awaited<ReturnType<typeof run>>;
 
 beforeAll(async () => {
-  outcome = await run(process.execPath, [path.join(ROOT, 'scripts/docs.mjs'), '--out', folder]);
+  outcome = await run(process.execPath, [path.join(ROOT, 'scripts/docs.mjs'), '--out', folder], { limitMs: 600_000 });
 }, 600_000);
 afterAll(() => fs.rmSync(folder, { recursive: true, force: true }));
 

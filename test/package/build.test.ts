@@ -122,8 +122,12 @@ it('an interruption leaves nothing, and what a killed build left goes with the n
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+  let said = '';
   await new Promise<void>((resolve) => {
-    child.stderr.on('data', (chunk) => String(chunk).includes('0 of ') && resolve());
+    child.stderr.on('data', (chunk) => {
+      said += chunk; // in parts of any size
+      if (said.includes(' 0 of ')) resolve();
+    });
     child.once('close', () => resolve());
   });
   const [versions] = fs.readdirSync(path.join(cache, 'bindings'));

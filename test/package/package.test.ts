@@ -2,11 +2,11 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { type Outcome, run } from '../support/child';
-import { ordinaryEnv } from '../support/sanitized';
+import { limitMs, ordinaryEnv } from '../support/sanitized';
 import { ROOT, torch } from '../support/torch';
 import { folder } from './folder';
 
-jest.setTimeout(240_000); // TypeScript reads four megabytes of declarations, from nothing
+jest.setTimeout(limitMs(240_000)); // TypeScript reads four megabytes of declarations, from nothing
 
 const packing = folder();
 const project = path.join(folder(), 'project');

@@ -5,12 +5,12 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { type Outcome, run } from '../support/child';
-import { ordinaryEnv } from '../support/sanitized';
+import { limitMs, ordinaryEnv } from '../support/sanitized';
 import { LIB, ROOT } from '../support/torch';
 import { folder } from './folder';
 import { cutOff, likeOwn, made, minor, own, setByte } from './libtorchs';
 
-jest.setTimeout(120_000);
+jest.setTimeout(limitMs(120_000));
 
 const entry = path.join(LIB, 'index.js');
 const sum = `const torch = require(${JSON.stringify(entry)}); console.log(torch.ones([2, 3]).sum().item());`;
