@@ -9,7 +9,7 @@ import { step } from '../../scripts/steps/progress.mjs';
 import { endWithUs } from './children.mjs';
 
 const here = (name) => inRoot('bench', 'service', name);
-const START_SECONDS = 120;
+const START_SECONDS = 120 * Number(process.env.LTN_TIME_FACTOR ?? 1);
 
 /** One service, running. */
 export class Server {
@@ -80,7 +80,7 @@ const services = {
     process.execPath,
     inRoot('dist', 'examples', 'service', 'main.js'),
     // Clients that a busy machine lets wait are to be answered all the same.
-    ...['--model', model, '--port', '0', '--drain', '60000'],
+    ...['--model', model, '--port', '0', '--drain', '60000', '--queue-timeout', '60000', '--body-timeout', '60000'],
   ],
   'Python, http.server': ({ model, python }) => [python, here('threads.py'), model],
   'Python, uvicorn': ({ model, python }) => {

@@ -7,6 +7,9 @@ import { StepError } from '../../scripts/steps/errors.mjs';
 /** One thread for everybody: what is compared is the way to libtorch, not how many cores a matrix product gets. */
 const environment = { BENCH_THREADS: '1', OMP_NUM_THREADS: '1', OPENBLAS_NUM_THREADS: '1' };
 
+/** A test that runs a benchmark on a slow machine gives it so many times its limits. */
+const patience = Number(process.env.LTN_TIME_FACTOR ?? 1);
+
 const children = new Set();
 process.on('exit', () => {
   for (const child of children) child.kill('SIGKILL');
@@ -38,10 +41,13 @@ export function output(command, { seconds = 120, quiet = false, ...options } = {
     const child = start(command, { ...options, stdio: ['ignore', 'pipe', quiet ? 'ignore' : 'inherit'] });
     let text = '';
     let late = false;
-    const timer = setTimeout(() => {
-      late = true;
-      child.kill('SIGKILL');
-    }, seconds * 1000);
+    const timer = setTimeout(
+      () => {
+        late = true;
+        child.kill('SIGKILL');
+      },
+      seconds * patience * 1000,
+    );
     child.stdout.setEncoding('utf8').on('data', (chunk) => {
       text += chunk;
     });
@@ -51,7 +57,7 @@ export function output(command, { seconds = 120, quiet = false, ...options } = {
     });
     child.once('close', (code, signal) => {
       clearTimeout(timer);
-      const why = late ? `took longer than ${seconds} s` : `ended with ${signal ?? `status ${code}`}`;
+      const why = late ? `took longer than ${seconds * patience} s` : `ended with ${signal ?? `status ${code}`}`;
       if (code === 0 && !late) resolve(text);
       else reject(new StepError(`${command.slice(0, 6).join(' ')} ${why}`));
     });
@@ -88,15 +94,18 @@ export class Responder {
   /** @param {string} question @param {number} seconds @returns {Promise<any>} */
   async ask(question, seconds) {
     let late = false;
-    const timer = setTimeout(() => {
-      late = true;
-      this.#child.kill('SIGKILL');
-    }, seconds * 1000);
+    const timer = setTimeout(
+      () => {
+        late = true;
+        this.#child.kill('SIGKILL');
+      },
+      seconds * patience * 1000,
+    );
     this.#child.stdin.write(`${question}\n`);
     const { value, done } = await this.#lines.next();
     clearTimeout(timer);
     if (!done) return JSON.parse(value);
-    const why = late ? `no answer in ${seconds} s` : (this.#failure?.message ?? 'it has ended');
+    const why = late ? `no answer in ${seconds * patience} s` : (this.#failure?.message ?? 'it has ended');
     throw new StepError(`${this.#name}: "${question}" failed: ${why}`);
   }
 

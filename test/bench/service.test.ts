@@ -39,7 +39,7 @@ test(
     for (const title of ['libtorch-node', 'Python, http.server']) {
       const [speed, p50, p99, cpu, delay, rss, others, right] = rows.get(title)!;
       for (const figure of [speed, p50, p99, cpu]) expect(figure).toMatch(/^[\d,.]+ \([\d,.]+–[\d,.]+\)$/);
-      expect(delay).toMatch(title === 'libtorch-node' ? /^[\d.]+ \(/ : /^–$/);
+      expect(delay).toMatch(title === 'libtorch-node' ? /^[\d,.]+ \(/ : /^–$/);
       expect(rss).toMatch(/^\d+ MB$/);
       expect(others).toBe('0');
       expect(Number.parseFloat(right!)).toBeGreaterThan(80);
