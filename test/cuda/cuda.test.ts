@@ -1,7 +1,7 @@
 /** torch.cuda: PyTorch's answers where there is no device; with one, its memory. */
 
 import { python } from '../support/python';
-import { codeOf, counts, thrown, torch, untyped } from '../support/torch';
+import { codeOf, counts, settled, thrown, torch, untyped } from '../support/torch';
 
 /** Only one of the two kinds exists on a machine: a skipped test counts as one that did not pass. */
 const absent = (_name: string, _test: () => unknown): void => {};
@@ -38,7 +38,7 @@ describe('torch.cuda', () => {
       expect(error).toMatchObject({ code: 'ERR_TORCH_CUDA', op: `cuda.${name}` });
       expect(error.message).toMatch(/no CUDA: unpack|finds no device/);
     }
-    const before = counts();
+    const before = settled();
     const x = torch.zeros([2]);
     const calls = [
       () => torch.zeros([2], { device: 'cuda' }),

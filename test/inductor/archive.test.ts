@@ -6,7 +6,7 @@ import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import { loadsPackages } from '../support/release';
-import { counts, LIB, thrown, torch, untyped } from '../support/torch';
+import { counts, LIB, settled, thrown, torch, untyped } from '../support/torch';
 
 const { ZipWriter } = require(path.join(LIB, 'files/zip.js'));
 const { examinePackage } = require(path.join(LIB, 'inductor/archive.js'));
@@ -156,7 +156,7 @@ test('the arguments of aotiLoadPackage', () => {
 test(loadsPackages ? 'a bad file is a coded error' : 'a libtorch that loads none says so', () => {
   const file = path.join(folder, 'bad.pt2');
   fs.writeFileSync(file, 'no archive, but long enough to be one');
-  const before = counts();
+  const before = settled();
   const code = (name: string) => thrown(() => torch.inductor.aotiLoadPackage(name)).code;
   if (loadsPackages) {
     expect([file, folder].map(code)).toEqual(['ERR_TORCH_MODEL', 'ERR_TORCH_MODEL']);

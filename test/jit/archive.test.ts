@@ -5,13 +5,14 @@
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
-import { counts, LIB, thrown, torch } from '../support/torch';
+import { counts, LIB, settled, thrown, torch } from '../support/torch';
 import { bytesOf, MODELS_MS, makeModels, pathOf, removeModels } from './models';
 
 const { ZipReader, ZipWriter } = require(path.join(LIB, 'files/zip.js'));
 const { examineSource } = require(path.join(LIB, 'jit/source.js'));
 
 beforeAll(makeModels, MODELS_MS);
+beforeEach(() => void settled()); // garbage of other tests would go meanwhile, and counts with it
 afterAll(removeModels);
 
 const zipOf = (bytes: Buffer) =>

@@ -1,6 +1,6 @@
 /** A model lives as a tensor does, its memory is counted once, and what a method does to it is counted too. */
 import { ask } from '../support/child';
-import { balanced, codeOf, counts, thrown, torch } from '../support/torch';
+import { balanced, codeOf, counts, settled, thrown, torch } from '../support/torch';
 import { bytesOf, MODELS_MS, makeModels, model, pathOf, removeModels } from './models';
 
 beforeAll(makeModels, MODELS_MS);
@@ -117,6 +117,7 @@ test('what a method keeps, replaces and lets go of is counted, also when it fail
 });
 
 test('arguments that a method writes to are taken up, and none is left larger than its memory', () => {
+  settled();
   torch.scope(() => {
     const m = model('state');
     const x = torch.zeros([2]);

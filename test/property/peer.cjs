@@ -6,7 +6,7 @@ const { once } = require('node:events');
 const path = require('node:path');
 const { Worker, MessageChannel, receiveMessageOnPort } = require('node:worker_threads');
 
-const LIMIT_MS = 60_000;
+const LIMIT_MS = 60_000 * Number(process.env.LTN_TIME_FACTOR ?? 1);
 
 class Peer {
   constructor(lib) {

@@ -10,6 +10,8 @@ const { Sharing } = require('./sharing.cjs');
 
 /** What V8's own buffers may make of `process.memoryUsage().external` beside the tensors. */
 const SLACK = 2 ** 20;
+/** How long garbage is waited for that V8's compiler may hold. */
+const PATIENCE_MS = 15_000 * Number(process.env.LTN_TIME_FACTOR ?? 1);
 /** Handles that a run may have at hand. */
 const MOST = 40;
 
@@ -327,7 +329,8 @@ class Run {
     const tensors = this.before.tensors + this.model.figures().tensors;
     const tokens = this.before.tokens + this.model.sharing.tokens.size;
     const clock = new Int32Array(new SharedArrayBuffer(4));
-    for (let i = 0; i < 50; i++) {
+    const limit = Date.now() + PATIENCE_MS;
+    for (let i = 0; i === 0 || Date.now() < limit; i++) {
       globalThis.gc();
       const now = this.torch.memory();
       if (now.tensors <= tensors && now.tokens <= tokens) return;
