@@ -16,7 +16,7 @@ test('process.exit inside scopes, synchronous and not, with its own status', asy
     const { code, signal, stderr } = await program(source);
     expect({ source, code, signal, stderr }).toEqual({ source, code: 7, signal: null, stderr: '' });
   }
-});
+}, 150_000); // seven programs
 
 test('process.exit in a worker inside a scope ends the worker alone, and its tensors', async () => {
   const { status, left } = await ask(`

@@ -25,7 +25,7 @@ const CHILD = path.join(__dirname, 'call_all.cjs');
 const known = JSON.parse(readFileSync(path.join(__dirname, `known-crashes/libtorch-${release}.json`), 'utf8')) as Known;
 
 const child = (options: object, env = process.env) =>
-  run(process.execPath, ['--expose-gc', CHILD, LIB, JSON.stringify(options)], { env });
+  run(process.execPath, ['--expose-gc', CHILD, LIB, JSON.stringify(options)], { env, limitMs: 240_000 });
 
 /** Runs a range of ops; after a crash it goes on behind the call that crashed. */
 async function callRange(first: number, end: number) {
