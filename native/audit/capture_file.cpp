@@ -222,13 +222,14 @@ bool CaptureFile::claim_open(Descriptor file, std::string* why_not) {
   const bool ours = ::fstat(fd, &found) == 0 && S_ISREG(found.st_mode) && ::flock(fd, LOCK_EX | LOCK_NB) == 0 &&
                     ::pread(fd, header, kHeaderBytes, 0) == kHeaderBytes &&
                     std::memcmp(header, kMagic, sizeof(kMagic)) == 0 && (header[kFlagsAt] & kReserved) != 0 &&
-                    write_at(fd, std::string_view("\0", 1), kFlagsAt);
-  ::flock(fd, LOCK_UN);
+                    ::ftruncate(fd, kHeaderBytes) == 0;
   if (ours) {
     file_ = std::move(file);
     size_ = kHeaderBytes;
+    claiming_ = true;
     return true;
   }
+  ::flock(fd, LOCK_UN);
   if (why_not != nullptr) *why_not = "the file is no capture that waits for its process";
   errno = EINVAL;
   return false;
@@ -250,6 +251,13 @@ bool CaptureFile::claim(const std::string& path, std::string* why_not) {
   if (why_not != nullptr) *why_not = "cannot create " + path + ": " + std::strerror(code);
   errno = code;
   return false;
+}
+
+void CaptureFile::settle_claim() noexcept {
+  if (!claiming_) return;
+  write_at(fd(), std::string_view("\0", 1), kFlagsAt);
+  ::flock(fd(), LOCK_UN);
+  claiming_ = false;
 }
 
 bool CaptureFile::append(std::string_view bytes) noexcept {
@@ -274,7 +282,10 @@ void CaptureFile::adopt(Descriptor file, int64_t size) noexcept {
   size_ = size;
 }
 
-void CaptureFile::close() noexcept { file_.reset(); }
+void CaptureFile::close() noexcept {
+  file_.reset();
+  claiming_ = false;
+}
 
 void flag_foreign_loss(const std::string& path) noexcept {
   const Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));

@@ -132,8 +132,11 @@ class CaptureFile {
   // Claims the path: a new file, or one that leak-audit made for the first process that comes. False when it exists and
   // has an owner; `size` is then 0.
   bool claim(const std::string& path, std::string* why_not);
-  // Likewise a file that leak-audit made and opened.
+  // Likewise a file that leak-audit made and opened. It is locked until `settle_claim`.
   bool claim_open(Descriptor file, std::string* why_not);
+  // The file has an owner from now on. Called after the first packet, so that one who is killed in between leaves a
+  // file that still waits for its process, and none that says nothing.
+  void settle_claim() noexcept;
   bool append(std::string_view bytes) noexcept;
   // Sets flags in the header, which needs no new block on the disk.
   void flag(uint8_t flags) noexcept;
@@ -149,6 +152,7 @@ class CaptureFile {
   Descriptor file_;
   int64_t size_ = 0;
   uint8_t flags_ = 0;
+  bool claiming_ = false;
 };
 
 // Writes all of it at `offset`. No signal comes of it: where the file may not grow (RLIMIT_FSIZE), it returns false.

@@ -128,6 +128,7 @@ bool Writer::open(const Options& options, std::string* why_not, bool* taken, Des
     file_.flag(kLost);
     return false;
   }
+  file_.settle_claim();
   const NoSignals blocked;
   try {
     thread_ = std::thread([this] { loop(); });
