@@ -44,16 +44,16 @@ const { collectAll } = require(path.join(LIB, 'collector.js')) as { collectAll()
  * Waits for V8's compiler, which works beside the program and holds garbage (the context of the closure that it compiles,
  * and so a tensor in one of its variables) until the main thread takes its work. A V8 without this word has none to wait for.
  */
-const endCompiling: () => void = (() => {
+function endCompiling(): void {
+  v8.setFlagsFromString('--allow-natives-syntax');
   try {
-    v8.setFlagsFromString('--allow-natives-syntax');
-    return new Function('%FinalizeOptimization()') as () => void;
+    new Function('%FinalizeOptimization()')(); // each time: V8 drops what was compiled, and reads the source again
   } catch {
-    return () => {};
+    // There is no such word.
   } finally {
     v8.setFlagsFromString('--no-allow-natives-syntax');
   }
-})();
+}
 
 /**
  * What handles hold once the garbage of earlier tests is gone. What one collection frees may have held more: so they go
