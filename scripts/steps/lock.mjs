@@ -1,5 +1,5 @@
 /** One build at a time in a checkout: a second one waits for the first instead of writing into the same files. */
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { buildDir } from '../paths.mjs';
@@ -34,6 +34,12 @@ function tryLock() {
   }
 }
 
+/** Whether nobody has it. An empty file is a lock that is just being written, however late its writer comes to that. */
+function isAbandoned(pid) {
+  if (pid !== 0) return !isAlive(pid);
+  return Date.now() - (statSync(lockFile, { throwIfNoEntry: false })?.mtimeMs ?? Date.now()) > 10_000;
+}
+
 /**
  * @template T
  * @param {() => Promise<T>} work
@@ -43,8 +49,7 @@ export async function withLock(work) {
   mkdirSync(buildDir, { recursive: true });
   for (let told = false; !tryLock(); told = true) {
     const pid = holder();
-    // An empty file is a lock that is just being written: give its writer the time of one more look.
-    if (told && pid !== undefined && (pid === 0 || !isAlive(pid))) rmSync(lockFile, { force: true });
+    if (told && pid !== undefined && isAbandoned(pid)) rmSync(lockFile, { force: true });
     else if (!told) {
       if (pid && isAlive(pid)) say(`… waiting for another build in this checkout (process ${pid})`);
       await sleep(50);
