@@ -4,6 +4,9 @@ import { ms, until } from '../support/async';
 import { program } from '../support/child';
 import { balancedAsync, codeOf, counts, settled, torch, untyped } from '../support/torch';
 
+/** What tests before were not waiting for has ended. */
+const idle = () => until(() => untyped.asyncPool.running + untyped.asyncPool.queued === 0);
+
 describe('torch.async', () => {
   it('has every op of torch, and gives what the op gives', async () => {
     await torch.scope(async () => {
@@ -57,6 +60,7 @@ describe('torch.async', () => {
     await torch.scope(async () => {
       const [a, out, enough] = [torch.ones([700, 700]), torch.empty([0]), new AbortController()];
       let turns = 0;
+      await idle();
       // So much that it goes on when the timers have run, however late they do.
       const running = untyped.run(
         (t: any) => {
@@ -65,7 +69,7 @@ describe('torch.async', () => {
         { signal: enough.signal },
       );
       running.catch(() => {});
-      await until(() => untyped.asyncPool.running > 0);
+      await until(() => untyped.asyncPool.running === 1);
       const timer = setInterval(() => turns++, 1);
       await until(() => turns > 3);
       clearInterval(timer);
@@ -258,6 +262,7 @@ describe('torch.asyncPool', () => {
     expect(before).toBeGreaterThanOrEqual(1);
     await torch.scope(async () => {
       const a = torch.ones([300, 300]);
+      await idle();
       untyped.asyncPool.threads = 1;
       // The one thread has so much to do that the calls behind it wait, however late this thread looks.
       const [busy, out, enough] = [torch.ones([800, 800]), torch.empty([0]), new AbortController()];
