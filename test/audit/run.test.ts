@@ -10,9 +10,9 @@ import { ms } from '../support/async';
 const ROOT = path.resolve(__dirname, '../..');
 const CLI = path.join(ROOT, 'dist/cli/leak-audit.js');
 const FIXTURES = path.join(__dirname, 'fixtures');
-/** How often the programs do their work, 10 ms apart at least: some 80 rounds of 100 ms, more on a slow machine. */
+/** How often the programs do their work, 10 ms apart at least: some 320 rounds of 25 ms, of which a slow machine may miss most. */
 const WORK = '800';
-const INTERVAL = ['--interval', '400ms'];
+const INTERVAL = ['--interval', '100ms'];
 
 // Inside the package, so that programs in it find 'libtorch-node'.
 const folder = path.join(ROOT, 'build', 'test-audit', String(process.pid));
