@@ -255,7 +255,8 @@ bool CaptureFile::claim(const std::string& path, std::string* why_not) {
 
 void CaptureFile::settle_claim() noexcept {
   if (!claiming_) return;
-  write_at(fd(), std::string_view("\0", 1), kFlagsAt);
+  // Where the disk does not take it, the lock alone keeps others from taking the file.
+  if (!write_at(fd(), std::string_view("\0", 1), kFlagsAt)) return;
   ::flock(fd(), LOCK_UN);
   claiming_ = false;
 }

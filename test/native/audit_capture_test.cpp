@@ -112,6 +112,19 @@ TEST_F(AuditCapture, ClaimsAFileThatWaitsForItsFirstProcess) {
   EXPECT_EQ(read_file(path)[kFlagsAt], 0);
 }
 
+TEST_F(AuditCapture, ATakenFileIsReservedUntilItHasAPacketAndNobodyElseTakesIt) {
+  PacketBuffer header;
+  header.put_header(kReserved);
+  std::ofstream(path, std::ios::binary) << header.bytes();
+  CaptureFile first, second;
+  ASSERT_TRUE(first.claim(path, nullptr));
+  EXPECT_EQ(read_file(path)[kFlagsAt], kReserved);
+  EXPECT_FALSE(second.claim(path, nullptr));
+  first.settle_claim();
+  EXPECT_EQ(read_file(path)[kFlagsAt], 0);
+  EXPECT_FALSE(second.claim(path, nullptr));
+}
+
 TEST_F(AuditCapture, TellsWhyNot) {
   Options o = options();
   o.path = folder + "/no/such/folder";
