@@ -2,6 +2,8 @@
 import { readFileSync } from 'node:fs';
 import { inRoot } from '../paths.mjs';
 import { runLogged } from './command.mjs';
+import { StepError } from './errors.mjs';
+import { isForThisMachine, lockFile, withoutIntegrity } from './lock-file.mjs';
 import { step } from './progress.mjs';
 
 function readLock(file) {
@@ -15,7 +17,7 @@ function readLock(file) {
 
 /** node_modules/.package-lock.json is npm's own record of what it has installed. */
 function isInstalled() {
-  const wanted = readLock(inRoot('package-lock.json'));
+  const wanted = readLock(lockFile);
   const present = readLock(inRoot('node_modules', '.package-lock.json'));
   if (wanted === undefined || present === undefined) return false;
   return Object.entries(wanted).every(([place, entry]) => {
@@ -25,8 +27,23 @@ function isInstalled() {
   });
 }
 
+/**
+ * npm takes what a registry sends for an entry without integrity, so such a package is not installed at all.
+ * @param {Record<string, any>} packages of a lock file
+ * @param {Parameters<typeof isForThisMachine>[1]} [machine]
+ */
+export function requireIntegrity(packages, machine) {
+  const unchecked = withoutIntegrity(packages, (entry) => isForThisMachine(entry, machine));
+  if (unchecked.length === 0) return;
+  throw new StepError(
+    `package-lock.json has no integrity for ${unchecked.join(', ')}, so nothing was installed.\n` +
+      'Run `node scripts/complete-lock.mjs` with a registry that carries them.',
+  );
+}
+
 export async function ensureNpmPackages() {
   if (isInstalled()) return;
+  requireIntegrity(readLock(lockFile) ?? {});
   await step('npm packages of the lock file', () =>
     runLogged('npm-ci', 'npm', ['ci', '--include=dev', '--ignore-scripts']),
   );
