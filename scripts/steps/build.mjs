@@ -1,8 +1,9 @@
-/** Codegen, addon, TypeScript, what `npm pack` takes of them, in this order; each only when what it is made from changed. */
+/** Codegen, addon, TypeScript, what `npm pack` takes of them and its bill of materials, in this order; each only when what it is made from changed. */
 import { ensureAddon } from './addon.mjs';
 import { ensureCodegen } from './codegen.mjs';
 import { withLock } from './lock.mjs';
 import { ensurePrebuild } from './prebuilds.mjs';
+import { ensureSbom } from './sbom.mjs';
 import { setUp } from './setup.mjs';
 import { ensureTypeScript } from './typescript.mjs';
 
@@ -14,4 +15,5 @@ export const buildAll = (more = []) =>
     await ensureAddon();
     await ensureTypeScript();
     await ensurePrebuild();
+    await ensureSbom();
   });

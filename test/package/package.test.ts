@@ -5,6 +5,7 @@ import { type Outcome, run } from '../support/child';
 import { limitMs, ordinaryEnv } from '../support/sanitized';
 import { ROOT, torch } from '../support/torch';
 import { folder } from './folder';
+import { packedInto } from './tarball';
 
 jest.setTimeout(limitMs(240_000)); // TypeScript reads four megabytes of declarations, from nothing
 
@@ -35,10 +36,7 @@ const write = (name: string, text: string): string => {
 };
 
 beforeAll(async () => {
-  // What is built is packed; building is `npm run build`'s.
-  const packed = await command('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', packing], ROOT);
-  expect(packed.code).toBe(0);
-  tarball = path.join(packing, JSON.parse(packed.stdout)[0].filename);
+  tarball = await packedInto(packing, environment());
   fs.mkdirSync(project);
   write('package.json', '{ "name": "project", "version": "1.0.0", "private": true }');
   const added = await command('npm', [
@@ -63,7 +61,10 @@ describe('what is in it', () => {
     expect(fs.statSync(tarball).size).toBeLessThan(25e6);
     const names = files();
     expect(names).toEqual(
-      expect.arrayContaining(['LICENSE', 'README.md', 'CHANGELOG.md', 'dist/lib/index.mjs', 'dist/types/index.d.mts']),
+      expect.arrayContaining([
+        ...['LICENSE', 'README.md', 'CHANGELOG.md', 'SECURITY.md', 'sbom.cdx.json'],
+        ...['dist/lib/index.mjs', 'dist/types/index.d.mts'],
+      ]),
     );
     const folders = [...new Set(names.map((name) => name.split('/').slice(0, 2).join('/')))];
     expect(

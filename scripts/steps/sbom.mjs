@@ -1,0 +1,202 @@
+/**
+ * sbom.cdx.json, the bill of materials of the package in CycloneDX: each addon that it brings with its hash, the npm packages
+ * that come with it, and the libtorchs that the addons are linked with and that the package does not bring. It is made
+ * from the lock file and the files of the package, so the same checkout gives the same bytes.
+ *
+ * `npm sbom --omit dev` leaves out packages that the tools need too, and says the hour and the folder.
+ */
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { inRoot, libtorchModules, root } from '../paths.mjs';
+import { StepError } from './errors.mjs';
+import { lockFile, nameOf, readLockFile } from './lock-file.mjs';
+import { prebuiltFolders } from './prebuilds.mjs';
+import { whenChanged } from './stamps.mjs';
+
+export const sbomFile = inRoot('sbom.cdx.json');
+const bindings = () => createRequire(import.meta.url)(libtorchModules('bindings.js'));
+const elf = () => createRequire(import.meta.url)(libtorchModules('elf.js'));
+
+const readManifest = () => JSON.parse(readFileSync(inRoot('package.json'), 'utf8'));
+/** As the specification of package URLs has it: the @ of a scope is escaped, its slash is not. */
+const npmPurl = (name, version) => `pkg:npm/${name.replace('@', '%40')}@${version}`;
+const byRef = (a, b) => (a['bom-ref'] < b['bom-ref'] ? -1 : 1);
+
+/** Where Node finds a package for another: in its own folder, or in one above. */
+function resolve(packages, from, name) {
+  for (let place = from; ; place = place.slice(0, Math.max(0, place.lastIndexOf('node_modules/') - 1))) {
+    const candidate = `${place}${place === '' ? '' : '/'}node_modules/${name}`;
+    if (candidate in packages) return candidate;
+    if (place === '')
+      throw new StepError(`package-lock.json does not have ${name}, which ${from || 'the package'} needs.`);
+  }
+}
+
+/** @returns {Map<string, string[]>} the place of every package that comes with ours, and those that it needs itself */
+export function runtimePackages(packages) {
+  const found = new Map();
+  const visit = (place) => {
+    if (found.has(place)) return;
+    const names = Object.keys(packages[place].dependencies ?? {}).sort();
+    const needs = names.map((name) => resolve(packages, place, name));
+    found.set(place, needs);
+    for (const needed of needs) visit(needed);
+  };
+  visit('');
+  return found;
+}
+
+function npmComponent(place, { version, license, integrity }) {
+  const name = nameOf(place);
+  if (license === undefined || integrity === undefined)
+    throw new StepError(`package-lock.json has no licence or no integrity for ${name}, which the package needs.`);
+  const [algorithm, hash] = integrity.split('-');
+  if (algorithm !== 'sha512') throw new StepError(`expected sha512 as the integrity of ${name}, got ${algorithm}`);
+  return {
+    type: 'library',
+    'bom-ref': npmPurl(name, version),
+    name,
+    version,
+    scope: 'required',
+    hashes: [{ alg: 'SHA-512', content: Buffer.from(hash, 'base64').toString('hex') }],
+    // One name or a term such as (MIT OR Apache-2.0).
+    licenses: [/[\s()]/.test(license) ? { expression: license } : { license: { id: license } }],
+    purl: npmPurl(name, version),
+  };
+}
+
+/** A libtorch that an addon is linked with: the user's own, found when the package is loaded. */
+const libtorchComponent = ({ version }) => ({
+  type: 'library',
+  'bom-ref': `pkg:generic/libtorch@${version}`,
+  name: 'libtorch',
+  version,
+  description: 'Linked at run time, not part of the package: the libtorch of the machine.',
+  scope: 'required',
+  licenses: [{ license: { id: 'BSD-3-Clause' } }],
+  purl: `pkg:generic/libtorch@${version}`,
+  externalReferences: [{ type: 'vcs', url: 'https://github.com/pytorch/pytorch' }],
+  properties: [{ name: 'libtorch-node:shipped', value: 'false' }],
+});
+
+/** An addon in prebuilds/, and what its header asks the loader for. */
+function addonComponent(folder, { package: version, platform, libtorch }, license) {
+  const file = path.join(folder, bindings().addonName);
+  const place = path.relative(root, file).split(path.sep).join('/');
+  const bytes = readFileSync(file);
+  const component = {
+    type: 'file',
+    'bom-ref': place,
+    name: place,
+    version,
+    description: `The addon for libtorch ${libtorch.version}.`,
+    scope: 'required',
+    hashes: [{ alg: 'SHA-256', content: createHash('sha256').update(bytes).digest('hex') }],
+    licenses: [{ license: { id: license } }],
+  };
+  if (platform !== 'linux') return component;
+  const properties = elf()
+    .readElf(file)
+    .needed.sort()
+    .map((value) => ({ name: 'libtorch-node:needs', value }));
+  return { ...component, properties };
+}
+
+/** The time of the commit, or SOURCE_DATE_EPOCH; undefined outside of a repository, where none is right. */
+export function sourceTime(env = process.env) {
+  if (env.SOURCE_DATE_EPOCH !== undefined) {
+    if (!/^\d{1,12}$/.test(env.SOURCE_DATE_EPOCH))
+      throw new StepError(
+        `SOURCE_DATE_EPOCH: expected seconds since 1970, got ${JSON.stringify(env.SOURCE_DATE_EPOCH)}`,
+      );
+    return Number(env.SOURCE_DATE_EPOCH);
+  }
+  try {
+    const seconds = execFileSync('git', ['log', '-1', '--format=%ct'], {
+      cwd: root,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    return Number(seconds);
+  } catch {
+    return undefined; // no git, no repository, or no commit: the bill names no time
+  }
+}
+
+const timestamp = (seconds) => new Date(seconds * 1000).toISOString().replace('.000Z', 'Z');
+
+/** A serial number that is the content's: the same for the same bill, another for any other. */
+function serialNumber(bill) {
+  const hash = createHash('sha256').update(JSON.stringify(bill)).digest('hex');
+  const variant = ((Number.parseInt(hash[16], 16) & 3) | 8).toString(16);
+  const parts = [hash.slice(0, 8), hash.slice(8, 12), `8${hash.slice(13, 16)}`, variant + hash.slice(17, 20)];
+  return `urn:uuid:${parts.join('-')}-${hash.slice(20, 32)}`;
+}
+
+/**
+ * @param {string[]} folders of prebuilds/ that the package brings
+ * @param {{ env?: NodeJS.ProcessEnv }} [options]
+ */
+export function billOfMaterials(folders, { env = process.env } = {}) {
+  const { name, version, license, description, repository } = readManifest();
+  const { packages } = readLockFile();
+  const runtime = runtimePackages(packages);
+  const own = npmPurl(name, version);
+  const refOf = (place) => (place === '' ? own : npmPurl(nameOf(place), packages[place].version));
+  const addons = folders.map((folder) => {
+    const info = bindings().readInfo(folder);
+    return { addon: addonComponent(folder, info, license), libtorch: libtorchComponent(info.libtorch) };
+  });
+  const headers = refOf('node_modules/node-addon-api'); // compiled into each addon
+  const unique = new Map(
+    [
+      ...[...runtime.keys()].filter((place) => place !== '').map((place) => npmComponent(place, packages[place])),
+      ...addons.flatMap(({ addon, libtorch }) => [addon, libtorch]),
+    ].map((component) => [component['bom-ref'], component]),
+  );
+  const components = [...unique.values()].sort(byRef);
+  const edges = new Map(components.map((component) => [component['bom-ref'], []]));
+  for (const [place, needs] of runtime) edges.set(refOf(place), needs.map(refOf));
+  for (const { addon, libtorch } of addons) edges.set(addon['bom-ref'], [headers, libtorch['bom-ref']]);
+  edges.get(own).push(...addons.map(({ addon }) => addon['bom-ref']));
+  const seconds = sourceTime(env);
+  const metadata = {
+    ...(seconds === undefined ? {} : { timestamp: timestamp(seconds) }),
+    lifecycles: [{ phase: 'build' }],
+    component: {
+      type: 'library',
+      'bom-ref': own,
+      name,
+      version,
+      description,
+      licenses: [{ license: { id: license } }],
+      purl: own,
+      ...(repository === undefined ? {} : { externalReferences: [{ type: 'vcs', url: repository.url }] }),
+    },
+  };
+  const dependencies = [...edges]
+    .map(([ref, dependsOn]) => ({ ref, dependsOn: [...new Set(dependsOn)].sort() }))
+    .sort((a, b) => (a.ref < b.ref ? -1 : 1));
+  const bill = { version: 1, metadata, components, dependencies };
+  return { bomFormat: 'CycloneDX', specVersion: '1.5', serialNumber: serialNumber(bill), ...bill };
+}
+
+/** The bill of what is in prebuilds/ now. */
+export async function ensureSbom() {
+  const folders = prebuiltFolders();
+  const inputs = {
+    files: [
+      ...[inRoot('package.json'), lockFile, fileURLToPath(import.meta.url)],
+      ...folders.map((folder) => path.join(folder, bindings().addonName)),
+    ],
+    values: { time: sourceTime() },
+    outputs: [sbomFile],
+  };
+  await whenChanged('sbom', inputs, async () => {
+    writeFileSync(sbomFile, `${JSON.stringify(billOfMaterials(folders), null, 2)}\n`);
+  });
+}
