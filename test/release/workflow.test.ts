@@ -1,0 +1,267 @@
+/**
+ * The workflows as files: who may do what, and that what is published is the file that was tested. The steps that pack and
+ * publish are run here, with a made-up npm.
+ */
+import { createHash } from 'node:crypto';
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { parse } from 'yaml';
+import { folder } from '../package/folder';
+import { type Outcome, run } from '../support/child';
+import { ROOT } from '../support/torch';
+
+interface Step {
+  id?: string;
+  name?: string;
+  uses?: string;
+  with?: Record<string, unknown>;
+  run?: string;
+  env?: Record<string, string>;
+}
+interface Job {
+  permissions?: Record<string, string>;
+  steps: Step[];
+  needs?: string | string[];
+  if?: string;
+  environment?: string;
+  outputs?: Record<string, string>;
+  'timeout-minutes'?: number;
+}
+interface Workflow {
+  on: Record<string, unknown>;
+  permissions?: Record<string, string>;
+  concurrency?: Record<string, unknown>;
+  env?: unknown;
+  jobs: Record<string, Job>;
+}
+const dir = path.join(ROOT, '.github/workflows');
+const names = fs.readdirSync(dir);
+const textOf = (name: string) => fs.readFileSync(path.join(dir, name), 'utf8');
+const workflows = names.map((name): [string, Workflow] => [name, parse(textOf(name))]);
+const release = parse(textOf('release.yml')) as Workflow;
+const jobsOf = ([name, { jobs }]: [string, Workflow]) =>
+  Object.entries(jobs).map(([job, value]): [string, Job] => [`${name} ${job}`, value]);
+const jobs = workflows.flatMap(jobsOf);
+const steps = jobs.flatMap(([name, job]) => job.steps.map((step): [string, Step] => [name, step]));
+const publishing = 'release.yml publish';
+
+describe('every workflow', () => {
+  it('gives nothing to all of its jobs, and each job no more than to read the sources', () => {
+    for (const [name, { permissions }] of workflows) expect([name, permissions]).toEqual([name, {}]);
+    for (const [name, { permissions }] of jobs) {
+      const allowed = name === publishing ? { 'id-token': 'write' } : { contents: 'read' };
+      expect([name, permissions]).toEqual([name, allowed]);
+    }
+  });
+
+  it('names each action by its commit, with the version beside it, and the same commit everywhere', () => {
+    const used = names.flatMap((name) =>
+      [...textOf(name).matchAll(/^\s*(?:- )?uses:(.*)$/gm)].map(([, what]) => what!),
+    );
+    expect(used.length).toBeGreaterThanOrEqual(8);
+    const commits = new Map<string, string>();
+    for (const what of used) {
+      const parts = /^ (actions\/[a-z-]+)@([0-9a-f]{40}) # (v\d+\.\d+\.\d+)$/.exec(what);
+      expect([what, parts !== null]).toEqual([what, true]);
+      const [, action, commit, version] = parts!;
+      expect(commits.get(action!) ?? `${commit} ${version}`).toBe(`${commit} ${version}`);
+      commits.set(action!, `${commit} ${version}`);
+    }
+    expect(steps.filter(([, { uses }]) => uses !== undefined)).toHaveLength(used.length);
+  });
+
+  it('leaves no credentials in a checkout', () => {
+    const checkouts = steps.filter(([, { uses }]) => uses?.startsWith('actions/checkout@'));
+    expect(checkouts.length).toBeGreaterThan(0);
+    for (const [name, step] of checkouts) expect([name, step.with?.['persist-credentials']]).toEqual([name, false]);
+  });
+
+  it('ends by itself, and is not started by what a stranger sends with rights of ours', () => {
+    for (const [name, job] of jobs) expect([name, job['timeout-minutes']]).toEqual([name, expect.any(Number)]);
+    for (const [name, { on, concurrency }] of workflows) {
+      const risky = ['pull_request_target', 'workflow_run', 'issue_comment'].filter((event) => event in on);
+      expect([name, risky]).toEqual([name, []]);
+      expect([name, concurrency]).toEqual([name, expect.objectContaining({ 'cancel-in-progress': expect.anything() })]);
+    }
+  });
+
+  it('puts no expression into a script: what a tag or a branch is called is never run', () => {
+    for (const [name, step] of steps) expect([name, step.run?.includes('${{') ?? false]).toEqual([name, false]);
+  });
+
+  it('shows secrets to the one step that publishes, and to no other', () => {
+    const shown = names.flatMap((name) =>
+      [...textOf(name).matchAll(/\bsecrets\.\w+|\bgithub\.token\b/g)].map(([what]) => what),
+    );
+    expect(shown).toEqual(['secrets.NPM_TOKEN']);
+    const [name, step] = steps.find(([, { env }]) => JSON.stringify(env ?? {}).includes('secrets.'))!;
+    expect([name, step.name]).toEqual([publishing, 'Publish']);
+  });
+});
+
+describe('the release', () => {
+  const { binding, audit, package: packing, publish } = release.jobs;
+  const scripts = (job: Job) => job.steps.map((step) => step.run ?? step.uses!);
+  const indexOf = (job: Job, what: RegExp) => scripts(job).findIndex((script) => what.test(script));
+
+  it('publishes from a job of its own, after the audit and the tests, on a tag that was pushed', () => {
+    expect(publish!.needs).toEqual(['audit', 'package']);
+    expect(publish!.environment).toBe('release');
+    expect(publish!.if).toBe("github.event_name == 'push' && startsWith(github.ref, 'refs/tags/v')");
+    expect(packing!.needs).toBe('binding');
+    expect(scripts(audit!)).toContain('npm run audit');
+    expect(scripts(binding!)).toContain('node scripts/test.mjs --no-lint');
+  });
+
+  it('the job with the identity has no checkout, and neither installs, builds nor packs', () => {
+    const used = publish!.steps.flatMap(({ uses }) => (uses === undefined ? [] : [uses.split('@')[0]]));
+    expect(used).toEqual(['actions/setup-node', 'actions/download-artifact']);
+    const commands = publish!.steps.map((step) => step.run ?? '').join('\n');
+    expect([...commands.matchAll(/\bnpm (\w+)( \w+)?/g)].map(([command]) => command)).toEqual([
+      'npm config get',
+      'npm config set',
+      'npm publish',
+    ]);
+    expect(commands).not.toMatch(/\bnpx\b|\bgit |\bcurl\b|scripts\//);
+    expect(commands).toContain('npm publish "./package/$FILE" --ignore-scripts --provenance --access public\n');
+  });
+
+  it('packs once, what says its repository already, and sends it off before any test runs', () => {
+    const all = names.map(textOf).join('\n');
+    expect(all.match(/^ +npm pack\b.*$/gm)).toEqual([
+      expect.stringContaining('npm pack --ignore-scripts --pack-destination package'),
+    ]);
+    expect(all.match(/npm publish/g)).toHaveLength(1);
+    const order = [
+      ...[/npm pkg set repository/, /npm run build/, /release-check\.mjs 1\.13 2\.6 2\.14/, /npm pack/],
+      ...[
+        /upload-artifact/,
+        /^npm test$/,
+        /npm run test:nodes -- 22 24 26/,
+        /npm run test:tarball/,
+        /sha256sum --check/,
+      ],
+    ].map((what) => indexOf(packing!, what));
+    expect(order).toEqual([...order].sort((a, b) => a - b));
+    expect(order).not.toContain(-1);
+    expect(packing!.outputs).toEqual(
+      Object.fromEntries(['file', 'sha256', 'sha512'].map((name) => [name, `\${{ steps.pack.outputs.${name} }}`])),
+    );
+  });
+});
+
+/** Runs the steps that pack and those that publish, as the runner would, with an npm that packs a made-up package. */
+describe('the steps, run', () => {
+  const place = folder();
+  const at = (...parts: string[]) => path.join(place, ...parts);
+  const tag = 'v1.2.3';
+  const repository = 'git+https://example.test/owner/name.git';
+  const runner = {
+    GITHUB_REF_NAME: tag,
+    GITHUB_SERVER_URL: 'https://example.test',
+    GITHUB_REPOSITORY: 'owner/name',
+    GITHUB_OUTPUT: at('output'),
+    GITHUB_ENV: at('env'),
+    HOME: place,
+    NODE_AUTH_TOKEN: 'a-token',
+  };
+  const made = (text: string) => JSON.stringify({ version: '1.2.3', repository: { url: repository }, text });
+
+  /** npm, which packs what `manifest` is and writes down what else it was asked. */
+  function npm(manifest: string) {
+    fs.rmSync(at('work'), { recursive: true, force: true });
+    for (const name of ['bin', 'work', 'made/package']) fs.mkdirSync(at(name), { recursive: true });
+    fs.writeFileSync(at('made/package/package.json'), manifest);
+    fs.writeFileSync(
+      at('bin/npm'),
+      `#!/bin/sh\ncase "$1" in\npack) tar -czf "$4/x-1.2.3.tgz" -C ${at('made')} package;;\n*) printf '%s\\n' "$*" >> ${at('asked')};;\nesac\n` +
+        'if [ "$1 $2" = "config get" ]; then echo https://registry.test/; fi\n',
+      { mode: 0o755 },
+    );
+    for (const name of ['asked', 'output', 'env']) fs.writeFileSync(at(name), '');
+  }
+  const shell = (script: string, env: NodeJS.ProcessEnv): Promise<Outcome> =>
+    run('bash', ['-c', 'cd "$0" && exec bash -euo pipefail -c "$1"', at('work'), script], {
+      env: { ...process.env, ...runner, ...env, PATH: `${at('bin')}${path.delimiter}${process.env.PATH}` },
+    });
+
+  async function pack(manifest: string): Promise<Record<string, string>> {
+    npm(manifest);
+    const { code, stderr } = await shell(release.jobs.package!.steps.find(({ id }) => id === 'pack')!.run!, {});
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    return Object.fromEntries(
+      fs
+        .readFileSync(at('output'), 'utf8')
+        .trim()
+        .split('\n')
+        .map((line) => line.split('=') as [string, string]),
+    );
+  }
+
+  /** Step by step until one fails. What npm was asked, if it came to that. */
+  async function publish(outputs: Record<string, string>, env: NodeJS.ProcessEnv = {}) {
+    for (const step of release.jobs.publish!.steps.filter((candidate) => candidate.run !== undefined)) {
+      const given = Object.entries(step.env!).flatMap(([name, value]) => {
+        const output = /^\$\{\{ needs\.package\.outputs\.(\w+) \}\}$/.exec(value)?.[1];
+        return output === undefined ? [] : [[name, outputs[output]!] as const];
+      });
+      const { code } = await shell(step.run!, { ...Object.fromEntries(given), ...env });
+      if (code !== 0) return { stopped: step.name, asked: fs.readFileSync(at('asked'), 'utf8') };
+    }
+    return { stopped: undefined, asked: fs.readFileSync(at('asked'), 'utf8') };
+  }
+  const refused = { stopped: expect.stringContaining('The file is the one that was tested'), asked: '' };
+
+  it('publish the tarball that was packed, with a token that is in no file and no argument', async () => {
+    const outputs = await pack(made('tested'));
+    const bytes = fs.readFileSync(at('work/package/x-1.2.3.tgz'));
+    const digest = (name: string) => createHash(name).update(bytes).digest('hex');
+    expect(outputs).toEqual({ file: 'x-1.2.3.tgz', sha256: digest('sha256'), sha512: digest('sha512') });
+    expect(fs.readFileSync(at('env'), 'utf8')).toBe(`LTN_TARBALL=${at('work/package/x-1.2.3.tgz')}\n`);
+    const { stopped, asked } = await publish(outputs);
+    expect(stopped).toBeUndefined();
+    expect(asked.split('\n')).toEqual([
+      'config get registry',
+      `config set //registry.test/:_authToken=\${NODE_AUTH_TOKEN}`,
+      'publish ./package/x-1.2.3.tgz --ignore-scripts --provenance --access public',
+      '',
+    ]);
+  });
+
+  it.each([
+    ['another file by its name', () => fs.writeFileSync(at('work/package/x-1.2.3.tgz'), 'other')],
+    ['one byte more', () => fs.appendFileSync(at('work/package/x-1.2.3.tgz'), '\0')],
+    ['a second file', () => fs.writeFileSync(at('work/package/y.tgz'), '')],
+    ['a hidden file', () => fs.writeFileSync(at('work/package/.npmrc'), 'ignore-scripts=false')],
+    ['no file', () => fs.rmSync(at('work/package/x-1.2.3.tgz'))],
+  ])('stop before npm is asked: %s', async (_what, tamper) => {
+    const outputs = await pack(made('tested'));
+    tamper();
+    expect(await publish(outputs)).toEqual(refused);
+  });
+
+  it('stop where the digests are those of nothing', async () => {
+    const outputs = await pack(made('tested'));
+    expect(await publish({ ...outputs, sha256: '' })).toEqual(refused);
+    expect(await publish({ ...outputs, sha512: '' })).toEqual(refused);
+    expect(await publish({ file: '', sha256: '', sha512: '' })).toEqual(refused);
+  });
+
+  it.each([
+    ['the tag of another version', made('tested'), { GITHUB_REF_NAME: 'v1.2.4' }],
+    ['a branch', made('tested'), { GITHUB_REF_NAME: '1.2.3' }],
+    ['another repository', made('tested'), { GITHUB_REPOSITORY: 'owner/fork' }],
+    ['a package that says no repository', JSON.stringify({ version: '1.2.3' }), {}],
+    ['a package that is no JSON', '{', {}],
+  ])('stop: %s', async (_what, manifest, env) => {
+    expect(await publish(await pack(manifest), env)).toEqual(refused);
+  });
+
+  it('the tag is compared with package.json before anything is built', async () => {
+    const check = release.jobs.package!.steps.find(({ name }) => name === 'The tag is the version')!.run!;
+    npm(made('tested'));
+    fs.writeFileSync(at('work/package.json'), made('tested'));
+    expect((await shell(check, {})).code).toBe(0);
+    expect((await shell(check, { GITHUB_REF_NAME: 'v1.2.3-beta' })).code).not.toBe(0);
+  });
+});
