@@ -81,8 +81,10 @@ async function inSbom(lines: string, env: NodeJS.ProcessEnv = {}): Promise<strin
 it('is CycloneDX, of this package', () => {
   expect(bill).toMatchObject({ bomFormat: 'CycloneDX', specVersion: '1.5', version: 1 });
   expect(bill.serialNumber).toMatch(/^urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
-  const { name, version } = manifest;
+  const { name, version, repository } = manifest;
   expect(bill.metadata.component).toMatchObject({ name, version, purl: purlOf(name, version) });
+  const places = repository === undefined ? undefined : [{ type: 'vcs', url: repository.url }];
+  expect((bill.metadata.component as { externalReferences?: object[] }).externalReferences).toEqual(places);
 });
 
 it('names each package that comes with this one: version, licence, purl, hash, and no tool', () => {
@@ -144,7 +146,8 @@ it('every reference leads to a component, and every component is reached from th
 });
 
 it('tells nothing of the machine: no folder, no registry, no user', () => {
-  const text = fs.readFileSync(at('sbom.cdx.json'), 'utf8');
+  const repository: string | undefined = manifest.repository?.url;
+  const text = fs.readFileSync(at('sbom.cdx.json'), 'utf8').replaceAll(JSON.stringify(repository), '');
   for (const trace of [ROOT, os.homedir() + path.sep, 'registry', 'file:']) expect(text).not.toContain(trace);
   const urls = [...text.matchAll(/https?:\/\/[^"/]+/g)].map(([url]) => url);
   expect(new Set(urls)).toEqual(new Set(['https://github.com']));
