@@ -1,15 +1,22 @@
 /** From positions in the JavaScript that ran to positions in the source that people wrote. */
-import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { GREATEST_LOWER_BOUND, LEAST_UPPER_BOUND, originalPositionFor, TraceMap } from '@jridgewell/trace-mapping';
 import type { Frame } from './capture/capture';
+import { readRegular } from './regular_file';
 
 const COMMENT = /^[ \t]*(?:\/\/[#@]|\/\*[#@])[ \t]*sourceMappingURL=([^\s'"*]+)/gm;
+
+/** Of a file of code, and of a map: bundles have some 10 MiB. */
+const MOST_BYTES = 64 * 2 ** 20;
+/** Files that are looked at, lines and segments that are decoded, each takes some 80 bytes, and names of sources. */
+const MOST = { files: 20_000, segments: 4_000_000, sources: 200_000 };
 
 /** Resolves through `//# sourceMappingURL=`, inline or beside the file. Without a map, positions stay as they are. */
 export class SourceMaps {
   private readonly maps = new Map<string, TraceMap | undefined>();
+  /** What all maps together may still take: a capture names as many files as it likes. */
+  private readonly room = { ...MOST };
 
   resolve(frame: Frame): Frame {
     const map = this.mapOf(frame.file);
@@ -27,28 +34,66 @@ export class SourceMaps {
   }
 
   private mapOf(file: string): TraceMap | undefined {
-    if (!this.maps.has(file)) this.maps.set(file, path.isAbsolute(file) ? loadMap(file) : undefined);
+    if (!this.maps.has(file)) this.maps.set(file, path.isAbsolute(file) ? this.load(file) : undefined);
     return this.maps.get(file);
+  }
+
+  private load(file: string): TraceMap | undefined {
+    if (this.room.files === 0) return undefined;
+    this.room.files--;
+    try {
+      const code = readRegular(file, MOST_BYTES);
+      const url = code === undefined ? undefined : lastUrl(code);
+      if (url === undefined) return undefined;
+      const inline = /^data:[^,]*?(;base64)?,(.*)$/s.exec(url);
+      if (inline !== null) {
+        const text =
+          inline[1] === undefined ? decodeURIComponent(inline[2]!) : Buffer.from(inline[2]!, 'base64').toString();
+        return this.trace(text, pathToFileURL(file).href);
+      }
+      const mapUrl = new URL(url, pathToFileURL(file));
+      if (mapUrl.protocol !== 'file:') return undefined;
+      const text = readRegular(mapUrl, MOST_BYTES);
+      return text === undefined ? undefined : this.trace(text, mapUrl.href);
+    } catch {
+      return undefined; // no file, no map, or a broken one
+    }
+  }
+
+  /** Undefined where there is no room for it. The sources' own text is not kept. */
+  private trace(text: string, url: string): TraceMap | undefined {
+    const { sourcesContent, ...map } = JSON.parse(text) as { sourcesContent?: unknown; mappings?: string };
+    const { segments, sources } = sizeOf(map);
+    if (segments > this.room.segments || sources > this.room.sources) return undefined;
+    this.room.segments -= segments;
+    this.room.sources -= sources;
+    // Its own check of what is inside throws, and then there is no map.
+    return new TraceMap(map as ConstructorParameters<typeof TraceMap>[0], url);
   }
 }
 
-function loadMap(file: string): TraceMap | undefined {
-  try {
-    const code = fs.readFileSync(file, 'utf8');
-    const url = [...code.matchAll(COMMENT)].at(-1)?.[1];
-    if (url === undefined) return undefined;
-    const inline = /^data:[^,]*?(;base64)?,(.*)$/s.exec(url);
-    if (inline !== null) {
-      const text =
-        inline[1] === undefined ? decodeURIComponent(inline[2]!) : Buffer.from(inline[2]!, 'base64').toString();
-      return new TraceMap(text, pathToFileURL(file).href);
-    }
-    const mapUrl = new URL(url, pathToFileURL(file));
-    if (mapUrl.protocol !== 'file:') return undefined;
-    return new TraceMap(fs.readFileSync(mapUrl, 'utf8'), mapUrl.href);
-  } catch {
-    return undefined; // no file, no map, or a broken one
+interface Sized {
+  mappings?: unknown;
+  sources?: unknown;
+  /** Of a map that is made of others. */
+  sections?: unknown;
+}
+
+function sizeOf({ mappings, sources, sections }: Sized): { segments: number; sources: number } {
+  const size = { segments: 0, sources: Array.isArray(sources) ? sources.length : 0 };
+  if (typeof mappings === 'string') for (const one of mappings) if (one === ',' || one === ';') size.segments++;
+  for (const section of Array.isArray(sections) ? sections : []) {
+    const inner = sizeOf((section as { map: Sized }).map);
+    size.segments += inner.segments;
+    size.sources += inner.sources;
   }
+  return size;
+}
+
+function lastUrl(code: string): string | undefined {
+  let url: string | undefined;
+  for (const found of code.matchAll(COMMENT)) url = found[1];
+  return url;
 }
 
 function toPath(source: string): string {

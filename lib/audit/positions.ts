@@ -1,11 +1,14 @@
 /** Stacks as people read them: positions in the source that they wrote, through source maps. */
-import * as fs from 'node:fs';
 import { findSourceMap, SourceMap, type SourceMapPayload } from 'node:module';
 import * as path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { readRegular } from './regular-file';
 import type { Frame } from './stack';
 
 const COMMENT = /^[ \t]*(?:\/\/[#@]|\/\*[#@])[ \t]*sourceMappingURL=([^\s'"*]+)/gm;
+
+/** Of a file of code, and of a map: bundles have some 10 MiB. */
+const MOST_BYTES = 64 * 2 ** 20;
 
 /** By file, undefined for one without a map. */
 const maps = new Map<string, SourceMap | undefined>();
@@ -39,18 +42,25 @@ function mapOf(file: string): SourceMap | undefined {
 /** Node keeps maps only under --enable-source-maps: else they are read here, inline or beside the file. */
 function load(file: string): SourceMap | undefined {
   try {
-    const url = [...fs.readFileSync(file, 'utf8').matchAll(COMMENT)].at(-1)?.[1];
+    const url = lastUrl(readRegular(file, MOST_BYTES) ?? '');
     if (url === undefined) return undefined;
     const inline = /^data:[^,]*?(;base64)?,(.*)$/s.exec(url);
     const base = inline === null ? new URL(url, pathToFileURL(file)) : pathToFileURL(file);
     if (base.protocol !== 'file:') return undefined;
-    const text = inline === null ? fs.readFileSync(base, 'utf8') : decode(inline[2]!, inline[1] !== undefined);
-    const payload = JSON.parse(text) as SourceMapPayload;
+    const text = inline === null ? (readRegular(base, MOST_BYTES) ?? '') : decode(inline[2]!, inline[1] !== undefined);
+    const { sourcesContent, ...rest } = JSON.parse(text) as SourceMapPayload;
+    const payload = { ...rest, sourcesContent: [] }; // nobody asks for it here, and it is most of a map
     const root = new URL(payload.sourceRoot ? `${payload.sourceRoot.replace(/\/?$/, '/')}` : '.', base);
     return new SourceMap({ ...payload, sources: payload.sources?.map((source) => new URL(source, root).href) });
   } catch {
     return undefined; // no file, no map, or a broken one: positions stay as they are
   }
+}
+
+function lastUrl(code: string): string | undefined {
+  let url: string | undefined;
+  for (const found of code.matchAll(COMMENT)) url = found[1];
+  return url;
 }
 
 const decode = (text: string, base64: boolean) =>
