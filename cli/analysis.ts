@@ -39,9 +39,10 @@ export function analyse(capture: Capture, options: AnalysisOptions = {}): Report
   const wanted = [...capture.series.values()].filter((series) => deviceMatches(series.device, options.device));
   const work = totalOf(wanted, capture.ticks.length, (series) => series.allocatedTensors);
   const groups = groupByPosition(capture, wanted);
+  const order = new Map([...capture.ended.keys()].map((environment, i) => [environment, i]));
   const judged = groups.map((group, i) => {
     options.seen?.(i, groups.length);
-    return judgeGroup(capture, group, work, options);
+    return judgeGroup(capture, group, work, order, options);
   });
   // The more sites there are, the surer each leak has to be.
   const errors = falseDiscovery(judged.map(({ judgement }) => judgement.p));
@@ -110,7 +111,14 @@ interface Judged {
   oldest: number | null;
 }
 
-function judgeGroup(capture: Capture, group: Group, work: number[], options: RuleOptions): Judged {
+/** `order`: of the threads that ended, in which order. */
+function judgeGroup(
+  capture: Capture,
+  group: Group,
+  work: number[],
+  order: ReadonlyMap<number, number>,
+  options: RuleOptions,
+): Judged {
   const all = group.members.map((member) => member.series);
   const rounds = capture.ticks.length;
   const ownWork = lastOf(all, (series) => series.allocatedTensors) >= OWN_WORK * work.at(-1)!;
@@ -135,10 +143,8 @@ function judgeGroup(capture: Capture, group: Group, work: number[], options: Rul
   if (atEnd.judgement.verdict === 'leak') return atEnd;
   // What a worker thread held is freed when it ends; it may have leaked until then all the same.
   const ended: Judged[] = [];
-  for (const [environment, lastRound] of capture.ended) {
-    const its = all.filter((series) => capture.environments.get(series.siteId) === environment);
-    if (its.length === 0) continue;
-    const { judgement, oldest } = judgeUntil(lastRound + 1, its);
+  for (const [environment, its] of endedSeries(capture, all, order)) {
+    const { judgement, oldest } = judgeUntil(capture.ended.get(environment)! + 1, its);
     ended.push({ judgement, oldest: atEnd.oldest ?? oldest });
     if (judgement.verdict === 'leak') return ended.at(-1)!;
   }
@@ -146,6 +152,19 @@ function judgeGroup(capture: Capture, group: Group, work: number[], options: Rul
   const only = ended.length === 1 ? ended[0]!.judgement : undefined;
   const grew = (only?.growthBytesPerMinute ?? 0) > 0 || (only?.growthTensorsPerMinute ?? 0) > 0;
   return only?.verdict === 'insufficient' && grew ? ended[0]! : atEnd;
+}
+
+/** What each thread that ended had of them: there may be as many threads as sites, so neither is gone through for each other. */
+function endedSeries(capture: Capture, all: Series[], order: ReadonlyMap<number, number>): [number, Series[]][] {
+  const found = new Map<number, Series[]>();
+  for (const series of all) {
+    const environment = capture.environments.get(series.siteId);
+    if (environment === undefined || !order.has(environment)) continue;
+    const known = found.get(environment);
+    if (known === undefined) found.set(environment, [series]);
+    else known.push(series);
+  }
+  return [...found].sort(([a], [b]) => order.get(a)! - order.get(b)!);
 }
 
 /** `error`: the share of false finds among the leaks if this one is taken for one. */

@@ -5,6 +5,8 @@ import type { Capture, Series, Tick } from './capture/capture';
 const MOST_ROUNDS = 16_384;
 /** Counters of sites in rounds; each takes some 50 bytes. */
 const MOST_ROWS = 500_000;
+/** Counters of sites at every round, as the rules look at them: both may be many, but not at once. */
+const MOST_POINTS = 2 ** 26;
 /** With fewer rounds than this nothing can be judged well, whatever they cost. */
 const LEAST_ROUNDS = 1024;
 
@@ -15,9 +17,16 @@ export interface Limits {
 
 /** Thins out the rounds until the limits hold. Of each four, those with the most and the least bytes stay. */
 export function condense(capture: Capture, limits: Limits = { rounds: MOST_ROUNDS, rows: MOST_ROWS }): void {
-  while (capture.ticks.length > limits.rounds || (capture.ticks.length > LEAST_ROUNDS && rowsOf(capture) > limits.rows))
+  while (capture.ticks.length > limits.rounds || (capture.ticks.length > LEAST_ROUNDS && isLarge(capture, limits)))
     keep(capture, extremes(capture.ticks));
 }
+
+const isLarge = (capture: Capture, { rows }: Limits) =>
+  capture.ticks.length * capture.series.size > MOST_POINTS || rowsOf(capture) > rows;
+
+/** For those who want all rounds: only what no program records is thinned out. */
+export const condenseHostile = (capture: Capture): void =>
+  condense(capture, { rounds: Number.POSITIVE_INFINITY, rows: Number.POSITIVE_INFINITY });
 
 const rowsOf = ({ series }: Capture) => {
   let rows = 0;
@@ -48,7 +57,9 @@ function keep(capture: Capture, kept: number[]): void {
     if (kept[k - 1] === i) k--;
     target[i] = k;
   }
-  capture.ticks.splice(0, before, ...kept.map((i) => capture.ticks[i]!));
+  // In its place: there may be more of them than a call takes arguments.
+  for (const [k, i] of kept.entries()) capture.ticks[k] = capture.ticks[i]!;
+  capture.ticks.length = kept.length;
   for (const series of capture.series.values()) thin(series, target);
   // The last kept round that is not after the one before the end.
   for (const [environment, round] of capture.ended) capture.ended.set(environment, target[round + 1]! - 1);

@@ -1,8 +1,8 @@
 /** What lives in a running process, as it answers `snapshot`. */
 import type { Frame } from '../capture/capture';
-import { deviceName } from '../capture/format';
 import { NO_STACK, sourceStack } from '../sites';
 import { SourceMaps } from '../sourcemaps';
+import { type Row, snapshotOf } from './answers';
 import type { Connection } from './connection';
 
 export interface DeviceFigures {
@@ -43,25 +43,16 @@ export interface Snapshot {
   ms: number | null;
 }
 
-interface Row extends Omit<SiteFigures, keyof Frame | 'devices'> {
-  device: [number, number];
-}
-
 const maps = new SourceMaps();
-
-/** What it does not say while nothing is recorded. */
-type Missing = 'mode' | 'ms' | 'made';
 
 /** As many as the process tells of at most: kMostSites in native/audit/requests.cpp. */
 const MOST_ROWS = 300;
 
 /** Asks for it. Sites that share a position in the source are one. `complete`: they are all sites that there are. */
 export async function askSnapshot(connection: Connection): Promise<{ snapshot: Snapshot; complete: boolean }> {
-  const answer = await connection.ask('snapshot');
-  type Known = Omit<Snapshot, 'version' | 'sites' | Missing> & Partial<Pick<Snapshot, Missing>>;
-  const { ok, sites, ...figures } = answer as unknown as Known & { ok: true; sites: Row[] | null };
+  const { sites, ...figures } = snapshotOf(await connection.ask('snapshot'));
   return {
-    snapshot: { version: 1, mode: null, ms: null, made: null, ...figures, sites: sites && merged(sites) },
+    snapshot: { version: 1, ...figures, sites: sites && merged(sites) },
     complete: (sites?.length ?? 0) < MOST_ROWS,
   };
 }
@@ -74,14 +65,13 @@ function merged(rows: Row[]): SiteFigures[] {
   for (const { stack: raw, device, ...figures } of rows) {
     const stack = sourceStack(raw, maps);
     const frame = stack[0] ?? NO_STACK;
-    const name = deviceName(...device);
     const key = `${frame.file}:${frame.line}:${frame.column}`;
     const site = sites.get(key);
     if (site === undefined) {
-      sites.set(key, { ...frame, stack, devices: [name], ...figures });
+      sites.set(key, { ...frame, stack, devices: [device], ...figures });
       continue;
     }
-    site.devices = [...new Set([...site.devices, name])].sort();
+    site.devices = [...new Set([...site.devices, device])].sort();
     for (const figure of ['liveTensors', 'liveBytes', 'allocatedTensors', 'allocatedBytes'] as const)
       site[figure] += figures[figure];
   }

@@ -1,4 +1,5 @@
 /** What many tensors have in common: few kinds stand for many tensors, each of which then needs but a number. */
+import { randomInt } from 'node:crypto';
 
 export interface Kind {
   siteId: number;
@@ -31,11 +32,11 @@ const LEAST = 256;
 const FEW = 65_536;
 
 export class Kinds {
-  private rows = Buffer.alloc(LEAST * BYTES);
+  private rows = Buffer.alloc(0);
   /** The same memory. */
-  private words = new Uint32Array(this.rows.buffer, this.rows.byteOffset, LEAST * WORDS.length);
+  private words = new Uint32Array(0);
   /** Number + 1 by hash, 0 where free; linear probing. At most half full. */
-  private index = new Int32Array(2 * LEAST);
+  private index = new Int32Array(0);
   private count = 0;
 
   get size(): number {
@@ -50,7 +51,7 @@ export class Kinds {
   /** The number of the kind of the birth at `at`, of the first one so far or a new one. */
   numberOf(payload: Buffer, at: number): number {
     if (2 * this.count >= this.index.length) this.grow();
-    let hash = 0;
+    let hash = SEED;
     for (const word of WORDS) hash = mix(hash, payload.readUInt32LE(at + word));
     const { index, words } = this;
     const mask = index.length - 1;
@@ -104,11 +105,12 @@ export class Kinds {
   }
 
   private grow(): void {
-    const rows = Buffer.alloc(2 * this.count * BYTES);
+    const room = Math.max(LEAST, 2 * this.count);
+    const rows = Buffer.alloc(room * BYTES);
     this.rows.copy(rows, 0, 0, this.count * BYTES);
     this.rows = rows;
-    this.words = new Uint32Array(rows.buffer, rows.byteOffset, 2 * this.count * WORDS.length);
-    this.index = new Int32Array(4 * this.count);
+    this.words = new Uint32Array(rows.buffer, rows.byteOffset, room * WORDS.length);
+    this.index = new Int32Array(2 * room);
     this.reindex();
   }
 
@@ -117,7 +119,7 @@ export class Kinds {
     const mask = index.length - 1;
     index.fill(0);
     for (let number = 0; number < this.count; number++) {
-      let hash = 0;
+      let hash = SEED;
       for (let i = 0; i < WORDS.length; i++) hash = mix(hash, words[number * WORDS.length + i]!);
       let slot = finish(hash) & mask;
       while (index[slot] !== 0) slot = (slot + 1) & mask;
@@ -126,7 +128,10 @@ export class Kinds {
   }
 }
 
-const mix = (hash: number, word: number) => Math.imul((hash ^ word) >>> 0, 0x9e3779b1) ^ (hash >>> 15);
+/** Of this process: who writes a file cannot choose kinds that all fall on one slot, which would be searched through. */
+const [SEED, FACTOR] = [randomInt(2 ** 32), randomInt(2 ** 31) * 2 + 1];
+
+const mix = (hash: number, word: number) => Math.imul((hash ^ word) >>> 0, FACTOR) ^ (hash >>> 15);
 
 function finish(hash: number): number {
   const mixed = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);

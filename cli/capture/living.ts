@@ -1,4 +1,5 @@
 /** The tensors that are alive, in columns: ten million of them take some 30 bytes each, not an object each. */
+import { randomInt } from 'node:crypto';
 import { type Kind, Kinds } from './kinds';
 
 /** One living tensor, with the ids of its own process. */
@@ -44,11 +45,14 @@ const newChunk = (): Chunk => ({
 /** Powers of two, so that a hash is cut to the size by a mask. */
 const tableFor = (count: number) => new Int32Array(2 ** Math.ceil(Math.log2(Math.max(LEAST, count / MOST_LOAD))));
 
+/** Of this process: who writes a file cannot choose ids that all fall on one slot, which would be searched through. */
+const [SEED, FACTOR] = [randomInt(2 ** 32), randomInt(2 ** 31) * 2 + 1];
+
 /** Ids come in their order mostly: 16 of them share a line of the processor's cache. */
 function hashOf(id: number): number {
-  let hash = Math.imul(id >>> 4, 0x9e3779b1);
+  let hash = Math.imul((id >>> 4) + SEED, FACTOR);
   hash ^= hash >>> 15;
-  hash = Math.imul(hash, 0x85ebca6b);
+  hash = Math.imul(hash + SEED, 0x85ebca6b);
   return ((hash ^ (hash >>> 13)) << 4) | (id & 15);
 }
 
@@ -57,7 +61,7 @@ export class LivingTensors {
   private readonly chunks: Chunk[] = [];
   private readonly kinds = new Kinds();
   /** Row + 1 by the hash of its id, 0 where free; linear probing. */
-  private index = tableFor(LEAST);
+  private index = new Int32Array(1);
   private count = 0;
 
   get size(): number {

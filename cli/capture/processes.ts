@@ -54,26 +54,33 @@ function commonTimes(parts: Part[], intervalMs: number): number[] {
   return times;
 }
 
-/** At each time the sum over the processes that run: a peak is that of the sums, not the sum of peaks. */
+const SUMMED = ['tensors', 'storages', 'bytes', 'allocatedBytes', 'rss', 'heapUsed', 'external'] as const;
+const KEPT = ['lost', 'collections'] as const;
+
+/**
+ * At each time the sum over the processes that run: a peak is that of the sums, not the sum of peaks. Each process adds what
+ * changes in its own rounds, so that a thousand of them cost no more than their rounds.
+ */
 function addUp(parts: Part[], times: number[]): Tick[] {
-  const at = parts.map(() => -1);
-  let peak = 0;
-  return times.map((ms, round) => {
-    const sum = noTick(ms);
-    for (const [i, { capture, rounds }] of parts.entries()) {
-      while (at[i]! + 1 < rounds.length && rounds[at[i]! + 1]! <= round) at[i]!++;
-      const tick = capture.ticks[at[i]!];
-      if (tick === undefined) continue;
-      sum.lost += tick.lost;
-      sum.collections += tick.collections;
-      peak = Math.max(peak, tick.peakAllocatedBytes);
-      if (round > rounds.at(-1)!) continue; // it has ended
-      for (const key of ['tensors', 'storages', 'bytes', 'allocatedBytes', 'rss', 'heapUsed', 'external'] as const) {
-        sum[key] += tick[key];
-      }
+  const changes = times.map(() => noTick(0));
+  for (const { capture, rounds } of parts) {
+    let before: Tick | undefined;
+    for (const [i, tick] of capture.ticks.entries()) {
+      const round = rounds[i]!;
+      if (rounds[i + 1] === round) continue; // the last of those that share a round counts
+      const change = changes[round]!;
+      for (const key of [...SUMMED, ...KEPT]) change[key] += tick[key] - (before?.[key] ?? 0);
+      change.peakAllocatedBytes = Math.max(change.peakAllocatedBytes, tick.peakAllocatedBytes);
+      before = tick;
     }
-    peak = Math.max(peak, sum.allocatedBytes);
-    return { ...sum, peakAllocatedBytes: peak };
+    const after = changes[(rounds.at(-1) ?? Number.POSITIVE_INFINITY) + 1]; // it has ended by then
+    if (after !== undefined && before !== undefined) for (const key of SUMMED) after[key] -= before[key];
+  }
+  const sum = noTick(0);
+  return changes.map((change, round) => {
+    for (const key of [...SUMMED, ...KEPT]) sum[key] += change[key];
+    sum.peakAllocatedBytes = Math.max(sum.peakAllocatedBytes, change.peakAllocatedBytes, sum.allocatedBytes);
+    return { ...sum, ms: times[round]! };
   });
 }
 

@@ -1,8 +1,10 @@
 /** Reads captures: whole files, and files that still grow. */
 import * as fs from 'node:fs';
-import { UsageError } from '../errors';
+import { InvalidData, UsageError } from '../errors';
 import { Capture } from './capture';
+import { json, Names, object } from './fields';
 import { Flag, PacketType } from './format';
+import { Budget } from './limits';
 import { PacketScanner } from './packets';
 import { mergeProcesses, processInfo } from './processes';
 import { ProcessReader } from './rounds';
@@ -14,7 +16,9 @@ export class CaptureParser {
   /** Where several processes are joined in the file: of the first. `finish` gives the capture of all. */
   readonly capture = new Capture();
   private readonly scanner = new PacketScanner({ packet: (type, payload) => this.read(type, payload) });
-  private current = new ProcessReader(this.capture);
+  private readonly budget = new Budget();
+  private readonly names = new Names(this.budget);
+  private current = new ProcessReader(this.capture, this.budget, this.names);
   private readonly captures = [this.capture];
 
   /** Bytes of the file that need not be fed again after `dropTail`. */
@@ -61,9 +65,11 @@ export class CaptureParser {
 
   private read(type: number, payload: Buffer): void {
     if (type === PacketType.Process) {
+      object(json(payload, 0, 'process'), 'process');
+      this.budget.take('processes');
       const capture = new Capture();
       this.captures.push(capture);
-      this.current = new ProcessReader(capture);
+      this.current = new ProcessReader(capture, this.budget, this.names);
     } else {
       this.current.read(type, payload);
     }
@@ -157,6 +163,7 @@ export function withPlace<T>(file: string, fn: () => T): T {
 
 function reason(error: unknown): string {
   const { code, message } = error as NodeJS.ErrnoException;
+  if (error instanceof InvalidData) return `damaged (${message})`;
   if (error instanceof UsageError) return message;
   if (code === 'ENOENT') return 'no such file';
   if (code === 'EISDIR') return 'a folder, not a capture';

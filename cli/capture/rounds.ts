@@ -1,10 +1,15 @@
 /** What the packets of one process say. A round's rows, births and deaths count once its own packet is there. */
-import type { Capture, EndInfo, Frame, Labels, Series, StartInfo } from './capture';
+import { InvalidData } from '../errors';
+import type { Capture, Series } from './capture';
+import { checkLength, endInfo, json, Names, shape, startInfo, text } from './fields';
 import { BIRTH_BYTES, deviceName, PacketType, ROUND_BYTES, ROW_BYTES, SCOPE_BYTES } from './format';
+import { Budget, MOST_MS, MOST_PENDING_BYTES } from './limits';
 import { KEPT, LivingTensors } from './living';
 
 const NONE = -(2n ** 63n);
 const U32 = 2 ** 32;
+/** Of one record in mode `sample`: how many tensors it stands for. */
+const MOST_WEIGHT = 2 ** 40;
 const same = (id: number) => id;
 
 export class ProcessReader {
@@ -12,10 +17,16 @@ export class ProcessReader {
   private readonly shapes = new Map<number, readonly number[]>();
   /** Of the round whose own packet has not come yet. */
   private pending: { type: number; payload: Buffer }[] = [];
+  private pendingBytes = 0;
   /** By label, then by site and device. */
   private readonly series = new Map<number, Map<number, Series>>();
 
-  constructor(private readonly capture: Capture) {
+  /** `budget` and `names` are those of the whole file, which may hold many processes. */
+  constructor(
+    private readonly capture: Capture,
+    private readonly budget = new Budget(),
+    private readonly names = new Names(budget),
+  ) {
     capture.details.push({
       living: this.living,
       shapes: this.shapes,
@@ -27,31 +38,44 @@ export class ProcessReader {
   }
 
   read(type: number, payload: Buffer): void {
-    const { capture } = this;
+    const { capture, budget, names } = this;
     switch (type) {
       case PacketType.Start:
         capture.start = startInfo(payload);
         break;
       case PacketType.End:
-        capture.end = object(payload) as unknown as EndInfo;
+        capture.end = endInfo(payload);
         break;
-      case PacketType.Site:
-        capture.environments.set(payload.readUInt32LE(0), payload.readUInt32LE(8));
-        capture.stacks.set(payload.readUInt32LE(0), frames(payload));
+      case PacketType.Site: {
+        const frames = names.stack(json(payload, 12, 'site'), 'site');
+        const id = payload.readUInt32LE(0);
+        if (!capture.stacks.has(id)) budget.take('sites');
+        capture.environments.set(id, payload.readUInt32LE(8));
+        capture.stacks.set(id, frames);
         break;
-      case PacketType.Shape:
-        this.shapes.set(payload.readUInt32LE(0), shape(payload));
+      }
+      case PacketType.Shape: {
+        const sizes = shape(payload, budget);
+        budget.take('shapes');
+        this.shapes.set(payload.readUInt32LE(0), sizes);
         break;
+      }
       case PacketType.Label:
-        capture.labels.set(payload.readUInt32LE(0), object(payload, 4) as Labels);
+        budget.take('sets of labels');
+        capture.labels.set(payload.readUInt32LE(0), names.labels(json(payload, 4, 'label'), 'label'));
         break;
       case PacketType.Dropped:
+        checkLength(payload, 8, 'detail dropped');
         capture.droppedDetail = u64(payload, 0);
         break;
       case PacketType.Mark:
-        capture.marks.push({ ms: u64(payload, 0), name: payload.toString('utf8', 8) });
+        checkLength(payload, 8, 'mark');
+        budget.take('marks');
+        capture.marks.push({ ms: time(payload, 'mark'), name: text(payload.toString('utf8', 8), 'mark') });
         break;
       case PacketType.EnvironmentEnd:
+        checkLength(payload, 4, 'end of a thread');
+        if (!capture.ended.has(payload.readUInt32LE(0))) budget.take('ends of threads');
         capture.ended.set(payload.readUInt32LE(0), capture.ticks.length - 1);
         break;
       case PacketType.Rows:
@@ -59,6 +83,11 @@ export class ProcessReader {
       case PacketType.Deaths:
       case PacketType.Scopes:
       case PacketType.Kept:
+        this.pendingBytes += payload.length;
+        if (this.pendingBytes > MOST_PENDING_BYTES)
+          throw new InvalidData(
+            `expected at most ${MOST_PENDING_BYTES} bytes before the packet of their round, got more`,
+          );
         this.pending.push({ type, payload: Buffer.from(payload) }); // its memory is used again
         break;
       case PacketType.Tick:
@@ -69,10 +98,10 @@ export class ProcessReader {
   }
 
   private readRound(payload: Buffer): void {
-    if (payload.length < ROUND_BYTES) throw new Error('a round is too short');
+    checkLength(payload, ROUND_BYTES, 'round');
     const tick =
       this.capture.ticks.push({
-        ms: u64(payload, 0),
+        ms: time(payload, 'round'),
         tensors: u64(payload, 8),
         storages: u64(payload, 16),
         bytes: u64(payload, 24),
@@ -91,10 +120,16 @@ export class ProcessReader {
       else this.readIds(part.type, part.payload);
     }
     this.pending = [];
+    this.pendingBytes = 0;
   }
 
   private readBirths(payload: Buffer): void {
-    for (let at = 0; at + BIRTH_BYTES <= payload.length; at += BIRTH_BYTES) this.living.add(payload, at);
+    for (let at = 0; at + BIRTH_BYTES <= payload.length; at += BIRTH_BYTES) {
+      const weight = payload.readFloatLE(at + 32);
+      if (!(weight >= 0 && weight <= MOST_WEIGHT))
+        throw new InvalidData(`birth: expected a weight from 0 to ${MOST_WEIGHT}, got ${weight}`);
+      this.living.add(payload, at);
+    }
   }
 
   private readIds(type: number, payload: Buffer): void {
@@ -119,7 +154,7 @@ export class ProcessReader {
       series.liveBytes[i] = u64(payload, at + 24);
       series.allocatedTensors[i] = u64(payload, at + 32);
       series.allocatedBytes[i] = u64(payload, at + 40);
-      series.oldestBirthMs[i] = birth === NONE ? Number.NaN : Number(birth);
+      series.oldestBirthMs[i] = birth === NONE ? Number.NaN : clamped(Number(birth));
     }
   }
 
@@ -135,6 +170,7 @@ export class ProcessReader {
     let series = ofLabel.get(place);
     if (series === undefined) {
       const device = deviceName(payload.readInt8(at + 8), payload.readInt8(at + 9));
+      this.budget.take('series of counters');
       series = newSeries(siteId, device, labelId);
       ofLabel.set(place, series);
       this.capture.series.set(seriesKey(series), series);
@@ -162,35 +198,16 @@ export function seriesKey({ siteId, device, labelId }: Series): string {
   return labelId === 0 ? `${siteId} ${device}` : `${siteId} ${device} ${labelId}`;
 }
 
+/** No count comes near: sums of what a file says stay finite, and exact where it says what can be. */
+const clamped = (value: number) => Math.max(-Number.MAX_SAFE_INTEGER, Math.min(value, Number.MAX_SAFE_INTEGER));
+
 function u64(payload: Buffer, at: number): number {
-  return payload.readUInt32LE(at) + payload.readUInt32LE(at + 4) * U32;
+  return clamped(payload.readUInt32LE(at) + payload.readUInt32LE(at + 4) * U32);
 }
 
-function object(payload: Buffer, from = 0): Record<string, unknown> {
-  const value: unknown = JSON.parse(payload.toString('utf8', from));
-  if (typeof value !== 'object' || value === null) throw new Error('a packet holds no object');
-  return value as Record<string, unknown>;
-}
-
-function startInfo(payload: Buffer): StartInfo {
-  const { memoryLimit, ...start } = object(payload) as unknown as StartInfo;
-  const known = (memoryLimit?.bytes ?? 0) > 0 && ['cgroup', 'machine'].includes(memoryLimit!.from);
-  return known ? { ...start, memoryLimit: memoryLimit! } : start;
-}
-
-function frames(payload: Buffer): Frame[] {
-  const list: unknown = JSON.parse(payload.toString('utf8', 12));
-  if (!Array.isArray(list)) throw new Error('a site holds no stack');
-  return list.map((frame: Partial<Frame> | null) => ({
-    file: String(frame?.file ?? ''),
-    line: Number(frame?.line ?? 0),
-    column: Number(frame?.column ?? 0),
-    function: String(frame?.function ?? ''),
-  }));
-}
-
-function shape(payload: Buffer): number[] {
-  const sizes: number[] = [];
-  for (let at = 4; at + 8 <= payload.length; at += 8) sizes.push(Number(payload.readBigInt64LE(at)));
-  return sizes;
+/** The time that a packet begins with. */
+function time(payload: Buffer, where: string): number {
+  const ms = u64(payload, 0);
+  if (ms > MOST_MS) throw new InvalidData(`${where}: expected a time of at most ${MOST_MS} ms, got ${ms}`);
+  return ms;
 }

@@ -2,8 +2,9 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { Command } from 'commander';
+import { recordingOf } from '../attach/answers';
 import { Connection } from '../attach/connection';
-import { CaptureFollower } from '../capture/reader';
+import { CaptureFollower, withPlace } from '../capture/reader';
 import { ExitCode, UsageError } from '../errors';
 import { checkDistinct, checkWritable } from '../output';
 import { intervalOption, modeOptions, type RecordingOptions, roundMs } from '../run/options';
@@ -106,7 +107,7 @@ async function begin(connection: Connection, options: Options): Promise<string> 
 
 /** Before the file of an earlier capture is touched. */
 async function refuseSecond(connection: Connection): Promise<void> {
-  const { recording } = (await connection.ask('status')) as { recording: { by?: string; file?: string } | null };
+  const recording = recordingOf(await connection.ask('status'));
   if (recording === null) return;
   const { pid } = connection;
   if (recording.file !== undefined && isForLook(recording.file))
@@ -142,7 +143,7 @@ async function follow(connection: Connection, file: string, options: Options): P
   await connection.ended;
   for (const signal of SIGNALS) process.off(signal, detach);
   stopShowing();
-  follower.poll();
+  withPlace(file, () => follower.poll());
   follower.close();
   reportCapture(follower.finish(), options);
   process.stderr.write(`leak-audit: the capture is in ${shown}\n`);

@@ -5,6 +5,7 @@ import { readCapture } from '../capture/reader';
 import { baselineOf, readBaseline, renderBaseline } from '../check/baseline';
 import { check, type Outcome } from '../check/findings';
 import { readSuppressions } from '../check/suppressions';
+import { condenseHostile } from '../condense';
 import { UsageError } from '../errors';
 import { checkDistinct, checkWritable, writeOutput } from '../output';
 import { progress, tellSites } from '../progress';
@@ -80,6 +81,7 @@ function run(file: string, options: Options): number {
   const folder = process.cwd();
   const reading = `reading ${file}`;
   const capture = readCapture(file, (bytes, size) => progress.bytes(reading, bytes, size));
+  condenseHostile(capture);
   const report = analyse(capture, { warmup: options.warmup, seen: tellSites });
   const baseline = writeBaseline === undefined ? known : baselineOf(report, folder);
   const { maxLive, maxAge } = options;

@@ -1,5 +1,6 @@
 /** `leak-audit detach PID`: ends what `attach` began. */
 import { Command } from 'commander';
+import { detachedOf } from '../attach/answers';
 import { withProcess } from '../attach/connection';
 import { ExitCode } from '../errors';
 import { formatDuration } from '../units';
@@ -11,7 +12,7 @@ export function detachCommand(done: (status: number) => void): Command {
     .addHelpText('after', '\nExit status: 0; 2 when nothing is recorded there, or `leak-audit run` does it.')
     .action(async (pid: string) => {
       const answer = await withProcess(pid, (connection) => connection.ask('detach'));
-      const { file, ms } = answer as { file: string; ms: number };
+      const { file, ms } = detachedOf(answer);
       process.stdout.write(`detached from process ${pid} after ${formatDuration(ms)}: the capture is in ${file}\n`);
       done(ExitCode.clean);
     });

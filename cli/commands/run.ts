@@ -5,7 +5,7 @@ import * as path from 'node:path';
 import { Command } from 'commander';
 import type { Capture } from '../capture/capture';
 import { joinChildren, removeChildren } from '../capture/join';
-import { CaptureFollower, readCapture } from '../capture/reader';
+import { CaptureFollower, readCapture, withPlace } from '../capture/reader';
 import { ExitCode, UsageError } from '../errors';
 import { checkDistinct, checkWritable } from '../output';
 import type { Report } from '../report';
@@ -114,7 +114,7 @@ function whole(file: string, follower: CaptureFollower): Capture {
     follower.close();
     return readCapture(file);
   }
-  follower.poll();
+  withPlace(file, () => follower.poll());
   follower.close();
   return follower.finish();
 }

@@ -30,16 +30,9 @@ interface Case {
 }
 
 export function renderJunit(report: Report, outcome: Outcome, folder: string): string {
-  const cases = [
-    ...report.sites.map((site) =>
-      siteCase(
-        site,
-        outcome.findings.filter((finding) => finding.site === site),
-        folder,
-      ),
-    ),
-    programCase(outcome),
-  ];
+  const found = new Map<SiteReport | null, Finding[]>(report.sites.map((site) => [site, []]));
+  for (const finding of outcome.findings) found.get(finding.site)?.push(finding);
+  const cases = [...report.sites.map((site) => siteCase(site, found.get(site)!, folder)), programCase(outcome)];
   const count = (result: Case['result']) => cases.filter((one) => one.result === result).length;
   const figures = {
     name: 'leak-audit',

@@ -1,7 +1,7 @@
 /** A capture while it is recorded: shown meanwhile, reported after. */
 import { analyse } from '../analysis';
 import type { Capture, Tick } from '../capture/capture';
-import type { CaptureFollower } from '../capture/reader';
+import { type CaptureFollower, withPlace } from '../capture/reader';
 import { colorsFor } from '../colors';
 import { Family } from '../live/family';
 import { type ShowOptions, showReport } from '../output';
@@ -22,7 +22,7 @@ export function showLive(follower: CaptureFollower, interval: number): () => voi
   const family = new Family(follower);
   let shown: Tick | undefined;
   const show = (atEnd = false) => {
-    follower.poll();
+    withPlace(follower.file, () => follower.poll());
     const tick = follower.capture.ticks.at(-1);
     if (tick === undefined || tick.ms === shown?.ms) return;
     if (atEnd && shown !== undefined && isRepetition(tick, shown, interval)) return;
@@ -32,7 +32,13 @@ export function showLive(follower: CaptureFollower, interval: number): () => voi
     for (const child of running) for (const figure of FIGURES) sum[figure] += child.ticks.at(-1)![figure];
     lines.show(sum);
   };
-  const timer = setInterval(show, interval);
+  const timer = setInterval(() => {
+    try {
+      show();
+    } catch {
+      clearInterval(timer); // it is no capture any more: the report that follows says why
+    }
+  }, interval);
   return () => {
     clearInterval(timer);
     show(true);

@@ -210,7 +210,7 @@ test('what is no capture is refused with a reason', () => {
   older.writeUInt32LE(1, 8);
   expect(() => readCapture(write('older', older))).toThrow(/older leak-audit \(format 1, this one reads 2\)/);
   const noStack = new CaptureBuilder().packet(2, Buffer.from('123456789012{}')).build();
-  expect(() => readCapture(write('crafted', noStack))).toThrow(/damaged \(a site holds no stack\)/);
+  expect(() => readCapture(write('crafted', noStack))).toThrow(/damaged \(site: expected a list, got \{\}\)/);
   expect(() => readCapture(folder)).toThrow(/a folder, not a capture/);
   expect(() => readCapture(path.join(folder, 'missing'))).toThrow(UsageError);
 });

@@ -1,0 +1,182 @@
+/** What packets of JSON must hold. A checksum vouches for bytes, not for who wrote them: each field is looked at. */
+import { InvalidData } from '../errors';
+import type { EndInfo, Frame, StartInfo } from './capture';
+import {
+  type Budget,
+  MOST_CHARACTERS,
+  MOST_DIMENSIONS,
+  MOST_FRAMES,
+  MOST_JSON_BYTES,
+  MOST_MS,
+  MOST_NAMES,
+} from './limits';
+
+/** Of `Date`. */
+const MOST_TIME = 8.64e15;
+const MODES = ['counters', 'sample', 'full'] as const;
+const SHOWN = 60;
+
+type Json = Record<string, unknown>;
+
+function shown(value: unknown): string {
+  if (value === undefined) return 'nothing';
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text;
+}
+
+function wrong(where: string, expected: string, got: unknown): InvalidData {
+  return new InvalidData(`${where}: expected ${expected}, got ${shown(got)}`);
+}
+
+/** A number from 0 to `most`. */
+export function amount(value: unknown, where: string, most: number = Number.MAX_SAFE_INTEGER): number {
+  if (typeof value === 'number' && value >= 0 && value <= most) return value;
+  throw wrong(where, `a number from 0 to ${most}`, value);
+}
+
+export function whole(value: unknown, where: string, most: number): number {
+  if (Number.isInteger(value) && (value as number) >= 0 && (value as number) <= most) return value as number;
+  throw wrong(where, `a whole number from 0 to ${most}`, value);
+}
+
+/** A text, cut where it is too long to be a name. */
+export function text(value: unknown, where: string): string {
+  if (typeof value !== 'string') throw wrong(where, 'a string', value);
+  return value.length <= MOST_CHARACTERS ? value : copied(`${value.slice(0, MOST_CHARACTERS)}…`);
+}
+
+/** A part of a string holds the whole string in memory. */
+const copied = (part: string) => Buffer.from(part, 'utf16le').toString('utf16le');
+
+export function object(value: unknown, where: string): Json {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Json;
+  throw wrong(where, 'an object', value);
+}
+
+export function list(value: unknown, where: string, most: number): unknown[] {
+  if (!Array.isArray(value)) throw wrong(where, 'a list', value);
+  if (value.length <= most) return value;
+  throw new InvalidData(`${where}: expected at most ${most} entries, got ${value.length}`);
+}
+
+/** What a packet must have at least before its parts are looked for. */
+export function checkLength(payload: Buffer, least: number, where: string): void {
+  if (payload.length < least)
+    throw new InvalidData(`${where}: expected a packet of at least ${least} bytes, got ${payload.length}`);
+}
+
+export function json(payload: Buffer, from: number, where: string): unknown {
+  checkLength(payload, from, where);
+  if (payload.length > MOST_JSON_BYTES)
+    throw new InvalidData(`${where}: expected at most ${MOST_JSON_BYTES} bytes of JSON, got ${payload.length}`);
+  try {
+    return JSON.parse(payload.toString('utf8', from));
+  } catch {
+    // The parser's message quotes what it met.
+    throw new InvalidData(`${where}: expected JSON, got other text`);
+  }
+}
+
+export function startInfo(payload: Buffer): StartInfo {
+  const where = 'start';
+  const given = object(json(payload, 0, where), where);
+  const field = (name: string, most?: number) => amount(given[name], `${where}.${name}`, most);
+  if (!MODES.includes(given.mode as StartInfo['mode']))
+    throw wrong(`${where}.mode`, `one of ${MODES.join(', ')}`, given.mode);
+  const start: StartInfo = {
+    pid: whole(given.pid, `${where}.pid`, 2 ** 32),
+    startedAt: field('startedAt', MOST_TIME),
+    mode: given.mode as StartInfo['mode'],
+    intervalMs: field('intervalMs', MOST_MS),
+    sampleBytes: field('sampleBytes'),
+    depth: field('depth'),
+    command: text(given.command, `${where}.command`),
+  };
+  if (given.clockMs !== undefined) start.clockMs = field('clockMs', MOST_TIME);
+  if (given.maxBytes !== undefined) start.maxBytes = field('maxBytes');
+  if (given.attached !== undefined) start.attached = given.attached === true;
+  const memoryLimit = limitOf(given.memoryLimit);
+  return memoryLimit === undefined ? start : { ...start, memoryLimit };
+}
+
+/** Undefined where it tells nothing. */
+function limitOf(value: unknown): StartInfo['memoryLimit'] {
+  if (value === undefined || value === null) return undefined;
+  const { bytes, from } = object(value, 'start.memoryLimit');
+  const known = amount(bytes ?? 0, 'start.memoryLimit.bytes', Number.MAX_VALUE) > 0;
+  return known && (from === 'cgroup' || from === 'machine') ? { bytes: bytes as number, from } : undefined;
+}
+
+export function endInfo(payload: Buffer): EndInfo {
+  const given = object(json(payload, 0, 'end'), 'end');
+  return {
+    reason: text(given.reason, 'end.reason'),
+    ms: amount(given.ms, 'end.ms', MOST_MS),
+    lost: amount(given.lost, 'end.lost'),
+  };
+}
+
+/** Texts and frames that are met again and again, once each. */
+export class Names {
+  private readonly texts = new Map<string, { text: string; id: number }>();
+  private readonly frames = new Map<string, Frame>();
+
+  constructor(private readonly budget: Budget) {}
+
+  text(value: unknown, where: string): string {
+    return this.entry(text(value, where)).text;
+  }
+
+  /** Of a site's packet, or of a peer's answer. */
+  stack(value: unknown, where: string): Frame[] {
+    const all = list(value, where, MOST_FRAMES);
+    this.budget.take('frames in stacks', all.length);
+    return all.map((frame, i) => this.frame(object(frame, `${where}[${i}]`), `${where}[${i}]`));
+  }
+
+  labels(value: unknown, where: string): Record<string, string> {
+    const entries = Object.entries(object(value, where));
+    if (entries.length > MOST_NAMES)
+      throw new InvalidData(`${where}: expected at most ${MOST_NAMES} names, got ${entries.length}`);
+    this.budget.take('labels', entries.length);
+    return Object.fromEntries(
+      entries.map(([name, said]) => [this.text(name, where), this.text(said, `${where}.${shown(name)}`)]),
+    );
+  }
+
+  private frame({ file, line, column, function: name }: Json, where: string): Frame {
+    const its = {
+      file: this.entry(text(file, `${where}.file`)),
+      line: whole(line, `${where}.line`, 2 ** 32),
+      column: whole(column, `${where}.column`, 2 ** 32),
+      function: this.entry(text(name ?? '', `${where}.function`)),
+    };
+    const key = `${its.file.id}:${its.function.id}:${its.line}:${its.column}`;
+    let known = this.frames.get(key);
+    if (known === undefined) {
+      this.budget.take('positions');
+      known = { file: its.file.text, line: its.line, column: its.column, function: its.function.text };
+      this.frames.set(key, known);
+    }
+    return known;
+  }
+
+  private entry(value: string): { text: string; id: number } {
+    let known = this.texts.get(value);
+    if (known === undefined) {
+      this.budget.take('characters in names', value.length + 1);
+      known = { text: value, id: this.texts.size };
+      this.texts.set(value, known);
+    }
+    return known;
+  }
+}
+
+export function shape(payload: Buffer, budget: Budget): number[] {
+  checkLength(payload, 4, 'shape');
+  const count = Math.floor((payload.length - 4) / 8);
+  if (count > MOST_DIMENSIONS)
+    throw new InvalidData(`shape: expected at most ${MOST_DIMENSIONS} sizes, got ${count.toLocaleString('en-US')}`);
+  budget.take('sizes in shapes', count);
+  return Array.from({ length: count }, (_, i) => Number(payload.readBigInt64LE(4 + 8 * i)));
+}
