@@ -7,6 +7,7 @@ import type { Announcer } from './allocations';
 import { watchCollections } from './audit/collections';
 import { currentLabel } from './audit/label';
 import { captureStack, type Stack } from './audit/stack';
+import { printable } from './printable';
 import { isWatched, tagWatched, type WatchNative } from './watch';
 
 /** What the addon offers (native/audit/js_api.cpp). One per environment. */
@@ -186,7 +187,7 @@ function begin(native: AuditNative, options: AuditOptions): void {
   }
   if (!refusal) return;
   native.auditFlagLoss(options.file);
-  process.stderr.write(`leak-audit: this process is not recorded: ${refusal}\n`);
+  process.stderr.write(`leak-audit: this process is not recorded: ${printable(refusal)}\n`);
 }
 
 function parseOptions(text: string): AuditOptions | undefined {

@@ -2,6 +2,7 @@
 import { findSourceMap, SourceMap, type SourceMapPayload } from 'node:module';
 import * as path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { printable } from '../printable';
 import { readRegular } from './regular-file';
 import type { Frame } from './stack';
 
@@ -21,8 +22,8 @@ export function stackText(frames: readonly Frame[]): string {
 /** "fn (file:line:column)". */
 export function frameText(frame: Frame): string {
   const { file, line, column } = original(frame);
-  const place = `${file}:${line}:${column}`;
-  return frame.function === '' ? place : `${frame.function} (${place})`;
+  const place = `${printable(file)}:${line}:${column}`;
+  return frame.function === '' ? place : `${printable(frame.function)} (${place})`;
 }
 
 /** Where a frame is in the source that it was compiled from, as far as files tell. */

@@ -1,4 +1,5 @@
 /** What was left behind, in words. */
+import { printable } from '../printable';
 import type { LeakSite, TensorLeaks } from './measure';
 
 const MOST_SITES = 10;
@@ -7,8 +8,8 @@ const many = (count: number, what: string) => `${count.toLocaleString('en')} ${w
 
 function siteText(site: LeakSite): string {
   const { tensors, bytes, inScopes, example, file, line, column } = site;
-  const place = file === null ? 'a line that is not known' : `${file}:${line}:${column}`;
-  const made = site.function === '' ? place : `${site.function} (${place})`;
+  const place = file === null ? 'a line that is not known' : `${printable(file)}:${line}:${column}`;
+  const made = site.function === '' ? place : `${printable(site.function)} (${place})`;
   const owners = [
     ...(inScopes > 0 ? [`${many(inScopes, 'tensor')} owned by a scope that is still open`] : []),
     ...(tensors > inScopes ? [`${many(tensors - inScopes, 'tensor')} still reachable from JavaScript`] : []),
