@@ -5,8 +5,10 @@ export type Colors = Pick<ReturnType<typeof pc.createColors>, 'bold' | 'dim' | '
 
 export const plainColors: Colors = pc.createColors(false);
 
-export function colorsFor(stream: { isTTY?: boolean }): Colors {
-  if (process.env.NO_COLOR) return plainColors;
+export function isColored(stream: { isTTY?: boolean }): boolean {
+  if (process.env.NO_COLOR) return false;
   const forced = process.env.FORCE_COLOR !== undefined && process.env.FORCE_COLOR !== '0';
-  return pc.createColors(forced || (stream.isTTY === true && process.env.TERM !== 'dumb'));
+  return forced || (stream.isTTY === true && process.env.TERM !== 'dumb');
 }
+
+export const colorsFor = (stream: { isTTY?: boolean }): Colors => pc.createColors(isColored(stream));

@@ -5,6 +5,7 @@ import type { Capture } from './capture/capture';
 import { colorsFor } from './colors';
 import { UsageError } from './errors';
 import { pageData } from './page/data';
+import { printableAll } from './printable';
 import { progress } from './progress';
 import { Redaction, redactReport } from './redact';
 import type { Report } from './report';
@@ -12,6 +13,7 @@ import { renderHtml } from './reporters/html';
 import { renderJson } from './reporters/json';
 import { renderText } from './reporters/text';
 import { terminalSize } from './terminal';
+import { print, sendBytes } from './writers';
 
 export interface ShowOptions {
   json?: string;
@@ -21,30 +23,37 @@ export interface ShowOptions {
   redactSources?: boolean;
 }
 
-/** Shows the report: text on stdout, unless the JSON goes there (`--json -`). */
-export function showReport(report: Report, capture: Capture, options: ShowOptions): void {
+/** `redaction` gives the numbers, where names are not to be shown. Shows the report: text on stdout, unless the JSON goes there (`--json -`). */
+export function showReport(
+  report: Report,
+  capture: Capture,
+  options: ShowOptions,
+  redaction = options.redactSources ? new Redaction() : undefined,
+): void {
   const folder = process.cwd();
   const { json, html } = options;
-  const shown = options.redactSources ? redactReport(report, new Redaction()) : report;
+  const shown = redaction === undefined ? report : redactReport(report, redaction);
   if (html !== undefined) {
     progress.stage(`writing ${html}`);
-    writeOutput(html, renderHtml(pageData(capture, report, { ...options, folder }), folder));
+    writeOutput(html, renderHtml(pageData(capture, report, { ...options, folder }, redaction), folder));
   }
   progress.end();
   if (json === '-') {
-    process.stdout.write(renderJson(shown));
+    print(renderJson(shown));
     return;
   }
   if (json !== undefined) writeOutput(json, renderJson(shown));
   const columns = terminalColumns(process.stdout);
-  process.stdout.write(renderText(shown, { colors: colorsFor(process.stdout), folder, columns }));
+  print(renderText(printableAll(shown), { colors: colorsFor(process.stdout), folder, columns }));
 }
 
 /** Writes a file as a whole or not at all; '-' is stdout. What is no file, a pipe or /dev/null, stays what it is. */
 export function writeOutput(file: string, text: string | Buffer): void {
   if (file === '-') {
     progress.end();
-    process.stdout.write(text);
+    if (typeof text === 'string') print(text);
+    else if (process.stdout.isTTY) throw new UsageError('this format is not text for a terminal: name a file, or use a pipe');
+    else sendBytes(text);
     return;
   }
   if (fs.statSync(file, { throwIfNoEntry: false })?.isFile() === false) {

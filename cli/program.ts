@@ -3,8 +3,10 @@ import { Command, CommanderError, type OutputConfiguration } from 'commander';
 import { colorsFor } from './colors';
 import type { CommandFactory } from './commands';
 import { ExitCode, UsageError } from './errors';
+import { printable } from './printable';
 import { progress } from './progress';
 import { version } from './version';
+import { print, tell } from './writers';
 
 export interface Program {
   name: string;
@@ -17,13 +19,15 @@ export interface Program {
 /** Wrong usage in our own voice, and where to read on. */
 function oneLine(...names: string[]): OutputConfiguration {
   return {
+    writeOut: print,
+    writeErr: tell,
     outputError: (text, write) => {
       const { red } = colorsFor(process.stderr);
       const what = text
         .replace(/^error: /, '')
         .trimEnd()
         .replace(/\s*\n\s*/g, ' ');
-      write(`${red(`${names[0]}:`)} ${what} (see ${names.join(' ')} --help)\n`);
+      write(`${red(`${names[0]}:`)} ${printable(what)} (see ${names.join(' ')} --help)\n`);
     },
   };
 }
@@ -55,11 +59,11 @@ async function run(definition: Program, argv: string[]): Promise<number> {
     if (error instanceof CommanderError) return error.exitCode === 0 ? ExitCode.clean : ExitCode.usage;
     if (error instanceof UsageError) {
       const { red } = colorsFor(process.stderr);
-      process.stderr.write(`${red(`${definition.name}:`)} ${error.message}\n`);
+      tell(`${red(`${definition.name}:`)} ${printable(error.message)}\n`);
       return ExitCode.usage;
     }
     if ((error as NodeJS.ErrnoException | undefined)?.syscall === 'uv_cwd') {
-      process.stderr.write(`${definition.name}: the working folder is gone: go to one that is there\n`);
+      tell(`${definition.name}: the working folder is gone: go to one that is there\n`);
       return ExitCode.usage;
     }
     return internalError(definition, error);
@@ -70,7 +74,7 @@ async function run(definition: Program, argv: string[]): Promise<number> {
 function internalError(definition: Program, error: unknown): number {
   const what = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   const { red } = colorsFor(process.stderr);
-  process.stderr.write(`${red(`${definition.name}:`)} internal error: ${what.replace(/\s+/g, ' ')}\n`);
+  tell(`${red(`${definition.name}:`)} internal error: ${printable(what.replace(/\s+/g, ' '))}\n`);
   return ExitCode.internal;
 }
 

@@ -1,4 +1,6 @@
 /** What long work is at, in a line of a terminal's stderr; nothing anywhere else. */
+
+import { printable } from './printable';
 import { formatBytes, formatCount } from './units';
 
 /** Who waits less than this wants no explanation. */
@@ -51,7 +53,7 @@ export class Progress {
     this.begun ??= now;
     if (now - this.begun < PATIENCE_MS || now - this.shownAt < LEAST_MS_BETWEEN) return;
     this.shownAt = now;
-    const line = shorten(text(), (this.stream.columns || 80) - 1);
+    const line = shorten(printable(text()), (this.stream.columns || 80) - 1);
     this.stream.write(`\r${line.padEnd(this.shown.length)}`);
     this.shown = line;
   }

@@ -63,9 +63,6 @@ function taken(characters: string[], columns: number): string[] {
   return end < 0 ? characters : characters.slice(0, end);
 }
 
-/** One line that does nothing to a terminal. */
-export const printable = (text: string): string => text.replace(/[\p{Cc}\p{Cf}]+/gu, ' ');
-
 /** Relative to the working folder where it lies below it. */
 export function nearName(file: string): string {
   const relative = path.relative('', file);

@@ -1,7 +1,7 @@
 /** Asks a running process. The requests are those of native/audit/requests.h. */
 import * as net from 'node:net';
 import { UsageError } from '../errors';
-import { printable } from '../terminal';
+import { printable } from '../printable';
 import { findTarget, type Target } from './target';
 
 const PROTOCOL = 'ltn1';

@@ -101,10 +101,10 @@ export function startInfo(payload: Buffer): StartInfo {
 
 /** Undefined where it tells nothing. */
 function limitOf(value: unknown): StartInfo['memoryLimit'] {
-  if (value === undefined || value === null) return undefined;
-  const { bytes, from } = object(value, 'start.memoryLimit');
-  const known = amount(bytes ?? 0, 'start.memoryLimit.bytes', Number.MAX_VALUE) > 0;
-  return known && (from === 'cgroup' || from === 'machine') ? { bytes: bytes as number, from } : undefined;
+  if (typeof value !== 'object' || value === null) return undefined;
+  const { bytes, from } = value as Json;
+  if (typeof bytes !== 'number' || !(bytes > 0) || !Number.isFinite(bytes)) return undefined;
+  return from === 'cgroup' || from === 'machine' ? { bytes, from } : undefined;
 }
 
 export function endInfo(payload: Buffer): EndInfo {

@@ -1,4 +1,6 @@
 /** A baseline: the leaks that a project knows of and has not fixed yet. Written by `check --write-baseline`, committed. */
+
+import { jsonText } from '../printable';
 import type { Report, SiteReport } from '../report';
 import { relativeFile } from '../reporters/position';
 import { amount, anyText, checkObject, factor, list, positive, readJson, text, version } from './validate';
@@ -59,7 +61,7 @@ export function baselineOf(report: Report, folder: string): Baseline {
   return { version: 1, tolerance: TOLERANCE, sites };
 }
 
-export const renderBaseline = (baseline: Baseline): string => `${JSON.stringify(baseline, null, 2)}\n`;
+export const renderBaseline = (baseline: Baseline): string => `${jsonText(baseline, 2)}\n`;
 
 /** The entry for a site: the same line of the file, or, where lines have moved, the nearest of the same function. */
 export function entryFor({ sites }: Baseline, site: SiteReport, folder: string): KnownLeak | undefined {

@@ -1,5 +1,6 @@
 /** What a check has to say about a report: findings, of which some are known or excused, and the exit status. */
 import { ExitCode } from '../errors';
+import { type Redaction, redactReport } from '../redact';
 import type { Report, SiteReport } from '../report';
 import { position } from '../reporters/position';
 import { confidenceText, shortfallText } from '../reporters/sentence';
@@ -26,6 +27,8 @@ export interface CheckOptions {
   maxAge?: number;
   baseline?: Baseline;
   suppressions?: Suppression[];
+  /** Names of the program are not told. */
+  redaction?: Redaction;
 }
 
 export interface Outcome {
@@ -38,26 +41,32 @@ export interface Outcome {
 }
 
 export function check(report: Report, options: CheckOptions, folder: string, now = new Date()): Outcome {
-  const findings = [...leaks(report, folder), ...limits(report, options, folder)];
+  const findings = [...leaks(report, options, folder), ...limits(report, options, folder)];
   const used = new Set<KnownLeak | Suppression>();
   for (const finding of findings) excuse(finding, options, folder, now, used);
   const lost = report.summary.lostEvents > 0 ? [lostText(report.summary)] : [];
-  return { ...conclude(report, findings, folder), findings, notes: [...lost, ...notes(options, used, now)] };
+  // Named at last: baselines and suppressions know sites by their names.
+  const shown = options.redaction === undefined ? report : redactReport(report, options.redaction);
+  return { ...conclude(shown, findings, folder), findings, notes: [...lost, ...notes(options, used, now)] };
 }
 
-function leaks(report: Report, folder: string): Finding[] {
+const placeOf = (site: SiteReport, { redaction }: CheckOptions, folder: string) =>
+  position(redaction?.frame(site) ?? site, folder);
+
+function leaks(report: Report, options: CheckOptions, folder: string): Finding[] {
   return report.sites
     .filter((site) => site.verdict === 'leak')
     .map((site) => {
       const sure = site.confidence === null ? '' : ` (confidence ${confidenceText(site.confidence)})`;
       const message =
-        `${position(site, folder)} grows by ${formatBytes(site.growthBytesPerMinute)} and ` +
+        `${placeOf(site, options, folder)} grows by ${formatBytes(site.growthBytesPerMinute)} and ` +
         `${counted(site.growthTensorsPerMinute, 'tensor')} per minute${sure}`;
       return { rule: 'leak', site, message, excuse: null, grown: false };
     });
 }
 
-function limits({ summary, sites }: Report, { maxLive, maxAge }: CheckOptions, folder: string): Finding[] {
+function limits({ summary, sites }: Report, options: CheckOptions, folder: string): Finding[] {
+  const { maxLive, maxAge } = options;
   const found: Finding[] = [];
   if (maxLive !== undefined && summary.liveBytes > maxLive) {
     const message = `${formatBytes(summary.liveBytes)} are alive, more than ${formatBytes(maxLive)}`;
@@ -65,7 +74,7 @@ function limits({ summary, sites }: Report, { maxLive, maxAge }: CheckOptions, f
   }
   for (const site of maxAge === undefined ? [] : sites) {
     if (site.oldestMs === null || site.oldestMs <= maxAge!) continue;
-    const message = `${position(site, folder)} holds a tensor that is ${formatDuration(site.oldestMs)} old`;
+    const message = `${placeOf(site, options, folder)} holds a tensor that is ${formatDuration(site.oldestMs)} old`;
     found.push({ rule: 'max-age', site, message, excuse: null, grown: false });
   }
   return found;
@@ -113,15 +122,16 @@ function conclude(report: Report, findings: Finding[], folder: string): { status
   return { status: ExitCode.clean, text: 'clean' };
 }
 
-function notes({ baseline, suppressions = [] }: CheckOptions, used: Set<unknown>, now: Date): string[] {
+function notes({ baseline, suppressions = [], redaction }: CheckOptions, used: Set<unknown>, now: Date): string[] {
+  const fileOf = (file: string) => redaction?.file(file) ?? file;
   const gone = (baseline?.sites ?? [])
     .filter((entry) => !used.has(entry))
-    .map((entry) => `${entry.file}:${entry.line} of the baseline leaks no more: take it out`);
+    .map((entry) => `${fileOf(entry.file)}:${entry.line} of the baseline leaks no more: take it out`);
   const idle = suppressions
     .filter((entry) => !used.has(entry))
-    .map((entry) => `nothing to suppress for ${entry.file} (${entry.reason})`);
+    .map((entry) => `nothing to suppress for ${fileOf(entry.file)} (${entry.reason})`);
   const over = suppressions
     .filter((entry) => used.has(entry) && isExpired(entry, now))
-    .map((entry) => `the suppression of ${entry.file} ended on ${entry.until} (${entry.reason})`);
+    .map((entry) => `the suppression of ${fileOf(entry.file)} ended on ${entry.until} (${entry.reason})`);
   return [...gone, ...idle, ...over];
 }

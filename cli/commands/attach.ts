@@ -7,11 +7,13 @@ import { Connection } from '../attach/connection';
 import { CaptureFollower, withPlace } from '../capture/reader';
 import { ExitCode, UsageError } from '../errors';
 import { checkDistinct, checkWritable } from '../output';
+import { printable } from '../printable';
 import { intervalOption, modeOptions, type RecordingOptions, roundMs } from '../run/options';
 import { isForLook, reserve } from '../run/reserve';
 import { reportCapture, showLive } from '../run/show';
 import { nearName } from '../terminal';
 import { parseDuration } from '../units';
+import { print, tell } from '../writers';
 
 interface Options extends RecordingOptions {
   output?: string;
@@ -67,9 +69,7 @@ async function attach(pidText: string, options: Options): Promise<void> {
   try {
     const file = await begin(connection, options);
     if (options.background) {
-      process.stdout.write(
-        `recording process ${connection.pid} to ${file}; leak-audit detach ${connection.pid} ends it\n`,
-      );
+      print(`recording process ${connection.pid} to ${printable(file)}; leak-audit detach ${connection.pid} ends it\n`);
       return;
     }
     await follow(connection, file, options);
@@ -128,7 +128,7 @@ function freeName(pid: number): string {
 }
 
 async function follow(connection: Connection, file: string, options: Options): Promise<void> {
-  const shown = nearName(file);
+  const shown = printable(nearName(file));
   let asked = false;
   const detach = () => {
     if (asked)
@@ -137,7 +137,7 @@ async function follow(connection: Connection, file: string, options: Options): P
     asked = true;
   };
   for (const signal of SIGNALS) process.on(signal, detach);
-  process.stderr.write(`leak-audit: recording process ${connection.pid} to ${shown}; Ctrl-C detaches\n`);
+  tell(`leak-audit: recording process ${connection.pid} to ${shown}; Ctrl-C detaches\n`);
   const follower = new CaptureFollower(file);
   const stopShowing = options.quiet ? () => {} : showLive(follower, options.interval);
   await connection.ended;
@@ -146,5 +146,5 @@ async function follow(connection: Connection, file: string, options: Options): P
   withPlace(file, () => follower.poll());
   follower.close();
   reportCapture(follower.finish(), options);
-  process.stderr.write(`leak-audit: the capture is in ${shown}\n`);
+  tell(`leak-audit: the capture is in ${shown}\n`);
 }

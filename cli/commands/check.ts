@@ -8,10 +8,14 @@ import { readSuppressions } from '../check/suppressions';
 import { condenseHostile } from '../condense';
 import { UsageError } from '../errors';
 import { checkDistinct, checkWritable, writeOutput } from '../output';
+import { printableAll } from '../printable';
 import { progress, tellSites } from '../progress';
+import { Redaction, redactReport } from '../redact';
+import type { Report } from '../report';
 import { renderJunit } from '../reporters/junit';
 import { renderSarif } from '../reporters/sarif';
 import { counted, parseBytes, parseCount, parseDuration } from '../units';
+import { print } from '../writers';
 
 interface Options {
   warmup?: number;
@@ -22,6 +26,7 @@ interface Options {
   suppressions?: string;
   junit?: string;
   sarif?: string;
+  redactSources?: boolean;
 }
 
 export function checkCommand(done: (status: number) => void): Command {
@@ -40,6 +45,7 @@ export function checkCommand(done: (status: number) => void): Command {
     .option('--suppressions <file>', 'sites that are excused, each with a reason')
     .option('--junit <file>', "also write the result as JUnit's XML")
     .option('--sarif <file>', 'also write the result as SARIF 2.1.0')
+    .option('--redact-sources', 'without names of files and functions, to show it to others')
     .addHelpText(
       'after',
       `
@@ -85,23 +91,35 @@ function run(file: string, options: Options): number {
   const report = analyse(capture, { warmup: options.warmup, seen: tellSites });
   const baseline = writeBaseline === undefined ? known : baselineOf(report, folder);
   const { maxLive, maxAge } = options;
-  const outcome = check(report, { maxLive, maxAge, baseline, suppressions }, folder);
+  const redaction = options.redactSources ? new Redaction() : undefined;
+  const outcome = check(report, { maxLive, maxAge, baseline, suppressions, redaction }, folder);
   if (writeBaseline !== undefined) {
     writeOutput(writeBaseline, renderBaseline(baseline!));
     if (writeBaseline !== '-')
       outcome.notes.push(`${writeBaseline} was written: ${counted(baseline!.sites.length, 'known leak')}`);
   }
-  if (junit !== undefined) writeOutput(junit, renderJunit(report, outcome, folder));
+  const shown = redaction === undefined ? report : redactOutcome(report, outcome, redaction);
+  if (junit !== undefined) writeOutput(junit, renderJunit(shown, outcome, folder));
   if (sarif !== undefined) {
-    writeOutput(sarif, renderSarif(report, outcome, folder, baseline !== undefined));
+    writeOutput(sarif, renderSarif(shown, outcome, folder, baseline !== undefined));
   }
   progress.end();
-  process.stdout.write(renderOutcome(outcome));
+  print(renderOutcome(outcome));
   return outcome.status;
 }
 
+/** The report without names, and the findings with its sites. */
+function redactOutcome(report: Report, outcome: Outcome, redaction: Redaction): Report {
+  const shown = redactReport(report, redaction);
+  const sites = new Map(report.sites.map((site, i) => [site, shown.sites[i]!]));
+  for (const finding of outcome.findings) finding.site = finding.site && sites.get(finding.site)!;
+  return shown;
+}
+
 /** The outcome, a line for each finding that counts, then those that do not, with the reason. */
-export function renderOutcome({ text, findings, notes }: Outcome): string {
+export function renderOutcome(outcome: Outcome): string {
+  const { text, notes } = printableAll({ text: outcome.text, notes: outcome.notes });
+  const findings = outcome.findings.map(({ message, excuse }) => printableAll({ message, excuse }));
   const open = findings.filter((finding) => finding.excuse === null).map(({ message }) => `  ${message}`);
   const excused = findings
     .filter((finding) => finding.excuse !== null)

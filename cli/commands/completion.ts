@@ -2,6 +2,7 @@
 import { Argument, Command } from 'commander';
 import { completionScript, SHELLS, type Shell } from '../completion';
 import { ExitCode } from '../errors';
+import { print } from '../writers';
 
 export function completionCommand(done: (status: number) => void): Command {
   return new Command('completion')
@@ -15,7 +16,7 @@ export function completionCommand(done: (status: number) => void): Command {
   fish   leak-audit completion fish | source   in ~/.config/fish/config.fish`,
     )
     .action((shell: Shell, _options: object, command: Command) => {
-      process.stdout.write(completionScript(shell, command.parent!));
+      print(completionScript(shell, command.parent!));
       done(ExitCode.clean);
     });
 }

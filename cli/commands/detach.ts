@@ -3,7 +3,9 @@ import { Command } from 'commander';
 import { detachedOf } from '../attach/answers';
 import { withProcess } from '../attach/connection';
 import { ExitCode } from '../errors';
+import { printable } from '../printable';
 import { formatDuration } from '../units';
+import { print } from '../writers';
 
 export function detachCommand(done: (status: number) => void): Command {
   return new Command('detach')
@@ -13,7 +15,7 @@ export function detachCommand(done: (status: number) => void): Command {
     .action(async (pid: string) => {
       const answer = await withProcess(pid, (connection) => connection.ask('detach'));
       const { file, ms } = detachedOf(answer);
-      process.stdout.write(`detached from process ${pid} after ${formatDuration(ms)}: the capture is in ${file}\n`);
+      print(`detached from process ${pid} after ${formatDuration(ms)}: the capture is in ${printable(file)}\n`);
       done(ExitCode.clean);
     });
 }

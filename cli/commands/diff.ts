@@ -7,10 +7,12 @@ import { diffReports } from '../diff';
 import { ExitCode } from '../errors';
 import { exactly, loadCapture } from '../load_capture';
 import { checkDistinct, checkWritable, terminalColumns, writeOutput } from '../output';
+import { jsonText, printableAll } from '../printable';
 import { progress, tellSites } from '../progress';
 import { Redaction, redactReport } from '../redact';
 import type { Report } from '../report';
 import { renderDiff } from '../reporters/diff';
+import { print } from '../writers';
 
 interface Options {
   normalize?: boolean;
@@ -56,10 +58,10 @@ Examples:
       });
       const diff = diffReports(before!, after!, options);
       progress.end();
-      if (json !== undefined) writeOutput(json, `${JSON.stringify(diff, null, 2)}\n`);
+      if (json !== undefined) writeOutput(json, `${jsonText(diff, 2)}\n`);
       if (json !== '-') {
         const columns = terminalColumns(process.stdout);
-        process.stdout.write(renderDiff(diff, { colors: colorsFor(process.stdout), folder: process.cwd(), columns }));
+        print(renderDiff(printableAll(diff), { colors: colorsFor(process.stdout), folder: process.cwd(), columns }));
       }
       done(ExitCode.clean);
     });

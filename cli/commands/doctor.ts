@@ -7,6 +7,7 @@ import { examine } from '../doctor/examine';
 import { judge } from '../doctor/judge';
 import { ExitCode, UsageError } from '../errors';
 import { renderChecks, renderChecksJson } from '../reporters/doctor';
+import { print } from '../writers';
 
 interface Options {
   json?: boolean;
@@ -25,9 +26,7 @@ export function doctorCommand(done: (status: number) => void): Command {
       }
       const findings = await examine(root);
       const checks = judge(findings);
-      process.stdout.write(
-        json === true ? renderChecksJson(checks, findings) : renderChecks(checks, colorsFor(process.stdout)),
-      );
+      print(json === true ? renderChecksJson(checks, findings) : renderChecks(checks, colorsFor(process.stdout)));
       done(checks.some(({ status }) => status === 'problem') ? 1 : ExitCode.clean);
     });
 }

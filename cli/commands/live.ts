@@ -5,9 +5,11 @@ import { ExitCode, UsageError } from '../errors';
 import { Screen } from '../live/screen';
 import { type LiveSource, openSource } from '../live/source';
 import { History, renderView, SORTS, type Sort } from '../live/view';
+import { printable, printableAll } from '../printable';
 import { LiveLines } from '../reporters/live';
 import { terminalSize } from '../terminal';
 import { parseDuration } from '../units';
+import { print, tell } from '../writers';
 
 interface Options {
   interval: number;
@@ -95,7 +97,7 @@ async function repeat(options: Options, fn: (stop: () => void) => Promise<void>)
 async function inLines(source: LiveSource, options: Options): Promise<void> {
   const { stdout } = process;
   const width = () => terminalSize(stdout).columns;
-  const lines = new LiveLines((text) => stdout.write(text), colorsFor(stdout), width);
+  const lines = new LiveLines(print, colorsFor(stdout), width);
   let shown = -1;
   let told = false;
   await repeat(options, async (stop) => {
@@ -103,9 +105,9 @@ async function inLines(source: LiveSource, options: Options): Promise<void> {
     if (state !== undefined && state.ms !== shown) lines.show(state);
     shown = state?.ms ?? shown;
     if (source.ended !== undefined) {
-      process.stderr.write(`leak-audit: ${source.ended}\n`);
+      tell(`leak-audit: ${printable(source.ended)}\n`);
       stop();
-    } else if (source.stalled !== undefined && !told) process.stderr.write(`leak-audit: ${source.stalled}\n`);
+    } else if (source.stalled !== undefined && !told) tell(`leak-audit: ${printable(source.stalled)}\n`);
     told = source.stalled !== undefined;
   });
 }
@@ -118,7 +120,11 @@ async function onScreen(source: LiveSource, options: Options): Promise<void> {
   let stop = () => {};
   const draw = () => {
     const { columns, rows } = terminalSize(process.stdout);
-    const { title, ended, stalled } = source;
+    const { title, ended, stalled } = printableAll({
+      title: source.title,
+      ended: source.ended,
+      stalled: source.stalled,
+    });
     screen.show(
       renderView(history, { title, ended, stalled, columns, rows, colors, folder: process.cwd(), sort, paused }),
     );

@@ -6,8 +6,10 @@ import { Flag } from '../capture/format';
 import { withPlace } from '../capture/reader';
 import { ExitCode, UsageError } from '../errors';
 import { checkWritable } from '../output';
+import { printable } from '../printable';
 import { progress } from '../progress';
 import { formatBytes, formatCount } from '../units';
+import { print } from '../writers';
 
 interface Options {
   output?: string;
@@ -31,7 +33,7 @@ Example:
       const output = options.output ?? `${file}.repaired`;
       const found = repair(file, output);
       progress.end();
-      process.stdout.write(`${describe(found, output)}\n`);
+      print(`${describe(found, output)}\n`);
       done(ExitCode.clean);
     });
 }
@@ -64,7 +66,7 @@ function repair(file: string, output: string): Copied {
 }
 
 function describe(found: Copied, output: string): string {
-  const kept = `${output}: ${formatCount(found.rounds)} rounds in ${formatCount(found.packets)} packets kept`;
+  const kept = `${printable(output)}: ${formatCount(found.rounds)} rounds in ${formatCount(found.packets)} packets kept`;
   const bytes = found.skippedBytes + found.tornBytes;
   if (bytes === 0) return `${kept}; nothing was damaged`;
   const torn = found.tornBytes > 0 ? `, ${formatBytes(found.tornBytes)} of them a torn end` : '';

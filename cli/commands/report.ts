@@ -7,8 +7,10 @@ import { ExitCode } from '../errors';
 import { exactly, loadCapture } from '../load_capture';
 import { checkDistinct, checkWritable, showReport } from '../output';
 import { tellSites } from '../progress';
+import { Redaction } from '../redact';
 import { renderLabels } from '../reporters/labels';
 import { parseDuration } from '../units';
+import { print } from '../writers';
 
 interface Options {
   json?: string;
@@ -52,10 +54,11 @@ Examples:
       const loaded = loadCapture(file);
       const { capture } = loaded;
       checkDevice([capture], device);
-      const byLabel = options.by && renderLabels(capture, options.by, colorsFor(process.stdout));
+      const redaction = options.redactSources ? new Redaction() : undefined;
+      const byLabel = options.by && renderLabels(capture, options.by, colorsFor(process.stdout), redaction);
       const report = analyse(capture, { minAgeMs: options.minAge, device, seen: tellSites });
-      showReport(exactly(report, loaded), capture, options);
-      if (byLabel && options.json !== '-') process.stdout.write(byLabel);
+      showReport(exactly(report, loaded), capture, options, redaction);
+      if (byLabel && options.json !== '-') print(byLabel);
       done(ExitCode.clean);
     });
 }

@@ -4,8 +4,10 @@ import { withProcess } from '../attach/connection';
 import { takeSnapshot } from '../attach/snapshot';
 import { colorsFor } from '../colors';
 import { ExitCode } from '../errors';
+import { jsonText, printableAll } from '../printable';
 import { renderSnapshot } from '../reporters/snapshot';
 import { terminalSize } from '../terminal';
+import { print } from '../writers';
 
 export function snapshotCommand(done: (status: number) => void): Command {
   return new Command('snapshot')
@@ -20,8 +22,9 @@ export function snapshotCommand(done: (status: number) => void): Command {
       const snapshot = await withProcess(pid, takeSnapshot);
       const { stdout } = process;
       const size = stdout.isTTY ? { columns: terminalSize(stdout).columns } : {};
-      const text = () => renderSnapshot(snapshot, { colors: colorsFor(stdout), folder: process.cwd(), ...size });
-      process.stdout.write(json ? `${JSON.stringify(snapshot, null, 2)}\n` : text());
+      const text = () =>
+        renderSnapshot(printableAll(snapshot), { colors: colorsFor(stdout), folder: process.cwd(), ...size });
+      print(json ? `${jsonText(snapshot, 2)}\n` : text());
       done(ExitCode.clean);
     });
 }

@@ -1,9 +1,10 @@
 /** Collapsed stacks, `outer;inner bytes` a line: flamegraph.pl, inferno, speedscope. */
 import type { Frame } from '../capture/capture';
+import { printable } from '../printable';
 import { bytesOf, functionName, type StackTotals, type StackValue } from '../stacks';
 
 /** Semicolons part frames and line ends part stacks, so neither can be in a name. */
-const clean = (text: string) => text.replace(/[;\r\n]+/g, ' ');
+const clean = (text: string) => printable(text.replace(/[;\r\n]+/g, ' '));
 
 const nameOf = (frame: Frame) =>
   clean(frame.line === 0 ? frame.file : `${functionName(frame)} (${frame.file}:${frame.line}:${frame.column})`);

@@ -1,4 +1,5 @@
 /** The sites as comma-separated values (RFC 4180), for spreadsheets and notebooks. */
+import { printable } from '../printable';
 import type { SiteReport } from '../report';
 
 const COLUMNS: [string, (site: SiteReport) => string | number | null][] = [
@@ -17,8 +18,13 @@ const COLUMNS: [string, (site: SiteReport) => string | number | null][] = [
   ['oldestMs', (site) => site.oldestMs],
 ];
 
+/** What a spreadsheet takes for a formula, which can run programs and send data away. */
+const FORMULA = /^[=+\-@\t\r\uff0b\uff0d\uff1d\uff20]/;
+
+/** Texts are the program's: they get a quote before them where they would be formulas. Numbers are ours, negative ones too. */
 const cell = (value: string | number | null) => {
-  const text = value === null ? '' : String(value);
+  if (value === null) return '';
+  const text = typeof value === 'number' ? String(value) : printable(FORMULA.test(value) ? `'${value}` : value);
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 };
 

@@ -1,5 +1,6 @@
 /** speedscope's own format (https://www.speedscope.app): a profile for each value, to switch between. */
 import type { Frame } from '../capture/capture';
+import { jsonText } from '../printable';
 import type { Summary } from '../report';
 import { bytesOf, functionName, STACK_VALUES, type StackTotals } from '../stacks';
 import { version } from '../version';
@@ -33,7 +34,7 @@ export function renderSpeedscope(stacks: StackTotals[], summary: Summary): strin
       weights,
     };
   });
-  return `${JSON.stringify({
+  return `${jsonText({
     $schema: 'https://www.speedscope.app/file-format-schema.json',
     name: summary.command || 'leak-audit',
     exporter: `leak-audit@${version()}`,

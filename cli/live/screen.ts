@@ -1,10 +1,9 @@
 /** The terminal while `live` has it. However the program ends, it gets back as it was. */
-import * as fs from 'node:fs';
+import { CLEAR_LINE, steer, steerNow } from '../writers';
 
 const ENTER = '\x1b[?1049h\x1b[?25l';
 const LEAVE = '\x1b[?25h\x1b[?1049l';
 const HOME = '\x1b[H';
-const CLEAR_LINE = '\x1b[K';
 const CLEAR_BELOW = '\x1b[J';
 
 export class Screen {
@@ -20,7 +19,7 @@ export class Screen {
     private readonly onResize: () => void,
   ) {
     process.on('exit', this.atExit);
-    process.stdout.write(ENTER);
+    steer(ENTER);
     process.stdout.on('resize', this.onResize);
     if (!process.stdin.isTTY) return;
     process.stdin.setRawMode(true);
@@ -30,8 +29,7 @@ export class Screen {
 
   show(lines: string[]): void {
     // Cleared first: after a line as wide as the terminal, the cursor still stands on its last character.
-    const text = lines.map((line) => CLEAR_LINE + line).join('\r\n');
-    if (this.open) process.stdout.write(HOME + text + CLEAR_BELOW);
+    if (this.open) steer(HOME + CLEAR_LINE, lines, CLEAR_BELOW);
   }
 
   close(): void {
@@ -39,11 +37,7 @@ export class Screen {
     this.open = false;
     process.off('exit', this.atExit);
     process.stdout.off('resize', this.onResize);
-    try {
-      fs.writeSync(process.stdout.fd, LEAVE); // at exit nothing is written later
-    } catch {
-      // The terminal is gone.
-    }
+    steerNow(LEAVE);
     if (!process.stdin.isTTY) return;
     process.stdin.off('data', this.keys);
     process.stdin.setRawMode(false);

@@ -67,8 +67,12 @@ const MOST_MARKS = 60;
 
 const keyOf = (frame: Frame) => `${frame.file}\0${frame.line}\0${frame.column}`;
 
-export function pageData(capture: Capture, report: Report, options: PageOptions): PageData {
-  const redaction = options.redactSources ? new Redaction() : undefined;
+export function pageData(
+  capture: Capture,
+  report: Report,
+  options: PageOptions,
+  redaction = options.redactSources ? new Redaction() : undefined,
+): PageData {
   const shownFrame = (frame: Frame) => redaction?.frame(frame) ?? frame;
   const nameOf = (frame: Frame) => position(shownFrame(frame), options.folder);
   const named = (frame: Frame) => `${nameOf(frame)} ${shownFrame(frame).function}`.trim();
@@ -143,9 +147,11 @@ function labelsOf(capture: Capture, redaction: Redaction | undefined): PageData[
     .map((name) => {
       const all = byLabel(capture, name);
       const rows = all.slice(0, MOST_VALUES);
-      const shown = (value: string | undefined) =>
-        value === undefined ? undefined : (redaction?.label(value) ?? value);
-      return { name, rows: rows.map((row) => ({ ...row, value: shown(row.value) })), more: all.length - rows.length };
+      return {
+        name: redaction?.labelName(name) ?? name,
+        rows: redaction?.totals(rows) ?? rows,
+        more: all.length - rows.length,
+      };
     });
 }
 

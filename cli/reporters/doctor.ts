@@ -2,12 +2,14 @@
 import type { Colors } from '../colors';
 import type { Findings } from '../doctor/examine';
 import { type Check, limitAdvice, type Status } from '../doctor/judge';
+import { jsonText, printableAll } from '../printable';
 
 const WORDS: Record<Status, string> = { ok: 'ok', note: 'note', problem: 'PROBLEM' };
 const NAME_WIDTH = 11;
 const WORD_WIDTH = 9;
 
-export function renderChecks(checks: Check[], colors: Colors): string {
+export function renderChecks(found: Check[], colors: Colors): string {
+  const checks = printableAll(found);
   const paint: Record<Status, (text: string) => string> = {
     ok: colors.green,
     note: colors.yellow,
@@ -36,5 +38,5 @@ export function renderChecksJson(checks: Check[], findings: Findings): string {
   const verdict = checks.some(({ status }) => status === 'problem') ? 'problems' : 'healthy';
   const found = limitAdvice(findings);
   const memoryLimit = found === null ? null : { ...found.advice, of: found.of };
-  return `${JSON.stringify({ version: 1, verdict, checks, memoryLimit, findings }, null, 2)}\n`;
+  return `${jsonText({ version: 1, verdict, checks, memoryLimit, findings }, 2)}\n`;
 }

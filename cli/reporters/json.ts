@@ -1,4 +1,6 @@
 /** The contract's JSON. */
+
+import { jsonText } from '../printable';
 import type { Report } from '../report';
 
-export const renderJson = (report: Report): string => `${JSON.stringify(report, null, 2)}\n`;
+export const renderJson = (report: Report): string => `${jsonText(report, 2)}\n`;

@@ -12,7 +12,7 @@ const escapeXml = (text: string): string =>
   text
     .replace(ILLEGAL, '\u{fffd}')
     .replace(/[&<>"']/g, (character) => ENTITIES[character]!)
-    .replace(/[\t\n\r]/g, (character) => `&#${character.charCodeAt(0)};`);
+    .replace(/[\t\n\r\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => `&#${character.codePointAt(0)};`);
 
 type Attributes = Record<string, string | number>;
 

@@ -3,19 +3,24 @@ import { byLabel, labelNames } from '../capture/by-label';
 import type { Capture } from '../capture/capture';
 import type { Colors } from '../colors';
 import { UsageError } from '../errors';
-import { formatBytes, formatCount } from '../units';
+import { printable } from '../printable';
+import type { Redaction } from '../redact';
+import { counted, formatBytes, formatCount } from '../units';
 import { type Column, renderTable } from './table';
 
 const MOST_ROWS = 30;
 
-export function renderLabels(capture: Capture, name: string, colors: Colors): string {
+/** `redaction`: what the program calls things is not told. */
+export function renderLabels(capture: Capture, name: string, colors: Colors, redaction?: Redaction): string {
   const names = labelNames(capture);
   if (!names.includes(name)) {
-    const known = names.length === 0 ? 'it has none' : `it has ${names.join(', ')}`;
+    const shown = redaction === undefined ? names.join(', ') : counted(names.length, 'other');
+    const known = names.length === 0 ? 'it has none' : `it has ${shown}`;
     throw new UsageError(`the capture has no label '${name}': ${known}`);
   }
   const columns: Column[] = ['live', 'live bytes', 'allocated', 'bytes'].map((title) => ({ title, align: 'right' }));
-  const totals = byLabel(capture, name);
+  const all = byLabel(capture, name);
+  const totals = redaction?.totals(all) ?? all;
   const rows = totals
     .slice(0, MOST_ROWS)
     .map((sum) => [
@@ -23,9 +28,13 @@ export function renderLabels(capture: Capture, name: string, colors: Colors): st
       formatBytes(sum.liveBytes),
       formatCount(sum.allocatedTensors),
       formatBytes(sum.allocatedBytes),
-      sum.value ?? '(none)',
+      sum.value === undefined ? '(none)' : printable(sum.value),
     ]);
-  const lines = renderTable([...columns, { title: name, align: 'left' }], rows, colors.bold);
+  const lines = renderTable(
+    [...columns, { title: printable(redaction?.labelName(name) ?? name), align: 'left' }],
+    rows,
+    colors.bold,
+  );
   if (totals.length > MOST_ROWS) lines.push(`and ${formatCount(totals.length - MOST_ROWS)} more values`);
   return `\n${lines.join('\n')}\n`;
 }

@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url';
 import type { Frame } from '../capture/capture';
 import type { Finding, Outcome, Rule } from '../check/findings';
 import { ExitCode } from '../errors';
+import { jsonText } from '../printable';
 import type { Report } from '../report';
 import { version } from '../version';
 import { relativeFile } from './position';
@@ -68,7 +69,7 @@ export function renderSarif(report: Report, outcome: Outcome, folder: string, ha
       },
     ],
   };
-  return `${JSON.stringify(log, null, 2)}\n`;
+  return `${jsonText(log, 2)}\n`;
 }
 
 function resultOf(finding: Finding, report: Report, folder: string, hasBaseline: boolean): object {

@@ -2,8 +2,9 @@
 import type { Snapshot } from '../attach/snapshot';
 import type { Frame } from '../capture/capture';
 import type { Colors } from '../colors';
+import { printable } from '../printable';
 import { isInventory } from '../sites';
-import { cutEnd, printable } from '../terminal';
+import { cutEnd } from '../terminal';
 import { counted, formatBytes, formatCount, formatDuration } from '../units';
 import { position } from './position';
 import { renderTable } from './table';

@@ -1,7 +1,8 @@
 /** The report for people: the verdict in one sentence, then what it rests on. */
 import type { Colors } from '../colors';
+import { printable } from '../printable';
 import type { Report, SiteReport, Summary } from '../report';
-import { cutBegin, cutEnd, displayWidth, printable } from '../terminal';
+import { cutBegin, cutEnd, displayWidth } from '../terminal';
 import { counted, formatBytes, formatCount, formatDuration } from '../units';
 import { position } from './position';
 import { verdictText } from './sentence';

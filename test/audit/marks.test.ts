@@ -37,7 +37,7 @@ test('reports list them, and the page draws them with their names', async () => 
   writeFileSync(file('app.ltna'), marked().end().build());
   const { code, stdout } = await leakAudit(['report', file('app.ltna'), '--html', file('app.html')]);
   expect(code).toBe(0);
-  expect(stdout).toMatch(/ at {2}mark\n +10\.5 s {2}deploy +\[31m<img src=x> *\n +38\.2 s {2}rolled back\n/);
+  expect(stdout).toMatch(/ at {2}mark\n +10\.5 s {2}deploy \\u001b\[31m<img src=x>\\u2066\n +38\.2 s {2}rolled back\n/);
   expect(stdout).not.toContain('\x1b[31m');
   const json = JSON.parse((await leakAudit(['report', file('app.ltna'), '--json', '-'])).stdout);
   expect(json.marks).toEqual([
