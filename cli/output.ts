@@ -13,6 +13,7 @@ import { renderHtml } from './reporters/html';
 import { renderJson } from './reporters/json';
 import { renderText } from './reporters/text';
 import { terminalSize } from './terminal';
+import { writeWholeFile } from './whole_file';
 import { print, sendBytes } from './writers';
 
 export interface ShowOptions {
@@ -52,7 +53,8 @@ export function writeOutput(file: string, text: string | Buffer): void {
   if (file === '-') {
     progress.end();
     if (typeof text === 'string') print(text);
-    else if (process.stdout.isTTY) throw new UsageError('this format is not text for a terminal: name a file, or use a pipe');
+    else if (process.stdout.isTTY)
+      throw new UsageError('this format is not text for a terminal: name a file, or use a pipe');
     else sendBytes(text);
     return;
   }
@@ -60,20 +62,25 @@ export function writeOutput(file: string, text: string | Buffer): void {
     writeThere(file, text);
     return;
   }
-  const temporary = `${file}.${process.pid}.tmp`;
   try {
-    fs.writeFileSync(temporary, text);
-    fs.renameSync(temporary, file);
+    writeWholeFile(file, text);
   } catch (error) {
-    fs.rmSync(temporary, { force: true });
     throw new UsageError(`cannot write ${file}: ${(error as NodeJS.ErrnoException).code ?? error}`);
   }
 }
 
 function writeThere(device: string, text: string | Buffer): void {
   try {
-    fs.writeFileSync(device, text);
+    const fd = fs.openSync(device, fs.constants.O_WRONLY | fs.constants.O_NOCTTY);
+    try {
+      // What took its place meanwhile is not overwritten.
+      if (fs.fstatSync(fd).isFile()) throw new UsageError(`cannot write ${device}: it became a file meanwhile`);
+      fs.writeFileSync(fd, text);
+    } finally {
+      fs.closeSync(fd);
+    }
   } catch (error) {
+    if (error instanceof UsageError) throw error;
     throw new UsageError(`cannot write ${device}: ${(error as NodeJS.ErrnoException).code ?? error}`);
   }
 }

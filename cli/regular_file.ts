@@ -3,10 +3,12 @@ import * as fs from 'node:fs';
 
 const { O_RDONLY, O_NONBLOCK, O_NOCTTY } = fs.constants;
 
+/** Opens for reading without waiting: for a writer of a pipe, for example. */
+export const openAtOnce = (file: string | URL): number => fs.openSync(file, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+
 /** Its text; undefined where it is not a regular file, or has more than `most` bytes. Throws where it cannot be opened. */
 export function readRegular(file: string | URL, most: number): string | undefined {
-  // Without O_NONBLOCK the opening of a pipe waits for a writer.
-  const fd = fs.openSync(file, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+  const fd = openAtOnce(file);
   try {
     const stat = fs.fstatSync(fd);
     if (!stat.isFile() || stat.size > most) return undefined;

@@ -1,6 +1,8 @@
 /** Copies whole packets from one capture to another: for `repair`, and to join the captures of several processes. */
 import * as fs from 'node:fs';
 import { UsageError } from '../errors';
+import { openAtOnce } from '../regular_file';
+import { OWNER_ALONE, WholeFile } from '../whole_file';
 import { FLAGS_AT, Flag, fileHeader, PacketType, packet } from './format';
 import { PacketScanner } from './packets';
 
@@ -20,13 +22,11 @@ export interface Copied {
 
 /** Writes a capture, which is there under its name only once it is complete. */
 export class CaptureWriter {
-  private readonly temporary: string;
-  private readonly fd: number;
+  private readonly whole: WholeFile;
   private flags = 0;
 
   constructor(private readonly file: string) {
-    this.temporary = `${file}.${process.pid}.tmp`;
-    this.fd = writing(file, () => fs.openSync(this.temporary, 'wx', 0o600));
+    this.whole = writing(file, () => new WholeFile(file, OWNER_ALONE));
     this.write(fileHeader(0));
   }
 
@@ -42,7 +42,7 @@ export class CaptureWriter {
       },
     };
     const scanner = new PacketScanner(sink, anyHeader);
-    const fd = fs.openSync(source, 'r');
+    const fd = openAtOnce(source);
     try {
       const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
       const { size } = fs.fstatSync(fd);
@@ -72,21 +72,17 @@ export class CaptureWriter {
 
   finish(): void {
     writing(this.file, () => {
-      fs.writeSync(this.fd, Buffer.from([this.flags & ~Flag.reserved]), 0, 1, FLAGS_AT);
-      fs.closeSync(this.fd);
-      fs.renameSync(this.temporary, this.file);
+      this.whole.writeAt(Buffer.from([this.flags & ~Flag.reserved]), FLAGS_AT);
+      this.whole.finish();
     });
   }
 
   abandon(): void {
-    fs.closeSync(this.fd);
-    fs.rmSync(this.temporary, { force: true });
+    this.whole.abandon();
   }
 
   private write(bytes: Buffer): void {
-    writing(this.file, () => {
-      for (let done = 0; done < bytes.length; ) done += fs.writeSync(this.fd, bytes, done);
-    });
+    writing(this.file, () => this.whole.write(bytes));
   }
 }
 

@@ -8,8 +8,12 @@ export function childrenOf(file: string): { file: string; pid: number }[] {
   const folder = path.dirname(path.resolve(file));
   const base = `${path.basename(file)}.`;
   return fs
-    .readdirSync(folder)
-    .map((name) => ({ name, match: name.startsWith(base) && /^(\d+)(-\d+)?\.child$/.exec(name.slice(base.length)) }))
+    .readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isFile()) // a link or a pipe of that name was made by nobody's child
+    .map(({ name }) => ({
+      name,
+      match: name.startsWith(base) && /^(\d+)(-\d+)?\.child$/.exec(name.slice(base.length)),
+    }))
     .filter(({ match }) => match)
     .map(({ name, match }) => ({ file: path.join(folder, name), pid: Number((match as RegExpExecArray)[1]) }))
     .sort((a, b) => a.pid - b.pid || (a.file < b.file ? -1 : 1));

@@ -1,6 +1,7 @@
 /** Reads captures: whole files, and files that still grow. */
 import * as fs from 'node:fs';
 import { InvalidData, UsageError } from '../errors';
+import { openAtOnce } from '../regular_file';
 import { Capture } from './capture';
 import { json, Names, object } from './fields';
 import { Flag, PacketType } from './format';
@@ -102,8 +103,10 @@ export class CaptureFollower {
     const stat = fs.statSync(this.file, { throwIfNoEntry: false });
     if (stat === undefined && this.fd === undefined) return false;
     if (this.fd !== undefined && stat !== undefined && stat.ino !== this.inode) this.close();
-    this.fd ??= fs.openSync(this.file, 'r');
-    const { ino, size } = fs.fstatSync(this.fd);
+    this.fd ??= openAtOnce(this.file);
+    const now = fs.fstatSync(this.fd);
+    if (now.isFIFO()) throw new UsageError('a pipe, not a file');
+    const { ino, size } = now;
     if ((this.inode !== 0 && ino !== this.inode) || !this.stillThere(this.fd)) this.parser = new CaptureParser();
     this.inode = ino;
     this.parser.dropTail();

@@ -3,6 +3,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { Flag, fileHeader } from '../capture/format';
 import { UsageError } from '../errors';
+import { OWNER_ALONE, writeWholeFile } from '../whole_file';
 
 const WHY: Record<string, string> = {
   ENOENT: 'there is no such folder, or it takes no files',
@@ -29,27 +30,15 @@ function whyNot(error: unknown): string {
  * one is there. `advice`: what to do where it cannot be made.
  */
 export function reserve(file: string, advice = 'Name another with -o FILE'): void {
-  const temporary = path.join(path.dirname(file), `.leak-audit-${process.pid}.tmp`);
   try {
     const there = fs.lstatSync(file, { throwIfNoEntry: false });
     // Its place would be taken: a program that writes to /dev/null would fill the disk from then on.
     if (there !== undefined && !there.isFile() && !there.isSymbolicLink())
       throw new UsageError(`cannot write ${file}: what is there is no file. ${advice}`);
-    fs.rmSync(temporary, { force: true }); // of another that had this number, and was killed
-    fs.writeFileSync(temporary, fileHeader(Flag.reserved), { flag: 'wx', mode: 0o600 });
-    fs.renameSync(temporary, file);
+    writeWholeFile(file, fileHeader(Flag.reserved), OWNER_ALONE);
   } catch (error) {
-    discard(temporary);
     if (error instanceof UsageError) throw error;
     throw new UsageError(`cannot write ${file}: ${whyNot(error)}. ${advice}`);
-  }
-}
-
-function discard(temporary: string): void {
-  try {
-    fs.rmSync(temporary, { force: true });
-  } catch {
-    // Where nothing can be written, nothing is left behind.
   }
 }
 

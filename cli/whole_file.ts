@@ -1,0 +1,97 @@
+/** Files that are there whole or not at all, written under a name that nobody can foresee. */
+import { randomBytes } from 'node:crypto';
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+
+const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = fs.constants;
+
+/** Readable and writable for its owner alone: what holds data of a program. */
+export const OWNER_ALONE = 0o600;
+/** As the user's umask says: what was asked for to be shown. */
+const AS_UMASK_SAYS = 0o666;
+
+/** Modes of what is there already: who took rights away from a file wants them taken from its next content. */
+function modeOf(file: string): number | undefined {
+  const there = fs.lstatSync(file, { throwIfNoEntry: false });
+  return there?.isFile() ? there.mode & 0o777 : undefined;
+}
+
+/**
+ * Owns the file descriptor and the temporary file beside `file` until `finish` or `abandon`. The temporary name is new, or
+ * making it fails: a link or a file that somebody planted is neither followed nor taken.
+ */
+export class WholeFile {
+  private readonly temporary: string;
+  private fd: number | undefined;
+
+  constructor(
+    private readonly file: string,
+    mode?: typeof OWNER_ALONE,
+  ) {
+    const given = mode ?? modeOf(file);
+    this.temporary = path.join(path.dirname(file), `.leak-audit-${randomBytes(12).toString('hex')}.tmp`);
+    this.fd = fs.openSync(this.temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, given ?? AS_UMASK_SAYS);
+    try {
+      // The umask took some of it away. Not asked for where nothing changes: some file systems have no modes.
+      if (given !== undefined && (fs.fstatSync(this.fd).mode & 0o777) !== given) fs.fchmodSync(this.fd, given);
+    } catch (error) {
+      this.abandon();
+      throw error;
+    }
+  }
+
+  write(bytes: Uint8Array): void {
+    for (let done = 0; done < bytes.length; ) done += fs.writeSync(this.opened, bytes, done);
+  }
+
+  /** Over what was written. */
+  writeAt(bytes: Uint8Array, at: number): void {
+    fs.writeSync(this.opened, bytes, 0, bytes.length, at);
+  }
+
+  /** It is there, under its name, with all that was written. */
+  finish(): void {
+    try {
+      fs.fsyncSync(this.opened);
+      this.close();
+      fs.renameSync(this.temporary, this.file);
+    } catch (error) {
+      this.abandon();
+      throw error;
+    }
+  }
+
+  /** Leaves what was there before. Does nothing after `finish`. */
+  abandon(): void {
+    try {
+      this.close();
+      fs.rmSync(this.temporary, { force: true });
+    } catch {
+      // Where nothing can be written or removed, nothing more can be done.
+    }
+  }
+
+  private get opened(): number {
+    if (this.fd === undefined) throw new Error('the file is closed');
+    return this.fd;
+  }
+
+  private close(): void {
+    if (this.fd === undefined) return;
+    const { fd } = this;
+    this.fd = undefined;
+    fs.closeSync(fd);
+  }
+}
+
+/** All at once. */
+export function writeWholeFile(file: string, content: string | Uint8Array, mode?: typeof OWNER_ALONE): void {
+  const whole = new WholeFile(file, mode);
+  try {
+    whole.write(typeof content === 'string' ? Buffer.from(content) : content);
+  } catch (error) {
+    whole.abandon();
+    throw error;
+  }
+  whole.finish();
+}
