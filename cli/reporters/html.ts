@@ -1,4 +1,5 @@
 /** The report as one offline page: nothing is loaded, light and dark. */
+import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { plainColors } from '../colors';
@@ -16,8 +17,11 @@ const STYLES = ['colors.css', 'page.css', 'tables.css', 'chart.css', 'flame.css'
 /** In this order; the first makes what the others use. */
 const SCRIPTS = ['core.js', 'chart.js', 'flame.js', 'table.js'];
 
-/** The page may run what stands in it and load nothing. */
-const POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
+const hashOf = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
+
+/** The page may run this script and no other, look like this, load nothing and send nothing. */
+const policyOf = (style: string, script: string) =>
+  `default-src 'none'; style-src ${hashOf(style)}; script-src ${hashOf(script)}; base-uri 'none'; form-action 'none'`;
 
 export function renderHtml(data: PageData, folder: string): string {
   const { report, timeline, flame } = data;
@@ -32,11 +36,12 @@ export function renderHtml(data: PageData, folder: string): string {
     summary.ended === 'exit' ? 'ran to its end' : summary.ended,
   ].filter((fact) => fact !== '');
   const remarks = notes(report, { colors: plainColors, folder }).filter((note) => note !== '');
+  const style = `\n${STYLES.map(asset).join('\n')}`;
+  const script = `\n${SCRIPTS.map(asset).join('\n')}`;
   return `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="${POLICY}">
-<title>leak-audit: ${report.verdict}</title><style>
-${STYLES.map(asset).join('\n')}</style></head><body>
+<meta http-equiv="Content-Security-Policy" content="${policyOf(style, script)}">
+<title>leak-audit: ${report.verdict}</title><style>${style}</style></head><body>
 <header><p class="brand">leak-audit</p>
 <h1><span class="badge ${report.verdict}">${report.verdict}</span> ${escapeHtml(sentence)}</h1>
 <p class="facts">${facts.map((fact) => `<span>${escapeHtml(fact)}</span>`).join('')}</p>
@@ -66,8 +71,7 @@ ${oldestTable(data, folder)}</section>
 ${unexplained(report, timeline)}</section>
 </main>
 <script type="application/json" id="data">${embeddedJson({ timeline, flame })}</script>
-<script>
-${SCRIPTS.map(asset).join('\n')}</script>
+<script>${script}</script>
 </body></html>
 `;
 }

@@ -28,6 +28,8 @@ export interface Page extends Pick<Locator, 'getByRole' | 'locator'> {
   on(event: 'request', listener: (request: { url(): string }) => void): void;
   keyboard: { press(key: string): Promise<void> };
   setDefaultTimeout(ms: number): void;
+  /** Runs in the page before its own scripts, whatever its policy. */
+  addInitScript(script: string): Promise<unknown>;
   goto(url: string): Promise<unknown>;
   /** The value of an expression in the page. */
   evaluate<T>(expression: string): Promise<T>;
@@ -94,6 +96,9 @@ export async function open(
   page.on('request', (request) => {
     if (request.url() !== url) complaints.push(`request: ${request.url()}`);
   });
+  await page.addInitScript(
+    "document.addEventListener('securitypolicyviolation', (event) => console.error('policy: ' + event.violatedDirective))",
+  );
   await page.goto(url);
   return { page, complaints };
 }

@@ -57,8 +57,11 @@
     let at = count - 1;
     let x = () => 0;
 
-    const swatch = (series) =>
-      `<i class="${lines.includes(series) ? 'stroke' : ''}" style="background:${series.color}"></i>`;
+    const swatch = (series) => `<i class="${lines.includes(series) ? 'stroke' : ''}"></i>`;
+    /** A script may set a style; what is written as an attribute the page's policy leaves out. */
+    const paint = (root, painted) => {
+      for (const [i, box] of root.querySelectorAll('i').entries()) box.style.background = painted[i].color;
+    };
 
     function render() {
       const width = Math.max(280, plot.clientWidth);
@@ -138,6 +141,7 @@
             `<td class="number">${formatBytes(series.values[at])}</td></tr>`,
         )
         .join('')}</table>`;
+      paint(reading, rows);
     }
 
     function moveTo(index, show = true) {
@@ -186,6 +190,7 @@
     for (const series of all) {
       const button = element('button', { type: 'button', 'aria-pressed': String(shown.has(series)) });
       button.innerHTML = `${swatch(series)}<span>${escapeHtml(series.name)}</span>`;
+      paint(button, [series]);
       button.addEventListener('click', () => {
         if (!shown.delete(series)) shown.add(series);
         button.setAttribute('aria-pressed', String(shown.has(series)));
