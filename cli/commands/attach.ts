@@ -97,12 +97,19 @@ async function begin(connection: Connection, options: Options): Promise<string> 
       keep: options.background ? 1 : 0,
     });
   } catch (error) {
-    fs.rmSync(file, { force: true });
+    removeOwn(file, fd);
     throw error;
   } finally {
     fs.closeSync(fd);
   }
   return file;
+}
+
+/** Removes it while its name still stands for the open file. */
+function removeOwn(file: string, fd: number): void {
+  const named = fs.lstatSync(file, { bigint: true, throwIfNoEntry: false });
+  const opened = fs.fstatSync(fd, { bigint: true });
+  if (named?.dev === opened.dev && named.ino === opened.ino) fs.rmSync(file, { force: true });
 }
 
 /** Before the file of an earlier capture is touched. */

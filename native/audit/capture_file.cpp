@@ -212,10 +212,7 @@ bool write_at(int fd, std::string_view bytes, int64_t offset) noexcept {
   return true;
 }
 
-bool CaptureFile::claim_open(Descriptor file, std::string* why_not) {
-  close();
-  flags_ = 0;
-  size_ = 0;
+bool CaptureFile::take(Descriptor file, std::string* why_not) {
   const int fd = file.get();
   struct stat found {};
   char header[kHeaderBytes];
@@ -235,19 +232,50 @@ bool CaptureFile::claim_open(Descriptor file, std::string* why_not) {
   return false;
 }
 
+bool CaptureFile::claim_open(Descriptor file, const std::string& path, std::string* why_not) {
+  close();
+  flags_ = 0;
+  size_ = 0;
+  // Another file, or none, where the process has another view of the disk.
+  if (!path.empty() && (!place_.open(path) || !place_.holds(file.get()))) {
+    place_.close();
+    if (why_not != nullptr) *why_not = "--max-size needs a file that the process sees under the same name";
+    errno = EINVAL;
+    return false;
+  }
+  return take(std::move(file), why_not);
+}
+
 bool CaptureFile::claim(const std::string& path, std::string* why_not) {
   close();
   flags_ = 0;
   size_ = 0;
-  file_.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (file_) return true;
-  if (errno == EEXIST) {
-    Descriptor there(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
-    const bool opened = static_cast<bool>(there);
-    if (opened && claim_open(std::move(there), why_not)) return true;
-    if (opened) errno = EEXIST;
+  if (place_.open(path)) {
+    file_ = place_.make_file();
+    if (file_) return true;
   }
-  const int code = errno;
+  int code = errno;
+  if (place_ && code == EEXIST) {
+    Descriptor there = place_.open_file();
+    code = errno;
+    struct stat found {};
+    if (there && (::fstat(there.get(), &found) != 0 || found.st_uid != ::geteuid())) {
+      // Who planted it would read what is written to it.
+      if (why_not != nullptr) *why_not = "cannot write to " + path + ": the file belongs to another user";
+      place_.close();
+      errno = EACCES;
+      return false;
+    }
+    if (there) {
+      code = EEXIST;
+      const int fd = there.get();
+      if (take(std::move(there), why_not)) {
+        static_cast<void>(::fchmod(fd, 0600));  // leak-audit made it so; where modes do not exist, nothing can be done
+        return true;
+      }
+    }
+  }
+  place_.close();
   if (why_not != nullptr) *why_not = "cannot create " + path + ": " + std::strerror(code);
   errno = code;
   return false;
@@ -285,15 +313,23 @@ void CaptureFile::adopt(Descriptor file, int64_t size) noexcept {
 
 void CaptureFile::close() noexcept {
   file_.reset();
+  place_.close();
   claiming_ = false;
 }
 
 void flag_foreign_loss(const std::string& path) noexcept {
-  const Descriptor file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
-  char header[kHeaderBytes];
-  const char flags = kLost;
-  if (file && ::pread(file.get(), header, kHeaderBytes, 0) == kHeaderBytes)
-    write_at(file.get(), std::string_view(&flags, 1), kForeignFlagsAt);
+  try {
+    CapturePlace place;
+    if (!place.open(path)) return;
+    const Descriptor file = place.open_file();
+    char header[kHeaderBytes];
+    const char flags = kLost;
+    // Into a capture only: what else has the name keeps its bytes.
+    if (file && ::pread(file.get(), header, kHeaderBytes, 0) == kHeaderBytes &&
+        std::memcmp(header, kMagic, sizeof(kMagic)) == 0)
+      write_at(file.get(), std::string_view(&flags, 1), kForeignFlagsAt);
+  } catch (...) {  // no memory: that the events are missing stays untold
+  }
 }
 
 std::string json_quote(std::string_view text) {

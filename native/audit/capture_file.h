@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "native/audit/audit.h"
+#include "native/audit/capture_place.h"
 #include "native/audit/descriptor.h"
 
 namespace ltn::audit {
@@ -129,11 +130,12 @@ class PacketBuffer {
 // writer thread.
 class CaptureFile {
  public:
-  // Claims the path: a new file, or one that leak-audit made for the first process that comes. False when it exists and
-  // has an owner; `size` is then 0.
+  // Claims the path: a new file, or one of this user that leak-audit made for the first process that comes. False when
+  // it exists and has an owner; `size` is then 0.
   bool claim(const std::string& path, std::string* why_not);
-  // Likewise a file that leak-audit made and opened. It is locked until `settle_claim`.
-  bool claim_open(Descriptor file, std::string* why_not);
+  // Likewise a file that leak-audit made and opened. It is locked until `settle_claim`. `path`, where it is not empty,
+  // has to be its name: by it a smaller file is to take its place.
+  bool claim_open(Descriptor file, const std::string& path, std::string* why_not);
   // The file has an owner from now on. Called after the first packet, so that one who is killed in between leaves a
   // file that still waits for its process, and none that says nothing.
   void settle_claim() noexcept;
@@ -147,9 +149,14 @@ class CaptureFile {
   int fd() const noexcept { return file_.get(); }
   int64_t size() const noexcept { return size_; }
   uint8_t flags() const noexcept { return flags_; }
+  // Where it can be replaced; false where it was claimed without its name.
+  const CapturePlace& place() const noexcept { return place_; }
 
  private:
+  bool take(Descriptor file, std::string* why_not);
+
   Descriptor file_;
+  CapturePlace place_;
   int64_t size_ = 0;
   uint8_t flags_ = 0;
   bool claiming_ = false;

@@ -1,12 +1,13 @@
 #include "native/audit/compaction.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <map>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -78,10 +79,10 @@ std::vector<BirthEntry> living_of(const std::string& payload, const KeepLiving& 
 
 class Compaction {
  public:
-  Compaction(const std::string& path, CaptureFile* file, const std::function<void(std::vector<BirthEntry>*)>& keep)
-      : path_(path), temporary_(path + ".new"), file_(file), keep_living_(keep) {}
+  Compaction(CaptureFile* file, const std::function<void(std::vector<BirthEntry>*)>& keep)
+      : file_(file), keep_living_(keep) {}
   ~Compaction() {
-    if (new_) ::unlink(temporary_.c_str());
+    if (new_) file_->place().remove_beside(beside_, new_.get());
   }
   Compaction(const Compaction&) = delete;
   Compaction& operator=(const Compaction&) = delete;
@@ -115,7 +116,8 @@ class Compaction {
 
   // Writes the new file with every `thinning`-th round, and without the first `skip` living births.
   bool write(uint64_t count, uint64_t thinning, uint64_t skip) {
-    if (!new_) new_.reset(::open(temporary_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!file_->place()) return false;
+    if (!new_) new_ = file_->place().make_beside(&beside_);
     if (!new_ || ::ftruncate(new_.get(), 0) != 0) return false;
     size_ = 0;
     rows_.clear();
@@ -161,7 +163,9 @@ class Compaction {
     if (::pread(file_->fd(), &foreign, 1, kForeignFlagsAt) == 1 && foreign != 0) {
       write_at(new_.get(), std::string_view(&foreign, 1), kForeignFlagsAt);
     }
-    if (::rename(temporary_.c_str(), path_.c_str()) != 0) return false;
+    // Its bytes before its name: after a crash of the machine the name must not stand for an empty file.
+    if (::fdatasync(new_.get()) != 0 && errno != EINVAL && errno != ENOSYS) return false;
+    if (!file_->place().replace(file_->fd(), new_.get(), beside_)) return false;
     file_->adopt(std::move(new_), size_);
     return true;
   }
@@ -186,11 +190,10 @@ class Compaction {
     return written;
   }
 
-  const std::string& path_;
-  const std::string temporary_;
   CaptureFile* const file_;
   const std::function<void(std::vector<BirthEntry>*)>& keep_living_;
-  Descriptor new_;
+  Descriptor new_;  // of the name beside_
+  std::string beside_;
   int64_t size_ = 0;
   PacketBuffer out_;
   std::map<std::string, std::string> rows_;  // by place, since the last round that stays
@@ -198,9 +201,9 @@ class Compaction {
 
 }  // namespace
 
-bool compact(const std::string& path, CaptureFile* file, int64_t target,
-             const std::function<void(std::vector<BirthEntry>*)>& keep_living, Compacted* done) {
-  Compaction compaction(path, file, keep_living);
+bool compact(CaptureFile* file, int64_t target, const std::function<void(std::vector<BirthEntry>*)>& keep_living,
+             Compacted* done) {
+  Compaction compaction(file, keep_living);
   const Sizes sizes = compaction.measure();
   // Half of what is free is for rounds at least: detail is worth less than the curve.
   const int64_t free_bytes = std::max<int64_t>(0, target - sizes.fixed);

@@ -147,6 +147,9 @@ std::string Desk::attach(const Request& request, uint64_t client, pid_t pid) {
   Options options;
   const std::string source = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(request.number("fd", 0));
   // Not by its path: that may name another file here, or none, or one that this process may not write to.
+  struct stat found {};
+  if (::stat(source.c_str(), &found) == 0 && !S_ISREG(found.st_mode))  // to open a device may be an act already
+    return error_answer("the file is no capture that waits for its process");
   Descriptor file(::open(source.c_str(), O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   if (!file) return error_answer(std::string("the process cannot open the file: ") + std::strerror(errno));
   options.path = request.text("path");
@@ -159,13 +162,6 @@ std::string Desk::attach(const Request& request, uint64_t client, pid_t pid) {
   options.totals = sources_.totals;
   options.command = command_line();
   options.attached = true;
-  struct stat named {
-  }, opened{};
-  const bool same = ::stat(options.path.c_str(), &named) == 0 && ::fstat(file.get(), &opened) == 0 &&
-                    named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
-  if (options.max_bytes != 0 && !same) {  // its place is taken by a smaller one, by name
-    return error_answer("--max-size needs a file that the process sees under the same name");
-  }
   std::string why_not;
   options.fd = file.release();
   if (!start(options, &why_not)) return error_answer(why_not);

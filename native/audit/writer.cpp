@@ -105,7 +105,8 @@ struct ClosedUnless {
 
 bool Writer::open(const Options& options, std::string* why_not, bool* taken, Descriptor file) {
   const ClosedUnless guard{thread_, file_};
-  if (file ? !file_.claim_open(std::move(file), why_not) : !file_.claim(options.path, why_not)) {
+  if (file ? !file_.claim_open(std::move(file), options.max_bytes == 0 ? std::string() : options.path, why_not)
+           : !file_.claim(options.path, why_not)) {
     if (taken != nullptr) *taken = errno == EEXIST;
     return false;
   }
@@ -298,7 +299,7 @@ void Writer::make_room() {
 
   Compacted done;
   const auto living = [this](std::vector<BirthEntry>* births) { recorder_->keep_living(births); };
-  if (compact(options_.path, &file_, cap / 3, living, &done)) {
+  if (compact(&file_, cap / 3, living, &done)) {
     dropped_births_ += done.dropped_births;
     buffer_.clear();
     buffer_.put_dropped(dropped_births_);

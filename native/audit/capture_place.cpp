@@ -1,0 +1,100 @@
+#include "native/audit/capture_place.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "native/audit/random_name.h"
+
+namespace ltn::audit {
+
+namespace {
+
+// Of linux/fs.h, which does not go with stdio.h everywhere.
+constexpr unsigned kExchange = 1u << 1;
+
+int exchange(int folder, const char* a, const char* b) noexcept {
+  return static_cast<int>(::syscall(SYS_renameat2, folder, a, folder, b, kExchange));
+}
+
+}  // namespace
+
+bool CapturePlace::open(const std::string& path) {
+  close();
+  const size_t slash = path.rfind('/');
+  name_ = slash == std::string::npos ? path : path.substr(slash + 1);
+  if (name_.empty() || name_ == "." || name_ == "..") {
+    errno = EISDIR;
+    return false;
+  }
+  const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+  // By O_PATH: a folder that may be written to need not be readable.
+  folder_.reset(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  return static_cast<bool>(folder_);
+}
+
+Descriptor CapturePlace::make_file() const noexcept {
+  return Descriptor(::openat(folder_.get(), name_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+}
+
+Descriptor CapturePlace::open_file() const noexcept {
+  struct stat found {};
+  if (::fstatat(folder_.get(), name_.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0) return Descriptor();
+  if (!S_ISREG(found.st_mode)) {  // to open a device may be an act already
+    errno = EEXIST;
+    return Descriptor();
+  }
+  // Should a pipe or a terminal have come since, it is not waited for.
+  constexpr int kFlags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+  Descriptor file(::openat(folder_.get(), name_.c_str(), kFlags));
+  if (file && (::fstat(file.get(), &found) != 0 || !S_ISREG(found.st_mode))) {
+    file.reset();
+    errno = EEXIST;
+  }
+  return file;
+}
+
+Descriptor CapturePlace::make_beside(std::string* name) const {
+  std::string random;
+  if (!random_name(&random)) return Descriptor();
+  *name = ".leak-audit-" + random;
+  return Descriptor(::openat(folder_.get(), name->c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+}
+
+bool CapturePlace::replace(int before, int now, const std::string& beside) const noexcept {
+  if (!holds(before) || !names(beside, now)) {
+    errno = ESTALE;
+    return false;
+  }
+  const int folder = folder_.get();
+  if (exchange(folder, beside.c_str(), name_.c_str()) == 0) {
+    // Looked at afterwards, so that nobody has time in between: what was taken away must be the capture.
+    if (holds(now) && names(beside, before)) {
+      remove_beside(beside, before);
+      return true;
+    }
+    static_cast<void>(exchange(folder, beside.c_str(), name_.c_str()));
+    errno = ESTALE;
+    return false;
+  }
+  // File systems that cannot exchange: the check above stands right before the step.
+  if (errno != EINVAL && errno != ENOSYS && errno != EPERM) return false;
+  return ::renameat(folder, beside.c_str(), folder, name_.c_str()) == 0;
+}
+
+void CapturePlace::remove_beside(const std::string& name, int fd) const noexcept {
+  if (names(name, fd)) ::unlinkat(folder_.get(), name.c_str(), 0);
+}
+
+bool CapturePlace::names(const std::string& name, int fd) const noexcept {
+  struct stat named {};
+  struct stat opened {};
+  return folder_ && ::fstatat(folder_.get(), name.c_str(), &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+         ::fstat(fd, &opened) == 0 && named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
+}
+
+}  // namespace ltn::audit
