@@ -8,6 +8,7 @@ import { watchCollections } from './audit/collections';
 import { currentLabel } from './audit/label';
 import { captureStack, type Stack } from './audit/stack';
 import { printable } from './printable';
+import { warn } from './warnings';
 import { isWatched, tagWatched, type WatchNative } from './watch';
 
 /** What the addon offers (native/audit/js_api.cpp). One per environment. */
@@ -19,8 +20,11 @@ export interface AuditNative extends WatchNative {
   auditStop(reason: string): void;
   /** Frames that stacks should have; 0 while nothing is recorded. */
   auditOn(): number;
-  /** Opens the socket that `leak-audit attach` asks for, once for the process; the reason why it could not. */
-  auditListen(): string | undefined;
+  /**
+   * Opens the socket that `leak-audit attach` asks for, once for the process; the reason why it could not. `variable`:
+   * what LIBTORCH_NODE_ATTACH is in this environment.
+   */
+  auditListen(variable: string | undefined, isMainThread: boolean): string | undefined;
   /** `callback` hears of each begin and end of a recording, in place of the one before. */
   auditFollow(callback: () => void): void;
   /** Tells a recording that began what this environment holds. */
@@ -54,7 +58,7 @@ export interface AuditOptions {
 }
 
 const VARIABLE = 'LIBTORCH_NODE_AUDIT';
-/** `0`: the process is not to be attached to. */
+/** `0`: the process is not to be attached to. Native code decides (native/audit/attach.h). */
 const ATTACH_VARIABLE = 'LIBTORCH_NODE_ATTACH';
 /** A pid is used again: so many files of one are looked past. */
 const MOST_OF_ONE_PID = 1000;
@@ -127,8 +131,9 @@ export function startAudit(native: AuditNative): void {
   const watcher = new Watcher(native);
   native.auditFollow(() => watcher.update());
   watcher.update();
-  // Where it cannot listen, all else works: `leak-audit attach` says so then.
-  if (process.env[ATTACH_VARIABLE] !== '0') native.auditListen();
+  // Where it cannot listen, all else works.
+  const whyNot = native.auditListen(process.env[ATTACH_VARIABLE], isMainThread);
+  if (whyNot !== undefined) warn(`leak-audit attach cannot reach this process: ${whyNot}`, 'ERR_TORCH_ATTACH');
 }
 
 /** While something is recorded: what only this environment's JavaScript can tell. */

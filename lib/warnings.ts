@@ -10,23 +10,24 @@ const seen = new Set<string>();
  * tensor that warned, perhaps, with all its memory. So the stack is read here. The Error is one of Node's own realm, since
  * Node takes no other, and this module may be loaded in a vm context (Jest).
  */
-function warningOf(text: string): Error {
+function warningOf(text: string, code: string | undefined): Error {
   const { AssertionError } = require('node:assert') as typeof import('node:assert');
   const NodesError = Object.getPrototypeOf(AssertionError) as ErrorConstructor;
   const warning = new NodesError(text);
   warning.name = 'TorchWarning';
+  if (code !== undefined) Object.assign(warning, { code });
   NodesError.captureStackTrace(warning, warningOf);
   String(warning.stack);
   return warning;
 }
 
-/** Warns of something, once for each text. */
-export function warn(text: string): void {
+/** Warns of something, once for each text. `code`: where programs are to tell it from others. */
+export function warn(text: string, code?: string): void {
   if (seen.has(text) || seen.size >= MOST_TEXTS) return;
   seen.add(text);
-  process.emitWarning(warningOf(text));
+  process.emitWarning(warningOf(text, code));
 }
 
 export function passOnWarnings(native: Native): void {
-  native.setWarningSink(warn);
+  native.setWarningSink((text) => warn(text));
 }

@@ -2,6 +2,7 @@
 import * as net from 'node:net';
 import { UsageError } from '../errors';
 import { printable } from '../printable';
+import { isStill } from './listener';
 import { findTarget, type Target } from './target';
 
 const PROTOCOL = 'ltn1';
@@ -114,19 +115,24 @@ export class Connection {
   }
 }
 
-/** So often, and in all so long, is a process asked that others keep busy. */
-const TRIES = 50;
-const PAUSE_MS = 100;
+/** So long is a process asked whose queue others keep full: its places are free for moments, so often and unevenly. */
+const CONNECT_MS = 20_000;
+const pauseMs = () => 2 + Math.random() * 20;
 
-async function connect({ pid, address }: Target): Promise<net.Socket> {
-  for (let tries = 1; ; tries++) {
+async function connect(target: Target): Promise<net.Socket> {
+  const { pid, address } = target;
+  for (const since = performance.now(); ; ) {
     try {
-      return await connectOnce(address);
+      const socket = await connectOnce(address);
+      if (isStill(pid, target)) return socket;
+      socket.destroy();
+      throw new UsageError(`process ${pid} ended, or closed its socket, while it was connected to`);
     } catch (error) {
+      if (error instanceof UsageError) throw error;
       const { code, message } = error as NodeJS.ErrnoException;
-      if (code !== 'EAGAIN' || tries === TRIES)
+      if (code !== 'EAGAIN' || performance.now() - since > CONNECT_MS)
         throw new UsageError(`process ${pid} cannot be reached (${code ?? message})`);
-      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+      await new Promise((resolve) => setTimeout(resolve, pauseMs()));
     }
   }
 }

@@ -2,14 +2,14 @@
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import { UsageError } from '../errors';
+import { findListener, type Listener } from './listener';
 
 /** Of Linux. */
 const MOST_PID = 2 ** 22;
 
-export interface Target {
+/** Where the library in it listens is its own socket. */
+export interface Target extends Listener {
   pid: number;
-  /** Where the library in it listens, as native/audit/attach.cpp names it. */
-  address: string;
 }
 
 /** Throws a UsageError in one line where it cannot be. */
@@ -29,13 +29,11 @@ export function findTarget(text: string): Target {
     throw new UsageError(`process ${pid} is stopped, and answers once it goes on: kill -CONT ${pid}`);
   // Its number where it lives, which is another one than here if it is in a container.
   const ownPid = Number(field('NSpid').at(-1) ?? pid);
-  const address = `libtorch-node/${pidSpace(pid)}/${ownPid}/`.padEnd(ADDRESS_LENGTH, '.');
-  if (!listens(pid, address)) throw new UsageError(whyNot(pid));
-  return { pid, address };
+  // As native/audit/attach.cpp begins it; what follows is random.
+  const listener = findListener(pid, `libtorch-node/${spaceOf(pid, 'pid')}/${ownPid}/`);
+  if (listener === undefined) throw new UsageError(whyNot(pid));
+  return { pid, ...listener };
 }
-
-/** As long as an address can be: what libuv fills up differs between its versions. */
-const ADDRESS_LENGTH = 107;
 
 function statusOf(pid: number): string {
   try {
@@ -68,41 +66,6 @@ function spaceOf(pid: number | 'self', kind: 'pid' | 'net'): string {
   return '';
 }
 
-const pidSpace = (pid: number) => spaceOf(pid, 'pid');
-
-/** The table is read in parts: where others come and go meanwhile, a line can be missing in it. */
-const LOOKS = 3;
-
-function listenerAt(address: string): string | undefined {
-  for (let look = 0; look < LOOKS; look++) {
-    const found = read('/proc/net/unix')
-      .split('\n')
-      .find((one) => one.endsWith(` @${address}`) && one.split(/\s+/)[3] === '00010000');
-    if (found !== undefined) return found;
-  }
-  return undefined;
-}
-
-/** Whether the process itself holds the socket of this address: anybody could have taken the name. */
-function listens(pid: number, address: string): boolean {
-  const line = listenerAt(address);
-  if (line === undefined) return false;
-  const socket = `socket:[${line.trim().split(/\s+/)[6]}]`;
-  let descriptors: string[];
-  try {
-    descriptors = fs.readdirSync(`/proc/${pid}/fd`);
-  } catch {
-    return true; // it hides them; what is told to an impostor is worth nothing to it
-  }
-  return descriptors.some((fd) => {
-    try {
-      return fs.readlinkSync(`/proc/${pid}/fd/${fd}`) === socket;
-    } catch {
-      return false; // closed meanwhile
-    }
-  });
-}
-
 function whyNot(pid: number): string {
   if (spaceOf(pid, 'net') !== spaceOf('self', 'net'))
     return `process ${pid} is in a container, or another network: run leak-audit inside (docker exec, nsenter)`;
@@ -126,7 +89,7 @@ export function whySilent(
   const starting = ageMs < STARTING_MS ? ': it may still be starting, so try again in a moment' : '';
   if (!loaded) return `process ${pid} has not loaded libtorch-node${starting}`;
   if (starting !== '') return `process ${pid} does not listen yet${starting}`;
-  return `process ${pid} does not listen: it has an older libtorch-node, or set LIBTORCH_NODE_ATTACH=0 itself`;
+  return `process ${pid} does not listen: it has an older libtorch-node, set LIBTORCH_NODE_ATTACH=0 itself, or warned that it cannot`;
 }
 
 /** Of /proc/PID/stat: hundredths of a second for programs, whatever the kernel counts in. */

@@ -1,164 +1,32 @@
 #include "native/audit/attach.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
-#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <cstdlib>
 #include <cstring>
-#include <list>
 #include <memory>
 #include <mutex>
 #include <utility>
-#include <vector>
 
-#include "native/audit/descriptor.h"
-#include "native/audit/writer.h"
+#include "native/audit/attach_server.h"
+#include "native/audit/random_name.h"
 
 namespace ltn::audit {
 
 namespace {
 
-constexpr size_t kMostClients = 64;
-// Who began no recording and says nothing for so long, or does not take its answer, is let go.
-constexpr int64_t kPatienceMs = 120'000;
-
-struct Client {
-  uint64_t id = 0;
-  Descriptor socket;
-  pid_t pid = 0;
-  std::string in, out;
-  int64_t since_ms = 0;  // of its last act
-  bool over = false;
-};
-
-// Lives as long as the process, on its thread.
-class Server {
- public:
-  Server(Descriptor socket, const Sources& sources) : socket_(std::move(socket)), desk_(sources) {}
-
-  void run() noexcept {
-    for (;;) {
-      try {
-        wait();
-      } catch (...) {  // no memory: whoever asked may ask again
-        for (Client& client : clients_) client.over = true;
-      }
-      drop();
-    }
-  }
-
- private:
-  void wait() {
-    std::vector<pollfd> watched{{socket_.get(), POLLIN, 0}};
-    int64_t until = desk_.deadline();
-    for (const Client& client : clients_) {
-      watched.push_back({client.socket.get(), static_cast<short>(client.out.empty() ? POLLIN : POLLIN | POLLOUT), 0});
-      if (is_limited(client)) until = std::min(until, client.since_ms + kPatienceMs);
-    }
-    const int64_t left = until == INT64_MAX ? -1 : std::clamp<int64_t>(until - steady_ms(), 0, 60'000);
-    const int ready = ::poll(watched.data(), watched.size(), static_cast<int>(left));
-    desk_.at_deadline();
-    size_t i = 1;
-    for (Client& client : clients_) {
-      const short events = ready > 0 ? watched[i].revents : static_cast<short>(0);
-      ++i;
-      if ((events & (POLLIN | POLLHUP | POLLERR)) != 0) take(client);
-      if (is_limited(client) && steady_ms() >= client.since_ms + kPatienceMs) client.over = true;
-    }
-    if (const uint64_t id = desk_.ended()) {
-      for (Client& client : clients_) {
-        if (client.id == id) client.out += "{\"event\":\"ended\"}\n";
-      }
-    }
-    for (Client& client : clients_) send(client);
-    drop();
-    if (ready > 0 && watched[0].revents != 0) accept_one();
-  }
-
-  bool is_limited(const Client& client) const noexcept { return !desk_.began(client.id) || !client.out.empty(); }
-
-  void accept_one() {
-    Descriptor socket(::accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (!socket) {
-      // No descriptor is left, say: it stays ready, so that without a pause this would be a busy loop.
-      if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) ::usleep(100'000);
-      return;
-    }
-    std::list<Client> one(1);
-    Client& client = one.front();
-    client.socket = std::move(socket);
-    client.id = ++clients_so_far_;
-    client.since_ms = steady_ms();
-    ucred who{};
-    socklen_t size = sizeof(who);
-    if (::getsockopt(client.socket.get(), SOL_SOCKET, SO_PEERCRED, &who, &size) != 0 || who.uid != ::geteuid()) {
-      client.out = error_answer("the process belongs to another user") + "\n";
-      send(client);
-      return;
-    }
-    if (clients_.size() >= kMostClients) return;
-    client.pid = who.pid;
-    clients_.splice(clients_.end(), one);
-  }
-
-  void take(Client& client) {
-    char bytes[4096];
-    const ssize_t n = ::recv(client.socket.get(), bytes, sizeof(bytes), 0);
-    if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    if (n <= 0) {
-      client.over = true;
-      return;
-    }
-    client.since_ms = steady_ms();
-    client.in.append(bytes, static_cast<size_t>(n));
-    for (size_t end = client.in.find('\n'); end != std::string::npos; end = client.in.find('\n')) {
-      client.out += desk_.answer(std::string_view(client.in).substr(0, end), client.id, client.pid) + "\n";
-      client.in.erase(0, end + 1);
-      if (client.out.size() > kMostUnread) client.over = true;  // it asks, and does not listen
-      if (client.over) return;
-    }
-    if (client.in.size() > kMostRequestBytes) client.over = true;
-  }
-
-  void send(Client& client) {
-    while (!client.out.empty()) {
-      const ssize_t n = ::send(client.socket.get(), client.out.data(), client.out.size(), MSG_NOSIGNAL);
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0 && errno == EAGAIN) return;
-      if (n <= 0) {
-        client.over = true;
-        return;
-      }
-      client.since_ms = steady_ms();
-      client.out.erase(0, static_cast<size_t>(n));
-    }
-  }
-
-  void drop() noexcept {
-    for (const Client& client : clients_) {
-      if (client.over) desk_.gone(client.id);
-    }
-    clients_.remove_if([](const Client& client) { return client.over; });
-  }
-
-  static constexpr size_t kMostUnread = size_t{16} << 20;
-
-  const Descriptor socket_;
-  Desk desk_;
-  std::list<Client> clients_;
-  uint64_t clients_so_far_ = 0;
-};
-
 void* serve(void* server) {
   pthread_setname_np(pthread_self(), "ltn-attach");
-  static_cast<Server*>(server)->run();
+  static_cast<AttachServer*>(server)->run();
   return nullptr;
 }
 
@@ -170,21 +38,70 @@ void pin_library() noexcept {
   }
 }
 
-bool begin(const Sources& sources, std::string* why_not) {
-  const auto failed = [&](const char* what) {
-    *why_not = std::string(what) + ": " + std::strerror(errno);
-    return false;
-  };
+// "libtorch-node/<pid namespace>/<pid>/"
+std::string own_prefix() {
+  char link[64] = {};
+  const ssize_t n = ::readlink("/proc/self/ns/pid", link, sizeof(link) - 1);  // pid:[4026531836]
+  std::string space;
+  for (ssize_t i = 0; i < n; ++i) {
+    if (link[i] >= '0' && link[i] <= '9') space += link[i];
+  }
+  // Containers may share a network, and so these addresses, but not the numbers of their processes.
+  return "libtorch-node/" + space + "/" + std::to_string(::getpid()) + "/";
+}
+
+bool new_address(const std::string& prefix, sockaddr_un* address) {
+  std::string random;
+  if (!random_name(&random)) return false;
+  std::string name = prefix + random + "/";
+  // To the full: some versions of libuv fill up an abstract address with zeros, others do not.
+  name.resize(sizeof(sockaddr_un::sun_path) - 1, '.');
+  *address = {};
+  address->sun_family = AF_UNIX;
+  std::memcpy(address->sun_path + 1, name.data(), name.size());
+  return true;
+}
+
+ino_t inode_of(int fd) noexcept {
+  struct stat found {};
+  return ::fstat(fd, &found) == 0 ? found.st_ino : 0;
+}
+
+// Whether another copy of the library in this process listens: one is enough, and of two the one with the smaller
+// number stays. Names tell it, since nobody else has descriptors here.
+bool another_listens(int own, const std::string& prefix) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc/self/fd"), &::closedir);
+  if (!folder) return false;
+  const ino_t own_inode = inode_of(own);
+  while (const dirent* entry = ::readdir(folder.get())) {
+    const int fd = std::atoi(entry->d_name);  // 0 for . and .., which is no socket of ours either
+    sockaddr_un address{};
+    socklen_t size = sizeof(address);
+    int listens = 0;
+    socklen_t int_size = sizeof(listens);
+    if (fd == own || ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) continue;
+    const bool named = address.sun_family == AF_UNIX && size == sizeof(address) &&
+                       std::memcmp(address.sun_path + 1, prefix.data(), prefix.size()) == 0;
+    if (named && ::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &int_size) == 0 && listens != 0 &&
+        inode_of(fd) < own_inode)
+      return true;
+  }
+  return false;
+}
+
+// Why it cannot listen; "" where it does, or another copy does.
+std::string begin(const Sources& sources, bool any_namespace) {
+  const auto failed = [&](const char* what) { return std::string(what) + ": " + std::strerror(errno); };
   Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket) return failed("no socket");
+  const std::string prefix = own_prefix();
   sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  const std::string name = socket_address();
-  std::memcpy(address.sun_path + 1, name.data(), name.size());
-  if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
-      ::listen(socket.get(), 128) != 0)
+  if (!new_address(prefix, &address) ||
+      ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
+      ::listen(socket.get(), kMostWaiting) != 0)
     return failed("no address");
-  auto server = std::make_unique<Server>(std::move(socket), sources);
+  if (another_listens(socket.get(), prefix)) return "";
+  auto server = std::make_unique<AttachServer>(std::move(socket), sources, any_namespace);
   pin_library();
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
@@ -200,31 +117,30 @@ bool begin(const Sources& sources, std::string* why_not) {
   pthread_attr_destroy(&attributes);
   if (!runs) return failed("no thread");
   static_cast<void>(server.release());  // the thread has it, as long as there is a process
-  return true;
+  return "";
 }
 
 }  // namespace
 
-std::string socket_address() {
-  char link[64] = {};
-  const ssize_t n = ::readlink("/proc/self/ns/pid", link, sizeof(link) - 1);  // pid:[4026531836]
-  std::string space;
-  for (ssize_t i = 0; i < n; ++i) {
-    if (link[i] >= '0' && link[i] <= '9') space += link[i];
-  }
-  // Containers may share a network, and so these addresses, but not the numbers of their processes.
-  std::string name = "libtorch-node/" + space + "/" + std::to_string(::getpid()) + "/";
-  // To the full: some versions of libuv fill up an abstract address with zeros, others do not.
-  name.resize(sizeof(sockaddr_un::sun_path) - 1, '.');
-  return name;
+AttachRule attach_rule(std::string_view process, std::string_view own, bool is_main_thread) noexcept {
+  constexpr std::string_view kOff = "0", kAll = "all-namespaces";
+  if (process == kOff || (is_main_thread && own == kOff)) return AttachRule::Off;
+  if (own == kOff) return AttachRule::NotByThis;
+  if (process == kAll || (is_main_thread && own == kAll)) return AttachRule::AllNamespaces;
+  return AttachRule::Listen;
 }
 
-bool listen_to_leak_audit(const Sources& sources, std::string* why_not) {
+std::string listen_to_leak_audit(const Sources& sources, std::string_view own, bool is_main_thread) {
   static std::mutex process_once;
-  static bool process_listens = false;
+  static bool process_decided = false;
   const std::lock_guard<std::mutex> lock(process_once);
-  process_listens = process_listens || begin(sources, why_not);
-  return process_listens;
+  if (process_decided) return "";
+  // Not the thread's environment: what main switched off, a worker with an environment of its own must not switch on.
+  const char* const process = ::getenv("LIBTORCH_NODE_ATTACH");
+  const AttachRule rule = attach_rule(process == nullptr ? "" : process, own, is_main_thread);
+  process_decided = rule != AttachRule::NotByThis;
+  if (rule == AttachRule::Off || rule == AttachRule::NotByThis) return "";
+  return begin(sources, rule == AttachRule::AllNamespaces);
 }
 
 }  // namespace ltn::audit

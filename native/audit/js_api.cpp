@@ -74,11 +74,13 @@ void audit_stop(const Napi::CallbackInfo& info) {
 // auditOn(): number, of frames that stacks should have; 0 while no capture runs.
 Napi::Value audit_on(const Napi::CallbackInfo& info) { return Napi::Number::New(info.Env(), depth()); }
 
-// auditListen(): string | undefined, the reason why not. To `leak-audit attach` and its like.
+// auditListen(variable: string | undefined, isMainThread: boolean): string | undefined, the reason why it cannot, once.
+// To `leak-audit attach` and its like. `variable`: what LIBTORCH_NODE_ATTACH is in this environment.
 Napi::Value audit_listen(const Napi::CallbackInfo& info) {
-  std::string why_not;
-  if (listen_to_leak_audit(sources(), &why_not)) return info.Env().Undefined();
-  return Napi::String::New(info.Env(), why_not);
+  const std::string variable = info[0].IsString() ? info[0].As<Napi::String>().Utf8Value() : std::string();
+  const bool is_main_thread = info[1].IsBoolean() && info[1].As<Napi::Boolean>().Value();
+  const std::string why_not = listen_to_leak_audit(sources(), variable, is_main_thread);
+  return why_not.empty() ? info.Env().Undefined() : Napi::String::New(info.Env(), why_not);
 }
 
 // auditMark(name: string): boolean

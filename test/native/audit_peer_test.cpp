@@ -1,0 +1,142 @@
+// Who is answered on the socket of leak-audit: the decision, what it is made of, and how fast strangers are refused.
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+
+#include "native/audit/attach.h"
+#include "native/audit/descriptor.h"
+#include "native/audit/peer.h"
+
+namespace ltn::audit {
+namespace {
+
+constexpr char kIdentity[] = "         0          0 4294967295\n";
+constexpr char kMapped[] = "         0     100000      65536\n";
+constexpr char kRootOnly[] = "         0          0          1\n";
+
+PeerFacts facts_of(uid_t uid) {
+  PeerFacts facts;
+  facts.uid = facts.own_uid = uid;
+  facts.uid_map = kIdentity;
+  facts.is_visible = facts.is_known = true;
+  facts.own = facts.peer = {"pid:[1]", "mnt:[2]", "user:[3]"};
+  return facts;
+}
+
+TEST(AuditPeer, IsThisUserInTheSameNamespaces) {
+  for (const uid_t uid : {0u, 1000u, 65534u}) EXPECT_EQ(judge(facts_of(uid)), Verdict::Ours) << uid;
+  PeerFacts facts = facts_of(1000);
+  facts.uid = 0;
+  EXPECT_EQ(judge(facts), Verdict::OtherUser) << "not even root";
+  facts.any_namespace = true;
+  EXPECT_EQ(judge(facts), Verdict::OtherUser);
+}
+
+TEST(AuditPeer, IsNotWhoHasTheNumberOfAllThatAreNotMapped) {
+  for (const char* map : {kMapped, kRootOnly, "1 1 4294967294", "0 0 x", "garbage"}) {
+    PeerFacts facts = facts_of(65534);
+    facts.uid_map = map;
+    EXPECT_EQ(judge(facts), Verdict::Unmapped) << map;
+    facts.any_namespace = true;
+    EXPECT_EQ(judge(facts), Verdict::Unmapped) << map;
+    facts.overflow_uid = 65000;  // another number on this machine
+    EXPECT_EQ(judge(facts), Verdict::Ours) << map;
+  }
+  PeerFacts mapped = facts_of(0);
+  mapped.uid_map = kMapped;
+  EXPECT_EQ(judge(mapped), Verdict::Ours);
+  PeerFacts without = facts_of(65534);  // a kernel without user namespaces
+  without.uid_map = "";
+  EXPECT_EQ(judge(without), Verdict::Ours);
+}
+
+TEST(AuditPeer, IsNotInAnotherNamespaceUnlessThatIsAllowed) {
+  for (std::string Namespaces::*kind : {&Namespaces::pid, &Namespaces::mount, &Namespaces::user}) {
+    PeerFacts facts = facts_of(1000);
+    facts.peer.*kind = "pid:[99]";
+    EXPECT_EQ(judge(facts), Verdict::OtherNamespace);
+    facts.peer.*kind = "";
+    EXPECT_EQ(judge(facts), Verdict::OtherNamespace);
+    facts.any_namespace = true;
+    EXPECT_EQ(judge(facts), Verdict::Ours);
+  }
+  PeerFacts invisible = facts_of(1000);
+  invisible.is_visible = invisible.is_known = false;
+  EXPECT_EQ(judge(invisible), Verdict::OtherNamespace);
+  PeerFacts unread = facts_of(1000);
+  unread.is_known = false;
+  EXPECT_EQ(judge(unread), Verdict::Unknown);
+}
+
+TEST(AuditPeer, SaysWhyInEachCase) {
+  EXPECT_STREQ(refusal_of(Verdict::Ours), "");
+  EXPECT_STREQ(refusal_of(Verdict::OtherUser), "the process belongs to another user");
+  EXPECT_NE(std::string(refusal_of(Verdict::Unmapped)).find("cannot tell who asks"), std::string::npos);
+  EXPECT_NE(std::string(refusal_of(Verdict::Unknown)).find("/proc"), std::string::npos);
+  EXPECT_NE(std::string(refusal_of(Verdict::OtherNamespace)).find("LIBTORCH_NODE_ATTACH=all-namespaces"),
+            std::string::npos);
+}
+
+TEST(AuditPeer, OfARealSocketIsThisProcess) {
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  const Descriptor a(ends[0]), b(ends[1]);
+  std::ifstream map("/proc/self/uid_map");
+  std::string text;
+  std::getline(map, text);
+  if (::geteuid() == 65534 && !is_identity(text)) GTEST_SKIP() << "this user has the number of all that are not mapped";
+  pid_t pid = 0;
+  EXPECT_EQ(verdict_on_peer(a.get(), false, &pid), Verdict::Ours);
+  EXPECT_EQ(pid, ::getpid());
+}
+
+TEST(AuditPeer, IsNobodyWhereTheSocketIsNotConnected) {
+  const Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  pid_t pid = 7;
+  EXPECT_NE(verdict_on_peer(socket.get(), true, &pid), Verdict::Ours);
+  EXPECT_EQ(pid, 0);
+}
+
+TEST(AuditGate, TellsSomeStrangersWhyAndThenClosesForAMoment) {
+  Gate gate;
+  int64_t now = 1'000'000;
+  int told = 0;
+  while (gate.refused(now) && told < 1000) ++told;
+  EXPECT_EQ(told, 32);
+  EXPECT_FALSE(gate.refused(now + 49));
+  EXPECT_TRUE(gate.refused(now + 50)) << "one more in each 50 ms";
+  EXPECT_FALSE(gate.refused(now + 50));
+  EXPECT_FALSE(gate.refused(now - 10'000)) << "a clock that goes back gives nothing";
+  now += 3'600'000;
+  for (told = 0; gate.refused(now) && told < 1000;) ++told;
+  EXPECT_EQ(told, 32) << "no more than that are saved up";
+
+  EXPECT_TRUE(gate.is_open(now));
+  gate.close_until(now + 50);
+  EXPECT_FALSE(gate.is_open(now + 49));
+  EXPECT_TRUE(gate.is_open(now + 50));
+}
+
+TEST(AuditAttachRule, IsOffForGoodWhereTheProcessOrMainSaysSo) {
+  for (const char* own : {"", "0", "1", "all-namespaces"}) {
+    EXPECT_EQ(attach_rule("0", own, true), AttachRule::Off) << own;
+    EXPECT_EQ(attach_rule("0", own, false), AttachRule::Off) << own;
+  }
+  EXPECT_EQ(attach_rule("", "0", true), AttachRule::Off);
+  EXPECT_EQ(attach_rule("all-namespaces", "0", true), AttachRule::Off);
+}
+
+TEST(AuditAttachRule, AWorkersOwnEnvironmentSwitchesNothingOnAndNothingWider) {
+  EXPECT_EQ(attach_rule("", "0", false), AttachRule::NotByThis);
+  EXPECT_EQ(attach_rule("all-namespaces", "0", false), AttachRule::NotByThis);
+  EXPECT_EQ(attach_rule("", "all-namespaces", false), AttachRule::Listen);
+  EXPECT_EQ(attach_rule("", "all-namespaces", true), AttachRule::AllNamespaces);
+  EXPECT_EQ(attach_rule("all-namespaces", "", false), AttachRule::AllNamespaces);
+  for (const char* other : {"", "1", "no", "00"}) EXPECT_EQ(attach_rule(other, other, true), AttachRule::Listen);
+}
+
+}  // namespace
+}  // namespace ltn::audit
