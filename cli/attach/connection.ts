@@ -26,6 +26,8 @@ export class Connection {
   private text = '';
   private readonly waiting: ((answer: Answer | undefined) => void)[] = [];
   private over = false;
+  /** Said before anything was asked: why nothing will be answered. */
+  private refusedWith: Answer | undefined;
   /** Settles when the recording that this connection began has ended, or the process. */
   readonly ended: Promise<void>;
   private tellEnd = () => {};
@@ -47,7 +49,10 @@ export class Connection {
   /** `patienceMs`: how long an answer is waited for. */
   static async open(pidText: string, patienceMs = PATIENCE_MS): Promise<Connection> {
     const target = findTarget(pidText);
-    return new Connection(target.pid, await connect(target), patienceMs);
+    const connection = new Connection(target.pid, await connect(target), patienceMs);
+    // Who refuses says so and hangs up at once: that is read before anything is written, which would fail.
+    for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
+    return connection;
   }
 
   /** The answer; a Refusal where it is an error. */
@@ -75,7 +80,7 @@ export class Connection {
   }
 
   private send(line: string): Promise<Answer | undefined> {
-    if (this.over) return Promise.resolve(undefined);
+    if (this.over || this.refusedWith !== undefined) return Promise.resolve(this.refusedWith);
     this.socket.write(line);
     return new Promise((resolve, reject) => {
       const patience = setTimeout(() => {
@@ -103,7 +108,8 @@ export class Connection {
       this.text = this.text.slice(end + 1);
       const answer = parse(line);
       if (answer?.event === 'ended') this.tellEnd();
-      else this.waiting.shift()?.(answer);
+      else if (this.waiting.length > 0) this.waiting.shift()!(answer);
+      else if (typeof answer?.error === 'string') this.refusedWith ??= answer;
     }
     if (this.text.length > MOST_CHARACTERS) this.socket.destroy();
   }

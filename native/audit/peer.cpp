@@ -111,8 +111,8 @@ uid_t overflow_uid() {
 
 bool is_identity(const std::string& uid_map) noexcept {
   unsigned long long inside = 0, outside = 0, count = 0;
-  return uid_map.empty() || (std::sscanf(uid_map.c_str(), "%llu %llu %llu", &inside, &outside, &count) == 3 &&
-                             inside == 0 && outside == 0 && count >= 4294967295ull);
+  return std::sscanf(uid_map.c_str(), "%llu %llu %llu", &inside, &outside, &count) == 3 && inside == 0 &&
+         outside == 0 && count >= 4294967295ull;
 }
 
 Verdict judge(const PeerFacts& facts) noexcept {
@@ -154,7 +154,8 @@ Verdict verdict_on_peer(int socket, bool any_namespace, pid_t* pid) {
   if (facts.uid != facts.own_uid) return judge(facts);  // strangers cost no more than this
   *pid = who.pid;
   facts.overflow_uid = overflow_uid();
-  static_cast<void>(read_small("/proc/self/uid_map", &facts.uid_map));
+  if (!read_small("/proc/self/uid_map", &facts.uid_map) && errno == ENOENT && is_own_proc())
+    facts.uid_map = "0 0 4294967295";  // a kernel without user namespaces
   facts.is_visible = who.pid > 0;
   if (facts.is_visible && !any_namespace && is_own_proc()) {
     const SameProcess process(socket, who.pid);

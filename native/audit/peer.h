@@ -33,7 +33,7 @@ enum class Verdict {
 struct PeerFacts {
   uid_t uid = 0, own_uid = 0;
   uid_t overflow_uid = 65534;  // /proc/sys/kernel/overflowuid
-  std::string uid_map;         // /proc/self/uid_map; empty where there are no user namespaces
+  std::string uid_map;         // /proc/self/uid_map; empty in a namespace that knows nobody
   bool any_namespace = false;  // LIBTORCH_NODE_ATTACH=all-namespaces
   bool is_visible = false;     // it has a number in our pid namespace
   bool is_known = false;       // the namespaces below are its own, and ours

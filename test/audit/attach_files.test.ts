@@ -2,11 +2,12 @@
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
+import { Connection } from '../../cli/attach/connection';
 import { reserve, reserveForLook } from '../../cli/run/reserve';
 import { run } from '../support/child';
 import { limitMs, ordinaryEnv } from '../support/sanitized';
 import { CLI, testFolder } from './command';
-import { leakAudit, refused, Service } from './service';
+import { leakAudit, refused, Service, until } from './service';
 
 const folder = testFolder();
 jest.setTimeout(limitMs(240_000));
@@ -76,6 +77,33 @@ test('an old capture goes when the new one is there, and for its owner alone', (
   expect(fs.readFileSync(file('old')).toString('latin1', 0, 8)).toBe('LTNAUDIT');
   expect(fs.statSync(file('old')).mode & 0o777).toBe(0o600);
   expect(fs.readdirSync(folder).filter((name) => name.startsWith('.'))).toEqual([]);
+});
+
+test('a parent folder that is swapped while a capture is made smaller: the files of the other stay', async () => {
+  const service = await Service.start();
+  const pid = String(service.pid);
+  for (const name of ['own', 'other']) fs.mkdirSync(file(name));
+  for (const name of ['c.ltna', 'c.ltna.new']) fs.writeFileSync(path.join(file('other'), name), 'of another');
+  const named = path.join(file('own'), 'c.ltna');
+  reserve(named);
+  const fd = fs.openSync(named, 'r+');
+  const connection = await Connection.open(pid); // as `attach` does; it takes no cap as small as this one
+  await connection.ask('attach', { fd, path: named, mode: 'full', interval: 10, max: 16384 });
+  fs.closeSync(fd);
+  fs.renameSync(file('own'), file('moved'));
+  fs.symlinkSync(file('other'), file('own'));
+  await service.tell('busy on');
+  const capture = path.join(file('moved'), 'c.ltna');
+  const [FLAGS, CAPPED] = [12, 4];
+  await until(async () => (fs.readFileSync(capture)[FLAGS]! & CAPPED) !== 0);
+  await service.tell('busy off');
+  await connection.ask('detach');
+  connection.close();
+  expect(fs.readdirSync(file('other')).sort()).toEqual(['c.ltna', 'c.ltna.new']);
+  for (const name of ['c.ltna', 'c.ltna.new'])
+    expect(fs.readFileSync(path.join(file('other'), name), 'utf8')).toBe('of another');
+  expect(fs.readdirSync(file('moved'))).toEqual(['c.ltna']);
+  expect(fs.statSync(capture).mode & 0o777).toBe(0o600);
 });
 
 test('attach: one line, status 2, nothing half-written, and nothing recorded', async () => {

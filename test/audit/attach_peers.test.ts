@@ -1,0 +1,302 @@
+/** Whom a service answers, whose socket leak-audit believes, and what strangers cost. Processes of other users and namespaces. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import * as net from 'node:net';
+import { createInterface } from 'node:readline';
+import { findTarget } from '../../cli/attach/target';
+import { run } from '../support/child';
+import { limitMs, ordinaryEnv } from '../support/sanitized';
+import { CLI, ROOT } from './command';
+import { leakAudit, Service, until } from './service';
+
+jest.setTimeout(limitMs(240_000));
+const NOBODY = 65534;
+const isRoot = process.geteuid!() === 0;
+const SETPRIV = ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'];
+
+const children: ChildProcess[] = [];
+const sockets: net.Socket[] = [];
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill('SIGKILL');
+  for (const socket of sockets.splice(0)) socket.destroy();
+});
+
+/** The lines that a program prints, which goes on. */
+function started(command: string[]): AsyncIterator<string> {
+  const [file, ...args] = command as [string, ...string[]];
+  const child = spawn(file, args, { stdio: ['ignore', 'pipe', 'inherit'], env: ordinaryEnv() });
+  children.push(child);
+  return createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+}
+
+function connected(address: string): Promise<net.Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = net.connect({ path: `\0${address}` });
+    sockets.push(socket);
+    socket.once('connect', () => resolve(socket)).on('error', reject);
+  });
+}
+
+/** Writes what it is given, and prints the first that comes back. */
+const CLIENT = `
+  const [address, request] = process.argv.slice(1);
+  const socket = require('node:net').connect('\\0' + address);
+  socket.on('error', () => {}).on('data', (text) => { process.stdout.write(text); socket.destroy(); });
+  if (request !== '') socket.write(request + '\\n');`;
+
+/** What a service says to a bare client that `surroundings` starts. */
+async function said(address: string, surroundings: string[], request = ''): Promise<any> {
+  const command = [...surroundings, process.execPath, '-e', CLIENT, address, request];
+  const { stdout } = await run(command[0]!, command.slice(1), { env: ordinaryEnv() });
+  return JSON.parse(stdout);
+}
+
+const can = (command: string[]) => spawnSync(command[0]!, [...command.slice(1), 'true']).status === 0;
+
+/** Each with the same user number as the service. Where the machine allows none, the native tests have the decision. */
+const ELSEWHERE = [
+  ['unshare', '--pid', '--fork', '--mount-proc'],
+  ['unshare', '--pid', '--fork'],
+  ['unshare', '--mount'],
+  ['unshare', '--user', '--map-root-user'],
+].filter(can);
+
+test('the same user in another namespace is answered only where the process allows it', async () => {
+  const [strict, open] = [await Service.start(), await Service.start({ LIBTORCH_NODE_ATTACH: 'all-namespaces' })];
+  const { address } = findTarget(String(strict.pid));
+  expect(await said(address, [], 'ltn1 status')).toMatchObject({ ok: true, pid: strict.pid });
+  for (const surroundings of ELSEWHERE) {
+    const { error } = await said(address, surroundings);
+    expect([surroundings, error]).toEqual([
+      surroundings,
+      expect.stringContaining('another pid, mount or user namespace'),
+    ]);
+    const answer = await said(findTarget(String(open.pid)).address, surroundings, 'ltn1 status');
+    expect([surroundings, answer]).toEqual([surroundings, expect.objectContaining({ ok: true, pid: open.pid })]);
+  }
+  if (!can(['unshare', '--mount'])) return;
+  const command = ['--mount', process.execPath, CLI, 'snapshot'];
+  const refusal = await run('unshare', [...command, String(strict.pid)], { env: ordinaryEnv() });
+  expect(refusal).toMatchObject({ code: 2, stdout: '' });
+  expect(refusal.stderr).toMatch(
+    /^leak-audit: process \d+: leak-audit is in another .* LIBTORCH_NODE_ATTACH=all-namesp/,
+  );
+  const allowed = await run('unshare', [...command, String(open.pid)], { env: ordinaryEnv() });
+  expect(allowed).toMatchObject({ code: 0, stderr: '' });
+});
+
+test('the number of all users that a user namespace does not know is nobody', async () => {
+  if (!can(['unshare', '--user'])) return; // AuditPeer.IsNotWhoHasTheNumberOfAllThatAreNotMapped has it
+  const service = await Service.start({ LIBTORCH_NODE_ATTACH: 'all-namespaces' }, [
+    'unshare',
+    '--user',
+    process.execPath,
+  ]);
+  const { address } = findTarget(String(service.pid));
+  const shared = { error: expect.stringMatching(/the user number that all users outside its user namespace share/) };
+  expect(await said(address, [])).toEqual(shared);
+  if (isRoot) expect(await said(address, SETPRIV)).toEqual(shared);
+});
+
+/** Holds what would be names of processes to come, and one of its own that is another's. */
+const SQUATTER = `
+  const fs = require('node:fs');
+  const net = require('node:net');
+  const space = /\\d+/.exec(fs.readlinkSync('/proc/self/ns/pid'))[0];
+  const hold = (name) => new Promise((resolve) =>
+    net.createServer().on('error', resolve).listen({ path: '\\0' + ('libtorch-node/' + space + '/' + name).padEnd(107, '.') }, resolve));
+  (async () => {
+    for (const victim of process.argv.slice(1)) await hold(victim + '/' + '0'.repeat(32) + '/');
+    for (let pid = process.pid + 1; pid < process.pid + 600; pid++) await hold(pid + '/');
+    console.log('ready');
+  })();`;
+
+test('who holds a name before, or beside, is neither believed nor in the way', async () => {
+  const silent = await Service.start({ LIBTORCH_NODE_ATTACH: '0' });
+  const first = await Service.start();
+  const before = findTarget(String(first.pid));
+  await started([process.execPath, '-e', SQUATTER, String(silent.pid), String(first.pid)]).next();
+  expect(() => findTarget(String(silent.pid))).toThrow('was started with LIBTORCH_NODE_ATTACH=0');
+  expect(findTarget(String(first.pid))).toEqual(before);
+  const service = await Service.start();
+  expect(await leakAudit('snapshot', String(service.pid))).toMatchObject({ code: 0, stderr: '' });
+  expect(findTarget(String(service.pid)).address).toMatch(/^libtorch-node\/\d+\/\d+\/[0-9a-f]{32}\/\.+$/);
+});
+
+test('a process that hides its descriptors is not believed whatever listens', async () => {
+  if (!isRoot) return; // only root may become another user
+  const service = await Service.start();
+  // The module first: the checkout may be in a folder that others cannot read.
+  const script = `
+    const { findListener } = require('./dist/cli/attach/listener');
+    process.setgroups([]); process.setgid(${NOBODY}); process.setuid(${NOBODY});
+    try { findListener(${service.pid}, 'libtorch-node/'); } catch (error) { console.log(error.message); }`;
+  const env = { ...ordinaryEnv(), UV_USE_IO_URING: '0' };
+  const { stdout } = await run('/bin/sh', ['-c', 'cd "$0" && exec "$@"', ROOT, process.execPath, '-e', script], {
+    env,
+  });
+  expect(stdout).toMatch(
+    /^process \d+ does not show its open files \(EACCES\), so nobody can tell whether a socket is its/,
+  );
+});
+
+test('silent crowds of this user give way, whole or drop by drop', async () => {
+  const service = await Service.start();
+  const { address } = findTarget(String(service.pid));
+  const crowd = await Promise.all(Array.from({ length: 63 }, () => connected(address)));
+  const drops = await connected(address);
+  const isOver = [...crowd, drops].map(
+    (one) => new Promise<void>((resolve) => one.on('close', () => resolve()).resume()),
+  );
+  const drip = setInterval(() => drops.write('l'), 100);
+  for (let i = 0; i < 3; i++) expect(await leakAudit('snapshot', String(service.pid))).toMatchObject({ code: 0 });
+  await Promise.all(isOver); // each is let go in the end
+  clearInterval(drip);
+});
+
+/** Connects again and again, and tells of each hundred that it was let in to. */
+const FLOOD = `
+  let count = 0;
+  const again = () => require('node:net').connect('\\0' + process.argv[1])
+    .on('connect', () => ++count % 100 === 0 && console.log(count)).on('error', () => {}).on('close', () => setImmediate(again)).resume();
+  for (let i = 0; i < 400; i++) again(); // more than wait in the queue`;
+
+/** Seconds of processor time that the thread has had. */
+function secondsOf(pid: number, thread: string): number {
+  const id = readdirSync(`/proc/${pid}/task`).find(
+    (task) => readFileSync(`/proc/${pid}/task/${task}/comm`, 'utf8').trim() === thread,
+  );
+  const stat = readFileSync(`/proc/${pid}/task/${id}/stat`, 'utf8');
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / 100;
+}
+
+/** The service looks at 128 strangers in 50 ms; one that looks at each that comes looks at five times as many here. */
+const MOST_PER_SECOND = 5000;
+
+test('a flood from another user costs little, and the owner comes in', async () => {
+  if (!isRoot) return; // AuditGate has the rule
+  const service = await Service.start();
+  const lines = started([...SETPRIV, process.execPath, '-e', FLOOD, findTarget(String(service.pid)).address]);
+  await lines.next();
+  const [began, before] = [performance.now(), secondsOf(service.pid, 'ltn-attach')];
+  let strangers = 0;
+  const count = (async () => {
+    while (strangers < 6000) strangers = Number((await lines.next()).value);
+  })();
+  for (let i = 0; i < 3; i++) expect(await leakAudit('snapshot', String(service.pid))).toMatchObject({ code: 0 });
+  await count;
+  const seconds = (performance.now() - began) / 1000;
+  expect(strangers / seconds).toBeLessThan(MOST_PER_SECOND);
+  expect((secondsOf(service.pid, 'ltn-attach') - before) / seconds).toBeLessThan(0.25);
+});
+
+/** Loads the library in `threads`, one after the other, each with its environment, and stays. */
+const THREADS = `
+  const { Worker, SHARE_ENV } = require('node:worker_threads');
+  const load = 'require(' + JSON.stringify(process.env.LTN_LIB) + ');';
+  const steps = {
+    main: () => require(process.env.LTN_LIB),
+    off: () => { process.env.LIBTORCH_NODE_ATTACH = '0'; },
+    forget: () => { delete process.env.LIBTORCH_NODE_ATTACH; },
+    worker: (env) => new Promise((resolve, reject) => {
+      const code = load + "require('node:worker_threads').parentPort.on('message', () => {}).postMessage(1)";
+      new Worker(code, { eval: true, env: env === 'shared' ? SHARE_ENV : JSON.parse(env) }).once('message', resolve).once('error', reject);
+    }),
+  };
+  (async () => {
+    for (const step of process.argv.slice(1)) {
+      await steps[step.split(' ')[0]](step.split(' ')[1]);
+      console.log(step);
+    }
+    setInterval(() => {}, 1000);
+  })();`;
+
+async function listensAfter(env: NodeJS.ProcessEnv, ...steps: string[]): Promise<boolean> {
+  const child = spawn(process.execPath, ['-e', THREADS, ...steps], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...ordinaryEnv(), LTN_LIB: `${ROOT}/dist/lib/index.js`, ...env },
+  });
+  children.push(child);
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  for (const step of steps) expect((await lines.next()).value).toBe(step);
+  try {
+    return findTarget(String(child.pid)).pid === child.pid;
+  } catch (error) {
+    expect((error as Error).message).toMatch(/does not listen/);
+    return false;
+  }
+}
+
+test('LIBTORCH_NODE_ATTACH=0 of the process or of main holds for each thread; that of a worker for itself', async () => {
+  const own = ['worker {}', 'worker {"LIBTORCH_NODE_ATTACH":"1"}', 'worker {"LIBTORCH_NODE_ATTACH":"all-namespaces"}'];
+  const off = { LIBTORCH_NODE_ATTACH: '0' };
+  expect(await listensAfter(off, ...own, 'worker shared')).toBe(false);
+  expect(await listensAfter(off, 'main', 'forget', ...own, 'worker shared')).toBe(false);
+  expect(await listensAfter({}, 'off', ...own, 'worker shared')).toBe(false);
+  expect(await listensAfter({}, 'off', 'main', 'forget', ...own, 'worker shared')).toBe(false);
+  expect(await listensAfter({}, 'worker {"LIBTORCH_NODE_ATTACH":"0"}')).toBe(false);
+  expect(await listensAfter({}, 'worker {"LIBTORCH_NODE_ATTACH":"0"}', 'main')).toBe(true);
+  expect(await listensAfter({}, 'main', 'worker {"LIBTORCH_NODE_ATTACH":"0"}')).toBe(true);
+});
+
+test('a process that cannot listen warns of it, once', async () => {
+  const script = `
+    const fs = require('node:fs');
+    const dlopen = process.dlopen;
+    process.dlopen = (module, ...rest) => {
+      dlopen.call(process, module, ...rest);
+      const listen = module.exports.auditListen;
+      module.exports.auditListen = (...given) => {
+        const open = [];
+        try { for (;;) open.push(fs.openSync('/dev/null')); } catch {} // until there is no descriptor left
+        try { return listen(...given); } finally { for (const fd of open) fs.closeSync(fd); }
+      };
+    };
+    process.on('warning', ({ name, code, message }) => console.log(JSON.stringify({ name, code, message })));
+    const lib = ${JSON.stringify(`${ROOT}/dist/lib/index.js`)};
+    require(lib);
+    new (require('node:worker_threads').Worker)('require(' + JSON.stringify(lib) + ')', { eval: true });`;
+  const command = ['-c', 'ulimit -n 200; exec "$0" -e "$1"', process.execPath, script];
+  const { code, stdout, stderr } = await run('/bin/sh', command, { env: ordinaryEnv() });
+  expect({
+    code,
+    warned: stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line)),
+  }).toEqual({
+    code: 0,
+    warned: [
+      {
+        name: 'TorchWarning',
+        code: 'ERR_TORCH_ATTACH',
+        message: 'leak-audit attach cannot reach this process: no socket: Too many open files',
+      },
+    ],
+  });
+  expect(stderr.match(/ERR_TORCH_ATTACH/g)).toHaveLength(1);
+});
+
+test('the connection is to the process that was named: its socket before and after', async () => {
+  const service = await Service.start();
+  const target = findTarget(String(service.pid));
+  const own = readdirSync(`/proc/${service.pid}/fd`).map((fd) => {
+    try {
+      return readlinkSync(`/proc/${service.pid}/fd/${fd}`);
+    } catch {
+      return ''; // closed meanwhile
+    }
+  });
+  expect(own).toContain(`socket:[${target.inode}]`);
+  service.kill();
+  await service.exited;
+  await until(async () => {
+    try {
+      findTarget(String(service.pid));
+      return false;
+    } catch (error) {
+      return /has ended|there is no process/.test((error as Error).message);
+    }
+  });
+});
