@@ -123,7 +123,7 @@ export class Connection {
 
 /** So long is a process asked whose queue others keep full: its places are free for moments, so often and unevenly. */
 const CONNECT_MS = 20_000;
-const pauseMs = () => 2 + Math.random() * 20;
+const pauseMs = () => 1 + Math.random() * 8;
 
 async function connect(target: Target): Promise<net.Socket> {
   const { pid, address } = target;
