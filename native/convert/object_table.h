@@ -9,7 +9,8 @@
 namespace ltn {
 
 // Lifetime: part of its environment; its destructor frees all objects. Thread: the environment's JS thread only.
-// Handles carry a generation, so a stale one finds nothing. 0 is never a handle.
+// Handles carry a generation, so a stale one finds nothing. They are exact in a JS number; a slot whose generations are
+// spent is retired, as slots of tensors are. 0 is never a handle.
 template <class T>
 class ObjectTable {
  public:
@@ -18,7 +19,7 @@ class ObjectTable {
     if (free_.empty()) {
       index = slots_.size();
       slots_.emplace_back();
-      free_.reserve(slots_.size());
+      free_.reserve(slots_.capacity());  // so that freeing never allocates
     } else {
       index = free_.back();
       free_.pop_back();
@@ -38,14 +39,18 @@ class ObjectTable {
     if (find(handle) == nullptr) return false;
     Slot& slot = slots_[handle & kIndexMask];
     slot.object.reset();
+    if (slot.generation == kLastGeneration) return true;
     ++slot.generation;
     free_.push_back(handle & kIndexMask);
     return true;
   }
 
  private:
+  friend struct ObjectTablePeek;  // of the tests
+
   static constexpr int kIndexBits = 26;
   static constexpr uint64_t kIndexMask = (uint64_t{1} << kIndexBits) - 1;
+  static constexpr uint64_t kLastGeneration = (uint64_t{1} << (53 - kIndexBits)) - 1;
   struct Slot {
     std::optional<T> object;
     uint64_t generation = 1;
