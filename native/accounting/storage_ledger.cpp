@@ -59,8 +59,8 @@ uint64_t charge_of(const c10::StorageImpl* storage, bool borrowed) noexcept {
   if (borrowed) return 0;
   const auto bytes = storage->sym_nbytes();
   if (bytes.is_symbolic()) return 0;  // no memory stands behind a symbolic size
-  // A meta tensor has a size but no memory.
-  if (storage->device_type() == c10::DeviceType::Meta) return 0;
+  // A size without memory: meta tensors, and the zeros that autograd makes where it needs none (_efficientzerotensor).
+  if (storage->data_ptr().get() == nullptr) return 0;
   return static_cast<uint64_t>(bytes.as_int_unchecked());
 }
 

@@ -21,17 +21,33 @@ struct Holder {
   uint64_t handles;
 };
 
+// What is written under a lock and read without it.
+template <class T>
+class Relaxed {
+ public:
+  Relaxed(T value) noexcept : value_(value) {}
+  operator T() const noexcept { return value_.load(std::memory_order_relaxed); }
+  T operator=(T value) noexcept {
+    value_.store(value, std::memory_order_relaxed);
+    return value;
+  }
+
+ private:
+  std::atomic<T> value_;
+};
+
 // One storage with at least one live handle.
 // Lifetime: owned by the ledger; valid from the first acquire() to the matching last release().
-// Thread: everything but the key changes only under the ledger's shard lock.
+// Thread: everything but the key changes only under the ledger's shard lock. Who has a handle reads key, id, bytes and
+// borrowed without it.
 struct StorageEntry {
   const c10::StorageImpl* key = nullptr;
   // Keeps the StorageImpl's address (not its data) from being reused while the entry stands.
   c10::weak_intrusive_ptr<c10::StorageImpl> weak{c10::intrusive_ptr<c10::StorageImpl>()};
   uint64_t id = 0;  // never used again, unlike the entry's address
   uint64_t handles = 0;
-  uint64_t tensors = 0;  // the handles that count as a tensor
-  uint64_t bytes = 0;    // what was charged; refunded exactly
+  uint64_t tensors = 0;         // the handles that count as a tensor
+  Relaxed<uint64_t> bytes = 0;  // what was charged; refunded exactly
   // The one environment whose V8 knows of the bytes. It has a handle; when it lets go of its last one while others have
   // some, the charge moves to one of those.
   ExternalMemory* owner = nullptr;
@@ -39,7 +55,7 @@ struct StorageEntry {
   std::unique_ptr<std::vector<Holder>> holders;
   int8_t device_type = 0;
   int8_t device_index = 0;
-  bool borrowed = false;  // the memory belongs to a JS ArrayBuffer, which V8 counts already: charged 0
+  Relaxed<bool> borrowed = false;  // the memory belongs to a JS ArrayBuffer, which V8 counts already: charged 0
   StorageEntry* next_free = nullptr;
 };
 
