@@ -92,8 +92,9 @@ class Reader {
     double code = 0;
     if (napi_get_value_double(call_.env, value, &code) != napi_ok || code > async::kPending) {
       const at::Tensor& tensor = call_.tensor(value, index);
-      // A later op may resize it through a view that no handle of ours ever sees.
-      if (code > 0 && tensor.has_storage()) step_.mutated.push_back(static_cast<handles::Handle>(code));
+      // A later op may resize it through a view that no handle of ours ever sees. The tensor itself is not asked
+      // anything: another strand's step may be at work on it.
+      if (code > 0) step_.mutated.push_back(static_cast<handles::Handle>(code));
       return {&tensor, true};
     }
     bool is_there = false;

@@ -2,6 +2,7 @@
 
 #include <ATen/Parallel.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 
@@ -29,6 +30,20 @@ class BatchWarnings final : public compat::WarningHandler {
   std::vector<std::string>& texts_;
   c10::WarningHandler* const before_;
 };
+
+// Those among a value: models take them in lists, tuples and dicts, too.
+void add_tensors(const c10::IValue& value, std::vector<at::Tensor>* tensors) {
+  if (value.isTensor()) {
+    if (value.toTensor().defined()) tensors->push_back(value.toTensor());
+  } else if (value.isList()) {
+    if (value.isIntList() || value.isDoubleList() || value.isBoolList()) return;
+    for (const c10::IValue& element : value.toListRef()) add_tensors(element, tensors);
+  } else if (value.isTuple()) {
+    for (const c10::IValue& element : value.toTupleRef().elements()) add_tensors(element, tensors);
+  } else if (value.isGenericDict()) {
+    for (const auto& entry : value.toGenericDict()) add_tensors(entry.value(), tensors);
+  }
+}
 
 // An op may use as many threads as on the thread that recorded it; the setting is each thread's own with OpenMP.
 void take_over_threads(int count) {
@@ -68,6 +83,27 @@ void Batch::end() noexcept {
   const uint64_t id = strand->id;
   strand.reset();
   mailbox->post(id);
+}
+
+handles::Borrowed Batch::borrowed() const {
+  handles::Borrowed borrowed;
+  bool any_writes = false;
+  for (const Step* step : steps) {
+    borrowed.reach = std::max(borrowed.reach, step->reach());
+    any_writes |= step->may_write();
+    for (const c10::IValue& value : step->arguments) add_tensors(value, &borrowed.named);
+  }
+  // Results of earlier steps that JavaScript has by now. Those that nobody writes to need no look afterwards.
+  std::vector<at::Tensor>& cells = any_writes ? borrowed.unnamed : borrowed.named;
+  for (const Step* step : steps) {
+    for (const Step* used : step->recording.uses()) {
+      if (!used->settled) continue;
+      for (const at::Tensor& cell : used->cells) {
+        if (cell.defined()) cells.push_back(cell);
+      }
+    }
+  }
+  return borrowed;
 }
 
 bool Batch::writes() const noexcept {

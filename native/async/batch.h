@@ -22,6 +22,8 @@ struct Batch final : Job {
   void drop() noexcept override;
   // Whether a step may write to a tensor that the program sees, also through a view.
   bool writes() const noexcept;
+  // The tensors that it works on, while it is the JS thread's.
+  handles::Borrowed borrowed() const;
 
  private:
   void end() noexcept;

@@ -32,6 +32,11 @@ class Step {
   void run();
   // "self: float32[2, 3], mat2: float32[2, 3]": of the arguments, for messages.
   std::string describe() const;
+  // What it may write to beside its arguments.
+  virtual handles::Reach reach() const noexcept {
+    return (row.mutated & OpRow::kWritesElsewhere) != 0 ? handles::Reach::Gradients : handles::Reach::Arguments;
+  }
+  virtual bool may_write() const noexcept { return row.mutated != 0; }
   // Lets go of the result.
   void drop() noexcept {
     result.clear();
@@ -43,12 +48,14 @@ class Step {
   torch::jit::Stack arguments;           // does not grow: the recording holds addresses
   torch::jit::Stack result;              // one value for each result of the schema
   std::vector<at::Tensor> cells;         // the tensors of the result, for later steps
-  std::vector<handles::Handle> mutated;  // handles whose storages may have changed
+  std::vector<handles::Handle> mutated;  // handles of its arguments, whose storages may have changed
   uint32_t readers = 0;                  // steps still to run that read `cells`
   bool wanted = true;                    // JavaScript takes the result, or a later step may come that reads it
   bool done = false;
-  bool settled = false;  // as `done`, for the JS thread while other steps run
-  bool taken = false;    // the result is JavaScript's
+  // As `done`, for the JS thread while other steps run. Its result and cells are the JS thread's alone to change then:
+  // steps that run only read the cells.
+  bool settled = false;
+  bool taken = false;  // the result is JavaScript's
   // The call has changed, or may have, what lies behind handles that are none of its arguments: a model's state. It is
   // not run again, then.
   bool wrote_elsewhere = false;

@@ -54,7 +54,7 @@ void Step::run() {
   done = true;
   arguments.clear();
   for (Step* used : recording.uses()) {
-    if (--used->readers == 0 && !used->wanted) used->drop();
+    if (--used->readers == 0 && !used->wanted && !used->settled) used->drop();
   }
   if (readers == 0 && !wanted) drop();
 }
@@ -88,10 +88,14 @@ std::vector<Step*> Strand::next_batch(const std::vector<uint32_t>* wanted) {
   for (const uint32_t index : *wanted) {
     if (index < steps_.size()) steps_[index]->wanted = true;
   }
+  drop_unwanted();
+  return batch;
+}
+
+void Strand::drop_unwanted() noexcept {
   for (const auto& step : steps_) {
     if (step->done && !step->wanted && step->readers == 0) step->drop();
   }
-  return batch;
 }
 
 std::vector<Step*> Strand::rest_of_batch() {

@@ -33,6 +33,8 @@ class Strand {
   std::vector<Step*> next_batch(const std::vector<uint32_t>* wanted);
   // A batch that failed goes on with the step that did.
   std::vector<Step*> rest_of_batch();
+  // Lets go of results that are there and that nobody will read. Not while a batch is under way.
+  void drop_unwanted() noexcept;
 
   const uint64_t id;
   std::atomic<bool> cancelled{false};

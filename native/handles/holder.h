@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/TensorImpl.h>
 
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -22,8 +23,10 @@ class Holder : public c10::TensorImpl {
 
   // What is inside, as it was when refresh() looked last.
   const std::vector<c10::Storage>& storages() const noexcept { return storages_; }
-  // Looks again. Does nothing while somebody changes the object: that one's end is another time to look.
-  virtual void refresh() = 0;
+  // Looks again. Does nothing while somebody changes the object: that one's end is another time to look. False when it
+  // did nothing because `may_look` refused a tensor inside, which is then not touched.
+  using MayLook = std::function<bool(const at::Tensor&)>;
+  virtual bool refresh(const MayLook& may_look) = 0;
 
   // Null for every other tensor.
   static Holder* of(const at::Tensor& tensor) noexcept { return dynamic_cast<Holder*>(tensor.unsafeGetTensorImpl()); }

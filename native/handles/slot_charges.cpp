@@ -1,11 +1,9 @@
 // What a slot is charged for: its storage's bytes, in the ledger or, while nobody else holds them, in the slot itself.
-#include <ATen/SparseCsrTensorImpl.h>
-#include <ATen/SparseTensorImpl.h>
-
 #include <utility>
 
 #include "native/audit/audit.h"
 #include "native/handles/holder.h"
+#include "native/handles/inner_tensors.h"
 #include "native/handles/slot_table.h"
 #include "native/handles/storage_of.h"
 
@@ -15,21 +13,11 @@ namespace {
 // The storages inside a tensor that has none of its own.
 std::vector<c10::StorageImpl*> inner_storages(const at::Tensor& tensor) {
   std::vector<c10::StorageImpl*> storages;
-  const auto add = [&](const at::Tensor& part) {
+  for_each_inner(tensor, [&](const at::Tensor& part) {
     if (!part.defined()) return;
     if (auto* storage = storage_of(part)) storages.push_back(storage);
-  };
-  if (tensor.layout() == c10::kSparse) {
-    auto* impl = static_cast<at::SparseTensorImpl*>(tensor.unsafeGetTensorImpl());
-    add(impl->indices());
-    add(impl->values());
-  } else if (tensor.is_sparse_csr() || tensor.layout() == c10::kSparseCsc || tensor.layout() == c10::kSparseBsr ||
-             tensor.layout() == c10::kSparseBsc) {
-    auto* impl = static_cast<at::SparseCsrTensorImpl*>(tensor.unsafeGetTensorImpl());
-    add(impl->compressed_indices());
-    add(impl->plain_indices());
-    add(impl->values());
-  } else if (const Holder* holder = Holder::of(tensor)) {
+  });
+  if (const Holder* holder = tensor.layout() == c10::kStrided ? Holder::of(tensor) : nullptr) {
     for (const c10::Storage& storage : holder->storages()) storages.push_back(storage.unsafeGetStorageImpl());
   }
   return storages;
@@ -61,7 +49,7 @@ void SlotTable::publish(Slot& slot) {
 
 void SlotTable::publish_all() {
   for (uint32_t index = 0; index < used_; ++index) {
-    if (at(index).alone) publish(at(index));
+    if (at(index).alone && !is_out(at(index))) publish(at(index));
   }
 }
 
@@ -157,21 +145,29 @@ void SlotTable::reconcile_slot(Slot& slot) {
     throw;
   }
   if (audit::recording() && slot.record != 0 && slot.record != kWatchedOnly) {
-    const uint64_t bytes = slot.entry == nullptr ? 0 : slot.entry->bytes;
+    const uint64_t bytes = bytes_of(slot.entry);
     audit::storage_moved(slot.record, audit_capture_, audit_id(slot.entry), bytes, is_new);
   }
   refund(old);
+}
+
+void SlotTable::reconcile_alone(Slot& slot) noexcept {
+  const uint64_t bytes = storage_of(slot.tensor)->nbytes();
+  if (bytes == slot.alone_bytes) return;
+  refund_alone(slot);
+  charge_alone(slot, bytes);
 }
 
 void SlotTable::reconcile(Handle handle) {
   check_thread();
   Slot* slot = live_slot(handle);
   if (slot == nullptr) return;
+  if (loans_.any() && loans_.has(slot->tensor)) {
+    put_off(*slot);
+    return;
+  }
   if (slot->alone) {  // still so after settle_used(): its one storage is another or larger, perhaps
-    const uint64_t bytes = storage_of(slot->tensor)->nbytes();
-    if (bytes == slot->alone_bytes) return;
-    refund_alone(*slot);
-    charge_alone(*slot, bytes);
+    reconcile_alone(*slot);
     return;
   }
   const bool same = slot->entry != nullptr && slot->entry->key == storage_of(slot->tensor);
@@ -195,7 +191,8 @@ void SlotTable::reconcile(Handle handle) {
 bool SlotTable::empty_if_outgrown(Handle handle) {
   check_thread();
   Slot* slot = live_slot(handle);
-  return slot != nullptr && handles::empty_if_outgrown(slot->tensor);
+  if (slot == nullptr || (loans_.any() && loans_.has(slot->tensor))) return false;  // the batch's end is another time
+  return handles::empty_if_outgrown(slot->tensor);
 }
 
 bool empty_if_outgrown(const at::Tensor& tensor) {
@@ -215,8 +212,27 @@ void SlotTable::reconcile_inner() {
   check_thread();
   for (uint32_t index = 0; with_inner_ > 0 && index < used_; ++index) {
     Slot& slot = at(index);
-    if (slot.live && slot.inner != nullptr && slot.tensor.layout() != c10::kStrided) reconcile_slot(slot);
+    if (!slot.live || slot.inner == nullptr) continue;
+    if (is_out(slot)) {
+      put_off(slot);
+    } else if (slot.tensor.layout() != c10::kStrided) {
+      reconcile_slot(slot);
+    }
   }
+}
+
+// Whether the slot is a holder's. One of whose parts a step has is due later.
+bool SlotTable::refresh_holder(Slot& slot) {
+  Holder* holder = storage_of(slot.tensor) == nullptr ? Holder::of(slot.tensor) : nullptr;
+  if (holder == nullptr) return false;
+  const auto is_ours = [this](const at::Tensor& part) { return !loans_.any() || !loans_.has(part); };
+  if (holder->refresh(is_ours)) {
+    reconcile_slot(slot);
+  } else {
+    slot.due = true;
+    loans_.put_off_all();
+  }
+  return true;
 }
 
 void SlotTable::reconcile_all() {
@@ -225,12 +241,11 @@ void SlotTable::reconcile_all() {
   for (uint32_t index = 0; index < used_; ++index) {
     Slot& slot = at(index);
     if (!slot.live) continue;
-    if (Holder* holder = storage_of(slot.tensor) == nullptr ? Holder::of(slot.tensor) : nullptr) {
-      holder->refresh();
-      reconcile_slot(slot);
+    if (is_out(slot)) {
+      put_off(slot);
       continue;
     }
-    if (slot.inner != nullptr) continue;
+    if (refresh_holder(slot) || slot.inner != nullptr) continue;
     reconcile((static_cast<uint64_t>(slot.generation) << kIndexBits) | index);
   }
 }

@@ -2,6 +2,7 @@
 #include "native/audit/audit.h"
 #include "native/handles/large_births.h"
 #include "native/handles/slot_table.h"
+#include "native/handles/storage_of.h"
 
 namespace ltn::handles {
 
@@ -16,22 +17,21 @@ void SlotTable::configure_watch(bool on, uint64_t sample_bytes, bool deaths) {
   flags_.audit_pending = audit::pending(env_number_) + watch_->waiting();
 }
 
-audit::Birth SlotTable::birth_of(const Slot& slot, bool storage_is_new) const {
-  const at::Tensor& tensor = slot.tensor;
+audit::Birth SlotTable::birth_of(const Slot& slot, const TensorFacts& facts, bool storage_is_new) const {
   audit::Birth birth;
   birth.storage =
       slot.entry == nullptr ? nullptr : reinterpret_cast<const void*>(static_cast<uintptr_t>(slot.entry->id));
-  birth.storage_bytes = slot.entry == nullptr ? 0 : slot.entry->bytes;
+  birth.storage_bytes = bytes_of(slot.entry);
   birth.storage_is_new = storage_is_new;
-  birth.device_type = static_cast<int8_t>(tensor.device().type());
-  birth.device_index = static_cast<int8_t>(tensor.device().index());
-  birth.dtype = static_cast<int8_t>(tensor.scalar_type());
-  if (!tensor.is_nested()) {  // which has no sizes, and throws when asked
-    birth.sizes = tensor.sizes().data();
-    birth.ndim = tensor.sizes().size();
+  birth.device_type = static_cast<int8_t>(facts.device.type());
+  birth.device_index = static_cast<int8_t>(facts.device.index());
+  birth.dtype = static_cast<int8_t>(facts.dtype);
+  if (facts.has_sizes) {
+    birth.sizes = facts.sizes.data();
+    birth.ndim = facts.sizes.size();
   }
   birth.env = env_number_;
-  birth.owner = slot.scope == kNone ? audit::kCollector : static_cast<uint32_t>(scope_id(slot.scope));
+  birth.owner = slot.scope == kNone ? audit::kCollector : audit_owner(slot.scope);
   return birth;
 }
 
@@ -48,14 +48,22 @@ void SlotTable::tell_all(uint32_t capture, uint32_t but) noexcept {
     Slot& slot = at(index);
     if (!slot.live || index == but) continue;
     if (slot.record != kWatchedOnly) slot.record = 0;  // what it had was of another capture
-    try {
-      if (slot.alone) publish(slot);  // each storage needs a number
-      const uint32_t record = audit::found(birth_of(slot, true), capture);
-      if (record != 0) slot.record = record;
-    } catch (...) {  // no memory
-      audit::note_lost();
-    }
+    slot.untold = !tell_found(slot, capture);
+    if (slot.untold) loans_.put_off(slot.tensor);  // it joins the capture when the batch has ended
   }
+}
+
+bool SlotTable::tell_found(Slot& slot, uint32_t capture) noexcept {
+  try {
+    TensorFacts facts;
+    if (!facts_of(slot, &facts)) return false;
+    if (slot.alone && !is_out(slot)) publish(slot);  // each storage needs a number
+    const uint32_t record = audit::found(birth_of(slot, facts, true), capture);
+    if (record != 0) slot.record = record;
+  } catch (...) {  // no memory
+    audit::note_lost();
+  }
+  return true;
 }
 
 // Of a new storage that one slot holds alone: where `sample` mode does not draw it and nobody else listens, it needs no
@@ -75,7 +83,9 @@ void SlotTable::record_birth(uint32_t index, bool storage_is_new, float weight) 
   if (capture != 0) {
     if (capture != audit_capture_) tell_all(capture, index);
     try {
-      slot.record = audit::created(birth_of(slot, storage_is_new), capture, weight);
+      TensorFacts facts;
+      slot.untold = !facts_of(slot, &facts);
+      if (!slot.untold) slot.record = audit::created(birth_of(slot, facts, storage_is_new), capture, weight);
     } catch (...) {  // no memory
       audit::note_lost();
     }
@@ -88,7 +98,7 @@ void SlotTable::record_birth(uint32_t index, bool storage_is_new, float weight) 
     flags_.audit_pending += large.waiting();
   }
   if (watch_ == nullptr || !watch_->on()) return;
-  watch_->born(handle, index, slot.entry == nullptr ? 0 : slot.entry->bytes);
+  watch_->born(handle, index, bytes_of(slot.entry));
   if (slot.record == 0 && watch_->deaths()) slot.record = kWatchedOnly;
   flags_.audit_pending += watch_->waiting();
 }

@@ -22,6 +22,13 @@ ScopeId SlotTable::scope_id(uint32_t index) const noexcept {
   return index == kNone ? 0 : (scopes_[index].generation << kScopeIndexBits) | (index + 1);
 }
 
+// What captures call a scope: 20 bits of it tell those apart that are open at a time. The 12 bits above begin anew
+// after 4,095 scopes in one place and are never 0, so no scope is mistaken for kCollector or kKept.
+uint32_t SlotTable::audit_owner(uint32_t scope) const noexcept {
+  constexpr uint64_t kRounds = (uint64_t{1} << (32 - kScopeIndexBits)) - 1;
+  return static_cast<uint32_t>(((scopes_[scope].generation - 1) % kRounds + 1) << kScopeIndexBits | (scope + 1));
+}
+
 void SlotTable::set_current(uint32_t scope) noexcept {
   current_ = scope;
   flags_.scope = scope == kNone ? 0 : scope + 1;
@@ -37,23 +44,43 @@ ScopeId SlotTable::open_scope() {
     TORCH_CHECK(scopes_.size() < kScopeIndexMask, "more than ", kScopeIndexMask, " scopes are open in one thread");
     index = static_cast<uint32_t>(scopes_.size());
     scopes_.emplace_back();
-    free_scopes_.reserve(scopes_.size());  // so that closing never allocates
+    free_scopes_.reserve(scopes_.capacity());  // so that closing never allocates
   }
   Scope& scope = scopes_[index];
-  scope.parent = current_;
-  scope.children = 0;
   scope.open = true;
-  if (current_ != kNone) ++scopes_[current_].children;
+  join_parent(index, current_);
   set_current(index);
   return scope_id(index);
 }
 
+void SlotTable::join_parent(uint32_t index, uint32_t parent) noexcept {
+  Scope& scope = scopes_[index];
+  scope.parent = parent;
+  scope.previous = scope.next = kNone;
+  if (parent == kNone) return;
+  scope.next = scopes_[parent].first_child;
+  if (scope.next != kNone) scopes_[scope.next].previous = index;
+  scopes_[parent].first_child = index;
+}
+
+void SlotTable::leave_parent(uint32_t index) noexcept {
+  const Scope& scope = scopes_[index];
+  if (scope.parent == kNone) return;
+  if (scope.previous != kNone) {
+    scopes_[scope.previous].next = scope.next;
+  } else {
+    scopes_[scope.parent].first_child = scope.next;
+  }
+  if (scope.next != kNone) scopes_[scope.next].previous = scope.previous;
+}
+
+// Of a scope without open ones inside.
 void SlotTable::end_scope(uint32_t index) noexcept {
   Scope& scope = scopes_[index];
   while (scope.head != kNone) release_slot(scope.head);
   scope.open = false;
   ++scope.generation;
-  if (scope.parent != kNone) --scopes_[scope.parent].children;
+  leave_parent(index);
   // An id must stay exact in a JS number; a scope whose generations are spent is retired, as slots are.
   if (scope.generation < kLastScopeGeneration) free_scopes_.push_back(index);
 }
@@ -62,27 +89,22 @@ bool SlotTable::close_scope(ScopeId id) noexcept {
   check_thread();
   const uint32_t closing = scope_index(id);
   if (closing == kNone) return false;
-  const auto is_inside = [&](uint32_t scope) {
-    while (scope != kNone && scope != closing) scope = scopes_[scope].parent;
-    return scope == closing;
-  };
-  const bool ends_current = is_inside(current_);
+  bool ends_current = false;
   const uint32_t parent = scopes_[closing].parent;
-  // Innermost first: from the current scope outwards, which is all there is in synchronous code.
-  uint32_t inner = ends_current ? current_ : closing;
-  if (ends_current) set_current(parent);
-  while (inner != closing && scopes_[inner].children == 0) {
+  // Innermost first, each once: down to a scope with none inside, which ends, and on from its parent. The child that
+  // was opened last is the first of the list, so in synchronous code the way begins at the current scope.
+  for (uint32_t inner = closing;;) {
+    if (scopes_[inner].first_child != kNone) {
+      inner = scopes_[inner].first_child;
+      continue;
+    }
     const uint32_t outer = scopes_[inner].parent;
+    ends_current |= inner == current_;
     end_scope(inner);
+    if (inner == closing) break;
     inner = outer;
   }
-  // What is left are scopes that were opened inside and left open while others were current.
-  while (scopes_[closing].children > 0) {
-    for (uint32_t index = 0; index < scopes_.size(); ++index) {
-      if (index != closing && scopes_[index].open && scopes_[index].children == 0 && is_inside(index)) end_scope(index);
-    }
-  }
-  end_scope(closing);
+  if (ends_current) set_current(parent);
   return true;
 }
 
@@ -99,9 +121,8 @@ bool SlotTable::reparent(ScopeId id, ScopeId parent_id) noexcept {
   for (uint32_t outer = parent; outer != kNone; outer = scopes_[outer].parent) {
     if (outer == index) return false;
   }
-  if (scopes_[index].parent != kNone) --scopes_[scopes_[index].parent].children;
-  scopes_[index].parent = parent;
-  if (parent != kNone) ++scopes_[parent].children;
+  leave_parent(index);
+  join_parent(index, parent);
   return true;
 }
 
@@ -121,7 +142,7 @@ bool SlotTable::move(Handle handle, ScopeId id) noexcept {
   if (scope != kNone) link(index, scope);
   const uint32_t record = at(index).record;
   if (record != 0 && record != kWatchedOnly && audit::recording()) {
-    audit::moved(record, audit_capture_, scope == kNone ? audit::kKept : static_cast<uint32_t>(scope_id(scope)));
+    audit::moved(record, audit_capture_, scope == kNone ? audit::kKept : audit_owner(scope));
   }
   return true;
 }

@@ -80,7 +80,8 @@ Handle SlotTable::create(at::Tensor&& tensor) {
   bool is_told = audit::enabled();
   float weight = 0;
   try {
-    auto* storage = storage_of(slot.tensor);
+    const bool is_out_now = is_out(slot);
+    auto* storage = is_out_now ? nullptr : storage_of(slot.tensor);
     const bool alone = is_alone(slot.tensor, storage);
     if (alone && is_told) is_told = is_recorded(storage->nbytes(), &weight);
     if (alone && !is_told) {
@@ -88,6 +89,9 @@ Handle SlotTable::create(at::Tensor&& tensor) {
     } else if (storage != nullptr) {
       if (!used_alone_.empty()) publish_used(storage);
       slot.entry = charge_storage(storage, &storage_is_new);
+    } else if (is_out_now) {  // a handle on what a step works on: its bytes are charged when that has ended
+      accounting::count_storageless(1);
+      put_off(slot);
     } else {
       charge(slot);
     }
@@ -122,7 +126,7 @@ void SlotTable::release_slot(uint32_t index) noexcept {
   Slot& slot = at(index);
   unlink(index);
   if (slot.record != 0 || audit::enabled()) record_death(index);
-  slot.live = false;
+  slot.live = slot.due = slot.untold = false;
   --live_;
   refund(slot);
   // Last: freeing a tensor may free a whole autograd graph.

@@ -15,6 +15,7 @@
 #include "native/accounting/external_memory.h"
 #include "native/accounting/storage_ledger.h"
 #include "native/audit/audit.h"
+#include "native/handles/loans.h"
 #include "native/handles/watch.h"
 
 namespace ltn::handles {
@@ -89,6 +90,22 @@ class SlotTable {
   // JavaScript took out of it among them.
   void reconcile_all();
 
+  // ---- tensors that steps work on, on threads of the pool ----
+  // A batch is given to the pool: until return_from() nothing here reads what its tensors are made of, nor what it may
+  // come upon by itself. What should have been looked at meanwhile is looked at by take_up_returned(). A slot may be
+  // freed at any time. When it throws, nothing was changed.
+  void lend_to(uint64_t borrower, const Borrowed& borrowed) {
+    check_thread();
+    loans_.begin(borrower, borrowed);
+  }
+  void return_from(uint64_t borrower) noexcept {
+    check_thread();
+    loans_.end(borrower);
+  }
+  void take_up_returned() {
+    if (loans_.is_due()) take_up_due();
+  }
+
   // Whether the tensor's shape reaches beyond its storage, which libtorch leaves behind when a resize fails half way,
   // and where set_ is given a smaller storage. Such a tensor becomes an empty one: reading it would read foreign
   // memory.
@@ -126,7 +143,8 @@ class SlotTable {
   // it.
   void tell_capture() noexcept;
 
-  // Calls visit(handle, tensor, entries, entry count) for each live tensor. `visit` must not create or free one.
+  // Calls visit(handle, facts, entries, entry count) for each live tensor, but for those that a step under way may come
+  // upon by itself (Loans): nothing can be said of them now. `visit` must not create or free one.
   template <class Visit>
   void for_each(Visit&& visit);
 
@@ -163,14 +181,17 @@ class SlotTable {
     uint32_t previous = kNone, next = kNone;  // in the scope's list; next also links free slots
     uint32_t record = 0;                      // the audit's, 0 when not recorded, kWatchedOnly for the watch alone
     bool live = false;
-    bool alone = false;  // nobody else holds the tensor or its storage: the charge is here, not in the ledger
+    bool alone = false;   // nobody else holds the tensor or its storage: the charge is here, not in the ledger
+    bool due = false;     // a batch under way was in the way of reconcile_slot()
+    bool untold = false;  // and of telling the capture of it
   };
 
   struct Scope {
     uint32_t head = kNone;
     uint64_t generation = 1;
     uint32_t parent = kNone;
-    uint32_t children = 0;  // open scopes right inside
+    uint32_t first_child = kNone;             // open scopes right inside, the last opened first
+    uint32_t previous = kNone, next = kNone;  // in the list of the parent's children
     bool open = false;
   };
 
@@ -189,12 +210,17 @@ class SlotTable {
   void refund(Slot& slot) noexcept;
   void refund_inner(const std::vector<accounting::StorageEntry*>& inner) noexcept;
   void end_scope(uint32_t index) noexcept;
+  void join_parent(uint32_t index, uint32_t parent) noexcept;
+  void leave_parent(uint32_t index) noexcept;
+  uint32_t audit_owner(uint32_t scope) const noexcept;
   void link(uint32_t index, uint32_t scope) noexcept;
   void unlink(uint32_t index) noexcept;
   void drain() noexcept;
   bool is_recorded(uint64_t bytes, float* weight) noexcept;
   void record_birth(uint32_t index, bool storage_is_new, float weight);
-  audit::Birth birth_of(const Slot& slot, bool storage_is_new) const;
+  audit::Birth birth_of(const Slot& slot, const TensorFacts& facts, bool storage_is_new) const;
+  // True where it is told, or not to be.
+  bool tell_found(Slot& slot, uint32_t capture) noexcept;
   void tell_all(uint32_t capture, uint32_t but) noexcept;
   void record_death(uint32_t index) noexcept;
   accounting::StorageEntry* charge_storage(c10::StorageImpl* storage, bool* is_new, bool is_tensor = true);
@@ -203,6 +229,17 @@ class SlotTable {
   ScopeId scope_id(uint32_t index) const noexcept;
   void set_current(uint32_t scope) noexcept;
   void reconcile_slot(Slot& slot);
+  bool refresh_holder(Slot& slot);
+  // Whether a step under way has the tensor, or may come upon it.
+  bool is_out(const Slot& slot) const noexcept {
+    return loans_.any() && (loans_.has(slot.tensor) || loans_.reaches(slot.tensor));
+  }
+  // False for a tensor of which nothing can be said now.
+  bool facts_of(const Slot& slot, TensorFacts* facts) const;
+  void put_off(Slot& slot) noexcept;
+  void take_up_due();
+  void take_up_slot(Slot& slot);
+  void reconcile_alone(Slot& slot) noexcept;
   void check_thread() const noexcept;
 
   const uint32_t env_number_;
@@ -219,7 +256,8 @@ class SlotTable {
   accounting::SoleTotals alone_;
   int busy_ = 0;
   size_t live_ = 0;
-  size_t with_inner_ = 0;       // slots that have `inner`
+  size_t with_inner_ = 0;  // slots that have `inner`
+  Loans loans_;
   uint32_t audit_capture_ = 0;  // the capture that the slots' records are of
   std::unique_ptr<Watch> watch_;
 #ifdef LTN_DEBUG
@@ -230,12 +268,13 @@ class SlotTable {
 template <class Visit>
 void SlotTable::for_each(Visit&& visit) {
   publish_all();  // so that each storage has an entry
+  TensorFacts facts;
   for (uint32_t index = 0; index < used_; ++index) {
     Slot& slot = at(index);
-    if (!slot.live) continue;
+    if (!slot.live || !facts_of(slot, &facts)) continue;
     const Handle handle = (static_cast<uint64_t>(slot.generation) << kIndexBits) | index;
     const bool many = slot.inner != nullptr;
-    visit(handle, slot.tensor, many ? slot.inner->data() : &slot.entry,
+    visit(handle, facts, many ? slot.inner->data() : &slot.entry,
           many ? slot.inner->size() : static_cast<size_t>(slot.entry != nullptr));
   }
 }

@@ -15,6 +15,11 @@ inline c10::StorageImpl* storage_of(const at::Tensor& tensor) {
   return tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
 }
 
+// 0 without one.
+inline uint64_t bytes_of(const accounting::StorageEntry* entry) noexcept {
+  return entry == nullptr ? uint64_t{0} : uint64_t{entry->bytes};
+}
+
 // What the audit calls a storage: a number that is never used again.
 inline const void* audit_id(const accounting::StorageEntry* entry) noexcept {
   return entry == nullptr ? nullptr : reinterpret_cast<const void*>(static_cast<uintptr_t>(entry->id));

@@ -49,11 +49,14 @@ napi_value submit(Call& call) {
   batch->mailbox = call.state.mailbox();
   batch->intra_op_threads = at::get_num_threads();
   const napi_value writes = write_bool(call, batch->writes());
+  const uint64_t strand = batch->strand->id;
+  call.state.slots().lend_to(strand, batch->borrowed());
   batch->mailbox->begin();
   try {
     async::Pool::process().submit(std::move(batch));
   } catch (...) {  // no thread could be started: nothing is under way, and the caller hears why
     call.state.mailbox()->end();
+    call.state.slots().return_from(strand);
     throw;
   }
   return writes;
@@ -62,6 +65,7 @@ napi_value submit(Call& call) {
 napi_value mail(Call& call) {
   napi_value array = new_array(call, 0);  // first: what fails from here on loses mail
   const std::vector<uint64_t> strands = call.state.mailbox()->take();
+  for (const uint64_t strand : strands) call.state.slots().return_from(strand);
   for (size_t i = 0; i < strands.size(); ++i) {
     call.state.mailbox()->end();
     set_element(call, array, i, write_int(call, static_cast<int64_t>(strands[i])));
@@ -73,14 +77,20 @@ napi_value mail(Call& call) {
 napi_value settle(Call& call) {
   const auto strand = strand_argument(call);
   bool wrote = false;
+  bool wrote_gradients = false;
   for (size_t i = 0; i < strand->size(); ++i) {
     async::Step& step = *strand->step(i);
     call.mutated.append(step.mutated.begin(), step.mutated.end());
     if (step.done) step.mutated.clear();
     wrote |= step.wrote_elsewhere && !step.settled;
+    wrote_gradients |= step.reach() == handles::Reach::Gradients && !step.settled;
     step.settled = step.done;
   }
-  if (wrote) call.state.slots().reconcile_all();
+  strand->drop_unwanted();
+  handles::SlotTable& slots = call.state.slots();
+  if (wrote) slots.reconcile_all();
+  if (wrote || wrote_gradients) slots.reconcile_inner();
+  slots.take_up_returned();
   for (std::string& text : strand->warnings) call.state.warnings().add(std::move(text));
   strand->warnings.clear();
   return write_bool(call, strand->failed == nullptr);
@@ -138,8 +148,8 @@ napi_value status(Call& call) {
 void stop_pool() { async::Pool::process().stop(); }
 void set_threads(int64_t count) { async::Pool::process().set_threads(static_cast<size_t>(count)); }
 
-constexpr Internal writes_elsewhere(Internal internal) {
-  internal.row.mutated = OpRow::kWritesElsewhere | OpRow::kMayOutgrow;
+constexpr Internal may_outgrow(Internal internal) {
+  internal.row.mutated = OpRow::kMayOutgrow;
   return internal;
 }
 
@@ -149,7 +159,7 @@ const Internal kInternals[] = {
     internal_body<&enter_strand, 1>("strandEnter", "strandEnter(int strand) -> ()"),
     internal_body<&submit, 2>("strandSubmit", "strandSubmit(int strand, int[]? wanted) -> bool"),
     internal_body<&mail, 0>("strandMail", "strandMail() -> int[]"),
-    writes_elsewhere(internal_body<&settle, 1>("strandSettle", "strandSettle(int strand) -> bool")),
+    may_outgrow(internal_body<&settle, 1>("strandSettle", "strandSettle(int strand) -> bool")),
     internal_body<&error, 1>("strandError", "strandError(int strand) -> Error"),
     internal_body<&can_repeat, 1>("strandCanRepeat", "strandCanRepeat(int strand) -> bool"),
     internal_body<&take, 2>("strandTake", "strandTake(int strand, int step) -> Any"),

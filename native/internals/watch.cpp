@@ -92,27 +92,23 @@ napi_value read(Call& call) {
   tensors.reserve(slots.live() * 7);
   storages.reserve(slots.live() * 2);
   const double now = handles::Watch::now_ms();
-  slots.for_each(
-      [&](handles::Handle handle, const at::Tensor& tensor, accounting::StorageEntry* const* entries, size_t count) {
-        const c10::Device device = tensor.device();
-        size_t place = 0;
-        while (place < devices.size() && devices[place] != device) ++place;
-        if (place == devices.size()) devices.push_back(device);
-        const auto* birth = watch == nullptr ? nullptr : watch->birth(handle, handles::SlotTable::index_of(handle));
-        const double age = birth == nullptr ? std::nan("") : now - birth->ms;
-        const double row[] = {static_cast<double>(handle),
-                              static_cast<double>(tensor.scalar_type()),
-                              static_cast<double>(place),
-                              age,
-                              birth == nullptr ? 0.0 : birth->site,
-                              static_cast<double>(storages.size() / 2),
-                              static_cast<double>(count)};
-        tensors.insert(tensors.end(), std::begin(row), std::end(row));
-        for (size_t i = 0; i < count; ++i) {
-          storages.push_back(static_cast<double>(entries[i]->id));
-          storages.push_back(static_cast<double>(entries[i]->bytes));
-        }
-      });
+  slots.for_each([&](handles::Handle handle, const handles::TensorFacts& facts,
+                     accounting::StorageEntry* const* entries, size_t count) {
+    const c10::Device device = facts.device;
+    size_t place = 0;
+    while (place < devices.size() && devices[place] != device) ++place;
+    if (place == devices.size()) devices.push_back(device);
+    const auto* birth = watch == nullptr ? nullptr : watch->birth(handle, handles::SlotTable::index_of(handle));
+    const double age = birth == nullptr ? std::nan("") : now - birth->ms;
+    const double row[] = {
+        static_cast<double>(handle),          static_cast<double>(facts.dtype),         static_cast<double>(place), age,
+        birth == nullptr ? 0.0 : birth->site, static_cast<double>(storages.size() / 2), static_cast<double>(count)};
+    tensors.insert(tensors.end(), std::begin(row), std::end(row));
+    for (size_t i = 0; i < count; ++i) {
+      storages.push_back(static_cast<double>(entries[i]->id));
+      storages.push_back(static_cast<double>(entries[i]->bytes));
+    }
+  });
   napi_value result = nullptr;
   napi_value names = new_array(call, devices.size());
   for (size_t i = 0; i < devices.size(); ++i) set_element(call, names, i, write_string(call, devices[i].str()));

@@ -22,6 +22,10 @@ class ValueStep : public async::Step {
 class MethodStep final : public ValueStep {
  public:
   MethodStep(std::shared_ptr<Model> model, const Method& method, async::Strand& strand, torch::jit::Stack values);
+  handles::Reach reach() const noexcept override {
+    return method_.writes == Writes::Never ? handles::Reach::Arguments : handles::Reach::Everything;
+  }
+  bool may_write() const noexcept override { return method_.writes != Writes::Never; }
 
  private:
   void call(torch::jit::Stack* stack) override;

@@ -9,6 +9,7 @@
 #include <torch/csrc/jit/api/module.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <shared_mutex>
 #include <string>
@@ -68,8 +69,10 @@ class Model {
   using Named = std::vector<std::pair<std::string, at::Tensor>>;
   Named parameters() const;
   Named buffers() const;
-  // All that it holds, each once. False while a call changes it.
-  bool try_storages(std::vector<c10::Storage>* storages) const;
+  // All that it holds, each once. False while a call changes it, and, with `*all` false, when `may_look` refuses a
+  // tensor.
+  bool try_storages(const std::function<bool(const at::Tensor&)>& may_look, std::vector<c10::Storage>* storages,
+                    bool* all) const;
 
  private:
   explicit Model(torch::jit::Module module);

@@ -30,6 +30,7 @@ class PackageStep final : public ValueStep {
     arguments = std::move(inputs);
     if (single_) cells.resize(1);
   }
+  bool may_write() const noexcept override { return true; }
 
  private:
   void call(torch::jit::Stack* stack) override {
@@ -86,8 +87,9 @@ void record(Call& call, std::shared_ptr<Package> package, bool single, torch::ji
 }  // namespace
 
 PackageToken::PackageToken(std::shared_ptr<Package> package, uint64_t bytes) : package(std::move(package)) {
-  const c10::Device cpu(c10::DeviceType::CPU);
-  put({c10::Storage(c10::Storage::use_byte_size_t(), bytes, c10::DataPtr(nullptr, cpu), nullptr, false)});
+  // Bytes that are no tensor's. Any address will do that is not null, which would say that there is no memory.
+  c10::DataPtr data(this->package.get(), c10::Device(c10::DeviceType::CPU));
+  put({c10::Storage(c10::Storage::use_byte_size_t(), bytes, std::move(data), nullptr, false)});
 }
 
 const std::shared_ptr<Package>& read_package(Call& call, napi_value value, size_t index) {

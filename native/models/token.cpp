@@ -4,9 +4,11 @@
 
 namespace ltn::models {
 
-void Token::refresh() {
+bool Token::refresh(const MayLook& may_look) {
   std::vector<c10::Storage> storages;
-  if (model->try_storages(&storages)) put(std::move(storages));
+  bool all = true;
+  if (model->try_storages(may_look, &storages, &all)) put(std::move(storages));
+  return all;
 }
 
 at::Tensor make_token(std::shared_ptr<Model> model) { return at::detail::make_tensor<Token>(std::move(model)); }

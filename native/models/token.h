@@ -12,8 +12,10 @@ namespace ltn::models {
 // Lifetime: its slot's; calls under way share the model beyond it. Thread: the environment's JS thread.
 class Token final : public handles::Holder {
  public:
-  explicit Token(std::shared_ptr<Model> model) : model(std::move(model)) { refresh(); }
-  void refresh() override;
+  explicit Token(std::shared_ptr<Model> model) : model(std::move(model)) {
+    refresh([](const at::Tensor&) { return true; });  // nobody else knows the model yet
+  }
+  bool refresh(const MayLook& may_look) override;
 
   const std::shared_ptr<Model> model;
 };

@@ -25,12 +25,18 @@ struct Parts {
 
 class PartsHolder final : public Holder {
  public:
-  explicit PartsHolder(std::shared_ptr<Parts> parts) : parts_(std::move(parts)) { refresh(); }
-  void refresh() override {
-    if (parts_->changes_now) return;
+  explicit PartsHolder(std::shared_ptr<Parts> parts) : parts_(std::move(parts)) {
+    refresh([](const at::Tensor&) { return true; });
+  }
+  bool refresh(const MayLook& may_look) override {
+    if (parts_->changes_now) return true;
     std::vector<c10::Storage> storages;
-    for (const at::Tensor& tensor : parts_->tensors) storages.push_back(tensor.storage());
+    for (const at::Tensor& tensor : parts_->tensors) {
+      if (!may_look(tensor)) return false;
+      storages.push_back(tensor.storage());
+    }
     put(std::move(storages));
+    return true;
   }
 
  private:
