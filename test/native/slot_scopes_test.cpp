@@ -1,13 +1,18 @@
 // Scopes of the slot table: what they own, and how they end, in every order.
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 #include <random>
+#include <string>
 #include <vector>
 
+#include "native/audit/audit.h"
 #include "native/handles/slot_table.h"
+#include "test/native/support/packets.h"
 
 namespace ltn::handles {
 namespace {
@@ -142,6 +147,90 @@ TEST_F(SlotScopes, MovedTensorsEndWithTheirNewOwner) {
   table.close_scope(outer);
   EXPECT_FALSE(alive(to_outer));
   EXPECT_TRUE(alive(to_collector));
+}
+
+// Two hundred thousand, each opened in the one before and left open: ended by one pass, where a look at all scopes for
+// each of them would take hours.
+TEST_F(SlotScopes, ClosingTakesAsLongAsThereIsInside) {
+  constexpr int kDeep = 200'000;
+  const ScopeId outer = table.open_scope();
+  const ScopeId beside = table.open_scope();
+  table.enter_scope(outer);
+  std::vector<ScopeId> inside;
+  for (int i = 0; i < kDeep; ++i) inside.push_back(table.open_scope());
+  const Handle innermost = make();
+  table.enter_scope(beside);
+  for (int i = 0; i < kDeep; ++i) {  // and as many beside each other
+    table.enter_scope(beside);
+    inside.push_back(table.open_scope());
+  }
+  const Handle last = make();
+  table.enter_scope(0);
+  EXPECT_TRUE(table.close_scope(outer));
+  EXPECT_FALSE(alive(innermost));
+  EXPECT_FALSE(alive(last));
+  for (const ScopeId scope : inside) ASSERT_FALSE(table.is_open(scope));
+  EXPECT_FALSE(table.is_open(beside));
+  EXPECT_EQ(table.current_scope(), 0u);
+  // All of them can be opened again.
+  const ScopeId again = table.open_scope();
+  EXPECT_TRUE(table.is_open(again));
+  EXPECT_TRUE(table.close_scope(again));
+}
+
+TEST_F(SlotScopes, AScopeAmongOthersIsTakenOutAndPutBack) {
+  const ScopeId a = table.open_scope();
+  const ScopeId b = table.open_scope();
+  table.enter_scope(a);
+  const ScopeId c = table.open_scope();
+  table.enter_scope(a);
+  const ScopeId d = table.open_scope();
+  EXPECT_TRUE(table.reparent(c, 0));
+  EXPECT_TRUE(table.reparent(b, d));
+  EXPECT_FALSE(table.reparent(d, b)) << "inside itself";
+  table.enter_scope(c);
+  EXPECT_TRUE(table.close_scope(d));
+  EXPECT_FALSE(table.is_open(b));
+  EXPECT_TRUE(table.reparent(c, a));
+  EXPECT_TRUE(table.close_scope(a));
+  EXPECT_FALSE(table.is_open(c));
+  EXPECT_EQ(table.current_scope(), 0u);
+}
+
+// Numbers of scopes in captures have 32 bits, those of scopes 53: at each 4,096th scope in a place the lower bits begin
+// anew, and the first place's number was kKept then.
+TEST_F(SlotScopes, NoScopeIsTakenForTheCollectorInACapture) {
+  char pattern[] = "/tmp/ltn-scopes-XXXXXX";
+  const std::string folder = ::mkdtemp(pattern);
+  audit::Options options;
+  options.path = folder + "/c.ltna";
+  ASSERT_TRUE(audit::start(options, nullptr));
+  for (int generation = 1; generation < 4096; ++generation) table.close_scope(table.open_scope());
+  const ScopeId scope = table.open_scope();
+  ASSERT_EQ(scope, (ScopeId{4096} << kScopeIndexBits) + 1) << "the low 32 bits are 1";
+  make();
+  audit::tag_pending(1, audit::define_site(0, "[]", 1));
+  const Handle moved = table.create(at::zeros({2}));
+  audit::tag_pending(1, audit::define_site(0, "[]", 1));
+  EXPECT_TRUE(table.move(moved, 0));
+  EXPECT_TRUE(table.move(moved, scope));
+  audit::stop("test");
+  bool torn = false;
+  size_t births = 0;
+  for (const audit::Packet& packet : audit::parse(audit::read_file(options.path), &torn)) {
+    for (size_t at = 0; packet.type == 7 && at < packet.payload.size(); at += 48) {
+      ++births;
+      EXPECT_EQ(packet.payload[at + 43] >> 1 & 3, 3) << "a scope's";
+    }
+    for (size_t at = 0; packet.type == 14 && at < packet.payload.size(); at += 8) {
+      EXPECT_GT(audit::u32(packet.payload, at + 4), 1u);
+      EXPECT_EQ(audit::u32(packet.payload, at + 4) & 0xfffff, 1u) << "the place that tells open ones apart";
+    }
+    EXPECT_NE(packet.type, 15) << "nothing is kept";
+  }
+  EXPECT_EQ(births, 2u);
+  ::unlink(options.path.c_str());
+  ::rmdir(folder.c_str());
 }
 
 // Against a model: scopes as sets with parents, closed at random, with tensors made, moved and freed in between.

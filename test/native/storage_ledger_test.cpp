@@ -1,6 +1,7 @@
 // The book of storages: each counted once however many handles see it, and refunded to the byte.
 #include "native/accounting/storage_ledger.h"
 
+#include <ATen/ops/_efficientzerotensor.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
@@ -173,6 +174,21 @@ TEST_F(StorageLedger, TotalsAreToldByDevice) {
   EXPECT_EQ(seen, 1u);
   release(a, account);
   release(b, account);
+}
+
+TEST_F(StorageLedger, ASizeWithoutMemoryIsNotCharged) {
+  const at::Tensor meta = at::empty({100}, at::TensorOptions().device(at::kMeta));
+  const at::Tensor zeros = at::_efficientzerotensor({100}, at::TensorOptions(at::kFloat));
+  ASSERT_NE(storage_of(zeros)->nbytes(), 0u);
+  for (const at::Tensor& tensor : {meta, zeros}) {
+    Change change;
+    StorageEntry* entry = acquire(storage_of(tensor), account, &change);
+    EXPECT_TRUE(change.first);
+    EXPECT_EQ(change.bytes, 0);
+    EXPECT_EQ(refresh(entry, account).bytes, 0);
+    expect_since(1, 1, 0);
+    EXPECT_EQ(release(entry, account).bytes, 0);
+  }
 }
 
 TEST_F(StorageLedger, TensorsWithoutAStorageAreCountedToo) {
