@@ -67,6 +67,15 @@ function onMail(): void {
   if (failures.length > 0) throw failures[0];
 }
 
+/** Who waits for a batch: its results are taken when it has ended, before anything else of the strand can begin. */
+interface Waiting {
+  readonly wanted: readonly (PendingTensor | PendingValue)[];
+  /** It is the end: all that was recorded has run by then. */
+  readonly last: boolean;
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
 /** Strands that nobody can end any more. */
 const unreachable = new FinalizationRegistry<number>((id) => native.strandClose(id));
 
@@ -77,7 +86,9 @@ export class Strand implements Recorder {
   private readonly scope: ScopeNode | null = now.current;
   private readonly site;
   private readonly taken = new Map<number, unknown>();
-  private waiting: { resolve(): void; reject(error: unknown): void }[] = [];
+  /** Who waits for the batch under way, and for the next one. */
+  private aboard: Waiting[] = [];
+  private waiting: Waiting[] = [];
   private flying = false;
   /** What flies writes to tensors: the program may see them. */
   private writes = false;
@@ -113,15 +124,19 @@ export class Strand implements Recorder {
 
   /** The real thing for a pending result, once it is there. */
   async valueOf(pending: PendingTensor | PendingValue): Promise<unknown> {
-    await this.flush(null);
+    await this.fetch([pending], null);
     return this.take(pending);
   }
 
   /** Runs what was recorded; afterwards only the results in `wanted` are there. Null: all, and more may be recorded. */
   flush(wanted: readonly (PendingTensor | PendingValue)[] | null): Promise<void> {
+    return this.fetch(wanted ?? [], wanted);
+  }
+
+  private fetch(wanted: Waiting['wanted'], only: Waiting['wanted'] | null): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.waiting.push({ resolve, reject });
-      if (!this.flying) this.send(wanted);
+      this.waiting.push({ wanted, last: only !== null, resolve, reject });
+      if (!this.flying) this.send(only);
     });
   }
 
@@ -130,6 +145,8 @@ export class Strand implements Recorder {
       if (this.failure !== null) throw this.failure.error;
       if (this.closed) throw codedError(Error, 'ERR_TORCH_PENDING', 'torch.run has ended');
       this.recorded = false;
+      this.aboard = this.waiting;
+      this.waiting = [];
       this.fly(wanted === null ? null : wanted.map((pending) => stepOf(this.codeOf(pending))));
     } catch (error) {
       this.fail(error); // nothing is under way
@@ -160,13 +177,22 @@ export class Strand implements Recorder {
       return;
     }
     this.retried = false;
-    const { waiting } = this;
-    this.waiting = [];
-    if (!this.recorded) for (const { resolve } of waiting) resolve();
-    else {
-      // Others were recorded meanwhile, and somebody may wait for them.
-      this.waiting = waiting;
-      this.send(null);
+    const all = [...this.aboard, ...this.waiting];
+    // Others were recorded meanwhile: who came for those waits on, and who waits for everything.
+    const arrived = this.recorded ? this.aboard.filter(({ last }) => !last) : all;
+    this.aboard = [];
+    this.waiting = all.filter((passenger) => !arrived.includes(passenger));
+    for (const passenger of arrived) this.arrive(passenger);
+    if (this.waiting.length > 0) this.send(null);
+  }
+
+  /** Nothing flies: a step that runs may be changing what it gives. */
+  private arrive({ wanted, resolve, reject }: Waiting): void {
+    try {
+      for (const pending of wanted) this.take(pending);
+      resolve();
+    } catch (error) {
+      reject(this.located(error)); // no room for a result, say
     }
   }
 
@@ -197,7 +223,8 @@ export class Strand implements Recorder {
 
   private fail(error: unknown): void {
     this.failure ??= { error };
-    const { waiting } = this;
+    const waiting = [...this.aboard, ...this.waiting];
+    this.aboard = [];
     this.waiting = [];
     for (const { reject } of waiting) reject(error);
   }
