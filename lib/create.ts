@@ -1,4 +1,5 @@
 /** Tensors from JavaScript data. The dtype follows the JS type, never the values. */
+import { types } from 'node:util';
 import * as workers from 'node:worker_threads';
 import type { DataDType, DataShape, Even, OptionOr, SizesOf, TensorOf } from '../types/algebra';
 import type { Complex, Device, DType, Scalar } from '../types/base';
@@ -116,13 +117,20 @@ function refuseShape({ length }: TypedArray, shape: unknown): void {
 /** Of Node 21 and later. They mark the buffers of addons themselves, and Node 24 fails at its exit when one is marked again. */
 const { isMarkedAsUntransferable } = workers as { isMarkedAsUntransferable?: (buffer: object) => boolean };
 
-function keepHere(buffer: ArrayBufferLike): void {
-  if (isMarkedAsUntransferable?.(buffer) !== true) workers.markAsUntransferable(buffer);
+/** What these read is the object's own memory, whatever properties or prototype a program gave it. */
+const getter = (prototype: object, name: string): ((this: unknown) => unknown) | undefined =>
+  Object.getOwnPropertyDescriptor(prototype, name)?.get;
+const bufferOf = getter(Object.getPrototypeOf(Uint8Array.prototype), 'buffer')!;
+const isResizable = getter(ArrayBuffer.prototype, 'resizable');
+
+/** Node 24 and later end the process when a WebAssembly memory grows whose buffer is marked. */
+function keepHere(buffer: ArrayBuffer): void {
+  if (isMarkedAsUntransferable?.(buffer) !== true && native.isDetachable(buffer)) workers.markAsUntransferable(buffer);
 }
 
 /**
- * A tensor over the memory of a typed array: no copy, writes show on both sides, and the array lives as long as the
- * tensor's storage. `shape` defaults to one dimension.
+ * A tensor over the memory of a typed array: no copy, writes show on both sides, and the memory lives as long as the
+ * tensor's storage, even where the array's buffer is detached. `shape` defaults to one dimension.
  */
 export function fromTypedArray<A extends TypedArray, const S extends readonly number[] = [number]>(
   array: A,
@@ -131,12 +139,15 @@ export function fromTypedArray<A extends TypedArray, const S extends readonly nu
 export function fromTypedArray(array: TypedArray, shape?: readonly number[]): Tensor {
   if (!isTypedArray(array)) throw argumentError('fromTypedArray', 'array', `a typed array${elsewhere(array)}`, array);
   refuseDetached('fromTypedArray', 'array', array);
-  if ((array.buffer as { resizable?: boolean; growable?: boolean }).resizable) {
-    throw refusal('fromTypedArray', 'array', 'an array whose buffer cannot be resized', 'a resizable buffer');
+  const buffer = bufferOf.call(array);
+  if (types.isArrayBuffer(buffer)) {
+    // One that is shared can only grow.
+    if (isResizable?.call(buffer)) {
+      throw refusal('fromTypedArray', 'array', 'an array whose buffer cannot be resized', 'a resizable buffer');
+    }
+    // Transferred to another thread, the memory would have two owners; marked, the buffer is copied (or refused) instead.
+    keepHere(buffer);
   }
-  // Transferred to another thread, the memory would be freed there; marked, the buffer is copied (or refused) instead.
-  // (By its tag: in Jest and vm contexts it is of another realm.)
-  if (Object.prototype.toString.call(array.buffer) === '[object ArrayBuffer]') keepHere(array.buffer);
   if (shape !== undefined) refuseShape(array, shape);
   const dtype = typedArrayDtype('fromTypedArray', array);
   return wrap(native.fromBorrowed(array, shape ?? [array.length], dtypeCode('fromTypedArray', dtype)))!;

@@ -62,6 +62,8 @@ export interface Native extends AuditNative {
   storage(handle: number): unknown;
 
   fromCopy(data: ArrayBufferView, shape: readonly number[], dtype: number, device: string | null): number;
+  /** False for the buffer of a WebAssembly memory, and in Node 24 and later for one that is marked as untransferable. */
+  isDetachable(buffer: ArrayBuffer): boolean;
   fromBorrowed(data: ArrayBufferView, shape: readonly number[], dtype: number): number;
   copyInto(handle: number, buffer: ArrayBuffer): void;
 

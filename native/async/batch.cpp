@@ -59,6 +59,10 @@ void Batch::run() noexcept {
     const BatchWarnings warnings(strand->warnings);
     for (Step* step : steps) {
       if (strand->cancelled.load(std::memory_order_relaxed)) break;
+      if (cancelled_.load(std::memory_order_relaxed)) {
+        drop_from(step);
+        break;
+      }
       now = step;
       step->run();
     }
@@ -71,11 +75,13 @@ void Batch::run() noexcept {
 }
 
 void Batch::drop() noexcept {
-  if (!steps.empty()) {
-    strand->failed = steps.front();
-    strand->error = std::make_exception_ptr(std::runtime_error("dropped: the process is ending"));
-  }
+  if (!steps.empty()) drop_from(steps.front());
   end();
+}
+
+void Batch::drop_from(Step* step) noexcept {
+  strand->failed = step;
+  strand->error = std::make_exception_ptr(std::runtime_error("dropped: the process or the worker is ending"));
 }
 
 // Whoever hears of the end may close the strand, and counts on its tensors being gone then.

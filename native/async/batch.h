@@ -1,6 +1,7 @@
 // Steps of one strand that the pool runs one after the other.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <vector>
 
@@ -17,8 +18,9 @@ struct Batch final : Job {
   std::shared_ptr<Mailbox> mailbox;
   int intra_op_threads = 1;
 
-  // Until the end, the first failure, or until the strand is cancelled.
+  // Until the end, the first failure, or until the strand or the batch is cancelled.
   void run() noexcept override;
+  void cancel() noexcept override { cancelled_.store(true, std::memory_order_relaxed); }
   void drop() noexcept override;
   // Whether a step may write to a tensor that the program sees, also through a view.
   bool writes() const noexcept;
@@ -26,7 +28,10 @@ struct Batch final : Job {
   handles::Borrowed borrowed() const;
 
  private:
+  void drop_from(Step* step) noexcept;
   void end() noexcept;
+
+  std::atomic<bool> cancelled_{false};  // the strand's own is out of reach once it is let go
 };
 
 }  // namespace ltn::async

@@ -27,7 +27,7 @@ Pool::Pool(size_t threads, Start start) : start_(std::move(start)), wanted_(thre
 void Pool::start_missing() {
   for (std::thread& thread : ended_) thread.join();  // at its last line
   ended_.clear();
-  while (alive_ < wanted_ && alive_ < running_ + queue_.size()) {
+  while (alive_ < wanted_ && alive_ < running_.size() + queue_.size()) {
     std::list<std::thread> made;
     try {
       made.emplace_back();
@@ -41,11 +41,11 @@ void Pool::start_missing() {
   }
 }
 
-void Pool::submit(std::unique_ptr<Job> job) {
+void Pool::submit(std::unique_ptr<Job> job, const void* owner) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (stopping_) throw std::runtime_error("the process is ending: nothing runs on other threads any more");
-    queue_.push_back(std::move(job));
+    queue_.push_back({std::move(job), owner});
     try {
       start_missing();
     } catch (const std::exception&) {  // nobody would ever take it
@@ -67,7 +67,7 @@ void Pool::set_threads(size_t count) {
 
 PoolStatus Pool::status() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return {wanted_, running_, queue_.size()};
+  return {wanted_, running_.size(), queue_.size()};
 }
 
 void Pool::work() {
@@ -77,14 +77,17 @@ void Pool::work() {
       wake_.wait(lock);
       continue;
     }
-    std::unique_ptr<Job> job = std::move(queue_.front());
-    queue_.pop_front();
-    ++running_;
+    const auto entry = queue_.begin();
+    running_.splice(running_.end(), queue_, entry);
     lock.unlock();
-    job->run();
+    entry->job->run();
+    lock.lock();
+    std::unique_ptr<Job> job = std::move(entry->job);  // cancel() finds it no more
+    lock.unlock();
     job.reset();
     lock.lock();
-    --running_;
+    running_.erase(entry);
+    job_gone_.notify_all();
   }
   --alive_;
   if (stopping_) return;  // stop() joins it
@@ -93,19 +96,40 @@ void Pool::work() {
   ended_.splice(ended_.end(), threads_, self);
 }
 
+void Pool::end(const void* owner) noexcept {
+  Entries dropped;
+  {
+    std::unique_lock<std::mutex> lock(mutex_);
+    for (auto entry = queue_.begin(); entry != queue_.end();) {
+      const auto next = std::next(entry);
+      if (entry->owner == owner) dropped.splice(dropped.end(), queue_, entry);
+      entry = next;
+    }
+    for (const Entry& entry : running_) {
+      if (entry.owner == owner && entry.job != nullptr) entry.job->cancel();
+    }
+    const auto is_owners = [owner](const Entry& entry) { return entry.owner == owner; };
+    job_gone_.wait(lock, [&] { return std::none_of(running_.begin(), running_.end(), is_owners); });
+  }
+  for (const Entry& entry : dropped) entry.job->drop();
+}
+
 void Pool::stop() noexcept {
-  std::deque<std::unique_ptr<Job>> dropped;
+  Entries dropped;
   std::list<std::thread> threads;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     stopping_ = true;
     dropped.swap(queue_);
+    for (const Entry& entry : running_) {
+      if (entry.job != nullptr) entry.job->cancel();
+    }
     threads.splice(threads.end(), threads_);
     threads.splice(threads.end(), ended_);
   }
   wake_.notify_all();
   for (std::thread& thread : threads) thread.join();
-  for (const auto& job : dropped) job->drop();
+  for (const Entry& entry : dropped) entry.job->drop();
 }
 
 }  // namespace ltn::async

@@ -3,7 +3,6 @@
 
 #include <condition_variable>
 #include <cstddef>
-#include <deque>
 #include <functional>
 #include <list>
 #include <memory>
@@ -18,6 +17,8 @@ class Job {
   virtual ~Job() = default;
   // On a thread of the pool.
   virtual void run() noexcept = 0;
+  // While it runs, from any thread: the end is to come as soon as it can.
+  virtual void cancel() noexcept = 0;
   // In place of run(), where nothing runs any more.
   virtual void drop() noexcept = 0;
 };
@@ -27,9 +28,9 @@ struct PoolStatus {
 };
 
 // Lifetime: that of the process is never destroyed. At exit the jobs that wait are dropped and those that run are
-// waited for (stop): lib/async does it before C++ ends, since an op may make static objects whose destructors then come
-// before any function that was registered with atexit earlier. That one is for programs that end without telling
-// JavaScript. Thread: any.
+// cancelled and waited for (stop): lib/async does it before C++ ends, since an op may make static objects whose
+// destructors then come before any function that was registered with atexit earlier. That one is for programs that end
+// without telling JavaScript. Thread: any.
 class Pool {
  public:
   using Start = std::function<std::thread(std::function<void()>)>;
@@ -43,26 +44,36 @@ class Pool {
   Pool& operator=(const Pool&) = delete;
 
   // Throws where there is no thread for it and none can be made, or after stop(): then the job is gone and nothing else
-  // has changed.
-  void submit(std::unique_ptr<Job> job);
+  // has changed. `owner` is for end().
+  void submit(std::unique_ptr<Job> job, const void* owner = nullptr);
   void set_threads(size_t count);
   PoolStatus status();
+  // Of the owner's jobs nothing runs afterwards and none is left: those that wait are dropped, those that run are
+  // cancelled and waited for. Not on a thread of the pool; the owner submits nothing meanwhile.
+  void end(const void* owner) noexcept;
   // Nothing runs afterwards, and nothing more begins.
   void stop() noexcept;
 
  private:
+  struct Entry {
+    std::unique_ptr<Job> job;  // null once it has run
+    const void* owner;
+  };
+  using Entries = std::list<Entry>;  // whose nodes move to another list without an allocation
+
   void work();
   void start_missing();  // with mutex_ held
 
   const Start start_;
   std::mutex mutex_;
   std::condition_variable wake_;
-  std::deque<std::unique_ptr<Job>> queue_;  // guarded by mutex_, as all below
-  std::list<std::thread> threads_;          // lists: a thread that ends moves itself, which must not need memory
-  std::list<std::thread> ended_;            // those that were too many
+  std::condition_variable job_gone_;
+  Entries queue_;                   // guarded by mutex_, as all below
+  Entries running_;                 // a job stays until it is freed
+  std::list<std::thread> threads_;  // lists: a thread that ends moves itself, which must not need memory
+  std::list<std::thread> ended_;    // those that were too many
   size_t wanted_;
   size_t alive_ = 0;
-  size_t running_ = 0;
   bool stopping_ = false;
 };
 

@@ -9,6 +9,7 @@
 
 #include "native/accounting/cpu_allocator.h"
 #include "native/cuda/caching_allocator.h"
+#include "native/env/environment_end.h"
 #include "native/env/relief.h"
 #include "native/errors.h"
 #include "native/share/token_table.h"
@@ -69,6 +70,7 @@ EnvState* EnvState::create(napi_env env) {
   std::call_once(process_no_backtraces, [] { c10::SetStackTraceFetcher([] { return std::string(); }); });
   auto* state = new EnvState(env);  // owned by the environment: close() and guard_gone() end it
   napi_add_env_cleanup_hook(env, &EnvState::close, state);
+  end_pool_work_first(*state);
   add_to_relief(state);
   return state;
 }
@@ -77,7 +79,7 @@ void EnvState::close(void* self) noexcept {
   auto* state = static_cast<EnvState*>(self);
   remove_from_relief(state);
   state->closed_ = true;
-  for (const auto& [id, strand] : state->strands_) strand->cancelled = true;
+  end_pool_work(*state);
   state->strands_.clear();
   if (state->mailbox_ != nullptr) state->mailbox_->close();
   state->slots_.reset();
@@ -88,6 +90,7 @@ void EnvState::close(void* self) noexcept {
   napi_delete_reference(state->env_, state->flags_ref_);
   if (state->collector_ != nullptr) napi_delete_reference(state->env_, state->collector_);
   if (state->error_sink_ != nullptr) napi_delete_reference(state->env_, state->error_sink_);
+  if (is_main_thread()) main_environment_has_ended();
   if (state->guards_ == 0) delete state;
 }
 

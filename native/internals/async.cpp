@@ -53,7 +53,8 @@ napi_value submit(Call& call) {
   call.state.slots().lend_to(strand, batch->borrowed());
   batch->mailbox->begin();
   try {
-    async::Pool::process().submit(std::move(batch));
+    const void* const owner = batch->mailbox.get();
+    async::Pool::process().submit(std::move(batch), owner);
   } catch (...) {  // no thread could be started: nothing is under way, and the caller hears why
     call.state.mailbox()->end();
     call.state.slots().return_from(strand);

@@ -4,21 +4,32 @@
 #include <c10/core/Allocator.h>
 
 #include <memory>
+#include <utility>
 
 #include "native/env/env_state.h"
+#include "native/env/environment_end.h"
+#include "native/errors.h"
+#include "native/share/buffer_memory.h"
 
 namespace ltn {
 
-// Keeps the ArrayBuffer alive for as long as a storage uses its memory.
-// Lifetime: owned by the storage's DataPtr; its deleter hands the reference back to the environment that made it.
+// Keeps the memory for as long as a storage uses it, whatever JavaScript does to the ArrayBuffer; and the ArrayBuffer
+// too, so that V8 counts the memory as in use. Where V8 cannot be asked for the memory, the ArrayBuffer is all there
+// is. Lifetime: owned by the storage's DataPtr; its deleter hands the reference back to the environment that made it.
 // Thread: made on the JS thread; freed on any.
 class BorrowedBuffer {
  public:
-  BorrowedBuffer(std::shared_ptr<ReleaseQueue> queue, napi_ref reference)
-      : queue_(std::move(queue)), reference_(reference) {}
-  ~BorrowedBuffer() { queue_->push(reference_); }
+  BorrowedBuffer(std::shared_ptr<ReleaseQueue> queue, std::unique_ptr<share::BufferMemory> memory)
+      : queue_(std::move(queue)), memory_(std::move(memory)) {}
+  ~BorrowedBuffer() {
+    if (reference_ != nullptr) queue_->push(reference_);
+    // Left alone: the allocator that it would go back to is gone, and the process is about to be.
+    if (has_main_environment_ended()) static_cast<void>(memory_.release());
+  }
   BorrowedBuffer(const BorrowedBuffer&) = delete;
   BorrowedBuffer& operator=(const BorrowedBuffer&) = delete;
+
+  void refer_to(napi_env env, napi_value buffer) { check(env, napi_create_reference(env, buffer, 1, &reference_)); }
 
   // The deleter of such a storage, by which accounting knows that V8 counts this memory already.
   static void destroy(void* self) { delete static_cast<BorrowedBuffer*>(self); }
@@ -29,7 +40,8 @@ class BorrowedBuffer {
 
  private:
   std::shared_ptr<ReleaseQueue> queue_;
-  napi_ref reference_;
+  std::unique_ptr<share::BufferMemory> memory_;
+  napi_ref reference_ = nullptr;
 };
 
 }  // namespace ltn

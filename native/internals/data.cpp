@@ -8,8 +8,10 @@
 
 #include "native/accounting/storage_ledger.h"
 #include "native/convert/dtypes.h"
+#include "native/env/environment_end.h"
 #include "native/internals/borrowed_buffer.h"
 #include "native/internals/internals.h"
+#include "native/share/backing_store.h"
 
 namespace ltn {
 namespace {
@@ -70,9 +72,10 @@ struct Request {
 
 Request read_request(Call& call) {
   Request request;
-  request.view = typed_array(call, 0);
   request.shape = read_list<int64_t>(call, call.arguments[1], 1);
   request.dtype = Element<c10::ScalarType>::read(call, call.arguments[2], 2);
+  // Last: a getter among the elements of the shape could detach the buffer.
+  request.view = typed_array(call, 0);
   const size_t bytes = bytes_of_shape(request.shape, request.dtype, 1);
   if (bytes != request.view.bytes) {
     throw BadArgument(
@@ -93,13 +96,19 @@ napi_value from_copy(Call& call) {
   return write_tensor(call, std::move(tensor));
 }
 
+napi_value is_detachable(Call& call) { return write_bool(call, share::is_detachable(call.arguments[0])); }
+
 napi_value from_borrowed(Call& call) {
   const Request request = read_request(call);
   napi_value buffer = nullptr;
-  check(call.env, napi_get_typedarray_info(call.env, call.arguments[0], nullptr, nullptr, nullptr, &buffer, nullptr));
-  napi_ref reference = nullptr;
-  check(call.env, napi_create_reference(call.env, buffer, 1, &reference));
-  auto borrowed = std::make_unique<BorrowedBuffer>(call.state.releases(), reference);
+  size_t offset = 0;
+  check(call.env, napi_get_typedarray_info(call.env, call.arguments[0], nullptr, nullptr, nullptr, &buffer, &offset));
+  const share::HeldStore held = share::hold_backing_store(buffer);
+  if (held.shrinks) throw BadArgument(0, "an array whose buffer cannot be resized", "a resizable buffer");
+  const void* begin = request.view.data == nullptr ? nullptr : static_cast<const char*>(request.view.data) - offset;
+  auto borrowed = std::make_unique<BorrowedBuffer>(call.state.releases(), share::BufferMemory::hold(held.store, begin));
+  borrowed->refer_to(call.env, buffer);
+  end_pool_work_first(call.state);
   auto storage = c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), request.view.bytes,
                                                        BorrowedBuffer::data_ptr(std::move(borrowed), request.view.data),
                                                        /*allocator=*/nullptr, /*resizable=*/false);
@@ -137,6 +146,7 @@ const Internal kInternals[] = {
                                  "fromCopy(TypedArray data, int[] shape, ScalarType dtype, Device? device) -> Tensor"),
     internal_body<&from_borrowed, 3>("fromBorrowed",
                                      "fromBorrowed(TypedArray data, int[] shape, ScalarType dtype) -> Tensor"),
+    internal_body<&is_detachable, 1>("isDetachable", "isDetachable(ArrayBuffer buffer) -> bool"),
     internal_body<&copy_into, 2>("copyInto", "copyInto(Tensor self, ArrayBuffer buffer) -> ()"),
 };
 

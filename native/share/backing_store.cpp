@@ -12,11 +12,16 @@ namespace {
 // V8's functions by name, so that no V8 header ties the addon to one version. A Node-API value is a v8::Local, a
 // pointer to a slot, and that pointer is `this` of its member functions.
 struct V8 {
-  using IsSharedArrayBuffer = bool (*)(const void* value);
-  using GetBackingStore = std::shared_ptr<v8::BackingStore> (*)(const void* shared_array_buffer);
+  using Is = bool (*)(const void* self);
+  using GetBackingStore = std::shared_ptr<v8::BackingStore> (*)(const void* buffer);
 
-  IsSharedArrayBuffer is_shared_array_buffer = nullptr;
+  Is is_shared_array_buffer = nullptr;
   GetBackingStore get_backing_store = nullptr;
+  // The same for ArrayBuffers, and of a backing store.
+  Is is_array_buffer = nullptr;
+  GetBackingStore get_array_buffers = nullptr;
+  Is is_detachable = nullptr;
+  Is is_resizable = nullptr;
 
   V8() noexcept {
     // SharedArrayBuffer::New(Isolate*, std::shared_ptr<BackingStore>): its name says whose shared_ptr V8 was built
@@ -25,10 +30,17 @@ struct V8 {
         nullptr) {
       return;
     }
-    is_shared_array_buffer =
-        reinterpret_cast<IsSharedArrayBuffer>(dlsym(RTLD_DEFAULT, "_ZNK2v85Value19IsSharedArrayBufferEv"));
-    get_backing_store =
-        reinterpret_cast<GetBackingStore>(dlsym(RTLD_DEFAULT, "_ZN2v817SharedArrayBuffer15GetBackingStoreEv"));
+    find(&is_shared_array_buffer, "_ZNK2v85Value19IsSharedArrayBufferEv");
+    find(&get_backing_store, "_ZN2v817SharedArrayBuffer15GetBackingStoreEv");
+    find(&is_array_buffer, "_ZNK2v85Value13IsArrayBufferEv");
+    find(&get_array_buffers, "_ZN2v811ArrayBuffer15GetBackingStoreEv");
+    find(&is_detachable, "_ZNK2v811ArrayBuffer12IsDetachableEv");
+    find(&is_resizable, "_ZNK2v812BackingStore27IsResizableByUserJavaScriptEv");
+  }
+
+  template <class Function>
+  static void find(Function* function, const char* name) noexcept {
+    *function = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
   }
 
   bool complete() const noexcept { return is_shared_array_buffer != nullptr && get_backing_store != nullptr; }
@@ -47,6 +59,22 @@ std::shared_ptr<const void> backing_store_of(napi_value value) noexcept {
   const V8& v8 = process_v8();
   if (!v8.complete() || !v8.is_shared_array_buffer(value)) return nullptr;
   return v8.get_backing_store(value);
+}
+
+bool is_detachable(napi_value buffer) noexcept {
+  const V8& v8 = process_v8();
+  if (v8.is_array_buffer == nullptr || v8.is_detachable == nullptr) return true;
+  return v8.is_array_buffer(buffer) && v8.is_detachable(buffer);
+}
+
+HeldStore hold_backing_store(napi_value buffer) noexcept {
+  const V8& v8 = process_v8();
+  if (v8.is_array_buffer == nullptr || v8.get_array_buffers == nullptr || v8.is_resizable == nullptr ||
+      !v8.is_array_buffer(buffer)) {
+    return {backing_store_of(buffer), false};  // one that is shared can only grow
+  }
+  const std::shared_ptr<v8::BackingStore> store = v8.get_array_buffers(buffer);
+  return {store, store != nullptr && v8.is_resizable(store.get())};
 }
 
 }  // namespace ltn::share

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <future>
 #include <memory>
 #include <stdexcept>
@@ -16,7 +17,7 @@ namespace {
 struct Seen {
   std::promise<void> began, ended;
   std::promise<void> go;
-  std::atomic<int> ran{0}, dropped{0}, freed{0};
+  std::atomic<int> ran{0}, cancelled{0}, dropped{0}, freed{0};
 };
 
 // Runs until it is let go.
@@ -30,6 +31,7 @@ class Waiting final : public Job {
     seen_.go.get_future().wait();
     seen_.ended.set_value();
   }
+  void cancel() noexcept override { ++seen_.cancelled; }
   void drop() noexcept override { ++seen_.dropped; }
 
  private:
@@ -102,6 +104,52 @@ TEST(Pool, StopDropsWhatWaitsEndsWhatRunsAndTakesNothingMore) {
   EXPECT_EQ(second.ran + second.dropped, 1);
   EXPECT_THROW(pool->submit(std::make_unique<Waiting>(second)), std::runtime_error);
   expect_idle(*pool);
+}
+
+TEST(Pool, EndDropsWhatWaitsOfTheOwnerAndWaitsForWhatRuns) {
+  Seen first, second, others;
+  const int owner = 0, other = 0;
+  Pool pool(1, Starter{1});
+  pool.submit(std::make_unique<Waiting>(first), &owner);
+  first.began.get_future().wait();
+  pool.submit(std::make_unique<Waiting>(second), &owner);
+  pool.submit(std::make_unique<Waiting>(others), &other);
+  std::future<void> end = std::async(std::launch::async, [&] { pool.end(&owner); });
+  while (first.cancelled.load() == 0) std::this_thread::yield();
+  EXPECT_EQ(end.wait_for(std::chrono::seconds(0)), std::future_status::timeout);  // the job has not ended
+  EXPECT_EQ(first.freed.load(), 0);
+  first.go.set_value();
+  end.get();
+  EXPECT_EQ(first.freed.load(), 1);
+  EXPECT_EQ(second.ran.load(), 0);
+  EXPECT_EQ(second.dropped.load(), 1);
+  EXPECT_EQ(second.freed.load(), 1);
+  EXPECT_EQ(others.dropped + others.cancelled, 0);
+  others.go.set_value();
+  others.ended.get_future().wait();
+}
+
+TEST(Pool, EndOfAnOwnerWithoutJobsWaitsForNobody) {
+  Seen others;
+  const int owner = 0, other = 0;
+  Pool pool(1, Starter{1});
+  pool.submit(std::make_unique<Waiting>(others), &other);
+  others.began.get_future().wait();
+  pool.end(&owner);
+  EXPECT_EQ(others.cancelled.load(), 0);
+  others.go.set_value();
+}
+
+TEST(Pool, StopCancelsWhatRuns) {
+  Seen seen;
+  Pool pool(1, Starter{1});
+  pool.submit(std::make_unique<Waiting>(seen));
+  seen.began.get_future().wait();
+  std::thread stop([&] { pool.stop(); });
+  while (seen.cancelled.load() == 0) std::this_thread::yield();
+  seen.go.set_value();
+  stop.join();
+  EXPECT_EQ(seen.freed.load(), 1);
 }
 
 }  // namespace

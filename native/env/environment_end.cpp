@@ -1,0 +1,35 @@
+#include "native/env/environment_end.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "native/async/pool.h"
+#include "native/env/env_state.h"
+
+namespace ltn {
+namespace {
+
+std::atomic<bool> process_main_ended{false};
+
+void hook(void* state) { end_pool_work(*static_cast<EnvState*>(state)); }
+
+}  // namespace
+
+void end_pool_work(EnvState& state) noexcept {
+  // Without a mailbox nothing was ever submitted.
+  if (state.mailbox() != nullptr) async::Pool::process().end(state.mailbox().get());
+}
+
+void end_pool_work_first(EnvState& state) noexcept {
+  napi_remove_env_cleanup_hook(state.env(), &hook, &state);
+  napi_add_env_cleanup_hook(state.env(), &hook, &state);
+}
+
+void main_environment_has_ended() noexcept { process_main_ended.store(true); }
+bool has_main_environment_ended() noexcept { return process_main_ended.load(); }
+
+bool is_main_thread() noexcept { return syscall(SYS_gettid) == getpid(); }
+
+}  // namespace ltn
