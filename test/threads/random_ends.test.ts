@@ -1,0 +1,84 @@
+/**
+ * Workers that end at random moments, in random ways, during random work on the pool. `LTN_WORKER_ENDS=10000` for as many;
+ * a failure names the seed, with which `LIBTORCH_NODE_SEED` draws the same ends again (not the same moments).
+ */
+import { ask } from '../support/child';
+import { GC, WORKERS } from './prelude';
+import { BEGIN, FILES_MS, type Files, makeFiles, removeFiles } from './works';
+
+const ENDS = Number(process.env.LTN_WORKER_ENDS ?? 150);
+const COUNT = 1 << 16;
+const seed = Number(process.env.LIBTORCH_NODE_SEED ?? Date.now() % 2 ** 31);
+let files: Files;
+
+beforeAll(async () => {
+  files = await makeFiles(COUNT);
+}, FILES_MS);
+afterAll(removeFiles);
+
+/** Does the kinds of work that it is told, each again and again, and ends as it is told, when it is told. */
+const WORKER = `${BEGIN}
+  const { kinds, end, turns, count, files } = workerData;
+  let left = turns;
+  let going = true;
+  const ends = {
+    terminate: () => {},
+    exit: () => process.exit(3),
+    throw: () => { throw new Error('stop'); },
+    'end naturally': () => { going = false; },
+  };
+  const step = () => { if (left-- <= 0) ends[end](); };
+  const all = Object.values(works);
+  for (const kind of kinds) (async () => {
+    while (going) {
+      const result = await all[kind % all.length](count, files);
+      if (result.min().item() !== 1 || result.max().item() !== 1) process.exit(9);
+      result.dispose();
+    }
+  })();
+  setImmediate(function turn() { if (going) { step(); setImmediate(turn); } });
+  parentPort.postMessage('begun');
+`;
+
+test(
+  `${ENDS} random ends of workers under pool work (LIBTORCH_NODE_SEED=${seed})`,
+  async () => {
+    const { outcomes, ended, before, after } = await ask(
+      `${WORKERS}
+    let state = ${seed} >>> 0; // a linear congruential generator: the same numbers everywhere
+    const random = (below) => { state = (Math.imul(state, 1664525) + 1013904223) >>> 0; return Math.floor((state / 2 ** 32) * below); };
+    const ends = ['terminate', 'exit', 'throw', 'end naturally'];
+    const due = { terminate: [1], exit: [3], throw: [1], 'end naturally': [0] };
+    (async () => {
+      const before = figures();
+      const outcomes = {};
+      let ended = 0;
+      torch.asyncPool.threads = 4;
+      await pool(${ENDS}, 3, async () => {
+        const end = ends[random(ends.length)];
+        const kinds = Array.from({ length: 1 + random(3) }, () => random(1000));
+        const wait = random(8);
+        const workerData = { kinds, end, turns: random(60), count: ${COUNT}, files: ${JSON.stringify(files)} };
+        const worker = start(${JSON.stringify(WORKER)}, { workerData });
+        const outcome = finish(worker);
+        if (end === 'terminate') {
+          await Promise.race([once(worker, 'message'), outcome]);
+          await pause(wait);
+          worker.terminate();
+        }
+        const { code, error } = await outcome;
+        const right = due[end].includes(code) && (error === undefined || error === 'stop');
+        if (!right) outcomes[end + ' ' + kinds + ' ' + code + ' ' + error] = ended;
+        if (++ended % 500 === 0) console.log(ended + ' workers have ended (seed ${seed})');
+      });
+      answer({ outcomes, ended, before, after: await settled(before) });
+    })();
+  `,
+      GC,
+      { limitMs: 120_000 + ENDS * 1000 },
+    );
+    expect({ seed, ended, outcomes }).toEqual({ seed, ended: ENDS, outcomes: {} });
+    expect(after).toEqual(before);
+  },
+  240_000 + ENDS * 1000,
+);
