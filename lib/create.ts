@@ -90,17 +90,14 @@ export function tensor(data: TensorData, given: TensorOptions = {}): Tensor {
   const wanted = options.dtype ?? (kind === 'number' ? usual : natural);
   const code = dtypeCode('tensor', wanted);
   const device = options.device ?? null;
-  let handle: number;
-  if (wanted === natural) {
-    handle = native.fromCopy(array, shape, code, device);
-  } else {
+  if (wanted !== natural) {
     const whole = wrap(native.fromCopy(array, shape, dtypeCode('tensor', natural), device))!;
     const converted = whole.to(wanted);
     whole.dispose();
     if (options.requiresGrad !== undefined) converted.requiresGrad = options.requiresGrad;
     return converted;
   }
-  const result = wrap(handle)!;
+  const result = wrap(native.fromCopy(array, shape, code, device))!;
   if (options.requiresGrad) result.requiresGrad = true;
   return result;
 }

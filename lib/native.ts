@@ -31,7 +31,6 @@ export interface Native extends AuditNative {
   guard(handle: number): unknown;
   /** Objects that the collector has still to drop. */
   guards(): number;
-  generatorGuard(handle: number): unknown;
   freeGenerator(handle: number): boolean;
   isLiveGenerator(handle: number): boolean;
   free(handle: number): boolean;
@@ -61,10 +60,10 @@ export interface Native extends AuditNative {
   sameStorage(a: number, b: number): boolean;
   storage(handle: number): unknown;
 
-  fromCopy(data: ArrayBufferView, shape: readonly number[], dtype: number, device: string | null): number;
+  fromCopy(data: ArrayBufferView, shape: readonly number[], dtype: number, device: string | null): unknown;
   /** False for the buffer of a WebAssembly memory, and in Node 24 and later for one that is marked as untransferable. */
   isDetachable(buffer: ArrayBuffer): boolean;
-  fromBorrowed(data: ArrayBufferView, shape: readonly number[], dtype: number): number;
+  fromBorrowed(data: ArrayBufferView, shape: readonly number[], dtype: number): unknown;
   copyInto(handle: number, buffer: ArrayBuffer): void;
 
   requiresGrad(handle: number): boolean;

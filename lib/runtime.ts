@@ -7,7 +7,7 @@ import { type Native, type NativeOp, native } from './native';
 import { NativeObject } from './object';
 import { type Bound, parse } from './parse';
 import { type Result, signature } from './signature';
-import { isTensor, notThis, type Tensor, wrap } from './tensor';
+import { isTensor, notThis, type Tensor, wrap, wrapElement } from './tensor';
 import { Complex } from './values';
 import { table } from './wrappers';
 
@@ -18,12 +18,13 @@ export const f: NativeOp[] = Array.from({ length: table.length }, (_, row) => (.
   return op(...args);
 });
 
-function convertResult(value: unknown, { type }: Result): unknown {
-  if (type.list && type.base === 'T') return (value as number[]).map(wrap);
+/** `one`: what makes a Tensor of the native value. */
+function convertResult(value: unknown, { type }: Result, one: typeof wrap): unknown {
+  if (type.list && type.base === 'T') return (value as unknown[]).map(wrapElement);
   switch (type.base) {
     case 'T':
     case 'R':
-      return wrap(value as number);
+      return one(value);
     case 'D':
       return dtypeName(value as number);
     case 'S':
@@ -40,16 +41,16 @@ export function results(number: number, value: unknown, given: readonly unknown[
   const list = signature(number).results;
   if (list.length === 0) return undefined;
   if (native.flags[5] === RECORDED_VALUE) return new PendingValue(native.result[0]!, number, given);
-  if (list.length === 1) return resultOf(list[0]!, value, given);
-  const array = list.map((result, i) => resultOf(result, (value as unknown[] | undefined)?.[i], given));
+  if (list.length === 1) return resultOf(list[0]!, value, given, wrap);
+  const array = list.map((result, i) => resultOf(result, (value as unknown[] | undefined)?.[i], given, wrapElement));
   list.forEach(({ jsName }, i) => {
     if (jsName !== '') Object.defineProperty(array, jsName, { value: array[i], writable: true });
   });
   return array;
 }
 
-const resultOf = (result: Result, raw: unknown, given: readonly unknown[]): unknown =>
-  result.argument >= 0 ? given[result.argument] : convertResult(raw, result);
+const resultOf = (result: Result, raw: unknown, given: readonly unknown[], one: typeof wrap): unknown =>
+  result.argument >= 0 ? given[result.argument] : convertResult(raw, result, one);
 
 /** Calls the op of a call that fits it. */
 export function run({ signature: { number }, values, given, requiresGrad }: Bound): unknown {
@@ -111,8 +112,8 @@ export const callRaw = callFunction;
 /** `new torch.Generator(…)`: what the generated class's constructor makes. */
 export function construct(number: number, passed: ArrayLike<unknown>): { handle: number; guard: unknown } {
   const only = signature(number);
-  const handle = f[number]!(...parse(only.name, [only], passed).values) as number;
-  return { handle, guard: native.generatorGuard(handle) };
+  const guard = f[number]!(...parse(only.name, [only], passed).values) as readonly [number];
+  return { handle: guard[0], guard };
 }
 
 /** A method of a generated class. */

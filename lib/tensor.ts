@@ -238,7 +238,7 @@ export function notThis(name: string, self: unknown): Error {
 
 /**
  * The Tensor of a native result, or null for none. Its handle is in `native.result`; the result itself is nothing inside a
- * scope, which owns the tensor, and outside a guard. Elements of lists are handles.
+ * scope, which owns the tensor, and outside a guard. Native code decided which: by now another scope may be current.
  */
 export function wrap(result: unknown): Tensor | null {
   let tensor: Tensor;
@@ -246,13 +246,23 @@ export function wrap(result: unknown): Tensor | null {
     const handle = lastResult[0]!;
     if (handle <= 0) return handle === 0 ? null : makePending(handle);
     tensor = new Tensor(handle, constructorKey);
-  } else if (typeof result === 'number') {
-    if (result <= 0) return result === 0 ? null : makePending(result);
-    tensor = new Tensor(result, constructorKey);
-    if (flags[1] === 0) adopt(tensor, native.guard(result));
   } else {
     tensor = new Tensor(lastResult[0]!, constructorKey);
     adopt(tensor, result);
+  }
+  if (flags[0] !== 0) captureSite(native);
+  return tensor;
+}
+
+/** The same for a tensor in a list or among several results: a scope's is a handle, any other the guard, with the handle. */
+export function wrapElement(element: unknown): Tensor | null {
+  let tensor: Tensor;
+  if (typeof element === 'number') {
+    if (element <= 0) return element === 0 ? null : makePending(element);
+    tensor = new Tensor(element, constructorKey);
+  } else {
+    tensor = new Tensor((element as readonly [number])[0], constructorKey);
+    adopt(tensor, element);
   }
   if (flags[0] !== 0) captureSite(native);
   return tensor;
@@ -266,7 +276,7 @@ export function setPending(make: (code: number) => Tensor): void {
   makePending = make;
 }
 
-/** No scope is current: the tensor belongs to the garbage collector. */
+/** The tensor belongs to the garbage collector. */
 function adopt(tensor: Tensor, newGuard: unknown): void {
   tensor._guard = newGuard;
   countGuarded();
@@ -275,10 +285,13 @@ function adopt(tensor: Tensor, newGuard: unknown): void {
 /** The guards of frozen tensors, which take no property. */
 const frozenGuards = new WeakMap<Tensor, unknown>();
 
-/** Hands a tensor to the garbage collector, whatever scope it is in. */
-export function guard(tensor: Tensor): void {
-  if (tensor._guard !== undefined || frozenGuards.has(tensor)) return;
-  const made = native.guard(tensor._handle);
-  if (!Reflect.set(tensor, '_guard', made)) frozenGuards.set(tensor, made);
-  countGuarded();
+/** Hands a tensor to the garbage collector, whatever scope it is in. False when it is freed. */
+export function guard(tensor: Tensor): boolean {
+  if (tensor._guard === undefined && !frozenGuards.has(tensor)) {
+    // Before the scope lets go of it: at any moment it has an owner.
+    const made = native.guard(tensor._handle);
+    if (!Reflect.set(tensor, '_guard', made)) frozenGuards.set(tensor, made);
+    countGuarded();
+  }
+  return native.scopeMove(tensor._handle, 0);
 }

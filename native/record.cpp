@@ -164,7 +164,7 @@ class Reader {
 };
 
 napi_value value_to_js(Call& call, const IValue& value) {
-  if (value.isTensor()) return write_tensor(call, at::Tensor(value.toTensor()));
+  if (value.isTensor()) return write_element(call, at::Tensor(value.toTensor()));
   if (value.isScalar()) return write_scalar(call, value.toScalar());
   if (value.isString()) return write_string(call, value.toStringRef());
   if (value.isGenerator()) return write_generator(call, value.toGenerator());

@@ -9,7 +9,7 @@ import { codedError, type TorchError } from '../errors';
 import { native } from '../native';
 import { results } from '../runtime';
 import { enter, now, type ScopeNode } from '../scopes/context';
-import { wrap } from '../tensor';
+import { wrap, wrapElement } from '../tensor';
 import { OFF, type PendingTensor, PendingValue, type Recorder, recordInto } from './pending';
 
 const { flags } = native;
@@ -253,7 +253,7 @@ export class Strand implements Recorder {
   private convert(pending: PendingTensor | PendingValue, raw: unknown): unknown {
     if (pending instanceof PendingValue)
       return pending.row < 0 ? pending.read(raw) : results(pending.row, raw, pending.given);
-    return Array.isArray(raw) ? raw.map((handle) => wrap(handle as number)) : wrap(raw);
+    return Array.isArray(raw) ? raw.map(wrapElement) : wrap(raw);
   }
 
   private codeOf(pending: PendingTensor | PendingValue): number {

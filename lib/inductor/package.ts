@@ -6,7 +6,7 @@ import { argumentError, codedError, describe } from '../errors';
 import { readAnswer, takeOptions } from '../jit/module';
 import { native } from '../native';
 import { NativeObject } from '../object';
-import { isTensor, type Tensor, wrap } from '../tensor';
+import { isTensor, type Tensor, wrapElement } from '../tensor';
 import { flatten, type PackageInput, parseTree, type Tree, unflatten } from './tree';
 
 const FORWARD = 'AotiPackage.forward';
@@ -99,7 +99,7 @@ export class AotiPackage extends NativeObject {
     const read = (raw: unknown) => this.#read(raw);
     if (answer !== undefined) return read(answer);
     const code = native.result[0]!;
-    return native.flags[5] === RECORDED_VALUE ? new PendingValue(code, -1, [], read) : wrap(code);
+    return native.flags[5] === RECORDED_VALUE ? new PendingValue(code, -1, [], read) : wrapElement(code);
   }
 
   #read(raw: unknown): unknown {

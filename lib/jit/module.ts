@@ -7,7 +7,7 @@ import { classes } from '../classes';
 import { argumentError } from '../errors';
 import { native } from '../native';
 import { NativeObject } from '../object';
-import { type Tensor, wrap } from '../tensor';
+import { type Tensor, wrapElement } from '../tensor';
 import { decode, encode, type ModelInput } from './values';
 
 /** The methods of a model on a thread of the pool. The last argument may be `{ signal }`. See docs/async.md. */
@@ -57,7 +57,7 @@ function callMethod(model: Model, method: unknown, args: readonly unknown[]): un
   const answer = native.modelCall(model._live(), method, encode(`ScriptModule.${method}`, args));
   if (answer !== undefined) return readAnswer(answer);
   const code = native.result[0]!;
-  return native.flags[5] === RECORDED_VALUE ? new PendingValue(code, -1, [], readAnswer) : wrap(code);
+  return native.flags[5] === RECORDED_VALUE ? new PendingValue(code, -1, [], readAnswer) : wrapElement(code);
 }
 
 /** Takes `{ signal }` off the end. A dictionary has no signals in it, so nothing else looks like it. */

@@ -3,7 +3,7 @@
  * belongs to it, then the next value.
  */
 import { codedError, describe, refusal } from '../errors';
-import { isTensor, type Tensor, wrap } from '../tensor';
+import { isTensor, type Tensor, wrapElement } from '../tensor';
 import { Complex, isComplex } from '../values';
 
 /** As native/models/values.h numbers them. */
@@ -167,7 +167,7 @@ export function decode(list: readonly unknown[]): unknown {
       case Tag.Text:
         return list[at++];
       case Tag.Tensor:
-        return wrap(list[at++] as number);
+        return wrapElement(list[at++]);
       case Tag.Complex:
         at += 2;
         return new Complex(list[at - 2] as number, list[at - 1] as number);

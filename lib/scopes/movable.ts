@@ -17,16 +17,15 @@ export function moveOut(fn: string, value: unknown, scope: number): void {
   forEachTensor(fn, value, (tensor) => {
     const owner = native.scopeOf(tensor._handle);
     if (owner === 0 || !isInside(owner, scope)) return; // the collector's, or an outer scope's already
-    native.scopeMove(tensor._handle, parent);
     if (parent === 0) guard(tensor);
+    else native.scopeMove(tensor._handle, parent);
   });
 }
 
 /** Hands every tensor in `value` to the garbage collector, whatever scope owns it. Returns `value`. */
 export function keep<T>(value: T): T {
   forEachTensor('keep', value, (tensor) => {
-    if (!native.scopeMove(tensor._handle, 0)) throw disposedError('keep', tensor._handle);
-    guard(tensor);
+    if (!guard(tensor)) throw disposedError('keep', tensor._handle);
   });
   return value;
 }

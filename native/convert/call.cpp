@@ -98,7 +98,10 @@ napi_value run_guarded(napi_env env, napi_callback_info info, napi_value* argume
   const double handle = call.state.flags().result;
   const bool warned = call.state.warnings().deliver();
   call.state.flags().result = handle;  // JavaScript ran, and may have run ops of its own
-  if (warned && error == nullptr) error = take_pending(env);
+  if (warned) {                        // what the sink threw must not stay with the environment: see throw_error()
+    napi_value thrown = take_pending(env);
+    if (error == nullptr) error = thrown;
+  }
   if (error != nullptr) throw_error(env, error);
   return result;
 }

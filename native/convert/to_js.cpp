@@ -7,6 +7,12 @@ namespace {
 
 constexpr int64_t kMaxSafeInteger = (int64_t{1} << 53) - 1;
 
+[[noreturn]] void throw_no_guard(Call& call) {
+  bool pending = false;  // the thread is being ended, say
+  if (napi_is_exception_pending(call.env, &pending) == napi_ok && pending) throw PendingJsException();
+  throw CodedError("ERR_TORCH_INTERNAL", "a guard could not be created");
+}
+
 }  // namespace
 
 napi_value write_double(Call& call, double value) {
@@ -43,9 +49,17 @@ napi_value write_scalar(Call& call, const at::Scalar& value) {
   return result;
 }
 
-napi_value write_tensor(Call& call, at::Tensor&& value) {
+napi_value write_element(Call& call, at::Tensor&& value) {
   const handles::Handle handle = call.state.slots().create(std::move(value));
-  return write_double(call, static_cast<double>(handle));
+  const auto number = static_cast<double>(handle);
+  if (handle == 0 || call.state.flags().scope != 0) return write_double(call, number);
+  napi_value guard = call.state.make_element_guard(handle);
+  if (guard == nullptr) {
+    call.state.slots().free(handle);
+    throw_no_guard(call);
+  }
+  set_element(call, guard, 0, write_double(call, number));
+  return guard;
 }
 
 napi_value write_result(Call& call, at::Tensor&& value) {
@@ -56,13 +70,20 @@ napi_value write_result(Call& call, at::Tensor&& value) {
   napi_value guard = call.state.make_guard(handle);
   if (guard == nullptr) {
     call.state.slots().free(handle);
-    throw CodedError("ERR_TORCH_INTERNAL", "a guard could not be created");
+    throw_no_guard(call);
   }
   return guard;
 }
 
 napi_value write_generator(Call& call, at::Generator value) {
-  return write_double(call, static_cast<double>(call.state.generators().create(std::move(value))));
+  const uint64_t handle = call.state.generators().create(std::move(value));
+  napi_value guard = call.state.make_generator_guard(handle);
+  if (guard == nullptr) {
+    call.state.generators().free(handle);
+    throw_no_guard(call);
+  }
+  set_element(call, guard, 0, write_double(call, static_cast<double>(handle)));
+  return guard;
 }
 
 napi_value write_string(Call& call, const std::string& value) {

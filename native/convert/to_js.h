@@ -1,4 +1,6 @@
-// C++ result -> JS value. Tensors leave as handle numbers (0 for an undefined tensor); JS makes Tensors of them.
+// C++ result -> JS value. Tensors leave as handle numbers (0 for an undefined tensor); JS makes Tensors of them. Who
+// owns a tensor is decided here, where its slot is made: the current scope, or outside every scope a guard that leaves
+// with the handle. So whatever fails between here and JavaScript leaves nothing but garbage, which the collector frees.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,16 +18,19 @@ napi_value write_double(Call& call, double value);
 napi_value write_int(Call& call, int64_t value);  // a bigint where a number is not exact
 napi_value write_bool(Call& call, bool value);
 napi_value write_scalar(Call& call, const at::Scalar& value);  // complex: { re, im }
-napi_value write_tensor(Call& call, at::Tensor&& value);
+// A tensor in a list or among several results: the number of its handle inside a scope; outside, its guard, an array
+// with that number.
+napi_value write_element(Call& call, at::Tensor&& value);
 // A tensor that is the whole result: its handle goes to Flags::result, which costs less than a number. What is returned
 // is nothing inside a scope; outside, its guard, so that nothing between here and JavaScript can lose it.
 napi_value write_result(Call& call, at::Tensor&& value);
+// Its guard, an array with the number of its handle.
 napi_value write_generator(Call& call, at::Generator value);
 napi_value write_string(Call& call, const std::string& value);
 napi_value new_array(Call& call, size_t length);
 void set_element(Call& call, napi_value array, size_t index, napi_value value);
 
-inline napi_value to_js(Call& c, at::Tensor&& v) { return write_tensor(c, std::move(v)); }
+inline napi_value to_js(Call& c, at::Tensor&& v) { return write_element(c, std::move(v)); }
 inline napi_value to_js(Call& c, double v) { return write_double(c, v); }
 inline napi_value to_js(Call& c, int64_t v) { return write_int(c, v); }
 inline napi_value to_js(Call& c, bool v) { return write_bool(c, v); }

@@ -177,24 +177,31 @@ void EnvState::collect() noexcept {
   renew_termination(env_);
 }
 
-// An empty object: an external would cost a second weak handle, for the external itself.
-napi_value EnvState::make_object_with(node_api_basic_finalize finalize, uint64_t handle) {
-  napi_value guard = nullptr;
-  if (napi_create_object(env_, &guard) != napi_ok ||
-      napi_add_finalizer(env_, guard, as_pointer(handle), finalize, this, nullptr) != napi_ok) {
-    return nullptr;
-  }
+napi_value EnvState::add_guard(napi_value object, node_api_basic_finalize finalize, uint64_t handle) {
+  if (napi_add_finalizer(env_, object, as_pointer(handle), finalize, this, nullptr) != napi_ok) return nullptr;
   ++guards_;
-  return guard;
+  return object;
 }
 
+// An empty object: an external would cost a second weak handle, for the external itself.
 napi_value EnvState::make_guard(handles::Handle handle) {
   look_for_garbage();
-  return make_object_with(&EnvState::finalize_tensor, handle);
+  napi_value object = nullptr;
+  if (napi_create_object(env_, &object) != napi_ok) return nullptr;
+  return add_guard(object, &EnvState::finalize_tensor, handle);
+}
+
+napi_value EnvState::make_element_guard(handles::Handle handle) {
+  look_for_garbage();
+  napi_value array = nullptr;
+  if (napi_create_array_with_length(env_, 1, &array) != napi_ok) return nullptr;
+  return add_guard(array, &EnvState::finalize_tensor, handle);
 }
 
 napi_value EnvState::make_generator_guard(uint64_t handle) {
-  return make_object_with(&EnvState::finalize_generator, handle);
+  napi_value array = nullptr;
+  if (napi_create_array_with_length(env_, 1, &array) != napi_ok) return nullptr;
+  return add_guard(array, &EnvState::finalize_generator, handle);
 }
 
 void EnvState::set_error_sink(napi_value function) {

@@ -73,8 +73,11 @@ class EnvState {
 
   // An object that frees `handle` when the collector drops it. (Idea: ocaml-torch's finalizer per tensor, but run
   // during the collection, see node_api_basic_finalize.)
+  // Null when it cannot be made.
   napi_value make_guard(handles::Handle handle);
-  napi_value make_generator_guard(uint64_t handle);
+  // The same as an array of one place, for the number of the handle: of a tensor in a list.
+  napi_value make_element_guard(handles::Handle handle);
+  napi_value make_generator_guard(uint64_t handle);  // such an array, too
 
   // `sink(error, handle)` completes each error that native code makes: lib/caller.ts, and under LIBTORCH_NODE_DEBUG
   // lib/debug.ts, for which `handle` is the disposed tensor's, else 0. Null until it is set.
@@ -90,7 +93,7 @@ class EnvState {
   static void close(void* self) noexcept;
   static void finalize_tensor(node_api_basic_env env, void* handle, void* self);
   static void finalize_generator(node_api_basic_env env, void* handle, void* self);
-  napi_value make_object_with(node_api_basic_finalize finalize, uint64_t handle);
+  napi_value add_guard(napi_value object, node_api_basic_finalize finalize, uint64_t handle);
   void guard_gone() noexcept;
   void look_for_garbage() noexcept;
 

@@ -93,7 +93,7 @@ napi_value from_copy(Call& call) {
   if (device.has_value() && !device->is_cpu()) {
     tensor = tensor.to(*device);
   }
-  return write_tensor(call, std::move(tensor));
+  return write_result(call, std::move(tensor));
 }
 
 napi_value is_detachable(Call& call) { return write_bool(call, share::is_detachable(call.arguments[0])); }
@@ -115,7 +115,7 @@ napi_value from_borrowed(Call& call) {
   at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
       std::move(storage), c10::DispatchKeySet(c10::DispatchKey::CPU), c10::scalarTypeToTypeMeta(request.dtype));
   tensor.unsafeGetTensorImpl()->set_sizes_contiguous(request.shape);
-  return write_tensor(call, std::move(tensor));
+  return write_result(call, std::move(tensor));
 }
 
 // Writes the elements in row-major order into an ArrayBuffer of exactly their size. JavaScript makes it: there a failed

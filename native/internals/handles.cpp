@@ -13,9 +13,12 @@ uint64_t read_id(Call& call, size_t index) {
   return static_cast<uint64_t>(number);
 }
 
-napi_value guard(Call& call) { return call.state.make_guard(read_id(call, 0)); }
+napi_value guard(Call& call) {
+  const napi_value made = call.state.make_guard(read_id(call, 0));
+  if (made == nullptr) throw CodedError("ERR_TORCH_INTERNAL", "a guard could not be created");
+  return made;
+}
 napi_value guards(Call& call) { return write_double(call, static_cast<double>(call.state.guards())); }
-napi_value generator_guard(Call& call) { return call.state.make_generator_guard(read_id(call, 0)); }
 napi_value free_generator(Call& call) { return write_bool(call, call.state.generators().free(read_id(call, 0))); }
 napi_value is_live_generator(Call& call) {
   return write_bool(call, call.state.generators().find(read_id(call, 0)) != nullptr);
@@ -48,7 +51,6 @@ napi_value scope_move(Call& call) {
 const Internal kInternals[] = {
     internal_body<&guard, 1>("guard", "guard(int handle) -> external"),
     internal_body<&guards, 0>("guards", "guards() -> int"),
-    internal_body<&generator_guard, 1>("generatorGuard", "generatorGuard(int handle) -> external"),
     internal_body<&free_generator, 1>("freeGenerator", "freeGenerator(int handle) -> bool"),
     internal_body<&is_live_generator, 1>("isLiveGenerator", "isLiveGenerator(int handle) -> bool"),
     internal_body<&free, 1>("free", "free(int handle) -> bool"),

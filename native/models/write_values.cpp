@@ -63,7 +63,7 @@ class Writer {
       put(Tag::None);
     } else if (value.isTensor()) {
       put(Tag::Tensor);
-      add(write_tensor(call_, at::Tensor(value.toTensor())));
+      add(write_element(call_, at::Tensor(value.toTensor())));
     } else if (value.isBool()) {
       put(value.toBool() ? Tag::True : Tag::False);
     } else if (value.isComplexDouble()) {

@@ -168,7 +168,7 @@ describe('what it costs', () => {
     const { flagsAlone, flagsBoth, flagsNone, stopped, going } = await logged(`
       const { native } = require(${JSON.stringify(`${LIB}/native.js`)});
       // A native call outside lib/tensor.ts: nothing takes the flag down.
-      const raised = () => { const handle = native.fromCopy(new Float32Array(1), [1], 6, null);
+      const raised = () => { native.fromCopy(new Float32Array(1), [1], 6, null); const handle = native.result[0];
         const up = native.flags[0] !== 0; native.free(handle); native.watchTag(0); native.flags[0] = 0; return up; };
       const flagsNone = raised();
       const counts = [0, 0];
