@@ -9,6 +9,7 @@ import type { Frame, Stack } from './audit/stack';
 import { dtypeName } from './enums';
 import { argumentError } from './errors';
 import { native } from './native';
+import { restoring } from './turn';
 
 export const CHANNEL = 'libtorch-node:allocation';
 const DEFAULT_THRESHOLD = 16 * 1024 * 1024;
@@ -78,12 +79,13 @@ function makeAnnouncer(): Announcer {
       const events = Array.from(handles)
         .filter((handle) => native.isLive(handle))
         .map((handle) => eventOf(handle, frames));
-      announcing = true;
-      try {
-        for (const event of events) channel.publish(event);
-      } finally {
+      const undo = () => {
         announcing = false;
-      }
+      };
+      restoring(undo, () => {
+        announcing = true;
+        for (const event of events) channel.publish(event);
+      });
     },
   };
   // A channel does not say when somebody subscribes, but all ways to do so go through these.

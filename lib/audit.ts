@@ -8,6 +8,7 @@ import { watchCollections } from './audit/collections';
 import { currentLabel } from './audit/label';
 import { captureStack, type Stack } from './audit/stack';
 import { printable } from './printable';
+import { restoring } from './turn';
 import { warn } from './warnings';
 import { isWatched, tagWatched, type WatchNative } from './watch';
 
@@ -90,12 +91,13 @@ export function siteToBe(native: AuditNative, below: (...args: never[]) => unkno
 /** Runs `fn`, whose tensors were made where `site` is. */
 export function atSite<T>(site: Site | undefined, fn: () => T): T {
   const before = begun;
-  begun = site;
-  try {
-    return fn();
-  } finally {
+  const undo = () => {
     begun = before;
-  }
+  };
+  return restoring(undo, () => {
+    begun = site;
+    return fn();
+  });
 }
 
 /**

@@ -3,6 +3,7 @@ import { argumentError, codedError } from './errors';
 import { native } from './native';
 import { ownOptions } from './options';
 import { isTensor, type Tensor } from './tensor';
+import { begin, end, ending, type Unfinished } from './turn';
 
 export interface BackwardOptions {
   /** The gradient of the result with respect to this tensor; may be left out for a tensor of one element. */
@@ -37,15 +38,39 @@ function refusePromise(name: string, result: unknown): void {
   }
 }
 
+class GradMode implements Unfinished {
+  declare _below: Unfinished | null;
+
+  constructor(private readonly before: boolean) {}
+
+  _undo(): void {
+    native.setGradEnabled(this.before);
+  }
+}
+
+class InferenceMode implements Unfinished {
+  declare _below: Unfinished | null;
+  /** 0: not begun. */
+  depth = 0;
+
+  _undo(): void {
+    if (this.depth > 0) native.inferenceExit(this.depth);
+  }
+}
+
 function withGrad<T>(name: string, enabled: boolean, fn: () => T): T {
   if (typeof fn !== 'function') throw argumentError(name, 'fn', 'a function', fn);
   const before = native.gradEnabled();
-  native.setGradEnabled(enabled);
+  const mode = new GradMode(before);
+  begin(mode);
   let result: T;
   try {
+    native.setGradEnabled(enabled);
     result = fn();
   } finally {
+    ending(mode);
     native.setGradEnabled(before);
+    end(mode);
   }
   refusePromise(name, result);
   return result;
@@ -64,12 +89,16 @@ export function enableGrad<T>(fn: () => T): T {
 /** Runs `fn` in inference mode: faster than noGrad, and its tensors can never take part in autograd. */
 export function inferenceMode<T>(fn: () => T): T {
   if (typeof fn !== 'function') throw argumentError('inferenceMode', 'fn', 'a function', fn);
-  const depth = native.inferenceEnter();
+  const mode = new InferenceMode();
+  begin(mode);
   let result: T;
   try {
+    mode.depth = native.inferenceEnter();
     result = fn();
   } finally {
-    native.inferenceExit(depth);
+    ending(mode);
+    mode._undo();
+    end(mode);
   }
   refusePromise('inferenceMode', result);
   return result;

@@ -1,5 +1,6 @@
 /** Errors point at the caller's line: the library's own frames at the top of a stack are left out. */
 import * as path from 'node:path';
+import { restoring } from './turn';
 
 /**
  * This package's folders: dist/lib, where source maps say it comes from, and the wrappers of the binding that is loaded
@@ -22,13 +23,14 @@ const isInternal = (frame: string) => frame.includes('node:') || frame.endsWith(
 export function pointAtCaller(error: Error, below: (...args: never[]) => unknown): void {
   const limit = Error.stackTraceLimit;
   if (typeof limit !== 'number' || !(limit > 0)) return;
+  const undo = () => restore(limit);
   try {
-    Error.stackTraceLimit = limit + OWN_FRAMES;
-    Error.captureStackTrace(error, below);
+    restoring(undo, () => {
+      Error.stackTraceLimit = limit + OWN_FRAMES;
+      Error.captureStackTrace(error, below);
+    });
   } catch {
     return; // a frozen Error: the stack that V8 took will do
-  } finally {
-    restore(limit);
   }
   const { stack } = error as { stack?: unknown };
   if (typeof stack === 'string') error.stack = withoutOwn(stack, error, limit);

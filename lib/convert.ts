@@ -6,6 +6,7 @@ import { native } from './native';
 import { NativeObject } from './object';
 import type { BaseCode, TypeCode } from './signature';
 import { isMarked, isTensor, type Tensor } from './tensor';
+import { restoring } from './turn';
 import { isComplex, Stream } from './values';
 
 /** Why a value does not fit. */
@@ -57,12 +58,16 @@ let tensorsAsNumbers = true;
 
 /** Runs `fn` while tensors without dimensions are only tensors. */
 export function withoutNumberTensors<T>(fn: () => T): T {
-  tensorsAsNumbers = false;
-  try {
-    return fn();
-  } finally {
-    tensorsAsNumbers = true;
-  }
+  const before = tensorsAsNumbers;
+  return restoring(
+    () => {
+      tensorsAsNumbers = before;
+    },
+    () => {
+      tensorsAsNumbers = false;
+      return fn();
+    },
+  );
 }
 
 /** A tensor without dimensions stands for its number, as in PyTorch, unless its gradient would be lost. */

@@ -4,6 +4,7 @@
  */
 import { completeDisposed, type TorchError } from './errors';
 import { type Native, native } from './native';
+import { restoring } from './turn';
 import { callerSite, type Demand, siteLine, siteText, watch } from './watch';
 
 /** In the order of handles::Watch::Cause. */
@@ -23,12 +24,12 @@ let disposeCause: Cause = 'dispose';
 
 /** Runs `free` so that the tensors that end in it remember why and where. */
 function announced<T>(cause: Cause, below: (...args: never[]) => unknown, free: () => T): T {
-  native.watchAnnounce(causes.indexOf(cause), callerSite(native, below));
-  try {
+  const site = callerSite(native, below);
+  const undo = () => native.watchAnnounce(0, 0);
+  return restoring(undo, () => {
+    native.watchAnnounce(causes.indexOf(cause), site);
     return free();
-  } finally {
-    native.watchAnnounce(0, 0);
-  }
+  });
 }
 
 function complete(error: TorchError, handle: number): void {
@@ -71,12 +72,13 @@ export function startDebug(exported: Record<string, unknown>): void {
     return announced('scope', debugScopeClose, () => scopeClose(scope));
   };
   exported.disposeAll = function debugDisposeAll(value: unknown): void {
-    disposeCause = 'disposeAll';
-    try {
-      disposeAll(value);
-    } finally {
+    const undo = () => {
       disposeCause = 'dispose';
-    }
+    };
+    restoring(undo, () => {
+      disposeCause = 'disposeAll';
+      disposeAll(value);
+    });
   };
   completeDisposed.with = complete;
 }

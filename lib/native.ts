@@ -4,6 +4,7 @@ import type { AuditNative } from './audit';
 import { completeNative, type TorchError } from './errors';
 import { load } from './load';
 import type { Now } from './scopes/context';
+import { shareTurn, type Turn } from './turn';
 
 /** A native function of the op table: arguments in schema order, tensors as handles. */
 export type NativeOp = (...args: unknown[]) => unknown;
@@ -27,6 +28,8 @@ export interface Native extends AuditNative {
   asyncNow?: AsyncNow;
   /** Which scope is current, for all copies of the library over one addon. */
   scopesNow?: Now;
+  /** States of synchronous code that runs, for all copies of the library over one addon. */
+  turnNow?: Turn;
 
   guard(handle: number): unknown;
   /** Objects that the collector has still to drop. */
@@ -221,6 +224,7 @@ function prepare(native: Native): Native {
   native.result = new Float64Array(native.flagsBuffer, 8, 1);
   native.ints = new Float64Array(native.flagsBuffer, 24);
   native.setErrorSink(completeNative);
+  shareTurn(native);
   return native;
 }
 

@@ -5,6 +5,7 @@
 import { codedError } from '../errors';
 import { native } from '../native';
 import { setPending, Tensor } from '../tensor';
+import { restoring } from '../turn';
 
 const { flags } = native;
 
@@ -26,29 +27,31 @@ let now: Recorder | null = null;
 /** Runs `fn` so that its ops are recorded. Returns what it returns, with pending results for real ones. */
 export function recordInto(recorder: Recorder, fn: () => unknown): unknown {
   const [mode, before] = [flags[5]!, now];
-  // What the library's own functions call goes on with tensors; only the outermost call may give anything else.
-  flags[5] = mode === OFF ? ALL_OPS : TENSOR_OPS;
-  now = recorder;
-  try {
+  const undo = () => {
+    flags[5] = mode;
+    now = before;
+  };
+  return restoring(undo, () => {
+    // What the library's own functions call goes on with tensors; only the outermost call may give anything else.
+    flags[5] = mode === OFF ? ALL_OPS : TENSOR_OPS;
+    now = recorder;
     const result = fn();
     if (flags[5] !== RECORDED_VALUE || result instanceof PendingValue) return result;
     return new PendingValue(native.result[0]!, -1, []);
-  } finally {
-    flags[5] = mode;
-    now = before;
-  }
+  });
 }
 
 /** Runs a function of the library that is made of ops, not an op itself: it can go on with tensors only. */
 export function withTensorsOnly<T>(fn: () => T): T {
   const mode = flags[5]!;
   if (mode === OFF) return fn();
-  flags[5] = TENSOR_OPS;
-  try {
-    return fn();
-  } finally {
+  const undo = () => {
     flags[5] = mode;
-  }
+  };
+  return restoring(undo, () => {
+    flags[5] = TENSOR_OPS;
+    return fn();
+  });
 }
 
 /** The result of a recorded op that is no tensor, or a list of tensors. */

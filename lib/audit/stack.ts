@@ -3,6 +3,7 @@ import { realpathSync } from 'node:fs';
 import * as path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { generatedFolder } from '../native';
+import { restoring } from '../turn';
 
 export interface Frame {
   file: string;
@@ -78,16 +79,17 @@ function capture(limit: number, below: (...args: never[]) => unknown): CallSite[
   const holder: { stack?: CallSite[] } = {};
   const { prepareStackTrace, stackTraceLimit } = Error;
   const hadPrepare = Object.hasOwn(Error, 'prepareStackTrace');
-  try {
-    Error.prepareStackTrace = collect;
-    Error.stackTraceLimit = limit;
-    Error.captureStackTrace(holder, below);
-    return holder.stack ?? [];
-  } catch {
-    return []; // a frozen Error: no stack is better than a broken program
-  } finally {
-    restore(hadPrepare, prepareStackTrace, stackTraceLimit);
-  }
+  const undo = () => restore(hadPrepare, prepareStackTrace, stackTraceLimit);
+  return restoring(undo, () => {
+    try {
+      Error.prepareStackTrace = collect;
+      Error.stackTraceLimit = limit;
+      Error.captureStackTrace(holder, below);
+      return holder.stack ?? [];
+    } catch {
+      return []; // a frozen Error: no stack is better than a broken program
+    }
+  });
 }
 
 /** How many frames at the top are ours or Node's. */

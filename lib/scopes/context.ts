@@ -11,6 +11,7 @@ import { createHook, executionAsyncId, executionAsyncResource } from 'node:async
 import { setImmediate } from 'node:timers';
 import { types } from 'node:util';
 import { native } from '../native';
+import { isArming } from '../turn';
 import { birthOfPromise, isLeft, type Opener } from './opener';
 
 const { flags } = native;
@@ -166,6 +167,7 @@ export function leave(scope: ScopeNode): void {
 }
 
 function init(asyncId: number, type: string, triggerId: number, resource: Resource): void {
+  if (isArming()) return; // of no scope, and not begun by the code that runs
   if (triggerId === now.awaitId && now.awaitScope !== null) {
     resource[SCOPE] = now.awaitScope;
     return;

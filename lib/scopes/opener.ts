@@ -3,6 +3,8 @@
  * that the library sees when the function waits for the first time: the stack tells it. Only positions are compared.
  */
 
+import { restoring } from '../turn';
+
 /** A call site of V8's, spelled out: the package's types need none of Node's, which do not have all of these either. */
 interface Site {
   getFileName(): string | null | undefined;
@@ -32,10 +34,14 @@ const isBuiltin = (site: Site) => site.getFileName() == null && !site.isEval();
 function note(limit: number, below: (...args: never[]) => unknown): Opener {
   const opener: Opener = {};
   const { stackTraceLimit } = Error;
-  try {
-    Error.stackTraceLimit = limit;
-    Error.captureStackTrace(opener, below);
+  const undo = () => {
     Error.stackTraceLimit = stackTraceLimit;
+  };
+  try {
+    restoring(undo, () => {
+      Error.stackTraceLimit = limit;
+      Error.captureStackTrace(opener, below);
+    });
   } catch {
     opener.stack = []; // a frozen Error: as where the stack was not noted
   }
@@ -45,15 +51,18 @@ function note(limit: number, below: (...args: never[]) => unknown): Opener {
 function sitesOf(opener: Opener): Site[] {
   const { prepareStackTrace } = Error;
   const hadPrepare = Object.hasOwn(Error, 'prepareStackTrace');
-  try {
-    Error.prepareStackTrace = collect;
-    const sites = opener.stack;
-    return Array.isArray(sites) ? sites : [];
-  } catch {
-    return []; // a frozen Error, as above
-  } finally {
+  const undo = () => {
     if (hadPrepare) Error.prepareStackTrace = prepareStackTrace;
     else Reflect.deleteProperty(Error, 'prepareStackTrace');
+  };
+  try {
+    return restoring(undo, () => {
+      Error.prepareStackTrace = collect;
+      const sites = opener.stack;
+      return Array.isArray(sites) ? sites : [];
+    });
+  } catch {
+    return []; // a frozen Error, as above
   }
 }
 

@@ -3,8 +3,10 @@
  * The native table owns the lists; this module says when a scope begins, ends and what leaves it; context.ts says where it
  * is current. The rules in plain words: docs/lifetimes.md.
  */
+
 import { argumentError, codedError } from '../errors';
 import { native } from '../native';
+import { begin, end, ending, restoring, type Unfinished } from '../turn';
 import {
   type AsyncPart,
   asyncPart,
@@ -30,21 +32,24 @@ const key = Symbol('Scope');
 const unreachable = new FinalizationRegistry<number>((id) => native.scopeClose(id));
 
 /** An open scope. Closing it twice does nothing. */
-export class Scope implements ScopeNode {
+export class Scope implements ScopeNode, Unfinished {
   /** @internal */
   readonly _id: number;
   /** @internal */
   _parent: ScopeNode | null;
   /** @internal */
   _async: AsyncPart | null;
+  /** @internal */
+  declare _below: Unfinished | null;
 
-  /** @internal Use torch.scope or torch.openScope. */
-  constructor(allowed: symbol) {
+  /** @internal Use torch.scope or torch.openScope. `ends`: it is that of a function, which ends in this turn or waits. */
+  constructor(allowed: symbol, ends: boolean) {
     if (allowed !== key) {
       throw codedError(TypeError, 'ERR_TORCH_ARGUMENT', 'Scope: use torch.scope(fn) or torch.openScope()');
     }
     this._parent = now.current;
     this._async = null;
+    if (ends) begin(this);
     this._id = native.scopeOpen();
     now.current = this;
   }
@@ -70,14 +75,13 @@ export class Scope implements ScopeNode {
     demandOpen(this, 'run');
     const before = now.current;
     follows(isAsync(fn));
-    enter(this);
-    try {
+    const undo = () => enter(before);
+    return restoring(undo, () => {
+      enter(this);
       const result = fn(this);
-      if (isThenable(result)) returnedPromise(fn);
+      if (isPromise(result)) returnedPromise(fn);
       return result;
-    } finally {
-      enter(before);
-    }
+    });
   }
 
   /** Hands every tensor in `value` to the scope around this one, or to the garbage collector. Returns `value`. */
@@ -100,6 +104,13 @@ export class Scope implements ScopeNode {
     if (part.ref !== null) unlist(this);
     if (part.orphan) unreachable.unregister(this);
     waitsNoMore(this);
+  }
+
+  /** @internal The function that it is of was cut off (lib/turn.ts), perhaps before it was open. */
+  _undo(): void {
+    if (this._id === undefined) return;
+    if (now.starting?.scope === this) now.starting = null;
+    this.close();
   }
 
   [Symbol.dispose](): void {
@@ -140,8 +151,10 @@ function outlive(scope: ScopeNode, parent: ScopeNode | null): void {
   unreachable.register(scope, scope._id, scope);
 }
 
-const isThenable = (value: unknown): value is PromiseLike<unknown> =>
-  typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function';
+const isPromise = (value: unknown): value is PromiseLike<unknown> =>
+  typeof value === 'object' &&
+  value !== null &&
+  typeof (value as { then?: unknown }).then === 'function';
 
 const isAsync = (fn: unknown) => (fn as { [Symbol.toStringTag]?: string })[Symbol.toStringTag] === 'AsyncFunction';
 
@@ -171,11 +184,16 @@ function returnedPromise(fn: unknown): void {
  * function that opened it across every `await`, and is current nowhere else.
  */
 export function openScope(): Scope {
-  const opened = new Scope(key);
-  const part = asyncPart(opened);
-  part.run = now.run;
-  if (shouldNote()) part.opener = noteOpener(openScope);
-  mayBeWaiting(opened);
+  const opened = new Scope(key, false);
+  try {
+    const part = asyncPart(opened);
+    part.run = now.run;
+    if (shouldNote()) part.opener = noteOpener(openScope);
+    mayBeWaiting(opened);
+  } catch (error) {
+    opened.close(); // no stack left, say: nobody else could
+    throw error;
+  }
   return opened;
 }
 
@@ -186,30 +204,28 @@ export function openScope(): Scope {
  */
 export function scope<T>(fn: (scope: Scope) => T): T {
   if (typeof fn !== 'function') throw argumentError('scope', 'fn', 'a function', fn);
-  const inner = new Scope(key);
-  let result: T;
-  let thenable: boolean;
+  const inner = new Scope(key, true);
+  let waits = false;
   try {
     const async = isAsync(fn);
     if (!now.follows) follows(async);
-    result = async ? callAsync(inner, fn) : fn(inner);
-    thenable = isThenable(result); // which runs the program's code, where `then` is a getter
-  } catch (error) {
-    inner.close(); // a throw releases everything, also what the error carries
-    throw error;
-  }
-  if (thenable) {
-    returnedPromise(fn);
-    mayBeWaiting(inner);
-    leave(inner);
-    return settle(inner, result as PromiseLike<unknown>) as T;
-  }
-  try {
+    const result = async ? callAsync(inner, fn) : fn(inner);
+    // Which runs the program's code, where `then` is a getter.
+    if (isPromise(result)) {
+      returnedPromise(fn);
+      mayBeWaiting(inner);
+      leave(inner);
+      const settled = settle(inner, result) as T;
+      waits = true;
+      return settled;
+    }
     moveOut('scope', result, inner._id);
+    return result;
   } finally {
-    inner.close();
+    ending(inner);
+    if (!waits) inner.close(); // a throw releases everything, also what the error carries
+    end(inner);
   }
-  return result;
 }
 
 /**
@@ -217,13 +233,15 @@ export function scope<T>(fn: (scope: Scope) => T): T {
  * functions that wait.
  */
 export function ownScope<T>(fn: () => T): T {
-  const inner = new Scope(key);
+  const inner = new Scope(key, true);
   try {
     const result = fn();
     moveOut('scope', result, inner._id);
     return result;
   } finally {
+    ending(inner);
     inner.close();
+    end(inner);
   }
 }
 

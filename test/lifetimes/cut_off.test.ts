@@ -1,0 +1,165 @@
+/**
+ * A vm timeout ends code without running its `finally`. What the code had changed (modes, the current scope, what is
+ * recorded) is as it was on the next turn of the event loop, and before where an outer part of it ends.
+ */
+import { setTimeout as later, setImmediate as nextTurn } from 'node:timers/promises';
+import * as vm from 'node:vm';
+import { settled, torch, untyped } from '../support/torch';
+
+const ones = () => torch.ones([4]);
+
+/** Runs `source` until it is ended from outside: it must not end by itself. */
+function cutOff(source: string, values: object = {}): void {
+  const context = vm.createContext({ torch, ...values });
+  let code = 'it ended by itself';
+  try {
+    vm.runInContext(source, context, { timeout: 20 });
+  } catch (error) {
+    ({ code } = error as { code: string });
+  }
+  expect(code).toBe('ERR_SCRIPT_EXECUTION_TIMEOUT');
+}
+
+/** What code of the library can change for all code after it. */
+function state(): object {
+  const t = ones();
+  const sum = t.sum();
+  const look = {
+    grad: torch.isGradEnabled(),
+    inference: torch.isInferenceModeEnabled(),
+    recorded: !(sum.numel >= 0),
+    owner: untyped.scope((s: { parent: unknown }) => s.parent),
+    // A number that a tensor stands for: the parser's own state.
+    number: untyped.add(t, 1, { alpha: torch.tensor(3) }).toArray(),
+    prepare: Object.hasOwn(Error, 'prepareStackTrace'),
+  };
+  t.dispose();
+  sum.dispose();
+  return look;
+}
+
+const turns: [string, () => Promise<unknown>][] = [
+  ['a promise continuation', () => Promise.resolve()],
+  ['setImmediate', () => nextTurn()],
+  ['setTimeout', () => later(1)],
+];
+
+const programs: Record<string, string> = {
+  noGrad: 'torch.noGrad(() => { while (true); })',
+  'enableGrad inside noGrad': 'torch.noGrad(() => torch.enableGrad(() => { while (true); }))',
+  inferenceMode: 'torch.inferenceMode(() => { while (true); })',
+  'noGrad inside inferenceMode': 'torch.inferenceMode(() => torch.noGrad(() => { while (true); }))',
+  'inferenceMode inside noGrad': 'torch.noGrad(() => torch.inferenceMode(() => { while (true); }))',
+  scope: 'torch.scope(() => { made.push(torch.ones([4])); while (true); })',
+  'a scope in a scope': 'torch.scope(() => torch.scope(() => { made.push(torch.ones([4])); while (true); }))',
+  'an asynchronous scope': 'torch.scope(async () => { made.push(torch.ones([4])); while (true); }).catch(() => {})',
+  'modes and scopes':
+    'torch.inferenceMode(() => torch.scope(() => torch.noGrad(() => torch.scope(() => { made.push(torch.ones([4])); while (true); }))))',
+  'what a scope returns':
+    'torch.scope(() => ({ get [torch.tensors]() { made.push(torch.ones([4])); while (true); } }))',
+  'an option’s getter': 'torch.sum(torch.ones([2, 2]), [0], { get keepdim() { while (true); } })',
+  'the function of torch.run': 'torch.run(() => { while (true); }).catch(() => {})',
+  'noGrad in torch.run': 'torch.run((T) => T.noGrad(() => { while (true); })).catch(() => {})',
+  'a scope in torch.run': 'torch.run((T) => T.scope(() => { while (true); })).catch(() => {})',
+  'a callback of a tensor': 'torch.ones([4]).apply_(() => { while (true); })',
+};
+
+afterEach(() => {
+  torch.setGradEnabled(true);
+});
+
+describe.each(turns)('at the next turn: %s', (_name, turn) => {
+  test.each(Object.keys(programs))('%s', async (name) => {
+    await nextTurn();
+    const before = state();
+    const tensors = settled();
+    const made: { disposed: boolean }[] = [];
+    cutOff(programs[name]!, { made });
+    await turn();
+    expect(state()).toEqual(before);
+    expect(made.map((t) => t.disposed)).toEqual(made.map(() => true));
+    made.length = 0;
+    expect(settled()).toEqual(tensors);
+  });
+});
+
+test('the mode that held before, not the usual one', async () => {
+  torch.setGradEnabled(false);
+  cutOff('torch.enableGrad(() => { while (true); })');
+  await nextTurn();
+  expect(torch.isGradEnabled()).toBe(false);
+});
+
+test('a mode that is set for good afterwards stays', async () => {
+  torch.noGrad(() => cutOff('torch.enableGrad(() => { while (true); })'));
+  torch.setGradEnabled(false);
+  await nextTurn();
+  expect(torch.isGradEnabled()).toBe(false);
+});
+
+test('the end of what is around it restores at once', () => {
+  torch.noGrad(() => {
+    cutOff('torch.enableGrad(() => torch.inferenceMode(() => { while (true); }))');
+  });
+  expect([torch.isGradEnabled(), torch.isInferenceModeEnabled()]).toEqual([true, false]);
+  const inner: { disposed: boolean }[] = [];
+  const kept = torch.scope(() => {
+    cutOff('torch.scope(() => { made.push(torch.ones([4])); while (true); })', { made: inner });
+    return ones();
+  });
+  expect([kept.disposed, inner[0]!.disposed]).toEqual([false, true]);
+  kept.dispose();
+});
+
+test('scopes that wait, and those of openScope, go on', async () => {
+  await torch.scope(async (outer) => {
+    using opened = torch.openScope();
+    const mine = ones();
+    cutOff('torch.noGrad(() => torch.scope(() => { while (true); }))');
+    const beside = torch.scope(async () => {
+      const t = ones();
+      await nextTurn();
+      return t.disposed;
+    });
+    await nextTurn();
+    const after = ones();
+    expect([outer.closed, opened.closed, mine.disposed, await beside]).toEqual([false, false, false, false]);
+    expect(torch.isGradEnabled()).toBe(true);
+    opened.close();
+    expect([mine.disposed, after.disposed]).toEqual([true, true]);
+  });
+});
+
+test('inside scope.run, of a scope that stays open', async () => {
+  const { current, s, t } = await torch.scope(async (open) => {
+    cutOff('open.run(() => { while (true); })', { open });
+    await nextTurn();
+    const made = ones();
+    return { current: open.closed, s: open, t: torch.keep(made) };
+  });
+  expect([current, s.closed, t.disposed]).toEqual([false, true, false]);
+  t.dispose();
+});
+
+test('a stack that has no room for the end of a scope', async () => {
+  const tensors = settled();
+  let calls = 0;
+  const down = (): void => {
+    try {
+      down();
+    } catch {
+      // The end of the stack.
+    }
+    if (calls++ > 200) return;
+    try {
+      torch.noGrad(() => torch.scope(() => torch.scope(() => ones())));
+    } catch (error) {
+      expect(error).toBeInstanceOf(Object(error).constructor);
+    }
+  };
+  down();
+  await nextTurn();
+  expect(torch.isGradEnabled()).toBe(true);
+  expect(untyped.scope((s: { parent: unknown }) => s.parent)).toBe(null);
+  expect(settled()).toEqual(tensors);
+});
