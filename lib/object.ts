@@ -1,6 +1,7 @@
 /** C++ objects that are no tensors (Generator, ScriptModule). Their classes are generated; this is what they have in common. */
 import { argumentError, codedError } from './errors';
 import { native } from './native';
+import { tensors } from './scopes/walk';
 import type { Tensor } from './tensor';
 
 interface Made {
@@ -41,6 +42,11 @@ export class NativeObject {
 
   [Symbol.dispose](): void {
     release(this);
+  }
+
+  /** For scopes, keep and disposeAll. A property's name would not do: a dictionary from a file may have one of that name. */
+  get [tensors](): Tensor | null {
+    return this._token ?? null;
   }
 
   /** The handle, if the object is still there. */

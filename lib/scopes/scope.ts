@@ -4,6 +4,7 @@
  * is current. The rules in plain words: docs/lifetimes.md.
  */
 
+import { isPending } from '../async/places';
 import { argumentError, codedError } from '../errors';
 import { native } from '../native';
 import { begin, end, ending, restoring, type Unfinished } from '../turn';
@@ -23,7 +24,7 @@ import {
   waitsNoMore,
   wayTo,
 } from './context';
-import { moveOut } from './movable';
+import { moveAll, moveOut } from './movable';
 import { noteOpener } from './opener';
 
 const key = Symbol('Scope');
@@ -87,7 +88,7 @@ export class Scope implements ScopeNode, Unfinished {
   /** Hands every tensor in `value` to the scope around this one, or to the garbage collector. Returns `value`. */
   move<T>(value: T): T {
     demandOpen(this, 'move');
-    moveOut('scope.move', value, this._id);
+    moveAll(value, this._id);
     return value;
   }
 
@@ -151,10 +152,12 @@ function outlive(scope: ScopeNode, parent: ScopeNode | null): void {
   unreachable.register(scope, scope._id, scope);
 }
 
+/** What an op of torch.run will give can be awaited, but is a result like others: it waits for its strand. */
 const isPromise = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === 'object' &&
   value !== null &&
-  typeof (value as { then?: unknown }).then === 'function';
+  typeof (value as { then?: unknown }).then === 'function' &&
+  !isPending(value);
 
 const isAsync = (fn: unknown) => (fn as { [Symbol.toStringTag]?: string })[Symbol.toStringTag] === 'AsyncFunction';
 

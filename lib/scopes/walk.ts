@@ -1,4 +1,5 @@
 /** Finds the tensors inside a value: what a scope's result keeps, what disposeAll frees. */
+import { isPending, type Pending } from '../async/places';
 import { codedError, describe } from '../errors';
 import { isTensor, type Tensor } from '../tensor';
 
@@ -15,9 +16,9 @@ const isPlain = (value: object) => {
 
 /**
  * Calls `visit` once for each tensor in any nesting of arrays, maps, sets, plain objects and classes with `torch.tensors`,
- * cycles included. `fn` is for messages.
+ * cycles included, and for each pending result of torch.run. `fn` is for messages.
  */
-export function forEachTensor(fn: string, root: unknown, visit: (tensor: Tensor) => void): void {
+export function forEachTensor(fn: string, root: unknown, visit: (tensor: Tensor | Pending) => void): void {
   if (isTensor(root)) {
     visit(root);
     return;
@@ -26,13 +27,12 @@ export function forEachTensor(fn: string, root: unknown, visit: (tensor: Tensor)
   const seen = new Set<object>();
   const pending: unknown[] = [root];
   // All are found before the first is visited: what cannot be looked into leaves everything as it was.
-  const found: Tensor[] = [];
+  const found: (Tensor | Pending)[] = [];
   while (pending.length > 0) {
     const value = pending.pop();
     if (!isObject(value) || seen.has(value)) continue;
     seen.add(value);
-    if (isTensor(value)) found.push(value);
-    else if (isTensor((value as { _token?: unknown })._token)) found.push((value as { _token: Tensor })._token);
+    if (isTensor(value) || isPending(value)) found.push(value);
     else if (tensors in value) pushHeld(value as { [tensors]: unknown }, pending);
     // By what they are, not by class: values of another realm (vm contexts, Jest) count too.
     else if (Array.isArray(value)) for (const element of value) pending.push(element);
