@@ -94,7 +94,8 @@ function describeObject(value: object): string {
   if (Array.isArray(value)) {
     return value.length === 0 ? 'an empty array' : `an array of ${value.length} (first: ${describe(value[0])})`;
   }
-  const name = (value as object).constructor?.name;
-  if (!name || name === 'Object') return 'an object';
+  // A dictionary from a file may have a key of that name, and a tensor there.
+  const name: unknown = (value as object).constructor?.name;
+  if (typeof name !== 'string' || name === '' || name === 'Object') return 'an object';
   return `${/^[AEIOU]/.test(name) ? 'an' : 'a'} ${name}`;
 }
