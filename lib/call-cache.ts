@@ -8,8 +8,9 @@
 import { convertDefault } from './convert';
 import { dtypeCodes, layoutCodes, memoryFormatCodes } from './enums';
 import { NativeObject } from './object';
-import { isInts, isNumbers, packed, packedOf } from './packed';
+import { packed } from './packed';
 import { type Bound, isNoneByDefault } from './parse';
+import type { ReadCall } from './reading';
 import type { Param, Signature, TypeCode } from './signature';
 import { Tensor } from './tensor';
 
@@ -43,8 +44,8 @@ interface Taker {
   readonly defaults: readonly unknown[];
   /** the place of `requiresGrad` among the keys, or -1 */
   readonly requiresGrad: number;
-  /** Whether its lists cross in shared memory: an op reads them, and there are six at most. */
-  readonly packs: boolean;
+  /** Its lists that cross in shared memory, by position: an op reads them, and there are six at most. */
+  readonly packs: readonly number[];
 }
 
 const SELF = -1;
@@ -61,21 +62,11 @@ const NO = Symbol('no');
 const UNSURE: unique symbol = Symbol('unsure');
 
 /** The call as the overload that the parser would choose; undefined where the parser has to choose. */
-export function boundByForm(site: Site, passed: ArrayLike<unknown>, self: unknown): Bound | undefined {
-  let count = passed.length;
-  let options: Record<string, unknown> | undefined;
-  let keys = NO_KEYS;
-  if (count > 0) {
-    const last = passed[count - 1];
-    if (typeof last === 'object' && last !== null && Object.getPrototypeOf(last) === Object.prototype) {
-      options = last as Record<string, unknown>;
-      keys = Object.keys(last);
-      count--;
-    }
-  }
-  for (const taker of takersOf(site, count, keys)) {
+export function boundByForm(site: Site, call: ReadCall, self: unknown): Bound | undefined {
+  const keys = call.keys ?? NO_KEYS;
+  for (const taker of takersOf(site, call.positional.length, keys)) {
     if (taker === null) return undefined;
-    const bound = take(taker, passed, options, keys, self);
+    const bound = take(taker, call, self);
     if (bound === UNSURE) return undefined;
     if (bound !== NO) return bound as Bound;
   }
@@ -155,8 +146,9 @@ function takerOf(signature: Signature, site: Site, count: number, keys: readonly
   const defaults = params.map(({ defaultValue, type }, i) =>
     sources[i] === DEFAULT ? convertDefault(defaultValue, type) : undefined,
   );
-  const lists = params.filter(({ type }) => type.list && type.base === 'I').length;
-  return { signature, sources, defaults, requiresGrad, packs: signature.number >= 0 && lists <= 6 };
+  const lists = params.flatMap(({ type }, i) => (type.list && type.base === 'I' && sources[i] !== DEFAULT ? [i] : []));
+  const packs = signature.number >= 0 && lists.length <= 6 ? lists : [];
+  return { signature, sources, defaults, requiresGrad, packs };
 }
 
 function nameAmong(keys: readonly string[], param: Param, raw: boolean): string | undefined {
@@ -167,9 +159,7 @@ function nameAmong(keys: readonly string[], param: Param, raw: boolean): string 
 
 function take(
   { signature, sources, defaults, requiresGrad, packs }: Taker,
-  passed: ArrayLike<unknown>,
-  options: Record<string, unknown> | undefined,
-  keys: readonly string[],
+  { positional, values: options }: ReadCall,
   self: unknown,
 ): Bound | typeof NO | typeof UNSURE {
   const { params } = signature;
@@ -182,26 +172,31 @@ function take(
       values[i] = defaults[i];
       continue;
     }
-    const value = source >= 0 ? passed[source] : source === SELF ? self : options![keys[FIRST_OPTION - source]!];
-    const converted = quick(value, params[i]!, packs);
+    const value = source >= 0 ? positional[source] : source === SELF ? self : options[FIRST_OPTION - source];
+    const converted = quick(value, params[i]!);
     if (converted === NO || converted === UNSURE) return converted;
     values[i] = converted;
     given[i] = value;
   }
   let wanted: unknown = false;
   if (requiresGrad >= 0) {
-    wanted = options![keys[requiresGrad]!];
+    wanted = options[requiresGrad];
     if (typeof wanted !== 'boolean') return UNSURE;
+  }
+  // Last: the handle of a Proxy of a tensor is read by code of the program, which may write to the shared memory too.
+  for (let i = 0; i < packs.length; i++) {
+    const list = values[packs[i]!];
+    if (list !== null) values[packs[i]!] = packed(list as number[]);
   }
   return { signature, values, given, requiresGrad: wanted as boolean };
 }
 
 /** What lib/convert.ts makes of a value, tensors without dimensions being tensors; or NO, or UNSURE. */
-function quick(value: unknown, param: Param, packs: boolean): unknown {
+function quick(value: unknown, param: Param): unknown {
   const { type } = param;
   if (value === undefined) return UNSURE;
   if (value === null) return type.nullable && !isNoneByDefault(param) ? null : UNSURE;
-  if (type.list) return quickList(value, type, packs);
+  if (type.list) return quickList(value, type);
   switch (type.base) {
     case 'T':
       return value instanceof Tensor ? handleOf(value) : unlessObject(value);
@@ -247,21 +242,20 @@ const unlessBigint = (value: unknown) => (typeof value === 'bigint' ? UNSURE : u
 const named = (codes: ReadonlyMap<string, number>, value: unknown) =>
   typeof value === 'string' ? (codes.get(value) ?? NO) : unlessObject(value);
 
-function quickList(value: unknown, { base, size, elementNullable }: TypeCode, packs: boolean): unknown {
+function quickList(value: unknown, { base, size, elementNullable }: TypeCode): unknown {
   if (value instanceof Tensor) return NO;
   if (typeof value === 'number') {
     if (base === 'T' || base === 'N') return NO;
     if (base !== 'I' || size === 0 || elementNullable) return UNSURE;
     if (!Number.isInteger(value)) return NO;
-    return packs ? packedOf(value, size) : new Array<number>(size).fill(value);
+    return new Array<number>(size).fill(value);
   }
   if (!Array.isArray(value)) return UNSURE;
   switch (base) {
     case 'I':
-      if (elementNullable || !isInts(value)) return UNSURE;
-      return packs ? packed(value) : value;
+      return !elementNullable && value.every(Number.isInteger) ? value : UNSURE;
     case 'F':
-      return !elementNullable && isNumbers(value) ? value : UNSURE;
+      return !elementNullable && value.every(isNumber) ? value : UNSURE;
     case 'T':
       return handlesOf(value);
     case 'N':
@@ -270,6 +264,8 @@ function quickList(value: unknown, { base, size, elementNullable }: TypeCode, pa
       return UNSURE;
   }
 }
+
+const isNumber = (value: unknown) => typeof value === 'number';
 
 function handlesOf(list: readonly unknown[]): unknown {
   const handles = new Array<number>(list.length);

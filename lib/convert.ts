@@ -4,9 +4,9 @@ import { dtypeCodes, layoutCodes, memoryFormatCodes } from './enums';
 import { describe } from './errors';
 import { native } from './native';
 import { NativeObject } from './object';
+import { elementsOf, Iterated, typedElements } from './reading';
 import type { BaseCode, TypeCode } from './signature';
 import { isMarked, isTensor, type Tensor } from './tensor';
-import { restoring } from './turn';
 import { isComplex, Stream } from './values';
 
 /** Why a value does not fit. */
@@ -54,30 +54,10 @@ function handleOf(value: unknown): number | Mismatch {
   );
 }
 
-let tensorsAsNumbers = true;
-
-/** Runs `fn` while tensors without dimensions are only tensors. */
-export function withoutNumberTensors<T>(fn: () => T): T {
-  const before = tensorsAsNumbers;
-  return restoring(
-    () => {
-      tensorsAsNumbers = before;
-    },
-    () => {
-      tensorsAsNumbers = false;
-      return fn();
-    },
-  );
-}
-
 /** A tensor without dimensions stands for its number, as in PyTorch, unless its gradient would be lost. */
 function isNumberTensor(value: unknown): value is Tensor {
   return (
-    tensorsAsNumbers &&
-    isTensor(value) &&
-    value._handle > 0 &&
-    native.ndim(value._handle) === 0 &&
-    !native.requiresGrad(value._handle)
+    isTensor(value) && value._handle > 0 && native.ndim(value._handle) === 0 && !native.requiresGrad(value._handle)
   );
 }
 
@@ -92,7 +72,7 @@ function isScalar(value: unknown): boolean {
   return typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean' || isComplex(value);
 }
 
-function convertOne(value: unknown, base: BaseCode): unknown {
+function convertOne(value: unknown, base: BaseCode, numbers: boolean): unknown {
   switch (base) {
     case 'T':
       return handleOf(value);
@@ -102,10 +82,10 @@ function convertOne(value: unknown, base: BaseCode): unknown {
       return isTensor(value) || isMarked(value) ? handleOf(value) : mismatch(base, value);
     case 'S':
       if (isScalar(value)) return value;
-      return isNumberTensor(value) ? value.item() : mismatch(base, value);
+      return numbers && isNumberTensor(value) ? value.item() : mismatch(base, value);
     case 'I':
       if (Number.isInteger(value) || typeof value === 'bigint') return value;
-      if (isNumberTensor(value)) {
+      if (numbers && isNumberTensor(value)) {
         const item = value.item();
         if (Number.isInteger(item) || typeof item === 'bigint') return item;
       }
@@ -113,7 +93,7 @@ function convertOne(value: unknown, base: BaseCode): unknown {
     case 'F':
       if (typeof value === 'number' || typeof value === 'bigint') return value;
       if (typeof value === 'boolean') return Number(value); // as in Python, where True is a number
-      if (isNumberTensor(value)) {
+      if (numbers && isNumberTensor(value)) {
         const item = value.item();
         if (typeof item === 'number' || typeof item === 'bigint') return item;
       }
@@ -156,17 +136,15 @@ function convertOne(value: unknown, base: BaseCode): unknown {
 
 /** The elements of what stands for a list: an array, a typed array of integers, or for tensors any iterable. */
 function elements(value: unknown, type: TypeCode): readonly unknown[] | undefined {
-  if (Array.isArray(value)) return value;
-  if (typeof value !== 'object' || value === null || isTensor(value)) return undefined;
-  if (ArrayBuffer.isView(value) && !(value instanceof DataView))
-    return Array.from(value as unknown as ArrayLike<unknown>);
-  if (type.base === 'T' && Symbol.iterator in value) return Array.from(value as Iterable<unknown>);
-  return undefined;
+  if (value instanceof Iterated && type.base !== 'T') return undefined;
+  const list = elementsOf(value);
+  if (list !== undefined || typeof value !== 'object' || value === null) return list;
+  return ArrayBuffer.isView(value) && !(value instanceof DataView) ? typedElements(value) : undefined;
 }
 
-function convertList(value: unknown, type: TypeCode): unknown {
+function convertList(value: unknown, type: TypeCode, numbers: boolean): unknown {
   if (type.size > 0 && type.base !== 'B' && !Array.isArray(value) && !isTensor(value)) {
-    const single = convertOne(value, type.base);
+    const single = convertOne(value, type.base, numbers);
     // A number is accepted where an int[N] of a fixed N is wanted.
     if (!(single instanceof Mismatch)) return new Array(type.size).fill(single);
   }
@@ -182,7 +160,7 @@ function convertList(value: unknown, type: TypeCode): unknown {
       result[i] = 0;
       continue;
     }
-    const converted = convertOne(element, type.base);
+    const converted = convertOne(element, type.base, numbers);
     if (converted instanceof Mismatch) {
       return new Mismatch(`array of ${converted.expected}`, `${converted.got} at [${i}]`);
     }
@@ -191,14 +169,17 @@ function convertList(value: unknown, type: TypeCode): unknown {
   return result;
 }
 
-/** The native value for `value`, or a Mismatch. */
-export function convert(value: unknown, type: TypeCode): unknown {
+/**
+ * The native value for a value that was read (lib/reading.ts), or a Mismatch. `numbers`: whether tensors without dimensions
+ * stand for their numbers.
+ */
+export function convert(value: unknown, type: TypeCode, numbers = true): unknown {
   if (value === null || value === undefined) {
     if (type.nullable) return null;
     if (type.base === 'N' && !type.list && value === null) return null;
     return new Mismatch(type.list ? `array of ${expectations[type.base]}` : expectations[type.base], describe(value));
   }
-  return type.list ? convertList(value, type) : convertOne(value, type.base);
+  return type.list ? convertList(value, type, numbers) : convertOne(value, type.base, numbers);
 }
 
 /** The native value of a default, which codegen wrote as JSON. */

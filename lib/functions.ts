@@ -1,5 +1,5 @@
 /** The generated functions by namespace. Names with an underscore in front are for lib/public alone. */
-import { isInts, isNumbers, numberTensor, packed, packedOf } from './packed';
+import { ints, intsOf, numbers, numberTensor } from './packed';
 import { callPublic, publicSite } from './public/define';
 import { callFunction, f, functionSite, results } from './runtime';
 import { Tensor, wrap } from './tensor';
@@ -9,11 +9,10 @@ export const spaces = makeFunctions(f, {
   Tensor,
   wrap,
   results,
-  isInts,
-  isNumbers,
+  ints,
+  intsOf,
+  numbers,
   numberTensor,
-  packed,
-  packedOf,
   callFunction,
   callPublic,
   functionSite,

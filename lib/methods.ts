@@ -5,7 +5,7 @@ import * as autograd from './autograd';
 import { argumentError } from './errors';
 import { moveSeldomUp } from './fast-object';
 import { at, type Index, set } from './indexing';
-import { isInts, isNumbers, numberTensor, packed, packedOf } from './packed';
+import { ints, intsOf, numbers, numberTensor } from './packed';
 import { format } from './print/format';
 import { callPublic, publicFunction, publicSite } from './public/define';
 import { toArray, toTypedArray } from './read';
@@ -24,11 +24,10 @@ const methods = makeMethods(f, {
   Tensor,
   wrap,
   results,
-  isInts,
-  isNumbers,
+  ints,
+  intsOf,
+  numbers,
   numberTensor,
-  packed,
-  packedOf,
   callMethod,
   callPublic,
   methodSite,

@@ -1,40 +1,94 @@
-/** Arguments that cross to an op in memory that both sides see, for the paths that need no conversion. */
+/**
+ * Arguments that cross to an op in memory that both sides see, for the paths that need no conversion. The memory is a ring:
+ * what was written last stays for a while. Reading a list can run code of the program (an element that is an accessor, a
+ * Proxy), and what that calls must not write over what the call outside has in the ring already.
+ */
 import { native } from './native';
 
-const { ints } = native;
-/** Longer lists go as arrays. Six of these fit in `ints`, as many as a fast path has parameters. */
+const ring = native.ints;
+/** Longer lists go as arrays. Six of these fit in the ring, as many as a fast path has parameters. */
 const MOST_PACKED = 16;
 let nextInt = 0;
+/** Whether a list is being read: the ring is then the outer call's. */
+let reading = false;
 
-export function isInts(value: unknown): value is number[] {
-  if (!Array.isArray(value)) return false;
-  for (let i = 0; i < value.length; i++) if (!Number.isInteger(value[i])) return false;
-  return true;
+/** An array of our own with the elements, each read once, or undefined where one does not fit. */
+function copyOf<T>(list: readonly unknown[], least: number, fits: (value: unknown) => value is T): T[] | undefined {
+  const length = list.length >>> 0; // of a Proxy it can be anything
+  if (length < least) return undefined;
+  const copy: T[] = [];
+  for (let i = 0; i < length; i++) {
+    const value = list[i];
+    if (!fits(value)) return undefined;
+    copy.push(value);
+  }
+  return copy;
 }
 
-export function isNumbers(value: unknown): value is number[] {
-  if (!Array.isArray(value)) return false;
-  for (let i = 0; i < value.length; i++) if (typeof value[i] !== 'number') return false;
-  return true;
-}
+const isInteger = Number.isInteger as (value: unknown) => value is number;
+const isNumber = (value: unknown): value is number => typeof value === 'number';
 
-/** A short list of integers, on its way into an op through shared memory: see read_packed() of native/convert. */
-export function packed(list: readonly number[]): number | readonly number[] {
-  const { length } = list;
-  if (length > MOST_PACKED) return list;
-  const first = nextInt + length > ints.length ? 0 : nextInt;
-  for (let i = 0; i < length; i++) ints[first + i] = list[i]!;
-  nextInt = first + length;
-  return first * 32 + length;
+/**
+ * What stands for an array of `least` integers or more on its way into an op: see read_packed() of native/convert. Undefined
+ * for everything else. Elements are looked at and taken in one pass, so that what an op gets is what was looked at.
+ */
+export function ints(list: unknown, least = 0): number | number[] | undefined {
+  if (!Array.isArray(list)) return undefined;
+  if (reading) return copyOf(list, least, isInteger);
+  reading = true;
+  try {
+    const length = list.length >>> 0;
+    if (length < least) return undefined;
+    if (length > MOST_PACKED) return copyOf(list, least, isInteger);
+    const first = nextInt + length > ring.length ? 0 : nextInt;
+    for (let i = 0; i < length; i++) {
+      const value = list[i] as unknown;
+      if (!isInteger(value)) return undefined;
+      ring[first + i] = value;
+    }
+    nextInt = first + length;
+    return first * 32 + length;
+  } finally {
+    reading = false;
+  }
 }
 
 /** The same for an `int[size]`, where a number stands for `size` times itself. */
-export function packedOf(value: number | readonly number[], size: number): number | readonly number[] {
-  if (typeof value !== 'number') return packed(value);
-  const first = nextInt + size > ints.length ? 0 : nextInt;
-  for (let i = 0; i < size; i++) ints[first + i] = value;
+export function intsOf(value: unknown, size: number, least = 0): number | number[] | undefined {
+  if (typeof value !== 'number') return ints(value, least);
+  if (!Number.isInteger(value)) return undefined;
+  if (reading) return new Array<number>(size).fill(value);
+  const first = nextInt + size > ring.length ? 0 : nextInt;
+  for (let i = 0; i < size; i++) ring[first + i] = value;
   nextInt = first + size;
   return first * 32 + size;
+}
+
+/** A copy of an array of numbers; undefined for everything else. */
+export function numbers(list: unknown, least = 0): number[] | undefined {
+  if (!Array.isArray(list)) return undefined;
+  if (reading) return copyOf(list, least, isNumber);
+  reading = true;
+  try {
+    return copyOf(list, least, isNumber);
+  } finally {
+    reading = false;
+  }
+}
+
+/** A copy of an array of integers, for what is no op; undefined for everything else. */
+export function integers(list: unknown): number[] | undefined {
+  return Array.isArray(list) ? copyOf(list, 0, isInteger) : undefined;
+}
+
+/** What stands for an array of ours, of integers: nothing of the program's runs until the op has it. */
+export function packed(list: readonly number[]): number | readonly number[] {
+  const { length } = list;
+  if (length > MOST_PACKED || reading) return list;
+  const first = nextInt + length > ring.length ? 0 : nextInt;
+  for (let i = 0; i < length; i++) ring[first + i] = list[i]!;
+  nextInt = first + length;
+  return first * 32 + length;
 }
 
 /**
@@ -42,9 +96,10 @@ export function packedOf(value: number | readonly number[], size: number): numbe
  * The code, -1.5 and down, is neither a handle nor what a forged one would be. For the fast paths: nothing else may run
  * before the op takes it.
  */
-export function numberTensor(value: number): number {
-  const at = nextInt < ints.length ? nextInt : 0;
-  ints[at] = value;
+export function numberTensor(value: number): number | [number] {
+  if (reading) return [value];
+  const at = nextInt < ring.length ? nextInt : 0;
+  ring[at] = value;
   nextInt = at + 1;
   return -(at + 1.5);
 }

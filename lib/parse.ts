@@ -3,8 +3,9 @@
  * schema, overloads in PyTorch's order. (Idea: PyTorch's python_arg_parser.) Generated fast paths answer the same for the
  * calls they take.
  */
-import { convert, convertDefault, Mismatch, withoutNumberTensors } from './convert';
+import { convert, convertDefault, Mismatch } from './convert';
 import { codedError, describe, type TorchError } from './errors';
+import { optionsOf, type ReadCall } from './reading';
 import type { Param, Signature } from './signature';
 import { didYouMean } from './suggest';
 import { isTensor, type Tensor } from './tensor';
@@ -31,23 +32,13 @@ export function isOptions(value: unknown): value is Options {
   return plain && !Array.isArray(value) && !isTensor(value) && !isComplex(value);
 }
 
-/** Splits what was passed into positional arguments and options; trailing undefined counts as not passed. */
-function split(passed: ArrayLike<unknown>): { positional: unknown[]; options: Options | undefined } {
-  const positional = Array.from(passed);
-  while (positional.length > 0 && positional[positional.length - 1] === undefined) positional.pop();
-  const last = positional[positional.length - 1];
-  if (!isOptions(last)) return { positional, options: undefined };
-  positional.pop();
-  return { positional, options: last };
-}
-
 function isIntegerLike(value: unknown): boolean {
   if (Number.isInteger(value) || typeof value === 'bigint') return true;
   return isTensor(value) && value.ndim === 0 && /^u?int/.test(value.dtype);
 }
 
 /** `view(2, 3)` for `view([2, 3])`: allowed when a list of integers is the only positional parameter. */
-function gatherSizes(positional: unknown[], slots: readonly Param[]): unknown[] {
+function gatherSizes(positional: readonly unknown[], slots: readonly Param[]): readonly unknown[] {
   const first = slots[0];
   if (slots.length !== 1 || first === undefined || positional.length === 0) return positional;
   if (!first.type.list || first.type.base !== 'I' || first.type.size > 0) return positional;
@@ -56,7 +47,7 @@ function gatherSizes(positional: unknown[], slots: readonly Param[]): unknown[] 
 }
 
 /** Tensors one by one for a list of tensors, where the last positional parameter allows it: `meshgrid(a, b)`. */
-function gatherRest(positional: unknown[], slots: readonly Param[]): unknown[] {
+function gatherRest(positional: readonly unknown[], slots: readonly Param[]): readonly unknown[] {
   const last = slots[slots.length - 1];
   if (last === undefined || !last.variadic) return positional;
   if (last.type.base === 'A' && positional.length === slots.length - 1) return [...positional, []];
@@ -93,7 +84,7 @@ function takeOut(signature: Signature, options: Options): Map<number, unknown> |
 }
 
 interface Call {
-  positional: unknown[];
+  positional: readonly unknown[];
   options: Options | undefined;
   self: Tensor | undefined;
   /** names as in the schema, for the raw form */
@@ -107,7 +98,7 @@ export function isNoneByDefault({ type, defaultValue }: Param): boolean {
 }
 
 /** The call as this overload, or why it does not fit. */
-function bind(signature: Signature, call: Call): Bound | string {
+function bind(signature: Signature, call: Call, numbers: boolean): Bound | string {
   const { params } = signature;
   const isSelf = (i: number) => call.self !== undefined && i === signature.self;
   const slots = params.filter((param, i) => !param.keywordOnly && !param.out && !isSelf(i));
@@ -141,7 +132,7 @@ function bind(signature: Signature, call: Call): Bound | string {
       values[i] = convertDefault(param.defaultValue, param.type);
       continue;
     }
-    const converted = convert(value, param.type);
+    const converted = convert(value, param.type, numbers);
     if (converted instanceof Mismatch) {
       return `argument '${call.raw ? param.name : param.jsName}': expected ${converted.expected}, got ${converted.got}`;
     }
@@ -171,31 +162,36 @@ function nameIn(options: Options, param: Param, raw: boolean): string | undefine
   return undefined;
 }
 
-function firstFit(candidates: readonly Signature[], call: Call, reasons?: string[]): Bound | undefined {
+function firstFit(
+  candidates: readonly Signature[],
+  call: Call,
+  numbers: boolean,
+  reasons?: string[],
+): Bound | undefined {
   for (const signature of candidates) {
-    const bound = bind(signature, call);
+    const bound = bind(signature, call, numbers);
     if (typeof bound !== 'string') return bound;
     reasons?.push(bound);
   }
   return undefined;
 }
 
-/** The first overload that fits; throws ERR_TORCH_OVERLOAD with every signature and what failed. */
+/** The first overload that fits a call that was read; throws ERR_TORCH_OVERLOAD with every signature and what failed. */
 export function parse(
   name: string,
   candidates: readonly Signature[],
-  passed: ArrayLike<unknown>,
+  { positional, keys, values }: ReadCall,
   self?: Tensor,
   raw = false,
 ): Bound {
-  const call: Call = { ...split(passed), self, raw };
+  const call: Call = { positional, options: keys === null ? undefined : optionsOf(keys, values), self, raw };
   const reasons: string[] = [];
   // An overload that takes a tensor comes before one that takes a tensor for its number.
   if (candidates.length > 1) {
-    const strict = withoutNumberTensors(() => firstFit(candidates, call));
+    const strict = firstFit(candidates, call, false);
     if (strict !== undefined) return strict;
   }
-  const bound = firstFit(candidates, call, reasons);
+  const bound = firstFit(candidates, call, true, reasons);
   if (bound !== undefined) return bound;
   throw overloadError(name, candidates, reasons, call);
 }

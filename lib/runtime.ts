@@ -6,6 +6,7 @@ import { codedError } from './errors';
 import { type Native, type NativeOp, native } from './native';
 import { NativeObject } from './object';
 import { type Bound, parse } from './parse';
+import { type ReadCall, readCall } from './reading';
 import { type Result, signature } from './signature';
 import { isTensor, notThis, type Tensor, wrap, wrapElement } from './tensor';
 import { Complex } from './values';
@@ -91,19 +92,19 @@ export const rawSite = (number: number): Site =>
   siteOf(`aten::${signature(number).name}`, [signature(number)], false, true);
 
 /** A call as the overload that it fits. */
-export function bound(site: Site, passed: ArrayLike<unknown>, self?: Tensor): Bound {
-  return boundByForm(site, passed, self) ?? parse(site.name, site.candidates, passed, self, site.raw);
+export function bound(site: Site, call: ReadCall, self?: Tensor): Bound {
+  return boundByForm(site, call, self) ?? parse(site.name, site.candidates, call, self, site.raw);
 }
 
 /** A call of a function that no fast path took. */
 export function callFunction(site: Site, passed: ArrayLike<unknown>): unknown {
-  return run(bound(site, passed));
+  return run(bound(site, readCall(passed)));
 }
 
 /** A call of a method that no fast path took. */
 export function callMethod(site: Site, self: Tensor, passed: ArrayLike<unknown>): unknown {
   if (!isTensor(self)) throw notThis(site.name, self);
-  return run(bound(site, passed, self));
+  return run(bound(site, readCall(passed), self));
 }
 
 /** torch.ops: exactly one overload, names as in the schema. */
@@ -112,7 +113,7 @@ export const callRaw = callFunction;
 /** `new torch.Generator(…)`: what the generated class's constructor makes. */
 export function construct(number: number, passed: ArrayLike<unknown>): { handle: number; guard: unknown } {
   const only = signature(number);
-  const guard = f[number]!(...parse(only.name, [only], passed).values) as readonly [number];
+  const guard = f[number]!(...parse(only.name, [only], readCall(passed)).values) as readonly [number];
   return { handle: guard[0], guard };
 }
 
@@ -123,7 +124,7 @@ export function callObject(number: number, self: NativeObject, passed: ArrayLike
   }
   self._live();
   const only = signature(number);
-  const { values, given } = parse(only.name, [only], [self, ...Array.from(passed)]);
+  const { values, given } = parse(only.name, [only], readCall([self, ...Array.from(passed)]));
   return results(number, f[number]!(...values), given);
 }
 

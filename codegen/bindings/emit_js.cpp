@@ -54,6 +54,7 @@ std::string wrapper(const Plan& plan, const Group& group, const std::string& spa
   text += ") {\n";
   // Any object can be a method's `this`; one whose `_handle` is no tensor's must not reach native code.
   const std::string only = method ? "if (this instanceof Tensor) " : "";
+  if (!fast.locals.empty()) text += "    " + fast.locals + "\n";
   if (!fast.cases.empty()) text += "    " + only + "switch (arguments.length) {\n" + fast.cases + "    }\n";
   const std::string kept = "s[" + std::to_string(site) + "] ??= ";
   const std::string behind = js_string(group.js_name) + ", " + op_list(plan, group) + ")";
@@ -71,7 +72,7 @@ const char* const kFactory =
 
 std::string functions_text(const Plan& plan) {
   std::string text = std::string(kHeader) + kFactory +
-                     "exports.makeFunctions = (f, { Tensor, wrap, results, isInts, isNumbers, packed, packedOf, "
+                     "exports.makeFunctions = (f, { Tensor, wrap, results, ints, intsOf, numbers, "
                      "numberTensor, callFunction, callPublic, functionSite, publicSite }, s = []) => ({\n";
   size_t site = 0;
   for (const auto& [space, groups] : plan.functions) {
@@ -85,7 +86,7 @@ std::string functions_text(const Plan& plan) {
 
 std::string methods_text(const Plan& plan) {
   std::string text = std::string(kHeader) + kFactory +
-                     "exports.makeMethods = (f, { Tensor, wrap, results, isInts, isNumbers, packed, packedOf, "
+                     "exports.makeMethods = (f, { Tensor, wrap, results, ints, intsOf, numbers, "
                      "numberTensor, callMethod, callPublic, methodSite, publicSite }, s = []) => ({\n";
   size_t site = 0;
   for (const Group& group : plan.methods)

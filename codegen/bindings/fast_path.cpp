@@ -57,20 +57,22 @@ bool may_overlap(const Type& a, const Type& b) {
 struct Test {
   std::string condition;
   std::string value;
+  // For a list: what reads it, or is undefined. Reading can run code of the program: it comes after all other tests,
+  // and after every handle was taken, so that nothing runs between the last list and the op.
+  std::string read = {};
 };
 
 std::optional<Test> test_of(const Type& type, const std::string& name, bool not_empty) {
+  const std::string least = not_empty ? ", 1" : "";
+  const std::string local = "p" + name.substr(1);
   // A number stands for as many of them.
   if (type.list && type.base == Base::Int && type.size > 0 && !type.element_nullable) {
-    const std::string filled = not_empty ? " && " + name + ".length > 0" : "";
-    return Test{"(Number.isInteger(" + name + ") || isInts(" + name + ")" + filled + ")",
-                "packedOf(" + name + ", " + std::to_string(type.size) + ")"};
+    return Test{"", local, local + " = intsOf(" + name + ", " + std::to_string(type.size) + least + ")"};
   }
   if (type.list) {
     if ((type.base != Base::Int && type.base != Base::Float) || type.element_nullable) return std::nullopt;
-    const std::string condition = (type.base == Base::Int ? "isInts(" : "isNumbers(") + name + ")";
-    return Test{not_empty ? condition + " && " + name + ".length > 0" : condition,
-                type.base == Base::Int ? "packed(" + name + ")" : name};
+    const std::string reader = type.base == Base::Int ? "ints(" : "numbers(";
+    return Test{"", local, local + " = " + reader + name + least + ")"};
   }
   switch (type.base) {
     case Base::Tensor:
@@ -139,10 +141,25 @@ class Builder {
       result.cases += "    case " + std::to_string(given) + ":\n" + body + "      break;\n";
       result.parameters = given;
     }
+    result.locals = locals_of(result.cases, result.parameters);
     return result;
   }
 
  private:
+  // The locals that the cases assign to, as a declaration.
+  static std::string locals_of(const std::string& cases, size_t parameters) {
+    std::vector<std::string> names = {"h"};
+    for (size_t i = 0; i < parameters; ++i) {
+      names.push_back("h" + std::to_string(i));
+      names.push_back("p" + std::to_string(i));
+    }
+    std::string text;
+    for (const std::string& name : names) {
+      if (cases.find(name + " = ") != std::string::npos) text += (text.empty() ? "let " : ", ") + name;
+    }
+    return text.empty() ? text : text + ";";
+  }
+
   bool is_self(const PlannedOp& op, size_t index) const { return method_ && static_cast<int>(index) == op.self; }
 
   // The positional parameters of an overload as the caller sees them: indices of arguments.
@@ -200,6 +217,29 @@ class Builder {
     return false;
   }
 
+  static bool is_tensor(const Argument& argument) { return argument.type.base == Base::Tensor && !argument.type.list; }
+
+  // Whether one of the given values is a list that a fast path reads.
+  bool reads_list(const PlannedOp& op, size_t given) const {
+    const auto indices = positional(op);
+    return std::any_of(indices.begin(), indices.begin() + static_cast<long>(given), [&](size_t i) {
+      const Type& type = op.declaration->arguments[i].type;
+      return type.list && (type.base == Base::Int || type.base == Base::Float);
+    });
+  }
+
+  // Whether a handle is read after the number that stands for a tensor was written.
+  bool has_handle_after(const PlannedOp& op, size_t given, size_t number) const {
+    if (number == kNone) return false;
+    const auto indices = positional(op);
+    for (size_t i = number + 1; i < op.declaration->arguments.size(); ++i) {
+      const auto at = std::find(indices.begin(), indices.begin() + static_cast<long>(given), i);
+      const bool is_given = at != indices.begin() + static_cast<long>(given);
+      if (is_self(op, i) || (is_given && is_tensor(op.declaration->arguments[i]))) return true;
+    }
+    return false;
+  }
+
   std::string cases_for(size_t given) const {
     std::string text;
     std::vector<const PlannedOp*> slow;  // earlier overloads that take this many arguments, without a fast case
@@ -241,15 +281,28 @@ class Builder {
     const auto indices = positional(op);
     const bool rival = has_list_rival(op, given);
     std::string conditions;
+    std::string reads;
+    std::string handles;
     std::vector<std::string> names(arguments.size());
     std::string values;
+    const auto add = [](std::string* text, const std::string& separator, const std::string& part) {
+      if (!text->empty() && !part.empty()) *text += separator;
+      *text += part;
+    };
+    const bool in_order = !reads_list(op, given) && !has_handle_after(op, given, number);
+    // The handle of a tensor, which is read before the lists are: a Proxy's `get` is the program's code.
+    const auto handle_of = [&](const std::string& tensor, const std::string& local) {
+      if (in_order) return tensor + "._handle";
+      add(&handles, ", ", local + " = " + tensor + "._handle");
+      return local;
+    };
     for (size_t i = 0; i < arguments.size(); ++i) {
       if (!values.empty()) values += ", ";
       const auto at = std::find(indices.begin(), indices.end(), i);
       const size_t position = static_cast<size_t>(at - indices.begin());
       if (is_self(op, i)) {
         names[i] = "this";
-        values += "this._handle";
+        values += handle_of("this", "h");
         continue;
       }
       if (at == indices.end() || position >= given) {
@@ -262,10 +315,15 @@ class Builder {
       const auto test =
           i == number ? std::optional<Test>(number_test(names[i])) : test_of(arguments[i].type, names[i], rival);
       if (!test) return std::nullopt;
-      if (!conditions.empty()) conditions += " && ";
-      conditions += test->condition;
-      values += test->value;
+      add(&conditions, " && ", test->condition);
+      if (!test->read.empty()) add(&reads, " && ", "(" + test->read + ") !== undefined");
+      const bool is_handle = i != number && is_tensor(arguments[i]);
+      values += is_handle ? handle_of(names[i], "h" + std::to_string(position)) : test->value;
     }
+    // The first list's test begins with the handles.
+    if (!handles.empty() && !reads.empty()) reads.insert(1, handles + ", ");
+    if (!handles.empty() && reads.empty()) reads = "(" + handles + ", true)";
+    add(&conditions, " && ", reads);
     // Absent arguments at the end are not passed: native code reads them as null without asking.
     while (values.size() >= 6 && values.compare(values.size() - 6, 6, ", null") == 0) values.resize(values.size() - 6);
     const std::string call = "f[" + std::to_string(op.number) + "](" + values + ")";

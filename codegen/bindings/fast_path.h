@@ -12,6 +12,7 @@ namespace codegen {
 // are a0, a1, …; for a method `this` stands for self. A case answers exactly what lib/parse.ts would answer, or breaks.
 struct FastPath {
   std::string cases;
+  std::string locals;     // the declaration of what they assign to, or ""
   size_t parameters = 0;  // the most that a case uses
 };
 FastPath fast_path(const Plan& plan, const Group& group, bool method);

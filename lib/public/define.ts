@@ -3,9 +3,11 @@
  * parser of the ops, so that calls and errors are theirs too; here is what runs once a call fits.
  */
 import { isPendingTensor, withTensorsOnly } from '../async/pending';
-import { boundByForm, type Site, siteOf } from '../call-cache';
-import { type Bound, parse } from '../parse';
-import { run } from '../runtime';
+import { type Site, siteOf } from '../call-cache';
+import { integers } from '../packed';
+import type { Bound } from '../parse';
+import { anyOf, elementsOf, readCall } from '../reading';
+import { bound, run } from '../runtime';
 import { ownScope } from '../scopes/scope';
 import { decodeSignature, type Param, type Signature, signature } from '../signature';
 import { isTensor, notThis, Tensor } from '../tensor';
@@ -79,18 +81,13 @@ function argumentOf({ type, defaultValue }: Param, value: unknown, given: unknow
     case 'S':
       return value;
     default:
-      return type.list ? Array.from(given as Iterable<unknown>) : given;
+      if (type.base === 'A') return type.list ? elementsOf(given)!.map(anyOf) : anyOf(given);
+      return type.list ? [...(elementsOf(given) ?? (value as unknown[]))] : given;
   }
 }
 
 const argumentsOf = ({ signature: { params }, values, given }: Bound): unknown[] =>
   params.map((param, i) => argumentOf(param, values[i], given[i]));
-
-/** Lists that can be read but once are read here, so that the parser and the implementation see the same. */
-const read = (value: unknown): unknown =>
-  typeof value === 'object' && value !== null && typeof (value as { next?: unknown }).next === 'function'
-    ? Array.from(value as Iterable<unknown>)
-    : value;
 
 /** What a public function's name can call: the overloads of the op behind it, if any, then what is written here. */
 interface PublicSite {
@@ -110,20 +107,23 @@ export function publicSite(space: string, name: string, rows: readonly number[])
 export function callPublic({ site, ops, run: implementations }: PublicSite, passed: ArrayLike<unknown>, self?: Tensor) {
   const { name, candidates, method } = site;
   if (method && !isTensor(self)) throw notThis(name, self);
-  const bound = boundByForm(site, passed, self) ?? parse(name, candidates, Array.from(passed, read), self);
-  if (bound.signature.number >= 0) return run(bound);
-  const number = candidates.indexOf(bound.signature) - ops;
-  return withTensorsOnly(() => (implementations[number] ?? implementations[0]!)(...argumentsOf(bound)));
+  const found = bound(site, readCall(passed), self);
+  if (found.signature.number >= 0) return run(found);
+  const number = candidates.indexOf(found.signature) - ops;
+  return withTensorsOnly(() => (implementations[number] ?? implementations[0]!)(...argumentsOf(found)));
 }
 
-/** Whether a positional argument needs no conversion. */
+/** A list of integers that needs no conversion, in an array of our own; undefined for any other. */
+function plainList({ type }: Param, value: unknown): number[] | undefined {
+  if (type.base !== 'I' || type.elementNullable) return undefined;
+  const list = integers(value);
+  return list !== undefined && (type.size === 0 || list.length === type.size) ? list : undefined;
+}
+
+/** Whether a positional argument that is no list needs no conversion. */
 function isPlain({ type, variadic }: Param, value: unknown): boolean {
   if (variadic) return false;
   if (value === null) return type.nullable;
-  if (type.list) {
-    if (type.base !== 'I' || type.elementNullable || !Array.isArray(value)) return false;
-    return (type.size === 0 || value.length === type.size) && value.every(Number.isInteger);
-  }
   switch (type.base) {
     case 'T':
       return value instanceof Tensor && (value._handle > 0 || isPendingTensor(value));
@@ -147,8 +147,11 @@ function plainArguments(params: readonly Param[], passed: readonly unknown[]): u
   for (let i = 0; i < params.length; i++) {
     const param = params[i]!;
     if (i < passed.length) {
-      if (param.keywordOnly || !isPlain(param, passed[i])) return undefined;
-      args[i] = passed[i];
+      if (param.keywordOnly) return undefined;
+      const value = passed[i];
+      const list = param.type.list && !param.variadic && value !== null ? plainList(param, value) : undefined;
+      if (list === undefined && (!isPlain(param, value) || (param.type.list && value !== null))) return undefined;
+      args[i] = list ?? value;
     } else if (param.optional) args[i] = param.defaultValue;
     else return undefined;
   }

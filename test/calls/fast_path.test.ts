@@ -15,12 +15,15 @@ interface Bound {
   given: unknown[];
 }
 const { f, run } = require(path.join(LIB, 'runtime.js')) as { f: Fn[]; run(bound: Bound): unknown };
-const { parse } = require(path.join(LIB, 'parse.js')) as {
-  parse(name: string, candidates: Signature[], passed: unknown[], self?: unknown, raw?: boolean): Bound;
+const { readCall } = require(path.join(LIB, 'reading.js')) as { readCall(passed: unknown[]): object };
+const parser = require(path.join(LIB, 'parse.js')) as {
+  parse(name: string, candidates: Signature[], call: object, self?: unknown, raw?: boolean): Bound;
 };
+const parse = (name: string, candidates: Signature[], passed: unknown[], self?: unknown, raw?: boolean) =>
+  parser.parse(name, candidates, readCall(passed), self, raw);
 const { boundByForm, siteOf } = require(path.join(LIB, 'call-cache.js')) as {
   siteOf(name: string, candidates: Signature[], method: boolean, raw?: boolean): object;
-  boundByForm(site: object, passed: unknown[], self?: unknown): Bound | undefined;
+  boundByForm(site: object, call: object, self?: unknown): Bound | undefined;
 };
 const { publics } = require(path.join(LIB, 'wrappers.js')) as {
   publics: Record<string, Record<string, [string, string, string][]>>;
@@ -307,7 +310,7 @@ function compareForms(
   for (const candidate of candidates) {
     for (let i = 0; i < 40; i++) {
       const args = fitting(candidate, method, next);
-      const fast = boundByForm(site, args, self);
+      const fast = boundByForm(site, readCall(args), self);
       if (fast === undefined) continue;
       decided++;
       const { number } = fast.signature;
