@@ -10,6 +10,7 @@ import { dtypeName } from './enums';
 import { argumentError } from './errors';
 import { native } from './native';
 import { restoring } from './turn';
+import { asUser } from './user-code';
 
 export const CHANNEL = 'libtorch-node:allocation';
 const DEFAULT_THRESHOLD = 16 * 1024 * 1024;
@@ -84,7 +85,9 @@ function makeAnnouncer(): Announcer {
       };
       restoring(undo, () => {
         announcing = true;
-        for (const event of events) channel.publish(event);
+        asUser(() => {
+          for (const event of events) channel.publish(event);
+        });
       });
     },
   };

@@ -8,6 +8,7 @@ import { argumentError, describe, refusal } from './errors';
 import { native } from './native';
 import { elsewhere, flatten, isTypedArray, shapeOf, type TypedArray, typedArrayName } from './nested';
 import { ownOptions } from './options';
+import { integers } from './packed';
 import { isTensor, type Tensor, wrap } from './tensor';
 
 export type { TypedArray };
@@ -102,13 +103,17 @@ export function tensor(data: TensorData, given: TensorOptions = {}): Tensor {
   return result;
 }
 
-function refuseShape({ length }: TypedArray, shape: unknown): void {
-  const fits = Array.isArray(shape) && shape.every((size) => Number.isInteger(size) && size >= 0);
-  if (!fits) throw argumentError('fromTypedArray', 'shape', 'an array of sizes of 0 or more', shape);
+/** The shape, in an array of ours. */
+function checkedShape({ length }: TypedArray, given: unknown): number[] {
+  const shape = integers(given);
+  if (shape === undefined || shape.some((size) => size < 0)) {
+    throw argumentError('fromTypedArray', 'shape', 'an array of sizes of 0 or more', given);
+  }
   const count = shape.reduce((product, size) => product * size, 1);
   if (count !== length) {
     throw refusal('fromTypedArray', 'shape', `a shape of ${length} elements`, `[${shape.join(', ')}], of ${count}`);
   }
+  return shape;
 }
 
 /** Of Node 21 and later. They mark the buffers of addons themselves, and Node 24 fails at its exit when one is marked again. */
@@ -133,9 +138,11 @@ export function fromTypedArray<A extends TypedArray, const S extends readonly nu
   array: A,
   shape?: S,
 ): Tensor<DataDType<A>, SizesOf<S>>;
-export function fromTypedArray(array: TypedArray, shape?: readonly number[]): Tensor {
+export function fromTypedArray(array: TypedArray, given?: readonly number[]): Tensor {
   if (!isTypedArray(array)) throw argumentError('fromTypedArray', 'array', `a typed array${elsewhere(array)}`, array);
   refuseDetached('fromTypedArray', 'array', array);
+  const shape = given === undefined ? [array.length] : checkedShape(array, given);
+  if (given !== undefined) refuseDetached('fromTypedArray', 'array', array); // reading a shape can run the program's code
   const buffer = bufferOf.call(array);
   if (types.isArrayBuffer(buffer)) {
     // One that is shared can only grow.
@@ -145,9 +152,8 @@ export function fromTypedArray(array: TypedArray, shape?: readonly number[]): Te
     // Transferred to another thread, the memory would have two owners; marked, the buffer is copied (or refused) instead.
     keepHere(buffer);
   }
-  if (shape !== undefined) refuseShape(array, shape);
   const dtype = typedArrayDtype('fromTypedArray', array);
-  return wrap(native.fromBorrowed(array, shape ?? [array.length], dtypeCode('fromTypedArray', dtype)))!;
+  return wrap(native.fromBorrowed(array, shape, dtypeCode('fromTypedArray', dtype)))!;
 }
 
 /** The dtype that PyTorch gives to a number out of a tensor of this dtype. */

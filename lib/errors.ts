@@ -1,4 +1,5 @@
 /** Every error that leaves the library has a stable `code`. This module builds those that JavaScript finds first. */
+import { types } from 'node:util';
 import { pointAtCaller } from './caller';
 
 export type ErrorCode =
@@ -88,14 +89,27 @@ export function describe(value: unknown): string {
   }
 }
 
+/** A property that is plain data, of the object or its prototypes: to look at it runs no code of the program. */
+function dataOf(value: object, name: PropertyKey): unknown {
+  for (let at: object | null = value; at !== null && !types.isProxy(at); at = Object.getPrototypeOf(at)) {
+    const descriptor = Object.getOwnPropertyDescriptor(at, name);
+    if (descriptor !== undefined) return descriptor.value;
+  }
+  return undefined;
+}
+
+/** Describes a value of the program without running its code: messages are made in the middle of calls. */
 function describeObject(value: object): string {
-  const described = (value as { _describe?: () => string })._describe;
+  if (types.isProxy(value)) return 'a Proxy';
+  const described = dataOf(value, '_describe');
   if (typeof described === 'function') return described.call(value);
   if (Array.isArray(value)) {
-    return value.length === 0 ? 'an empty array' : `an array of ${value.length} (first: ${describe(value[0])})`;
+    const { length } = value;
+    return length === 0 ? 'an empty array' : `an array of ${length} (first: ${describe(dataOf(value, 0))})`;
   }
-  // A dictionary from a file may have a key of that name, and a tensor there.
-  const name: unknown = (value as object).constructor?.name;
+  // By data alone: a dictionary from a file may have a key of that name, and a tensor there.
+  const made = dataOf(value, 'constructor');
+  const name = typeof made === 'function' ? dataOf(made, 'name') : undefined;
   if (typeof name !== 'string' || name === '' || name === 'Object') return 'an object';
   return `${/^[AEIOU]/.test(name) ? 'an' : 'a'} ${name}`;
 }

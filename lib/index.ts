@@ -2,7 +2,7 @@
 import './methods';
 import { definePendingMethods } from './async/pending';
 import { asyncPool } from './async/pool';
-import { makeAsync, makeRun } from './async/run';
+import { makeAsync, makeRun, tellKinds } from './async/run';
 import { startAudit } from './audit';
 import { classes } from './classes';
 import { startDebug } from './debug';
@@ -47,6 +47,18 @@ for (const [path, names] of Object.entries(publics)) {
   const space = spaceAt(path);
   for (const name of Object.keys(names)) space[name] ??= publicFunction(path, name);
 }
+
+/** All functions of a namespace, of those inside it too. */
+const functionsIn = (space: object): object[] =>
+  Object.values(space).flatMap((value: unknown) => {
+    if (typeof value === 'function') return [value];
+    return typeof value === 'object' && value !== null ? functionsIn(value) : [];
+  });
+const likeOps: readonly object[] = [torch.full, torch.tensor, torch.backward];
+tellKinds({
+  unrecorded: [torch.scope, torch.noGrad, torch.enableGrad, torch.inferenceMode, torch.audit.label],
+  handWritten: functionsIn(torch).filter((fn) => !likeOps.includes(fn)),
+});
 
 // torch.async has the ops, and backward, which is one.
 module_.async = makeAsync({ ...module_, backward: torch.backward, ops });

@@ -1,6 +1,7 @@
 /** `t.at(…)` and `t.set(…)`: PyTorch's `t[…]` and `t[…] = value`. */
 import { argumentError } from './errors';
-import { scope } from './scopes/scope';
+import { readValue } from './reading';
+import { ownScope } from './scopes/scope';
 import { isTensor, type Tensor } from './tensor';
 import { isComplex } from './values';
 
@@ -110,18 +111,24 @@ function withoutLeadingOnes(value: Tensor): Tensor {
   return first === 0 ? value : value.view(first < 0 ? [] : shape.slice(first));
 }
 
+/** Lists are copies from here on: what reading them runs is not to come between the ops. */
+const readIndex = (index: Index): Index => (index instanceof Slice ? index : (readValue(index) as Index));
+
 /** The elements that `indices` choose: a view where no index is a tensor, else a copy. */
 export function at(self: Tensor, indices: readonly Index[]): Tensor {
-  return scope(() => {
-    const { view: chosen, advanced } = view(self, indices);
+  const read = indices.map(readIndex);
+  return ownScope(() => {
+    const { view: chosen, advanced } = view(self, read);
     return advanced.length > 0 ? chosen.index(advanced) : chosen;
   });
 }
 
 /** Writes `value` (a number, bigint, boolean, complex or a tensor that broadcasts) into the chosen elements. */
-export function set(self: Tensor, indices: Index | readonly Index[], value: unknown): Tensor {
-  const list = Array.isArray(indices) ? (indices as readonly Index[]) : [indices as Index];
-  scope(() => {
+export function set(self: Tensor, indices: Index | readonly Index[], given: unknown): Tensor {
+  const read = readIndex(indices as Index);
+  const list = Array.isArray(read) ? (read as readonly Index[]) : [read];
+  const value = readValue(given);
+  ownScope(() => {
     const { view: chosen, advanced } = view(self, list);
     const source = isTensor(value) ? value : undefined;
     if (source === undefined && !['number', 'bigint', 'boolean'].includes(typeof value) && !isComplex(value)) {

@@ -9,7 +9,6 @@ import { optionsOf, type ReadCall } from './reading';
 import type { Param, Signature } from './signature';
 import { didYouMean } from './suggest';
 import { isTensor, type Tensor } from './tensor';
-import { isComplex } from './values';
 
 /** A call that fits one overload. */
 export interface Bound {
@@ -22,15 +21,6 @@ export interface Bound {
 }
 
 type Options = Record<string, unknown>;
-
-/** A trailing plain object holds options; a complex number does not. */
-export function isOptions(value: unknown): value is Options {
-  if (typeof value !== 'object' || value === null) return false;
-  const prototype = Object.getPrototypeOf(value);
-  // Of another realm (vm contexts, Jest): a plain object all the same.
-  const plain = prototype === null || Object.getPrototypeOf(prototype) === null;
-  return plain && !Array.isArray(value) && !isTensor(value) && !isComplex(value);
-}
 
 function isIntegerLike(value: unknown): boolean {
   if (Number.isInteger(value) || typeof value === 'bigint') return true;

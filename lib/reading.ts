@@ -3,6 +3,7 @@
  * elements that are accessors, iterators, Proxies), which may do anything: call the library, dispose of an argument, throw.
  * So all of it is over before anything is converted, packed or recorded, and what comes after has values of our own.
  */
+import { describe } from './errors';
 import { Tensor } from './tensor';
 import { Complex } from './values';
 
@@ -22,6 +23,11 @@ export class Iterated {
     /** It can be read but once: a generator. */
     readonly once: boolean,
   ) {}
+
+  /** For messages. */
+  _describe(): string {
+    return describe(this.source);
+  }
 }
 
 /** Where lists contain each other. */

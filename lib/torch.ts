@@ -4,7 +4,7 @@ import { scalarDtype } from './create';
 import { dtypeCodes, dtypeName } from './enums';
 import { argumentError } from './errors';
 import { type MemoryReport, native } from './native';
-import { isOptions } from './parse';
+import { optionsOf, readCall } from './reading';
 import { rows } from './rows';
 import { callFunction, functionSite } from './runtime';
 import { seedOf } from './seed';
@@ -118,9 +118,8 @@ let fullSite: ReturnType<typeof functionSite> | undefined;
  * type: a number gives the default dtype, also when it is an integer.
  */
 export function full(...passed: unknown[]): Tensor {
-  const last = passed[passed.length - 1];
-  const options = isOptions(last) ? last : {};
-  const positional = isOptions(last) ? passed.slice(0, -1) : passed;
+  const { positional, keys, values } = readCall(passed);
+  const options = optionsOf(keys ?? [], values);
   const value = positional.length > 1 ? positional[1] : options.fillValue;
   const decided = value === undefined || options.dtype !== undefined || options.out !== undefined;
   const dtype = decided ? {} : { dtype: scalarDtype('full', value as Scalar) };

@@ -1,5 +1,6 @@
 /** libtorch's warnings as Node's: `process.on('warning')` sees them, `--no-warnings` silences them. */
 import type { Native } from './native';
+import { asUser } from './user-code';
 
 /** As Python's default filter: the same text once. Bounded, since texts may hold figures. */
 const MOST_TEXTS = 1000;
@@ -25,7 +26,8 @@ function warningOf(text: string, code: string | undefined): Error {
 export function warn(text: string, code?: string): void {
   if (seen.has(text) || seen.size >= MOST_TEXTS) return;
   seen.add(text);
-  process.emitWarning(warningOf(text, code));
+  const warning = warningOf(text, code);
+  asUser(() => process.emitWarning(warning)); // a program may have one of its own
 }
 
 export function passOnWarnings(native: Native): void {

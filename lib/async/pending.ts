@@ -4,6 +4,7 @@
  */
 import { codedError } from '../errors';
 import { native } from '../native';
+import { readArguments } from '../reading';
 import { setPending, Tensor } from '../tensor';
 import { restoring } from '../turn';
 
@@ -18,6 +19,8 @@ export const RECORDED_VALUE = 3;
 /** What a pending result asks of the strand that it belongs to. */
 export interface Recorder {
   record(fn: () => unknown): unknown;
+  /** Native code records into it again, after others did. */
+  enter(): void;
   valueOf(pending: PendingTensor | PendingValue): Promise<unknown>;
 }
 
@@ -52,6 +55,22 @@ export function withTensorsOnly<T>(fn: () => T): T {
     flags[5] = TENSOR_OPS;
     return fn();
   });
+}
+
+/** Runs code of the program that a function of the library calls: its ops run at once, or are recorded where it says. */
+export function withoutRecording<T>(fn: () => T): T {
+  const mode = flags[5]!;
+  if (mode === OFF) return fn();
+  const before = now;
+  flags[5] = OFF;
+  now = null;
+  try {
+    return fn();
+  } finally {
+    flags[5] = mode;
+    now = before;
+    before?.enter();
+  }
 }
 
 /** The result of a recorded op that is no tensor, or a list of tensors. */
@@ -114,7 +133,8 @@ export function definePendingMethods(): void {
       } else if (typeof value === 'function') {
         own(name, {
           value(this: PendingTensor, ...args: unknown[]) {
-            return this.recorder.record(() => Reflect.apply(value, this, args));
+            const given = readArguments(args);
+            return this.recorder.record(() => Reflect.apply(value, this, given));
           },
         });
       }

@@ -2,6 +2,7 @@
 import type { Signal } from '../../types/base';
 import { argumentError, codedError } from '../errors';
 import { ownOptions } from '../options';
+import { readArguments } from '../reading';
 import { findPending, isPending, isPlain } from './places';
 import { inModesOfNow, whenThere } from './promised';
 import { onAbort } from './signals';
@@ -79,6 +80,17 @@ const isSpace = (value: unknown): value is Space => typeof value === 'object' &&
 const isCall = (value: unknown): value is Call =>
   typeof value === 'function' && Object.getOwnPropertyDescriptor(value, 'prototype')?.writable !== false;
 
+/** Functions of the library that take one of the program's: what that calls is recorded only where it says so itself. */
+const unrecorded = new WeakSet<object>();
+/** Those that take arguments as no op does. All others have theirs read before anything is recorded. */
+const handWritten = new WeakSet<object>();
+
+/** Called once, by the module that has them. */
+export function tellKinds(kinds: { unrecorded: readonly object[]; handWritten: readonly object[] }): void {
+  for (const fn of kinds.unrecorded) unrecorded.add(fn);
+  for (const fn of kinds.handWritten) handWritten.add(fn);
+}
+
 /** The module, its functions called by `call`. */
 function mirror(space: Space, call: (fn: Call, args: unknown[], caller: Call) => unknown): Space {
   const made = new Map<PropertyKey, unknown>();
@@ -108,7 +120,14 @@ function refuseChange(): never {
 export function makeRun(torch: Space): Call {
   return function run(fn: unknown, options: unknown = {}): Promise<unknown> {
     if (typeof fn !== 'function') throw argumentError('run', 'fn', 'a function', fn);
-    const recorded = (strand: Strand) => fn(mirror(torch, (call, args) => strand.record(() => call(...args))));
+    const recorded = (strand: Strand) =>
+      fn(
+        mirror(torch, (call, args) => {
+          if (unrecorded.has(call)) return call(...args);
+          const given = handWritten.has(call) ? args : readArguments(args);
+          return strand.record(() => call(...given));
+        }),
+      );
     return start(recorded, optionsOf('run', options as RunOptions), run);
   };
 }
@@ -125,9 +144,11 @@ function takeSignal(args: unknown[]): RunOptions {
 
 /** torch.async over the ops of `torch`: each call is a `run` of its own. */
 export function makeAsync(ops: Space): Space {
-  return mirror(ops, (fn, args, caller) => {
+  return mirror(ops, (fn, passed, caller) => {
     let options: RunOptions;
+    let args: unknown[];
     try {
+      args = readArguments(passed);
       options = takeSignal(args);
     } catch (error) {
       return Promise.reject(error);
@@ -136,7 +157,7 @@ export function makeAsync(ops: Space): Space {
     if (there === null) return start((strand) => strand.record(() => fn(...args)), options, caller);
     const inModes = inModesOfNow();
     const later = async (strand: Strand) => {
-      const real = await there;
+      const real = readArguments(await there);
       try {
         return strand.record(() => inModes(() => fn(...real)));
       } catch (error) {

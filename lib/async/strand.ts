@@ -114,12 +114,24 @@ export class Strand implements Recorder {
   record(fn: () => unknown): unknown {
     if (this.failure !== null) throw this.failure.error;
     if (this.closed) throw codedError(Error, 'ERR_TORCH_PENDING', 'torch.run has ended: its pending results are gone');
-    if (flags[5] === OFF || shared.entered !== this.id) {
-      shared.entered = this.id;
-      native.strandEnter(this.id);
-    }
+    const { entered } = shared;
+    const inside = flags[5] !== OFF;
+    if (!inside || entered !== this.id) this.enter();
     this.recorded = true;
-    return recordInto(this, fn);
+    try {
+      return recordInto(this, fn);
+    } finally {
+      // Where this was called from within what another strand records, that one goes on.
+      if (inside && shared.entered !== entered) {
+        shared.entered = entered;
+        native.strandEnter(entered);
+      }
+    }
+  }
+
+  enter(): void {
+    shared.entered = this.id;
+    native.strandEnter(this.id);
   }
 
   /** The real thing for a pending result, once it is there. */

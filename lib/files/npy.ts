@@ -288,8 +288,9 @@ export const npz = {
   /** The same bytes as a ReadableStream, made as they are read. It holds the tensors' memory by itself. */
   saveToStream(tensors: Record<string, Tensor>): ByteStream {
     checkTensors('npz.saveToStream', tensors);
-    for (const tensor of Object.values(tensors)) headOf('npz.saveToStream', tensor);
-    const held = Object.entries(tensors).map(([name, tensor]) => [name, tensor.detach() as Tensor] as const);
+    const entries = Object.entries(tensors);
+    for (const [, tensor] of entries) headOf('npz.saveToStream', tensor);
+    const held = entries.map(([name, tensor]) => [name, tensor.detach() as Tensor] as const);
     return byteStream(
       chunksOfNpz('npz.saveToStream', Object.fromEntries(held)),
       held.map(([, tensor]) => tensor),

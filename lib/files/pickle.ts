@@ -27,8 +27,27 @@ export class Tuple {
   constructor(readonly values: readonly unknown[]) {}
 }
 
-/** `replace` gives what stands for a value that is neither plain nor one of the above, or throws. */
-export function pickle(root: unknown, replace: (value: object, path: string) => unknown): Buffer {
+/** What a list or a dictionary has. */
+type Inside =
+  | { readonly elements: readonly unknown[] }
+  | { readonly entries: readonly (readonly [unknown, unknown])[] };
+
+/** Runs the program's code where it is getters, iterators or a Proxy. */
+function insideOf(value: unknown): Inside | undefined {
+  if (Array.isArray(value)) return { elements: Array.from(value) };
+  if (value instanceof Map) return { entries: [...value] };
+  return isPlain(value) ? { entries: Object.entries(value as object) } : undefined;
+}
+
+/**
+ * `replace` gives what stands for a value that is neither plain nor one of the above, or throws. `asUser` calls what runs the
+ * program's code.
+ */
+export function pickle(
+  root: unknown,
+  replace: (value: object, path: string) => unknown,
+  asUser: <T>(fn: () => T) => T,
+): Buffer {
   const parts: Buffer[] = [Buffer.from([0x80, 2])];
   const memo = new Map<object, number>();
   const put = (...bytes: number[]) => parts.push(Buffer.from(bytes));
@@ -110,26 +129,31 @@ export function pickle(root: unknown, replace: (value: object, path: string) => 
       tuple(value.args, path);
       put(0x52);
       remember(value);
-    } else if (Array.isArray(value)) {
-      put(0x5d);
-      remember(value);
-      put(0x28);
-      for (const [i, element] of value.entries()) write(element, `${path}[${i}]`);
-      put(0x65);
-    } else if (value instanceof Map || isPlain(value)) {
-      put(0x7d);
-      remember(object);
-      put(0x28);
-      for (const [key, element] of value instanceof Map ? value : Object.entries(object)) {
+    } else {
+      const inside = asUser(() => insideOf(value));
+      if (inside !== undefined) writeInside(object, inside, path);
+      else {
+        const other = replace(object, path);
+        write(other, path);
+        if (other instanceof Reduce) memo.set(object, memo.get(other)!);
+      }
+    }
+  };
+
+  const writeInside = (object: object, inside: Inside, path: string): void => {
+    const isList = 'elements' in inside;
+    put(isList ? 0x5d : 0x7d);
+    remember(object);
+    put(0x28);
+    if (isList) {
+      for (const [i, element] of inside.elements.entries()) write(element, `${path}[${i}]`);
+    } else {
+      for (const [key, element] of inside.entries) {
         write(key, `${path} (a key)`);
         write(element, typeof key === 'string' ? `${path}.${key}` : `${path} (a value)`);
       }
-      put(0x75);
-    } else {
-      const other = replace(object, path);
-      write(other, path);
-      if (other instanceof Reduce) memo.set(object, memo.get(other)!);
     }
+    put(isList ? 0x65 : 0x75);
   };
 
   write(root, 'value');

@@ -10,6 +10,7 @@ import { native } from '../native';
 import { ownOptions } from '../options';
 import { ownScope } from '../scopes/scope';
 import { isTensor, type Tensor } from '../tensor';
+import { asUser } from '../user-code';
 import { Complex } from '../values';
 import { bytesOfTensor } from './bytes';
 import { MappedFile } from './mapped';
@@ -290,11 +291,12 @@ const archived = (value: unknown): Archived =>
   ownScope(() => {
     const all = new Storages();
     const made: Tensor[] = [];
-    const data = pickle(value, (object, path) => {
+    const replace = (object: object, path: string) => {
       if (isTensor(object)) return replaceTensor(object, path, all, made);
       if (object instanceof Complex) return new Reduce('builtins', 'complex', [object.re, object.im]);
       throw argumentError('save', path, 'Tensors, numbers, strings, arrays, Maps and plain objects', object);
-    });
+    };
+    const data = pickle(value, replace, asUser);
     return { data, storages: all.tensors.map((tensor) => tensor.storage()) };
   });
 

@@ -2,6 +2,7 @@
 import type { Signal } from '../../types/base';
 import { isPendingTensor, OFF, PendingValue, RECORDED_VALUE } from '../async/pending';
 import { start } from '../async/run';
+import type { Strand } from '../async/strand';
 import { argumentError, codedError, describe } from '../errors';
 import { readAnswer, takeOptions } from '../jit/module';
 import { native } from '../native';
@@ -73,7 +74,11 @@ export class AotiPackage extends NativeObject {
     const self = AotiPackage.#of(this, 'async');
     const forward = (...args: unknown[]): Promise<never> => {
       const options = takeOptions(args);
-      return start((strand) => strand.record(() => self.#call(args)), options, forward) as Promise<never>;
+      const recorded = (strand: Strand) => {
+        const tensors = self.#flatten(args);
+        return strand.record(() => self.#callWith(tensors));
+      };
+      return start(recorded, options, forward) as Promise<never>;
     };
     return { forward };
   }
@@ -92,7 +97,12 @@ export class AotiPackage extends NativeObject {
     const tensors = this.#flatten(args);
     // As a method of the pending tensor would: in the torch.run that it is of.
     const pending = native.flags[5] === OFF ? tensors.find(isPendingTensor) : undefined;
-    if (pending !== undefined) return pending.recorder.record(() => this.#call(args));
+    if (pending !== undefined) return pending.recorder.record(() => this.#callWith(tensors));
+    return this.#callWith(tensors);
+  }
+
+  /** Of arguments that were read. */
+  #callWith(tensors: readonly Tensor[]): unknown {
     const handles = tensors.map(({ _handle }) => _handle);
     const { single } = this.#form;
     const answer = native.packageCall(this._live(), handles, single);

@@ -3,6 +3,7 @@ import type { Device, Signal } from '../../types/base';
 import type { ScriptModule } from '../../types/generated/classes';
 import { isPendingTensor, OFF, PendingValue, RECORDED_VALUE } from '../async/pending';
 import { type RunOptions, start } from '../async/run';
+import type { Strand } from '../async/strand';
 import { classes } from '../classes';
 import { argumentError } from '../errors';
 import { native } from '../native';
@@ -49,12 +50,22 @@ export function readAnswer(answer: unknown): unknown {
   return decode(answer);
 }
 
-function callMethod(model: Model, method: unknown, args: readonly unknown[]): unknown {
+/** The arguments of a method, read: what that runs is not to be recorded. */
+function encoded(method: unknown, args: readonly unknown[]): readonly unknown[] {
   if (typeof method !== 'string') throw argumentError('ScriptModule.call', 'method', 'a string', method);
+  return encode(`ScriptModule.${method}`, args);
+}
+
+function callMethod(model: Model, method: string, args: readonly unknown[]): unknown {
+  const list = encoded(method, args);
   // As a method of the pending tensor would: in the torch.run that it is of.
   const pending = native.flags[5] === OFF ? args.find(isPendingTensor) : undefined;
-  if (pending !== undefined) return pending.recorder.record(() => callMethod(model, method, args));
-  const answer = native.modelCall(model._live(), method, encode(`ScriptModule.${method}`, args));
+  if (pending !== undefined) return pending.recorder.record(() => callEncoded(model, method, list));
+  return callEncoded(model, method, list);
+}
+
+function callEncoded(model: Model, method: string, list: readonly unknown[]): unknown {
+  const answer = native.modelCall(model._live(), method, list);
   if (answer !== undefined) return readAnswer(answer);
   const code = native.result[0]!;
   return native.flags[5] === RECORDED_VALUE ? new PendingValue(code, -1, [], readAnswer) : wrapElement(code);
@@ -64,9 +75,10 @@ function callMethod(model: Model, method: unknown, args: readonly unknown[]): un
 export function takeOptions(args: unknown[]): RunOptions {
   const last = args[args.length - 1] as RunOptions | undefined;
   if (typeof last !== 'object' || last === null || Object.keys(last).join() !== 'signal') return {};
-  if (last.signal !== undefined && !(last.signal instanceof AbortSignal)) return {};
+  const { signal } = last;
+  if (signal !== undefined && !(signal instanceof AbortSignal)) return {};
   args.pop();
-  return { signal: last.signal };
+  return { signal };
 }
 
 const members = {
@@ -80,7 +92,11 @@ const members = {
     const model = modelOf(this, 'async');
     const begin = (method: string, args: unknown[], caller: (...args: never[]) => unknown) => {
       const options = takeOptions(args);
-      return start((strand) => strand.record(() => callMethod(model, method, args)), options, caller);
+      const recorded = (strand: Strand) => {
+        const list = encoded(method, args);
+        return strand.record(() => callEncoded(model, method, list));
+      };
+      return start(recorded, options, caller);
     };
     const forward = (...args: unknown[]) => begin('forward', args, forward);
     const call = (method: string, ...args: unknown[]) => begin(method, args, call);

@@ -1,7 +1,7 @@
 /** `toString()` as PyTorch prints: a port of the rules of torch/_tensor_str.py. */
 import { dtypeName } from '../enums';
 import { native } from '../native';
-import { scope } from '../scopes/scope';
+import { ownScope } from '../scopes/scope';
 import type { Tensor } from '../tensor';
 import { elementsText } from './elements';
 import { pythonFloat } from './numbers';
@@ -119,7 +119,7 @@ const nestedParts = (tensor: Tensor) =>
 
 /** What `print(t)` shows in Python. */
 export function format(tensor: Tensor): string {
-  return scope(() => {
+  return ownScope(() => {
     if (isNested(tensor)) return `nested_tensor([\n${nestedParts(tensor)}\n])`;
     const { text, details } = contents(tensor);
     return addSuffixes(PREFIX + text, suffixes(tensor, details), tensor.layout === 'sparse_coo');

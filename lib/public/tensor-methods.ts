@@ -3,7 +3,9 @@ import type { Device, DType, Layout, MemoryFormat } from '../../types/base';
 import { type TensorData, tensor } from '../create';
 import { argumentError, describe } from '../errors';
 import { native } from '../native';
+import { readValue } from '../reading';
 import { isTensor, type Tensor } from '../tensor';
+import { asUser } from '../user-code';
 import { composed, define, type Implementation } from './define';
 import { aten } from './ops';
 import { refuse } from './support';
@@ -98,7 +100,10 @@ function fromCallable(name: string, self: Tensor, others: Tensor[], callable: un
   if (self.requiresGrad) throw refuse(name, 'self', 'a Tensor that does not require grad (detach it)', self);
   const flat = (t: Tensor) => t.reshape([-1]).toArray() as unknown[];
   const rest = others.map((other) => flat(other.expandAs(self)));
-  const values = flat(self).map((element, i) => callable(element, ...rest.map((list) => list[i])) as TensorData);
+  const elements = flat(self);
+  const values = asUser(() =>
+    elements.map((element, i) => readValue(callable(element, ...rest.map((list) => list[i]))) as TensorData),
+  );
   if (values.length > 0) self.copy_(fromValues(name, self, values).view(self.shape));
   return self;
 }

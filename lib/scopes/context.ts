@@ -23,6 +23,8 @@ export interface ScopeNode {
   _parent: ScopeNode | null;
   /** Null for a scope that has had to do with synchronous code only. */
   _async: AsyncPart | null;
+  /** Opened by a function of the library for itself. */
+  readonly _own: boolean;
 }
 
 /** What is known of a scope whose code waits, or may. */

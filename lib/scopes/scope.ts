@@ -42,6 +42,8 @@ export class Scope implements ScopeNode, Unfinished {
   _async: AsyncPart | null;
   /** @internal */
   declare _below: Unfinished | null;
+  /** @internal Of a function of the library: code of the program does not run in it. */
+  _own = false;
 
   /** @internal Use torch.scope or torch.openScope. `ends`: it is that of a function, which ends in this turn or waits. */
   constructor(allowed: symbol, ends: boolean) {
@@ -237,6 +239,7 @@ export function scope<T>(fn: (scope: Scope) => T): T {
  */
 export function ownScope<T>(fn: () => T): T {
   const inner = new Scope(key, true);
+  inner._own = true;
   try {
     const result = fn();
     moveOut('scope', result, inner._id);
@@ -245,6 +248,20 @@ export function ownScope<T>(fn: () => T): T {
     ending(inner);
     inner.close();
     end(inner);
+  }
+}
+
+/** Runs code of the program from within functions of the library: in the scope that was current when those were called. */
+export function inUsersScope<T>(fn: () => T): T {
+  const { current } = now;
+  let users = current;
+  while (users?._own) users = users._parent;
+  if (users === current) return fn();
+  enter(users);
+  try {
+    return fn();
+  } finally {
+    enter(current); // also where the program left a scope of its own open
   }
 }
 
