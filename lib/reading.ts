@@ -4,7 +4,7 @@
  * So all of it is over before anything is converted, packed or recorded, and what comes after has values of our own.
  */
 import { describe } from './errors';
-import { Tensor } from './tensor';
+import { isMarked, Tensor } from './tensor';
 import { Complex } from './values';
 
 /** A call whose values were read. */
@@ -65,6 +65,7 @@ function readObject(value: object, known: Known | null): unknown {
     const keys = Object.keys(value);
     return isComplexKeys(keys) ? complexOf(value as { re: unknown; im: unknown }) : value;
   }
+  if (isMarked(value)) return value; // a tensor of another copy of the library: its rows are not what is meant
   const iterator = (value as { [Symbol.iterator]?: unknown })[Symbol.iterator];
   if (typeof iterator !== 'function') return value;
   const once = typeof (value as { next?: unknown }).next === 'function';

@@ -1,0 +1,171 @@
+/**
+ * Every generated function and method, each of its signatures, with each argument in the forms that run code of the program.
+ *
+ *   generated.cjs LIB {"skip": [op], "seed": 1, "all": false}
+ *
+ * Prints one JSON line: how many calls there were, and what was wrong.
+ */
+'use strict';
+
+const assert = require('node:assert');
+const path = require('node:path');
+const { argumentMaker, variants } = require('../support/arguments.cjs');
+const { hostileKit } = require('./hostile.cjs');
+
+const [lib, text] = process.argv.slice(2);
+const { skip, seed, all, share = 0, shares = 1 } = JSON.parse(text);
+const { torch, Run, names, state, checkAfter, checkPromises, outcomeOf, same, forms } = hostileKit(lib);
+const maker = argumentMaker(lib);
+const { signature, decodeSignature } = require(path.join(lib, 'signature.js'));
+const { publics } = require(path.join(lib, 'wrappers.js'));
+const skipped = new Set(skip);
+
+/** Values of parameters that take any; others are lists of numbers. */
+const any = { split_size_or_sections: 1, buffer: new Float32Array(4), dims: 1, p: 2, device: null, o: 1, debug_mode: 0 };
+const valueOf = (param, variant) =>
+  param.type.base === 'A' ? (Object.hasOwn(any, param.name) ? any[param.name] : [1, 2]) : maker.value(param, variant);
+const valuesOf = ({ params }, variant, sparingly = false) =>
+  params.map((param) => (sparingly && param.optional ? undefined : valueOf(param, variant)));
+
+let turn = seed;
+const wrong = [];
+const counts = { functions: 0, signatures: 0, calls: 0 };
+
+/** Signatures behind a wrapper: of its ops, and of what is written in lib/public. */
+function signaturesOf(space, name, fn) {
+  const found = /(?:method|function|public)Site\((?:'[^']*', )?'[^']*', (\[[^\]]*\])/.exec(String(fn));
+  const rows = found === null ? [] : JSON.parse(found[1]);
+  const written = (publics[space]?.[name] ?? []).map((texts) => decodeSignature(-1, texts));
+  return [...rows.map(signature).filter(({ name: op }) => !skipped.has(op.includes('.') ? op : `${op}.default`)), ...written];
+}
+
+/** The functions of all namespaces, then the methods. */
+function* wrappers() {
+  for (const space of ['', 'nn.functional', 'linalg', 'fft', 'special', 'sparse']) {
+    const object = space === '' ? torch : space.split('.').reduce((at, part) => at[part], torch);
+    for (const [name, fn] of Object.entries(object)) if (typeof fn === 'function') yield { space, name, fn };
+  }
+  for (let at = torch.Tensor.prototype; at !== Object.prototype; at = Object.getPrototypeOf(at)) {
+    for (const [name, { value: fn }] of Object.entries(Object.getOwnPropertyDescriptors(at))) {
+      if (typeof fn === 'function' && name !== 'constructor') yield { space: 'Tensor', name, fn };
+    }
+  }
+}
+
+/** The arguments of a call, with one of them in another form: positional as far as they go. */
+function argumentsOf({ params, self }, values, method, at, form) {
+  const positional = [];
+  const options = {};
+  params.forEach((param, i) => {
+    if ((method && i === self) || values[i] === undefined) return;
+    const value = i === at && form !== 'getter' ? form : values[i];
+    if (i === at && form === 'getter') return;
+    if (param.keywordOnly || param.out || positional.length < i - (method && self < i ? 1 : 0)) {
+      options[param.jsName] = value;
+    } else positional.push(value);
+  });
+  return [positional, options];
+}
+
+/** The forms of one argument, each made for a run of a callback. */
+function formsOf(param, value) {
+  const { type } = param;
+  const list = [];
+  if (!param.out) list.push(['getter', () => 'getter']);
+  if (Array.isArray(value) && value.length > 0) {
+    list.push(['accessor', (fire) => forms.withAccessor(value, fire)], ['Proxy', (fire) => forms.withProxy(value, fire)]);
+    if (type.base === 'T') list.push(['generator', (fire) => forms.generated(value, fire)]);
+  } else if (value instanceof torch.Tensor && !param.out) {
+    list.push(['Proxy of a tensor', (fire) => forms.proxied(value, fire)]);
+  } else if (value instanceof torch.Complex) list.push(['accessor', (fire) => forms.complexOf(value, fire)]);
+  return list;
+}
+
+/** What these give holds whatever was there. */
+const uninitialised = /empty|resize/i;
+
+/** A variant of arguments that works. */
+function workingVariant(call) {
+  for (const variant of variants.slice(0, 6)) {
+    const first = torch.scope(() => outcomeOf(() => call(variant)));
+    if (first.code === undefined) return { variant, first };
+  }
+  return undefined;
+}
+
+async function check(label, sig, { fn, space }) {
+  const method = space === 'Tensor';
+  if (method && sig.self < 0) return;
+  const plainCall = (variant) => {
+    torch.manualSeed(0);
+    const values = valuesOf(sig, variant, true);
+    const [positional, options] = argumentsOf(sig, values, method, -1);
+    return Reflect.apply(fn, method ? values[sig.self] : undefined, [...positional, options]);
+  };
+  const found = workingVariant(plainCall);
+  if (found === undefined) return;
+  counts.signatures++;
+  const { variant, first } = found;
+  const again = torch.scope(() => outcomeOf(() => plainCall(variant)));
+  const steady = same(first, again) && !uninitialised.test(label);
+  for (let at = 0; at < sig.params.length; at++) {
+    if (method && at === sig.self) continue;
+    const kinds = torch.scope(() => {
+      const [value] = valuesOf({ ...sig, params: [sig.params[at]] }, variant);
+      return formsOf(sig.params[at], value).map(([kind]) => kind);
+    });
+    for (const kind of kinds) {
+      const chosen = all ? names : [names[turn++ % names.length]];
+      for (const name of chosen) await one(label, sig, { fn, method, variant, at, kind, name, first, steady });
+    }
+  }
+}
+
+async function one(label, sig, { fn, method, variant, at, kind, name, first, steady }) {
+  const where = `${label}, ${sig.params[at].jsName} as ${kind}, ${name}`;
+  const tensors = torch.memory().tensors;
+  counts.calls++;
+  if (process.env.LTN_REENTRANCY_TRACE) require('node:fs').writeSync(2, `${where}\n`);
+  let run;
+  try {
+    let outcome;
+    torch.scope(() => {
+      torch.manualSeed(0);
+      const values = valuesOf(sig, variant, true);
+      // An optional one that is not given has a value here, so the result may be another.
+      const given = values[at] !== undefined;
+      if (!given) [values[at]] = valuesOf({ ...sig, params: [sig.params[at]] }, variant);
+      run = new Run(name, () => values.find((value) => value instanceof torch.Tensor)?.dispose());
+      const form = formsOf(sig.params[at], values[at]).find(([other]) => other === kind)[1](() => run.fire());
+      const [positional, options] = argumentsOf(sig, values, method, at, form);
+      if (kind === 'getter') {
+        const { jsName } = sig.params[at];
+        Object.defineProperty(options, jsName, { enumerable: true, get: () => (run.fire(), values[at]) });
+      }
+      const before = state();
+      outcome = outcomeOf(() => Reflect.apply(fn, method ? values[sig.self] : undefined, [...positional, options]));
+      checkAfter(run, before);
+      if (kind === 'getter') assert(run.runs === 1, `the getter ran ${run.runs} times`);
+      if (run.runs > 0 && name === 'throw') assert(outcome.code === 'mine', `its error is lost: ${outcome.code}`);
+      if (!given || name === 'throw' || name === 'dispose' || !steady) return;
+      // Options after a gap need names, which some overloads read as another call: then both are refused.
+      assert(same(outcome, first), `another result: ${JSON.stringify([outcome, first])}`.slice(0, 600));
+    });
+    await checkPromises(run);
+    assert(torch.memory().tensors === tensors, `${torch.memory().tensors - tensors} tensors are left`);
+  } catch (error) {
+    wrong.push(`${where}: ${error.message}`);
+  }
+}
+
+(async () => {
+  let number = 0;
+  for (const wrapper of wrappers()) {
+    if (number++ % shares !== share) continue;
+    const signatures = signaturesOf(wrapper.space, wrapper.name, wrapper.fn);
+    if (signatures.length > 0) counts.functions++;
+    const chosen = all ? signatures : signatures.slice(0, 2);
+    for (const sig of chosen) await check(`${wrapper.space}.${wrapper.name} (${sig.name})`, sig, wrapper);
+  }
+  console.log(JSON.stringify({ ...counts, wrong }));
+})();

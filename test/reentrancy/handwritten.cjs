@@ -1,0 +1,243 @@
+/**
+ * The hand-written functions: each with a callback at every point where it runs code of the program. A name of lib/torch.ts
+ * that is missing here is an error, and so is one that is gone.
+ *
+ *   handwritten.cjs LIB {"folder": a folder to write into}
+ */
+'use strict';
+
+const assert = require('node:assert');
+const path = require('node:path');
+const { hostileKit } = require('./hostile.cjs');
+
+const [lib, text] = process.argv.slice(2);
+const { folder } = JSON.parse(text);
+const { torch, Run, names, state, checkAfter, checkPromises, outcomeOf, same, plain } = hostileKit(lib);
+const exported = require(path.join(lib, 'torch.js'));
+
+const F = torch.nn.functional;
+const file = path.join(folder, 'a');
+const ones = () => torch.ones([2, 2]);
+const bytes = torch.saveToBuffer({ a: 1 });
+const npyBytes = torch.npy.serialize(ones());
+const npzFile = path.join(folder, 'z.npz');
+torch.npz.save(npzFile, { a: ones() });
+const safeBytes = torch.safetensors.serialize({ a: ones() });
+
+/** A list whose first element, an object whose property, runs the callback. */
+const list = (fire, values) =>
+  Object.defineProperty([...values], 0, { enumerable: true, get: () => (fire(), values[0]) });
+const options = (fire, name, value, others = {}) =>
+  Object.defineProperty({ ...others }, name, { enumerable: true, get: () => (fire(), value) });
+function* generator(fire, values) {
+  fire();
+  yield* values;
+}
+/** Runs nothing of the program: why. */
+const nothing = (why) => ({ why });
+const numbers = 'takes numbers, strings or nothing';
+const path_ = 'takes a path and options that ownOptions reads once: see load';
+
+/** What to call, given the callback and a tensor to dispose of. */
+const functions = {
+  getAllocationThreshold: nothing(numbers),
+  setAllocationThreshold: nothing(numbers),
+  'audit.label': [(fire) => torch.audit.label('a', 'b', () => (fire(), 5))],
+  'audit.mark': nothing(numbers),
+  backward: [
+    (fire) => {
+      const w = torch.ones([2], { requiresGrad: true });
+      torch.backward(w.mul(2).sum(), options(fire, 'retainGraph', false));
+      return w.grad;
+    },
+    (fire) => {
+      const w = torch.ones([2], { requiresGrad: true });
+      torch.backward(w.mul(2).sum(), { inputs: generator(fire, [w]) });
+      return w.grad;
+    },
+  ],
+  enableGrad: [(fire) => torch.enableGrad(() => (fire(), 5))],
+  inferenceMode: [(fire) => torch.inferenceMode(() => (fire(), 5))],
+  isGradEnabled: nothing(numbers),
+  isInferenceModeEnabled: nothing(numbers),
+  noGrad: [(fire) => torch.noGrad(() => (fire(), 5))],
+  setGradEnabled: nothing(numbers),
+  fromTypedArray: [(fire) => torch.fromTypedArray(new Float32Array(4), list(fire, [2, 2]))],
+  tensor: [
+    (fire) => torch.tensor(list(fire, [1, 2, 3])),
+    (fire) => torch.tensor([[1, 2], list(fire, [1, 2])]),
+    (fire) => torch.tensor([{ re: 1, im: 2 }, options(fire, 're', 2, { im: 1 })]),
+    (fire) => torch.tensor([1, 2], options(fire, 'dtype', 'float64')),
+  ],
+  'cuda.isAvailable': nothing(numbers),
+  'cuda.deviceCount': nothing(numbers),
+  'cuda.currentDevice': nothing(numbers),
+  'cuda.synchronize': nothing(numbers),
+  'cuda.emptyCache': nothing(numbers),
+  'cuda.memory': nothing(numbers),
+  'npy.load': [(fire) => torch.npy.load(npyBytes, options(fire, 'device', 'cpu'))],
+  'npy.save': nothing('takes a path and a tensor'),
+  'npy.serialize': nothing('takes a tensor'),
+  'npy.loadFromStream': nothing('reads its source on later turns, outside every scope of ours: test/files/streams.test.ts'),
+  'npy.saveToStream': nothing('takes a tensor'),
+  'npz.load': [(fire) => torch.npz.load(npzFile, options(fire, 'device', 'cpu')).a],
+  'npz.loadFromStream': nothing('as npy.loadFromStream'),
+  'npz.save': [(fire, t) => torch.npz.save(file, options(fire, 'b', t, { a: t }))],
+  'npz.saveToStream': [(fire, t) => void torch.npz.saveToStream(options(fire, 'b', t, { a: t })).cancel()],
+  'safetensors.open': nothing(path_),
+  'safetensors.load': [(fire) => torch.safetensors.load(safeBytes, options(fire, 'device', 'cpu')).a],
+  'safetensors.loadFromStream': nothing('as npy.loadFromStream'),
+  'safetensors.serialize': [
+    (fire, t) => torch.safetensors.serialize(options(fire, 'b', t, { a: t })).length,
+    (fire, t) => torch.safetensors.serialize({ a: t }, { metadata: options(fire, 'm', 'x') }).length,
+  ],
+  'safetensors.save': [(fire, t) => torch.safetensors.save(file, options(fire, 'b', t, { a: t }))],
+  'safetensors.saveToStream': [(fire, t) => void torch.safetensors.saveToStream(options(fire, 'b', t, { a: t })).cancel()],
+  load: [(fire) => torch.load(bytes, options(fire, 'device', 'cpu')).a],
+  loadFromStream: nothing('as npy.loadFromStream'),
+  save: [(fire, t) => torch.save({ t, inner: options(fire, 'a', 1) }, file)],
+  saveToBuffer: [
+    (fire, t) => torch.saveToBuffer({ t, list: list(fire, [1, t]) }).length,
+    (fire, t) => torch.saveToBuffer({ t, made: Object.defineProperty({}, 'a', { enumerable: true, get: () => (fire(), ones()) }) }).length,
+  ],
+  saveToStream: [(fire, t) => void torch.saveToStream(options(fire, 'a', 1, { t })).cancel()],
+  slice: nothing(numbers),
+  'inductor.aotiLoadPackage': nothing(path_),
+  'jit.load': [(fire) => torch.jit.load(bytes, options(fire, 'device', 'cpu'))],
+  'TensorLogger.start': [(fire) => torch.TensorLogger.start(options(fire, 'detailNum', 1)).cancel()],
+  setPrintOptions: [(fire) => torch.setPrintOptions(options(fire, 'precision', 4))],
+  disposeAll: [(fire, t) => torch.disposeAll(options(fire, 'a', t.clone()))],
+  keep: [
+    (fire, t) => {
+      const copy = t.clone();
+      torch.keep(list(fire, [copy]));
+      copy.dispose();
+    },
+  ],
+  openScope: nothing(numbers),
+  scope: nothing('what it calls runs in the scope that it opens: test/lifetimes/scope.test.ts'),
+  fromShared: [(fire, t) => torch.fromShared(t.share())],
+  getNumThreads: nothing(numbers),
+  getDefaultDtype: nothing(numbers),
+  showConfig: nothing(numbers),
+  memory: nothing(numbers),
+  setMemoryLimit: nothing(numbers),
+  getMemoryLimit: nothing(numbers),
+  manualSeed: nothing(numbers),
+  setNumThreads: nothing(numbers),
+  setDefaultDtype: nothing(numbers),
+  full: [(fire) => torch.full(list(fire, [2, 3]), 5), (fire) => torch.full([2], options(fire, 'fillValue', 5))],
+};
+
+/** Not of lib/torch.ts, or with callbacks that no signature shows. */
+const others = {
+  'Tensor.at': [
+    (fire, t) => t.at(list(fire, [0, 1])),
+    (fire, t) => t.at(0, list(fire, [true, false])),
+  ],
+  'Tensor.set': [
+    (fire, t) => t.set([list(fire, [0, 1])], 5),
+    (fire, t) => t.set(list(fire, [0, 1]), 5),
+    (fire, t) => t.set([0], t.at(1)),
+  ],
+  'Tensor.apply_': [(fire, t) => t.apply_((x) => (fire(), x + 1))],
+  'Tensor.map_': [(fire, t) => t.map_(ones(), (x, y) => (fire(), x + y))],
+  'Tensor.map2_': [(fire, t) => t.map2_(ones(), ones(), (x, y, z) => (fire(), x + y + z))],
+  'nn.functional.tripletMarginWithDistanceLoss': [
+    (fire, t) =>
+      F.tripletMarginWithDistanceLoss(t, ones(), ones().add(1), { distanceFunction: (a, b) => (fire(), a.sub(b).abs()) }),
+  ],
+  'data in lists': [
+    (fire) => torch.asTensor([[1, 2], list(fire, [3, 4])]),
+    (fire) => torch.sparseCooTensor([[0, 1]], list(fire, [1, 2]), [2]).toDense(),
+    (fire, t) => t.newTensor(list(fire, [1, 2])),
+    (fire, t) => torch.tensordot(t, t, [list(fire, [0]), [1]]),
+    (fire, t) => torch.einsum(t, list(fire, [0, 1]), t, [1, 2]),
+    (fire, t) => torch.norm(t, 2, { dim: list(fire, [0]) }),
+    (fire, t) => t.repeat(list(fire, new Array(17).fill(1))).numel,
+  ],
+};
+
+const wrong = [];
+let calls = 0;
+
+async function one(label, call, name) {
+  const where = `${label}, ${name}`;
+  const expected = torch.scope(() => outcomeOf(() => call(() => {}, ones())));
+  const tensors = torch.memory().tensors;
+  calls++;
+  let run;
+  try {
+    torch.scope(() => {
+      const victim = ones();
+      run = new Run(name, () => victim.dispose());
+      const before = state();
+      const outcome = outcomeOf(() => call(() => run.fire(), victim));
+      if (run.runs === 0 && !/^(fromShared|Tensor.set)/.test(label)) assert.fail('the callback never ran');
+      checkAfter(run, before);
+      if (name === 'throw' && run.runs > 0) assert.strictEqual(outcome.code, 'mine');
+      else if (name !== 'dispose') assert(same(outcome, expected), `another result: ${JSON.stringify([outcome, expected])}`);
+    });
+    await checkPromises(run);
+    assert(torch.memory().tensors === tensors, `${torch.memory().tensors - tensors} tensors are left`);
+  } catch (error) {
+    wrong.push(`${where}: ${error.message}`);
+  }
+}
+
+/** torch.run and torch.async: what the callback calls is not recorded, and strands are not mixed. */
+async function oneAsync(label, call, name) {
+  const tensors = torch.memory().tensors;
+  const kept = torch.keep(ones());
+  calls++;
+  try {
+    const run = new Run(name, () => {});
+    const before = state();
+    let outcome;
+    const promise = call(() => run.fire(), kept);
+    for (const tensor of run.kept) assert(!tensor.disposed && tensor.numel > 0, 'what the callback made is not there');
+    checkAfter(run, before);
+    try {
+      outcome = await promise;
+      assert.deepStrictEqual(plain(outcome).elements, label.startsWith('torch.async') ? '2,2' : '4,4');
+      outcome.dispose();
+    } catch (error) {
+      if (name !== 'throw' || error.message !== 'of the callback') throw error;
+    }
+    await checkPromises(run);
+    kept.dispose();
+    await new Promise(setImmediate);
+    assert(torch.memory().tensors === tensors, `${torch.memory().tensors - tensors} tensors are left`);
+  } catch (error) {
+    wrong.push(`${label}, ${name}: ${error.message}`);
+  }
+}
+
+const asyncs = {
+  'torch.async, an option': (fire, t) => torch.async.sum(t, options(fire, 'dim', [0])),
+  'torch.async, a list': (fire, t) => torch.async.sum(t, list(fire, [0])),
+  'torch.run, an option': (fire, t) => torch.run((T) => T.sum(T.mul(t, 2), options(fire, 'dim', [0]))),
+  'torch.run, a method of a pending tensor': (fire, t) => torch.run((T) => T.mul(t, 2).sum(options(fire, 'dim', [0]))),
+  'torch.run, noGrad': (fire, t) => torch.run((T) => T.noGrad(() => (fire(), T.sum(T.mul(t, 2), [0])))),
+};
+
+function exportedNames() {
+  const isClass = (value) => /^class/.test(String(value));
+  return Object.entries(exported).flatMap(([name, value]) => {
+    if (typeof value === 'function') return isClass(value) ? [] : [name];
+    if (typeof value !== 'object' || value === null) return [];
+    const inside = Object.entries(value).filter(([, inner]) => typeof inner === 'function' && !isClass(inner));
+    return inside.map(([inner]) => `${name}.${inner}`);
+  });
+}
+
+(async () => {
+  const missing = exportedNames().filter((name) => !Object.hasOwn(functions, name));
+  const gone = Object.keys(functions).filter((name) => !exportedNames().includes(name));
+  for (const [label, list] of [...Object.entries(functions), ...Object.entries(others)]) {
+    if (!Array.isArray(list)) continue;
+    for (const call of list) for (const name of names) await one(label, call, name);
+  }
+  for (const [label, call] of Object.entries(asyncs)) for (const name of names) await oneAsync(label, call, name);
+  console.log(JSON.stringify({ missing, gone, calls, wrong }));
+})();

@@ -1,0 +1,165 @@
+/**
+ * What a program's code may do in the middle of a call, and the forms of arguments that run it there. Plain Node, for child
+ * processes.
+ */
+'use strict';
+
+const assert = require('node:assert');
+const path = require('node:path');
+const { isDeepStrictEqual } = require('node:util');
+
+/** `lib` is the folder of the built library. */
+function hostileKit(lib) {
+  const torch = require(path.join(lib, 'index.js'));
+  const { native } = require(path.join(lib, 'native.js'));
+  const { collectAll } = require(path.join(lib, 'collector.js'));
+  const base = torch.keep(torch.tensor([[1, 2], [3, 4]]));
+  const mine = new Error('of the callback');
+
+  /** What one run of a callback left, and how it ends. */
+  class Run {
+    constructor(name, victim) {
+      this.name = name;
+      this.victim = victim;
+      this.runs = 0;
+      this.kept = [];
+      this.promises = [];
+      this.scopes = [];
+    }
+    /** The callback itself. */
+    fire() {
+      this.runs++;
+      actions[this.name](this);
+    }
+  }
+
+  const actions = {
+    dispose(run) {
+      run.victim?.();
+    },
+    allocate(run) {
+      run.kept.push(torch.full([3], 7));
+    },
+    'nested op with lists'(run) {
+      const nested = () => base.sum([0]).repeat([1, 2]).sum([0, 1], { get keepdim() { return false; } });
+      run.kept.push(torch.scope(nested));
+    },
+    '200 calls'() {
+      torch.scope(() => {
+        for (let i = 0; i < 200; i++) base.roll([1, 1], [0, 1]);
+      });
+    },
+    'nested torch.async'(run) {
+      run.promises.push(torch.async.mul(base, 100, { get out() { return undefined; } }));
+    },
+    throw() {
+      throw mine;
+    },
+    'scope left open'(run) {
+      run.scopes.push(torch.openScope());
+      base.add(1);
+    },
+    collection() {
+      collectAll();
+    },
+  };
+
+  const state = () => {
+    const { current } = native.scopesNow;
+    return [current, native.flags[5], torch.isGradEnabled(), torch.isInferenceModeEnabled()];
+  };
+
+  /** After a call, in the scope around it: what the callback made is there and the program's, and all is as it was. */
+  function checkAfter(run, before) {
+    for (const tensor of run.kept) {
+      assert(!tensor.disposed, 'what the callback made is gone');
+      tensor.dispose();
+    }
+    for (const scope of run.scopes.reverse()) scope.close();
+    state().forEach((now, i) => {
+      assert(now === before[i], `${['the current scope', 'recording', 'grad mode', 'inference mode'][i]} is another`);
+    });
+  }
+
+  async function checkPromises(run) {
+    for (const promise of run.promises) {
+      const result = await promise;
+      assert.deepStrictEqual(result.toArray(), [[100, 200], [300, 400]], 'the nested op has another result');
+      result.dispose();
+    }
+  }
+
+  /** A value as data to compare; tensors by dtype, shape and elements. */
+  function plain(value, depth = 0) {
+    if (value instanceof torch.Tensor) {
+      let elements;
+      try {
+        elements = torch.scope(() => (value.numel > 4096 ? null : String(value.detach().toArray())));
+      } catch (error) {
+        elements = String(error.code);
+      }
+      return { dtype: value.dtype, shape: shapeOf(value), elements };
+    }
+    if (Array.isArray(value) && depth < 4) return value.map((item) => plain(item, depth + 1));
+    return typeof value === 'object' && value !== null ? Object.prototype.toString.call(value) : value;
+  }
+  function shapeOf(tensor) {
+    try {
+      return tensor.shape;
+    } catch {
+      return null;
+    }
+  }
+
+  function outcomeOf(fn) {
+    try {
+      return { value: plain(fn()) };
+    } catch (error) {
+      if (error === mine) return { code: 'mine' };
+      if (typeof error?.code !== 'string') throw error;
+      return { code: error.code };
+    }
+  }
+
+  /** An array whose element `at` runs `fire`. */
+  function withAccessor(list, fire) {
+    const copy = [...list];
+    const [value] = copy;
+    Object.defineProperty(copy, 0, { enumerable: true, configurable: true, get: () => (fire(), value) });
+    return copy;
+  }
+  const withProxy = (list, fire) =>
+    new Proxy([...list], {
+      get(target, name) {
+        if (name === '0') fire();
+        return Reflect.get(target, name);
+      },
+    });
+  function* generated(list, fire) {
+    fire();
+    yield* list;
+  }
+  const proxied = (tensor, fire) =>
+    new Proxy(tensor, {
+      get(target, name) {
+        if (name === '_handle') fire();
+        return Reflect.get(target, name);
+      },
+    });
+  const complexOf = (value, fire) => ({ get re() { fire(); return value.re; }, im: value.im });
+
+  return {
+    torch,
+    Run,
+    names: Object.keys(actions),
+    state,
+    checkAfter,
+    checkPromises,
+    plain,
+    outcomeOf,
+    same: isDeepStrictEqual,
+    forms: { withAccessor, withProxy, generated, proxied, complexOf },
+  };
+}
+
+module.exports = { hostileKit };
