@@ -35,7 +35,7 @@ const counts = { functions: 0, signatures: 0, calls: 0 };
 function signaturesOf(space, name, fn) {
   const found = /(?:method|function|public)Site\((?:'[^']*', )?'[^']*', (\[[^\]]*\])/.exec(String(fn));
   const rows = found === null ? [] : JSON.parse(found[1]);
-  const written = (publics[space]?.[name] ?? []).map((texts) => decodeSignature(-1, texts));
+  const written = (Object.hasOwn(publics[space] ?? {}, name) ? publics[space][name] : []).map((texts) => decodeSignature(-1, texts));
   return [...rows.map(signature).filter(({ name: op }) => !skipped.has(op.includes('.') ? op : `${op}.default`)), ...written];
 }
 

@@ -1,0 +1,55 @@
+/**
+ * Code of the program in the middle of calls: getters of options, elements that are accessors, Proxies, generators and
+ * callbacks, each of which disposes of an argument, allocates, calls with lists, calls 200 times, starts a torch.async op,
+ * throws, leaves a scope open or collects. The call gives what it gives with plain values, or a coded error; a getter ran
+ * once, nothing is lost or left, and scope, modes and recording are as before.
+ *
+ * One in four generated functions is tried, others with another LTN_REENTRANCY_SEED; LTN_REENTRANCY=all tries all of them,
+ * with every callback.
+ */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import * as path from 'node:path';
+import { run } from '../support/child';
+import { release } from '../support/release';
+import { LIB } from '../support/torch';
+
+const known = path.join(__dirname, `../ops/known-crashes/libtorch-${release}.json`);
+const skip = (JSON.parse(readFileSync(known, 'utf8')) as { ops: { op: string }[] }).ops.map(({ op }) => op);
+const all = process.env.LTN_REENTRANCY === 'all';
+const seed = Number(process.env.LTN_REENTRANCY_SEED ?? 1);
+const SHARES = 4;
+
+async function ask(program: string, options: object) {
+  const file = path.join(__dirname, program);
+  const outcome = await run(process.execPath, ['--no-warnings', file, LIB, JSON.stringify(options)], {
+    limitMs: all ? 3_600_000 : 120_000,
+  });
+  const { stdout, stderr, code, signal } = outcome;
+  expect({ code, signal, stderr: stderr.slice(-2000) }).toEqual({ code: 0, signal: null, stderr: '' });
+  return JSON.parse(stdout);
+}
+
+test(
+  `every generated function and method, seed ${seed}`,
+  async () => {
+    const share = all ? {} : { share: seed % SHARES, shares: SHARES };
+    const { wrong, functions, signatures, calls } = await ask('generated.cjs', { skip, seed, all, ...share });
+    expect({ seed, wrong }).toEqual({ seed, wrong: [] });
+    expect(functions).toBeGreaterThan(300);
+    expect(signatures).toBeGreaterThan(300);
+    expect(calls).toBeGreaterThan(1500);
+  },
+  all ? 3_600_000 : undefined,
+);
+
+test('every hand-written function, torch.run and torch.async; none is missing', async () => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'libtorch-node-reentrancy-'));
+  try {
+    const { wrong, missing, gone, calls } = await ask('handwritten.cjs', { folder });
+    expect({ wrong, missing, gone }).toEqual({ wrong: [], missing: [], gone: [] });
+    expect(calls).toBeGreaterThan(400);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
