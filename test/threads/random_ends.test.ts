@@ -6,7 +6,7 @@ import { ask } from '../support/child';
 import { GC, WORKERS } from './prelude';
 import { BEGIN, FILES_MS, type Files, makeFiles, removeFiles } from './works';
 
-const ENDS = Number(process.env.LTN_WORKER_ENDS ?? 150);
+const ENDS = Number(process.env.LTN_WORKER_ENDS ?? 100);
 const COUNT = 1 << 16;
 const seed = Number(process.env.LIBTORCH_NODE_SEED ?? Date.now() % 2 ** 31);
 let files: Files;

@@ -10,10 +10,10 @@ const { ZipWriter } = require(path.join(LIB, 'files/zip.js'));
 
 /**
  * By name what begins the work and gives the promise of its result, which is ones. `count` is how many floats it reads, all
- * 0; `files` are those of `makeFiles`.
+ * 0 (16 times as many where an op is to take long); `files` are those of `makeFiles`.
  */
 export const WORKS: Record<string, string> = {
-  'ops over a typed array': 'torch.run((T) => chain(T, zeros(count)))',
+  'ops over a typed array': 'torch.run((T) => chain(T, zeros(16 * count)))',
   'one op over a typed array': 'torch.async.exp(zeros(count))',
   'ops that write to a typed array':
     '{ const x = zeros(count); return torch.run((T) => { for (let i = 0; i < 5; i++) { T.exp_(x); T.log_(x); } return T.exp_(x); }); }',
@@ -27,7 +27,7 @@ export const WORKS: Record<string, string> = {
   'ops over a WebAssembly memory':
     '{ const { buffer } = new WebAssembly.Memory({ initial: Math.ceil(count / 16384) }); const x = torch.fromTypedArray(new Float32Array(buffer, 0, count)); return torch.run((T) => chain(T, x)); }',
   "ops over another addon's memory":
-    '{ const { buffer, byteOffset } = require(files.external).external(count * 4); const x = torch.fromTypedArray(new Float32Array(buffer, byteOffset, count)); return torch.run((T) => chain(T, x)); }',
+    '{ const { buffer, byteOffset } = require(files.external).external(64 * count); const x = torch.fromTypedArray(new Float32Array(buffer, byteOffset, 16 * count)); return torch.run((T) => chain(T, x)); }',
   'safetensors.loadFromStream':
     'torch.safetensors.loadFromStream(createReadStream(files.safetensors)).then(({ x }) => torch.run((T) => chain(T, x)))',
   'safetensors.load':
