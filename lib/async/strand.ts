@@ -10,6 +10,7 @@ import { native } from '../native';
 import { results } from '../runtime';
 import { enter, now, type ScopeNode } from '../scopes/context';
 import { wrap, wrapElement } from '../tensor';
+import { restoring } from '../turn';
 import { OFF, type PendingTensor, PendingValue, type Recorder, recordInto } from './pending';
 
 const { flags } = native;
@@ -40,17 +41,16 @@ let mailbox = false;
 /** The newest copy's function gets the mail for all: an older copy's globals may be gone. */
 function openMailbox(): void {
   if (mailbox) return;
-  mailbox = true;
-  // Before C++ ends, while ops still have everything that they use.
-  if (isMainThread) process.once('exit', () => native.poolStop());
   // Whatever scope is current: the mailbox is no scope's.
   const { current } = now;
-  enter(null);
-  try {
+  const undo = () => enter(current);
+  restoring(undo, () => {
+    enter(null);
     native.strandMailbox(onMail);
-  } finally {
-    enter(current);
-  }
+  });
+  // Before C++ ends, while ops still have everything that they use.
+  if (isMainThread) process.once('exit', () => native.poolStop());
+  mailbox = true; // last: where there is no stack left for the above, the next call does it
 }
 
 function onMail(): void {
@@ -108,7 +108,12 @@ export class Strand implements Recorder {
     openMailbox();
     this.site = siteToBe(native, caller);
     this.id = native.strandOpen();
-    unreachable.register(this, this.id, this);
+    try {
+      unreachable.register(this, this.id, this);
+    } catch (error) {
+      native.strandClose(this.id); // no stack left: nobody else would
+      throw error;
+    }
   }
 
   record(fn: () => unknown): unknown {
