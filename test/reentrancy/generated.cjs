@@ -14,18 +14,27 @@ const { hostileKit } = require('./hostile.cjs');
 
 const [lib, text] = process.argv.slice(2);
 const { skip, seed, all, share = 0, shares = 1 } = JSON.parse(text);
-const { torch, Run, names, state, checkAfter, checkPromises, outcomeOf, same, forms } = hostileKit(lib);
+const { torch, Run, names, state, checkAfter, checkPromises, outcomeOf, same, forms, read, tensorsLeft } =
+  hostileKit(lib);
 const maker = argumentMaker(lib);
 const { signature, decodeSignature } = require(path.join(lib, 'signature.js'));
 const { publics } = require(path.join(lib, 'wrappers.js'));
 const skipped = new Set(skip);
 
 /** Values of parameters that take any; others are lists of numbers. */
-const any = { split_size_or_sections: 1, buffer: new Float32Array(4), dims: 1, p: 2, device: null, o: 1, debug_mode: 0 };
-const valueOf = (param, variant) =>
+const any = {
+  split_size_or_sections: 1,
+  buffer: new Float32Array(4),
+  dims: 1,
+  p: 2,
+  device: null,
+  o: 1,
+  debug_mode: 0,
+};
+const argumentOf = (param, variant) =>
   param.type.base === 'A' ? (Object.hasOwn(any, param.name) ? any[param.name] : [1, 2]) : maker.value(param, variant);
 const valuesOf = ({ params }, variant, sparingly = false) =>
-  params.map((param) => (sparingly && param.optional ? undefined : valueOf(param, variant)));
+  params.map((param) => (sparingly && param.optional ? undefined : argumentOf(param, variant)));
 
 let turn = seed;
 const wrong = [];
@@ -35,8 +44,13 @@ const counts = { functions: 0, signatures: 0, calls: 0 };
 function signaturesOf(space, name, fn) {
   const found = /(?:method|function|public)Site\((?:'[^']*', )?'[^']*', (\[[^\]]*\])/.exec(String(fn));
   const rows = found === null ? [] : JSON.parse(found[1]);
-  const written = (Object.hasOwn(publics[space] ?? {}, name) ? publics[space][name] : []).map((texts) => decodeSignature(-1, texts));
-  return [...rows.map(signature).filter(({ name: op }) => !skipped.has(op.includes('.') ? op : `${op}.default`)), ...written];
+  const written = (Object.hasOwn(publics[space] ?? {}, name) ? publics[space][name] : []).map((texts) =>
+    decodeSignature(-1, texts),
+  );
+  return [
+    ...rows.map(signature).filter(({ name: op }) => !skipped.has(op.includes('.') ? op : `${op}.default`)),
+    ...written,
+  ];
 }
 
 /** The functions of all namespaces, then the methods. */
@@ -68,21 +82,25 @@ function argumentsOf({ params, self }, values, method, at, form) {
 }
 
 /** The forms of one argument, each made for a run of a callback. */
-function formsOf(param, value) {
+function formsOf(param, value, written) {
   const { type } = param;
   const list = [];
-  if (!param.out) list.push(['getter', () => 'getter']);
+  if (!param.out && !param.variadic) list.push(['getter', () => 'getter']);
   if (Array.isArray(value) && value.length > 0) {
-    list.push(['accessor', (fire) => forms.withAccessor(value, fire)], ['Proxy', (fire) => forms.withProxy(value, fire)]);
+    list.push(
+      ['accessor', (fire) => forms.withAccessor(value, fire)],
+      ['Proxy', (fire) => forms.withProxy(value, fire)],
+    );
     if (type.base === 'T') list.push(['generator', (fire) => forms.generated(value, fire)]);
-  } else if (value instanceof torch.Tensor && !param.out) {
+  } else if (value instanceof torch.Tensor && !param.out && !written) {
+    // What is written in lib/public asks a Proxy again and again, as it asks a tensor.
     list.push(['Proxy of a tensor', (fire) => forms.proxied(value, fire)]);
   } else if (value instanceof torch.Complex) list.push(['accessor', (fire) => forms.complexOf(value, fire)]);
   return list;
 }
 
 /** What these give holds whatever was there. */
-const uninitialised = /empty|resize/i;
+const uninitialised = /empty|resize|_weightNormInterface|_histogramddBinEdges/i;
 
 /** A variant of arguments that works. */
 function workingVariant(call) {
@@ -112,7 +130,7 @@ async function check(label, sig, { fn, space }) {
     if (method && at === sig.self) continue;
     const kinds = torch.scope(() => {
       const [value] = valuesOf({ ...sig, params: [sig.params[at]] }, variant);
-      return formsOf(sig.params[at], value).map(([kind]) => kind);
+      return formsOf(sig.params[at], value, sig.number < 0).map(([kind]) => kind);
     });
     for (const kind of kinds) {
       const chosen = all ? names : [names[turn++ % names.length]];
@@ -140,10 +158,15 @@ async function one(label, sig, { fn, method, variant, at, kind, name, first, ste
       const [positional, options] = argumentsOf(sig, values, method, at, form);
       if (kind === 'getter') {
         const { jsName } = sig.params[at];
-        Object.defineProperty(options, jsName, { enumerable: true, get: () => (run.fire(), values[at]) });
+        Object.defineProperty(options, jsName, { enumerable: true, get: () => read(() => run.fire(), values[at]) });
       }
       const before = state();
-      outcome = outcomeOf(() => Reflect.apply(fn, method ? values[sig.self] : undefined, [...positional, options]));
+      outcome = outcomeOf(
+        () => Reflect.apply(fn, method ? values[sig.self] : undefined, [...positional, options]),
+        () => {
+          run.over = true;
+        },
+      );
       checkAfter(run, before);
       if (kind === 'getter') assert(run.runs === 1, `the getter ran ${run.runs} times`);
       if (run.runs > 0 && name === 'throw') assert(outcome.code === 'mine', `its error is lost: ${outcome.code}`);
@@ -152,7 +175,8 @@ async function one(label, sig, { fn, method, variant, at, kind, name, first, ste
       assert(same(outcome, first), `another result: ${JSON.stringify([outcome, first])}`.slice(0, 600));
     });
     await checkPromises(run);
-    assert(torch.memory().tensors === tensors, `${torch.memory().tensors - tensors} tensors are left`);
+    const left = tensorsLeft(tensors);
+    assert(left <= 0, `${left} tensors are left`);
   } catch (error) {
     wrong.push(`${where}: ${error.message}`);
   }

@@ -13,7 +13,12 @@ function hostileKit(lib) {
   const torch = require(path.join(lib, 'index.js'));
   const { native } = require(path.join(lib, 'native.js'));
   const { collectAll } = require(path.join(lib, 'collector.js'));
-  const base = torch.keep(torch.tensor([[1, 2], [3, 4]]));
+  const base = torch.keep(
+    torch.tensor([
+      [1, 2],
+      [3, 4],
+    ]),
+  );
   const mine = new Error('of the callback');
 
   /** What one run of a callback left, and how it ends. */
@@ -25,9 +30,11 @@ function hostileKit(lib) {
       this.kept = [];
       this.promises = [];
       this.scopes = [];
+      this.over = false;
     }
     /** The callback itself. */
     fire() {
+      if (this.over) return; // what the test itself asks of a Proxy
       this.runs++;
       actions[this.name](this);
     }
@@ -41,7 +48,15 @@ function hostileKit(lib) {
       run.kept.push(torch.full([3], 7));
     },
     'nested op with lists'(run) {
-      const nested = () => base.sum([0]).repeat([1, 2]).sum([0, 1], { get keepdim() { return false; } });
+      const nested = () =>
+        base
+          .sum([0])
+          .repeat([1, 2])
+          .sum([0, 1], {
+            get keepdim() {
+              return false;
+            },
+          });
       run.kept.push(torch.scope(nested));
     },
     '200 calls'() {
@@ -50,7 +65,13 @@ function hostileKit(lib) {
       });
     },
     'nested torch.async'(run) {
-      run.promises.push(torch.async.mul(base, 100, { get out() { return undefined; } }));
+      run.promises.push(
+        torch.async.mul(base, 100, {
+          get out() {
+            return undefined;
+          },
+        }),
+      );
     },
     throw() {
       throw mine;
@@ -84,7 +105,14 @@ function hostileKit(lib) {
   async function checkPromises(run) {
     for (const promise of run.promises) {
       const result = await promise;
-      assert.deepStrictEqual(result.toArray(), [[100, 200], [300, 400]], 'the nested op has another result');
+      assert.deepStrictEqual(
+        result.toArray(),
+        [
+          [100, 200],
+          [300, 400],
+        ],
+        'the nested op has another result',
+      );
       result.dispose();
     }
   }
@@ -111,9 +139,12 @@ function hostileKit(lib) {
     }
   }
 
-  function outcomeOf(fn) {
+  /** `ended` is called when `fn` has returned. */
+  function outcomeOf(fn, ended = () => {}) {
     try {
-      return { value: plain(fn()) };
+      const value = fn();
+      ended();
+      return { value: plain(value) };
     } catch (error) {
       if (error === mine) return { code: 'mine' };
       if (typeof error?.code !== 'string') throw error;
@@ -121,11 +152,16 @@ function hostileKit(lib) {
     }
   }
 
+  const read = (fire, value) => {
+    fire();
+    return value;
+  };
+
   /** An array whose element `at` runs `fire`. */
   function withAccessor(list, fire) {
     const copy = [...list];
     const [value] = copy;
-    Object.defineProperty(copy, 0, { enumerable: true, configurable: true, get: () => (fire(), value) });
+    Object.defineProperty(copy, 0, { enumerable: true, configurable: true, get: () => read(fire, value) });
     return copy;
   }
   const withProxy = (list, fire) =>
@@ -146,10 +182,24 @@ function hostileKit(lib) {
         return Reflect.get(target, name);
       },
     });
-  const complexOf = (value, fire) => ({ get re() { fire(); return value.re; }, im: value.im });
+  const complexOf = (value, fire) => ({
+    get re() {
+      fire();
+      return value.re;
+    },
+    im: value.im,
+  });
+
+  /** What no collection frees either is lost: a number above `before` says so. */
+  function tensorsLeft(before) {
+    if (torch.memory().tensors !== before) collectAll();
+    return torch.memory().tensors - before;
+  }
 
   return {
     torch,
+    read,
+    tensorsLeft,
     Run,
     names: Object.keys(actions),
     state,
