@@ -4,6 +4,7 @@
  * Proxy), and what that calls must not write over what the call outside has in the ring already.
  */
 import { native } from './native';
+import { whenTurnEnds } from './turn';
 
 const ring = native.ints;
 /** Longer lists go as arrays. Six of these fit in the ring, as many as a fast path has parameters. */
@@ -11,6 +12,22 @@ const MOST_PACKED = 16;
 let nextInt = 0;
 /** Whether a list is being read: the ring is then the outer call's. */
 let reading = false;
+/** Whether the end of the turn is waited for: a `finally` that a vm timeout skipped leaves `reading` as it was. */
+let waiting = false;
+
+/** Nobody can be reading once the turn is over. What is packed meanwhile goes as arrays. */
+function isBeingRead(): boolean {
+  if (reading && !waiting) {
+    waiting = true;
+    whenTurnEnds(notReading);
+  }
+  return reading;
+}
+
+function notReading(): void {
+  reading = false;
+  waiting = false;
+}
 
 /** An array of our own with the elements, each read once, or undefined where one does not fit. */
 function copyOf<T>(list: readonly unknown[], least: number, fits: (value: unknown) => value is T): T[] | undefined {
@@ -34,7 +51,7 @@ const isNumber = (value: unknown): value is number => typeof value === 'number';
  */
 export function ints(list: unknown, least = 0): number | number[] | undefined {
   if (!Array.isArray(list)) return undefined;
-  if (reading) return copyOf(list, least, isInteger);
+  if (reading && isBeingRead()) return copyOf(list, least, isInteger);
   reading = true;
   try {
     const length = list.length >>> 0;
@@ -57,7 +74,7 @@ export function ints(list: unknown, least = 0): number | number[] | undefined {
 export function intsOf(value: unknown, size: number, least = 0): number | number[] | undefined {
   if (typeof value !== 'number') return ints(value, least);
   if (!Number.isInteger(value)) return undefined;
-  if (reading) return new Array<number>(size).fill(value);
+  if (reading && isBeingRead()) return new Array<number>(size).fill(value);
   const first = nextInt + size > ring.length ? 0 : nextInt;
   for (let i = 0; i < size; i++) ring[first + i] = value;
   nextInt = first + size;
@@ -67,7 +84,7 @@ export function intsOf(value: unknown, size: number, least = 0): number | number
 /** A copy of an array of numbers; undefined for everything else. */
 export function numbers(list: unknown, least = 0): number[] | undefined {
   if (!Array.isArray(list)) return undefined;
-  if (reading) return copyOf(list, least, isNumber);
+  if (reading && isBeingRead()) return copyOf(list, least, isNumber);
   reading = true;
   try {
     return copyOf(list, least, isNumber);
@@ -84,7 +101,7 @@ export function integers(list: unknown): number[] | undefined {
 /** What stands for an array of ours, of integers: nothing of the program's runs until the op has it. */
 export function packed(list: readonly number[]): number | readonly number[] {
   const { length } = list;
-  if (length > MOST_PACKED || reading) return list;
+  if (length > MOST_PACKED || (reading && isBeingRead())) return list;
   const first = nextInt + length > ring.length ? 0 : nextInt;
   for (let i = 0; i < length; i++) ring[first + i] = list[i]!;
   nextInt = first + length;
@@ -97,7 +114,7 @@ export function packed(list: readonly number[]): number | readonly number[] {
  * before the op takes it.
  */
 export function numberTensor(value: number): number | [number] {
-  if (reading) return [value];
+  if (reading && isBeingRead()) return [value];
   const at = nextInt < ring.length ? nextInt : 0;
   ring[at] = value;
   nextInt = at + 1;

@@ -23,6 +23,8 @@ export interface Turn {
 let turn: Turn = { top: null, arming: false };
 /** Whether the end of this turn is looked at. For each copy of the library, since the globals of another may be gone. */
 let armed = false;
+/** What whenTurnEnds() was given in this turn. */
+let atEnd: (() => void)[] = [];
 const settled = Promise.resolve();
 
 /** Copies of the library over one addon (Jest loads one per test file) share the table, and so they share this. */
@@ -80,6 +82,18 @@ function arm(): void {
 function look(): void {
   armed = false;
   restoreTo(null);
+  const calls = atEnd;
+  atEnd = [];
+  for (const call of calls) call();
+}
+
+/**
+ * Calls `fn`, which must not throw, when the turn is over and no JavaScript is on the stack. For a state too cheap to note:
+ * one that only those notice who find it, and who can do without what it guards meanwhile.
+ */
+export function whenTurnEnds(fn: () => void): void {
+  atEnd.push(fn);
+  if (!armed) arm();
 }
 
 /** Runs `fn`; afterwards, or where it is cut off, `undo`. */

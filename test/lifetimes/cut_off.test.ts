@@ -83,6 +83,17 @@ describe.each(turns)('at the next turn: %s', (_name, turn) => {
   });
 });
 
+test('a list that was being read', async () => {
+  const { ints } = require('../../dist/lib/packed') as { ints(list: number[]): unknown };
+  const packs = () => typeof ints([0, 1]) === 'number';
+  expect(packs()).toBe(true);
+  cutOff('torch.sum(torch.ones([2, 2]), new Proxy([0], { get() { while (true); } }))');
+  expect(packs()).toBe(false); // which goes on, by another way
+  expect(torch.ones([2, 2]).sum([1]).toArray()).toEqual([2, 2]);
+  await Promise.resolve();
+  expect(packs()).toBe(true);
+});
+
 test('the mode that held before, not the usual one', async () => {
   torch.setGradEnabled(false);
   cutOff('torch.enableGrad(() => { while (true); })');
