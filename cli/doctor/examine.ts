@@ -26,8 +26,8 @@ export interface Findings {
   libtorchError: string | null;
   /** The variables that choose a libtorch or an addon, as they are set. */
   variables: Record<string, string>;
-  /** Addons in the order of trying, and why one does not fit. */
-  addons: { from: string; file: string; problem: string | null }[];
+  /** Addons in the order of trying, and why one does not fit, or was refused since others could have put it there. */
+  addons: { from: string; file: string; problem: string | null; refused: boolean }[];
   probe: Partial<ProbeResults>;
   /** Steps that failed. */
   failures: { step: keyof ProbeResults; code: string | null; message: string }[];
@@ -80,6 +80,7 @@ function discover(): Pick<Findings, 'libtorch' | 'libtorchError' | 'addons'> {
     from: binding.from,
     file: binding.addon,
     problem: whyNot(binding, libtorch),
+    refused: binding.refused !== null,
   }));
   return { libtorch, libtorchError: null, addons };
 }

@@ -88,8 +88,13 @@ function libtorch({ libtorch: found, libtorchError, variables }: Findings): Chec
   });
 }
 
+/** For an addon of the cache that somebody else could have planted. */
+const REFUSED_FIX =
+  'Look who could write to the folder that is named; make it yours alone (chown, chmod go-w) or name another one with LIBTORCH_NODE_CACHE, and build there again: BUILD.';
+
 /** Reasons why an addon does not load, by what the loader says, with the fix. */
 const LOAD_FIXES: [RegExp, string][] = [
+  [/others could have put it there/, REFUSED_FIX],
   [/already has a libtorch/, 'Let both use one libtorch: set LIBTORCH to the root of the one that is loaded first.'],
   [/: not there|this is libtorch|has no addon.*\n {2}none in/, 'Build the addon for this libtorch: BUILD.'],
   [
@@ -140,7 +145,12 @@ function addon(findings: Findings): Check {
       .map((candidate) => `not ${candidate.file}: ${candidate.problem}`),
     ...(torch.length === 0 ? [] : [`on ${torch.join(', ')}`]),
   ];
-  return check('addon', 'ok', file ?? 'loaded', { details });
+  const refused = findings.addons.some((candidate) => candidate.refused);
+  if (!refused) return check('addon', 'ok', file ?? 'loaded', { details });
+  return check('addon', 'note', file ?? 'loaded', {
+    details,
+    fix: REFUSED_FIX.replace('BUILD', buildCommand(findings)),
+  });
 }
 
 function op(findings: Findings): Check {

@@ -16,6 +16,8 @@ export interface Binding {
   generated: string;
   /** null for an addon without binding.json. */
   info: BindingInfo | null;
+  /** Why nothing of it was read: others could have put it there. */
+  refused: string | null;
 }
 
 export function candidates(env?: NodeJS.ProcessEnv): Binding[];
@@ -26,6 +28,8 @@ export function bindingInfo(libtorch: BindingInfo['libtorch']): BindingInfo;
 export function readInfo(folder: string): BindingInfo | null;
 export function cacheFolder(env?: NodeJS.ProcessEnv): string;
 export function cachedBindings(env?: NodeJS.ProcessEnv): string;
+/** Why others could have put something into the cached bindings' folder, which must be there, or null. */
+export function cacheProblem(env?: NodeJS.ProcessEnv): string | null;
 export function packageVersion(): string;
 export const packageRoot: string;
 /** Folder of the bindings that the package brings for this platform. */

@@ -9,13 +9,15 @@
  *
  * Looked for in this order: the file that `LIBTORCH_NODE_ADDON` names; a checkout's own build; what `libtorch-node build`
  * made on this machine (a folder of the user's cache); what the package brings (prebuilds/). The first that fits the
- * libtorch at hand is loaded. Whether one fits is read from the files.
+ * libtorch at hand is loaded. Whether one fits is read from the files. The cache is a place that others may reach (a home that
+ * is shared, /tmp): nothing of it is read that somebody else could have put there.
  */
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { ElfError, readElf } = require('./elf.js');
 const { minorOf } = require('./identify.js');
+const { examineFolder, treeProblem } = require('./trust.js');
 
 const addonName = 'libtorch_node.node';
 const infoName = 'binding.json';
@@ -38,7 +40,10 @@ function cacheFolder(env = process.env) {
 }
 
 /** The cached bindings of this version of the package on this platform. */
-const cachedBindings = (env = process.env) => path.join(cacheFolder(env), 'bindings', packageVersion(), platform);
+const belowCache = () => ['bindings', packageVersion(), platform];
+const cachedBindings = (env = process.env) => path.join(cacheFolder(env), ...belowCache());
+/** Why others could have put something into the cached bindings' folder, or null. The folder must be there. */
+const cacheProblem = (env = process.env) => examineFolder(cacheFolder(env), belowCache()).problem;
 const prebuilds = path.join(packageRoot, 'prebuilds', platform);
 
 /** The name of a binding's folder: all that tells bindings apart. */
@@ -64,7 +69,8 @@ const bindingInfo = (libtorch) => ({
 
 function readInfo(folder) {
   try {
-    return JSON.parse(fs.readFileSync(path.join(folder, infoName), 'utf8'));
+    const file = path.join(folder, infoName);
+    return fs.statSync(file).isFile() ? JSON.parse(fs.readFileSync(file, 'utf8')) : null;
   } catch {
     return null; // none: an addon alone, of which its own header tells enough
   }
@@ -75,8 +81,12 @@ const ownGenerated = path.join(packageRoot, 'dist', 'lib', 'generated');
 
 function binding(addon, from) {
   const beside = path.join(path.dirname(addon), 'generated');
-  return { from, addon, generated: fs.existsSync(beside) ? beside : ownGenerated, info: readInfo(path.dirname(addon)) };
+  const generated = fs.existsSync(beside) ? beside : ownGenerated;
+  return { from, addon, generated, info: readInfo(path.dirname(addon)), refused: null };
 }
+
+/** One that nothing was read of, since others could have put it there. */
+const refusedBinding = (addon, refused) => ({ from: 'cache', addon, generated: '', info: null, refused });
 
 function foldersIn(dir) {
   try {
@@ -89,6 +99,20 @@ function foldersIn(dir) {
 
 const bindingsIn = (dir, from) => foldersIn(dir).map((name) => binding(path.join(dir, name, addonName), from));
 
+/** What `libtorch-node build` made. One for all where the folder itself is not trusted. */
+function bindingsInCache(env) {
+  if (foldersIn(cachedBindings(env)).length === 0) return [];
+  const { real, problem } = examineFolder(cacheFolder(env), belowCache());
+  if (problem !== null) return [refusedBinding(cachedBindings(env), `${notOurs}: ${problem}`)];
+  return foldersIn(real).map((name) => {
+    const addon = path.join(real, name, addonName);
+    const found = treeProblem(path.join(real, name));
+    return found === null ? binding(addon, 'cache') : refusedBinding(addon, `${notOurs}: ${found}`);
+  });
+}
+
+const notOurs = 'is not used, as others could have put it there';
+
 /**
  * All there are, in the order of trying.
  * @param {NodeJS.ProcessEnv} [env]
@@ -99,7 +123,7 @@ function candidates(env = process.env) {
   const own = path.join(packageRoot, 'build', 'Release', addonName);
   return [
     ...(fs.existsSync(own) ? [binding(own, 'checkout')] : []),
-    ...bindingsIn(cachedBindings(env), 'cache'),
+    ...bindingsInCache(env),
     ...bindingsIn(prebuilds, 'prebuilt'),
   ];
 }
@@ -136,7 +160,8 @@ function namesProblem(elf, libtorch) {
  * @param {ReturnType<typeof binding>} candidate
  */
 function whyNot(candidate, libtorch) {
-  const { addon, generated, info } = candidate;
+  const { addon, generated, info, refused } = candidate;
+  if (refused !== null) return refused;
   if (!fs.existsSync(addon)) return 'not there';
   if (info !== null) {
     const problem = infoProblem(info, libtorch);
@@ -161,6 +186,7 @@ module.exports = {
   bindingName,
   cachedBindings,
   cacheFolder,
+  cacheProblem,
   candidates,
   describe,
   infoName,

@@ -27,7 +27,8 @@ class Reader {
   constructor(file) {
     this.file = file;
     try {
-      this.fd = fs.openSync(file, 'r');
+      // A FIFO is opened at once, and is then found to have no bytes.
+      this.fd = fs.openSync(file, fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0));
     } catch (error) {
       throw new ElfError(file, `cannot be read: ${error.code ?? error.message}`);
     }

@@ -3,7 +3,7 @@
  * The one place that finds libtorch: for the build scripts, and for the library when it loads. In this order:
  *
  * 1. `LIBTORCH`, a root with include/ and lib/; `LIBTORCH_INCLUDE` and `LIBTORCH_LIB` override its two halves.
- * 2. `LIBTORCH_USE_PYTORCH=1`: the PyTorch of the `python3` on the PATH.
+ * 2. `LIBTORCH_USE_PYTORCH=1`: the PyTorch of the `python3` on the PATH, but for folders of the PATH that are not absolute.
  * 3. The system's.
  *
  * What is named and does not fit is an error: nothing further is looked for. Plain JavaScript, since a fresh checkout needs
@@ -29,13 +29,28 @@ const toolkitHeader = 'cuda_runtime_api.h';
 
 const isSet = (value) => value !== undefined && value !== '' && value !== '0' && value.toLowerCase() !== 'false';
 
-/** Folder of the PyTorch that `python3` would import. Found without importing it, which takes seconds. */
+/** The PATH without what stands for the current folder, in which anybody may have put a python3. */
+const absolutePath = (env) =>
+  (env.PATH ?? '')
+    .split(path.delimiter)
+    .filter((dir) => path.isAbsolute(dir))
+    .join(path.delimiter);
+
+const isFolder = (dir) => fs.statSync(dir, { throwIfNoEntry: false })?.isDirectory() === true;
+
+/**
+ * Folder of the PyTorch that `python3` would import. Found without importing it, which takes seconds. Python is isolated
+ * (-I): else it would first look for modules in the current folder, and run what it finds there.
+ */
 function pytorchFolder(env) {
   const program =
     'import importlib.util, os\n' +
     "spec = importlib.util.find_spec('torch')\n" +
     "print(os.path.dirname(spec.origin) if spec and spec.origin else '')";
-  const { status, stdout, stderr, error } = spawnSync('python3', ['-c', program], { encoding: 'utf8', env });
+  const { status, stdout, stderr, error } = spawnSync('python3', ['-I', '-c', program], {
+    encoding: 'utf8',
+    env: { ...env, PATH: absolutePath(env) },
+  });
   if (error !== undefined || status !== 0) {
     const why = error?.code === 'ENOENT' ? 'there is none on the PATH' : (error?.message ?? stderr.trim());
     throw new LibtorchError(
@@ -44,10 +59,17 @@ function pytorchFolder(env) {
     );
   }
   const folder = stdout.trim();
-  if (folder !== '') return folder;
+  if (folder === '') {
+    throw new LibtorchError(
+      'LIBTORCH_USE_PYTORCH is set, but the python3 on the PATH has no PyTorch (no module torch; PYTHONPATH and the folder of ' +
+        "the user's own packages are not looked at).\n" +
+        'Activate the environment that has it, or name its folder with LIBTORCH, or unset LIBTORCH_USE_PYTORCH to use the system libtorch.',
+    );
+  }
+  if (path.isAbsolute(folder) && isFolder(folder)) return folder;
   throw new LibtorchError(
-    'LIBTORCH_USE_PYTORCH is set, but the python3 on the PATH has no PyTorch (no module torch).\n' +
-      'Activate the environment that has it, or unset LIBTORCH_USE_PYTORCH to use the system libtorch.',
+    `LIBTORCH_USE_PYTORCH is set, but python3 did not answer with a folder: expected an absolute path, got ${JSON.stringify(folder.slice(0, 200))}.\n` +
+      'Put the python3 that has PyTorch first on the PATH, or unset LIBTORCH_USE_PYTORCH to use the system libtorch.',
   );
 }
 

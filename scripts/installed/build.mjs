@@ -6,7 +6,17 @@
  *   node scripts/installed/build.mjs [--force] [--jobs N]
  */
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
@@ -20,7 +30,7 @@ import { sourcesFor } from './sources.mjs';
 import { findCompiler, findHeaders } from './toolchain.mjs';
 
 const require = createRequire(import.meta.url);
-const { addonName, bindingInfo, bindingName, cachedBindings, describe, infoName } = require(
+const { addonName, bindingInfo, bindingName, cachedBindings, cacheProblem, describe, infoName } = require(
   libtorchModules('bindings.js'),
 );
 
@@ -37,11 +47,21 @@ function tryLoad(addon) {
   return { ok, text: ok ? stdout.trim() : `${stderr.trim()}${signal === null ? '' : `\nended by ${signal}`}` };
 }
 
-/** mkdir -p. Node's own, with `recursive`, never ends where a file system refuses a folder as if its parent were missing. */
+/** mkdir -p, for this user alone. Node's own, with `recursive`, never ends where a file system refuses a folder as if its parent were missing. */
 function makeFolder(dir) {
   if (existsSync(dir)) return;
   makeFolder(path.dirname(dir));
-  mkdirSync(dir);
+  mkdirSync(dir, 0o700);
+}
+
+/** What is loaded later must not be anybody else's to write to, whatever the files had that were copied. */
+function tighten(folder) {
+  chmodSync(folder, 0o700);
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const file = path.join(folder, entry.name);
+    if (entry.isDirectory()) tighten(file);
+    else chmodSync(file, 0o600);
+  }
 }
 
 /** Makes the folder of all cached bindings, or says what stands in the way. */
@@ -49,11 +69,19 @@ function prepareCache() {
   const folder = cachedBindings();
   try {
     makeFolder(folder);
+    const problem = cacheProblem();
+    if (problem !== null) {
+      throw new StepError(
+        `The folder for what is built would not be loaded from, as others could put something there: ${problem}.\n` +
+          'LIBTORCH_NODE_CACHE names another (for this command and for the programs that load the library).',
+      );
+    }
     const probe = path.join(folder, `.try-${process.pid}`);
     writeFileSync(probe, '');
     rmSync(probe);
     return folder;
   } catch (error) {
+    if (error instanceof StepError) throw error;
     throw new StepError(
       `The folder for what is built cannot be written: ${folder} (${error.code ?? error.message}).\n` +
         'Make it writable, or name another with LIBTORCH_NODE_CACHE (for this command and for the programs that load the library).',
@@ -145,6 +173,7 @@ async function build({ force, jobs: wanted }) {
     const generated = path.join(staging, 'generated');
     cpSync(javascript, generated, { recursive: true, filter: (file) => !file.endsWith('.d.ts') });
     writeFileSync(path.join(staging, infoName), `${JSON.stringify(bindingInfo(libtorch), null, 2)}\n`);
+    tighten(generated);
     const trial = tryLoad(addon);
     if (!trial.ok) throw new StepError(`The addon was built, but does not work:\n${trial.text}`);
     rmSync(scratch, { recursive: true });
@@ -163,5 +192,6 @@ await runMain(async () => {
   const wanted = values.jobs === undefined ? undefined : Number(values.jobs);
   if (wanted !== undefined && !(Number.isInteger(wanted) && wanted > 0))
     throw new StepError(`--jobs ${values.jobs}: not a number of 1 or more.`);
+  process.umask(0o077); // the compiler's files, too
   await build({ force: values.force, jobs: wanted });
 });

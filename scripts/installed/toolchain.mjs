@@ -4,7 +4,10 @@ import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import os from 'node:os';
 import path from 'node:path';
+import { libtorchModules } from '../paths.mjs';
 import { StepError } from '../steps/errors.mjs';
+
+const { examineFolder } = createRequire(import.meta.url)(libtorchModules('trust.js'));
 
 /** Runs a program that only says what it is. @returns {string | null} its first line, or null where it is not there */
 export function firstLine(command, args) {
@@ -25,15 +28,20 @@ export function findCompiler(env = process.env) {
   );
 }
 
-/** Folders that may hold Node's headers; any Node since 20 will do, Node-API is the same in all. */
+/** Folders that may hold Node's headers, and why one may not be used; any Node since 20 will do, Node-API is the same in all. */
 function headerFolders(env) {
   const prefixes = [env.npm_config_nodedir, path.resolve(process.execPath, '..', '..'), '/usr', '/usr/local'];
   const cache = env.XDG_CACHE_HOME || path.join(os.homedir(), '.cache');
   const version = process.versions.node;
-  return [
-    ...prefixes.filter(Boolean).map((prefix) => path.join(prefix, 'include', 'node')),
-    path.join(cache, 'node-gyp', version, 'include', 'node'), // what node-gyp once fetched
+  // What node-gyp once fetched. Nobody named these: what others could have put there is not compiled into the addon.
+  const fetched = [
+    path.join(cache, 'node-gyp', version, 'include', 'node'),
     path.join(os.homedir(), 'Library', 'Caches', 'node-gyp', version, 'include', 'node'),
+  ];
+  const problemOf = (dir) => (existsSync(dir) ? examineFolder(dir).problem : null);
+  return [
+    ...prefixes.filter(Boolean).map((prefix) => ({ dir: path.join(prefix, 'include', 'node'), problem: null })),
+    ...fetched.map((dir) => ({ dir, problem: problemOf(dir) })),
   ];
 }
 
@@ -43,10 +51,12 @@ export function findHeaders(env = process.env) {
   const has = (dir, file) => existsSync(path.join(dir, file));
   // libuv's are Node's own, or, where Node uses the system's (Debian from 13 on), where the compiler looks anyway.
   const systemUv = ['/usr/include', '/usr/local/include'].some((dir) => has(dir, 'uv.h'));
-  const node = folders.find((dir) => has(dir, 'node_api.h') && (has(dir, 'uv.h') || systemUv));
+  const good = folders.filter(({ problem }) => problem === null).map(({ dir }) => dir);
+  const node = good.find((dir) => has(dir, 'node_api.h') && (has(dir, 'uv.h') || systemUv));
   if (node === undefined) {
+    const lines = folders.map(({ dir, problem }) => `  ${dir}${problem === null ? '' : ` (not used: ${problem})`}`);
     throw new StepError(
-      `Node's headers (node_api.h, uv.h) were not found in:\n${folders.map((dir) => `  ${dir}`).join('\n')}\n` +
+      `Node's headers (node_api.h, uv.h) were not found in:\n${lines.join('\n')}\n` +
         'Install them: on Debian or Ubuntu apt-get install libnode-dev. The archives of nodejs.org and version managers bring ' +
         'them; npm_config_nodedir may name a folder that has include/node.',
     );

@@ -1,0 +1,110 @@
+'use strict';
+/**
+ * Whether somebody else could have put there what is about to be run. A file is trusted where this user or root owns it and
+ * nobody else may write to it, and where the same holds for every folder above it, up to the root. Once that holds for a path
+ * without links it stays so: nobody else can change any part of it. So it is the path that was examined which is loaded.
+ *
+ * A folder that all may write to and that is sticky (/tmp) may be above the trusted one: nobody takes the place of what
+ * others have there. On systems without user ids nothing is examined.
+ */
+const fs = require('node:fs');
+const path = require('node:path');
+
+/** Write permission of the group and of all others. A list of access control shows in the group's. */
+const OTHERS = 0o022;
+const STICKY = 0o1000;
+
+const effectiveUser = () => process.geteuid?.();
+
+/** A path as a terminal shows it: it may lie in a folder that a stranger named. */
+function shown(file) {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what must not be there
+  return /[\x00-\x1f\x7f-\x9f\u2028\u2029]/.test(file) ? JSON.stringify(file).replace(/[\x7f-\x9f]/g, '?') : file;
+}
+
+/** Why others could have changed it, or null. */
+function problemOf(file, stat, stickyIsFine) {
+  const user = effectiveUser();
+  if (user === undefined) return null;
+  if (stat.uid !== user && stat.uid !== 0) {
+    const expected = user === 0 ? 'root' : `uid ${user} or root`;
+    return `${shown(file)} belongs to uid ${stat.uid}, expected ${expected}: remove it, or use another folder`;
+  }
+  if ((stat.mode & OTHERS) === 0 || (stickyIsFine && (stat.mode & STICKY) !== 0)) return null;
+  const mode = (stat.mode & 0o7777).toString(8).padStart(4, '0');
+  return `${shown(file)} can be written by other users (mode ${mode}): chmod go-w it once what is in it is known to be yours`;
+}
+
+/** Why a folder on the way is none that may be gone through, or null. */
+function folderProblem(dir, stickyIsFine) {
+  let stat;
+  try {
+    stat = fs.lstatSync(dir);
+  } catch (error) {
+    return `${shown(dir)} cannot be examined: ${error.code ?? error.message}`;
+  }
+  if (stat.isSymbolicLink()) return `${shown(dir)} is a symbolic link, expected a folder`;
+  if (!stat.isDirectory()) return `${shown(dir)} is not a folder`;
+  return problemOf(dir, stat, stickyIsFine);
+}
+
+/**
+ * Examines a folder that is there, the folders above it, and below it those on the way to `below`.
+ * @param {string} folder may be reached by links
+ * @param {string[]} below names of folders, one in the other; none of them may be a link
+ * @returns {{ real: string, problem: string | null }} the path that was examined, and why it is not trusted
+ */
+function examineFolder(folder, below = []) {
+  let root;
+  try {
+    root = fs.realpathSync(folder);
+  } catch (error) {
+    return { real: folder, problem: `${shown(folder)} cannot be examined: ${error.code ?? error.message}` };
+  }
+  const real = path.join(root, ...below);
+  if (effectiveUser() === undefined) return { real, problem: null };
+  // From the top: what was found to be trusted above cannot be replaced any more while the rest is looked at.
+  const above = [];
+  for (let dir = path.dirname(root); ; dir = path.dirname(dir)) {
+    above.unshift(dir);
+    if (dir === path.dirname(dir)) break;
+  }
+  for (const dir of above) {
+    if (dir === root) continue;
+    const problem = folderProblem(dir, true);
+    if (problem !== null) return { real, problem };
+  }
+  for (let i = 0; i <= below.length; i++) {
+    const problem = folderProblem(path.join(root, ...below.slice(0, i)), false);
+    if (problem !== null) return { real, problem };
+  }
+  return { real, problem: null };
+}
+
+/**
+ * Examines everything in a folder: regular files and folders, no links, none that others may write to. The folders above it
+ * are the caller's to examine.
+ * @param {string} folder
+ * @returns {string | null}
+ */
+function treeProblem(folder) {
+  if (effectiveUser() === undefined) return null;
+  const problem = folderProblem(folder, false);
+  if (problem !== null) return problem;
+  for (const entry of fs.readdirSync(folder, { withFileTypes: true })) {
+    const file = path.join(folder, entry.name);
+    const found = entry.isDirectory() ? treeProblem(file) : fileProblem(file);
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+function fileProblem(file) {
+  const stat = fs.lstatSync(file);
+  if (!stat.isFile()) {
+    return `${shown(file)} is not a regular file${stat.isSymbolicLink() ? ' but a symbolic link' : ''}`;
+  }
+  return problemOf(file, stat, false);
+}
+
+module.exports = { examineFolder, treeProblem };
