@@ -8,6 +8,12 @@ import type { Bytes } from './zip';
 
 const { fromFile } = spaces['']! as unknown as Record<string, (...args: unknown[]) => Tensor>;
 
+function kindOf(stat: fs.Stats): string {
+  if (stat.isDirectory()) return 'a folder';
+  if (stat.isFIFO()) return 'a FIFO';
+  return stat.isSocket() ? 'a socket' : 'a device';
+}
+
 /**
  * A file's mapping, taken once: a file that another one takes the place of meanwhile is still the old one here. It is private:
  * writing to its memory changes this process's pages, never the file. Tensors over it keep it after close().
@@ -17,14 +23,25 @@ export class MappedFile implements Bytes {
   #mapped: Tensor | undefined;
   readonly #fail: (what: string) => Error;
 
-  /** Throws Node's error for a file that cannot be opened, and `fail(what)` for what is no file. */
+  /** Throws Node's error for a file that cannot be opened, and `fail(what)` for what is not a regular file. */
   constructor(path: string, fail: (what: string) => Error) {
-    const stat = fs.statSync(path);
-    if (!stat.isFile()) throw fail(`${path} is no file`);
-    if (stat.size === 0) throw fail(`${path} is empty`);
-    this.size = stat.size;
-    this.#fail = fail;
-    this.#mapped = keep(fromFile!(path, false, stat.size, { dtype: 'uint8' }));
+    const regular = (stat: fs.Stats) => {
+      if (!stat.isFile()) throw fail(`${path} is no file: expected a regular file, got ${kindOf(stat)}`);
+      if (stat.size === 0) throw fail(`${path} is empty`);
+      return stat.size;
+    };
+    regular(fs.statSync(path)); // a device is not even opened
+    // Another thing may stand there by now: opened so that a FIFO does not wait for its writer, and looked at again.
+    const fd = fs.openSync(path, fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0));
+    try {
+      this.size = regular(fs.fstatSync(fd));
+      this.#fail = fail;
+      const opened = `/proc/self/fd/${fd}`;
+      const name = fs.existsSync(opened) ? opened : path; // no /proc: by its name once more
+      this.#mapped = keep(fromFile!(name, false, this.size, { dtype: 'uint8' }));
+    } finally {
+      fs.closeSync(fd);
+    }
   }
 
   #memory(): Tensor {

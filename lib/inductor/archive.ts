@@ -171,7 +171,8 @@ function processorText(): string {
 
 function write(zip: ZipReader, entry: ZipEntry, file: string): void {
   fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
-  const descriptor = fs.openSync(file, 'wx', 0o600);
+  const { O_CREAT, O_EXCL, O_NOFOLLOW = 0, O_WRONLY } = fs.constants;
+  const descriptor = fs.openSync(file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
   try {
     const put = (bytes: Uint8Array) => {
       for (let at = 0; at < bytes.length; ) at += fs.writeSync(descriptor, bytes, at);

@@ -1,7 +1,5 @@
 /** `torch.inductor`: models that PyTorch compiled ahead of time. See docs/models.md. */
 import * as fs from 'node:fs';
-import * as os from 'node:os';
-import * as path from 'node:path';
 import { argumentError, codedError, type TorchError } from '../errors';
 import { MappedFile } from '../files/mapped';
 import { native } from '../native';
@@ -9,6 +7,7 @@ import { ownOptions } from '../options';
 import { ownScope } from '../scopes/scope';
 import { wrap } from '../tensor';
 import { examinePackage, type Package } from './archive';
+import { unpackingFolder } from './folder';
 import { packed } from './inputs';
 import { AotiPackage } from './package';
 
@@ -64,7 +63,7 @@ function load(found: Package, modelName: string, runners: number, index: number 
   // The code of a CPU's model is mapped, and all else read, when it is loaded; a GPU's kernels are read when they are used.
   const onCpu = found.device === 'cpu';
   const device = onCpu || index === undefined ? found.device : `${found.device}:${index}`;
-  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'libtorch-node-'));
+  const folder = unpackingFolder(fail);
   let remove = true;
   try {
     const { library, weights } = found.unpack(folder);

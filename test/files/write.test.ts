@@ -1,8 +1,8 @@
-/** Files that are written whole: also those that Node does not write at once. */
+/** Files that are written whole: their temporary names, their permissions, and what Node does not write at once. */
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
-import { LIB } from '../support/torch';
+import { codeOf, LIB, thrown, torch } from '../support/torch';
 
 test('more than 2 GiB go in pieces that Node takes', () => {
   const { writeWhole } = require(path.join(LIB, 'files/write.js'));
@@ -30,4 +30,111 @@ test('more than 2 GiB go in pieces that Node takes', () => {
     [2 ** 30, 2 ** 30],
     [2 ** 31, 5],
   ]);
+});
+
+describe('beside the file', () => {
+  let folder: string;
+  const file = (name = 'x.pt') => path.join(folder, name);
+  beforeEach(() => {
+    folder = fs.mkdtempSync(path.join(tmpdir(), 'ltn-write-'));
+  });
+  afterEach(() => fs.rmSync(folder, { recursive: true }));
+  const save = (to: string) => torch.scope(() => torch.save([torch.ones([2])], to));
+
+  /** What was opened for writing while `work` ran. */
+  function opened(work: () => void): [string, number, number][] {
+    const calls: [string, number, number][] = [];
+    const node = require('node:fs');
+    const open = node.openSync;
+    const spy = jest.spyOn(node, 'openSync').mockImplementation(((name: string, flags: number, mode: number) => {
+      if (String(name).startsWith(folder)) calls.push([name, flags, mode]);
+      return open(name, flags, mode);
+    }) as never);
+    try {
+      work();
+    } finally {
+      spy.mockRestore();
+    }
+    return calls;
+  }
+
+  test('a random name, opened as a new file that no link leads to', () => {
+    const calls = [...opened(() => save(file())), ...opened(() => save(file()))];
+    const { O_CREAT, O_EXCL, O_NOFOLLOW, O_TRUNC, O_WRONLY } = fs.constants;
+    for (const [name, flags] of calls) {
+      expect(name).toMatch(/x\.pt\.[0-9a-f]{18}\.partial$/);
+      expect(name).not.toContain(`.${process.pid}.`);
+      expect(flags & ~O_TRUNC).toBe(O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
+    }
+    expect(new Set(calls.map(([name]) => name)).size).toBe(2);
+    expect(fs.readdirSync(folder)).toEqual(['x.pt']);
+  });
+
+  test('a planted link is neither followed nor kept, a planted file is not taken', () => {
+    const victim = file('victim');
+    fs.writeFileSync(victim, 'theirs');
+    const { writeWhole } = require(path.join(LIB, 'files/write.js'));
+    const crypto = require('node:crypto');
+    const spy = jest.spyOn(crypto, 'randomBytes').mockReturnValue(Buffer.alloc(9) as never); // a name that was guessed
+    try {
+      const guessed = `${file()}.${'0'.repeat(18)}.partial`;
+      for (const plant of [() => fs.symlinkSync(victim, guessed), () => fs.writeFileSync(guessed, 'theirs')]) {
+        plant();
+        expect(codeOf(() => writeWhole(file(), (put: (bytes: Uint8Array) => void) => put(Buffer.from('mine'))))).toBe(
+          'EEXIST',
+        );
+        expect([fs.readFileSync(victim, 'utf8'), fs.existsSync(file())]).toEqual(['theirs', false]);
+        fs.rmSync(guessed);
+      }
+    } finally {
+      spy.mockRestore();
+    }
+  });
+
+  test('a private file stays private while it is written and afterwards; a new one has the umask', () => {
+    fs.writeFileSync(file(), 'old', { mode: 0o600 });
+    expect(opened(() => save(file())).map(([, , mode]) => mode)).toEqual([0o600]);
+    expect(fs.statSync(file()).mode & 0o777).toBe(0o600);
+    fs.chmodSync(file(), 0o666);
+    save(file());
+    expect(fs.statSync(file()).mode & 0o777).toBe(0o666);
+    save(file('new'));
+    expect(fs.statSync(file('new')).mode & 0o777).toBe(0o666 & ~process.umask());
+  });
+
+  test('a failure leaves what was there, and nothing beside it', () => {
+    fs.writeFileSync(file(), 'old');
+    const spy = jest.spyOn(require('node:fs'), 'fsyncSync').mockImplementation(() => {
+      throw Object.assign(new Error('no space'), { code: 'ENOSPC' });
+    });
+    try {
+      for (const write of [
+        () => save(file()),
+        () => torch.scope(() => torch.safetensors.save(file(), { a: torch.ones([1]) })),
+        () => torch.scope(() => torch.npy.save(file(), torch.ones([1]))),
+        () => torch.scope(() => torch.npz.save(file(), { a: torch.ones([1]) })),
+      ]) {
+        expect(codeOf(write)).toBe('ENOSPC');
+      }
+    } finally {
+      spy.mockRestore();
+    }
+    expect([fs.readdirSync(folder), fs.readFileSync(file(), 'utf8')]).toEqual([['x.pt'], 'old']);
+  });
+
+  test('a FIFO, a device and a folder are not replaced', () => {
+    const { execFileSync } = require('node:child_process');
+    execFileSync('mkfifo', [file('fifo')]);
+    fs.mkdirSync(file('folder'));
+    for (const [name, kind] of [
+      [file('fifo'), 'a FIFO, a socket or a device'],
+      ['/dev/null', 'a FIFO, a socket or a device'],
+      [file('folder'), 'a folder'],
+    ] as const) {
+      const error = thrown(() => save(name));
+      expect([error.code, error.message]).toEqual(['ERR_TORCH_FILE', expect.stringContaining(`got ${kind}`)]);
+    }
+    expect(fs.statSync('/dev/null').isCharacterDevice()).toBe(true);
+    expect(fs.readdirSync(folder).sort()).toEqual(['fifo', 'folder']);
+  });
 });
