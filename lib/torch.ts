@@ -26,7 +26,8 @@ export { fromTypedArray, type TensorData, type TensorOptions, type TypedArray, t
 export type { CudaMemory } from './cuda';
 export * as cuda from './cuda';
 export type { ErrorCode, TorchError } from './errors';
-export { type LoadNpyOptions, npy, npz } from './files/npy';
+export type { LoadLimits } from './files/limits';
+export { type LoadNpyOptions, type LoadNpzOptions, npy, npz } from './files/npy';
 export * as safetensors from './files/safetensors';
 export type { StreamOptions } from './files/stream';
 export {

@@ -8,6 +8,7 @@ import { ownOptions } from '../options';
 import { ownScope } from '../scopes/scope';
 import { isTensor, type Tensor } from '../tensor';
 import { bytesOfTensor, chunksOfTensor } from './bytes';
+import { Budget, type LoadLimits, limitsOf } from './limits';
 import { MappedFile } from './mapped';
 import { elementsOf, quote, showShape } from './names';
 import { byteStream, readStream, type StreamOptions } from './stream';
@@ -247,12 +248,20 @@ function* chunksOfNpz(fn: string, tensors: Record<string, Tensor>): Generator<Ui
   yield* parts;
 }
 
-function readAll(zip: ZipReader, device: Device | undefined): Record<string, Tensor> {
+/** An npz has no objects but its arrays. */
+const npzLimits = ['maxBytes', 'maxTensors'] as const;
+
+export interface LoadNpzOptions extends LoadNpyOptions, Pick<LoadLimits, (typeof npzLimits)[number]> {}
+
+function readAll(fn: string, bytes: Bytes, device: Device | undefined, limits: LoadLimits): Record<string, Tensor> {
+  const budget = new Budget(fn, limits, bytes.size, failZip);
+  const zip = new ZipReader(bytes, failZip, budget);
   return ownScope(() => {
     const tensors: Record<string, Tensor> = {};
     for (const entry of zip.entries.values()) {
       const name = entry.name.replace(/\.npy$/, '');
       if (Object.hasOwn(tensors, name)) throw failZip(`the array ${quote(name)} comes twice`);
+      budget.tensor();
       const value = read(inMemory(zip.data(entry)), device);
       // Not an assignment: an array may be called __proto__.
       Object.defineProperty(tensors, name, { value, writable: true, enumerable: true, configurable: true });
@@ -263,19 +272,19 @@ function readAll(zip: ZipReader, device: Device | undefined): Record<string, Ten
 
 /** Arrays by name in a zip: NumPy's `np.savez`, `np.savez_compressed` and `np.load`. */
 export const npz = {
-  /** @throws ERR_TORCH_FILE for what is no npz file, is damaged, or lies about itself */
-  load(source: string | Uint8Array, options: LoadNpyOptions = {}): Record<string, Tensor> {
-    const { device } = ownOptions('npz.load', options, ['device']);
-    return withSource('npz.load', source, failZip, (bytes) => readAll(new ZipReader(bytes, failZip), device));
+  /** @throws ERR_TORCH_FILE for what is no npz file, is damaged, or lies about itself, or becomes more than its limits allow */
+  load(source: string | Uint8Array, options: LoadNpzOptions = {}): Record<string, Tensor> {
+    const { device, ...limits } = ownOptions('npz.load', options, ['device', ...npzLimits]);
+    return withSource('npz.load', source, failZip, (bytes) => readAll('npz.load', bytes, device, limits));
   },
   /** The same from a stream, a Blob or bytes, which is read to its end first: what is in the file stands there. */
   loadFromStream: async (
     source: ByteSource,
-    options: LoadNpyOptions & StreamOptions = {},
+    options: LoadNpzOptions & StreamOptions = {},
   ): Promise<Record<string, Tensor>> => {
-    const { device, ...how } = ownOptions('npz.loadFromStream', options, ['device', 'signal', 'maxBytes']);
+    const { device, ...how } = ownOptions('npz.loadFromStream', options, ['device', 'signal', ...npzLimits]);
     const bytes = await readStream('npz.loadFromStream', source, how, (reader) => reader.rest());
-    return npz.load(bytes, { device });
+    return readAll('npz.loadFromStream', inMemory(bytes), device, limitsOf(how));
   },
   /** Not compressed. Replaces the file when it is whole. */
   save(path: string, tensors: Record<string, Tensor>): void {

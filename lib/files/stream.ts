@@ -8,7 +8,7 @@ import type { Tensor } from '../tensor';
 export interface StreamOptions {
   /** Rejects with the signal's reason when it is aborted, and tells the source to stop. */
   signal?: Signal | undefined;
-  /** The most bytes to take (default: no limit). For what strangers send. */
+  /** The most bytes to take (default: no limit), and of a zip the most that it may unpack to. For what strangers send. */
   maxBytes?: number | undefined;
 }
 

@@ -2,6 +2,7 @@
  * Zip archives that libtorch reads after us, with a reader that trusts them: what both would read must be the same. So the
  * archive says one thing only: one directory at its end, entries with bytes of their own and headers that agree with it.
  */
+import type { Budget } from './limits';
 import { type Bytes, type ZipEntry, ZipReader } from './zip';
 
 type Fail = (what: string) => Error;
@@ -16,15 +17,13 @@ const LOCATOR64_BYTES = 20;
 
 /** Unpacked bytes of all packed entries: code and small files. Tensors are stored as they are. */
 const MOST_UNPACKED = 256 * 2 ** 20;
-const MOST_ENTRIES = 2 ** 20;
 
 const view = (bytes: Uint8Array) => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
 /** The archive's entries, none of which was read yet. Throws what `fail` makes of the first thing that is wrong. */
-export function openStrictly(bytes: Bytes, fail: Fail): ZipReader {
+export function openStrictly(bytes: Bytes, fail: Fail, budget: Budget): ZipReader {
   const directory = examineEnd(bytes, fail);
-  const zip = new ZipReader(bytes, fail);
-  if (zip.entries.size > MOST_ENTRIES) throw fail(`more than ${MOST_ENTRIES} entries`);
+  const zip = new ZipReader(bytes, fail, budget);
   const entries = [...zip.entries.values()];
   examinePlaces(entries, bytes, directory, zip, fail);
   examineSizes(entries, fail);

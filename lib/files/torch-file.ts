@@ -13,6 +13,7 @@ import { isTensor, type Tensor } from '../tensor';
 import { asUser } from '../user-code';
 import { Complex } from '../values';
 import { bytesOfTensor } from './bytes';
+import { Budget, type LoadLimits, limitNames, limitsOf } from './limits';
 import { MappedFile } from './mapped';
 import { elementsOf, quote, shown, showShape } from './names';
 import { Name, Persistent, Tuple as PickledTuple, pickle, Reduce } from './pickle';
@@ -49,6 +50,9 @@ class Stored {
   ) {}
 }
 
+/** As NumPy has it; libtorch's kernels take no more either. */
+const MOST_DIMENSIONS = 64;
+
 const isText = (value: unknown): value is string => typeof value === 'string';
 const isSize = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 const isSizes = (value: unknown): value is number[] => Array.isArray(value) && value.every(isSize);
@@ -57,15 +61,18 @@ class Archive implements Allowed {
   readonly #zip: ZipReader;
   readonly #prefix: string;
   readonly #device: Device | undefined;
+  readonly #budget: Budget;
   readonly #stored = new Map<string, Stored>();
   readonly #tensor: (zip: ZipReader, entry: ZipEntry, itemSize: number) => Tensor;
 
   constructor(
     bytes: Bytes,
     device: Device | undefined,
+    budget: Budget,
     tensor: (zip: ZipReader, entry: ZipEntry, itemSize: number) => Tensor,
   ) {
-    this.#zip = new ZipReader(bytes, fail);
+    this.#budget = budget;
+    this.#zip = new ZipReader(bytes, fail, budget);
     const pickles = [...this.#zip.entries.keys()].filter((name) => /^[^/]+\/data\.pkl$/.test(name));
     if (pickles.length !== 1) throw fail('no file of torch.save: it has no data.pkl');
     this.#prefix = pickles[0]!.slice(0, -'data.pkl'.length);
@@ -82,7 +89,7 @@ class Archive implements Allowed {
   load(): unknown {
     const bytes = this.#zip.data(this.#zip.entries.get(`${this.#prefix}data.pkl`)!);
     try {
-      return new Unpickler(bytes, this).load();
+      return new Unpickler(bytes, this, this.#budget).load();
     } catch (error) {
       // The stack of JavaScript, or the room of one of its arrays and maps.
       if (error instanceof RangeError && (error as { code?: string }).code === undefined)
@@ -99,7 +106,7 @@ class Archive implements Allowed {
     if (module === 'torch' && Object.hasOwn(storages, name)) return new Global(name);
     if (module === 'torch._utils') {
       if (name === '_rebuild_tensor_v2') return new Global(name, { call: (args) => this.#rebuild(args) });
-      if (name === '_rebuild_parameter') return new Global(name, { call: parameter });
+      if (name === '_rebuild_parameter') return new Global(name, { call: (args) => this.#parameter(args) });
     }
     if (module === 'torch' && name === 'Size') return new Global(name, { call: torchSize });
     if (module === 'torch' && name === 'device') return new Global(name, { call: torchDevice });
@@ -143,11 +150,21 @@ class Archive implements Allowed {
     if (!size.includes(0) && last >= stored.count) {
       throw fail(`a tensor of shape ${showShape(size)} reaches beyond its storage of ${stored.count} elements`);
     }
+    if (size.length > MOST_DIMENSIONS) {
+      throw fail(`a tensor of ${size.length} dimensions, at most ${MOST_DIMENSIONS} are read`);
+    }
+    this.#budget.tensor();
     const { elements } = stored;
     const start = (elements.storageOffset() as number) + offset;
     if (!isSize(start)) throw fail(`a tensor at element ${offset} of its storage`);
     const tensor = elements.asStrided([...size], [...stride], start) as Tensor;
     return withGradient(tensor, requiresGrad);
+  }
+
+  #parameter([data, requiresGrad]: readonly unknown[]): Tensor {
+    if (!isTensor(data)) throw fail('a parameter without a tensor');
+    this.#budget.tensor();
+    return withGradient(data.detach() as Tensor, requiresGrad);
   }
 }
 
@@ -192,12 +209,7 @@ function set([values = []]: readonly unknown[]): Set<unknown> {
   return new Set(values);
 }
 
-function parameter([data, requiresGrad]: readonly unknown[]): Tensor {
-  if (!isTensor(data)) throw fail('a parameter without a tensor');
-  return withGradient(data.detach() as Tensor, requiresGrad);
-}
-
-export interface LoadFileOptions {
+export interface LoadFileOptions extends LoadLimits {
   /** Where the tensors go; on the CPU those of a path share the file's mapping. */
   device?: Device | undefined;
 }
@@ -206,15 +218,19 @@ export interface LoadFileOptions {
  * Reads a file of torch.save, or its bytes: dictionaries become objects (a Map where a key is no string), lists and tuples
  * arrays, a state dict an object of Tensors. Nothing in the file is run.
  *
- * @throws ERR_TORCH_FILE for what is no such file, is damaged, or names what may not be loaded
+ * @throws ERR_TORCH_FILE for what is no such file, is damaged, or names what may not be loaded, or becomes more than its limits allow
  */
 export function load(source: string | Uint8Array, options: LoadFileOptions = {}): unknown {
-  const { device } = ownOptions('load', options, ['device']);
+  const { device, ...limits } = ownOptions('load', options, ['device', ...limitNames]);
+  return loadFrom('load', source, device, limits);
+}
+
+function loadFrom(fn: string, source: string | Uint8Array, device: Device | undefined, limits: LoadLimits): unknown {
   if (typeof source === 'string') {
     const file = new MappedFile(source, fail);
     try {
       return ownScope(() =>
-        new Archive(file, device, (zip, entry, itemSize) => {
+        new Archive(file, device, new Budget(fn, limits, file.size, fail), (zip, entry, itemSize) => {
           if (entry.deflated) return fromTypedArray(zip.data(entry));
           zip.check(entry);
           return file.tensor(zip.start(entry), entry.size, itemSize);
@@ -225,11 +241,11 @@ export function load(source: string | Uint8Array, options: LoadFileOptions = {})
     }
   }
   if (!ArrayBuffer.isView(source) || Object.prototype.toString.call(source) !== '[object Uint8Array]') {
-    throw argumentError('load', 'source', 'a path or a Uint8Array', source);
+    throw argumentError(fn, 'source', 'a path or a Uint8Array', source);
   }
   const bytes: Bytes = { size: source.length, read: (from, length) => source.subarray(from, from + length) };
   return ownScope(() =>
-    new Archive(bytes, device, (zip, entry, itemSize) => {
+    new Archive(bytes, device, new Budget(fn, limits, bytes.size, fail), (zip, entry, itemSize) => {
       const data = zip.data(entry);
       return fromTypedArray(data.byteOffset % itemSize === 0 ? data : new Uint8Array(data));
     }).load(),
@@ -352,7 +368,7 @@ export async function loadFromStream(
   source: ByteSource,
   options: LoadFileOptions & StreamOptions = {},
 ): Promise<unknown> {
-  const { device, ...how } = ownOptions('loadFromStream', options, ['device', 'signal', 'maxBytes']);
+  const { device, ...how } = ownOptions('loadFromStream', options, ['device', 'signal', ...limitNames]);
   const bytes = await readStream('loadFromStream', source, how, (reader) => reader.rest());
-  return load(bytes, { device });
+  return loadFrom('loadFromStream', bytes, device, limitsOf(how));
 }

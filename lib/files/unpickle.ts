@@ -4,6 +4,7 @@
  * PyTorch's weights_only.)
  */
 
+import type { Budget } from './limits';
 import { quote, shown } from './names';
 
 /** A dictionary until all is read: afterwards a plain object, or a Map where a key is no string. */
@@ -49,11 +50,12 @@ export interface Allowed {
 const MARK = Symbol('mark');
 
 /** No file of tensors comes near these; a few bytes that ask for more would be the end of the process. */
-const MOST_STEPS = 100_000_000;
-const MOST_CONTAINERS = 4_000_000;
 const MOST_ON_STACK = 16_000_000;
 const MOST_TEXT = 1 << 28;
 const MOST_LONG = 1 << 16;
+/** Numbers that the memo may skip. Python's and libtorch's picklers skip none; libtorch makes room up to the highest. */
+const MOST_SKIPPED = 1 << 16;
+const NOTHING = Symbol('nothing');
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
@@ -62,20 +64,21 @@ export class Unpickler {
   readonly #data: DataView;
   readonly #allowed: Allowed;
   readonly #stack: unknown[] = [];
-  readonly #memo = new Map<number, unknown>();
+  readonly #budget: Budget;
+  readonly #memo: unknown[] = [];
   readonly #made = new WeakSet<object>();
   #at = 0;
-  #steps = 0;
-  #containers = 0;
+  #puts = 0;
 
-  constructor(bytes: Uint8Array, allowed: Allowed) {
+  constructor(bytes: Uint8Array, allowed: Allowed, budget: Budget) {
     this.#bytes = bytes;
     this.#data = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.#allowed = allowed;
+    this.#budget = budget;
   }
 
   load(): unknown {
-    return finish(this.loadRaw(), this.#allowed.fail);
+    return finish(this.loadRaw(), this.#allowed.fail, this.#budget);
   }
 
   /** With Dict and Tuple as they are. */
@@ -83,7 +86,7 @@ export class Unpickler {
     for (;;) {
       const code = this.u8();
       if (code === 0x2e) return this.#pop(); // STOP
-      if (++this.#steps > MOST_STEPS) throw this.fail(`more than ${MOST_STEPS} instructions`);
+      this.#budget.step();
       const run = operations.get(code);
       if (run === undefined) throw this.fail(`instruction 0x${code.toString(16)} is not known here`);
       run(this);
@@ -122,8 +125,9 @@ export class Unpickler {
       throw this.fail('a text that is no UTF-8');
     }
   }
+  /** A copy, which does not hold the pickle. */
   bytes(length: number): Uint8Array {
-    return this.#take(length).slice();
+    return new Uint8Array(this.#take(length));
   }
 
   line(): string {
@@ -151,7 +155,7 @@ export class Unpickler {
 
   /** Something that takes much more memory than its byte in the file. */
   pushNew(container: object): void {
-    if (++this.#containers > MOST_CONTAINERS) throw this.fail(`more than ${MOST_CONTAINERS} lists and dictionaries`);
+    this.#budget.object();
     this.push(container);
   }
 
@@ -182,14 +186,17 @@ export class Unpickler {
   }
 
   put(index: number): void {
-    this.#memo.set(index, this.top());
+    if (index > ++this.#puts + MOST_SKIPPED) throw this.fail(`it keeps a value as ${index}, far beyond those before`);
+    while (this.#memo.length < index) this.#memo.push(NOTHING);
+    this.#memo[index] = this.top();
   }
   memoize(): void {
-    this.put(this.#memo.size);
+    this.put(this.#memo.length);
   }
   get(index: number): void {
-    if (!this.#memo.has(index)) throw this.fail(`nothing was kept as ${index}`);
-    this.push(this.#memo.get(index));
+    const value = index < this.#memo.length ? this.#memo[index] : NOTHING;
+    if (value === NOTHING) throw this.fail(`nothing was kept as ${index}`);
+    this.push(value);
   }
 
   tuple(values: unknown[]): void {
@@ -215,7 +222,7 @@ export class Unpickler {
     if (found === undefined) {
       throw this.fail(`${shown(`${module}.${name}`)} is not among the names that may be loaded`);
     }
-    this.push(found);
+    this.pushNew(found);
   }
 
   reduce(): void {
@@ -224,6 +231,8 @@ export class Unpickler {
     if (!(args instanceof Tuple) || !(global instanceof Global) || global.call === undefined) {
       throw this.fail('it calls what is no function');
     }
+    // A call takes a byte of the pickle, and copies or looks at as many elements as its arguments have.
+    for (const arg of args) if (Array.isArray(arg)) this.#budget.step(arg.length);
     this.pushNew(global.call(args) as object);
   }
 
@@ -281,8 +290,8 @@ const operations = new Map<number, (p: Unpickler) => void>([
   [0x47, (p) => p.push(p.f64())],
   [0x58, (p) => p.push(p.text(p.u32()))],
   [0x8c, (p) => p.push(p.text(p.u8()))],
-  [0x42, (p) => p.push(p.bytes(p.u32()))],
-  [0x43, (p) => p.push(p.bytes(p.u8()))],
+  [0x42, (p) => p.pushNew(p.bytes(p.u32()))],
+  [0x43, (p) => p.pushNew(p.bytes(p.u8()))],
   [0x54, (p) => p.push(p.text(p.u32()))],
   [0x55, (p) => p.push(p.text(p.u8()))],
   [0x5d, (p) => p.pushNew([])],
@@ -318,11 +327,18 @@ const operations = new Map<number, (p: Unpickler) => void>([
 ]);
 
 /** Dictionaries as JavaScript has them, and tuples as arrays; what was shared is shared, and cycles stay. */
-function finish(root: unknown, fail: (what: string) => Error): unknown {
+function finish(root: unknown, fail: (what: string) => Error, budget: Budget): unknown {
   const done = new Map<unknown, unknown>();
+  let depth = 0;
   const convert = (value: unknown): unknown => {
     if (typeof value !== 'object' || value === null) return value;
     if (done.has(value)) return done.get(value);
+    if (++depth > budget.maxDepth) throw budget.tooDeep();
+    const converted = convertNew(value);
+    depth--;
+    return converted;
+  };
+  const convertNew = (value: object): unknown => {
     if (value instanceof Dict) return convertDict(value);
     if (value instanceof Global) {
       if (value.value === undefined) throw fail(`the name ${quote(value.name)} as a value`);

@@ -3,6 +3,7 @@
  * APPNOTE.) Everything that an archive says of itself is checked against its length.
  */
 import * as zlib from 'node:zlib';
+import type { Budget } from './limits';
 import { quote } from './names';
 
 /** Bytes at random access: of a file or in memory. */
@@ -32,6 +33,7 @@ const MOST_COMMENT = 0xffff;
 const IN_ZIP64 = 0xffffffff;
 /** Deflate makes at most so many bytes of one. */
 const MOST_DEFLATED = 1032;
+const MOST_ENTRIES = 2 ** 20;
 
 const view = (bytes: Uint8Array) => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
@@ -40,13 +42,20 @@ export class ZipReader {
   readonly entries = new Map<string, ZipEntry>();
   readonly #bytes: Bytes;
   readonly #fail: (what: string) => Error;
+  /** Where the bytes of an entry must have ended: the next one's header, or the directory. */
+  readonly #ends = new Map<string, number>();
 
-  constructor(bytes: Bytes, fail: (what: string) => Error) {
+  /** `budget`: what all entries together are unpacked to is taken from it. */
+  constructor(bytes: Bytes, fail: (what: string) => Error, budget?: Budget) {
     this.#bytes = bytes;
     this.#fail = fail;
     const { offset, size, count } = this.#end();
+    if (count > MOST_ENTRIES) throw fail(`more than ${MOST_ENTRIES} entries`);
     this.#readDirectory(this.#read(offset, size, 'the directory'), count);
     this.#refuseOverlaps(offset);
+    let unpacked = 0;
+    for (const entry of this.entries.values()) unpacked += entry.size;
+    budget?.unpack(unpacked);
   }
 
   /** One packed byte may be only one entry's, or a small archive could be unpacked to any size. */
@@ -55,6 +64,7 @@ export class ZipReader {
     byPlace.forEach(({ name, offset, packed }, i) => {
       const next = byPlace[i + 1]?.offset ?? directory;
       if (offset + 30 + packed > next) throw this.#fail(`${quote(name)}: lies over what comes after it`);
+      this.#ends.set(name, next);
     });
   }
 
@@ -144,6 +154,7 @@ export class ZipReader {
     if (local.getUint32(0, true) !== LOCAL) throw this.#fail(`${quote(name)}: not where the directory says`);
     const start = offset + 30 + local.getUint16(26, true) + local.getUint16(28, true);
     if (start + packed > this.#bytes.size) throw this.#fail(`${quote(name)}: lies outside the file`);
+    if (start + packed > this.#ends.get(name)!) throw this.#fail(`${quote(name)}: lies over what comes after it`);
     return start;
   }
 

@@ -5,6 +5,7 @@
  */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
+import { Budget } from '../files/limits';
 import { quote } from '../files/names';
 import { openStrictly } from '../files/strict-zip';
 import type { Bytes, ZipEntry, ZipReader } from '../files/zip';
@@ -39,8 +40,8 @@ const MOST_SOURCE = 2 ** 26;
 const ENTRANCE = 'AOTInductorModelContainerCreateWithDevice';
 
 /** Throws what `fail` makes of the first thing that is wrong. */
-export function examinePackage(bytes: Bytes, modelName: string, fail: Fail): Package {
-  const zip = openStrictly(bytes, fail);
+export function examinePackage(bytes: Bytes, modelName: string, fail: Fail, maxBytes?: number): Package {
+  const zip = openStrictly(bytes, fail, new Budget('inductor.aotiLoadPackage', { maxBytes }, bytes.size, fail));
   for (const entry of zip.entries.values()) {
     if (entry.deflated) zip.data(entry);
     else zip.check(entry);

@@ -21,6 +21,8 @@ export interface AotiLoadOptions {
   numRunners?: number | undefined;
   /** Which of several devices of the kind that it was compiled for: the current one if not given. */
   deviceIndex?: number | undefined;
+  /** The most bytes of all entries when they are unpacked (default: 256 MiB and 16 times the file's size). */
+  maxBytes?: number | undefined;
 }
 
 const FN = 'inductor.aotiLoadPackage';
@@ -43,8 +45,8 @@ function integer(name: string, value: unknown, from: number, to: number): number
  */
 export function aotiLoadPackage(file: string, options: AotiLoadOptions = {}): AotiPackage {
   if (typeof file !== 'string') throw argumentError(FN, 'path', 'a path', file);
-  const given = ownOptions(FN, options, ['modelName', 'numRunners', 'deviceIndex']);
-  const { modelName = 'model', numRunners = 1, deviceIndex } = given;
+  const given = ownOptions(FN, options, ['modelName', 'numRunners', 'deviceIndex', 'maxBytes']);
+  const { modelName = 'model', numRunners = 1, deviceIndex, maxBytes } = given;
   if (typeof modelName !== 'string') throw argumentError(FN, 'modelName', 'a string', modelName);
   const runners = integer('numRunners', numRunners, 1, MOST_RUNNERS);
   const index = deviceIndex === undefined ? undefined : integer('deviceIndex', deviceIndex, 0, 127);
@@ -52,7 +54,7 @@ export function aotiLoadPackage(file: string, options: AotiLoadOptions = {}): Ao
   if (!native.hasPackages()) native.packageLoad('', '', '', '', false, 0, 0, []);
   const mapped = new MappedFile(file, fail);
   try {
-    const found = examinePackage(mapped, modelName, fail);
+    const found = examinePackage(mapped, modelName, fail, maxBytes);
     return ownScope(() => load(found, modelName, runners, index));
   } finally {
     mapped.close();

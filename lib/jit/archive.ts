@@ -2,18 +2,24 @@
  * Looks at all of a model's archive before libtorch does, whose readers trust what they read: the zip's structure, the sum of
  * every entry, the pickles, the tensors' sizes and the shape of the source. What a source does is not looked at.
  */
+
+import { Budget, type LoadLimits } from '../files/limits';
+import { quote } from '../files/names';
 import { openStrictly } from '../files/strict-zip';
 import type { Bytes, ZipEntry } from '../files/zip';
 import { examinePickle, type Records } from './pickles';
+import { refuseRunning } from './running';
 import { examineSource } from './source';
 
 export type Fail = (what: string) => Error;
 
 /** Throws what `fail` makes of the first thing that is wrong. */
-export function examine(bytes: Bytes, fail: Fail): void {
-  const zip = openStrictly(bytes, fail);
+export function examine(bytes: Bytes, limits: LoadLimits, mayRun: boolean, fail: Fail): void {
+  const budget = new Budget('jit.load', limits, bytes.size, fail);
+  const zip = openStrictly(bytes, fail, budget);
   const entries = [...zip.entries.values()];
   const prefix = prefixOf(entries, fail);
+  refuseNamesakes(entries, fail);
   const has = (name: string) => zip.entries.has(prefix + name);
   if (!has('constants.pkl')) {
     throw fail(
@@ -23,19 +29,31 @@ export function examine(bytes: Bytes, fail: Fail): void {
   if (has('model.json')) throw fail('a model of PyTorch 1.1 or earlier: save it anew with a later one');
   if (!has('data.pkl')) throw fail('data.pkl is missing');
   if (!has('version') && !has('.data/version')) throw fail('version is missing');
-  const records: Records = { find: (name) => zip.entries.get(prefix + name)?.size };
+  const records: Records = { find: (name) => zip.entries.get(prefix + name)?.size, budget };
   for (const entry of entries) {
     const name = entry.name.slice(prefix.length);
-    if (!entry.deflated && name.startsWith('data/')) {
+    if (!entry.deflated && folded(name).startsWith('data/')) {
       zip.check(entry); // tensors: not held
       continue;
     }
-    examineEntry(name, zip.data(entry), records, fail);
+    examineEntry(name, zip.data(entry), records, mayRun, fail);
   }
 }
 
-function examineEntry(name: string, data: Uint8Array, records: Records, fail: Fail): void {
-  const failIn = (what: string) => fail(`${name}: ${what}`);
+/** As libtorch looks for an entry: without regard to the case of its name. */
+const folded = (name: string): string => name.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+
+function refuseNamesakes(entries: readonly ZipEntry[], fail: Fail): void {
+  const known = new Set<string>();
+  for (const { name } of entries) {
+    if (known.has(folded(name))) throw fail(`${quote(name)}: another entry has this name but for its case`);
+    known.add(folded(name));
+  }
+}
+
+function examineEntry(given: string, data: Uint8Array, records: Records, mayRun: boolean, fail: Fail): void {
+  const failIn = (what: string) => fail(`${given}: ${what}`);
+  const name = folded(given);
   if (name === 'version' || name === '.data/version') {
     const text = Buffer.from(data).toString('latin1').trim();
     if (!/^\d{1,9}$/.test(text)) throw failIn('no version number');
@@ -47,9 +65,10 @@ function examineEntry(name: string, data: Uint8Array, records: Records, fail: Fa
     examinePickle(data, { records, folder: 'constants', fail: failIn });
   } else if (name.startsWith('code/') && name.endsWith('pkl')) {
     // Where in Python's source each line of the code was, which errors tell.
-    examinePickle(data, { records, folder: name.slice(0, name.lastIndexOf('.')), fail: failIn });
+    examinePickle(data, { records, folder: given.slice(0, given.lastIndexOf('.')), fail: failIn });
   } else if (name.startsWith('code/') && name.endsWith('.py')) {
-    examineSource(Buffer.from(data).toString('utf8'), failIn);
+    examineSource(Buffer.from(data).toString('utf8'), failIn, records.budget);
+    if (!mayRun) refuseRunning(Buffer.from(data).toString('latin1'), failIn);
   }
 }
 

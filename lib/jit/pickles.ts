@@ -2,6 +2,7 @@
  * The pickles of a TorchScript archive, read without making anything: every instruction is one of the format's, objects are of
  * the model's own classes, tensors lie inside their storages and storages are there with the size they say.
  */
+import type { Budget } from '../files/limits';
 import { type Allowed, Dict, Global, Tuple, Unpickler } from '../files/unpickle';
 import type { Fail } from './archive';
 import { MOST_NESTED } from './source';
@@ -10,6 +11,8 @@ import { MOST_NESTED } from './source';
 export interface Records {
   /** The size in bytes, undefined for one that is not there. */
   find(name: string): number | undefined;
+  /** The whole archive's. */
+  readonly budget: Budget;
 }
 
 interface Context {
@@ -48,6 +51,7 @@ const passing = new Set([
 ]);
 
 const DEEPEST = 500;
+const MOST_DIMENSIONS = 64;
 
 class Stored {
   constructor(readonly count: number) {}
@@ -65,6 +69,7 @@ export class Made {
 
 class Checker implements Allowed {
   readonly #context: Context;
+  readonly #read = new Set<string>();
 
   constructor(context: Context) {
     this.#context = context;
@@ -97,8 +102,10 @@ class Checker implements Allowed {
   /** A list, and the text of its type, which libtorch parses. */
   #passed([value, type]: readonly unknown[]): unknown {
     if (typeof type === 'string') {
+      if (type.length > 100_000) throw this.fail('a type of too many parts');
+      this.#context.records.budget.step(type.length >> 3);
       const depth = (type.match(/[[(]/g) ?? []).length;
-      if (depth > MOST_NESTED || type.length > 100_000) throw this.fail('a type of too many parts');
+      if (depth > MOST_NESTED) throw this.fail('a type of too many parts');
     }
     return value;
   }
@@ -116,6 +123,9 @@ class Checker implements Allowed {
     if (size !== (count as number) * itemSize) {
       throw this.fail(`storage ${key} has ${size} bytes, not ${count} elements of ${itemSize}`);
     }
+    // libtorch reads the storage anew each time that it is named.
+    if (this.#read.has(key)) this.#context.records.budget.unpack(size);
+    this.#read.add(key);
     return new Stored(count as number);
   }
 
@@ -128,6 +138,8 @@ class Checker implements Allowed {
       throw this.fail('a tensor without a storage or with wrong sizes');
     }
     if (sizes.length !== strides.length) throw this.fail('a tensor without a storage or with wrong sizes');
+    if (sizes.length > MOST_DIMENSIONS) throw this.fail(`a tensor of ${sizes.length} dimensions`);
+    this.#context.records.budget.tensor();
     const elements = sizes.reduce((product, n) => product * n, 1);
     const last = offset + sizes.reduce((sum, n, i) => sum + (n - 1) * strides[i]!, 0);
     if (!Number.isSafeInteger(elements) || (elements > 0 && last >= stored.count)) {
@@ -146,11 +158,12 @@ function partsOf(value: unknown): Iterable<unknown> {
 }
 
 /** Deep values overflow the stack of whoever frees them. */
-function demandShallow(root: unknown, fail: Fail): void {
+function demandShallow(root: unknown, budget: Budget, fail: Fail): void {
   const seen = new Set<unknown>();
   let level: unknown[] = [root];
   for (let depth = 0; level.length > 0; depth++) {
     if (depth > DEEPEST) throw fail(`values nested more than ${DEEPEST} deep`);
+    if (depth > budget.maxDepth) throw budget.tooDeep();
     const next: unknown[] = [];
     for (const value of level) {
       if (typeof value !== 'object' || value === null || seen.has(value)) continue;
@@ -161,9 +174,22 @@ function demandShallow(root: unknown, fail: Fail): void {
   }
 }
 
+function read(bytes: Uint8Array, context: Context): unknown {
+  try {
+    return new Unpickler(bytes, new Checker(context), context.records.budget).loadRaw();
+  } catch (error) {
+    // The room of one of JavaScript's arrays and maps.
+    if (error instanceof RangeError && (error as { code?: string }).code === undefined) {
+      throw context.fail(`it is too large (${error.message})`);
+    }
+    throw error;
+  }
+}
+
 export function examinePickle(bytes: Uint8Array, context: Context): void {
-  const root = new Unpickler(bytes, new Checker(context)).loadRaw();
+  const { budget } = context.records;
+  const root = read(bytes, context);
   if (context.folder === 'data' && !(root instanceof Made)) throw context.fail('it holds no module');
   if (context.folder === 'constants' && !(root instanceof Tuple)) throw context.fail('it holds no tuple');
-  demandShallow(root, context.fail);
+  demandShallow(root, budget, context.fail);
 }

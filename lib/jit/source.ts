@@ -2,6 +2,7 @@
  * The shape of a model's source. libtorch's parser and compiler call themselves for every level of nesting, so source that is
  * nested without bound would overflow their stack and end the process. Only depth and length are looked at: not what it says.
  */
+import type { Budget } from '../files/limits';
 import type { Fail } from './archive';
 
 /** Levels of brackets, and of operators and brackets in one expression. PyTorch's own printer stays far below. */
@@ -24,11 +25,14 @@ interface Level {
   highest: number;
 }
 
-export function examineSource(text: string, fail: Fail): void {
+/** libtorch makes objects of all that it reads: some words of a source are as one object of a pickle. */
+const WORDS_OF_OBJECT = 4;
+
+export function examineSource(text: string, fail: Fail, budget?: Budget): void {
   if (text.length > MOST_BYTES) throw fail(`source of more than ${MOST_BYTES} characters`);
   if (text.includes('\0')) throw fail('source with a zero byte');
   try {
-    new Examiner(fail).look(text);
+    new Examiner(fail, budget).look(text);
   } catch (error) {
     // Of the regular expression: a string of megabytes.
     if (error instanceof RangeError && (error as { code?: string }).code === undefined) throw fail('it is too long');
@@ -38,6 +42,8 @@ export function examineSource(text: string, fail: Fail): void {
 
 class Examiner {
   readonly #fail: Fail;
+  readonly #budget: Budget | undefined;
+  #words = 0;
   #levels: Level[] = [{ height: 0, highest: 0 }];
   #indents: number[] = [0];
   /** elifs since the last line as far to the left that is none, by depth of the indentation. */
@@ -45,8 +51,9 @@ class Examiner {
   #atStart = true;
   #indent = 0;
 
-  constructor(fail: Fail) {
+  constructor(fail: Fail, budget: Budget | undefined) {
     this.#fail = fail;
+    this.#budget = budget;
   }
 
   look(text: string): void {
@@ -67,6 +74,7 @@ class Examiner {
   }
 
   #see(found: string): void {
+    if (++this.#words % WORDS_OF_OBJECT === 0) this.#budget?.object();
     if (this.#atStart) this.#beginStatement(found);
     const level = this.#levels[this.#levels.length - 1]!;
     if (openers.has(found)) {

@@ -1,0 +1,236 @@
+/** What a small file may become: bytes, tensors, objects and levels are counted, in every archive, and nothing of a refused one stays. */
+import * as fs from 'node:fs';
+import { tmpdir } from 'node:os';
+import * as path from 'node:path';
+import { ask } from '../support/child';
+import { packed } from '../support/packed';
+import { expectResident, limitMs } from '../support/sanitized';
+import { balanced, codeOf, LIB, thrown, torch, untyped } from '../support/torch';
+
+jest.setTimeout(limitMs(60_000));
+
+const { ZipReader, ZipWriter } = require(path.join(LIB, 'files/zip.js'));
+let folder: string;
+beforeAll(() => {
+  folder = fs.mkdtempSync(path.join(tmpdir(), 'ltn-limits-'));
+});
+afterAll(() => fs.rmSync(folder, { recursive: true }));
+
+const opened = (bytes: Uint8Array) =>
+  new ZipReader({ size: bytes.length, read: (from: number, n: number) => bytes.subarray(from, from + n) }, Error);
+
+/** The entries of an archive of torch.save, with another pickle. */
+function withPickle(code: string): Record<string, Uint8Array> {
+  const bytes = torch.scope(() => torch.saveToBuffer([torch.ones([4])]));
+  const entries: Record<string, Uint8Array> = {};
+  const zip = opened(bytes);
+  for (const entry of zip.entries.values()) entries[entry.name] = zip.data(entry);
+  entries['archive/data.pkl'] = Buffer.from(`\x80\x02${code}.`, 'latin1');
+  return entries;
+}
+const stored = (entries: Record<string, Uint8Array>): Buffer => {
+  const parts: Uint8Array[] = [];
+  const writer = new ZipWriter((part: Uint8Array) => parts.push(part));
+  for (const [name, bytes] of Object.entries(entries)) writer.add(name, bytes);
+  writer.end();
+  return Buffer.concat(parts);
+};
+
+const u32 = (n: number) => String.fromCharCode(n & 255, (n >> 8) & 255, (n >> 16) & 255, n >>> 24);
+const text = (value: string) => `X${u32(value.length)}${value}`;
+const rebuild = 'ctorch._utils\n_rebuild_tensor_v2\nq\x00';
+const args = `(${`(${text('storage')}ctorch\nFloatStorage\n${text('0')}${text('cpu')}K\x04tQ`}K\x00K\x04\x85K\x01\x85tq\x01`;
+/** A list of so many tensors over one storage, five bytes each. */
+const tensors = (count: number) => `${rebuild}0${args}0](${'h\x00h\x01R'.repeat(count)}e`;
+
+/** Loads the file in a process of its own: the error, what is left, and the most memory that was used. */
+const attempt = async (bytes: Uint8Array, load: string) => {
+  const file = path.join(folder, 'attempt');
+  fs.writeFileSync(file, bytes);
+  return ask(
+    `
+    torch.scope(() => void torch.ones([2]).add(1));
+    const before = counts(), peak = peakMB();
+    (async () => {
+      let error;
+      try { await (async (file) => ${load})(${JSON.stringify(file)}); } catch (e) { error = e; }
+      globalThis.gc();
+      const after = counts();
+      answer({ code: error && error.code, message: error && error.message, grown: peakMB() - peak,
+        left: [after.tensors - before.tensors, after.bytes - before.bytes] });
+    })();`,
+    ['--expose-gc'],
+  );
+};
+
+describe('the attacks of small files', () => {
+  test('1.9 GB of zeros in an npz of 1.9 MB, from a path, bytes and a stream', async () => {
+    const array = torch.scope(() => torch.npy.serialize(torch.zeros([120_000_000 / 4])));
+    const bomb = packed(Object.fromEntries(Array.from({ length: 16 }, (_, i) => [`a${i}.npy`, array])));
+    expect(bomb.length).toBeLessThan(2e6);
+    for (const load of [
+      'torch.npz.load(file)',
+      "torch.npz.load(require('fs').readFileSync(file))",
+      "torch.npz.loadFromStream(require('fs').createReadStream(file))",
+      "torch.npz.loadFromStream(require('fs').createReadStream(file), { maxBytes: 64e6 })",
+    ]) {
+      const { code, message, grown, left } = await attempt(bomb, load);
+      expect({ code, left }).toEqual({ code: 'ERR_TORCH_FILE', left: [0, 0] });
+      expect(message).toMatch(/^npz: it unpacks to 19\d{8} bytes or more, at most \d+ are allowed \(maxBytes\)$/);
+      expectResident(grown).toBeLessThan(60);
+    }
+  });
+
+  test('300,000 tensors of 2.5 KB', async () => {
+    const bomb = packed(withPickle(tensors(300_000)));
+    expect(bomb.length).toBeLessThan(4000);
+    const { code, message, left } = await attempt(bomb, 'torch.load(file)');
+    expect({ code, left }).toEqual({ code: 'ERR_TORCH_FILE', left: [0, 0] });
+    expect(message).toMatch(/more than 16\d{3} tensors \(maxTensors\)$/);
+  });
+
+  test('a storage of 2 GB that is packed', async () => {
+    // Never written out: the directory alone says what it would be, and is believed.
+    const zip = packed(withPickle(tensors(1)));
+    const at = zip.lastIndexOf('archive/data/0') - 46;
+    zip.writeUInt32LE(2 ** 31, at + 24);
+    zip.writeUInt32LE(2 ** 22, at + 20);
+    const { code, left } = await attempt(zip, 'torch.load(file)');
+    expect({ code, left }).toEqual({ code: 'ERR_TORCH_FILE', left: [0, 0] });
+  });
+});
+
+describe('each limit', () => {
+  const load = (code: string, options: object = {}) => torch.load(stored(withPickle(code)), options);
+  const refusal = (code: string, options: object = {}) => {
+    const error = balanced(() => thrown(() => load(code, options)));
+    expect(error.code).toBe('ERR_TORCH_FILE');
+    return error.message;
+  };
+
+  test('tensors: parameters count, and a limit may be set higher or lower', () => {
+    torch.scope(() => expect((load(tensors(5), { maxTensors: 5 }) as unknown[]).length).toBe(5));
+    expect(refusal(tensors(6), { maxTensors: 5 })).toMatch(/more than 5 tensors \(maxTensors\)/);
+    const parameter = `ctorch._utils\n_rebuild_parameter\n(${rebuild}${args}R\x89NtR`;
+    expect(refusal(parameter, { maxTensors: 1 })).toMatch(/more than 1 tensors/);
+    const many = packed(withPickle(tensors(20_000)));
+    expect(codeOf(() => torch.load(many))).toBe('ERR_TORCH_FILE');
+    torch.scope(() => expect((torch.load(many, { maxTensors: 20_000 }) as unknown[]).length).toBe(20_000));
+  });
+
+  test.each([
+    ['lists', ']0'],
+    ['dictionaries', '}0'],
+    ['sets', '\x8f0'],
+    ['empty tuples', ')0'],
+    ['tuples', 'N\x850'],
+    ['bytes of nothing', 'C\x000'],
+    ['names', 'ctorch\nSize\n0'],
+    ['calls', `ctorch\nSize\n(]tR0`],
+  ])('objects: %s', (_, code) => {
+    torch.scope(() => void load(`${code.repeat(3)}N`, { maxObjects: 12 }));
+    expect(refusal(`${code.repeat(13)}N`, { maxObjects: 12 })).toMatch(
+      /more than 12 lists and dictionaries.*maxObjects/,
+    );
+  });
+
+  test('objects of a packed pickle: as many as its bytes in the file allow', () => {
+    const error = balanced(() => thrown(() => torch.load(packed(withPickle(`${']0'.repeat(1_000_000)}N`)))));
+    expect(error.message).toMatch(/more than 26\d{4} lists and dictionaries/);
+  });
+
+  test('levels: lists, dictionaries, tuples', () => {
+    const lists = (depth: number) => `${']'.repeat(depth)}${'a'.repeat(depth - 1)}`;
+    const tuples = (depth: number) => `)${'\x85'.repeat(depth - 1)}`;
+    const dicts = (depth: number) => `}${`${text('a')}}`.repeat(depth - 1)}${'s'.repeat(depth - 1)}`;
+    for (const nested of [lists, tuples, dicts]) {
+      load(nested(1000));
+      expect(refusal(nested(1001))).toMatch(/nested too deeply: more than 1000 levels \(maxDepth\)/);
+      load(nested(3), { maxDepth: 3 });
+      expect(refusal(nested(4), { maxDepth: 3 })).toMatch(/more than 3 levels/);
+    }
+    expect(refusal(tuples(100_000), { maxDepth: Number.POSITIVE_INFINITY })).toMatch(/nested too deeply/);
+  });
+
+  test('calls that copy their arguments are counted by what they copy', () => {
+    const list = `](${'K\x01'.repeat(10_000)}eq\x02`;
+    for (const name of ['torch\nSize', 'builtins\nset']) {
+      const copies = `c${name}\nq\x03${list}\x85q\x04(${'h\x03h\x04R'.repeat(1000)}t`;
+      expect(refusal(copies)).toMatch(/more than \d+ instructions/);
+    }
+  });
+
+  test('a tensor of a hundred thousand dimensions', () => {
+    const sizes = `(${'K\x01'.repeat(100_000)}t`;
+    const code = `${rebuild}((${text('storage')}ctorch\nFloatStorage\n${text('0')}${text('cpu')}K\x04tQK\x00${sizes}${sizes}tR`;
+    expect(refusal(code)).toMatch(/100000 dimensions, at most 64/);
+  });
+
+  test('the memo: no number far beyond those before', () => {
+    expect(refusal(`Nr${u32(4e9)}`)).toMatch(/keeps a value as 4000000000, far beyond/);
+    expect(load(`K\x07r${u32(1000)}0j${u32(1000)}`)).toBe(7);
+    expect(refusal(`K\x07r${u32(1000)}0j${u32(999)}`)).toMatch(/nothing was kept as 999/);
+  });
+
+  test('bytes: what is stored counts as well, an npz as a file of torch.save', () => {
+    torch.scope(() => {
+      const state = { a: torch.ones([1000]) };
+      const file = path.join(folder, 'state.pt');
+      torch.save(state, file);
+      const arrays = path.join(folder, 'state.npz');
+      torch.npz.save(arrays, state);
+      for (const [fn, from] of [
+        [torch.load, file],
+        [torch.npz.load, arrays],
+      ] as [(source: string, options: object) => unknown, string][]) {
+        fn(from, { maxBytes: 5000 });
+        expect(thrown(() => fn(from, { maxBytes: 4000 })).message).toMatch(/at most 4000 are allowed \(maxBytes\)/);
+      }
+      expect(codeOf(() => torch.npz.load(arrays, { maxTensors: 0 }))).toBe('ERR_TORCH_FILE');
+    });
+  });
+
+  test('wrong values', () => {
+    const bytes = torch.scope(() => torch.saveToBuffer([1]));
+    for (const name of ['maxBytes', 'maxTensors', 'maxObjects', 'maxDepth']) {
+      for (const value of [-1, Number.NaN, '5', null]) {
+        const error = thrown(() => untyped.load(bytes, { [name]: value }));
+        expect(error).toMatchObject({ code: 'ERR_TORCH_ARGUMENT', argument: name });
+      }
+    }
+    expect(codeOf(() => untyped.npz.load(bytes, { maxDepth: 1 }))).toBe('ERR_TORCH_ARGUMENT'); // it has none
+    expect(codeOf(() => untyped.jit.load(bytes, { maxObjects: -1 }))).toBe('ERR_TORCH_ARGUMENT');
+  });
+
+  test('entries whose headers reach over the next one', () => {
+    const array = torch.scope(() => torch.npy.serialize(torch.zeros([1])));
+    const zip = packed({ 'a.npy': array, 'b.npy': array });
+    zip.writeUInt16LE(40, 28); // the first local header: its extra field covers a part of the second entry
+    expect(thrown(() => torch.npz.load(zip)).message).toMatch(/"a\.npy": lies over what comes after it/);
+  });
+});
+
+describe('what is large by itself is loaded without a word', () => {
+  test('thousands of tensors with storages of their own, and a vocabulary of many pairs', () => {
+    torch.scope(() => {
+      const state: Record<string, unknown> = {
+        vocabulary: Array.from({ length: 200_000 }, (_, i) => [`token ${i}`, i]),
+      };
+      for (let i = 0; i < 2000; i++) state[`layers.${i}.weight`] = torch.zeros([1]);
+      const file = path.join(folder, 'many.pt');
+      torch.save(state, file);
+      expect(Object.keys(torch.load(file) as object).length).toBe(2001);
+    });
+  });
+
+  test('an array that is packed to a hundredth', () => {
+    const array = torch.scope(() => torch.npy.serialize(torch.zeros([10_000_000])));
+    torch.scope(() => expect(torch.npz.load(packed({ 'a.npy': array })).a!.numel).toBe(10_000_000));
+  });
+
+  test('a shape far beyond its storage, as expand makes it: one tensor', () => {
+    const far = '\x8a\x06\0\0\0\0\0\x01';
+    const code = `${rebuild}((${text('storage')}ctorch\nFloatStorage\n${text('0')}${text('cpu')}K\x04tQK\x00${far}\x85K\x00\x85tR`;
+    torch.scope(() => expect((torch.load(stored(withPickle(code))) as any).shape).toEqual([2 ** 40]));
+  });
+});

@@ -1,0 +1,70 @@
+/** What a small model may become: the same limits as with files of tensors, and what libtorch would make of it besides. */
+import * as path from 'node:path';
+import { packed } from '../support/packed';
+import { balanced, codeOf, LIB, thrown, torch } from '../support/torch';
+import { bytesOf, MODELS_MS, makeModels, removeModels } from './models';
+
+const { ZipReader } = require(path.join(LIB, 'files/zip.js'));
+beforeAll(makeModels, MODELS_MS);
+afterAll(removeModels);
+
+/** The model with other or further entries, all of them packed. */
+function model(entries: Record<string, string | Uint8Array>): Buffer {
+  const bytes = bytesOf('control');
+  const zip = new ZipReader(
+    { size: bytes.length, read: (from: number, n: number) => bytes.subarray(from, from + n) },
+    Error,
+  );
+  const all: Record<string, Uint8Array> = {};
+  for (const entry of zip.entries.values()) all[entry.name] = zip.data(entry);
+  for (const [name, data] of Object.entries(entries)) all[name] = Buffer.from(data as string, 'latin1');
+  return packed(all);
+}
+const refused = (bytes: Uint8Array, options: object = {}): string => {
+  const error = balanced(() => thrown(() => torch.jit.load(bytes, options)));
+  expect(error.code).toBe('ERR_TORCH_MODEL');
+  return error.message;
+};
+
+const u32 = (n: number) => String.fromCharCode(n & 255, (n >> 8) & 255, (n >> 16) & 255, n >>> 24);
+const text = (value: string) => `X${u32(value.length)}${value}`;
+/** A module whose state is one attribute. */
+const pickle = (value: string) => `\x80\x02c__torch__\nControl\n)\x81}${text('a')}${value}sb.`;
+const MIB = 2 ** 20;
+const storage = `(${text('storage')}ctorch\nFloatStorage\n${text('9')}${text('cpu')}J${u32(MIB / 4)}tq\x01`;
+const parts = (value: string, entries = {}) => model({ 'control/data.pkl': pickle(value), ...entries });
+const withStorage = (value: string) => parts(value, { 'control/data/9': new Uint8Array(MIB) });
+
+test('a storage that is named a thousand times is read a thousand times by libtorch: bytes', () => {
+  expect(refused(withStorage(`(${storage}${'h\x01Q'.repeat(1000)}t`))).toMatch(
+    /unpacks to \d+ bytes or more.*maxBytes/,
+  );
+  const { length } = model({});
+  expect(refused(model({}), { maxBytes: 100 })).toMatch(/at most 100 are allowed \(maxBytes\)/);
+  torch.scope(() => void torch.jit.load(model({}), { maxBytes: 20 * length }));
+});
+
+test('tensors, objects, levels', () => {
+  const tensor = `ctorch._utils\n_rebuild_tensor_v2\nq\x02(${storage}QK\x00K\x04\x85K\x01\x85\x89ccollections\nOrderedDict\n)Rtq\x03R`;
+  expect(refused(withStorage(`(${tensor}${'h\x02h\x03R'.repeat(60_000)}t`))).toMatch(
+    /more than \d+ tensors \(maxTensors\)/,
+  );
+  expect(refused(parts(`(${']'.repeat(400_000)}t`))).toMatch(/more than \d+ lists and dictionaries|maxObjects/);
+  expect(refused(parts(`${']'.repeat(50)}${'a'.repeat(49)}`), { maxDepth: 20 })).toMatch(/more than 20 levels/);
+  expect(refused(parts(`${']'.repeat(600)}${'a'.repeat(599)}`), { maxDepth: 1e6 })).toMatch(
+    /nested more than 500 deep/,
+  );
+});
+
+test('a memo of a number that libtorch would make room for', () => {
+  expect(refused(parts(`Nr${u32(4e9)}`))).toMatch(/far beyond those before/);
+});
+
+test('source of millions of words', () => {
+  const source = 'def f(x: int) -> int:\n  return x\n'.repeat(300_000);
+  expect(refused(model({ 'control/code/__torch__.py': source }))).toMatch(/maxObjects/);
+});
+
+test('a wrong limit', () => {
+  expect(codeOf(() => torch.jit.load(bytesOf('control'), { maxTensors: Number.NaN }))).toBe('ERR_TORCH_ARGUMENT');
+});

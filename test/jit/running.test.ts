@@ -1,0 +1,176 @@
+/** Code of a model that runs while it is loaded: what it can do, and that 'refuse' refuses it before anything runs. */
+import * as fs from 'node:fs';
+import * as os from 'node:os';
+import * as path from 'node:path';
+import { ask, run } from '../support/child';
+import { ordinaryEnv } from '../support/sanitized';
+import { balanced, LIB, ROOT, thrown, torch, untyped } from '../support/torch';
+import { bytesOf, MODELS_MS, makeModels, pathOf, removeModels } from './models';
+
+const { ZipReader, ZipWriter } = require(path.join(LIB, 'files/zip.js'));
+let folder: string;
+const own = (name: string) => path.join(folder, `${name}.pt`);
+const victim = () => path.join(folder, 'victim');
+
+beforeAll(async () => {
+  await makeModels();
+  folder = fs.mkdtempSync(path.join(os.tmpdir(), 'ltn-running-'));
+  const { code, stderr } = await run('/usr/bin/python3', [path.join(ROOT, 'test/jit/running.py'), folder, victim()], {
+    env: ordinaryEnv(),
+  });
+  if (code !== 0) throw new Error(`PyTorch made no models: ${stderr}`);
+}, MODELS_MS);
+afterAll(() => {
+  removeModels();
+  fs.rmSync(folder, { recursive: true, force: true });
+});
+
+/** The archive with other entries: `change` gives an entry's new name and bytes. */
+function changed(bytes: Uint8Array, change: (name: string, data: Buffer) => [string, Uint8Array]): Buffer {
+  const zip = new ZipReader(
+    { size: bytes.length, read: (from: number, n: number) => bytes.subarray(from, from + n) },
+    Error,
+  );
+  const parts: Uint8Array[] = [];
+  const writer = new ZipWriter((part: Uint8Array) => parts.push(part));
+  for (const entry of zip.entries.values()) writer.add(...change(entry.name, Buffer.from(zip.data(entry))));
+  writer.end();
+  return Buffer.concat(parts);
+}
+const withSource = (name: string, change: (source: string) => string) =>
+  changed(fs.readFileSync(own(name)), (entry, data) => [
+    entry,
+    entry.endsWith('__torch__.py') ? Buffer.from(change(data.toString())) : data,
+  ]);
+
+/** Loads in a process of its own, which the code may harm. */
+const load = (file: string, options = '{}') =>
+  ask(`
+    let error;
+    const before = counts();
+    try { torch.scope(() => void torch.jit.load(${JSON.stringify(file)}, ${options})); } catch (e) { error = e; }
+    const after = counts();
+    answer({ code: error && error.code, message: error && error.message, left: after.tensors - before.tensors });`);
+
+const refused = (source: string | Uint8Array): string => {
+  const error = balanced(() => thrown(() => torch.jit.load(source, { codeWhileLoading: 'refuse' })));
+  expect(error.code).toBe('ERR_TORCH_MODEL');
+  return error.message;
+};
+
+test('__setstate__ overwrites a file while the model is loaded; refused, it does not', async () => {
+  fs.writeFileSync(victim(), 'theirs');
+  const { code, message, left } = await load(own('set-state'), "{ codeWhileLoading: 'refuse' }");
+  expect({ code, left }).toEqual({ code: 'ERR_TORCH_MODEL', left: 0 });
+  expect(message).toMatch(/runs code while it is loaded: a class has __setstate__$/);
+  expect(fs.readFileSync(victim(), 'utf8')).toBe('theirs');
+  expect(await load(own('set-state'))).toMatchObject({ left: 0 });
+  expect(fs.readFileSync(victim(), 'utf8')).toBe('XXXXXX'); // what the docs warn of
+});
+
+test('a default value that is computed runs while the model is loaded; refused, it does not', async () => {
+  const made = path.join(folder, 'made');
+  const call = `torch.numel(torch.from_file("${made}", True, 4))`;
+  const file = path.join(folder, 'computed.pt');
+  fs.writeFileSync(
+    file,
+    withSource('defaults', (source) => source.replace('n: int=2', `n: int=${call}`)),
+  );
+  expect(await load(file, "{ codeWhileLoading: 'refuse' }")).toMatchObject({ code: 'ERR_TORCH_MODEL', left: 0 });
+  expect(fs.existsSync(made)).toBe(false);
+  expect((await load(file)).code).toBeUndefined();
+  expect(fs.existsSync(made)).toBe(true);
+});
+
+test('ordinary models are not refused', () => {
+  for (const name of fs.readdirSync(path.dirname(pathOf('mlp')))) {
+    if (name.endsWith('.values.pt')) continue;
+    torch.scope(() => {
+      torch.jit.load(path.join(path.dirname(pathOf('mlp')), name), { codeWhileLoading: 'refuse' });
+    });
+  }
+  torch.scope(() => {
+    const model = torch.jit.load(own('defaults'), { codeWhileLoading: 'refuse' });
+    expect((model.forward(torch.ones([1, 2])) as any).right).toBe(2);
+  });
+});
+
+test('code that reaches files, wherever it stands', () => {
+  expect(refused(own('reaching'))).toMatch(/names from_file, which may reach files/);
+  const instead = (call: string) =>
+    withSource('reaching', (source) => source.replace(/torch\.from_file\([^)]*\)/, call));
+  expect(refused(instead('ops.aten.from_file("x", False, n)'))).toContain('names from_file');
+  expect(refused(instead('"x".from_file(False, n)'))).toContain('names from_file');
+  expect(refused(instead('getattr(torch, "from_file")("x", False, n)'))).toMatch(/by a name that may be any/);
+  expect(refused(instead('getattr(torch, "from\\x5ffile")("x", False, n)'))).toMatch(/by a name that may be any/);
+  expect(refused(instead('getattr(torch, "from_" "file")("x", False, n)'))).toMatch(/not in the form/);
+  expect(refused(instead('torch.save(n, "x")'))).toContain('names save');
+});
+
+test.each([
+  [
+    'a call in a class',
+    'training : bool',
+    'training : bool = torch.numel(CONSTANTS.c0)',
+    /"numel" is called for a constant/,
+  ],
+  ['a function of the archive', 'n: int=2', 'n: int=__torch__.float(2)', /"float" is called/],
+  ['a method of a text', 'n: int=2', 'n: int="x".count("y")', /"count" is called/],
+  ['what a bracket gives', 'n: int=2', 'n: int=[torch.numel][0](CONSTANTS.c0)', /"\]" is called/],
+  ['a tab', '    return', '\treturn', /not in the form that PyTorch writes, at "\\t"/],
+  ['a carriage return', 'n: int=2', '\rn: int=2', /not in the form that PyTorch writes/],
+  ['a comment', 'n: int=2', 'n: int=2 # (', /not in the form that PyTorch writes, at "#"/],
+  ['a line that goes on', 'n: int=2', '\\\nn: int=2', /not in the form that PyTorch writes/],
+  ['a semicolon', '    return', '    pass; return', /not in the form that PyTorch writes, at ";"/],
+  ['three quotes', 'n: int=2', 'n: str="""x"""', /not in the form that PyTorch writes/],
+  ['a prefix', 'n: int=2', 'n: str=r"x"', /not in the form that PyTorch writes/],
+  ['a letter beyond ASCII', 'n: int=2', 'ñ: int=2', /not in the form that PyTorch writes/],
+  ['__setstate__ in a comment', 'n: int=2', 'n: int=2 # __setstate__', /a class has __setstate__/],
+  [
+    'a function in a function',
+    '    return',
+    '    def f(x: int=torch.seed()):\n      return x\n    return',
+    /not in the form/,
+  ],
+])('what libtorch might read otherwise, or runs: %s', (_, from, to, message) => {
+  let done = 0;
+  const bytes = withSource('defaults', (source) => {
+    if (!source.includes(from)) return source;
+    done++;
+    return source.replace(from, to);
+  });
+  expect(done).toBe(1);
+  expect(refused(bytes)).toMatch(message);
+});
+
+test('libtorch finds an entry whatever the case of its name: so does what examines it', () => {
+  const shouting = (name: string) => name.replace(/code\/.*/, (code) => code.toUpperCase());
+  const deep = (name: string, data: Buffer): Buffer =>
+    name.endsWith('.py') ? Buffer.from(`${data}\n${'('.repeat(5000)}`) : data;
+  const hidden = changed(bytesOf('control'), (name, data) => [shouting(name), deep(name, data)]);
+  const error = balanced(() => thrown(() => torch.jit.load(hidden)));
+  expect([error.code, error.message]).toEqual(['ERR_TORCH_MODEL', expect.stringMatching(/brackets nested more than/)]);
+  const setState = changed(fs.readFileSync(own('set-state')), (name, data) => [shouting(name), data]);
+  expect(refused(setState)).toMatch(/a class has __setstate__/);
+  const zip = changed(bytesOf('control'), (name, data) => [
+    name.replace(/data\/.*$|constants\.pkl$/, (end) => end),
+    data,
+  ]);
+  let first = true;
+  const twice = changed(zip, (name, data) => {
+    if (!name.endsWith('.debug_pkl') || !first) return [name, data];
+    first = false;
+    return [name.replace(/code\/.*/, 'DATA.PKL'), data];
+  });
+  expect(thrown(() => torch.jit.load(twice)).message).toMatch(/another entry has this name but for its case/);
+});
+
+test('what else than allow and refuse, and options that are not there', () => {
+  for (const value of [null, true, 'no']) {
+    const error = thrown(() => untyped.jit.load(pathOf('mlp'), { codeWhileLoading: value }));
+    expect(error).toMatchObject({ code: 'ERR_TORCH_ARGUMENT', argument: 'codeWhileLoading' });
+  }
+  expect(thrown(() => untyped.jit.load(pathOf('mlp'), { codeWhileloading: 'refuse' })).message).toMatch(
+    /did you mean 'codeWhileLoading'/,
+  );
+});
