@@ -18,6 +18,13 @@ expectTypeOf(model.namedParameters()).toEqualTypeOf<Record<string, Tensor>>();
 expectTypeOf(model.parameters()).toEqualTypeOf<Tensor[]>();
 expectTypeOf(model.methods).toEqualTypeOf<string[]>();
 expectTypeOf(model.disposed).toEqualTypeOf<boolean>();
+torch.jit.load('model.pt', { codeWhileLoading: 'refuse', maxBytes: 1e9, maxTensors: 1, maxObjects: 1, maxDepth: 1 });
+// @ts-expect-error: 'allow' or 'refuse'
+torch.jit.load('model.pt', { codeWhileLoading: false });
+torch.load('x.pt', { maxBytes: 1e9, maxDepth: 3 });
+torch.npz.load('x.npz', { maxBytes: 1e9, maxTensors: 3 });
+// @ts-expect-error: arrays have no levels
+torch.npz.load('x.npz', { maxDepth: 3 });
 expectTypeOf(torch.jit.load(new Uint8Array(1)).to('cuda:0')).toEqualTypeOf<ScriptModule>();
 
 // @ts-expect-error: torch.jit.load makes them
