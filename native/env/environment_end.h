@@ -6,7 +6,8 @@ namespace ltn {
 class EnvState;
 
 // Cancels the environment's work on the pool and waits for the op in progress, which may be reading memory that
-// somebody's cleanup hook frees: Node frees the memory of external buffers so. The environment's JS thread only.
+// somebody's cleanup hook frees. (Node frees the memory of external buffers before any hook: that is not covered.) The
+// environment's JS thread only.
 void end_pool_work(EnvState& state) noexcept;
 
 // Has end_pool_work() called at the environment's end, before the cleanup hooks that exist now: hooks run last added,

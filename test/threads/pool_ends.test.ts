@@ -9,8 +9,8 @@ import { BEGIN, FILES_MS, type Files, makeFiles, removeFiles, WORKS } from './wo
 const COUNT = 1 << 18;
 let files: Files;
 
-beforeAll(async () => {
-  files = await makeFiles(COUNT);
+beforeAll(() => {
+  files = makeFiles(COUNT);
 }, FILES_MS);
 afterAll(removeFiles);
 
