@@ -1,11 +1,44 @@
-// Planted faults for valgrind: `npm run test:valgrind` demands a report of each, by name, before it believes a clean
-// run.
+// Planted faults for valgrind and the thread sanitizer: `npm run test:valgrind` and `npm run test:tsan` demand a report
+// of each of theirs, by name, before they believe a clean run.
 #include <cstdio>
 #include <cstring>
+#include <mutex>
 #include <string>
+#include <thread>
+
+namespace {
+
+// Two threads that write without a lock, or with one each.
+int race(bool with_locks) {
+  int shared = 0;
+  std::mutex first, second;
+  const auto write = [&](std::mutex& mutex) {
+    if (with_locks) mutex.lock();
+    shared += 1;
+    if (with_locks) mutex.unlock();
+  };
+  std::thread other([&] { write(first); });
+  write(second);
+  other.join();
+  return shared > 0 ? 0 : 1;
+}
+
+// A write by one thread and the end of the memory on another, which nothing orders.
+int freed_by_another() {
+  auto* block = new int(0);
+  std::thread other([block] { *block = 1; });
+  std::thread third([block] { delete block; });
+  other.join();
+  third.join();
+  return 0;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   const std::string fault = argc > 1 ? argv[1] : "";
+  if (fault == "race" || fault == "wrong_lock") return race(fault == "wrong_lock");
+  if (fault == "freed_by_another") return freed_by_another();
   volatile char* block = new char[100];
   if (fault == "uninitialised") {
     const bool chosen = block[50] != 0;
