@@ -9,7 +9,6 @@ import { currentLabel } from './audit/label';
 import { captureStack, type Stack } from './audit/stack';
 import { printable } from './printable';
 import { restoring } from './turn';
-import { warn } from './warnings';
 import { isWatched, tagWatched, type WatchNative } from './watch';
 
 /** What the addon offers (native/audit/js_api.cpp). One per environment. */
@@ -122,8 +121,11 @@ export function captureSite(native: AuditNative): void {
   if (announcer?.on) announcer.announce(stack);
 }
 
-/** Called once per environment, when the library is loaded: records if it was told to, and listens to `leak-audit attach`. */
-export function startAudit(native: AuditNative): void {
+/**
+ * Called once per environment, when the library is loaded: records if it was told to, and listens to `leak-audit attach`.
+ * `warn` tells the program that it cannot; tensors need this module, and warnings need tensors.
+ */
+export function startAudit(native: AuditNative, warn: (text: string, code: string) => void): void {
   const text = process.env[VARIABLE];
   const options = text === undefined ? undefined : parseOptions(text);
   // Gone before any code of the program runs: neither it nor its children see that they are watched, unless they are to

@@ -16,12 +16,12 @@ import './public';
 import { publicFunction } from './public/define';
 import { camelCase } from './signature';
 import * as torch from './torch';
-import { passOnWarnings } from './warnings';
+import { passOnWarnings, warn } from './warnings';
 import { publics } from './wrappers';
 
 showInMemoryUsage(native);
 passOnWarnings(native);
-startAudit(native);
+startAudit(native, warn);
 teachJest();
 
 type Functions = Record<string, unknown>;
