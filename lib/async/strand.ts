@@ -141,16 +141,16 @@ export class Strand implements Recorder {
 
   /** The real thing for a pending result, once it is there. */
   async valueOf(pending: PendingTensor | PendingValue): Promise<unknown> {
-    await this.fetch([pending], null);
+    await this.request([pending], null);
     return this.take(pending);
   }
 
   /** Runs what was recorded; afterwards only the results in `wanted` are there. Null: all, and more may be recorded. */
   flush(wanted: readonly (PendingTensor | PendingValue)[] | null): Promise<void> {
-    return this.fetch(wanted ?? [], wanted);
+    return this.request(wanted ?? [], wanted);
   }
 
-  private fetch(wanted: Waiting['wanted'], only: Waiting['wanted'] | null): Promise<void> {
+  private request(wanted: Waiting['wanted'], only: Waiting['wanted'] | null): Promise<void> {
     return new Promise((resolve, reject) => {
       this.waiting.push({ wanted, last: only !== null, resolve, reject });
       if (!this.flying) this.send(only);

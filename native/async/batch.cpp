@@ -81,7 +81,7 @@ void Batch::drop() noexcept {
 
 void Batch::drop_from(Step* step) noexcept {
   strand->failed = step;
-  strand->error = std::make_exception_ptr(std::runtime_error("dropped: the process or the worker is ending"));
+  strand->error = std::make_exception_ptr(std::runtime_error("dropped: the process is ending"));
 }
 
 // Whoever hears of the end may close the strand, and counts on its tensors being gone then.
