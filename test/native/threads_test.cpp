@@ -63,6 +63,7 @@ class Steps final : public async::Job {
     body_();
     end();
   }
+  void cancel() noexcept override {}  // its steps are short
   void drop() noexcept override { end(); }
 
  private:
