@@ -1,6 +1,6 @@
 /** What leaves a scope, and whose it is then. */
 import { isPending, type Pending } from '../async/places';
-import { codedError, disposedError } from '../errors';
+import { argumentError, codedError, disposedError } from '../errors';
 import { native } from '../native';
 import { guard, type Tensor } from '../tensor';
 import { forEachTensor } from './walk';
@@ -22,6 +22,9 @@ function handOver(tensor: Tensor, scope: number, parent: number): void {
 /** Not a result of torch.run that is to come, also where another copy of the library recorded it. */
 const isThere = (value: Tensor | Pending): value is Tensor => !isPending(value) && value._handle > 0;
 
+/** A pending one has the code of its result where tensors have their handle: see lib/async/strand.ts. */
+const hasCode = (value: Tensor | Pending) => !('_handle' in value) || value._handle <= -(2 ** 32);
+
 /** What a scope's function returned goes to the scope around it, or to the collector. */
 export function moveOut(fn: string, value: unknown, scope: number): void {
   if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return;
@@ -37,6 +40,7 @@ function tensorsIn(fn: string, value: unknown): Tensor[] {
   const all: Tensor[] = [];
   forEachTensor(fn, value, (tensor) => {
     if (isThere(tensor)) all.push(tensor);
+    else if (!hasCode(tensor)) throw argumentError(fn, 'value', 'tensors', tensor);
     else {
       throw codedError(
         Error,
