@@ -9,6 +9,7 @@
 
 #include "native/accounting/cpu_allocator.h"
 #include "native/cuda/caching_allocator.h"
+#include "native/env/end_sentinel.h"
 #include "native/env/environment_end.h"
 #include "native/env/relief.h"
 #include "native/errors.h"
@@ -80,6 +81,7 @@ void EnvState::close(void* self) noexcept {
   remove_from_relief(state);
   state->closed_ = true;
   end_pool_work(*state);
+  if (state->end_sentinel_ != nullptr) state->end_sentinel_->retire();
   state->strands_.clear();
   if (state->mailbox_ != nullptr) state->mailbox_->close();
   state->slots_.reset();

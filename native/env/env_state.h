@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "native/accounting/external_memory.h"
@@ -25,6 +26,7 @@
 namespace ltn {
 
 class Call;
+class EndSentinel;
 
 // Lifetime: created when the addon is loaded into an environment. The environment's cleanup hook closes it (frees every
 // tensor); the memory itself goes when the last guard's finalizer has run, because those run after the hook.
@@ -61,6 +63,13 @@ class EnvState {
   void enter_strand(uint64_t id) noexcept { current_strand_ = id; }
   async::Strand& current_strand() { return *strand(current_strand_); }
   void close_strand(uint64_t id) noexcept { strands_.erase(id); }
+
+  // Memory of a buffer was lent to a tensor. take_borrowed(): whether that was so since the last call.
+  void note_borrowed() noexcept { borrowed_ = true; }
+  bool take_borrowed() noexcept { return std::exchange(borrowed_, false); }
+  // What keeps other addons' buffers until the pool's work has ended; null until such work has borrowed memory.
+  EndSentinel* end_sentinel() noexcept { return end_sentinel_; }
+  void set_end_sentinel(EndSentinel* sentinel) noexcept { end_sentinel_ = sentinel; }
 
   // The JS function that collects everything unreachable.
   void set_collector(napi_value function);
@@ -115,6 +124,8 @@ class EnvState {
   uint64_t current_strand_ = 0;
   uint64_t guards_ = 0;
   Call* current_call_ = nullptr;
+  EndSentinel* end_sentinel_ = nullptr;  // owned by its finalizer
+  bool borrowed_ = false;
   napi_ref collector_ = nullptr;
   uint64_t young_from_ = 0;  // allocatedBytes when the last look at young garbage was asked for
   uint64_t soft_from_ = 0;   // under a memory limit: no full collection before allocatedBytes pass this

@@ -6,12 +6,12 @@ namespace ltn {
 class EnvState;
 
 // Cancels the environment's work on the pool and waits for the op in progress, which may be reading memory that
-// somebody's cleanup hook frees. (Node frees the memory of external buffers before any hook: that is not covered.) The
-// environment's JS thread only.
+// somebody's cleanup hook frees. The environment's JS thread only.
 void end_pool_work(EnvState& state) noexcept;
 
-// Has end_pool_work() called at the environment's end, before the cleanup hooks that exist now: hooks run last added,
-// first run. Called when memory is lent to a tensor, whose owner's hook exists by then.
+// Has end_pool_work() called at the environment's end, before the cleanup hooks and the finalizers of external buffers
+// that exist now: both run last added, first run. Called before work is given to the pool, if memory was lent to a
+// tensor since the last time: its owner's exist by then.
 void end_pool_work_first(EnvState& state) noexcept;
 
 // The main thread's environment has ended, and with it V8's allocator: memory of its ArrayBuffers cannot be given back

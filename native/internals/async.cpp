@@ -2,6 +2,8 @@
 #include <ATen/Parallel.h>
 
 #include "native/async/batch.h"
+#include "native/env/end_sentinel.h"
+#include "native/env/environment_end.h"
 #include "native/internals/internals.h"
 #include "native/models/call.h"
 #include "native/record.h"
@@ -51,6 +53,10 @@ napi_value submit(Call& call) {
   const napi_value writes = write_bool(call, batch->writes());
   const uint64_t strand = batch->strand->id;
   call.state.slots().lend_to(strand, batch->borrowed());
+  if (call.state.take_borrowed()) {  // whose owner's hook and finalizer are there by now
+    end_pool_work_first(call.state);
+    EndSentinel::put(call.state);
+  }
   batch->mailbox->begin();
   try {
     const void* const owner = batch->mailbox.get();

@@ -8,7 +8,6 @@
 
 #include "native/accounting/storage_ledger.h"
 #include "native/convert/dtypes.h"
-#include "native/env/environment_end.h"
 #include "native/internals/borrowed_buffer.h"
 #include "native/internals/internals.h"
 #include "native/share/backing_store.h"
@@ -108,7 +107,7 @@ napi_value from_borrowed(Call& call) {
   const void* begin = request.view.data == nullptr ? nullptr : static_cast<const char*>(request.view.data) - offset;
   auto borrowed = std::make_unique<BorrowedBuffer>(call.state.releases(), share::BufferMemory::hold(held.store, begin));
   borrowed->refer_to(call.env, buffer);
-  end_pool_work_first(call.state);
+  call.state.note_borrowed();
   auto storage = c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), request.view.bytes,
                                                        BorrowedBuffer::data_ptr(std::move(borrowed), request.view.data),
                                                        /*allocator=*/nullptr, /*resizable=*/false);

@@ -9,8 +9,8 @@ import { BEGIN, FILES_MS, type Files, makeFiles, removeFiles, WORKS } from './wo
 const COUNT = 1 << 18;
 let files: Files;
 
-beforeAll(() => {
-  files = makeFiles(COUNT);
+beforeAll(async () => {
+  files = await makeFiles(COUNT);
 }, FILES_MS);
 afterAll(removeFiles);
 

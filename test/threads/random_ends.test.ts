@@ -11,8 +11,8 @@ const COUNT = 1 << 16;
 const seed = Number(process.env.LIBTORCH_NODE_SEED ?? Date.now() % 2 ** 31);
 let files: Files;
 
-beforeAll(() => {
-  files = makeFiles(COUNT);
+beforeAll(async () => {
+  files = await makeFiles(COUNT);
 }, FILES_MS);
 afterAll(removeFiles);
 

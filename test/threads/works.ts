@@ -2,7 +2,8 @@
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
-import { limitMs } from '../support/sanitized';
+import { run } from '../support/child';
+import { limitMs, ordinaryEnv } from '../support/sanitized';
 import { LIB, torch } from '../support/torch';
 
 const { ZipWriter } = require(path.join(LIB, 'files/zip.js'));
@@ -25,6 +26,8 @@ export const WORKS: Record<string, string> = {
     '{ const x = torch.fromTypedArray(new Float32Array(new SharedArrayBuffer(count * 4))); return torch.run((T) => chain(T, x)); }',
   'ops over a WebAssembly memory':
     '{ const { buffer } = new WebAssembly.Memory({ initial: Math.ceil(count / 16384) }); const x = torch.fromTypedArray(new Float32Array(buffer, 0, count)); return torch.run((T) => chain(T, x)); }',
+  "ops over another addon's memory":
+    '{ const { buffer, byteOffset } = require(files.external).external(64 * count); const x = torch.fromTypedArray(new Float32Array(buffer, byteOffset, 16 * count)); return torch.run((T) => chain(T, x)); }',
   'safetensors.loadFromStream':
     'torch.safetensors.loadFromStream(createReadStream(files.safetensors)).then(({ x }) => torch.run((T) => chain(T, x)))',
   'safetensors.load':
@@ -54,6 +57,7 @@ export const BEGIN = `
 `;
 
 export interface Files {
+  external: string;
   model: string;
   safetensors: string;
   npy: string;
@@ -90,15 +94,19 @@ function slowModel(): Buffer {
 let folder = '';
 
 /** For beforeAll. `count` zeros are in each file. */
-export function makeFiles(count: number): Files {
+export async function makeFiles(count: number): Promise<Files> {
   folder = fs.mkdtempSync(path.join(os.tmpdir(), 'ltn-works-'));
   const at = (name: string) => path.join(folder, name);
   const files = {
+    external: at('external.node'),
     model: at('model.pt'),
     safetensors: at('x.safetensors'),
     npy: at('x.npy'),
     torch: at('x.pt'),
   };
+  const source = path.join(__dirname, 'programs/external.c');
+  const { code, stderr } = await run('cc', ['-shared', '-fPIC', '-o', files.external, source], { env: ordinaryEnv() });
+  if (code !== 0) throw new Error(stderr);
   fs.writeFileSync(files.model, slowModel());
   torch.scope(() => {
     const x = torch.zeros([count]);
@@ -112,5 +120,5 @@ export function makeFiles(count: number): Files {
 /** For afterAll. */
 export const removeFiles = (): void => fs.rmSync(folder, { recursive: true, force: true });
 
-/** A limit for beforeAll, on a machine with much else to do. */
+/** A limit for beforeAll: a compiler, on a machine with much else to do. */
 export const FILES_MS = limitMs(120_000);

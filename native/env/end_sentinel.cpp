@@ -1,0 +1,43 @@
+#include "native/env/end_sentinel.h"
+
+#include <memory>
+#include <new>
+
+#include "native/env/env_state.h"
+#include "native/env/environment_end.h"
+
+namespace ltn {
+
+void EndSentinel::put(EnvState& state) noexcept {
+  std::unique_ptr<EndSentinel> made(new (std::nothrow) EndSentinel(state));  // private constructor: owned at once
+  if (made == nullptr) return;
+  EndSentinel* const sentinel = made.get();
+  napi_value buffer = nullptr;
+  if (napi_create_external_buffer(state.env(), 1, &sentinel->memory_, &EndSentinel::finalize, sentinel, &buffer) !=
+      napi_ok) {
+    return;
+  }
+  static_cast<void>(made.release());  // the buffer's, and its finalizer's
+  if (napi_create_reference(state.env(), buffer, 1, &sentinel->reference_) != napi_ok) {
+    sentinel->state_ = nullptr;  // garbage
+    return;
+  }
+  if (state.end_sentinel() != nullptr) state.end_sentinel()->retire();
+  state.set_end_sentinel(sentinel);
+}
+
+void EndSentinel::retire() noexcept {
+  if (state_ == nullptr) return;
+  napi_delete_reference(state_->env(), reference_);
+  state_->set_end_sentinel(nullptr);
+  state_ = nullptr;
+}
+
+void EndSentinel::finalize(node_api_basic_env, void*, void* self) {
+  const std::unique_ptr<EndSentinel> sentinel(static_cast<EndSentinel*>(self));
+  if (sentinel->state_ == nullptr) return;
+  sentinel->state_->set_end_sentinel(nullptr);
+  end_pool_work(*sentinel->state_);
+}
+
+}  // namespace ltn
