@@ -44,7 +44,8 @@ function trueBytes(tensors) {
     if (distinct.some((other) => native.sameStorage(other._handle, tensor._handle))) continue;
     distinct.push(tensor);
     try {
-      bytes += tensor.storageBytes;
+      // Autograd's zeros have sizes, and no memory behind them.
+      bytes += torch.ops.aten._is_zerotensor.default(tensor) ? 0 : tensor.storageBytes;
     } catch {
       return -1;
     }
