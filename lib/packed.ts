@@ -9,6 +9,8 @@ import { whenTurnEnds } from './turn';
 const ring = native.ints;
 /** Longer lists go as arrays. Six of these fit in the ring, as many as a fast path has parameters. */
 const MOST_PACKED = 16;
+/** Longer ones are left to lib/reading.ts, which refuses what is too long. */
+const MAX_COPIED = 2 ** 16;
 let nextInt = 0;
 /** Whether a list is being read: the ring is then the outer call's. */
 let reading = false;
@@ -32,7 +34,7 @@ function notReading(): void {
 /** An array of our own with the elements, each read once, or undefined where one does not fit. */
 function copyOf<T>(list: readonly unknown[], least: number, fits: (value: unknown) => value is T): T[] | undefined {
   const length = list.length >>> 0; // of a Proxy it can be anything
-  if (length < least) return undefined;
+  if (length < least || length > MAX_COPIED) return undefined;
   const copy: T[] = [];
   for (let i = 0; i < length; i++) {
     const value = list[i];

@@ -3,7 +3,7 @@
  * elements that are accessors, iterators, Proxies), which may do anything: call the library, dispose of an argument, throw.
  * So all of it is over before anything is converted, packed or recorded, and what comes after has values of our own.
  */
-import { describe } from './errors';
+import { codedError, describe } from './errors';
 import { isMarked, Tensor } from './tensor';
 import { Complex } from './values';
 
@@ -33,10 +33,30 @@ export class Iterated {
 /** Where lists contain each other. */
 type Known = Map<object, unknown[]>;
 
+/** Of one list: far more than a call has a use for, and far from where V8 ends the process for want of room. */
+const MAX_ELEMENTS = 2 ** 24;
+
+function requireRoom(length: number): void {
+  if (length <= MAX_ELEMENTS) return;
+  const message = `expected a list of at most ${MAX_ELEMENTS} elements, got a longer one`;
+  throw codedError(TypeError, 'ERR_TORCH_ARGUMENT', message);
+}
+
+/** The elements of an iterable, which may have no end. */
+function readIterable(iterable: Iterable<unknown>): unknown[] {
+  const elements: unknown[] = [];
+  for (const element of iterable) {
+    requireRoom(elements.length + 1);
+    elements.push(element);
+  }
+  return elements;
+}
+
 function readList(list: readonly unknown[], known: Known | null): unknown[] {
   const copy: unknown[] = [];
   let inner = known;
   const length = list.length >>> 0; // of a Proxy it can be anything
+  requireRoom(length);
   for (let i = 0; i < length; i++) {
     const element = list[i];
     if (typeof element !== 'object' || element === null || element instanceof Tensor) copy.push(element);
@@ -69,7 +89,7 @@ function readObject(value: object, known: Known | null): unknown {
   const iterator = (value as { [Symbol.iterator]?: unknown })[Symbol.iterator];
   if (typeof iterator !== 'function') return value;
   const once = typeof (value as { next?: unknown }).next === 'function';
-  return new Iterated(readList(Array.from(value as Iterable<unknown>), known), value, once);
+  return new Iterated(readList(readIterable(value as Iterable<unknown>), known), value, once);
 }
 
 /** Of another realm (vm contexts, Jest) too. */
@@ -149,6 +169,7 @@ const lengthOf = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Arra
 /** The elements of a typed array, by nothing that a program can replace. */
 export function typedElements(array: ArrayBufferView): unknown[] {
   const length = lengthOf.call(array) as number;
+  requireRoom(length);
   const elements = new Array<unknown>(length);
   for (let i = 0; i < length; i++) elements[i] = (array as unknown as ArrayLike<unknown>)[i];
   return elements;

@@ -4,6 +4,8 @@
  * state notes here, before, how to restore it. What is still noted when an outer one ends, or when the turn of the event
  * loop is over and no JavaScript is on the stack, was cut off, and is restored then, the innermost first.
  */
+import { setImmediate } from 'node:timers';
+import { isInsideProgram } from './scopes/opener';
 
 /** A state that was changed and is to be restored. Lifetime: from begin() to end(), which follow each other as calls do. */
 export interface Unfinished {
@@ -71,7 +73,7 @@ function restoreTo(outer: Unfinished | null): void {
   }
 }
 
-/** A microtask runs with nothing else on the stack. One a turn is enough, and code without such states needs none. */
+/** A microtask runs with nothing else on the stack, but where a program asks for them itself. One a turn is enough, and code without such states needs none. */
 function arm(): void {
   turn.arming = true;
   settled.then(look);
@@ -80,6 +82,12 @@ function arm(): void {
 }
 
 function look(): void {
+  const isRare = turn.top !== null || atEnd.length > 0;
+  // Some programs run microtasks from within their code (process._tickCallback): what is noted goes on, then.
+  if (isRare && isInsideProgram(look)) {
+    setImmediate(look).unref();
+    return;
+  }
   armed = false;
   restoreTo(null);
   const calls = atEnd;

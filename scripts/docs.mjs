@@ -17,6 +17,7 @@ const unexported = [
   'types/index.d.ts:__module',
   'lib/indexing.ts:IndexList',
   'lib/scopes/context.ts:ScopeNode',
+  'lib/turn.ts:Unfinished',
 ];
 
 await runMain(() =>

@@ -69,6 +69,13 @@ function sitesOf(opener: Opener): Site[] {
 /** Notes the stack of the caller of `below`. */
 export const noteOpener = (below: (...args: never[]) => unknown): Opener => note(WINDOW, below);
 
+/** Whether code of a program is among the nearest frames below `above`; a turn of the loop begins in Node's own. */
+export const isInsideProgram = (above: (...args: never[]) => unknown): boolean =>
+  sitesOf(note(WINDOW, above)).some((site) => {
+    const file = site.getFileName();
+    return file != null && !file.startsWith('node:');
+  });
+
 /** The stack at the birth of a promise, as an async hook finds it. */
 export interface Birth {
   sites: Site[];

@@ -28,7 +28,7 @@ bool Loans::reaches(const at::Tensor& tensor) const noexcept {
 
 const TensorFacts* Loans::facts(const at::Tensor& tensor) const noexcept {
   const Loan* loan = find(tensor);
-  return loan == nullptr ? nullptr : &loan->facts;
+  return loan == nullptr || !loan->is_known ? nullptr : &loan->facts;
 }
 
 Loans::Loan* Loans::lend(Key key, std::vector<Key>* keys) {
@@ -52,15 +52,23 @@ void Loans::lend_tensor(const at::Tensor& tensor, bool is_named, std::vector<Key
     for (const Key key : inside) lend(key, keys);
     return;
   }
-  loan->facts = look_at(tensor);
   loan->inside.clear();
+  loan->is_known = !reaches(tensor);
+  if (!loan->is_known) {  // a batch under way may be changing it: nothing is looked at, so all of it is due afterwards
+    loan->unnamed = true;
+    return;
+  }
+  loan->facts = look_at(tensor);
   for_each_inner(tensor, [&](const at::Tensor& part) {
     if (part.defined()) loan->inside.push_back(part.unsafeGetTensorImpl());
   });
   for_each_inner(tensor, [&](const at::Tensor& part) {
     if (!part.defined()) return;
     Loan* inner = lend(part.unsafeGetTensorImpl(), keys);
-    if (inner->batches == 1) inner->facts = look_at(part);
+    if (inner->batches == 1) {
+      inner->is_known = true;
+      inner->facts = look_at(part);
+    }
     if (part.use_count() > 2) inner->unnamed = true;  // a handle names it, perhaps: s._values()
   });
 }

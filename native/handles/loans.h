@@ -50,7 +50,7 @@ class Loans {
   // holds cannot be come upon.
   bool has(const at::Tensor& tensor) const noexcept { return find(tensor) != nullptr; }
   bool reaches(const at::Tensor& tensor) const noexcept;
-  // What is known of a tensor that was given to a step; null for every other.
+  // What is known of a tensor that was given to a step; null for every other, and where nothing is known.
   const TensorFacts* facts(const at::Tensor& tensor) const noexcept;
 
   // Somebody did not look at the tensor (or, without one, at any) because of a batch under way: it is due at its end.
@@ -72,6 +72,7 @@ class Loans {
     uint32_t batches = 0;
     bool is_put_off = false;
     bool unnamed = false;
+    bool is_known = true;  // `facts` were looked at
     TensorFacts facts;
     c10::SmallVector<Key, 3> inside;  // the tensors inside a sparse one, which handles may name as well
   };

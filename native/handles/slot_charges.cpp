@@ -162,7 +162,7 @@ void SlotTable::reconcile(Handle handle) {
   check_thread();
   Slot* slot = live_slot(handle);
   if (slot == nullptr) return;
-  if (loans_.any() && loans_.has(slot->tensor)) {
+  if (is_out(*slot)) {
     put_off(*slot);
     return;
   }

@@ -10,7 +10,7 @@ bool SlotTable::facts_of(const Slot& slot, TensorFacts* facts) const {
       *facts = *known;
       return true;
     }
-    if (loans_.reaches(slot.tensor)) return false;
+    if (is_out(slot)) return false;
   }
   *facts = look_at(slot.tensor);
   return true;

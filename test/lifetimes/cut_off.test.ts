@@ -94,6 +94,28 @@ test('a list that was being read', async () => {
   expect(packs()).toBe(true);
 });
 
+test('microtasks that a program runs in the middle of its code restore nothing', async () => {
+  const { _tickCallback } = process as unknown as { _tickCallback(): void };
+  await nextTurn();
+  const [sum, grad] = torch.scope(() => {
+    const t = ones();
+    _tickCallback();
+    const inMode = torch.noGrad(() => {
+      _tickCallback();
+      return torch.isGradEnabled();
+    });
+    return [t.add(1), inMode];
+  });
+  expect([sum.toArray(), grad]).toEqual([[2, 2, 2, 2], false]);
+  sum.dispose();
+  // What was cut off before them is restored all the same.
+  cutOff('torch.noGrad(() => { while (true); })');
+  _tickCallback();
+  await nextTurn();
+  await nextTurn();
+  expect(torch.isGradEnabled()).toBe(true);
+});
+
 test('the mode that held before, not the usual one', async () => {
   torch.setGradEnabled(false);
   cutOff('torch.enableGrad(() => { while (true); })');

@@ -161,3 +161,30 @@ test(
     }
   }),
 );
+
+test.each([
+  ['an array without elements', () => new Array(2 ** 31)],
+  [
+    'a length that is not true',
+    () => new Proxy([2], { get: (t, k) => (k === 'length' ? 2 ** 31 : Reflect.get(t, k)) }),
+  ],
+  [
+    'an iterator without end',
+    () => ({
+      *[Symbol.iterator]() {
+        for (;;) yield 1;
+      },
+    }),
+  ],
+])('a list is not read beyond what a call has a use for: %s', (_name, list) => {
+  const x = torch.ones([2]);
+  const calls = [
+    () => untyped.stack(list()),
+    () => untyped.sum(x, list()),
+    () => untyped.zeros(list()),
+    () => untyped.ops.aten.sum.dim_IntList(x, list()),
+  ];
+  for (const call of calls)
+    expect(call).toThrow(expect.objectContaining({ code: expect.stringMatching(/^ERR_TORCH_(ARGUMENT|OVERLOAD)$/) }));
+  x.dispose();
+});
