@@ -1,4 +1,5 @@
 /** What leaves a scope, and whose it is then. */
+import { PendingValue } from '../async/pending';
 import { isPending, type Pending } from '../async/places';
 import { argumentError, codedError, disposedError } from '../errors';
 import { native } from '../native';
@@ -23,7 +24,7 @@ function handOver(tensor: Tensor, scope: number, parent: number): void {
 const isThere = (value: Tensor | Pending): value is Tensor => !isPending(value) && value._handle > 0;
 
 /** A pending one has the code of its result where tensors have their handle: see lib/async/strand.ts. */
-const hasCode = (value: Tensor | Pending) => !('_handle' in value) || value._handle <= -(2 ** 32);
+const hasCode = (value: Tensor | Pending) => value instanceof PendingValue || value._handle <= -(2 ** 32);
 
 /** What a scope's function returned goes to the scope around it, or to the collector. */
 export function moveOut(fn: string, value: unknown, scope: number): void {
