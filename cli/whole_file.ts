@@ -10,10 +10,24 @@ export const OWNER_ALONE = 0o600;
 /** As the user's umask says: what was asked for to be shown. */
 const AS_UMASK_SAYS = 0o666;
 
-/** Modes of what is there already: who took rights away from a file wants them taken from its next content. */
-function modeOf(file: string): number | undefined {
+interface Mode {
+  /** What the file is made with. */
+  bits: number;
+  /** Whether it gets all of them, also those that the umask takes away. */
+  exact: boolean;
+}
+
+/**
+ * Modes of what is there already: who took rights away from a file wants them taken from its next content. Another user's file
+ * gives no rights beyond the umask: they may have put it there to read, or to write to, what takes its place.
+ */
+function modeOf(file: string): Mode {
   const there = fs.lstatSync(file, { throwIfNoEntry: false });
-  return there?.isFile() ? there.mode & 0o777 : undefined;
+  if (there === undefined || !there.isFile()) return { bits: AS_UMASK_SAYS, exact: false };
+  const own = process.geteuid === undefined || there.uid === process.geteuid();
+  return own
+    ? { bits: there.mode & 0o777, exact: true }
+    : { bits: (there.mode & AS_UMASK_SAYS) | OWNER_ALONE, exact: false };
 }
 
 /**
@@ -28,12 +42,12 @@ export class WholeFile {
     private readonly file: string,
     mode?: typeof OWNER_ALONE,
   ) {
-    const given = mode ?? modeOf(file);
+    const { bits, exact } = mode === undefined ? modeOf(file) : { bits: mode, exact: true };
     this.temporary = path.join(path.dirname(file), `.leak-audit-${randomBytes(12).toString('hex')}.tmp`);
-    this.fd = fs.openSync(this.temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, given ?? AS_UMASK_SAYS);
+    this.fd = fs.openSync(this.temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, bits);
     try {
       // The umask took some of it away. Not asked for where nothing changes: some file systems have no modes.
-      if (given !== undefined && (fs.fstatSync(this.fd).mode & 0o777) !== given) fs.fchmodSync(this.fd, given);
+      if (exact && (fs.fstatSync(this.fd).mode & 0o777) !== bits) fs.fchmodSync(this.fd, bits);
     } catch (error) {
       this.abandon();
       throw error;

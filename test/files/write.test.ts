@@ -2,7 +2,7 @@
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
-import { codeOf, LIB, thrown, torch } from '../support/torch';
+import { codeOf, LIB, ROOT, thrown, torch } from '../support/torch';
 
 test('more than 2 GiB go in pieces that Node takes', () => {
   const { writeWhole } = require(path.join(LIB, 'files/write.js'));
@@ -100,6 +100,29 @@ describe('beside the file', () => {
     expect(fs.statSync(file()).mode & 0o777).toBe(0o666);
     save(file('new'));
     expect(fs.statSync(file('new')).mode & 0o777).toBe(0o666 & ~process.umask());
+  });
+
+  const asRoot = process.geteuid?.() === 0;
+  (asRoot ? test : test.skip)("another user's file gives no rights beyond the umask, and its own limits stay", () => {
+    const { writeWholeFile } = require(path.join(ROOT, 'dist/cli/whole_file.js'));
+    const usual = 0o666 & ~process.umask();
+    for (const write of [save, (to: string) => writeWholeFile(to, 'text')]) {
+      const modeAfter = (mode: number, uid: number) => {
+        fs.rmSync(file(), { force: true });
+        fs.writeFileSync(file(), 'planted');
+        fs.chownSync(file(), uid, uid);
+        fs.chmodSync(file(), mode);
+        write(file());
+        const stat = fs.statSync(file());
+        return [stat.uid, stat.mode & 0o7777];
+      };
+      const STRANGER = 65533;
+      expect(modeAfter(0o666, STRANGER)).toEqual([0, usual]);
+      expect(modeAfter(0o777, STRANGER)).toEqual([0, usual]);
+      expect(modeAfter(0o600, STRANGER)).toEqual([0, 0o600]);
+      expect(modeAfter(0, STRANGER)).toEqual([0, 0o600]);
+      expect(modeAfter(0o666, 0)).toEqual([0, 0o666]);
+    }
   });
 
   test('a failure leaves what was there, and nothing beside it', () => {
