@@ -28,8 +28,8 @@ export function bindingInfo(libtorch: BindingInfo['libtorch']): BindingInfo;
 export function readInfo(folder: string): BindingInfo | null;
 export function cacheFolder(env?: NodeJS.ProcessEnv): string;
 export function cachedBindings(env?: NodeJS.ProcessEnv): string;
-/** Why others could have put something into the cached bindings' folder, which must be there, or null. */
-export function cacheProblem(env?: NodeJS.ProcessEnv): string | null;
+/** Makes that folder: the path without links that is to be used, and why others could put something there, or null. */
+export function makeCachedBindings(env?: NodeJS.ProcessEnv): { real: string; problem: string | null };
 export function packageVersion(): string;
 export const packageRoot: string;
 /** Folder of the bindings that the package brings for this platform. */

@@ -17,7 +17,7 @@ const os = require('node:os');
 const path = require('node:path');
 const { ElfError, readElf } = require('./elf.js');
 const { minorOf } = require('./identify.js');
-const { examineFolder, treeProblem } = require('./trust.js');
+const { examineFolder, makeFolder, treeProblem } = require('./trust.js');
 
 const addonName = 'libtorch_node.node';
 const infoName = 'binding.json';
@@ -30,20 +30,23 @@ const packageRoot = (() => {
 })();
 const packageVersion = () => JSON.parse(fs.readFileSync(path.join(packageRoot, 'package.json'), 'utf8')).version;
 
+/** HOME, unless it is relative: then the current folder, which may be anybody's, would decide whose code is loaded. */
+const homeFolder = (env) => (env.HOME && path.isAbsolute(env.HOME) ? env.HOME : os.userInfo().homedir);
+
 /** Where `libtorch-node build` keeps what it made: LIBTORCH_NODE_CACHE, or libtorch-node in the user's cache folder. */
 function cacheFolder(env = process.env) {
   if (env.LIBTORCH_NODE_CACHE) return path.resolve(env.LIBTORCH_NODE_CACHE);
   const usual = process.platform === 'darwin' ? ['Library', 'Caches'] : ['.cache'];
   // The specification of XDG: a relative path is to be ignored.
   const base = env.XDG_CACHE_HOME && path.isAbsolute(env.XDG_CACHE_HOME) ? env.XDG_CACHE_HOME : undefined;
-  return path.join(base ?? path.join(env.HOME || os.homedir(), ...usual), 'libtorch-node');
+  return path.join(base ?? path.join(homeFolder(env), ...usual), 'libtorch-node');
 }
 
 /** The cached bindings of this version of the package on this platform. */
 const belowCache = () => ['bindings', packageVersion(), platform];
 const cachedBindings = (env = process.env) => path.join(cacheFolder(env), ...belowCache());
-/** Why others could have put something into the cached bindings' folder, or null. The folder must be there. */
-const cacheProblem = (env = process.env) => examineFolder(cacheFolder(env), belowCache()).problem;
+/** Makes that folder, and says why others could put something into it, or null. What is used is `real`: never the name again. */
+const makeCachedBindings = (env = process.env) => makeFolder(cacheFolder(env), belowCache());
 const prebuilds = path.join(packageRoot, 'prebuilds', platform);
 
 /** The name of a binding's folder: all that tells bindings apart. */
@@ -186,10 +189,10 @@ module.exports = {
   bindingName,
   cachedBindings,
   cacheFolder,
-  cacheProblem,
   candidates,
   describe,
   infoName,
+  makeCachedBindings,
   packageRoot,
   packageVersion,
   platform,

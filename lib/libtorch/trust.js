@@ -22,14 +22,19 @@ function shown(file) {
   return /[\x00-\x1f\x7f-\x9f\u2028\u2029]/.test(file) ? JSON.stringify(file).replace(/[\x7f-\x9f]/g, '?') : file;
 }
 
+/** Why it is another user's, or null. */
+function ownerProblem(file, stat) {
+  const user = effectiveUser();
+  if (user === undefined || stat.uid === user || stat.uid === 0) return null;
+  const expected = user === 0 ? 'root' : `uid ${user} or root`;
+  return `${shown(file)} belongs to uid ${stat.uid}, expected ${expected}: remove it, or use another folder`;
+}
+
 /** Why others could have changed it, or null. */
 function problemOf(file, stat, stickyIsFine) {
-  const user = effectiveUser();
-  if (user === undefined) return null;
-  if (stat.uid !== user && stat.uid !== 0) {
-    const expected = user === 0 ? 'root' : `uid ${user} or root`;
-    return `${shown(file)} belongs to uid ${stat.uid}, expected ${expected}: remove it, or use another folder`;
-  }
+  if (effectiveUser() === undefined) return null;
+  const problem = ownerProblem(file, stat);
+  if (problem !== null) return problem;
   if ((stat.mode & OTHERS) === 0 || (stickyIsFine && (stat.mode & STICKY) !== 0)) return null;
   const mode = (stat.mode & 0o7777).toString(8).padStart(4, '0');
   return `${shown(file)} can be written by other users (mode ${mode}): chmod go-w it once what is in it is known to be yours`;
@@ -48,21 +53,54 @@ function folderProblem(dir, stickyIsFine) {
   return problemOf(dir, stat, stickyIsFine);
 }
 
+/** As many links as the kernel follows in one path. */
+const MOST_LINKS = 40;
+
+/**
+ * The path without links, as realpath has it. A link of another user is a problem: its owner may turn it at any time.
+ * @param {string} folder
+ * @returns {{ real: string, problem: string | null }}
+ */
+function followLinks(folder) {
+  const parts = path.resolve(folder).split(path.sep);
+  let at = path.parse(path.resolve(folder)).root;
+  for (let links = 0; parts.length > 0; ) {
+    const part = parts.shift();
+    if (part === '' || part === '.') continue;
+    const next = part === '..' ? path.dirname(at) : path.join(at, part);
+    const stat = fs.lstatSync(next);
+    if (!stat.isSymbolicLink()) {
+      at = next;
+      continue;
+    }
+    const problem = ownerProblem(next, stat);
+    if (problem !== null) return { real: folder, problem };
+    if (++links > MOST_LINKS) return { real: folder, problem: `${shown(folder)} is reached by too many links` };
+    const target = fs.readlinkSync(next);
+    if (path.isAbsolute(target)) at = path.parse(target).root;
+    parts.unshift(...target.split(path.sep));
+  }
+  return { real: at, problem: null };
+}
+
 /**
  * Examines a folder that is there, the folders above it, and below it those on the way to `below`.
- * @param {string} folder may be reached by links
+ * @param {string} folder may be reached by links of this user and of root
  * @param {string[]} below names of folders, one in the other; none of them may be a link
+ * @param {boolean} isAbove whether it only is above what is to be trusted: then it may be sticky
  * @returns {{ real: string, problem: string | null }} the path that was examined, and why it is not trusted
  */
-function examineFolder(folder, below = []) {
+function examineFolder(folder, below = [], isAbove = false) {
   let root;
   try {
-    root = fs.realpathSync(folder);
+    if (effectiveUser() === undefined) return { real: path.join(fs.realpathSync(folder), ...below), problem: null };
+    const { real, problem } = followLinks(folder);
+    if (problem !== null) return { real: path.join(folder, ...below), problem };
+    root = real;
   } catch (error) {
     return { real: folder, problem: `${shown(folder)} cannot be examined: ${error.code ?? error.message}` };
   }
   const real = path.join(root, ...below);
-  if (effectiveUser() === undefined) return { real, problem: null };
   // From the top: what was found to be trusted above cannot be replaced any more while the rest is looked at.
   const above = [];
   for (let dir = path.dirname(root); ; dir = path.dirname(dir)) {
@@ -75,10 +113,48 @@ function examineFolder(folder, below = []) {
     if (problem !== null) return { real, problem };
   }
   for (let i = 0; i <= below.length; i++) {
-    const problem = folderProblem(path.join(root, ...below.slice(0, i)), false);
+    const problem = folderProblem(path.join(root, ...below.slice(0, i)), isAbove);
     if (problem !== null) return { real, problem };
   }
   return { real, problem: null };
+}
+
+function isThere(file) {
+  try {
+    fs.lstatSync(file);
+    return true;
+  } catch (error) {
+    if (error.code !== 'ENOENT') throw error;
+    return false;
+  }
+}
+
+/**
+ * Makes a folder for this user alone, and those above it that are missing, and examines it as `examineFolder` does. Nothing is
+ * made where what is there already is not trusted. Only the path that is returned is the one that was examined: by its name,
+ * the folder may be another one by the time that it is used.
+ * @param {string} folder
+ * @param {string[]} [below]
+ * @returns {{ real: string, problem: string | null }}
+ */
+function makeFolder(folder, below = []) {
+  let there = path.resolve(folder);
+  const missing = [];
+  for (; !isThere(there); there = path.dirname(there)) missing.unshift(path.basename(there));
+  const top = examineFolder(there, [], missing.length > 0);
+  if (top.problem !== null) return top;
+  let made = top.real;
+  for (const name of [...missing, ...below]) {
+    made = path.join(made, name);
+    try {
+      fs.mkdirSync(made, 0o700);
+    } catch (error) {
+      if (error.code !== 'EEXIST') throw error; // then it is examined as it is
+    }
+    const problem = effectiveUser() === undefined ? null : folderProblem(made, false);
+    if (problem !== null) return { real: made, problem };
+  }
+  return { real: made, problem: null };
 }
 
 /**
@@ -107,4 +183,4 @@ function fileProblem(file) {
   return problemOf(file, stat, false);
 }
 
-module.exports = { examineFolder, treeProblem };
+module.exports = { examineFolder, makeFolder, treeProblem };

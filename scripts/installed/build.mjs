@@ -6,17 +6,7 @@
  *   node scripts/installed/build.mjs [--force] [--jobs N]
  */
 import { spawnSync } from 'node:child_process';
-import {
-  chmodSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
@@ -30,7 +20,7 @@ import { sourcesFor } from './sources.mjs';
 import { findCompiler, findHeaders } from './toolchain.mjs';
 
 const require = createRequire(import.meta.url);
-const { addonName, bindingInfo, bindingName, cachedBindings, cacheProblem, describe, infoName } = require(
+const { addonName, bindingInfo, bindingName, cachedBindings, describe, infoName, makeCachedBindings } = require(
   libtorchModules('bindings.js'),
 );
 
@@ -47,13 +37,6 @@ function tryLoad(addon) {
   return { ok, text: ok ? stdout.trim() : `${stderr.trim()}${signal === null ? '' : `\nended by ${signal}`}` };
 }
 
-/** mkdir -p, for this user alone. Node's own, with `recursive`, never ends where a file system refuses a folder as if its parent were missing. */
-function makeFolder(dir) {
-  if (existsSync(dir)) return;
-  makeFolder(path.dirname(dir));
-  mkdirSync(dir, 0o700);
-}
-
 /** What is loaded later must not be anybody else's to write to, whatever the files had that were copied. */
 function tighten(folder) {
   chmodSync(folder, 0o700);
@@ -64,12 +47,10 @@ function tighten(folder) {
   }
 }
 
-/** Makes the folder of all cached bindings, or says what stands in the way. */
+/** Makes the folder of all cached bindings, or says what stands in the way. Its path is without links that could be turned. */
 function prepareCache() {
-  const folder = cachedBindings();
   try {
-    makeFolder(folder);
-    const problem = cacheProblem();
+    const { real: folder, problem } = makeCachedBindings();
     if (problem !== null) {
       throw new StepError(
         `The folder for what is built would not be loaded from, as others could put something there: ${problem}.\n` +
@@ -83,7 +64,7 @@ function prepareCache() {
   } catch (error) {
     if (error instanceof StepError) throw error;
     throw new StepError(
-      `The folder for what is built cannot be written: ${folder} (${error.code ?? error.message}).\n` +
+      `The folder for what is built cannot be written: ${cachedBindings()} (${error.code ?? error.message}).\n` +
         'Make it writable, or name another with LIBTORCH_NODE_CACHE (for this command and for the programs that load the library).',
     );
   }

@@ -31,17 +31,23 @@ export function findCompiler(env = process.env) {
 /** Folders that may hold Node's headers, and why one may not be used; any Node since 20 will do, Node-API is the same in all. */
 function headerFolders(env) {
   const prefixes = [env.npm_config_nodedir, path.resolve(process.execPath, '..', '..'), '/usr', '/usr/local'];
-  const cache = env.XDG_CACHE_HOME || path.join(os.homedir(), '.cache');
+  // A relative one would be where the current folder is, which may be anybody's.
+  const home = path.isAbsolute(os.homedir()) ? os.homedir() : os.userInfo().homedir;
+  const cache = path.isAbsolute(env.XDG_CACHE_HOME ?? '') ? env.XDG_CACHE_HOME : path.join(home, '.cache');
   const version = process.versions.node;
   // What node-gyp once fetched. Nobody named these: what others could have put there is not compiled into the addon.
   const fetched = [
     path.join(cache, 'node-gyp', version, 'include', 'node'),
-    path.join(os.homedir(), 'Library', 'Caches', 'node-gyp', version, 'include', 'node'),
+    path.join(home, 'Library', 'Caches', 'node-gyp', version, 'include', 'node'),
   ];
-  const problemOf = (dir) => (existsSync(dir) ? examineFolder(dir).problem : null);
+  const examined = (dir) => {
+    if (!existsSync(dir)) return { dir, problem: null };
+    const { real, problem } = examineFolder(dir);
+    return { dir: problem === null ? real : dir, problem };
+  };
   return [
     ...prefixes.filter(Boolean).map((prefix) => ({ dir: path.join(prefix, 'include', 'node'), problem: null })),
-    ...fetched.map((dir) => ({ dir, problem: problemOf(dir) })),
+    ...fetched.map(examined),
   ];
 }
 

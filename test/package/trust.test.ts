@@ -3,6 +3,7 @@
  * and a module of Python in the current folder. Real folders, real owners (as root), real processes.
  */
 import * as fs from 'node:fs';
+import * as os from 'node:os';
 import * as path from 'node:path';
 import { type Outcome, run } from '../support/child';
 import { limitMs, ordinaryEnv } from '../support/sanitized';
@@ -75,6 +76,10 @@ const load = (env: NodeJS.ProcessEnv, before = ''): Promise<Outcome> =>
   );
 const program = (args: string[], env: NodeJS.ProcessEnv): Promise<Outcome> =>
   run(process.execPath, [path.join(copy, 'dist/cli/libtorch-node.js'), ...args], { env: environment(env) });
+
+/** Of the checkout, which has the sources. */
+const buildAnew = (env: NodeJS.ProcessEnv): Promise<Outcome> =>
+  run(process.execPath, [path.join(ROOT, 'dist/cli/libtorch-node.js'), 'build', '--force'], { env: environment(env) });
 
 async function expectRefused({ cache, marker }: Planted, reason: RegExp): Promise<void> {
   const loaded = await load({ LIBTORCH_NODE_CACHE: cache });
@@ -187,6 +192,62 @@ describe('links and other kinds of files', () => {
     expect({ code: third.code, ran: fs.existsSync(own.marker) }).toEqual({ code: 1, ran: false });
     expect(third.stderr).toContain(`belongs to uid ${STRANGER}, expected uid ${STRANGER - 1} or root`);
   });
+});
+
+(asRoot ? it : it.skip)('a link of another user is not followed, neither to load nor to build', async () => {
+  const planted = plant(); // ours, and so is the folder that it is in
+  const link = path.join(folder(), 'link');
+  fs.symlinkSync(planted.cache, link);
+  give(STRANGER, link);
+  const reason = `${link} belongs to uid ${STRANGER}, expected root: remove it`;
+  await expectRefused({ ...planted, cache: link }, new RegExp(reason));
+  const before = below(planted.cache);
+  // Also a cache that is still to be made: nothing is made where the link leads, nor in a stranger's folder.
+  const theirs = folder();
+  give(STRANGER, theirs);
+  for (const cache of [link, path.join(link, 'new', 'cache'), path.join(theirs, 'cache')]) {
+    const { code, stderr } = await buildAnew({ LIBTORCH_NODE_CACHE: cache });
+    expect(code).toBe(1);
+    expect(stderr).toContain(`belongs to uid ${STRANGER}, expected root`);
+  }
+  expect([below(planted.cache), fs.readdirSync(theirs)]).toEqual([before, []]);
+});
+
+it('a link that is turned while the addon is built: what was examined is what is built in', async () => {
+  const [good, evil] = [path.join(folder(), 'good'), path.join(folder(), 'evil')];
+  fs.mkdirSync(good, { mode: 0o700 });
+  const link = path.join(folder(), 'link');
+  fs.symlinkSync(good, link);
+  const { binding } = plant(evil);
+  const log = path.join(folder(), 'written');
+  // The first call turns the link; the addon that works then lies where the build, by the link's name, would try its own.
+  const script = `#!/bin/sh
+[ "$1" = --version ] && echo 'g++ 1.0' && exit 0
+ln -sfn ${evil} ${link}
+cp -rn ${binding} ${path.dirname(binding)}/.building-$PPID
+while [ "$1" != -o ]; do shift; done
+echo "$2" >> ${log}
+mkdir -p "$(dirname "$2")" && echo text > "$2"
+`;
+  const cxx = path.join(folder(), 'g++');
+  fs.writeFileSync(cxx, script, { mode: 0o755 });
+  const { code, stderr } = await buildAnew({ LIBTORCH_NODE_CACHE: link, CXX: cxx });
+  expect(fs.readlinkSync(link)).toBe(evil);
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/The addon was built, but does not work/);
+  const written = fs.readFileSync(log, 'utf8').trim().split('\n');
+  expect(written.filter((file) => !file.startsWith(`${fs.realpathSync(good)}/`))).toEqual([]);
+  // Nothing was built, tried or put in place over there.
+  expect(fs.readdirSync(path.dirname(binding)).filter((name) => !name.startsWith('.'))).toEqual(['libtorch-x']);
+});
+
+it('a HOME that is relative does not make the current folder the place of the cache', () => {
+  const { cacheFolder } = require(path.join(ROOT, 'dist/lib/libtorch/bindings.js'));
+  const home = os.userInfo().homedir;
+  const usual = cacheFolder({ HOME: home });
+  expect(path.isAbsolute(usual)).toBe(true);
+  expect(usual.startsWith(home)).toBe(true);
+  for (const HOME of ['rel', '.', '']) expect(cacheFolder({ HOME, XDG_CACHE_HOME: 'rel' })).toBe(usual);
 });
 
 it('doctor says why, and what to do; build does not build there', async () => {
