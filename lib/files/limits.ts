@@ -10,7 +10,7 @@ export interface LoadLimits {
   maxBytes?: number | undefined;
   /** The most tensors (default: 16,384 and one for every 64 bytes of the file). */
   maxTensors?: number | undefined;
-  /** The most lists, tuples, dictionaries and other objects (default: 262,144 and one for every byte of the file, at most 4,000,000). */
+  /** The most lists, tuples, dictionaries and other objects (default: 262,144 and one for every byte of the file, at most 4,000,000). Infinity also takes any numbers as keys. */
   maxObjects?: number | undefined;
   /** The most levels of lists and dictionaries in each other (default: 1,000). */
   maxDepth?: number | undefined;
@@ -36,6 +36,8 @@ const DEPTH = 1000;
 /** Instructions of a pickle, and elements that they copy: each may take eight bytes or more. */
 const STEPS = 4_000_000;
 const MOST_STEPS = 100_000_000;
+/** Keys that lookups may pass in all Maps and Sets of an archive: about a second, if it is made for that. */
+const LOOKUPS = 2 ** 27;
 
 function limit(fn: string, name: keyof LoadLimits, given: LoadLimits, usual: number): number {
   const value = given[name];
@@ -52,10 +54,12 @@ export class Budget {
   readonly #tensors: number;
   readonly #objects: number;
   readonly #steps: number;
+  readonly #lookups: number;
   #unpacked = 0;
   #tensorsMade = 0;
   #objectsMade = 0;
   #stepsMade = 0;
+  #lookupsMade = 0;
 
   /** `size`: bytes of the file. */
   constructor(fn: string, given: LoadLimits, size: number, fail: (what: string) => Error) {
@@ -65,6 +69,7 @@ export class Budget {
     this.#objects = limit(fn, 'maxObjects', given, Math.min(MOST_OBJECTS, OBJECTS + size));
     this.maxDepth = limit(fn, 'maxDepth', given, DEPTH);
     this.#steps = Math.min(MOST_STEPS, Math.max(STEPS + size, this.#objects));
+    this.#lookups = this.#objects === Number.POSITIVE_INFINITY ? this.#objects : LOOKUPS;
   }
 
   /** Bytes that are unpacked, or read again. */
@@ -89,6 +94,13 @@ export class Budget {
   step(count = 1): void {
     this.#stepsMade += count;
     if (this.#stepsMade > this.#steps) throw this.#fail(`more than ${this.#steps} instructions`);
+  }
+
+  /** Keys of a Map or a Set that looking one up may pass. */
+  lookup(passed: number): void {
+    this.#lookupsMade += passed;
+    if (this.#lookupsMade <= this.#lookups) return;
+    throw this.#fail('its keys may be chosen to collide: too many numbers that are not 0 to n (maxObjects: Infinity)');
   }
 
   /** The error of what is nested beyond `maxDepth`. */

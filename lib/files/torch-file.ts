@@ -14,6 +14,7 @@ import { asUser } from '../user-code';
 import { Complex } from '../values';
 import { bytesOfTensor } from './bytes';
 import { Budget, type LoadLimits, limitNames, limitsOf } from './limits';
+import { payLookup } from './lookups';
 import { MappedFile } from './mapped';
 import { elementsOf, quote, shown, showShape } from './names';
 import { Name, Persistent, Tuple as PickledTuple, pickle, Reduce } from './pickle';
@@ -102,7 +103,8 @@ class Archive implements Allowed {
 
   find(module: string, name: string): Global | undefined {
     const builtin = module === 'builtins' || module === '__builtin__';
-    if (module === 'collections' && name === 'OrderedDict') return new Global(name, { call: orderedDict });
+    if (module === 'collections' && name === 'OrderedDict')
+      return new Global(name, { call: (args) => orderedDict(args, this.#budget) });
     if (module === 'torch' && Object.hasOwn(storages, name)) return new Global(name);
     if (module === 'torch._utils') {
       if (name === '_rebuild_tensor_v2') return new Global(name, { call: (args) => this.#rebuild(args) });
@@ -112,7 +114,7 @@ class Archive implements Allowed {
     if (module === 'torch' && name === 'device') return new Global(name, { call: torchDevice });
     if (module === 'torch' && dtypeCodes.has(name)) return new Global(name, { value: name });
     if (builtin && name === 'complex') return new Global(name, { call: complex });
-    if (builtin && name === 'set') return new Global(name, { call: set });
+    if (builtin && name === 'set') return new Global(name, { call: (args) => set(args, this.#budget) });
     return undefined;
   }
 
@@ -177,12 +179,15 @@ function withGradient(tensor: Tensor, requiresGrad: unknown): Tensor {
 
 // What the names give when they are called, with any arguments.
 
-function orderedDict([pairs]: readonly unknown[]): Dict {
+function orderedDict([pairs]: readonly unknown[], budget: Budget): Dict {
   const dict = new Dict();
   if (pairs === undefined) return dict;
   const good = Array.isArray(pairs) && pairs.every((pair) => Array.isArray(pair) && pair.length === 2);
   if (!good) throw fail('an OrderedDict of what are no pairs');
-  for (const [key, value] of pairs as [unknown, unknown][]) dict.entries.set(key, value);
+  for (const [key, value] of pairs as [unknown, unknown][]) {
+    payLookup(dict.entries, key, budget);
+    dict.entries.set(key, value);
+  }
   return dict;
 }
 
@@ -204,9 +209,14 @@ function complex(parts: readonly unknown[]): Complex {
   return new Complex(re, im);
 }
 
-function set([values = []]: readonly unknown[]): Set<unknown> {
+function set([values = []]: readonly unknown[], budget: Budget): Set<unknown> {
   if (!Array.isArray(values)) throw fail('a set of what is no list');
-  return new Set(values);
+  const made = new Set<unknown>();
+  for (const value of values) {
+    payLookup(made, value, budget);
+    made.add(value);
+  }
+  return made;
 }
 
 export interface LoadFileOptions extends LoadLimits {

@@ -5,6 +5,7 @@
  */
 
 import type { Budget } from './limits';
+import { payLookup } from './lookups';
 import { quote, shown } from './names';
 
 /** A dictionary until all is read: afterwards a plain object, or a Map where a key is no string. */
@@ -213,7 +214,10 @@ export class Unpickler {
     const dict = this.top();
     if (!(dict instanceof Dict)) throw this.fail('it sets an element of what is no dictionary');
     if (values.length % 2 !== 0) throw this.fail('a key has no value');
-    for (let i = 0; i < values.length; i += 2) dict.entries.set(values[i], values[i + 1]);
+    for (let i = 0; i < values.length; i += 2) {
+      payLookup(dict.entries, values[i], this.#budget);
+      dict.entries.set(values[i], values[i + 1]);
+    }
   }
 
   global(module: unknown, name: unknown): void {
@@ -263,7 +267,10 @@ export class Unpickler {
   addAll(values: unknown[]): void {
     const set = this.top();
     if (!(set instanceof Set)) throw this.fail('it adds to what is no set');
-    for (const value of values) set.add(value);
+    for (const value of values) {
+      payLookup(set, value, this.#budget);
+      set.add(value);
+    }
   }
 }
 
@@ -326,7 +333,10 @@ const operations = new Map<number, (p: Unpickler) => void>([
   [0x51, (p) => p.persistent()],
 ]);
 
-/** Dictionaries as JavaScript has them, and tuples as arrays; what was shared is shared, and cycles stay. */
+/**
+ * Dictionaries as JavaScript has them, and tuples as arrays; what was shared is shared, and cycles stay. What is looked up here
+ * again was paid for when it was read.
+ */
 function finish(root: unknown, fail: (what: string) => Error, budget: Budget): unknown {
   const done = new Map<unknown, unknown>();
   let depth = 0;

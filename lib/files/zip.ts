@@ -4,6 +4,7 @@
  */
 import * as zlib from 'node:zlib';
 import type { Budget } from './limits';
+import { payLookup } from './lookups';
 import { quote } from './names';
 
 /** Bytes at random access: of a file or in memory. */
@@ -51,7 +52,7 @@ export class ZipReader {
     this.#fail = fail;
     const { offset, size, count } = this.#end();
     if (count > MOST_ENTRIES) throw fail(`more than ${MOST_ENTRIES} entries`);
-    this.#readDirectory(this.#read(offset, size, 'the directory'), count);
+    this.#readDirectory(this.#read(offset, size, 'the directory'), count, budget);
     this.#refuseOverlaps(offset);
     let unpacked = 0;
     for (const entry of this.entries.values()) unpacked += entry.size;
@@ -103,7 +104,7 @@ export class ZipReader {
     return Number(value);
   }
 
-  #readDirectory(bytes: Uint8Array, count: number): void {
+  #readDirectory(bytes: Uint8Array, count: number, budget: Budget | undefined): void {
     const data = view(bytes);
     let at = 0;
     for (let i = 0; i < count; i++) {
@@ -124,6 +125,7 @@ export class ZipReader {
       if (method === 8 && size! > MOST_DEFLATED * (packed! + 1)) {
         throw this.#fail(`${quote(name)}: ${packed} bytes cannot be unpacked to ${size}`);
       }
+      if (budget !== undefined) payLookup(this.entries, name, budget);
       if (this.entries.has(name)) throw this.#fail(`${quote(name)}: comes twice`);
       const crc = data.getUint32(at + 16, true);
       this.entries.set(name, { name, size: size!, packed: packed!, deflated: method === 8, crc, offset: offset! });

@@ -210,6 +210,78 @@ describe('each limit', () => {
   });
 });
 
+describe('keys that may collide', () => {
+  // V8 hashes them without a seed: who knows it chooses those of one hash. Here they are any, as the rule does not look at the hash.
+  const f64 = (n: number) => {
+    const bytes = Buffer.alloc(8);
+    bytes.writeDoubleBE(n);
+    return `G${bytes.toString('latin1')}`;
+  };
+  const i32 = (n: number) => `J${u32(n >>> 0)}`;
+  const long = (n: bigint, length: number) => {
+    const hex = BigInt.asUintN(8 * length, n)
+      .toString(16)
+      .padStart(2 * length, '0');
+    return `\x8a${String.fromCharCode(length)}${Buffer.from(hex, 'hex').reverse().toString('latin1')}`;
+  };
+  const numbers = (count: number, of: (i: number) => string) => Array.from({ length: count }, (_, i) => of(i));
+  const dict = (keys: string[]) => `}(${keys.map((key) => `${key}N`).join('')}u`;
+  const load = (code: string, options: object = {}) => torch.load(stored(withPickle(code)), options) as any;
+  const refused = (code: string) => {
+    const error = balanced(() => thrown(() => load(code)));
+    expect(error).toMatchObject({ code: 'ERR_TORCH_FILE', message: expect.stringContaining('chosen to collide') });
+  };
+  const doubles = (count: number) => numbers(count, (i) => f64(i + 0.5));
+  const kinds: [string, (count: number) => string[]][] = [
+    ['doubles', doubles],
+    ['integers far apart', (count) => numbers(count, (i) => i32(i * 49_999))],
+    ['negative ones', (count) => numbers(count, (i) => i32(-i * 49_999))],
+    ['integers beyond 32 bits', (count) => numbers(count, (i) => long(BigInt(i) << 33n, 7))],
+    ['integers of 64 bits', (count) => numbers(count, (i) => long((BigInt(i) << 40n) + 2n ** 62n, 8))],
+    ['texts that are numbers', (count) => numbers(count, (i) => text(String(i * 65_536)))],
+  ];
+  test.each(kinds)('40,000 %s as keys are refused, 4,000 are not', (_, keys) => {
+    refused(dict(keys(40_000)));
+    const some = load(dict(keys(4000)));
+    expect(some instanceof Map ? some.size : Object.keys(some).length).toBe(4000);
+  });
+
+  test('in sets, in the calls that make them, in parts, and in a model', () => {
+    const keys = doubles(40_000);
+    refused(`\x8f(${keys.join('')}\x90`);
+    refused(`cbuiltins\nset\n](${keys.join('')}e\x85R`);
+    refused(`ccollections\nOrderedDict\n](${keys.map((key) => `${key}N\x86`).join('')}e\x85R`);
+    refused(`}${keys.map((key) => `${key}Ns`).join('')}`);
+    refused(`](${Array.from({ length: 80 }, () => dict(doubles(2000))).join('')}e`); // many small ones, together
+    const entries = withPickle('N');
+    const model = {
+      'archive/version': Buffer.from('3\n'),
+      'archive/constants.pkl': Buffer.from(`\x80\x02${dict(keys)}.`, 'latin1'),
+      'archive/data.pkl': entries['archive/data.pkl']!,
+    };
+    expect(thrown(() => torch.jit.load(stored(model))).message).toContain('chosen to collide');
+  });
+
+  test('what is compared for long: a key again and again, an integer of many digits', () => {
+    const key = text('k'.repeat(1_000_000));
+    refused(`}q\x00${key}q\x01N${'s'}${key}q\x02${'0h\x00'}${'h\x02Ns'.repeat(10_000)}`);
+    const large = (i: number) => long((BigInt(i) << 1900n) + 1n, 254);
+    refused(dict(numbers(2000, large)));
+    expect(load(dict(numbers(50, large))).size).toBe(50);
+  });
+
+  test('0 to n in any order, ids, and a vocabulary are taken; Infinity takes any', () => {
+    const shuffled = (count: number) => numbers(count, (i) => i32((i * 48_271) % count)); // prime to it
+    expect(load(dict(numbers(300_000, i32))).size).toBe(300_000);
+    expect(load(dict([i32(2 ** 31 - 1), i32(-100), ...numbers(100_000, i32)])).size).toBe(100_002);
+    expect(load(dict(shuffled(100_000))).size).toBe(100_000);
+    expect(load(dict(numbers(100_000, (i) => i32(i * 20 + 7)))).size).toBe(100_000);
+    const words = numbers(100_000, (i) => text(i % 10 === 0 ? String((i * 48_271) % 100_000) : `token ${i}`));
+    expect(Object.keys(load(dict(words))).length).toBe(100_000);
+    expect(load(dict(doubles(20_000)), { maxObjects: Number.POSITIVE_INFINITY }).size).toBe(20_000);
+  });
+});
+
 describe('what is large by itself is loaded without a word', () => {
   test('thousands of tensors with storages of their own, and a vocabulary of many pairs', () => {
     torch.scope(() => {
