@@ -23,8 +23,11 @@ export class MappedFile implements Bytes {
   #mapped: Tensor | undefined;
   readonly #fail: (what: string) => Error;
 
-  /** Throws Node's error for a file that cannot be opened, and `fail(what)` for what is not a regular file. */
-  constructor(path: string, fail: (what: string) => Error) {
+  /**
+   * Throws Node's error for a file that cannot be opened, and `fail(what)` for what is not a regular file. `copied`: read into
+   * memory at once, so that what is written to the file later does not show.
+   */
+  constructor(path: string, fail: (what: string) => Error, { copied = false } = {}) {
     const regular = (stat: fs.Stats) => {
       if (!stat.isFile()) throw fail(`${path} is no file: expected a regular file, got ${kindOf(stat)}`);
       if (stat.size === 0) throw fail(`${path} is empty`);
@@ -38,7 +41,10 @@ export class MappedFile implements Bytes {
       this.#fail = fail;
       const opened = `/proc/self/fd/${fd}`;
       const name = fs.existsSync(opened) ? opened : path; // no /proc: by its name once more
-      this.#mapped = keep(fromFile!(name, false, this.size, { dtype: 'uint8' }));
+      this.#mapped = ownScope(() => {
+        const mapped = fromFile!(name, false, this.size, { dtype: 'uint8' });
+        return keep(copied ? (mapped.clone() as Tensor) : mapped);
+      });
     } finally {
       fs.closeSync(fd);
     }

@@ -51,7 +51,8 @@ export function load(source: string | Uint8Array, options: LoadModelOptions = {}
     throw argumentError('jit.load', 'device', "a device such as 'cpu'", device);
   }
   if (typeof source === 'string') {
-    const file = new MappedFile(source, fail);
+    // Who can write to the file could change what is mapped after it was examined, and have code run all the same.
+    const file = new MappedFile(source, fail, { copied: !mayRun });
     try {
       examine(file, limits, mayRun, fail);
       return read(() => file.tensor(0, file.size, 1)._handle, device ?? null);

@@ -95,6 +95,29 @@ test('ordinary models are not refused', () => {
   });
 });
 
+test('a file that is written to between the check and the loading: what was checked is loaded', () => {
+  const file = path.join(folder, 'written-to.pt');
+  fs.copyFileSync(own('defaults'), file);
+  const archive = require(path.join(LIB, 'jit/archive.js'));
+  const { examine } = archive;
+  const spy = jest.spyOn(archive, 'examine').mockImplementation((...args: unknown[]) => {
+    examine(...args);
+    const fd = fs.openSync(file, 'r+'); // in place
+    fs.writeSync(fd, Buffer.alloc(fs.fstatSync(fd).size));
+    fs.closeSync(fd);
+  });
+  try {
+    torch.scope(() => {
+      const model = torch.jit.load(file, { codeWhileLoading: 'refuse' });
+      expect((model.forward(torch.ones([1, 2])) as any).right).toBe(2);
+    });
+    expect(spy).toHaveBeenCalledTimes(1);
+    expect(fs.readFileSync(file).every((byte) => byte === 0)).toBe(true);
+  } finally {
+    spy.mockRestore();
+  }
+});
+
 test('code that reaches files, wherever it stands', () => {
   expect(refused(own('reaching'))).toMatch(/names from_file, which may reach files/);
   const instead = (call: string) =>
