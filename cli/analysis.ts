@@ -1,5 +1,6 @@
 /** From a capture to a report: stacks through source maps, sites by position, a verdict for each. */
 import type { Capture, Series } from './capture/capture';
+import { IdMap } from './capture/id_map';
 import { judgeHidden, likelyRoot } from './hidden';
 import { REPORT_VERSION, type Report, type Shortfall, type SiteReport } from './report';
 import { falseDiscovery } from './rules/false_discovery';
@@ -39,7 +40,8 @@ export function analyse(capture: Capture, options: AnalysisOptions = {}): Report
   const wanted = [...capture.series.values()].filter((series) => deviceMatches(series.device, options.device));
   const work = totalOf(wanted, capture.ticks.length, (series) => series.allocatedTensors);
   const groups = groupByPosition(capture, wanted);
-  const order = new Map([...capture.ended.keys()].map((environment, i) => [environment, i]));
+  const order = new IdMap<number>();
+  for (const environment of capture.ended.keys()) order.set(environment, order.size);
   const judged = groups.map((group, i) => {
     options.seen?.(i, groups.length);
     return judgeGroup(capture, group, work, order, options);
@@ -116,7 +118,7 @@ function judgeGroup(
   capture: Capture,
   group: Group,
   work: number[],
-  order: ReadonlyMap<number, number>,
+  order: IdMap<number>,
   options: RuleOptions,
 ): Judged {
   const all = group.members.map((member) => member.series);
@@ -155,8 +157,8 @@ function judgeGroup(
 }
 
 /** What each thread that ended had of them: there may be as many threads as sites, so neither is gone through for each other. */
-function endedSeries(capture: Capture, all: Series[], order: ReadonlyMap<number, number>): [number, Series[]][] {
-  const found = new Map<number, Series[]>();
+function endedSeries(capture: Capture, all: Series[], order: IdMap<number>): [number, Series[]][] {
+  const found = new IdMap<Series[]>();
   for (const series of all) {
     const environment = capture.environments.get(series.siteId);
     if (environment === undefined || !order.has(environment)) continue;

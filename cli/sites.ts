@@ -1,5 +1,6 @@
 /** Sites of a capture: all series that share a position in the source, summed up. */
 import type { Capture, Frame, Series } from './capture/capture';
+import { IdMap } from './capture/id_map';
 import { SourceMaps } from './sourcemaps';
 
 /** Tensors that never got a stack: made by native code outside any JS call that the library sees. */
@@ -20,7 +21,7 @@ export function sourceStack(raw: Frame[], maps: SourceMaps): Frame[] {
 }
 
 export function groupByPosition(capture: Capture, wanted: Series[], maps = new SourceMaps()): Group[] {
-  const stacks = new Map<number, Frame[]>();
+  const stacks = new IdMap<Frame[]>();
   const groups = new Map<string, Group>();
   for (const series of wanted) {
     let stack = stacks.get(series.siteId);

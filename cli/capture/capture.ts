@@ -1,5 +1,6 @@
 /** A capture in memory: what the reader found, before anything is judged. */
 import { deviceName, dtypeName } from './format';
+import { IdMap } from './id_map';
 import type { Kind } from './kinds';
 import type { LivingTensors } from './living';
 
@@ -124,7 +125,7 @@ export interface ProcessInfo {
 /** Where living tensors are kept, with what their ids mean. Of each process one. */
 export interface Detail {
   living: LivingTensors;
-  shapes: ReadonlyMap<number, readonly number[]>;
+  shapes: IdMap<readonly number[]>;
   siteId(id: number): number;
   labelId(id: number): number;
   environment(id: number): number;
@@ -141,18 +142,18 @@ export class Capture {
   ticks: Tick[] = [];
   /** In order of time. */
   marks: Mark[] = [];
-  readonly stacks = new Map<number, Frame[]>();
+  readonly stacks = new IdMap<Frame[]>();
   /** The environment (thread) that defined a site. */
-  readonly environments = new Map<number, number>();
+  readonly environments = new IdMap<number>();
   /** Environments that ended before the capture, with the last round before each freed what it held. */
-  readonly ended = new Map<number, number>();
+  readonly ended = new IdMap<number>();
   readonly series = new Map<string, Series>();
   /** Bytes at the end that are no whole packet: the process was killed while writing. */
   tornBytes = 0;
   /** Packets whose checksum is wrong; what they held is lost, and `lost` counts them. */
   damagedPackets = 0;
   /** Labels by id; without 0. */
-  readonly labels = new Map<number, Labels>();
+  readonly labels = new IdMap<Labels>();
   readonly processes: ProcessInfo[] = [];
   /** Tensors whose detail `--max-size` dropped, though they lived: at most so many are missing in `livingTensors`. */
   droppedDetail = 0;

@@ -1,5 +1,6 @@
 /** Several processes in one capture: their rounds on one clock, their counters added up. */
 import { Capture, type ProcessInfo, type Series, type Tick } from './capture';
+import { IdMap } from './id_map';
 import { newSeries, seriesKey } from './rounds';
 
 /** Rounds of different processes that are closer than this part of the interval become one. */
@@ -102,9 +103,11 @@ function noTick(ms: number): Tick {
 
 /** Ids of one process to those of the whole. */
 class Ids {
-  private readonly known = new Map<number, number>([[0, 0]]);
+  private readonly known = new IdMap<number>();
 
-  constructor(private readonly next: { value: number }) {}
+  constructor(private readonly next: { value: number }) {
+    this.known.set(0, 0);
+  }
 
   readonly of = (id: number): number => {
     let own = this.known.get(id);
@@ -135,7 +138,7 @@ function addPart(whole: Capture, part: Part, number: number): void {
     if (hasEnded) endSeries(moved, gone);
   }
   if (hasEnded) {
-    for (const env of new Set(capture.environments.values())) whole.ended.set(environment(env), gone - 1);
+    for (const env of capture.environments.values()) whole.ended.set(environment(env), gone - 1);
   }
   const { living, shapes } = capture.details[0]!;
   whole.details.push({ living, shapes, siteId: sites.of, labelId: labels.of, environment, startMs });

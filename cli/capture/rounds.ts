@@ -3,6 +3,7 @@ import { InvalidData } from '../errors';
 import type { Capture, Series } from './capture';
 import { checkLength, endInfo, json, Names, shape, startInfo, text } from './fields';
 import { BIRTH_BYTES, deviceName, PacketType, ROUND_BYTES, ROW_BYTES, SCOPE_BYTES } from './format';
+import { IdMap } from './id_map';
 import { Budget, MOST_MS, MOST_PENDING_BYTES } from './limits';
 import { KEPT, LivingTensors } from './living';
 
@@ -14,12 +15,12 @@ const same = (id: number) => id;
 
 export class ProcessReader {
   private readonly living = new LivingTensors();
-  private readonly shapes = new Map<number, readonly number[]>();
+  private readonly shapes = new IdMap<readonly number[]>();
   /** Of the round whose own packet has not come yet. */
   private pending: { type: number; payload: Buffer }[] = [];
   private pendingBytes = 0;
   /** By label, then by site and device. */
-  private readonly series = new Map<number, Map<number, Series>>();
+  private readonly series = new IdMap<IdMap<Series>>();
 
   /** `budget` and `names` are those of the whole file, which may hold many processes. */
   constructor(
@@ -164,7 +165,7 @@ export class ProcessReader {
     const place = siteId * 0x10000 + payload.readUInt16LE(at + 8);
     let ofLabel = this.series.get(labelId);
     if (ofLabel === undefined) {
-      ofLabel = new Map();
+      ofLabel = new IdMap();
       this.series.set(labelId, ofLabel);
     }
     let series = ofLabel.get(place);
