@@ -7,7 +7,7 @@ import { findTarget, type Target } from './target';
 
 const PROTOCOL = 'ltn1';
 const PATIENCE_MS = 20_000;
-/** Longer answers are none of ours. */
+/** Of one line. Longer answers are none of ours. */
 const MOST_CHARACTERS = 64 * 1024 * 1024;
 
 type Answer = Record<string, unknown>;
@@ -23,7 +23,9 @@ export class Refusal extends UsageError {
 }
 
 export class Connection {
-  private text = '';
+  /** Of the line that has not ended yet, and how long they are together. */
+  private parts: string[] = [];
+  private length = 0;
   private readonly waiting: ((answer: Answer | undefined) => void)[] = [];
   private over = false;
   /** Said before anything was asked: why nothing will be answered. */
@@ -94,7 +96,10 @@ export class Connection {
     });
   }
 
-  /** Who was silent for so long is asked no more: answers have no numbers, and nobody waits for them in turn. */
+  /**
+   * Who was silent for so long is asked no more: answers have no numbers, and nobody waits for them in turn. Nor is who says
+   * too much.
+   */
   private giveUp(): void {
     this.socket.destroy();
     this.finish();
@@ -102,16 +107,34 @@ export class Connection {
 
   private take(part: string): void {
     if (this.over) return;
-    this.text += part;
-    for (let end = this.text.indexOf('\n'); end >= 0; end = this.text.indexOf('\n')) {
-      const line = this.text.slice(0, end);
-      this.text = this.text.slice(end + 1);
-      const answer = parse(line);
-      if (answer?.event === 'ended') this.tellEnd();
-      else if (this.waiting.length > 0) this.waiting.shift()!(answer);
-      else if (typeof answer?.error === 'string') this.refusedWith ??= answer;
+    let from = 0;
+    for (let end = part.indexOf('\n'); end >= 0; end = part.indexOf('\n', from)) {
+      if (!this.keep(part.slice(from, end))) return;
+      from = end + 1;
+      const line = this.parts.splice(0).join('');
+      this.length = 0;
+      this.takeLine(line);
     }
-    if (this.text.length > MOST_CHARACTERS) this.socket.destroy();
+    this.keep(part.slice(from));
+  }
+
+  /** Of a line that has not ended yet: what came before is not gone through again. False where it is too long. */
+  private keep(part: string): boolean {
+    this.length += part.length;
+    if (this.length > MOST_CHARACTERS) {
+      this.parts = [];
+      this.giveUp();
+      return false;
+    }
+    this.parts.push(part);
+    return true;
+  }
+
+  private takeLine(line: string): void {
+    const answer = parse(line);
+    if (answer?.event === 'ended') this.tellEnd();
+    else if (this.waiting.length > 0) this.waiting.shift()!(answer);
+    else if (typeof answer?.error === 'string') this.refusedWith ??= answer;
   }
 
   private finish(): void {

@@ -23,13 +23,27 @@ const LATE = `
   });
   server.listen({ path: '\\0' + ('libtorch-node/' + space + '/' + own + '/').padEnd(107, '.') }, () => console.log('ready'));`;
 
+/** What it writes to who connects, as its `socket`. */
+const writes = (code: string) => LATE.replace(/socket\.on\('data'[\s\S]*?\n {4}\}\);/, `socket.resume();\n${code}`);
+
+const MiB = 2 ** 20;
+
+/** In small parts, so that what looks through all of them for each takes for ever: ten thousand millions of characters. */
+const WITHOUT_END = writes(`
+  const part = Buffer.alloc(4096, 'x');
+  const more = () => {
+    while (!socket.destroyed) if (!socket.write(part)) return void socket.once('drain', more);
+  };
+  socket.on('close', () => console.log('closed'));
+  more();`);
+
 const children: ChildProcess[] = [];
 afterEach(() => {
   for (const child of children.splice(0)) child.kill('SIGKILL');
 });
 
-async function late(): Promise<{ pid: string; lines: AsyncIterator<string> }> {
-  const child = spawn(process.execPath, ['-e', LATE], { stdio: ['ignore', 'pipe', 'inherit'] });
+async function late(code = LATE): Promise<{ pid: string; lines: AsyncIterator<string> }> {
+  const child = spawn(process.execPath, ['-e', code], { stdio: ['ignore', 'pipe', 'inherit'] });
   children.push(child);
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   expect((await lines.next()).value).toBe('ready');
@@ -54,4 +68,33 @@ test('answers that come in time are given in order', async () => {
   expect(await first).toEqual({ ok: true, answerTo: 1 });
   connection.close();
   await expect(second).rejects.toThrow('ended, or closed the connection');
+});
+
+test('a line without an end is not gone through again for each part, and is given up', async () => {
+  const { pid, lines } = await late(WITHOUT_END);
+  const before = process.cpuUsage();
+  const connection = await Connection.open(pid, limitMs(60_000));
+  await expect(connection.ask('status')).rejects.toThrow(`process ${pid} ended, or closed the connection`);
+  const { user, system } = process.cpuUsage(before);
+  expect((user + system) / 1e6).toBeLessThan(10);
+  expect((await lines.next()).value).toBe('closed');
+  await connection.ended;
+});
+
+test('a line that is too long is not taken, though its end came with it', async () => {
+  const { pid } = await late(writes(`socket.write('{"ok":true,"x":"' + 'x'.repeat(64 * ${MiB}) + '"}\\n')`));
+  const connection = await Connection.open(pid, limitMs(60_000));
+  await expect(connection.ask('status')).rejects.toThrow(`process ${pid} ended, or closed the connection`);
+});
+
+test('an answer of many parts, and many answers in one part', async () => {
+  const { pid } = await late(
+    writes(
+      `socket.write('{"ok":true,"x":"' + 'x'.repeat(3 * ${MiB}) + '"}\\n{"ok":true,"n":2}\\n{"ok":true,"n":3}\\n')`,
+    ),
+  );
+  const connection = await Connection.open(pid, limitMs(60_000));
+  const answers = await Promise.all(['status', 'status', 'status'].map((verb) => connection.ask(verb)));
+  expect(answers.map(({ x, n }) => (x === undefined ? n : (x as string).length))).toEqual([3 * MiB, 2, 3]);
+  connection.close();
 });
