@@ -4,7 +4,8 @@ import * as fs from 'node:fs';
 const { O_RDONLY, O_NONBLOCK, O_NOCTTY } = fs.constants;
 
 /** Opens for reading without waiting: for a writer of a pipe, for example. */
-export const openAtOnce = (file: string | URL): number => fs.openSync(file, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+export const openAtOnce = (file: string | URL, flags = 0): number =>
+  fs.openSync(file, O_RDONLY | O_NONBLOCK | O_NOCTTY | flags);
 
 /** Its text; undefined where it is not a regular file, or has more than `most` bytes. Throws where it cannot be opened. */
 export function readRegular(file: string | URL, most: number): string | undefined {

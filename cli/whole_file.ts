@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 
-const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = fs.constants;
+const { O_CREAT, O_EXCL, O_NOFOLLOW, O_RDWR } = fs.constants;
 
 /** Readable and writable for its owner alone: what holds data of a program. */
 export const OWNER_ALONE = 0o600;
@@ -31,7 +31,7 @@ function modeOf(file: string): Mode {
 }
 
 /**
- * Owns the file descriptor and the temporary file beside `file` until `finish` or `abandon`. The temporary name is new, or
+ * Owns the file descriptor and the temporary file beside `file` until `finish`, `finishOpen` or `abandon`. The temporary name is new, or
  * making it fails: a link or a file that somebody planted is neither followed nor taken.
  */
 export class WholeFile {
@@ -44,7 +44,7 @@ export class WholeFile {
   ) {
     const { bits, exact } = mode === undefined ? modeOf(file) : { bits: mode, exact: true };
     this.temporary = path.join(path.dirname(file), `.leak-audit-${randomBytes(12).toString('hex')}.tmp`);
-    this.fd = fs.openSync(this.temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, bits);
+    this.fd = fs.openSync(this.temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, bits);
     try {
       // The umask took some of it away. Not asked for where nothing changes: some file systems have no modes.
       if (exact && (fs.fstatSync(this.fd).mode & 0o777) !== bits) fs.fchmodSync(this.fd, bits);
@@ -65,14 +65,21 @@ export class WholeFile {
 
   /** It is there, under its name, with all that was written. */
   finish(): void {
+    fs.closeSync(this.finishOpen());
+  }
+
+  /** The same. The caller owns the descriptor that comes back: its file is the one that was written, whatever the name does. */
+  finishOpen(): number {
     try {
       fs.fsyncSync(this.opened);
-      this.close();
       fs.renameSync(this.temporary, this.file);
     } catch (error) {
       this.abandon();
       throw error;
     }
+    const fd = this.opened;
+    this.fd = undefined;
+    return fd;
   }
 
   /** Leaves what was there before. Does nothing after `finish`. */
@@ -100,6 +107,11 @@ export class WholeFile {
 
 /** All at once. */
 export function writeWholeFile(file: string, content: string | Uint8Array, mode?: typeof OWNER_ALONE): void {
+  fs.closeSync(writeOpen(file, content, mode));
+}
+
+/** The same. The caller owns the descriptor, to read and write, of the file that was written. */
+export function writeOpen(file: string, content: string | Uint8Array, mode?: typeof OWNER_ALONE): number {
   const whole = new WholeFile(file, mode);
   try {
     whole.write(typeof content === 'string' ? Buffer.from(content) : content);
@@ -107,5 +119,5 @@ export function writeWholeFile(file: string, content: string | Uint8Array, mode?
     whole.abandon();
     throw error;
   }
-  whole.finish();
+  return whole.finishOpen();
 }

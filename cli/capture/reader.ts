@@ -82,8 +82,20 @@ export class CaptureFollower {
   private parser = new CaptureParser();
   private fd: number | undefined;
   private inode = 0;
+  /** Of the file that was given open. What takes its name has to be of the same user. */
+  private owner: number | undefined;
 
-  constructor(readonly file: string) {}
+  /** `fd`: of the file, where it is open already. The follower owns it. */
+  constructor(
+    readonly file: string,
+    fd?: number,
+  ) {
+    if (fd === undefined) return;
+    const { ino, uid } = fs.fstatSync(fd);
+    this.fd = fd;
+    this.inode = ino;
+    this.owner = uid;
+  }
 
   get capture(): Capture {
     return this.parser.capture;
@@ -100,9 +112,11 @@ export class CaptureFollower {
 
   /** Reads what was appended since the last call. False while there is no file. `seen` is told how far it came. */
   poll(seen: (bytes: number, size: number) => void = () => {}): boolean {
-    const stat = fs.statSync(this.file, { throwIfNoEntry: false });
-    if (stat === undefined && this.fd === undefined) return false;
-    if (this.fd !== undefined && stat !== undefined && stat.ino !== this.inode) this.close();
+    if (this.owner === undefined) {
+      const stat = fs.statSync(this.file, { throwIfNoEntry: false });
+      if (stat === undefined && this.fd === undefined) return false;
+      if (this.fd !== undefined && stat !== undefined && stat.ino !== this.inode) this.close();
+    } else this.takeSmaller(this.owner);
     this.fd ??= openAtOnce(this.file);
     const now = fs.fstatSync(this.fd);
     if (now.isFIFO()) throw new UsageError('a pipe, not a file');
@@ -119,6 +133,23 @@ export class CaptureFollower {
       at += n;
       seen(at, size);
     }
+  }
+
+  /** Reads on in the file that took the name where the process made it, for `--max-size`: a link or another user's is not it. */
+  private takeSmaller(owner: number): void {
+    const stat = fs.lstatSync(this.file, { throwIfNoEntry: false });
+    if (stat === undefined || !stat.isFile() || stat.uid !== owner || stat.ino === this.inode) return;
+    let fd: number;
+    try {
+      fd = openAtOnce(this.file, fs.constants.O_NOFOLLOW);
+    } catch {
+      return; // it was replaced again: the next look tells by what
+    }
+    const opened = fs.fstatSync(fd);
+    if (opened.isFile() && opened.uid === owner) {
+      this.close();
+      this.fd = fd;
+    } else fs.closeSync(fd);
   }
 
   /** A write that fails, on a full disk for example, is cut off again, with what another may have read of it. */

@@ -67,23 +67,23 @@ async function attach(pidText: string, options: Options): Promise<void> {
   for (const file of [html, json, output]) checkWritable(file);
   const connection = await Connection.open(pidText);
   try {
-    const file = await begin(connection, options);
+    const { file, fd } = await begin(connection, options);
     if (options.background) {
+      fs.closeSync(fd);
       print(`recording process ${connection.pid} to ${printable(file)}; leak-audit detach ${connection.pid} ends it\n`);
       return;
     }
-    await follow(connection, file, options);
+    await follow(connection, new CaptureFollower(file, fd), options);
   } finally {
     connection.close();
   }
 }
 
-/** Starts the recorder in the process. Returns the capture's file. */
-async function begin(connection: Connection, options: Options): Promise<string> {
+/** Starts the recorder in the process. Returns the capture's file; the caller owns its descriptor. */
+async function begin(connection: Connection, options: Options): Promise<{ file: string; fd: number }> {
   await refuseSecond(connection);
   const file = path.resolve(options.output ?? freeName(connection.pid));
-  reserve(file);
-  const fd = fs.openSync(file, 'r+');
+  const fd = reserve(file); // by its name, another user's file could be opened by now
   try {
     await connection.ask('attach', {
       fd,
@@ -98,11 +98,10 @@ async function begin(connection: Connection, options: Options): Promise<string> 
     });
   } catch (error) {
     removeOwn(file, fd);
-    throw error;
-  } finally {
     fs.closeSync(fd);
+    throw error;
   }
-  return file;
+  return { file, fd };
 }
 
 /** Removes it while its name still stands for the open file. */
@@ -134,7 +133,8 @@ function freeName(pid: number): string {
   }
 }
 
-async function follow(connection: Connection, file: string, options: Options): Promise<void> {
+async function follow(connection: Connection, follower: CaptureFollower, options: Options): Promise<void> {
+  const { file } = follower;
   const shown = printable(nearName(file));
   let asked = false;
   const detach = () => {
@@ -145,7 +145,6 @@ async function follow(connection: Connection, file: string, options: Options): P
   };
   for (const signal of SIGNALS) process.on(signal, detach);
   tell(`leak-audit: recording process ${connection.pid} to ${shown}; Ctrl-C detaches\n`);
-  const follower = new CaptureFollower(file);
   const stopShowing = options.quiet ? () => {} : showLive(follower, options.interval);
   await connection.ended;
   for (const signal of SIGNALS) process.off(signal, detach);

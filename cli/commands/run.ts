@@ -67,7 +67,7 @@ async function run(program: string[], options: Options): Promise<number> {
   const folder = options.output === undefined ? fs.mkdtempSync(path.join(os.tmpdir(), 'leak-audit-')) : undefined;
   const file = folder === undefined ? path.resolve(options.output!) : path.join(folder, 'capture.ltna');
   removeChildren(file);
-  reserve(file);
+  fs.closeSync(reserve(file));
   let result: Result;
   try {
     result = await record(program, file, options);

@@ -171,9 +171,8 @@ class ProcessSource implements LiveSource {
 
 /** Begins a recording; the folder of its capture. */
 async function record(connection: Connection): Promise<string> {
-  const { folder, file } = reserveForLook(os.tmpdir());
+  const { folder, file, fd } = reserveForLook(os.tmpdir());
   try {
-    const fd = fs.openSync(file, 'r+');
     try {
       const wish = { fd, path: file, mode: 'full', interval: 1000 };
       await connection.ask('attach', { ...wish, max: MOST_BYTES }).catch((error) => {

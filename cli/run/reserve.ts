@@ -3,7 +3,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { Flag, fileHeader } from '../capture/format';
 import { UsageError } from '../errors';
-import { OWNER_ALONE, writeWholeFile } from '../whole_file';
+import { OWNER_ALONE, writeOpen } from '../whole_file';
 
 const WHY: Record<string, string> = {
   ENOENT: 'there is no such folder, or it takes no files',
@@ -27,15 +27,16 @@ function whyNot(error: unknown): string {
 /**
  * Makes the file that the process claims, for its owner alone. So a disk without room is found before anything is
  * recorded, and a program that could not record is told from one that made no tensors. An old capture goes when the new
- * one is there. `advice`: what to do where it cannot be made.
+ * one is there. `advice`: what to do where it cannot be made. Returns its descriptor, which the caller owns: another file may
+ * take the name at any time.
  */
-export function reserve(file: string, advice = 'Name another with -o FILE'): void {
+export function reserve(file: string, advice = 'Name another with -o FILE'): number {
   try {
     const there = fs.lstatSync(file, { throwIfNoEntry: false });
     // Its place would be taken: a program that writes to /dev/null would fill the disk from then on.
     if (there !== undefined && !there.isFile() && !there.isSymbolicLink())
       throw new UsageError(`cannot write ${file}: what is there is no file. ${advice}`);
-    writeWholeFile(file, fileHeader(Flag.reserved), OWNER_ALONE);
+    return writeOpen(file, fileHeader(Flag.reserved), OWNER_ALONE);
   } catch (error) {
     if (error instanceof UsageError) throw error;
     throw new UsageError(`cannot write ${file}: ${whyNot(error)}. ${advice}`);
@@ -45,8 +46,8 @@ export function reserve(file: string, advice = 'Name another with -o FILE'): voi
 const ELSEWHERE = 'Name another folder with TMPDIR';
 const LOOKED_AT = 'live.ltna';
 
-/** The capture of a process that is only looked at, in a folder of its own below `under`. Nobody keeps it. */
-export function reserveForLook(under: string): { folder: string; file: string } {
+/** The capture of a process that is only looked at, in a folder of its own below `under`. Nobody keeps it. The caller owns `fd`. */
+export function reserveForLook(under: string): { folder: string; file: string; fd: number } {
   let folder: string;
   try {
     folder = fs.mkdtempSync(path.join(under, 'leak-audit-'));
@@ -55,12 +56,11 @@ export function reserveForLook(under: string): { folder: string; file: string } 
   }
   const file = path.join(folder, LOOKED_AT);
   try {
-    reserve(file, ELSEWHERE);
+    return { folder, file, fd: reserve(file, ELSEWHERE) };
   } catch (error) {
     fs.rmSync(folder, { recursive: true, force: true });
     throw error;
   }
-  return { folder, file };
 }
 
 /** Whether a capture of this name was made by that. */

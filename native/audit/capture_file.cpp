@@ -236,6 +236,13 @@ bool CaptureFile::claim_open(Descriptor file, const std::string& path, std::stri
   close();
   flags_ = 0;
   size_ = 0;
+  struct stat found {};
+  if (::fstat(file.get(), &found) != 0 || found.st_uid != ::geteuid()) {
+    // Who owns it would read what is written to it.
+    if (why_not != nullptr) *why_not = "the file belongs to another user";
+    errno = EACCES;
+    return false;
+  }
   // Another file, or none, where the process has another view of the disk.
   if (!path.empty() && (!place_.open(path) || !place_.holds(file.get()))) {
     place_.close();
@@ -243,7 +250,10 @@ bool CaptureFile::claim_open(Descriptor file, const std::string& path, std::stri
     errno = EINVAL;
     return false;
   }
-  return take(std::move(file), why_not);
+  const int fd = file.get();
+  if (!take(std::move(file), why_not)) return false;
+  static_cast<void>(::fchmod(fd, 0600));  // leak-audit made it so; where modes do not exist, nothing can be done
+  return true;
 }
 
 bool CaptureFile::claim(const std::string& path, std::string* why_not) {

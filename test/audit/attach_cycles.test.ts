@@ -19,8 +19,7 @@ const MODES = ['full', 'full', 'sample', 'counters'];
 async function cycle(service: Service, connection: Connection, number: number): Promise<boolean> {
   const file = path.join(folder, 'cycle.ltna');
   const mode = MODES[number % MODES.length]!;
-  reserve(file);
-  const fd = fs.openSync(file, 'r+');
+  const fd = reserve(file);
   await connection.ask('attach', { fd, path: file, mode, interval: 20, max: number % 3 === 0 ? 1 << 20 : 0 });
   fs.closeSync(fd);
   await pause(number % 5 === 0 ? 40 : 2);

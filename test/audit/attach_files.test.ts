@@ -3,9 +3,11 @@ import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { Connection } from '../../cli/attach/connection';
+import { CaptureFollower, readCapture } from '../../cli/capture/reader';
 import { reserve, reserveForLook } from '../../cli/run/reserve';
 import { run } from '../support/child';
 import { limitMs, ordinaryEnv } from '../support/sanitized';
+import { leakyCapture } from './capture_builder';
 import { CLI, testFolder } from './command';
 import { leakAudit, refused, Service, until } from './service';
 
@@ -73,10 +75,64 @@ test('what is no file keeps its place: a device, a pipe', () => {
 
 test('an old capture goes when the new one is there, and for its owner alone', () => {
   fs.writeFileSync(file('old'), 'old', { mode: 0o644 });
-  reserve(file('old'));
+  fs.closeSync(reserve(file('old')));
   expect(fs.readFileSync(file('old')).toString('latin1', 0, 8)).toBe('LTNAUDIT');
   expect(fs.statSync(file('old')).mode & 0o777).toBe(0o600);
   expect(fs.readdirSync(folder).filter((name) => name.startsWith('.'))).toEqual([]);
+});
+
+/** For `node -r`: what takes the name of the capture the moment that it is there. */
+const SWAP = `
+  const fs = require('node:fs');
+  const { renameSync } = fs;
+  fs.renameSync = (from, to) => {
+    renameSync(from, to);
+    if (!to.endsWith('swapped.ltna')) return;
+    renameSync(to, to + '.own');
+    fs.symlinkSync(to + '.other', to);
+  };`;
+
+test('a file that takes the name of the capture before it is recorded to stays as it is, and is not read', async () => {
+  const service = await Service.start();
+  await service.tell('hold 100');
+  const [swap, named] = [file('swap.cjs'), file('swapped.ltna')] as [string, string];
+  fs.writeFileSync(swap, SWAP);
+  fs.closeSync(reserve(`${named}.other`)); // it waits for a process, as the file that is meant
+  const other = fs.readFileSync(`${named}.other`);
+  const args = ['attach', String(service.pid), '-o', named, '--interval', '20ms', '--duration', '500ms', '--quiet'];
+  const { code, stdout, stderr } = await run(process.execPath, ['-r', swap, CLI, ...args], { env: ordinaryEnv() });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('the capture is in') });
+  expect(fs.lstatSync(named).isSymbolicLink()).toBe(true);
+  expect(fs.readFileSync(`${named}.other`)).toEqual(other);
+  expect(stdout).toContain('(before attach)');
+  expect(readCapture(`${named}.own`).end?.reason).toBe('detached');
+});
+
+test('a look at a process takes no file that took the name either', () => {
+  const { folder: own, file: name, fd } = reserveForLook(folder);
+  const opened = fs.fstatSync(fd);
+  expect(fs.statSync(name).ino).toBe(opened.ino);
+  fs.closeSync(fd);
+  fs.rmSync(own, { recursive: true });
+});
+
+test('what takes the name of a capture is read on where the process made it, not where it is a link', () => {
+  const named = file('followed.ltna');
+  const follower = new CaptureFollower(named, reserve(named));
+  const growing = leakyCapture(4).build();
+  fs.writeFileSync(file('elsewhere'), leakyCapture(9).build());
+  fs.writeFileSync(named, growing);
+  follower.poll();
+  expect(follower.capture.ticks).toHaveLength(4);
+  fs.rmSync(named);
+  expect(follower.poll()).toBe(true);
+  fs.symlinkSync(file('elsewhere'), named);
+  follower.poll();
+  expect(follower.capture.ticks).toHaveLength(4);
+  fs.renameSync(file('elsewhere'), named);
+  follower.poll();
+  expect(follower.capture.ticks).toHaveLength(9);
+  follower.close();
 });
 
 test('a parent folder that is swapped while a capture is made smaller: the files of the other stay', async () => {
@@ -85,8 +141,7 @@ test('a parent folder that is swapped while a capture is made smaller: the files
   for (const name of ['own', 'other']) fs.mkdirSync(file(name));
   for (const name of ['c.ltna', 'c.ltna.new']) fs.writeFileSync(path.join(file('other'), name), 'of another');
   const named = path.join(file('own'), 'c.ltna');
-  reserve(named);
-  const fd = fs.openSync(named, 'r+');
+  const fd = reserve(named);
   const connection = await Connection.open(pid); // as `attach` does; it takes no cap as small as this one
   await connection.ask('attach', { fd, path: named, mode: 'full', interval: 10, max: 16384 });
   fs.closeSync(fd);

@@ -19,8 +19,7 @@ async function recorded(service: Service, connection: Connection, released: 'bef
   fs.rmSync(goOn, { force: true });
   service.say(`stall ${goOn}`);
   await pause(50); // else the loop may hear of the recording before it stands still
-  reserve(capture);
-  const fd = fs.openSync(capture, 'r+');
+  const fd = reserve(capture);
   await connection.ask('attach', { fd, path: capture, mode: 'full', interval: 20 });
   fs.closeSync(fd);
   const detached = connection.ask('detach');

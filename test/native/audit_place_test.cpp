@@ -179,6 +179,31 @@ TEST_F(AuditPlace, AnOpenFileIsTakenUnderItsNameOnly) {
   EXPECT_FALSE(make_smaller(&file)) << "nobody said where it lies";
 }
 
+TEST_F(AuditPlace, AnOpenFileIsTakenForItsOwnerAlone) {
+  PacketBuffer header;
+  header.put_header(kReserved);
+  write(path, header.bytes());
+  ASSERT_EQ(::chmod(path.c_str(), 0666), 0);
+  CaptureFile file;
+  ASSERT_TRUE(file.claim_open(Descriptor(::open(path.c_str(), O_RDWR | O_CLOEXEC)), "", nullptr));
+  EXPECT_EQ(mode_of(path), 0600);
+}
+
+TEST_F(AuditPlace, AnOpenFileOfAnotherUserIsNotTaken) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file away";
+  PacketBuffer header;
+  header.put_header(kReserved);
+  write(path, header.bytes());
+  ASSERT_EQ(::chown(path.c_str(), 65534, 65534), 0);
+  for (const std::string& named : {path, std::string()}) {
+    CaptureFile file;
+    std::string why;
+    EXPECT_FALSE(file.claim_open(Descriptor(::open(path.c_str(), O_RDWR | O_CLOEXEC)), named, &why));
+    EXPECT_NE(why.find("belongs to another user"), std::string::npos) << why;
+  }
+  EXPECT_EQ(read(path), header.bytes());
+}
+
 // Whoever takes the names between the look and the step.
 TEST_F(AuditPlace, ReplacesOnlyWhatIsMeant) {
   CapturePlace place;
