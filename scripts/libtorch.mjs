@@ -8,6 +8,7 @@ import { realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { libtorchModules } from './paths.mjs';
+import { printable } from './steps/printable.mjs';
 
 const require = createRequire(import.meta.url);
 
@@ -55,7 +56,7 @@ if (process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLTo
     console.log(form(findLibtorch()));
   } catch (error) {
     if (!(error instanceof LibtorchError)) throw error;
-    console.error(error.message);
+    console.error(printable(error.message));
     process.exit(1);
   }
 }

@@ -14,6 +14,7 @@ import { findLibtorch } from '../libtorch.mjs';
 import { inRoot, libtorchModules } from '../paths.mjs';
 import { runMain, StepError } from '../steps/errors.mjs';
 import { jobs } from '../steps/jobs.mjs';
+import { printable } from '../steps/printable.mjs';
 import { say } from '../steps/progress.mjs';
 import { compileAddon, endChildren } from './compile.mjs';
 import { sourcesFor } from './sources.mjs';
@@ -92,7 +93,7 @@ function progress(start) {
   let shown = -1;
   return (done, all, name) => {
     const seconds = Math.round((Date.now() - start) / 1000);
-    const line = `… ${done} of ${all} files compiled, ${seconds} s ${name}`;
+    const line = `… ${done} of ${all} files compiled, ${seconds} s ${printable(name)}`;
     if (live)
       process.stderr.write(`\r\x1b[2K${line.slice(0, (process.stderr.columns || 80) - 1)}${done === all ? '\n' : ''}`);
     else if (done === all || Math.floor((done * 10) / all) > shown) {

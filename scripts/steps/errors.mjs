@@ -1,3 +1,5 @@
+import { printable } from './printable.mjs';
+
 /** An error whose message is meant for the person at the terminal; it is shown without a stack. */
 export class StepError extends Error {}
 
@@ -10,7 +12,7 @@ export async function runMain(main) {
     await main();
   } catch (error) {
     const known = error instanceof StepError || error?.code === 'ERR_LIBTORCH_MISSING';
-    process.stderr.write(`\n${known ? error.message : (error?.stack ?? error)}\n`);
+    process.stderr.write(`\n${printable(String(known ? error.message : (error?.stack ?? error)))}\n`);
     process.exitCode = 1;
   }
 }

@@ -2,12 +2,14 @@
  * Progress on stderr: on a terminal one live line per step with its elapsed seconds, elsewhere one plain line when a
  * step starts and one when it ends.
  */
+import { printable } from './printable.mjs';
+
 const live = Boolean(process.stderr.isTTY) && process.env.CI === undefined;
 
 const seconds = (since) => `${Math.round((Date.now() - since) / 1000)} s`;
 
 /** @param {string} text */
-export const say = (text) => process.stderr.write(`${text}\n`);
+export const say = (text) => process.stderr.write(`${printable(text)}\n`);
 
 /**
  * Runs one long step.
@@ -19,7 +21,7 @@ export const say = (text) => process.stderr.write(`${text}\n`);
 export async function step(title, work) {
   const start = Date.now();
   const draw = () => {
-    const line = `… ${title} (${seconds(start)})`;
+    const line = `… ${printable(title)} (${seconds(start)})`;
     const width = process.stderr.columns || 80; // a wrapped line could not be redrawn
     process.stderr.write(
       `\r\x1b[2K${line.length < width ? line : `${line.slice(0, width - 14)}… (${seconds(start)})`}`,
@@ -30,7 +32,8 @@ export async function step(title, work) {
   const timer = live ? setInterval(draw, 1000) : undefined;
   const end = (mark) => {
     clearInterval(timer);
-    say(`${live ? '\r\x1b[2K' : ''}${mark} ${title} (${seconds(start)})`);
+    if (live) process.stderr.write('\r\x1b[2K');
+    say(`${mark} ${title} (${seconds(start)})`);
   };
   try {
     const result = await work();

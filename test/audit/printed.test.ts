@@ -6,6 +6,8 @@ import { gunzipSync } from 'node:zlib';
 import { Screen } from '../../cli/live/screen';
 import { forTerminal, jsonText, printable } from '../../cli/printable';
 import { Progress } from '../../cli/progress';
+import { run } from '../support/child';
+import { ordinaryEnv } from '../support/sanitized';
 import { CaptureBuilder } from './capture_builder';
 import { leakAudit, ROOT, testFolder } from './command';
 
@@ -100,6 +102,27 @@ test.each(COMMANDS.map((args) => ({ name: args.map(printable).join(' ').replaceA
     for (const { code } of [plain, painted]) expect([0, 1, 2, 3, 4]).toContain(code);
   },
 );
+
+test('libtorch-node build: a libtorch, a cache and a compiler whose names steer terminals', async () => {
+  const name = HOSTILE.replace('\n', ''); // a line of a path is a line of the message
+  const cli = path.join(ROOT, 'dist/cli/libtorch-node.js');
+  for (const env of [{ LIBTORCH: `/no/${name}` }, { LIBTORCH_NODE_CACHE: `/proc/${name}` }, { CXX: `/no/${name}` }]) {
+    const { code, stdout, stderr } = await run(process.execPath, [cli, 'build', '--force'], {
+      env: { ...ordinaryEnv(), ...env },
+    });
+    expect({ env, code }).toEqual({ env, code: 1 });
+    expect(stdout.match(RAW) ?? []).toEqual([]);
+    expect(stderr.match(RAW) ?? []).toEqual([]);
+    expect(stderr).toContain(String.raw`a\u001b]0;owned\u0007b`);
+  }
+});
+
+test('the scripts escape as the command does', async () => {
+  const script = path.join(ROOT, 'scripts/steps/printable.mjs');
+  const program = `import(process.argv[1]).then(({ printable }) => process.stdout.write(printable(process.argv[2])))`;
+  const { stdout } = await run(process.execPath, ['-e', program, script, HOSTILE]);
+  expect(stdout).toBe(forTerminal(HOSTILE.replace('\x1b[1m', ''), false));
+});
 
 test('what programs read holds the names as they are', async () => {
   const outputs = { json: file('o.json'), speedscope: file('o.speedscope'), pprof: file('o.pb.gz') };
