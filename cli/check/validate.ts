@@ -1,6 +1,7 @@
 /** Files that users write and commit: read strictly, so that a typing error never passes for "nothing to hide". */
 import * as fs from 'node:fs';
 import { UsageError } from '../errors';
+import { readRegular } from '../regular_file';
 
 const MOST_BYTES = 16 * 2 ** 20;
 
@@ -32,17 +33,19 @@ export const version = (wanted: number) => says(String(wanted), (v) => v === wan
 
 /** The object in a JSON file. Throws UsageError, with the file's name, when there is none. */
 export function readJson(file: string): unknown {
-  let content: string;
+  let content: string | undefined;
   try {
     const stat = fs.statSync(file);
     if (stat.isDirectory()) throw new UsageError(`${file}: is a folder`);
+    if (!stat.isFile()) throw new UsageError(`${file}: expected a regular file, got a pipe or a device`);
     if (stat.size > MOST_BYTES) throw new UsageError(`${file}: has ${stat.size} bytes, more than ${MOST_BYTES}`);
-    content = fs.readFileSync(file, 'utf8');
+    content = readRegular(file, MOST_BYTES);
   } catch (error) {
     if (error instanceof UsageError) throw error;
     const { code } = error as NodeJS.ErrnoException;
     throw new UsageError(`${file}: ${code === 'ENOENT' ? 'no such file' : `cannot be read (${code})`}`);
   }
+  if (content === undefined) throw new UsageError(`${file}: was replaced while it was opened`);
   if (content.trim() === '') throw new UsageError(`${file}: is empty`);
   try {
     return JSON.parse(content);

@@ -72,6 +72,11 @@ function run(file: string, options: Options): number {
   if (options.baseline !== undefined && options.writeBaseline !== undefined) {
     throw new UsageError('--baseline and --write-baseline: give one of them');
   }
+  if (options.writeBaseline !== undefined && options.redactSources) {
+    throw new UsageError(
+      '--write-baseline and --redact-sources: give one of them: a baseline finds leaks again by their names, so it holds them',
+    );
+  }
   const { junit, sarif, writeBaseline } = options;
   checkDistinct({
     'the capture': file,

@@ -21,11 +21,16 @@ const COLUMNS: [string, (site: SiteReport) => string | number | null][] = [
 /** What a spreadsheet takes for a formula, which can run programs and send data away. */
 const FORMULA = /^[=+\-@\t\r\uff0b\uff0d\uff1d\uff20]/;
 
+/** Where the separator is a semicolon or a tab, as some languages have it, such a cell begins in the middle of ours, too. */
+const INNER_FORMULA = /(?:;|(?<!^)\t)(?=[\s"]*[=+\-@\uff0b\uff0d\uff1d\uff20])/g;
+
+const noFormula = (text: string) => (FORMULA.test(text) ? "'" : '') + text.replace(INNER_FORMULA, "$&'");
+
 /** Texts are the program's: they get a quote before them where they would be formulas. Numbers are ours, negative ones too. */
 const cell = (value: string | number | null) => {
   if (value === null) return '';
-  const text = typeof value === 'number' ? String(value) : printable(FORMULA.test(value) ? `'${value}` : value);
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  const text = typeof value === 'number' ? String(value) : printable(noFormula(value));
+  return /[",;\t\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 };
 
 export function renderCsv(sites: SiteReport[]): string {

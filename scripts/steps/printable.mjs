@@ -1,7 +1,8 @@
 /** Text that comes from paths, variables and compilers, made harmless for a terminal, as cli/printable.ts does it. */
 
 /** Colours, which go; control characters, invisible ones and those that turn text around, which become visible. */
-const UNSAFE = /\r?\n|\u001b\[[\d;]*m|[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
+const COLOR = String.raw`\u001b\[[\d;]*m`;
+const UNSAFE = new RegExp(String.raw`\r?\n|${COLOR}|[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]`, 'gu');
 
 const escaped = (character) =>
   Array.from(

@@ -103,6 +103,20 @@ test('what is no file is written to, not replaced', async () => {
   expect(statSync(file('pipe')).isFIFO()).toBe(true);
 });
 
+test.each([
+  ['a pipe', () => file('waits')],
+  ['a device without an end', () => '/dev/zero'],
+])('%s is neither a baseline nor suppressions, and is not waited for', async (_, name) => {
+  if (!existsSync(file('waits'))) execFileSync('mkfifo', [file('waits')]);
+  writeFileSync(file('plain'), leakyCapture().build());
+  for (const option of ['--baseline', '--suppressions'])
+    expect(await leakAudit(['check', file('plain'), option, name()])).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: `leak-audit: ${name()}: expected a regular file, got a pipe or a device\n`,
+    });
+});
+
 test('a capture with a hole of a gigabyte behind it is read in little memory', async () => {
   writeFileSync(file('hole'), leakyCapture().build());
   truncateSync(file('hole'), 2 ** 30);

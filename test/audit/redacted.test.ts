@@ -1,7 +1,9 @@
 /** `--redact-sources`: no text of the program's is in what is shown to others; and cells that a spreadsheet would run. */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { gunzipSync } from 'node:zlib';
+import { renderCsv } from '../../cli/exporters/csv';
+import type { SiteReport } from '../../cli/report';
 import { CaptureBuilder } from './capture_builder';
 import { leakAudit, testFolder } from './command';
 
@@ -78,6 +80,41 @@ test('baselines and suppressions know sites by their names all the same', async 
   const args = ['check', file('b.ltna'), '--redact-sources'];
   const { stdout } = await leakAudit([...args, '--suppressions', file('suppressed.json')]);
   expect(stdout).toMatch(/suppressed: file-\d:10:5 grows by .*: bounded/);
+});
+
+test('a baseline, which holds names, is not written where none are to be shown', async () => {
+  for (const to of [file('baseline.json'), '-']) {
+    const args = ['check', file('b.ltna'), '--redact-sources', '--write-baseline', to];
+    expect(await leakAudit(args)).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringMatching(/^leak-audit: --write-baseline and --redact-sources: give one of them: .* names/),
+    });
+  }
+  expect(existsSync(file('baseline.json'))).toBe(false);
+});
+
+const NUMBERS = {
+  ...{ column: 1, liveTensors: 1, liveBytes: 1, allocatedTensors: 1, allocatedBytes: 1 },
+  ...{ growthBytesPerMinute: 0, growthTensorsPerMinute: 0, oldestMs: null },
+};
+
+test('formulas do not begin in the middle of a cell of CSV where the separator is a semicolon or a tab', () => {
+  const names = ['a;=cmd()', 'a; \t+1', 'a;"-2', 'a\t@SUM(1)', 'a;;＝1', 'a;b', 'a;b=1'];
+  const sites = names.map((name) => ({ verdict: 'steady', file: name, function: '', devices: [], line: 7 }));
+  const rows = renderCsv(sites.map((site) => ({ ...NUMBERS, ...site })) as unknown as SiteReport[])
+    .trim()
+    .split('\r\n')
+    .slice(1);
+  expect(rows.map((row) => /^steady,(.*?),7,/.exec(row)![1])).toEqual([
+    '"a;\'=cmd()"',
+    '"a;\' \\u0009\'+1"',
+    '"a;\'""-2"',
+    "a\\u0009'@SUM(1)",
+    '"a;;\'＝1"',
+    '"a;b"',
+    '"a;b=1"',
+  ]);
 });
 
 test('cells of CSV that a spreadsheet would run are texts; numbers are numbers, also below zero', async () => {
