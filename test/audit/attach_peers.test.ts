@@ -1,6 +1,6 @@
 /** Whom a service answers, whose socket leak-audit believes, and what strangers cost. Processes of other users and namespaces. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { readdirSync, readlinkSync } from 'node:fs';
 import * as net from 'node:net';
 import { createInterface } from 'node:readline';
 import { findTarget } from '../../cli/attach/target';
@@ -161,34 +161,18 @@ const FLOOD = `
     .on('connect', () => ++count % 100 === 0 && console.log(count)).on('error', () => {}).on('close', () => setImmediate(again)).resume();
   for (let i = 0; i < 400; i++) again(); // more than wait in the queue`;
 
-/** Seconds of processor time that the thread has had. */
-function secondsOf(pid: number, thread: string): number {
-  const id = readdirSync(`/proc/${pid}/task`).find(
-    (task) => readFileSync(`/proc/${pid}/task/${task}/comm`, 'utf8').trim() === thread,
-  );
-  const stat = readFileSync(`/proc/${pid}/task/${id}/stat`, 'utf8');
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / 100;
-}
-
-/** The service looks at 128 strangers in 50 ms; one that looks at each that comes looks at five times as many here. */
-const MOST_PER_SECOND = 5000;
-
-test('a flood from another user costs little, and the owner comes in', async () => {
-  if (!isRoot) return; // AuditGate has the rule
+// How slowly strangers are looked at is AuditGate's, in the native tests.
+test('a flood from another user does not keep the owner out', async () => {
+  if (!isRoot) return;
   const service = await Service.start();
   const lines = started([...SETPRIV, process.execPath, '-e', FLOOD, findTarget(String(service.pid)).address]);
   await lines.next();
-  const [began, before] = [performance.now(), secondsOf(service.pid, 'ltn-attach')];
   let strangers = 0;
   const count = (async () => {
     while (strangers < 6000) strangers = Number((await lines.next()).value);
   })();
   for (let i = 0; i < 3; i++) expect(await leakAudit('snapshot', String(service.pid))).toMatchObject({ code: 0 });
-  await count;
-  const seconds = (performance.now() - began) / 1000;
-  expect(strangers / seconds).toBeLessThan(MOST_PER_SECOND);
-  expect((secondsOf(service.pid, 'ltn-attach') - before) / seconds).toBeLessThan(0.25);
+  await count; // the service goes on looking at strangers
 });
 
 /** Loads the library in `threads`, one after the other, each with its environment, and stays. */
