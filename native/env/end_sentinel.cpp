@@ -9,19 +9,21 @@
 namespace ltn {
 
 void EndSentinel::put(EnvState& state) noexcept {
-  std::unique_ptr<EndSentinel> made(new (std::nothrow) EndSentinel(state));  // private constructor: owned at once
+  std::unique_ptr<EndSentinel> made(new (std::nothrow) EndSentinel);  // private constructor: owned at once
   if (made == nullptr) return;
   EndSentinel* const sentinel = made.get();
   napi_value buffer = nullptr;
-  if (napi_create_external_buffer(state.env(), 1, &sentinel->memory_, &EndSentinel::finalize, sentinel, &buffer) !=
-      napi_ok) {
+  const napi_status status =
+      napi_create_external_buffer(state.env(), 1, &sentinel->memory_, &EndSentinel::finalize, sentinel, &buffer);
+  // Refused before anything was made.
+  if (status == napi_no_external_buffers_allowed || status == napi_cannot_run_js || status == napi_pending_exception) {
     return;
   }
-  static_cast<void>(made.release());  // the buffer's, and its finalizer's
-  if (napi_create_reference(state.env(), buffer, 1, &sentinel->reference_) != napi_ok) {
-    sentinel->state_ = nullptr;  // garbage
-    return;
-  }
+  // The finalizer's, which Node calls even where it failed half way: then the sentinel is not to be touched any more.
+  static_cast<void>(made.release());
+  if (status != napi_ok) return;
+  if (napi_create_reference(state.env(), buffer, 1, &sentinel->reference_) != napi_ok) return;  // garbage
+  sentinel->state_ = &state;
   if (state.end_sentinel() != nullptr) state.end_sentinel()->retire();
   state.set_end_sentinel(sentinel);
 }

@@ -24,10 +24,10 @@ class EndSentinel {
   EndSentinel& operator=(const EndSentinel&) = delete;
 
  private:
-  explicit EndSentinel(EnvState& state) noexcept : state_(&state) {}
+  EndSentinel() noexcept = default;
   static void finalize(node_api_basic_env env, void* data, void* self);
 
-  EnvState* state_;  // null once it is retired
+  EnvState* state_ = nullptr;  // while it is the environment's
   napi_ref reference_ = nullptr;
   char memory_ = 0;  // of the buffer
 };
