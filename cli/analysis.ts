@@ -1,29 +1,11 @@
 /** From a capture to a report: stacks through source maps, sites by position, a verdict for each. */
 import type { Capture, Series } from './capture/capture';
-import { IdMap } from './capture/id_map';
-import { judgeHidden, likelyRoot } from './hidden';
+import { type Hidden, judgeHidden, likelyRoot } from './hidden';
+import { type Judged, judgeGroup, type Program, programOf } from './judging';
 import { REPORT_VERSION, type Report, type Shortfall, type SiteReport } from './report';
 import { falseDiscovery } from './rules/false_discovery';
-import {
-  ERROR,
-  enoughRounds,
-  type Judgement,
-  judge,
-  type RuleOptions,
-  type SiteVerdict,
-  unsure,
-} from './rules/verdict';
-import {
-  deviceMatches,
-  firstRound,
-  type Group,
-  groupByPosition,
-  lastCollection,
-  lastOf,
-  oldestOf,
-  stackOf,
-  totalOf,
-} from './sites';
+import { ERROR, enoughRounds, type RuleOptions, type SiteKind, type SiteVerdict, unsure } from './rules/verdict';
+import { deviceMatches, type Group, groupByPosition, lastOf, stackOf, totalOf } from './sites';
 import { type SummaryOptions, summarise } from './summary';
 
 export interface AnalysisOptions extends SummaryOptions {
@@ -33,32 +15,30 @@ export interface AnalysisOptions extends SummaryOptions {
 
 const RANK: Record<SiteVerdict, number> = { leak: 0, insufficient: 1, cache: 2, steady: 3 };
 
-/** Above this share of all allocations, a site is itself the program's work, which then tells nothing about it. */
-const OWN_WORK = 0.9;
+/** Sites of these kinds explain growth of what libtorch holds. */
+const GROWING: SiteKind[] = ['leak', 'filling-cache', 'full-cache', 'grew-to-the-end'];
 
 export function analyse(capture: Capture, options: AnalysisOptions = {}): Report {
   const wanted = [...capture.series.values()].filter((series) => deviceMatches(series.device, options.device));
-  const work = totalOf(wanted, capture.ticks.length, (series) => series.allocatedTensors);
   const groups = groupByPosition(capture, wanted);
-  const order = new IdMap<number>();
-  for (const environment of capture.ended.keys()) order.set(environment, order.size);
+  const program = programOf(capture, groups, wanted);
   const judged = groups.map((group, i) => {
     options.seen?.(i, groups.length);
-    return judgeGroup(capture, group, work, order, options);
+    return judgeGroup(program, group, options);
   });
   // The more sites there are, the surer each leak has to be.
   const errors = falseDiscovery(judged.map(({ judgement }) => judgement.p));
   const all = groups.map((group, i) => reportSite(capture, group, judged[i]!, errors[i]!));
   const growing = groups.flatMap((group, i) =>
-    all[i]!.verdict === 'leak' || all[i]!.verdict === 'cache' ? group.members.map(({ series }) => series) : [],
+    GROWING.includes(all[i]!.kind) ? group.members.map(({ series }) => series) : [],
   );
   // Where only totals were recorded no site is known to grow, and still tensors show what they hold.
   const explained =
     capture.start?.mode === 'counters'
       ? capture.ticks.map((tick) => tick.bytes)
       : totalOf(growing, capture.ticks.length, (series) => series.liveBytes);
-  const hidden = judgeHidden(capture, explained, options);
-  if (hidden.verdict === 'leak' && deviceMatches('cpu', options.device)) blame(capture, groups, all, hidden, options);
+  const hidden = judgeHidden(program, explained, options);
+  if (hidden.judgement.verdict === 'leak' && deviceMatches('cpu', options.device)) blame(program, all, hidden, options);
   const found = all
     .filter((site) => site.allocatedTensors > 0 || site.liveTensors > 0 || site.verdict === 'leak')
     .sort(
@@ -77,7 +57,7 @@ export function analyse(capture: Capture, options: AnalysisOptions = {}): Report
   return {
     version: REPORT_VERSION,
     verdict: isLeak ? 'leak' : insufficient === null ? 'clean' : 'insufficient',
-    summary: summarise(capture, { sites: found, hidden, insufficient }, options),
+    summary: summarise(capture, { sites: found, hidden: hidden.judgement, insufficient }, options),
     sites: found.filter(({ oldestMs }) => minAgeMs === undefined || (oldestMs !== null && oldestMs >= minAgeMs)),
     timeline: capture.ticks.map((tick) => ({
       ms: tick.ms,
@@ -100,77 +80,18 @@ function shortfall({ start, ticks }: Capture, sites: SiteReport[], options: Anal
   const alive = total > 0 || sites.some((site) => site.liveTensors > 0);
   if (ticks.length === 0 || (alive && !enoughRounds(ticks.length, options))) return 'few-rounds';
   if (start.mode === 'counters' && total > 0) return 'counters';
-  return sites.some(isYoungAndGrows) ? 'young-sites' : null;
+  const growing = sites.filter(isYoungAndGrows);
+  if (growing.length === 0) return null;
+  return growing[0]!.kind === 'grew-to-the-end' ? 'grew-to-the-end' : 'young-sites';
 }
 
-/** It began too late to be judged, and looks like a leak so far. */
+/** It looks like a leak so far, but began too late to be judged, or may have been used and freed at the end. */
 export const isYoungAndGrows = (site: SiteReport): boolean =>
   site.verdict === 'insufficient' && (site.growthBytesPerMinute > 0 || site.growthTensorsPerMinute > 0);
 
-interface Judged {
-  judgement: Judgement;
-  /** Birth of the oldest that it holds, or held when its thread ended. */
-  oldest: number | null;
-}
-
-/** `order`: of the threads that ended, in which order. */
-function judgeGroup(
-  capture: Capture,
-  group: Group,
-  work: number[],
-  order: IdMap<number>,
-  options: RuleOptions,
-): Judged {
-  const all = group.members.map((member) => member.series);
-  const rounds = capture.ticks.length;
-  const ownWork = lastOf(all, (series) => series.allocatedTensors) >= OWN_WORK * work.at(-1)!;
-  const judgeUntil = (end: number, its: Series[]) => {
-    const oldest = oldestOf(its, end);
-    // A site that joins late has its own beginning; its rounds before it tell nothing.
-    const from = Math.max(0, firstRound(its));
-    const judgement = judge(
-      {
-        ms: capture.ticks.slice(from, end).map((tick) => tick.ms),
-        liveBytes: totalOf(its, rounds, (series) => series.liveBytes).slice(from, end),
-        liveTensors: totalOf(its, rounds, (series) => series.liveTensors).slice(from, end),
-        ...(oldest === null ? {} : { oldestBirthMs: oldest }),
-        ...lastCollection(capture, from, end),
-        ...(ownWork ? {} : { work: work.slice(from, end) }),
-      },
-      options,
-    );
-    return { judgement, oldest };
-  };
-  const atEnd = judgeUntil(rounds, all);
-  if (atEnd.judgement.verdict === 'leak') return atEnd;
-  // What a worker thread held is freed when it ends; it may have leaked until then all the same.
-  const ended: Judged[] = [];
-  for (const [environment, its] of endedSeries(capture, all, order)) {
-    const { judgement, oldest } = judgeUntil(capture.ended.get(environment)! + 1, its);
-    ended.push({ judgement, oldest: atEnd.oldest ?? oldest });
-    if (judgement.verdict === 'leak') return ended.at(-1)!;
-  }
-  // One that ended too soon to tell, and grew until then. Where several came and went, none lives long enough to leak.
-  const only = ended.length === 1 ? ended[0]!.judgement : undefined;
-  const grew = (only?.growthBytesPerMinute ?? 0) > 0 || (only?.growthTensorsPerMinute ?? 0) > 0;
-  return only?.verdict === 'insufficient' && grew ? ended[0]! : atEnd;
-}
-
-/** What each thread that ended had of them: there may be as many threads as sites, so neither is gone through for each other. */
-function endedSeries(capture: Capture, all: Series[], order: IdMap<number>): [number, Series[]][] {
-  const found = new IdMap<Series[]>();
-  for (const series of all) {
-    const environment = capture.environments.get(series.siteId);
-    if (environment === undefined || !order.has(environment)) continue;
-    const known = found.get(environment);
-    if (known === undefined) found.set(environment, [series]);
-    else known.push(series);
-  }
-  return [...found].sort(([a], [b]) => order.get(a)! - order.get(b)!);
-}
-
 /** `error`: the share of false finds among the leaks if this one is taken for one. */
-function reportSite(capture: Capture, group: Group, { judgement: first, oldest }: Judged, error: number): SiteReport {
+function reportSite(capture: Capture, group: Group, judged: Judged, error: number): SiteReport {
+  const { judgement: first, oldest, freedMs } = judged;
   const all = group.members.map((member) => member.series);
   const judgement = first.verdict === 'leak' && error > ERROR ? unsure(first) : first;
   const atEnd = (values: (series: Series) => number[]) => lastOf(all, values);
@@ -190,6 +111,7 @@ function reportSite(capture: Capture, group: Group, { judgement: first, oldest }
     hiddenGrowthBytesPerMinute: 0,
     oldestMs: oldest === null || liveTensors === 0 ? null : Math.max(0, capture.durationMs - oldest),
     sinceMs: oldest,
+    freedMs: judgement.verdict === 'leak' || judgement.verdict === 'insufficient' ? freedMs : null,
     verdict: judgement.verdict,
     kind: judgement.kind,
     confidence: judgement.verdict === 'leak' ? 1 - error : null,
@@ -200,7 +122,8 @@ function reportSite(capture: Capture, group: Group, { judgement: first, oldest }
 const finite = (value: number) => (Number.isFinite(value) ? Math.round(value) : null);
 
 /** Adds hidden growth to the site that most likely causes it: a leak that is seen, an inferred line, or none. */
-function blame(capture: Capture, groups: Group[], sites: SiteReport[], hidden: Judgement, options: RuleOptions): void {
+function blame(program: Program, sites: SiteReport[], found: Hidden, options: RuleOptions): void {
+  const { judgement: hidden, rounds, freedMs } = found;
   const growth = Math.round(hidden.growthBytesPerMinute);
   const seen = sites
     .filter((site) => site.verdict === 'leak')
@@ -213,14 +136,15 @@ function blame(capture: Capture, groups: Group[], sites: SiteReport[], hidden: J
     seen.growthBytesPerMinute += growth;
     return;
   }
-  const root = likelyRoot(capture, groups, options);
-  const found = root === undefined ? unknownSite(capture) : sites[groups.indexOf(root)]!;
-  if (root === undefined) sites.push(found);
-  Object.assign(found, {
+  const root = likelyRoot(program, rounds, options);
+  const site = root === undefined ? unknownSite(program.capture) : sites[program.groups.indexOf(root)]!;
+  if (root === undefined) sites.push(site);
+  Object.assign(site, {
     growthBytesPerMinute: growth,
     growthLowBytesPerMinute: finite(hidden.lowBytesPerMinute),
     growthHighBytesPerMinute: finite(hidden.highBytesPerMinute),
     hiddenGrowthBytesPerMinute: growth,
+    freedMs,
     verdict: 'leak',
     kind: 'leak',
     confidence: 1 - hidden.p,
@@ -246,6 +170,7 @@ function unknownSite(capture: Capture): SiteReport {
     hiddenGrowthBytesPerMinute: 0,
     oldestMs: null,
     sinceMs: null,
+    freedMs: null,
     verdict: 'leak',
     kind: 'leak',
     confidence: null,

@@ -2,7 +2,8 @@
  * What libtorch holds and no tensor of JavaScript shows: autograd graphs, tokens for other threads that nobody takes. It
  * has no line of its own. Which one is behind it is inferred from what the sites do meanwhile.
  */
-import type { Capture } from './capture/capture';
+import type { Program } from './judging';
+import { finalPhase } from './rules/final_fall';
 import { enoughRounds, type Judgement, judge, type RuleOptions, warmupRounds } from './rules/verdict';
 import { type Group, lastCollection, totalOf } from './sites';
 
@@ -15,30 +16,46 @@ const OFTEN = 0.25;
 /** So few tensors at a time are replaced at once; more are garbage for the collector, maybe among one that counts. */
 const FEW = 4;
 
+export interface Hidden {
+  judgement: Judgement;
+  /** The rounds that it was judged by. */
+  rounds: number;
+  /** It grew as long as the program worked, and was freed so many ms before the capture's end; else null. */
+  freedMs: number | null;
+}
+
 /**
  * How what libtorch holds grows, less `explained`: bytes per round of sites that are known to grow. Tensors that wait for
  * the collector are counted in, or a graph behind them would only come to light at each collection.
  */
-export function judgeHidden(capture: Capture, explained: number[], options: RuleOptions): Judgement {
+export function judgeHidden({ capture, work, rounds }: Program, explained: number[], options: RuleOptions): Hidden {
   const { ticks } = capture;
-  const hidden = ticks.map((tick, i) => Math.max(0, tick.allocatedBytes - explained[i]!));
-  return judge(
-    {
-      ms: ticks.map((tick) => tick.ms),
-      liveBytes: hidden,
-      liveTensors: hidden.map(() => 1),
-      ...lastCollection(capture, 0, ticks.length),
-    },
-    { ...options, leastBytes: LEAST_BYTES, mixed: true },
-  );
+  const hidden = ticks.slice(0, rounds).map((tick, i) => Math.max(0, tick.allocatedBytes - explained[i]!));
+  const until = (end: number) =>
+    judge(
+      {
+        ms: ticks.slice(0, end).map((tick) => tick.ms),
+        liveBytes: hidden.slice(0, end),
+        liveTensors: hidden.slice(0, end).map(() => 1),
+        ...lastCollection(capture, 0, end),
+      },
+      { ...options, leastBytes: LEAST_BYTES, mixed: true },
+    );
+  const atEnd = { judgement: until(rounds), rounds, freedMs: null };
+  const phase = atEnd.judgement.verdict === 'leak' ? undefined : finalPhase(hidden, work.slice(0, rounds));
+  if (phase === undefined || phase.doubtful) return atEnd;
+  const before = until(phase.rounds);
+  if (before.verdict !== 'leak') return atEnd;
+  const freedMs = phase.fell ? capture.durationMs - ticks[phase.rounds - 1]!.ms : null;
+  return { judgement: before, rounds: phase.rounds, freedMs };
 }
 
 /**
  * The line that most likely keeps hidden memory growing: one that always holds a tensor and always replaces it (a loss
  * that is summed up holds the graph of all before it), else one that allocates just as many bytes; else none.
  */
-export function likelyRoot(capture: Capture, groups: Group[], options: RuleOptions): Group | undefined {
-  const rounds = capture.ticks.length;
+export function likelyRoot(program: Program, rounds: number, options: RuleOptions): Group | undefined {
+  const { capture, groups } = program;
   if (!enoughRounds(rounds, options)) return undefined;
   const begin = warmupRounds(rounds, options);
   const hiddenAt = (i: number) => capture.ticks[i]!.allocatedBytes - capture.ticks[i]!.bytes;
@@ -47,12 +64,12 @@ export function likelyRoot(capture: Capture, groups: Group[], options: RuleOptio
   let [maker, closest]: [Group | undefined, number] = [undefined, SAME];
   for (const group of groups) {
     const all = group.members.map(({ series }) => series);
-    const live = totalOf(all, rounds, (series) => series.liveTensors).slice(begin);
-    const made = totalOf(all, rounds, (series) => series.allocatedTensors).slice(begin);
+    const live = totalOf(all, capture.ticks.length, (series) => series.liveTensors).slice(begin, rounds);
+    const made = totalOf(all, capture.ticks.length, (series) => series.allocatedTensors).slice(begin, rounds);
     const works = made.filter((n, i) => i > 0 && n > made[i - 1]!).length >= OFTEN * (made.length - 1);
     const sorted = live.sort((a, b) => a - b);
     if (works && sorted[0]! >= 1) (sorted[sorted.length >> 1]! <= FEW ? few : many).push(group);
-    const bytes = totalOf(all, rounds, (series) => series.allocatedBytes);
+    const bytes = totalOf(all, capture.ticks.length, (series) => series.allocatedBytes);
     const off = Math.abs((bytes[rounds - 1]! - bytes[begin]!) / growth - 1);
     if (off < closest) [maker, closest] = [group, off];
   }

@@ -27,6 +27,11 @@ export interface SiteReport {
   oldestMs: number | null;
   /** Since when (ms after the start of the capture) it holds what it never gave back; null when none lives. */
   sinceMs: number | null;
+  /**
+   * It grew as long as the program worked, and was freed only so many ms before the capture's end; null where it was not, or
+   * where that is not why it is reported.
+   */
+  freedMs: number | null;
   verdict: SiteVerdict;
   /** The verdict, finer: filling or full cache, sawtooth or steady. */
   kind: SiteKind;
@@ -47,9 +52,10 @@ export interface TimelinePoint {
 
 /**
  * Why a report without a leak is no "clean" either: the program never loaded the library; too few rounds after the
- * warm-up; a site that grows has too few of its own; only totals were recorded.
+ * warm-up; a site that grows has too few of its own; a site grew until the program's end, and may have been used and freed
+ * there; only totals were recorded.
  */
-export type Shortfall = 'not-loaded' | 'few-rounds' | 'young-sites' | 'counters';
+export type Shortfall = 'not-loaded' | 'few-rounds' | 'young-sites' | 'grew-to-the-end' | 'counters';
 
 export interface Summary {
   command: string;

@@ -68,6 +68,7 @@ again. Of a leak it is told how sure that is: 1 less the share of false ones amo
 
 const RANK: Record<SiteKind, number> = {
   leak: 0,
+  'grew-to-the-end': 1,
   insufficient: 1,
   'filling-cache': 2,
   'full-cache': 3,
@@ -81,7 +82,7 @@ function verdictCell({ verdict, kind, confidence }: SiteReport): string {
     verdict === 'leak' && confidence !== null
       ? `<small>${confidenceText(confidence).replace('more than', '&gt;')} sure</small>`
       : '';
-  return `<td class="verdict" data-v="${RANK[kind]}">${badge(verdict, kind.replace('-', ' '))}${sure}</td>`;
+  return `<td class="verdict" data-v="${RANK[kind]}">${badge(verdict, kind.replaceAll('-', ' '))}${sure}</td>`;
 }
 
 function siteRow(site: SiteReport, course: number[] | undefined, folder: string): string {

@@ -28,6 +28,10 @@ function sinceText(ms: number | null): string {
   return ms < 1000 ? ', from the start' : `, since ${formatDuration(ms)} after the start`;
 }
 
+/** What leaks is freed as well when the program ends. */
+const freedText = ({ freedMs }: SiteReport) =>
+  freedMs === null ? '' : `, and was freed only in the last ${formatDuration(Math.max(1, freedMs))}`;
+
 const isHidden = (site: SiteReport) =>
   site.hiddenGrowthBytesPerMinute > 0 && site.hiddenGrowthBytesPerMinute === site.growthBytesPerMinute;
 
@@ -62,7 +66,7 @@ function leakText({ summary, sites }: Report, { colors, folder }: TextOptions): 
   }
   const where = colors.bold(position(worst, folder)) + (worst.function === '' ? '' : ` (${worst.function})`);
   const sure = worst.confidence === null ? '' : `, with ${confidenceText(worst.confidence)} confidence`;
-  const since = sinceText(worst.sinceMs) + sure;
+  const since = sinceText(worst.sinceMs) + freedText(worst) + sure;
   const keeps = isHidden(worst) ? 'most likely keeps' : 'leaks';
   const more = leaks > 1 ? ` ${leaks - 1} more ${leaks > 2 ? 'sites leak' : 'site leaks'}.` : '';
   return `${where} ${keeps} ${rate(worst)}${since}.${limitText(summary)}${more}`;
@@ -77,12 +81,16 @@ export function shortfallText({ summary, sites }: Report, folder: string): strin
       : 'nothing was recorded: the program never loaded libtorch-node';
   if (summary.insufficient === 'counters')
     return `${alive}, and only totals were recorded (--mode counters): no site can be judged`;
-  if (summary.insufficient === 'young-sites') {
+  if (summary.insufficient === 'young-sites' || summary.insufficient === 'grew-to-the-end') {
     const young = sites.filter(isYoungAndGrows);
     const worst = young[0];
     if (worst === undefined) return 'sites that --min-age leaves out grow, for too short a time to tell a leak';
     const more = young.length > 1 ? ` and ${counted(young.length - 1, 'other')}` : '';
-    return `${position(worst, folder)}${more} grew by ${rate(worst)}, for too short a time to tell a leak from a warm-up`;
+    const grew = `${position(worst, folder)}${more} grew by ${rate(worst)}`;
+    return summary.insufficient === 'grew-to-the-end'
+      ? `${grew} until the end${freedText(worst)}: a leak, or results that were collected and then used. A longer run ` +
+          "tells, or torch.audit.mark('shutdown') before the program releases what it holds"
+      : `${grew}, for too short a time to tell a leak from a warm-up`;
   }
   if (summary.rounds === 0) return 'the program ended before the first round';
   return (

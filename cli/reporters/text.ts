@@ -62,7 +62,7 @@ function siteTable(sites: SiteReport[], { colors, folder, columns }: TextOptions
   const rows = sites
     .slice(0, MOST_SITES)
     .map((site) => [
-      paint[site.verdict](site.kind.replace('-', ' ')),
+      paint[site.verdict](site.kind.replaceAll('-', ' ')),
       formatCount(site.liveTensors),
       formatBytes(site.liveBytes),
       formatCount(site.allocatedTensors),

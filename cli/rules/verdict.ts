@@ -11,7 +11,14 @@ import { type Slope, theilSen } from './theil_sen';
 
 export type SiteVerdict = 'leak' | 'cache' | 'steady' | 'insufficient';
 /** The same, finer: which cache, which kind of steady. */
-export type SiteKind = 'leak' | 'filling-cache' | 'full-cache' | 'sawtooth' | 'steady' | 'insufficient';
+export type SiteKind =
+  | 'leak'
+  | 'filling-cache'
+  | 'full-cache'
+  | 'sawtooth'
+  | 'steady'
+  | 'insufficient'
+  | 'grew-to-the-end';
 
 /** One site, one value per round (interval of the capture). */
 export interface SiteHistory {
@@ -82,7 +89,7 @@ export function enoughRounds(rounds: number, options: RuleOptions = {}): boolean
   return rounds - warmupRounds(rounds, options) >= LEAST_ROUNDS;
 }
 
-const NO_GROWTH = {
+export const NO_GROWTH = {
   growthBytesPerMinute: 0,
   lowBytesPerMinute: 0,
   highBytesPerMinute: 0,
@@ -153,6 +160,11 @@ function youngGrowth({ ms, liveBytes, liveTensors }: SiteHistory, options: RuleO
 /** What a leak is called that is not sure enough beside so many other sites. */
 export function unsure(judgement: Judgement): Judgement {
   return { ...judgement, verdict: 'steady', kind: 'steady', p: 1 };
+}
+
+/** What a leak is called where the same memory may as well be a job that collects results and then uses them. */
+export function undecided(judgement: Judgement): Judgement {
+  return { ...judgement, verdict: 'insufficient', kind: 'grew-to-the-end', p: 1 };
 }
 
 /**

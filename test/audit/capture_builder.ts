@@ -35,6 +35,7 @@ export interface TickInput {
   allocatedBytes?: number;
   peakAllocatedBytes?: number;
   lost?: number;
+  collections?: number;
   collectedMs?: number;
 }
 
@@ -163,7 +164,7 @@ export class CaptureBuilder {
       tick.lost ?? 0,
     ];
     for (const [i, value] of fields.entries()) payload.writeBigUInt64LE(BigInt(value), i * 8);
-    payload.writeUInt32LE(3, 80);
+    payload.writeUInt32LE(tick.collections ?? 3, 80);
     payload.writeUInt32LE(tick.collectedMs ?? 0, 84);
     return this.rows(rows).packet(PacketType.Tick, payload);
   }

@@ -1,0 +1,158 @@
+/** The verdict on one site: at the program's end, before that end began, and at the ends of its worker threads. */
+import type { Capture, Series } from './capture/capture';
+import { IdMap } from './capture/id_map';
+import { finalPhase } from './rules/final_fall';
+import { type Judgement, judge, NO_GROWTH, type RuleOptions, undecided } from './rules/verdict';
+import { firstRound, type Group, lastCollection, lastOf, oldestOf, totalOf } from './sites';
+
+/** The name of the mark behind which nothing is judged: the program releases what it holds. */
+export const SHUTDOWN = 'shutdown';
+/** Above this share of all allocations, a site is itself the program's work, which then tells nothing about it. */
+const OWN_WORK = 0.9;
+/** A line that first works in so many of the last rounds may use up what was collected until then. */
+const LAST_ROUNDS = 3;
+/** And makes at least this share of what was collected, as `torch.stack` and `torch.cat` do. */
+const USES_UP = 0.5;
+
+/** What the sites of a capture are judged by. */
+export interface Program {
+  capture: Capture;
+  groups: Group[];
+  /** Tensors that were made until each round. */
+  work: number[];
+  /** Rounds that are judged: all, or those until the mark `shutdown`. */
+  rounds: number;
+  /** Threads that ended, in which order. */
+  ended: IdMap<number>;
+}
+
+export interface Judged {
+  judgement: Judgement;
+  /** Birth of the oldest that it holds, or held when its thread ended. */
+  oldest: number | null;
+  /** It grew as long as the program worked, and was freed so many ms before the capture's end; else null. */
+  freedMs: number | null;
+}
+
+export function programOf(capture: Capture, groups: Group[], wanted: Series[]): Program {
+  const ended = new IdMap<number>();
+  for (const environment of capture.ended.keys()) ended.set(environment, ended.size);
+  const shutdown = capture.marks.filter(({ name }) => name === SHUTDOWN).at(-1);
+  const until = shutdown === undefined ? -1 : capture.ticks.findIndex(({ ms }) => ms > shutdown.ms);
+  return {
+    capture,
+    groups,
+    work: totalOf(wanted, capture.ticks.length, (series) => series.allocatedTensors),
+    rounds: until === -1 ? capture.ticks.length : until,
+    ended,
+  };
+}
+
+export function judgeGroup(program: Program, group: Group, options: RuleOptions): Judged {
+  const { capture } = program;
+  const all = group.members.map((member) => member.series);
+  const atEnd = judgeToEnd(program, group, all, program.rounds, options);
+  if (atEnd.judgement.verdict === 'leak') return atEnd;
+  // What a worker thread held is freed when it ends; it may have leaked until then all the same.
+  const ended: Judged[] = [];
+  for (const [environment, its] of endedSeries(program, all)) {
+    const rounds = Math.min(program.rounds, capture.ended.get(environment)! + 1);
+    const { judgement, oldest, freedMs } = judgeToEnd(program, group, its, rounds, options);
+    ended.push({ judgement, oldest: atEnd.oldest ?? oldest, freedMs });
+    if (judgement.verdict === 'leak') return ended.at(-1)!;
+  }
+  // One that ended too soon to tell, and grew until then. Where several came and went, none lives long enough to leak.
+  const only = ended.length === 1 ? ended[0]!.judgement : undefined;
+  return only?.verdict === 'insufficient' && grew(only) ? ended[0]! : atEnd;
+}
+
+const grew = ({ growthBytesPerMinute, growthTensorsPerMinute }: Judgement) =>
+  growthBytesPerMinute > 0 || growthTensorsPerMinute > 0;
+
+/** With the rounds until `rounds`, and where nothing was found with those before the last phase of the program. */
+function judgeToEnd(program: Program, group: Group, its: Series[], rounds: number, options: RuleOptions): Judged {
+  const { capture } = program;
+  const atEnd = { ...judgeUntil(program, its, rounds, options), freedMs: null };
+  if (atEnd.judgement.verdict === 'leak') {
+    const used = collector(program, group, rounds - LAST_ROUNDS, rounds) === 'uses up';
+    return used ? { ...atEnd, judgement: undecided(atEnd.judgement) } : atEnd;
+  }
+  const [bytes, tensors] = [(one: Series) => one.liveBytes, (one: Series) => one.liveTensors].map((of) =>
+    finalPhase(totalOf(its, capture.ticks.length, of).slice(0, rounds), program.work.slice(0, rounds)),
+  );
+  // Bytes go first; views have none of their own.
+  const phase = bytes?.fell ? bytes : (tensors ?? bytes);
+  if (phase === undefined) return atEnd;
+  const before = judgeUntil(program, its, phase.rounds, options);
+  if (!grew(before.judgement) || !['leak', 'insufficient'].includes(before.judgement.verdict)) return atEnd;
+  const freedMs = phase.fell ? capture.durationMs - capture.ticks[phase.rounds - 1]!.ms : null;
+  // Garbage that no collection met before the last one looks the same, and so do results that are collected, then used.
+  const met = lastCollection(capture, 0, phase.rounds).lastCollectionMs !== undefined;
+  const doubtful =
+    phase.doubtful || (phase.fell && (!met || collector(program, group, phase.rounds - 1, rounds) !== 'none'));
+  // What still lives was judged by all rounds: that the site stands still is doubted by no more than a leak.
+  if (!phase.fell && before.judgement.verdict !== 'leak') return atEnd;
+  return { judgement: doubtful ? undecided(before.judgement) : before.judgement, oldest: before.oldest, freedMs };
+}
+
+function judgeUntil({ capture, work }: Program, its: Series[], end: number, options: RuleOptions) {
+  const rounds = capture.ticks.length;
+  const oldest = oldestOf(its, end);
+  const ownWork = lastOf(its, (series) => series.allocatedTensors) >= OWN_WORK * work.at(-1)!;
+  // A site that joins late has its own beginning; its rounds before it tell nothing.
+  const from = Math.max(0, firstRound(its));
+  if (from >= end) return { judgement: { verdict: 'steady', kind: 'steady', ...NO_GROWTH } as Judgement, oldest };
+  const judgement = judge(
+    {
+      ms: capture.ticks.slice(from, end).map((tick) => tick.ms),
+      liveBytes: totalOf(its, rounds, (series) => series.liveBytes).slice(from, end),
+      liveTensors: totalOf(its, rounds, (series) => series.liveTensors).slice(from, end),
+      ...(oldest === null ? {} : { oldestBirthMs: oldest }),
+      ...lastCollection(capture, from, end),
+      ...(ownWork ? {} : { work: work.slice(from, end) }),
+    },
+    options,
+  );
+  return { judgement, oldest };
+}
+
+/**
+ * Whether lines first worked in the rounds from `begin` on, when `group` made nothing more: then a job may have collected
+ * results, and used them. `uses up`: one of them made as much as was collected.
+ */
+function collector({ groups }: Program, group: Group, begin: number, end: number): 'none' | 'works' | 'uses up' {
+  const of = (one: Group) => one.members.map(({ series }) => series);
+  const bytes = (its: Series[]) => lastOf(its, (series) => series.allocatedBytes);
+  const collected = of(group);
+  let found: 'none' | 'works' | 'uses up' = 'none';
+  for (const other of groups) {
+    const its = of(other);
+    const first = firstRound(its);
+    if (other === group || first < begin || first >= end || first < lastRoundOf(collected)) continue;
+    if (bytes(its) >= USES_UP * bytes(collected)) return 'uses up';
+    found = 'works';
+  }
+  return found;
+}
+
+/** The last round in which tensors were made there. */
+function lastRoundOf(its: Series[]): number {
+  return its.reduce((last, { ticks, allocatedTensors }) => {
+    let i = ticks.length - 1;
+    while (i > 0 && allocatedTensors[i] === allocatedTensors[i - 1]) i--;
+    return Math.max(last, ticks[i] ?? 0);
+  }, 0);
+}
+
+/** What each thread that ended had of them: there may be as many threads as sites, so neither is gone through for each other. */
+function endedSeries({ capture, ended }: Program, all: Series[]): [number, Series[]][] {
+  const found = new IdMap<Series[]>();
+  for (const series of all) {
+    const environment = capture.environments.get(series.siteId);
+    if (environment === undefined || !ended.has(environment)) continue;
+    const known = found.get(environment);
+    if (known === undefined) found.set(environment, [series]);
+    else known.push(series);
+  }
+  return [...found].sort(([a], [b]) => ended.get(a)! - ended.get(b)!);
+}

@@ -1,0 +1,144 @@
+/** How a program ends decides nothing: what is freed as it ends, or stands while it lingers, leaked all the same. */
+import { analyse } from '../../cli/analysis';
+import { CaptureParser } from '../../cli/capture/reader';
+import { plainColors as colors } from '../../cli/colors';
+import { renderText } from '../../cli/reporters/text';
+import { finalPhase } from '../../cli/rules/final_fall';
+import { CaptureBuilder } from './capture_builder';
+
+const MS = 50;
+const read = (builder: CaptureBuilder) => {
+  const parser = new CaptureParser();
+  parser.feed(builder.build());
+  return parser.capture;
+};
+
+interface Ending {
+  /** Rounds in which the leak grows. */
+  grows?: number;
+  /** Rounds after that. */
+  lingers?: number;
+  /** What lives of it then. */
+  keeps?: number;
+  /** A line that first works in the round of the fall, and makes so many bytes. */
+  reduces?: number;
+  /** Other lines go on working, or there is none. */
+  others?: 'work on' | 'none';
+  /** ms of a mark `shutdown`. */
+  shutdown?: number;
+  collections?: boolean;
+}
+
+/** A site that grows by 4 KiB a round beside one that makes and drops tensors, and what comes after. */
+function ending(given: Ending): CaptureBuilder {
+  const { grows = 80, lingers = 1, keeps = 0, reduces, others, shutdown, collections = true } = given;
+  const builder = new CaptureBuilder().site(1, ['/srv/cache.js', 8, 1]).site(2, ['/srv/work.js', 2, 1]);
+  builder.site(3, ['/srv/reduce.js', 3, 1]);
+  for (let i = 1; i <= grows + lingers; i++) {
+    const [made, works] = [Math.min(i, grows), others === 'work on' ? i : Math.min(i, grows)];
+    const live = i <= grows ? i : Math.min(keeps, grows);
+    const rows = [
+      { site: 1, liveTensors: live, liveBytes: live * 4096, allocatedTensors: made, allocatedBytes: made * 4096 },
+    ];
+    if (others !== 'none') {
+      rows.push({ site: 2, liveTensors: 0, liveBytes: 0, allocatedTensors: 5 * works, allocatedBytes: 500 * works });
+    }
+    if (reduces !== undefined && i > grows) {
+      rows.push({ site: 3, liveTensors: 1, liveBytes: 4, allocatedTensors: 1, allocatedBytes: reduces });
+    }
+    const tick = { ms: i * MS, tensors: live, bytes: live * 4096, allocatedBytes: live * 4096 };
+    builder.tick({ ...tick, ...(collections ? { collections: i >> 3 } : {}) }, rows);
+    if (shutdown !== undefined && i * MS <= shutdown && (i + 1) * MS > shutdown) builder.mark(shutdown, 'shutdown');
+  }
+  return builder.end();
+}
+
+const reportOf = (given: Ending) => analyse(read(ending(given)));
+const sentence = (given: Ending) => renderText(reportOf(given), { colors, folder: '/srv' }).trim().split('\n')[0];
+
+test('freed in the last round: a leak, and the sentence says when it was freed', () => {
+  const report = reportOf({});
+  expect(report.verdict).toBe('leak');
+  expect(report.sites[0]).toMatchObject({ line: 8, verdict: 'leak', liveTensors: 0, freedMs: MS });
+  expect(sentence({})).toMatch(/^LEAK {2}cache\.js:8:1 leaks .*, and was freed only in the last 50 ms, with/);
+});
+
+test('a service that lingers: a leak, whether it still holds what leaked or not', () => {
+  for (const keeps of [0, 80]) {
+    const report = reportOf({ lingers: 20, keeps });
+    expect({ keeps, verdict: report.verdict, line: report.sites[0]!.line }).toEqual({
+      keeps,
+      verdict: 'leak',
+      line: 8,
+    });
+  }
+});
+
+test('one that lingers for longer may be a full cache: insufficient; one that idles for most of its life is a cache', () => {
+  expect(reportOf({ lingers: 80, keeps: 80, others: 'none' })).toMatchObject({
+    verdict: 'insufficient',
+    summary: { insufficient: 'grew-to-the-end' },
+    sites: [{ line: 8, kind: 'grew-to-the-end' }],
+  });
+  expect(reportOf({ lingers: 400, keeps: 80, others: 'none' }).verdict).toBe('clean');
+});
+
+test('a phase that is given back while the program works on is steady', () => {
+  expect(reportOf({ lingers: 20, others: 'work on' }).verdict).toBe('clean');
+  expect(reportOf({ lingers: 200 }).verdict).toBe('clean');
+});
+
+test('collected, then used: insufficient, with the line and how to tell', () => {
+  for (const given of [
+    { reduces: 4 },
+    { reduces: 80 * 4096 },
+    { reduces: 80 * 4096, keeps: 80 },
+    { reduces: 4, lingers: 10 },
+  ]) {
+    const report = reportOf(given);
+    expect({ given, verdict: report.verdict, why: report.summary.insufficient }).toEqual({
+      given,
+      verdict: 'insufficient',
+      why: 'grew-to-the-end',
+    });
+  }
+  expect(sentence({ reduces: 4 })).toMatch(
+    /^INSUFFICIENT {2}cache\.js:8:1 grew by .* until the end, and was freed only in the last 50 ms: a leak, or results that were collected and then used\. A longer run tells, or torch\.audit\.mark\('shutdown'\)/,
+  );
+});
+
+test('garbage that no collection met before the last one is not called a leak', () => {
+  expect(reportOf({ collections: false }).verdict).toBe('insufficient');
+});
+
+test('what lives at the mark `shutdown` is judged as if it lived at the end, and what comes after is not', () => {
+  expect(reportOf({ reduces: 4, shutdown: 80 * MS }).verdict).toBe('leak');
+  expect(reportOf({ lingers: 20, shutdown: 82 * MS, others: 'work on' }).verdict).toBe('clean');
+});
+
+test('a short run that grew until it was freed at its end is not clean', () => {
+  expect(reportOf({ grows: 9 })).toMatchObject({ verdict: 'insufficient', sites: [{ line: 8 }, {}] });
+});
+
+test('memory that no tensor shows is judged the same way', () => {
+  const builder = new CaptureBuilder().site(1, ['/srv/loss.js', 8, 1]);
+  for (let i = 1; i <= 81; i++) {
+    const row = { site: 1, liveTensors: 1, liveBytes: 4, allocatedTensors: i };
+    builder.tick({ ms: i * MS, tensors: 1, bytes: 4, allocatedBytes: i <= 80 ? i * 40_000 : 4 }, [row]);
+  }
+  const report = analyse(read(builder.end()));
+  expect(report).toMatchObject({ verdict: 'leak', sites: [{ line: 8, freedMs: MS }] });
+});
+
+test('where a series is judged: before a quiet end or a final fall, and to its end where it goes on', () => {
+  const work = [1, 2, 3, 4, 5, 6, 7, 8];
+  expect(finalPhase(work, work)).toBeUndefined();
+  expect(finalPhase([1, 2, 3, 4, 5, 6, 7, 0], work)).toEqual({ rounds: 7, fell: true, doubtful: false });
+  expect(finalPhase([1, 2, 3, 4, 5, 6, 6, 6], [1, 2, 3, 4, 5, 6, 6, 6])).toEqual({
+    rounds: 6,
+    fell: false,
+    doubtful: false,
+  });
+  expect(finalPhase([1, 2, 3, 0, 0, 0, 0, 0], [1, 2, 3, 3, 3, 3, 3, 3])).toMatchObject({ rounds: 3, doubtful: true });
+  expect(finalPhase([1, 2, 3, 4, 5, 0, 0, 0], work)).toBeUndefined();
+});
