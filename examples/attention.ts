@@ -1,6 +1,6 @@
 /**
  * A small transformer that learns a rhyme by heart, letter by letter, and then says it. One block of masked attention;
- * named dimensions (`L` letters, `E` features) keep the sizes apart. `node dist/examples/attention.js`
+ * named dimensions (`L` letters, `E` features) keep the sizes apart. `node examples/attention.js`
  */
 import torch, { type Tensor } from 'libtorch-node';
 import { Adam } from './digits/adam';

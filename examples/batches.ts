@@ -1,6 +1,6 @@
 /**
  * A batch job that must not take more than so many bytes: the limit makes a chunk that is too large an error with a code,
- * not an out-of-memory kill, and the job tries again with half of it. `node dist/examples/batches.js [--limit MB]`
+ * not an out-of-memory kill, and the job tries again with half of it. `node examples/batches.js [--limit MB]`
  */
 import { parseArgs } from 'node:util';
 import torch, { type Tensor, type TorchError } from 'libtorch-node';

@@ -1,6 +1,6 @@
 /**
  * A convolutional network on handwritten digits. The compiler follows every shape from the image to the scores: change
- * one size, and the line that no longer fits is an error. `node dist/examples/convnet.js [--steps N]`
+ * one size, and the line that no longer fits is an error. `node examples/convnet.js [--steps N]`
  */
 import { parseArgs } from 'node:util';
 import torch, { type Tensor } from 'libtorch-node';

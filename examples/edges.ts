@@ -1,6 +1,6 @@
 /**
  * Edges of an image, by convolution, on bytes as a program has them: a Uint8Array in, a Uint8Array out, nothing copied
- * on the way in. `node dist/examples/edges.js`
+ * on the way in. `node examples/edges.js`
  */
 import torch from 'libtorch-node';
 

@@ -1,6 +1,6 @@
 /**
  * Images as tensors and back: sharp decodes, a tensor shares the pixels' memory, convolution finds the edges, sharp encodes.
- * `node dist/examples/images.js [picture] [edges.png]`
+ * `node examples/images.js [picture] [edges.png]`
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import torch from 'libtorch-node';

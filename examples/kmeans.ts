@@ -1,6 +1,6 @@
 /**
  * k-means: points in the plane fall into groups that nobody has named. Distances of all points to all centres are one
- * broadcast; an index tensor adds the points of each group up. `node dist/examples/kmeans.js`
+ * broadcast; an index tensor adds the points of each group up. `node examples/kmeans.js`
  */
 import torch, { type Tensor } from 'libtorch-node';
 

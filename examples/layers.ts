@@ -1,6 +1,6 @@
 /**
  * A small library of layers whose sizes are types: a chain that does not fit is refused by the compiler, in the line where
- * it is built, with the sizes that clash. `node dist/examples/layers.js`
+ * it is built, with the sizes that clash. `node examples/layers.js`
  */
 import torch, { type Tensor } from 'libtorch-node';
 

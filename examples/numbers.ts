@@ -1,6 +1,6 @@
 /**
  * Kinds of numbers: how dtypes promote, what the compiler knows of them, and complex numbers, which draw Mandelbrot's set.
- * `node dist/examples/numbers.js`
+ * `node examples/numbers.js`
  */
 import torch, { type Tensor } from 'libtorch-node';
 

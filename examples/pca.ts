@@ -1,6 +1,6 @@
 /**
  * Principal components by singular values: handwritten digits of 784 pixels as points of a few dimensions, and how much
- * of them that keeps. `node dist/examples/pca.js`
+ * of them that keeps. `node examples/pca.js`
  */
 import torch from 'libtorch-node';
 import { loadDigits, PIXELS } from './digits/data';

@@ -1,6 +1,6 @@
 /**
  * An asynchronous pipeline: reading, computing and writing overlap, and each item has a scope of its own, which frees what
- * the item made when its last step is done. `node dist/examples/pipeline.js`
+ * the item made when its last step is done. `node examples/pipeline.js`
  */
 import { createHash } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';

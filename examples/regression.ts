@@ -1,6 +1,6 @@
 /**
  * Linear regression by gradient descent: autograd finds the slopes and the offset behind noisy points.
- * `node dist/examples/regression.js`
+ * `node examples/regression.js`
  */
 import torch from 'libtorch-node';
 

@@ -1,6 +1,6 @@
 /**
  * Which tones a sound is made of: a Fourier transform of a signal with noise, a window, and the peaks.
- * `node dist/examples/spectrum.js`
+ * `node examples/spectrum.js`
  */
 import torch from 'libtorch-node';
 

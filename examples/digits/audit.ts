@@ -6,7 +6,7 @@ import type { Digits } from './data';
 import { type LoadResult, runLoad } from './load';
 import type { Site } from './show';
 
-const LEAK_AUDIT = path.resolve(__dirname, '../../cli/leak-audit.js');
+const LEAK_AUDIT = path.resolve(require.resolve('libtorch-node/package.json'), '../dist/cli/leak-audit.js');
 const SERVER = path.join(__dirname, 'server.js');
 const INTERVAL = '500ms';
 /** A service that does not end by itself is ended. */

@@ -1,6 +1,6 @@
 /**
  * Four threads search one matrix without copying it: the main thread shares 128 MB of vectors, each worker finds the ones
- * nearest to its questions and posts the indices back as tokens. `node dist/examples/workers/search.js`
+ * nearest to its questions and posts the indices back as tokens. `node examples/workers/search.js`
  */
 import { once } from 'node:events';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';

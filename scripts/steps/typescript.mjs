@@ -1,5 +1,5 @@
 /** TypeScript: tsc to dist/, the generated JavaScript and declarations beside it, and the ESM entry. */
-import { cpSync, existsSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { inRoot, root } from '../paths.mjs';
 import { runLogged } from './command.mjs';
@@ -9,7 +9,7 @@ import { step } from './progress.mjs';
 import { filesBelow, whenChanged } from './stamps.mjs';
 
 export const tsc = inRoot('node_modules', 'typescript', 'bin', 'tsc');
-const sourceFolders = ['lib', 'cli', 'types', 'bench', 'examples'];
+const sourceFolders = ['lib', 'cli', 'types', 'bench'];
 
 /** tsc leaves hand-written declarations, generated JavaScript and the CLI's assets where they are. */
 export function copyAlong() {
@@ -34,19 +34,35 @@ function prune(dir) {
   }
 }
 
+/**
+ * The programs of dist/examples beside their sources: the package holds them as `examples/`, so that they run as
+ * `node node_modules/libtorch-node/examples/…`. Their source maps stay in dist/.
+ */
+function placeExamples() {
+  const built = filesBelow(['dist/examples'], ['.js']);
+  const places = new Map(built.map((file) => [inRoot('examples', path.relative(inRoot('dist/examples'), file)), file]));
+  for (const old of filesBelow(['examples'], ['.js'])) if (!places.has(old)) rmSync(old);
+  for (const [place, file] of places) {
+    mkdirSync(path.dirname(place), { recursive: true });
+    writeFileSync(place, readFileSync(file, 'utf8').replace(/^\/\/# sourceMappingURL=.*\n?/m, ''));
+  }
+}
+
 export async function ensureTypeScript() {
   const inputs = {
     files: [
       ...filesBelow(sourceFolders, ['.ts', '.mts', '.cts', '.js', '.mjs', '.cjs', '.html', '.css', '.json']),
+      ...filesBelow(['examples'], ['.ts']),
       ...['tsconfig.json', 'tsconfig.build.json', 'package-lock.json'].map((name) => inRoot(name)),
     ],
-    outputs: [inRoot('dist', 'lib', 'index.js'), inRoot('dist', 'lib', 'index.mjs')],
+    outputs: ['dist/lib/index.js', 'dist/lib/index.mjs', 'examples/regression.js'].map((name) => inRoot(name)),
   };
   await whenChanged('typescript', inputs, () =>
     step('TypeScript', async () => {
       await runLogged('typescript', process.execPath, [tsc, '-p', 'tsconfig.build.json', '--pretty', 'false']);
       prune(inRoot('dist'));
       copyAlong();
+      placeExamples();
       await describeAll();
     }),
   );

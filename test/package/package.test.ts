@@ -1,60 +1,23 @@
 /** The package as npm packs it, installed into an empty project without any install script, and used in every way there is. */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { type Outcome, run } from '../support/child';
-import { limitMs, ordinaryEnv } from '../support/sanitized';
+import { limitMs } from '../support/sanitized';
 import { ROOT, torch } from '../support/torch';
-import { folder } from './folder';
-import { packedInto } from './tarball';
+import { command, files, install, installed, project, write } from './installed';
 
 jest.setTimeout(limitMs(240_000)); // TypeScript reads four megabytes of declarations, from nothing
 
-const packing = folder();
-const project = path.join(folder(), 'project');
-const installed = path.join(project, 'node_modules/libtorch-node');
 let tarball = '';
-
-/** An environment as outside of npm: what `npm test` sets would reach the npm of the tests. */
-function environment(env: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv {
-  const plain = Object.entries(ordinaryEnv()).filter(
-    ([name]) => !/^(npm_(?!config)|npm_config_nodedir|LIBTORCH|NODE_OPTIONS|JEST)/.test(name),
-  );
-  return { ...Object.fromEntries(plain), NO_COLOR: '1', LIBTORCH_NODE_CACHE: path.join(packing, 'cache'), ...env };
-}
-const command = (name: string, args: string[], cwd = project): Promise<Outcome> =>
-  run('sh', ['-c', 'cd "$0" && exec "$@"', cwd, name, ...args], { env: environment() });
 
 async function node(args: string[]): Promise<string> {
   const { code, signal, stdout, stderr } = await command(process.execPath, args);
   expect({ code, signal, stderr }).toEqual({ code: 0, signal: null, stderr: '' });
   return stdout.trim();
 }
-const write = (name: string, text: string): string => {
-  fs.mkdirSync(path.dirname(path.join(project, name)), { recursive: true });
-  fs.writeFileSync(path.join(project, name), text);
-  return name;
-};
 
 beforeAll(async () => {
-  tarball = await packedInto(packing, environment());
-  fs.mkdirSync(project);
-  write('package.json', '{ "name": "project", "version": "1.0.0", "private": true }');
-  const added = await command('npm', [
-    'install',
-    '--ignore-scripts',
-    '--prefer-offline',
-    '--no-audit',
-    '--no-fund',
-    tarball,
-  ]);
-  expect({ code: added.code, stderr: added.code === 0 ? '' : added.stderr }).toEqual({ code: 0, stderr: '' });
+  tarball = await install();
 }, 240_000);
-
-/** Every file of the installed package. */
-const files = (): string[] =>
-  (fs.readdirSync(installed, { recursive: true }) as string[]).filter((name) =>
-    fs.statSync(path.join(installed, name)).isFile(),
-  );
 
 describe('what is in it', () => {
   it('is small, and nothing is missing or too much', () => {
@@ -67,10 +30,11 @@ describe('what is in it', () => {
       ]),
     );
     const folders = [...new Set(names.map((name) => name.split('/').slice(0, 2).join('/')))];
+    // Of bench/ what README.md leads to; examples/ is shipped.test.ts's.
     expect(
-      folders.filter((name) => /^(test|bench|examples|build|node_modules|lib)\b|native\/generated|ledger/.test(name)),
-    ).toEqual([]);
-    expect(names.filter((name) => /binding\.gyp$|\.o$|^dist\/lib\/generated\//.test(name))).toEqual([]);
+      folders.filter((name) => /^(test|bench|build|node_modules|lib)\b|native\/generated|ledger/.test(name)).sort(),
+    ).toEqual(['bench/PROFILES.md', 'bench/RESULTS.md']);
+    expect(names.filter((name) => /binding\.gyp$|\.o$|^dist\/(lib\/generated|examples)\//.test(name))).toEqual([]);
   });
 
   it('has no trace of the folder that it was built in, nor of a place to download from', () => {
