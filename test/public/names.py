@@ -20,6 +20,25 @@ def functions(space):
     return names
 
 
+def others(space):
+    """Its other public names: classes, modules and values, without what other modules' imports leave in it."""
+    names = []
+    for name in dir(space):
+        value = getattr(space, name)
+        if name.startswith("_") or callable(value) and not inspect.isclass(value):
+            continue
+        if space is not torch and (value is torch or value is getattr(torch, name, None) or isinstance(value, (str, dict))):
+            continue
+        if isinstance(value, types.ModuleType) and not value.__name__.startswith(space.__name__ + "."):
+            continue
+        if inspect.isclass(value) and not (value.__module__ or "").startswith("torch"):
+            continue
+        if name == "TYPE_CHECKING":
+            continue
+        names.append(name)
+    return names
+
+
 def constants():
     """Names of dtypes, layouts and memory formats, with what they name here."""
     found = {}
@@ -60,6 +79,17 @@ print(json.dumps({
         "special": functions(torch.special),
         "sparse": functions(torch.sparse),
         "Tensor": [name for name in dir(torch.Tensor) if not name.startswith("_")],
+    },
+    "version": torch.__version__,
+    "others": {
+        "torch": others(torch),
+        "nn.functional": others(F),
+        "nn": others(torch.nn),
+        "linalg": others(torch.linalg),
+        "fft": others(torch.fft),
+        "special": others(torch.special),
+        "sparse": others(torch.sparse),
+        "autograd": functions(torch.autograd) + others(torch.autograd),
     },
     "constants": constants(),
     "functions": [entry(group, function) for group in spec["groups"] for function in group["functions"]],
