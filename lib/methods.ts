@@ -10,6 +10,7 @@ import { format } from './print/format';
 import { callPublic, publicFunction, publicSite } from './public/define';
 import { toArray, toTypedArray } from './read';
 import { callMethod, f, methodSite, results } from './runtime';
+import { asGiven, bare } from './second-name';
 import { type SharedToken, share } from './share';
 import { isTensor, notThis, Tensor, wrap } from './tensor';
 import { makeMethods, publics } from './wrappers';
@@ -42,7 +43,7 @@ for (const name of Object.keys(publics.Tensor!)) {
 function defineOwn(name: string, method: (this: Tensor, ...args: never[]) => unknown): void {
   define(name, function (this: Tensor, ...args: never[]) {
     if (!isTensor(this)) throw notThis(name, this);
-    return method.apply(this, args);
+    return asGiven(method.apply(bare(this), args));
   });
 }
 

@@ -3,8 +3,10 @@
  * elements that are accessors, iterators, Proxies), which may do anything: call the library, dispose of an argument, throw.
  * So all of it is over before anything is converted, packed or recorded, and what comes after has values of our own.
  */
+import { types } from 'node:util';
 import { codedError, describe } from './errors';
-import { isMarked, Tensor } from './tensor';
+import { bare } from './second-name';
+import { isGenuine, isMarked, Tensor } from './tensor';
 import { Complex } from './values';
 
 /** A call whose values were read. */
@@ -59,7 +61,7 @@ function readList(list: readonly unknown[], known: Known | null): unknown[] {
   requireRoom(length);
   for (let i = 0; i < length; i++) {
     const element = list[i];
-    if (typeof element !== 'object' || element === null || element instanceof Tensor) copy.push(element);
+    if (typeof element !== 'object' || element === null || isGenuine(element)) copy.push(element);
     else {
       inner ??= new Map([[list as object, copy]]);
       copy.push(readObject(element, inner));
@@ -80,12 +82,13 @@ function readObject(value: object, known: Known | null): unknown {
     return copy;
   }
   if (ArrayBuffer.isView(value) || value instanceof Iterated) return value;
+  if (value instanceof Tensor) return bare(value);
   if (value instanceof Complex) return new Complex(value.re, value.im);
   if (isPlain(value)) {
     const keys = Object.keys(value);
     return isComplexKeys(keys) ? complexOf(value as { re: unknown; im: unknown }) : value;
   }
-  if (isMarked(value)) return value; // a tensor of another copy of the library: its rows are not what is meant
+  if (isMarked(value)) return bare(value); // a tensor of another copy of the library: its rows are not what is meant
   const iterator = (value as { [Symbol.iterator]?: unknown })[Symbol.iterator];
   if (typeof iterator !== 'function') return value;
   const once = typeof (value as { next?: unknown }).next === 'function';
@@ -110,7 +113,7 @@ function complexOf(value: { re: unknown; im: unknown }): unknown {
  * complex one is a Complex. Everything else is as it came.
  */
 export function readValue(value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || value instanceof Tensor) return value;
+  if (typeof value !== 'object' || value === null || isGenuine(value)) return value;
   return readObject(value, null);
 }
 
@@ -123,7 +126,7 @@ export function readCall(passed: ArrayLike<unknown>): ReadCall {
   const positional = new Array<unknown>(count);
   for (let i = 0; i < count; i++) {
     const value = passed[i];
-    if (typeof value !== 'object' || value === null || value instanceof Tensor) positional[i] = value;
+    if (typeof value !== 'object' || value === null || isGenuine(value)) positional[i] = value;
     else if (i < count - 1 || Array.isArray(value) || !isPlain(value)) positional[i] = readObject(value, null);
     else {
       const keys = Object.keys(value);
@@ -162,7 +165,7 @@ export function elementsOf(value: unknown): readonly unknown[] | undefined {
 
 /** For what takes any value: what can be read but once is what was read, all else what came. */
 export const anyOf = (value: unknown): unknown =>
-  value instanceof Iterated ? (value.once ? value.elements : value.source) : value;
+  value instanceof Iterated ? (value.once || types.isProxy(value.source) ? value.elements : value.source) : value;
 
 const lengthOf = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), 'length')!.get!;
 

@@ -7,6 +7,7 @@ import { type Native, type NativeOp, native } from './native';
 import { NativeObject } from './object';
 import { type Bound, parse } from './parse';
 import { type ReadCall, readCall } from './reading';
+import { asGiven, bare } from './second-name';
 import { type Result, signature } from './signature';
 import { isTensor, notThis, type Tensor, wrap, wrapElement } from './tensor';
 import { Complex } from './values';
@@ -51,7 +52,7 @@ export function results(number: number, value: unknown, given: readonly unknown[
 }
 
 const resultOf = (result: Result, raw: unknown, given: readonly unknown[], one: typeof wrap): unknown =>
-  result.argument >= 0 ? given[result.argument] : convertResult(raw, result, one);
+  result.argument >= 0 ? asGiven(given[result.argument]) : convertResult(raw, result, one);
 
 /** Calls the op of a call that fits it. */
 export function run({ signature: { number }, values, given, requiresGrad }: Bound): unknown {
@@ -104,7 +105,7 @@ export function callFunction(site: Site, passed: ArrayLike<unknown>): unknown {
 /** A call of a method that no fast path took. */
 export function callMethod(site: Site, self: Tensor, passed: ArrayLike<unknown>): unknown {
   if (!isTensor(self)) throw notThis(site.name, self);
-  return run(bound(site, readCall(passed), self));
+  return run(bound(site, readCall(passed), bare(self)));
 }
 
 /** torch.ops: exactly one overload, names as in the schema. */

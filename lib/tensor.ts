@@ -35,6 +35,13 @@ export class Tensor<out D extends DType = DType, out S extends Shape = Shape> {
   /** What frees the slot when the collector drops this object; undefined while a scope owns it. */
   _guard: unknown = undefined;
 
+  /** What no Proxy and no object with this prototype has: to look for it runs no code of the program. */
+  readonly #genuine = true;
+  /** @internal */
+  static _isGenuine(value: unknown): value is Tensor {
+    return typeof value === 'object' && value !== null && #genuine in value;
+  }
+
   /** Without a private member every object of the same shape would be a Tensor, and editors would offer its members. */
   declare private readonly _nominal: true;
 
@@ -209,6 +216,9 @@ export interface Tensor<out D extends DType = DType, out S extends Shape = Shape
 
 const constructorKey = Symbol('Tensor');
 
+/** Whether a value is a tensor that this copy of the library made, itself and not a Proxy around it. */
+export const isGenuine: (value: unknown) => value is Tensor = Tensor._isGenuine;
+
 /** Whether a value is a tensor, of this copy of the library or of another one over the same addon. */
 export function isTensor(value: unknown): value is Tensor {
   return value instanceof Tensor || (isMarked(value) && value._mark === mark && typeof value.dispose === 'function');
@@ -268,12 +278,24 @@ export function wrapElement(element: unknown): Tensor | null {
   return tensor;
 }
 
+/** Another object for the tensor of a handle; null where `recorder` is not that of a pending one. */
+export function secondName(handle: number, recorder: unknown): Tensor | null {
+  if (handle < 0) return pendingName(handle, recorder);
+  const tensor = Object.create(Tensor.prototype);
+  tensor._mark = mark;
+  tensor._handle = handle;
+  tensor._guard = undefined;
+  return tensor as Tensor;
+}
+
 /** For the result of an op that was recorded, whose handle is a negative code. */
 let makePending: (code: number) => Tensor;
+let pendingName: (code: number, recorder: unknown) => Tensor | null;
 
 /** Called by lib/async/pending.ts, which needs this module. */
-export function setPending(make: (code: number) => Tensor): void {
+export function setPending(make: typeof makePending, name: typeof pendingName): void {
   makePending = make;
+  pendingName = name;
 }
 
 /** The tensor belongs to the garbage collector. */

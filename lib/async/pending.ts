@@ -102,14 +102,23 @@ const prototype: Record<PropertyKey, unknown> = Object.create(Tensor.prototype);
 
 export const isPendingTensor = (value: unknown): value is PendingTensor => value instanceof Tensor && value._handle < 0;
 
-setPending((code) => {
+function pendingOf(code: number, recorder: unknown): Tensor {
   const tensor = Object.create(prototype);
   tensor._mark = native.tensorMark;
   tensor._handle = code;
   tensor._guard = undefined;
-  tensor.recorder = now;
+  tensor.recorder = recorder;
   return tensor as Tensor;
-});
+}
+
+/** What a program shows as one may be anything. */
+const recorders = new WeakSet<object>();
+export const noteRecorder = (recorder: Recorder): unknown => recorders.add(recorder);
+
+setPending(
+  (code) => pendingOf(code, now),
+  (code, recorder) => (recorders.has(recorder as object) ? pendingOf(code, recorder) : null),
+);
 
 /** Values that only a tensor that is there has. */
 function notThere(name: string): never {

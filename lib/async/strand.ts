@@ -11,7 +11,7 @@ import { results } from '../runtime';
 import { enter, now, type ScopeNode } from '../scopes/context';
 import { wrap, wrapElement } from '../tensor';
 import { restoring } from '../turn';
-import { OFF, type PendingTensor, PendingValue, type Recorder, recordInto } from './pending';
+import { noteRecorder, OFF, type PendingTensor, PendingValue, type Recorder, recordInto } from './pending';
 
 const { flags } = native;
 
@@ -106,6 +106,7 @@ export class Strand implements Recorder {
     private readonly call: { stack?: unknown },
   ) {
     openMailbox();
+    noteRecorder(this);
     this.site = siteToBe(native, caller);
     this.id = native.strandOpen();
     try {

@@ -6,6 +6,7 @@ import { argumentError, codedError, type TorchError } from '../errors';
 import { spaces } from '../functions';
 import { ownOptions } from '../options';
 import { ownScope } from '../scopes/scope';
+import { bare } from '../second-name';
 import { isTensor, type Tensor } from '../tensor';
 import { bytesOfTensor, chunksOfTensor } from './bytes';
 import { Budget, type LoadLimits, limitsOf } from './limits';
@@ -183,10 +184,13 @@ function headOf(fn: string, tensor: Tensor): NodeBuffer {
   return head;
 }
 
-const serializeNpy = (fn: string, tensor: Tensor): NodeBuffer =>
-  Buffer.concat([headOf(fn, tensor), bytesOfTensor(tensor)]);
+function serializeNpy(fn: string, given: Tensor): NodeBuffer {
+  const tensor = bare(given);
+  return Buffer.concat([headOf(fn, tensor), bytesOfTensor(tensor)]);
+}
 
-function streamNpy(tensor: Tensor): ByteStream {
+function streamNpy(given: Tensor): ByteStream {
+  const tensor = bare(given);
   const head = headOf('npy.saveToStream', tensor);
   const held = tensor.detach() as Tensor;
   function* chunks(): Generator<Uint8Array> {
@@ -297,7 +301,7 @@ export const npz = {
   /** The same bytes as a ReadableStream, made as they are read. It holds the tensors' memory by itself. */
   saveToStream(tensors: Record<string, Tensor>): ByteStream {
     checkTensors('npz.saveToStream', tensors);
-    const entries = Object.entries(tensors);
+    const entries = Object.entries(tensors).map(([name, tensor]) => [name, bare(tensor)] as const);
     for (const [, tensor] of entries) headOf('npz.saveToStream', tensor);
     const held = entries.map(([name, tensor]) => [name, tensor.detach() as Tensor] as const);
     return byteStream(

@@ -1,4 +1,5 @@
 /** Writes pickles of protocol 2, as torch.save does: numbers, text, lists, dictionaries, and what is given as a global call. */
+import { types } from 'node:util';
 
 /** A call of a Python name, as it stands in a pickle. */
 export class Reduce {
@@ -117,6 +118,8 @@ export function pickle(
     const known = typeof object === 'object' ? memo.get(object) : undefined;
     if (known !== undefined) {
       number(0x6a, 4, known, 'writeUInt32LE');
+    } else if (types.isProxy(value)) {
+      writeValue(object, path); // before anything else looks at it
     } else if (value instanceof Name) {
       name(value.module, value.name);
     } else if (value instanceof Tuple) {
@@ -130,14 +133,19 @@ export function pickle(
       put(0x52);
       remember(value);
     } else {
-      const inside = asUser(() => insideOf(value));
-      if (inside !== undefined) writeInside(object, inside, path);
-      else {
-        const other = replace(object, path);
-        write(other, path);
-        if (other instanceof Reduce) memo.set(object, memo.get(other)!);
-      }
+      writeValue(object, path);
     }
+  };
+
+  const writeValue = (object: object, path: string): void => {
+    const inside = asUser(() => insideOf(object));
+    if (inside !== undefined) {
+      writeInside(object, inside, path);
+      return;
+    }
+    const other = replace(object, path);
+    write(other, path);
+    if (other instanceof Reduce) memo.set(object, memo.get(other)!);
   };
 
   const writeInside = (object: object, inside: Inside, path: string): void => {

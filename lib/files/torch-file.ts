@@ -2,6 +2,7 @@
  * `torch.load` and `torch.save`: PyTorch's files, a zip with a pickle and the storages. Loading runs nothing of the file: it may
  * name tensors, their storages and plain values, as with PyTorch's weights_only.
  */
+import { types } from 'node:util';
 import type { ByteSource, ByteStream, Device, DType, NodeBuffer } from '../../types/base';
 import { fromTypedArray } from '../create';
 import { dtypeCodes } from '../enums';
@@ -9,6 +10,7 @@ import { argumentError, codedError, type TorchError } from '../errors';
 import { native } from '../native';
 import { ownOptions } from '../options';
 import { ownScope } from '../scopes/scope';
+import { bare } from '../second-name';
 import { isTensor, type Tensor } from '../tensor';
 import { asUser } from '../user-code';
 import { Complex } from '../values';
@@ -318,8 +320,12 @@ const archived = (value: unknown): Archived =>
     const all = new Storages();
     const made: Tensor[] = [];
     const replace = (object: object, path: string) => {
-      if (isTensor(object)) return replaceTensor(object, path, all, made);
-      if (object instanceof Complex) return new Reduce('builtins', 'complex', [object.re, object.im]);
+      const value = asUser(() => bare(object));
+      // Any other Proxy is the program's to the end.
+      if (!types.isProxy(value)) {
+        if (isTensor(value)) return replaceTensor(value, path, all, made);
+        if (value instanceof Complex) return new Reduce('builtins', 'complex', [value.re, value.im]);
+      }
       throw argumentError('save', path, 'Tensors, numbers, strings, arrays, Maps and plain objects', object);
     };
     const data = pickle(value, replace, asUser);

@@ -2,6 +2,7 @@
  * Functions that PyTorch has in Python over its ops. Their signatures are in codegen/spec/public.yaml and go through the
  * parser of the ops, so that calls and errors are theirs too; here is what runs once a call fits.
  */
+import { types } from 'node:util';
 import { isPendingTensor, withTensorsOnly } from '../async/pending';
 import { type Site, siteOf } from '../call-cache';
 import { integers } from '../packed';
@@ -9,8 +10,9 @@ import type { Bound } from '../parse';
 import { anyOf, elementsOf, readCall } from '../reading';
 import { bound, run } from '../runtime';
 import { ownScope } from '../scopes/scope';
+import { bare, resultAsGiven, secondNames } from '../second-name';
 import { decodeSignature, type Param, type Signature, signature } from '../signature';
-import { isTensor, notThis, Tensor } from '../tensor';
+import { isGenuine, isTensor, notThis, type Tensor } from '../tensor';
 import { publics } from '../wrappers';
 
 /** Takes the arguments in the order of the signature, each in one form: see `argumentsOf`. */
@@ -107,10 +109,12 @@ export function publicSite(space: string, name: string, rows: readonly number[])
 export function callPublic({ site, ops, run: implementations }: PublicSite, passed: ArrayLike<unknown>, self?: Tensor) {
   const { name, candidates, method } = site;
   if (method && !isTensor(self)) throw notThis(name, self);
-  const found = bound(site, readCall(passed), self);
+  const before = secondNames();
+  const found = bound(site, readCall(passed), bare(self));
   if (found.signature.number >= 0) return run(found);
   const number = candidates.indexOf(found.signature) - ops;
-  return withTensorsOnly(() => (implementations[number] ?? implementations[0]!)(...argumentsOf(found)));
+  const result = withTensorsOnly(() => (implementations[number] ?? implementations[0]!)(...argumentsOf(found)));
+  return resultAsGiven(result, before);
 }
 
 /** A list of integers that needs no conversion, in an array of our own; undefined for any other. */
@@ -126,7 +130,7 @@ function isPlain({ type, variadic }: Param, value: unknown): boolean {
   if (value === null) return type.nullable;
   switch (type.base) {
     case 'T':
-      return value instanceof Tensor && (value._handle > 0 || isPendingTensor(value));
+      return isGenuine(value) ? value._handle > 0 : !types.isProxy(value) && isPendingTensor(value);
     case 'F':
       return typeof value === 'number';
     case 'I':

@@ -156,6 +156,43 @@ describe('a Proxy around a tensor', () => {
     expect(proxy.at(0).item()).toBe(1);
   });
 
+  test('is what a call gives back that gives back its argument', () => {
+    torch.scope(() => {
+      const proxy: any = new Proxy(torch.tensor([1, -2]), {});
+      expect(proxy.add_(1)).toBe(proxy);
+      expect(proxy.add_(torch.ones([2]), { alpha: 2 })).toBe(proxy);
+      expect(untyped.add(proxy, 1, { out: proxy })).toBe(proxy);
+      expect(proxy.set([0], 5)).toBe(proxy);
+      expect(proxy.map_(torch.ones([2]), (x: number, y: number) => x + y)).toBe(proxy);
+      expect(untyped.nn.functional.relu6(proxy, { inplace: true })).toBe(proxy);
+      expect(untyped.asTensor(proxy)).toBe(proxy);
+      expect(proxy.toArray()).toEqual([6, 3]);
+    });
+  });
+
+  test('is asked for its handle once, and before the library opens a scope of its own', () => {
+    torch.scope(() => {
+      const t = torch.ones([4, 4]);
+      const made: any[] = [];
+      const get = (target: object, name: PropertyKey) => {
+        if (name === '_handle') made.push(torch.ones([1]));
+        return Reflect.get(target, name);
+      };
+      const proxy: any = new Proxy(t, { get });
+      const calls = [
+        () => untyped.svdLowrank(proxy, 2),
+        () => torch.saveToBuffer({ proxy }),
+        () => torch.npz.saveToStream({ proxy }).cancel(),
+        () => untyped.sum(proxy, [0], { keepdim: true }),
+      ];
+      for (const call of calls) {
+        made.length = 0;
+        call();
+        expect(made.map((tensor) => tensor.disposed)).toEqual([false]);
+      }
+    });
+  });
+
   test('counts as its tensor in the result of a scope and in disposeAll', () => {
     balanced(() => {
       const proxy = torch.scope(() => new Proxy(torch.tensor([1, 2]), {}));

@@ -1,19 +1,21 @@
 /**
  * Every generated function and method, each of its signatures, with each argument in the forms that run code of the program.
  *
- *   generated.cjs LIB {"skip": [op], "seed": 1, "all": false}
+ *   generated.cjs LIB {"skip": [op], "seed": 1, "all": false, "mirror": false}
  *
+ * `mirror`: the functions through torch.async, from the same list. They give promises, and have read everything when they do.
  * Prints one JSON line: how many calls there were, and what was wrong.
  */
 'use strict';
 
 const assert = require('node:assert');
 const path = require('node:path');
+const { types } = require('node:util');
 const { argumentMaker, variants } = require('../support/arguments.cjs');
 const { hostileKit } = require('./hostile.cjs');
 
 const [lib, text] = process.argv.slice(2);
-const { skip, seed, all, share = 0, shares = 1 } = JSON.parse(text);
+const { skip, seed, all, share = 0, shares = 1, mirror = false } = JSON.parse(text);
 const { torch, Run, names, state, checkAfter, checkPromises, outcomeOf, same, forms, read, tensorsLeft } =
   hostileKit(lib);
 const maker = argumentMaker(lib);
@@ -53,12 +55,16 @@ function signaturesOf(space, name, fn) {
   ];
 }
 
-/** The functions of all namespaces, then the methods. */
+const mirrorOf = (space) => (space === '' ? torch.async : space.split('.').reduce((at, part) => at[part], torch.async));
+
+/** The functions of all namespaces, then the methods, which torch.async has not. */
 function* wrappers() {
   for (const space of ['', 'nn.functional', 'linalg', 'fft', 'special', 'sparse']) {
     const object = space === '' ? torch : space.split('.').reduce((at, part) => at[part], torch);
-    for (const [name, fn] of Object.entries(object)) if (typeof fn === 'function') yield { space, name, fn };
+    const functions = Object.entries(object).filter(([, fn]) => typeof fn === 'function');
+    for (const [name, fn] of functions) yield { space, name, fn, mirrored: mirrorOf(space)[name] };
   }
+  if (mirror) return;
   for (let at = torch.Tensor.prototype; at !== Object.prototype; at = Object.getPrototypeOf(at)) {
     for (const [name, { value: fn }] of Object.entries(Object.getOwnPropertyDescriptors(at))) {
       if (typeof fn === 'function' && name !== 'constructor') yield { space: 'Tensor', name, fn };
@@ -82,7 +88,7 @@ function argumentsOf({ params, self }, values, method, at, form) {
 }
 
 /** The forms of one argument, each made for a run of a callback. */
-function formsOf(param, value, written) {
+function formsOf(param, value) {
   const { type } = param;
   const list = [];
   if (!param.out && !param.variadic) list.push(['getter', () => 'getter']);
@@ -92,8 +98,7 @@ function formsOf(param, value, written) {
       ['Proxy', (fire) => forms.withProxy(value, fire)],
     );
     if (type.base === 'T') list.push(['generator', (fire) => forms.generated(value, fire)]);
-  } else if (value instanceof torch.Tensor && !param.out && !written) {
-    // What is written in lib/public asks a Proxy again and again, as it asks a tensor.
+  } else if (value instanceof torch.Tensor && !param.out) {
     list.push(['Proxy of a tensor', (fire) => forms.proxied(value, fire)]);
   } else if (value instanceof torch.Complex) list.push(['accessor', (fire) => forms.complexOf(value, fire)]);
   return list;
@@ -111,7 +116,7 @@ function workingVariant(call) {
   return undefined;
 }
 
-async function check(label, sig, { fn, space }) {
+async function check(label, sig, { fn, space, mirrored }) {
   const method = space === 'Tensor';
   if (method && sig.self < 0) return;
   const plainCall = (variant) => {
@@ -130,13 +135,32 @@ async function check(label, sig, { fn, space }) {
     if (method && at === sig.self) continue;
     const kinds = torch.scope(() => {
       const [value] = valuesOf({ ...sig, params: [sig.params[at]] }, variant);
-      return formsOf(sig.params[at], value, sig.number < 0).map(([kind]) => kind);
+      return formsOf(sig.params[at], value).map(([kind]) => kind);
     });
     for (const kind of kinds) {
       const chosen = all ? names : [names[turn++ % names.length]];
-      for (const name of chosen) await one(label, sig, { fn, method, variant, at, kind, name, first, steady });
+      const how = { fn, mirrored, method, variant, at, kind, first, steady };
+      const tried = mirror ? oneMirrored : one;
+      for (const name of chosen) await tried(label, sig, { ...how, name });
     }
   }
+}
+
+/** A call with one argument in the form `kind`, whose callback is `name`. */
+function prepared(sig, { method, variant, at, kind, name }) {
+  torch.manualSeed(0);
+  const values = valuesOf(sig, variant, true);
+  // An optional one that is not given has a value here, so the result may be another.
+  const given = values[at] !== undefined;
+  if (!given) [values[at]] = valuesOf({ ...sig, params: [sig.params[at]] }, variant);
+  const run = new Run(name, () => values.find((value) => value instanceof torch.Tensor)?.dispose());
+  const form = formsOf(sig.params[at], values[at]).find(([other]) => other === kind)[1](() => run.fire());
+  const [positional, options] = argumentsOf(sig, values, method, at, form);
+  if (kind === 'getter') {
+    const { jsName } = sig.params[at];
+    Object.defineProperty(options, jsName, { enumerable: true, get: () => read(() => run.fire(), values[at]) });
+  }
+  return { run, values, given, args: [...positional, options] };
 }
 
 async function one(label, sig, { fn, method, variant, at, kind, name, first, steady }) {
@@ -148,21 +172,11 @@ async function one(label, sig, { fn, method, variant, at, kind, name, first, ste
   try {
     let outcome;
     torch.scope(() => {
-      torch.manualSeed(0);
-      const values = valuesOf(sig, variant, true);
-      // An optional one that is not given has a value here, so the result may be another.
-      const given = values[at] !== undefined;
-      if (!given) [values[at]] = valuesOf({ ...sig, params: [sig.params[at]] }, variant);
-      run = new Run(name, () => values.find((value) => value instanceof torch.Tensor)?.dispose());
-      const form = formsOf(sig.params[at], values[at]).find(([other]) => other === kind)[1](() => run.fire());
-      const [positional, options] = argumentsOf(sig, values, method, at, form);
-      if (kind === 'getter') {
-        const { jsName } = sig.params[at];
-        Object.defineProperty(options, jsName, { enumerable: true, get: () => read(() => run.fire(), values[at]) });
-      }
+      const { values, given, args, ...made } = prepared(sig, { method, variant, at, kind, name });
+      run = made.run;
       const before = state();
       outcome = outcomeOf(
-        () => Reflect.apply(fn, method ? values[sig.self] : undefined, [...positional, options]),
+        () => Reflect.apply(fn, method ? values[sig.self] : undefined, args),
         () => {
           run.over = true;
         },
@@ -175,6 +189,58 @@ async function one(label, sig, { fn, method, variant, at, kind, name, first, ste
       assert(same(outcome, first), `another result: ${JSON.stringify([outcome, first])}`.slice(0, 600));
     });
     await checkPromises(run);
+    const left = tensorsLeft(tensors);
+    assert(left <= 0, `${left} tensors are left`);
+  } catch (error) {
+    wrong.push(`${where}: ${error.message}`);
+  }
+}
+
+/** What a promise of torch.async gives. */
+const settled = (promise, ended = () => {}) =>
+  promise.then(
+    (value) => {
+      ended(value);
+      return outcomeOf(() => value);
+    },
+    (error) =>
+      outcomeOf(() => {
+        throw error;
+      }),
+  );
+
+/** The same through torch.async. All of the program's values are read when it returns. */
+async function oneMirrored(label, sig, { mirrored, variant, at, kind, name, steady }) {
+  const where = `torch.async${label}, ${sig.params[at].jsName} as ${kind}, ${name}`;
+  const tensors = torch.memory().tensors;
+  counts.calls++;
+  if (process.env.LTN_REENTRANCY_TRACE) require('node:fs').writeSync(2, `${where}\n`);
+  let run;
+  try {
+    await torch.scope(async () => {
+      torch.manualSeed(0);
+      const [positional, options] = argumentsOf(sig, valuesOf(sig, variant, true), false, -1);
+      const first = await settled(mirrored(...positional, options));
+      const { given, args, ...made } = prepared(sig, { method: false, variant, at, kind, name });
+      run = made.run;
+      const before = state();
+      const promise = mirrored(...args);
+      const { runs } = run;
+      checkAfter(run, before);
+      const outcome = await settled(promise, (value) => {
+        run.over = true;
+        // A promise looks for `then` in what it is given: here the program's own Proxy, which an op in place gives back.
+        const late = run.runs - runs;
+        assert(late === 0 || types.isProxy(value), `the callback ran ${late} times after the call had returned`);
+      });
+      checkAfter(run, before);
+      await checkPromises(run);
+      if (kind === 'getter') assert(runs === 1, `the getter ran ${runs} times`);
+      if (runs > 0 && name === 'throw') assert(outcome.code === 'mine', `its error is lost: ${outcome.code}`);
+      if (!given || name === 'throw' || name === 'dispose' || !steady) return;
+      assert(same(outcome, first), `another result: ${JSON.stringify([outcome, first])}`.slice(0, 600));
+    });
+    await new Promise(setImmediate);
     const left = tensorsLeft(tensors);
     assert(left <= 0, `${left} tensors are left`);
   } catch (error) {

@@ -92,11 +92,11 @@ function hostileKit(lib) {
 
   /** After a call, in the scope around it: what the callback made is there and the program's, and all is as it was. */
   function checkAfter(run, before) {
-    for (const tensor of run.kept) {
+    for (const tensor of run.kept.splice(0)) {
       assert(!tensor.disposed, 'what the callback made is gone');
       tensor.dispose();
     }
-    for (const scope of run.scopes.reverse()) scope.close();
+    for (const scope of run.scopes.splice(0).reverse()) scope.close();
     state().forEach((now, i) => {
       assert(now === before[i], `${['the current scope', 'recording', 'grad mode', 'inference mode'][i]} is another`);
     });
@@ -175,13 +175,17 @@ function hostileKit(lib) {
     fire();
     yield* list;
   }
+  /** Each trap runs `fire`. */
   const proxied = (tensor, fire) =>
-    new Proxy(tensor, {
-      get(target, name) {
-        if (name === '_handle') fire();
-        return Reflect.get(target, name);
-      },
-    });
+    new Proxy(
+      tensor,
+      Object.fromEntries(
+        ['get', 'has', 'getPrototypeOf', 'ownKeys', 'getOwnPropertyDescriptor'].map((trap) => [
+          trap,
+          (...args) => read(fire, Reflect[trap](...args)),
+        ]),
+      ),
+    );
   const complexOf = (value, fire) => ({
     get re() {
       fire();

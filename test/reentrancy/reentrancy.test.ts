@@ -1,7 +1,7 @@
 /**
  * Code of the program in the middle of calls: getters of options, elements that are accessors, Proxies, generators and
  * callbacks, each of which disposes of an argument, allocates, calls with lists, calls 200 times, starts a torch.async op,
- * throws, leaves a scope open or collects. The call gives what it gives with plain values, or a coded error; a getter ran
+ * throws, leaves a scope open or collects; a Proxy of a tensor in place of each. The same through torch.async. The call gives what it gives with plain values, or a coded error; a getter ran
  * once, nothing is lost or left, and scope, modes and recording are as before.
  *
  * One in four generated functions is tried, others with another LTN_REENTRANCY_SEED; LTN_REENTRANCY=all tries all of them,
@@ -30,11 +30,14 @@ async function ask(program: string, options: object) {
   return JSON.parse(stdout);
 }
 
-test(
-  `every generated function and method, seed ${seed}`,
-  async () => {
+test.each([
+  ['every generated function and method', false],
+  ['every function of torch.async', true],
+])(
+  `%s, seed ${seed}`,
+  async (_, mirror) => {
     const share = all ? {} : { share: seed % SHARES, shares: SHARES };
-    const { wrong, functions, signatures, calls } = await ask('generated.cjs', { skip, seed, all, ...share });
+    const { wrong, functions, signatures, calls } = await ask('generated.cjs', { skip, seed, all, mirror, ...share });
     expect({ seed, wrong }).toEqual({ seed, wrong: [] });
     expect(functions).toBeGreaterThan(300);
     expect(signatures).toBeGreaterThan(300);

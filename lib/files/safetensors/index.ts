@@ -10,6 +10,7 @@ import { argumentError, codedError } from '../../errors';
 import { spaces } from '../../functions';
 import { ownOptions } from '../../options';
 import { ownScope } from '../../scopes/scope';
+import { bare } from '../../second-name';
 import { isTensor, type Tensor } from '../../tensor';
 import { bytesOfTensor, chunksOfTensor } from '../bytes';
 import { MappedFile } from '../mapped';
@@ -223,7 +224,8 @@ function partsOf(fn: string, tensors: Record<string, Tensor>): Part[] {
   if (typeof tensors !== 'object' || tensors === null || isTensor(tensors)) {
     throw argumentError(fn, 'tensors', 'an object of Tensors', tensors);
   }
-  const parts = Object.entries(tensors).map(([name, tensor]): Part => {
+  const parts = Object.entries(tensors).map(([name, given]): Part => {
+    const tensor = bare(given);
     if (!isTensor(tensor)) throw argumentError(fn, `tensors.${name}`, 'a Tensor', tensor);
     if (name === '__metadata__') throw argumentError(fn, 'tensors', 'names other than __metadata__', name);
     const dtype = namesOf.get(tensor.dtype);
