@@ -2,11 +2,13 @@
  * Workers that end at random moments, in random ways, during random work on the pool. `LTN_WORKER_ENDS=10000` for as many;
  * a failure names the seed, with which `LIBTORCH_NODE_SEED` draws the same ends again (not the same moments).
  */
-import { ask } from '../support/child';
+import { ask, program, run } from '../support/child';
 import { GC, WORKERS } from './prelude';
 import { BEGIN, FILES_MS, type Files, makeFiles, removeFiles } from './works';
 
 const ENDS = Number(process.env.LTN_WORKER_ENDS ?? 100);
+/** Workers whose heap is full, in processes of ten: with a number of ends alone, since V8 has a word in how they end. */
+const HEAPS = process.env.LTN_WORKER_ENDS === undefined ? 0 : Math.ceil(ENDS / 200);
 const COUNT = 1 << 16;
 // In `npm test` always the same ends; whoever asks for a number of them gets others each time.
 const anySeed = process.env.LTN_WORKER_ENDS === undefined ? 1 : Date.now() % 2 ** 31;
@@ -28,7 +30,9 @@ const WORKER = `${BEGIN}
     exit: () => process.exit(3),
     throw: () => { throw new Error('stop'); },
     'end naturally': () => { going = false; },
+    'out of heap': () => { for (;;) hoard.push(new Array(100).fill(0)); },
   };
+  const hoard = [];
   const step = () => { if (left-- <= 0) ends[end](); };
   const all = Object.values(works);
   for (const kind of kinds) (async () => {
@@ -84,3 +88,53 @@ test(
   },
   240_000 + ENDS * 1000,
 );
+
+/** The same without the library: how often Node itself ends the process. */
+const CONTROL = `
+  const { Worker } = require('node:worker_threads');
+  const source = 'const hoard = []; setImmediate(() => { for (;;) hoard.push(new Array(100).fill(0)); });';
+  const one = () => new Promise((resolve) => {
+    const worker = new Worker(source, { eval: true, resourceLimits: { maxOldGenerationSizeMb: 24 } });
+    worker.on('error', () => {});
+    worker.on('exit', resolve);
+  });
+  (async () => { for (let i = 0; i < 4; i++) await Promise.all([one(), one(), one()]); })();
+`;
+
+if (HEAPS > 0) {
+  test(
+    `${HEAPS} processes with ten workers each whose heap is full under pool work`,
+    async () => {
+      const ends: Record<string, number> = {};
+      const count = (end: string) => {
+        ends[end] = (ends[end] ?? 0) + 1;
+      };
+      for (let i = 0; i < HEAPS; i++) {
+        const { answer, code, signal } = await program(
+          `${WORKERS}
+          (async () => {
+            const outcomes = {};
+            const before = figures();
+            torch.asyncPool.threads = 4;
+            await pool(10, 3, async (i) => {
+              const workerData = { kinds: [i + 10 * ${i}, 7 * i], end: 'out of heap', turns: 6 * i, count: ${COUNT}, files: ${JSON.stringify(files)} };
+              const { code, error } = await run(${JSON.stringify(WORKER)}, { workerData, resourceLimits: { maxOldGenerationSizeMb: 24 } });
+              outcomes[code + ' ' + error] = (outcomes[code + ' ' + error] ?? 0) + 1;
+            });
+            answer({ outcomes, even: same(await settled(before), before) });
+          })();
+        `,
+          GC,
+        );
+        count(JSON.stringify({ code, signal, ...answer }));
+        const control = await run(process.execPath, ['-e', CONTROL]);
+        count(`without the library: ${JSON.stringify({ code: control.code, signal: control.signal })}`);
+      }
+      expect(ends).toEqual({
+        [JSON.stringify({ code: 0, signal: null, outcomes: { '1 ERR_WORKER_OUT_OF_MEMORY': 10 }, even: true })]: HEAPS,
+        [`without the library: ${JSON.stringify({ code: 0, signal: null })}`]: HEAPS,
+      });
+    },
+    60_000 + HEAPS * 60_000,
+  );
+}
