@@ -68,6 +68,10 @@ export interface Native extends AuditNative {
   isDetachable(buffer: ArrayBuffer): boolean;
   fromBorrowed(data: ArrayBufferView, shape: readonly number[], dtype: number): unknown;
   copyInto(handle: number, buffer: ArrayBuffer): void;
+  /** A uint8 tensor with memory of its own, not yet filled. */
+  newBytes(length: number): unknown;
+  /** Copies `bytes` into a uint8 tensor, from that byte on. */
+  fillBytes(handle: number, from: number, bytes: Uint8Array): void;
 
   requiresGrad(handle: number): boolean;
   setRequiresGrad(handle: number, value: boolean): void;
@@ -139,6 +143,11 @@ export interface Native extends AuditNative {
 
   /** `bytes`: the uint8 tensor of an archive that lib/jit/archive.ts has examined. The model's token. */
   modelLoad(bytes: number, device: string | null): unknown;
+  /**
+   * The same of a file that is open: `held` are the bytes of the ranges [from, length, …], which were examined; the others are
+   * read from the file.
+   */
+  modelLoadFile(fd: number, size: number, ranges: readonly number[], held: Uint8Array, device: string | null): unknown;
   /** The result as lib/jit/values.ts reads it, or the method's error. */
   modelCall(model: number, method: string, values: readonly unknown[]): unknown;
   modelTo(model: number, device: string): void;

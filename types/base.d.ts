@@ -77,6 +77,11 @@ export type ByteSource =
   | AsyncIterable<Uint8Array>
   | Uint8Array;
 
+/** A URL object of the libraries that a program has. As a path its scheme is `file:`. */
+export type FileUrl = typeof globalThis extends { URL: { prototype: infer U } }
+  ? U
+  : { readonly href: string; readonly protocol: string };
+
 /** The AbortSignal of the libraries that a program has. */
 export type Signal = typeof globalThis extends { AbortSignal: { prototype: infer S } }
   ? S

@@ -1,6 +1,5 @@
 /** `torch.npy` and `torch.npz`: NumPy's files of arrays. (Format: NumPy's NEP 1.) */
 import type { ByteSource, ByteStream, Device, DType, NodeBuffer } from '../../types/base';
-import { fromTypedArray } from '../create';
 import { dtypeCodes } from '../enums';
 import { argumentError, codedError, type TorchError } from '../errors';
 import { spaces } from '../functions';
@@ -9,12 +8,14 @@ import { ownScope } from '../scopes/scope';
 import { bare } from '../second-name';
 import { isTensor, type Tensor } from '../tensor';
 import { bytesOfTensor, chunksOfTensor } from './bytes';
+import { demandBeginning, demandEntries, demandFormat } from './formats';
 import { Budget, type LoadLimits, limitsOf } from './limits';
-import { MappedFile } from './mapped';
 import { elementsOf, quote, showShape } from './names';
+import { type FilePath, valueAndPath } from './paths';
+import { inMemory, type MapOptions, type TensorSource, tensorOfBytes, type Wanted, withSource } from './source';
 import { byteStream, readStream, type StreamOptions } from './stream';
 import { writeWhole } from './write';
-import { type Bytes, ZipReader, ZipWriter } from './zip';
+import { type Bytes, type ZipEntry, ZipReader, ZipWriter } from './zip';
 
 const fail = (what: string): TorchError => codedError(Error, 'ERR_TORCH_FILE', `npy: ${what}`);
 const failZip = (what: string): TorchError => codedError(Error, 'ERR_TORCH_FILE', `npz: ${what}`);
@@ -112,19 +113,14 @@ function swapped(bytes: Uint8Array, width: number): Uint8Array {
   return new Uint8Array(copy);
 }
 
-/** A file or its bytes as memory: `tensor` is of uint8. */
-interface Source extends Bytes {
-  tensor(from: number, length: number, itemSize: number): Tensor;
-}
-
-function read(source: Source, device: Device | undefined, header = readHeader(source)): Tensor {
+function read(source: TensorSource, device: Device | undefined, header = readHeader(source)): Tensor {
   const { dtype, itemSize, swap, columns, shape, start } = header;
   if (!dtypeCodes.has(dtype)) throw fail(`this libtorch has no dtype '${dtype}'`);
   return ownScope(() => {
     const length = source.size - start;
     if (length === 0) return (spaces['']!.empty as (...args: unknown[]) => Tensor)(shape, { dtype });
     const raw =
-      swap === 0 ? source.tensor(start, length, itemSize) : fromTypedArray(swapped(source.read(start, length), swap));
+      swap === 0 ? source.tensor(start, length, itemSize) : tensorOfBytes(swapped(source.read(start, length), swap));
     const flat = (dtype === 'bool' ? raw.ne(0) : raw.view(dtype)) as Tensor;
     // Columns first: the transpose of what lies there.
     const shaped = columns
@@ -134,33 +130,15 @@ function read(source: Source, device: Device | undefined, header = readHeader(so
   });
 }
 
-const inMemory = (data: Uint8Array): Source => ({
-  size: data.length,
-  read: (from, length) => data.subarray(from, from + length),
-  tensor(from, length, itemSize) {
-    const part = data.subarray(from, from + length);
-    return fromTypedArray(part.byteOffset % itemSize === 0 ? part : new Uint8Array(part));
-  },
-});
-
-const isBytes = (value: unknown): value is Uint8Array =>
-  ArrayBuffer.isView(value) && Object.prototype.toString.call(value) === '[object Uint8Array]';
-
-function withSource<T>(fn: string, source: unknown, error: typeof fail, use: (source: Source) => T): T {
-  if (isBytes(source)) return use(inMemory(source));
-  if (typeof source !== 'string') throw argumentError(fn, 'source', 'a path or a Uint8Array', source);
-  const file = new MappedFile(source, error);
-  try {
-    return use(file);
-  } finally {
-    file.close();
-  }
-}
-
-export interface LoadNpyOptions {
-  /** Where the tensor goes; on the CPU it shares the file's mapping, or the memory of the bytes, where it can. */
+interface DeviceOptions {
+  /** Where the tensors go: to the CPU, if not given. */
   device?: Device | undefined;
 }
+
+export interface LoadNpyOptions extends DeviceOptions, MapOptions {}
+
+const wantedNpy: Wanted = { fn: 'npy.load', format: 'npy', fail };
+const wantedNpz: Wanted = { fn: 'npz.load', format: 'npz', fail: failZip };
 
 /** What comes before the elements. */
 function headOf(fn: string, tensor: Tensor): NodeBuffer {
@@ -200,36 +178,42 @@ function streamNpy(given: Tensor): ByteStream {
   return byteStream(chunks(), [held]);
 }
 
-async function readNpyStream(source: ByteSource, options: LoadNpyOptions & StreamOptions): Promise<Tensor> {
+async function readNpyStream(source: ByteSource, options: DeviceOptions & StreamOptions): Promise<Tensor> {
   const { device, ...how } = ownOptions('npy.loadFromStream', options, ['device', 'signal', 'maxBytes']);
   return readStream('npy.loadFromStream', source, how, async (reader) => {
     const first = await reader.take(12, 'the header'); // the shortest header is longer
+    demandBeginning(first, wantedNpy);
     const { version, from, end } = headerEnd(first);
     const others = await reader.take(end - first.length, 'the header');
     const header = parseHeader(textOf(Buffer.concat([first, others]).subarray(from), version), end);
     if (header.bytes > BigInt(Number.MAX_SAFE_INTEGER)) throw fail('a size beyond exact integers');
     const data = await reader.take(Number(header.bytes), 'the array');
     if (!(await reader.isAtEnd())) throw fail(`the array has ${header.bytes} bytes, more bytes follow`);
-    return read(inMemory(data), device, { ...header, start: 0 });
+    return read(inMemory(data, true), device, { ...header, start: 0 });
   });
+}
+
+/** Replaces the file when it is whole. */
+function saveNpy(tensor: Tensor, path: FilePath): void;
+/** The same in NumPy's order. */
+function saveNpy(path: FilePath, tensor: Tensor): void;
+function saveNpy(first: unknown, second: unknown): void {
+  const { value, path } = valueAndPath('npy.save', first, second);
+  const bytes = serializeNpy('npy.save', value as Tensor);
+  writeWhole(path, (put) => put(bytes));
 }
 
 /** One array in a file: NumPy's `np.save` and `np.load`. */
 export const npy = {
   /** @throws ERR_TORCH_FILE for what is no npy file of numbers, or lies about itself */
-  load(source: string | Uint8Array, options: LoadNpyOptions = {}): Tensor {
-    const { device } = ownOptions('npy.load', options, ['device']);
-    return withSource('npy.load', source, fail, (bytes) => read(bytes, device));
+  load(source: FilePath | Uint8Array, options: LoadNpyOptions = {}): Tensor {
+    const { device, mmap } = ownOptions('npy.load', options, ['device', 'mmap']);
+    return withSource(wantedNpy, source, mmap, (bytes) => read(bytes, device));
   },
-  /** Replaces the file when it is whole. */
-  save(path: string, tensor: Tensor): void {
-    if (typeof path !== 'string') throw argumentError('npy.save', 'path', 'a string', path);
-    const bytes = serializeNpy('npy.save', tensor);
-    writeWhole(path, (put) => put(bytes));
-  },
+  save: saveNpy,
   serialize: (tensor: Tensor): NodeBuffer => serializeNpy('npy.serialize', tensor),
   /** The same from a stream, a Blob or bytes. @throws ERR_TORCH_STREAM for a stream that fails or ends too early */
-  loadFromStream: async (source: ByteSource, options: LoadNpyOptions & StreamOptions = {}): Promise<Tensor> =>
+  loadFromStream: async (source: ByteSource, options: DeviceOptions & StreamOptions = {}): Promise<Tensor> =>
     readNpyStream(source, options),
   /** A file's bytes as a ReadableStream, made as they are read. It holds the tensor's memory by itself. */
   saveToStream: (tensor: Tensor): ByteStream => streamNpy(tensor),
@@ -255,18 +239,47 @@ function* chunksOfNpz(fn: string, tensors: Record<string, Tensor>): Generator<Ui
 /** An npz has no objects but its arrays. */
 const npzLimits = ['maxBytes', 'maxTensors'] as const;
 
-export interface LoadNpzOptions extends LoadNpyOptions, Pick<LoadLimits, (typeof npzLimits)[number]> {}
+interface NpzLimits extends DeviceOptions, Pick<LoadLimits, (typeof npzLimits)[number]> {}
 
-function readAll(fn: string, bytes: Bytes, device: Device | undefined, limits: LoadLimits): Record<string, Tensor> {
+/** What is packed cannot be mapped: `mmap` is for arrays that were saved without compression. */
+export interface LoadNpzOptions extends NpzLimits, MapOptions {}
+
+/** The array of an entry: as it lies in `bytes`, where it is not packed. */
+function readEntry(bytes: TensorSource, zip: ZipReader, entry: ZipEntry, device: Device | undefined): Tensor {
+  if (entry.deflated) return read(inMemory(zip.data(entry), false), device);
+  return zip.summed(entry, (start, take) => {
+    const { size } = entry;
+    const header = readHeader({ size, read: (from, length) => bytes.read(start + from, length) });
+    take(bytes.read(start, header.start));
+    const data: TensorSource = {
+      size,
+      read(from, length) {
+        const part = bytes.read(start + from, length);
+        take(part);
+        return part;
+      },
+      tensor: (from, length, itemSize) => bytes.tensor(start + from, length, itemSize, take),
+    };
+    return read(data, device, header);
+  });
+}
+
+function readAll(
+  fn: string,
+  bytes: TensorSource,
+  device: Device | undefined,
+  limits: LoadLimits,
+): Record<string, Tensor> {
   const budget = new Budget(fn, limits, bytes.size, failZip);
   const zip = new ZipReader(bytes, failZip, budget);
+  demandEntries(zip.entries.keys(), wantedNpz);
   return ownScope(() => {
     const tensors: Record<string, Tensor> = {};
     for (const entry of zip.entries.values()) {
       const name = entry.name.replace(/\.npy$/, '');
       if (Object.hasOwn(tensors, name)) throw failZip(`the array ${quote(name)} comes twice`);
       budget.tensor();
-      const value = read(inMemory(zip.data(entry)), device);
+      const value = readEntry(bytes, zip, entry, device);
       // Not an assignment: an array may be called __proto__.
       Object.defineProperty(tensors, name, { value, writable: true, enumerable: true, configurable: true });
     }
@@ -274,30 +287,37 @@ function readAll(fn: string, bytes: Bytes, device: Device | undefined, limits: L
   });
 }
 
+/** Not compressed. Replaces the file when it is whole. */
+function saveNpz(tensors: Record<string, Tensor>, path: FilePath): void;
+/** The same in NumPy's order. */
+function saveNpz(path: FilePath, tensors: Record<string, Tensor>): void;
+function saveNpz(first: unknown, second: unknown): void {
+  const { value: tensors, path } = valueAndPath('npz.save', first, second);
+  checkTensors('npz.save', tensors);
+  writeWhole(path, (put) => {
+    for (const bytes of chunksOfNpz('npz.save', tensors as Record<string, Tensor>)) put(bytes);
+  });
+}
+
 /** Arrays by name in a zip: NumPy's `np.savez`, `np.savez_compressed` and `np.load`. */
 export const npz = {
   /** @throws ERR_TORCH_FILE for what is no npz file, is damaged, or lies about itself, or becomes more than its limits allow */
-  load(source: string | Uint8Array, options: LoadNpzOptions = {}): Record<string, Tensor> {
-    const { device, ...limits } = ownOptions('npz.load', options, ['device', ...npzLimits]);
-    return withSource('npz.load', source, failZip, (bytes) => readAll('npz.load', bytes, device, limits));
+  load(source: FilePath | Uint8Array, options: LoadNpzOptions = {}): Record<string, Tensor> {
+    const { device, mmap, ...limits } = ownOptions('npz.load', options, ['device', 'mmap', ...npzLimits]);
+    return withSource(wantedNpz, source, mmap, (bytes) => readAll('npz.load', bytes, device, limits));
   },
   /** The same from a stream, a Blob or bytes, which is read to its end first: what is in the file stands there. */
   loadFromStream: async (
     source: ByteSource,
-    options: LoadNpzOptions & StreamOptions = {},
+    options: NpzLimits & StreamOptions = {},
   ): Promise<Record<string, Tensor>> => {
     const { device, ...how } = ownOptions('npz.loadFromStream', options, ['device', 'signal', ...npzLimits]);
     const bytes = await readStream('npz.loadFromStream', source, how, (reader) => reader.rest());
-    return readAll('npz.loadFromStream', inMemory(bytes), device, limitsOf(how));
+    const whole = inMemory(bytes, true);
+    demandFormat(whole, wantedNpz);
+    return readAll('npz.loadFromStream', whole, device, limitsOf(how));
   },
-  /** Not compressed. Replaces the file when it is whole. */
-  save(path: string, tensors: Record<string, Tensor>): void {
-    if (typeof path !== 'string') throw argumentError('npz.save', 'path', 'a string', path);
-    checkTensors('npz.save', tensors);
-    writeWhole(path, (put) => {
-      for (const bytes of chunksOfNpz('npz.save', tensors)) put(bytes);
-    });
-  },
+  save: saveNpz,
   /** The same bytes as a ReadableStream, made as they are read. It holds the tensors' memory by itself. */
   saveToStream(tensors: Record<string, Tensor>): ByteStream {
     checkTensors('npz.saveToStream', tensors);

@@ -4,7 +4,6 @@
  */
 import { types } from 'node:util';
 import type { ByteSource, ByteStream, Device, DType, NodeBuffer } from '../../types/base';
-import { fromTypedArray } from '../create';
 import { dtypeCodes } from '../enums';
 import { argumentError, codedError, type TorchError } from '../errors';
 import { native } from '../native';
@@ -15,17 +14,20 @@ import { isTensor, type Tensor } from '../tensor';
 import { asUser } from '../user-code';
 import { Complex } from '../values';
 import { bytesOfTensor } from './bytes';
+import { demandEntries, demandFormat } from './formats';
 import { Budget, type LoadLimits, limitNames, limitsOf } from './limits';
 import { payLookup } from './lookups';
-import { MappedFile } from './mapped';
 import { elementsOf, quote, shown, showShape } from './names';
+import { type FilePath, valueAndPath } from './paths';
 import { Name, Persistent, Tuple as PickledTuple, pickle, Reduce } from './pickle';
+import { inMemory, type MapOptions, type TensorSource, tensorOfBytes, type Wanted, withSource } from './source';
 import { byteStream, readStream, type StreamOptions } from './stream';
 import { type Allowed, Dict, Global, Unpickler } from './unpickle';
 import { writeWhole } from './write';
-import { type Bytes, type ZipEntry, ZipReader, ZipWriter } from './zip';
+import { ZipReader, ZipWriter } from './zip';
 
 const fail = (what: string): TorchError => codedError(Error, 'ERR_TORCH_FILE', `torch.load: ${what}`);
+const wanted: Wanted = { fn: 'load', format: 'torch', fail };
 
 /** torch.FloatStorage and its like: the dtype, and bytes an element. */
 const storages: Readonly<Record<string, readonly [DType, number]>> = {
@@ -66,27 +68,21 @@ class Archive implements Allowed {
   readonly #device: Device | undefined;
   readonly #budget: Budget;
   readonly #stored = new Map<string, Stored>();
-  readonly #tensor: (zip: ZipReader, entry: ZipEntry, itemSize: number) => Tensor;
+  readonly #bytes: TensorSource;
 
-  constructor(
-    bytes: Bytes,
-    device: Device | undefined,
-    budget: Budget,
-    tensor: (zip: ZipReader, entry: ZipEntry, itemSize: number) => Tensor,
-  ) {
+  constructor(bytes: TensorSource, device: Device | undefined, budget: Budget) {
+    this.#bytes = bytes;
     this.#budget = budget;
     this.#zip = new ZipReader(bytes, fail, budget);
+    demandEntries(this.#zip.entries.keys(), wanted);
     const pickles = [...this.#zip.entries.keys()].filter((name) => /^[^/]+\/data\.pkl$/.test(name));
     if (pickles.length !== 1) throw fail('no file of torch.save: it has no data.pkl');
     this.#prefix = pickles[0]!.slice(0, -'data.pkl'.length);
     this.#device = device;
-    this.#tensor = tensor;
     const order = this.#zip.entries.get(`${this.#prefix}byteorder`);
     if (order !== undefined && Buffer.from(this.#zip.data(order)).toString().trim() !== 'little') {
       throw fail('its byte order is not that of this machine');
     }
-    if (this.#zip.entries.has(`${this.#prefix}constants.pkl`))
-      throw fail('a TorchScript model, not a file of torch.save');
   }
 
   load(): unknown {
@@ -137,7 +133,9 @@ class Archive implements Allowed {
     if (!isSize(count) || entry.size !== count * itemSize) {
       throw fail(`storage ${key} has ${entry.size} bytes, not ${quote(count)} elements of ${itemSize}`);
     }
-    const raw = this.#tensor(this.#zip, entry, itemSize);
+    const raw = entry.deflated
+      ? tensorOfBytes(this.#zip.data(entry))
+      : this.#zip.summed(entry, (start, take) => this.#bytes.tensor(start, entry.size, itemSize, take));
     const elements = dtype === 'bool' ? raw.ne(0) : raw.view(dtype);
     const there =
       this.#device === undefined || this.#device === 'cpu' ? elements : elements.to({ device: this.#device });
@@ -221,10 +219,12 @@ function set([values = []]: readonly unknown[], budget: Budget): Set<unknown> {
   return made;
 }
 
-export interface LoadFileOptions extends LoadLimits {
-  /** Where the tensors go; on the CPU those of a path share the file's mapping. */
+interface LoadAnyOptions extends LoadLimits {
+  /** Where the tensors go: to the CPU, if not given. */
   device?: Device | undefined;
 }
+
+export interface LoadFileOptions extends LoadAnyOptions, MapOptions {}
 
 /**
  * Reads a file of torch.save, or its bytes: dictionaries become objects (a Map where a key is no string), lists and tuples
@@ -232,37 +232,13 @@ export interface LoadFileOptions extends LoadLimits {
  *
  * @throws ERR_TORCH_FILE for what is no such file, is damaged, or names what may not be loaded, or becomes more than its limits allow
  */
-export function load(source: string | Uint8Array, options: LoadFileOptions = {}): unknown {
-  const { device, ...limits } = ownOptions('load', options, ['device', ...limitNames]);
-  return loadFrom('load', source, device, limits);
+export function load(source: FilePath | Uint8Array, options: LoadFileOptions = {}): unknown {
+  const { device, mmap, ...limits } = ownOptions('load', options, ['device', 'mmap', ...limitNames]);
+  return withSource(wanted, source, mmap, (bytes) => loadFrom('load', bytes, device, limits));
 }
 
-function loadFrom(fn: string, source: string | Uint8Array, device: Device | undefined, limits: LoadLimits): unknown {
-  if (typeof source === 'string') {
-    const file = new MappedFile(source, fail);
-    try {
-      return ownScope(() =>
-        new Archive(file, device, new Budget(fn, limits, file.size, fail), (zip, entry, itemSize) => {
-          if (entry.deflated) return fromTypedArray(zip.data(entry));
-          zip.check(entry);
-          return file.tensor(zip.start(entry), entry.size, itemSize);
-        }).load(),
-      );
-    } finally {
-      file.close();
-    }
-  }
-  if (!ArrayBuffer.isView(source) || Object.prototype.toString.call(source) !== '[object Uint8Array]') {
-    throw argumentError(fn, 'source', 'a path or a Uint8Array', source);
-  }
-  const bytes: Bytes = { size: source.length, read: (from, length) => source.subarray(from, from + length) };
-  return ownScope(() =>
-    new Archive(bytes, device, new Budget(fn, limits, bytes.size, fail), (zip, entry, itemSize) => {
-      const data = zip.data(entry);
-      return fromTypedArray(data.byteOffset % itemSize === 0 ? data : new Uint8Array(data));
-    }).load(),
-  );
-}
+const loadFrom = (fn: string, bytes: TensorSource, device: Device | undefined, limits: LoadLimits): unknown =>
+  ownScope(() => new Archive(bytes, device, new Budget(fn, limits, bytes.size, fail)).load());
 
 /** Tensors of a value to save by the storage they share. */
 class Storages {
@@ -354,8 +330,11 @@ function writeArchive(value: unknown, put: (bytes: Uint8Array) => void): void {
 }
 
 /** Writes a file that PyTorch's torch.load reads. Tensors that share a storage share it there too. Replaces the file when it is whole. */
-export function save(value: unknown, path: string): void {
-  if (typeof path !== 'string') throw argumentError('save', 'path', 'a string', path);
+export function save(value: unknown, path: FilePath): void;
+/** The same with the path first, for a value that is not itself a path. */
+export function save(path: FilePath, value: object): void;
+export function save(first: unknown, second: unknown): void {
+  const { value, path } = valueAndPath('save', first, second);
   writeWhole(path, (put) => writeArchive(value, put));
 }
 
@@ -382,9 +361,11 @@ export function saveToStream(value: unknown): ByteStream {
  */
 export async function loadFromStream(
   source: ByteSource,
-  options: LoadFileOptions & StreamOptions = {},
+  options: LoadAnyOptions & StreamOptions = {},
 ): Promise<unknown> {
   const { device, ...how } = ownOptions('loadFromStream', options, ['device', 'signal', ...limitNames]);
   const bytes = await readStream('loadFromStream', source, how, (reader) => reader.rest());
-  return loadFrom('loadFromStream', bytes, device, limitsOf(how));
+  const whole = inMemory(bytes, true);
+  demandFormat(whole, wanted);
+  return loadFrom('loadFromStream', whole, device, limitsOf(how));
 }

@@ -12,6 +12,8 @@ export interface Bytes {
   readonly size: number;
   /** A copy, or a view of memory that is there already. */
   read(from: number, length: number): Uint8Array;
+  /** The same for bytes that are looked at and not kept. */
+  pass?(from: number, length: number): Uint8Array;
 }
 
 export interface ZipEntry {
@@ -162,15 +164,25 @@ export class ZipReader {
 
   /** Compares the bytes of a stored entry with its sum, without holding them all; `take` gets them piece by piece. */
   check(entry: ZipEntry, take?: (bytes: Uint8Array) => void): void {
-    const start = this.start(entry);
+    const pass = this.#bytes.pass ?? this.#bytes.read;
     const step = 1 << 20;
+    this.summed(entry, (start, sum) => {
+      for (let at = 0; at < entry.size; at += step) {
+        const bytes = pass.call(this.#bytes, start + at, Math.min(step, entry.size - at));
+        sum(bytes);
+        take?.(bytes);
+      }
+    });
+  }
+
+  /** What `read` makes of a stored entry, all of whose bytes it passes on, in their order. They are compared with its sum. */
+  summed<T>(entry: ZipEntry, read: (start: number, take: (bytes: Uint8Array) => void) => T): T {
     let sum = 0;
-    for (let at = 0; at < entry.size; at += step) {
-      const bytes = this.#bytes.read(start + at, Math.min(step, entry.size - at));
+    const result = read(this.start(entry), (bytes) => {
       sum = crc32(bytes, sum);
-      take?.(bytes);
-    }
+    });
     if (sum !== entry.crc) throw this.#fail(`${quote(entry.name)}: its bytes are not those that were written`);
+    return result;
   }
 
   /** The bytes of an entry, checked against its sum. */

@@ -5,6 +5,7 @@
  */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
+import { demandEntries } from '../files/formats';
 import { Budget } from '../files/limits';
 import { quote } from '../files/names';
 import { openStrictly } from '../files/strict-zip';
@@ -42,6 +43,7 @@ const ENTRANCE = 'AOTInductorModelContainerCreateWithDevice';
 /** Throws what `fail` makes of the first thing that is wrong. */
 export function examinePackage(bytes: Bytes, modelName: string, fail: Fail, maxBytes?: number): Package {
   const zip = openStrictly(bytes, fail, new Budget('inductor.aotiLoadPackage', { maxBytes }, bytes.size, fail));
+  demandEntries(zip.entries.keys(), { format: 'package', fail });
   for (const entry of zip.entries.values()) {
     if (entry.deflated) zip.data(entry);
     else zip.check(entry);

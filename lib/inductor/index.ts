@@ -1,7 +1,9 @@
 /** `torch.inductor`: models that PyTorch compiled ahead of time. See docs/models.md. */
 import * as fs from 'node:fs';
 import { argumentError, codedError, type TorchError } from '../errors';
-import { MappedFile } from '../files/mapped';
+import { RegularFile } from '../files/file';
+import { demandFormat } from '../files/formats';
+import { type FilePath, pathOf } from '../files/paths';
 import { native } from '../native';
 import { ownOptions } from '../options';
 import { ownScope } from '../scopes/scope';
@@ -43,8 +45,8 @@ function integer(name: string, value: unknown, from: number, to: number): number
  * @throws ERR_TORCH_MODEL for what is no such file, is damaged, or is for another machine
  * @throws ERR_TORCH_NOT_IMPLEMENTED on a libtorch before 2.6, which loads none
  */
-export function aotiLoadPackage(file: string, options: AotiLoadOptions = {}): AotiPackage {
-  if (typeof file !== 'string') throw argumentError(FN, 'path', 'a path', file);
+export function aotiLoadPackage(path: FilePath, options: AotiLoadOptions = {}): AotiPackage {
+  const place = pathOf(FN, 'path', path);
   const given = ownOptions(FN, options, ['modelName', 'numRunners', 'deviceIndex', 'maxBytes']);
   const { modelName = 'model', numRunners = 1, deviceIndex, maxBytes } = given;
   if (typeof modelName !== 'string') throw argumentError(FN, 'modelName', 'a string', modelName);
@@ -52,12 +54,13 @@ export function aotiLoadPackage(file: string, options: AotiLoadOptions = {}): Ao
   const index = deviceIndex === undefined ? undefined : integer('deviceIndex', deviceIndex, 0, 127);
   // Before anything is unpacked: it says what is missing.
   if (!native.hasPackages()) native.packageLoad('', '', '', '', false, 0, 0, []);
-  const mapped = new MappedFile(file, fail);
+  const file = new RegularFile(place, fail);
   try {
-    const found = examinePackage(mapped, modelName, fail, maxBytes);
+    demandFormat(file, { format: 'package', fail });
+    const found = examinePackage(file, modelName, fail, maxBytes);
     return ownScope(() => load(found, modelName, runners, index));
   } finally {
-    mapped.close();
+    file.close();
   }
 }
 

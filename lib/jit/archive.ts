@@ -3,6 +3,7 @@
  * every entry, the pickles, the tensors' sizes and the shape of the source. What a source does is not looked at.
  */
 
+import { demandEntries } from '../files/formats';
 import { Budget, type LoadLimits } from '../files/limits';
 import { quote } from '../files/names';
 import { openStrictly } from '../files/strict-zip';
@@ -17,22 +18,18 @@ export type Fail = (what: string) => Error;
 export function examine(bytes: Bytes, limits: LoadLimits, mayRun: boolean, fail: Fail): void {
   const budget = new Budget('jit.load', limits, bytes.size, fail);
   const zip = openStrictly(bytes, fail, budget);
+  demandEntries(zip.entries.keys(), { format: 'jit', fail });
   const entries = [...zip.entries.values()];
   const prefix = prefixOf(entries, fail);
   refuseNamesakes(entries, fail);
   const has = (name: string) => zip.entries.has(prefix + name);
-  if (!has('constants.pkl')) {
-    throw fail(
-      has('data.pkl') ? 'a file of torch.save, not a TorchScript model: use torch.load' : 'no TorchScript model',
-    );
-  }
-  if (has('model.json')) throw fail('a model of PyTorch 1.1 or earlier: save it anew with a later one');
+  if (!has('constants.pkl')) throw fail('no TorchScript model');
   if (!has('data.pkl')) throw fail('data.pkl is missing');
   if (!has('version') && !has('.data/version')) throw fail('version is missing');
   const records: Records = { find: (name) => zip.entries.get(prefix + name)?.size, budget };
   for (const entry of entries) {
     const name = entry.name.slice(prefix.length);
-    if (!entry.deflated && folded(name).startsWith('data/')) {
+    if (!entry.deflated && /^(?:data|constants)\//.test(folded(name))) {
       zip.check(entry); // tensors: not held
       continue;
     }

@@ -1,21 +1,24 @@
 /** `torch.jit`: TorchScript models. See docs/models.md. */
+import { types } from 'node:util';
 import type { Device } from '../../types/base';
 import type { ScriptModule } from '../../types/generated/classes';
-import { fromTypedArray } from '../create';
 import { argumentError, codedError, type TorchError } from '../errors';
+import { RegularFile } from '../files/file';
 import { type LoadLimits, limitNames } from '../files/limits';
-import { MappedFile } from '../files/mapped';
+import type { FilePath } from '../files/paths';
+import { type MapOptions, mayShare, type TensorSource, type Wanted, withSource } from '../files/source';
 import { native } from '../native';
 import { ownOptions } from '../options';
 import { ownScope } from '../scopes/scope';
-import { wrap } from '../tensor';
+import { type Tensor, wrap } from '../tensor';
 import { examine } from './archive';
+import { HeldBytes } from './held';
 import { moduleOf } from './module';
 
 export type { AsyncScriptModule } from './module';
 export type { ModelInput } from './values';
 
-export interface LoadModelOptions extends LoadLimits {
+export interface LoadModelOptions extends LoadLimits, MapOptions {
   /** Where the model's tensors go: where they were saved from, if not given. */
   device?: Device | null | undefined;
   /**
@@ -27,6 +30,7 @@ export interface LoadModelOptions extends LoadLimits {
 }
 
 const fail = (what: string): TorchError => codedError(Error, 'ERR_TORCH_MODEL', `jit.load: ${what}`);
+const wanted: Wanted = { fn: 'jit.load', format: 'jit', fail };
 
 /**
  * Loads a model that PyTorch's `torch.jit.save` wrote, from a file or its bytes. The model belongs to the scope in which it
@@ -37,12 +41,13 @@ const fail = (what: string): TorchError => codedError(Error, 'ERR_TORCH_MODEL', 
  * @throws ERR_TORCH_MODEL for what is no such file, is damaged, is made to break its reader, becomes more than its limits allow,
  * or runs code that is refused
  */
-export function load(source: string | Uint8Array, options: LoadModelOptions = {}): ScriptModule {
+export function load(source: FilePath | Uint8Array, options: LoadModelOptions = {}): ScriptModule {
   const {
     device,
+    mmap,
     codeWhileLoading = 'allow',
     ...limits
-  } = ownOptions('jit.load', options, ['device', 'codeWhileLoading', ...limitNames]);
+  } = ownOptions('jit.load', options, ['device', 'mmap', 'codeWhileLoading', ...limitNames]);
   if (codeWhileLoading !== 'allow' && codeWhileLoading !== 'refuse') {
     throw argumentError('jit.load', 'codeWhileLoading', "'allow' or 'refuse'", codeWhileLoading);
   }
@@ -50,24 +55,51 @@ export function load(source: string | Uint8Array, options: LoadModelOptions = {}
   if (device !== undefined && device !== null && typeof device !== 'string') {
     throw argumentError('jit.load', 'device', "a device such as 'cpu'", device);
   }
-  if (typeof source === 'string') {
-    // Who can write to the file could change what is mapped after it was examined, and have code run all the same.
-    const file = new MappedFile(source, fail, { copied: !mayRun });
-    try {
-      examine(file, limits, mayRun, fail);
-      return read(() => file.tensor(0, file.size, 1)._handle, device ?? null);
-    } finally {
-      file.close();
+  const place = device ?? null;
+  const share = mayShare('jit.load', mmap);
+  // Bytes are only looked at: what libtorch makes of them is a copy.
+  return withSource(wanted, source, share || types.isUint8Array(source), (bytes) => {
+    const copies = bytes instanceof RegularFile && !share;
+    // Who can write to the file could change it after it was examined, and have code run all the same.
+    if (!mayRun) {
+      const all = bytes.tensor(0, bytes.size, 1);
+      const whole = inTensor(copies ? all : (all.clone() as Tensor));
+      if (bytes instanceof RegularFile) {
+        bytes.demandUnchanged();
+        bytes.close();
+      }
+      examine(whole, limits, mayRun, fail);
+      return read(whole, place);
     }
-  }
-  if (!ArrayBuffer.isView(source) || Object.prototype.toString.call(source) !== '[object Uint8Array]') {
-    throw argumentError('jit.load', 'source', 'a path or a Uint8Array', source);
-  }
-  examine({ size: source.length, read: (from, length) => source.subarray(from, from + length) }, limits, mayRun, fail);
-  return read(() => fromTypedArray(source)._handle, device ?? null);
+    if (!copies) {
+      examine(bytes, limits, mayRun, fail);
+      return read(bytes, place);
+    }
+    const held = new HeldBytes(bytes);
+    examine(held, limits, mayRun, fail);
+    return readFile(bytes, held, place);
+  });
 }
 
-/** `bytes` makes the handle of the archive's bytes, which are only needed here. */
-function read(bytes: () => number, device: string | null): ScriptModule {
-  return ownScope(() => moduleOf(wrap(native.modelLoad(bytes(), device))!));
+const inTensor = (bytes: Tensor): TensorSource => ({
+  size: bytes.numel,
+  read: (from, length) => ownScope(() => bytes.narrow(0, from, length).toTypedArray() as Uint8Array),
+  tensor: (from, length) => bytes.narrow(0, from, length) as Tensor,
+});
+
+/** From memory: that of the archive's bytes is only needed here. */
+const read = (bytes: TensorSource, device: string | null): ScriptModule =>
+  ownScope(() => moduleOf(wrap(native.modelLoad(bytes.tensor(0, bytes.size, 1)._handle, device))!));
+
+/** From the file, so that its tensors are in memory once; all else is what was examined. */
+function readFile(file: RegularFile, examined: HeldBytes, device: string | null): ScriptModule {
+  const { ranges, held } = examined.merged();
+  return ownScope(() => {
+    try {
+      return moduleOf(wrap(native.modelLoadFile(file.fd, file.size, ranges, held, device))!);
+    } catch (error) {
+      file.demandUnchanged(); // or that is the reason
+      throw error;
+    }
+  });
 }

@@ -95,6 +95,30 @@ napi_value from_copy(Call& call) {
   return write_result(call, std::move(tensor));
 }
 
+// newBytes(length): memory that fillBytes fills. Not an op: what a loader reads is there at once, also inside
+// torch.run.
+napi_value new_bytes(Call& call) {
+  const int64_t length = read_int(call, call.arguments[0], 0);
+  if (length < 0) throw BadArgument(0, "a length of 0 or more", std::to_string(length));
+  return write_result(call, at::empty({length}, at::TensorOptions().dtype(c10::ScalarType::Byte)));
+}
+
+// fillBytes(self, from, bytes): copies them to where they belong in `self`.
+napi_value fill_bytes(Call& call) {
+  const int64_t from = read_int(call, call.arguments[1], 1);
+  const at::Tensor& self = call.tensor(call.arguments[0], 0);
+  if (self.scalar_type() != c10::ScalarType::Byte || !self.is_cpu() || !self.is_contiguous()) {
+    throw BadArgument(0, "contiguous bytes", describe_tensor(&self));
+  }
+  const View view = typed_array(call, 2);
+  if (from < 0 || from > self.numel() || view.bytes > static_cast<uint64_t>(self.numel() - from)) {
+    throw BadArgument(2, "bytes that lie inside a tensor of " + std::to_string(self.numel()),
+                      std::to_string(view.bytes) + " from " + std::to_string(from));
+  }
+  if (view.bytes != 0) std::memcpy(static_cast<char*>(self.data_ptr()) + from, view.data, view.bytes);
+  return nullptr;
+}
+
 napi_value is_detachable(Call& call) { return write_bool(call, share::is_detachable(call.arguments[0])); }
 
 napi_value from_borrowed(Call& call) {
@@ -145,6 +169,8 @@ const Internal kInternals[] = {
                                  "fromCopy(TypedArray data, int[] shape, ScalarType dtype, Device? device) -> Tensor"),
     internal_body<&from_borrowed, 3>("fromBorrowed",
                                      "fromBorrowed(TypedArray data, int[] shape, ScalarType dtype) -> Tensor"),
+    internal_body<&new_bytes, 1>("newBytes", "newBytes(int length) -> Tensor"),
+    internal_body<&fill_bytes, 3>("fillBytes", "fillBytes(Tensor self, int from, TypedArray bytes) -> ()"),
     internal_body<&is_detachable, 1>("isDetachable", "isDetachable(ArrayBuffer buffer) -> bool"),
     internal_body<&copy_into, 2>("copyInto", "copyInto(Tensor self, ArrayBuffer buffer) -> ()"),
 };

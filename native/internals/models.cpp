@@ -1,5 +1,6 @@
 // TorchScript models: what lib/jit calls.
 #include "native/internals/internals.h"
+#include "native/models/archive_buffer.h"
 #include "native/models/call.h"
 #include "native/models/package_call.h"
 #include "native/models/token.h"
@@ -14,9 +15,36 @@ napi_value load(Call& call) {
   if (bytes.scalar_type() != c10::ScalarType::Byte || !bytes.is_cpu() || !bytes.is_contiguous()) {
     throw BadArgument(0, "contiguous bytes", describe_tensor(&bytes));
   }
-  const auto model =
-      models::Model::load(static_cast<const char*>(bytes.data_ptr()), static_cast<size_t>(bytes.numel()), device);
-  return write_result(call, models::make_token(model));
+  models::MemoryArchive archive(static_cast<const char*>(bytes.data_ptr()), bytes.numel());
+  return write_result(call, models::make_token(models::Model::load(archive, device)));
+}
+
+// modelLoadFile(fd, size, ranges, held, device): the same of a file that is open.
+napi_value load_file(Call& call) {
+  const int64_t fd = read_int(call, call.arguments[0], 0);
+  const int64_t size = read_int(call, call.arguments[1], 1);
+  const auto numbers = read_list<int64_t>(call, call.arguments[2], 2);
+  const auto device = FromJs<c10::optional<c10::Device>>(call, 4).get();
+  napi_typedarray_type type = napi_int8_array;
+  size_t length = 0;
+  void* held = nullptr;
+  check(call.env, napi_get_typedarray_info(call.env, call.arguments[3], &type, &length, &held, nullptr, nullptr));
+  std::vector<models::FileArchive::Range> ranges;
+  int64_t end = 0;
+  int64_t sum = 0;
+  for (size_t i = 0; i + 1 < numbers.size(); i += 2) {
+    if (numbers[i] < end || numbers[i + 1] < 0 || numbers[i + 1] > size - numbers[i]) {
+      throw BadArgument(2, "ranges of the file, in order", "others");
+    }
+    ranges.push_back({numbers[i], numbers[i + 1]});
+    end = numbers[i] + numbers[i + 1];
+    sum += numbers[i + 1];
+  }
+  if (type != napi_uint8_array || sum != static_cast<int64_t>(length)) {
+    throw BadArgument(3, "the bytes of the ranges", std::to_string(length));
+  }
+  models::FileArchive archive(static_cast<int>(fd), size, ranges, static_cast<const char*>(held));
+  return write_result(call, models::make_token(models::Model::load(archive, device)));
 }
 
 // modelTo(model, device)
@@ -75,6 +103,10 @@ constexpr Internal may_outgrow(Internal internal) {
 
 const Internal kInternals[] = {
     titled(internal_body<&load, 2>("modelLoad", "modelLoad(Bytes bytes, Device? device) -> ScriptModule"), "jit.load"),
+    titled(internal_body<&load_file, 5>(
+               "modelLoadFile",
+               "modelLoadFile(int fd, int size, int[] ranges, Bytes held, Device? device) -> ScriptModule"),
+           "jit.load"),
     titled(may_outgrow(internal_body<&models::call_method, 3>(
                "modelCall", "modelCall(ScriptModule model, str method, Any[] values) -> Any[]")),
            "ScriptModule.call"),

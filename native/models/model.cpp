@@ -5,45 +5,20 @@
 #include <algorithm>
 #include <istream>
 #include <mutex>
-#include <streambuf>
 #include <unordered_set>
 
 #include "native/accounting/cpu_allocator.h"
 #include "native/errors.h"
 #include "native/handles/slot_table.h"
+#include "native/models/archive_buffer.h"
 #include "native/models/script_error.h"
 
 namespace ltn::models {
 namespace {
 
-// Reads memory that is there already.
-// Lifetime: a local of load(). Thread: that of the call.
-class MemoryBuffer : public std::streambuf {
- public:
-  MemoryBuffer(const char* bytes, size_t size) {
-    char* begin = const_cast<char*>(bytes);  // the interface's wish: nothing writes to it
-    setg(begin, begin, begin + size);
-  }
-
- private:
-  pos_type seekoff(off_type offset, std::ios_base::seekdir from, std::ios_base::openmode) override {
-    const off_type base = from == std::ios_base::beg   ? 0
-                          : from == std::ios_base::cur ? gptr() - eback()
-                                                       : egptr() - eback();
-    const off_type at = base + offset;
-    if (at < 0 || at > egptr() - eback()) return pos_type(off_type(-1));
-    setg(eback(), eback() + at, egptr());
-    return at;
-  }
-  pos_type seekpos(pos_type at, std::ios_base::openmode which) override {
-    return seekoff(off_type(at), std::ios_base::beg, which);
-  }
-};
-
-torch::jit::Module read_module(const char* bytes, size_t size, c10::optional<c10::Device> device) {
+torch::jit::Module read_module(ArchiveBuffer& archive, c10::optional<c10::Device> device) {
   try {
-    MemoryBuffer buffer(bytes, size);
-    std::istream stream(&buffer);
+    std::istream stream(&archive);
     return torch::jit::load(stream, device);
   } catch (const c10::OutOfMemoryError&) {
     throw;
@@ -105,8 +80,8 @@ void for_each_tensor(const c10::IValue& root, Visit&& visit) {
 
 }  // namespace
 
-std::shared_ptr<Model> Model::load(const char* bytes, size_t size, c10::optional<c10::Device> device) {
-  return std::shared_ptr<Model>(new Model(read_module(bytes, size, device)));
+std::shared_ptr<Model> Model::load(ArchiveBuffer& archive, c10::optional<c10::Device> device) {
+  return std::shared_ptr<Model>(new Model(read_module(archive, device)));
 }
 
 Model::Model(torch::jit::Module module) : module_(std::move(module)) {

@@ -21,6 +21,8 @@
 
 namespace ltn::models {
 
+class ArchiveBuffer;
+
 // Lifetime: part of its Model. Thread: any.
 struct Method {
   std::string name;    // "forward"
@@ -47,7 +49,7 @@ class Model {
  public:
   // Of an archive that lib/jit has examined. Throws CodedError (ERR_TORCH_MODEL) for what libtorch cannot make a model
   // of.
-  static std::shared_ptr<Model> load(const char* bytes, size_t size, c10::optional<c10::Device> device);
+  static std::shared_ptr<Model> load(ArchiveBuffer& archive, c10::optional<c10::Device> device);
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
 

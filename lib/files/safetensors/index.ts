@@ -1,8 +1,6 @@
 /**
- * `torch.safetensors`: tensors in files that hold nothing but tensors. A file is mapped into memory, so that a tensor's
- * bytes are read when they are used.
+ * `torch.safetensors`: tensors in files that hold nothing but tensors.
  */
-import { types } from 'node:util';
 import type { ByteSource, ByteStream, Device, NodeBuffer } from '../../../types/base';
 import { fromTypedArray } from '../../create';
 import { dtypeCodes } from '../../enums';
@@ -13,62 +11,42 @@ import { ownScope } from '../../scopes/scope';
 import { bare } from '../../second-name';
 import { isTensor, type Tensor } from '../../tensor';
 import { bytesOfTensor, chunksOfTensor } from '../bytes';
-import { MappedFile } from '../mapped';
+import { RegularFile } from '../file';
+import { demandBeginning, demandFormat } from '../formats';
+import { type FilePath, pathOf, valueAndPath } from '../paths';
+import { type MapOptions, mayShare, type TensorSource, type Wanted, withSource } from '../source';
 import { byteStream, readStream, type StreamOptions } from '../stream';
 import { writeWhole } from '../write';
 import { dtypes, fileError, type Header, headerLength, MOST_HEADER, parseHeader, type TensorEntry } from './header';
 
-export interface LoadOptions {
-  /** Where the tensors go; on the CPU they share the file's mapping, or the memory of the bytes. */
+interface DeviceOptions {
+  /** Where the tensors go: to the CPU, if not given. */
   device?: Device | undefined;
 }
+
+export interface LoadOptions extends DeviceOptions, MapOptions {}
+
+const wanted: Wanted = { fn: 'safetensors.load', format: 'safetensors', fail: fileError };
 
 export interface SaveOptions {
   /** Strings that go with the tensors. */
   metadata?: Record<string, string> | undefined;
 }
 
-/** Bytes that are there: of a file, or in memory. */
+/** Bytes whose header was read. */
 interface Source {
   readonly header: Header;
-  /** The tensor of these bytes of the data, uint8 of one dimension. A view where `itemSize` lets it be one. */
+  /** The tensor of these bytes of the data, uint8 of one dimension. */
   bytes(entry: TensorEntry, itemSize: number): Tensor;
 }
 
-class FileSource implements Source {
-  readonly header: Header;
-  readonly #file: MappedFile;
-
-  constructor(path: string) {
-    this.#file = new MappedFile(path, fileError);
-    try {
-      const { size } = this.#file;
-      const length = headerLength(this.#file.read(0, Math.min(8, size)), size);
-      this.header = parseHeader(this.#file.read(8, length), size - 8 - length);
-    } catch (error) {
-      this.#file.close();
-      throw error;
-    }
-  }
-
-  bytes({ begin, end }: TensorEntry, itemSize: number): Tensor {
-    return this.#file.tensor(this.header.dataStart + begin, end - begin, itemSize);
-  }
-
-  close(): void {
-    this.#file.close();
-  }
-}
-
-function memorySource(data: Uint8Array): Source {
-  const length = headerLength(data, data.byteLength);
-  const header = parseHeader(data.subarray(8, 8 + length), data.byteLength - 8 - length);
+function sourceOf(all: TensorSource): Source {
+  const { size } = all;
+  const length = headerLength(all.read(0, Math.min(8, size)), size);
+  const header = parseHeader(all.read(8, length), size - 8 - length);
   return {
     header,
-    bytes({ begin, end }, itemSize) {
-      const part = data.subarray(header.dataStart + begin, header.dataStart + end);
-      return fromTypedArray(part.byteOffset % itemSize === 0 ? part : new Uint8Array(part));
-    },
+    bytes: ({ begin, end }, itemSize) => all.tensor(header.dataStart + begin, end - begin, itemSize),
   };
 }
 
@@ -90,16 +68,24 @@ function read(source: Source, entry: TensorEntry, device: Device | undefined): T
   }) as Tensor;
 }
 
-/** A file whose tensors are made one by one, when they are asked for. */
+/** A file whose tensors are made one by one, when they are asked for. It keeps the file open until close(). */
 export class SafetensorsFile {
-  readonly #source: FileSource;
+  readonly #file: RegularFile;
+  readonly #source: Source;
   readonly #device: Device | undefined;
 
   /** Throws ERR_TORCH_FILE for a file whose header lies, and Node's error for one that cannot be read. */
-  constructor(path: string, options: LoadOptions = {}) {
-    const { device } = ownOptions('safetensors.open', options, ['device']);
-    if (typeof path !== 'string') throw argumentError('safetensors.open', 'path', 'a string', path);
-    this.#source = new FileSource(path);
+  constructor(path: FilePath, options: LoadOptions = {}) {
+    const { device, mmap } = ownOptions('safetensors.open', options, ['device', 'mmap']);
+    const share = mayShare('safetensors.open', mmap);
+    this.#file = new RegularFile(pathOf('safetensors.open', 'path', path), fileError, { mmap: share });
+    try {
+      demandFormat(this.#file, wanted);
+      this.#source = sourceOf(this.#file);
+    } catch (error) {
+      this.#file.close();
+      throw error;
+    }
     this.#device = device;
   }
 
@@ -121,9 +107,17 @@ export class SafetensorsFile {
     return { dtype, shape: [...shape] };
   }
 
-  /** The tensor of that name. It keeps the mapping, also when the file is closed. */
+  /**
+   * The tensor of that name: read now, with memory of its own, or with `mmap` a view of the mapping, which it keeps when the file
+   * is closed. Throws ERR_TORCH_FILE where somebody wrote to the file since it was opened.
+   */
   get(name: string): Tensor {
-    return read(this.#source, this.#entry(name), this.#device);
+    const entry = this.#entry(name);
+    return ownScope(() => {
+      const tensor = read(this.#source, entry, this.#device);
+      this.#file.demandUnchanged();
+      return tensor;
+    });
   }
 
   #entry(name: string): TensorEntry {
@@ -132,9 +126,9 @@ export class SafetensorsFile {
     return entry;
   }
 
-  /** Lets go of the mapping; tensors that came from it keep it. */
+  /** Closes the file. Tensors that came from it stay. */
   close(): void {
-    this.#source.close();
+    this.#file.close();
   }
 
   [Symbol.dispose](): void {
@@ -143,30 +137,19 @@ export class SafetensorsFile {
 }
 
 /** Opens a file without reading its tensors. `using file = torch.safetensors.open('model.safetensors')`. */
-export function open(path: string, options: LoadOptions = {}): SafetensorsFile {
+export function open(path: FilePath, options: LoadOptions = {}): SafetensorsFile {
   return new SafetensorsFile(path, options);
 }
 
 /**
- * All tensors of a file, or of bytes in memory, by name. On the CPU nothing is copied where the bytes are aligned: tensors of
- * a file share its (private) mapping, those of a Buffer its memory.
+ * All tensors of a file, or of bytes in memory, by name. They are copied into memory of their own; `mmap` maps the file instead,
+ * or shares the memory of the bytes.
  *
  * @throws ERR_TORCH_FILE for what is no safetensors file, or lies about itself
  */
-export function load(source: string | Uint8Array, options: LoadOptions = {}): Record<string, Tensor> {
-  const { device } = ownOptions('safetensors.load', options, ['device']);
-  if (typeof source === 'string') {
-    const file = new FileSource(source);
-    try {
-      return readAll(file, device);
-    } finally {
-      file.close();
-    }
-  }
-  if (!(source instanceof Uint8Array) && !types.isUint8Array(source)) {
-    throw argumentError('safetensors.load', 'source', 'a path or a Uint8Array', source);
-  }
-  return readAll(memorySource(source), device);
+export function load(source: FilePath | Uint8Array, options: LoadOptions = {}): Record<string, Tensor> {
+  const { device, mmap } = ownOptions('safetensors.load', options, ['device', 'mmap']);
+  return withSource(wanted, source, mmap, (bytes) => readAll(sourceOf(bytes), device));
 }
 
 function readAll(source: Source, device: Device | undefined): Record<string, Tensor> {
@@ -193,11 +176,13 @@ function readAll(source: Source, device: Device | undefined): Record<string, Ten
  */
 export async function loadFromStream(
   source: ByteSource,
-  options: LoadOptions & StreamOptions = {},
+  options: DeviceOptions & StreamOptions = {},
 ): Promise<Record<string, Tensor>> {
   const { device, ...how } = ownOptions('safetensors.loadFromStream', options, ['device', 'signal', 'maxBytes']);
   return readStream('safetensors.loadFromStream', source, how, async (reader) => {
-    const length = headerLength(await reader.take(8, 'its length'), Number.MAX_SAFE_INTEGER);
+    const first = await reader.take(8, 'its length');
+    demandBeginning(first, wanted);
+    const length = headerLength(first, Number.MAX_SAFE_INTEGER);
     const header = parseHeader(await reader.take(length, 'the header'), null);
     const data = new Map<TensorEntry, Uint8Array>();
     const inOrder = [...header.entries].sort(([, a], [, b]) => a.begin - b.begin || a.end - b.end);
@@ -270,10 +255,13 @@ export function serialize(tensors: Record<string, Tensor>, options: SaveOptions 
 }
 
 /** Writes a file, one tensor at a time. It takes its place when it is whole; what was there before is there until then. */
-export function save(path: string, tensors: Record<string, Tensor>, options: SaveOptions = {}): void {
+export function save(tensors: Record<string, Tensor>, path: FilePath, options?: SaveOptions): void;
+/** The same with the path first. */
+export function save(path: FilePath, tensors: Record<string, Tensor>, options?: SaveOptions): void;
+export function save(first: unknown, second: unknown, options: SaveOptions = {}): void {
   const { metadata } = ownOptions('safetensors.save', options, ['metadata']);
-  if (typeof path !== 'string') throw argumentError('safetensors.save', 'path', 'a string', path);
-  const parts = partsOf('safetensors.save', tensors);
+  const { value, path } = valueAndPath('safetensors.save', first, second);
+  const parts = partsOf('safetensors.save', value as Record<string, Tensor>);
   const header = headerOf(parts, metadata);
   writeWhole(path, (put) => {
     put(header);

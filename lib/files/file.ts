@@ -1,0 +1,151 @@
+/** Regular files: read part by part into memory of the tensors' own, or mapped where a program asks for that. */
+import * as fs from 'node:fs';
+import { codedError } from '../errors';
+import { spaces } from '../functions';
+import { native } from '../native';
+import { keep } from '../scopes/movable';
+import { ownScope } from '../scopes/scope';
+import { type Tensor, wrap } from '../tensor';
+import type { TensorSource } from './source';
+
+const { fromFile } = spaces['']! as unknown as Record<string, (...args: unknown[]) => Tensor>;
+
+/** What is read at a time. It stays in the processor's cache until it is summed and where it belongs. */
+const PART = 1 << 18;
+/** Node reads less than 2 GiB at a time. */
+const MOST_AT_ONCE = 1 << 30;
+
+function kindOf(stat: { isDirectory(): boolean; isFIFO(): boolean; isSocket(): boolean }): string {
+  if (stat.isDirectory()) return 'a folder';
+  if (stat.isFIFO()) return 'a FIFO';
+  return stat.isSocket() ? 'a socket' : 'a device';
+}
+
+/** Descriptors of files that nobody closed. */
+const abandoned = new FinalizationRegistry<number>((fd) => fs.closeSync(fd));
+
+const instant = (ns: bigint): string => new Date(Number(ns / 1_000_000n)).toISOString();
+
+/**
+ * A file that is open until close(): one that takes its place meanwhile is not seen here. What is read is read from the
+ * descriptor, so a file that another program cuts short is an error, not the end of the process. Owns the descriptor, and
+ * with `mmap` a mapping of the whole file, which is private: writing to its memory changes this process's pages, never the
+ * file. Tensors over the mapping keep it after close().
+ */
+export class RegularFile implements TensorSource {
+  readonly size: number;
+  readonly #fail: (what: string) => Error;
+  readonly #changed: bigint;
+  #fd: number | undefined;
+  #mapped: Tensor | undefined;
+  #part: Uint8Array | undefined;
+
+  /** Throws Node's error for a file that cannot be opened, and `fail(what)` for what is not a regular file. */
+  constructor(path: string, fail: (what: string) => Error, { mmap = false } = {}) {
+    this.#fail = fail;
+    demandRegular(path, fs.statSync(path), fail); // a device is not even opened
+    // Another thing may stand there by now: opened so that a FIFO does not wait for its writer, and looked at again.
+    const fd = fs.openSync(path, fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0));
+    try {
+      const stat = fs.fstatSync(fd, { bigint: true });
+      demandRegular(path, stat, fail);
+      this.size = Number(stat.size);
+      this.#changed = stat.mtimeNs;
+      if (mmap) this.#mapped = mapping(fd, path, this.size);
+    } catch (error) {
+      fs.closeSync(fd);
+      throw error;
+    }
+    this.#fd = fd;
+    abandoned.register(this, fd, this);
+  }
+
+  /** Its descriptor, for native code that reads from it before close(). */
+  get fd(): number {
+    if (this.#fd === undefined) throw this.#fail('the file was closed');
+    return this.#fd;
+  }
+
+  get isOpen(): boolean {
+    return this.#fd !== undefined;
+  }
+
+  read(from: number, length: number): Uint8Array {
+    const bytes = room(length);
+    this.#readInto(from, bytes);
+    return bytes;
+  }
+
+  /** The bytes as a uint8 tensor: a view of the mapping, or memory of their own where there is none or they are not aligned. */
+  tensor(from: number, length: number, itemSize: number, take?: (bytes: Uint8Array) => void): Tensor {
+    if (this.#mapped === undefined || from % itemSize !== 0) return this.#copied(from, length, take);
+    for (let at = 0; take !== undefined && at < length; at += PART) {
+      take(this.read(from + at, Math.min(PART, length - at)));
+    }
+    return this.#mapped.narrow(0, from, length) as Tensor;
+  }
+
+  /** In memory of their own. */
+  #copied(from: number, length: number, take: ((bytes: Uint8Array) => void) | undefined): Tensor {
+    const whole = wrap(native.newBytes(length))!; // before anything is read: the limit of memory may refuse it
+    this.#part ??= room(Math.min(PART, this.size));
+    for (let at = 0; at < length; at += this.#part.length) {
+      const bytes = this.#part.subarray(0, Math.min(this.#part.length, length - at));
+      this.#readInto(from + at, bytes);
+      take?.(bytes);
+      native.fillBytes(whole._handle, at, bytes);
+    }
+    return whole;
+  }
+
+  #readInto(from: number, bytes: Uint8Array): void {
+    const { fd } = this;
+    for (let at = 0; at < bytes.length; ) {
+      const got = fs.readSync(fd, bytes, at, Math.min(bytes.length - at, MOST_AT_ONCE), from + at);
+      if (got === 0) {
+        this.demandUnchanged();
+        throw this.#fail(`the file was cut short while it was read: expected ${this.size} bytes, got ${from + at}`);
+      }
+      at += got;
+    }
+  }
+
+  /** Throws if somebody wrote to the file since it was opened: what was read may be of the old and of the new one. */
+  demandUnchanged(): void {
+    const { size, mtimeNs } = fs.fstatSync(this.fd, { bigint: true });
+    if (size === BigInt(this.size) && mtimeNs === this.#changed) return;
+    throw this.#fail(
+      `the file was changed since it was opened: expected ${this.size} bytes written ${instant(this.#changed)}, ` +
+        `got ${size} bytes written ${instant(mtimeNs)}`,
+    );
+  }
+
+  close(): void {
+    if (this.#fd === undefined) return;
+    abandoned.unregister(this);
+    fs.closeSync(this.#fd);
+    this.#fd = undefined;
+    this.#mapped?.dispose();
+    this.#mapped = undefined;
+  }
+}
+
+function demandRegular(path: string, stat: fs.Stats | fs.BigIntStats, fail: (what: string) => Error): void {
+  if (!stat.isFile()) throw fail(`${path} is no file: expected a regular file, got ${kindOf(stat)}`);
+  if (Number(stat.size) === 0) throw fail(`${path} is empty`);
+}
+
+function mapping(fd: number, path: string, size: number): Tensor {
+  const opened = `/proc/self/fd/${fd}`;
+  const name = fs.existsSync(opened) ? opened : path; // no /proc: by its name once more
+  return ownScope(() => keep(fromFile!(name, false, size, { dtype: 'uint8' })));
+}
+
+function room(length: number): Uint8Array {
+  try {
+    return Buffer.allocUnsafeSlow(length);
+  } catch {
+    // Longer than any buffer may be, or than there is memory.
+    throw codedError(Error, 'ERR_TORCH_OUT_OF_MEMORY', `cannot allocate ${length} bytes to read a file`);
+  }
+}

@@ -1,0 +1,186 @@
+/**
+ * Which format a file has, by its content: the one place that knows the beginnings of formats, so that each loader can say what
+ * came in place of its own and what reads that. What is of no format that is known here is left to the loader.
+ */
+import { Budget } from './limits';
+import { type Bytes, ZipReader } from './zip';
+
+export type FormatName = 'torch' | 'jit' | 'package' | 'npz' | 'npy' | 'safetensors';
+
+interface Format {
+  /** Of those that a loader of the library reads. */
+  readonly name?: FormatName;
+  /** What it is, for "got …". */
+  readonly what: string;
+  /** What to do with it. */
+  readonly advice: string;
+}
+
+/** The formats that are read here. */
+const known: Readonly<Record<FormatName, Format>> = {
+  torch: { name: 'torch', what: 'a file of torch.save', advice: 'use torch.load' },
+  jit: { name: 'jit', what: 'a TorchScript model', advice: 'use torch.jit.load' },
+  package: { name: 'package', what: 'a package of AOTInductor', advice: 'use torch.inductor.aotiLoadPackage' },
+  npz: { name: 'npz', what: 'an npz file', advice: 'use torch.npz.load' },
+  npy: { name: 'npy', what: 'an npy file', advice: 'use torch.npy.load' },
+  safetensors: { name: 'safetensors', what: 'a safetensors file', advice: 'use torch.safetensors.load' },
+};
+
+/** What is looked at: a header of tar has its name at byte 257. */
+const HEAD = 512;
+const MOST_SAFETENSORS_HEADER = 100_000_000;
+
+interface Begins {
+  readonly format: Format;
+  /** `head`: the first bytes, `size`: of the whole, Infinity where nobody knows yet. */
+  test(head: Buffer, size: number): boolean;
+}
+
+const bytesAt =
+  (at: number, ...bytes: number[]) =>
+  (head: Buffer) =>
+    head.length >= at + bytes.length && bytes.every((byte, i) => head[at + i] === byte);
+const textAt = (at: number, text: string) => bytesAt(at, ...Buffer.from(text, 'latin1'));
+const matches = (pattern: RegExp) => (head: Buffer) =>
+  pattern.test(head.toString('latin1').replace(/^\xef\xbb\xbf/, ''));
+
+function isSafetensors(head: Buffer, size: number): boolean {
+  if (head.length < 9 || head[8] !== 0x7b) return false;
+  const length = head.readBigUInt64LE();
+  return length <= MOST_SAFETENSORS_HEADER && Number(length) <= size - 8;
+}
+
+/** Compressed by a program: the text names it. */
+const packed = (how: string, advice: string): Format => ({ what: `a file compressed by ${how}`, advice });
+
+const SAVE_AGAIN = 'load it in Python and save it again with torch.save';
+
+/** In this order: what says more of itself comes first. Zip archives are told apart by their entries. */
+const beginnings: readonly Begins[] = [
+  { format: known.safetensors, test: isSafetensors },
+  { format: known.npy, test: textAt(0, '\x93NUMPY') },
+  {
+    format: { what: 'a file of PyTorch before 1.6 (its legacy format)', advice: SAVE_AGAIN },
+    test: bytesAt(0, 0x80, 0x02, 0x8a, 0x0a, 0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19, 0x2e),
+  },
+  {
+    // Of PyTorch before 0.1.10: a tar of sys_info, pickle, tensors and storages.
+    format: { what: 'a tar archive', advice: `unpack it first; if PyTorch before 0.1.10 wrote it, ${SAVE_AGAIN}` },
+    test: textAt(257, 'ustar'),
+  },
+  {
+    format: { what: 'a Python pickle', advice: `${SAVE_AGAIN}, or with safetensors` },
+    test: (head) => head.length >= 3 && head[0] === 0x80 && head[1]! >= 2 && head[1]! <= 5,
+  },
+  { format: packed('gzip', 'unpack it first (zlib.gunzipSync)'), test: bytesAt(0, 0x1f, 0x8b) },
+  { format: packed('zstd', 'unpack it first'), test: bytesAt(0, 0x28, 0xb5, 0x2f, 0xfd) },
+  { format: packed('xz', 'unpack it first'), test: bytesAt(0, 0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00) },
+  { format: packed('bzip2', 'unpack it first'), test: matches(/^BZh[1-9]1AY&SY/) },
+  { format: packed('7-Zip', 'unpack it first'), test: bytesAt(0, 0x37, 0x7a, 0xbc, 0xaf, 0x27, 0x1c) },
+  {
+    format: { what: 'a pointer of Git LFS', advice: 'get the file that it stands for with `git lfs pull`' },
+    test: textAt(0, 'version https://git-lfs'),
+  },
+  {
+    format: { what: 'an HTML page', advice: 'what was downloaded is a page about the file, or of an error' },
+    test: matches(/^\s*<(?:!doctype html|html)/i),
+  },
+  {
+    format: { what: 'an XML document', advice: 'what was downloaded is perhaps the message of an error' },
+    test: matches(/^\s*<\?xml/),
+  },
+  { format: { what: 'an HDF5 file', advice: 'save its arrays with numpy.savez' }, test: textAt(0, '\x89HDF') },
+  { format: { what: 'a GGUF file', advice: 'save its tensors with safetensors' }, test: textAt(0, 'GGUF') },
+  {
+    format: { what: 'JSON', advice: 'an index of a model in parts names the files to load' },
+    test: matches(/^\s*\{\s*"/),
+  },
+];
+
+const exported: Format = {
+  what: 'a program of torch.export',
+  advice: 'compile it in Python with torch._inductor.aoti_compile_and_package, or save its state_dict',
+};
+const ancient: Format = {
+  what: 'a TorchScript model of PyTorch 1.1 or earlier',
+  advice: 'save it again with a later one',
+};
+const zip: Format = { what: 'a zip archive of something else', advice: 'it holds no tensors that are known here' };
+
+/** What a zip archive holds, by the names of its entries. */
+function formatOfEntries(names: Iterable<string>): Format {
+  let isTorch = false;
+  let isScript = false;
+  let onlyArrays: boolean | undefined;
+  for (const name of names) {
+    if (/^(?:[^/]+\/)?data\/aotinductor\//.test(name)) return known.package;
+    if (/(?:^|\/)serialized_exported_program\.json$|(?:^|\/)models\/[^/]+\.json$/.test(name)) return exported;
+    const inFolder = /^[^/]+\/([^/]+)$/.exec(name)?.[1];
+    if (inFolder === 'model.json') return ancient;
+    isTorch ||= inFolder === 'data.pkl';
+    isScript ||= inFolder === 'constants.pkl';
+    onlyArrays = (onlyArrays ?? true) && name.endsWith('.npy');
+  }
+  if (isScript) return known.jit;
+  if (isTorch) return known.torch;
+  return onlyArrays === true ? known.npz : zip;
+}
+
+const isZip = (head: Buffer) => bytesAt(0, 0x50, 0x4b, 3, 4)(head) || bytesAt(0, 0x50, 0x4b, 5, 6)(head);
+
+/** The names in an archive; undefined for one that is damaged. */
+function namesIn(bytes: Bytes): Iterable<string> | undefined {
+  try {
+    const budget = new Budget('zip', { maxBytes: Number.POSITIVE_INFINITY }, bytes.size, Error);
+    return new ZipReader(bytes, Error, budget).entries.keys();
+  } catch {
+    return undefined; // the loader says what it wants in its place
+  }
+}
+
+/** Loaders whose own format is a zip archive. */
+const inZip: readonly FormatName[] = ['torch', 'jit', 'package', 'npz'];
+
+interface Wanted {
+  readonly format: FormatName;
+  readonly fail: (what: string) => Error;
+}
+
+const refused = (wanted: Wanted, { what, advice }: Format): Error =>
+  wanted.fail(`expected ${known[wanted.format].what}, got ${what}: ${advice}`);
+
+function demandHead(head: Buffer, size: number, wanted: Wanted): void {
+  const own = beginnings.find(({ format }) => format.name === wanted.format);
+  if (own?.test(head, size)) return;
+  const other = beginnings.find(({ test }) => test(head, size));
+  if (other !== undefined) throw refused(wanted, other.format);
+}
+
+/**
+ * Throws what `wanted.fail` makes of a file that is of another format than the one that is wanted. A loader of zip archives calls
+ * `demandEntries` as well, when it has read the directory.
+ */
+export function demandFormat(bytes: Bytes, wanted: Wanted): void {
+  const head = Buffer.from(bytes.read(0, Math.min(HEAD, bytes.size)));
+  if (!isZip(head)) demandHead(head, bytes.size, wanted);
+  if (!isZip(head) || inZip.includes(wanted.format)) return;
+  const names = namesIn(bytes);
+  if (names !== undefined) throw refused(wanted, formatOfEntries(names));
+}
+
+/** The same by the first bytes of a stream. What an archive holds stands at its end. */
+export function demandBeginning(first: Uint8Array, wanted: Wanted): void {
+  const head = Buffer.from(first);
+  if (!isZip(head)) demandHead(head, Number.POSITIVE_INFINITY, wanted);
+  else if (!inZip.includes(wanted.format)) {
+    throw wanted.fail(
+      `expected ${known[wanted.format].what}, got a zip archive: use the loadFromStream of torch, or of torch.npz`,
+    );
+  }
+}
+
+/** The same by the entries of an archive. Those of no format that is known here are left to the loader. */
+export function demandEntries(names: Iterable<string>, wanted: Wanted): void {
+  const format = formatOfEntries(names);
+  if (format !== zip && format.name !== wanted.format) throw refused(wanted, format);
+}

@@ -1,0 +1,53 @@
+/** Where a file is: a path, or a URL of the scheme file:, by Node's rules. And which argument of a saver says it. */
+import { fileURLToPath } from 'node:url';
+import type { FileUrl } from '../../types/base';
+import { argumentError, refusal } from '../errors';
+
+export type FilePath = string | FileUrl;
+
+export const A_PATH = 'a path or a file: URL';
+
+/** Of a URL object alone: the getter looks at what the object is, not at properties that a program gave it. */
+const hrefOf = Object.getOwnPropertyDescriptor(URL.prototype, 'href')!.get!;
+
+function urlOf(value: unknown): string | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  try {
+    return hrefOf.call(value) as string;
+  } catch {
+    return undefined; // another kind of object
+  }
+}
+
+const isPath = (value: unknown): value is FilePath => typeof value === 'string' || urlOf(value) !== undefined;
+
+/** The path that an argument stands for; undefined for what is neither a path nor a URL. */
+export function pathIn(fn: string, argument: string, value: unknown): string | undefined {
+  if (typeof value === 'string') return value;
+  const url = urlOf(value);
+  if (url === undefined) return undefined;
+  try {
+    return fileURLToPath(url);
+  } catch (error) {
+    // Another scheme, a host, an encoded slash: what Node says of it.
+    throw Object.assign(refusal(fn, argument, A_PATH, `'${url.slice(0, 200)}': ${(error as Error).message}`), {
+      cause: error,
+    });
+  }
+}
+
+export function pathOf(fn: string, argument: string, value: unknown): string {
+  const path = pathIn(fn, argument, value);
+  if (path === undefined) throw argumentError(fn, argument, A_PATH, value);
+  return path;
+}
+
+/**
+ * The arguments of a saver. The order is PyTorch's: what is saved, then where. The other one is taken as well, where only the
+ * first is a path.
+ */
+export function valueAndPath(fn: string, first: unknown, second: unknown): { value: unknown; path: string } {
+  if (!isPath(second) && second !== undefined && isPath(first))
+    return { value: second, path: pathOf(fn, 'path', first) };
+  return { value: first, path: pathOf(fn, 'path', second) };
+}

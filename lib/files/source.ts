@@ -1,0 +1,89 @@
+/** Where the bytes of a loader come from: a file, or bytes in memory. */
+import { types } from 'node:util';
+import { fromTypedArray } from '../create';
+import { argumentError } from '../errors';
+import { native } from '../native';
+import { ownScope } from '../scopes/scope';
+import { type Tensor, wrap } from '../tensor';
+import { RegularFile } from './file';
+import { demandFormat, type FormatName } from './formats';
+import { pathIn } from './paths';
+import type { Bytes } from './zip';
+
+export interface TensorSource extends Bytes {
+  /**
+   * These bytes as a uint8 tensor: a view where they may be shared and `itemSize` lets it be one, else a copy. `take` gets each
+   * part as it is read, and must not keep it.
+   */
+  tensor(from: number, length: number, itemSize: number, take?: (bytes: Uint8Array) => void): Tensor;
+}
+
+export interface MapOptions {
+  /**
+   * Share the memory instead of copying it (default false): a file is mapped, so that a page is read when it is used, and of
+   * bytes the tensors share the memory. Whoever writes to the file in place, or to the bytes, then changes the tensors; who
+   * cuts the file short **ends the process** when it next reads such a tensor (SIGBUS, which no language can turn into an
+   * error). Only for files that are replaced by `rename`, as the savers here do, or never.
+   */
+  mmap?: boolean | undefined;
+}
+
+/** A copy of the bytes, in memory that libtorch counts. */
+export function tensorOfBytes(bytes: Uint8Array): Tensor {
+  const tensor = wrap(native.newBytes(bytes.length))!;
+  native.fillBytes(tensor._handle, 0, bytes);
+  return tensor;
+}
+
+/** Bytes in memory. `share`: nobody else writes to them, or the program asked for it. */
+export const inMemory = (data: Uint8Array, share: boolean): TensorSource => ({
+  size: data.length,
+  read: (from, length) => data.subarray(from, from + length),
+  tensor(from, length, itemSize, take) {
+    const part = data.subarray(from, from + length);
+    take?.(part);
+    return share && part.byteOffset % itemSize === 0 ? fromTypedArray(part) : tensorOfBytes(part);
+  },
+});
+
+/** What a loader reads, and how it fails. */
+export interface Wanted {
+  /** The function, for messages about arguments. */
+  readonly fn: string;
+  readonly format: FormatName;
+  readonly fail: (what: string) => Error;
+}
+
+export function mayShare(fn: string, mmap: unknown): boolean {
+  if (mmap === undefined || typeof mmap === 'boolean') return mmap === true;
+  throw argumentError(fn, 'mmap', 'a boolean', mmap);
+}
+
+/**
+ * Calls `use` with the bytes of a path, a file: URL or a Uint8Array, whose format is not known to be another one. The tensors in
+ * its result belong to the scope of the caller.
+ */
+export function withSource<T>(wanted: Wanted, source: unknown, mmap: unknown, use: (source: TensorSource) => T): T {
+  const { fn, fail } = wanted;
+  const share = mayShare(fn, mmap);
+  if (types.isUint8Array(source)) {
+    return ownScope(() => {
+      const bytes = inMemory(source, share);
+      demandFormat(bytes, wanted);
+      return use(bytes);
+    });
+  }
+  const path = pathIn(fn, 'source', source);
+  if (path === undefined) throw argumentError(fn, 'source', 'a path or a Uint8Array', source);
+  const file = new RegularFile(path, fail, { mmap: share });
+  try {
+    return ownScope(() => {
+      demandFormat(file, wanted);
+      const result = use(file);
+      if (file.isOpen) file.demandUnchanged();
+      return result;
+    });
+  } finally {
+    file.close();
+  }
+}

@@ -1,0 +1,268 @@
+/** What was loaded stays as it was, whatever becomes of the file or the bytes; and what `mmap` means. */
+import { execFileSync } from 'node:child_process';
+import * as fs from 'node:fs';
+import { tmpdir } from 'node:os';
+import * as path from 'node:path';
+import { ask, program } from '../support/child';
+import { limitMs, ordinaryEnv } from '../support/sanitized';
+import { balanced, codeOf, LIB, thrown, torch } from '../support/torch';
+
+let folder: string;
+const at = (name: string) => path.join(folder, name);
+
+/** Writes files of all formats, each with 50,000 numbers of that value, where they are: nothing is renamed. */
+const SCRIPT = `
+import sys, json, struct, numpy as np, torch
+folder, value = sys.argv[1] + '/', float(sys.argv[2])
+array = np.full(50000, value, dtype='f4')
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.full((50000,), value))
+    def forward(self, x):
+        return self.weight * x
+torch.save({'a': torch.full((50000,), value)}, folder + 'a.pt')
+torch.jit.save(torch.jit.script(Model()), folder + 'a.jit')
+np.save(folder + 'a.npy', array)
+np.savez(folder + 'a.npz', a=array)
+np.savez_compressed(folder + 'packed.npz', a=array)
+header = json.dumps({'a': {'dtype': 'F32', 'shape': [50000], 'data_offsets': [0, 200000]}}).encode().ljust(72)
+open(folder + 'a.safetensors', 'wb').write(struct.pack('<Q', len(header)) + header + array.tobytes())
+`;
+/** The arguments of Python that write them to a folder. */
+const writer = (to: string, value: number) => ['-W', 'ignore', at('write.py'), to, String(value)];
+
+beforeAll(() => {
+  folder = fs.mkdtempSync(path.join(tmpdir(), 'ltn-copies-'));
+  fs.writeFileSync(at('write.py'), SCRIPT);
+  for (const value of [1, 2]) {
+    fs.mkdirSync(at(`of${value}`));
+    execFileSync('/usr/bin/python3', writer(at(`of${value}`), value), { env: ordinaryEnv() });
+  }
+}, limitMs(120_000));
+
+/** Writes all of them anew, in place, as Python does. */
+function write(value: number): void {
+  for (const name of fs.readdirSync(at(`of${value}`)))
+    fs.writeFileSync(at(name), fs.readFileSync(at(`of${value}/${name}`)));
+}
+beforeEach(() => write(1));
+afterAll(() => fs.rmSync(folder, { recursive: true }));
+
+/** Each gives a tensor of what is in the file. */
+const loaders: Readonly<Record<string, [file: string, load: (t: any, file: string, options?: object) => any]>> = {
+  'torch.load': ['a.pt', (t, file, options) => t.load(file, options).a],
+  'safetensors.load': ['a.safetensors', (t, file, options) => t.safetensors.load(file, options).a],
+  'safetensors.open': [
+    'a.safetensors',
+    (t, file, options) => {
+      const opened = t.safetensors.open(file, options);
+      const tensor = opened.get('a');
+      opened.close();
+      return tensor;
+    },
+  ],
+  'npy.load': ['a.npy', (t, file, options) => t.npy.load(file, options)],
+  'npz.load': ['a.npz', (t, file, options) => t.npz.load(file, options).a],
+  'npz.load of packed arrays': ['packed.npz', (t, file, options) => t.npz.load(file, options).a],
+  'jit.load': ['a.jit', (t, file, options) => t.jit.load(file, options).namedParameters().weight.detach()],
+};
+
+/** For programs: `loaded()` is what all of them give, by name. */
+const LOADERS = (options = '{}') => `
+  const fs = require('fs');
+  const loaders = {${Object.entries(loaders).map(([name, [file, load]]) => `${JSON.stringify(name)}: [${JSON.stringify(file)}, ${load.toString()}]`)}};
+  const at = (name) => require('path').join(${JSON.stringify(folder)}, name);
+  const loaded = () => Object.fromEntries(
+    Object.entries(loaders).map(([name, [file, load]]) => [name, load(torch, at(file), ${options})]));
+  const folder = ${JSON.stringify(folder)};
+  const write = (value) => {
+    const from = folder + '/of' + value + '/';
+    for (const name of fs.readdirSync(from)) fs.writeFileSync(at(name), fs.readFileSync(from + name));
+  };
+  const values = (tensors) => Object.values(tensors).map((t) => [t.min().item(), t.max().item()]);`;
+
+const ones = Object.keys(loaders).map(() => [1, 1]);
+
+test('another program writes the files anew, then cuts them short: what was loaded stays, the process too', async () => {
+  const answers = await ask(`${LOADERS()}
+    const tensors = loaded();
+    require('child_process').execFileSync('/usr/bin/python3', ${JSON.stringify(writer(folder, 2))},
+      { env: ${JSON.stringify(ordinaryEnv())} });
+    const rewritten = values(tensors);
+    for (const [file] of Object.values(loaders)) fs.truncateSync(at(file), 0);
+    answer([rewritten, values(tensors)]);`);
+  expect(answers).toEqual([ones, ones]);
+});
+
+test('bytes in memory that are used for something else: what was loaded stays', () => {
+  for (const [name, [file, load]] of Object.entries(loaders)) {
+    if (name === 'safetensors.open') continue;
+    balanced(() =>
+      torch.scope(() => {
+        const bytes = fs.readFileSync(at(file));
+        const tensor = load(torch, bytes as never);
+        bytes.fill(0x3f);
+        expect([name, tensor.min().item(), tensor.max().item()]).toEqual([name, 1, 1]);
+      }),
+    );
+  }
+});
+
+test('each byte is charged once, to libtorch’s memory, and no more at the peak', async () => {
+  const answers = await ask(`${LOADERS()}
+    // All stay, so that each load passes the peak of those before it.
+    const kept = [];
+    answer(Object.entries(loaders).map(([name, [file, load]]) => {
+      const before = torch.memory();
+      const tensor = load(torch, at(file));
+      kept.push(tensor);
+      const after = torch.memory();
+      return [name, tensor.nbytes, after.allocatedBytes - before.allocatedBytes, after.bytes - before.bytes,
+        after.peakAllocatedBytes - before.allocatedBytes];
+    }));`);
+  for (const [name, bytes, allocated, counted, peak] of answers) {
+    const script = name === 'jit.load'; // libtorch keeps a little of its own
+    expect([name, bytes, counted]).toEqual([name, 200_000, 200_000]);
+    expect([name, script ? Math.floor(allocated / 10_000) * 10_000 : allocated]).toEqual([name, 200_000]);
+    expect([name, peak < (script ? 220_000 : 200_001)]).toEqual([name, true]);
+  }
+});
+
+test('the limit of memory is kept, and nothing stays of what it refuses', () => {
+  for (const [name, [file, load]] of Object.entries(loaders)) {
+    balanced(() => {
+      torch.setMemoryLimit(torch.memory().allocatedBytes + 100_000);
+      try {
+        expect([name, codeOf(() => load(torch, at(file)))]).toEqual([name, 'ERR_TORCH_MEMORY_LIMIT']);
+      } finally {
+        torch.setMemoryLimit(null);
+      }
+    });
+  }
+});
+
+test('a file that is cut short, or written to, while it is read is an error', () => {
+  const node = require('node:fs');
+  const read = node.readSync;
+  const harms: [string, (file: string) => void, RegExp][] = [
+    ['cut', (file) => fs.truncateSync(file, 100), /changed since it was opened: expected \d+ bytes .*, got 100 bytes/],
+    ['written', (file) => fs.utimesSync(file, 5, 5), /changed since it was opened: expected .* got .* written 1970-/],
+  ];
+  for (const [name, [file, load]] of Object.entries(loaders)) {
+    for (const [harm, how, message] of harms) {
+      write(1);
+      let left = 1; // by then the file is open
+      const spy = jest.spyOn(node, 'readSync').mockImplementation(((...args: unknown[]) => {
+        if (left-- === 0) how(at(file));
+        return read(...args);
+      }) as never);
+      try {
+        const error = balanced(() => thrown(() => torch.scope(() => load(torch, at(file)))));
+        const code = name === 'jit.load' ? 'ERR_TORCH_MODEL' : 'ERR_TORCH_FILE';
+        expect([name, harm, error.code]).toEqual([name, harm, code]);
+        expect(error.message).toMatch(message);
+      } finally {
+        spy.mockRestore();
+      }
+    }
+  }
+});
+
+test('an open safetensors file that is written to: what comes later is refused, what came stays', () => {
+  for (const mmap of [false, true]) {
+    for (const harm of [() => write(2), () => fs.truncateSync(at('a.safetensors'), 150)]) {
+      write(1);
+      torch.scope(() => {
+        const opened = torch.safetensors.open(at('a.safetensors'), { mmap });
+        const before = mmap ? null : opened.get('a');
+        harm();
+        const error = thrown(() => opened.get('a'));
+        expect([error.code, error.message]).toEqual([
+          'ERR_TORCH_FILE',
+          expect.stringMatching(/^safetensors: the file was changed since it was opened: expected 200080 bytes/),
+        ]);
+        if (before !== null) expect(before.mean().item()).toBe(1);
+        opened.close();
+      });
+    }
+  }
+});
+
+test('a model whose file is written to while libtorch reads it: libtorch gets the code that was examined', async () => {
+  const answer = await ask(`
+    const fs = require('fs');
+    const file = ${JSON.stringify(at('a.jit'))};
+    const { native } = require(${JSON.stringify(path.join(LIB, 'native.js'))});
+    const load = native.modelLoadFile;
+    fs.copyFileSync(file, file + '.whole');
+    fs.utimesSync(file, 1e9, 1e9);
+    native.modelLoadFile = (...args) => {
+      const { size } = fs.statSync(file);
+      const fd = fs.openSync(file, 'r+');
+      fs.writeSync(fd, Buffer.alloc(400, 0xff), 0, 400, size - 400); // the directory
+      fs.closeSync(fd);
+      if (hidden) fs.utimesSync(file, 1e9, 1e9); // so that the end of the load does not find out
+      return load(...args);
+    };
+    let hidden = true;
+    const value = torch.jit.load(file).forward(torch.ones([1])).max().item();
+    fs.copyFileSync(file + '.whole', file);
+    hidden = false;
+    try { torch.jit.load(file); } catch (error) { answer([value, error.code, error.message]); }`);
+  expect(answer).toEqual([
+    1,
+    'ERR_TORCH_MODEL',
+    expect.stringMatching(/^jit\.load: the file was changed since it was/),
+  ]);
+});
+
+describe('mmap: true', () => {
+  const mapped = ['torch.load', 'safetensors.load', 'safetensors.open', 'npy.load', 'npz.load'];
+
+  test('nothing is allocated, writing stays here, and a file that is replaced by rename stays as it was', async () => {
+    const answers = await ask(`${LOADERS('{ mmap: true }')}
+      delete loaders['npz.load of packed arrays'];
+      delete loaders['jit.load'];
+      const before = torch.memory().allocatedBytes;
+      const tensors = loaded();
+      const allocated = torch.memory().allocatedBytes - before;
+      for (const [file] of Object.values(loaders)) {
+        fs.writeFileSync(at('other'), Buffer.alloc(10));
+        fs.renameSync(at('other'), at(file));
+      }
+      const replaced = values(tensors);
+      for (const t of Object.values(tensors)) t.add_(1);
+      write(1);
+      answer([Object.keys(tensors), allocated, replaced, values(tensors), values(loaded())]);`);
+    const of = (value: number) => mapped.map(() => [value, value]);
+    expect(answers).toEqual([mapped, 0, of(1), of(2), of(1)]);
+  });
+
+  test('a file that is written in place shows, and one that is cut short ends the process, as the docs say', async () => {
+    const source = (harm: string) => `${LOADERS('{ mmap: true }')}
+      const t = torch.safetensors.load(at('a.safetensors'), { mmap: true }).a;
+      ${harm}
+      answer(t.max().item());`;
+    expect(await ask(source('write(2);'))).toBe(2);
+    const { signal } = await program(source("fs.truncateSync(at('a.safetensors'), 0);"));
+    expect(signal).toBe('SIGBUS');
+  });
+
+  test('bytes in memory are shared', () => {
+    torch.scope(() => {
+      const bytes = torch.npy.serialize(torch.ones([4]));
+      const array = torch.npy.load(bytes, { mmap: true });
+      new Float32Array(bytes.buffer, bytes.byteOffset + bytes.length - 16, 4).fill(5);
+      expect(array.tolist()).toEqual([5, 5, 5, 5]);
+    });
+  });
+
+  test('anything but a boolean is refused', () => {
+    for (const [, [file, load]] of Object.entries(loaders)) {
+      expect(thrown(() => load(torch, at(file), { mmap: 1 })).message).toMatch(
+        /^[\w.]+: argument 'mmap': expected a boolean, got 1$/,
+      );
+    }
+  });
+});
