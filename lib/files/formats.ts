@@ -53,6 +53,7 @@ function isSafetensors(head: Buffer, size: number): boolean {
 /** Compressed by a program: the text names it. */
 const packed = (how: string, advice: string): Format => ({ what: `a file compressed by ${how}`, advice });
 
+const LFS = Buffer.from('version https://git-lfs');
 const SAVE_AGAIN = 'load it in Python and save it again with torch.save';
 
 /** In this order: what says more of itself comes first. Zip archives are told apart by their entries. */
@@ -79,11 +80,11 @@ const beginnings: readonly Begins[] = [
   { format: packed('7-Zip', 'unpack it first'), test: bytesAt(0, 0x37, 0x7a, 0xbc, 0xaf, 0x27, 0x1c) },
   {
     format: { what: 'a pointer of Git LFS', advice: 'get the file that it stands for with `git lfs pull`' },
-    test: textAt(0, 'version https://git-lfs'),
+    test: (head) => head.length >= 8 && LFS.subarray(0, head.length).equals(head.subarray(0, LFS.length)),
   },
   {
     format: { what: 'an HTML page', advice: 'what was downloaded is a page about the file, or of an error' },
-    test: matches(/^\s*<(?:!doctype html|html)/i),
+    test: matches(/^\s*<(?:!doc|html)/i),
   },
   {
     format: { what: 'an XML document', advice: 'what was downloaded is perhaps the message of an error' },

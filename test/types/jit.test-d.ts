@@ -23,6 +23,26 @@ torch.jit.load('model.pt', { codeWhileLoading: 'refuse', maxBytes: 1e9, maxTenso
 torch.jit.load('model.pt', { codeWhileLoading: false });
 torch.load('x.pt', { maxBytes: 1e9, maxDepth: 3 });
 torch.npz.load('x.npz', { maxBytes: 1e9, maxTensors: 3 });
+torch.load(new URL('file:///x.pt'), { mmap: true });
+torch.jit.load(new URL('file:///x.pt'), { mmap: true });
+torch.safetensors.load('x', { mmap: true, device: 'cpu' });
+torch.safetensors.open(new URL('file:///x'), { mmap: false });
+torch.npy.load('x.npy', { mmap: true });
+torch.npz.load(new URL('file:///x.npz'), { mmap: true });
+torch.save({ x }, new URL('file:///x.pt'));
+torch.save('x.pt', { x });
+torch.safetensors.save({ x }, 'x', { metadata: { a: 'b' } });
+torch.safetensors.save(new URL('file:///x'), { x });
+torch.npy.save(x, 'x.npy');
+torch.npy.save('x.npy', x);
+torch.npz.save({ x }, 'x.npz');
+torch.npz.save('x.npz', { x });
+// @ts-expect-error: a boolean
+torch.load('x.pt', { mmap: 1 });
+// @ts-expect-error: a stream cannot be mapped
+torch.npy.loadFromStream(new Uint8Array(1), { mmap: true });
+// @ts-expect-error: no tensors
+torch.safetensors.save('x', 'y');
 // @ts-expect-error: arrays have no levels
 torch.npz.load('x.npz', { maxDepth: 3 });
 expectTypeOf(torch.jit.load(new Uint8Array(1)).to('cuda:0')).toEqualTypeOf<ScriptModule>();
