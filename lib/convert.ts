@@ -1,6 +1,6 @@
 /** JS values -> what the native functions take, by type code. A mismatch is answered, not thrown: overloads are tried. */
 import { isPendingTensor } from './async/pending';
-import { dtypeCodes, layoutCodes, memoryFormatCodes } from './enums';
+import { givenDtypeCodes, layoutCodes, memoryFormatCodes } from './enums';
 import { describe } from './errors';
 import { native } from './native';
 import { NativeObject } from './object';
@@ -111,7 +111,7 @@ function convertOne(value: unknown, base: BaseCode, numbers: boolean): unknown {
       if (Number.isInteger(value) && (value as number) >= 0) return `cuda:${value}`;
       return typeof value === 'string' ? value : mismatch(base, value);
     case 'D':
-      return code(dtypeCodes, base, value);
+      return code(givenDtypeCodes, base, value);
     case 'L':
       return code(layoutCodes, base, value);
     case 'M':

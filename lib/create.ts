@@ -2,8 +2,8 @@
 import { types } from 'node:util';
 import * as workers from 'node:worker_threads';
 import type { DataDType, DataShape, Even, OptionOr, SizesOf, TensorOf } from '../types/algebra';
-import type { Complex, Device, DType, Scalar } from '../types/base';
-import { dtypeCodes, dtypeName } from './enums';
+import type { Complex, Device, DType, DTypeLike, Scalar } from '../types/base';
+import { canonicalDtype, dtypeCodes, dtypeName } from './enums';
 import { argumentError, describe, refusal } from './errors';
 import { native } from './native';
 import { elsewhere, flatten, isTypedArray, shapeOf, type TypedArray, typedArrayName } from './nested';
@@ -16,10 +16,10 @@ export type { TypedArray };
 /** Numbers, bigints, booleans, complex numbers, nested arrays of them, or a typed array. */
 export type TensorData = number | bigint | boolean | Complex | TypedArray | readonly TensorData[];
 
-export interface TensorOptions<D extends DType = DType> {
-  dtype?: D;
-  device?: Device;
-  requiresGrad?: boolean;
+export interface TensorOptions<D extends DTypeLike = DTypeLike> {
+  dtype?: D | undefined;
+  device?: Device | undefined;
+  requiresGrad?: boolean | undefined;
 }
 
 /** Those whose dtype the libtorch at hand has: uint16, uint32 and uint64 came with 2.3. */
@@ -69,7 +69,7 @@ function refuseDetached(fn: string, argument: string, { length, buffer }: TypedA
  * A tensor with a copy of `data`. number gives the default dtype, bigint int64, boolean bool, `{ re, im }` complex64 (of
  * float64 complex128), a typed array its own; `dtype` converts. Throws ERR_TORCH_ARGUMENT for ragged or mixed data, with the path to the fault.
  */
-export function tensor<const T extends TensorData, D extends DType = never>(
+export function tensor<const T extends TensorData, D extends DTypeLike = never>(
   data: T & Even<T>,
   options?: TensorOptions<D>,
 ): TensorOf<OptionOr<D, DataDType<T>>, DataShape<T>>;
@@ -80,6 +80,7 @@ export function tensor(data: TensorData, given: TensorOptions = {}): Tensor {
   const typed = isTypedArray(data);
   if (typed) refuseDetached('tensor', 'data', data);
   const usual = dtypeName(native.getDefaultDtype());
+  const asked = options.dtype === undefined ? undefined : canonicalDtype(options.dtype);
   // Numbers are written as what they are to become, where JavaScript has arrays of it.
   const {
     array,
@@ -87,8 +88,8 @@ export function tensor(data: TensorData, given: TensorOptions = {}): Tensor {
     kind,
   } = typed
     ? { array: data as ArrayBufferView, dtype: typedArrayDtype('tensor', data), kind: 'typed' }
-    : flatten(data, shape, (options.dtype ?? usual) === 'float32' ? 'float32' : 'float64');
-  const wanted = options.dtype ?? (kind === 'number' ? usual : natural);
+    : flatten(data, shape, (asked ?? usual) === 'float32' ? 'float32' : 'float64');
+  const wanted = asked ?? (kind === 'number' ? usual : natural);
   const code = dtypeCode('tensor', wanted);
   const device = options.device ?? null;
   if (wanted !== natural) {

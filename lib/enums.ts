@@ -1,5 +1,5 @@
 /** dtypes, layouts and memory formats are strings in JavaScript and numbers at the boundary. */
-import type { DType, Layout, MemoryFormat } from '../types/base';
+import type { DType, DTypeLike, Layout, MemoryFormat } from '../types/base';
 import { native } from './native';
 
 const names = native.enums();
@@ -42,3 +42,13 @@ const otherNames: Readonly<Record<string, string>> = {
 export const dtypeAliases = Object.fromEntries(
   Object.entries(otherNames).filter(([, name]) => dtypeCodes.has(name as DType)),
 ) as Readonly<Record<string, DType>>;
+
+/** What a caller may write where a dtype is expected: its name, or PyTorch's other name of it, 'float' say. */
+export const givenDtypeCodes: ReadonlyMap<string, number> = new Map([
+  ...dtypeCodes,
+  ...Object.entries(dtypeAliases).map(([alias, name]) => [alias, dtypeCodes.get(name)!] as const),
+]);
+
+/** The dtype's own name: 'float32' for 'float'. What is not another name stays, for the caller to refuse. */
+export const canonicalDtype = (given: DTypeLike): DType =>
+  Object.hasOwn(dtypeAliases, given) ? dtypeAliases[given]! : (given as DType);

@@ -1,4 +1,5 @@
 /** The addon, and what it exports. lib/load.ts chooses and loads it. */
+import type { Device } from '../types/base';
 import type { AsyncNow } from './async/strand';
 import type { AuditNative } from './audit';
 import { completeNative, type TorchError } from './errors';
@@ -56,7 +57,7 @@ export interface Native extends AuditNative {
   ndim(handle: number): number;
   dtype(handle: number): number;
   layout(handle: number): number;
-  device(handle: number): string;
+  device(handle: number): Device;
   itemSize(handle: number): number;
   storageBytes(handle: number): number;
   storageOffset(handle: number): number;

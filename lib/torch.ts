@@ -1,7 +1,7 @@
 /** The hand-written part of the public module. The generated functions join it in index.ts. */
-import type { DType, Scalar } from '../types/base';
+import type { DType, DTypeLike, Scalar } from '../types/base';
 import { scalarDtype } from './create';
-import { dtypeCodes, dtypeName } from './enums';
+import { dtypeName, givenDtypeCodes } from './enums';
 import { argumentError } from './errors';
 import { type MemoryReport, native } from './native';
 import { optionsOf, readCall } from './reading';
@@ -100,8 +100,8 @@ export function setNumThreads(count: number): void {
 export const getDefaultDtype = (): DType => dtypeName(native.getDefaultDtype());
 
 /** Sets the dtype of tensors made from numbers: a floating-point one. For the process. */
-export function setDefaultDtype(dtype: DType): void {
-  const code = dtypeCodes.get(dtype);
+export function setDefaultDtype(dtype: DTypeLike): void {
+  const code = givenDtypeCodes.get(dtype);
   if (code === undefined) throw argumentError('setDefaultDtype', 'dtype', 'a floating-point dtype', dtype);
   native.setDefaultDtype(code);
 }

@@ -33,11 +33,52 @@ export type DType =
   | 'float8_e8m0fnu'
   | 'float4_e2m1fn_x2';
 
+/** PyTorch's other names of dtypes. They are accepted wherever a dtype is; a tensor's `dtype` is the dtype's own name. */
+export interface DTypeAliases {
+  half: 'float16';
+  float: 'float32';
+  double: 'float64';
+  short: 'int16';
+  int: 'int32';
+  long: 'int64';
+  chalf: 'complex32';
+  cfloat: 'complex64';
+  cdouble: 'complex128';
+}
+
+/** A dtype as a call takes it: 'float' is 'float32'. */
+export type DTypeLike = DType | keyof DTypeAliases;
+
 /** The sizes of the dimensions. `number[]` stands for any. */
 export type Shape = number[];
 
-/** A device: `'cpu'`, `'cuda:0'`. The names of other backends are accepted too. */
-export type Device = 'cpu' | 'meta' | 'cuda' | `cuda:${number}` | (string & Record<never, never>);
+/** The kinds of devices that libtorch knows. */
+type DeviceKind =
+  | 'cpu'
+  | 'cuda'
+  | 'mkldnn'
+  | 'opengl'
+  | 'opencl'
+  | 'ideep'
+  | 'hip'
+  | 've'
+  | 'fpga'
+  | 'maia'
+  | 'ort'
+  | 'xla'
+  | 'lazy'
+  | 'vulkan'
+  | 'metal'
+  | 'mps'
+  | 'meta'
+  | 'hpu'
+  | 'mtia'
+  | 'xpu'
+  | 'ipu'
+  | 'privateuseone';
+
+/** A device: `'cpu'`, `'cuda:0'`. A string that the program learns at run time is one `as torch.Device`. */
+export type Device = DeviceKind | `${DeviceKind}:${number}`;
 
 /** How elements lie in memory. */
 export type Layout = 'strided' | 'sparse_coo' | 'sparse_csr' | 'sparse_csc' | 'sparse_bsr' | 'sparse_bsc' | '_mkldnn';
@@ -112,6 +153,22 @@ export interface IInfo {
 
 /** Several tensors: any iterable of them, but not a tensor, which is one of its rows. */
 export type TensorList<T = Tensor> = Iterable<T> & { readonly storageBytes?: never };
+
+/**
+ * Tensors of a number that the types do not know. The first eight are tensors even where `noUncheckedIndexedAccess` would make
+ * them `Tensor | undefined`: `const [q, k, v] = x.unbind(0)` is written by those who know how many there are.
+ */
+export type Parts<T> = T[] & FirstParts<T>;
+interface FirstParts<T> {
+  0: T;
+  1: T;
+  2: T;
+  3: T;
+  4: T;
+  5: T;
+  6: T;
+  7: T;
+}
 
 /** A stream of a device; id 0 is its default stream. */
 export interface Stream {

@@ -78,7 +78,10 @@ void apply_rule(CallShape& shape, const TypeRule* rule, const Declaration& decla
     shape.type_parameters.push_back(parameter);
     const std::string check = check_of(rule, argument, declaration);
     if (!check.empty()) shape.checked = true;
-    const std::string type = check.empty() ? parameter.name : parameter.name + " & " + check;
+    const bool tensor = argument.type.base == Base::Tensor && !argument.type.list && !argument.type.nullable;
+    const std::string type = check.empty() ? parameter.name
+                             : tensor      ? "Fits<" + parameter.name + ", " + check + ">"
+                                           : parameter.name + " & " + check;
     if (style == ResultStyle::Method && static_cast<int>(i) == self) {
       shape.receiver = type;
     } else if (Parameter* const target =

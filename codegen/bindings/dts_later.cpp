@@ -39,8 +39,11 @@ CallShape later(CallShape shape) {
   }
   for (std::vector<Parameter>* parameters : {&shape.positional, &shape.named}) {
     for (Parameter& parameter : *parameters) {
-      const size_t end = word_end(parameter.type, 0);
-      const std::string word = parameter.type.substr(0, end);
+      // What is given stays what it is; a check speaks of what is awaited.
+      const std::string fits = "Fits<";
+      const size_t start = parameter.type.compare(0, fits.size(), fits) == 0 ? fits.size() : 0;
+      const size_t end = word_end(parameter.type, start);
+      const std::string word = parameter.type.substr(start, end - start);
       parameter.type = awaited(parameter.type, tensors, end);
       if (parameter.name == "out") continue;
       if (lists.count(word) != 0) parameter.type = "(" + parameter.type + ") | readonly PromiseLike<Tensor>[]";

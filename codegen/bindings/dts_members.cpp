@@ -85,9 +85,10 @@ bool is_internal(const std::string& js_name) {
   return false;
 }
 
-// When no overload fits, the compiler explains the last one: so the one that compares shapes stands there once more. It
-// takes numbers as well where an overload does, for arguments that are a tensor or a number.
-std::string explaining_form(const Group& group, const std::vector<Overload>& overloads, Calls calls) {
+// When no overload fits, the compiler explains the last one: so the one that compares shapes stands there once more, or
+// where none does the first. It takes numbers as well where an overload does, for arguments that are a tensor or a
+// number.
+std::string explaining_text(const Group& group, const std::vector<Overload>& overloads, Calls calls) {
   // The first of those that demand the fewest named arguments, which callers tend not to have written.
   const auto demanded = [](const Overload& overload) {
     const auto& named = overload.shape.named;
@@ -98,16 +99,27 @@ std::string explaining_form(const Group& group, const std::vector<Overload>& ove
     if (!overload->shape.checked && overload->shape.spread_result.empty()) continue;
     if (checked == overloads.end() || demanded(*overload) < demanded(*checked)) checked = overload;
   }
-  if (checked == overloads.end()) return "";
+  // One that takes names of dimensions is seldom meant.
+  const auto named = [](const Overload& overload) {
+    const auto& positional = overload.shape.positional;
+    return std::any_of(positional.begin(), positional.end(),
+                       [](const Parameter& p) { return p.schema_type.compare(0, 7, "Dimname") == 0; });
+  };
+  if (checked == overloads.end()) {
+    checked = std::find_if(overloads.begin(), overloads.end(), [&](const Overload& o) { return !named(o); });
+    if (overloads.size() < 2 || checked == overloads.end()) return "";
+  }
   CallShape shape = checked->shape;
+  bool either = false;
   // What one overload takes as a number and another as a list, say, is either.
   for (TypeParameter& parameter : shape.type_parameters) {
     for (const Overload& other : overloads) {
       for (const TypeParameter& same : other.shape.type_parameters) {
         const bool differs = parameter.literal && same.literal && same.constraint != parameter.constraint;
         if (same.name != parameter.name || !differs || &other == &*checked) continue;
-        if (parameter.constraint.find(same.constraint) == std::string::npos)
-          parameter.constraint += " | " + same.constraint;
+        if (parameter.constraint.find(same.constraint) != std::string::npos) continue;
+        parameter.constraint += " | " + same.constraint;
+        either = true;
       }
     }
   }
@@ -116,13 +128,31 @@ std::string explaining_form(const Group& group, const std::vector<Overload>& ove
       for (const Parameter& same : other.shape.positional) {
         if (same.name != parameter.name || same.schema_type != "Scalar" || parameter.schema_type != "Tensor") continue;
         parameter.type += " | Scalar";
+        either = true;
         if (shape.result.compare(0, 5, "TSelf") != 0) shape.result = "Tensor";
         break;
       }
     }
   }
-  return doc_line("", checked->op->declaration->schema) + "  " + member_name(group.js_name) +
-         forms_of(shape, Mixtures::Few, calls).front() + ";\n";
+  const auto before = [&](size_t count) {
+    size_t forms = 0;
+    for (const Overload& overload : overloads) forms += forms_taking(overload.shape, count);
+    return forms;
+  };
+  std::string text;
+  // What takes either of two is a form to call, too.
+  if (either || calls == Calls::Later) {
+    text += "  " + member_name(group.js_name) + forms_of(shape, Mixtures::Few, calls).front() + ";\n";
+  }
+  if (calls == Calls::Later) return text;
+  std::vector<const CallShape*> others;
+  for (const Overload& overload : overloads) {
+    if (&overload != &*checked && !named(overload)) others.push_back(&overload.shape);
+  }
+  for (const std::string& form : explaining_forms(shape, others, before)) {
+    text += "  " + member_name(group.js_name) + form + ";\n";
+  }
+  return text;
 }
 
 std::string since_of(const Plan& plan, const Declaration& declaration) {
@@ -151,7 +181,7 @@ std::string group_text(const Plan& plan, const Group& group, ResultStyle style, 
       first_form = false;
     }
   }
-  return text + more + explaining_form(group, overloads, calls);
+  return text + more + (mixtures == Mixtures::Most ? explaining_text(group, overloads, calls) : "");
 }
 
 // The forms of a hand-written function, as members of an interface.

@@ -97,7 +97,12 @@ bool fits_tensor(const std::vector<Parameter>& options) {
 }
 
 std::string options_type(const std::vector<Parameter>& options) {
-  const std::string type = "{ " + list_text(options, "; ", true) + " }";
+  std::vector<Parameter> members = options;
+  for (Parameter& member : members) {
+    // With exactOptionalPropertyTypes the compiler refuses an undefined that is not written here.
+    if (member.optional && member.type != "undefined") member.type += " | undefined";
+  }
+  const std::string type = "{ " + list_text(members, "; ", true) + " }";
   return fits_tensor(options) ? "Options<" + type + ">" : type;
 }
 
@@ -299,6 +304,106 @@ std::vector<std::string> call_forms(const CallShape& shape, Mixtures mixtures) {
     options.insert(options.end(), shape.named.begin(), shape.named.end());
     options = with_elsewhere(options, shape);
     forms.push_back(form(shape, {shape.positional.begin(), split}, options, false));
+  }
+  return forms;
+}
+
+namespace {
+
+size_t required_positional(const CallShape& shape) {
+  return static_cast<size_t>(
+      std::count_if(shape.positional.begin(), shape.positional.end(), [](const Parameter& p) { return !p.optional; }));
+}
+
+bool is_tensor(const Parameter& parameter) { return parameter.schema_type.compare(0, 6, "Tensor") == 0; }
+
+// The arguments from `given` on, by name.
+std::vector<Parameter> options_from(const CallShape& shape, size_t given) {
+  std::vector<Parameter> options(shape.positional.begin() + static_cast<std::ptrdiff_t>(given), shape.positional.end());
+  options.insert(options.end(), shape.named.begin(), shape.named.end());
+  return options;
+}
+
+bool is_word(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+
+std::string with_word(const std::string& text, const std::string& word, const std::string& other) {
+  std::string result;
+  for (size_t at = 0; at < text.size();) {
+    size_t end = at;
+    while (end < text.size() && is_word(text[end])) ++end;
+    if (end == at) ++end;
+    const std::string piece = text.substr(at, end - at);
+    result += piece == word ? other : piece;
+    at = end;
+  }
+  return result;
+}
+
+// The form whose last argument is the one at `at`, or the options from there on.
+std::string explaining_form(CallShape shape, size_t at) {
+  std::vector<Parameter> positional(shape.positional.begin(),
+                                    shape.positional.begin() + static_cast<std::ptrdiff_t>(at));
+  const std::vector<Parameter> options = options_from(shape, at);
+  const Parameter* const last = at < shape.positional.size() ? &shape.positional[at] : nullptr;
+  // A tensor has so many properties that an option's name could be one: an optional tensor is not explained beside
+  // options.
+  if (last == nullptr || (is_tensor(*last) && last->optional)) return form(shape, positional, options, false);
+  for (Parameter& before : positional) before.optional = false;
+  Parameter either = *last;
+  either.optional = false;
+  if (!is_tensor(*last)) {
+    std::string named = options_type(options);
+    // What is inferred from the argument by position is nothing for the one by name.
+    const std::vector<TypeParameter> parameters = shape.type_parameters;
+    for (const TypeParameter& parameter : parameters) {
+      if (last->type.compare(0, parameter.name.size(), parameter.name) != 0 ||
+          is_word(last->type[parameter.name.size()]))
+        continue;
+      TypeParameter other = parameter;
+      other.name += "Named";
+      if (other.fallback.empty()) other.fallback = other.constraint;
+      named = with_word(named, parameter.name, other.name);
+      shape.type_parameters.push_back(other);
+    }
+    either.type = "(" + either.type + ") | " + named;
+  }
+  positional.push_back(either);
+  return form(shape, positional, {}, true);
+}
+
+}  // namespace
+
+size_t forms_taking(const CallShape& shape, size_t count) {
+  const size_t most = shape.positional.size() + (shape.named.empty() ? 0 : 1);
+  const size_t least = required_positional(shape) + (shape.named.empty() || all_optional(shape.named) ? 0 : 1);
+  size_t forms = count >= least && count <= most ? 1 : 0;
+  if (count >= 1 && count <= shape.positional.size()) ++forms;  // the first by position, the others by name
+  if (shape.spread || !shape.rest.empty()) ++forms;
+  return forms;
+}
+
+std::vector<std::string> explaining_forms(const CallShape& shape, const std::vector<const CallShape*>& others,
+                                          const std::function<size_t(size_t)>& before) {
+  // Where this one has options alone, another may have an argument there that is written by name as well: keepdim of
+  // max.
+  const auto at_best = [&](size_t at) -> const CallShape& {
+    if (at < shape.positional.size()) return shape;
+    for (const CallShape* other : others) {
+      if (at < other->positional.size() && required_positional(*other) <= at + 1 && !is_tensor(other->positional[at]))
+        return *other;
+    }
+    return shape;
+  };
+  std::vector<std::string> forms;
+  const size_t required = required_positional(shape);
+  for (size_t at = required == 0 ? 0 : required - 1; at <= shape.positional.size(); ++at) {
+    if (options_from(shape, at).empty()) continue;
+    const size_t already = before(at + 1);
+    if (already <= 1) continue;  // explained as it is
+    std::string nothing;
+    for (size_t i = 0; i <= at; ++i) nothing += (i == 0 ? "_" : ", _") + std::to_string(i) + ": never";
+    for (size_t count = already + 1; count > 1 && count < 4; ++count) forms.push_back("(" + nothing + "): never");
+    forms.push_back(explaining_form(at_best(at), at));
   }
   return forms;
 }

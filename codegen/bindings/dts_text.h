@@ -1,6 +1,7 @@
 // TypeScript signatures: one overload in all the forms in which it can be called.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,15 @@ enum class Mixtures { Few, Most };
 // "(self: Tensor, other: Tensor, options?: { alpha?: Scalar }): Tensor" and so on: positional first, then with fewer
 // and fewer positional arguments and the others by name.
 std::vector<std::string> call_forms(const CallShape& shape, Mixtures mixtures);
+
+// How many forms take so many arguments.
+size_t forms_taking(const CallShape& shape, size_t count);
+
+// The overload once more, for the compiler, which explains the last form that takes as many arguments as a call has:
+// where an options object may stand, it is explained as such, or else the argument by position. `before` is how many
+// forms take so many arguments already: of two or three the compiler would explain each.
+std::vector<std::string> explaining_forms(const CallShape& shape, const std::vector<const CallShape*>& others,
+                                          const std::function<size_t(size_t)>& before);
 
 // The function type of torch.ops: "(self: Tensor, other: Tensor, options?: { alpha?: Scalar }) => Tensor".
 std::string raw_function_type(const Declaration& declaration);

@@ -164,7 +164,7 @@ std::string instantiate(const std::string& expression, const Declaration& declar
 
 std::vector<std::string> algebra_names(const Spec& spec) {
   static const std::set<std::string> elsewhere{"Tensor", "Shape", "DType"};
-  std::set<std::string> names{"OutOr"};
+  std::set<std::string> names{"Fits", "OutOr"};
   for (const TypeRule& rule : spec.type_rules) {
     for (const std::string& expression : expressions_of(rule)) {
       for (size_t at = 0; at < expression.size(); ++at) {

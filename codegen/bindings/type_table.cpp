@@ -53,7 +53,7 @@ const std::vector<TypeRow>& type_table() {
       {Base::Float, "float", 'F', "double", "at::ArrayRef<double>", "number", "number"},
       {Base::Bool, "bool", 'B', "bool", "::std::array<bool,N>", "boolean", "boolean"},
       {Base::Str, "str", 's', "c10::string_view", "at::ArrayRef<c10::string_view>", "string", "string"},
-      {Base::Dtype, "ScalarType", 'D', "at::ScalarType", "at::ArrayRef<at::ScalarType>", "DType", "DType"},
+      {Base::Dtype, "ScalarType", 'D', "at::ScalarType", "at::ArrayRef<at::ScalarType>", "DTypeLike", "DType"},
       {Base::Layout, "Layout", 'L', "at::Layout", "", "Layout", "Layout"},
       {Base::MemoryFormat, "MemoryFormat", 'M', "at::MemoryFormat", "", "MemoryFormat", "MemoryFormat"},
       {Base::Device, "Device", 'V', "at::Device", "", "Device", "Device"},

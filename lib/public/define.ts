@@ -4,7 +4,9 @@
  */
 import { types } from 'node:util';
 import { isPendingTensor, withTensorsOnly } from '../async/pending';
+import type { DTypeLike } from '../../types/base';
 import { type Site, siteOf } from '../call-cache';
+import { canonicalDtype } from '../enums';
 import { integers } from '../packed';
 import type { Bound } from '../parse';
 import { anyOf, elementsOf, readCall } from '../reading';
@@ -66,8 +68,8 @@ function narrow(value: unknown): unknown {
 }
 
 /**
- * The argument as implementations get it: tensors, names and dtypes as the caller gave them, numbers as the parser reads
- * them (a tensor without dimensions is its number), lists of fixed length at that length, null for none.
+ * The argument as implementations get it: tensors and names as the caller gave them, dtypes by their own name, numbers as
+ * the parser reads them (a tensor without dimensions is its number), lists of fixed length at that length, null for none.
  */
 function argumentOf({ type, defaultValue }: Param, value: unknown, given: unknown): unknown {
   if (given === undefined) return defaultValue;
@@ -82,6 +84,8 @@ function argumentOf({ type, defaultValue }: Param, value: unknown, given: unknow
       return type.list ? (value as unknown[]).map(Number) : Number(value);
     case 'S':
       return value;
+    case 'D':
+      return type.list ? [...elementsOf(given)!].map((one) => canonicalDtype(one as DTypeLike)) : canonicalDtype(given as DTypeLike);
     default:
       if (type.base === 'A') return type.list ? elementsOf(given)!.map(anyOf) : anyOf(given);
       return type.list ? [...(elementsOf(given) ?? (value as unknown[]))] : given;

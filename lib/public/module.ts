@@ -1,5 +1,5 @@
 /** Functions of the Python module that ask something, or make a tensor from what is there. */
-import type { DType } from '../../types/base';
+import type { Device, DType } from '../../types/base';
 import { fromTypedArray, type TensorData, type TypedArray, tensor } from '../create';
 import { dtypeName } from '../enums';
 import { native } from '../native';
@@ -30,7 +30,7 @@ function broadcastShapes(shapes: unknown[]): number[] {
 }
 
 const dtypeOption = (dtype: string | null) => (dtype === null ? {} : { dtype: dtype as DType });
-const deviceOption = (device: string | null) => (device === null ? {} : { device });
+const deviceOption = (device: string | null) => (device === null ? {} : { device: device as Device });
 
 /** The tensor itself where nothing changes, a typed array's memory where it can be shared, else a copy. */
 function asTensor(data: unknown, dtype: string | null, device: string | null): Tensor {
@@ -46,7 +46,7 @@ function asTensor(data: unknown, dtype: string | null, device: string | null): T
 function converted(data: Tensor, dtype: string | null, device: string | null, copy: boolean): Tensor {
   const changes = copy || (dtype !== null && dtype !== data.dtype) || (device !== null && device !== data.device);
   if (!changes) return data;
-  return data.to({ dtype: (dtype ?? data.dtype) as DType, device: device ?? data.device, copy });
+  return data.to({ dtype: (dtype ?? data.dtype) as DType, device: (device ?? data.device) as Device, copy });
 }
 
 function asarray(

@@ -62,7 +62,7 @@ export function typeName(self: Tensor): string {
 function cudaDevice(device: unknown): Device {
   if (device === null || device === 'cuda') return 'cuda';
   if (typeof device === 'number' && Number.isInteger(device) && device >= 0) return `cuda:${device}`;
-  if (typeof device === 'string' && /^cuda:\d+$/.test(device)) return device;
+  if (typeof device === 'string' && /^cuda:\d+$/.test(device)) return device as Device;
   throw refuse('cuda', 'device', "a device number, 'cuda' or 'cuda:N'", device);
 }
 

@@ -56,8 +56,10 @@ torch.sum({ self: a, dim: null, out: b });
 a.sum([1], true);
 a.sum({ dim: [1], keepdim: true });
 a.sum({ dtype: 'int64' });
-// @ts-expect-error: an unknown dtype
+// PyTorch's other names of dtypes.
 a.sum({ dtype: 'float' });
+// @ts-expect-error: an unknown dtype
+a.sum({ dtype: 'flaot' });
 // @ts-expect-error: keepdim is no number
 a.sum(1, 1);
 // @ts-expect-error: keepdim alone fits no overload
@@ -94,7 +96,7 @@ torch.add(a, b, { requiresGrad: true });
 // @ts-expect-error: sizes are integers
 torch.zeros(['2']);
 // @ts-expect-error: dtypes are strings of a fixed set
-torch.zeros([2], { dtype: 'float' });
+torch.zeros([2], { dtype: 'flaot' });
 // @ts-expect-error: a layout is no memory format
 torch.emptyLike(a, { memoryFormat: 'strided' });
 

@@ -68,7 +68,7 @@ const refused: [program: string, text: string][] = [
   ['torch.sum(a, 1, { keepDim: true })', 'keepDim'],
   ['torch.tensor([[1, 2], [3]])', 'rows of 1 and 2 elements'],
   ['torch.add(a, a, { alhpa: 1 })', "'alhpa' does not exist in type"],
-  ["torch.zeros([2], { dtype: 'float' })", 'is not assignable to type'],
+  ["torch.zeros([2], { dtype: 'flaot' })", 'is not assignable to type'],
 ];
 
 const file = path.join(ROOT, 'test', 'types', 'refused.ts');

@@ -38,6 +38,10 @@ interface Ranks {
 /** Whether the number of dimensions is known: not of `number[]`, nor of a shape that is a type parameter. */
 export type Known<T extends Tensor> = Equal<Ranks[ShapeOf<T>['length']], Late<T, 'known'>>;
 
+/** The same for a list of sizes. */
+export type KnownList<L extends { readonly length: number }> = KnownOf<{ list: L }>;
+type KnownOf<T extends { list: { readonly length: number } }> = Equal<Ranks[T['list']['length']], Late<T, 'known'>>;
+
 interface Integers {
   [n: number]: 'integer';
 }
@@ -113,6 +117,15 @@ export type Settled<R> = R extends readonly [...infer L extends Shape] ? L : Sha
 
 /** What an argument must be besides its own type: nothing more, or an error that no argument is. */
 export type Refused<R> = R extends ShapeError<infer Message> ? ShapeError<Message> : unknown;
+
+/** The first of two checks that refuses, or neither. */
+export type FirstOf<A, B> = [A] extends [ShapeError<string>] ? A : B;
+
+/**
+ * A tensor's type, or where a check refuses it the sentence that says why, which then stands in the place of the parameter's
+ * type: the compiler says it once. (Beside the type, `T & Check`, it would say it again for each part.)
+ */
+export type Fits<T, Check> = [Check] extends [ShapeError<infer Message>] ? Message : T;
 
 /**
  * Of small interfaces: the compiler compares what `T['dtype']` asks for with every member of the type, and Tensor has 1,500.

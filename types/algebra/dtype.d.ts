@@ -1,6 +1,6 @@
 /** Element types of results. */
 import type { Tensor } from '../../lib/tensor';
-import type { Complex, DType, Int } from '../base';
+import type { Complex, DType, DTypeAliases } from '../base';
 import type { DTypeOf, Equal, ShapeError, ShapeOf } from './core';
 import type { Promotions } from './promotion';
 
@@ -163,14 +163,20 @@ type RealOfEach<D> = D extends 'complex64'
 export type TruthOf<D> = D extends 'uint8' ? 'uint8' : 'bool';
 
 /** The option `dtype`, or what the op gives without it. */
-export type OptionOr<Option, D> = [Option] extends [never] ? D : Option extends infer Given extends DType ? Given : D;
+export type OptionOr<Option, D> = [Option] extends [never] ? D : Named<Option, D>;
+type Named<Option, D> = Option extends DType ? Option : Option extends keyof DTypeAliases ? DTypeAliases[Option] : D;
 
-/** One element of the dtype as JavaScript has it. */
-export type ElementOf<D> = D extends 'bool'
+/** The dtype that an argument names: 'float32' for 'float'. */
+export type DTypeNamed<Given> = Named<Given, DType>;
+
+/**
+ * One element of the dtype as JavaScript has it, and a number where the dtype is not known. An int64 that a number cannot
+ * hold comes back as bigint all the same: docs/types.md says why the type does not.
+ */
+export type ElementOf<D> = DType extends D ? number : ElementOfEach<D>;
+type ElementOfEach<D> = D extends 'bool'
   ? boolean
-  : D extends 'int64' | 'uint64'
-    ? Int
-    : D extends 'complex32' | 'complex64' | 'complex128'
+  : D extends 'complex32' | 'complex64' | 'complex128'
       ? Complex
       : number;
 

@@ -4,13 +4,14 @@
  */
 export type * from './at';
 export type * from './broadcast';
+export type { AsIndices, Positive, Sizes, Targets, Within } from './checks';
 export type * from './conv';
-export type { DTypeOf, OutOr, ShapeError, ShapeOf, TensorOf } from './core';
+export type { DTypeOf, FirstOf, Fits, OutOr, ShapeError, ShapeOf, TensorOf } from './core';
 export type * from './create';
 export type * from './data';
 export type { SizesOf } from './dims';
 export type * from './dtype';
-export type * from './join';
+export type { Cat, Cats, Chunk, PromoteAll, Split, Splits, Stack, Stacks, Unbind } from './join';
 export type { Multiplied, Multiplies } from './matmul';
 export type * from './reduce';
 export type * from './view';

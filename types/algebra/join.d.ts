@@ -1,6 +1,6 @@
 /** Lists of tensors: joined into one, and one taken apart. */
 import type { Tensor } from '../../lib/tensor';
-import type { DType, Shape } from '../base';
+import type { DType, Parts, Shape } from '../base';
 import type { DTypeOf, Known, Mark, Marks, Met, Refused, Settled, ShapeError, ShapeOf, Shown, TensorOf } from './core';
 import type { Anonymous, DimAt, IndexOf, Inserted, PlaceOf, Replaced, SizesOf, Without } from './dims';
 import type { Promote } from './dtype';
@@ -12,7 +12,7 @@ type Tensors = readonly Tensor[];
 type Agreed<A extends Shape, B extends Shape, Verb extends string> = A['length'] extends B['length']
   ? AgreedDims<Marks<A>, Marks<B>, [A, B], Verb>
   : ShapeError<`shapes ${Shown<A>} and ${Shown<B>} do not ${Verb}: they have ${A['length']} and ${B['length']} dimensions`>;
-type AgreedDims<
+export type AgreedDims<
   M extends readonly Mark[],
   N extends readonly Mark[],
   Whole extends [Shape, Shape],
@@ -183,13 +183,15 @@ export type Split<T extends Tensor, Size, Dim> =
 /** chunk: into so many parts, of one size but the last. */
 export type Chunk<T extends Tensor, Count, Dim> =
   Known<T> extends true
-    ? SplitBy<T, IndexOf<ShapeOf<T>, Dim>, ChunkSize<ShapeOf<T>, IndexOf<ShapeOf<T>, Dim>, Count>>
-    : Tensor<DTypeOf<T>>[];
+    ? PartsIn<SplitBy<T, IndexOf<ShapeOf<T>, Dim>, ChunkSize<ShapeOf<T>, IndexOf<ShapeOf<T>, Dim>, Count>>>
+    : Parts<Tensor<DTypeOf<T>>>;
+/** A list of unknown length as parts; a tuple stays. */
+type PartsIn<L> = L extends readonly (infer E)[] ? (number extends L['length'] ? Parts<E> : L) : L;
 type ChunkSize<S extends Shape, I, Count> = Count extends number ? QuotientUp<DimAt<S, I>, Count> : number;
 
 /** unbind: a tensor for each index of the dimension. */
 export type Unbind<T extends Tensor, Dim> =
-  Known<T> extends true ? UnbindAt<T, IndexOf<ShapeOf<T>, Dim>> : Tensor<DTypeOf<T>>[];
+  Known<T> extends true ? PartsIn<UnbindAt<T, IndexOf<ShapeOf<T>, Dim>>> : Parts<Tensor<DTypeOf<T>>>;
 type UnbindAt<T extends Tensor, I> =
   I extends ShapeError<string>
     ? Tensor<DTypeOf<T>>[]
