@@ -387,7 +387,9 @@ std::vector<std::string> explaining_forms(const CallShape& shape, const std::vec
   // Where this one has options alone, another may have an argument there that is written by name as well: keepdim of
   // max.
   const auto at_best = [&](size_t at) -> const CallShape& {
-    if (at < shape.positional.size()) return shape;
+    const bool out_alone =
+        std::all_of(shape.named.begin(), shape.named.end(), [](const Parameter& p) { return p.name == "out"; });
+    if (at < shape.positional.size() || !out_alone) return shape;
     for (const CallShape* other : others) {
       if (at < other->positional.size() && required_positional(*other) <= at + 1 && !is_tensor(other->positional[at]))
         return *other;

@@ -3,8 +3,8 @@
  * parser of the ops, so that calls and errors are theirs too; here is what runs once a call fits.
  */
 import { types } from 'node:util';
-import { isPendingTensor, withTensorsOnly } from '../async/pending';
 import type { DTypeLike } from '../../types/base';
+import { isPendingTensor, withTensorsOnly } from '../async/pending';
 import { type Site, siteOf } from '../call-cache';
 import { canonicalDtype } from '../enums';
 import { integers } from '../packed';
@@ -85,7 +85,9 @@ function argumentOf({ type, defaultValue }: Param, value: unknown, given: unknow
     case 'S':
       return value;
     case 'D':
-      return type.list ? [...elementsOf(given)!].map((one) => canonicalDtype(one as DTypeLike)) : canonicalDtype(given as DTypeLike);
+      return type.list
+        ? [...elementsOf(given)!].map((one) => canonicalDtype(one as DTypeLike))
+        : canonicalDtype(given as DTypeLike);
     default:
       if (type.base === 'A') return type.list ? elementsOf(given)!.map(anyOf) : anyOf(given);
       return type.list ? [...(elementsOf(given) ?? (value as unknown[]))] : given;

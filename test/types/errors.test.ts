@@ -69,14 +69,66 @@ const refused: [program: string, text: string][] = [
   ['torch.tensor([[1, 2], [3]])', 'rows of 1 and 2 elements'],
   ['torch.add(a, a, { alhpa: 1 })', "'alhpa' does not exist in type"],
   ["torch.zeros([2], { dtype: 'flaot' })", 'is not assignable to type'],
+  // An option that is not there is blamed by its name.
+  ['torch.sum(a, { axis: 1 })', "'axis' does not exist"],
+  ['a.sum(1, { keepDim: true })', "'keepDim' does not exist"],
+  ['a.mean({ axis: 1 })', "'axis' does not exist"],
+  ['a.max(1, { keepDim: true })', "'keepDim' does not exist"],
+  ['a.argmax({ axis: 1 })', "'axis' does not exist"],
+  ['a.argmax({ dim: 7 })', 'dimension 7 is out of range for shape [2,3]'],
+  ['a.softmax({ axis: 1 })', "'axis' does not exist"],
+  ["a.softmax(1, { dtyp: 'float32' })", "'dtyp' does not exist"],
+  ['a.std({ axis: 1 })', "'axis' does not exist"],
+  ['a.topk(2, { axis: 1 })', "'axis' does not exist"],
+  ['a.sort({ axis: 1 })', "'axis' does not exist"],
+  ['a.unsqueeze({ axis: 0 })', "'axis' does not exist"],
+  ['torch.cat([a, a], { axis: 1 })', "'axis' does not exist"],
+  ["torch.zeros([2], { dtyp: 'int64' })", "'dtyp' does not exist"],
+  ["torch.ones(2, 3, { dtyp: 'int64' })", "'dtyp' does not exist"],
+  ["torch.arange(5, { dtyp: 'int64' })", "'dtyp' does not exist"],
+  ["a.to({ dtyp: 'int64' })", "'dtyp' does not exist"],
+  ['torch.conv2d(a, a, { pad: 1 })', "'pad' does not exist"],
+  ["F.crossEntropy(a, i, { reduktion: 'sum' })", "'reduktion' does not exist"],
+  // What libtorch would refuse.
+  ['torch.zeros([-1, 2])', 'size -1 is negative'],
+  ['torch.full([3, -2], 0)', 'size -2 is negative'],
+  ['torch.rand(2, -3)', 'No overload matches'],
+  ['F.crossEntropy(a, torch.zeros([4], { dtype: "int64" }))', 'shapes [2,3] and [4] do not fit: 2 is not 4'],
+  ['F.crossEntropy(a, torch.zeros([2]))', 'expected indices of int64 or int32, got float32'],
+  ['F.nllLoss(a, torch.zeros([3], { dtype: "int64" }))', 'shapes [2,3] and [3] do not fit: 2 is not 3'],
+  ['F.embedding(torch.zeros([2]), a)', 'expected indices of int64 or int32, got float32'],
+  ['torch.embedding(a, torch.zeros([2]))', 'expected indices of int64 or int32, got float32'],
+  ['a.indexSelect(0, torch.zeros([2]))', 'expected indices of int64 or int32, got float32'],
+  ["torch.zeros([2], { device: 'gpu' })", `Type '"gpu"' is not assignable to type 'Device`],
+  ["torch.tensor([2], { device: 'cuda0' })", `Type '"cuda0"' is not assignable to type 'Device`],
+  ['a.chunk(0)', 'chunks 0 is not positive'],
+  ['a.split(0)', 'split size 0 is not positive'],
+  ['a.topk(7)', '7 elements of a dimension of 3'],
 ];
+
+/** What says the sentence once, and nothing of other overloads. */
+const once = [
+  'a.matmul(b)',
+  'torch.matmul(a, b)',
+  'a.mm(b)',
+  'torch.bmm(a, b)',
+  'a.add(b)',
+  'a.lt(b)',
+  'torch.nn.functional.linear(a, b)',
+];
+
+/** The line of the first program. */
+const FIRST = 5;
 
 const file = path.join(ROOT, 'test', 'types', 'refused.ts');
 const lines = [
   "import * as torch from 'libtorch-node';",
   'const a = torch.zeros([2, 3]);',
   'const b = torch.zeros([4, 5]);',
+  "const i = torch.zeros([2], { dtype: 'int64' });",
+  'const F = torch.nn.functional;',
   ...refused.map(([program]) => `${program};`),
+  ...once.map((program) => `${program} as unknown;`),
 ];
 
 /** By line, all that the compiler says. */
@@ -103,14 +155,21 @@ function diagnose(): Map<number, string> {
   return said;
 }
 
+const said = diagnose();
+
 test('each error says what clashes, in the place of the call', () => {
-  const said = diagnose();
-  expect([...said.keys()].filter((line) => line < 3)).toEqual([]);
-  const unexplained = refused.filter(([, text], i) => !said.get(i + 3)?.includes(text));
+  expect([...said.keys()].filter((line) => line < FIRST)).toEqual([]);
+  const unexplained = refused.filter(([, text], i) => !said.get(i + FIRST)?.includes(text));
   expect(unexplained.map(([program]) => `${program}: ${said.get(lines.indexOf(`${program};`)) ?? 'accepted'}`)).toEqual(
     [],
   );
 }, 600_000);
+
+test.each(once)('%s: one sentence', (program) => {
+  const text = said.get(lines.indexOf(`${program} as unknown;`)) ?? 'accepted';
+  expect(text.match(/do(es)? not (multiply|broadcast)/g)).toHaveLength(1);
+  expect(text).not.toMatch(/Overload \d of/);
+});
 
 test('an editor completes options and dtypes', () => {
   const text = [

@@ -1,18 +1,25 @@
 /** What arguments must be besides a tensor or a number: `unknown`, or the error that says why they are refused. */
 import type { Tensor } from '../../lib/tensor';
-import type { Shape } from '../base';
-import type { DTypeOf, FirstOf, Known, KnownList, Marks, Numbers, ShapeError, ShapeOf, Shown } from './core';
-import type { DimAt, IndexOf, SizesOf, Without } from './dims';
+import type { Int, Shape } from '../base';
+import type { DTypeOf, FirstOf, Known, Marks, ShapeError, ShapeOf, Shown } from './core';
+import type { DimAt, IndexOf, Without } from './dims';
 import type { AgreedDims } from './join';
 import type { Difference } from './number';
 
-/** A negative one of these numbers, or never. */
-type NegativeOf<N> = N extends number ? (`${N}` extends `-${string}` ? N : never) : never;
-
-/** The sizes of a new tensor. */
-export type Sizes<L extends { readonly length: number }> =
-  KnownList<L> extends true ? NotNegative<NegativeOf<Numbers<SizesOf<L>>[number]>> : unknown;
-type NotNegative<N> = [N] extends [never] ? unknown : ShapeError<`size ${N & number} is negative`>;
+/**
+ * The sizes of a new tensor. Written out, as lists that are type parameters are to pass: the compiler lets one pass where no
+ * value could make the condition true, and a template that begins with a minus is not a template of any number.
+ */
+export type Sizes<L extends readonly Int[]> = `${L[0]}` extends `-${string}`
+  ? Negative<L[0]>
+  : `${L[1]}` extends `-${string}`
+    ? Negative<L[1]>
+    : `${L[2]}` extends `-${string}`
+      ? Negative<L[2]>
+      : `${L[3]}` extends `-${string}`
+        ? Negative<L[3]>
+        : unknown;
+type Negative<N extends Int> = ShapeError<`size ${N} is negative`>;
 
 /** How many parts there are to be, or how large each is. */
 export type Positive<N, Word extends string> = N extends number
@@ -48,10 +55,7 @@ export type Targets<I extends Tensor, T extends Tensor> =
 type TargetsOf<S extends Shape, T extends Tensor> = ShapeOf<T>['length'] extends S['length']
   ? Fitting<AgreedDims<Marks<S>, Marks<ShapeOf<T>>, [S, ShapeOf<T>], 'fit'>>
   : WithoutClasses<S>['length'] extends ShapeOf<T>['length']
-    ? FirstOf<
-        Fitting<AgreedDims<Marks<WithoutClasses<S>>, Marks<ShapeOf<T>>, [S, ShapeOf<T>], 'fit'>>,
-        AsIndices<T>
-      >
+    ? FirstOf<Fitting<AgreedDims<Marks<WithoutClasses<S>>, Marks<ShapeOf<T>>, [S, ShapeOf<T>], 'fit'>>, AsIndices<T>>
     : ShapeError<`shapes ${Shown<S>} and ${Shown<ShapeOf<T>>} do not fit: they have ${S['length']} and ${ShapeOf<T>['length']} dimensions`>;
 type WithoutClasses<S extends Shape> = S extends [unknown] ? [] : Without<S, 1>;
 type Fitting<R> = R extends ShapeError<infer Message> ? ShapeError<Message> : unknown;

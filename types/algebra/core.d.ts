@@ -38,10 +38,6 @@ interface Ranks {
 /** Whether the number of dimensions is known: not of `number[]`, nor of a shape that is a type parameter. */
 export type Known<T extends Tensor> = Equal<Ranks[ShapeOf<T>['length']], Late<T, 'known'>>;
 
-/** The same for a list of sizes. */
-export type KnownList<L extends { readonly length: number }> = KnownOf<{ list: L }>;
-type KnownOf<T extends { list: { readonly length: number } }> = Equal<Ranks[T['list']['length']], Late<T, 'known'>>;
-
 interface Integers {
   [n: number]: 'integer';
 }

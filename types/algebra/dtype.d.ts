@@ -177,8 +177,8 @@ export type ElementOf<D> = DType extends D ? number : ElementOfEach<D>;
 type ElementOfEach<D> = D extends 'bool'
   ? boolean
   : D extends 'complex32' | 'complex64' | 'complex128'
-      ? Complex
-      : number;
+    ? Complex
+    : number;
 
 /** The typed array that holds the elements; complex ones as real and imaginary parts in turn. */
 export type ArrayOf<D> = D extends 'float64' | 'complex128'

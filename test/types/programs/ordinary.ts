@@ -1,0 +1,131 @@
+/** Programs as people write them, which the compiler accepts whatever its strictness: never run. */
+
+import type { Tensor } from 'libtorch-node';
+import * as torch from 'libtorch-node';
+
+const F = torch.nn.functional;
+const labels = ['cat', 'dog', 'bird'];
+
+/** The label of the largest score. */
+export function label(scores: Tensor): string | undefined {
+  return labels[scores.argmax().item()];
+}
+
+/** A mean by hand, with the sizes in arithmetic. */
+export function tail(x: Tensor): number[] {
+  const rest: number[] = [];
+  for (let i = 1; i <= x.size(0); i++) rest.push(x.size(0) - i, x.stride(0) * i);
+  return rest;
+}
+
+/** A training loop by hand. */
+export function train(batches: Iterable<{ x: Tensor; y: Tensor }>, weights: Tensor[]): number {
+  let total = 0;
+  let seen = 0;
+  for (const { x, y } of batches) {
+    let hidden: Tensor = x;
+    for (const weight of weights) hidden = hidden.matmul(weight).relu();
+    const loss = F.mseLoss(hidden, y);
+    loss.backward();
+    total += loss.item();
+    total += F.crossEntropy(hidden, y).item() * x.size(0);
+    seen += hidden.argmax(1).eq(y).sum().item();
+    torch.noGrad(() => {
+      for (const weight of weights) if (weight.grad) weight.sub_(weight.grad, { alpha: 0.1 });
+    });
+  }
+  return total / Math.max(seen, 1);
+}
+
+/** Attention over what was seen before. */
+export function attend(x: Tensor, past?: readonly [Tensor, Tensor]): Tensor {
+  let [q, k, v] = x.unbind(0);
+  if (past !== undefined) {
+    k = torch.cat([past[0], k], 2);
+    v = torch.cat([past[1], v], 2);
+  }
+  q = q.div(Math.sqrt(q.size(-1)));
+  return q.matmul(k.transpose(-2, -1)).softmax(-1).matmul(v);
+}
+
+/** The three of one product. */
+export function project(x: Tensor, weight: Tensor): Tensor {
+  const [q, k, v] = x.matmul(weight).chunk(3, -1);
+  return F.scaledDotProductAttention(q, k, v);
+}
+
+/** Lists that grow, and tables. */
+export function collect(xs: Iterable<Tensor>): Tensor {
+  const all: Tensor[] = [];
+  const byName = new Map<string, Tensor>();
+  for (const x of xs) {
+    all.push(x.mean(0));
+    byName.set(String(x.size(0)), x);
+  }
+  all.push(torch.rand([2, 3]));
+  const record: Record<string, Tensor> = Object.fromEntries(byName);
+  const found = byName.get('2') ?? record['3'];
+  return torch.stack(all).add(found ?? all.reduce((sum, next) => sum.add(next)));
+}
+
+/** A layer of fields, by a default. */
+export class Layer {
+  readonly weight: Tensor;
+  bias = torch.zeros([3], { requiresGrad: true });
+  state: Tensor | undefined;
+  constructor(rows = 4, scale: Tensor = torch.ones([1])) {
+    this.weight = torch.randn([rows, 3]).mul(scale);
+  }
+  forward(x: Tensor, mask: Tensor = torch.ones([1])): Tensor {
+    this.state = x.matmul(this.weight).add(this.bias).mul(mask);
+    return this.state;
+  }
+}
+
+/** A request's answer. */
+export async function answer(body: { pixels: number[] }): Promise<{ label: string | undefined; share: number }> {
+  const layer = new Layer(body.pixels.length);
+  const x = torch.tensor(body.pixels).div(255).reshape(1, -1);
+  const shares: ReturnType<typeof layer.forward> = layer.forward(x).softmax(1);
+  const { values, indices } = shares.max(1);
+  return { label: labels[indices.item()], share: values.item() };
+}
+
+/** Generic helpers, and what is known exactly given to what takes any. */
+export const double = <T extends Tensor>(x: T): Tensor => x.mul(2);
+export const doubled = [torch.rand([2]), torch.rand([3, 4])].map((x) => double(x));
+const sizes = [2, 3] as const;
+export const table = torch.zeros(sizes).add(torch.ones([...sizes]));
+
+/** Options that may be undefined. */
+export function make(options: {
+  dtype?: torch.DType | undefined;
+  device?: torch.Device | undefined;
+  keepdim?: boolean;
+}) {
+  const x = torch.zeros([2, 3], { dtype: options.dtype, device: options.device, requiresGrad: undefined });
+  const y = torch.tensor([1, 2, 3], { dtype: options.dtype, device: undefined });
+  return x.sum(1, { keepdim: options.keepdim, dtype: undefined }).add(y.mean({ dim: 0, keepdim: undefined }));
+}
+
+/** PyTorch's names of dtypes. */
+export const kinds = {
+  double: torch.zeros([2], { dtype: 'double' }).dtype satisfies 'float64',
+  long: torch.tensor([1], { dtype: 'long' }).dtype satisfies 'int64',
+  half: torch.rand([2]).to('half').dtype satisfies 'float16',
+  float: torch.arange(3).to({ dtype: 'float' }).dtype satisfies 'float32',
+  sum: torch.ones([2]).sum({ dtype: 'double' }).dtype satisfies 'float64',
+  constant: torch.zeros([1], { dtype: torch.short }).dtype satisfies 'int16',
+};
+
+/** Text, one token after the other. */
+export function generate(step: (tokens: Tensor) => Tensor, prompt: number[], count: number): number[] {
+  const ids = [...prompt];
+  for (let i = 0; i < count; i++) {
+    const scores = step(torch.tensor([ids], { dtype: 'long' }));
+    const { values, indices } = scores.at(0, -1).topk(5);
+    const chosen = torch.multinomial(values.softmax(-1), 1);
+    ids.push(indices.at(chosen.item()).item());
+  }
+  return ids;
+}
