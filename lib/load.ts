@@ -9,6 +9,7 @@ import { codedError, type TorchError } from './errors';
 import { type Binding, candidates, describe, packageRoot, whyNot } from './libtorch/bindings';
 import { LibtorchError } from './libtorch/error';
 import { findRuntime, type Runtime } from './libtorch/find';
+import { printable } from './libtorch/printable';
 
 export interface Loaded {
   addon: unknown;
@@ -67,9 +68,9 @@ function refuseSecond(libtorch: Runtime): void {
   const other = [...mappedLibraries()].find((file) => !chosen.has(real(file)));
   if (other === undefined) return;
   throw loadError(
-    `this process already has a libtorch, ${other}, and libtorch-node would load another: ` +
-      `${describe(libtorch)} in ${libtorch.lib} (${libtorch.origin}).\n` +
-      `A process can hold one. Set LIBTORCH (or LIBTORCH_LIB=${path.dirname(other)}) so that both use the same, and mind LD_PRELOAD and other packages that bring a libtorch.`,
+    `this process already has a libtorch, ${printable(other)}, and libtorch-node would load another: ` +
+      `${describe(libtorch)} in ${printable(libtorch.lib)} (${libtorch.origin}).\n` +
+      `A process can hold one. Set LIBTORCH (or LIBTORCH_LIB=${printable(path.dirname(other))}) so that both use the same, and mind LD_PRELOAD and other packages that bring a libtorch.`,
   );
 }
 
@@ -85,7 +86,7 @@ function find(): Runtime {
 }
 
 const shown = (file: string): string =>
-  file.startsWith(packageRoot + path.sep) ? path.relative(packageRoot, file) : file;
+  printable(file.startsWith(packageRoot + path.sep) ? path.relative(packageRoot, file) : file);
 
 function advice(libtorch: Runtime, considered: Binding[]): string {
   const previous = considered.find(({ from, info }) => from === 'cache' && info !== null);
@@ -94,7 +95,7 @@ function advice(libtorch: Runtime, considered: Binding[]): string {
       ? ''
       : `\nA binding was built for ${describe(previous.info!.libtorch)}: name that one with LIBTORCH to use it.`;
   return (
-    `For ${describe(libtorch)} in ${libtorch.lib}: ${buildCommand}; or set LIBTORCH to a libtorch that fits.${other}` +
+    `For ${describe(libtorch)} in ${printable(libtorch.lib)}: ${buildCommand}; or set LIBTORCH to a libtorch that fits.${other}` +
     '\n`npx libtorch-node doctor` says what was found.'
   );
 }
@@ -119,7 +120,7 @@ export function load(): Loaded {
         problem = message; // the loader's words: a library that is missing, a symbol
       }
     }
-    reasons.push(`  ${binding.addon}: ${problem}`);
+    reasons.push(`  ${printable(binding.addon)}: ${printable(problem)}`);
   }
   if (reasons.length === 0) reasons.push(`  none in ${shown(path.join(packageRoot, 'prebuilds'))} nor in the cache`);
   throw loadError(

@@ -17,6 +17,7 @@ const os = require('node:os');
 const path = require('node:path');
 const { ElfError, readElf } = require('./elf.js');
 const { minorOf } = require('./identify.js');
+const { printable } = require('./printable.js');
 const { examineFolder, makeFolder, treeProblem } = require('./trust.js');
 
 const addonName = 'libtorch_node.node';
@@ -179,7 +180,7 @@ function whyNot(candidate, libtorch) {
       return error.problem;
     }
   }
-  if (!fs.existsSync(path.join(generated, 'table.js'))) return `has no generated JavaScript (${generated})`;
+  if (!fs.existsSync(path.join(generated, 'table.js'))) return `has no generated JavaScript (${printable(generated)})`;
   return null;
 }
 

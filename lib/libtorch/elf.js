@@ -4,6 +4,7 @@
  * that would crash the process can be refused. Linux only; elsewhere nobody asks.
  */
 const fs = require('node:fs');
+const { printable } = require('./printable.js');
 
 /** e_machine, by Node's name of the processor. */
 const machines = { 3: 'ia32', 8: 'mips', 21: 'ppc64', 22: 's390x', 40: 'arm', 62: 'x64', 183: 'arm64', 243: 'riscv64' };
@@ -17,7 +18,7 @@ const LONGEST_NAME = 4096;
 /** The file is no shared library that this process could load. The message begins with the file's name. */
 class ElfError extends Error {
   constructor(file, problem) {
-    super(`${file} ${problem}`);
+    super(`${printable(file)} ${problem}`);
     this.problem = problem;
   }
 }

@@ -13,6 +13,7 @@ const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 const { LibtorchError } = require('./error.js');
+const { printable } = require('./printable.js');
 const { cxxStandardOf, headerVersion, identify, libraryFile, libraryFiles, versionHeader } = require('./identify.js');
 
 const registrationHeader = 'ATen/RegistrationDeclarations.h';
@@ -52,9 +53,10 @@ function pytorchFolder(env) {
     env: { ...env, PATH: absolutePath(env) },
   });
   if (error !== undefined || status !== 0) {
-    const why = error?.code === 'ENOENT' ? 'there is none on the PATH' : (error?.message ?? stderr.trim());
+    const why =
+      error?.code === 'ENOENT' ? 'there is none on the PATH' : (error?.message ?? stderr.trim().split('\n').pop());
     throw new LibtorchError(
-      `LIBTORCH_USE_PYTORCH is set, but python3 could not be asked for its PyTorch: ${why}.\n` +
+      `LIBTORCH_USE_PYTORCH is set, but python3 could not be asked for its PyTorch: ${printable(why)}.\n` +
         'Put the python3 that has PyTorch first on the PATH, or unset LIBTORCH_USE_PYTORCH to use the system libtorch.',
     );
   }
@@ -68,7 +70,7 @@ function pytorchFolder(env) {
   }
   if (path.isAbsolute(folder) && isFolder(folder)) return folder;
   throw new LibtorchError(
-    `LIBTORCH_USE_PYTORCH is set, but python3 did not answer with a folder: expected an absolute path, got ${JSON.stringify(folder.slice(0, 200))}.\n` +
+    `LIBTORCH_USE_PYTORCH is set, but python3 did not answer with a folder: expected an absolute path, got '${printable(folder.slice(0, 200))}'.\n` +
       'Put the python3 that has PyTorch first on the PATH, or unset LIBTORCH_USE_PYTORCH to use the system libtorch.',
   );
 }
@@ -116,7 +118,7 @@ function firstWith(folders, lacks, report) {
     const missing = lacks(dir);
     if (missing.length === 0) return path.resolve(dir);
     const state = fs.existsSync(dir) ? `lacks ${missing.join(', ')}` : 'does not exist';
-    report.push(`  ${dir} (${origin}) ${state}`);
+    report.push(`  ${printable(dir)} (${origin}) ${state}`);
   }
   return undefined;
 }

@@ -4,6 +4,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { ElfError, readElf } = require('./elf.js');
 const { LibtorchError } = require('./error.js');
+const { printable } = require('./printable.js');
 
 const versionHeader = 'torch/csrc/api/include/torch/version.h';
 /** Where newer ones have the numbers; the old header then only includes it. */
@@ -118,8 +119,8 @@ function identify(files, include, toBuild) {
   const atOdds = own !== null && fromHeaders !== null && minorOf(own) !== minorOf(fromHeaders);
   if (atOdds && toBuild) {
     throw new LibtorchError(
-      `libtorch's headers and libraries do not belong together: ${include} is version ${fromHeaders}, ` +
-        `${files.torch_cpu} is ${own}.\nSet LIBTORCH to one root that has both, or LIBTORCH_INCLUDE and LIBTORCH_LIB to halves of one.`,
+      `libtorch's headers and libraries do not belong together: ${printable(include)} is version ${fromHeaders}, ` +
+        `${printable(files.torch_cpu)} is ${own}.\nSet LIBTORCH to one root that has both, or LIBTORCH_INCLUDE and LIBTORCH_LIB to halves of one.`,
     );
   }
   // To run, headers only say the number behind the library's own.
@@ -129,7 +130,7 @@ function identify(files, include, toBuild) {
 
 function unknownVersion(lib) {
   throw new LibtorchError(
-    `Nothing says which version of libtorch is in ${lib}: its libraries are not versioned, and beside it are neither ` +
+    `Nothing says which version of libtorch is in ${printable(lib)}: its libraries are not versioned, and beside it are neither ` +
       'headers (../include) nor version.py nor build-version.\n' +
       'Set LIBTORCH to the root folder of libtorch (with include/ and lib/), or LIBTORCH_INCLUDE to its headers.',
   );

@@ -9,18 +9,13 @@
  */
 const fs = require('node:fs');
 const path = require('node:path');
+const { printable: shown } = require('./printable.js');
 
 /** Write permission of the group and of all others. A list of access control shows in the group's. */
 const OTHERS = 0o022;
 const STICKY = 0o1000;
 
 const effectiveUser = () => process.geteuid?.();
-
-/** A path as a terminal shows it: it may lie in a folder that a stranger named. */
-function shown(file) {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what must not be there
-  return /[\x00-\x1f\x7f-\x9f\u2028\u2029]/.test(file) ? JSON.stringify(file).replace(/[\x7f-\x9f]/g, '?') : file;
-}
 
 /** Why it is another user's, or null. */
 function ownerProblem(file, stat) {

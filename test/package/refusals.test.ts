@@ -86,6 +86,18 @@ it('a wrong LIBTORCH', async () => {
   expect(half.load).toMatch(/\(LIBTORCH_LIB\) lacks libtorch_cpu.so, libc10.so/);
 });
 
+it('a line break or an escape sequence in a variable begins no line of the message and steers no terminal', async () => {
+  const evil = '/no/such\nplace\u001b[2J\u202e';
+  const named = [{ LIBTORCH: evil }, { LIBTORCH_LIB: evil }, { LIBTORCH_INCLUDE: evil, LIBTORCH_LIB: evil }];
+  const texts = [(await load({ LIBTORCH_NODE_ADDON: evil })).stderr];
+  for (const env of named) texts.push(...Object.values(await refused(env)));
+  for (const text of texts) {
+    expect(text).toContain('/no/such\\u000aplace\\u001b[2J\\u202e');
+    expect(text).not.toMatch(/^place/m);
+    expect(text.includes('\u001b') || text.includes('\u202e')).toBe(false);
+  }
+});
+
 it('a truncated library', async () => {
   for (const name of ['torch_cpu', 'c10']) {
     const root = likeOwn((_, file) => cutOff(file(name), 200_000));
