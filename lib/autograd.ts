@@ -13,17 +13,36 @@ export interface BackwardOptions {
   /** Make the gradients differentiable themselves. */
   createGraph?: boolean;
   /** The leaves to accumulate into; all by default. */
-  inputs?: Iterable<Tensor>;
+  inputs?: Tensor | Iterable<Tensor>;
 }
 
 const backwardOptions = ['gradient', 'retainGraph', 'createGraph', 'inputs'] as const;
 
+/** The leaves to accumulate into. A tensor is one: its rows, which iterating gives, are none. None at all would be all. */
+function leavesOf(inputs: Tensor | Iterable<Tensor>): Tensor[] {
+  const expected = 'one or more Tensors';
+  if (isTensor(inputs)) return [inputs];
+  if (typeof (inputs as { [Symbol.iterator]?: unknown } | null)?.[Symbol.iterator] !== 'function') {
+    throw argumentError('backward', 'inputs', expected, inputs);
+  }
+  const leaves = [...inputs];
+  const wrong = leaves.find((leaf) => !isTensor(leaf));
+  if (wrong !== undefined) throw argumentError('backward', 'inputs', expected, wrong);
+  if (leaves.length === 0) throw argumentError('backward', 'inputs', expected, leaves);
+  return leaves;
+}
+
 /** Accumulates gradients into the `grad` of the leaves that `tensor` was computed from. */
 export function backward(tensor: Tensor, options: Tensor | null | BackwardOptions = {}): void {
+  if (!isTensor(tensor)) throw argumentError('backward', 'tensor', 'a Tensor', tensor);
   const passed = isTensor(options) || options === null ? { gradient: options } : options;
   const given: BackwardOptions = ownOptions('backward', passed, backwardOptions);
-  const { gradient = null, retainGraph = null, createGraph = false, inputs = [] } = given;
-  tensor._backward([...inputs], { gradient, retainGraph, createGraph });
+  const { gradient = null, retainGraph = null, createGraph = false, inputs } = given;
+  for (const [name, flag] of Object.entries({ retainGraph, createGraph })) {
+    if (flag !== null && typeof flag !== 'boolean') throw argumentError('backward', name, 'a boolean', flag);
+  }
+  if (gradient !== null && !isTensor(gradient)) throw argumentError('backward', 'gradient', 'a Tensor', gradient);
+  tensor._backward(inputs === undefined ? [] : leavesOf(inputs), { gradient, retainGraph, createGraph });
 }
 
 /** A mode that spans an `await` would leak into whatever runs meanwhile. */

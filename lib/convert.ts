@@ -1,4 +1,5 @@
 /** JS values -> what the native functions take, by type code. A mismatch is answered, not thrown: overloads are tried. */
+import { types } from 'node:util';
 import { isPendingTensor } from './async/pending';
 import { givenDtypeCodes, layoutCodes, memoryFormatCodes } from './enums';
 import { describe } from './errors';
@@ -14,7 +15,18 @@ export class Mismatch {
   constructor(
     readonly expected: string,
     readonly got: string,
+    /** what was wanted, of an element in a list */
+    readonly base: BaseCode,
+    /** what came, the element at fault of a list */
+    readonly value: unknown,
+    /** a list was wanted */
+    readonly list = false,
   ) {}
+
+  /** Whether it fits nothing: a promise, a tensor of another copy of the library. */
+  get never(): boolean {
+    return types.isPromise(this.value) || (isMarked(this.value) && !isTensor(this.value));
+  }
 }
 
 const expectations: Record<BaseCode, string> = {
@@ -41,7 +53,7 @@ const expectations: Record<BaseCode, string> = {
   Z: 'boolean',
 };
 
-const mismatch = (base: BaseCode, value: unknown) => new Mismatch(expectations[base], describe(value));
+const mismatch = (base: BaseCode, value: unknown) => new Mismatch(expectations[base], describe(value), base, value);
 
 /** The handle of a tensor. Native code reads a missing one as "no tensor", which an object without a tensor is not. */
 function handleOf(value: unknown): number | Mismatch {
@@ -51,6 +63,8 @@ function handleOf(value: unknown): number | Mismatch {
   return new Mismatch(
     'Tensor',
     `a ${foreign ? 'Tensor of another copy of libtorch-node' : "copy of a Tensor's properties"}`,
+    'T',
+    value,
   );
 }
 
@@ -65,8 +79,12 @@ function code(codes: ReadonlyMap<string, number>, base: BaseCode, value: unknown
   if (typeof value !== 'string') return mismatch(base, value);
   const found = codes.get(value);
   if (found !== undefined) return found;
-  return new Mismatch(`one of ${[...codes.keys()].map((name) => `'${name}'`).join(', ')}`, describe(value));
+  const expected = `one of ${[...codes.keys()].map((name) => `'${name}'`).join(', ')}`;
+  return new Mismatch(expected, describe(value), base, value);
 }
+
+/** What libtorch takes for the name of a dimension: '0' is none, but a number that was meant. */
+const NAME = /^(\*|\.\.\.|[A-Za-z_][A-Za-z0-9_]*)$/;
 
 function isScalar(value: unknown): boolean {
   return typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean' || isComplex(value);
@@ -126,7 +144,7 @@ function convertOne(value: unknown, base: BaseCode, numbers: boolean): unknown {
     case 'X':
       return value instanceof Stream ? [value.device, value.id] : mismatch(base, value);
     case 'N':
-      return typeof value === 'string' || value === null ? value : mismatch(base, value);
+      return (typeof value === 'string' && NAME.test(value)) || value === null ? value : mismatch(base, value);
     case 'A':
       return value;
     case 'Y':
@@ -149,9 +167,11 @@ function convertList(value: unknown, type: TypeCode, numbers: boolean): unknown 
     if (!(single instanceof Mismatch)) return new Array(type.size).fill(single);
   }
   const list = elements(value, type);
-  if (list === undefined) return new Mismatch(`array of ${expectations[type.base]}`, describe(value));
+  if (list === undefined) {
+    return new Mismatch(`array of ${expectations[type.base]}`, describe(value), type.base, value, true);
+  }
   if (type.base === 'B' && type.size > 0 && list.length !== type.size) {
-    return new Mismatch(`array of ${type.size} booleans`, `one of ${list.length}`);
+    return new Mismatch(`array of ${type.size} booleans`, `one of ${list.length}`, 'B', value, true);
   }
   const result: unknown[] = new Array(list.length);
   for (let i = 0; i < list.length; i++) {
@@ -162,7 +182,8 @@ function convertList(value: unknown, type: TypeCode, numbers: boolean): unknown 
     }
     const converted = convertOne(element, type.base, numbers);
     if (converted instanceof Mismatch) {
-      return new Mismatch(`array of ${converted.expected}`, `${converted.got} at [${i}]`);
+      const { expected, got, base, value: culprit } = converted;
+      return new Mismatch(`array of ${expected}`, `${got} at [${i}]`, base, culprit);
     }
     result[i] = converted;
   }
@@ -177,7 +198,8 @@ export function convert(value: unknown, type: TypeCode, numbers = true): unknown
   if (value === null || value === undefined) {
     if (type.nullable) return null;
     if (type.base === 'N' && !type.list && value === null) return null;
-    return new Mismatch(type.list ? `array of ${expectations[type.base]}` : expectations[type.base], describe(value));
+    const expected = type.list ? `array of ${expectations[type.base]}` : expectations[type.base];
+    return new Mismatch(expected, describe(value), type.base, value, type.list);
   }
   return type.list ? convertList(value, type, numbers) : convertOne(value, type.base, numbers);
 }

@@ -5,6 +5,7 @@ import type { DataDType, DataShape, Even, OptionOr, SizesOf, TensorOf } from '..
 import type { Complex, Device, DType, DTypeLike, Scalar } from '../types/base';
 import { canonicalDtype, dtypeCodes, dtypeName } from './enums';
 import { argumentError, describe, refusal } from './errors';
+import { dtypeHint } from './hints';
 import { native } from './native';
 import { elsewhere, flatten, isTypedArray, shapeOf, type TypedArray, typedArrayName } from './nested';
 import { ownOptions } from './options';
@@ -51,8 +52,8 @@ function typedArrayDtype(fn: string, value: unknown): DType {
 
 function dtypeCode(fn: string, dtype: DType): number {
   const code = dtypeCodes.get(dtype);
-  if (code === undefined) throw argumentError(fn, 'dtype', "a dtype such as 'float32'", dtype);
-  return code;
+  if (code !== undefined) return code;
+  throw refusal(fn, 'dtype', "a dtype such as 'float32'", describe(dtype) + dtypeHint(dtype));
 }
 
 /** A buffer that was transferred away leaves its arrays without elements, which is no empty tensor. */
@@ -75,6 +76,10 @@ export function tensor<const T extends TensorData, D extends DTypeLike = never>(
 ): TensorOf<OptionOr<D, DataDType<T>>, DataShape<T>>;
 export function tensor(data: TensorData, given: TensorOptions = {}): Tensor {
   const options = ownOptions('tensor', given, ['dtype', 'device', 'requiresGrad']);
+  const { requiresGrad } = options;
+  if (requiresGrad !== undefined && typeof requiresGrad !== 'boolean') {
+    throw argumentError('tensor', 'requiresGrad', 'a boolean', requiresGrad);
+  }
   if (isTensor(data)) throw argumentError('tensor', 'data', 'JavaScript data (for a copy use t.clone())', data);
   const shape = shapeOf(data);
   const typed = isTypedArray(data);
@@ -96,11 +101,11 @@ export function tensor(data: TensorData, given: TensorOptions = {}): Tensor {
     const whole = wrap(native.fromCopy(array, shape, dtypeCode('tensor', natural), device))!;
     const converted = whole.to(wanted);
     whole.dispose();
-    if (options.requiresGrad !== undefined) converted.requiresGrad = options.requiresGrad;
+    if (requiresGrad !== undefined) converted.requiresGrad = requiresGrad;
     return converted;
   }
   const result = wrap(native.fromCopy(array, shape, code, device))!;
-  if (options.requiresGrad) result.requiresGrad = true;
+  if (requiresGrad) result.requiresGrad = true;
   return result;
 }
 
@@ -180,6 +185,6 @@ export function scalarDtype(fn: string, value: Scalar): DType {
       if (value !== null && typeof value === 'object') {
         return dtypeName(native.getDefaultDtype()) === 'float64' ? 'complex128' : 'complex64';
       }
-      throw argumentError(fn, 'fillValue', 'a number, bigint, boolean or complex', describe(value));
+      throw argumentError(fn, 'fillValue', 'a number, bigint, boolean or complex', value);
   }
 }

@@ -27,6 +27,8 @@ export interface TorchError extends Error {
   op?: string;
   /** The name of the argument at fault, where one is. */
   argument?: string;
+  /** What libtorch wrote, where the message has it in other words. Not enumerable. */
+  libtorchMessage?: string;
   /** With LIBTORCH_NODE_DEBUG=1, of a tensor that was used after its end: the stack of its creation, */
   created?: string;
   /** the stack of its end, */
@@ -45,9 +47,20 @@ export function codedError(type: ErrorClass, code: ErrorCode, message: string): 
 
 /** Each error of native code comes here before it is thrown, with the handle of the tensor that was disposed, or 0. */
 export function completeNative(error: TorchError, handle: number): void {
+  const { message } = error;
+  const better = reword.with?.(message, error.code) ?? message;
+  if (better !== message) {
+    error.message = better;
+    Object.defineProperty(error, 'libtorchMessage', { value: message, configurable: true, writable: true });
+    // V8 wrote the message into the stack; not every error's is taken anew below.
+    Error.captureStackTrace(error, completeNative);
+  }
   if (handle !== 0) completeDisposed.with?.(error, handle);
   pointAtCaller(error, completeNative);
 }
+
+/** lib/libtorch-text.ts puts its own in. */
+export const reword: { with?: (message: string, code: string) => string } = {};
 
 /** lib/debug.ts puts its own in. */
 export const completeDisposed: { with?: (error: TorchError, handle: number) => void } = {};
@@ -61,7 +74,7 @@ export function disposedError(fn: string, handle: number): TorchError {
 
 /** A wrong argument of a hand-written function. */
 export function argumentError(fn: string, argument: string, expected: string, got: unknown): TorchError {
-  return refusal(fn, argument, expected, describe(got));
+  return refusal(fn, argument, expected, describe(got) + (types.isPromise(got) ? '; did you forget await?' : ''));
 }
 
 /** The same, where `got` says in words what came. */

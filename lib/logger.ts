@@ -7,6 +7,7 @@ import { dtypeName } from './enums';
 import { argumentError } from './errors';
 import { reportText } from './logger-text';
 import { native } from './native';
+import { unknownOption } from './options';
 import { type Demand, siteText, unwatch, watch } from './watch';
 
 /** One live tensor, as `filter` sees it. Numbers only: it holds no tensor. */
@@ -106,9 +107,7 @@ function checked(given: unknown): Options {
   if (typeof given !== 'object' || given === null) throw argumentError(fn, 'options', 'an object', given);
   const options: Options = { ...defaults };
   for (const [name, value] of Object.entries(given)) {
-    if (!Object.hasOwn(checks, name)) {
-      throw argumentError(fn, 'options', `options among ${Object.keys(checks).join(', ')}`, name);
-    }
+    if (!Object.hasOwn(checks, name)) throw unknownOption(fn, 'options', name, Object.keys(checks));
     if (value === undefined) continue;
     const [expected, fits] = checks[name as keyof Options];
     if (!fits(value)) throw argumentError(fn, name, expected, value);

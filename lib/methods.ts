@@ -2,9 +2,10 @@
 import type { ArrayOf, At, DTypeOf, ElementOf, Indexes, Nested, RowOf, ShapeOf, TensorOf } from '../types/algebra';
 import type { DType, Shape } from '../types/base';
 import * as autograd from './autograd';
-import { argumentError } from './errors';
+import { argumentError, disposedError } from './errors';
 import { moveSeldomUp } from './fast-object';
 import { at, type Index, set } from './indexing';
+import { native } from './native';
 import { ints, intsOf, numbers, numberTensor } from './packed';
 import { format } from './print/format';
 import { callPublic, publicFunction, publicSite } from './public/define';
@@ -47,6 +48,14 @@ function defineOwn(name: string, method: (this: Tensor, ...args: never[]) => unk
   });
 }
 
+/** The same of a method that reads the elements: of a tensor that is gone it says so under its own name. */
+function defineReader(name: string, method: (this: Tensor) => unknown): void {
+  defineOwn(name, function (this: Tensor) {
+    if (this._handle > 0 && !native.isLive(this._handle)) throw disposedError(name, this._handle);
+    return method.call(this);
+  });
+}
+
 defineOwn('at', function (this: Tensor, ...indices: Index[]) {
   return at(this, indices);
 });
@@ -59,16 +68,16 @@ defineOwn('backward', function (this: Tensor, options?: Tensor | null | autograd
 defineOwn('share', function (this: Tensor) {
   return share(this);
 });
-defineOwn('toArray', function (this: Tensor) {
+defineReader('toArray', function (this: Tensor) {
   return toArray(this);
 });
-defineOwn('toTypedArray', function (this: Tensor) {
+defineReader('toTypedArray', function (this: Tensor) {
   return toTypedArray(this);
 });
-defineOwn('toJSON', function (this: Tensor) {
+defineReader('toJSON', function (this: Tensor) {
   return toArray(this);
 });
-defineOwn('toString', function (this: Tensor) {
+defineReader('toString', function (this: Tensor) {
   return format(this);
 });
 

@@ -4,10 +4,10 @@
  * calls they take.
  */
 import { convert, convertDefault, Mismatch } from './convert';
-import { codedError, describe, type TorchError } from './errors';
+import { describe } from './errors';
+import { type Call, Misfit, type Options, overloadError } from './misfit';
 import { optionsOf, type ReadCall } from './reading';
 import type { Param, Signature } from './signature';
-import { didYouMean } from './suggest';
 import { isTensor, type Tensor } from './tensor';
 
 /** A call that fits one overload. */
@@ -19,8 +19,6 @@ export interface Bound {
   given: unknown[];
   requiresGrad: boolean;
 }
-
-type Options = Record<string, unknown>;
 
 function isIntegerLike(value: unknown): boolean {
   if (Number.isInteger(value) || typeof value === 'bigint') return true;
@@ -49,13 +47,13 @@ function gatherRest(positional: readonly unknown[], slots: readonly Param[]): re
 }
 
 /** `out: t` or `out: [a, b]` for the out arguments, which also go by their own names. */
-function takeOut(signature: Signature, options: Options): Map<number, unknown> | string {
+function takeOut(signature: Signature, options: Options): Map<number, unknown> | Misfit {
   const taken = new Map<number, unknown>();
   const { outs } = signature;
   if (!Object.hasOwn(options, 'out') || options.out === undefined) return taken;
   if (outs.length === 0) {
     // Hand-written functions have it as an ordinary argument.
-    return signature.params.some((param) => param.name === 'out') ? taken : "there is no option 'out'";
+    return signature.params.some((param) => param.name === 'out') ? taken : new Misfit({ kind: 'option', name: 'out' });
   }
   if (outs.length === 1) {
     taken.set(outs[0]!, options.out);
@@ -65,20 +63,13 @@ function takeOut(signature: Signature, options: Options): Map<number, unknown> |
   // Some name one of their several out arguments 'out': a single tensor is that one.
   if (!Array.isArray(list) && outs.some((position) => signature.params[position]!.name === 'out')) return taken;
   if (!Array.isArray(list) || list.length !== outs.length) {
-    return `argument 'out': expected array of ${outs.length} Tensors, got ${describe(list)}`;
+    const mismatch = new Mismatch(`array of ${outs.length} Tensors`, describe(list), 'T', list, true);
+    return new Misfit({ kind: 'value', argument: 'out', mismatch });
   }
   outs.forEach((position, i) => {
     taken.set(position, list[i]);
   });
   return taken;
-}
-
-interface Call {
-  positional: readonly unknown[];
-  options: Options | undefined;
-  self: Tensor | undefined;
-  /** names as in the schema, for the raw form */
-  raw: boolean;
 }
 
 /** Where PyTorch writes None for a default that is something: an empty list, the dtype of randint. */
@@ -88,22 +79,23 @@ export function isNoneByDefault({ type, defaultValue }: Param): boolean {
 }
 
 /** The call as this overload, or why it does not fit. */
-function bind(signature: Signature, call: Call, numbers: boolean): Bound | string {
+function bind(signature: Signature, call: Call, numbers: boolean): Bound | Misfit {
   const { params } = signature;
   const isSelf = (i: number) => call.self !== undefined && i === signature.self;
   const slots = params.filter((param, i) => !param.keywordOnly && !param.out && !isSelf(i));
   const positional = call.raw ? call.positional : gatherRest(gatherSizes(call.positional, slots), slots);
   if (positional.length > slots.length) {
-    return `takes ${slots.length} positional argument${slots.length === 1 ? '' : 's'}, got ${positional.length}`;
+    return new Misfit({ kind: 'count', most: slots.length, given: positional.length });
   }
   const options = call.options ?? {};
   const outs = takeOut(signature, options);
-  if (typeof outs === 'string') return outs;
+  if (outs instanceof Misfit) return outs;
 
   const used = new Set<string>(outs.size > 0 ? ['out'] : []);
   const values: unknown[] = new Array(params.length);
   const given: unknown[] = new Array(params.length);
   let next = 0;
+  let fitting = 0;
   for (let i = 0; i < params.length; i++) {
     const param = params[i]!;
     let value: unknown;
@@ -112,33 +104,39 @@ function bind(signature: Signature, call: Call, numbers: boolean): Bound | strin
     else if (!param.keywordOnly && !param.out && next < positional.length) value = positional[next++];
     const name = nameIn(options, param, call.raw);
     if (name !== undefined && !used.has(name)) {
-      if (value !== undefined) return `argument '${name}' is given twice`;
+      if (value !== undefined) return new Misfit({ kind: 'twice', argument: name }, fitting);
       value = options[name];
       used.add(name);
     }
     if (value === null && isNoneByDefault(param)) value = undefined;
     if (value === undefined) {
-      if (!param.optional) return `argument '${call.raw ? param.name : param.jsName}' is missing`;
+      if (!param.optional) {
+        return new Misfit({ kind: 'missing', argument: call.raw ? param.name : param.jsName }, fitting);
+      }
       values[i] = convertDefault(param.defaultValue, param.type);
       continue;
     }
     const converted = convert(value, param.type, numbers);
     if (converted instanceof Mismatch) {
-      return `argument '${call.raw ? param.name : param.jsName}': expected ${converted.expected}, got ${converted.got}`;
+      const argument = call.raw ? param.name : param.jsName;
+      return new Misfit({ kind: 'value', argument, mismatch: converted }, fitting);
     }
     values[i] = converted;
     given[i] = value;
+    fitting++;
   }
   let requiresGrad = false;
   for (const name of Object.keys(options)) {
     if (used.has(name) || options[name] === undefined) continue;
     if (name === 'requiresGrad' && signature.factory && !call.raw) {
-      if (typeof options[name] !== 'boolean')
-        return `argument 'requiresGrad': expected boolean, got ${describe(options[name])}`;
+      if (typeof options[name] !== 'boolean') {
+        const mismatch = new Mismatch('boolean', describe(options[name]), 'B', options[name]);
+        return new Misfit({ kind: 'value', argument: name, mismatch }, fitting);
+      }
       requiresGrad = options[name];
       continue;
     }
-    return `there is no option '${name}'`;
+    return new Misfit({ kind: 'option', name }, fitting);
   }
   return { signature, values, given, requiresGrad };
 }
@@ -156,12 +154,12 @@ function firstFit(
   candidates: readonly Signature[],
   call: Call,
   numbers: boolean,
-  reasons?: string[],
+  misfits?: Misfit[],
 ): Bound | undefined {
   for (const signature of candidates) {
     const bound = bind(signature, call, numbers);
-    if (typeof bound !== 'string') return bound;
-    reasons?.push(bound);
+    if (!(bound instanceof Misfit)) return bound;
+    misfits?.push(bound);
   }
   return undefined;
 }
@@ -175,42 +173,13 @@ export function parse(
   raw = false,
 ): Bound {
   const call: Call = { positional, options: keys === null ? undefined : optionsOf(keys, values), self, raw };
-  const reasons: string[] = [];
+  const misfits: Misfit[] = [];
   // An overload that takes a tensor comes before one that takes a tensor for its number.
   if (candidates.length > 1) {
     const strict = firstFit(candidates, call, false);
     if (strict !== undefined) return strict;
   }
-  const bound = firstFit(candidates, call, true, reasons);
+  const bound = firstFit(candidates, call, true, misfits);
   if (bound !== undefined) return bound;
-  throw overloadError(name, candidates, reasons, call);
-}
-
-/** For an option that there is not, the one that was meant, perhaps. */
-function suggestion({ params, outs, factory }: Signature, reason: string, { raw, options = {} }: Call): string {
-  const unknown = /^there is no option '(.*)'$/s.exec(reason)?.[1];
-  if (unknown === undefined) return '';
-  const known = params.map(({ name, jsName }) => (raw ? name : jsName));
-  if (outs.length > 0) known.push('out');
-  if (factory && !raw) known.push('requiresGrad');
-  return didYouMean(
-    unknown,
-    known.filter((name) => !Object.hasOwn(options, name)),
-  );
-}
-
-function overloadError(name: string, candidates: readonly Signature[], reasons: string[], call: Call): TorchError {
-  const got = [...(call.self === undefined ? [] : [call.self]), ...call.positional].map(describe);
-  if (call.options !== undefined) got.push(`{ ${Object.keys(call.options).join(', ')} }`);
-  const lines = candidates.map(
-    (signature, i) =>
-      `  ${signature.schema.replace(/^\w+::/, '')}\n    ${reasons[i]}${suggestion(signature, reasons[i]!, call)}`,
-  );
-  const error = codedError(
-    TypeError,
-    'ERR_TORCH_OVERLOAD',
-    `${name}: no overload fits (${got.join(', ')})\n${lines.join('\n')}`,
-  );
-  const failed = /^argument '(\w+)'/.exec(reasons.length === 1 ? reasons[0]! : '')?.[1];
-  return Object.assign(error, { op: name, ...(failed === undefined ? {} : { argument: failed }) });
+  throw overloadError(name, candidates, misfits, call);
 }

@@ -8,7 +8,7 @@ import { NativeObject } from './object';
 import { type Bound, parse } from './parse';
 import { type ReadCall, readCall } from './reading';
 import { asGiven, bare } from './second-name';
-import { type Result, signature } from './signature';
+import { camelCase, type Result, signature, type Signature } from './signature';
 import { isTensor, notThis, type Tensor, wrap, wrapElement } from './tensor';
 import { Complex } from './values';
 import { table } from './wrappers';
@@ -111,10 +111,13 @@ export function callMethod(site: Site, self: Tensor, passed: ArrayLike<unknown>)
 /** torch.ops: exactly one overload, names as in the schema. */
 export const callRaw = callFunction;
 
+/** As it is called in JavaScript: 'Generator.manualSeed', 'Generator'. */
+const nameOf = ({ name }: Signature) => camelCase(name).replace(/\.new$/, '');
+
 /** `new torch.Generator(…)`: what the generated class's constructor makes. */
 export function construct(number: number, passed: ArrayLike<unknown>): { handle: number; guard: unknown } {
   const only = signature(number);
-  const guard = f[number]!(...parse(only.name, [only], readCall(passed)).values) as readonly [number];
+  const guard = f[number]!(...parse(nameOf(only), [only], readCall(passed)).values) as readonly [number];
   return { handle: guard[0], guard };
 }
 
@@ -125,7 +128,7 @@ export function callObject(number: number, self: NativeObject, passed: ArrayLike
   }
   self._live();
   const only = signature(number);
-  const { values, given } = parse(only.name, [only], readCall([self, ...Array.from(passed)]));
+  const { values, given } = parse(nameOf(only), [only], readCall([self, ...Array.from(passed)]));
   return results(number, f[number]!(...values), given);
 }
 

@@ -35,8 +35,61 @@ export function nearest(name: string, known: Iterable<string>): string | undefin
   return best;
 }
 
-/** "; did you mean 'keepdim'?", or nothing. */
+/** What NumPy, TensorFlow.js, JavaScript and PyTorch's Python side call it, and what it may be here: the first that there is. */
+const habits: Readonly<Record<string, readonly string[]>> = {
+  axis: ['dim', 'dims', 'dim0'],
+  axes: ['dim', 'dims'],
+  dimension: ['dim', 'dims'],
+  perm: ['dims'],
+  keepdims: ['keepdim'],
+  shape: ['size', 'shape'],
+  dims: ['dim', 'size', 'shape'],
+  ddof: ['correction', 'unbiased'],
+  num: ['steps'],
+  value: ['fillValue', 'other', 'value'],
+  amin: ['min'],
+  amax: ['max'],
+  minimum: ['min'],
+  maximum: ['max'],
+  minvalue: ['min'],
+  maxvalue: ['max'],
+  rate: ['p'],
+  interval: ['frequency'],
+  probability: ['p'],
+  ord: ['p'],
+  epsilon: ['eps'],
+  training: ['train'],
+  reverse: ['descending'],
+  ascending: ['descending'],
+  replace: ['replacement'],
+  seed: ['generator'],
+  maplocation: ['device'],
+  gpu: ['device'],
+  type: ['dtype'],
+  datatype: ['dtype'],
+  depth: ['numClasses'],
+  labels: ['target'],
+  logits: ['input'],
+  x: ['input', 'self'],
+  a: ['input', 'self'],
+  b: ['other'],
+  indices: ['index'],
+  filters: ['weight'],
+  kernel: ['weight', 'kernelSize'],
+  poolsize: ['kernelSize'],
+  filtersize: ['kernelSize'],
+  strides: ['stride'],
+  pad: ['padding'],
+  dilations: ['dilation'],
+};
+
+/** "; did you mean 'keepdim'?", or nothing. A habit of elsewhere counts more than letters. */
 export function didYouMean(name: string, known: Iterable<string>): string {
-  const found = nearest(name, known);
+  const all = [...known];
+  const wanted = plain(name);
+  const found =
+    all.find((candidate) => plain(candidate) === wanted) ??
+    (Object.hasOwn(habits, wanted) ? habits[wanted]!.find((habit) => all.includes(habit)) : undefined) ??
+    nearest(name, all);
   return found === undefined || found === name ? '' : `; did you mean '${found}'?`;
 }

@@ -6,7 +6,10 @@ export class Complex {
   constructor(
     readonly re: number,
     readonly im: number,
-  ) {}
+  ) {
+    if (typeof re !== 'number') throw argumentError('Complex', 're', 'a number', re);
+    if (typeof im !== 'number') throw argumentError('Complex', 'im', 'a number', im);
+  }
 
   toString(): string {
     return `${this.re}${this.im < 0 || Object.is(this.im, -0) ? '-' : '+'}${Math.abs(this.im)}j`;

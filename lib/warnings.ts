@@ -1,4 +1,5 @@
 /** libtorch's warnings as Node's: `process.on('warning')` sees them, `--no-warnings` silences them. */
+import { translated } from './libtorch-text';
 import type { Native } from './native';
 import { asUser } from './user-code';
 
@@ -31,5 +32,5 @@ export function warn(text: string, code?: string): void {
 }
 
 export function passOnWarnings(native: Native): void {
-  native.setWarningSink((text) => warn(text));
+  native.setWarningSink((text) => warn(translated(text)));
 }

@@ -1,6 +1,7 @@
 /** torch.setPrintOptions. */
 import { argumentError } from '../errors';
 import { native } from '../native';
+import { unknownOption } from '../options';
 
 export interface PrintOptions {
   /** Digits after the point (default 4). */
@@ -59,9 +60,7 @@ export function setPrintOptions(changes: PrintChanges): void {
     throw argumentError('setPrintOptions', 'changes', 'an object of options', changes);
   const given = Object.entries(changes).filter(([, value]) => value !== undefined);
   for (const [name, value] of given) {
-    if (!Object.hasOwn(rules, name)) {
-      throw argumentError('setPrintOptions', 'changes', `options among ${Object.keys(rules).join(', ')}`, name);
-    }
+    if (!Object.hasOwn(rules, name)) throw unknownOption('setPrintOptions', 'changes', name, Object.keys(rules));
     const [ok, expected] = rules[name as keyof PrintChanges];
     if (!ok(value)) throw argumentError('setPrintOptions', name, expected, value);
   }

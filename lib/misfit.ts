@@ -1,0 +1,229 @@
+/** Why a call fits none of a function's overloads: the likeliest reason in one sentence, and then that of each signature. */
+import { convert, Mismatch } from './convert';
+import { codedError, describe, type TorchError } from './errors';
+import { hintOf } from './hints';
+import type { Param, Signature } from './signature';
+import { didYouMean } from './suggest';
+import type { Tensor } from './tensor';
+
+export type Options = Record<string, unknown>;
+
+/** A call as the parser reads it. */
+export interface Call {
+  readonly positional: readonly unknown[];
+  readonly options: Options | undefined;
+  readonly self: Tensor | undefined;
+  /** names as in the schema, for the raw form */
+  readonly raw: boolean;
+}
+
+/** What is wrong, by the part of the call that is to blame. */
+export type Fault =
+  | { readonly kind: 'count'; readonly most: number; readonly given: number }
+  | { readonly kind: 'option'; readonly name: string }
+  | { readonly kind: 'missing'; readonly argument: string }
+  | { readonly kind: 'twice'; readonly argument: string }
+  | { readonly kind: 'value'; readonly argument: string; readonly mismatch: Mismatch };
+
+/** Why a call does not fit one overload. Its text is made only where somebody reads it: overloads are tried. */
+export class Misfit {
+  constructor(
+    readonly fault: Fault,
+    /** arguments that were given and fit before it */
+    readonly fitting = 0,
+  ) {}
+
+  text(): string {
+    const { fault } = this;
+    switch (fault.kind) {
+      case 'count':
+        return `takes ${fault.most} positional argument${fault.most === 1 ? '' : 's'}, got ${fault.given}`;
+      case 'option':
+        return `there is no option '${fault.name}'`;
+      case 'missing':
+        return `argument '${fault.argument}' is missing`;
+      case 'twice':
+        return `argument '${fault.argument}' is given twice`;
+      case 'value':
+        return `argument '${fault.argument}': expected ${fault.mismatch.expected}, got ${fault.mismatch.got}`;
+    }
+  }
+}
+
+/** The likeliest reason. */
+interface Reason {
+  readonly text: string;
+  readonly argument?: string | undefined;
+}
+
+/** What a call may name. */
+function namesOf({ params, outs, factory, self }: Signature, { raw, self: receiver }: Call): string[] {
+  const given = receiver === undefined ? params : params.filter((_, i) => i !== self);
+  const names = given.map(({ name, jsName }) => (raw ? name : jsName));
+  if (outs.length > 0) names.push('out');
+  if (factory && !raw) names.push('requiresGrad');
+  return names;
+}
+
+/** For an option that there is not, the one that was meant, perhaps. */
+function optionHint(unknown: string, signatures: readonly Signature[], call: Call): string {
+  const { options = {} } = call;
+  const known = new Set(signatures.flatMap((signature) => namesOf(signature, call)));
+  return didYouMean(
+    unknown,
+    [...known].filter((name) => !Object.hasOwn(options, name)),
+  );
+}
+
+/** An option that no overload has. */
+function unknownOption(signatures: readonly Signature[], call: Call): Reason | undefined {
+  const known = new Set([...signatures.flatMap((signature) => namesOf(signature, call)), 'self', 'input']);
+  const unknown = Object.keys(call.options ?? {}).find((name) => !known.has(name) && call.options![name] !== undefined);
+  if (unknown === undefined) return undefined;
+  return { text: `there is no option '${unknown}'${optionHint(unknown, signatures, call)}` };
+}
+
+/** How an option's value is written, where that says something. */
+const written = (value: unknown) => (typeof value === 'object' && value !== null ? '…' : describe(value));
+
+/** The option that a positional argument too many was meant as, perhaps. */
+function asOption(params: readonly Param[], extra: readonly unknown[], raw: boolean): string {
+  for (const value of extra) {
+    const meant = params.find(({ type, keywordOnly, out }) => {
+      if (!keywordOnly || out || type.base === 'A' || value === null) return false;
+      if (type.base === 'V' && !/^(cpu|cuda|meta)/.test(String(value))) return false; // any string would do
+      return !(convert(value, type, false) instanceof Mismatch);
+    });
+    if (meant !== undefined) return `; options go by name: { ${raw ? meant.name : meant.jsName}: ${written(value)} }`;
+  }
+  return '';
+}
+
+/** The positional parameters, of a method those after its tensor. */
+const slotsOf = ({ params, self }: Signature, call: Call) =>
+  params.filter((param, i) => !param.keywordOnly && !param.out && (call.self === undefined || i !== self));
+
+/** Positional arguments too many, of which the first fit and the next is an option's value: `add(a, b, 2)`. */
+function forgottenName(signatures: readonly Signature[], misfits: readonly Misfit[], call: Call): Reason | undefined {
+  for (const [i, misfit] of misfits.entries()) {
+    const { fault } = misfit;
+    const signature = signatures[i]!;
+    if (fault.kind !== 'count') continue;
+    const fits = slotsOf(signature, call).every(
+      ({ type }, at) => !(convert(call.positional[at], type, false) instanceof Mismatch),
+    );
+    // Sizes one by one: zeros(2, 3, 'float32').
+    const extra = fits ? call.positional.slice(fault.most) : call.positional.slice(-1);
+    const hint = fits || Number.isInteger(call.positional[0]) ? asOption(signature.params, extra, call.raw) : '';
+    if (hint !== '') return { text: misfit.text() + hint };
+  }
+  return undefined;
+}
+
+/** Sizes one by one, of which one is none: `view(2, '3')`. */
+function wrongSize(signatures: readonly Signature[], { positional, self }: Call): Reason | undefined {
+  for (const signature of signatures) {
+    const slots = slotsOf(signature, { positional, self, options: undefined, raw: false });
+    const [first] = slots;
+    if (slots.length !== 1 || first!.type.base !== 'I' || !first!.type.list || first!.type.size > 0) continue;
+    if (!Number.isInteger(positional[0])) return undefined;
+    const mismatch = convert(positional, first!.type);
+    if (mismatch instanceof Mismatch)
+      return wrongValue([new Misfit({ kind: 'value', argument: first!.jsName, mismatch })]);
+  }
+  return undefined;
+}
+
+function tooMany(signatures: readonly Signature[], misfits: readonly Misfit[], call: Call): Reason | undefined {
+  const counts = misfits.flatMap(({ fault }) => (fault.kind === 'count' ? [fault] : []));
+  if (counts.length < misfits.length) return undefined;
+  const sizes = call.raw ? undefined : wrongSize(signatures, call);
+  if (sizes !== undefined) return sizes;
+  const { most, given } = counts.reduce((a, b) => (b.most > a.most ? b : a));
+  const atMost = counts.length === 1 ? '' : 'at most ';
+  return { text: `takes ${atMost}${most} positional argument${most === 1 ? '' : 's'}, got ${given}` };
+}
+
+/** "Tensor", "number, bigint, boolean or complex" -> "Tensor, number, bigint, boolean or complex". */
+function joined(expected: readonly string[]): string {
+  const useful = expected.filter((text) => !text.includes('dimension name'));
+  const all = [...new Set(useful.length > 0 ? useful : expected)];
+  if (all.length === 1) return all[0]!;
+  const parts = new Set(all.flatMap((text) => (/'|array of/.test(text) ? [text] : text.split(/, | or /))));
+  const last = [...parts].pop()!;
+  return `${[...parts].slice(0, -1).join(', ')} or ${last}`;
+}
+
+/** A value that fits nowhere, with all that the overloads that got as far want of it. */
+function wrongValue(misfits: readonly Misfit[], params: readonly Param[] = []): Reason {
+  const faults = misfits.flatMap(({ fault }) => (fault.kind === 'value' ? [fault] : []));
+  const { argument, mismatch } = faults[0]!;
+  const same = faults.filter((fault) => Object.is(fault.mismatch.value, mismatch.value));
+  const mismatches = same.map((fault) => fault.mismatch);
+  const all = new Set(same.map((fault) => fault.argument));
+  if (all.has('input')) all.delete('self'); // two names of one thing
+  const names = [...all];
+  const hint = asReduction(params, mismatch.value) || hintOf(mismatches, argument);
+  const known = mismatches.every(({ base }) => base === 'D') && hint !== '';
+  const expected = known ? 'a dtype' : joined(mismatches.map((one) => one.expected));
+  return {
+    text: `argument ${names.map((name) => `'${name}'`).join(' or ')}: expected ${expected}, got ${mismatch.got}${hint}`,
+    argument,
+  };
+}
+
+/** For `mseLoss(x, y, 'mean')`: PyTorch has the flags of its first releases in that place. */
+function asReduction(params: readonly Param[], value: unknown): string {
+  const isOne = value === 'mean' || value === 'sum' || value === 'none';
+  return isOne && params.some(({ name }) => name === 'reduction')
+    ? `; options go by name: { reduction: '${value}' }`
+    : '';
+}
+
+/** Whether an overload has all options of a call: the others were hardly meant. */
+function hasOptions(signature: Signature, call: Call): boolean {
+  const known = namesOf(signature, call);
+  return Object.keys(call.options ?? {}).every((name) => known.includes(name) || name === 'input');
+}
+
+function likeliest(signatures: readonly Signature[], misfits: readonly Misfit[], call: Call): Reason {
+  // What is never right, whichever overload was meant.
+  const never = misfits.filter(({ fault }) => fault.kind === 'value' && fault.mismatch.never);
+  if (never.length > 0) return wrongValue(never);
+  const reason =
+    unknownOption(signatures, call) ?? forgottenName(signatures, misfits, call) ?? tooMany(signatures, misfits, call);
+  if (reason !== undefined) return reason;
+  let likely = misfits.filter((_, i) => hasOptions(signatures[i]!, call));
+  if (likely.length === 0) likely = [...misfits];
+  const reached = likely.filter(({ fault }) => fault.kind !== 'count' && fault.kind !== 'option');
+  if (reached.length > 0) likely = reached;
+  const furthest = Math.max(...likely.map(({ fitting }) => fitting));
+  likely = likely.filter(({ fitting }) => fitting === furthest);
+  // A value that is wrong says more than one that is missing from another overload.
+  const wrong = likely.filter(({ fault }) => fault.kind === 'value');
+  if (wrong.length > 0) return wrongValue(wrong, signatures[misfits.indexOf(wrong[0]!)]!.params);
+  const { fault } = likely[0]!;
+  return { text: likely[0]!.text(), argument: 'argument' in fault ? fault.argument : undefined };
+}
+
+/** ERR_TORCH_OVERLOAD with every signature and what failed there; the likeliest reason stands first, in a sentence. */
+export function overloadError(
+  name: string,
+  signatures: readonly Signature[],
+  misfits: readonly Misfit[],
+  call: Call,
+): TorchError {
+  const got = [...(call.self === undefined ? [] : [call.self]), ...call.positional].map(describe);
+  const names = Object.keys(call.options ?? {});
+  if (call.options !== undefined) got.push(names.length === 0 ? '{}' : `{ ${names.join(', ')} }`);
+  const lines = signatures.map((signature, i) => {
+    const misfit = misfits[i]!;
+    const { fault } = misfit;
+    const hint = fault.kind === 'option' ? optionHint(fault.name, [signature], call) : '';
+    return `  ${signature.schema.replace(/^\w+::/, '')}\n    ${misfit.text()}${hint}`;
+  });
+  const { text, argument } = likeliest(signatures, misfits, call);
+  const message = `${name}: ${text}\n  no overload fits (${got.join(', ')})\n${lines.join('\n')}`;
+  const error = codedError(TypeError, 'ERR_TORCH_OVERLOAD', message);
+  return Object.assign(error, { op: name, ...(argument === undefined ? {} : { argument }) });
+}
