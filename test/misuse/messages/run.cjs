@@ -1,0 +1,112 @@
+/**
+ * Makes each mistake of the tables in this folder, and says what came of it: one line of JSON a mistake on stdout. With
+ * --write it writes what this libtorch answers into the tables instead, for review.
+ *
+ * A table has a line of JavaScript for each mistake, and below it, indented, the code and the first line of its message.
+ * libtorch's own words differ between releases: "1.13  CODE  message" is for that release alone; on a release that has no
+ * line, the general rules of messages.test.ts are all there is.
+ */
+'use strict';
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+
+const { release } = process.env;
+/** Codes of what libtorch says in its own words. */
+const OF_LIBTORCH = /^ERR_TORCH_(RUNTIME|INDEX|VALUE|TYPE|NOT_IMPLEMENTED|LINALG)$/;
+const LINE = /^ {2}(?:(\d+\.\d+) {2})?(\S+) {2}(.*)$/;
+
+/** The blocks of a table: comments and mistakes with what is expected of them, by release or '' for all. */
+function readTable(file) {
+  const blocks = [];
+  for (const line of fs.readFileSync(file, 'utf8').trimEnd().split('\n')) {
+    const expected = LINE.exec(line);
+    if (expected !== null) blocks.at(-1).expected[expected[1] ?? ''] = { code: expected[2], message: expected[3] };
+    else if (line === '' || line.startsWith('# ')) blocks.push({ comment: line });
+    else blocks.push({ mistake: line, expected: {} });
+  }
+  return blocks;
+}
+
+const writeTable = (file, blocks) =>
+  fs.writeFileSync(
+    file,
+    `${blocks
+      .flatMap(({ comment, mistake, expected }) =>
+        mistake === undefined
+          ? [comment]
+          : [mistake].concat(
+              Object.entries(expected).map(
+                ([of, { code, message }]) => `  ${of === '' ? '' : `${of}  `}${code}  ${message}`,
+              ),
+            ),
+      )
+      .join('\n')}\n`,
+  );
+
+const tables = () =>
+  fs
+    .readdirSync(__dirname)
+    .filter((name) => name.endsWith('.txt'))
+    .sort();
+
+const AsyncFunction = (async () => {}).constructor;
+
+/** What a mistake may name. */
+function things(torch, dir) {
+  return {
+    torch,
+    F: torch.nn.functional,
+    x: torch.ones([2, 3]),
+    i: torch.tensor([0n, 1n]),
+    w: torch.ones([2, 3], { requiresGrad: true }),
+    img: torch.ones([1, 1, 8, 8]),
+    kernel: torch.ones([1, 1, 3, 3]),
+    dir,
+    fs,
+    path,
+    v8: require('node:v8'),
+    vm: require('node:vm'),
+    workers: require('node:worker_threads'),
+  };
+}
+
+/** The statements before the last `;` prepare, what comes after is the mistake. */
+async function outcome(mistake, torch, dir) {
+  const names = things(torch, dir);
+  const at = mistake.lastIndexOf('; ') + 1;
+  const body = `'use strict'; ${mistake.slice(0, at)} return (${mistake.slice(at)}\n);`;
+  try {
+    const value = await new AsyncFunction(...Object.keys(names), body)(...Object.values(names));
+    return { code: 'none', message: `gave ${typeof value}` };
+  } catch (error) {
+    const message = String(error.message)
+      .split('\n')[0]
+      .replaceAll(dir, '<dir>')
+      .replace(/[0-9a-f]{18}(?=\.partial)/, '<random>');
+    return { code: typeof error.code === 'string' ? error.code : error.name, message };
+  } finally {
+    torch.setMemoryLimit(null);
+    if (torch.isGradEnabled() === false) torch.setGradEnabled(true);
+  }
+}
+
+async function main(write) {
+  const torch = require(process.env.LIBRARY ?? path.resolve(__dirname, '../../../dist/lib/index.js'));
+  const own = release ?? torch.libtorchVersion.split('.').slice(0, 2).join('.');
+  const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'mistakes-'));
+  process.on('exit', () => fs.rmSync(dir, { recursive: true, force: true }));
+  for (const table of tables()) {
+    const file = path.join(__dirname, table);
+    const blocks = readTable(file);
+    for (const block of blocks) {
+      if (block.mistake === undefined) continue;
+      const got = await outcome(block.mistake, torch, dir);
+      if (!write) console.log(JSON.stringify({ table, release: own, ...block, got }));
+      else block.expected[OF_LIBTORCH.test(got.code) ? own : ''] = got;
+    }
+    if (write) writeTable(file, blocks);
+  }
+}
+
+main(process.argv[2] === '--write');
