@@ -7,7 +7,7 @@ import { canonicalDtype, dtypeCodes, dtypeName } from './enums';
 import { argumentError, describe, refusal } from './errors';
 import { dtypeHint } from './hints';
 import { native } from './native';
-import { elsewhere, flatten, isTypedArray, shapeOf, type TypedArray, typedArrayName } from './nested';
+import { elsewhere, flatten, isTypedArray, requireElements, shapeOf, type TypedArray, typedArrayName } from './nested';
 import { ownOptions } from './options';
 import { integers } from './packed';
 import { isTensor, type Tensor, wrap } from './tensor';
@@ -75,38 +75,54 @@ export function tensor<const T extends TensorData, D extends DTypeLike = never>(
   options?: TensorOptions<D>,
 ): TensorOf<OptionOr<D, DataDType<T>>, DataShape<T>>;
 export function tensor(data: TensorData, given: TensorOptions = {}): Tensor {
-  const options = ownOptions('tensor', given, ['dtype', 'device', 'requiresGrad']);
+  return tensorFor('tensor', data, given);
+}
+
+/** The same for another function, of which errors speak. */
+export function tensorFor(fn: string, data: TensorData, given: TensorOptions): Tensor {
+  const options = ownOptions(fn, given, ['dtype', 'device', 'requiresGrad']);
   const { requiresGrad } = options;
   if (requiresGrad !== undefined && typeof requiresGrad !== 'boolean') {
-    throw argumentError('tensor', 'requiresGrad', 'a boolean', requiresGrad);
+    throw argumentError(fn, 'requiresGrad', 'a boolean', requiresGrad);
   }
-  if (isTensor(data)) throw argumentError('tensor', 'data', 'JavaScript data (for a copy use t.clone())', data);
-  const shape = shapeOf(data);
-  const typed = isTypedArray(data);
-  if (typed) refuseDetached('tensor', 'data', data);
-  const usual = dtypeName(native.getDefaultDtype());
-  const asked = options.dtype === undefined ? undefined : canonicalDtype(options.dtype);
-  // Numbers are written as what they are to become, where JavaScript has arrays of it.
-  const {
-    array,
-    dtype: natural,
-    kind,
-  } = typed
-    ? { array: data as ArrayBufferView, dtype: typedArrayDtype('tensor', data), kind: 'typed' }
-    : flatten(data, shape, (asked ?? usual) === 'float32' ? 'float32' : 'float64');
-  const wanted = asked ?? (kind === 'number' ? usual : natural);
-  const code = dtypeCode('tensor', wanted);
+  if (isTensor(data)) throw argumentError(fn, 'data', 'JavaScript data (for a copy use t.clone())', data);
+  const dtype = options.dtype === undefined ? undefined : canonicalDtype(options.dtype);
+  if (dtype !== undefined) dtypeCode(fn, dtype);
+  const shape = shapeOf(fn, data);
+  const { array, natural, wanted } = isTypedArray(data) ? typed(fn, data, dtype) : nested(fn, data, shape, dtype);
   const device = options.device ?? null;
-  if (wanted !== natural) {
-    const whole = wrap(native.fromCopy(array, shape, dtypeCode('tensor', natural), device))!;
-    const converted = whole.to(wanted);
-    whole.dispose();
-    if (requiresGrad !== undefined) converted.requiresGrad = requiresGrad;
-    return converted;
+  const made = wrap(native.fromCopy(array, shape, dtypeCode(fn, natural), device))!;
+  if (wanted === natural) {
+    if (requiresGrad) made.requiresGrad = true;
+    return made;
   }
-  const result = wrap(native.fromCopy(array, shape, code, device))!;
-  if (requiresGrad) result.requiresGrad = true;
-  return result;
+  const converted = made.to(wanted);
+  made.dispose();
+  if (requiresGrad !== undefined) converted.requiresGrad = requiresGrad;
+  return converted;
+}
+
+/** Elements in a flat array, the dtype that they have there, and the one that they are to have. */
+interface Elements {
+  readonly array: ArrayBufferView;
+  readonly natural: DType;
+  readonly wanted: DType;
+}
+
+function typed(fn: string, data: TypedArray, dtype: DType | undefined): Elements {
+  refuseDetached(fn, 'data', data);
+  const natural = typedArrayDtype(fn, data);
+  const wanted = dtype ?? natural;
+  if (wanted !== natural) {
+    requireElements(fn, data, [data.length], natural.endsWith('int64') ? 'bigint' : 'number', wanted);
+  }
+  return { array: data as ArrayBufferView, natural, wanted };
+}
+
+function nested(fn: string, data: unknown, shape: readonly number[], dtype: DType | undefined): Elements {
+  const usual = dtypeName(native.getDefaultDtype());
+  const { array, dtype: natural, kind } = flatten(fn, data, shape, dtype, usual);
+  return { array, natural, wanted: dtype ?? (kind === 'number' ? usual : natural) };
 }
 
 /** The shape, in an array of ours. */

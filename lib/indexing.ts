@@ -41,14 +41,25 @@ type Plain = number | bigint | Slice | null | '...' | Tensor;
 
 const isMask = (index: Tensor) => index.dtype === 'bool' || index.dtype === 'uint8';
 
+/** Numbers in a list are integers: a fraction would be cut off, and choose another element than was meant. */
+function requireIntegers(list: readonly IndexList[], path: string): void {
+  list.forEach((index, i) => {
+    if (Array.isArray(index)) requireIntegers(index, `${path}[${i}]`);
+    else if (typeof index === 'number' && !Number.isInteger(index)) {
+      throw argumentError('at', 'indices', `an integer at ${path}[${i}]`, index);
+    }
+  });
+}
+
 /** Lists and booleans become tensors, and an integer tensor without dimensions its integer, as in PyTorch. */
-function plain(index: Index, like: Tensor): Plain {
+function plain(index: Index, position: number, like: Tensor): Plain {
   // Loaded late: creation imports this module's neighbours.
   const { tensor } = require('./create') as typeof import('./create');
   if (typeof index === 'boolean') return tensor(index, { device: like.device });
   if (Array.isArray(index)) {
     let leaf: unknown = index;
     while (Array.isArray(leaf)) leaf = leaf[0];
+    requireIntegers(index, `indices[${position}]`);
     const dtype = typeof leaf === 'boolean' ? 'bool' : 'int64';
     return tensor(index as number[], { dtype, device: like.device });
   }
@@ -64,7 +75,7 @@ function consumed(index: Plain): number {
 
 /** Applies integers, slices and new dimensions as views; collects tensor indices for one advanced index at the end. */
 function view(self: Tensor, given: readonly Index[]): { view: Tensor; advanced: (Tensor | null)[] } {
-  const indices = given.map((index) => plain(index, self));
+  const indices = given.map((index, position) => plain(index, position, self));
   const taken = indices.reduce<number>((sum, index) => sum + consumed(index), 0);
   const dims = self.ndim;
   if (taken > dims) throw argumentError('at', 'indices', `at most ${dims} indices for ${self._describe()}`, taken);

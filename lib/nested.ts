@@ -1,6 +1,7 @@
 /** Nested arrays to flat typed arrays, for torch.tensor: one pass, and the path to the first thing that does not fit. */
 import type { DType } from '../types/base';
 import { argumentError, refusal } from './errors';
+import { firstOutside, integerWriter, isInteger, rangeText } from './integers';
 import { isComplex } from './values';
 
 export type TypedArray =
@@ -34,13 +35,13 @@ export const elsewhere = (value: unknown): string =>
 const MOST_DIMENSIONS = 64;
 
 /** The sizes of a nesting, from its first elements. */
-export function shapeOf(data: unknown): number[] {
+export function shapeOf(fn: string, data: unknown): number[] {
   const shape: number[] = [];
   let inner = data;
   while (Array.isArray(inner) || isTypedArray(inner)) {
     shape.push(inner.length);
     if (shape.length > MOST_DIMENSIONS) {
-      throw refusal('tensor', 'data', `at most ${MOST_DIMENSIONS} nested arrays`, 'deeper ones, or a cycle');
+      throw refusal(fn, 'data', `at most ${MOST_DIMENSIONS} nested arrays`, 'deeper ones, or a cycle');
     }
     if (isTypedArray(inner)) break;
     inner = inner[0];
@@ -76,7 +77,7 @@ function numbersInto(array: Float32Array | Float64Array): Writer {
   };
 }
 
-function bigintsInto(array: BigInt64Array): Writer {
+function bigintsInto(array: BigInt64Array | BigUint64Array): Writer {
   return (row, next) => {
     const { length } = row;
     for (let i = 0; i < length; i++) {
@@ -117,29 +118,41 @@ function complexInto(array: Float32Array | Float64Array): Writer {
 
 const pathText = (path: readonly number[]) => path.map((i) => `[${i}]`).join('');
 
-function misfit(kind: Leaf, value: unknown, path: readonly number[]): Error {
+/** The error for a leaf that has the wrong type, or is a number that `dtype` does not hold. */
+function misfit(fn: string, kind: Leaf, dtype: DType, value: unknown, path: readonly number[]): Error {
   const where = `data${pathText(path)}`;
-  const wide = kind === 'bigint' && typeof value === 'bigint';
+  const range = rangeText(dtype);
+  if (typeof value === kind && range !== undefined) {
+    const asked = dtype === 'int64' ? '' : `, for the dtype '${dtype}'`;
+    return argumentError(fn, 'data', `${range} at ${where}${asked}`, value);
+  }
   const noun = kind === 'complex' ? 'complex number' : kind;
-  const expected = wide ? `an integer of 64 bits at ${where}` : `a ${noun} at ${where}, as its first element is one`;
-  return argumentError('tensor', 'data', expected, value);
+  return argumentError(fn, 'data', `a ${noun} at ${where}, as its first element is one`, value);
 }
 
-function writeAll(data: unknown, shape: readonly number[], kind: Leaf, write: Writer): void {
+interface Writing {
+  readonly fn: string;
+  readonly kind: Leaf;
+  /** what the elements become */
+  readonly dtype: DType;
+  readonly write: Writer;
+}
+
+function writeAll(data: unknown, shape: readonly number[], { fn, kind, dtype, write }: Writing): void {
   const last = shape.length - 1;
   const path: number[] = [];
   let next = 0;
   const visit = (value: unknown, depth: number): void => {
     if (!Array.isArray(value) && !isTypedArray(value)) {
-      throw argumentError('tensor', 'data', `an array of ${shape[depth]} at data${pathText(path)}`, value);
+      throw argumentError(fn, 'data', `an array of ${shape[depth]} at data${pathText(path)}`, value);
     }
     const { length } = value;
     if (length !== shape[depth]) {
-      throw refusal('tensor', 'data', `${shape[depth]} elements at data${pathText(path)}`, `${length} elements`);
+      throw refusal(fn, 'data', `${shape[depth]} elements at data${pathText(path)}`, `${length} elements`);
     }
     if (depth === last) {
       const written = write(value, next);
-      if (written !== length) throw misfit(kind, value[written], [...path, written]);
+      if (written !== length) throw misfit(fn, kind, dtype, value[written], [...path, written]);
       next += length;
       return;
     }
@@ -150,49 +163,87 @@ function writeAll(data: unknown, shape: readonly number[], kind: Leaf, write: Wr
     }
   };
   if (last >= 0) visit(data, 0);
-  else if (write([data], 0) === 0) throw misfit(kind, data, path);
+  else if (write([data], 0) === 0) throw misfit(fn, kind, dtype, data, path);
+}
+
+/** A flat typed array, the dtype that it has, and of what kind its elements were. */
+interface Flat {
+  readonly array: ArrayBufferView;
+  readonly dtype: DType;
+  readonly kind: Leaf;
 }
 
 /**
- * A flat typed array of the leaves, and the dtype that it has. `float` is what numbers become: the dtype that is wanted,
- * where it is float32 or float64.
+ * The leaves of nested arrays, written as what they are to become where JavaScript has arrays of it. `wanted` is the dtype
+ * that was asked for, `usual` what numbers become without one.
  */
 export function flatten(
+  fn: string,
   data: unknown,
   shape: readonly number[],
-  float: 'float32' | 'float64',
-): { array: ArrayBufferView; dtype: DType; kind: Leaf } {
+  wanted: DType | undefined,
+  usual: DType,
+): Flat {
   const count = shape.reduce((product, size) => product * size, 1);
   const first = firstLeaf(data);
   const none = first === undefined && count === 0;
   const kind = (none ? 'number' : isComplex(first) ? 'complex' : typeof first) as Leaf;
+  const float = (wanted ?? usual) === 'float32' ? 'float32' : 'float64';
+  const result = (array: ArrayBufferView, dtype: DType, write: Writer) => {
+    const becomes = wanted !== undefined && isInteger(wanted) ? wanted : dtype;
+    writeAll(data, shape, { fn, kind, dtype: becomes, write });
+    // Looked at as a whole what could not be looked at while it was written.
+    if (becomes !== dtype && kind !== 'boolean') requireElements(fn, array as TypedArray, shape, kind, becomes);
+    return { array, dtype, kind };
+  };
   switch (kind) {
     case 'number': {
+      const whole = wanted === undefined ? undefined : integerWriter(wanted, count);
+      if (whole !== undefined) return result(whole.array, wanted!, whole.write);
       const array = float === 'float32' ? new Float32Array(count) : new Float64Array(count);
-      writeAll(data, shape, kind, numbersInto(array));
-      return { array, dtype: float, kind };
+      return result(array, float, numbersInto(array));
     }
     case 'bigint': {
-      const array = new BigInt64Array(count);
-      writeAll(data, shape, kind, bigintsInto(array));
-      return { array, dtype: 'int64', kind };
+      const array = wanted === 'uint64' ? new BigUint64Array(count) : new BigInt64Array(count);
+      return result(array, wanted === 'uint64' ? wanted : 'int64', bigintsInto(array));
     }
     case 'boolean': {
       const array = new Uint8Array(count);
-      writeAll(data, shape, kind, booleansInto(array));
-      return { array, dtype: 'bool', kind };
+      return result(array, 'bool', booleansInto(array));
     }
     case 'complex': {
+      // As in Python, where float(1j) is an error: the imaginary part would be lost.
+      if (wanted !== undefined && wanted !== 'bool' && !wanted.startsWith('complex')) {
+        throw refusal(fn, 'data', `real numbers, for the dtype '${wanted}'`, 'complex ones');
+      }
       const array = float === 'float32' ? new Float32Array(2 * count) : new Float64Array(2 * count);
-      writeAll(data, shape, kind, complexInto(array));
-      return { array, dtype: float === 'float32' ? 'complex64' : 'complex128', kind };
+      return result(array, float === 'float32' ? 'complex64' : 'complex128', complexInto(array));
     }
     default:
       throw argumentError(
-        'tensor',
+        fn,
         'data',
         `numbers, bigints, booleans, complex numbers, nested arrays or a typed array${elsewhere(first)}`,
         first,
       );
   }
+}
+
+/** Refuses an array with an element that a dtype of integers does not hold. */
+export function requireElements(
+  fn: string,
+  array: TypedArray,
+  shape: readonly number[],
+  kind: Leaf,
+  wanted: DType,
+): void {
+  const at = firstOutside(array, wanted);
+  if (at < 0) return;
+  const path: number[] = [];
+  let rest = at;
+  for (let dim = shape.length - 1; dim >= 0; dim--) {
+    path.unshift(rest % shape[dim]!);
+    rest = Math.floor(rest / shape[dim]!);
+  }
+  throw misfit(fn, kind, wanted, array[at], path);
 }

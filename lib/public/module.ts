@@ -1,6 +1,6 @@
 /** Functions of the Python module that ask something, or make a tensor from what is there. */
 import type { Device, DType } from '../../types/base';
-import { fromTypedArray, type TensorData, type TypedArray, tensor } from '../create';
+import { fromTypedArray, type TensorData, type TypedArray, tensorFor } from '../create';
 import { dtypeName } from '../enums';
 import { native } from '../native';
 import { isTensor, type Tensor } from '../tensor';
@@ -32,15 +32,19 @@ function broadcastShapes(shapes: unknown[]): number[] {
 const dtypeOption = (dtype: string | null) => (dtype === null ? {} : { dtype: dtype as DType });
 const deviceOption = (device: string | null) => (device === null ? {} : { device: device as Device });
 
+const asTensor = (data: unknown, dtype: string | null, device: string | null): Tensor =>
+  tensorOver('asTensor', data, dtype, device);
+
 /** The tensor itself where nothing changes, a typed array's memory where it can be shared, else a copy. */
-function asTensor(data: unknown, dtype: string | null, device: string | null): Tensor {
+function tensorOver(fn: string, data: unknown, dtype: string | null, device: string | null): Tensor {
   const options = { ...dtypeOption(dtype), ...deviceOption(device) };
   if (isTensor(data)) return converted(data, dtype, device, false);
-  if (!ArrayBuffer.isView(data) || (device !== null && device !== 'cpu')) return tensor(data as TensorData, options);
+  if (!ArrayBuffer.isView(data) || (device !== null && device !== 'cpu'))
+    return tensorFor(fn, data as TensorData, options);
   const shared = fromTypedArray(data as TypedArray);
   if (dtype === null || dtype === shared.dtype) return shared;
   shared.dispose();
-  return tensor(data as TensorData, options);
+  return tensorFor(fn, data as TensorData, options);
 }
 
 function converted(data: Tensor, dtype: string | null, device: string | null, copy: boolean): Tensor {
@@ -58,7 +62,7 @@ function asarray(
 ): Tensor {
   const options = { ...dtypeOption(dtype), ...deviceOption(device) };
   const fresh = copy === true && !isTensor(obj);
-  let result = fresh ? tensor(obj as TensorData, options) : asTensor(obj, dtype, device);
+  let result = fresh ? tensorFor('asarray', obj as TensorData, options) : tensorOver('asarray', obj, dtype, device);
   if (isTensor(obj)) {
     if (copy === true && result === obj) result = obj.clone();
     // As PyTorch: what comes back has no history.

@@ -1,6 +1,6 @@
 /** Methods of torch.Tensor that are written in Python or in its bindings, without an op of their name. */
 import type { Device, DType, Layout, MemoryFormat } from '../../types/base';
-import { type TensorData, tensor } from '../create';
+import { type TensorData, tensor, tensorFor } from '../create';
 import { argumentError, describe } from '../errors';
 import { native } from '../native';
 import { readValue } from '../reading';
@@ -114,8 +114,12 @@ function fromValues(name: string, self: Tensor, values: TensorData[]): Tensor {
   const bad = values.find((value) => typeof value === 'object' && !complex);
   if (bad !== undefined) throw argumentError(name, 'callable', `a number for ${self.dtype}`, describe(bad));
   if (complex) return complexValues(values as unknown as (number | { re: number; im: number })[]);
-  return tensor(wide ? values.map((value) => BigInt(value as number)) : values, { dtype: self.dtype });
+  return tensorFor(name, wide ? values.map(bigintOf) : values, { dtype: self.dtype });
 }
+
+/** Without a fraction, as PyTorch has it; what is not a number at all is left to be refused. */
+const bigintOf = (value: TensorData): TensorData =>
+  typeof value === 'number' && Number.isFinite(value) ? BigInt(Math.trunc(value)) : value;
 
 function complexValues(values: readonly (number | { re: number; im: number })[]): Tensor {
   const part = (which: 're' | 'im') =>
@@ -155,7 +159,7 @@ define(['Tensor'], {
       const options = { dtype: dtype ?? self.dtype, device: device ?? self.device };
       const result = isTensor(data)
         ? data.detach().to({ ...options, copy: true })
-        : tensor(data as TensorData, options);
+        : tensorFor('newTensor', data as TensorData, options);
       if (requiresGrad) result.requiresGrad = true;
       return result;
     },

@@ -61,6 +61,29 @@ bool counts_with_fractions(Call& call) {
   return false;
 }
 
+// Whether the call writes a scalar into integers: fill_, full_like, masked_fill and their kin. Their elements have the
+// dtype that is asked for, else that of the tensor; of full() without both, that of the number, which is no integer
+// then.
+bool fills_integers(Call& call) {
+  const std::string_view text(call.row->schema);
+  const std::string_view name = text.substr(0, text.find('('));
+  if (name.find("fill") == std::string_view::npos && name.find("full") == std::string_view::npos) return false;
+  const auto schema = schema_arguments(call.row->schema);
+  bool integers = false;
+  for (size_t i = call.given < schema.size() ? call.given : schema.size(); i-- > 0;) {
+    double number = 0;
+    if (napi_get_value_double(call.env, call.arguments[i], &number) != napi_ok) continue;
+    if (schema[i].type.rfind("ScalarType", 0) == 0) {
+      const bool known = number >= 0 && number < static_cast<double>(c10::ScalarType::NumOptions);
+      return known && c10::isIntegralType(static_cast<c10::ScalarType>(number), /*includeBool=*/false);
+    }
+    if (!schema[i].is_tensor() || !(number > 0)) continue;
+    const at::Tensor* found = call.state.slots().find(static_cast<handles::Handle>(number));
+    if (found != nullptr) integers = c10::isIntegralType(found->scalar_type(), /*includeBool=*/false);
+  }
+  return integers;
+}
+
 double read_member(Call& call, napi_value object, const char* name, size_t index) {
   napi_value member = nullptr;
   check(call.env, napi_get_named_property(call.env, object, name, &member));
@@ -126,7 +149,13 @@ at::Scalar scalar_of(Call& call, double number) {
 
 at::Scalar read_scalar(Call& call, napi_value value, size_t index) {
   double number = 0;
-  if (napi_get_value_double(call.env, value, &number) == napi_ok) return scalar_of(call, number);
+  if (napi_get_value_double(call.env, value, &number) == napi_ok) {
+    // libtorch takes 2^63 for the largest int64 when it looks for overflow, and writes the smallest.
+    if (number == kTwoTo63 && fills_integers(call)) {
+      throw BadArgument(index, "an integer of 64 bits", describe_value(call.env, value));
+    }
+    return scalar_of(call, number);
+  }
   switch (type_of(call, value)) {
     case napi_boolean:
       return read_bool(call, value, index);
