@@ -3,6 +3,7 @@ import { types } from 'node:util';
 import * as workers from 'node:worker_threads';
 import type { DataDType, DataShape, Even, OptionOr, SizesOf, TensorOf } from '../types/algebra';
 import type { Complex, Device, DType, DTypeLike, Scalar } from '../types/base';
+import { withoutRecording } from './async/pending';
 import { canonicalDtype, dtypeCodes, dtypeName } from './enums';
 import { argumentError, describe, refusal } from './errors';
 import { dtypeHint } from './hints';
@@ -81,6 +82,11 @@ export function tensor(data: TensorData, given: TensorOptions = {}): Tensor {
 /** The same for another function, of which errors speak. */
 export function tensorFor(fn: string, data: TensorData, given: TensorOptions): Tensor {
   const options = ownOptions(fn, given, ['dtype', 'device', 'requiresGrad']);
+  // In torch.run too: its data is here.
+  return withoutRecording(() => fromData(fn, data, options));
+}
+
+function fromData(fn: string, data: TensorData, options: TensorOptions): Tensor {
   const { requiresGrad } = options;
   if (requiresGrad !== undefined && typeof requiresGrad !== 'boolean') {
     throw argumentError(fn, 'requiresGrad', 'a boolean', requiresGrad);

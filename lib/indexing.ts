@@ -1,4 +1,5 @@
 /** `t.at(…)` and `t.set(…)`: PyTorch's `t[…]` and `t[…] = value`. */
+import { isPendingTensor } from './async/pending';
 import { argumentError } from './errors';
 import { readValue } from './reading';
 import { ownScope } from './scopes/scope';
@@ -63,7 +64,8 @@ function plain(index: Index, position: number, like: Tensor): Plain {
     const dtype = typeof leaf === 'boolean' ? 'bool' : 'int64';
     return tensor(index as number[], { dtype, device: like.device });
   }
-  if (isTensor(index) && !isMask(index) && index.ndim === 0) return index.item() as number;
+  // A pending one stays an index: the same elements, as a copy.
+  if (isTensor(index) && !isPendingTensor(index) && !isMask(index) && index.ndim === 0) return index.item() as number;
   return index as Plain;
 }
 

@@ -1,6 +1,7 @@
 /** Puts the generated methods and the hand-written ones on Tensor.prototype. */
 import type { ArrayOf, At, DTypeOf, ElementOf, Indexes, Nested, RowOf, ShapeOf, TensorOf } from '../types/algebra';
 import type { DType, Shape } from '../types/base';
+import { readNow } from './async/pending';
 import * as autograd from './autograd';
 import { argumentError, disposedError } from './errors';
 import { moveSeldomUp } from './fast-object';
@@ -69,16 +70,16 @@ defineOwn('share', function (this: Tensor) {
   return share(this);
 });
 defineReader('toArray', function (this: Tensor) {
-  return toArray(this);
+  return readNow(() => toArray(this));
 });
 defineReader('toTypedArray', function (this: Tensor) {
-  return toTypedArray(this);
+  return readNow(() => toTypedArray(this));
 });
 defineReader('toJSON', function (this: Tensor) {
-  return toArray(this);
+  return readNow(() => toArray(this));
 });
 defineReader('toString', function (this: Tensor) {
-  return format(this);
+  return readNow(() => format(this));
 });
 
 // The rows along the first dimension, as `for (const row of t)` and `[...t]` take them.

@@ -101,7 +101,9 @@ export class Tensor<out D extends DType = DType, out S extends Shape = Shape> {
   }
 
   set requiresGrad(value: boolean) {
-    native.setRequiresGrad(handleOf(this, 'requiresGrad'), value);
+    const handle = handleOf(this, 'requiresGrad');
+    if (flags[5] === 0) native.setRequiresGrad(handle, value);
+    else this.requiresGrad_(value); // recorded, in its place among the ops
   }
 
   /** The gradient that `backward` accumulated, or null. */

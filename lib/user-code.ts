@@ -1,5 +1,5 @@
 /** Where the library calls the program's own code in the middle of a function: callbacks, getters, subscribers. */
-import { withoutRecording } from './async/pending';
+import { asBody, withoutRecording } from './async/pending';
 import { inUsersScope } from './scopes/scope';
 
 /**
@@ -7,3 +7,6 @@ import { inUsersScope } from './scopes/scope';
  * called, and with nothing recorded. Afterwards both are as they were, however it ends.
  */
 export const asUser = <T>(fn: () => T): T => withoutRecording(() => inUsersScope(fn));
+
+/** The same for a function that the caller passed to work on tensors: in torch.run what it calls is recorded, too. */
+export const asCallback = <T>(fn: () => T): T => asBody(() => inUsersScope(fn));

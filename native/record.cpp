@@ -2,9 +2,13 @@
 
 #include <ATen/core/jit_type.h>
 
+#include <algorithm>
 #include <cstring>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 
+#include "native/async/shadows.h"
 #include "native/convert/from_js.h"
 #include "native/convert/to_js.h"
 #include "native/schema_text.h"
@@ -29,6 +33,32 @@ bool gives_tensors_only(const c10::FunctionSchema& schema) {
     if (result.type()->kind() != TypeKind::TensorType) return false;
   }
   return true;
+}
+
+bool gives_list(const c10::FunctionSchema& schema) {
+  if (schema.returns().size() != 1) return false;
+  const c10::TypePtr& type = schema.returns()[0].type();
+  return type->kind() == TypeKind::ListType &&
+         type->castRaw<c10::ListType>()->getElementType()->kind() == TypeKind::TensorType;
+}
+
+// Code goes on that can do nothing with a result that is not a tensor.
+bool gives_tensors_alone(uint32_t recording) {
+  return recording == handles::Flags::kTensorOps || recording == handles::Flags::kBody;
+}
+
+// What waits for steps that were recorded cannot be read yet: `what` is of a tensor that is there.
+[[noreturn]] void refuse_unwritten(const std::string& what) {
+  throw CodedError("ERR_TORCH_PENDING",
+                   "ops recorded before in this torch.run write to tensors and have not run, so " + what +
+                       " is not what it will be: await what they give, or read it when torch.run has resolved");
+}
+
+bool is_one_of(std::string_view name, std::initializer_list<const char*> names) {
+  for (const char* each : names) {
+    if (name == each) return true;
+  }
+  return false;
 }
 
 template <class T>
@@ -182,14 +212,83 @@ napi_value value_to_js(Call& call, const IValue& value) {
 
 }  // namespace
 
-bool is_recorded(Call& call) {
-  // Functions of the library's own classes are no ops, and a quantization scheme has no value of its own when boxed.
-  if (!call.is_op || std::strncmp(call.row->name, "aten::", 6) != 0) return false;
-  if (std::strstr(call.row->schema, "-> QScheme") != nullptr) return false;
-  if (call.state.flags().recording != handles::Flags::kTensorOps) return true;
-  const auto op = find_op(*call.row);
-  return op.has_value() && gives_tensors_only(op->schema());
+void require_up_to_date(Call& call) {
+  const std::string_view name = call.row->name;
+  const bool body = call.state.flags().recording == handles::Flags::kBody;
+  if (body && is_one_of(name, {"aten::equal", "aten::allclose"})) {
+    throw CodedError(
+        "ERR_TORCH_PENDING",
+        "in the function of torch.run it would hold the event loop: expected a call on what torch.run hands to "
+        "it, as in `await t." +
+            std::string(name.substr(6)) + "(a, b)`");
+  }
+  const bool reads =
+      is_one_of(name, {"aten::equal", "aten::allclose", "aten::item", "aten::_local_scalar_dense", "aten::is_nonzero",
+                       "copyInto", "grad", "setGrad", "gradFnName", "strandRequireRead"});
+  const bool looks = is_one_of(name, {"shape", "strides", "numel", "ndim", "storageBytes", "storageOffset", "storage",
+                                      "requiresGrad", "aten::size.int", "aten::stride.int"});
+  if (!reads && !looks) return;
+  const async::Strand* strand = nullptr;
+  try {
+    strand = &call.state.current_strand();
+  } catch (const CodedError&) {  // its torch.run has ended: nothing waits any more
+    return;
+  }
+  if (strand->writes && reads) refuse_unwritten("the value");
+  if (strand->reshapes && looks) refuse_unwritten("the " + std::string(name));
 }
+
+bool is_recorded(Call& call) {
+  // Functions of the library's own classes are not ops, and a quantization scheme has no value of its own when boxed.
+  if (!call.is_op || std::strncmp(call.row->name, "aten::", 6) != 0) {
+    require_up_to_date(call);
+    return false;
+  }
+  if (std::strstr(call.row->schema, "-> QScheme") != nullptr) return false;
+  if (!gives_tensors_alone(call.state.flags().recording)) return true;
+  const auto op = find_op(*call.row);
+  if (op.has_value() && (gives_tensors_only(op->schema()) || gives_list(op->schema()))) return true;
+  require_up_to_date(call);
+  return false;
+}
+
+namespace {
+
+// The results as they are known beforehand: where nobody can go on without, an error.
+napi_value record_list(Call& call, async::Strand& strand, std::unique_ptr<async::OpStep> step) {
+  handles::Flags& flags = call.state.flags();
+  async::find_shadows(strand, *step);
+  const std::vector<at::Tensor> all = step->shadows;
+  const bool known =
+      !all.empty() && std::all_of(all.begin(), all.end(), [](const at::Tensor& one) { return one.defined(); });
+  if (!known && gives_tensors_alone(flags.recording)) {
+    throw CodedError(
+        "ERR_TORCH_PENDING",
+        "how many tensors it gives is not known before it has run: await it, as in `await t.unbind(x)` on what "
+        "torch.run hands to its function");
+  }
+  async::OpStep& list = *step;
+  flags.result = strand.add(std::move(step));
+  if (!known) {
+    flags.recording = handles::Flags::kRecordedValue;
+    return nullptr;
+  }
+  constexpr size_t kMost = size_t{1} << async::kCellBits;
+  napi_value array = new_array(call, all.size());
+  for (size_t first = 0; first < all.size(); first += kMost) {
+    const size_t count = std::min(kMost, all.size() - first);
+    auto part = std::make_unique<async::PartStep>(*call.row, strand, list, first, count);
+    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(first);
+    part->shadows.assign(begin, begin + static_cast<std::ptrdiff_t>(count));
+    const double code = strand.add(std::move(part));
+    for (size_t i = 0; i < count; ++i) {
+      set_element(call, array, first + i, write_double(call, code - static_cast<double>(i)));
+    }
+  }
+  return array;
+}
+
+}  // namespace
 
 napi_value record(Call& call) {
   const auto op = find_op(*call.row);
@@ -198,6 +297,7 @@ napi_value record(Call& call) {
   auto step = std::make_unique<async::OpStep>(*call.row, *op, strand);
   Reader reader(call, *step);
   for (size_t i = 0; i < step->arguments.size(); ++i) reader.read(i);
+  if (gives_list(op->schema())) return record_list(call, strand, std::move(step));
   const auto& returns = op->schema().returns();
   const bool tensors_only = gives_tensors_only(op->schema());
   if (tensors_only) step->cells.resize(returns.size());

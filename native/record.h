@@ -10,6 +10,8 @@ namespace ltn {
 bool is_recorded(Call& call);
 // Records it. What goes back stands for the result: the code of a tensor where its handle would stand.
 napi_value record(Call& call);
+// Throws where what a call reads of a tensor that is there will be changed by steps that were recorded before.
+void require_up_to_date(Call& call);
 // The result of a step that has run, as the op itself would have given it.
 napi_value take_result(Call& call, async::Step& step);
 

@@ -52,7 +52,7 @@ CallShape later(CallShape shape) {
     }
   }
   for (std::string* text : {&shape.result, &shape.spread_result}) {
-    if (!text->empty()) *text = "Promise<" + awaited(*text, tensors) + ">";
+    if (!text->empty()) *text = "Later<K, " + awaited(*text, tensors) + ">";
   }
   shape.spread_check = awaited(shape.spread_check, tensors);
   shape.named.push_back({"signal", "Signal", true});

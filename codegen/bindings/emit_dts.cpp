@@ -42,6 +42,7 @@ std::string with_imports(const Plan& plan, const std::string& body) {
     if (has_word(body, name)) algebra += (algebra.empty() ? "" : ", ") + name;
   }
   if (!algebra.empty()) text += "import type { " + algebra + " } from '../algebra';\n";
+  if (has_word(body, "Later")) text += "import type { Later, When } from '../pending';\n";
   if (!base.empty()) text += "import type { " + base + " } from '../base';\n";
   for (const PlannedClass& planned : plan.classes) {
     const std::string& name = planned.spec->name;
@@ -70,11 +71,13 @@ std::string capitalised(const std::string& space) {
 std::string functions_text(const Plan& plan, Calls calls) {
   const std::string object = calls == Calls::Now ? "torch" : "torch.async";
   const std::string prefix = calls == Calls::Now ? "" : "Async";
+  // What a call gives: a promise, or in torch.run a pending result.
+  const std::string parameter = calls == Calls::Now ? "" : "<K extends When = 'promise'>";
   std::string body;
   for (const auto& [space, groups] : plan.functions) {
     if (is_hidden(space)) continue;
     body += "/** The ops of `" + object + (space.empty() ? "" : "." + space) + "`. */\nexport interface ";
-    body += prefix + capitalised(space) + "Functions {\n";
+    body += prefix + capitalised(space) + "Functions" + parameter + " {\n";
     body += members_text(plan, groups, space, calls);
     body += "}\n\n";
   }

@@ -1,8 +1,11 @@
 /** `torch.run` and `torch.async`: ops off the event loop. */
+import { types } from 'node:util';
 import type { Signal } from '../../types/base';
 import { argumentError, codedError } from '../errors';
 import { ownOptions } from '../options';
 import { readArguments } from '../reading';
+import { follow, followNoMore } from './continuations';
+import { PendingValue, recordBody } from './pending';
 import { findPending, isPending, isPlain } from './places';
 import { inModesOfNow, whenThere } from './promised';
 import { onAbort } from './signals';
@@ -46,9 +49,16 @@ export function start(
         strand.close();
       }
     };
+    const threw = (error: unknown) => {
+      strand.goesOn = false;
+      fail(error);
+    };
     const finish = (value: unknown) => {
+      strand.goesOn = false;
       try {
         const found = findPending(value);
+        for (const pending of found.wanted) if (pending instanceof PendingValue) pending.heard = true;
+        strand.requireHeard();
         const fill = () => end(() => resolve(found.fill((pending) => strand.take(pending))));
         strand.flush(found.wanted).then(fill, fail);
       } catch (error) {
@@ -57,10 +67,10 @@ export function start(
     };
     try {
       const value = fn(strand);
-      if (isThenable(value) && !isPending(value)) Promise.resolve(value).then(finish, fail);
+      if (isThenable(value) && !isPending(value)) Promise.resolve(value).then(finish, threw);
       else finish(value);
     } catch (error) {
-      fail(error); // a bad argument, or what the function threw
+      threw(error); // a bad argument, or what the function threw
     }
   });
 }
@@ -120,14 +130,18 @@ function refuseChange(): never {
 export function makeRun(torch: Space): Call {
   return function run(fn: unknown, options: unknown = {}): Promise<unknown> {
     if (typeof fn !== 'function') throw argumentError('run', 'fn', 'a function', fn);
-    const recorded = (strand: Strand) =>
-      fn(
-        mirror(torch, (call, args) => {
-          if (unrecorded.has(call)) return call(...args);
-          const given = handWritten.has(call) ? args : readArguments(args);
-          return strand.record(() => call(...given));
-        }),
-      );
+    const recorded = (strand: Strand) => {
+      const recording = mirror(torch, (call, args) => {
+        if (unrecorded.has(call)) return call(...args);
+        const given = handWritten.has(call) ? args : readArguments(args);
+        return strand.record(() => call(...given), call.name);
+      });
+      if (types.isAsyncFunction(fn)) {
+        follow();
+        strand.onClose = followNoMore;
+      }
+      return recordBody(strand, () => fn(recording));
+    };
     return start(recorded, optionsOf('run', options as RunOptions), run);
   };
 }

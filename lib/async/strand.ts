@@ -9,9 +9,10 @@ import { codedError, type TorchError } from '../errors';
 import { native } from '../native';
 import { results } from '../runtime';
 import { enter, now, type ScopeNode } from '../scopes/context';
-import { wrap, wrapElement } from '../tensor';
+import { signature } from '../signature';
+import { type Tensor, wrap, wrapElement } from '../tensor';
 import { restoring } from '../turn';
-import { noteRecorder, OFF, type PendingTensor, PendingValue, type Recorder, recordInto } from './pending';
+import { noteRecorder, OFF, type PendingTensor, PendingValue, READ, type Recorder, recordInto } from './pending';
 
 const { flags } = native;
 
@@ -76,6 +77,20 @@ interface Waiting {
   reject(error: unknown): void;
 }
 
+/** A bool or a number: a program may decide by it. */
+function isLookedAt(row: number): boolean {
+  if (row < 0) return true;
+  return signature(row).results.every(({ type }) => !type.list && 'SBIF'.includes(type.base));
+}
+
+function readOnce({ read }: PendingValue, tensor: Tensor): unknown {
+  try {
+    return read(tensor);
+  } finally {
+    tensor.dispose();
+  }
+}
+
 /** Strands that nobody can end any more. */
 const unreachable = new FinalizationRegistry<number>((id) => native.strandClose(id));
 
@@ -86,6 +101,11 @@ export class Strand implements Recorder {
   private readonly scope: ScopeNode | null = now.current;
   private readonly site;
   private readonly taken = new Map<number, unknown>();
+  onClose: (() => void) | null = null;
+  /** Whether the function of torch.run has still to end. After an abort, say, what it calls is refused. */
+  goesOn = true;
+  /** What is a promise until it is there. */
+  private readonly values: PendingValue[] = [];
   /** Who waits for the batch under way, and for the next one. */
   private aboard: Waiting[] = [];
   private waiting: Waiting[] = [];
@@ -117,7 +137,8 @@ export class Strand implements Recorder {
     }
   }
 
-  record(fn: () => unknown): unknown {
+
+  record(fn: () => unknown, op?: string): unknown {
     if (this.failure !== null) throw this.failure.error;
     if (this.closed) throw codedError(Error, 'ERR_TORCH_PENDING', 'torch.run has ended: its pending results are gone');
     const { entered } = shared;
@@ -125,7 +146,7 @@ export class Strand implements Recorder {
     if (!inside || entered !== this.id) this.enter();
     this.recorded = true;
     try {
-      return recordInto(this, fn);
+      return recordInto(this, fn, op);
     } finally {
       // Where this was called from within what another strand records, that one goes on.
       if (inside && shared.entered !== entered) {
@@ -138,6 +159,23 @@ export class Strand implements Recorder {
   enter(): void {
     shared.entered = this.id;
     native.strandEnter(this.id);
+  }
+
+  gave(value: PendingValue): void {
+    this.values.push(value);
+  }
+
+  /** Code that went on with a promise in place of its value took a way that nobody meant: `if (a.equal(b))`. */
+  requireHeard(): void {
+    const value = this.values.find(({ heard, row }) => !heard && isLookedAt(row));
+    if (value === undefined) return;
+    const op = value.op ?? 'an op';
+    throw codedError(
+      Error,
+      'ERR_TORCH_PENDING',
+      `run: expected \`await\` before each value, got a function that never awaited what ${op}() gives: it is a promise there, ` +
+        `so write \`await …${op}(…)\` in an async function`,
+    );
   }
 
   /** The real thing for a pending result, once it is there. */
@@ -269,8 +307,10 @@ export class Strand implements Recorder {
   }
 
   private convert(pending: PendingTensor | PendingValue, raw: unknown): unknown {
-    if (pending instanceof PendingValue)
+    if (pending instanceof PendingValue) {
+      if (pending.row === READ) return readOnce(pending, wrap(raw)!);
       return pending.row < 0 ? pending.read(raw) : results(pending.row, raw, pending.given);
+    }
     return Array.isArray(raw) ? raw.map(wrapElement) : wrap(raw);
   }
 
@@ -316,6 +356,7 @@ export class Strand implements Recorder {
     this.closed = true;
     unreachable.unregister(this);
     this.taken.clear();
+    this.onClose?.();
     if (!this.flying) native.strandClose(this.id);
   }
 }

@@ -1,6 +1,6 @@
 /** A model that AOTInductor compiled, as `torch.inductor.aotiLoadPackage` gives it. */
 import type { Signal } from '../../types/base';
-import { isPendingTensor, OFF, PendingValue, RECORDED_VALUE } from '../async/pending';
+import { bodyNow, isPendingTensor, OFF, PendingValue, RECORDED_VALUE } from '../async/pending';
 import { start } from '../async/run';
 import type { Strand } from '../async/strand';
 import { argumentError, codedError, describe } from '../errors';
@@ -96,8 +96,8 @@ export class AotiPackage extends NativeObject {
   #call(args: readonly unknown[]): unknown {
     const tensors = this.#flatten(args);
     // As a method of the pending tensor would: in the torch.run that it is of.
-    const pending = native.flags[5] === OFF ? tensors.find(isPendingTensor) : undefined;
-    if (pending !== undefined) return pending.recorder.record(() => this.#callWith(tensors));
+    const recorder = bodyNow() ?? (native.flags[5] === OFF ? tensors.find(isPendingTensor)?.recorder : undefined);
+    if (recorder !== undefined) return recorder.record(() => this.#callWith(tensors), 'forward');
     return this.#callWith(tensors);
   }
 

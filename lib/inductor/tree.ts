@@ -2,6 +2,7 @@
  * How the arguments and the result of a model are nested, as PyTorch wrote it down (torch.utils._pytree.treespec_dumps):
  * between a tree of values and the flat list of tensors that the compiled code takes and gives.
  */
+import type { PendingTensor } from '../../types/pending';
 import { describe, refusal } from '../errors';
 import { isTensor, type Tensor } from '../tensor';
 
@@ -15,6 +16,7 @@ export type Tree =
 
 export type PackageInput =
   | Tensor
+  | PendingTensor
   | number
   | bigint
   | boolean

@@ -1,7 +1,7 @@
 /** What a ScriptModule has besides the functions of codegen/spec/classes/ScriptModule.yaml. */
 import type { Device, Signal } from '../../types/base';
 import type { ScriptModule } from '../../types/generated/classes';
-import { isPendingTensor, OFF, PendingValue, RECORDED_VALUE } from '../async/pending';
+import { bodyNow, isPendingTensor, OFF, PendingValue, RECORDED_VALUE } from '../async/pending';
 import { type RunOptions, start } from '../async/run';
 import type { Strand } from '../async/strand';
 import { classes } from '../classes';
@@ -59,8 +59,8 @@ function encoded(method: unknown, args: readonly unknown[]): readonly unknown[] 
 function callMethod(model: Model, method: string, args: readonly unknown[]): unknown {
   const list = encoded(method, args);
   // As a method of the pending tensor would: in the torch.run that it is of.
-  const pending = native.flags[5] === OFF ? args.find(isPendingTensor) : undefined;
-  if (pending !== undefined) return pending.recorder.record(() => callEncoded(model, method, list));
+  const recorder = bodyNow() ?? (native.flags[5] === OFF ? args.find(isPendingTensor)?.recorder : undefined);
+  if (recorder !== undefined) return recorder.record(() => callEncoded(model, method, list), method);
   return callEncoded(model, method, list);
 }
 

@@ -2,6 +2,7 @@
  * Values of TorchScript from and to JavaScript, as the flat lists that native/models/values.h describes: a tag and what
  * belongs to it, then the next value.
  */
+import type { PendingTensor } from '../../types/pending';
 import { codedError, describe, refusal } from '../errors';
 import { isTensor, type Tensor, wrapElement } from '../tensor';
 import { Complex, isComplex } from '../values';
@@ -27,6 +28,7 @@ const DEEPEST = 200;
 /** What a method takes: `null` is None, arrays are lists and tuples, plain objects and Maps dictionaries. */
 export type ModelInput =
   | Tensor
+  | PendingTensor
   | number
   | bigint
   | boolean

@@ -1,5 +1,6 @@
 /** Methods of torch.Tensor that are written in Python or in its bindings, without an op of their name. */
 import type { Device, DType, Layout, MemoryFormat } from '../../types/base';
+import { requireNoRecording } from '../async/pending';
 import { type TensorData, tensor, tensorFor } from '../create';
 import { argumentError, describe } from '../errors';
 import { native } from '../native';
@@ -97,6 +98,7 @@ function isContiguous(self: Tensor, memoryFormat: MemoryFormat | null): boolean 
 /** Values in place of the elements, from a function of them and of those of other tensors. */
 function fromCallable(name: string, self: Tensor, others: Tensor[], callable: unknown): Tensor {
   if (typeof callable !== 'function') throw refuse(name, 'callable', 'a function', callable);
+  requireNoRecording(name);
   if (self.requiresGrad) throw refuse(name, 'self', 'a Tensor that does not require grad (detach it)', self);
   const flat = (t: Tensor) => t.reshape([-1]).toArray() as unknown[];
   const rest = others.map((other) => flat(other.expandAs(self)));

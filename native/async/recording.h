@@ -34,14 +34,20 @@ class Recording {
 
   // The steps whose results are among the arguments, once for each time.
   const std::vector<Step*>& uses() const noexcept { return uses_; }
+  void use(Step* step) { uses_.push_back(step); }
 
- private:
   template <class T>
   struct Element {
     c10::List<T> list;
     size_t position;
     const at::Tensor* from;
   };
+  // What put_later() was told of.
+  const std::vector<std::pair<c10::IValue*, const at::Tensor*>>& values() const noexcept { return values_; }
+  const std::vector<Element<at::Tensor>>& tensors() const noexcept { return tensors_; }
+  const std::vector<Element<c10::optional<at::Tensor>>>& optionals() const noexcept { return optionals_; }
+
+ private:
   Strand& strand_;
   std::vector<Step*> uses_;
   std::vector<std::pair<c10::IValue*, const at::Tensor*>> values_;

@@ -56,6 +56,10 @@ class Step {
   // steps that run only read the cells.
   bool settled = false;
   bool taken = false;  // the result is JavaScript's
+  // What is known of the results before they are there: tensors on the meta device, in the order of `cells` or of the
+  // list that is the result; an undefined one where nothing is known (native/async/shadows.h). Empty: nobody has asked
+  // yet.
+  std::vector<at::Tensor> shadows;
   // The call has changed, or may have, what lies behind handles that are none of its arguments: a model's state. It is
   // not run again, then.
   bool wrote_elsewhere = false;
@@ -79,6 +83,26 @@ class OpStep final : public Step {
 
  private:
   void call(torch::jit::Stack* stack) override { op.callBoxed(stack); }
+};
+
+// Some of the tensors in the list that another step gives: a step has room for so many.
+class PartStep final : public Step {
+ public:
+  PartStep(const OpRow& row, Strand& strand, Step& list, size_t first, size_t count)
+      : Step(row, strand, 0), list_(list), first_(first) {
+    cells.resize(count);
+    recording.use(&list);
+  }
+  handles::Reach reach() const noexcept override { return handles::Reach::Arguments; }
+  bool may_write() const noexcept override { return false; }
+
+ private:
+  void call(torch::jit::Stack* stack) override {
+    const auto all = list_.result[0].toListRef();
+    for (size_t i = 0; i < cells.size(); ++i) stack->push_back(all[first_ + i]);
+  }
+  Step& list_;
+  const size_t first_;
 };
 
 }  // namespace ltn::async

@@ -59,10 +59,33 @@ void Step::run() {
   if (readers == 0 && !wanted) drop();
 }
 
+namespace {
+
+// Of ops that write to a tensor: whether that leaves its shape.
+bool keeps_shapes(const OpRow& row) {
+  static const char* const kReshaping[] = {"as_strided_", "detach_",    "set_",    "squeeze_",
+                                           "swapaxes_",   "swapdims_",  "t_",      "resize",
+                                           "transpose_",  "unsqueeze_", "sparse_", "rename_"};
+  if ((row.mutated & ~OpRow::kWritesElsewhere) == 0) return true;  // a backward: gradients have shapes of their own
+  const std::string name = row.name;
+  const std::string base = name.substr(name.find(':') + 2, name.find('.') - name.find(':') - 2);
+  if (base.empty() || base.back() != '_') return false;  // `out` takes any shape
+  for (const char* start : kReshaping) {
+    if (base.rfind(start, 0) == 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 double Strand::add(std::unique_ptr<Step> step) {
   constexpr size_t kMostSteps = size_t{1} << kStepBits >> kCellBits;
   TORCH_CHECK(steps_.size() < kMostSteps, "torch.run: more than ", kMostSteps, " ops");
   const double at = std::ldexp(static_cast<double>(id), kStepBits) + static_cast<double>(steps_.size() << kCellBits);
+  if (step->may_write()) {
+    writes = true;
+    reshapes |= !keeps_shapes(step->row);
+  }
   steps_.push_back(std::move(step));
   return kPending - at;
 }
@@ -80,6 +103,7 @@ std::vector<Step*> Strand::next_batch(const std::vector<uint32_t>* wanted) {
   std::vector<Step*> batch;
   for (size_t i = submitted_; i < steps_.size(); ++i) batch.push_back(steps_[i].get());
   submitted_ = steps_.size();
+  shadows.clear();
   for (const Step* step : batch) {
     for (Step* used : step->recording.uses()) ++used->readers;
   }

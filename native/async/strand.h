@@ -7,6 +7,7 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "native/async/step.h"
@@ -28,6 +29,8 @@ class Strand {
   at::Tensor* cell(double code, Step** step);
   Step* step(size_t index) { return index < steps_.size() ? steps_[index].get() : nullptr; }
   size_t size() const noexcept { return steps_.size(); }
+  // Those before are under way, or have run.
+  size_t submitted() const noexcept { return submitted_; }
 
   // The steps that were recorded since the last batch. `wanted` null: all results stay.
   std::vector<Step*> next_batch(const std::vector<uint32_t>* wanted);
@@ -42,6 +45,11 @@ class Strand {
   Step* failed = nullptr;
   std::exception_ptr error;
   std::vector<std::string> warnings;
+  // Steps that have not run yet write to tensors, or change their shapes. What JavaScript reads at once is not what it
+  // would be if they had run.
+  bool writes = false, reshapes = false;
+  // Of tensors that are there, for steps that were recorded since the last batch: their place on the meta device.
+  std::unordered_map<const void*, at::Tensor> shadows;
 
  private:
   std::deque<std::unique_ptr<Step>> steps_;

@@ -42,8 +42,9 @@ struct Flags {
   double ints[128] = {};       // lists of integers on their way into an op, see read_packed()
 
   static constexpr uint32_t kNone = 0, kScavenge = 1, kCollectAll = 2;  // of `collect`
-  // Of `recording`: ops whose results are tensors; all ops; all, and the last one's result is no tensor.
-  static constexpr uint32_t kOff = 0, kTensorOps = 1, kAllOps = 2, kRecordedValue = 3;
+  // Of `recording`: ops whose results are tensors; all ops; all, and the last one's result is not a tensor; as the
+  // first, for calls of the function of torch.run itself.
+  static constexpr uint32_t kOff = 0, kTensorOps = 1, kAllOps = 2, kRecordedValue = 3, kBody = 4;
 };
 
 // Whether the tensor's shape reached beyond its storage; it is empty now (SlotTable::empty_if_outgrown).

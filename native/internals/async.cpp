@@ -2,6 +2,7 @@
 #include <ATen/Parallel.h>
 
 #include "native/async/batch.h"
+#include "native/async/shadows.h"
 #include "native/env/end_sentinel.h"
 #include "native/env/environment_end.h"
 #include "native/internals/internals.h"
@@ -85,6 +86,7 @@ napi_value settle(Call& call) {
   const auto strand = strand_argument(call);
   bool wrote = false;
   bool wrote_gradients = false;
+  bool all = true;
   for (size_t i = 0; i < strand->size(); ++i) {
     async::Step& step = *strand->step(i);
     call.mutated.append(step.mutated.begin(), step.mutated.end());
@@ -92,7 +94,9 @@ napi_value settle(Call& call) {
     wrote |= step.wrote_elsewhere && !step.settled;
     wrote_gradients |= step.reach() == handles::Reach::Gradients && !step.settled;
     step.settled = step.done;
+    all &= step.done;
   }
+  if (all) strand->writes = strand->reshapes = false;
   strand->drop_unwanted();
   handles::SlotTable& slots = call.state.slots();
   if (wrote) slots.reconcile_all();
@@ -134,6 +138,32 @@ napi_value take(Call& call) {
   return take_result(call, *step);
 }
 
+// strandShadow(id, code): [dtype, device, ...shape] of a result that may not be there yet; null where nothing is known.
+napi_value shadow(Call& call) {
+  const auto strand = strand_argument(call);
+  const double code = read_double(call, call.arguments[1], 1);
+  const at::Tensor found = async::shadow_of(*strand, code);
+  const std::string device = found.defined() ? async::device_of(*strand, code) : "";
+  if (device.empty() || found.layout() != c10::kStrided) {
+    napi_value null = nullptr;
+    check(call.env, napi_get_null(call.env, &null));
+    return null;
+  }
+  napi_value array = new_array(call, static_cast<size_t>(found.dim()) + 2);
+  set_element(call, array, 0, to_js(call, found.scalar_type()));
+  set_element(call, array, 1, write_string(call, device));
+  for (int64_t i = 0; i < found.dim(); ++i) {
+    set_element(call, array, static_cast<size_t>(i) + 2, write_int(call, found.size(i)));
+  }
+  return array;
+}
+
+// Throws where values cannot be read now: steps that were recorded will write.
+napi_value require_read(Call& call) {
+  if (call.state.flags().recording != handles::Flags::kOff) require_up_to_date(call);
+  return nullptr;
+}
+
 napi_value cancel(Call& call) {
   strand_argument(call)->cancelled = true;
   return nullptr;
@@ -170,6 +200,8 @@ const Internal kInternals[] = {
     internal_body<&error, 1>("strandError", "strandError(int strand) -> Error"),
     internal_body<&can_repeat, 1>("strandCanRepeat", "strandCanRepeat(int strand) -> bool"),
     internal_body<&take, 2>("strandTake", "strandTake(int strand, int step) -> Any"),
+    internal_body<&shadow, 2>("strandShadow", "strandShadow(int strand, float code) -> Any"),
+    internal_body<&require_read, 0>("strandRequireRead", "strandRequireRead() -> ()"),
     internal_body<&cancel, 1>("strandCancel", "strandCancel(int strand) -> ()"),
     internal_body<&close_strand, 1>("strandClose", "strandClose(int strand) -> ()"),
     internal_body<&status, 0>("poolStatus", "poolStatus() -> int[]"),

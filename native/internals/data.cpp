@@ -144,6 +144,7 @@ napi_value from_borrowed(Call& call) {
 // Writes the elements in row-major order into an ArrayBuffer of exactly their size. JavaScript makes it: there a failed
 // allocation is an exception, in Node-API it ends the process.
 napi_value copy_into(Call& call) {
+  if (call.state.flags().recording != handles::Flags::kOff) require_up_to_date(call);
   const at::Tensor& self = call.tensor(call.arguments[0], 0);
   void* data = nullptr;
   size_t size = 0;

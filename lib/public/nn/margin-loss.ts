@@ -1,6 +1,6 @@
 /** torch/nn/functional.py: losses with margins. */
 import { isTensor, type Tensor } from '../../tensor';
-import { asUser } from '../../user-code';
+import { asCallback } from '../../user-code';
 import { composed, define } from '../define';
 import { aten, nn } from '../ops';
 import { refuse } from '../support';
@@ -47,7 +47,7 @@ function tripletMarginWithDistanceLoss(
     throw refuse(fn, 'distanceFunction', 'a function of two Tensors, or null', distanceFunction);
   }
   const distance = (a: Tensor, b: Tensor): Tensor => {
-    const result = distanceFunction === null ? aten.pairwiseDistance!(a, b) : asUser(() => distanceFunction(a, b));
+    const result = distanceFunction === null ? aten.pairwiseDistance!(a, b) : asCallback(() => distanceFunction(a, b));
     if (!isTensor(result)) throw refuse(fn, 'distanceFunction', 'a function that returns a Tensor', result);
     return result;
   };

@@ -1,0 +1,329 @@
+#include "native/async/shadows.h"
+
+#include <ATen/ATen.h>
+#include <ATen/ExpandUtils.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/jit_type.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
+#include <utility>
+
+#include "native/compat.h"
+#include "native/op_table.h"
+
+namespace ltn::async {
+namespace {
+
+using c10::IValue;
+using c10::TypeKind;
+
+at::Tensor empty_like_shape(at::IntArrayRef sizes, c10::ScalarType dtype) {
+  return at::empty(sizes, at::TensorOptions().dtype(dtype).device(c10::kMeta));
+}
+
+// As much of a tensor as can be known without its elements.
+at::Tensor meta_of(const at::Tensor& tensor) {
+  if (!tensor.defined() || tensor.layout() != c10::kStrided || tensor.is_quantized() || tensor.is_nested()) return {};
+  at::Tensor meta =
+      at::empty_strided(tensor.sizes(), tensor.strides(), at::TensorOptions().dtype(tensor.dtype()).device(c10::kMeta));
+  if (tensor.unsafeGetTensorImpl()->is_wrapped_number()) meta.unsafeGetTensorImpl()->set_wrapped_number(true);
+  return meta;
+}
+
+// The ops warn again when they run.
+class Silence final : public compat::WarningHandler {
+ public:
+  Silence() : before_(compat::warning_handler()) { compat::set_warning_handler(this); }
+  ~Silence() { compat::set_warning_handler(before_); }
+  Silence(const Silence&) = delete;
+  Silence& operator=(const Silence&) = delete;
+
+ private:
+  void warned(const std::string&) override {}
+  c10::WarningHandler* const before_;
+};
+
+// Something that has no shadow.
+struct Unknown {};
+
+// The arguments of a step as their shadows.
+class Arguments {
+ public:
+  Arguments(Strand& strand, const OpStep& step) : strand_(strand), step_(step) {
+    const auto& arguments = step.op.schema().arguments();
+    for (size_t i = 0; i < step.arguments.size(); ++i) stack.push_back(of(step.arguments[i], arguments[i]));
+    if (!any_tensor_ && !any_device_) throw Unknown();  // it would run where it is to run later
+  }
+
+  const at::Tensor& tensor(size_t index) const { return stack[index].toTensor(); }
+  std::vector<int64_t> ints(size_t index) const { return stack[index].toIntVector(); }
+
+  torch::jit::Stack stack;
+
+ private:
+  at::Tensor cell_shadow(const at::Tensor* cell) const {
+    for (const Step* used : step_.recording.uses()) {
+      const at::Tensor* const first = used->cells.data();
+      if (cell < first || cell >= first + used->cells.size()) continue;
+      const auto index = static_cast<size_t>(cell - first);
+      if (used->settled) return meta_of(*cell);
+      if (index < used->shadows.size() && used->shadows[index].defined()) return used->shadows[index];
+    }
+    throw Unknown();
+  }
+  at::Tensor there(const at::Tensor& tensor) {
+    at::Tensor& shadow = strand_.shadows[tensor.unsafeGetTensorImpl()];
+    if (!shadow.defined()) shadow = meta_of(tensor);
+    if (!shadow.defined()) throw Unknown();
+    return shadow;
+  }
+  IValue of(const IValue& value, const c10::Argument& argument) {
+    TypeKind kind = argument.type()->kind();
+    if (kind == TypeKind::OptionalType) kind = argument.type()->castRaw<c10::OptionalType>()->getElementType()->kind();
+    if (kind == TypeKind::DeviceObjType) {
+      any_device_ = true;
+      return c10::Device(c10::kMeta);
+    }
+    if (kind == TypeKind::GeneratorType || argument.name() == "pin_memory") return IValue();
+    for (const auto& [to, from] : step_.recording.values()) {
+      if (to != &value) continue;
+      any_tensor_ = true;
+      return cell_shadow(from);
+    }
+    if (value.isTensor()) {
+      if (!value.toTensor().defined()) return value;
+      any_tensor_ = true;
+      return there(value.toTensor());
+    }
+    return value.isList() && !value.isIntList() && !value.isDoubleList() && !value.isBoolList() ? of_list(value)
+                                                                                                : value;
+  }
+  IValue of_list(const IValue& value) {
+    const auto elements = value.toListRef();
+    if (value.isTensorList()) {
+      c10::List<at::Tensor> list;
+      for (const IValue& element : elements) {
+        list.push_back(element.toTensor().defined() ? there(element.toTensor()) : at::Tensor());
+      }
+      put(step_.recording.tensors(), elements.data(), list);
+      any_tensor_ |= !list.empty();
+      return list;
+    }
+    if (elements.empty() || !(elements[0].isTensor() || elements[0].isNone())) return value;
+    c10::List<c10::optional<at::Tensor>> list;
+    for (const IValue& element : elements) {
+      if (element.isTensor() && element.toTensor().defined())
+        list.push_back(there(element.toTensor()));
+      else
+        list.push_back(c10::nullopt);
+    }
+    put(step_.recording.optionals(), elements.data(), list);
+    any_tensor_ = true;
+    return list;
+  }
+  template <class T>
+  void put(const std::vector<Recording::Element<T>>& later, const IValue* elements, const c10::List<T>& list) {
+    for (const auto& element : later) {
+      const IValue whole(element.list);
+      if (whole.toListRef().data() == elements) list.set(element.position, T(cell_shadow(element.from)));
+    }
+  }
+
+  Strand& strand_;
+  const OpStep& step_;
+  bool any_tensor_ = false, any_device_ = false;
+};
+
+// Ops that libtorch 1.13 has no kernel for that does without elements: what they give.
+at::Tensor conv(const Arguments& given) {
+  const at::Tensor &input = given.tensor(0), &weight = given.tensor(1);
+  if (!given.stack[4].isIntList()) throw Unknown();  // a padding by name
+  const int64_t dims = weight.dim() - 2;
+  const auto stride = given.ints(3), padding = given.ints(4), dilation = given.ints(5);
+  const auto at = [](const std::vector<int64_t>& list, int64_t i) {
+    return list[list.size() == 1 ? 0 : static_cast<size_t>(i)];
+  };
+  const int64_t outer = input.dim() - dims - 1;  // with a batch 1, else 0
+  if (outer < 0 || outer > 1) throw Unknown();
+  std::vector<int64_t> sizes(input.sizes().begin(), input.sizes().begin() + outer);
+  sizes.push_back(weight.size(0));
+  for (int64_t i = 0; i < dims; ++i) {
+    const int64_t window = at(dilation, i) * (weight.size(i + 2) - 1) + 1;
+    const int64_t room = input.size(outer + 1 + i) + 2 * at(padding, i) - window;
+    if (room < 0) throw Unknown();
+    sizes.push_back(room / at(stride, i) + 1);
+  }
+  return empty_like_shape(sizes, input.scalar_type());
+}
+
+at::Tensor adaptive_pool(const Arguments& given) {
+  std::vector<int64_t> sizes = given.tensor(0).sizes().vec();
+  const std::vector<int64_t> last = given.ints(1);
+  if (sizes.size() < last.size()) throw Unknown();
+  std::copy(last.begin(), last.end(), sizes.end() - static_cast<std::ptrdiff_t>(last.size()));
+  return empty_like_shape(sizes, given.tensor(0).scalar_type());
+}
+
+at::Tensor index_select(const Arguments& given) {
+  const at::Tensor& self = given.tensor(0);
+  std::vector<int64_t> sizes = self.sizes().vec();
+  if (sizes.empty()) return empty_like_shape({}, self.scalar_type());
+  sizes.at(static_cast<size_t>(at::maybe_wrap_dim(given.stack[1].toInt(), self.dim()))) = given.tensor(2).numel();
+  return empty_like_shape(sizes, self.scalar_type());
+}
+
+at::Tensor embedding(const Arguments& given) {
+  std::vector<int64_t> sizes = given.tensor(1).sizes().vec();
+  sizes.push_back(given.tensor(0).size(1));
+  return empty_like_shape(sizes, given.tensor(0).scalar_type());
+}
+
+at::Tensor where(const Arguments& given) {
+  const at::Tensor &x = given.tensor(1), &y = given.tensor(2);
+  const auto sizes = at::infer_size(at::infer_size(given.tensor(0).sizes(), x.sizes()), y.sizes());
+  return empty_like_shape(sizes, at::result_type(x, y));
+}
+
+at::Tensor as_self(const Arguments& given) {
+  return empty_like_shape(given.tensor(0).sizes(), given.tensor(0).scalar_type());
+}
+
+at::Tensor whole(const Arguments& given) { return empty_like_shape({}, given.tensor(0).scalar_type()); }
+
+struct Rule {
+  const char* op;
+  at::Tensor (*find)(const Arguments&);
+};
+constexpr std::array kRules = {
+    Rule{"aten::conv1d", &conv},
+    Rule{"aten::conv2d", &conv},
+    Rule{"aten::conv3d", &conv},
+    Rule{"aten::index_select", &index_select},
+    Rule{"aten::embedding", &embedding},
+    Rule{"aten::where.self", &where},
+    Rule{"aten::relu", &as_self},
+    Rule{"aten::prelu", &as_self},
+    Rule{"aten::dropout", &as_self},
+    Rule{"aten::feature_dropout", &as_self},
+    Rule{"aten::layer_norm", &as_self},
+    Rule{"aten::group_norm", &as_self},
+    Rule{"aten::batch_norm", &as_self},
+    Rule{"aten::instance_norm", &as_self},
+    Rule{"aten::flip", &as_self},
+    Rule{"aten::hardtanh", &as_self},
+    Rule{"aten::roll", &as_self},
+    Rule{"aten::adaptive_avg_pool1d", &adaptive_pool},
+    Rule{"aten::adaptive_avg_pool2d", &adaptive_pool},
+    Rule{"aten::adaptive_avg_pool3d", &adaptive_pool},
+    Rule{"aten::bernoulli", &as_self},
+    Rule{"aten::max", &whole},
+    Rule{"aten::min", &whole},
+};
+
+std::vector<at::Tensor> run(Strand& strand, const OpStep& step) {
+  Arguments given(strand, step);
+  for (const Rule& rule : kRules) {
+    if (std::string_view(rule.op) == step.row.name) return {rule.find(given)};
+  }
+  step.op.callBoxed(&given.stack);
+  std::vector<at::Tensor> results;
+  for (const IValue& value : given.stack) {
+    if (value.isTensor())
+      results.push_back(value.toTensor());
+    else if (value.isTensorList())
+      results = value.toTensorVector();
+    else
+      throw Unknown();
+  }
+  for (at::Tensor& result : results) {
+    if (!result.defined() || !result.is_meta()) result = at::Tensor();
+  }
+  return results;
+}
+
+// After a step that reshapes its arguments in a way that is not known, until the next batch: what `shadows` has for
+// null.
+void forget_shapes(Strand& strand) { strand.shadows[nullptr] = at::Tensor(); }
+bool are_forgotten(const Strand& strand) { return strand.shadows.count(nullptr) != 0; }
+
+void find_for(Strand& strand, Step& step) {
+  step.shadows.assign(std::max<size_t>(step.cells.size(), 1), at::Tensor());
+  const auto* op = dynamic_cast<const OpStep*>(&step);
+  if (op == nullptr || (step.row.mutated & OpRow::kWritesElsewhere) != 0 || are_forgotten(strand)) return;
+  const at::AutoDispatchBelowADInplaceOrView without_gradients;
+  const Silence silence;
+  try {
+    std::vector<at::Tensor> found = run(strand, *op);
+    if (found.size() >= step.cells.size()) step.shadows = std::move(found);
+  } catch (...) {  // whatever it is: the op says it when it runs, and until then nothing is known of its result
+    if (step.row.mutated != 0 && strand.reshapes) forget_shapes(strand);
+  }
+}
+
+// Of a step under way the arguments are another thread's.
+void find_before(Strand& strand, size_t end) {
+  for (size_t i = strand.submitted(); i < end; ++i) {
+    Step& step = *strand.step(i);
+    if (step.shadows.empty()) find_for(strand, step);
+  }
+}
+
+size_t index_of(const Strand& strand, double code) {
+  const double at = kPending - code - std::ldexp(static_cast<double>(strand.id), kStepBits);
+  return static_cast<size_t>(at) >> kCellBits;
+}
+
+// The device that an op's result is on: the one that it asks for, else that of its tensors, where one on the CPU may be
+// a number among others.
+c10::Device device_of(const Step& step) {
+  c10::Device device(c10::DeviceType::CPU);
+  const auto take = [&device](const at::Tensor& tensor) {
+    if (tensor.defined() && device.is_cpu()) device = tensor.device();
+  };
+  for (const IValue& value : step.arguments) {
+    if (value.isDevice()) return value.toDevice();
+    if (value.isTensor()) take(value.toTensor());
+    if (value.isTensorList()) {
+      for (const at::Tensor& tensor : value.toTensorVector()) take(tensor);
+    }
+  }
+  for (const Step* used : step.recording.uses()) {
+    if (!device.is_cpu()) break;
+    if (!used->settled)
+      device = device_of(*used);
+    else if (!used->cells.empty())
+      take(used->cells[0]);
+  }
+  return device;
+}
+
+}  // namespace
+
+void find_shadows(Strand& strand, Step& step) {
+  find_before(strand, strand.size());
+  if (step.shadows.empty()) find_for(strand, step);
+}
+
+at::Tensor shadow_of(Strand& strand, double code) {
+  Step* step = nullptr;
+  const at::Tensor* cell = strand.cell(code, &step);
+  if (cell == nullptr) return {};
+  if (step->settled) return *cell;
+  find_before(strand, strand.size());  // of all: later ones may reshape it in place
+  if (are_forgotten(strand)) return {};
+  const auto index = static_cast<size_t>(cell - step->cells.data());
+  return index < step->shadows.size() ? step->shadows[index] : at::Tensor();
+}
+
+std::string device_of(Strand& strand, double code) {
+  Step* step = nullptr;
+  const at::Tensor* cell = strand.cell(code, &step);
+  if (cell == nullptr || (!step->settled && index_of(strand, code) < strand.submitted())) return "";
+  if (!step->settled) return device_of(*step).str();
+  return cell->defined() ? cell->device().str() : "";
+}
+
+}  // namespace ltn::async
