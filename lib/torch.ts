@@ -28,7 +28,9 @@ export * as cuda from './cuda';
 export type { ErrorCode, TorchError } from './errors';
 export type { LoadLimits } from './files/limits';
 export { type LoadNpyOptions, type LoadNpzOptions, npy, npz } from './files/npy';
+export type { FilePath } from './files/paths';
 export * as safetensors from './files/safetensors';
+export type { MapOptions } from './files/source';
 export type { StreamOptions } from './files/stream';
 export {
   type LoadFileOptions,

@@ -17,6 +17,7 @@ export type {
   DTypeAliases,
   DTypeLike,
   FInfo,
+  FileUrl,
   IInfo,
   Int,
   Layout,

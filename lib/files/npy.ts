@@ -130,12 +130,10 @@ function read(source: TensorSource, device: Device | undefined, header = readHea
   });
 }
 
-interface DeviceOptions {
+export interface LoadNpyOptions extends MapOptions {
   /** Where the tensors go: to the CPU, if not given. */
   device?: Device | undefined;
 }
-
-export interface LoadNpyOptions extends DeviceOptions, MapOptions {}
 
 const wantedNpy: Wanted = { fn: 'npy.load', format: 'npy', fail };
 const wantedNpz: Wanted = { fn: 'npz.load', format: 'npz', fail: failZip };
@@ -178,7 +176,10 @@ function streamNpy(given: Tensor): ByteStream {
   return byteStream(chunks(), [held]);
 }
 
-async function readNpyStream(source: ByteSource, options: DeviceOptions & StreamOptions): Promise<Tensor> {
+async function readNpyStream(
+  source: ByteSource,
+  options: Omit<LoadNpyOptions, 'mmap'> & StreamOptions,
+): Promise<Tensor> {
   const { device, ...how } = ownOptions('npy.loadFromStream', options, ['device', 'signal', 'maxBytes']);
   return readStream('npy.loadFromStream', source, how, async (reader) => {
     const first = await reader.take(12, 'the header'); // the shortest header is longer
@@ -213,8 +214,10 @@ export const npy = {
   save: saveNpy,
   serialize: (tensor: Tensor): NodeBuffer => serializeNpy('npy.serialize', tensor),
   /** The same from a stream, a Blob or bytes. @throws ERR_TORCH_STREAM for a stream that fails or ends too early */
-  loadFromStream: async (source: ByteSource, options: DeviceOptions & StreamOptions = {}): Promise<Tensor> =>
-    readNpyStream(source, options),
+  loadFromStream: async (
+    source: ByteSource,
+    options: Omit<LoadNpyOptions, 'mmap'> & StreamOptions = {},
+  ): Promise<Tensor> => readNpyStream(source, options),
   /** A file's bytes as a ReadableStream, made as they are read. It holds the tensor's memory by itself. */
   saveToStream: (tensor: Tensor): ByteStream => streamNpy(tensor),
 };
@@ -239,10 +242,8 @@ function* chunksOfNpz(fn: string, tensors: Record<string, Tensor>): Generator<Ui
 /** An npz has no objects but its arrays. */
 const npzLimits = ['maxBytes', 'maxTensors'] as const;
 
-interface NpzLimits extends DeviceOptions, Pick<LoadLimits, (typeof npzLimits)[number]> {}
-
 /** What is packed cannot be mapped: `mmap` is for arrays that were saved without compression. */
-export interface LoadNpzOptions extends NpzLimits, MapOptions {}
+export interface LoadNpzOptions extends LoadNpyOptions, Pick<LoadLimits, (typeof npzLimits)[number]> {}
 
 /** The array of an entry: as it lies in `bytes`, where it is not packed. */
 function readEntry(bytes: TensorSource, zip: ZipReader, entry: ZipEntry, device: Device | undefined): Tensor {
@@ -309,7 +310,7 @@ export const npz = {
   /** The same from a stream, a Blob or bytes, which is read to its end first: what is in the file stands there. */
   loadFromStream: async (
     source: ByteSource,
-    options: NpzLimits & StreamOptions = {},
+    options: Omit<LoadNpzOptions, 'mmap'> & StreamOptions = {},
   ): Promise<Record<string, Tensor>> => {
     const { device, ...how } = ownOptions('npz.loadFromStream', options, ['device', 'signal', ...npzLimits]);
     const bytes = await readStream('npz.loadFromStream', source, how, (reader) => reader.rest());

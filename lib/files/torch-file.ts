@@ -219,12 +219,10 @@ function set([values = []]: readonly unknown[], budget: Budget): Set<unknown> {
   return made;
 }
 
-interface LoadAnyOptions extends LoadLimits {
+export interface LoadFileOptions extends LoadLimits, MapOptions {
   /** Where the tensors go: to the CPU, if not given. */
   device?: Device | undefined;
 }
-
-export interface LoadFileOptions extends LoadAnyOptions, MapOptions {}
 
 /**
  * Reads a file of torch.save, or its bytes: dictionaries become objects (a Map where a key is no string), lists and tuples
@@ -361,7 +359,7 @@ export function saveToStream(value: unknown): ByteStream {
  */
 export async function loadFromStream(
   source: ByteSource,
-  options: LoadAnyOptions & StreamOptions = {},
+  options: Omit<LoadFileOptions, 'mmap'> & StreamOptions = {},
 ): Promise<unknown> {
   const { device, ...how } = ownOptions('loadFromStream', options, ['device', 'signal', ...limitNames]);
   const bytes = await readStream('loadFromStream', source, how, (reader) => reader.rest());

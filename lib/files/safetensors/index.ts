@@ -19,12 +19,10 @@ import { byteStream, readStream, type StreamOptions } from '../stream';
 import { writeWhole } from '../write';
 import { dtypes, fileError, type Header, headerLength, MOST_HEADER, parseHeader, type TensorEntry } from './header';
 
-interface DeviceOptions {
+export interface LoadOptions extends MapOptions {
   /** Where the tensors go: to the CPU, if not given. */
   device?: Device | undefined;
 }
-
-export interface LoadOptions extends DeviceOptions, MapOptions {}
 
 const wanted: Wanted = { fn: 'safetensors.load', format: 'safetensors', fail: fileError };
 
@@ -176,7 +174,7 @@ function readAll(source: Source, device: Device | undefined): Record<string, Ten
  */
 export async function loadFromStream(
   source: ByteSource,
-  options: DeviceOptions & StreamOptions = {},
+  options: Omit<LoadOptions, 'mmap'> & StreamOptions = {},
 ): Promise<Record<string, Tensor>> {
   const { device, ...how } = ownOptions('safetensors.loadFromStream', options, ['device', 'signal', 'maxBytes']);
   return readStream('safetensors.loadFromStream', source, how, async (reader) => {
