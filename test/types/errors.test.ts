@@ -87,7 +87,7 @@ const refused: [program: string, text: string][] = [
   ["torch.ones(2, 3, { dtyp: 'int64' })", "'dtyp' does not exist"],
   ["torch.arange(5, { dtyp: 'int64' })", "'dtyp' does not exist"],
   ["a.to({ dtyp: 'int64' })", "'dtyp' does not exist"],
-  ['torch.conv2d(a, a, { pad: 1 })', "'pad' does not exist"],
+  ['torch.conv2d(torch.zeros([1, 3, 8, 8]), torch.zeros([4, 3, 3, 3]), { pad: 1 })', "'pad' does not exist"],
   ["F.crossEntropy(a, i, { reduktion: 'sum' })", "'reduktion' does not exist"],
   // What libtorch would refuse.
   ['torch.zeros([-1, 2])', 'size -1 is negative'],

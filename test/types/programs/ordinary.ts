@@ -51,7 +51,7 @@ export function attend(x: Tensor, past?: readonly [Tensor, Tensor]): Tensor {
 /** The three of one product. */
 export function project(x: Tensor, weight: Tensor): Tensor {
   const [q, k, v] = x.matmul(weight).chunk(3, -1);
-  return F.scaledDotProductAttention(q, k, v);
+  return q.matmul(k.mT).softmax(-1).matmul(v);
 }
 
 /** Lists that grow, and tables. */
