@@ -6,7 +6,7 @@
  */
 
 import { convertDefault } from './convert';
-import { dtypeCodes, layoutCodes, memoryFormatCodes } from './enums';
+import { givenDtypeCodes, layoutCodes, memoryFormatCodes } from './enums';
 import { NativeObject } from './object';
 import { packed } from './packed';
 import { type Bound, isNoneByDefault } from './parse';
@@ -215,7 +215,7 @@ function quick(value: unknown, param: Param): unknown {
     case 's':
       return typeof value === 'string' ? value : unlessObject(value);
     case 'D':
-      return named(dtypeCodes, value);
+      return named(givenDtypeCodes, value);
     case 'L':
       return named(layoutCodes, value);
     case 'M':
