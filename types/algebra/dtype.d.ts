@@ -164,7 +164,12 @@ export type TruthOf<D> = D extends 'uint8' ? 'uint8' : 'bool';
 
 /** The option `dtype`, or what the op gives without it. */
 export type OptionOr<Option, D> = [Option] extends [never] ? D : Named<Option, D>;
-type Named<Option, D> = Option extends DType ? Option : Option extends keyof DTypeAliases ? DTypeAliases[Option] : D;
+/** (`Given`, not `Option` itself, or the compiler would infer the option from what a caller does with the result.) */
+type Named<Option, D> = Option extends infer Given extends DType
+  ? Given
+  : Option extends keyof DTypeAliases
+    ? DTypeAliases[Option]
+    : D;
 
 /** The dtype that an argument names: 'float32' for 'float'. */
 export type DTypeNamed<Given> = Named<Given, DType>;
