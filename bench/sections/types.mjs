@@ -1,5 +1,5 @@
 /** What the declarations cost the compiler: to import the package, and to check a program over all families of ops. */
-import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { inRoot, root } from '../../scripts/paths.mjs';
 import { StepError } from '../../scripts/steps/errors.mjs';
@@ -37,6 +37,58 @@ function writeProject(dir) {
       );
     }
   }
+}
+
+/** The generated declarations that the compiler reads with the package, and what they are to a reader of the table. */
+const parts = {
+  'async-functions': '`torch.async`',
+  functions: '`torch` and its namespaces',
+  methods: 'methods of `Tensor`',
+  ops: '`torch.ops`',
+};
+
+/** Projects whose package has no member in one of the parts, as far as a compiler sees: what it saves is the part's cost. */
+function writeWithout(dir) {
+  rmSync(dir, { recursive: true, force: true });
+  for (const part of ['none', ...Object.keys(parts)]) {
+    const place = path.join(dir, part, 'node_modules', 'libtorch-node');
+    const declarations = (file) => !/\.(js|mjs|map)$/.test(file);
+    cpSync(inRoot('package.json'), path.join(place, 'package.json'));
+    for (const folder of ['types', 'lib'])
+      cpSync(inRoot('dist', folder), path.join(place, 'dist', folder), { recursive: true, filter: declarations });
+    if (part !== 'none') {
+      const file = path.join(place, 'dist', 'types', 'generated', `${part}.d.ts`);
+      writeFileSync(file, readFileSync(file, 'utf8').replace(/^(export interface \w+ \{)[\s\S]*?^\}/gm, '$1}'));
+    }
+    // A project of its own: within the checkout its package's name is the checkout.
+    writeFileSync(path.join(dir, part, 'package.json'), '{ "name": "project", "private": true }');
+    writeFileSync(
+      path.join(dir, part, 'main.ts'),
+      "import torch from 'libtorch-node';\nexport type All = typeof torch;\n",
+    );
+    const compilerOptions = { ...settings, strict: true, noEmit: true, types: [], skipLibCheck: true };
+    writeFileSync(path.join(dir, part, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['main.ts'] }));
+  }
+}
+
+/** Seconds of the processor that each part takes, one of each a round. */
+async function measureParts(rounds) {
+  const dir = inRoot('build', 'bench', 'type-parts');
+  writeWithout(dir);
+  const tsc = inRoot('node_modules', 'typescript', 'bin', 'tsc');
+  const taken = {};
+  for (let round = 0; round < rounds; round++) {
+    for (const part of ['none', ...Object.keys(parts)]) {
+      const command = [process.execPath, tsc, '-p', path.join(dir, part)];
+      const result = await jsonOf(['python3', inRoot('bench', 'python', 'timed.py'), ...command]);
+      if (result.status !== 0)
+        throw new StepError(`without ${part}: the compiler found errors (status ${result.status})`);
+      taken[part] ??= [];
+      taken[part].push(result.cpuSeconds);
+    }
+  }
+  rmSync(dir, { recursive: true });
+  return taken;
 }
 
 /** Seconds of the clock and of the processor, by program and setting, one of each a round. */
@@ -77,6 +129,10 @@ export async function typesSection({ compiles }) {
   const taken = await step('types', () => measure(compiles));
   const lines = programs.families.split('\n').length.toLocaleString('en-US');
   const row = (title, cell, name) => [title, cell(taken, name, true), cell(taken, name, false)];
+  const without = await step('types: parts', () => measureParts(compiles));
+  const saved = (part) => median(without[part].map((value, round) => without.none[round] - value));
+  const emptyPrograms = (skip) =>
+    median(taken[`import-${skip}`].cpu.map((value, round) => value / taken[`empty-${skip}`].cpu[round] - 1)).toFixed(1);
   return [
     '## Types',
     `Seconds of \`tsc\`, medians of ${compiles} rounds, and of the processor. The program of ${lines} lines is ` +
@@ -87,8 +143,14 @@ export async function typesSection({ compiles }) {
       [
         row('an empty program', whole, 'empty'),
         row('importing the package, on top of it', own, 'import'),
+        ['the same, in empty programs (CPU)', emptyPrograms(true), emptyPrograms(false)],
         row('the program over all families, whole', whole, 'families'),
       ],
+    ),
+    'What of the import goes to which declarations, in seconds of the processor: what a compiler saves that does not read them.',
+    table(
+      ['', 'with `skipLibCheck`'],
+      Object.entries(parts).map(([part, title]) => [title, saved(part).toFixed(2)]),
     ),
     noise(Object.entries(taken).map(([name, { wall }]) => [name, summarise(wall)])),
   ].join('\n\n');
