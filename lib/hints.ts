@@ -71,6 +71,12 @@ function numberHint(value: unknown): string {
   return native.ndim(value._handle) === 0 ? '; t.item() is its number' : '';
 }
 
+/** A token of t.share(), here or as another thread gets it: nothing of the program runs. */
+function isToken(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || types.isProxy(value)) return false;
+  return describe(value) === 'a SharedToken' || Object.keys(value).join() === 'shared';
+}
+
 /** How the value is mended, as a clause that follows the reason; empty where nobody knows. */
 export function hintOf(mismatches: readonly Mismatch[], argument: string): string {
   const { value } = mismatches[0]!;
@@ -78,6 +84,7 @@ export function hintOf(mismatches: readonly Mismatch[], argument: string): strin
   const wants = new Set(mismatches.map(({ base }) => base));
   const lists = mismatches.some(({ list }) => list);
   if (wants.has('T') || wants.has('W')) {
+    if (isToken(value)) return '; torch.fromShared(token) gives its tensor';
     if (isTensor(value) && lists) return '; put the tensors into an array';
     if (typeof value === 'boolean') return '; comparisons of tensors are methods: a.gt(b)';
     if (isNumberLike(value)) return `; torch.tensor(${describe(value)}) makes one`;

@@ -38,6 +38,27 @@ const scalarTypes: Readonly<Record<string, string>> = {
 };
 const scalarType = Object.keys(scalarTypes).join('|');
 
+/** What the compiler calls them. */
+const cppTypes: Readonly<Record<string, string>> = {
+  'unsigned char': 'uint8',
+  'signed char': 'int8',
+  short: 'int16',
+  'short int': 'int16',
+  int: 'int32',
+  long: 'int64',
+  'long int': 'int64',
+  'c10::Half': 'float16',
+  'c10::BFloat16': 'bfloat16',
+  float: 'float32',
+  double: 'float64',
+  bool: 'bool',
+  'c10::complex<float>': 'complex64',
+  'c10::complex<double>': 'complex128',
+};
+const cppType = Object.keys(cppTypes)
+  .sort((a, b) => b.length - a.length)
+  .join('|');
+
 /** Names that no op and no argument of one has. */
 const handWritten = ['noGrad', 'enableGrad', 'inferenceMode', 'retainGraph', 'createGraph', 'allowUnused', 'gradFn'];
 
@@ -80,7 +101,8 @@ export const translations: readonly Translation[] = [
   },
   {
     name: 'backend',
-    pattern: /(Could not run '[^']*' with arguments from the '[^']*' backend)\. This could be[^\n]*/,
+    pattern:
+      /(Could not run '[^']*' with arguments from the '[^']*' backend|no fake impl or Meta kernel registered)\. (?:This could be|You may have)[^\n]*/,
     to: '$1',
   },
   { name: 'issue', pattern: /,? (?:please )?see https:\/\/github\.com\/pytorch\/\S+/, to: '' },
@@ -97,6 +119,11 @@ export const translations: readonly Translation[] = [
     pattern:
       /(expected scalar type (?:Float|Double|Half|BFloat16) but found (?:\w+)|(?:mat1 and mat2|m1 and m2) (?:to have|must have) the same dtype[^\n]*)/,
     to: '$1; t.to(dtype) converts one',
+  },
+  {
+    name: 'C++ type',
+    pattern: new RegExp(`(?<=same dtype, but got: )(${cppType}) != (${cppType})`),
+    to: (_, a, b) => `${cppTypes[a!]} and ${cppTypes[b!]}`,
   },
   {
     name: 'mean',

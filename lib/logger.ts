@@ -7,7 +7,7 @@ import { dtypeName } from './enums';
 import { argumentError } from './errors';
 import { reportText } from './logger-text';
 import { native } from './native';
-import { unknownOption } from './options';
+import { isOptions, unknownOption } from './options';
 import { type Demand, siteText, unwatch, watch } from './watch';
 
 /** One live tensor, as `filter` sees it. Numbers only: it holds no tensor. */
@@ -104,7 +104,7 @@ const checks: { [Name in keyof Options]: [expected: string, fits: (value: unknow
 
 function checked(given: unknown): Options {
   const fn = 'TensorLogger.start';
-  if (typeof given !== 'object' || given === null) throw argumentError(fn, 'options', 'an object', given);
+  if (!isOptions(given)) throw argumentError(fn, 'options', 'an object', given);
   const options: Options = { ...defaults };
   for (const [name, value] of Object.entries(given)) {
     if (!Object.hasOwn(checks, name)) throw unknownOption(fn, 'options', name, Object.keys(checks));

@@ -75,11 +75,20 @@ function optionHint(unknown: string, signatures: readonly Signature[], call: Cal
   );
 }
 
+/** What has such a property was not meant as options. */
+const mistaken: Readonly<Record<string, string | undefined>> = Object.assign(Object.create(null), {
+  _mark: "a copy of a Tensor's properties; t.clone() copies a Tensor",
+  shared: 'a token of t.share(); torch.fromShared(token) gives its tensor',
+});
+
 /** An option that no overload has. */
 function unknownOption(signatures: readonly Signature[], call: Call): Reason | undefined {
   const known = new Set([...signatures.flatMap((signature) => namesOf(signature, call)), 'self', 'input']);
   const unknown = Object.keys(call.options ?? {}).find((name) => !known.has(name) && call.options![name] !== undefined);
   if (unknown === undefined) return undefined;
+  // `{ ...t }`, and a token that came from another thread: plain objects where options may stand.
+  const notOptions = mistaken[unknown];
+  if (notOptions !== undefined) return { text: `argument 'options': expected options, got ${notOptions}` };
   return { text: `there is no option '${unknown}'${optionHint(unknown, signatures, call)}` };
 }
 
@@ -140,7 +149,7 @@ function tooMany(signatures: readonly Signature[], misfits: readonly Misfit[], c
   const sizes = call.raw ? undefined : wrongSize(signatures, call);
   if (sizes !== undefined) return sizes;
   const { most, given } = counts.reduce((a, b) => (b.most > a.most ? b : a));
-  const atMost = counts.length === 1 ? '' : 'at most ';
+  const atMost = counts.every((count) => count.most === most) ? '' : 'at most ';
   return { text: `takes ${atMost}${most} positional argument${most === 1 ? '' : 's'}, got ${given}` };
 }
 
@@ -164,8 +173,9 @@ function wrongValue(misfits: readonly Misfit[], params: readonly Param[] = []): 
   if (all.has('input')) all.delete('self'); // two names of one thing
   const names = [...all];
   const hint = asReduction(params, mismatch.value) || hintOf(mismatches, argument);
-  const known = mismatches.every(({ base }) => base === 'D') && hint !== '';
-  const expected = known ? 'a dtype' : joined(mismatches.map((one) => one.expected));
+  // All dtypes stand in the signatures' own reasons.
+  const wanted = (one: Mismatch) => (one.base === 'D' && !one.list ? "a dtype such as 'float32'" : one.expected);
+  const expected = joined(mismatches.map(wanted));
   return {
     text: `argument ${names.map((name) => `'${name}'`).join(' or ')}: expected ${expected}, got ${mismatch.got}${hint}`,
     argument,

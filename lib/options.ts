@@ -1,6 +1,15 @@
 /** The options objects of hand-written functions. */
+import { types } from 'node:util';
 import { argumentError, refusal, type TorchError } from './errors';
 import { didYouMean } from './suggest';
+
+/** Whether a value can be options: an array, a Map and a promise have properties too, and none of them is meant. */
+export const isOptions = (value: unknown): value is object =>
+  typeof value === 'object' &&
+  value !== null &&
+  !Array.isArray(value) &&
+  !types.isMap(value) &&
+  !types.isPromise(value);
 
 /** The error of an option that there is not, with the one that was meant, perhaps. */
 export function unknownOption(fn: string, argument: string, name: string, known: readonly string[]): TorchError {
@@ -10,8 +19,7 @@ export function unknownOption(fn: string, argument: string, name: string, known:
 
 /** The options' own properties: what a program put on Object.prototype is no option of this call. Unknown ones are refused. */
 export function ownOptions<T extends object>(fn: string, options: T, known: readonly (keyof T & string)[]): T {
-  if (typeof options !== 'object' || options === null || Array.isArray(options))
-    throw argumentError(fn, 'options', 'an object', options);
+  if (!isOptions(options)) throw argumentError(fn, 'options', 'an object', options);
   for (const name of Object.keys(options)) {
     if (!(known as readonly string[]).includes(name)) throw unknownOption(fn, 'options', name, known);
   }

@@ -70,7 +70,7 @@ function pytorchFolder(env) {
   }
   if (path.isAbsolute(folder) && isFolder(folder)) return folder;
   throw new LibtorchError(
-    `LIBTORCH_USE_PYTORCH is set, but python3 did not answer with a folder: expected an absolute path, got '${printable(folder.slice(0, 200))}'.\n` +
+    `LIBTORCH_USE_PYTORCH is set, but python3 did not answer with a folder: expected an absolute path, got ${printable(JSON.stringify(folder.slice(0, 200)))}.\n` +
       'Put the python3 that has PyTorch first on the PATH, or unset LIBTORCH_USE_PYTORCH to use the system libtorch.',
   );
 }

@@ -1,7 +1,7 @@
 /** torch.setPrintOptions. */
 import { argumentError } from '../errors';
 import { native } from '../native';
-import { unknownOption } from '../options';
+import { isOptions, unknownOption } from '../options';
 
 export interface PrintOptions {
   /** Digits after the point (default 4). */
@@ -56,8 +56,7 @@ const rules: Record<keyof PrintChanges, readonly [ok: (value: unknown) => boolea
  * PyTorch.
  */
 export function setPrintOptions(changes: PrintChanges): void {
-  if (typeof changes !== 'object' || changes === null)
-    throw argumentError('setPrintOptions', 'changes', 'an object of options', changes);
+  if (!isOptions(changes)) throw argumentError('setPrintOptions', 'changes', 'an object of options', changes);
   const given = Object.entries(changes).filter(([, value]) => value !== undefined);
   for (const [name, value] of given) {
     if (!Object.hasOwn(rules, name)) throw unknownOption('setPrintOptions', 'changes', name, Object.keys(rules));

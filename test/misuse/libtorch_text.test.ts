@@ -32,8 +32,8 @@ const provoked: Record<string, [call: () => unknown, told: string | RegExp]> = {
   apology: [() => untyped.bernoulli(x().mul(2)), /^aten::bernoulli: Expected [^(]*$/],
   allocator: [() => untyped.zeros([2 ** 50]), /^aten::zeros: cannot allocate \d+ bytes on cpu: [^[]*$/],
   backend: [
-    () => untyped.ones([2], { device: 'meta' }).nonzero(),
-    /^aten::nonzero: Could not run 'aten::nonzero' with arguments from the 'Meta' backend$/,
+    () => x().toSparse().view(6),
+    /^aten::view: Could not run 'aten::view' with arguments from the 'SparseCPU' backend$/,
   ],
   indices: [
     () => x().gather(0, untyped.tensor([[0, 1]])),
@@ -82,6 +82,10 @@ const quoted: Record<string, [text: string, told: string]> = {
     'a check inside libtorch failed (isTuple()): Expected Tuple',
   ],
   issue: ['not yet supported, please see https://github.com/pytorch/pytorch/issues/74540', 'not yet supported'],
+  'C++ type': [
+    'expected m1 and m2 to have the same dtype, but got: float != long int',
+    'expected m1 and m2 to have the same dtype, but got: float32 and int64; t.to(dtype) converts one',
+  ],
   noGrad: ['use with torch.no_grad(): instead', 'use torch.noGrad(() => …) instead'],
   numpy: ['Use tensor.numpy() instead', 'Use t.toTypedArray() instead'],
 };
