@@ -1,5 +1,7 @@
 /** The figures for OpenTelemetry, through the program's @opentelemetry/api. Read when a reader collects, and never else. */
+
 import { native } from '../native';
+import { ownOptions } from '../options';
 import { DEVICE_ATTRIBUTE, deviceFigures, processFigures } from './figures';
 import { peer } from './peer';
 import { type Exported, exported } from './prometheus';
@@ -39,7 +41,8 @@ const { version } = require('../../../package.json') as { version: string };
  *
  * @throws ERR_TORCH_MISSING_PACKAGE where there is no @opentelemetry/api
  */
-export function exportToOpenTelemetry({ meter }: OpenTelemetryOptions = {}): Exported {
+export function exportToOpenTelemetry(options: OpenTelemetryOptions = {}): Exported {
+  const { meter } = ownOptions('exportToOpenTelemetry', options, ['meter']);
   const used =
     meter ?? (peer('exportToOpenTelemetry', '@opentelemetry/api') as Api).metrics.getMeter('libtorch-node', version);
   const create = {

@@ -1,6 +1,7 @@
 /** The figures for Prometheus, through the program's prom-client. Read when somebody scrapes, and never else. */
 import { argumentError } from '../errors';
 import { type MemoryReport, native } from '../native';
+import { ownOptions } from '../options';
 import { DEVICE_LABEL, type DeviceFigure, deviceFigures, type ProcessFigure, processFigures } from './figures';
 import { peer } from './peer';
 
@@ -76,7 +77,9 @@ function oneReading(): () => MemoryReport {
  *
  * @throws ERR_TORCH_MISSING_PACKAGE where there is no prom-client
  */
-export function exportToPrometheus({ register, prefix = 'libtorch_node_', client }: PrometheusOptions = {}): Exported {
+export function exportToPrometheus(options: PrometheusOptions = {}): Exported {
+  const given = ownOptions('exportToPrometheus', options, ['register', 'prefix', 'client']);
+  const { register, prefix = 'libtorch_node_', client } = given;
   const fn = 'exportToPrometheus';
   if (typeof prefix !== 'string' || !/^[a-zA-Z_:][\w:]*$/.test(prefix)) {
     throw argumentError(fn, 'prefix', 'the beginning of a metric name: letters, digits, _ and :', prefix);

@@ -7,6 +7,7 @@ import * as timers from 'node:timers';
 import { collectAll } from '../collector';
 import { argumentError, codedError } from '../errors';
 import { native } from '../native';
+import { isOptions, unknownOption } from '../options';
 import { type Demand, unwatch, watch } from '../watch';
 import { grows, rises } from './floor';
 import { countNow, type Held, handlesNow, type Look, look, type SiteHeld } from './look';
@@ -67,11 +68,10 @@ const checks: { [Name in keyof Options]: [least: number, byDefault: number] } = 
 };
 
 function checked(fn: string, given: LeakOptions): Options {
-  if (typeof given !== 'object' || given === null) throw argumentError(fn, 'options', 'an object', given);
+  if (!isOptions(given)) throw argumentError(fn, 'options', 'an object', given);
   const options = {} as Options;
   for (const name of Object.keys(given)) {
-    if (!Object.hasOwn(checks, name))
-      throw argumentError(fn, 'options', `options among ${Object.keys(checks).join(', ')}`, name);
+    if (!Object.hasOwn(checks, name)) throw unknownOption(fn, 'options', name, Object.keys(checks));
   }
   for (const [name, [least, byDefault]] of Object.entries(checks) as [keyof Options, [number, number]][]) {
     const value = given[name] ?? byDefault;

@@ -51,6 +51,8 @@ const tables = () =>
     .filter((name) => name.endsWith('.txt'))
     .sort();
 
+const library = process.env.LIBRARY ?? path.resolve(__dirname, '../../../dist/lib/index.js');
+
 const AsyncFunction = (async () => {}).constructor;
 
 /** What a mistake may name. */
@@ -66,9 +68,9 @@ function things(torch, dir) {
     dir,
     fs,
     path,
-    v8: require('node:v8'),
     vm: require('node:vm'),
-    workers: require('node:worker_threads'),
+    metrics: require(path.join(path.dirname(library), 'metrics.js')),
+    testing: require(path.join(path.dirname(library), 'testing.js')),
   };
 }
 
@@ -84,7 +86,8 @@ async function outcome(mistake, torch, dir) {
     const message = String(error.message)
       .split('\n')[0]
       .replaceAll(dir, '<dir>')
-      .replace(/[0-9a-f]{18}(?=\.partial)/, '<random>');
+      .replace(/[0-9a-f]{18}(?=\.partial)/, '<random>')
+      .replace(/holds \d+ bytes/, 'holds <n> bytes');
     return { code: typeof error.code === 'string' ? error.code : error.name, message };
   } finally {
     torch.setMemoryLimit(null);
@@ -93,7 +96,7 @@ async function outcome(mistake, torch, dir) {
 }
 
 async function main(write) {
-  const torch = require(process.env.LIBRARY ?? path.resolve(__dirname, '../../../dist/lib/index.js'));
+  const torch = require(library);
   const own = release ?? torch.libtorchVersion.split('.').slice(0, 2).join('.');
   const hasCuda = /USE_CUDA=(ON|1)/.test(torch.showConfig());
   const dir = fs.mkdtempSync(path.join(os.tmpdir(), 'mistakes-'));
