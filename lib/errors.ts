@@ -5,6 +5,8 @@ import { pointAtCaller } from './caller';
 export type ErrorCode =
   | 'ERR_TORCH_ARGUMENT'
   | 'ERR_TORCH_OVERLOAD'
+  | 'ERR_TORCH_OPERATOR'
+  | 'ERR_TORCH_NAME'
   | 'ERR_TORCH_DISPOSED'
   | 'ERR_TORCH_SCOPE'
   | 'ERR_TORCH_SHARED'

@@ -10,6 +10,7 @@ import { dtypeAliases, dtypes, layouts, memoryFormats } from './enums';
 import { spaces } from './functions';
 import { teachJest } from './jest-equality';
 import { showInMemoryUsage } from './memory-usage';
+import { hearMisses } from './misses';
 import { native } from './native';
 import { ops } from './raw';
 import './public';
@@ -18,6 +19,22 @@ import { camelCase } from './signature';
 import * as torch from './torch';
 import { passOnWarnings, warn } from './warnings';
 import { publics } from './wrappers';
+
+/** In a namespace and those inside it: Python's names, which are others here. torch.ops has libtorch's own names. */
+function hearMissingNames(at: string, space: object): void {
+  hearMisses(at, space, { read: (name) => elsewhere[`${at}.${name}`] });
+  for (const [name, inner] of Object.entries(space)) {
+    if (inner === ops || typeof inner !== 'object' || inner === null || !Object.isExtensible(inner)) continue;
+    if (Object.getPrototypeOf(inner) === Object.prototype) hearMissingNames(`${at}.${name}`, inner);
+  }
+}
+
+const elsewhere: Record<string, string> = {
+  'torch.from_numpy': 'torch.from_numpy: write torch.fromTypedArray(array)',
+  'torch.inf': 'torch.inf: write Infinity',
+  'torch.nan': 'torch.nan: write NaN',
+  'torch.pi': 'torch.pi: write Math.PI',
+};
 
 showInMemoryUsage(native);
 passOnWarnings(native);
@@ -61,7 +78,9 @@ tellKinds({
 });
 
 // torch.async has the ops, and backward, which is one.
-module_.async = makeAsync({ ...module_, backward: torch.backward, ops });
+const recordable = { ...module_, backward: torch.backward, ops };
+hearMisses('torch.async', recordable);
+module_.async = makeAsync(recordable);
 module_.run = makeRun(module_);
 module_.asyncPool = asyncPool;
 definePendingMethods();
@@ -73,5 +92,6 @@ for (const name of memoryFormats) module_[name.startsWith('channels') ? camelCas
 
 Object.assign(module_, classes, torch, { ops });
 startDebug(module_);
+hearMissingNames('torch', module_);
 
 export = module_;

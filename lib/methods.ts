@@ -7,6 +7,7 @@ import { argumentError, disposedError } from './errors';
 import { moveSeldomUp } from './fast-object';
 import { at, type Index, set } from './indexing';
 import { native } from './native';
+import { refuseOperators } from './operators';
 import { ints, intsOf, numbers, numberTensor } from './packed';
 import { format } from './print/format';
 import { callPublic, publicFunction, publicSite } from './public/define';
@@ -96,6 +97,7 @@ Object.defineProperty(prototype, Symbol.iterator, {
 });
 
 moveSeldomUp(prototype);
+refuseOperators();
 
 declare module './tensor' {
   interface Tensor<out D extends DType = DType, out S extends Shape = Shape> {
@@ -119,5 +121,7 @@ declare module './tensor' {
     [Symbol.iterator](): IterableIterator<Tensor<D, RowOf<S>>>;
     /** As PyTorch prints it. */
     toString(): string;
+    /** Text alone: as a number, or beside + and ==, a tensor throws ERR_TORCH_OPERATOR. */
+    [Symbol.toPrimitive](hint: string): string;
   }
 }

@@ -2,6 +2,7 @@
  * What stands for the result of an op that was recorded (lib/async/strand.ts) and has not run. A pending tensor is a tensor
  * whose handle is the result's code; its methods record. Both kinds can be awaited.
  */
+import { types } from 'node:util';
 import type { Device, DType } from '../../types/base';
 import { dtypeName } from '../enums';
 import { argumentError, codedError } from '../errors';
@@ -206,6 +207,8 @@ export interface PendingTensor extends Tensor {
 }
 
 const prototype: Record<PropertyKey, unknown> = Object.create(Tensor.prototype);
+// Found here, these are written without asking what is at the end of the prototypes (lib/misses.ts).
+Object.assign(prototype, { _mark: undefined, _handle: undefined, _guard: undefined, recorder: undefined });
 
 export const isPendingTensor = (value: unknown): value is PendingTensor => value instanceof Tensor && value._handle < 0;
 
@@ -344,7 +347,7 @@ export function definePendingMethods(): void {
       return (this.unbind(0) as readonly Tensor[])[Symbol.iterator]();
     },
   });
-  for (let from: object = Tensor.prototype; from !== Object.prototype; from = Object.getPrototypeOf(from)) {
+  for (let from: object = Tensor.prototype; !types.isProxy(from); from = Object.getPrototypeOf(from)) {
     for (const [name, { value, get }] of Object.entries(Object.getOwnPropertyDescriptors(from))) {
       if (name === 'constructor' || Object.hasOwn(prototype, name)) continue;
       if (get !== undefined) {

@@ -2,6 +2,7 @@
 import { types } from 'node:util';
 import type { Signal } from '../../types/base';
 import { argumentError, codedError } from '../errors';
+import { hearsMisses } from '../misses';
 import { ownOptions } from '../options';
 import { readArguments } from '../reading';
 import { follow, followNoMore } from './continuations';
@@ -86,7 +87,8 @@ function optionsOf(fn: string, options: RunOptions): RunOptions {
 type Space = Record<string, unknown>;
 type Call = (...args: unknown[]) => unknown;
 
-const isSpace = (value: unknown): value is Space => typeof value === 'object' && value !== null && isPlain(value);
+const isSpace = (value: unknown): value is Space =>
+  typeof value === 'object' && value !== null && (isPlain(value) || hearsMisses(value));
 const isCall = (value: unknown): value is Call =>
   typeof value === 'function' && Object.getOwnPropertyDescriptor(value, 'prototype')?.writable !== false;
 

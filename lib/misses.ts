@@ -1,0 +1,106 @@
+/**
+ * What is read or written under a name that an object does not have: JavaScript answers undefined, and adds a property,
+ * which is where a program goes on with a wrong value. A Proxy at the end of the prototypes hears of such names, and of no
+ * others: what an object or its prototypes have is found before, by the same compiled code as without it.
+ */
+import { codedError } from './errors';
+import { camelCase } from './signature';
+
+/** What there is to say of a name: the rest of a message, or undefined where undefined is the right answer. */
+type Hint = (name: string) => string | undefined;
+
+export interface Misses {
+  /** Of a read, beside Python's names. */
+  readonly read?: Hint;
+  /** Of a write. */
+  readonly write?: Hint;
+  /** Of `for…in`. */
+  readonly enumerated?: string;
+}
+
+/** `log_softmax`, `logsoftmax` and `LogSoftmax` are `logSoftmax`; outer underscores count, `add_` is not `add`. */
+function plain(name: string): string {
+  const [, before, inner, after] = /^(_*)(.*?)(_*)$/s.exec(name)!;
+  return `${before}${inner!.replaceAll('_', '').toLowerCase()}${after}`;
+}
+
+/** Finds the name that was meant among those of an object and its prototypes, which are looked at once. */
+function meant(object: object, end: object): Hint {
+  let names: Map<string, string> | undefined;
+  return (name) => {
+    if (names === undefined) {
+      names = new Map();
+      for (let from: object = object; from !== end; from = Object.getPrototypeOf(from)) {
+        for (const known of Object.getOwnPropertyNames(from)) {
+          if (known !== 'constructor' && !names.has(plain(known))) names.set(plain(known), known);
+        }
+      }
+    }
+    const exact = camelCase(name);
+    if (exact !== name && exact in object && !(exact in Object.prototype)) return exact;
+    return names.get(plain(name));
+  };
+}
+
+/**
+ * Whether a function of JavaScript's own asks, Object.getOwnPropertyNames say, as tools do that look at every object (REPLs,
+ * mocks). Otherwise it is a loop: a statement has no frame of its own.
+ */
+function isAskedByFunction(below: (...args: never[]) => unknown): boolean {
+  const holder: { stack?: unknown } = {};
+  Error.captureStackTrace(holder, below);
+  const [, frame = ''] = String(holder.stack).split('\n    at ');
+  return frame.endsWith('(<anonymous>)');
+}
+
+/** Names without a hint that are asked for again and again, such as `then`. */
+const MOST_REMEMBERED = 200;
+
+const hearing = new WeakSet<object>();
+
+/** Whether hearMisses() was called with it: its prototype is not Object.prototype, though it is an ordinary object. */
+export const hearsMisses = (object: object): boolean => hearing.has(object);
+
+/** Longer ones are no names of anybody's. */
+const LONGEST = 64;
+
+/**
+ * Puts a Proxy between `object`, or the last of its prototypes, and Object.prototype. `path` is what messages call the
+ * object. Asking whether a name is there (`in`), listing names and adding other properties go on as before.
+ */
+export function hearMisses(path: string, object: object, { read, write, enumerated }: Misses = {}): void {
+  let last = object;
+  while (Object.getPrototypeOf(last) !== Object.prototype) last = Object.getPrototypeOf(last);
+  const target: object = Object.create(Object.prototype);
+  const pythons: Hint = (name) => {
+    if (name.length > LONGEST) return undefined;
+    const known = findMeant(name);
+    return known === undefined ? undefined : `${path}.${name} is not a name here: write ${known}`;
+  };
+  const unknown = new Set<string>();
+  const misses = new Proxy(target, {
+    get(_, name, receiver) {
+      if (typeof name !== 'string' || name in Object.prototype) return Reflect.get(target, name, receiver);
+      if (unknown.has(name)) return undefined;
+      const hint = read?.(name) ?? pythons(name);
+      if (hint !== undefined) throw codedError(TypeError, 'ERR_TORCH_NAME', hint);
+      if (unknown.size < MOST_REMEMBERED) unknown.add(name);
+      return undefined;
+    },
+    set(_, name, value, receiver) {
+      if (typeof name === 'string') {
+        const hint = write?.(name) ?? pythons(name);
+        if (hint !== undefined) throw codedError(TypeError, 'ERR_TORCH_NAME', hint);
+      }
+      return Reflect.set(target, name, value, receiver);
+    },
+    ownKeys: function listed() {
+      if (enumerated !== undefined && !isAskedByFunction(listed))
+        throw codedError(TypeError, 'ERR_TORCH_NAME', enumerated);
+      return [];
+    },
+  });
+  const findMeant = meant(object, misses);
+  Object.setPrototypeOf(last, misses);
+  hearing.add(object);
+}

@@ -1,0 +1,51 @@
+/**
+ * What JavaScript's own syntax does with a tensor, which no class can change as Python's can: where it would go on with NaN,
+ * undefined or nothing, it throws and says what to write instead.
+ */
+import { codedError } from './errors';
+import { hearMisses } from './misses';
+import { isTensor, notThis, Tensor } from './tensor';
+
+const instead = {
+  number:
+    'Tensor: an operator or function of JavaScript asks for a number: write t.item() for the number of a tensor with one ' +
+    'element, a.sub(b) for a - b, a.mul(b) for a * b, a.gt(b) for a > b, t.neg() for -t',
+  default:
+    'Tensor: + and == of JavaScript take no tensors: write a.add(b) for a + b, a.eq(b) for a == b, t.item() for the number ' +
+    'of a tensor with one element, String(t) for text',
+};
+
+function toPrimitive(this: Tensor, hint: string): string {
+  if (!isTensor(this)) throw notThis('[Symbol.toPrimitive]', this);
+  if (hint === 'string') return this.toString();
+  throw codedError(TypeError, 'ERR_TORCH_OPERATOR', hint === 'number' ? instead.number : instead.default);
+}
+
+/** Python's names that are others here. */
+const others: Record<string, string> = {
+  length: 'Tensor.length: a tensor has none: write t.shape[0] for its rows, t.numel for its elements',
+  numpy: 'Tensor.numpy: write t.toTypedArray(), or t.toArray() for nested arrays',
+  itemsize: 'Tensor.itemsize: write t.elementSize()',
+};
+
+const isIndex = (name: string) => /^(?:0|-?[1-9]\d*)$/.test(name);
+
+/** Once all of its methods are there. */
+export function refuseOperators(): void {
+  Object.defineProperty(Tensor.prototype, Symbol.toPrimitive, {
+    value: toPrimitive,
+    writable: true,
+    configurable: true,
+  });
+  hearMisses('Tensor', Tensor.prototype, {
+    read: (name) => (isIndex(name) ? `Tensor: t[${name}] is not an element: write t.at(${name})` : own(name)),
+    write: (name) => {
+      if (isIndex(name)) return `Tensor: t[${name}] = value writes nothing: write t.set([${name}], value)`;
+      return name === 'length' ? own(name) : undefined;
+    },
+    enumerated:
+      'Tensor: for…in lists names of properties: write for (const row of t) for the rows along the first dimension',
+  });
+}
+
+const own = (name: string): string | undefined => (Object.hasOwn(others, name) ? others[name] : undefined);
