@@ -1,5 +1,6 @@
 /** The module: hand-written names, generated functions, namespaces, dtypes and torch.ops. */
 import './methods';
+import { teachAssert } from './assert-equality';
 import { definePendingMethods } from './async/pending';
 import { asyncPool } from './async/pool';
 import { makeAsync, makeRun, tellKinds } from './async/run';
@@ -40,6 +41,7 @@ showInMemoryUsage(native);
 passOnWarnings(native);
 startAudit(native, warn);
 teachJest();
+teachAssert();
 
 type Functions = Record<string, unknown>;
 
