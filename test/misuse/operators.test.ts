@@ -103,6 +103,37 @@ test.each(given)('%s is what it was', (form, value) => {
   );
 });
 
+test('slice(start, end) of arrays is refused, and libtorch’s slice(dim, start, end, step) is there', () => {
+  balanced(() =>
+    torch.scope(() => {
+      const t = untyped.arange(6);
+      for (const form of [
+        't.slice(0, 2)',
+        't.slice(1)',
+        't.slice(-2)',
+        't.slice(0n, 2n)',
+        't.slice(1, 2, undefined)',
+      ]) {
+        const { code, message, argument } = thrown(() => evaluate(form, t, t));
+        expect([code, argument]).toEqual(['ERR_TORCH_ARGUMENT', 'dim']);
+        expect(message).toContain(`Write x.at(torch.${/slice\([^,)]*(, 2n?)?/.exec(form)![0].replaceAll('n', '')})`);
+      }
+      for (const form of [
+        't.slice(0, 2, 5)',
+        't.slice(0, 2, 5, 1)',
+        't.slice({ start: 2, end: 5 })',
+        't.slice(0, { start: 2, end: 5 })',
+        't.slice(0, 2, { end: 5 })',
+        't.at(torch.slice(2, 5))',
+        'torch.ops.aten.slice.Tensor(t.at(torch.slice(0, 5)), 0, 2)',
+      ]) {
+        expect([form, (evaluate(form, t, t) as any).toArray()]).toEqual([form, [2, 3, 4]]);
+      }
+      expect(t.slice().toArray()).toEqual([0, 1, 2, 3, 4, 5]);
+    }),
+  );
+});
+
 test('rows belong to the scope in which the loop is', () => {
   balanced(() => {
     const m = torch.tensor([[1, 2], [3, 4]]); // biome-ignore format: one line
