@@ -5,6 +5,14 @@ import { ROOT } from '../support/torch';
 
 /** Each program, and what its error must say. `a` is [2, 3], `b` is [4, 5]. */
 const refused: [program: string, text: string][] = [
+  ['a + 1', "Operator '+' cannot be applied"],
+  ['a * 2', 'must be of type'],
+  ['a > 0', "Operator '>' cannot be applied"],
+  ['a == 0', 'have no overlap'],
+  ['a[0]', 'implicitly has an'],
+  ['a.length', "Property 'length' does not exist"],
+  ['a.log_softmax(0)', "Property 'log_softmax' does not exist"],
+  ['torch.log_softmax(a, 0)', "Property 'log_softmax' does not exist"],
   ['torch.mm(a, b)', 'shapes [2,3] and [4,5] do not multiply: 3 is not 4'],
   ['a.matmul(b)', 'shapes [2,3] and [4,5] do not multiply: 3 is not 4'],
   ['torch.bmm(torch.zeros([2, 3, 4]), torch.zeros([3, 4, 5]))', '2 batches are not 3'],
