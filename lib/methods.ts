@@ -88,16 +88,16 @@ defineOwn('share', function (this: Tensor) {
   return share(this);
 });
 defineReader('toArray', function (this: Tensor) {
-  return readNow(() => toArray(this));
+  return readNow(this, () => toArray(this));
 });
 defineReader('toTypedArray', function (this: Tensor) {
-  return readNow(() => toTypedArray(this));
+  return readNow(this, () => toTypedArray(this));
 });
 defineReader('toJSON', function (this: Tensor) {
-  return readNow(() => toArray(this));
+  return readNow(this, () => toArray(this));
 });
 defineReader('toString', function (this: Tensor) {
-  return readNow(() => format(this));
+  return readNow(this, () => format(this));
 });
 
 // The rows along the first dimension, as `for (const row of t)` and `[...t]` take them.

@@ -125,8 +125,8 @@ export interface Native extends AuditNative {
   strandMailbox(onMail: () => void): void;
   strandOpen(): number;
   strandEnter(strand: number): void;
-  /** Throws where ops are recorded, and write to tensors when they run. */
-  strandRequireRead(): void;
+  /** Throws where ops are recorded, and may write to the tensor when they run. */
+  strandRequireRead(handle: number): void;
   /** [dtype, device, ...shape] of a result that may not be there yet; null where nothing is known. */
   strandShadow(strand: number, code: number): (number | string)[] | null;
   /** `wanted`: the steps whose results are taken, null for all; false for what a failure left to do. */

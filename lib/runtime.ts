@@ -57,7 +57,11 @@ const resultOf = (result: Result, raw: unknown, given: readonly unknown[], one: 
 /** Calls the op of a call that fits it. */
 export function run({ signature: { number }, values, given, requiresGrad }: Bound): unknown {
   const result = results(number, callNative(f[number]!, values), given);
-  if (requiresGrad) (result as Tensor).requiresGrad = true;
+  if (requiresGrad) {
+    const { _handle } = result as Tensor;
+    if (_handle > 0) native.setRequiresGrad(_handle, true); // nobody else has it yet
+    else (result as Tensor).requiresGrad = true;
+  }
   return result;
 }
 

@@ -212,6 +212,44 @@ napi_value value_to_js(Call& call, const IValue& value) {
 
 }  // namespace
 
+namespace {
+
+bool share_memory(const at::Tensor& a, const at::Tensor& b) {
+  if (!a.defined() || !b.defined()) return false;
+  if (!a.has_storage() || !b.has_storage()) return true;  // sparse ones: nobody looks inside
+  return a.storage().unsafeGetStorageImpl() == b.storage().unsafeGetStorageImpl();
+}
+
+// Whether a result may share its memory with an argument.
+bool may_be_view(const async::Step& step) {
+  const auto* op = dynamic_cast<const async::OpStep*>(&step);
+  if (op == nullptr) return true;
+  for (const c10::Argument& result : op->op.schema().returns()) {
+    if (result.alias_info() != nullptr || result.type()->kind() != TypeKind::TensorType) return true;
+  }
+  return false;
+}
+
+// Of a step that may be at work: only what does not change meanwhile is looked at.
+bool may_write_to(Call& call, const async::Step& step, const at::Tensor& tensor) {
+  for (const handles::Handle handle : step.mutated) {
+    const at::Tensor* given = call.state.slots().find(handle);
+    if (given == nullptr || share_memory(*given, tensor)) return true;
+  }
+  for (const async::Step* used : step.recording.uses()) {
+    if (!used->settled) {
+      if (may_be_view(*used)) return true;
+      continue;
+    }
+    for (const at::Tensor& cell : used->cells) {
+      if (share_memory(cell, tensor)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
 void require_up_to_date(Call& call) {
   const std::string_view name = call.row->name;
   const bool body = call.state.flags().recording == handles::Flags::kBody;
@@ -224,19 +262,46 @@ void require_up_to_date(Call& call) {
   }
   const bool reads =
       is_one_of(name, {"aten::equal", "aten::allclose", "aten::item", "aten::_local_scalar_dense", "aten::is_nonzero",
-                       "copyInto", "grad", "setGrad", "gradFnName", "strandRequireRead"});
+                       "copyInto", "grad", "setGrad", "gradFnName", "requiresGrad", "strandRequireRead"});
   const bool looks = is_one_of(name, {"shape", "strides", "numel", "ndim", "storageBytes", "storageOffset", "storage",
-                                      "requiresGrad", "aten::size.int", "aten::stride.int"});
+                                      "aten::size.int", "aten::stride.int"});
   if (!reads && !looks) return;
-  const async::Strand* strand = nullptr;
+  async::Strand* strand = nullptr;
   try {
     strand = &call.state.current_strand();
   } catch (const CodedError&) {  // its torch.run has ended: nothing waits any more
     return;
   }
-  if (strand->writes && reads) refuse_unwritten("the value");
-  if (strand->reshapes && looks) refuse_unwritten("the " + std::string(name));
+  if (!(strand->writes && reads) && !(strand->reshapes && looks)) return;
+  double handle = 0;
+  if (call.count == 0 || napi_get_value_double(call.env, call.arguments[0], &handle) != napi_ok || !(handle > 0))
+    return;
+  const at::Tensor* tensor = call.state.slots().find(static_cast<handles::Handle>(handle));
+  if (tensor == nullptr) return;  // the call says so
+  const bool of_gradient = name == "grad" || name == "setGrad";
+  for (size_t i = 0; i < strand->size(); ++i) {
+    const async::Step& step = *strand->step(i);
+    if (step.settled || !step.may_write()) continue;
+    const bool everywhere = (step.row.mutated & OpRow::kWritesElsewhere) != 0;
+    if (everywhere ? of_gradient : may_write_to(call, step, *tensor)) {
+      refuse_unwritten(reads ? "the value" : "the " + std::string(name));
+    }
+  }
 }
+
+namespace {
+
+// torch.zeros and its like: as torch.tensor does, they give tensors that are there, for torch.keep, say. Random ones
+// are drawn in their place among other ops.
+bool makes_alone(const OpRow& row) {
+  const std::string_view schema = row.schema;
+  const std::string_view arguments = schema.substr(0, schema.find("->"));
+  const std::string_view name = row.name;
+  return arguments.find("Device? device") != arguments.npos && arguments.find("Tensor") == arguments.npos &&
+         name.find("rand") == name.npos && name.find("normal") == name.npos;
+}
+
+}  // namespace
 
 bool is_recorded(Call& call) {
   // Functions of the library's own classes are not ops, and a quantization scheme has no value of its own when boxed.
@@ -246,6 +311,7 @@ bool is_recorded(Call& call) {
   }
   if (std::strstr(call.row->schema, "-> QScheme") != nullptr) return false;
   if (!gives_tensors_alone(call.state.flags().recording)) return true;
+  if (call.state.flags().recording == handles::Flags::kBody && makes_alone(*call.row)) return false;
   const auto op = find_op(*call.row);
   if (op.has_value() && (gives_tensors_only(op->schema()) || gives_list(op->schema()))) return true;
   require_up_to_date(call);

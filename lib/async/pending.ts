@@ -136,10 +136,10 @@ function notAwaited(value: PendingValue, use: string): never {
   );
 }
 
-/** Reads values of tensors that are there: at once, where no op that waits will write to any. */
-export function readNow<T>(fn: () => T): T {
+/** Reads values of a tensor that is there: at once, where no op that waits will write to it. */
+export function readNow<T>({ _handle }: Tensor, fn: () => T): T {
   if (flags[5] === OFF) return fn();
-  native.strandRequireRead();
+  native.strandRequireRead(_handle);
   return withoutRecording(fn);
 }
 

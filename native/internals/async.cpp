@@ -201,7 +201,7 @@ const Internal kInternals[] = {
     internal_body<&can_repeat, 1>("strandCanRepeat", "strandCanRepeat(int strand) -> bool"),
     internal_body<&take, 2>("strandTake", "strandTake(int strand, int step) -> Any"),
     internal_body<&shadow, 2>("strandShadow", "strandShadow(int strand, float code) -> Any"),
-    internal_body<&require_read, 0>("strandRequireRead", "strandRequireRead() -> ()"),
+    internal_body<&require_read, 1>("strandRequireRead", "strandRequireRead(Tensor self) -> ()"),
     internal_body<&cancel, 1>("strandCancel", "strandCancel(int strand) -> ()"),
     internal_body<&close_strand, 1>("strandClose", "strandClose(int strand) -> ()"),
     internal_body<&status, 0>("poolStatus", "poolStatus() -> int[]"),
