@@ -59,7 +59,8 @@ export function run({ signature: { number }, values, given, requiresGrad }: Boun
   const result = results(number, callNative(f[number]!, values), given);
   if (requiresGrad) {
     const { _handle } = result as Tensor;
-    if (_handle > 0) native.setRequiresGrad(_handle, true); // nobody else has it yet
+    if (_handle > 0)
+      native.setRequiresGrad(_handle, true); // nobody else has it yet
     else (result as Tensor).requiresGrad = true;
   }
   return result;

@@ -137,7 +137,6 @@ export class Strand implements Recorder {
     }
   }
 
-
   record(fn: () => unknown, op?: string): unknown {
     if (this.failure !== null) throw this.failure.error;
     if (this.closed) throw codedError(Error, 'ERR_TORCH_PENDING', 'torch.run has ended: its pending results are gone');
