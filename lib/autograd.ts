@@ -1,7 +1,9 @@
 /** Gradients, and the modes that switch their recording. */
-import { argumentError, codedError } from './errors';
+import { argumentError } from './errors';
+import { runEngine } from './gradients/anomaly';
 import { native } from './native';
 import { ownOptions } from './options';
+import { refusePromise } from './promises';
 import { isTensor, type Tensor } from './tensor';
 import { begin, end, ending, type Unfinished } from './turn';
 
@@ -42,19 +44,8 @@ export function backward(tensor: Tensor, options: Tensor | null | BackwardOption
     if (flag !== null && typeof flag !== 'boolean') throw argumentError('backward', name, 'a boolean', flag);
   }
   if (gradient !== null && !isTensor(gradient)) throw argumentError('backward', 'gradient', 'a Tensor', gradient);
-  tensor._backward(inputs === undefined ? [] : leavesOf(inputs), { gradient, retainGraph, createGraph });
-}
-
-/** A mode that spans an `await` would leak into whatever runs meanwhile. */
-function refusePromise(name: string, result: unknown): void {
-  if (isTensor(result)) return; // a pending one can be awaited, but what is recorded has its modes already
-  if (typeof result === 'object' && result !== null && typeof (result as { then?: unknown }).then === 'function') {
-    throw codedError(
-      TypeError,
-      'ERR_TORCH_ASYNC_MODE',
-      `${name}: expected a synchronous function, got one that returns a promise; wrap the parts between its awaits`,
-    );
-  }
+  const into = inputs === undefined ? [] : leavesOf(inputs);
+  runEngine(() => tensor._backward(into, { gradient, retainGraph, createGraph }));
 }
 
 class GradMode implements Unfinished {

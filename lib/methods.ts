@@ -5,6 +5,7 @@ import { readNow } from './async/pending';
 import * as autograd from './autograd';
 import { argumentError, codedError, disposedError } from './errors';
 import { moveSeldomUp } from './fast-object';
+import { type GradientHook, type HookHandle, registerHook, registerPostAccumulateGradHook } from './gradients/hooks';
 import { at, type Index, set } from './indexing';
 import { native } from './native';
 import { refuseOperators } from './operators';
@@ -84,6 +85,12 @@ function sliceError(passed: unknown[]): Error {
 defineOwn('backward', function (this: Tensor, options?: Tensor | null | autograd.BackwardOptions) {
   autograd.backward(this, options);
 });
+defineOwn('registerHook', function (this: Tensor, hook: GradientHook) {
+  return registerHook(this, hook);
+});
+defineOwn('registerPostAccumulateGradHook', function (this: Tensor, hook: (leaf: Tensor) => void) {
+  return registerPostAccumulateGradHook(this, hook);
+});
 defineOwn('share', function (this: Tensor) {
   return share(this);
 });
@@ -127,6 +134,13 @@ declare module './tensor' {
     set<T extends Tensor>(this: T, indices: Index | readonly Index[], value: unknown): T;
     /** Accumulates gradients into the leaves that this tensor was computed from. */
     backward(options?: Tensor | null | autograd.BackwardOptions): void;
+    /**
+     * Calls `hook` with the gradient of this tensor, each time one is computed. What it returns, if anything, takes the
+     * gradient's place. The hook is held by the tensor's graph, or by the leaf; see docs/autograd.md.
+     */
+    registerHook(hook: GradientHook): HookHandle;
+    /** Calls `hook` with this leaf, each time a backward has accumulated into its `grad`. */
+    registerPostAccumulateGradHook(hook: (leaf: this) => void): HookHandle;
     /** A token to post to workers, where `torch.fromShared(token)` gives a tensor on the same memory. */
     share(): SharedToken;
     /** The elements as nested arrays; the element itself for a tensor without dimensions. */

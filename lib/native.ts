@@ -85,6 +85,53 @@ export interface Native extends AuditNative {
   inferenceEnter(): number;
   inferenceExit(depth: number): void;
 
+  /** The gradients with respect to `inputs`. 0 stands for a gradient that is left out. */
+  autogradGrad(
+    outputs: readonly number[],
+    inputs: readonly number[],
+    gradOutputs: readonly number[],
+    retainGraph: boolean,
+    createGraph: boolean,
+    allowUnused: boolean,
+  ): unknown[];
+  /** `inputs`: what to accumulate into; empty for all leaves. */
+  autogradBackward(
+    outputs: readonly number[],
+    gradOutputs: readonly number[],
+    retainGraph: boolean,
+    createGraph: boolean,
+    inputs: readonly number[],
+  ): void;
+
+  /** `hook(raw)` gives a handle, or 0. What is returned stands for the hook. */
+  registerHook(handle: number, hook: (raw: unknown) => number): unknown;
+  registerPostAccumulateGradHook(handle: number, hook: (raw: unknown) => void): unknown;
+  dropHook(hook: unknown): void;
+
+  /** What stands for a node of the graph, before forward has run. */
+  functionBegin(inputs: readonly number[], name: string): unknown;
+  /** The results as they are in the graph, 0 for one that is the tensor given. */
+  functionEnd(
+    node: unknown,
+    outputs: readonly number[],
+    saved: readonly number[],
+    dirty: readonly number[],
+    nonDifferentiable: readonly number[],
+    materialize: boolean,
+    backward: (raws: unknown[]) => number[],
+  ): unknown[];
+  functionCancel(node: unknown): void;
+  functionSaved(node: unknown): unknown[];
+
+  /** For the process. */
+  anomalySet(enabled: boolean, checkNan: boolean): void;
+  anomalyEnabled(): boolean;
+  anomalyChecksNan(): boolean;
+  /** `place` says where the code is. It is asked as long as what is returned is held. */
+  anomalyPlace(place: () => string): unknown;
+  /** Of the last backward that failed: names of nodes and their places, one after the other. */
+  anomalyTake(): string[];
+
   /** Puts a tensor up for other threads under the id that it returns. `exact` false: as where V8 cannot be asked. */
   share(handle: number, token: SharedArrayBuffer, exact: boolean): number;
   fromShared(id: number, token: SharedArrayBuffer): unknown;

@@ -40,6 +40,7 @@ export {
   saveToBuffer,
   saveToStream,
 } from './files/torch-file';
+export * as autograd from './gradients';
 export { type Index, Slice, slice } from './indexing';
 export * as inductor from './inductor';
 export * as jit from './jit';

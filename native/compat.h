@@ -19,6 +19,11 @@
 #define LTN_HAS_PACKAGES
 #endif
 
+// Hooks that run when a gradient was accumulated, from 2.1 on.
+#if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 1)
+#define LTN_HAS_POST_ACCUMULATE_HOOKS
+#endif
+
 namespace ltn::compat {
 
 // An allocator whose class `Own` has `c10::DataPtr take(size_t bytes) const`.

@@ -12,6 +12,7 @@
 #include "native/convert/devices.h"
 #include "native/convert/dtypes.h"
 #include "native/schema_text.h"
+#include "native/thrown.h"
 
 namespace ltn {
 namespace {
@@ -174,7 +175,27 @@ void throw_error(napi_env env, napi_value error) noexcept {
   }
 }
 
+void renew_termination(napi_env env) noexcept {
+  // Node-API calls that may run JavaScript are refused once the thread is being ended.
+  napi_value global = nullptr;
+  bool has = false;
+  if (napi_get_global(env, &global) != napi_ok || napi_has_named_property(env, global, "Object", &has) == napi_ok)
+    return;
+  using CurrentIsolate = void* (*)();
+  using TerminateExecution = void (*)(void* isolate);
+  static const auto current = reinterpret_cast<CurrentIsolate>(dlsym(RTLD_DEFAULT, "_ZN2v87Isolate10GetCurrentEv"));
+  static const auto terminate =
+      reinterpret_cast<TerminateExecution>(dlsym(RTLD_DEFAULT, "_ZN2v87Isolate18TerminateExecutionEv"));
+  if (current != nullptr && terminate != nullptr) terminate(current());
+}
+
 napi_value current_error(napi_env env, Call* call) noexcept {
+  try {
+    throw;
+  } catch (const ThrownByProgram& error) {
+    return error.value();
+  } catch (...) {  // all else gets a message below
+  }
   bool pending = false;
   Report report = report_current(call, &pending);
   if (napi_value error = take_pending(env)) return error;

@@ -1,7 +1,6 @@
 #include "native/env/env_state.h"
 
 #include <c10/util/Logging.h>
-#include <dlfcn.h>
 
 #include <mutex>
 #include <stdexcept>
@@ -14,6 +13,7 @@
 #include "native/env/relief.h"
 #include "native/errors.h"
 #include "native/share/token_table.h"
+#include "native/thrown.h"
 
 namespace ltn {
 namespace {
@@ -28,23 +28,6 @@ void report_external(void* env, int64_t bytes) {
 
 void* as_pointer(uint64_t handle) { return reinterpret_cast<void*>(static_cast<uintptr_t>(handle)); }
 uint64_t as_handle(void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
-
-// For after a call into JavaScript that failed, its exception taken. When the thread is being ended, that exception was
-// V8's order to end, which counts as obeyed where it is caught: the order is given anew, or a program that catches
-// errors in a loop would never end.
-void renew_termination(napi_env env) noexcept {
-  // Node-API calls that may run JavaScript are refused once the thread is being ended.
-  napi_value global = nullptr;
-  bool has = false;
-  if (napi_get_global(env, &global) != napi_ok || napi_has_named_property(env, global, "Object", &has) == napi_ok)
-    return;
-  using CurrentIsolate = void* (*)();
-  using TerminateExecution = void (*)(void* isolate);
-  static const auto current = reinterpret_cast<CurrentIsolate>(dlsym(RTLD_DEFAULT, "_ZN2v87Isolate10GetCurrentEv"));
-  static const auto terminate =
-      reinterpret_cast<TerminateExecution>(dlsym(RTLD_DEFAULT, "_ZN2v87Isolate18TerminateExecutionEv"));
-  if (current != nullptr && terminate != nullptr) terminate(current());
-}
 
 }  // namespace
 

@@ -41,6 +41,7 @@ describe('native rooms see only what lies below them', () => {
     ['native/async/', /^native\/(?!async\/|handles\/|accounting\/|audit\/|op_table\.h|schema_text\.h|compat\.h)/, /^$/],
     ['native/convert/', /^native\/(internals|classes|generated)\//, /^$/],
     ['native/classes/', /^native\/(?!classes\/)/, /^$/],
+    ['native/autograd/', /^native\/(internals|classes|generated|models|invoke|record)/, /^$/],
     ['native/models/', /^native\/(internals|classes|generated)\//, /^$/],
   ])('%s', (folder, forbidden, except) => {
     expect(below(folder, /\.(h|cpp)$/).length).toBeGreaterThan(0);

@@ -27,6 +27,21 @@ def grads(fn, *tensors):
     return [leaf.grad for leaf in leaves]
 
 
+def grad_of(fn, *tensors):
+    """torch.autograd.grad of all that fn gives with respect to those of the tensors that can have gradients."""
+    leaves = [
+        tensor.detach().clone().requires_grad_() if tensor.is_floating_point() or tensor.is_complex() else tensor
+        for tensor in tensors
+    ]
+    result = fn(*leaves)
+    results = result if isinstance(result, (list, tuple)) else [result]
+    outputs = [item for item in results if isinstance(item, torch.Tensor) and item.requires_grad]
+    inputs = [leaf for leaf in leaves if leaf.requires_grad]
+    if not outputs:
+        return []
+    return list(torch.autograd.grad(outputs, inputs, [torch.ones_like(item) for item in outputs], allow_unused=True))
+
+
 def number(value):
     if isinstance(value, complex):
         return {"re": number(value.real), "im": number(value.imag)}

@@ -36,6 +36,27 @@ function* generator(fire, values) {
 }
 /** Takes tensors alone, which run code of the program where they are Proxies. */
 const tensorsOnly = (...calls) => calls.map((call) => Object.assign(call, { tensorsOnly: true }));
+/** A sum of squares, and what it was computed from; `fire` runs in a hook of each. */
+function squares(fire = () => {}) {
+  const w = torch.ones([2], { requiresGrad: true });
+  return [w.pow(2).sum(), w, fire()];
+}
+const backwardOfProduct = (fire) => (ctx, grad) => {
+  const [w] = ctx.savedTensors;
+  return [read(fire, grad.mul(w).mul(2)), null];
+};
+/** The same of a Function, whose forward runs `fire`. */
+function product(fire, backward) {
+  class Product extends torch.autograd.Function {
+    static forward(ctx, w, n) {
+      ctx.saveForBackward(w);
+      return read(fire, w.pow(n));
+    }
+    static backward = backward;
+  }
+  const w = torch.ones([2], { requiresGrad: true });
+  return [Product.apply(w, 2).sum(), w];
+}
 /** Runs nothing of the program: why. */
 const nothing = (why) => ({ why });
 const numbers = 'takes numbers, strings or nothing';
@@ -57,6 +78,33 @@ const functions = {
       const w = torch.ones([2], { requiresGrad: true });
       torch.backward(w.mul(2).sum(), { inputs: generator(fire, [w]) });
       return w.grad;
+    },
+  ],
+  'autograd.grad': [
+    (fire) => torch.autograd.grad(...squares(), options(fire, 'createGraph', true)),
+    (fire) => {
+      const [y, w] = squares();
+      return torch.autograd.grad(generator(fire, [y]), generator(fire, [w]), { gradOutputs: generator(fire, [null]) });
+    },
+  ],
+  'autograd.backward': [
+    (fire) => {
+      const [y, w] = squares();
+      torch.autograd.backward(generator(fire, [y]), generator(fire, [null]), options(fire, 'inputs', [w]));
+      return w.grad;
+    },
+  ],
+  'autograd.setDetectAnomaly': [(fire) => torch.autograd.setDetectAnomaly(false, options(fire, 'checkNan', true))],
+  'autograd.detectAnomaly': [
+    (fire) => torch.autograd.detectAnomaly(() => read(fire, 5), options(fire, 'checkNan', true)),
+    (fire) => torch.autograd.detectAnomaly(() => squares(fire)[0].sum()),
+  ],
+  'autograd.isAnomalyEnabled': nothing(numbers),
+  'autograd.isAnomalyCheckNanEnabled': nothing(numbers),
+  'autograd.onceDifferentiable': [
+    (fire) => {
+      const [y, w] = product(fire, torch.autograd.onceDifferentiable(backwardOfProduct(fire)));
+      return torch.autograd.grad(y, w, { createGraph: true });
     },
   ],
   enableGrad: [(fire) => torch.enableGrad(() => read(fire, 5))],
@@ -142,6 +190,31 @@ const functions = {
 
 /** Not of lib/torch.ts, or with callbacks that no signature shows. */
 const others = {
+  'Tensor.registerHook': [
+    (fire, t) => {
+      const w = torch.ones([2, 2], { requiresGrad: true });
+      const y = w.mul(t);
+      y.registerHook((grad) => read(fire, grad.mul(2)));
+      w.registerHook(() => read(fire, undefined));
+      const loss = y.sum();
+      loss.backward();
+      return w.grad;
+    },
+  ],
+  'Tensor.registerPostAccumulateGradHook': [
+    (fire) => {
+      const w = torch.ones([2, 2], { requiresGrad: true });
+      w.registerPostAccumulateGradHook(() => read(fire, undefined));
+      w.mul(2).sum().backward();
+      return w.grad;
+    },
+  ],
+  'autograd.Function': [
+    (fire) => {
+      const [y, w] = product(fire, backwardOfProduct(fire));
+      return torch.autograd.grad(y, w);
+    },
+  ],
   'Tensor.at': [(fire, t) => t.at(list(fire, [0, 1])), (fire, t) => t.at(0, list(fire, [true, false]))],
   'Tensor.set': [
     (fire, t) => t.set([list(fire, [0, 1])], 5),

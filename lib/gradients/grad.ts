@@ -1,0 +1,150 @@
+/** torch.autograd.grad and torch.autograd.backward, with the semantics of PyTorch's functions of these names. */
+import { argumentError, refusal } from '../errors';
+import { spaces } from '../functions';
+import { native } from '../native';
+import { ownOptions } from '../options';
+import { type Tensor, wrapElement } from '../tensor';
+import { runEngine } from './anomaly';
+import { handlesOf, optionalTensorsOf, type Tensors, tensorsOf } from './lists';
+
+export interface GradOptions {
+  /** The gradient of the result with respect to each output; null for an output of one element. */
+  gradOutputs?: Tensor | Iterable<Tensor | null> | null | undefined;
+  /** Keep the graph for another run. Default: as `createGraph`. */
+  retainGraph?: boolean | null | undefined;
+  /** Make the gradients differentiable themselves. */
+  createGraph?: boolean | undefined;
+  /** Give null for an input that the outputs were not computed from. Default: as `materializeGrads`. */
+  allowUnused?: boolean | null | undefined;
+  /** The first dimension of each of `gradOutputs` is a batch: one gradient for each, stacked. */
+  isGradsBatched?: boolean | undefined;
+  /** Give zeros for an input that the outputs were not computed from. */
+  materializeGrads?: boolean | undefined;
+}
+
+const gradOptions = [
+  'gradOutputs',
+  'retainGraph',
+  'createGraph',
+  'allowUnused',
+  'isGradsBatched',
+  'materializeGrads',
+] as const;
+
+/** A flag of an options object: what is left out, or null where `or` says so, gives the default. */
+export function flagOf(fn: string, name: string, value: unknown, otherwise: boolean): boolean {
+  if (value === undefined || value === null) return otherwise;
+  if (typeof value !== 'boolean') throw argumentError(fn, name, 'a boolean', value);
+  return value;
+}
+
+function requireMatching(fn: string, name: string, gradients: number, of: string, tensors: number): void {
+  if (gradients === 0 || gradients === tensors) return;
+  const expected = `one for each of the ${tensors} ${of}`;
+  throw refusal(fn, name, expected, String(gradients));
+}
+
+/** The generated functions, which are there once all modules are. */
+const ops = () => spaces[''] as Record<string, (...args: unknown[]) => unknown>;
+
+/** What one run of the engine is given. */
+interface Run {
+  readonly outputs: readonly Tensor[];
+  readonly inputs: readonly Tensor[];
+  readonly createGraph: boolean;
+  readonly allowUnused: boolean;
+}
+
+function gradientsOf({ outputs, inputs, createGraph, allowUnused }: Run, given: (Tensor | null)[], retain: boolean) {
+  const handles = [handlesOf(outputs), handlesOf(inputs), handlesOf(given)] as const;
+  return runEngine(() => native.autogradGrad(...handles, retain, createGraph, allowUnused)).map(wrapElement);
+}
+
+/** One run for each element of the batch: what PyTorch does with vmap. */
+function batchedGradients(run: Run, given: readonly (Tensor | null)[], retain: boolean): (Tensor | null)[] {
+  const first = given.find((gradient) => gradient !== null);
+  const size = first !== undefined && first.ndim > 0 ? first.shape[0]! : 0;
+  const fits = (gradient: Tensor | null) => gradient !== null && gradient.ndim > 0 && gradient.shape[0] === size;
+  const wrong = given.find((gradient) => !fits(gradient));
+  if (size === 0 || wrong !== undefined) {
+    const expected = 'tensors whose first dimension is the same batch, of 1 or more elements (isGradsBatched)';
+    throw argumentError('autograd.grad', 'gradOutputs', expected, wrong === undefined ? given : wrong);
+  }
+  // Not in a scope: what hooks make on the way belongs to the program's.
+  const made: Tensor[] = [];
+  try {
+    const rows = Array.from({ length: size }, (_, i) => {
+      const row = given.map((gradient) => gradient!.select(0, i) as Tensor);
+      made.push(...row);
+      const gradients = gradientsOf(run, row, retain || i < size - 1);
+      for (const gradient of gradients) if (gradient !== null) made.push(gradient);
+      return gradients;
+    });
+    return run.inputs.map((_, input) => {
+      const parts = rows.map((row) => row[input]!);
+      return parts.includes(null as never) ? null : (ops().stack!(parts) as Tensor);
+    });
+  } finally {
+    for (const tensor of made) tensor.dispose();
+  }
+}
+
+/**
+ * The gradients of `outputs` with respect to each of `inputs`, in their order: Python's `torch.autograd.grad`. Nothing is
+ * accumulated into `grad`. An input that the outputs were not computed from is an error, or null with `allowUnused`.
+ */
+export function grad(outputs: Tensors, inputs: Tensors, options: GradOptions = {}): (Tensor | null)[] {
+  const given = ownOptions('autograd.grad', options, gradOptions);
+  const from = tensorsOf('autograd.grad', 'outputs', outputs);
+  const to = tensorsOf('autograd.grad', 'inputs', inputs);
+  const gradients = optionalTensorsOf('autograd.grad', 'gradOutputs', given.gradOutputs);
+  const flag = (name: keyof GradOptions, otherwise: boolean) => flagOf('autograd.grad', name, given[name], otherwise);
+  const createGraph = flag('createGraph', false);
+  const retain = flag('retainGraph', createGraph);
+  const materialize = flag('materializeGrads', false);
+  const allowUnused = flag('allowUnused', materialize);
+  const batched = flag('isGradsBatched', false);
+  if (to.length === 0) throw argumentError('autograd.grad', 'inputs', 'one Tensor or more', to);
+  requireMatching('autograd.grad', 'gradOutputs', gradients.length, 'outputs', from.length);
+  if (materialize && !allowUnused) {
+    const expected = 'true or nothing with materializeGrads, which gives zeros for an unused input';
+    throw argumentError('autograd.grad', 'allowUnused', expected, false);
+  }
+  const run = { outputs: from, inputs: to, createGraph, allowUnused };
+  const results = batched ? batchedGradients(run, gradients, retain) : gradientsOf(run, gradients, retain);
+  if (!materialize) return results;
+  return results.map((gradient, i) => gradient ?? (ops().zerosLike!(to[i]) as Tensor));
+}
+
+export interface BackwardManyOptions {
+  /** Keep the graph for another run. Default: as `createGraph`. */
+  retainGraph?: boolean | null | undefined;
+  /** Make the gradients differentiable themselves. */
+  createGraph?: boolean | undefined;
+  /** The tensors to accumulate into; all leaves by default. */
+  inputs?: Tensors | null | undefined;
+}
+
+const backwardManyOptions = ['retainGraph', 'createGraph', 'inputs'] as const;
+
+/**
+ * Accumulates the gradients of several tensors at once into the `grad` of the leaves that they were computed from:
+ * Python's `torch.autograd.backward`. `gradTensors` may be left out where each has one element.
+ */
+export function backward(
+  tensors: Tensors,
+  gradTensors: Tensor | Iterable<Tensor | null> | null = null,
+  options: BackwardManyOptions = {},
+): void {
+  const given = ownOptions('autograd.backward', options, backwardManyOptions);
+  const from = tensorsOf('autograd.backward', 'tensors', tensors);
+  const gradients = optionalTensorsOf('autograd.backward', 'gradTensors', gradTensors);
+  const into =
+    given.inputs === undefined || given.inputs === null ? null : tensorsOf('autograd.backward', 'inputs', given.inputs);
+  const createGraph = flagOf('autograd.backward', 'createGraph', given.createGraph, false);
+  const retain = flagOf('autograd.backward', 'retainGraph', given.retainGraph, createGraph);
+  if (into?.length === 0) throw argumentError('autograd.backward', 'inputs', 'one Tensor or more, or nothing', into);
+  requireMatching('autograd.backward', 'gradTensors', gradients.length, 'tensors', from.length);
+  const handles = [handlesOf(from), handlesOf(gradients), handlesOf(into ?? [])] as const;
+  runEngine(() => native.autogradBackward(handles[0], handles[1], retain, createGraph, handles[2]));
+}

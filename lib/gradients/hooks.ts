@@ -1,0 +1,74 @@
+/**
+ * Hooks on gradients. A hook is held by what it is on: by the leaf, or by the graph that made the tensor. So its function,
+ * and what that refers to, lives as long, or until `remove()`; see docs/autograd.md on functions that refer to their tensor.
+ */
+import { argumentError, disposedError } from '../errors';
+import { native } from '../native';
+import { isTensor, type Tensor, wrapElement } from '../tensor';
+import { asUser } from '../user-code';
+
+/** What takes a hook off again. */
+export interface HookHandle {
+  /** The function is not called any more, and let go of. Further calls do nothing. */
+  remove(): void;
+  [Symbol.dispose](): void;
+}
+
+/** Gets the gradient of its tensor, and gives what to go on with, or nothing to leave it. */
+// biome-ignore lint/suspicious/noConfusingVoidType: what a function without a return has
+export type GradientHook = (grad: Tensor) => Tensor | null | undefined | void;
+
+class RegisteredHook implements HookHandle {
+  readonly #hook: unknown;
+
+  constructor(hook: unknown) {
+    this.#hook = hook;
+  }
+
+  remove(): void {
+    native.dropHook(this.#hook);
+  }
+
+  [Symbol.dispose](): void {
+    this.remove();
+  }
+}
+
+/** What the program's function gave as a gradient, as native code takes it: 0 for nothing. */
+export function gradientHandle(fn: string, place: string, value: unknown): number {
+  if (value === undefined || value === null) return 0;
+  if (!isTensor(value)) throw argumentError(fn, place, 'a Tensor, null or undefined', value);
+  if (value.disposed) throw disposedError(fn, value._handle);
+  return value._handle;
+}
+
+// These are functions of their own, so that what they make refers to the hook's function and to nothing else.
+const onGradient = (hook: GradientHook) => (raw: unknown) => {
+  const grad = wrapElement(raw)!;
+  const result = asUser(() => hook(grad));
+  return gradientHandle('registerHook', "the hook's result", result);
+};
+
+const onLeaf = (hook: (leaf: Tensor) => void, owner: WeakRef<Tensor>) => (raw: unknown) => {
+  const leaf = wrapElement(raw)!;
+  const own = owner.deref();
+  if (own === undefined || own.disposed) {
+    asUser(() => hook(leaf));
+    return;
+  }
+  leaf.dispose(); // a second name of the tensor that the program has
+  asUser(() => hook(own));
+};
+
+/** Calls `hook` with the gradient of `tensor`, each time one is computed. */
+export function registerHook(tensor: Tensor, hook: GradientHook): HookHandle {
+  if (typeof hook !== 'function') throw argumentError('registerHook', 'hook', 'a function', hook);
+  return new RegisteredHook(native.registerHook(tensor._handle, onGradient(hook)));
+}
+
+/** Calls `hook` with the leaf, each time a backward has accumulated into its `grad`. */
+export function registerPostAccumulateGradHook(tensor: Tensor, hook: (leaf: Tensor) => void): HookHandle {
+  if (typeof hook !== 'function') throw argumentError('registerPostAccumulateGradHook', 'hook', 'a function', hook);
+  const onAccumulated = onLeaf(hook, new WeakRef(tensor));
+  return new RegisteredHook(native.registerPostAccumulateGradHook(tensor._handle, onAccumulated));
+}

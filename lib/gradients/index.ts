@@ -1,0 +1,12 @@
+/** torch.autograd. */
+export {
+  type AnomalyOptions,
+  detectAnomaly,
+  isAnomalyCheckNanEnabled,
+  isAnomalyEnabled,
+  setDetectAnomaly,
+} from './anomaly';
+export { AutogradFunction as Function, FunctionContext, onceDifferentiable } from './function';
+export { type BackwardManyOptions, backward, type GradOptions, grad } from './grad';
+export type { GradientHook, HookHandle } from './hooks';
+export type { Tensors } from './lists';

@@ -1,0 +1,98 @@
+#include "native/autograd/callback.h"
+
+#include <utility>
+
+#include "native/convert/from_js.h"
+#include "native/convert/to_js.h"
+#include "native/thrown.h"
+
+namespace ltn::autograd {
+namespace {
+
+// The number of the environment whose JS thread this is; 0 for every other thread.
+thread_local uint32_t thread_environment = 0;
+
+}  // namespace
+
+CallbackFrame::CallbackFrame(Call& call, napi_value function) : call_(call), function_(function) {}
+
+void CallbackFrame::push(const at::Tensor& tensor) { arguments_.push_back(write_element(call_, at::Tensor(tensor))); }
+
+void CallbackFrame::push_list(const std::vector<at::Tensor>& tensors) {
+  arguments_.push_back(to_js(call_, std::vector<at::Tensor>(tensors)));
+}
+
+napi_value CallbackFrame::run() {
+  napi_value receiver = nullptr;
+  check(call_.env, napi_get_undefined(call_.env, &receiver));
+  napi_value result = nullptr;
+  if (napi_call_function(call_.env, receiver, function_, arguments_.size(), arguments_.data(), &result) == napi_ok) {
+    return result;
+  }
+  napi_value thrown = take_pending(call_.env);
+  renew_termination(call_.env);
+  if (thrown == nullptr) throw CodedError("ERR_TORCH_INTERNAL", "the thread is being ended");
+  throw ThrownByProgram(thrown);
+}
+
+at::Tensor CallbackFrame::tensor(napi_value handle) {
+  const double number = read_double(call_, handle, 0);
+  if (!(number > 0)) return at::Tensor();
+  const at::Tensor* found = call_.state.slots().use(static_cast<handles::Handle>(number));
+  if (found == nullptr)
+    throw CodedError("ERR_TORCH_DISPOSED", "a gradient that the program's function returned was disposed");
+  return *found;
+}
+
+std::vector<at::Tensor> CallbackFrame::tensors(napi_value handles) {
+  const uint32_t length = list_length(call_, handles, 0, "an array of handles");
+  std::vector<at::Tensor> list;
+  list.reserve(length);
+  for (uint32_t i = 0; i < length; ++i) list.push_back(tensor(list_element(call_, handles, i)));
+  return list;
+}
+
+std::string CallbackFrame::text(napi_value value) { return read_string(call_, value, 0); }
+
+Callback::Callback(Call& call, napi_value function)
+    : state_(&call.state), releases_(call.state.releases()), environment_(call.state.number()) {
+  thread_environment = environment_;
+  check(call.env, napi_create_reference(call.env, function, 1, &reference_));
+}
+
+Callback::~Callback() { drop(); }
+
+void Callback::drop() noexcept {
+  if (reference_ != nullptr) releases_->push(std::exchange(reference_, nullptr));
+}
+
+void Callback::call(const std::function<void(CallbackFrame&)>& use) const {
+  if (reference_ == nullptr) return;
+  if (thread_environment != environment_ || state_->current_call() == nullptr) {
+    throw CodedError("ERR_TORCH_CALLBACK_THREAD",
+                     "a hook or an autograd.Function of JavaScript: expected a backward that runs on the thread of its "
+                     "JavaScript, got one on another (torch.run and torch.async run ops on threads of their own, CUDA "
+                     "its backwards): call backward() outside of them, on tensors of the CPU");
+  }
+  Call& call = *state_->current_call();
+  napi_escapable_handle_scope scope = nullptr;
+  check(call.env, napi_open_escapable_handle_scope(call.env, &scope));
+  try {
+    napi_value function = nullptr;
+    check(call.env, napi_get_reference_value(call.env, reference_, &function));
+    CallbackFrame frame(call, function);
+    use(frame);
+  } catch (const ThrownByProgram& error) {  // what it threw outlives the scope
+    napi_value value = nullptr;
+    const bool is_kept = napi_escape_handle(call.env, scope, error.value(), &value) == napi_ok;
+    napi_close_escapable_handle_scope(call.env, scope);
+    if (!is_kept) throw CodedError("ERR_TORCH_INTERNAL", "what the program's function threw could not be kept");
+    throw ThrownByProgram(value);
+  } catch (...) {  // the scope has no owner but this function
+    napi_close_escapable_handle_scope(call.env, scope);
+    throw;
+  }
+  napi_close_escapable_handle_scope(call.env, scope);
+}
+
+}  // namespace ltn::autograd

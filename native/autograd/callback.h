@@ -1,0 +1,66 @@
+// A function of the library's that libtorch's graph holds, and calls in the middle of a backward.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <node_api.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "native/convert/call.h"
+
+namespace ltn::autograd {
+
+// The values that JavaScript gives and gets during one call of a callback.
+// Lifetime: a frame of the engine. Thread: the environment's JS thread.
+class CallbackFrame {
+ public:
+  CallbackFrame(Call& call, napi_value function);
+  CallbackFrame(const CallbackFrame&) = delete;
+  CallbackFrame& operator=(const CallbackFrame&) = delete;
+
+  // A tensor for JavaScript, owned as every result is; null for an undefined one.
+  void push(const at::Tensor& tensor);
+  void push_list(const std::vector<at::Tensor>& tensors);
+  // What the function returns. Throws ThrownByProgram.
+  napi_value run();
+
+  // The tensor of a handle that the function returned; undefined for 0.
+  at::Tensor tensor(napi_value handle);
+  std::vector<at::Tensor> tensors(napi_value handles);
+  std::string text(napi_value value);
+
+ private:
+  Call& call_;
+  const napi_value function_;
+  std::vector<napi_value> arguments_;
+};
+
+// Lifetime: of the hook or node that it belongs to, which any thread may free; the reference to the function goes to
+// the environment's ReleaseQueue, and with the environment. So what the function refers to is kept as long as the
+// graph, or the leaf, that the hook is on. Thread: made and called on the environment's JS thread; a call on another is
+// refused.
+class Callback {
+ public:
+  Callback(Call& call, napi_value function);
+  ~Callback();
+  Callback(const Callback&) = delete;
+  Callback& operator=(const Callback&) = delete;
+
+  // Calls `use(frame)`, in which the frame is run. Throws CodedError on another thread than the function's.
+  void call(const std::function<void(CallbackFrame&)>& use) const;
+  // Lets go of the function: call() does nothing afterwards.
+  void drop() noexcept;
+  bool is_dropped() const noexcept { return reference_ == nullptr; }
+
+ private:
+  EnvState* const state_;  // to be touched on its thread alone, which ends after it
+  const std::shared_ptr<ReleaseQueue> releases_;
+  const uint32_t environment_;
+  napi_ref reference_ = nullptr;
+};
+
+}  // namespace ltn::autograd

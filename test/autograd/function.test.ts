@@ -1,0 +1,288 @@
+/** torch.autograd.Function: as PyTorch's, and what becomes of what it holds. */
+import type { Tensor } from '../../types';
+import { run } from '../support/child';
+import { balanced, codeOf, LIB, thrown, torch, untyped } from '../support/torch';
+
+const { Function: Base, grad } = torch.autograd;
+type Context = InstanceType<typeof torch.autograd.FunctionContext>;
+const leaf = (...data: number[]) => torch.tensor(data, { requiresGrad: true });
+
+class Exp extends Base {
+  static override forward(ctx: Context, x: Tensor): Tensor {
+    const y = x.exp() as Tensor;
+    ctx.saveForBackward(y);
+    return y;
+  }
+
+  static override backward(ctx: Context, gradOut: Tensor): Tensor {
+    const [y] = ctx.savedTensors;
+    return gradOut.mul(y!) as Tensor;
+  }
+}
+
+/** x to the power of n, times y: a number among the arguments, and two results. */
+class PowMul extends Base {
+  static override forward(ctx: Context, x: Tensor, n: number, y: Tensor): [Tensor, Tensor] {
+    ctx.saveForBackward(x, y);
+    ctx.n = n;
+    return [x.pow(n).mul(y) as Tensor, y.neg() as Tensor];
+  }
+
+  static override backward(ctx: Context, first: Tensor, second: Tensor) {
+    const [x, y] = ctx.savedTensors as [Tensor, Tensor];
+    const n = ctx.n as number;
+    return [
+      first.mul(
+        x
+          .pow(n - 1)
+          .mul(n)
+          .mul(y),
+      ) as Tensor,
+      null,
+      first.mul(x.pow(n)).sub(second) as Tensor,
+    ];
+  }
+}
+
+it('computes forward and backward', () => {
+  const x = leaf(0, 1);
+  const y = Exp.apply(x);
+  expect(y.toArray()).toEqual([1, Math.fround(Math.E)]);
+  expect([y.requiresGrad, y.gradFn]).toEqual([true, 'ExpBackward']);
+  y.sum().backward();
+  expect(x.grad!.toArray()).toEqual(y.toArray());
+});
+
+it('takes other arguments, and gives several results', () => {
+  const [x, y] = [leaf(2, 3), leaf(5, 7)];
+  const [a, b] = PowMul.apply(x, 2, y);
+  expect([a.toArray(), b.toArray()]).toEqual([
+    [20, 63],
+    [-5, -7],
+  ]);
+  const [dx, dy] = grad([a.sum() as Tensor, b.sum() as Tensor], [x, y]);
+  expect([dx!.toArray(), dy!.toArray()]).toEqual([
+    [20, 42],
+    [3, 8],
+  ]);
+  expect(grad(PowMul.apply(x, 2, y)[0].sum() as Tensor, y)[0]!.toArray()).toEqual([4, 9]);
+});
+
+it('is differentiated twice where its backward is made of ops', () => {
+  const x = leaf(1);
+  const [first] = grad(Exp.apply(x).sum() as Tensor, x, { createGraph: true });
+  const [second] = grad(first!.sum() as Tensor, x, { createGraph: true });
+  expect(second!.toArray()).toEqual([Math.fround(Math.E)]);
+  expect(grad(second!.sum() as Tensor, x)[0]!.toArray()).toEqual([Math.fround(Math.E)]);
+});
+
+it('records nothing where nothing needs gradients', () => {
+  expect(Exp.apply(torch.ones([1])).requiresGrad).toBe(false);
+  expect(torch.noGrad(() => Exp.apply(leaf(1))).requiresGrad).toBe(false);
+});
+
+it('gives the same tensor that forward gave, and a view of an argument', () => {
+  let made: unknown;
+  class Same extends Base {
+    static override forward(_: Context, x: Tensor, through: boolean) {
+      made = through ? x : x.mul(1);
+      return made as Tensor;
+    }
+    static override backward(_: Context, g: Tensor) {
+      return [g, null];
+    }
+  }
+  const x = leaf(1, 2);
+  expect(Same.apply(x, false)).toBe(made);
+  const through = Same.apply(x, true);
+  expect(through).not.toBe(x);
+  expect(through.gradFn).toBe('SameBackward');
+  expect(x.gradFn).toBe(null);
+});
+
+it('knows which arguments need gradients', () => {
+  let needs: unknown;
+  class Needs extends Base {
+    static override forward(ctx: Context, ...args: (Tensor | string)[]) {
+      needs = ctx.needsInputGrad;
+      return (args[0] as Tensor).mul(1) as Tensor;
+    }
+  }
+  Needs.apply(torch.ones([1]), leaf(1), 'text');
+  expect(needs).toEqual([false, true, false]);
+});
+
+it('takes results without gradients, and written arguments', () => {
+  class Parts extends Base {
+    static override forward(ctx: Context, x: Tensor): [Tensor, Tensor] {
+      const index = x.argsort() as Tensor;
+      ctx.markNonDifferentiable(index);
+      return [x.mul(2) as Tensor, index];
+    }
+    static override backward(_: Context, g: Tensor, none: Tensor) {
+      expect(none.toArray()).toEqual([0, 0]);
+      return g.mul(2) as Tensor;
+    }
+  }
+  const x = leaf(2, 1);
+  const [y, index] = Parts.apply(x);
+  expect([y.requiresGrad, index.requiresGrad]).toEqual([true, false]);
+  expect(grad(y.sum() as Tensor, x)[0]!.toArray()).toEqual([2, 2]);
+
+  class Double extends Base {
+    static override forward(ctx: Context, x: Tensor) {
+      ctx.markDirty(x);
+      return x.mul_(2);
+    }
+    static override backward(_: Context, g: Tensor) {
+      return g.mul(2) as Tensor;
+    }
+  }
+  const h = x.mul(1) as Tensor;
+  expect(Double.apply(h)).toBe(h);
+  expect(h.gradFn).toBe('DoubleBackward');
+  expect(grad(h.sum() as Tensor, x)[0]!.toArray()).toEqual([2, 2]);
+});
+
+it('gives zeros, or null, for a result that was not used', () => {
+  const seen: unknown[] = [];
+  class Two extends Base {
+    static override forward(ctx: Context, x: Tensor, materialize: boolean): [Tensor, Tensor] {
+      ctx.setMaterializeGrads(materialize);
+      return [x.mul(1) as Tensor, x.mul(1) as Tensor];
+    }
+    static override backward(_: Context, a: Tensor, b: Tensor | null) {
+      seen.push(b?.toArray() ?? b);
+      return [a, null];
+    }
+  }
+  const x = leaf(1, 2);
+  grad(Two.apply(x, true)[0].sum() as Tensor, x);
+  grad(Two.apply(x, false)[0].sum() as Tensor, x);
+  expect(seen).toEqual([[0, 0], null]);
+});
+
+it('refuses to be differentiated twice where its backward says so', () => {
+  class Once extends Base {
+    static override forward(ctx: Context, x: Tensor) {
+      ctx.saveForBackward(x);
+      return x.pow(2) as Tensor;
+    }
+    static override backward = torch.autograd.onceDifferentiable(
+      (ctx: Context, g: Tensor) => g.mul(ctx.savedTensors[0]!).mul(2) as Tensor,
+    );
+  }
+  const x = leaf(3);
+  expect(grad(Once.apply(x).sum() as Tensor, x)[0]!.toArray()).toEqual([6]);
+  const weight = leaf(1);
+  const [d] = grad(Once.apply(x).mul(weight).sum() as Tensor, x, { createGraph: true });
+  expect(d!.toArray()).toEqual([6]);
+  const error = thrown(() => grad(d!.sum() as Tensor, weight));
+  expect([error.code, error.message]).toEqual(['ERR_TORCH_RUNTIME', expect.stringContaining('onceDifferentiable')]);
+});
+
+describe('errors', () => {
+  const returning = (result: unknown) =>
+    class Returns extends Base {
+      static override forward(_: Context, x: Tensor, __?: unknown) {
+        return x.mul(1) as Tensor;
+      }
+      static override backward() {
+        return result as never;
+      }
+    };
+
+  it.each<[string, unknown, string, RegExp]>([
+    ['too few gradients', [null], 'ERR_TORCH_ARGUMENT', /one gradient for each of the 2 arguments of forward.*got 1/],
+    ['too many', [null, null, 5], 'ERR_TORCH_ARGUMENT', /got 3/],
+    ['a gradient for a number', [null, torch.ones([2])], 'ERR_TORCH_ARGUMENT', /'result\[1\]': expected null/],
+    ['a gradient that is a number', [5, null], 'ERR_TORCH_ARGUMENT', /'result\[0\]': expected a Tensor.*got 5/],
+    ['a gradient of another shape', [torch.ones([3]), null], 'ERR_TORCH_RUNTIME', /ReturnsBackward.*\[3\]/],
+  ])('%s', (_, result, code, message) => {
+    const x = leaf(1, 2);
+    const error = thrown(() => returning(result).apply(x, 1).sum().backward());
+    expect([error.code, error.message]).toEqual([code, expect.stringMatching(message)]);
+  });
+
+  it('what forward or backward throws comes out as it is, and nothing is left', () => {
+    const error = new RangeError('mine');
+    class Fails extends Base {
+      static override forward(_: Context, x: Tensor, now: boolean): Tensor {
+        if (now) throw error;
+        return x.mul(2) as Tensor;
+      }
+      static override backward(): never {
+        throw error;
+      }
+    }
+    balanced(() =>
+      torch.scope(() => {
+        const x = leaf(1, 2);
+        expect(thrown(() => Fails.apply(x, true))).toBe(error);
+        expect(torch.isGradEnabled()).toBe(true);
+        expect(thrown(() => Fails.apply(x, false).sum().backward())).toBe(error);
+      }),
+    );
+  });
+
+  it('saved tensors that were written to, or freed', () => {
+    const x = leaf(1, 2);
+    const y = Exp.apply(x);
+    torch.noGrad(() => y.add_(1));
+    expect(thrown(() => y.sum().backward()).message).toMatch(/modified by an inplace operation/);
+    const z = Exp.apply(x).sum() as Tensor;
+    grad(z, x);
+    expect(thrown(() => grad(z, x)).code).toBe('ERR_TORCH_RUNTIME');
+    const kept = Exp.apply(x).sum() as Tensor;
+    grad(kept, x, { retainGraph: true });
+    expect(grad(kept, x)[0]!.toArray()).toEqual([Math.fround(Math.E), expect.closeTo(7.389, 3)]);
+  });
+
+  it('a forward that gives no tensor, a class without the functions', () => {
+    class None extends Base {
+      static override forward(_: Context, __: Tensor) {
+        return 5;
+      }
+    }
+    expect(codeOf(() => None.apply(leaf(1)))).toBe('ERR_TORCH_ARGUMENT');
+    expect(codeOf(() => untyped.autograd.Function.apply(leaf(1)))).toBe('ERR_TORCH_NOT_IMPLEMENTED');
+    expect(codeOf(() => untyped.autograd.Function.apply.call({}, leaf(1)))).toBe('ERR_TORCH_ARGUMENT');
+    class NoBackward extends Base {
+      static override forward(_: Context, x: Tensor) {
+        return x.mul(1) as Tensor;
+      }
+    }
+    expect(codeOf(() => NoBackward.apply(leaf(1)).sum().backward())).toBe('ERR_TORCH_NOT_IMPLEMENTED');
+  });
+
+  it('is refused on a thread of the pool', async () => {
+    const y = Exp.apply(leaf(1)).sum();
+    await expect(untyped.async.backward(y)).rejects.toMatchObject({ code: 'ERR_TORCH_CALLBACK_THREAD' });
+  });
+});
+
+it('may run another backward in its backward, over itself too', () => {
+  class Nested extends Base {
+    static override forward(ctx: Context, x: Tensor) {
+      ctx.saveForBackward(x);
+      return x.pow(2) as Tensor;
+    }
+    static override backward(ctx: Context, g: Tensor) {
+      const x = ctx.savedTensors[0]!.detach().requiresGrad_() as Tensor;
+      const y = torch.enableGrad(() => Exp.apply(x).sum() as Tensor);
+      return g.mul(grad(y, x)[0]!) as Tensor;
+    }
+  }
+  const x = leaf(0);
+  expect(grad(Nested.apply(x).sum() as Tensor, x)[0]!.toArray()).toEqual([1]);
+});
+
+it('leaves nothing: closures, contexts and tensors', async () => {
+  const { stdout, stderr, code } = await run(process.execPath, [
+    '--expose-gc',
+    'test/autograd/function_memory.cjs',
+    LIB,
+  ]);
+  expect({ stderr, code }).toEqual({ stderr: '', code: 0 });
+  expect(JSON.parse(stdout)).toEqual({ contexts: 0, tensors: 0 });
+});

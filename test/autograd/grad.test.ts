@@ -1,0 +1,190 @@
+/** torch.autograd.grad and torch.autograd.backward: arguments, results, errors, and what is left of them. */
+import { balanced, codeOf, thrown, torch, untyped } from '../support/torch';
+
+const { grad, backward } = torch.autograd;
+const leaf = (...data: number[]) => torch.tensor(data, { requiresGrad: true });
+const numbers = (list: readonly (any | null)[]) => list.map((tensor) => tensor?.toArray() ?? null);
+
+describe('grad', () => {
+  it('gives the gradients in the order of the inputs, and accumulates nothing', () => {
+    const [x, y] = [leaf(1, 2), leaf(3, 4)];
+    expect(numbers(grad(x.mul(y).sum(), [y, x]))).toEqual([
+      [1, 2],
+      [3, 4],
+    ]);
+    expect([x.grad, y.grad]).toEqual([null, null]);
+    expect(numbers(grad(x.mul(3).sum(), x))).toEqual([[3, 3]]);
+  });
+
+  it('takes several outputs, with and without their gradients, and any iterable', () => {
+    const x = leaf(1, 2);
+    const outputs = () => [x.mul(2), x.sum()];
+    const gradOutputs = [torch.tensor([1, 10]), null];
+    expect(numbers(grad(outputs(), [x], { gradOutputs }))).toEqual([[3, 21]]);
+    expect(numbers(grad(new Set(outputs()), new Set([x]), { gradOutputs }))).toEqual([[3, 21]]);
+    expect(numbers(grad(x.mul(2), x, { gradOutputs: torch.tensor([1, 10]) }))).toEqual([[2, 20]]);
+  });
+
+  it('is differentiable itself with createGraph', () => {
+    const x = leaf(2);
+    const [first] = grad(x.pow(3).sum(), x, { createGraph: true });
+    expect(first!.toArray()).toEqual([12]);
+    expect(numbers(grad(first!.sum(), x))).toEqual([[12]]);
+    const [plain] = grad(x.pow(3).sum(), x);
+    expect(plain!.requiresGrad).toBe(false);
+  });
+
+  it('takes what was computed as an input', () => {
+    const x = leaf(1, 2);
+    const h = x.mul(2);
+    expect(numbers(grad(h.pow(2).sum(), [h, x]))).toEqual([
+      [4, 8],
+      [8, 16],
+    ]);
+  });
+
+  it('frees the graph, or keeps it with retainGraph', () => {
+    const x = leaf(1, 2);
+    const y = x.pow(2).sum();
+    grad(y, x, { retainGraph: true });
+    grad(y, x);
+    expect(codeOf(() => grad(y, x))).toBe('ERR_TORCH_RUNTIME');
+  });
+
+  it('names an input that nothing was computed from, or gives null or zeros for it', () => {
+    const [x, y] = [leaf(1, 2), leaf(3, 4)];
+    const error = thrown(() => grad(x.sum(), [x, y]));
+    expect([error.code, error.op]).toEqual(['ERR_TORCH_RUNTIME', 'autograd.grad']);
+    expect(error.message).toContain('inputs[1]: the outputs were not computed from it');
+    expect(error.message).toContain('{ allowUnused: true }');
+    expect(numbers(grad(x.sum(), [x, y], { allowUnused: true }))).toEqual([[1, 1], null]);
+    expect(numbers(grad(x.sum(), [x, y], { materializeGrads: true }))).toEqual([
+      [1, 1],
+      [0, 0],
+    ]);
+    expect(codeOf(() => grad(x.sum(), y, { materializeGrads: true, allowUnused: false }))).toBe('ERR_TORCH_ARGUMENT');
+  });
+
+  it('stacks the gradients of a batch', () => {
+    const x = leaf(1, 2);
+    const gradOutputs = torch.eye(2);
+    expect(numbers(grad(x.pow(2), x, { gradOutputs, isGradsBatched: true }))).toEqual([
+      [
+        [2, 0],
+        [0, 4],
+      ],
+    ]);
+    expect(codeOf(() => grad(x.pow(2), x, { isGradsBatched: true }))).toBe('ERR_TORCH_ARGUMENT');
+  });
+
+  it.each<[string, () => unknown, string, RegExp]>([
+    [
+      'an output without a graph',
+      () => grad(torch.ones([1]), leaf(1)),
+      'ERR_TORCH_RUNTIME',
+      /outputs\[0\]: .*without a gradFn/,
+    ],
+    [
+      'an input without gradients',
+      () => grad(leaf(1).sum(), torch.ones([1])),
+      'ERR_TORCH_RUNTIME',
+      /inputs\[0\]: expected a tensor that requires gradients/,
+    ],
+    [
+      'another shape',
+      () => grad(leaf(1, 2).mul(2), leaf(1), { gradOutputs: torch.ones([3]) }),
+      'ERR_TORCH_ARGUMENT',
+      /gradOutputs\[0\]: expected the shape of outputs\[0\], float32\[2\], got float32\[3\]/,
+    ],
+    [
+      'no gradient for several elements',
+      () => grad(leaf(1, 2).mul(2), leaf(1)),
+      'ERR_TORCH_RUNTIME',
+      /gradOutputs\[0\]: expected a tensor/,
+    ],
+    [
+      'too many gradients',
+      () => grad(leaf(1).sum(), leaf(1), { gradOutputs: [null, null] }),
+      'ERR_TORCH_ARGUMENT',
+      /expected one for each of the 1 outputs, got 2/,
+    ],
+    ['no inputs', () => grad(leaf(1).sum(), []), 'ERR_TORCH_ARGUMENT', /'inputs'/],
+    [
+      'an output that is something else',
+      () => grad([1] as never, leaf(1)),
+      'ERR_TORCH_ARGUMENT',
+      /'outputs\[0\]': expected Tensors, got 1/,
+    ],
+    [
+      'an option in snake case',
+      () => grad(leaf(1).sum(), leaf(1), { allow_unused: true } as never),
+      'ERR_TORCH_ARGUMENT',
+      /allowUnused/,
+    ],
+    [
+      'a flag that is something else',
+      () => grad(leaf(1).sum(), leaf(1), { createGraph: 1 } as never),
+      'ERR_TORCH_ARGUMENT',
+      /'createGraph': expected a boolean, got 1/,
+    ],
+  ])('refuses %s', (_, call, code, message) => {
+    balanced(() =>
+      torch.scope(() => {
+        const error = thrown(call);
+        expect([error.code, error.message]).toEqual([code, expect.stringMatching(message)]);
+      }),
+    );
+  });
+
+  it('refuses what was disposed, also while its arguments are read', () => {
+    const x = leaf(1, 2);
+    const y = x.sum();
+    function* inputs() {
+      y.dispose();
+      yield x;
+    }
+    expect(codeOf(() => grad(y, inputs()))).toBe('ERR_TORCH_DISPOSED');
+  });
+
+  it('leaves nothing but its results', () => {
+    balanced(() =>
+      torch.scope(() => {
+        const x = leaf(1, 2);
+        const y = x.pow(2).sum();
+        const before = torch.memory().tensors;
+        const [dx] = grad(y, x, { createGraph: true });
+        expect(torch.memory().tensors).toBe(before + 1);
+        dx!.dispose();
+      }),
+    );
+  });
+
+  it('gives sparse gradients', () => {
+    const weight = torch.ones([3, 2], { requiresGrad: true });
+    const y = untyped.nn.functional.embedding(torch.tensor([0n, 2n]), weight, { sparse: true });
+    const [d] = grad(y.sum(), weight);
+    expect(d!.layout).toBe('sparse_coo');
+    expect((d!.toDense() as typeof weight).toArray()).toEqual([
+      [1, 1],
+      [0, 0],
+      [1, 1],
+    ]);
+  });
+});
+
+describe('backward', () => {
+  it('accumulates the gradients of several tensors', () => {
+    const x = leaf(1, 2);
+    backward([x.mul(2), x.sum()], [torch.tensor([1, 10]), null]);
+    expect(x.grad!.toArray()).toEqual([3, 21]);
+    backward(x.sum());
+    expect(x.grad!.toArray()).toEqual([4, 22]);
+  });
+
+  it('accumulates into `inputs` alone', () => {
+    const [x, y] = [leaf(1), leaf(2)];
+    backward(x.mul(y).sum(), null, { inputs: y });
+    expect([x.grad, y.grad!.toArray()]).toEqual([null, [1]]);
+    expect(codeOf(() => backward(x.sum(), null, { inputs: [] }))).toBe('ERR_TORCH_ARGUMENT');
+  });
+});

@@ -1,0 +1,252 @@
+/** Hooks on gradients: what they get and give, when they fail, and what they hold. */
+import { Worker } from 'node:worker_threads';
+import { run } from '../support/child';
+import { balanced, codeOf, LIB, thrown, torch, untyped } from '../support/torch';
+
+const leaf = (...data: number[]) => torch.tensor(data, { requiresGrad: true });
+
+describe('registerHook', () => {
+  it('gets the gradient, of leaves and of what was computed', () => {
+    const x = leaf(1, 2);
+    const h = x.mul(3);
+    const seen: unknown[] = [];
+    h.registerHook((grad) => void seen.push(['h', grad.toArray()]));
+    x.registerHook((grad) => void seen.push(['x', grad.toArray()]));
+    h.pow(2).sum().backward();
+    expect(seen).toEqual([
+      ['h', [6, 12]],
+      ['x', [18, 36]],
+    ]);
+  });
+
+  it('goes on with what a hook returns', () => {
+    const x = leaf(1, 2);
+    x.registerHook((grad) => grad.mul(10));
+    x.registerHook(() => null);
+    x.registerHook((grad) => grad.add(1));
+    x.sum().backward();
+    expect(x.grad!.toArray()).toEqual([11, 11]);
+    const h = x.mul(2);
+    h.registerHook((grad) => grad.mul(10));
+    expect(torch.autograd.grad(h.sum(), x)[0]!.toArray()[0]).toBeGreaterThanOrEqual(20);
+  });
+
+  it('is not called after remove(), nor after `using`', () => {
+    const x = leaf(1, 2);
+    const handle = x.registerHook((grad) => grad.mul(10));
+    handle.remove();
+    handle.remove();
+    x.registerHook((grad) => grad.mul(10))[Symbol.dispose]();
+    x.sum().backward();
+    expect(x.grad!.toArray()).toEqual([1, 1]);
+  });
+
+  it('throws on what the hook throws, as it is, and leaves nothing', () => {
+    const error = new RangeError('mine');
+    balanced(() =>
+      torch.scope(() => {
+        const x = leaf(1, 2);
+        const h = x.mul(1);
+        const fails = () => {
+          throw error;
+        };
+        const handle = x.registerHook(fails);
+        h.registerHook(fails);
+        expect(thrown(() => x.pow(2).sum().backward())).toBe(error);
+        expect(thrown(() => torch.autograd.grad(h.pow(2).sum(), x))).toBe(error);
+        expect(thrown(() => torch.autograd.backward(x.pow(2).sum()))).toBe(error);
+        expect(error.message).toBe('mine');
+        handle.remove();
+        x.pow(2).sum().backward();
+        expect(x.grad!.toArray()).toEqual([2, 4]);
+      }),
+    );
+  });
+
+  it('throws on what is no error, too', () => {
+    const x = leaf(1);
+    x.registerHook(() => {
+      throw 'a string';
+    });
+    expect(thrown(() => x.sum().backward())).toBe('a string');
+  });
+
+  it.each<[string, (grad: any) => unknown, string, RegExp]>([
+    ['a number', () => 5, 'ERR_TORCH_ARGUMENT', /the hook's result.*got 5/],
+    ['a promise', async () => null, 'ERR_TORCH_ARGUMENT', /got a Promise/],
+    [
+      'a disposed tensor',
+      (grad) => {
+        const made = grad.mul(2);
+        made.dispose();
+        return made;
+      },
+      'ERR_TORCH_DISPOSED',
+      /disposed/,
+    ],
+    ['another shape', () => torch.ones([5]), 'ERR_TORCH_RUNTIME', /size/],
+  ])('refuses %s', (_, hook, code, message) => {
+    const x = leaf(1, 2);
+    x.registerHook(hook as never);
+    const error = thrown(() => x.sum().backward());
+    expect([error.code, error.message]).toEqual([code, expect.stringMatching(message)]);
+  });
+
+  it('refuses what has no gradients, and what is no function', () => {
+    expect(thrown(() => torch.ones([1]).registerHook(() => {})).message).toMatch(
+      /expected a tensor that requires gradients/,
+    );
+    expect(codeOf(() => leaf(1).registerHook(5 as never))).toBe('ERR_TORCH_ARGUMENT');
+    expect(codeOf(() => untyped.Tensor.prototype.registerHook.call({}, () => {}))).toBe('ERR_TORCH_ARGUMENT');
+  });
+
+  it('runs in the scope that is current: what it makes ends with that', () => {
+    const x = leaf(1, 2);
+    let kept: any;
+    torch.scope(() => {
+      x.registerHook((grad) => {
+        kept = grad.mul(2);
+      });
+      x.sum().backward();
+      expect(kept.disposed).toBe(false);
+    });
+    expect(kept.disposed).toBe(true);
+  });
+
+  it('may do what it likes: dispose, call a backward, open scopes, read', () => {
+    const x = leaf(1, 2);
+    const h = x.mul(2);
+    const y = h.pow(2).sum();
+    let inner: unknown;
+    h.registerHook((grad) => {
+      h.dispose();
+      y.dispose();
+      const z = leaf(3);
+      z.registerHook((g) => g.mul(7));
+      inner = torch.scope(() => {
+        torch.enableGrad(() => z.pow(2).sum()).backward();
+        return z.grad!.toArray();
+      });
+      const result = torch.scope(() => grad.mul(1).add(0));
+      grad.dispose();
+      return result;
+    });
+    y.backward();
+    expect(inner).toEqual([42]);
+    expect(x.grad!.toArray()).toEqual([8, 16]);
+  });
+
+  it('can be differentiated through with createGraph', () => {
+    const x = leaf(2);
+    const h = x.mul(1);
+    h.registerHook((grad) => grad.mul(grad));
+    const [d] = torch.autograd.grad(h.pow(2).sum(), x, { createGraph: true });
+    expect(d!.toArray()).toEqual([16]);
+    // The way to x leads through h again, and its hook squares 8h.
+    expect(torch.autograd.grad(d!.sum(), x)[0]!.toArray()).toEqual([256]);
+  });
+
+  it('is refused on a thread of the pool, with the reason', async () => {
+    const x = leaf(1, 2);
+    const handle = x.registerHook((grad) => grad.mul(2));
+    const error = await untyped.async.backward(x.sum()).then(
+      () => undefined,
+      (caught: unknown) => caught,
+    );
+    expect(error).toMatchObject({ code: 'ERR_TORCH_CALLBACK_THREAD' });
+    expect(x.grad).toBe(null);
+    handle.remove();
+    await untyped.async.backward(x.sum());
+    expect(x.grad!.toArray()).toEqual([1, 1]);
+  });
+});
+
+describe('registerPostAccumulateGradHook', () => {
+  it('gets the leaf, once its gradient is there', () => {
+    const x = leaf(1, 2);
+    const seen: unknown[] = [];
+    const handle = x.registerPostAccumulateGradHook((own) => {
+      seen.push([own === x, own.grad!.toArray()]);
+      own.grad = null;
+    });
+    x.sum().backward();
+    x.mul(2).sum().backward();
+    expect(seen).toEqual([
+      [true, [1, 1]],
+      [true, [2, 2]],
+    ]);
+    expect(x.grad).toBe(null);
+    handle.remove();
+    x.sum().backward();
+    expect(seen.length).toBe(2);
+    torch.autograd.grad(x.sum(), x);
+    expect(seen.length).toBe(2);
+  });
+
+  it('throws on what it throws', () => {
+    const x = leaf(1);
+    const error = new Error('mine');
+    x.registerPostAccumulateGradHook(() => {
+      throw error;
+    });
+    expect(thrown(() => x.sum().backward())).toBe(error);
+  });
+
+  it('refuses what is no leaf', () => {
+    expect(
+      thrown(() =>
+        leaf(1)
+          .mul(2)
+          .registerPostAccumulateGradHook(() => {}),
+      ).message,
+    ).toMatch(/expected a leaf/);
+  });
+});
+
+describe('memory', () => {
+  it.each(['dispose', 'scope', 'remove', 'dropped'])('a hook is let go of: %s', async (how) => {
+    const { stdout, stderr, code } = await run(process.execPath, [
+      '--expose-gc',
+      'test/autograd/hook_memory.cjs',
+      LIB,
+      how,
+    ]);
+    expect({ stderr, code }).toEqual({ stderr: '', code: 0 });
+    expect(JSON.parse(stdout)).toEqual({ closures: 0, tensors: 0 });
+  });
+});
+
+/** A worker that ends in the middle of a hook, in one way or another. */
+function worker(body: string): Promise<number> {
+  const text = `
+    const torch = require(${JSON.stringify(LIB)});
+    const x = torch.tensor([1, 2], { requiresGrad: true });
+    x.registerHook((grad) => { ${body} });
+    try { x.pow(2).sum().backward(); } catch {}
+    x.pow(2).sum().backward();
+    process.exitCode = 3;`;
+  return new Promise((resolve, reject) => {
+    const started = new Worker(text, { eval: true });
+    started.on('error', reject);
+    started.on('exit', resolve);
+    started.on('message', () => void started.terminate());
+  });
+}
+
+it.each([
+  ['process.exit', 'process.exit(7)', 7],
+  ['terminate', "require('node:worker_threads').parentPort.postMessage(1); for (;;) {}", 1],
+])('a worker may end in a hook: %s', async (_, body, code) => {
+  expect(await worker(body)).toBe(code);
+  expect(torch.ones([2]).sum().item()).toBe(2);
+});
+
+it('a program may end in a hook', async () => {
+  const text = `
+    const torch = require(${JSON.stringify(LIB)});
+    const x = torch.tensor([1, 2], { requiresGrad: true });
+    x.registerHook(() => process.exit(7));
+    x.pow(2).sum().backward();`;
+  const { code, signal, stderr } = await run(process.execPath, ['-e', text]);
+  expect({ code, signal, stderr }).toEqual({ code: 7, signal: null, stderr: '' });
+});
