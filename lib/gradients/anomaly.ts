@@ -2,7 +2,7 @@
 
 import { frameText } from '../audit/positions';
 import { captureStack } from '../audit/stack';
-import { argumentError } from '../errors';
+import { argumentError, type TorchError } from '../errors';
 import { native } from '../native';
 import { ownOptions } from '../options';
 import { refusePromise } from '../promises';
@@ -70,6 +70,23 @@ function placeText(text: string): string {
   return `at ${frameText(JSON.parse(text))}`;
 }
 
+/** Not what a hook threw, which goes on as it is. By what it has, since native errors are of the realm that loaded the addon. */
+const isOfEngine = (error: unknown): error is TorchError =>
+  typeof error === 'object' &&
+  error !== null &&
+  ENGINE.includes((error as TorchError).op as string) &&
+  String((error as TorchError).code).startsWith('ERR_TORCH_');
+
+function addPlaces(error: TorchError, made: readonly string[]): void {
+  const lines = [`forward call of ${made[0]}: ${placeText(made[1]!)}`];
+  for (let i = 2; i < made.length; i += 2) {
+    lines.push(`made in the backward of ${made[i]}, whose forward call was ${placeText(made[i + 1]!)}`);
+  }
+  const { message, stack } = error;
+  error.message = `${message}\n  ${lines.join('\n  ')}`;
+  if (typeof stack === 'string') error.stack = stack.replace(message, () => error.message);
+}
+
 /** Runs a backward. What libtorch found wrong in it is said with the lines of the forward calls. */
 export function runEngine<T>(fn: () => T): T {
   if (place === undefined) return fn();
@@ -78,16 +95,7 @@ export function runEngine<T>(fn: () => T): T {
     return fn();
   } catch (error) {
     const made = native.anomalyTake();
-    // Not what a hook threw, which goes on as it is.
-    const { op, message } = error as { op?: unknown; message?: unknown };
-    if (made.length > 0 && error instanceof Error && ENGINE.includes(op as string)) {
-      const lines = [`forward call of ${made[0]}: ${placeText(made[1]!)}`];
-      for (let i = 2; i < made.length; i += 2) {
-        lines.push(`made in the backward of ${made[i]}, whose forward call was ${placeText(made[i + 1]!)}`);
-      }
-      error.message = `${message}\n  ${lines.join('\n  ')}`;
-      if (typeof error.stack === 'string') error.stack = error.stack.replace(String(message), () => error.message);
-    }
+    if (made.length > 0 && isOfEngine(error)) addPlaces(error, made);
     throw error;
   }
 }
