@@ -36,7 +36,7 @@ function* generator(fire, values) {
 }
 /** Takes tensors alone, which run code of the program where they are Proxies. */
 const tensorsOnly = (...calls) => calls.map((call) => Object.assign(call, { tensorsOnly: true }));
-/** A sum of squares, and what it was computed from; `fire` runs in a hook of each. */
+/** A sum of squares, and what it was computed from; then `fire` runs. */
 function squares(fire = () => {}) {
   const w = torch.ones([2], { requiresGrad: true });
   return [w.pow(2).sum(), w, fire()];
@@ -81,7 +81,7 @@ const functions = {
     },
   ],
   'autograd.grad': [
-    (fire) => torch.autograd.grad(...squares(), options(fire, 'createGraph', true)),
+    (fire) => torch.autograd.grad(...squares().slice(0, 2), options(fire, 'createGraph', true)),
     (fire) => {
       const [y, w] = squares();
       return torch.autograd.grad(generator(fire, [y]), generator(fire, [w]), { gradOutputs: generator(fire, [null]) });
