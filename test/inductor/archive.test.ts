@@ -91,7 +91,10 @@ test('what was cut off or changed', () => {
 });
 
 test('what is no package, or lacks a part', () => {
-  expect(refused(archive({ 'p/models/model.json': '{}' }))).toContain('no package of AOTInductor');
+  expect(refused(archive({ 'p/models/model.json': '{}' }))).toMatch(
+    /^expected a package of AOTInductor, got a program of torch\.export: /,
+  );
+  expect(refused(archive({ 'p/x.json': '{}' }))).toContain('no package of AOTInductor');
   expect(refused(archive(entries()), 'mine')).toBe('it has no model "mine", but "model"');
   const without = (name: string) =>
     archive(Object.fromEntries(Object.entries(entries()).filter(([n]) => !n.endsWith(name))));
