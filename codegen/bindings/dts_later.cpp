@@ -26,6 +26,17 @@ std::string awaited(const std::string& text, const std::set<std::string>& names,
 
 }  // namespace
 
+std::string with_word(const std::string& text, const std::string& word, const std::string& other) {
+  std::string result;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = is_word(text[at]) ? word_end(text, at) : at + 1;
+    const std::string piece = text.substr(at, end - at);
+    result += piece == word ? other : piece;
+    at = end;
+  }
+  return result;
+}
+
 CallShape later(CallShape shape) {
   // A tensor's type parameter stands for what is given, which may be a promise, so rules speak of what is awaited.
   std::set<std::string> tensors;

@@ -309,7 +309,6 @@ std::vector<std::string> call_forms(const CallShape& shape, Mixtures mixtures) {
 }
 
 namespace {
-
 size_t required_positional(const CallShape& shape) {
   return static_cast<size_t>(
       std::count_if(shape.positional.begin(), shape.positional.end(), [](const Parameter& p) { return !p.optional; }));
@@ -322,21 +321,6 @@ std::vector<Parameter> options_from(const CallShape& shape, size_t given) {
   std::vector<Parameter> options(shape.positional.begin() + static_cast<std::ptrdiff_t>(given), shape.positional.end());
   options.insert(options.end(), shape.named.begin(), shape.named.end());
   return options;
-}
-
-bool is_word(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-
-std::string with_word(const std::string& text, const std::string& word, const std::string& other) {
-  std::string result;
-  for (size_t at = 0; at < text.size();) {
-    size_t end = at;
-    while (end < text.size() && is_word(text[end])) ++end;
-    if (end == at) ++end;
-    const std::string piece = text.substr(at, end - at);
-    result += piece == word ? other : piece;
-    at = end;
-  }
-  return result;
 }
 
 // The form whose last argument is the one at `at`, or the options from there on.
@@ -354,11 +338,8 @@ std::string explaining_form(CallShape shape, size_t at) {
   if (!is_tensor(*last)) {
     std::string named = options_type(options);
     // What is inferred from the argument by position is nothing for the one by name.
-    const std::vector<TypeParameter> parameters = shape.type_parameters;
-    for (const TypeParameter& parameter : parameters) {
-      if (last->type.compare(0, parameter.name.size(), parameter.name) != 0 ||
-          is_word(last->type[parameter.name.size()]))
-        continue;
+    for (const TypeParameter& parameter : std::vector<TypeParameter>(shape.type_parameters)) {
+      if (!with_word(last->type.substr(0, last->type.find(' ')), parameter.name, "").empty()) continue;
       TypeParameter other = parameter;
       other.name += "Named";
       if (other.fallback.empty()) other.fallback = other.constraint;

@@ -73,6 +73,9 @@ enum class Mixtures { Few, Most };
 // and fewer positional arguments and the others by name.
 std::vector<std::string> call_forms(const CallShape& shape, Mixtures mixtures);
 
+// The text with another word in the place of each `word`.
+std::string with_word(const std::string& text, const std::string& word, const std::string& other);
+
 // How many forms take so many arguments.
 size_t forms_taking(const CallShape& shape, size_t count);
 
