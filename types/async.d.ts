@@ -47,5 +47,5 @@ export declare function run<R>(fn: (t: RunFunctions) => R, options?: RunOptions)
 
 /** The threads of `torch.async` and `torch.run`. */
 export declare const asyncPool: AsyncPool;
-export type { PendingTensor } from './pending';
+export type { Arrived, Later, Pending, PendingTensor, When } from './pending';
 export type { AsyncPool, RunOptions };
