@@ -8,7 +8,7 @@ import { NativeObject } from './object';
 import { type Bound, parse } from './parse';
 import { type ReadCall, readCall } from './reading';
 import { asGiven, bare } from './second-name';
-import { camelCase, type Result, signature, type Signature } from './signature';
+import { camelCase, type Result, type Signature, signature } from './signature';
 import { isTensor, notThis, type Tensor, wrap, wrapElement } from './tensor';
 import { Complex } from './values';
 import { table } from './wrappers';

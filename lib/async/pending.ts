@@ -228,7 +228,11 @@ export const noteRecorder = (recorder: Recorder): unknown => recorders.add(recor
 setPending(
   (code) => {
     if (now === null) {
-      throw codedError(Error, 'ERR_TORCH_PENDING', 'the op was recorded by the torch.run of another copy of the library');
+      throw codedError(
+        Error,
+        'ERR_TORCH_PENDING',
+        'the op was recorded by the torch.run of another copy of the library',
+      );
     }
     return pendingOf(code, now);
   },
