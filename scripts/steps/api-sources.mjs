@@ -29,7 +29,7 @@ function importsOf(name) {
 
 /** torch.async has all ops again, which the pages of the ops show. */
 const asyncText = `
-export { asyncPool, run, type AsyncPool, type RunOptions } from '../../types/async';
+export { asyncPool, run, type Arrived, type AsyncPool, type PendingTensor, type RunOptions } from '../../types/async';
 /**
  * Every op, run on a thread of the pool: \`await torch.async.matmul(a, b)\`. It takes what the op of the same name takes, and
  * \`{ signal }\` as one more argument, and gives a promise of the result.
