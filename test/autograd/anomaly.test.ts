@@ -12,7 +12,7 @@ it('an error names the line of the forward call, and of the backward that made a
   expect({ stderr, code }).toEqual({ stderr: '', code: 0 });
   const results = JSON.parse(stdout) as [message: string, line: number][];
   const expected = [
-    ...['aten::_backward', 'autograd.grad', 'autograd.backward'].map(
+    ...['backward', 'autograd.grad', 'autograd.backward'].map(
       (op) => `${op}: Function 'DivBackward0' returned nan values.*forward call of DivBackward0: at LINE`,
     ),
     'modified by an inplace operation.*forward call of ExpBackward0: at LINE',
