@@ -24,7 +24,6 @@ function toPrimitive(this: Tensor, hint: string): string {
 /** Python's names that are others here. */
 const others: Record<string, string> = {
   length: 'Tensor.length: a tensor has none: write t.shape[0] for its rows, t.numel for its elements',
-  numpy: 'Tensor.numpy: write t.toTypedArray(), or t.toArray() for nested arrays',
   itemsize: 'Tensor.itemsize: write t.elementSize()',
 };
 
