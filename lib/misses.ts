@@ -18,7 +18,10 @@ export interface Misses {
   readonly enumerated?: string;
 }
 
-/** `log_softmax`, `logsoftmax` and `LogSoftmax` are `logSoftmax`; outer underscores count, `add_` is not `add`. */
+/** As Python writes names of more than one word. Code that looks what there is asks for other names. */
+const isSnake = (name: string) => /[^_]_+[^_]/.test(name);
+
+/** `log_softmax` and `set_printoptions` are `logSoftmax` and `setPrintOptions`; outer underscores count, `add_` is not `add`. */
 function plain(name: string): string {
   const [, before, inner, after] = /^(_*)(.*?)(_*)$/s.exec(name)!;
   return `${before}${inner!.replaceAll('_', '').toLowerCase()}${after}`;
@@ -73,7 +76,7 @@ export function hearMisses(path: string, object: object, { read, write, enumerat
   while (Object.getPrototypeOf(last) !== Object.prototype) last = Object.getPrototypeOf(last);
   const target: object = Object.create(Object.prototype);
   const pythons: Hint = (name) => {
-    if (name.length > LONGEST) return undefined;
+    if (name.length > LONGEST || !isSnake(name)) return undefined;
     const known = findMeant(name);
     return known === undefined ? undefined : `${path}.${name} is not a name here: write ${known}`;
   };

@@ -31,17 +31,19 @@ function cutOff(source: string, values: object = {}): void {
 function state(): object {
   const t = ones();
   const sum = t.sum();
+  const three = torch.tensor(3);
+  const four = untyped.add(t, 1, { alpha: three });
   const look = {
     grad: torch.isGradEnabled(),
     inference: torch.isInferenceModeEnabled(),
     recorded: !(sum.numel >= 0),
     owner: untyped.scope((s: { parent: unknown }) => s.parent),
     // A number that a tensor stands for: the parser's own state.
-    number: untyped.add(t, 1, { alpha: torch.tensor(3) }).toArray(),
+    number: four.toArray(),
     prepare: Object.hasOwn(Error, 'prepareStackTrace'),
   };
-  t.dispose();
-  sum.dispose();
+  // Now: a collection may leave what a frame of the interpreter still names.
+  torch.disposeAll([t, sum, three, four]);
   return look;
 }
 

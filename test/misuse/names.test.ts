@@ -11,8 +11,6 @@ const wrong: readonly (readonly [path: string, text: string])[] = [
   ['torch.manual_seed', 'torch.manual_seed is not a name here: write manualSeed'],
   ['torch.set_printoptions', 'torch.set_printoptions is not a name here: write setPrintOptions'],
   ['torch.channels_last', 'torch.channels_last is not a name here: write channelsLast'],
-  ['torch.argMax', 'torch.argMax is not a name here: write argmax'],
-  ['torch.zeroslike', 'torch.zeroslike is not a name here: write zerosLike'],
   ['torch.from_numpy', 'torch.from_numpy: write torch.fromTypedArray(array)'],
   ['torch.inf', 'torch.inf: write Infinity'],
   ['torch.nn.functional.cross_entropy', 'torch.nn.functional.cross_entropy is not a name here: write crossEntropy'],
@@ -27,7 +25,6 @@ const wrong: readonly (readonly [path: string, text: string])[] = [
   ['x.requires_grad', 'Tensor.requires_grad is not a name here: write requiresGrad'],
   ['x.requires_grad_', 'Tensor.requires_grad_ is not a name here: write requiresGrad_'],
   ['x.is_leaf', 'Tensor.is_leaf is not a name here: write isLeaf'],
-  ['x.toList', 'Tensor.toList is not a name here: write tolist'],
 ];
 
 const get = (path: string, x: unknown) => new Function('torch', 'x', `return ${path}`)(untyped, x);
