@@ -222,7 +222,7 @@ test('no memory of libtorch is given to V8 as a buffer of its own: Electron forb
   const native = path.join(ROOT, 'native');
   const sources = (readdirSync(native, { recursive: true }) as string[]).filter((name) => name.endsWith('.cpp'));
   const users = sources.filter((name) =>
-    readFileSync(path.join(native, name), 'utf8').includes('napi_create_external'),
+    readFileSync(path.join(native, name), 'utf8').includes('napi_create_external_'),
   );
   expect(users).toEqual(['env/end_sentinel.cpp']);
 });
