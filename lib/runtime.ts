@@ -8,7 +8,7 @@ import { NativeObject } from './object';
 import { type Bound, parse } from './parse';
 import { type ReadCall, readCall } from './reading';
 import { asGiven, bare } from './second-name';
-import { camelCase, type Result, type Signature, signature } from './signature';
+import { camelCase, type Result, signature } from './signature';
 import { isTensor, notThis, type Tensor, wrap, wrapElement } from './tensor';
 import { Complex } from './values';
 import { table } from './wrappers';
@@ -116,13 +116,22 @@ export function callMethod(site: Site, self: Tensor, passed: ArrayLike<unknown>)
 /** torch.ops: exactly one overload, names as in the schema. */
 export const callRaw = callFunction;
 
+/** By number of the op. V8 ends the process where it compiles a regular expression with hardly any stack left. */
+const names = new Map<number, string>();
+
 /** As it is called in JavaScript: 'Generator.manualSeed', 'Generator'. */
-const nameOf = ({ name }: Signature) => camelCase(name).replace(/\.new$/, '');
+function nameOf(number: number): string {
+  const known = names.get(number);
+  if (known !== undefined) return known;
+  const name = camelCase(signature(number).name).replace(/\.new$/, '');
+  names.set(number, name);
+  return name;
+}
 
 /** `new torch.Generator(…)`: what the generated class's constructor makes. */
 export function construct(number: number, passed: ArrayLike<unknown>): { handle: number; guard: unknown } {
   const only = signature(number);
-  const guard = f[number]!(...parse(nameOf(only), [only], readCall(passed)).values) as readonly [number];
+  const guard = f[number]!(...parse(nameOf(number), [only], readCall(passed)).values) as readonly [number];
   return { handle: guard[0], guard };
 }
 
@@ -133,7 +142,7 @@ export function callObject(number: number, self: NativeObject, passed: ArrayLike
   }
   self._live();
   const only = signature(number);
-  const { values, given } = parse(nameOf(only), [only], readCall([self, ...Array.from(passed)]));
+  const { values, given } = parse(nameOf(number), [only], readCall([self, ...Array.from(passed)]));
   return results(number, f[number]!(...values), given);
 }
 
