@@ -181,7 +181,7 @@ describe('the steps, run', () => {
     for (const name of ['asked', 'output', 'env']) fs.writeFileSync(at(name), '');
   }
   const shell = (script: string, env: NodeJS.ProcessEnv): Promise<Outcome> =>
-    run('bash', ['-c', 'cd "$0" && exec bash -euo pipefail -c "$1"', at('work'), script], {
+    run('bash', ['--norc', '-c', 'cd "$0" && exec bash --norc -euo pipefail -c "$1"', at('work'), script], {
       env: { ...process.env, ...runner, ...env, PATH: `${at('bin')}${path.delimiter}${process.env.PATH}` },
     });
 
