@@ -123,7 +123,7 @@ const finite = (value: number) => (Number.isFinite(value) ? Math.round(value) : 
 
 /** Adds hidden growth to the site that most likely causes it: a leak that is seen, an inferred line, or none. */
 function blame(program: Program, sites: SiteReport[], found: Hidden, options: RuleOptions): void {
-  const { judgement: hidden, rounds, freedMs } = found;
+  const { judgement: hidden, rounds } = found;
   const growth = Math.round(hidden.growthBytesPerMinute);
   const seen = sites
     .filter((site) => site.verdict === 'leak')
@@ -144,7 +144,6 @@ function blame(program: Program, sites: SiteReport[], found: Hidden, options: Ru
     growthLowBytesPerMinute: finite(hidden.lowBytesPerMinute),
     growthHighBytesPerMinute: finite(hidden.highBytesPerMinute),
     hiddenGrowthBytesPerMinute: growth,
-    freedMs,
     verdict: 'leak',
     kind: 'leak',
     confidence: 1 - hidden.p,

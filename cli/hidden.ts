@@ -20,8 +20,6 @@ export interface Hidden {
   judgement: Judgement;
   /** The rounds that it was judged by. */
   rounds: number;
-  /** It grew as long as the program worked, and was freed so many ms before the capture's end; else null. */
-  freedMs: number | null;
 }
 
 /**
@@ -41,13 +39,13 @@ export function judgeHidden({ capture, work, rounds }: Program, explained: numbe
       },
       { ...options, leastBytes: LEAST_BYTES, mixed: true },
     );
-  const atEnd = { judgement: until(rounds), rounds, freedMs: null };
+  const atEnd = { judgement: until(rounds), rounds };
   const phase = atEnd.judgement.verdict === 'leak' ? undefined : finalPhase(hidden, work.slice(0, rounds));
-  if (phase === undefined || phase.doubtful) return atEnd;
+  // What fell may have been given back; and there is no line to doubt.
+  if (phase === undefined || phase.doubtful || phase.fell) return atEnd;
   const before = until(phase.rounds);
   if (before.verdict !== 'leak') return atEnd;
-  const freedMs = phase.fell ? capture.durationMs - ticks[phase.rounds - 1]!.ms : null;
-  return { judgement: before, rounds: phase.rounds, freedMs };
+  return { judgement: before, rounds: phase.rounds };
 }
 
 /**

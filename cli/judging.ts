@@ -74,8 +74,9 @@ function judgeToEnd(program: Program, group: Group, its: Series[], rounds: numbe
   const { capture } = program;
   const atEnd = { ...judgeUntil(program, its, rounds, options), freedMs: null };
   if (atEnd.judgement.verdict === 'leak') {
-    const used = collector(program, group, rounds - LAST_ROUNDS, rounds) === 'uses up';
-    return used ? { ...atEnd, judgement: undecided(atEnd.judgement) } : atEnd;
+    return isUsedUp(program, group, rounds - LAST_ROUNDS, rounds)
+      ? { ...atEnd, judgement: undecided(atEnd.judgement) }
+      : atEnd;
   }
   const [bytes, tensors] = [(one: Series) => one.liveBytes, (one: Series) => one.liveTensors].map((of) =>
     finalPhase(totalOf(its, capture.ticks.length, of).slice(0, rounds), program.work.slice(0, rounds)),
@@ -86,10 +87,8 @@ function judgeToEnd(program: Program, group: Group, its: Series[], rounds: numbe
   const before = judgeUntil(program, its, phase.rounds, options);
   if (!grew(before.judgement) || !['leak', 'insufficient'].includes(before.judgement.verdict)) return atEnd;
   const freedMs = phase.fell ? capture.durationMs - capture.ticks[phase.rounds - 1]!.ms : null;
-  // Garbage that no collection met before the last one looks the same, and so do results that are collected, then used.
-  const met = lastCollection(capture, 0, phase.rounds).lastCollectionMs !== undefined;
-  const doubtful =
-    phase.doubtful || (phase.fell && (!met || collector(program, group, phase.rounds - 1, rounds) !== 'none'));
+  // A job that collects results, uses them and gives them back looks the same, and so does garbage that is met at last.
+  const doubtful = phase.doubtful || phase.fell;
   // What still lives was judged by all rounds: that the site stands still is doubted by no more than a leak.
   if (!phase.fell && before.judgement.verdict !== 'leak') return atEnd;
   return { judgement: doubtful ? undecided(before.judgement) : before.judgement, oldest: before.oldest, freedMs };
@@ -117,22 +116,19 @@ function judgeUntil({ capture, work }: Program, its: Series[], end: number, opti
 }
 
 /**
- * Whether lines first worked in the rounds from `begin` on, when `group` made nothing more: then a job may have collected
- * results, and used them. `uses up`: one of them made as much as was collected.
+ * Whether a line first worked in the rounds from `begin` on, when `group` made nothing more, and made as much as was
+ * collected: then a job may have collected results, and used them.
  */
-function collector({ groups }: Program, group: Group, begin: number, end: number): 'none' | 'works' | 'uses up' {
+function isUsedUp({ groups }: Program, group: Group, begin: number, end: number): boolean {
   const of = (one: Group) => one.members.map(({ series }) => series);
   const bytes = (its: Series[]) => lastOf(its, (series) => series.allocatedBytes);
   const collected = of(group);
-  let found: 'none' | 'works' | 'uses up' = 'none';
-  for (const other of groups) {
+  return groups.some((other) => {
     const its = of(other);
     const first = firstRound(its);
-    if (other === group || first < begin || first >= end || first < lastRoundOf(collected)) continue;
-    if (bytes(its) >= USES_UP * bytes(collected)) return 'uses up';
-    found = 'works';
-  }
-  return found;
+    if (other === group || first < begin || first >= end || first < lastRoundOf(collected)) return false;
+    return bytes(its) >= USES_UP * bytes(collected);
+  });
 }
 
 /** The last round in which tensors were made there. */

@@ -6,32 +6,48 @@
 import * as assertModule from 'node:assert';
 import { syncBuiltinESMExports } from 'node:module';
 import * as util from 'node:util';
-import { withStandIns } from './stand-ins';
+import { holdsTensor, withStandIns } from './stand-ins';
 
-type Compare = (actual: unknown, expected: unknown, ...rest: unknown[]) => unknown;
+type Compare = (...args: unknown[]) => unknown;
+
+const { AssertionError } = assertModule;
 
 /** On each function of ours: the one that it replaces. Another copy of the library (Jest loads one per file) finds it there. */
 const replaced = Symbol.for('libtorch-node.replaced');
 
 /** The two values with what stands for their tensors; undefined where there is none. */
 function standing(actual: unknown, expected: unknown): [unknown, unknown] | undefined {
+  if (!holdsTensor(actual) && !holdsTensor(expected)) return undefined;
   const [a, b] = [withStandIns(actual), withStandIns(expected)];
   return a === undefined && b === undefined ? undefined : [a ? a.value : actual, b ? b.value : expected];
 }
 
+/** Leaves our own frame out of an error's stack, as node:assert leaves out its own. What the program passed stays as it is. */
+function trimmed(error: unknown, message: unknown, below: Compare): unknown {
+  if (!(error instanceof AssertionError) || error === message) return error;
+  // The first line of a stack has the code, which is no part of the name.
+  const { name, code } = error;
+  error.name = `${name} [${code}]`;
+  Error.captureStackTrace(error, below);
+  void error.stack; // formatted now, with that name
+  error.name = name;
+  return error;
+}
+
 /** For an assertion that holds where two values are equal. */
 function expectsEqual(original: Compare): Compare {
-  return function compare(actual, expected, ...rest) {
+  return function compare(...args) {
     try {
-      return original(actual, expected, ...rest);
+      return original(...args);
     } catch (error) {
-      const pair = standing(actual, expected);
+      // Not for a getter of the program's that throws, or arguments that are missing.
+      if (!(error instanceof AssertionError) && error !== args[2]) throw error;
+      const pair = standing(args[0], args[1]);
+      if (pair === undefined) throw trimmed(error, args[2], compare);
       try {
-        if (pair === undefined) throw error;
-        return original(...pair, ...rest);
+        return original(...pair, ...args.slice(2));
       } catch (caught) {
-        if (util.types.isNativeError(caught)) Error.captureStackTrace(caught, compare);
-        throw caught;
+        throw trimmed(caught, args[2], compare);
       }
     }
   };
@@ -39,14 +55,13 @@ function expectsEqual(original: Compare): Compare {
 
 /** For one that holds where they are not. */
 function expectsUnequal(original: Compare): Compare {
-  return function compare(actual, expected, ...rest) {
+  return function compare(...args) {
     try {
-      original(actual, expected, ...rest);
-      const pair = standing(actual, expected);
-      if (pair !== undefined) original(...pair, ...rest);
+      original(...args);
+      const pair = standing(args[0], args[1]);
+      if (pair !== undefined) original(...pair, ...args.slice(2));
     } catch (error) {
-      if (util.types.isNativeError(error)) Error.captureStackTrace(error, compare);
-      throw error;
+      throw trimmed(error, args[2], compare);
     }
   };
 }
@@ -54,10 +69,10 @@ function expectsUnequal(original: Compare): Compare {
 /** For a question. */
 const asks =
   (original: Compare): Compare =>
-  (actual, expected, ...rest) => {
-    if (original(actual, expected, ...rest)) return true;
-    const pair = standing(actual, expected);
-    return pair !== undefined && original(...pair, ...rest);
+  (...args) => {
+    if (original(...args)) return true;
+    const pair = standing(args[0], args[1]);
+    return pair !== undefined && original(...pair, ...args.slice(2));
   };
 
 function replace(objects: readonly object[], name: string, wrap: (original: Compare) => Compare): void {

@@ -92,7 +92,7 @@ function fromData(fn: string, data: TensorData, options: TensorOptions): Tensor 
     throw argumentError(fn, 'requiresGrad', 'a boolean', requiresGrad);
   }
   if (isTensor(data)) throw argumentError(fn, 'data', 'JavaScript data (for a copy use t.clone())', data);
-  const dtype = options.dtype === undefined ? undefined : canonicalDtype(options.dtype);
+  const dtype = options.dtype === undefined || options.dtype === null ? undefined : canonicalDtype(options.dtype);
   if (dtype !== undefined) dtypeCode(fn, dtype);
   const shape = shapeOf(fn, data);
   const { array, natural, wanted } = isTypedArray(data) ? typed(fn, data, dtype) : nested(fn, data, shape, dtype);

@@ -203,6 +203,8 @@ const callers = new Map(
     'aten::_backward': 'backward',
     fromCopy: 'tensor',
     copyInto: 'toTypedArray',
+    strandRequireRead: 'toArray',
+    functionBegin: 'autograd.Function.apply',
     fromBorrowed: 'fromTypedArray',
     setRequiresGrad: 'requiresGrad',
     setGrad: 'grad',

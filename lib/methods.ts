@@ -3,7 +3,7 @@ import type { ArrayOf, At, DTypeOf, ElementOf, Indexes, Nested, RowOf, ShapeOf, 
 import type { DType, Shape } from '../types/base';
 import { readNow } from './async/pending';
 import * as autograd from './autograd';
-import { argumentError, codedError, disposedError } from './errors';
+import { argumentError, disposedError } from './errors';
 import { moveSeldomUp } from './fast-object';
 import { type GradientHook, type HookHandle, registerHook, registerPostAccumulateGradHook } from './gradients/hooks';
 import { at, type Index, set } from './indexing';
@@ -65,23 +65,6 @@ defineOwn('at', function (this: Tensor, ...indices: Index[]) {
 defineOwn('set', function (this: Tensor, indices: Index | readonly Index[], value: unknown) {
   return set(this, indices, value);
 });
-// An array's slice(start, end) is not libtorch's slice(dim, start, end, step), to which two numbers are a dimension and a start.
-const { slice } = methods;
-defineOwn('slice', function (this: Tensor, ...passed: unknown[]) {
-  let count = passed.length;
-  while (count > 0 && passed[count - 1] === undefined) count--;
-  const isNumber = (value: unknown) => typeof value === 'number' || typeof value === 'bigint';
-  if ((count === 1 || count === 2) && passed.slice(0, count).every(isNumber)) throw sliceError(passed.slice(0, count));
-  return Reflect.apply(slice!, this, passed);
-});
-
-function sliceError(passed: unknown[]): Error {
-  const numbers = passed.join(', ');
-  const message =
-    `slice: x.slice(${numbers}) is not Array's: the first number is a dimension here. Write x.at(torch.slice(${numbers})) for ` +
-    `elements along the first dimension, or x.slice({ dim, start, end, step }), or all of x.slice(dim, start, end)`;
-  return Object.assign(codedError(TypeError, 'ERR_TORCH_ARGUMENT', message), { op: 'slice', argument: 'dim' });
-}
 defineOwn('backward', function (this: Tensor, options?: Tensor | null | autograd.BackwardOptions) {
   autograd.backward(this, options);
 });

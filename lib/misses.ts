@@ -14,8 +14,6 @@ export interface Misses {
   readonly read?: Hint;
   /** Of a write. */
   readonly write?: Hint;
-  /** Of `for…in`. */
-  readonly enumerated?: string;
 }
 
 /** As Python writes names of more than one word. Code that looks what there is asks for other names. */
@@ -45,17 +43,6 @@ function meant(object: object, end: object): Hint {
   };
 }
 
-/**
- * Whether a function of JavaScript's own asks, Object.getOwnPropertyNames say, as tools do that look at every object (REPLs,
- * mocks). Otherwise it is a loop: a statement has no frame of its own.
- */
-function isAskedByFunction(below: (...args: never[]) => unknown): boolean {
-  const holder: { stack?: unknown } = {};
-  Error.captureStackTrace(holder, below);
-  const [, frame = ''] = String(holder.stack).split('\n    at ');
-  return frame.endsWith('(<anonymous>)');
-}
-
 /** Names without a hint that are asked for again and again, such as `then`. */
 const MOST_REMEMBERED = 200;
 
@@ -71,7 +58,7 @@ const LONGEST = 64;
  * Puts a Proxy between `object`, or the last of its prototypes, and Object.prototype. `path` is what messages call the
  * object. Asking whether a name is there (`in`), listing names and adding other properties go on as before.
  */
-export function hearMisses(path: string, object: object, { read, write, enumerated }: Misses = {}): void {
+export function hearMisses(path: string, object: object, { read, write }: Misses = {}): void {
   let last = object;
   while (Object.getPrototypeOf(last) !== Object.prototype) last = Object.getPrototypeOf(last);
   const target: object = Object.create(Object.prototype);
@@ -96,11 +83,6 @@ export function hearMisses(path: string, object: object, { read, write, enumerat
         if (hint !== undefined) throw codedError(TypeError, 'ERR_TORCH_NAME', hint);
       }
       return Reflect.set(target, name, value, receiver);
-    },
-    ownKeys: function listed() {
-      if (enumerated !== undefined && !isAskedByFunction(listed))
-        throw codedError(TypeError, 'ERR_TORCH_NAME', enumerated);
-      return [];
     },
   });
   const findMeant = meant(object, misses);

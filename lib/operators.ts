@@ -23,7 +23,6 @@ function toPrimitive(this: Tensor, hint: string): string {
 
 /** Python's names that are others here. */
 const others: Record<string, string> = {
-  length: 'Tensor.length: a tensor has none: write t.shape[0] for its rows, t.numel for its elements',
   itemsize: 'Tensor.itemsize: write t.elementSize()',
 };
 
@@ -39,11 +38,8 @@ export function refuseOperators(): void {
   hearMisses('Tensor', Tensor.prototype, {
     read: (name) => (isIndex(name) ? `Tensor: t[${name}] is not an element: write t.at(${name})` : own(name)),
     write: (name) => {
-      if (isIndex(name)) return `Tensor: t[${name}] = value writes nothing: write t.set([${name}], value)`;
-      return name === 'length' ? own(name) : undefined;
+      return isIndex(name) ? `Tensor: t[${name}] = value writes nothing: write t.set([${name}], value)` : undefined;
     },
-    enumerated:
-      'Tensor: for…in lists names of properties: write for (const row of t) for the rows along the first dimension',
   });
 }
 

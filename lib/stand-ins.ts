@@ -28,24 +28,61 @@ function standFor(tensor: Tensor): object {
   return standing;
 }
 
-/** Nothing that is made on the way stays. */
-function valuesOf(tensor: Tensor): unknown {
-  const { device, layout, numel } = tensor;
-  if (device === 'meta') return undefined;
-  if (layout !== 'strided') {
-    const detached = tensor.detach();
-    const dense = detached.toDense();
-    detached.dispose();
-    try {
-      return numel <= MOST_NESTED ? toArray(dense) : toTypedArray(dense);
-    } finally {
-      dense.dispose();
-    }
+/** The elements in an array. Nothing that is made on the way stays. */
+function flatOf(tensor: Tensor): ArrayLike<unknown> {
+  const made: Tensor[] = [];
+  const keep = (one: Tensor): Tensor => {
+    made.push(one);
+    return one;
+  };
+  try {
+    const dense = tensor.layout === 'strided' ? tensor : keep(keep(tensor.detach()).toDense());
+    return toTypedArray(/^qu?int/.test(tensor.dtype) ? keep(dense.dequantize()) : dense);
+  } finally {
+    for (const one of made) one.dispose();
   }
-  return numel <= MOST_NESTED ? toArray(tensor) : toTypedArray(tensor);
 }
 
-/** The same with what stands for them in place of tensors, or undefined where there is none. Cycles stay cycles. */
+function valuesOf(tensor: Tensor): unknown {
+  if (tensor.device === 'meta') return undefined;
+  const isPlain = tensor.layout === 'strided' && !/^qu?int/.test(tensor.dtype);
+  return isPlain && tensor.numel <= MOST_NESTED ? toArray(tensor) : flatOf(tensor);
+}
+
+/** The values inside a value that are its own, without running code of the program: getters and traps are passed by. */
+function* inside(value: object): Generator<unknown> {
+  if (types.isMap(value)) {
+    for (const [key, element] of Map.prototype.entries.call(value)) {
+      yield key;
+      yield element;
+    }
+  } else if (types.isSet(value)) yield* Set.prototype.values.call(value);
+  else if (!ArrayBuffer.isView(value)) {
+    for (const key of Reflect.ownKeys(value)) {
+      const descriptor = Object.getOwnPropertyDescriptor(value, key)!;
+      if (descriptor.enumerable && typeof descriptor.value === 'object') yield descriptor.value;
+    }
+  }
+}
+
+/** Whether there is a tensor among the values, at any depth. */
+export function holdsTensor(root: unknown): boolean {
+  const seen = new Set<unknown>();
+  const rest = [root];
+  while (rest.length > 0) {
+    const value = rest.pop();
+    if (typeof value !== 'object' || value === null || types.isProxy(value) || seen.has(value)) continue;
+    if (isTensor(value)) return true;
+    seen.add(value);
+    for (const element of inside(value)) rest.push(element);
+  }
+  return false;
+}
+
+/**
+ * The same with what stands for them in place of tensors, or undefined where there is none, or where it is too deep to be
+ * copied. Cycles stay cycles, getters stay getters.
+ */
 export function withStandIns(root: unknown): { value: unknown } | undefined {
   let found = false;
   const known = new Map<object, unknown>();
@@ -61,13 +98,13 @@ export function withStandIns(root: unknown): { value: unknown } | undefined {
     if (types.isMap(value)) {
       const map = new Map();
       known.set(value, map);
-      for (const [key, element] of value) map.set(copy(key), copy(element));
+      for (const [key, element] of Map.prototype.entries.call(value)) map.set(copy(key), copy(element));
       return map;
     }
     if (types.isSet(value)) {
       const set = new Set();
       known.set(value, set);
-      for (const element of value) set.add(copy(element));
+      for (const element of Set.prototype.values.call(value)) set.add(copy(element));
       return set;
     }
     if (!Array.isArray(value) && Object.prototype.toString.call(value) !== '[object Object]') return value;
@@ -76,13 +113,17 @@ export function withStandIns(root: unknown): { value: unknown } | undefined {
     for (const key of Reflect.ownKeys(value)) {
       const descriptor = Object.getOwnPropertyDescriptor(value, key)!;
       if (!descriptor.enumerable) continue;
-      const element = copy((value as Record<PropertyKey, unknown>)[key]);
-      Object.defineProperty(made, key, { value: element, enumerable: true, writable: true, configurable: true });
+      if ('value' in descriptor) descriptor.value = copy(descriptor.value);
+      Object.defineProperty(made, key, { ...descriptor, configurable: true });
     }
     return made;
   };
-  const value = copy(root);
-  return found ? { value } : undefined;
+  try {
+    const value = copy(root);
+    return found ? { value } : undefined;
+  } catch {
+    return undefined; // too deep for the stack: what node:assert said stands
+  }
 }
 
 /** Whether two tensors have the same dtype, device, shape and values, which are compared as Object.is does. */
@@ -92,19 +133,7 @@ export function sameValues(a: Tensor, b: Tensor): boolean {
   for (const name of ['dtype', 'device', 'layout'] as const) if (a[name] !== b[name]) return false;
   if (a.shape.join() !== b.shape.join()) return false;
   if (a.device === 'meta') return true;
-  if (a.layout !== 'strided') return sameElements(flatOf(a), flatOf(b));
-  return sameElements(toTypedArray(a), toTypedArray(b));
-}
-
-function flatOf(sparse: Tensor): ArrayLike<unknown> {
-  const detached = sparse.detach();
-  const dense = detached.toDense();
-  try {
-    return toTypedArray(dense);
-  } finally {
-    dense.dispose();
-    detached.dispose();
-  }
+  return sameElements(flatOf(a), flatOf(b));
 }
 
 function sameElements(a: ArrayLike<unknown>, b: ArrayLike<unknown>): boolean {

@@ -58,6 +58,11 @@ export class Tensor<out D extends DType = DType, out S extends Shape = Shape> {
     return native.shape(handleOf(this, 'shape')) as S;
   }
 
+  /** Rows: the size of the first dimension, as Python's `len(t)`; undefined where there is none. */
+  get length(): number | undefined {
+    return native.shape(handleOf(this, 'length'))[0];
+  }
+
   /** Elements to step over for one step along each dimension. */
   get strides(): number[] {
     return native.strides(handleOf(this, 'strides'));

@@ -220,10 +220,17 @@ bool share_memory(const at::Tensor& a, const at::Tensor& b) {
   return a.storage().unsafeGetStorageImpl() == b.storage().unsafeGetStorageImpl();
 }
 
+// Ops that may give back their argument, or a view of it, though their schema does not say so.
+constexpr std::initializer_list<const char*> kPassOn = {
+    "aten::dropout",       "aten::feature_dropout", "aten::alpha_dropout", "aten::feature_alpha_dropout",
+    "aten::type_as",       "aten::atleast_1d",      "aten::atleast_2d",    "aten::atleast_3d",
+    "aten::conj_physical", "aten::_unsafe_view",    "aten::rrelu",         "aten::cartesian_prod",
+};
+
 // Whether a result may share its memory with an argument.
 bool may_be_view(const async::Step& step) {
   const auto* op = dynamic_cast<const async::OpStep*>(&step);
-  if (op == nullptr) return true;
+  if (op == nullptr || is_one_of(op->row.name, kPassOn)) return true;
   for (const c10::Argument& result : op->op.schema().returns()) {
     if (result.alias_info() != nullptr || result.type()->kind() != TypeKind::TensorType) return true;
   }
@@ -265,11 +272,20 @@ void require_up_to_date(Call& call) {
                        "copyInto", "grad", "setGrad", "gradFnName", "requiresGrad", "strandRequireRead"});
   const bool looks = is_one_of(name, {"shape", "strides", "numel", "ndim", "storageBytes", "storageOffset", "storage",
                                       "aten::size.int", "aten::stride.int"});
-  if (!reads && !looks) return;
+  // What they look at is all that a tensor was computed from, or what a function of the program takes from elsewhere.
+  const bool anything = is_one_of(name, {"autograd.grad", "autograd.backward", "functionBegin"});
+  if (!reads && !looks && !anything) return;
   async::Strand* strand = nullptr;
   try {
     strand = &call.state.current_strand();
   } catch (const CodedError&) {  // its torch.run has ended: nothing waits any more
+    return;
+  }
+  if (anything) {
+    for (size_t i = 0; strand->writes && i < strand->size(); ++i) {
+      const async::Step& step = *strand->step(i);
+      if (!step.settled && step.may_write()) refuse_unwritten("a value");
+    }
     return;
   }
   if (!(strand->writes && reads) && !(strand->reshapes && looks)) return;

@@ -49,16 +49,39 @@ function after(asyncId: number): void {
 const hooks = createHook({ init, before, after });
 
 /** An async function begins. */
-export function follow(): void {
+function follow(): void {
   if (open++ === 0) hooks.enable();
 }
 
 /** It has ended. Not at once: Node loses count of async ids where hooks are disabled inside a promise's continuation. */
-export function followNoMore(): void {
+function followNoMore(): void {
   setImmediate(() => {
     if (--open > 0) return;
     hooks.disable();
     around.length = 0;
     switchTo(NOTHING); // no hook says that this run ends
   }).unref();
+}
+
+/** Async functions that never end, once nobody can hear of their end. */
+const abandoned = new FinalizationRegistry<undefined>(followNoMore);
+
+/** Runs an async function: what it calls is followed until it has ended, also after its torch.run was aborted. */
+export function followed(body: () => Promise<unknown>): Promise<unknown> {
+  follow();
+  let made: Promise<unknown>;
+  try {
+    made = body();
+  } catch (error) {
+    followNoMore(); // no stack left, say
+    throw error;
+  }
+  const token = {};
+  abandoned.register(made, undefined, token);
+  const end = () => {
+    abandoned.unregister(token);
+    followNoMore();
+  };
+  made.then(end, end);
+  return made;
 }

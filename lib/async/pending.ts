@@ -267,6 +267,7 @@ const product = (shape: readonly number[]) => shape.reduce((all, size) => all * 
 /** What tensors have as properties, and this module knows beforehand. */
 const knownProperties: Record<string, (known: Known) => unknown> = {
   shape: ({ shape }) => shape,
+  length: ({ shape }) => shape[0],
   dtype: ({ dtype }) => dtype,
   device: ({ device }) => device,
   ndim: ({ shape }) => shape.length,
@@ -320,7 +321,8 @@ function readLater(name: string) {
   return function (this: PendingTensor): unknown {
     if (flags[5] === TENSOR_OPS) return notThere(name); // a function of the library, which goes on with the value
     // Of a tensor of its own, which nobody else takes.
-    return this.recorder.record(() => new PendingValue(this.detach()._handle, READ, [], read), name);
+    // A copy: ops after this one may write to it.
+    return this.recorder.record(() => new PendingValue(this.detach().clone()._handle, READ, [], read), name);
   };
 }
 

@@ -5,7 +5,7 @@ import { argumentError, codedError } from '../errors';
 import { hearsMisses } from '../misses';
 import { ownOptions } from '../options';
 import { readArguments } from '../reading';
-import { follow, followNoMore } from './continuations';
+import { followed } from './continuations';
 import { PendingValue, recordBody } from './pending';
 import { findPending, isPending, isPlain } from './places';
 import { inModesOfNow, whenThere } from './promised';
@@ -138,11 +138,8 @@ export function makeRun(torch: Space): Call {
         const given = handWritten.has(call) ? args : readArguments(args);
         return strand.record(() => call(...given), call.name);
       });
-      if (types.isAsyncFunction(fn)) {
-        follow();
-        strand.onClose = followNoMore;
-      }
-      return recordBody(strand, () => fn(recording));
+      const body = () => recordBody(strand, () => fn(recording));
+      return types.isAsyncFunction(fn) ? followed(body as () => Promise<unknown>) : body();
     };
     return start(recorded, optionsOf('run', options as RunOptions), run);
   };

@@ -101,7 +101,6 @@ export class Strand implements Recorder {
   private readonly scope: ScopeNode | null = now.current;
   private readonly site;
   private readonly taken = new Map<number, unknown>();
-  onClose: (() => void) | null = null;
   /** Whether the function of torch.run has still to end. After an abort, say, what it calls is refused. */
   goesOn = true;
   /** What is a promise until it is there. */
@@ -355,7 +354,6 @@ export class Strand implements Recorder {
     this.closed = true;
     unreachable.unregister(this);
     this.taken.clear();
-    this.onClose?.();
     if (!this.flying) native.strandClose(this.id);
   }
 }

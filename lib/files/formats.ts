@@ -112,17 +112,22 @@ const zip: Format = { what: 'a zip archive of something else', advice: 'it holds
 function formatOfEntries(names: Iterable<string>): Format {
   let isTorch = false;
   let isScript = false;
+  let isPackage = false;
+  let isExported = false;
   let onlyArrays: boolean | undefined;
   for (const name of names) {
-    if (/^(?:[^/]+\/)?data\/aotinductor\//.test(name)) return known.package;
-    if (/(?:^|\/)serialized_exported_program\.json$|(?:^|\/)models\/[^/]+\.json$/.test(name)) return exported;
+    isPackage ||= /^(?:[^/]+\/)?data\/aotinductor\//.test(name);
+    // At the root alone: a TorchScript archive may have extra files of any name.
+    isExported ||= /^(?:[^/]+\/)?(?:serialized_exported_program\.json|models\/[^/]+\.json)$/.test(name);
     const inFolder = /^[^/]+\/([^/]+)$/.exec(name)?.[1];
     if (inFolder === 'model.json') return ancient;
     isTorch ||= inFolder === 'data.pkl';
     isScript ||= inFolder === 'constants.pkl';
     onlyArrays = (onlyArrays ?? true) && name.endsWith('.npy');
   }
+  if (isPackage) return known.package;
   if (isScript) return known.jit;
+  if (isExported) return exported;
   if (isTorch) return known.torch;
   return onlyArrays === true ? known.npz : zip;
 }

@@ -9,6 +9,7 @@
 #include <array>
 #include <cmath>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 
 #include "native/compat.h"
@@ -75,10 +76,12 @@ class Arguments {
     throw Unknown();
   }
   at::Tensor there(const at::Tensor& tensor) {
-    at::Tensor& shadow = strand_.shadows[tensor.unsafeGetTensorImpl()];
-    if (!shadow.defined()) shadow = meta_of(tensor);
-    if (!shadow.defined()) throw Unknown();
-    return shadow;
+    c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
+    Shadow& shadow = strand_.shadows[impl];
+    if (!shadow.tensor.defined()) shadow.tensor = meta_of(tensor);
+    if (!shadow.tensor.defined()) throw Unknown();
+    shadow.of.emplace(tensor.getIntrusivePtr());
+    return shadow.tensor;
   }
   IValue of(const IValue& value, const c10::Argument& argument) {
     TypeKind kind = argument.type()->kind();
@@ -143,6 +146,11 @@ at::Tensor conv(const Arguments& given) {
   if (!given.stack[4].isIntList()) throw Unknown();  // a padding by name
   const int64_t dims = weight.dim() - 2;
   const auto stride = given.ints(3), padding = given.ints(4), dilation = given.ints(5);
+  const auto fits = [dims](const std::vector<int64_t>& list) {
+    return list.size() == 1 || static_cast<int64_t>(list.size()) == dims;
+  };
+  const bool steps = std::all_of(stride.begin(), stride.end(), [](int64_t step) { return step > 0; });
+  if (dims < 1 || !fits(stride) || !fits(padding) || !fits(dilation) || !steps) throw Unknown();  // the op says it
   const auto at = [](const std::vector<int64_t>& list, int64_t i) {
     return list[list.size() == 1 ? 0 : static_cast<size_t>(i)];
   };
@@ -246,7 +254,7 @@ std::vector<at::Tensor> run(Strand& strand, const OpStep& step) {
 
 // After a step that reshapes its arguments in a way that is not known, until the next batch: what `shadows` has for
 // null.
-void forget_shapes(Strand& strand) { strand.shadows[nullptr] = at::Tensor(); }
+void forget_shapes(Strand& strand) { strand.shadows[nullptr] = Shadow(); }
 bool are_forgotten(const Strand& strand) { return strand.shadows.count(nullptr) != 0; }
 
 void find_for(Strand& strand, Step& step) {
@@ -276,28 +284,34 @@ size_t index_of(const Strand& strand, double code) {
   return static_cast<size_t>(at) >> kCellBits;
 }
 
+bool is_elsewhere(const at::Tensor& tensor) { return tensor.defined() && !tensor.device().is_cpu(); }
+
 // The device that an op's result is on: the one that it asks for, else that of its tensors, where one on the CPU may be
 // a number among others.
-c10::Device device_of(const Step& step) {
-  c10::Device device(c10::DeviceType::CPU);
-  const auto take = [&device](const at::Tensor& tensor) {
-    if (tensor.defined() && device.is_cpu()) device = tensor.device();
-  };
-  for (const IValue& value : step.arguments) {
-    if (value.isDevice()) return value.toDevice();
-    if (value.isTensor()) take(value.toTensor());
-    if (value.isTensorList()) {
-      for (const at::Tensor& tensor : value.toTensorVector()) take(tensor);
+c10::Device device_of(const Step& last) {
+  // Each step once, and without recursion: a chain may be long, and its parts used more than once.
+  std::vector<const Step*> rest{&last};
+  std::unordered_set<const Step*> seen{&last};
+  while (!rest.empty()) {
+    const Step& step = *rest.back();
+    rest.pop_back();
+    for (const IValue& value : step.arguments) {
+      if (value.isDevice()) return value.toDevice();
+      if (value.isTensor() && is_elsewhere(value.toTensor())) return value.toTensor().device();
+      if (!value.isTensorList()) continue;
+      for (const at::Tensor& tensor : value.toTensorVector()) {
+        if (is_elsewhere(tensor)) return tensor.device();
+      }
+    }
+    for (const Step* used : step.recording.uses()) {
+      if (used->settled) {
+        if (!used->cells.empty() && is_elsewhere(used->cells[0])) return used->cells[0].device();
+      } else if (seen.insert(used).second) {
+        rest.push_back(used);
+      }
     }
   }
-  for (const Step* used : step.recording.uses()) {
-    if (!device.is_cpu()) break;
-    if (!used->settled)
-      device = device_of(*used);
-    else if (!used->cells.empty())
-      take(used->cells[0]);
-  }
-  return device;
+  return c10::DeviceType::CPU;
 }
 
 }  // namespace
@@ -311,7 +325,8 @@ at::Tensor shadow_of(Strand& strand, double code) {
   Step* step = nullptr;
   const at::Tensor* cell = strand.cell(code, &step);
   if (cell == nullptr) return {};
-  if (step->settled) return *cell;
+  // One that is there may be reshaped in place by a step that waits, or that is under way.
+  if (step->settled) return strand.reshapes ? at::Tensor() : *cell;
   find_before(strand, strand.size());  // of all: later ones may reshape it in place
   if (are_forgotten(strand)) return {};
   const auto index = static_cast<size_t>(cell - step->cells.data());

@@ -6,6 +6,7 @@
 #include <deque>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -17,6 +18,12 @@ namespace ltn::async {
 // Codes of results that are not there yet, which stand where handles do: -(2^32 + strand * 2^20 + step * 16 + cell).
 constexpr double kPending = -4294967296.0;
 constexpr int kCellBits = 4, kStepBits = 20;
+
+// What stands for a tensor that is there on the meta device. The weak reference keeps its address from being another's.
+struct Shadow {
+  std::optional<c10::weak_intrusive_ptr<c10::TensorImpl>> of;
+  at::Tensor tensor;
+};
 
 // Lifetime: shared by its environment and by the job that runs it. Thread: as Step; `cancelled` from any.
 class Strand {
@@ -49,7 +56,7 @@ class Strand {
   // would be if they had run.
   bool writes = false, reshapes = false;
   // Of tensors that are there, for steps that were recorded since the last batch: their place on the meta device.
-  std::unordered_map<const void*, at::Tensor> shadows;
+  std::unordered_map<const void*, Shadow> shadows;
 
  private:
   std::deque<std::unique_ptr<Step>> steps_;

@@ -1,6 +1,7 @@
 // Nodes of torch.autograd.Function: lib/gradients/function.ts.
 #include "native/autograd/js_node.h"
 #include "native/internals/internals.h"
+#include "native/record.h"
 
 namespace ltn {
 namespace {
@@ -28,6 +29,8 @@ variable_list tensors_of(Call &call, size_t index) {
 }
 
 napi_value begin_function(Call &call) {
+  // forward runs at once: it would see tensors as they were before what was recorded.
+  if (call.state.flags().recording != handles::Flags::kOff) require_up_to_date(call);
   auto owner = std::make_unique<NodeOwner>();
   owner->until_finished = JsNode::create(read_string(call, call.arguments[1], 1), tensors_of(call, 0));
   owner->node = owner->until_finished;
