@@ -60,49 +60,59 @@ using Lines = std::vector<std::string>;
 TEST(EmitDts, TheAsyncFormTakesPromisesAndASignalAndGivesAPromise) {
   const Files files = emitted({op("add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor")});
   EXPECT_EQ(lines_of(files, "async-functions.d.ts", "add(").at(0),
-            "add(self: Tensor | PromiseLike<Tensor>, other: Tensor | PromiseLike<Tensor>, options?: { alpha?: Scalar; "
-            "signal?: Signal }): Promise<Tensor>;");
-  EXPECT_EQ(lines_of(files, "async-functions.d.ts", "export interface").at(0), "export interface AsyncFunctions {");
+            "add(self: Tensor | PromiseLike<Tensor>, other: Tensor | PromiseLike<Tensor>, options?: { alpha?: Scalar | "
+            "undefined; "
+            "signal?: Signal | undefined }): Later<K, Tensor>;");
+  EXPECT_EQ(lines_of(files, "async-functions.d.ts", "export interface").at(0),
+            "export interface AsyncFunctions<K extends When = 'promise'> {");
 }
 
 TEST(EmitDts, AnOutVariantJoinsTheSignatureThatItExtends) {
   const Files files = emitted({op("add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"),
                                op("add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor >out) -> Tensor")});
   EXPECT_EQ(lines_of(files, "functions.d.ts", "add("),
-            (Lines{"add(self: Tensor, other: Tensor, options?: { alpha?: Scalar; out?: Tensor }): Tensor;",
-                   "add(self: Tensor, options: { other: Tensor; alpha?: Scalar; out?: Tensor }): Tensor;",
-                   "add(options: { self: Tensor; other: Tensor; alpha?: Scalar; out?: Tensor }): Tensor;"}));
+            (Lines{"add(self: Tensor, other: Tensor, options?: { alpha?: Scalar | undefined; out?: Tensor | undefined "
+                   "}): Tensor;",
+                   "add(self: Tensor, options: { other: Tensor; alpha?: Scalar | undefined; out?: Tensor | undefined "
+                   "}): Tensor;",
+                   "add(options: { self: Tensor; other: Tensor; alpha?: Scalar | undefined; out?: Tensor | undefined "
+                   "}): Tensor;"}));
   EXPECT_EQ(lines_of(files, "methods.d.ts", "add("),
-            (Lines{"add(other: Tensor, options?: { alpha?: Scalar; out?: Tensor }): Tensor;",
-                   "add(options: { other: Tensor; alpha?: Scalar; out?: Tensor }): Tensor;"}));
+            (Lines{"add(other: Tensor, options?: { alpha?: Scalar | undefined; out?: Tensor | undefined }): Tensor;",
+                   "add(options: { other: Tensor; alpha?: Scalar | undefined; out?: Tensor | undefined }): Tensor;"}));
 }
 
 TEST(EmitDts, AnOutVariantWithOtherArgumentsStandsAlone) {
   const Files files = emitted({op("add.Tensor(Tensor self, *, Scalar alpha=1) -> Tensor"),
                                op("add.out(Tensor self, *, Scalar alpha=2, Tensor >out) -> Tensor")});
   EXPECT_EQ(lines_of(files, "methods.d.ts", "add("),
-            (Lines{"add(options?: { alpha?: Scalar; out?: undefined }): Tensor;"}));
+            (Lines{"add(options?: { alpha?: Scalar | undefined; out?: undefined }): Tensor;", "add(_0: never): never;",
+                   "add(options: { alpha?: Scalar | undefined }): Tensor;"}))
+      << "and once more to explain";
   EXPECT_EQ(lines_of(files, "methods.d.ts", "add<"),
-            (Lines{"add<TOut extends Tensor>(options: { alpha?: Scalar; out: TOut }): TOut;"}));
+            (Lines{"add<TOut extends Tensor>(options: { alpha?: Scalar | undefined; out: TOut }): TOut;"}));
 }
 
 TEST(EmitDts, OptionalParametersGoByPositionOrByName) {
   const Files files =
       emitted({op("sum(Tensor self, int[]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor")});
-  EXPECT_EQ(
-      lines_of(files, "methods.d.ts", "sum("),
-      (Lines{"sum(dim: readonly Int[] | null, keepdim?: boolean, options?: Options<{ dtype?: DType | null }>): Tensor;",
-             "sum(dim: readonly Int[] | null, options: Options<{ keepdim?: boolean; dtype?: DType | null }>): Tensor;",
-             "sum(options: { dim: readonly Int[] | null; keepdim?: boolean; dtype?: DType | null }): Tensor;"}));
+  EXPECT_EQ(lines_of(files, "methods.d.ts", "sum("),
+            (Lines{"sum(dim: readonly Int[] | null, keepdim?: boolean, options?: Options<{ dtype?: DTypeLike | null | "
+                   "undefined }>): Tensor;",
+                   "sum(dim: readonly Int[] | null, options: Options<{ keepdim?: boolean | undefined; dtype?: "
+                   "DTypeLike | null | undefined }>): Tensor;",
+                   "sum(options: { dim: readonly Int[] | null; keepdim?: boolean | undefined; dtype?: DTypeLike | null "
+                   "| undefined }): Tensor;"}));
 }
 
 TEST(EmitDts, OptionalOptionsListWhatOtherOverloadsTake) {
   const Files files =
       emitted({op("sum(Tensor self, *, Scalar s=1) -> Tensor"), op("sum.d(Tensor self, int dim) -> Tensor"),
                op("_sum(Tensor self, *, Scalar s=1) -> Tensor"), op("_sum.d(Tensor self, int dim) -> Tensor")});
-  EXPECT_EQ(lines_of(files, "methods.d.ts", "sum(").at(0), "sum(options?: { s?: Scalar; dim?: undefined }): Tensor;");
+  EXPECT_EQ(lines_of(files, "methods.d.ts", "sum(").at(0),
+            "sum(options?: { s?: Scalar | undefined; dim?: undefined }): Tensor;");
   EXPECT_EQ(lines_of(files, "methods.d.ts", "sum(").at(2), "sum(options: { dim: Int }): Tensor;");
-  EXPECT_EQ(lines_of(files, "methods.d.ts", "_sum(").at(0), "_sum(options?: { s?: Scalar }): Tensor;");
+  EXPECT_EQ(lines_of(files, "methods.d.ts", "_sum(").at(0), "_sum(options?: { s?: Scalar | undefined }): Tensor;");
 }
 
 TEST(EmitDts, NamespacesAreExported) {
@@ -128,7 +138,7 @@ TEST(EmitDts, ALoneListMayBeRestNumbers) {
                    "view(options: { size: readonly Int[] }): Tensor;"}));
   EXPECT_EQ(lines_of(files, "functions.d.ts", "view(").size(), 3U) << "self is positional too";
   EXPECT_EQ(lines_of(files, "functions.d.ts", "rand(").at(2),
-            "rand(...args: [...size: Int[], options: { n?: Int }]): Tensor;");
+            "rand(...args: [...size: Int[], options: { n?: Int | undefined }]): Tensor;");
 }
 
 TEST(EmitDts, FactoriesTakeRequiresGrad) {
@@ -136,8 +146,10 @@ TEST(EmitDts, FactoriesTakeRequiresGrad) {
       emitted({op("zeros(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
                   "bool? pin_memory=None) -> Tensor")});
   EXPECT_EQ(lines_of(files, "functions.d.ts", "zeros(").at(0),
-            "zeros(size: readonly Int[], options?: Options<{ dtype?: DType | null; layout?: Layout | null; "
-            "device?: Device | null; pinMemory?: boolean | null; requiresGrad?: boolean }>): Tensor;");
+            "zeros(size: readonly Int[], options?: Options<{ dtype?: DTypeLike | null | undefined; layout?: Layout | "
+            "null | undefined; "
+            "device?: Device | null | undefined; pinMemory?: boolean | null | undefined; requiresGrad?: boolean | "
+            "undefined }>): Tensor;");
 }
 
 TEST(EmitDts, WhatHandsBackSelfReturnsItsType) {
@@ -167,22 +179,23 @@ TEST(EmitDts, ARuleMakesItsArgumentsTypeParameters) {
        op("add.Scalar(Tensor self, Scalar other) -> Tensor"), op("add_.Tensor(Tensor !self, Tensor other) -> Tensor")},
       spec);
   const Lines lines = lines_of(files, "methods.d.ts", "add<");
-  ASSERT_EQ(lines.size(), 3U) << "by position, by name, and once more to explain";
-  EXPECT_EQ(
-      lines[0],
-      "add<TSelf extends Tensor, TOther extends Tensor, TOut extends Tensor = never>(this: TSelf, other: TOther & "
-      "Adds<TSelf, TOther>, options?: { alpha?: Scalar; out?: TOut }): TensorOf<OutOr<TOut, Sum<TSelf, TOther>>>;");
-  EXPECT_EQ(
-      lines[2],
-      "add<TSelf extends Tensor, TOther extends Tensor, TOut extends Tensor = never>(this: TSelf, other: TOther & "
-      "Adds<TSelf, TOther> | Scalar, options?: { alpha?: Scalar; out?: TOut }): Tensor;");
-  EXPECT_EQ(
-      lines_of(files, "methods.d.ts", "add_<").at(0),
-      "add_<TSelf extends Tensor, TOther extends Tensor>(this: TSelf, other: TOther & Adds<TSelf, TOther>): TSelf;")
+  ASSERT_EQ(lines.size(), 4U) << "by position, by name, and to explain";
+  EXPECT_EQ(lines[0],
+            "add<TSelf extends Tensor, TOther extends Tensor, TOut extends Tensor = never>(this: TSelf, other: "
+            "Fits<TOther, Adds<TSelf, TOther>>, options?: { alpha?: Scalar | undefined; out?: TOut | undefined }): "
+            "TensorOf<OutOr<TOut, "
+            "Sum<TSelf, TOther>>>;");
+  EXPECT_EQ(lines[2],
+            "add<TSelf extends Tensor, TOther extends Tensor, TOut extends Tensor = never>(this: TSelf, other: "
+            "Fits<TOther, Adds<TSelf, TOther>> | Scalar, options?: { alpha?: Scalar | undefined; out?: TOut | "
+            "undefined }): Tensor;");
+  EXPECT_EQ(lines_of(files, "methods.d.ts", "add_<").at(0),
+            "add_<TSelf extends Tensor, TOther extends Tensor>(this: TSelf, other: Fits<TOther, Adds<TSelf, TOther>>): "
+            "TSelf;")
       << "the op that ends in '_' follows the rule, and returns what it writes to";
-  EXPECT_NE(
-      files.at("types/generated/methods.d.ts").find("import type { Adds, OutOr, Sum, TensorOf } from '../algebra';"),
-      std::string::npos);
+  EXPECT_NE(files.at("types/generated/methods.d.ts")
+                .find("import type { Adds, Fits, OutOr, Sum, TensorOf } from '../algebra';"),
+            std::string::npos);
 }
 
 TEST(EmitDts, ARulesDefaultsAreLiteralsAndRestNumbersAList) {
@@ -227,7 +240,8 @@ TEST(EmitDts, TuplesCarryTheirNamesAndOutsAreGivenTogether) {
   Declaration out = op("max.out(Tensor self, *, Tensor >max, Tensor >indices) -> ()");
   out.returns = max.returns;
   EXPECT_EQ(lines_of(emitted({max, out}), "methods.d.ts", "max(").at(0),
-            "max(options?: { out?: readonly [Tensor, Tensor] }): NamedTuple<[values: Tensor, maxIndices: Tensor], "
+            "max(options?: { out?: readonly [Tensor, Tensor] | undefined }): NamedTuple<[values: Tensor, maxIndices: "
+            "Tensor], "
             "{ values: Tensor; maxIndices: Tensor }>;");
   max.returns = {{Type{}, "", ""}, {Type{}, "", ""}};
   EXPECT_EQ(lines_of(emitted({max}), "methods.d.ts", "max(").at(0), "max(): [Tensor, Tensor];");
@@ -238,7 +252,7 @@ TEST(EmitDts, RawOpsHaveExactNames) {
       {op("arg_max(Tensor self, int lambda_x, *, bool pin_memory=False) -> int"), op("arg_max.0(Tensor self) -> ()")});
   EXPECT_EQ(lines_of(files, "ops.d.ts", "arg_max:").size(), 1U);
   EXPECT_EQ(lines_of(files, "ops.d.ts", "default:").at(0),
-            "default: RawOp<(self: Tensor, lambda_x: Int, options?: { pin_memory?: boolean }) => Int>;");
+            "default: RawOp<(self: Tensor, lambda_x: Int, options?: { pin_memory?: boolean | undefined }) => Int>;");
   EXPECT_EQ(lines_of(files, "ops.d.ts", "'0':").at(0), "'0': RawOp<(self: Tensor) => void>;");
 }
 
@@ -281,9 +295,11 @@ TEST(EmitDts, PublicFunctionsReplaceOpsOrExtendThem) {
   ASSERT_GE(meshgrid.size(), 4U);
   EXPECT_EQ(meshgrid[0], "meshgrid(tensors: TensorList): Tensor[];");
   EXPECT_NE(std::find(meshgrid.begin(), meshgrid.end(), "meshgrid(...tensors: Tensor[]): Tensor[];"), meshgrid.end());
-  EXPECT_NE(std::find(meshgrid.begin(), meshgrid.end(),
-                      "meshgrid(...args: [...tensors: Tensor[], options: { indexing?: string | null }]): Tensor[];"),
-            meshgrid.end());
+  EXPECT_NE(
+      std::find(
+          meshgrid.begin(), meshgrid.end(),
+          "meshgrid(...args: [...tensors: Tensor[], options: { indexing?: string | null | undefined }]): Tensor[];"),
+      meshgrid.end());
   for (const std::string& line : lines_of(files, "functions.d.ts", "unique(")) {
     EXPECT_EQ(line.find("[Tensor, Tensor]"), std::string::npos) << line;
   }
