@@ -107,6 +107,9 @@ function formsOf(param, value) {
 /** What these give holds whatever was there. */
 const uninitialised = /empty|resize|_weightNormInterface|_histogramddBinEdges/i;
 
+/** Functions that make a tensor of JavaScript's data, through torch.async too. */
+const atOnce = /^\.(?:asTensor|asarray) /;
+
 /** A variant of arguments that works. */
 function workingVariant(call) {
   for (const variant of variants.slice(0, 6)) {
@@ -238,6 +241,8 @@ async function oneMirrored(label, sig, { mirrored, variant, at, kind, name, stea
       if (kind === 'getter') assert(runs === 1, `the getter ran ${runs} times`);
       if (runs > 0 && name === 'throw') assert(outcome.code === 'mine', `its error is lost: ${outcome.code}`);
       if (!given || name === 'throw' || name === 'dispose' || !steady) return;
+      // It is made when the call is read, so it belonged to the scope that the callback left open, and that has ended.
+      if (atOnce.test(label) && name === 'scope left open' && outcome.code === 'ERR_TORCH_DISPOSED') return;
       assert(same(outcome, first), `another result: ${JSON.stringify([outcome, first])}`.slice(0, 600));
     });
     await new Promise(setImmediate);
