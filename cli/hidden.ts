@@ -41,7 +41,7 @@ export function judgeHidden({ capture, work, rounds }: Program, explained: numbe
     );
   const atEnd = { judgement: until(rounds), rounds };
   const phase = atEnd.judgement.verdict === 'leak' ? undefined : finalPhase(hidden, work.slice(0, rounds));
-  // What fell may have been given back; and there is no line to doubt.
+  // What fell may have been given back.
   if (phase === undefined || phase.doubtful || phase.fell) return atEnd;
   const before = until(phase.rounds);
   if (before.verdict !== 'leak') return atEnd;

@@ -25,7 +25,7 @@ function standing(actual: unknown, expected: unknown): [unknown, unknown] | unde
 /** Leaves our own frame out of an error's stack, as node:assert leaves out its own. What the program passed stays as it is. */
 function trimmed(error: unknown, message: unknown, below: Compare): unknown {
   if (!(error instanceof AssertionError) || error === message) return error;
-  // The first line of a stack has the code, which is no part of the name.
+  // The first line of a stack has the code, which is not a part of the name.
   const { name, code } = error;
   error.name = `${name} [${code}]`;
   Error.captureStackTrace(error, below);

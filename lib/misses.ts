@@ -51,7 +51,7 @@ const hearing = new WeakSet<object>();
 /** Whether hearMisses() was called with it: its prototype is not Object.prototype, though it is an ordinary object. */
 export const hearsMisses = (object: object): boolean => hearing.has(object);
 
-/** Longer ones are no names of anybody's. */
+/** Longer ones are not names that a program writes. */
 const LONGEST = 64;
 
 /**
