@@ -1,11 +1,13 @@
 /** torch.autograd.grad and torch.autograd.backward, with the semantics of PyTorch's functions of these names. */
-import { argumentError, refusal } from '../errors';
+import { argumentError, codedError, refusal } from '../errors';
 import { spaces } from '../functions';
 import { native } from '../native';
 import { ownOptions } from '../options';
 import { type Tensor, wrapElement } from '../tensor';
 import { runEngine } from './anomaly';
+import { aiming, type Goal, goals, LEAVES } from './goals';
 import { handlesOf, optionalTensorsOf, type Tensors, tensorsOf } from './lists';
+import { inGradMode } from './mode';
 
 export interface GradOptions {
   /** The gradient of the result with respect to each output; null for an output of one element. */
@@ -48,16 +50,48 @@ function requireMatching(fn: string, name: string, gradients: number, of: string
 const ops = () => spaces[''] as Record<string, (...args: unknown[]) => unknown>;
 
 /** What one run of the engine is given. */
-interface Run {
+export interface Run {
   readonly outputs: readonly Tensor[];
   readonly inputs: readonly Tensor[];
   readonly createGraph: boolean;
   readonly allowUnused: boolean;
 }
 
-function gradientsOf({ outputs, inputs, createGraph, allowUnused }: Run, given: (Tensor | null)[], retain: boolean) {
+/** What the graph gave and what checkpoints found outside it, which has no graph of its own. */
+function joined(results: readonly (Tensor | null)[], found: readonly (Tensor | null)[]): (Tensor | null)[] {
+  const sum = (one: Tensor, other: Tensor) => {
+    const total = inGradMode(false, () => one.add(other) as Tensor);
+    one.dispose();
+    other.dispose();
+    return total;
+  };
+  return results.map((one, i) => {
+    const other = found[i] ?? null;
+    return one === null || other === null ? (one ?? other) : sum(one, other);
+  });
+}
+
+function requireUsed(results: readonly (Tensor | null)[]): void {
+  const unused = results.indexOf(null);
+  if (unused < 0) return;
+  for (const result of results) result?.dispose();
+  const text = `inputs[${unused}]: the outputs were not computed from it: pass { allowUnused: true } to get null for it`;
+  throw Object.assign(codedError(Error, 'ERR_TORCH_RUNTIME', `autograd.grad: ${text}`), { op: 'autograd.grad' });
+}
+
+/** One run of the engine. */
+export function gradientsOf(run: Run, given: readonly (Tensor | null)[], retain: boolean): (Tensor | null)[] {
+  const { outputs, inputs, createGraph, allowUnused } = run;
   const handles = [handlesOf(outputs), handlesOf(inputs), handlesOf(given)] as const;
-  return runEngine(() => native.autogradGrad(...handles, retain, createGraph, allowUnused)).map(wrapElement);
+  const goal: Goal = { kind: 'grad', tensors: inputs, found: null };
+  // What is unused by the graph may be found by a checkpoint in it. In torch.run there are none.
+  const isLenient = goals.mayFind && native.flags[5] === 0;
+  const engine = () => native.autogradGrad(...handles, retain, createGraph, allowUnused || isLenient);
+  const results = aiming(goal, () => runEngine(engine)).map(wrapElement);
+  if (!isLenient) return results;
+  const all = goal.found === null ? results : joined(results, goal.found);
+  if (!allowUnused) requireUsed(all);
+  return all;
 }
 
 /** One run for each element of the batch: what PyTorch does with vmap. */
@@ -146,5 +180,7 @@ export function backward(
   if (into?.length === 0) throw argumentError('autograd.backward', 'inputs', 'one Tensor or more, or nothing', into);
   requireMatching('autograd.backward', 'gradTensors', gradients.length, 'tensors', from.length);
   const handles = [handlesOf(from), handlesOf(gradients), handlesOf(into ?? [])] as const;
-  runEngine(() => native.autogradBackward(handles[0], handles[1], retain, createGraph, handles[2]));
+  const goal: Goal = into === null ? LEAVES : { kind: 'into', tensors: into, found: null };
+  const engine = () => native.autogradBackward(handles[0], handles[1], retain, createGraph, handles[2]);
+  aiming(goal, () => runEngine(engine));
 }
