@@ -1,7 +1,7 @@
 /** Gradients, and the modes that switch their recording. */
 import { argumentError } from './errors';
 import { runEngine } from './gradients/anomaly';
-import { aiming, type Goal, LEAVES } from './gradients/goals';
+import { aiming, type Goal, LEAVES, withAnchors } from './gradients/goals';
 import { native } from './native';
 import { ownOptions } from './options';
 import { refusePromise } from './promises';
@@ -47,7 +47,9 @@ export function backward(tensor: Tensor, options: Tensor | null | BackwardOption
   if (gradient !== null && !isTensor(gradient)) throw argumentError('backward', 'gradient', 'a Tensor', gradient);
   const into = inputs === undefined ? [] : leavesOf(inputs);
   const goal: Goal = into.length === 0 ? LEAVES : { kind: 'into', tensors: into, found: null };
-  aiming(goal, () => runEngine(() => tensor._backward(into, { gradient, retainGraph, createGraph })));
+  withAnchors(into, (all) =>
+    aiming(goal, () => runEngine(() => tensor._backward([...all], { gradient, retainGraph, createGraph }))),
+  );
 }
 
 class GradMode implements Unfinished {

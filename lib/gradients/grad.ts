@@ -5,7 +5,7 @@ import { native } from '../native';
 import { ownOptions } from '../options';
 import { type Tensor, wrapElement } from '../tensor';
 import { runEngine } from './anomaly';
-import { aiming, type Goal, goals, LEAVES } from './goals';
+import { aiming, type Goal, LEAVES, withAnchors } from './goals';
 import { handlesOf, optionalTensorsOf, type Tensors, tensorsOf } from './lists';
 import { inGradMode } from './mode';
 
@@ -82,16 +82,18 @@ function requireUsed(results: readonly (Tensor | null)[]): void {
 /** One run of the engine. */
 export function gradientsOf(run: Run, given: readonly (Tensor | null)[], retain: boolean): (Tensor | null)[] {
   const { outputs, inputs, createGraph, allowUnused } = run;
-  const handles = [handlesOf(outputs), handlesOf(inputs), handlesOf(given)] as const;
   const goal: Goal = { kind: 'grad', tensors: inputs, found: null };
-  // What is unused by the graph may be found by a checkpoint in it. In torch.run there are none.
-  const isLenient = goals.mayFind && native.flags[5] === 0;
-  const engine = () => native.autogradGrad(...handles, retain, createGraph, allowUnused || isLenient);
-  const results = aiming(goal, () => runEngine(engine)).map(wrapElement);
-  if (!isLenient) return results;
-  const all = goal.found === null ? results : joined(results, goal.found);
-  if (!allowUnused) requireUsed(all);
-  return all;
+  return withAnchors(inputs, (all) => {
+    const handles = [handlesOf(outputs), handlesOf(all), handlesOf(given)] as const;
+    // What is unused by the graph may be found by a checkpoint in it.
+    const isLenient = all !== inputs;
+    const engine = () => native.autogradGrad(...handles, retain, createGraph, allowUnused || isLenient);
+    const results = aiming(goal, () => runEngine(engine)).map(wrapElement);
+    if (!isLenient) return results;
+    const found = joined(results.slice(0, inputs.length), goal.found ?? []);
+    if (!allowUnused) requireUsed(found);
+    return found;
+  });
 }
 
 /** One run for each element of the batch: what PyTorch does with vmap. */
@@ -179,8 +181,10 @@ export function backward(
   const retain = flagOf('autograd.backward', 'retainGraph', given.retainGraph, createGraph);
   if (into?.length === 0) throw argumentError('autograd.backward', 'inputs', 'one Tensor or more, or nothing', into);
   requireMatching('autograd.backward', 'gradTensors', gradients.length, 'tensors', from.length);
-  const handles = [handlesOf(from), handlesOf(gradients), handlesOf(into ?? [])] as const;
   const goal: Goal = into === null ? LEAVES : { kind: 'into', tensors: into, found: null };
-  const engine = () => native.autogradBackward(handles[0], handles[1], retain, createGraph, handles[2]);
-  aiming(goal, () => runEngine(engine));
+  withAnchors(into ?? [], (all) => {
+    const handles = [handlesOf(from), handlesOf(gradients), handlesOf(all)] as const;
+    const engine = () => native.autogradBackward(handles[0], handles[1], retain, createGraph, handles[2]);
+    aiming(goal, () => runEngine(engine));
+  });
 }

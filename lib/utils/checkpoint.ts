@@ -3,16 +3,15 @@
  * again in it. With PyTorch's semantics where docs/autograd.md does not say otherwise.
  */
 import { argumentError } from '../errors';
-import { goals } from '../gradients/goals';
 import { flagOf } from '../gradients/grad';
-import { ops, refuseRecording } from '../gradients/tuples';
+import { refuseRecording } from '../gradients/tuples';
 import { native } from '../native';
 import { ownOptions, unknownOption } from '../options';
 import { scope } from '../scopes/scope';
 import { didYouMean } from '../suggest';
 import { isTensor, type Tensor } from '../tensor';
 import { warn } from '../warnings';
-import { CHECKPOINT, CheckpointFunction, callOn, randomState, type Segment } from './recompute';
+import { anchored, CHECKPOINT, CheckpointFunction, callOn, randomState, type Segment } from './recompute';
 
 export interface CheckpointOptions {
   /**
@@ -74,23 +73,12 @@ function start(fn: (...args: unknown[]) => unknown, args: readonly unknown[], { 
     results: '',
   };
   if (!native.gradEnabled()) return scope(() => callOn(segment, tensors));
-  const requires = tensors.some((tensor) => tensor.requiresGrad);
-  if (reentrant) {
-    if (!requires) {
-      const why = 'no argument requires gradients, so nothing in the function gets any: pass { useReentrant: false }';
-      warn(`${CHECKPOINT}: ${why}`);
-    }
-    return CheckpointFunction.apply(segment, ...tensors);
+  if (!reentrant) return anchored((anchor) => CheckpointFunction.apply(segment, ...tensors, anchor));
+  if (!tensors.some((tensor) => tensor.requiresGrad)) {
+    const why = 'no argument requires gradients, so nothing in the function gets any: pass { useReentrant: false }';
+    warn(`${CHECKPOINT}: ${why}`);
   }
-  goals.mayFind = true;
-  if (requires) return CheckpointFunction.apply(segment, ...tensors);
-  // What the function has by itself may require gradients: the node is there for it.
-  const none = ops().zeros!([0], { requiresGrad: true });
-  try {
-    return CheckpointFunction.apply(segment, ...tensors, none);
-  } finally {
-    none.dispose();
-  }
+  return CheckpointFunction.apply(segment, ...tensors);
 }
 
 /**

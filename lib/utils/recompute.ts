@@ -6,11 +6,11 @@ import { fromTypedArray } from '../create';
 import { argumentError, codedError } from '../errors';
 import { runEngine } from '../gradients/anomaly';
 import { AutogradFunction, type FunctionContext, onceDifferentiable } from '../gradients/function';
-import { aiming, freeGiven, type Goal, goals, LEAVES } from '../gradients/goals';
+import { aiming, freeGiven, type Goal, goals, LEAVES, withAnchors } from '../gradients/goals';
 import { gradientsOf } from '../gradients/grad';
 import { handlesOf } from '../gradients/lists';
 import { inGradMode } from '../gradients/mode';
-import { failure, Made } from '../gradients/tuples';
+import { failure, Made, ops } from '../gradients/tuples';
 import { native } from '../native';
 import { refusePromise } from '../promises';
 import { type Scope, scope } from '../scopes/scope';
@@ -182,9 +182,11 @@ function plainGradients({ segment, saved, grads, goal, made }: Task): (Tensor | 
   const into = goal.kind === 'into' ? [...wanted, ...goal.tensors] : [];
   const aim: Goal = goal.kind === 'into' ? { kind: 'into', tensors: into, found: null } : LEAVES;
   // Without reentrance, what is outside the function may be part of both backwards.
-  const handles = [handlesOf(outputs), handlesOf(given), handlesOf(into)] as const;
-  const engine = () => native.autogradBackward(handles[0], handles[1], !segment.reentrant, false, handles[2]);
-  aiming(aim, () => runEngine(engine));
+  withAnchors(into, (all) => {
+    const handles = [handlesOf(outputs), handlesOf(given), handlesOf(all)] as const;
+    const engine = () => native.autogradBackward(handles[0], handles[1], !segment.reentrant, false, handles[2]);
+    aiming(aim, () => runEngine(engine));
+  });
   return placed(
     leaves,
     wanted.map((leaf) => leaf.grad as Tensor | null),
@@ -223,10 +225,47 @@ function gradientsWithGraph(task: Task): (Tensor | null)[] {
 
 const once = onceDifferentiable((_ctx: FunctionContext, task: Task) => plainGradients(task));
 
+/** Anchors of graphs that are gone. */
+const gone = new FinalizationRegistry<WeakRef<FunctionContext>>((ref) => goals.anchors.delete(ref));
+
+/**
+ * A leaf behind each checkpoint that the engine must come to, whatever it was asked for, and where nothing else requires
+ * gradients: the function may have something by itself that does.
+ */
+class CheckpointAnchor extends AutogradFunction {
+  static override forward(ctx: FunctionContext, leaf: Tensor): Tensor {
+    ctx.saveForBackward(leaf);
+    ctx.setMaterializeGrads(false);
+    const ref = new WeakRef(ctx);
+    goals.anchors.add(ref);
+    gone.register(ctx, ref);
+    return leaf.clone() as Tensor;
+  }
+
+  static override backward(): null {
+    return null;
+  }
+}
+
+/** Calls `fn` with a new anchor. */
+export function anchored<T>(fn: (anchor: Tensor) => T): T {
+  const leaf = ops().zeros!([0], { requiresGrad: true });
+  try {
+    const anchor = CheckpointAnchor.apply(leaf);
+    try {
+      return fn(anchor);
+    } finally {
+      anchor.dispose();
+    }
+  } finally {
+    leaf.dispose();
+  }
+}
+
 export class CheckpointFunction extends AutogradFunction {
   static override forward(ctx: FunctionContext, segment: Segment, ...tensors: Tensor[]): unknown {
     ctx.segment = segment;
-    const given = tensors.slice(0, segment.places.length); // without what stands for none
+    const given = tensors.slice(0, segment.places.length); // without the anchor
     ctx.saveForBackward(...given);
     ctx.setMaterializeGrads(segment.reentrant);
     return firstCall(segment, given, ctx);
@@ -249,7 +288,7 @@ export class CheckpointFunction extends AutogradFunction {
       const isGraph = goal.kind === 'grad' && native.gradEnabled();
       const found = isGraph ? gradientsWithGraph(task) : (once.call(undefined, ctx, task) as (Tensor | null)[]);
       for (const tensor of found) if (tensor !== null) goals.given.push(tensor);
-      // One for each argument of forward: the last may stand for none of the program's.
+      // One for each argument of forward: the last may be the anchor.
       return Object.assign(new Array<Tensor | null>(ctx.needsInputGrad.length).fill(null), [null, ...found]);
     } finally {
       made.end([]);
