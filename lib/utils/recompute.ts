@@ -5,7 +5,7 @@
 import { fromTypedArray } from '../create';
 import { argumentError, codedError } from '../errors';
 import { runEngine } from '../gradients/anomaly';
-import { AutogradFunction, type FunctionContext, onceDifferentiable } from '../gradients/function';
+import { AutogradFunction, type FunctionContext } from '../gradients/function';
 import { aiming, freeGiven, type Goal, goals, LEAVES, withAnchors } from '../gradients/goals';
 import { gradientsOf } from '../gradients/grad';
 import { handlesOf } from '../gradients/lists';
@@ -193,6 +193,9 @@ function plainGradients({ segment, saved, grads, goal, made }: Task): (Tensor | 
   );
 }
 
+const unavailable = (text: string): Error =>
+  Object.assign(codedError(Error, 'ERR_TORCH_NOT_IMPLEMENTED', `${CHECKPOINT}: ${text}`), { op: CHECKPOINT });
+
 /** What the function has by itself would need derivatives that no engine can be asked for from here. */
 function requireNoOthers({ segment, saved, grads, goal, made }: Task): void {
   const leaves = saved.map((tensor) => made.own(leafOf(tensor)));
@@ -202,16 +205,16 @@ function requireNoOthers({ segment, saved, grads, goal, made }: Task): void {
   const found = made.ownAll(gradientsOf(run, given, true));
   const other = found.findIndex((tensor) => tensor !== null);
   if (other < 0) return;
-  const expected = `${CHECKPOINT}: expected inputs[${other}] of autograd.grad to come to the function as an argument, with createGraph`;
-  throw Object.assign(
-    codedError(Error, 'ERR_TORCH_NOT_IMPLEMENTED', `${expected}, got it in what the function has by itself`),
-    { op: CHECKPOINT },
-  );
+  const expected = `expected inputs[${other}] of autograd.grad to come to the function as an argument, with createGraph`;
+  throw unavailable(`${expected}, got it in what the function has by itself`);
 }
 
 /** Gradients that are differentiable themselves: connected to the arguments, and to what the function has by itself. */
 function gradientsWithGraph(task: Task): (Tensor | null)[] {
-  const { segment, saved, grads, made } = task;
+  const { segment, saved, grads, goal, made } = task;
+  if (goal.kind !== 'grad') {
+    throw unavailable('expected autograd.grad, with { useReentrant: false }, for createGraph, got backward');
+  }
   inGradMode(false, () => requireNoOthers(task));
   const inputs = saved.map((tensor) =>
     made.own((tensor.requiresGrad ? tensor.viewAs(tensor) : tensor.detach()) as Tensor),
@@ -222,8 +225,6 @@ function gradientsWithGraph(task: Task): (Tensor | null)[] {
   const run = { outputs, inputs: wanted, createGraph: true, allowUnused: true };
   return placed(inputs, gradientsOf(run, given, true));
 }
-
-const once = onceDifferentiable((_ctx: FunctionContext, task: Task) => plainGradients(task));
 
 /** Anchors of graphs that are gone. */
 const gone = new FinalizationRegistry<WeakRef<FunctionContext>>((ref) => goals.anchors.delete(ref));
@@ -285,8 +286,7 @@ export class CheckpointFunction extends AutogradFunction {
     made.ownAll(grads);
     const task: Task = { segment, saved, grads, goal, made };
     try {
-      const isGraph = goal.kind === 'grad' && native.gradEnabled();
-      const found = isGraph ? gradientsWithGraph(task) : (once.call(undefined, ctx, task) as (Tensor | null)[]);
+      const found = native.gradEnabled() ? gradientsWithGraph(task) : plainGradients(task);
       for (const tensor of found) if (tensor !== null) goals.given.push(tensor);
       // One for each argument of forward: the last may be the anchor.
       return Object.assign(new Array<Tensor | null>(ctx.needsInputGrad.length).fill(null), [null, ...found]);

@@ -185,6 +185,39 @@ test('a graph that is kept is walked again', () => {
   }
 });
 
+test('an argument that was written to since is an error, as in PyTorch', () => {
+  for (const useReentrant of [true, false]) {
+    const x = leaf(1, 2).mul(2);
+    const y = checkpoint((a) => a.pow(2), x, { useReentrant }).sum();
+    x.add_(1);
+    expect(thrown(() => y.backward()).code).toBe('ERR_TORCH_RUNTIME');
+  }
+});
+
+test('what was computed before, and is used inside by itself, goes on to its leaves', () => {
+  const x = leaf(1, 2);
+  const h = x.exp();
+  const f = (a: Tensor) => a.mul(h).tanh();
+  const plain = grad(f(x.sin()).sum().add(h.sum()), x)[0]!.toArray();
+  const g = x.exp();
+  const through = checkpoint((a) => a.mul(g).tanh(), x.sin(), off)
+    .sum()
+    .add(g.sum());
+  expect(torch.allclose(grad(through, x, { retainGraph: true })[0]!, torch.tensor(plain as number[]))).toBe(true);
+  through.backward();
+  expect(torch.allclose(x.grad!, torch.tensor(plain as number[]))).toBe(true);
+});
+
+test('anomaly detection says the line in the function', () => {
+  const x = leaf(0);
+  torch.autograd.detectAnomaly(() => {
+    const y = checkpoint((a) => a.sqrt().mul(0), x, off).sum();
+    const { message } = thrown(() => y.backward());
+    expect(message).toContain('checkpoint.test.ts');
+    expect(message).toContain('SqrtBackward0');
+  });
+});
+
 test('hooks run inside it, and keep what they make', () => {
   torch.scope(() => {
     const [x, w] = [leaf(1, 2), leaf(3, 4)];
@@ -298,6 +331,8 @@ test('errors have codes, and name the argument', async () => {
       'ERR_TORCH_NOT_IMPLEMENTED',
       undefined,
     ],
+    [() => c(exp, x).sum().backward({ createGraph: true }), 'ERR_TORCH_NOT_IMPLEMENTED', undefined],
+    [() => c(exp, x, off).sum().backward({ createGraph: true }), 'ERR_TORCH_NOT_IMPLEMENTED', undefined],
     [() => sequential(5, 1, x), 'ERR_TORCH_ARGUMENT', 'functions'],
     [() => sequential([], 1, x), 'ERR_TORCH_ARGUMENT', 'functions'],
     [() => sequential([exp, 5], 1, x), 'ERR_TORCH_ARGUMENT', 'functions[1]'],
