@@ -7,7 +7,7 @@ import { refusePromise } from '../promises';
 import { isTensor, type Tensor } from '../tensor';
 import { asUser } from '../user-code';
 import { flagOf } from './grad';
-import { optionalTensorsOf, tensorsOf } from './lists';
+import { tensorsOf } from './lists';
 
 /** Tensors, and whether they came as one that is not in an array. */
 export interface Tuple {
@@ -90,7 +90,7 @@ export function vectorOf(name: string, v: unknown, like: Tuple, what: string): T
     if (like.tensors.length === 1 && like.tensors[0]!.numel === 1) return null;
     throw refusal(name, 'v', `one for ${what}, which may be left out where that is a single element`, 'nothing');
   }
-  const tensors = optionalTensorsOf(name, 'v', v);
+  const tensors = tensorsOf(name, 'v', v);
   const count = like.tensors.length;
   if (tensors.length !== count) {
     const expected = count === 1 ? 'a single Tensor' : `${count} Tensors, one for each of ${what}`;
@@ -98,7 +98,6 @@ export function vectorOf(name: string, v: unknown, like: Tuple, what: string): T
   }
   return tensors.map((tensor, i) => {
     const place = isTensor(v) ? 'v' : `v[${i}]`;
-    if (tensor === null) throw argumentError(name, place, 'a Tensor', tensor);
     const expected = shapeText(like.tensors[i]!);
     if (shapeText(tensor) !== expected) throw argumentError(name, place, `a Tensor of shape ${expected}`, tensor);
     return tensor;
