@@ -20,19 +20,23 @@ export type Arguments<I> = I extends Tensor ? [I] : I extends readonly Tensor[] 
 /** Tensors of the same shapes, one for one. */
 export type Like<T> = T extends Tensor ? T : { -readonly [K in keyof T]: T[K] };
 
-type Block<O, I> =
+/** One derivative of one result by one input. */
+export type JacobianBlock<O, I> =
   O extends Tensor<DType, infer SO extends Shape>
     ? I extends Tensor<infer D extends DType, infer SI extends Shape>
       ? Tensor<D, [...SO, ...SI]>
       : never
     : never;
-type Row<O, I> = I extends Tensor ? Block<O, I> : { -readonly [K in keyof I]: Block<O, I[K]> };
+/** The derivatives of one result. */
+export type JacobianRow<O, I> = I extends Tensor
+  ? JacobianBlock<O, I>
+  : { -readonly [K in keyof I]: JacobianBlock<O, I[K]> };
 
 /** The derivative of each result by each input: an array where those are, of arrays where both are. */
-export type Jacobian<O, I> = O extends Tensor ? Row<O, I> : { -readonly [K in keyof O]: Row<O[K], I> };
+export type Jacobian<O, I> = O extends Tensor ? JacobianRow<O, I> : { -readonly [K in keyof O]: JacobianRow<O[K], I> };
 
 /** The same of the gradient of a function of one element. */
-export type Hessian<I> = I extends Tensor ? Block<I, I> : { -readonly [K in keyof I]: Row<I[K], I> };
+export type Hessian<I> = I extends Tensor ? JacobianBlock<I, I> : { -readonly [K in keyof I]: JacobianRow<I[K], I> };
 
 /** The vector of a product. */
 export type Vector = TensorOrTensors | null | undefined;
