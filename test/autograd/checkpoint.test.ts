@@ -391,3 +391,10 @@ test('the peak is lower, and all is freed', async () => {
     expect(peak).toBeLessThan(24 * tensor);
   }
 });
+
+test('outside scopes the collector finds all of it', async () => {
+  const program = ['--expose-gc', 'test/autograd/checkpoint_garbage.cjs', LIB];
+  const { stdout, stderr, code } = await run(process.execPath, program);
+  expect({ stderr, code }).toEqual({ stderr: '', code: 0 });
+  expect(JSON.parse(stdout)).toEqual({ functions: 0, anchors: 0, tensors: 0, bytes: 0 });
+});
