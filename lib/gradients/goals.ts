@@ -61,7 +61,7 @@ export function aiming<T>(goal: Goal, fn: () => T): T {
  * that it was asked for, and does not know what a checkpoint finds. Their gradients are null.
  */
 export function withAnchors<T>(tensors: readonly Tensor[], fn: (all: readonly Tensor[]) => T): T {
-  if (goals.anchors.size === 0 || tensors.length === 0 || native.flags[5] !== 0) return fn(tensors);
+  if (goals.anchors.size === 0 || tensors.length === 0) return fn(tensors);
   const behind: Tensor[] = [];
   try {
     for (const ref of goals.anchors) {

@@ -1,4 +1,5 @@
 /** torch.autograd.grad and torch.autograd.backward, with the semantics of PyTorch's functions of these names. */
+import { withoutRecording } from '../async/pending';
 import { argumentError, codedError, refusal } from '../errors';
 import { spaces } from '../functions';
 import { native } from '../native';
@@ -60,7 +61,7 @@ export interface Run {
 /** What the graph gave and what checkpoints found outside it, which has no graph of its own. */
 function joined(results: readonly (Tensor | null)[], found: readonly (Tensor | null)[]): (Tensor | null)[] {
   const sum = (one: Tensor, other: Tensor) => {
-    const total = inGradMode(false, () => one.add(other) as Tensor);
+    const total = withoutRecording(() => inGradMode(false, () => one.add(other) as Tensor));
     one.dispose();
     other.dispose();
     return total;

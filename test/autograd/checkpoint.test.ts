@@ -185,6 +185,28 @@ test('a graph that is kept is walked again', () => {
   }
 });
 
+test('in torch.run: autograd.grad runs at once, and backward is refused', async () => {
+  const [x, w] = [leaf(1, 2), leaf(3, 4)];
+  const f = (a: Tensor) => a.mul(w);
+  const first = checkpoint(f, x, off).sum();
+  const [dx, dw] = (await torch.run((T: any) => T.autograd.grad(first, [x, w]))) as unknown as [Tensor, Tensor];
+  expect([dx.toArray(), dw.toArray()]).toEqual([
+    [3, 4],
+    [1, 2],
+  ]);
+  for (const given of [{}, { inputs: [w] }]) {
+    const loss = checkpoint(f, x, off).sum();
+    const refused = torch.run((T: any) => void T.backward(loss, given));
+    await expect(refused).rejects.toMatchObject({ code: 'ERR_TORCH_CALLBACK_THREAD' });
+  }
+  // Another's graph, beside a checkpoint that nobody has gone back through.
+  const beside = checkpoint(f, x, off);
+  const loss = w.pow(2).sum();
+  w.grad = null;
+  await torch.run((T: any) => void T.backward(loss, { inputs: [w] }));
+  expect([w.grad!.toArray(), beside.shape]).toEqual([[6, 8], [2]]);
+});
+
 test('an argument that was written to since is an error, as in PyTorch', () => {
   for (const useReentrant of [true, false]) {
     const x = leaf(1, 2).mul(2);
