@@ -1,6 +1,7 @@
 /** Gradients, and the modes that switch their recording. */
 import { argumentError } from './errors';
 import { runEngine } from './gradients/anomaly';
+import { aiming, type Goal, LEAVES, withAnchors } from './gradients/goals';
 import { native } from './native';
 import { ownOptions } from './options';
 import { refusePromise } from './promises';
@@ -45,7 +46,10 @@ export function backward(tensor: Tensor, options: Tensor | null | BackwardOption
   }
   if (gradient !== null && !isTensor(gradient)) throw argumentError('backward', 'gradient', 'a Tensor', gradient);
   const into = inputs === undefined ? [] : leavesOf(inputs);
-  runEngine(() => tensor._backward(into, { gradient, retainGraph, createGraph }));
+  const goal: Goal = into.length === 0 ? LEAVES : { kind: 'into', tensors: into, found: null };
+  withAnchors(into, (all) =>
+    aiming(goal, () => runEngine(() => tensor._backward([...all], { gradient, retainGraph, createGraph }))),
+  );
 }
 
 class GradMode implements Unfinished {

@@ -3,6 +3,7 @@ import type { Device } from '../types/base';
 import type { AsyncNow } from './async/strand';
 import type { AuditNative } from './audit';
 import { completeNative, type TorchError } from './errors';
+import type { Goals } from './gradients/goals';
 import { load } from './load';
 import type { Now } from './scopes/context';
 import { shareTurn, type Turn } from './turn';
@@ -27,6 +28,8 @@ export interface Native extends AuditNative {
   tensorMark?: symbol;
   /** Strands of all copies of the library over one addon. */
   asyncNow?: AsyncNow;
+  /** What the backward in progress is for, for all copies of the library over one addon. */
+  goalsNow?: Goals;
   /** Which scope is current, for all copies of the library over one addon. */
   scopesNow?: Now;
   /** States of synchronous code that runs, for all copies of the library over one addon. */

@@ -60,6 +60,7 @@ export { openScope, Scope, scope } from './scopes/scope';
 export { tensors } from './scopes/walk';
 export { fromShared, type SharedTensor, SharedToken } from './share';
 export { Tensor } from './tensor';
+export * as utils from './utils';
 export { Complex, Stream } from './values';
 
 /** What the process's live tensors hold, and what libtorch holds, in bytes. Counts all threads. */

@@ -1,11 +1,14 @@
 /** torch.autograd.grad and torch.autograd.backward, with the semantics of PyTorch's functions of these names. */
-import { argumentError, refusal } from '../errors';
+import { withoutRecording } from '../async/pending';
+import { argumentError, codedError, refusal } from '../errors';
 import { spaces } from '../functions';
 import { native } from '../native';
 import { ownOptions } from '../options';
 import { type Tensor, wrapElement } from '../tensor';
 import { runEngine } from './anomaly';
+import { aiming, type Goal, LEAVES, withAnchors } from './goals';
 import { handlesOf, optionalTensorsOf, type Tensors, tensorsOf } from './lists';
+import { inGradMode } from './mode';
 
 export interface GradOptions {
   /** The gradient of the result with respect to each output; null for an output of one element. */
@@ -48,16 +51,50 @@ function requireMatching(fn: string, name: string, gradients: number, of: string
 const ops = () => spaces[''] as Record<string, (...args: unknown[]) => unknown>;
 
 /** What one run of the engine is given. */
-interface Run {
+export interface Run {
   readonly outputs: readonly Tensor[];
   readonly inputs: readonly Tensor[];
   readonly createGraph: boolean;
   readonly allowUnused: boolean;
 }
 
-function gradientsOf({ outputs, inputs, createGraph, allowUnused }: Run, given: (Tensor | null)[], retain: boolean) {
-  const handles = [handlesOf(outputs), handlesOf(inputs), handlesOf(given)] as const;
-  return runEngine(() => native.autogradGrad(...handles, retain, createGraph, allowUnused)).map(wrapElement);
+/** What the graph gave and what checkpoints found outside it, which has no graph of its own. */
+function joined(results: readonly (Tensor | null)[], found: readonly (Tensor | null)[]): (Tensor | null)[] {
+  const sum = (one: Tensor, other: Tensor) => {
+    const total = withoutRecording(() => inGradMode(false, () => one.add(other) as Tensor));
+    one.dispose();
+    other.dispose();
+    return total;
+  };
+  return results.map((one, i) => {
+    const other = found[i] ?? null;
+    return one === null || other === null ? (one ?? other) : sum(one, other);
+  });
+}
+
+function requireUsed(results: readonly (Tensor | null)[]): void {
+  const unused = results.indexOf(null);
+  if (unused < 0) return;
+  for (const result of results) result?.dispose();
+  const text = `inputs[${unused}]: the outputs were not computed from it: pass { allowUnused: true } to get null for it`;
+  throw Object.assign(codedError(Error, 'ERR_TORCH_RUNTIME', `autograd.grad: ${text}`), { op: 'autograd.grad' });
+}
+
+/** One run of the engine. */
+export function gradientsOf(run: Run, given: readonly (Tensor | null)[], retain: boolean): (Tensor | null)[] {
+  const { outputs, inputs, createGraph, allowUnused } = run;
+  const goal: Goal = { kind: 'grad', tensors: inputs, found: null };
+  return withAnchors(inputs, (all) => {
+    const handles = [handlesOf(outputs), handlesOf(all), handlesOf(given)] as const;
+    // What is unused by the graph may be found by a checkpoint in it.
+    const isLenient = all !== inputs;
+    const engine = () => native.autogradGrad(...handles, retain, createGraph, allowUnused || isLenient);
+    const results = aiming(goal, () => runEngine(engine)).map(wrapElement);
+    if (!isLenient) return results;
+    const found = joined(results.slice(0, inputs.length), goal.found ?? []);
+    if (!allowUnused) requireUsed(found);
+    return found;
+  });
 }
 
 /** One run for each element of the batch: what PyTorch does with vmap. */
@@ -145,6 +182,10 @@ export function backward(
   const retain = flagOf('autograd.backward', 'retainGraph', given.retainGraph, createGraph);
   if (into?.length === 0) throw argumentError('autograd.backward', 'inputs', 'one Tensor or more, or nothing', into);
   requireMatching('autograd.backward', 'gradTensors', gradients.length, 'tensors', from.length);
-  const handles = [handlesOf(from), handlesOf(gradients), handlesOf(into ?? [])] as const;
-  runEngine(() => native.autogradBackward(handles[0], handles[1], retain, createGraph, handles[2]));
+  const goal: Goal = into === null ? LEAVES : { kind: 'into', tensors: into, found: null };
+  withAnchors(into ?? [], (all) => {
+    const handles = [handlesOf(from), handlesOf(gradients), handlesOf(all)] as const;
+    const engine = () => native.autogradBackward(handles[0], handles[1], retain, createGraph, handles[2]);
+    aiming(goal, () => runEngine(engine));
+  });
 }

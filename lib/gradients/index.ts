@@ -7,6 +7,7 @@ export {
   setDetectAnomaly,
 } from './anomaly';
 export { AutogradFunction as Function, FunctionContext, onceDifferentiable } from './function';
+export * as functional from './functional';
 export { type BackwardManyOptions, backward, type GradOptions, grad } from './grad';
 export type { GradientHook, HookHandle } from './hooks';
 export type { Tensors } from './lists';

@@ -7,6 +7,7 @@ import warnings
 try:
     import torch
     import torch.nn.functional as F  # noqa: F401: for the expressions
+    import torch.utils.checkpoint  # noqa: F401
 except ImportError as error:
     sys.exit(f"PyTorch is missing, the oracle of these tests (Debian: apt-get install python3-torch): {error}")
 

@@ -57,6 +57,16 @@ function product(fire, backward) {
   const w = torch.ones([2], { requiresGrad: true });
   return [Product.apply(w, 2).sum(), w];
 }
+/** One of torch.autograd.functional's products, of a function and a vector that run `fire`. */
+const products = (name, shape) => [
+  (fire) => torch.autograd.functional[name]((x) => read(fire, x.pow(2).sum()), ones(), [torch.ones(shape)]),
+  (fire) =>
+    torch.autograd.functional[name]((x) => x.pow(2).sum(), ones(), list(fire, [torch.ones(shape)]), {
+      get createGraph() {
+        return read(fire, true);
+      },
+    }),
+];
 /** Runs nothing of the program: why. */
 const nothing = (why) => ({ why });
 const numbers = 'takes numbers, strings or nothing';
@@ -105,6 +115,45 @@ const functions = {
     (fire) => {
       const [y, w] = product(fire, torch.autograd.onceDifferentiable(backwardOfProduct(fire)));
       return torch.autograd.grad(y, w, { createGraph: true });
+    },
+  ],
+  'autograd.functional.jacobian': [
+    (fire) => torch.autograd.functional.jacobian((x) => read(fire, x.pow(2)), ones(), options(fire, 'strict', true)),
+    (fire) =>
+      torch.autograd.functional.jacobian((x, y) => read(fire, [x.mul(y), y]), generator(fire, [ones(), ones()])),
+  ],
+  'autograd.functional.hessian': [
+    (fire) =>
+      torch.autograd.functional.hessian((x) => read(fire, x.pow(2).sum()), ones(), options(fire, 'strict', false)),
+  ],
+  'autograd.functional.vjp': products('vjp', []),
+  'autograd.functional.jvp': products('jvp', [2, 2]),
+  'autograd.functional.vhp': products('vhp', [2, 2]),
+  'autograd.functional.hvp': products('hvp', [2, 2]),
+  // Their functions run in a scope of their own, as that of scope does: what those make is gone when the call is over.
+  'utils.checkpoint.checkpoint': [
+    (fire) => {
+      const w = torch.ones([2], { requiresGrad: true });
+      const given = options(fire, 'useReentrant', false);
+      return torch.autograd.grad(torch.utils.checkpoint.checkpoint((x) => x.pow(2), w, given).sum(), w);
+    },
+    (fire) => {
+      const w = torch.ones([2], { requiresGrad: true });
+      w.registerHook((grad) => read(fire, grad.mul(2)));
+      torch.utils.checkpoint
+        .checkpoint((x) => x.mul(w), ones().select(0, 0), { useReentrant: false })
+        .sum()
+        .backward();
+      return w.grad;
+    },
+  ],
+  'utils.checkpoint.checkpointSequential': [
+    (fire) => {
+      const w = torch.ones([2], { requiresGrad: true });
+      const layers = [(x) => x.pow(2), (x) => x.mul(3)];
+      const given = options(fire, 'preserveRngState', false);
+      torch.utils.checkpoint.checkpointSequential(generator(fire, layers), 2, w, given).sum().backward();
+      return w.grad;
     },
   ],
   enableGrad: [(fire) => torch.enableGrad(() => read(fire, 5))],
@@ -322,13 +371,11 @@ const asyncs = {
   'torch.run, noGrad': (fire, t) => torch.run((T) => T.noGrad(() => read(fire, T.sum(T.mul(t, 2), [0])))),
 };
 
-function exportedNames() {
+function exportedNames(space = exported, at = '') {
   const isClass = (value) => /^class/.test(String(value));
-  return Object.entries(exported).flatMap(([name, value]) => {
-    if (typeof value === 'function') return isClass(value) ? [] : [name];
-    if (typeof value !== 'object' || value === null) return [];
-    const inside = Object.entries(value).filter(([, inner]) => typeof inner === 'function' && !isClass(inner));
-    return inside.map(([inner]) => `${name}.${inner}`);
+  return Object.entries(space).flatMap(([name, value]) => {
+    if (typeof value === 'function') return isClass(value) ? [] : [`${at}${name}`];
+    return typeof value === 'object' && value !== null ? exportedNames(value, `${at}${name}.`) : [];
   });
 }
 

@@ -1,0 +1,143 @@
+/**
+ * torch.utils.checkpoint: parts of a computation whose intermediate results are not kept for the backward, but computed
+ * again in it. With PyTorch's semantics where docs/autograd.md does not say otherwise.
+ */
+import { argumentError } from '../errors';
+import { flagOf } from '../gradients/grad';
+import { refuseRecording } from '../gradients/tuples';
+import { native } from '../native';
+import { ownOptions, unknownOption } from '../options';
+import { scope } from '../scopes/scope';
+import { didYouMean } from '../suggest';
+import { isTensor, type Tensor } from '../tensor';
+import { warn } from '../warnings';
+import { anchored, CHECKPOINT, CheckpointFunction, callOn, randomState, type Segment } from './recompute';
+
+export interface CheckpointOptions {
+  /**
+   * True, as in PyTorch, for `backward()` alone, and where an argument requires gradients. False for `autograd.grad`, for
+   * `inputs`, and where only what the function has by itself requires them. Default: true.
+   */
+  useReentrant?: boolean | undefined;
+  /** The function draws the same random numbers in the backward. Default: true. */
+  preserveRngState?: boolean | undefined;
+  /** 'default' compares the results' dtypes and shapes with those of the first call. */
+  determinismCheck?: 'default' | 'none' | undefined;
+}
+
+const known = ['useReentrant', 'preserveRngState', 'determinismCheck'] as const;
+
+interface Asked {
+  readonly reentrant: boolean;
+  readonly preserve: boolean;
+  readonly checks: boolean;
+}
+
+function asked(name: string, options: CheckpointOptions): Asked {
+  const given = ownOptions(name, options, known);
+  const { determinismCheck: check = 'default' } = given;
+  if (check !== 'default' && check !== 'none') {
+    throw argumentError(name, 'determinismCheck', "'default' or 'none'", check);
+  }
+  return {
+    reentrant: flagOf(name, 'useReentrant', given.useReentrant, true),
+    preserve: flagOf(name, 'preserveRngState', given.preserveRngState, true),
+    checks: check === 'default',
+  };
+}
+
+const isPlainObject = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+
+/** Options come last, and are told from an argument of the function by their names. What looks like a slip is one. */
+function takeOptions(args: unknown[]): CheckpointOptions {
+  const last = args.at(-1);
+  if (!isPlainObject(last)) return {};
+  const names = Object.keys(last);
+  if (names.some((name) => (known as readonly string[]).includes(name))) return args.pop() as CheckpointOptions;
+  const slip = names.find((name) => didYouMean(name, known) !== '');
+  if (slip !== undefined) throw unknownOption(CHECKPOINT, 'options', slip, known);
+  return {};
+}
+
+function start(fn: (...args: unknown[]) => unknown, args: readonly unknown[], { reentrant, preserve, checks }: Asked) {
+  const places = args.flatMap((arg, i) => (isTensor(arg) ? [i] : []));
+  const tensors = args.filter(isTensor);
+  const segment: Segment = {
+    fn,
+    args: args.map((arg) => (isTensor(arg) ? null : arg)),
+    places,
+    reentrant,
+    random: preserve && native.gradEnabled() ? randomState() : null,
+    checks,
+    results: '',
+  };
+  if (!native.gradEnabled()) return scope(() => callOn(segment, tensors));
+  if (!reentrant) return anchored((anchor) => CheckpointFunction.apply(segment, ...tensors, anchor));
+  if (!tensors.some((tensor) => tensor.requiresGrad)) {
+    const why = 'no argument requires gradients, so nothing in the function gets any: pass { useReentrant: false }';
+    warn(`${CHECKPOINT}: ${why}`);
+  }
+  return CheckpointFunction.apply(segment, ...tensors);
+}
+
+/**
+ * Calls `fn(…args)` and keeps none of its intermediate results for the backward, which calls it again. It runs in a scope of
+ * its own each time. Options come after the arguments. Python's `torch.utils.checkpoint.checkpoint`.
+ */
+export function checkpoint<A extends unknown[], R>(fn: (...args: A) => R, ...args: A): R;
+export function checkpoint<A extends unknown[], R>(fn: (...args: A) => R, ...args: [...A, CheckpointOptions]): R;
+export function checkpoint(fn: (...args: any[]) => unknown, ...rest: unknown[]): unknown {
+  refuseRecording(CHECKPOINT);
+  if (typeof fn !== 'function') throw argumentError(CHECKPOINT, 'fn', 'a function', fn);
+  const options = asked(CHECKPOINT, takeOptions(rest));
+  return start(fn, rest, options);
+}
+
+type Layer = (input: Tensor) => Tensor;
+
+const chain = (layers: readonly Layer[]) => (input: unknown) => {
+  let at = input as Tensor;
+  for (const layer of layers) at = layer(at);
+  return at;
+};
+
+const SEQUENTIAL = 'utils.checkpoint.checkpointSequential';
+
+function layersOf(functions: unknown): Layer[] {
+  if (typeof (functions as Iterable<unknown> | null | undefined)?.[Symbol.iterator] !== 'function') {
+    throw argumentError(SEQUENTIAL, 'functions', 'a list of functions', functions);
+  }
+  const layers = [...(functions as Iterable<unknown>)];
+  const wrong = layers.findIndex((layer) => typeof layer !== 'function');
+  if (wrong >= 0) throw argumentError(SEQUENTIAL, `functions[${wrong}]`, 'a function', layers[wrong]);
+  if (layers.length === 0) throw argumentError(SEQUENTIAL, 'functions', 'one function or more', functions);
+  return layers as Layer[];
+}
+
+/**
+ * Calls functions one after the other, each on the result of the one before, in `segments` parts of which all but the last
+ * are checkpoints. Python's `torch.utils.checkpoint.checkpoint_sequential`.
+ */
+export function checkpointSequential(
+  functions: Iterable<(input: Tensor) => Tensor>,
+  segments: number,
+  input: Tensor,
+  options: CheckpointOptions = {},
+): Tensor {
+  refuseRecording(SEQUENTIAL);
+  const layers = layersOf(functions);
+  const given = asked(SEQUENTIAL, options);
+  if (!Number.isInteger(segments) || segments < 1 || segments > layers.length) {
+    const expected = `an integer from 1 to ${layers.length}, the number of functions`;
+    throw argumentError(SEQUENTIAL, 'segments', expected, segments);
+  }
+  if (!isTensor(input)) throw argumentError(SEQUENTIAL, 'input', 'a Tensor', input);
+  const size = Math.floor(layers.length / segments);
+  const last = size * (segments - 1);
+  let at = input;
+  for (let from = 0; from < last; from += size) {
+    at = start(chain(layers.slice(from, from + size)), [at], given) as Tensor;
+  }
+  return chain(layers.slice(last))(at);
+}

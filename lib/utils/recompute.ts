@@ -1,0 +1,297 @@
+/**
+ * The op that a checkpoint puts into the graph. Its forward keeps the arguments alone; its backward calls the function again,
+ * and goes back through what that records.
+ */
+import { fromTypedArray } from '../create';
+import { argumentError, codedError } from '../errors';
+import { runEngine } from '../gradients/anomaly';
+import { AutogradFunction, type FunctionContext } from '../gradients/function';
+import { aiming, freeGiven, type Goal, goals, LEAVES, withAnchors } from '../gradients/goals';
+import { gradientsOf } from '../gradients/grad';
+import { handlesOf } from '../gradients/lists';
+import { inGradMode } from '../gradients/mode';
+import { failure, Made, ops } from '../gradients/tuples';
+import { native } from '../native';
+import { refusePromise } from '../promises';
+import { type Scope, scope } from '../scopes/scope';
+import { isTensor, type Tensor, wrap } from '../tensor';
+import { restoring } from '../turn';
+import { asUser } from '../user-code';
+
+export const CHECKPOINT = 'utils.checkpoint.checkpoint';
+
+/** What is called again. Lifetime: the graph's, whose node refers to it. It has no tensors: the node saves those. */
+export interface Segment {
+  readonly fn: (...args: unknown[]) => unknown;
+  /** Null where a tensor was. */
+  readonly args: readonly unknown[];
+  /** Where tensors were. */
+  readonly places: readonly number[];
+  readonly reentrant: boolean;
+  /** The state of the source of random numbers, which is the same again; null where that is not asked for. */
+  readonly random: Uint8Array | null;
+  readonly checks: boolean;
+  /** What forward gave, for a comparison. */
+  results: string;
+}
+
+export function randomState(): Uint8Array {
+  const state = wrap(native.rngState())!;
+  try {
+    return state.toTypedArray() as Uint8Array;
+  } finally {
+    state.dispose();
+  }
+}
+
+function setRandomState(bytes: Uint8Array): void {
+  const state = fromTypedArray(bytes);
+  try {
+    native.setRngState(state._handle);
+  } finally {
+    state.dispose();
+  }
+}
+
+/** Runs `fn` from a state of the source of random numbers, which goes on afterwards from where it was. */
+function withRandom<T>(random: Uint8Array | null, fn: () => T): T {
+  if (random === null) return fn();
+  const before = randomState();
+  return restoring(
+    () => setRandomState(before),
+    () => {
+      setRandomState(random);
+      return fn();
+    },
+  );
+}
+
+/** Calls the program's function on these tensors in place of those that it was given. */
+export function callOn({ fn, args, places }: Segment, tensors: readonly Tensor[]): unknown {
+  const all = [...args];
+  places.forEach((place, i) => {
+    all[place] = tensors[i];
+  });
+  const result = asUser(() => fn(...all));
+  refusePromise(CHECKPOINT, result);
+  return result;
+}
+
+function resultsOf(result: unknown): unknown[] {
+  const list = Array.isArray(result) ? [...result] : [result];
+  if (list.some(isTensor)) return list;
+  throw argumentError(CHECKPOINT, 'fn', 'a function that returns a Tensor or an array with Tensors', result);
+}
+
+const described = (results: readonly unknown[]) =>
+  results.map((one) => (isTensor(one) ? `${one.dtype} [${one.shape.join(', ')}]` : 'not a Tensor')).join(', ');
+
+const isOf = (tensor: Tensor, owner: Scope) => native.scopeOf(tensor._handle) === owner._id;
+
+const leafOf = (tensor: Tensor) => (tensor.detach() as Tensor).requiresGrad_(tensor.requiresGrad) as Tensor;
+
+/** The results without a graph, as new tensors where they are not the function's own. */
+function firstCall(segment: Segment, tensors: readonly Tensor[], ctx: FunctionContext): unknown {
+  return scope((inner) => {
+    const { reentrant } = segment;
+    const given = reentrant ? tensors : tensors.map(leafOf);
+    const result = inGradMode(!reentrant, () => callOn(segment, given));
+    const plain: Tensor[] = [];
+    const results = resultsOf(result).map((one) => {
+      if (!isTensor(one) || tensors.includes(one)) return one;
+      const own = isOf(one, inner) && !one.requiresGrad ? one : (one.detach() as Tensor);
+      if (!reentrant && !one.requiresGrad) plain.push(own);
+      return own;
+    });
+    segment.results = described(results);
+    if (plain.length > 0) ctx.markNonDifferentiable(...plain);
+    return Array.isArray(result) ? results : results[0];
+  });
+}
+
+/** The results with their graph. */
+function secondCall(segment: Segment, tensors: readonly Tensor[], made: Made): unknown[] {
+  return withRandom(segment.random, () =>
+    scope((inner) => {
+      const results = inGradMode(true, () => resultsOf(callOn(segment, tensors)));
+      for (const one of results) if (isTensor(one) && isOf(one, inner)) made.own(one);
+      const got = described(results);
+      if (!segment.checks || got === segment.results) return results;
+      const text = `expected the function to give the same again in the backward, ${segment.results}, got ${got}`;
+      throw failure(CHECKPOINT, text);
+    }),
+  );
+}
+
+/** Where a backward through the second call begins. */
+function rootsOf(results: readonly unknown[], grads: readonly (Tensor | null)[]) {
+  const outputs: Tensor[] = [];
+  const given: Tensor[] = [];
+  results.forEach((one, i) => {
+    const grad = grads[i] ?? null;
+    if (grad === null || !isTensor(one) || !one.requiresGrad) return;
+    outputs.push(one);
+    given.push(grad);
+  });
+  return { outputs, given };
+}
+
+/** Adds up what was found for the tensors of the backward around this one. */
+function addFound(goal: Goal, found: readonly (Tensor | null)[]): void {
+  const before = goal.found;
+  goal.found = found.map((one, i) => {
+    const other = before?.[i] ?? null;
+    if (one === null || other === null) return one ?? other;
+    const sum = one.add(other) as Tensor;
+    one.dispose();
+    other.dispose();
+    return sum;
+  });
+}
+
+/** One of what the engine wants for each tensor, in the order of the arguments. */
+function placed(tensors: readonly Tensor[], found: readonly (Tensor | null)[]): (Tensor | null)[] {
+  let next = 0;
+  return tensors.map((tensor) => (tensor.requiresGrad ? (found[next++] ?? null) : null));
+}
+
+/** What the backward of the node has. */
+interface Task {
+  readonly segment: Segment;
+  readonly saved: readonly Tensor[];
+  readonly grads: readonly (Tensor | null)[];
+  readonly goal: Goal;
+  readonly made: Made;
+}
+
+/** Gradients without a graph. What the function has by itself, from around it, gets its share as well. */
+function plainGradients({ segment, saved, grads, goal, made }: Task): (Tensor | null)[] {
+  const leaves = saved.map((tensor) => made.own(leafOf(tensor)));
+  const { outputs, given } = rootsOf(secondCall(segment, leaves, made), grads);
+  if (outputs.length === 0) {
+    if (!segment.reentrant) return saved.map(() => null);
+    throw failure(CHECKPOINT, 'expected a result that requires gradients in the backward, got none');
+  }
+  const wanted = leaves.filter((leaf) => leaf.requiresGrad);
+  if (goal.kind === 'grad') {
+    const run = { outputs, inputs: [...wanted, ...goal.tensors], createGraph: false, allowUnused: true };
+    const found = gradientsOf(run, given, true);
+    addFound(goal, found.slice(wanted.length));
+    return placed(leaves, found);
+  }
+  const into = goal.kind === 'into' ? [...wanted, ...goal.tensors] : [];
+  const aim: Goal = goal.kind === 'into' ? { kind: 'into', tensors: into, found: null } : LEAVES;
+  // Without reentrance, what is outside the function may be part of both backwards.
+  withAnchors(into, (all) => {
+    const handles = [handlesOf(outputs), handlesOf(given), handlesOf(all)] as const;
+    const engine = () => native.autogradBackward(handles[0], handles[1], !segment.reentrant, false, handles[2]);
+    aiming(aim, () => runEngine(engine));
+  });
+  return placed(
+    leaves,
+    wanted.map((leaf) => leaf.grad as Tensor | null),
+  );
+}
+
+const unavailable = (text: string): Error =>
+  Object.assign(codedError(Error, 'ERR_TORCH_NOT_IMPLEMENTED', `${CHECKPOINT}: ${text}`), { op: CHECKPOINT });
+
+/** What the function has by itself would need derivatives that no engine can be asked for from here. */
+function requireNoOthers({ segment, saved, grads, goal, made }: Task): void {
+  const leaves = saved.map((tensor) => made.own(leafOf(tensor)));
+  const { outputs, given } = rootsOf(secondCall(segment, leaves, made), grads);
+  if (outputs.length === 0) return;
+  const run = { outputs, inputs: goal.tensors, createGraph: false, allowUnused: true };
+  const found = made.ownAll(gradientsOf(run, given, true));
+  const other = found.findIndex((tensor) => tensor !== null);
+  if (other < 0) return;
+  const expected = `expected inputs[${other}] of autograd.grad to come to the function as an argument, with createGraph`;
+  throw unavailable(`${expected}, got it in what the function has by itself`);
+}
+
+/** Gradients that are differentiable themselves: connected to the arguments, and to what the function has by itself. */
+function gradientsWithGraph(task: Task): (Tensor | null)[] {
+  const { segment, saved, grads, goal, made } = task;
+  if (goal.kind !== 'grad') {
+    throw unavailable('expected autograd.grad, with { useReentrant: false }, for createGraph, got backward');
+  }
+  inGradMode(false, () => requireNoOthers(task));
+  const inputs = saved.map((tensor) =>
+    made.own((tensor.requiresGrad ? tensor.viewAs(tensor) : tensor.detach()) as Tensor),
+  );
+  const { outputs, given } = rootsOf(secondCall(segment, inputs, made), grads);
+  const wanted = inputs.filter((input) => input.requiresGrad);
+  if (outputs.length === 0 || wanted.length === 0) return saved.map(() => null);
+  const run = { outputs, inputs: wanted, createGraph: true, allowUnused: true };
+  return placed(inputs, gradientsOf(run, given, true));
+}
+
+/** Anchors of graphs that are gone. */
+const gone = new FinalizationRegistry<WeakRef<FunctionContext>>((ref) => goals.anchors.delete(ref));
+
+/**
+ * A leaf behind each checkpoint that the engine must come to, whatever it was asked for, and where nothing else requires
+ * gradients: the function may have something by itself that does.
+ */
+class CheckpointAnchor extends AutogradFunction {
+  static override forward(ctx: FunctionContext, leaf: Tensor): Tensor {
+    ctx.saveForBackward(leaf);
+    ctx.setMaterializeGrads(false);
+    const ref = new WeakRef(ctx);
+    goals.anchors.add(ref);
+    gone.register(ctx, ref);
+    return leaf.clone() as Tensor;
+  }
+
+  static override backward(): null {
+    return null;
+  }
+}
+
+/** Calls `fn` with a new anchor. */
+export function anchored<T>(fn: (anchor: Tensor) => T): T {
+  const leaf = ops().zeros!([0], { requiresGrad: true });
+  try {
+    const anchor = CheckpointAnchor.apply(leaf);
+    try {
+      return fn(anchor);
+    } finally {
+      anchor.dispose();
+    }
+  } finally {
+    leaf.dispose();
+  }
+}
+
+export class CheckpointFunction extends AutogradFunction {
+  static override forward(ctx: FunctionContext, segment: Segment, ...tensors: Tensor[]): unknown {
+    ctx.segment = segment;
+    const given = tensors.slice(0, segment.places.length); // without the anchor
+    ctx.saveForBackward(...given);
+    ctx.setMaterializeGrads(segment.reentrant);
+    return firstCall(segment, given, ctx);
+  }
+
+  static override backward(ctx: FunctionContext, ...grads: (Tensor | null)[]): (Tensor | null)[] {
+    freeGiven(); // of the checkpoint before: the engine has it by now
+    const segment = ctx.segment as Segment;
+    const goal = goals.now;
+    if (segment.reentrant && goal.kind !== 'leaves') {
+      const got = goal.kind === 'grad' ? 'autograd.grad' : 'backward with inputs';
+      throw failure(CHECKPOINT, `expected backward() for all leaves, got ${got}: pass { useReentrant: false }`);
+    }
+    const made = new Made();
+    const saved = ctx.savedTensors as Tensor[];
+    made.ownAll([...saved]);
+    made.ownAll(grads);
+    const task: Task = { segment, saved, grads, goal, made };
+    try {
+      const found = native.gradEnabled() ? gradientsWithGraph(task) : plainGradients(task);
+      for (const tensor of found) if (tensor !== null) goals.given.push(tensor);
+      // One for each argument of forward: the last may be the anchor.
+      return Object.assign(new Array<Tensor | null>(ctx.needsInputGrad.length).fill(null), [null, ...found]);
+    } finally {
+      made.end([]);
+    }
+  }
+}

@@ -1,0 +1,53 @@
+/** Checked by `npm run typecheck`, never run: what torch.autograd.functional and torch.utils.checkpoint take and give. */
+import { expectTypeOf } from 'expect-type';
+import torch, { type Tensor } from '../../types';
+
+const { hessian, hvp, jacobian, jvp, vhp, vjp } = torch.autograd.functional;
+const { checkpoint, checkpointSequential } = torch.utils.checkpoint;
+const a = torch.ones([2, 3]);
+const b = torch.ones([4], { dtype: 'float64' });
+const any: Tensor = a;
+
+// A tensor or an array, in and out; shapes are those of result and input.
+expectTypeOf(jacobian((x) => x.sum(1), a)).toEqualTypeOf<Tensor<'float32', [2, 2, 3]>>();
+expectTypeOf(jacobian((x, y) => x.sum().mul(y), [a, b])[1]).toExtend<Tensor<'float64'>>();
+expectTypeOf(jacobian((x) => [x, x.sum()], a)[0]).toEqualTypeOf<Tensor<'float32', [2, 3, 2, 3]>>();
+expectTypeOf(jacobian((x) => [x, x], [a])[1]![0]).toExtend<Tensor>();
+expectTypeOf(jacobian((x: Tensor): Tensor => x.exp(), any)).toExtend<Tensor>();
+expectTypeOf(hessian((x) => x.sum(), b)).toEqualTypeOf<Tensor<'float64', [4, 4]>>();
+expectTypeOf(hessian((x, y) => x.sum().mul(y.sum()), [a, b])[1][0]).toEqualTypeOf<Tensor<'float32', [4, 2, 3]>>();
+
+// The vector by position or by name.
+expectTypeOf(vjp((x) => x.sum(1), a, torch.ones([2]))[1]).toEqualTypeOf<Tensor<'float32', [2, 3]>>();
+expectTypeOf(jvp((x) => x.sum(1), a, { v: a, strict: true })[1]).toEqualTypeOf<Tensor<'float32', [2]>>();
+expectTypeOf(vhp((x) => x.sum(), a, a, { createGraph: true })[0]).toEqualTypeOf<Tensor<'float32', []>>();
+expectTypeOf(hvp((x, y) => x.sum().mul(y.sum()), [a, b], [a, b])[1][1]).toEqualTypeOf<Tensor<'float64', [4]>>();
+vjp((x) => x.sum(), a, undefined, { createGraph: undefined });
+
+// @ts-expect-error: not a function
+jacobian(a, a);
+// @ts-expect-error: not a tensor
+jacobian((x: Tensor) => x, 5);
+// @ts-expect-error: a number is not a result
+jacobian(() => 5, a);
+// @ts-expect-error: PyTorch's name of createGraph
+jacobian((x) => x, a, { create_graph: true });
+// @ts-expect-error: not here
+jacobian((x) => x, a, { strategy: 'forward-mode' });
+// @ts-expect-error: the result of a Hessian's function is one tensor
+hessian((x) => [x.sum()], a);
+
+// The function's own result, with options or without.
+expectTypeOf(checkpoint((x) => x.sum(1), a)).toEqualTypeOf<Tensor<'float32', [2]>>();
+expectTypeOf(checkpoint((x) => x.sum(1), a, { useReentrant: false })).toEqualTypeOf<Tensor<'float32', [2]>>();
+expectTypeOf(checkpoint((x: Tensor) => x.exp(), any, { preserveRngState: false })).toExtend<Tensor>();
+expectTypeOf(checkpoint((x, n) => [x.mul(n), n] as const, a, 3)[1]).toEqualTypeOf<number>();
+expectTypeOf(checkpoint(() => a, { useReentrant: false })).toExtend<Tensor>();
+expectTypeOf(checkpointSequential([(x) => x.exp(), (x: Tensor) => x.sin()], 2, a)).toExtend<Tensor>();
+
+// @ts-expect-error: not a function
+checkpoint(5, a);
+// @ts-expect-error: the function takes a tensor
+checkpoint((x: Tensor) => x, 'a');
+// @ts-expect-error: not an option
+checkpointSequential([(x) => x], 1, a, { segments: 2 });
