@@ -16,8 +16,9 @@ import { toArray, toTypedArray } from './read';
 import { callMethod, f, methodSite, results } from './runtime';
 import { asGiven, bare } from './second-name';
 import { type SharedToken, share } from './share';
+import { camelCase } from './signature';
 import { isTensor, notThis, Tensor, wrap } from './tensor';
-import { makeMethods, publics } from './wrappers';
+import { makeMethods, publics, raw } from './wrappers';
 
 const prototype = Tensor.prototype as unknown as Record<string, unknown>;
 
@@ -107,6 +108,19 @@ defineReader('toString', function (this: Tensor) {
   return readNow(this, () => format(this));
 });
 
+/** Attributes of PyTorch's Python that are ops of libtorch: as methods they would be true in every `if`. */
+for (const op of ['is_leaf', 'output_nr', 'retains_grad', '_version']) {
+  const name = camelCase(op);
+  const number = raw.aten![op]!.default!;
+  Object.defineProperty(prototype, name, {
+    get(this: Tensor) {
+      if (!isTensor(this)) throw notThis(name, this);
+      return readNow(this, () => results(number, f[number]!(this._handle)));
+    },
+    configurable: true,
+  });
+}
+
 // The rows along the first dimension, as `for (const row of t)` and `[...t]` take them.
 Object.defineProperty(prototype, Symbol.iterator, {
   value(this: Tensor) {
@@ -132,6 +146,14 @@ declare module './tensor' {
     ): TensorOf<DTypeOf<T>, At<T, I>>;
     /** Writes into the elements that `indices` choose, PyTorch's `t[…] = value`. */
     set<T extends Tensor>(this: T, indices: Index | readonly Index[], value: unknown): T;
+    /** Whether no op of the graph made it: autograd's leaves, and every tensor that requires no gradient. */
+    readonly isLeaf: boolean;
+    /** Which result of the autograd node `gradFn` it is. */
+    readonly outputNr: number;
+    /** Whether `retainGrad()` was called on it, which is not a leaf. */
+    readonly retainsGrad: boolean;
+    /** How often its memory was written to in place. */
+    readonly _version: number;
     /** Accumulates gradients into the leaves that this tensor was computed from. */
     backward(options?: Tensor | null | autograd.BackwardOptions): void;
     /**
