@@ -1,6 +1,18 @@
 /** Puts the generated methods and the hand-written ones on Tensor.prototype. */
-import type { ArrayOf, At, DTypeOf, ElementOf, Indexes, Nested, RowOf, ShapeOf, TensorOf } from '../types/algebra';
-import type { DType, Shape } from '../types/base';
+import type {
+  ArrayOf,
+  At,
+  DTypeOf,
+  ElementOf,
+  Indexes,
+  Nested,
+  RowOf,
+  ShapeOf,
+  SliceOfArray,
+  SliceOptions,
+  TensorOf,
+} from '../types/algebra';
+import type { DType, Int, Shape } from '../types/base';
 import { readNow } from './async/pending';
 import * as autograd from './autograd';
 import { argumentError, codedError, disposedError } from './errors';
@@ -26,7 +38,8 @@ function define(name: string, value: (...args: never[]) => unknown): void {
   Object.defineProperty(prototype, name, { value, writable: true, configurable: true });
 }
 
-const methods = makeMethods(f, {
+/** As they are generated: `slice` stands behind a hand-written one. */
+export const methods: Readonly<Record<string, (...args: never[]) => unknown>> = makeMethods(f, {
   Tensor,
   wrap,
   results,
@@ -144,6 +157,29 @@ declare module './tensor' {
       this: T,
       ...indices: Indexes<T, I>
     ): TensorOf<DTypeOf<T>, At<T, I>>;
+    /**
+     * torch.Tensor.slice: `slice(int dim=0, int? start=None, int? end=None, int step=1)`, the elements from `start` to `end`
+     * along `dim`. One number or two, which an array's slice takes, are refused: write `x.at(torch.slice(0, 2))`.
+     * @returns a view
+     * @throws ERR_TORCH_ARGUMENT for one number or two
+     */
+    slice<T extends Tensor>(this: T): TensorOf<DTypeOf<T>>;
+    slice<T extends Tensor, A extends Int>(
+      this: T,
+      options: SliceOptions | SliceOfArray<A, `${A}`>,
+    ): TensorOf<DTypeOf<T>>;
+    slice<T extends Tensor, A extends Int, B extends Int>(
+      this: T,
+      dim: A,
+      options: Omit<SliceOptions, 'dim'> | null | SliceOfArray<B, `${A}, ${B}`>,
+    ): TensorOf<DTypeOf<T>>;
+    slice<T extends Tensor>(
+      this: T,
+      dim: Int,
+      start: Int | null | undefined,
+      end: Int | null | Pick<SliceOptions, 'end' | 'step'>,
+      step?: Int | Pick<SliceOptions, 'step'>,
+    ): TensorOf<DTypeOf<T>>;
     /** Writes into the elements that `indices` choose, PyTorch's `t[…] = value`. */
     set<T extends Tensor>(this: T, indices: Index | readonly Index[], value: unknown): T;
     /** Whether no op of the graph made it: autograd's leaves, and every tensor that requires no gradient. */

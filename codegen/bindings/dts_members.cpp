@@ -235,6 +235,7 @@ std::string members_text(const Plan& plan, const std::vector<Group>& groups, con
   std::string text;
   std::set<std::string> written;
   for (const Group& group : groups) {
+    if (space == "Tensor" && plan.spec->own_types.count(group.js_name) != 0) continue;
     const PublicFunction* more = plan.public_function(space, group.js_name);
     text += group_text(plan, group, style, calls, more == nullptr ? "" : public_text(plan, *more, space, calls));
     written.insert(group.js_name);

@@ -91,6 +91,14 @@ const refused: [program: string, text: string][] = [
   ['a.outputNr()', 'This expression is not callable'],
   ['a.isCuda()', 'This expression is not callable'],
   ['a.isLeaf = true', 'read-only'],
+  // What an array's slice takes.
+  ['a.slice(0, 2)', 'slice(0, 2) of an array is x.at(torch.slice(0, 2)) here'],
+  ['a.slice(1)', 'slice(1) of an array is x.at(torch.slice(1)) here'],
+  ['a.slice(-2)', 'slice(-2) of an array is x.at(torch.slice(-2)) here'],
+  ['a.slice(a.shape.length, 2)', 'of an array is x.at(torch.slice('],
+  ['a.slice({ axis: 1 })', "'axis' does not exist"],
+  ['a.slice(0, { begin: 1 })', "'begin' does not exist"],
+  ['a.slice(0, 1, { stop: 1 })', "'stop' does not exist"],
   // An option that is not there is blamed by its name.
   ['torch.sum(a, { axis: 1 })', "'axis' does not exist"],
   ['a.sum(1, { keepDim: true })', "'keepDim' does not exist"],
@@ -130,6 +138,8 @@ const refused: [program: string, text: string][] = [
 
 /** What says the sentence once, and nothing of other overloads. */
 const once = [
+  'a.slice(0, 2)',
+  'a.slice(1)',
   'a.matmul(b)',
   'torch.matmul(a, b)',
   'a.mm(b)',
@@ -189,7 +199,7 @@ test('each error says what clashes, in the place of the call', () => {
 
 test.each(once)('%s: one sentence', (program) => {
   const text = said.get(lines.indexOf(`${program} as unknown;`)) ?? 'accepted';
-  expect(text.match(/do(es)? not (multiply|broadcast)/g)).toHaveLength(1);
+  expect(text.match(/do(es)? not (multiply|broadcast)|of an array is/g)).toHaveLength(1);
   expect(text).not.toMatch(/Overload \d of/);
 });
 
