@@ -149,6 +149,20 @@ const once = [
   'torch.nn.functional.linear(a, b)',
 ];
 
+/** The same of hand-written functions, whatever the mistake is. */
+const byHand = [
+  'F.crossEntropy(a, torch.zeros([4], { dtype: "int64" }))',
+  'F.crossEntropy(a, torch.zeros([2]))',
+  'F.nllLoss(a, torch.zeros([3], { dtype: "int64" }))',
+  'F.mseLoss(a, b)',
+  'F.embedding(torch.zeros([2]), a)',
+  'F.embedding(i, 5)',
+  'F.embedding(i, a, { padding: 1 })',
+  "F.nllLoss(a, i, { reduktion: 'sum' })",
+  'F.dropout(a, { prob: 1 })',
+  'F.interpolate(a, { scale: 1 })',
+];
+
 /** The line of the first program. */
 const FIRST = 5;
 
@@ -160,7 +174,7 @@ const lines = [
   "const i = torch.zeros([2], { dtype: 'int64' });",
   'const F = torch.nn.functional;',
   ...refused.map(([program]) => `${program};`),
-  ...once.map((program) => `${program} as unknown;`),
+  ...[...once, ...byHand].map((program) => `${program} as unknown;`),
 ];
 
 /** By line, all that the compiler says. */
@@ -200,6 +214,12 @@ test('each error says what clashes, in the place of the call', () => {
 test.each(once)('%s: one sentence', (program) => {
   const text = said.get(lines.indexOf(`${program} as unknown;`)) ?? 'accepted';
   expect(text.match(/do(es)? not (multiply|broadcast)|of an array is/g)).toHaveLength(1);
+  expect(text).not.toMatch(/Overload \d of/);
+});
+
+test.each(byHand)('%s: one sentence', (program) => {
+  const text = said.get(lines.indexOf(`${program} as unknown;`)) ?? 'accepted';
+  expect(text.match(/Argument of type|Object literal/g)).toHaveLength(1);
   expect(text).not.toMatch(/Overload \d of/);
 });
 
