@@ -13,6 +13,7 @@ import type {
   TensorOf,
 } from '../types/algebra';
 import type { DType, Int, Shape } from '../types/base';
+import { requireAtMost } from './arity';
 import { readNow } from './async/pending';
 import * as autograd from './autograd';
 import { argumentError, codedError, disposedError } from './errors';
@@ -58,36 +59,50 @@ for (const name of Object.keys(publics.Tensor!)) {
 }
 
 /** A hand-written method: `this` can be anything, and must be a tensor. */
-function defineOwn(name: string, method: (this: Tensor, ...args: never[]) => unknown): void {
+function defineOwn(name: string, method: (this: Tensor, ...args: never[]) => unknown, most = method.length): void {
   define(name, function (this: Tensor, ...args: never[]) {
     if (!isTensor(this)) throw notThis(name, this);
+    if (args.length > most) requireAtMost(`Tensor.${name}`, most, args);
     return asGiven(method.apply(bare(this), args));
   });
 }
 
 /** The same of a method that reads the elements: of a tensor that is gone it says so under its own name. */
-function defineReader(name: string, method: (this: Tensor) => unknown): void {
-  defineOwn(name, function (this: Tensor) {
-    if (this._handle > 0 && !native.isLive(this._handle)) throw disposedError(name, this._handle);
-    return method.call(this);
-  });
+function defineReader(name: string, method: (this: Tensor) => unknown, most = 0): void {
+  defineOwn(
+    name,
+    function (this: Tensor) {
+      if (this._handle > 0 && !native.isLive(this._handle)) throw disposedError(name, this._handle);
+      return method.call(this);
+    },
+    most,
+  );
 }
 
-defineOwn('at', function (this: Tensor, ...indices: Index[]) {
-  return at(this, indices);
-});
+defineOwn(
+  'at',
+  function (this: Tensor, ...indices: Index[]) {
+    return at(this, indices);
+  },
+  Number.POSITIVE_INFINITY,
+);
 defineOwn('set', function (this: Tensor, indices: Index | readonly Index[], value: unknown) {
   return set(this, indices, value);
 });
 // An array's slice(start, end) is not libtorch's slice(dim, start, end, step), to which two numbers are a dimension and a start.
 const { slice } = methods;
-defineOwn('slice', function (this: Tensor, ...passed: unknown[]) {
-  let count = passed.length;
-  while (count > 0 && passed[count - 1] === undefined) count--;
-  const isNumber = (value: unknown) => typeof value === 'number' || typeof value === 'bigint';
-  if ((count === 1 || count === 2) && passed.slice(0, count).every(isNumber)) throw sliceError(passed.slice(0, count));
-  return Reflect.apply(slice!, this, passed);
-});
+defineOwn(
+  'slice',
+  function (this: Tensor, ...passed: unknown[]) {
+    let count = passed.length;
+    while (count > 0 && passed[count - 1] === undefined) count--;
+    const isNumber = (value: unknown) => typeof value === 'number' || typeof value === 'bigint';
+    if ((count === 1 || count === 2) && passed.slice(0, count).every(isNumber))
+      throw sliceError(passed.slice(0, count));
+    return Reflect.apply(slice!, this, passed);
+  },
+  Number.POSITIVE_INFINITY,
+);
 
 function sliceError(passed: unknown[]): Error {
   const numbers = passed.join(', ');
@@ -114,9 +129,14 @@ defineReader('toArray', function (this: Tensor) {
 defineReader('toTypedArray', function (this: Tensor) {
   return readNow(this, () => toTypedArray(this));
 });
-defineReader('toJSON', function (this: Tensor) {
-  return readNow(this, () => toArray(this));
-});
+// JSON.stringify passes the key.
+defineReader(
+  'toJSON',
+  function (this: Tensor) {
+    return readNow(this, () => toArray(this));
+  },
+  1,
+);
 defineReader('toString', function (this: Tensor) {
   return readNow(this, () => format(this));
 });

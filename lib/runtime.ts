@@ -116,8 +116,13 @@ export function callMethod(site: Site, self: Tensor, passed: ArrayLike<unknown>)
 /** torch.ops: exactly one overload, names as in the schema. */
 export const callRaw = callFunction;
 
-/** As it is called in JavaScript: 'Generator.manualSeed', 'Generator'. */
-const nameOf = ({ name }: Signature) => camelCase(name).replace(/\.new$/, '');
+const objectNames: string[] = [];
+
+/**
+ * As it is called in JavaScript: 'Generator.manualSeed', 'Generator'. Once for each: a regular expression that V8 compiles anew
+ * where the stack ends, as it may at any call, ends the process.
+ */
+const nameOf = ({ number, name }: Signature): string => (objectNames[number] ??= camelCase(name).replace(/\.new$/, ''));
 
 /** `new torch.Generator(…)`: what the generated class's constructor makes. */
 export function construct(number: number, passed: ArrayLike<unknown>): { handle: number; guard: unknown } {
