@@ -5,6 +5,7 @@ import type { DataDType, DataShape, Even, OptionOr, SizesOf, TensorOf } from '..
 import type { Complex, Device, DType, DTypeLike, Scalar } from '../types/base';
 import { requireAtMost } from './arity';
 import { withoutRecording } from './async/pending';
+import { givenDevice } from './devices';
 import { canonicalDtype, dtypeCodes, dtypeName } from './enums';
 import { argumentError, describe, refusal } from './errors';
 import { dtypeHint } from './hints';
@@ -97,7 +98,7 @@ function fromData(fn: string, data: TensorData, options: TensorOptions): Tensor 
   if (dtype !== undefined) dtypeCode(fn, dtype);
   const shape = shapeOf(fn, data);
   const { array, natural, wanted } = isTypedArray(data) ? typed(fn, data, dtype) : nested(fn, data, shape, dtype);
-  const device = options.device ?? null;
+  const device = givenDevice(fn, options.device);
   const made = wrap(native.fromCopy(array, shape, dtypeCode(fn, natural), device))!;
   if (wanted === natural) {
     if (requiresGrad) made.requiresGrad = true;
