@@ -1,6 +1,7 @@
 /** JS values -> what the native functions take, by type code. A mismatch is answered, not thrown: overloads are tried. */
 import { types } from 'node:util';
 import { isPendingTensor } from './async/pending';
+import { deviceName } from './devices';
 import { givenDtypeCodes, layoutCodes, memoryFormatCodes } from './enums';
 import { describe } from './errors';
 import { native } from './native';
@@ -125,9 +126,7 @@ function convertOne(value: unknown, base: BaseCode, numbers: boolean): unknown {
     case 'Q':
       return typeof value === 'string' ? value : mismatch(base, value);
     case 'V':
-      // A number is that GPU, as in PyTorch.
-      if (Number.isInteger(value) && (value as number) >= 0) return `cuda:${value}`;
-      return typeof value === 'string' ? value : mismatch(base, value);
+      return deviceName(value) ?? mismatch(base, value);
     case 'D':
       return code(givenDtypeCodes, base, value);
     case 'L':

@@ -3,7 +3,9 @@ import { types } from 'node:util';
 import * as workers from 'node:worker_threads';
 import type { DataDType, DataShape, Even, OptionOr, SizesOf, TensorOf } from '../types/algebra';
 import type { Complex, Device, DType, DTypeLike, Scalar } from '../types/base';
+import { requireAtMost } from './arity';
 import { withoutRecording } from './async/pending';
+import { givenDevice } from './devices';
 import { canonicalDtype, dtypeCodes, dtypeName } from './enums';
 import { argumentError, describe, refusal } from './errors';
 import { dtypeHint } from './hints';
@@ -96,7 +98,7 @@ function fromData(fn: string, data: TensorData, options: TensorOptions): Tensor 
   if (dtype !== undefined) dtypeCode(fn, dtype);
   const shape = shapeOf(fn, data);
   const { array, natural, wanted } = isTypedArray(data) ? typed(fn, data, dtype) : nested(fn, data, shape, dtype);
-  const device = options.device ?? null;
+  const device = givenDevice(fn, options.device);
   const made = wrap(native.fromCopy(array, shape, dtypeCode(fn, natural), device))!;
   if (wanted === natural) {
     if (requiresGrad) made.requiresGrad = true;
@@ -166,10 +168,11 @@ export function fromTypedArray<A extends TypedArray, const S extends readonly nu
   array: A,
   shape?: S,
 ): Tensor<DataDType<A>, SizesOf<S>>;
-export function fromTypedArray(array: TypedArray, given?: readonly number[]): Tensor {
+export function fromTypedArray(array: TypedArray, given?: readonly number[], ...more: unknown[]): Tensor {
   if (!isTypedArray(array)) throw argumentError('fromTypedArray', 'array', `a typed array${elsewhere(array)}`, array);
   refuseDetached('fromTypedArray', 'array', array);
   const shape = given === undefined ? [array.length] : checkedShape(array, given);
+  requireAtMost('fromTypedArray', 2, [array, given, ...more]);
   if (given !== undefined) refuseDetached('fromTypedArray', 'array', array); // reading a shape can run the program's code
   const buffer = bufferOf.call(array);
   if (types.isArrayBuffer(buffer)) {

@@ -1,5 +1,6 @@
 /** The module: hand-written names, generated functions, namespaces, dtypes and torch.ops. */
 import './methods';
+import { countArguments } from './arity';
 import { teachAssert } from './assert-equality';
 import { definePendingMethods } from './async/pending';
 import { asyncPool } from './async/pool';
@@ -17,7 +18,7 @@ import { ops } from './raw';
 import './public';
 import { publicFunction } from './public/define';
 import { camelCase } from './signature';
-import * as torch from './torch';
+import * as written from './torch';
 import { passOnWarnings, warn } from './warnings';
 import { publics } from './wrappers';
 
@@ -44,6 +45,9 @@ teachJest();
 teachAssert();
 
 type Functions = Record<string, unknown>;
+
+/** What is written by hand. */
+const torch = countArguments(written);
 
 const module_: Functions = {};
 

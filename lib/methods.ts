@@ -1,6 +1,19 @@
 /** Puts the generated methods and the hand-written ones on Tensor.prototype. */
-import type { ArrayOf, At, DTypeOf, ElementOf, Indexes, Nested, RowOf, ShapeOf, TensorOf } from '../types/algebra';
-import type { DType, Shape } from '../types/base';
+import type {
+  ArrayOf,
+  At,
+  DTypeOf,
+  ElementOf,
+  Indexes,
+  Nested,
+  RowOf,
+  ShapeOf,
+  SliceOfArray,
+  SliceOptions,
+  TensorOf,
+} from '../types/algebra';
+import type { DType, Int, Shape } from '../types/base';
+import { requireAtMost } from './arity';
 import { readNow } from './async/pending';
 import * as autograd from './autograd';
 import { argumentError, disposedError } from './errors';
@@ -16,8 +29,9 @@ import { toArray, toTypedArray } from './read';
 import { callMethod, f, methodSite, results } from './runtime';
 import { asGiven, bare } from './second-name';
 import { type SharedToken, share } from './share';
+import { camelCase } from './signature';
 import { isTensor, notThis, Tensor, wrap } from './tensor';
-import { makeMethods, publics } from './wrappers';
+import { makeMethods, publics, raw } from './wrappers';
 
 const prototype = Tensor.prototype as unknown as Record<string, unknown>;
 
@@ -25,7 +39,8 @@ function define(name: string, value: (...args: never[]) => unknown): void {
   Object.defineProperty(prototype, name, { value, writable: true, configurable: true });
 }
 
-const methods = makeMethods(f, {
+/** As they are generated. */
+export const methods: Readonly<Record<string, (...args: never[]) => unknown>> = makeMethods(f, {
   Tensor,
   wrap,
   results,
@@ -44,24 +59,33 @@ for (const name of Object.keys(publics.Tensor!)) {
 }
 
 /** A hand-written method: `this` can be anything, and must be a tensor. */
-function defineOwn(name: string, method: (this: Tensor, ...args: never[]) => unknown): void {
+function defineOwn(name: string, method: (this: Tensor, ...args: never[]) => unknown, most = method.length): void {
   define(name, function (this: Tensor, ...args: never[]) {
     if (!isTensor(this)) throw notThis(name, this);
+    if (args.length > most) requireAtMost(`Tensor.${name}`, most, args);
     return asGiven(method.apply(bare(this), args));
   });
 }
 
 /** The same of a method that reads the elements: of a tensor that is gone it says so under its own name. */
-function defineReader(name: string, method: (this: Tensor) => unknown): void {
-  defineOwn(name, function (this: Tensor) {
-    if (this._handle > 0 && !native.isLive(this._handle)) throw disposedError(name, this._handle);
-    return method.call(this);
-  });
+function defineReader(name: string, method: (this: Tensor) => unknown, most = 0): void {
+  defineOwn(
+    name,
+    function (this: Tensor) {
+      if (this._handle > 0 && !native.isLive(this._handle)) throw disposedError(name, this._handle);
+      return method.call(this);
+    },
+    most,
+  );
 }
 
-defineOwn('at', function (this: Tensor, ...indices: Index[]) {
-  return at(this, indices);
-});
+defineOwn(
+  'at',
+  function (this: Tensor, ...indices: Index[]) {
+    return at(this, indices);
+  },
+  Number.POSITIVE_INFINITY,
+);
 defineOwn('set', function (this: Tensor, indices: Index | readonly Index[], value: unknown) {
   return set(this, indices, value);
 });
@@ -83,12 +107,30 @@ defineReader('toArray', function (this: Tensor) {
 defineReader('toTypedArray', function (this: Tensor) {
   return readNow(this, () => toTypedArray(this));
 });
-defineReader('toJSON', function (this: Tensor) {
-  return readNow(this, () => toArray(this));
-});
+// JSON.stringify passes the key.
+defineReader(
+  'toJSON',
+  function (this: Tensor) {
+    return readNow(this, () => toArray(this));
+  },
+  1,
+);
 defineReader('toString', function (this: Tensor) {
   return readNow(this, () => format(this));
 });
+
+/** Attributes of PyTorch's Python that are ops of libtorch: as methods they would be true in every `if`. */
+for (const op of ['is_leaf', 'output_nr', 'retains_grad', '_version']) {
+  const name = camelCase(op);
+  const number = raw.aten![op]!.default!;
+  Object.defineProperty(prototype, name, {
+    get(this: Tensor) {
+      if (!isTensor(this)) throw notThis(name, this);
+      return readNow(this, () => results(number, f[number]!(this._handle)));
+    },
+    configurable: true,
+  });
+}
 
 // The rows along the first dimension, as `for (const row of t)` and `[...t]` take them.
 Object.defineProperty(prototype, Symbol.iterator, {
@@ -113,8 +155,38 @@ declare module './tensor' {
       this: T,
       ...indices: Indexes<T, I>
     ): TensorOf<DTypeOf<T>, At<T, I>>;
+    /**
+     * torch.Tensor.slice: `slice(int dim=0, int? start=None, int? end=None, int step=1)`, the elements from `start` to `end`
+     * along `dim`. One number or two, which an array's slice takes, do not compile: write `x.at(torch.slice(0, 2))`.
+     * @returns a view
+     */
+    slice<T extends Tensor>(this: T): TensorOf<DTypeOf<T>>;
+    slice<T extends Tensor, A extends Int>(
+      this: T,
+      options: SliceOptions | SliceOfArray<A, `${A}`>,
+    ): TensorOf<DTypeOf<T>>;
+    slice<T extends Tensor, A extends Int, B extends Int>(
+      this: T,
+      dim: A,
+      options: Omit<SliceOptions, 'dim'> | null | SliceOfArray<B, `${A}, ${B}`>,
+    ): TensorOf<DTypeOf<T>>;
+    slice<T extends Tensor>(
+      this: T,
+      dim: Int,
+      start: Int | null | undefined,
+      end: Int | null | Pick<SliceOptions, 'end' | 'step'>,
+      step?: Int | Pick<SliceOptions, 'step'>,
+    ): TensorOf<DTypeOf<T>>;
     /** Writes into the elements that `indices` choose, PyTorch's `t[…] = value`. */
     set<T extends Tensor>(this: T, indices: Index | readonly Index[], value: unknown): T;
+    /** Whether no op of the graph made it: autograd's leaves, and every tensor that requires no gradient. */
+    readonly isLeaf: boolean;
+    /** Which result of the autograd node `gradFn` it is. */
+    readonly outputNr: number;
+    /** Whether `retainGrad()` was called on it, which is not a leaf. */
+    readonly retainsGrad: boolean;
+    /** How often its memory was written to in place. */
+    readonly _version: number;
     /** Accumulates gradients into the leaves that this tensor was computed from. */
     backward(options?: Tensor | null | autograd.BackwardOptions): void;
     /**

@@ -88,33 +88,34 @@ bool is_internal(const std::string& js_name) {
 // When no overload fits, the compiler explains the last one: so the one that compares shapes stands there once more, or
 // where none does the first. It takes numbers as well where an overload does, for arguments that are a tensor or a
 // number.
-std::string explaining_text(const Group& group, const std::vector<Overload>& overloads, Calls calls) {
+std::string explaining_text(const std::string& js_name, const std::vector<CallShape>& overloads, bool by_hand,
+                            Calls calls) {
   // The first of those that demand the fewest named arguments, which callers tend not to have written.
-  const auto demanded = [](const Overload& overload) {
-    const auto& named = overload.shape.named;
+  const auto demanded = [](const CallShape& overload) {
+    const auto& named = overload.named;
     return std::count_if(named.begin(), named.end(), [](const Parameter& parameter) { return !parameter.optional; });
   };
   auto checked = overloads.end();
   for (auto overload = overloads.begin(); overload != overloads.end(); ++overload) {
-    if (!overload->shape.checked && overload->shape.spread_result.empty()) continue;
+    if (!overload->checked && overload->spread_result.empty()) continue;
     if (checked == overloads.end() || demanded(*overload) < demanded(*checked)) checked = overload;
   }
   // One that takes names of dimensions is seldom meant.
-  const auto named = [](const Overload& overload) {
-    const auto& positional = overload.shape.positional;
+  const auto named = [](const CallShape& overload) {
+    const auto& positional = overload.positional;
     return std::any_of(positional.begin(), positional.end(),
                        [](const Parameter& p) { return p.schema_type.compare(0, 7, "Dimname") == 0; });
   };
   if (checked == overloads.end()) {
-    checked = std::find_if(overloads.begin(), overloads.end(), [&](const Overload& o) { return !named(o); });
-    if (overloads.size() < 2 || checked == overloads.end()) return "";
+    checked = std::find_if(overloads.begin(), overloads.end(), [&](const CallShape& o) { return !named(o); });
+    if ((overloads.size() < 2 && !by_hand) || checked == overloads.end()) return "";
   }
-  CallShape shape = checked->shape;
+  CallShape shape = *checked;
   bool either = false;
   // What one overload takes as a number and another as a list, say, is either.
   for (TypeParameter& parameter : shape.type_parameters) {
-    for (const Overload& other : overloads) {
-      for (const TypeParameter& same : other.shape.type_parameters) {
+    for (const CallShape& other : overloads) {
+      for (const TypeParameter& same : other.type_parameters) {
         const bool differs = parameter.literal && same.literal && same.constraint != parameter.constraint;
         if (same.name != parameter.name || !differs || &other == &*checked) continue;
         if (parameter.constraint.find(same.constraint) != std::string::npos) continue;
@@ -124,8 +125,8 @@ std::string explaining_text(const Group& group, const std::vector<Overload>& ove
     }
   }
   for (Parameter& parameter : shape.positional) {
-    for (const Overload& other : overloads) {
-      for (const Parameter& same : other.shape.positional) {
+    for (const CallShape& other : overloads) {
+      for (const Parameter& same : other.positional) {
         if (same.name != parameter.name || same.schema_type != "Scalar" || parameter.schema_type != "Tensor") continue;
         parameter.type += " | Scalar";
         either = true;
@@ -136,21 +137,21 @@ std::string explaining_text(const Group& group, const std::vector<Overload>& ove
   }
   const auto before = [&](size_t count) {
     size_t forms = 0;
-    for (const Overload& overload : overloads) forms += forms_taking(overload.shape, count);
+    for (const CallShape& overload : overloads) forms += forms_taking(overload, count);
     return forms;
   };
   std::string text;
   // What takes either of two is a form to call, too.
   if (either || calls == Calls::Later) {
-    text += "  " + member_name(group.js_name) + forms_of(shape, Mixtures::Few, calls).front() + ";\n";
+    text += "  " + member_name(js_name) + forms_of(shape, Mixtures::Few, calls).front() + ";\n";
   }
   if (calls == Calls::Later) return text;
   std::vector<const CallShape*> others;
-  for (const Overload& overload : overloads) {
-    if (&overload != &*checked && !named(overload)) others.push_back(&overload.shape);
+  for (const CallShape& overload : overloads) {
+    if (&overload != &*checked && !named(overload)) others.push_back(&overload);
   }
   for (const std::string& form : explaining_forms(shape, others, before)) {
-    text += "  " + member_name(group.js_name) + form + ";\n";
+    text += "  " + member_name(js_name) + form + ";\n";
   }
   return text;
 }
@@ -159,8 +160,70 @@ std::string since_of(const Plan& plan, const Declaration& declaration) {
   return plan.history == nullptr ? "" : plan.history->since(declaration, release_of(plan.model->libtorch_version));
 }
 
-// Every signature of one name, as members of an interface: those of ops, then `more`, which hand-written code adds.
-std::string group_text(const Plan& plan, const Group& group, ResultStyle style, Calls calls, const std::string& more) {
+// The signatures of a hand-written function: more precise ones, then those of the spec.
+std::vector<Declaration> declarations_of(const PublicFunction& function) {
+  std::vector<Declaration> declarations = function.typed;
+  declarations.insert(declarations.end(), function.signatures.begin(), function.signatures.end());
+  return declarations;
+}
+
+// What a caller sees of each.
+std::vector<CallShape> shapes_of(const Plan& plan, const PublicFunction& function, bool method) {
+  std::vector<CallShape> shapes;
+  for (const Declaration& declaration : declarations_of(function)) {
+    const ResultStyle style = method ? ResultStyle::Method : ResultStyle::Function;
+    CallShape shape = call_shape(declaration, method ? 0 : -1);
+    const bool general = shapes.size() >= function.typed.size();
+    // A more precise signature has its own types where its schema tells them.
+    const auto as_told = [&](std::vector<Parameter>& parameters) {
+      for (Parameter& parameter : parameters) {
+        const auto told = function.ts.find(parameter.name);
+        const bool applies = general || parameter.schema_type.compare(0, 3, "Any") == 0;
+        if (applies && told != function.ts.end()) parameter.type = told->second;
+      }
+    };
+    const bool told = general && function.ts.count("result") != 0;
+    if (!told) apply_rule(shape, rule_of(*plan.spec, declaration), declaration, method ? 0 : -1, style);
+    as_told(shape.positional);
+    as_told(shape.named);
+    if (!shape.rest.empty() && function.ts.count("rest") != 0) shape.rest = function.ts.at("rest");
+    if (told) shape.result = function.ts.at("result");
+    shapes.push_back(std::move(shape));
+  }
+  return shapes;
+}
+
+// The forms of a hand-written function, as members of an interface.
+std::string public_text(const Plan& plan, const PublicFunction& function, const std::string& space, Calls calls) {
+  const bool method = space == "Tensor";
+  const std::string torch = (method          ? "torch.Tensor"
+                             : space.empty() ? "torch"
+                                             : "torch." + space) +
+                            "." + function.name;
+  const std::vector<Declaration> declarations = declarations_of(function);
+  const std::vector<CallShape> shapes = shapes_of(plan, function, method);
+  std::string text;
+  for (size_t i = 0; i < declarations.size(); ++i) {
+    bool first_form = true;
+    for (const std::string& form : forms_of(shapes[i], Mixtures::Most, calls)) {
+      const bool whole = first_form && calls == Calls::Now;
+      if (whole) {
+        text += doc_block(text.empty() ? torch : "", declarations[i], method ? 0 : -1, shapes[i],
+                          "any libtorch: the package composes it of ops");
+      } else if (first_form || calls == Calls::Now) {
+        text += doc_line("", declarations[i].schema);
+      }
+      text += "  " + member_name(function.js_name) + form + ";\n";
+      first_form = false;
+    }
+  }
+  return text;
+}
+
+// Every signature of one name, as members of an interface: those of ops, then those of `more`, which is hand-written.
+std::string group_text(const Plan& plan, const Group& group, const PublicFunction* more, const std::string& space,
+                       Calls calls) {
+  const ResultStyle style = space == "Tensor" ? ResultStyle::Method : ResultStyle::Function;
   std::string text;
   bool first = true;
   const Mixtures mixtures = is_internal(group.js_name) ? Mixtures::Few : Mixtures::Most;
@@ -181,68 +244,33 @@ std::string group_text(const Plan& plan, const Group& group, ResultStyle style, 
       first_form = false;
     }
   }
-  return text + more + (mixtures == Mixtures::Most ? explaining_text(group, overloads, calls) : "");
-}
-
-// The forms of a hand-written function, as members of an interface.
-std::string public_text(const Plan& plan, const PublicFunction& function, const std::string& space, Calls calls) {
-  const bool method = space == "Tensor";
-  const std::string torch = (method          ? "torch.Tensor"
-                             : space.empty() ? "torch"
-                                             : "torch." + space) +
-                            "." + function.name;
-  std::vector<Declaration> declarations = function.typed;
-  declarations.insert(declarations.end(), function.signatures.begin(), function.signatures.end());
-  std::string text;
-  for (const Declaration& declaration : declarations) {
-    const ResultStyle style = method ? ResultStyle::Method : ResultStyle::Function;
-    CallShape shape = call_shape(declaration, method ? 0 : -1);
-    const bool general = &declaration - declarations.data() >= static_cast<std::ptrdiff_t>(function.typed.size());
-    // A more precise signature has its own types where its schema tells them.
-    const auto as_told = [&](std::vector<Parameter>& parameters) {
-      for (Parameter& parameter : parameters) {
-        const auto told = function.ts.find(parameter.name);
-        const bool applies = general || parameter.schema_type.compare(0, 3, "Any") == 0;
-        if (applies && told != function.ts.end()) parameter.type = told->second;
-      }
-    };
-    const bool told = general && function.ts.count("result") != 0;
-    if (!told) apply_rule(shape, rule_of(*plan.spec, declaration), declaration, method ? 0 : -1, style);
-    as_told(shape.positional);
-    as_told(shape.named);
-    if (!shape.rest.empty() && function.ts.count("rest") != 0) shape.rest = function.ts.at("rest");
-    if (told) shape.result = function.ts.at("result");
-    bool first_form = true;
-    for (const std::string& form : forms_of(shape, Mixtures::Most, calls)) {
-      const bool whole = first_form && calls == Calls::Now;
-      if (whole) {
-        text += doc_block(text.empty() ? torch : "", declaration, method ? 0 : -1, shape,
-                          "any libtorch: the package composes it of ops");
-      } else if (first_form || calls == Calls::Now) {
-        text += doc_line("", declaration.schema);
-      }
-      text += "  " + member_name(function.js_name) + form + ";\n";
-      first_form = false;
-    }
+  std::vector<CallShape> shapes;
+  if (more != nullptr) {
+    text += public_text(plan, *more, space, calls);
+    if (calls == Calls::Now) shapes = shapes_of(plan, *more, space == "Tensor");
   }
-  return text;
+  for (Overload& overload : overloads) shapes.push_back(std::move(overload.shape));
+  return text + (mixtures == Mixtures::Most ? explaining_text(group.js_name, shapes, more != nullptr, calls) : "");
 }
 
 }  // namespace
 
 std::string members_text(const Plan& plan, const std::vector<Group>& groups, const std::string& space, Calls calls) {
-  const ResultStyle style = space == "Tensor" ? ResultStyle::Method : ResultStyle::Function;
   std::string text;
   std::set<std::string> written;
   for (const Group& group : groups) {
+    if (space == "Tensor" && plan.spec->own_types.count(group.js_name) != 0) continue;
     const PublicFunction* more = plan.public_function(space, group.js_name);
-    text += group_text(plan, group, style, calls, more == nullptr ? "" : public_text(plan, *more, space, calls));
+    text += group_text(plan, group, more, space, calls);
     written.insert(group.js_name);
   }
   const auto publics = plan.publics.find(space);
   if (publics == plan.publics.end()) return text;
   for (const auto& [name, function] : publics->second) {
-    if (written.count(name) == 0) text += public_text(plan, *function, space, calls);
+    if (written.count(name) != 0) continue;
+    text += public_text(plan, *function, space, calls);
+    if (calls == Calls::Now)
+      text += explaining_text(function->js_name, shapes_of(plan, *function, space == "Tensor"), true, calls);
   }
   return text;
 }

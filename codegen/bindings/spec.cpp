@@ -72,6 +72,9 @@ void load_exceptions(const std::filesystem::path& path, Spec& spec) {
   for (const YAML::Node& node : file.list(file.root(), "no_method")) {
     spec.no_method[file.text(node, "name")] = file.text(node, "reason");
   }
+  for (const YAML::Node& node : file.list(file.root(), "own_types")) {
+    spec.own_types[file.text(node, "name")] = file.text(node, "reason");
+  }
   for (const YAML::Node& node : file.list(file.root(), "not_chosen")) {
     spec.not_chosen.insert(node.as<std::string>());
   }

@@ -77,6 +77,7 @@ struct Spec {
   std::map<std::string, Exception> exceptions;   // by full_name
   std::vector<std::string> reserved_members;     // names of Tensor's hand-written members, which no op may take
   std::map<std::string, std::string> no_method;  // JS name -> reason: ops that are functions only
+  std::map<std::string, std::string> own_types;  // JS name -> reason: methods whose TypeScript is written by hand
   std::set<std::string> not_chosen;              // full names of overloads that no call by name chooses
   std::set<std::string> number_tensors;          // ATen names: a number stands for any of their tensors
   std::vector<ClassSpec> classes;

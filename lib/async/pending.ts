@@ -379,6 +379,8 @@ export function definePendingMethods(): void {
       this.requiresGrad_(value);
     },
   });
+  // What the graph decides, and writes that wait.
+  for (const name of ['isLeaf', 'outputNr', 'retainsGrad', '_version']) own(name, { get: () => notThere(name) });
   // It is freed when nothing recorded needs it any more.
   own('dispose', { value() {} });
   own(Symbol.dispose, { value() {} });

@@ -1,6 +1,7 @@
 /** `torch.run` and `torch.async`: ops off the event loop. */
 import { types } from 'node:util';
 import type { Signal } from '../../types/base';
+import { requireAtMost } from '../arity';
 import { argumentError, codedError } from '../errors';
 import { hearsMisses } from '../misses';
 import { ownOptions } from '../options';
@@ -130,7 +131,8 @@ function refuseChange(): never {
 
 /** torch.run over the functions of `torch`. */
 export function makeRun(torch: Space): Call {
-  return function run(fn: unknown, options: unknown = {}): Promise<unknown> {
+  return function run(fn: unknown, options: unknown = {}, ...more: unknown[]): Promise<unknown> {
+    if (more.length > 0) requireAtMost('run', 2, [fn, options, ...more]);
     if (typeof fn !== 'function') throw argumentError('run', 'fn', 'a function', fn);
     const recorded = (strand: Strand) => {
       const recording = mirror(torch, (call, args) => {

@@ -2,6 +2,7 @@
 import { types } from 'node:util';
 import type { Device } from '../../types/base';
 import type { ScriptModule } from '../../types/generated/classes';
+import { givenDevice } from '../devices';
 import { argumentError, codedError, type TorchError } from '../errors';
 import { RegularFile } from '../files/file';
 import { type LoadLimits, limitNames } from '../files/limits';
@@ -52,10 +53,7 @@ export function load(source: FilePath | Uint8Array, options: LoadModelOptions = 
     throw argumentError('jit.load', 'codeWhileLoading', "'allow' or 'refuse'", codeWhileLoading);
   }
   const mayRun = codeWhileLoading === 'allow';
-  if (device !== undefined && device !== null && typeof device !== 'string') {
-    throw argumentError('jit.load', 'device', "a device such as 'cpu'", device);
-  }
-  const place = device ?? null;
+  const place = givenDevice('jit.load', device);
   const share = mayShare('jit.load', mmap);
   // Bytes are only looked at: what libtorch makes of them is a copy.
   return withSource(wanted, source, share || types.isUint8Array(source), (bytes) => {

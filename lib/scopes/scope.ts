@@ -4,6 +4,7 @@
  * is current. The rules in plain words: docs/lifetimes.md.
  */
 
+import { requireAtMost } from '../arity';
 import { isPending } from '../async/places';
 import { argumentError, codedError } from '../errors';
 import { native } from '../native';
@@ -188,7 +189,9 @@ function returnedPromise(fn: unknown): void {
  * Opens a scope: `using s = torch.openScope()`. Everything made until it closes is released when it closes. It follows the
  * function that opened it across every `await`, and is current nowhere else.
  */
-export function openScope(): Scope {
+export function openScope(): Scope;
+export function openScope(...passed: unknown[]): Scope {
+  requireAtMost('openScope', 0, passed);
   const opened = new Scope(key, false);
   try {
     const part = asyncPart(opened);
@@ -207,7 +210,10 @@ export function openScope(): Scope {
  * with `torch.tensors`, move to the scope around it, or to the garbage collector where there is none; everything else that
  * was made inside is released, also when `fn` throws. When `fn` returns a promise, the scope ends when that settles.
  */
-export function scope<T>(fn: (scope: Scope) => T): T {
+export function scope<T>(fn: (scope: Scope) => T): T;
+export function scope<T>(...passed: [fn: (scope: Scope) => T, ...more: unknown[]]): T {
+  if (passed.length > 1) requireAtMost('scope', 1, passed);
+  const [fn] = passed;
   if (typeof fn !== 'function') throw argumentError('scope', 'fn', 'a function', fn);
   const inner = new Scope(key, true);
   let waits = false;

@@ -85,12 +85,17 @@ test(
       [() => m.forward(x, 1), 'takes at most 1 arguments: forward(Tensor x) -> Tensor'],
       [() => m.call('gone'), "argument 'method': expected one of its methods (forward, "],
       [() => untyped.jit.load(1), "argument 'source': expected a path or a Uint8Array, got 1"],
-      [() => untyped.jit.load(pathOf('values'), { device: 1 }), "argument 'device'"],
+      [() => untyped.jit.load(pathOf('values'), { device: -1 }), "argument 'device'"],
     ];
     for (const [call, message] of refused) {
       expect(thrown(call).message).toContain(message);
       expect(codeOf(call)).toBe('ERR_TORCH_ARGUMENT');
     }
+    // A number is that GPU, as for every other function.
+    const [byNumber, byName] = [99, 'cuda:99'].map((device) =>
+      thrown(() => untyped.jit.load(pathOf('values'), { device })),
+    );
+    expect([byNumber!.code, byNumber!.message]).toEqual([byName!.code, byName!.message]);
   }),
 );
 

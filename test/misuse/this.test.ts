@@ -14,6 +14,10 @@ const others = (): [string, any][] => [
   ['Tensor.prototype', prototype],
   ['a Generator', new untyped.Generator()],
 ];
+/** Of the first slot's first tensor is 2 ** 26, which lives on in a process that ran another file before. */
+const gone = torch.ones([1]);
+gone.dispose();
+
 const forged = [
   undefined,
   null,
@@ -21,7 +25,7 @@ const forged = [
   -1,
   0,
   0.5,
-  2 ** 26,
+  gone._handle,
   2 ** 53,
   2 ** 64,
   1e300,

@@ -134,3 +134,18 @@ torch.max(a, 1, false, { out: [a] });
 torch.div(a, b, { rounding: 'floor' });
 // @ts-expect-error: a generator is an object of its own
 a.random_(0, 10, { generator: a });
+
+// The forms of slice; what an array's takes is in errors.test.ts.
+a.slice();
+a.slice({ start: 2, end: 5 });
+a.slice(0, { start: 2, end: 5, step: 1 });
+a.slice(0, 2, 5);
+a.slice(0, undefined, 5);
+a.slice(0, null, null, 2);
+a.slice(0n, 2n, 5n);
+a.slice(0, 2, { end: 5 });
+a.slice(0, 2, 5, { step: 1 });
+// @ts-expect-error: a start and nothing else
+a.slice(0, 2, undefined);
+// @ts-expect-error: no fifth argument
+a.slice(0, 2, 5, 1, 1);

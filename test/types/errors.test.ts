@@ -76,6 +76,28 @@ const refused: [program: string, text: string][] = [
   ['torch.tensor([[1, 2], [3]])', 'rows of 1 and 2 elements'],
   ['torch.add(a, a, { alhpa: 1 })', "'alhpa' does not exist in type"],
   ["torch.zeros([2], { dtype: 'flaot' })", 'is not assignable to type'],
+  // A method is true in every condition; what Python has as an attribute is a property, which cannot be called.
+  ['a.isContiguous ? 1 : 2', 'this function is always defined. Did you mean to call it'],
+  ['a.isFloatingPoint ? 1 : 2', 'this function is always defined. Did you mean to call it'],
+  ['a.isComplex && a', 'this function is always defined. Did you mean to call it'],
+  ['a.isSigned ? 1 : 2', 'this function is always defined. Did you mean to call it'],
+  ['a.isPinned ? 1 : 2', 'this function is always defined. Did you mean to call it'],
+  ['a.isNonzero ? 1 : 2', 'this function is always defined. Did you mean to call it'],
+  ['torch.run((t) => (t.relu(a).isComplex ? 1 : 2))', 'this function is always defined. Did you mean to call it'],
+  ['torch.run((t) => (t.relu(a).isLeaf ? 1 : 2))', "'isLeaf' does not exist"],
+  ['a.isLeaf()', 'This expression is not callable'],
+  ['a.retainsGrad()', 'This expression is not callable'],
+  ['a.outputNr()', 'This expression is not callable'],
+  ['a.isCuda()', 'This expression is not callable'],
+  ['a.isLeaf = true', 'read-only'],
+  // What an array's slice takes.
+  ['a.slice(0, 2)', 'slice(0, 2) of an array is x.at(torch.slice(0, 2)) here'],
+  ['a.slice(1)', 'slice(1) of an array is x.at(torch.slice(1)) here'],
+  ['a.slice(-2)', 'slice(-2) of an array is x.at(torch.slice(-2)) here'],
+  ['a.slice(a.shape.length, 2)', 'of an array is x.at(torch.slice('],
+  ['a.slice({ axis: 1 })', "'axis' does not exist"],
+  ['a.slice(0, { begin: 1 })', "'begin' does not exist"],
+  ['a.slice(0, 1, { stop: 1 })', "'stop' does not exist"],
   // An option that is not there is blamed by its name.
   ['torch.sum(a, { axis: 1 })', "'axis' does not exist"],
   ['a.sum(1, { keepDim: true })', "'keepDim' does not exist"],
@@ -115,6 +137,8 @@ const refused: [program: string, text: string][] = [
 
 /** What says the sentence once, and nothing of other overloads. */
 const once = [
+  'a.slice(0, 2)',
+  'a.slice(1)',
   'a.matmul(b)',
   'torch.matmul(a, b)',
   'a.mm(b)',
@@ -122,6 +146,20 @@ const once = [
   'a.add(b)',
   'a.lt(b)',
   'torch.nn.functional.linear(a, b)',
+];
+
+/** The same of hand-written functions, whatever the mistake is. */
+const byHand = [
+  'F.crossEntropy(a, torch.zeros([4], { dtype: "int64" }))',
+  'F.crossEntropy(a, torch.zeros([2]))',
+  'F.nllLoss(a, torch.zeros([3], { dtype: "int64" }))',
+  'F.mseLoss(a, b)',
+  'F.embedding(torch.zeros([2]), a)',
+  'F.embedding(i, 5)',
+  'F.embedding(i, a, { padding: 1 })',
+  "F.nllLoss(a, i, { reduktion: 'sum' })",
+  'F.dropout(a, { prob: 1 })',
+  'F.interpolate(a, { scale: 1 })',
 ];
 
 /** The line of the first program. */
@@ -135,7 +173,7 @@ const lines = [
   "const i = torch.zeros([2], { dtype: 'int64' });",
   'const F = torch.nn.functional;',
   ...refused.map(([program]) => `${program};`),
-  ...once.map((program) => `${program} as unknown;`),
+  ...[...once, ...byHand].map((program) => `${program} as unknown;`),
 ];
 
 /** By line, all that the compiler says. */
@@ -174,7 +212,13 @@ test('each error says what clashes, in the place of the call', () => {
 
 test.each(once)('%s: one sentence', (program) => {
   const text = said.get(lines.indexOf(`${program} as unknown;`)) ?? 'accepted';
-  expect(text.match(/do(es)? not (multiply|broadcast)/g)).toHaveLength(1);
+  expect(text.match(/do(es)? not (multiply|broadcast)|of an array is/g)).toHaveLength(1);
+  expect(text).not.toMatch(/Overload \d of/);
+});
+
+test.each(byHand)('%s: one sentence', (program) => {
+  const text = said.get(lines.indexOf(`${program} as unknown;`)) ?? 'accepted';
+  expect(text.match(/Argument of type|Object literal/g)).toHaveLength(1);
   expect(text).not.toMatch(/Overload \d of/);
 });
 

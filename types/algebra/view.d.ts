@@ -1,6 +1,6 @@
 /** The same elements in another shape: view, flatten, permute, expand and their like. */
 import type { Tensor } from '../../lib/tensor';
-import type { Shape } from '../base';
+import type { Int, Shape } from '../base';
 import type {
   AnyDim,
   Differing,
@@ -340,5 +340,21 @@ type ResizeOf<T extends Tensor, Dim, Size> = Known<T> extends true ? ResizeFrom<
 /** One dimension gets another size. */
 export type Resize<T extends Tensor, Dim, Size> = Settled<ResizeOf<T, Dim, Size>>;
 export type Resizes<T extends Tensor, Dim, Size> = Refused<ResizeOf<T, Dim, Size>>;
+
+/** The arguments of libtorch's slice, by name. */
+export interface SliceOptions {
+  dim?: Int | undefined;
+  start?: Int | null | undefined;
+  end?: Int | null | undefined;
+  step?: Int | undefined;
+}
+
+/**
+ * For `x.slice(0, 2)`, the sentence that the compiler shows in the place of a parameter's type.
+ * `Last` is inferred, from the second branch.
+ */
+export type SliceOfArray<Last extends Int, Numbers extends string> = [Last] extends [Int]
+  ? `slice(${Numbers}) of an array is x.at(torch.slice(${Numbers})) here: a dimension is first in slice(dim, start, end)`
+  : Last;
 
 export {};

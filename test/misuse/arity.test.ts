@@ -1,0 +1,64 @@
+/** Arguments that a hand-written function does not have are refused: JavaScript would pass over them. */
+import * as path from 'node:path';
+import { balanced, LIB, thrown, torch, untyped } from '../support/torch';
+
+const written = require(path.join(LIB, 'torch.js')) as Record<string, unknown>;
+
+/** Nested namespaces' functions as well, by path; classes are left out. */
+const functionsIn = (space: object, at = ''): string[] =>
+  Object.entries(space).flatMap(([name, value]) => {
+    if (typeof value === 'object' && value !== null) return functionsIn(value, `${at}${name}.`);
+    return typeof value === 'function' && !/^class\b/.test(String(value)) ? [`${at}${name}`] : [];
+  });
+const names = [...functionsIn(written), 'run'];
+const found = (name: string) => name.split('.').reduce((space, part) => space[part], untyped as any);
+
+/** Where what comes first is told of first. */
+const first: Record<string, unknown[]> = { fromTypedArray: [new Float32Array(2), [2]] };
+
+test('each is there', () => {
+  expect(names.length).toBeGreaterThan(60);
+  expect(names.filter((name) => typeof found(name) !== 'function')).toEqual([]);
+});
+
+test.each(names)('%s', async (name) => {
+  const error = await Promise.resolve()
+    .then(() => found(name)(...(first[name] ?? []), 1, 2, 3, 4, 5, 6, 7, 8, 9))
+    .then(
+      () => 'accepted',
+      (reason: unknown) => reason,
+    );
+  expect(error).toMatchObject({ code: expect.stringMatching(/^ERR_TORCH_(ARGUMENT|OVERLOAD)$/) });
+  expect((error as Error).message).toMatch(
+    new RegExp(`^${name}: takes (no arguments|(at most )?\\d (positional )?argument)`),
+  );
+});
+
+test('hand-written methods', () => {
+  balanced(() =>
+    torch.scope(() => {
+      const x = torch.ones([2]) as any;
+      for (const name of ['set', 'backward', 'registerHook', 'registerPostAccumulateGradHook', 'share', 'toArray']) {
+        const { code, message } = thrown(() => x[name](1, 2, 3));
+        expect([code, message]).toEqual(['ERR_TORCH_ARGUMENT', expect.stringMatching(`^Tensor\\.${name}: takes `)]);
+      }
+    }),
+  );
+});
+
+test('undefined at the end, what forEach adds, and values that are not tensors pass', () => {
+  balanced(() => {
+    const list = [torch.ones([2]), torch.ones([2])];
+    const one = untyped.tensor(1, undefined, undefined);
+    torch.scope(() => {
+      list.push(torch.ones([2]));
+      list.slice(-1).forEach(untyped.keep);
+    });
+    expect(torch.keep(5)).toBe(5);
+    torch.disposeAll(5);
+    expect(JSON.stringify({ x: list[0] })).toBe('{"x":[1,1]}');
+    list.forEach(untyped.disposeAll);
+    one.dispose();
+    expect(list.map((tensor) => tensor.disposed)).toEqual([true, true, true]);
+  });
+});
