@@ -21,7 +21,10 @@ test('each is there', () => {
   expect(names.filter((name) => typeof found(name) !== 'function')).toEqual([]);
 });
 
-test.each(names)('%s', async (name) => {
+/** Passes on whatever it is given: its arguments are those of a function of the program. */
+const passesOn = ['utils.checkpoint.checkpoint'];
+
+test.each(names.filter((name) => !passesOn.includes(name)))('%s', async (name) => {
   const error = await Promise.resolve()
     .then(() => found(name)(...(first[name] ?? []), 1, 2, 3, 4, 5, 6, 7, 8, 9))
     .then(
