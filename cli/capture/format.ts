@@ -1,5 +1,5 @@
 /** The capture file's layout, as native/audit/capture_file.h writes it. docs/capture-format.md is the specification. */
-import * as zlib from 'node:zlib';
+import { crc32 } from 'node:zlib';
 
 export const MAGIC = 'LTNAUDIT';
 export const FORMAT_VERSION = 2;
@@ -44,22 +44,6 @@ export enum PacketType {
   Scopes = 14,
   Kept = 15,
 }
-
-const CRC_TABLE = Int32Array.from({ length: 256 }, (_, i) => {
-  let c = i;
-  for (let k = 0; k < 8; k++) c = c & 1 ? 0xedb88320 ^ (c >>> 1) : c >>> 1;
-  return c;
-});
-
-function slowCrc32(bytes: Uint8Array): number {
-  let c = -1;
-  for (const byte of bytes) c = CRC_TABLE[(c ^ byte) & 0xff]! ^ (c >>> 8);
-  return ~c >>> 0;
-}
-
-/** CRC-32 as zlib's; its own where this Node has it (20.15, 22.2). */
-export const crc32: (bytes: Uint8Array) => number =
-  (zlib as { crc32?: (bytes: Uint8Array) => number }).crc32 ?? slowCrc32;
 
 /** One whole packet. */
 export function packet(type: PacketType, payload: Buffer): Buffer {

@@ -1,7 +1,7 @@
 /** Bytes in any portions to whole packets. What no checksum vouches for is counted and passed over, in linear time. */
+import { crc32 } from 'node:zlib';
 import { UsageError } from '../errors';
 import {
-  crc32,
   FLAGS_AT,
   FOREIGN_FLAGS_AT,
   FORMAT_VERSION,

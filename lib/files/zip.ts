@@ -2,7 +2,7 @@
  * Zip archives, as far as PyTorch's files and npz need them: entries stored or deflated, with zip64. (Format: PKWARE's
  * APPNOTE.) Everything that an archive says of itself is checked against its length.
  */
-import * as zlib from 'node:zlib';
+import { crc32, inflateRawSync } from 'node:zlib';
 import type { Budget } from './limits';
 import { payLookup } from './lookups';
 import { quote } from './names';
@@ -191,7 +191,7 @@ export class ZipReader {
     let bytes = raw;
     if (entry.deflated) {
       try {
-        bytes = zlib.inflateRawSync(raw, { maxOutputLength: Math.max(1, entry.size) });
+        bytes = inflateRawSync(raw, { maxOutputLength: Math.max(1, entry.size) });
       } catch (error) {
         throw this.#fail(`${quote(entry.name)}: ${(error as Error).message}`);
       }
@@ -201,23 +201,6 @@ export class ZipReader {
     if (crc32(bytes) !== entry.crc) throw this.#fail(`${quote(entry.name)}: its bytes are not those that were written`);
     return bytes;
   }
-}
-
-const table = Uint32Array.from({ length: 256 }, (_, n) => {
-  let value = n;
-  for (let bit = 0; bit < 8; bit++) value = value & 1 ? 0xedb88320 ^ (value >>> 1) : value >>> 1;
-  return value;
-});
-
-/** Node has it from 20.15 on. */
-const native = (zlib as unknown as { crc32?: (bytes: Uint8Array, before: number) => number }).crc32;
-
-/** Of bytes that follow others, whose sum is `before`. */
-export function crc32(bytes: Uint8Array, before = 0): number {
-  if (native !== undefined) return native(bytes, before);
-  let sum = before ^ 0xffffffff;
-  for (const byte of bytes) sum = table[(sum ^ byte) & 0xff]! ^ (sum >>> 8);
-  return (sum ^ 0xffffffff) >>> 0;
 }
 
 /** Writes stored entries, their data on multiples of 64 bytes as PyTorch has them; in zip64's form where a size asks for it. */

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <deque>
 #include <map>
+#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -36,16 +37,7 @@ class SpinLock {
   std::atomic_flag flag_ = ATOMIC_FLAG_INIT;
 };
 
-class Locked {
- public:
-  explicit Locked(SpinLock& lock) noexcept : lock_(lock) { lock_.lock(); }
-  ~Locked() { lock_.unlock(); }
-  Locked(const Locked&) = delete;
-  Locked& operator=(const Locked&) = delete;
-
- private:
-  SpinLock& lock_;
-};
+using Locked = std::lock_guard<SpinLock>;
 
 uint64_t mix(const void* key) noexcept {
   auto x = reinterpret_cast<uint64_t>(key);

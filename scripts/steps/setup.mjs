@@ -4,12 +4,17 @@ import { StepError } from './errors.mjs';
 import { ensureNpmPackages } from './npm.mjs';
 import { ensurePackages } from './packages.mjs';
 
-const oldestNode = 20;
+/** Node computes CRC-32 itself from here on. `engines` in package.json says the same. */
+function isSupported(version) {
+  const [major, minor] = version.split('.').map(Number);
+  return major > 22 || (major === 22 && minor >= 2) || (major === 20 && minor >= 15);
+}
 
 /** @param {import('./packages.mjs').Purpose[]} purposes */
 export async function setUp(purposes) {
-  if (Number.parseInt(process.versions.node, 10) < oldestNode) {
-    throw new StepError(`Node ${oldestNode} or newer is needed; this is ${process.version} (${process.execPath}).`);
+  if (!isSupported(process.versions.node)) {
+    const expected = 'Node 20.15 or later of Node 20, or 22.2 or later';
+    throw new StepError(`expected ${expected}, got ${process.version} (${process.execPath})`);
   }
   await ensurePackages(purposes);
   await ensureNpmPackages();

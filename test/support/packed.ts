@@ -1,9 +1,5 @@
 /** Zip archives whose entries are deflated: what the library itself reads and does not write. */
-import * as path from 'node:path';
-import { deflateRawSync } from 'node:zlib';
-import { LIB } from './torch';
-
-const { crc32 } = require(path.join(LIB, 'files/zip.js'));
+import { crc32, deflateRawSync } from 'node:zlib';
 
 export function packed(entries: Record<string, Uint8Array>): Buffer {
   const parts: Buffer[] = [];
