@@ -1,4 +1,4 @@
-/** Who may see whom (ARCHITECTURE.md), and what may be committed. */
+/** Dependency rules (ARCHITECTURE.md), and what may be committed. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
