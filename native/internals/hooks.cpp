@@ -7,18 +7,13 @@
 namespace ltn {
 namespace {
 
-// What JavaScript has of a hook.
-using CallbackOwner = std::shared_ptr<autograd::Callback>;
-
 napi_value register_hook(Call& call) {
   const at::Tensor self = call.tensor(call.arguments[0], 0);
   if (!self.requires_grad()) {
     throw CodedError("ERR_TORCH_RUNTIME", "expected a tensor that requires gradients, got " + describe_tensor(&self));
   }
-  auto callback = std::make_shared<autograd::Callback>(call, call.arguments[1]);
-  napi_value external = owned_external(call, callback);
-  autograd::add_hook(self, std::move(callback));
-  return external;
+  const auto callback = std::make_shared<autograd::Callback>(call, call.arguments[1]);
+  return owned_external(call, autograd::add_hook(self, callback));
 }
 
 napi_value register_post_accumulate_hook(Call& call) {
@@ -27,14 +22,12 @@ napi_value register_post_accumulate_hook(Call& call) {
     throw CodedError("ERR_TORCH_RUNTIME", "expected a leaf that requires gradients, got " + describe_tensor(&self) +
                                               (self.requires_grad() ? " that was computed" : ""));
   }
-  auto callback = std::make_shared<autograd::Callback>(call, call.arguments[1]);
-  napi_value external = owned_external(call, callback);
-  autograd::add_post_accumulate_hook(self, std::move(callback));
-  return external;
+  const auto callback = std::make_shared<autograd::Callback>(call, call.arguments[1]);
+  return owned_external(call, autograd::add_post_accumulate_hook(self, callback));
 }
 
 napi_value drop_hook(Call& call) {
-  owned_by<CallbackOwner>(call, 0)->drop();
+  owned_by<autograd::HookHandle>(call, 0).remove();
   return nullptr;
 }
 
