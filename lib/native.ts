@@ -74,6 +74,8 @@ export interface Native extends AuditNative {
   copyInto(handle: number, buffer: ArrayBuffer): void;
   /** A uint8 tensor with memory of its own, not yet filled. */
   newBytes(length: number): unknown;
+  /** Fills a uint8 tensor from that byte of a file on; gives how many bytes there were. */
+  readBytes(handle: number, descriptor: number, from: number): number;
   /** Copies `bytes` into a uint8 tensor, from that byte on. */
   fillBytes(handle: number, from: number, bytes: Uint8Array): void;
 
