@@ -68,6 +68,18 @@ export interface Native extends AuditNative {
   storage(handle: number): unknown;
 
   fromCopy(data: ArrayBufferView, shape: readonly number[], dtype: number, device: string | null): unknown;
+  /**
+   * The numbers as elements of `wanted`, a dtype of integers; no tensor where one does not fit. `floats`: those of an array of
+   * doubles are floats, and not what stood in arrays of JavaScript.
+   */
+  fromNumbers(
+    data: ArrayBufferView,
+    shape: readonly number[],
+    dtype: number,
+    device: string | null,
+    wanted: number,
+    floats: boolean,
+  ): unknown;
   /** False for the buffer of a WebAssembly memory, and in Node 24 and later for one that is marked as untransferable. */
   isDetachable(buffer: ArrayBuffer): boolean;
   fromBorrowed(data: ArrayBufferView, shape: readonly number[], dtype: number): unknown;

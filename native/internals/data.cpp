@@ -11,6 +11,7 @@
 
 #include "native/accounting/storage_ledger.h"
 #include "native/convert/dtypes.h"
+#include "native/convert/integers.h"
 #include "native/internals/borrowed_buffer.h"
 #include "native/internals/internals.h"
 #include "native/share/backing_store.h"
@@ -98,6 +99,23 @@ napi_value from_copy(Call& call) {
   const Request request = read_request(call);
   at::Tensor tensor = at::empty(request.shape, at::TensorOptions().dtype(request.dtype));
   if (request.view.bytes != 0) std::memcpy(tensor.data_ptr(), request.view.data, request.view.bytes);
+  return write_on_device(call, std::move(tensor));
+}
+
+// fromNumbers(array, shape, dtype, device, wanted, floats): elements of `wanted`, a dtype of integers. Null where one
+// of the numbers does not fit.
+napi_value from_numbers(Call& call) {
+  const auto wanted = Element<c10::ScalarType>::read(call, call.arguments[4], 4);
+  const auto numbers = read_bool(call, call.arguments[5], 5) ? Numbers::kFloats : Numbers::kAsTheyAre;
+  const Request request = read_request(call);
+  if (!makes_integers(request.dtype, wanted)) {
+    throw BadArgument(4, "a dtype of integers, for an array of numbers", dtype_name(wanted));
+  }
+  at::Tensor tensor = at::empty(request.shape, at::TensorOptions().dtype(wanted));
+  const auto count = static_cast<size_t>(tensor.numel());
+  if (!write_integers(request.dtype, request.view.data, count, numbers, wanted, tensor.data_ptr())) {
+    return write_result(call, at::Tensor());
+  }
   return write_on_device(call, std::move(tensor));
 }
 
@@ -215,6 +233,9 @@ napi_value copy_into(Call& call) {
 const Internal kInternals[] = {
     internal_body<&from_copy, 4>("fromCopy",
                                  "fromCopy(TypedArray data, int[] shape, ScalarType dtype, Device? device) -> Tensor"),
+    internal_body<&from_numbers, 6>("fromNumbers",
+                                    "fromNumbers(TypedArray data, int[] shape, ScalarType dtype, Device? device, "
+                                    "ScalarType wanted, bool floats) -> Tensor?"),
     internal_body<&from_borrowed, 3>("fromBorrowed",
                                      "fromBorrowed(TypedArray data, int[] shape, ScalarType dtype) -> Tensor"),
     internal_body<&new_bytes, 1>("newBytes", "newBytes(int length) -> Tensor"),
