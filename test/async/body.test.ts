@@ -157,6 +157,31 @@ describe('what is known beforehand', () => {
     });
   });
 
+  it('so is a list without tensors', async () => {
+    await torch.scope(async () => {
+      const none = torch.zeros([0, 3]);
+      const calls: ((t: any) => any)[] = [
+        (t) => t.unbind(0),
+        (t) => [...t],
+        (t) => t.mul(2).unbind(),
+        (t) => untyped.unbind(untyped.add(t, 1)).map((row: any) => row.relu()),
+        () => untyped.atleast1d([]),
+        () => untyped.broadcastTensors([]),
+      ];
+      for (const call of calls) {
+        let known: unknown;
+        const list: any = await torch.run(() => {
+          const pending = call(none);
+          known = pending.length;
+          return pending;
+        });
+        expect([call.toString(), known, list]).toEqual([call.toString(), 0, call(none)]);
+      }
+      // What the list is empty of does not hide what the op refuses.
+      await expect(torch.run(() => untyped.unbind(none, 5))).rejects.toMatchObject({ op: 'aten::unbind.int' });
+    });
+  });
+
   it('what the elements decide is refused, in and out of lists', async () => {
     await torch.scope(async () => {
       const x = torch.ones([2, 3]);
