@@ -129,3 +129,38 @@ export function generate(step: (tokens: Tensor) => Tensor, prompt: number[], cou
   }
   return ids;
 }
+
+/** A variable without a first value: what it holds is followed from line to line. */
+export function reassigned(other: Tensor, deep: boolean) {
+  // biome-ignore lint/suspicious/noImplicitAnyLet: the form that is tested
+  let h;
+  h = torch.rand([32, 784]);
+  h = h.matmul(torch.zeros([784, 10]));
+  h satisfies Tensor<'float32', [32, 10]>;
+  h = h.matmul(torch.zeros([10, 5])).relu();
+  h satisfies Tensor<'float32', [32, 5]>;
+  if (deep) h = h.unsqueeze(0);
+  h satisfies Tensor<'float32', [32, 5]> | Tensor<'float32', [1, 32, 5]>;
+  h = h.sum(-1).to('float64');
+  h satisfies Tensor<'float64', [32] | [1, 32]>;
+  // biome-ignore lint/suspicious/noImplicitAnyLet: the form that is tested
+  let best;
+  best = F.mseLoss(h, h);
+  if (deep) best = other;
+  return best.add(h);
+}
+
+/** The same in loops: of one shape without a type, of several with it. */
+export function looped(weights: readonly Tensor[], squares: readonly Tensor<'float32', [10, 10]>[]) {
+  // biome-ignore lint/suspicious/noImplicitAnyLet: the form that is tested
+  let h;
+  h = torch.rand([32, 784]);
+  h = h.matmul(torch.zeros([784, 10]));
+  for (const square of squares) h = h.matmul(square).relu();
+  h satisfies Tensor<'float32', [32, 10]>;
+  let any: Tensor = h;
+  for (const weight of weights) any = any.matmul(weight).relu();
+  let tokens: Tensor<'int64', [1, number]> = torch.tensor([[7]], { dtype: 'int64' });
+  while (tokens.size(1) < 4) tokens = torch.cat([tokens, torch.zeros([1, 1], { dtype: 'int64' })], 1);
+  return any.sum().add(tokens.sum());
+}
