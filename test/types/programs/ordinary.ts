@@ -164,3 +164,25 @@ export function looped(weights: readonly Tensor[], squares: readonly Tensor<'flo
   while (tokens.size(1) < 4) tokens = torch.cat([tokens, torch.zeros([1, 1], { dtype: 'int64' })], 1);
   return any.sum().add(tokens.sum());
 }
+
+/** A device that the program learns at run time. */
+export async function place(weights: string, model: string) {
+  const device = process.env.DEVICE ?? 'cpu';
+  const x = torch.zeros([2, 3], { device });
+  x satisfies Tensor<'float32', [2, 3]>;
+  const y = torch.tensor([1, 2, 3], { device, dtype: 'float64' });
+  y satisfies Tensor<'float64', [3]>;
+  const z = torch.rand(2, 3, { device }).to(device).to({ device }).to(device, 'float64');
+  z satisfies Tensor<'float64', [2, 3]>;
+  const same = torch.zerosLike(x, { device: process.env.DEVICE }).add(torch.arange(3, { device, dtype: 'int64' }));
+  same satisfies Tensor<'float32', [2, 3]>;
+  const later = await torch.async.ones([2, 3], { device });
+  later satisfies Tensor<'float32', [2, 3]>;
+  const loaded = Object.values(torch.safetensors.load(weights, { device }));
+  loaded.push(torch.npy.load(weights, { device }), ...Object.values(torch.npz.load(weights, { device })));
+  torch.load(weights, { device });
+  using module = torch.jit.load(model, { device });
+  module.to(device).to('cpu');
+  torch.cuda.memory(device);
+  return torch.cat([x.flatten(), later.to(x.device).flatten(), ...loaded]);
+}
