@@ -2,7 +2,7 @@
 import { types } from 'node:util';
 import * as workers from 'node:worker_threads';
 import type { DataDType, DataShape, Even, OptionOr, SizesOf, TensorOf } from '../types/algebra';
-import type { Complex, Device, DType, DTypeLike, Scalar } from '../types/base';
+import type { Complex, Device, DeviceLike, DType, DTypeLike, Scalar } from '../types/base';
 import { requireAtMost } from './arity';
 import { withoutRecording } from './async/pending';
 import { givenDevice } from './devices';
@@ -30,9 +30,9 @@ export type { TypedArray };
 /** Numbers, bigints, booleans, complex numbers, nested arrays of them, or a typed array. */
 export type TensorData = number | bigint | boolean | Complex | TypedArray | readonly TensorData[];
 
-export interface TensorOptions<D extends DTypeLike = DTypeLike> {
+export interface TensorOptions<D extends DTypeLike = DTypeLike, V extends string = Device> {
   dtype?: D | undefined;
-  device?: Device | undefined;
+  device?: DeviceLike<V> | undefined;
   requiresGrad?: boolean | undefined;
 }
 
@@ -64,9 +64,9 @@ function refuseDetached(fn: string, argument: string, { length, buffer }: TypedA
  * A tensor with a copy of `data`. number gives the default dtype, bigint int64, boolean bool, `{ re, im }` complex64 (of
  * float64 complex128), a typed array its own; `dtype` converts. Throws ERR_TORCH_ARGUMENT for ragged or mixed data, with the path to the fault.
  */
-export function tensor<const T extends TensorData, D extends DTypeLike = never>(
+export function tensor<const T extends TensorData, D extends DTypeLike = never, const V extends string = Device>(
   data: T & Even<T>,
-  options?: TensorOptions<D>,
+  options?: TensorOptions<D, V>,
 ): TensorOf<OptionOr<D, DataDType<T>>, DataShape<T>>;
 export function tensor(data: TensorData, given: TensorOptions = {}): Tensor {
   return tensorFor('tensor', data, given);

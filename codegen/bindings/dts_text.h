@@ -65,6 +65,9 @@ bool is_out_variant_of(const Declaration& out_variant, const Declaration& functi
 // Adds the out arguments of a variant as an optional option.
 void add_optional_out(CallShape& shape, const Declaration& out_variant);
 
+// A device may also be a string that the compiler does not know; a literal has to name one.
+void accept_device_strings(CallShape& shape);
+
 // Which mixtures of positional and named arguments get a signature. Few: by position come all, the required ones, the
 // first, or none; this keeps ops that nobody calls by hand from filling the files.
 enum class Mixtures { Few, Most };
