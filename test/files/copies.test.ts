@@ -4,7 +4,7 @@ import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { ask, program } from '../support/child';
-import { limitMs, ordinaryEnv } from '../support/sanitized';
+import { busErrorEnv, limitMs, ordinaryEnv } from '../support/sanitized';
 import { balanced, codeOf, LIB, thrown, torch } from '../support/torch';
 
 let folder: string;
@@ -311,7 +311,7 @@ describe('mmap: true', () => {
       ${harm}
       answer(t.max().item());`;
     expect(await ask(source('write(2);'))).toBe(2);
-    const { signal } = await program(source("fs.truncateSync(at('a.safetensors'), 0);"));
+    const { signal } = await program(source("fs.truncateSync(at('a.safetensors'), 0);"), [], { env: busErrorEnv() });
     expect(signal).toBe('SIGBUS');
   });
 

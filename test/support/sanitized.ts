@@ -41,6 +41,10 @@ export function ordinaryEnv(): NodeJS.ProcessEnv {
   return sanitized ? ordinary : { ...process.env };
 }
 
+/** The environment of a child that SIGBUS is to end, as it ends any process: the sanitizer would report it instead. */
+export const busErrorEnv = (): NodeJS.ProcessEnv =>
+  sanitized ? { ...process.env, ASAN_OPTIONS: `${process.env.ASAN_OPTIONS}:handle_sigbus=0` } : { ...process.env };
+
 /** What a child said on stderr, without the sanitizer's word on each allocation that it refused, as it was told to. */
 export const ownWords = (stderr: string): string =>
   sanitized ? stderr.replace(/^==.*WARNING: AddressSanitizer failed to allocate 0x[0-9a-f]+ bytes\n/gm, '') : stderr;
