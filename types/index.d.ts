@@ -13,6 +13,7 @@ export type {
   ByteSource,
   ByteStream,
   Device,
+  DeviceLike,
   DType,
   DTypeAliases,
   DTypeLike,

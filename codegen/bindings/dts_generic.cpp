@@ -108,4 +108,18 @@ void apply_rule(CallShape& shape, const TypeRule* rule, const Declaration& decla
   }
 }
 
+void accept_device_strings(CallShape& shape) {
+  const std::string device = "Device";
+  const std::string parameter_name = "TDevice";
+  bool found = false;
+  for (std::vector<Parameter>* parameters : {&shape.positional, &shape.named}) {
+    for (Parameter& parameter : *parameters) {
+      if (parameter.type != device && parameter.type != device + " | null") continue;
+      parameter.type = "DeviceLike<" + parameter_name + ">" + parameter.type.substr(device.size());
+      found = true;
+    }
+  }
+  if (found) shape.type_parameters.push_back({parameter_name, "string", device, true});
+}
+
 }  // namespace codegen
