@@ -68,7 +68,7 @@ describe('the mirror', () => {
     expect(JSON.parse(named.stdout)).toEqual({ uri: 'http://named.example/debian' });
     const none = await findMirror();
     expect(none.code).toBe(1);
-    expect(none.stderr).toMatch(/No mirror of Debian was found in .*bookworm[\s\S]*LIBTORCH_NODE_MIRROR/);
+    expect(none.stderr).toMatch(/No Debian mirror was found in .*bookworm[\s\S]*LIBTORCH_NODE_MIRROR/);
   });
 });
 
@@ -111,7 +111,7 @@ it('a machine without permission for namespaces is told so, and what allows them
   const code = 'await m.requireMachine().catch((error) => { console.log(error.message); });';
   const asRoot = `process.getuid = () => 0;\n${code}`;
   const { stdout } = await evaluate('scripts/matrix/roots.mjs', asRoot, { PATH: bin });
-  expect(stdout).toMatch(/this machine refuses them: unshare: .*not permitted\n.*--privileged.*SYS_ADMIN/);
+  expect(stdout).toMatch(/this machine refuses: unshare: .*not permitted\n.*--privileged.*SYS_ADMIN/);
 });
 
 it('the checkout is copied: what changed, and nothing that is gone', async () => {

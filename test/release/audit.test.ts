@@ -27,13 +27,16 @@ it('passes where nothing is known', async () => {
 
 it('refuses any advisory on what comes with the package', async () => {
   const { code, stdout, stderr } = await audit(report(entry('commander', 'low')), 1);
-  expect({ code, stderr }).toEqual({ code: 1, stderr: '\nNo release with these: commander.\n' });
+  expect({ code, stderr }).toEqual({ code: 1, stderr: '\nThese advisories block a release: commander.\n' });
   expect(stdout).toBe('low: commander, comes with the package\n  a fault of commander (https://example.test/1)\n');
 });
 
 it('refuses high and critical ones on tools, and prints the others', async () => {
   const one = await audit(report(entry('esbuild', 'moderate'), entry('jest', 'high')), 1);
-  expect({ code: one.code, stderr: one.stderr }).toEqual({ code: 1, stderr: '\nNo release with these: jest.\n' });
+  expect({ code: one.code, stderr: one.stderr }).toEqual({
+    code: 1,
+    stderr: '\nThese advisories block a release: jest.\n',
+  });
   const other = await audit(report(entry('esbuild', 'moderate')), 1);
   expect({ code: other.code, stdout: other.stdout }).toEqual({
     code: 0,
@@ -55,6 +58,6 @@ it.each([
   const { code, stderr } = await audit(answer, 1);
   expect({ code, stderr }).toEqual({
     code: 1,
-    stderr: `\nexpected advisories from the registry, got: ${told}\nNothing is known.\n`,
+    stderr: `\nexpected advisories from the registry, got: ${told}\nThe audit has no result.\n`,
   });
 });

@@ -38,7 +38,7 @@ it('every package has its integrity, but those that are listed with the reason',
   expect(exceptions.reason).toMatch(/does not carry/);
 });
 
-it('what has no integrity is a tool for a platform that the project is not developed or released on', () => {
+it('every entry without an integrity hash is a tool for a platform without development or releases', () => {
   const unchecked = entries.filter(([, { integrity }]) => integrity === undefined);
   for (const [place, { dev, optional, os, cpu, libc }] of unchecked) {
     expect([place, dev, optional]).toEqual([place, true, true]);
@@ -79,7 +79,7 @@ it('nothing is installed where the lock has a package for this machine without i
     `try { requireIntegrity(${JSON.stringify(packages)}, ${JSON.stringify(machine)}); } catch (error) { console.log(error.message); }`,
   );
   expect(told).toMatch(
-    /^package-lock\.json has no integrity for @a\/everywhere@2\.0\.0, here@3\.0\.0, not-windows@5\.0\.0, so nothing was installed\.$/m,
+    /^package-lock\.json lacks the integrity hash of @a\/everywhere@2\.0\.0, here@3\.0\.0, not-windows@5\.0\.0, so nothing was installed\.$/m,
   );
   const file = path.join(ROOT, 'package-lock.json');
   expect(
