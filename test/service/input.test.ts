@@ -130,7 +130,7 @@ test(
     const unknown = await service.get('/nowhere');
     expect([unknown.status, await unknown.json()]).toEqual([
       404,
-      { error: 'NOT_FOUND', message: 'there is no GET /nowhere' },
+      { error: 'NOT_FOUND', message: 'GET /nowhere is not a route' },
     ]);
     await service.settled(base);
     expect((await service.metrics()).get('service_batch_size_count')).toBe(0);
