@@ -2,7 +2,7 @@
 import { ask } from '../support/child';
 import { LIB } from '../support/torch';
 
-test('promises of either copy are settled, chains of both do not mix', async () => {
+test('promises of both copies settle, and their chains do not mix', async () => {
   const answers = await ask(`
     for (const name of Object.keys(require.cache)) if (name.startsWith(${JSON.stringify(LIB)}) && !name.endsWith('.node')) delete require.cache[name];
     const other = require(${JSON.stringify(`${LIB}/index.js`)});

@@ -37,7 +37,7 @@ async function endsWell(source: string): Promise<void> {
   expect({ code, signal, stderr, answer }).toEqual({ code: 0, signal: null, stderr: '', answer: nothing });
 }
 
-it('two chains of steps on sparse tensors of their own', () =>
+it('two chains of steps on separate sparse tensors', () =>
   endsWell(`end(async () => {
     const [s, a, x, y] = [sparse(4), sparse(4), sparse(4), sparse(4)];
     name(s);

@@ -8,7 +8,7 @@ afterEach(() => {
   expect(torch.isGradEnabled()).toBe(true);
 });
 
-test('torch.scope gives a pending result as it is, and ops go on with it', async () => {
+test('torch.scope returns a pending result unchanged, and ops accept it', async () => {
   const before = settled();
   const a = ones();
   const y = (await torch.run((T: any) => {
@@ -48,7 +48,7 @@ test('a value that is not a tensor, and lists, pass through a scope', async () =
   torch.disposeAll([a, parts]);
 });
 
-test('keep and scope.move of a pending result say what to do', async () => {
+test('errors of keep and scope.move on a pending result say what to do', async () => {
   const before = settled();
   const a = ones();
   const errors: (Error & { code: string })[] = [];
@@ -78,7 +78,7 @@ test('keep and scope.move of a pending result say what to do', async () => {
   expect(settled()).toEqual(before);
 });
 
-test('tensors that are there can be kept and moved in torch.run', async () => {
+test('existing tensors can be kept and moved in torch.run', async () => {
   const before = settled();
   const kept: Tensor[] = [];
   await torch.scope(async (s) => {
@@ -93,7 +93,7 @@ test('tensors that are there can be kept and moved in torch.run', async () => {
   expect(settled()).toEqual(before);
 });
 
-test('what cannot be kept leaves everything as it was', async () => {
+test('a failed keep changes nothing', async () => {
   const before = settled();
   await torch.run((T: any) =>
     torch.scope(() => {

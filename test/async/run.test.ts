@@ -8,7 +8,7 @@ import { balancedAsync, codeOf, counts, settled, torch, untyped } from '../suppo
 const idle = () => until(() => untyped.asyncPool.running + untyped.asyncPool.queued === 0);
 
 describe('torch.async', () => {
-  it('has every op of torch, and gives what the op gives', async () => {
+  it('has every op of torch, and returns the op’s result', async () => {
     await torch.scope(async () => {
       const a = torch.tensor([
         [1, -2, 3],
@@ -44,7 +44,7 @@ describe('torch.async', () => {
     expect(missing).toEqual([]);
   });
 
-  it('writes where the op writes, and hands that back', async () => {
+  it('writes to the tensor that the op writes to, and returns that tensor', async () => {
     await torch.scope(async () => {
       const a = torch.ones([3]);
       const out = torch.empty([0]);
@@ -56,7 +56,7 @@ describe('torch.async', () => {
     });
   });
 
-  it('does not hold the thread: timers run meanwhile', async () => {
+  it('does not block the thread: timers run meanwhile', async () => {
     await torch.scope(async () => {
       const [a, out, enough] = [torch.ones([700, 700]), torch.empty([0]), new AbortController()];
       let turns = 0;
@@ -92,7 +92,7 @@ describe('torch.async', () => {
 });
 
 describe('torch.run', () => {
-  it('runs a chain in one trip, and frees what lies between', async () => {
+  it('runs a chain in one job, and frees intermediate results', async () => {
     await balancedAsync(async () => {
       const x = torch.ones([256, 256]);
       const before = torch.memory().allocatedBytes;
@@ -126,7 +126,7 @@ describe('torch.run', () => {
     });
   });
 
-  it('goes on with pending results wherever a tensor can stand', async () => {
+  it('accepts pending results wherever a tensor is accepted', async () => {
     await torch.scope(async () => {
       const x = torch.tensor([
         [1, 2],
@@ -178,7 +178,7 @@ describe('torch.run', () => {
     });
   });
 
-  it('an async function may look at a result and go on', async () => {
+  it('an async function may read a result and continue', async () => {
     await balancedAsync(async () => {
       const steps: number[] = [];
       const root = await untyped.run(async (t: any) => {
@@ -198,7 +198,7 @@ describe('torch.run', () => {
     });
   });
 
-  it('keeps the modes of where the op was called', async () => {
+  it('uses the modes at the call of the op', async () => {
     await torch.scope(async () => {
       const w = torch.ones([2], { requiresGrad: true });
       const { on, off } = await untyped.run((t: any) => ({ on: t.mul(w, 2), off: torch.noGrad(() => t.mul(w, 2)) }));
@@ -227,7 +227,7 @@ describe('torch.run', () => {
     settled();
   });
 
-  it('results belong to the scope in which it was called, or the next open one around', async () => {
+  it('results belong to the scope of the call, or else to the next open one around it', async () => {
     const a = torch.ones([2]);
     let inside: any;
     let late: any;
@@ -257,7 +257,7 @@ describe('torch.run', () => {
 });
 
 describe('torch.asyncPool', () => {
-  it('says what runs and waits, and how many threads there are', async () => {
+  it('reports running and waiting calls and the number of threads', async () => {
     const before = untyped.asyncPool.threads;
     expect(before).toBeGreaterThanOrEqual(1);
     await torch.scope(async () => {

@@ -11,7 +11,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-test('the audit and TensorLogger name the line of the call', async () => {
+test('the audit and TensorLogger report the line of the call', async () => {
   const script = path.join(folder, 'program.js');
   writeFileSync(
     script,

@@ -61,7 +61,7 @@ const ELSEWHERE = [
   ['unshare', '--user', '--map-root-user'],
 ].filter(can);
 
-test('the same user in another namespace is answered only where the process allows it', async () => {
+test('the same user in another namespace is answered only if the process allows it', async () => {
   const [strict, open] = [await Service.start(), await Service.start({ LIBTORCH_NODE_ATTACH: 'all-namespaces' })];
   const { address } = findTarget(String(strict.pid));
   expect(await said(address, [], 'ltn1 status')).toMatchObject({ ok: true, pid: strict.pid });
@@ -85,7 +85,7 @@ test('the same user in another namespace is answered only where the process allo
   expect(allowed).toMatchObject({ code: 0, stderr: '' });
 });
 
-test('the number of all users that a user namespace does not know is nobody', async () => {
+test('the overflow user id of a user namespace does not identify a user', async () => {
   if (!can(['unshare', '--user'])) return; // AuditPeer.IsNotWhoHasTheNumberOfAllThatAreNotMapped has it
   const service = await Service.start({ LIBTORCH_NODE_ATTACH: 'all-namespaces' }, [
     'unshare',
@@ -111,7 +111,7 @@ const SQUATTER = `
     console.log('ready');
   })();`;
 
-test('who holds a name before, or beside, is neither believed nor in the way', async () => {
+test('another holder of the socket name is neither trusted nor an obstacle', async () => {
   const silent = await Service.start({ LIBTORCH_NODE_ATTACH: '0' });
   const first = await Service.start();
   const before = findTarget(String(first.pid));
@@ -123,7 +123,7 @@ test('who holds a name before, or beside, is neither believed nor in the way', a
   expect(findTarget(String(service.pid)).address).toMatch(/^libtorch-node\/\d+\/\d+\/[0-9a-f]{32}\/\.+$/);
 });
 
-test('a process that hides its descriptors is not believed whatever listens', async () => {
+test('a process that hides its descriptors is not trusted, whatever listens', async () => {
   if (!isRoot) return; // only root may become another user
   const service = await Service.start();
   const asNobody = (before: string[], drop: string) => {
@@ -144,7 +144,7 @@ test('a process that hides its descriptors is not believed whatever listens', as
   );
 });
 
-test('silent crowds of this user give way, whole or drop by drop', async () => {
+test('silent connections of this user are closed to make room, also slow ones', async () => {
   const service = await Service.start();
   const { address } = findTarget(String(service.pid));
   const crowd = await Promise.all(Array.from({ length: 63 }, () => connected(address)));
@@ -166,7 +166,7 @@ const FLOOD = `
   for (let i = 0; i < 400; i++) again(); // more than wait in the queue`;
 
 // How slowly strangers are looked at is AuditGate's, in the native tests.
-test('a flood from another user does not keep the owner out', async () => {
+test('a flood from another user does not lock the owner out', async () => {
   if (!isRoot) return;
   const service = await Service.start();
   const lines = started([...SETPRIV, process.execPath, '-e', FLOOD, findTarget(String(service.pid)).address]);
@@ -216,7 +216,7 @@ async function listensAfter(env: NodeJS.ProcessEnv, ...steps: string[]): Promise
   }
 }
 
-test('LIBTORCH_NODE_ATTACH=0 of the process or of main holds for each thread; that of a worker for itself', async () => {
+test('LIBTORCH_NODE_ATTACH=0 of the process or the main thread applies to all threads; that of a worker only to itself', async () => {
   const own = ['worker {}', 'worker {"LIBTORCH_NODE_ATTACH":"1"}', 'worker {"LIBTORCH_NODE_ATTACH":"all-namespaces"}'];
   const off = { LIBTORCH_NODE_ATTACH: '0' };
   expect(await listensAfter(off, ...own, 'worker shared')).toBe(false);
@@ -266,7 +266,7 @@ test('a process that cannot listen warns of it, once', async () => {
   expect(stderr.match(/ERR_TORCH_ATTACH/g)).toHaveLength(1);
 });
 
-test('the connection is to the process that was named: its socket before and after', async () => {
+test('the connection is to the named process: its socket is checked before and after', async () => {
   const service = await Service.start();
   const target = findTarget(String(service.pid));
   const own = readdirSync(`/proc/${service.pid}/fd`).map((fd) => {

@@ -33,7 +33,7 @@ async function recorded(service: Service, connection: Connection, released: 'bef
   return { inAll: ticks.at(-1)!.tensors, byLine: lastOf([...series.values()], (site) => site.liveTensors) };
 }
 
-test('detach waits for a thread that was busy ever since the recording began', async () => {
+test('detach waits for a thread that has been busy since the start of the recording', async () => {
   const service = await Service.start();
   await service.tell('hold 100');
   const connection = await Connection.open(String(service.pid));
@@ -46,7 +46,7 @@ test('detach waits for a thread that was busy ever since the recording began', a
   connection.close();
 });
 
-test('detach does not wait for ever: what a blocked thread holds is in the totals', async () => {
+test('detach does not wait forever: tensors of a blocked thread are in the totals', async () => {
   const service = await Service.start();
   await service.tell('hold 100');
   const connection = await Connection.open(String(service.pid));

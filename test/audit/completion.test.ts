@@ -21,7 +21,7 @@ beforeAll(async () => {
   writeFileSync(path.join(folder, 'my capture.ltna'), '');
 });
 
-test('it offers every command that --help names', async () => {
+test('completion offers every command of --help', async () => {
   const { stdout } = await leakAudit(['--help']);
   const commands = [...stdout.matchAll(/^ {2}([a-z]+) /gm)].map((match) => match[1]!).filter((name) => name !== 'help');
   expect(commands).toEqual(expect.arrayContaining(['run', 'report', 'check', 'diff', 'export', 'completion']));
@@ -65,7 +65,7 @@ test('fish', async () => {
   expect(await inFish('leak-audit completion ')).toEqual(['bash', 'fish', 'zsh']);
 });
 
-test('zsh: the script hands its own completion system what it asks for', async () => {
+test('zsh: the script gives the completion system the expected values', async () => {
   const lines = `
     autoload -U compinit; compinit -u -D
     source "$1"; shift
@@ -87,7 +87,7 @@ test('zsh: the script hands its own completion system what it asks for', async (
   expect(options.find((option) => option.startsWith('--csv'))).toMatch(/\]:file:_files$/);
 });
 
-test('another shell is told which there are', async () => {
+test('for another shell the error lists the supported ones', async () => {
   const { code, stderr } = await leakAudit(['completion', 'powershell']);
   expect(code).toBe(2);
   expect(stderr).toMatch(/Allowed choices are bash, zsh, fish/);

@@ -64,7 +64,7 @@ test('peaks, the end and the verdicts stay', () => {
   expect(capture.ticks[capture.ended.get(7)!]!.ms).toBeGreaterThan(398_000);
 });
 
-test('many sites are thinned out by their counters, and few rounds are left alone', () => {
+test('many sites are thinned out by their counters, and a few rounds are left unchanged', () => {
   const capture = read(varied(4000));
   condense(capture, { rounds: 1e9, rows: 6000 });
   const rows = [...capture.series.values()].reduce((sum, series) => sum + series.ticks.length, 0);
@@ -75,7 +75,7 @@ test('many sites are thinned out by their counters, and few rounds are left alon
 });
 
 test(
-  'a capture of a million counters: its page in less than 500 MB',
+  'the page of a capture of a million counters takes less than 500 MB',
   async () => {
     const [ROUNDS, SITES, PORTION] = [25_000, 40, 500];
     const capture = openSync(file('big.ltna'), 'w');

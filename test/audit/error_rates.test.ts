@@ -35,7 +35,7 @@ function row(name: string, family: (typeof LEAKS)[string], isLeak: boolean): [nu
 const HEAD = '48 rounds | 192 rounds | seeds, for example |\n| --- | --: | --: | --- |';
 
 test(
-  'leaks that are missed',
+  'missed leaks',
   () => {
     lines.push(`| missed leaks | ${HEAD}`);
     for (const [name, family] of Object.entries(LEAKS)) {
@@ -48,7 +48,7 @@ test(
 );
 
 test(
-  'innocents that are called leaks',
+  'false positives',
   () => {
     lines.push(`\n| false alarms | ${HEAD}`);
     for (const [name, family] of Object.entries(INNOCENTS)) {
@@ -61,7 +61,7 @@ test(
 );
 
 test(
-  'many sites: with the control for false discovery fewer reports of innocent programs name a leak',
+  'many sites: with false discovery control, fewer reports of innocent programs contain a leak',
   () => {
     const families = Object.values(INNOCENTS);
     const programs = Math.max(5, Math.floor(SERIES / 10));

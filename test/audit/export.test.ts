@@ -25,7 +25,7 @@ async function exported(format: string, ...options: string[]): Promise<Buffer> {
 beforeAll(() => writeFileSync(file('app.ltna'), serviceCapture(ROUNDS).build()));
 
 describe('pprof', () => {
-  test('is a valid profile: every number names something that is there', async () => {
+  test('is a valid profile: every id refers to an existing entry', async () => {
     const profile = Profile.decode(gunzipSync(await exported('pprof')));
     const { strings } = profile.stringTable;
     expect(strings[0]).toBe('');
@@ -63,7 +63,7 @@ describe('pprof', () => {
     });
   });
 
-  test('shrinking is a negative number', async () => {
+  test('a decrease is a negative number', async () => {
     const profile = Profile.decode(gunzipSync(await exported('pprof')));
     // 4 + 96 % 12 = 4 at the end; after the 25th of 96 rounds there were 5.
     expect(profile.sample.map((sample) => BigInt.asIntN(64, BigInt(sample.value[3]!)))).toContain(-131_072n);
@@ -91,7 +91,7 @@ test('speedscope: valid by its published schema, with a profile for each value',
   expect(profile.profiles[0].endValue).toBe(CLASSIFY + 24 * 98_304 + 3_000_000 + 4 * 131_072);
 });
 
-test('collapsed: one stack and one whole number a line', async () => {
+test('collapsed: one stack and one integer per line', async () => {
   const live = (await exported('collapsed')).toString();
   const stacks = live
     .trimEnd()
@@ -148,7 +148,7 @@ test('several formats at once, one of them to stdout; sources can be left out of
   }
 });
 
-test('what is asked for wrongly is told in one line', async () => {
+test('wrong options are reported in one line', async () => {
   const cases: [string[], RegExp][] = [
     [[], /no format given/],
     [['--csv', file('x'), '--collapsed', file('x')], /are both .*: each needs a file of its own/],

@@ -47,14 +47,14 @@ test('flags', () => {
   expect(Object.fromEntries(flags)).toEqual(format.Flag);
 });
 
-test('types of packets, each of which the docs describe', () => {
+test('the docs describe each type of packet', () => {
   const types = Object.fromEntries(Object.entries(format.PacketType).filter(([, value]) => typeof value === 'number'));
   expect(members('PacketType')).toEqual(types);
   const described = [...docs.matchAll(/^### (\d+) /gm)].map(([, number]) => Number(number));
   expect(described).toEqual(Object.values(types).sort((a, b) => Number(a) - Number(b)));
 });
 
-test('the sizes that the docs tell', () => {
+test('the sizes in the docs', () => {
   expect(docs).toContain(`Format version ${format.FORMAT_VERSION}.`);
   expect(docs).toContain(`## Header, ${format.HEADER_BYTES} bytes`);
   expect(docs).toContain(`### 3 Round, ${format.ROUND_BYTES} bytes`);

@@ -133,7 +133,7 @@ const FIELDS: [string, (value: string) => Buffer][] = [
   ['end', (value) => withJson(PacketType.End, Buffer.alloc(0), value)],
 ];
 
-test.each(FIELDS)('%s of any type is used or refused in a line', (_name, make) => {
+test.each(FIELDS)('%s of any type is used or refused in one line', (_name, make) => {
   const told = [...WRONG.map((value) => JSON.stringify(value)), 'NaN', '', '{', '1e999', '"\\u001b]0;x\\u0007"'].map(
     (value) => {
       writeFileSync(file('field'), make(value));
@@ -143,7 +143,7 @@ test.each(FIELDS)('%s of any type is used or refused in a line', (_name, make) =
   expect(told).toContain('told');
 });
 
-test('what is wrong is said with the file, the place, what was expected and what came', () => {
+test('errors name the file, the place, and what was expected and found', () => {
   writeFileSync(file('wrong'), withJson(PacketType.Site, u32s(1, 0, 1), JSON.stringify([{ ...FRAME, line: 'ten' }])));
   expect(() => loadCapture(file('wrong'))).toThrow(
     `${file('wrong')}: damaged (site[0].line: expected a whole number from 0 to 4294967296, got "ten")`,
@@ -162,7 +162,7 @@ test.each(Object.entries(PacketType).filter(([, type]) => typeof type === 'numbe
   },
 );
 
-test('weights, counts, times and devices that cannot be', () => {
+test('impossible weights, counts, times and devices', () => {
   const rows = (at: number, value: bigint) => {
     const payload = Buffer.alloc(56);
     payload.writeBigUInt64LE(value, at);
@@ -187,7 +187,7 @@ test('weights, counts, times and devices that cannot be', () => {
   expect(useAll(file('late'))).toBe('told');
 });
 
-test('bytes that are changed at random, with checksums made right again', () => {
+test('randomly changed bytes with corrected checksums', () => {
   const random = randomFrom(20_240_607);
   const whole = new CaptureBuilder({ clockMs: 5 })
     .site(1, ['/a.js', 1, 2, 'f'], ['/b.js', 3, 4, 'g'])
@@ -290,23 +290,19 @@ test.each(FILLING)('%s: memory stays bounded', async (_name, make, told) => {
   expect(peak).toBeLessThan(500 * MiB);
 });
 
-test.each(['report', 'check', 'diff', 'export', 'live'])(
-  '%s says in a line what is wrong, and exits with 2',
-  async (command) => {
-    writeFileSync(file('good'), leakyCapture(24).build());
-    writeFileSync(file('bad'), withJson(PacketType.Label, u32s(1), '{"route":7}'));
-    const args =
-      { diff: [file('good')], export: ['--csv', file('out.csv')], live: ['--duration', '1s'] }[command] ?? [];
-    const { code, stdout, stderr } = await leakAudit(command, file('bad'), ...args);
-    expect({ code, stdout, stderr }).toEqual({
-      code: 2,
-      stdout: '',
-      stderr: `leak-audit: ${file('bad')}: damaged (label."route": expected a string, got 7)\n`,
-    });
-  },
-);
+test.each(['report', 'check', 'diff', 'export', 'live'])('%s prints one line and exits with 2', async (command) => {
+  writeFileSync(file('good'), leakyCapture(24).build());
+  writeFileSync(file('bad'), withJson(PacketType.Label, u32s(1), '{"route":7}'));
+  const args = { diff: [file('good')], export: ['--csv', file('out.csv')], live: ['--duration', '1s'] }[command] ?? [];
+  const { code, stdout, stderr } = await leakAudit(command, file('bad'), ...args);
+  expect({ code, stdout, stderr }).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: `leak-audit: ${file('bad')}: damaged (label."route": expected a string, got 7)\n`,
+  });
+});
 
-test('repair looks at checksums alone, in little memory', async () => {
+test('repair checks only checksums, in little memory', async () => {
   writeFileSync(file('big'), Buffer.concat([leakyCapture(24).build(), many(100_000, (i) => site(i, '[{},{},{},{}]'))]));
   const { code, peak } = await leakAudit('repair', file('big'), '-o', file('big.repaired'));
   expect(code).toBe(0);
@@ -337,7 +333,7 @@ function collidingIds(count: number): Uint32Array {
   return ids;
 }
 
-test('ids that are chosen to collide cost no more than others', () => {
+test('ids that are chosen to collide do not cost more than others', () => {
   // 32 thousand millions of steps with a hash that is known: the limit of the test ends it.
   const ids = collidingIds(250_000);
   const living = new LivingTensors();
@@ -351,7 +347,7 @@ test('ids that are chosen to collide cost no more than others', () => {
   expect(living.size).toBe(0);
 }, 60_000);
 
-test('threads that end are not gone through for each site, nor processes for each round', async () => {
+test('ended threads are not scanned for each site, nor processes for each round', async () => {
   const threads = many(60_000, (i) => packet(PacketType.EnvironmentEnd, u32s(i, 0, 0)));
   const sites = many(30_000, (i) => site(i, `[{"file":"/a.js","line":${i},"column":1,"function":""}]`));
   const rows = Array.from({ length: 30_000 }, (_, i) => ({ site: i, liveTensors: 1, liveBytes: 4 }));

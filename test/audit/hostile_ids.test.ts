@@ -45,7 +45,7 @@ function hashOf(key: number): number {
 
 const spread = (keys: Iterable<number>) => new Set(Array.from(keys, hashOf)).size;
 
-test('ids that are chosen to collide do not once they are in a map', () => {
+test('ids that are chosen to collide do not collide in a map', () => {
   const chosen = collidingNumbers(24_000);
   expect(spread(chosen)).toBe(1);
   const map = new IdMap<number>();
@@ -56,7 +56,7 @@ test('ids that are chosen to collide do not once they are in a map', () => {
   expect(spread(inside.keys())).toBeGreaterThan(10_000);
 });
 
-test('ids of sites, labels, shapes and threads are in such maps', () => {
+test('ids of sites, labels, shapes and threads are in collision-resistant maps', () => {
   const ids = collidingNumbers(1000);
   const rows = ids.map((id) => ({ site: id, label: id, liveTensors: 1, liveBytes: 4 }));
   const rounds = new CaptureBuilder().tick({ ms: 1 }, rows).tick({ ms: 2 }, rows).build();

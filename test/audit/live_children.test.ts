@@ -44,7 +44,7 @@ function captures(children: Record<string, CaptureBuilder | Buffer>): string {
   return file;
 }
 
-test('children that run are counted, and what those made that have ended', async () => {
+test('running children are counted, and the tensors made by ended ones', async () => {
   const later = START.clockMs + 50;
   const file = captures({
     [`${process.pid}-1`]: captureOf(process.pid, 4, 40, later),
@@ -80,7 +80,7 @@ test('children that run are counted, and what those made that have ended', async
   await source.close();
 });
 
-test('a file of a child that grows, one that is damaged, and where no child is looked for', () => {
+test('a growing file of a child, a damaged one, and an attached process, whose children are not followed', () => {
   const file = captures({ [process.pid]: fileHeader(0), [`${process.pid}-1`]: Buffer.from('no capture') });
   const own = new CaptureFollower(file);
   own.poll();
@@ -102,7 +102,7 @@ test('a file of a child that grows, one that is damaged, and where no child is l
   for (const follower of [own, other]) follower.close();
 });
 
-test('what a process wrote last counts, also when it ends between the look at its file and the look at it', async () => {
+test('the last data of a process counts, also if it ends between the check of its file and the check of the process', async () => {
   const builder = new CaptureBuilder({ ...START, pid: NOBODY, clockMs: START.clockMs + 50 }).site(1, ['/a.js', 1, 1]);
   const row = (made: number) => [{ site: 1, liveTensors: made, liveBytes: 4 * made, allocatedTensors: made }];
   const first = builder.tick({ ms: 100 }, row(1)).build();
@@ -131,7 +131,7 @@ test('what a process wrote last counts, also when it ends between the look at it
   }
 });
 
-test('run and live count a child as long as it runs', async () => {
+test('run and live count a child while it runs', async () => {
   const file = path.join(folder, 'run.ltna');
   const options = ['run', '--follow-children', '--interval', '100ms', '-o', file, '--json', `${file}.json`];
   const child = spawn(process.execPath, [CLI, ...options, '--', process.execPath, fixture('family.cjs')], {

@@ -81,7 +81,7 @@ test('the oldest tensors, with shape, dtype and bytes; ages are exact', async ()
   await page.close();
 });
 
-test('who owns the oldest, and whether a collection reached their objects', async () => {
+test('the owners of the oldest tensors, and whether a collection reached their objects', async () => {
   const builder = new CaptureBuilder().site(1, ['/srv/a.ts', 5, 3, 'make']);
   builder.births(
     { id: 1, site: 1, birthMs: 0, owner: 1 },
@@ -128,7 +128,7 @@ test('each value of a label has its line', async () => {
   await page.close();
 });
 
-test('redacted, values of labels are gone too', () => {
+test('redaction removes the values of labels too', () => {
   const html = readFileSync(file('redacted.html'), 'utf8');
   expect(html).toContain('<code>value-1</code>');
   expect(html).not.toMatch(/\/upload|\/ping|srv|keep|answer/);

@@ -19,7 +19,7 @@ function terminal(columns = 80, isTTY = true) {
   return { state, progress: new Progress({ isTTY, columns, write }, () => state.now) };
 }
 
-test('nothing within a second, then a line that is written over, and taken away', () => {
+test('nothing within a second, then a line that is overwritten and removed', () => {
   const { state, progress } = terminal();
   progress.bytes('reading a.ltna', 1, 1000);
   state.now = 999;
@@ -40,7 +40,7 @@ test('nothing within a second, then a line that is written over, and taken away'
   expect(state.text).toBe(`\r${' '.repeat(9)}\r`);
 });
 
-test('quick work after it says nothing again', () => {
+test('later quick work prints nothing again', () => {
   const { state, progress } = terminal();
   progress.count('judging', 1, 2000, 'sites');
   state.now = 5000;
@@ -52,7 +52,7 @@ test('quick work after it says nothing again', () => {
   expect(state.text).toBe('');
 });
 
-test('in a narrow terminal the end of the line is left', () => {
+test('in a narrow terminal the end of the line remains', () => {
   const { state, progress } = terminal(20);
   progress.stage('');
   state.now = 2000;
@@ -60,7 +60,7 @@ test('in a narrow terminal the end of the line is left', () => {
   expect(state.text).toBe('\r…path/app.ltna: 5 B');
 });
 
-test('what is no terminal is told nothing', () => {
+test('without a terminal nothing is printed', () => {
   const { state, progress } = terminal(80, false);
   for (state.now = 0; state.now < 10_000; state.now += 100) progress.bytes('reading', state.now, 10_000);
   progress.end();
@@ -73,7 +73,7 @@ import os, pty, sys
 status = pty.spawn(sys.argv[1:], lambda fd: os.read(fd, 65536))
 sys.exit(os.waitstatus_to_exitcode(status))`;
 
-test('a capture that comes slowly, in a terminal: a line while it is read, gone before the report', async () => {
+test('a slow capture in a terminal: a line while it is read, removed before the report', async () => {
   const pipe = path.join(folder, 'slow.ltna');
   execFileSync('mkfifo', [pipe]);
   const args = ['-c', IN_TERMINAL, process.execPath, CLI, 'report', pipe];
