@@ -28,7 +28,7 @@ const atLine = (capture: Capture, line: number): Series[] =>
 const total = (series: Series[], of: (one: Series) => number[]) => series.reduce((sum, one) => sum + last(of(one)), 0);
 
 test(
-  'full: every surviving tensor is there with its shape, in at most 64 bytes',
+  'full: every surviving tensor is recorded with its shape, in at most 64 bytes',
   async () => {
     const count = 20_000;
     const { capture, file, code } = await record([fixture('survivors.cjs'), String(count)]);
@@ -50,7 +50,7 @@ test(
 );
 
 test(
-  'who owns each tensor: the collector, a scope, or the collector after a scope; also when that changes later',
+  'the owner of each tensor: the collector, a scope, or the collector after a scope; also if it changes later',
   async () => {
     const { capture } = await record(['--expose-gc', fixture('owners.cjs')]);
     const living = [...capture.livingTensors()].sort((a, b) => a.shape![0]! - b.shape![0]!);
@@ -73,7 +73,7 @@ test(
 );
 
 test(
-  '--frames: so many of a stack are kept, the innermost',
+  '--frames: that number of innermost frames is kept',
   async () => {
     const { capture } = await record([fixture('sizes.cjs')], ['--frames', '2']);
     expect(capture.start?.depth).toBe(2);
@@ -85,7 +85,7 @@ test(
 );
 
 test(
-  'sample: what is as large as the interval is exact, the rest is estimated without bias',
+  'sample: tensors as large as the interval are exact, the rest is estimated without bias',
   async () => {
     const { capture } = await record([fixture('sizes.cjs')], ['--mode', 'sample', '--sample-bytes', '1MiB']);
     expect(capture.start).toMatchObject({ mode: 'sample', sampleBytes: 2 ** 20 });
@@ -112,7 +112,7 @@ test(
 );
 
 test(
-  'counters: exact totals, no sites',
+  'counters: exact totals without sites',
   async () => {
     const { capture } = await record([fixture('sizes.cjs')], ['--mode', 'counters']);
     expect(capture.ticks.at(-1)).toMatchObject({ tensors: 3004, storages: 3004 });
@@ -125,7 +125,7 @@ test(
 );
 
 test(
-  '--max-size holds, and the totals stay exact',
+  '--max-size is kept, and the totals stay exact',
   async () => {
     const count = 30_000; // 1.4 MB of births
     const cap = 256 * 1024;

@@ -130,13 +130,13 @@ const timer = setInterval((): void => {
   });
 });
 
-describe('the program notices nothing', () => {
+describe('the program is not affected', () => {
   const run = async (args: string[]) => {
     const outcome = await audit(['run', '--quiet', '--json', path.join(folder, 'ignored.json'), '--', 'node', ...args]);
     return { ...outcome, seen: JSON.parse(outcome.stdout.split('\n')[0]!) };
   };
 
-  test('arguments, environment, streams and exit status are untouched', async () => {
+  test('arguments, environment, streams and exit status are unchanged', async () => {
     const args = [fixture('transparent.cjs'), 'torch', '7', '--check', '-o', 'x'];
     const { code, seen, stderr } = await run(args);
     const plain = spawnSync(process.execPath, args);
@@ -146,7 +146,7 @@ describe('the program notices nothing', () => {
     expect(code).toBe(7);
   });
 
-  test('of a program that never loads the library nothing is said, least of all that it is clean', async () => {
+  test('a program that never loads the library does not get a verdict', async () => {
     const { code, stdout } = await run([fixture('transparent.cjs'), 'no-torch']);
     expect(code).toBe(0);
     expect(stdout).toMatch(/INSUFFICIENT {2}nothing was recorded: the program never loaded libtorch-node\./);
@@ -178,7 +178,7 @@ describe('signals', () => {
     });
   };
 
-  test('are forwarded, and the program ends in its own way', async () => {
+  test('are forwarded, and the program handles them', async () => {
     for (const signal of ['SIGTERM', 'SIGUSR2'] as const) {
       const { code, stdout } = await killed(signal, 'command', 'handle');
       expect(code).toBe(9);

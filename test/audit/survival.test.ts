@@ -68,7 +68,7 @@ describe('SIGKILL', () => {
   );
 });
 
-describe('no room', () => {
+describe('no space', () => {
   /** The run says it, `check` of its capture does not pass. */
   const check = async (file: string, run: { code: number | null; stderr: string }) => {
     expect(run.stderr).toMatch(/events? or more (was|were) lost/);
@@ -80,7 +80,7 @@ describe('no room', () => {
   };
 
   test(
-    'a file that may not grow (RLIMIT_FSIZE): the program goes on, and the loss is told',
+    'a file size limit (RLIMIT_FSIZE): the program continues, and the loss is reported',
     async () => {
       const file = path.join(folder, 'limited.ltna');
       const program = `ulimit -f 64; exec node ${fixture('survivors.cjs')} 5000`; // 5,000 births take 240 kB
@@ -109,7 +109,7 @@ describe('no room', () => {
     TIMEOUT_MS,
   );
 
-  test('a folder that cannot be written to is told before the program runs', async () => {
+  test('an unwritable folder is reported before the program runs', async () => {
     const { code, stdout, stderr } = await leakAudit('run', '-o', '/proc/x.ltna', '--', 'node', '-e', 'console.log(1)');
     expect(stderr).toMatch(/cannot write \/proc\/x\.ltna/);
     expect(stdout).toBe('');
@@ -117,7 +117,7 @@ describe('no room', () => {
   });
 
   test(
-    'a process that cannot reach its capture says so, and goes on',
+    'a process that cannot reach its capture reports that, and continues',
     async () => {
       const wish = JSON.stringify({ file: path.join(folder, 'no', 'such', 'folder') });
       const program = [process.execPath, fixture('transparent.cjs'), 'torch', '7'];
@@ -129,7 +129,7 @@ describe('no room', () => {
   );
 });
 
-test('a mistake of our own is one line and status 70', async () => {
+test('an internal error is one line and status 70', async () => {
   const broken = path.join(folder, 'broken.cjs');
   fs.writeFileSync(broken, 'process.stdout.write = () => { throw new TypeError("boom\\n  and more"); };');
   const file = path.join(folder, 'reserved.ltna');

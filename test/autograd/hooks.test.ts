@@ -6,7 +6,7 @@ import { balanced, codeOf, LIB, thrown, torch, untyped } from '../support/torch'
 const leaf = (...data: number[]) => torch.tensor(data, { requiresGrad: true });
 
 describe('registerHook', () => {
-  it('gets the gradient, of leaves and of what was computed', () => {
+  it('gets the gradient of leaves and of computed tensors', () => {
     const x = leaf(1, 2);
     const h = x.mul(3);
     const seen: unknown[] = [];
@@ -19,7 +19,7 @@ describe('registerHook', () => {
     ]);
   });
 
-  it('goes on with what a hook returns', () => {
+  it('continues with the hook’s result', () => {
     const x = leaf(1, 2);
     x.registerHook((grad) => grad.mul(10));
     x.registerHook(() => null);
@@ -32,7 +32,7 @@ describe('registerHook', () => {
     expect(d!.at(0).item()).toBeGreaterThanOrEqual(20);
   });
 
-  it('is not called after remove(), nor after `using`', () => {
+  it('is not called after remove() or `using`', () => {
     const x = leaf(1, 2);
     const handle = x.registerHook((grad) => grad.mul(10));
     handle.remove();
@@ -42,7 +42,7 @@ describe('registerHook', () => {
     expect(x.grad!.toArray()).toEqual([1, 1]);
   });
 
-  it('throws on what the hook throws, as it is, and leaves nothing', () => {
+  it('rethrows the hook’s error unchanged, and leaks nothing', () => {
     const error = new RangeError('mine');
     balanced(() =>
       torch.scope(() => {
@@ -64,7 +64,7 @@ describe('registerHook', () => {
     );
   });
 
-  it('throws on what is no error, too', () => {
+  it('rethrows values that are not errors, too', () => {
     const x = leaf(1);
     x.registerHook(() => {
       throw 'a string';
@@ -93,7 +93,7 @@ describe('registerHook', () => {
     expect([error.code, error.message]).toEqual([code, expect.stringMatching(message)]);
   });
 
-  it('refuses what has no gradients, and what is no function', () => {
+  it('refuses tensors without gradients and values that are not functions', () => {
     expect(thrown(() => torch.ones([1]).registerHook(() => {})).message).toMatch(
       /expected a tensor that requires gradients/,
     );
@@ -101,7 +101,7 @@ describe('registerHook', () => {
     expect(codeOf(() => untyped.Tensor.prototype.registerHook.call({}, () => {}))).toBe('ERR_TORCH_ARGUMENT');
   });
 
-  it('runs in the scope that is current: what it makes ends with that', () => {
+  it('runs in the current scope, which frees its tensors', () => {
     const x = leaf(1, 2);
     let kept: any;
     torch.scope(() => {
@@ -114,7 +114,7 @@ describe('registerHook', () => {
     expect(kept.disposed).toBe(true);
   });
 
-  it('may do what it likes: dispose, call a backward, open scopes, read', () => {
+  it('may dispose, call backward, open scopes and read', () => {
     const x = leaf(1, 2);
     const h = x.mul(2);
     const y = h.pow(2).sum();
@@ -163,7 +163,7 @@ describe('registerHook', () => {
 });
 
 describe('registerPostAccumulateGradHook', () => {
-  it('gets the leaf, once its gradient is there', () => {
+  it('gets the leaf after its gradient is set', () => {
     const x = leaf(1, 2);
     const seen: unknown[] = [];
     const handle = x.registerPostAccumulateGradHook((own) => {
@@ -184,7 +184,7 @@ describe('registerPostAccumulateGradHook', () => {
     expect(seen.length).toBe(2);
   });
 
-  it('throws on what it throws', () => {
+  it('rethrows its error', () => {
     const x = leaf(1);
     const error = new Error('mine');
     x.registerPostAccumulateGradHook(() => {
@@ -193,7 +193,7 @@ describe('registerPostAccumulateGradHook', () => {
     expect(thrown(() => x.sum().backward())).toBe(error);
   });
 
-  it('refuses what is no leaf', () => {
+  it('refuses tensors that are not leaves', () => {
     expect(
       thrown(() =>
         leaf(1)
@@ -205,7 +205,7 @@ describe('registerPostAccumulateGradHook', () => {
 });
 
 describe('memory', () => {
-  it.each(['dispose', 'scope', 'remove', 'dropped'])('a hook is let go of: %s', async (how) => {
+  it.each(['dispose', 'scope', 'remove', 'dropped'])('a hook is released: %s', async (how) => {
     const { stdout, stderr, code } = await run(process.execPath, [
       '--expose-gc',
       'test/autograd/hook_memory.cjs',
@@ -237,12 +237,12 @@ function worker(body: string): Promise<number> {
 it.each([
   ['process.exit', 'process.exit(7)', 7],
   ['terminate', "require('node:worker_threads').parentPort.postMessage(1); for (;;) {}", 1],
-])('a worker may end in a hook: %s', async (_, body, code) => {
+])('a worker can end in a hook: %s', async (_, body, code) => {
   expect(await worker(body)).toBe(code);
   expect(torch.ones([2]).sum().item()).toBe(2);
 });
 
-it('a program may end in a hook', async () => {
+it('a program can end in a hook', async () => {
   const text = `
     const torch = require(${JSON.stringify(LIB)});
     const x = torch.tensor([1, 2], { requiresGrad: true });

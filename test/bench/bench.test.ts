@@ -76,7 +76,7 @@ test('ops: every op has a ratio and a time of every program', () => {
   }
 });
 
-test('calls: every form and every way in is there', () => {
+test('calls: every form of call and of input is there', () => {
   const [forms, data] = sections.get('Calls')!;
   expect([...forms!.keys()].slice(1)).toEqual([
     ...['`a.add(b)`', '`torch.add(a, b)`', '`a.add(b, { alpha: 2 })`', '`torch.ops.aten.add.Tensor(a, b)`'],

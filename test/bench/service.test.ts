@@ -15,7 +15,7 @@ async function evaluated(imports: string, expression: string): Promise<any> {
 const inBench = (name: string) => JSON.stringify(path.join(ROOT, 'bench', name));
 
 test(
-  'every service has its row, every goal its verdict',
+  'every service has a row, every goal a verdict',
   async () => {
     const args = [
       path.join(ROOT, 'bench/service/run.mjs'),
@@ -56,7 +56,7 @@ test(
   limitMs(300_000),
 );
 
-test('a trend is the slope of a line, and wide where the points scatter', async () => {
+test('a trend is the slope of a line, with a wide margin for scattered points', async () => {
   const given = (values: number[]) => JSON.stringify(values.map((value, at) => ({ at, value })));
   const [line, flat] = await evaluated(
     `{ trend } from ${inBench('service/trend.mjs')}`,
@@ -66,7 +66,7 @@ test('a trend is the slope of a line, and wide where the points scatter', async 
   expect(Math.abs(flat.slope)).toBeLessThan(flat.margin);
 });
 
-test('sections of different runs stand side by side', async () => {
+test('sections of different runs are kept', async () => {
   const old = '# R\\n\\nhead\\n\\n## A\\n\\na\\n\\n## S\\n\\nold\\n\\n## B\\n\\nb\\n';
   const [replaced, added, kept] = await evaluated(
     `{ withSection, keeping } from ${inBench('support/results.mjs')}`,

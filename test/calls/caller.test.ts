@@ -74,7 +74,7 @@ async function output(args: string[]): Promise<string> {
   return stdout;
 }
 
-test('as many frames as are asked for, between them also ours; Error.prepareStackTrace is asked', async () => {
+test('as many frames as requested, including the library’s between them; Error.prepareStackTrace is used', async () => {
   // In a program of its own: Jest has an Error of its own.
   const program = `
     const torch = require(${JSON.stringify(ROOT)});
@@ -104,7 +104,7 @@ test('as many frames as are asked for, between them also ours; Error.prepareStac
   expect([own, limit]).toEqual([true, 5]);
 });
 
-test('in a TypeScript program, with --enable-source-maps and without', async () => {
+test('in a TypeScript program, with and without --enable-source-maps', async () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'libtorch-node-caller-'));
   try {
     const lines = [

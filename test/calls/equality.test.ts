@@ -82,7 +82,7 @@ test.each(different)('different: %s', (_, a, b) => {
   });
 });
 
-test('differences show values, and stacks begin at the assertion', () => {
+test('differences show values, and stacks start at the assertion', () => {
   inScope(() => {
     const message = (fn: () => void): Error & { code?: string } => {
       try {
@@ -108,7 +108,7 @@ test('differences show values, and stacks begin at the assertion', () => {
   });
 });
 
-test('disposed tensors, cycles, and what has getters', () => {
+test('disposed tensors, cycles, and objects with getters', () => {
   inScope(() => {
     const [gone, other] = [of([1]), of([1])];
     gone.dispose();
@@ -132,7 +132,7 @@ test('disposed tensors, cycles, and what has getters', () => {
   });
 });
 
-test('node:assert as programs import it', async () => {
+test('node:assert with the usual imports', async () => {
   const answers = await ask(`
     const { test } = require('node:test');
     Promise.all([import('node:assert'), import('node:assert/strict'), import('node:util')]).then(([assert, strict, util]) => {

@@ -92,7 +92,7 @@ function* calls(): Generator<[js: string, py: string]> {
 
 const setItem = '(lambda set_item: EXPRESSION)(lambda t, i, v: (t.__setitem__(i, v), t)[1])';
 
-test('every number into every integer dtype, as PyTorch has it', async () => {
+test('every number into every integer dtype, as in PyTorch', async () => {
   const all = [...calls()];
   const answers = await python(all.map(([, py]) => setItem.replace('EXPRESSION', () => py)));
   const wrong: string[] = [];
@@ -155,7 +155,7 @@ const messages: readonly (readonly [data: unknown, dtype: string, text: string])
   [[{ re: 1, im: 2 }], 'float32', "real numbers, for the dtype 'float32', got complex ones"],
 ];
 
-test.each(messages)('%p as %s: the path, what is expected, what came', (data, dtype, text) => {
+test.each(messages)('%p as %s: the path, the expectation and the value', (data, dtype, text) => {
   for (const make of ['tensor', 'asTensor', 'asarray']) {
     const { code, message, op, argument } = thrown(() => untyped[make](data, { dtype }));
     expect({ code, message, op, argument }).toEqual({
@@ -170,7 +170,7 @@ test.each(messages)('%p as %s: the path, what is expected, what came', (data, dt
   like.dispose();
 });
 
-test('indices with a fraction are refused, not cut off', () => {
+test('fractional indices are refused, not truncated', () => {
   balanced(() =>
     torch.scope(() => {
       const t = torch.tensor([1, 2, 3]);
@@ -192,7 +192,7 @@ test('indices with a fraction are refused, not cut off', () => {
   );
 });
 
-test('arrays of another realm are looked at alike', () => {
+test('arrays of another realm are checked alike', () => {
   balanced(() =>
     torch.scope(() => {
       for (const [source, dtype] of [

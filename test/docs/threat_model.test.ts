@@ -50,7 +50,7 @@ it('is one page of whole lines', () => {
   expect(rows[0]![0]).not.toBe('');
 });
 
-it('every test that it names is in the tree, by that title', () => {
+it('every test that it names exists with that title', () => {
   const missing = tests.filter(({ file, title }) => {
     const where = path.join(ROOT, 'test', file);
     return !fs.existsSync(where) || !titlesIn(fs.readFileSync(where, 'utf8')).has(title);

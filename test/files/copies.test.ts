@@ -84,7 +84,7 @@ const LOADERS = (options = '{}') => `
 
 const ones = Object.keys(loaders).map(() => [1, 1]);
 
-test('another program writes the files anew, then cuts them short: what was loaded stays, the process too', async () => {
+test('another program rewrites and then truncates the files: loaded tensors and the process are not affected', async () => {
   const answers = await ask(`${LOADERS()}
     const tensors = loaded();
     require('child_process').execFileSync('/usr/bin/python3', ${JSON.stringify(writer(folder, 2))},
@@ -95,7 +95,7 @@ test('another program writes the files anew, then cuts them short: what was load
   expect(answers).toEqual([ones, ones]);
 });
 
-test('bytes in memory that are used for something else: what was loaded stays', () => {
+test('bytes in memory that are reused: loaded tensors are not affected', () => {
   for (const [name, [file, load]] of Object.entries(loaders)) {
     if (name === 'safetensors.open') continue;
     balanced(() =>
@@ -109,7 +109,7 @@ test('bytes in memory that are used for something else: what was loaded stays', 
   }
 });
 
-test('each byte is charged once, to libtorch’s memory, and no more at the peak', async () => {
+test('each byte is charged once, to libtorch’s memory, also at the peak', async () => {
   const answers = await ask(`${LOADERS()}
     // All stay, so that each load passes the peak of those before it.
     const kept = [];
@@ -129,7 +129,7 @@ test('each byte is charged once, to libtorch’s memory, and no more at the peak
   }
 });
 
-test('the limit of memory is kept, and nothing stays of what it refuses', () => {
+test('the memory limit is kept, and refused loads leak nothing', () => {
   for (const [name, [file, load]] of Object.entries(loaders)) {
     balanced(() => {
       torch.setMemoryLimit(torch.memory().allocatedBytes + 100_000);
@@ -142,7 +142,7 @@ test('the limit of memory is kept, and nothing stays of what it refuses', () => 
   }
 });
 
-test('a file that is cut short, or written to, while it is read is an error', () => {
+test('a file that is truncated or modified while it is read is an error', () => {
   const node = require('node:fs');
   const read = node.readSync;
   const harms: [string, (file: string) => void, RegExp][] = [
@@ -169,7 +169,7 @@ test('a file that is cut short, or written to, while it is read is an error', ()
   }
 });
 
-test('an open safetensors file that is written to: what comes later is refused, what came stays', () => {
+test('an open safetensors file that is modified: later reads are refused, earlier tensors stay', () => {
   for (const mmap of [false, true]) {
     for (const harm of [() => write(2), () => fs.truncateSync(at('a.safetensors'), 150)]) {
       write(1);
@@ -189,7 +189,7 @@ test('an open safetensors file that is written to: what comes later is refused, 
   }
 });
 
-test('a model whose file is written to while libtorch reads it: libtorch gets the code that was examined', async () => {
+test('a model whose file is modified while libtorch reads it: libtorch gets the checked code', async () => {
   const answer = await ask(`
     const fs = require('fs');
     const file = ${JSON.stringify(at('a.jit'))};
@@ -220,7 +220,7 @@ test('a model whose file is written to while libtorch reads it: libtorch gets th
 describe('mmap: true', () => {
   const mapped = ['torch.load', 'safetensors.load', 'safetensors.open', 'npy.load', 'npz.load'];
 
-  test('nothing is allocated, writing stays here, and a file that is replaced by rename stays as it was', async () => {
+  test('nothing is allocated, writes do not reach the file, and replacing the file by rename changes nothing', async () => {
     const answers = await ask(`${LOADERS('{ mmap: true }')}
       delete loaders['npz.load of packed arrays'];
       delete loaders['jit.load'];
@@ -240,7 +240,7 @@ describe('mmap: true', () => {
     expect(answers).toEqual([mapped, 0, of(1), of(2), of(1)]);
   });
 
-  test('a file that is written in place shows, and one that is cut short ends the process, as the docs say', async () => {
+  test('writing to the file in place is visible, and truncating it ends the process, as the docs say', async () => {
     const source = (harm: string) => `${LOADERS('{ mmap: true }')}
       const t = torch.safetensors.load(at('a.safetensors'), { mmap: true }).a;
       ${harm}

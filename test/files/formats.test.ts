@@ -107,13 +107,13 @@ describe.each(loaders)('%s', (_, own, code, start, load) => {
     }
   });
 
-  test('nothing stays of what is refused', () => {
+  test('refused files leak nothing', () => {
     balanced(() => {
       for (const [file] of files) if (file !== own) thrown(() => load(at(file)));
     });
   });
 
-  test('its own, an empty file, a folder, nothing', () => {
+  test('its own format, an empty file, a folder, a missing file', () => {
     torch.scope(() => expect(load(at(own))).toBeDefined());
     const empty = thrown(() => load(at('empty.pt')));
     expect([empty.code, empty.message.endsWith('empty.pt is empty')]).toEqual([code, true]);
@@ -122,14 +122,14 @@ describe.each(loaders)('%s', (_, own, code, start, load) => {
     expect(thrown(() => load(at('gone'))).code).toBe('ENOENT');
   });
 
-  test('an archive of something else, and what is of no format', () => {
+  test('other archives, and files of unknown formats', () => {
     for (const source of [at('other.zip'), Buffer.from('PK\x03\x04 and so on'), Buffer.alloc(600, 7)]) {
       expect(thrown(() => torch.scope(() => load(source))).code).toBe(code);
     }
   });
 });
 
-test('streams say it by their first bytes, or where the archive is whole', async () => {
+test('streams are recognized by their first bytes, or once the archive is complete', async () => {
   const streams: [string, (bytes: Uint8Array) => Promise<unknown>][] = [
     ['safetensors: expected a safetensors file', (bytes) => torch.safetensors.loadFromStream(bytes)],
     ['npy: expected an npy file', (bytes) => torch.npy.loadFromStream(bytes)],

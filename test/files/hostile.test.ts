@@ -88,7 +88,7 @@ describe('safetensors', () => {
     expect(refused(() => safetensors.load(made(header, 1)))).toMatch(message);
   });
 
-  test('long texts are read, and __proto__ is a name like others', () => {
+  test('long texts are read, and __proto__ is an ordinary name', () => {
     const text = 'x'.repeat(3_000_000);
     writeFileSync(path.join(folder, 'text'), made(`{"__metadata__":{"__proto__":"${text}","a":"\\\\\\""}}`));
     const file = safetensors.open(path.join(folder, 'text'));
@@ -97,7 +97,7 @@ describe('safetensors', () => {
     file.close();
   });
 
-  test('every byte of the header changed', () => {
+  test('each byte of the header changed', () => {
     const bytes = torch.scope(() =>
       safetensors.serialize({ a: torch.ones([2, 3]), b: torch.tensor([1n, 2n]) }, { metadata: { k: 'v' } }),
     );
@@ -228,7 +228,7 @@ describe('pickles', () => {
     expect(refused(() => load(code))).toMatch(message);
   });
 
-  test('lists that hold themselves, keys such as __proto__, and names that are values', () => {
+  test('lists that contain themselves, keys such as __proto__, and names that are values', () => {
     balanced(() => {
       const list = load(']q\x00h\x00a') as unknown[];
       expect(list[0]).toBe(list);
@@ -256,12 +256,12 @@ describe('pickles', () => {
     });
   });
 
-  test('integers of any length go both ways', () => {
+  test('integers of any length are written and read', () => {
     const values = [2n ** 2039n, -(2n ** 2039n), 2n ** 2047n, 2n ** 5000n, -(2n ** 5000n) + 1n];
     expect(torch.load(torch.saveToBuffer(values))).toEqual(values);
   });
 
-  test('every byte of the pickle changed, the archive’s sums right', () => {
+  test('each byte of the pickle changed, with correct checksums of the archive', () => {
     const bytes = torch.scope(() =>
       torch.saveToBuffer({
         a: torch.arange(6).view([2, 3]),
@@ -280,7 +280,7 @@ describe('pickles', () => {
 });
 
 describe('archives and npy', () => {
-  test('entries that share their bytes, or unpack to what cannot be', () => {
+  test('entries that share their bytes, or unpack to an impossible size', () => {
     const one = torch.scope(() => npy.serialize(torch.zeros([1000])));
     const packed = deflateRawSync(one);
     const make = (entries: { name: string; size: number; offset: number }[]) => {
@@ -348,7 +348,7 @@ describe('archives and npy', () => {
   });
 });
 
-test('options: only those that there are, and the nearest is named', () => {
+test('options: only known ones are accepted, and the nearest is suggested', () => {
   const bytes = torch.scope(() => torch.saveToBuffer([torch.ones([1])]));
   const tensors = torch.scope(() => safetensors.serialize({ a: torch.ones([1]) }));
   for (const call of [

@@ -75,7 +75,7 @@ const calls: [string, (place: any) => unknown][] = [
   ["inductor.aotiLoadPackage: argument 'path'", (place) => torch.inductor.aotiLoadPackage(place)],
 ];
 
-test.each(calls)('%s: what is no place', (start, call) => {
+test.each(calls)('%s: values that are not paths', (start, call) => {
   const expected = start.includes('source') ? 'a path or a Uint8Array' : 'a path or a file: URL';
   const places: [unknown, string][] = [
     [new URL('https://example.org/a.pt'), "a path or a file: URL, got 'https://example.org/a.pt': "],

@@ -60,7 +60,7 @@ test('round trips: every dtype, scalars, empty ones, views, through a file and t
   expect(readdirSync(folder)).toEqual(['many']);
 });
 
-test('the data is aligned, and the header what the format’s own library writes', () => {
+test('the data is aligned, and the header is that of the format’s own library', () => {
   torch.scope(() => {
     const bytes = safetensors.serialize({ b: torch.ones([2]), a: torch.ones([1], { dtype: 'int64' }) });
     const text =
@@ -72,7 +72,7 @@ test('the data is aligned, and the header what the format’s own library writes
   });
 });
 
-test('Python reads what is written here, and the other way round', async () => {
+test('Python reads our files, and we read Python’s', async () => {
   const script = `
 import json, struct, sys, torch
 names = {'BOOL': torch.bool, 'U8': torch.uint8, 'I8': torch.int8, 'I16': torch.int16, 'I32': torch.int32, 'I64': torch.int64,
@@ -126,7 +126,7 @@ open(sys.argv[2], 'wb').write(struct.pack('<Q', len(text)) + text + b''.join(blo
   torch.disposeAll(tensors);
 });
 
-test('a file is mapped where that is asked for: nothing is read before it is used, and writing stays here', async () => {
+test('mmap maps a file: nothing is read before use, and writes do not reach the file', async () => {
   const file = at('large');
   torch.scope(() => safetensors.save(file, { a: torch.ones([2 ** 24]), b: torch.zeros([2 ** 24]) }));
   const { opened, allocated, read, sum, same, closed } = await ask(`
@@ -181,7 +181,7 @@ test('one tensor after the other: names, shapes and metadata without reading', (
   });
 });
 
-describe('what is refused', () => {
+describe('refused files', () => {
   const made = (header: string | Buffer, data = 0, length?: bigint) => {
     const text = Buffer.from(header as string);
     const bytes = Buffer.alloc(8 + text.length + data);
@@ -250,7 +250,7 @@ describe('what is refused', () => {
     });
   });
 
-  test('names of Object.prototype are names', () => {
+  test('names of Object.prototype are ordinary names', () => {
     torch.scope(() => {
       const tensors = Object.create(null);
       for (const name of ['__proto__', 'constructor', 'toString']) tensors[name] = torch.ones([1]);
@@ -260,7 +260,7 @@ describe('what is refused', () => {
     });
   });
 
-  test('a header near the limit is read, in no long time', () => {
+  test('a header near the limit is read quickly', () => {
     torch.scope(() => {
       const one = torch.ones([1]);
       const tensors = Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`layer.${i}.weight`, one]));
@@ -268,7 +268,7 @@ describe('what is refused', () => {
     });
   });
 
-  test('a missing file, a folder, wrong arguments, and a save that fails leaves what was there', () => {
+  test('a missing file, a folder, wrong arguments; a failed save does not change the old file', () => {
     balanced(() => {
       expect(thrown(() => safetensors.load(at('missing'))).code).toBe('ENOENT');
       expect(codeOf(() => safetensors.load(folder))).toBe('ERR_TORCH_FILE');

@@ -30,7 +30,7 @@ const DTYPES = [
   ...['complex64', 'complex128'],
 ];
 
-test('what Python saved: state dicts, views of one storage, parameters, every dtype, nested values', async () => {
+test('files of Python: state dicts, views of one storage, parameters, every dtype, nested values', async () => {
   await python(
     `
 base = torch.arange(12.).view(3, 4)
@@ -107,7 +107,7 @@ torch.save(value, sys.argv[1])
   );
 });
 
-test('what is saved here, Python loads, with weights_only as well', async () => {
+test('Python loads our files, also with weights_only', async () => {
   balanced(() =>
     torch.scope(() => {
       const base = torch.arange(12, { dtype: 'float32' }).view([3, 4]);
@@ -175,7 +175,7 @@ print(1)
   expect(readdirSync(folder).sort()).toEqual(['here', 'python', 'weights']);
 });
 
-describe('what is refused', () => {
+describe('refused files', () => {
   const cases: [string, string, RegExp][] = [
     ['a class of the program', 'class C: pass\nv = C()', /__main__\.C is not among the names/],
     [
@@ -196,7 +196,7 @@ describe('what is refused', () => {
     expect(readdirSync(folder).filter((entry) => entry.endsWith('.run'))).toEqual([]);
   });
 
-  test('cut off anywhere, and any byte changed: an error or the same tensors, never anything else', async () => {
+  test('truncated anywhere, and any byte changed: an error or the same tensors, never anything else', async () => {
     const whole = torch.scope(() => torch.saveToBuffer({ a: torch.arange(6), list: [1, 'x', [2.5]] }));
     const expected = torch.scope(() => JSON.stringify((torch.load(whole) as any).a.toArray()));
     const outcomes = { refused: 0, same: 0, other: [] as number[] };
@@ -263,7 +263,7 @@ describe('what is refused', () => {
     });
   });
 
-  test('wrong arguments, and values that have no place in such a file', () => {
+  test('wrong arguments, and values that such a file cannot contain', () => {
     balanced(() => {
       expect(thrown(() => torch.load(at('missing'))).code).toBe('ENOENT');
       for (const wrong of [5, null, new Float32Array(2)])

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { codeOf, LIB, ROOT, thrown, torch } from '../support/torch';
 
-test('more than 2 GiB go in pieces that Node takes', () => {
+test('more than 2 GiB are written in chunks that Node accepts', () => {
   const { writeWhole } = require(path.join(LIB, 'files/write.js'));
   const folder = fs.mkdtempSync(path.join(tmpdir(), 'ltn-write-'));
   const pieces: [number, number][] = [];
@@ -58,7 +58,7 @@ describe('beside the file', () => {
     return calls;
   }
 
-  test('a random name, opened as a new file that no link leads to', () => {
+  test('a random name, opened as a new file without following links', () => {
     const calls = [...opened(() => save(file())), ...opened(() => save(file()))];
     const { O_CREAT, O_EXCL, O_NOFOLLOW, O_TRUNC, O_WRONLY } = fs.constants;
     for (const [name, flags] of calls) {
@@ -70,7 +70,7 @@ describe('beside the file', () => {
     expect(fs.readdirSync(folder)).toEqual(['x.pt']);
   });
 
-  test('a planted link is neither followed nor kept, a planted file is not taken', () => {
+  test('a planted link is neither followed nor kept, a planted file is not used', () => {
     const victim = file('victim');
     fs.writeFileSync(victim, 'theirs');
     const { writeWhole } = require(path.join(LIB, 'files/write.js'));
@@ -103,7 +103,7 @@ describe('beside the file', () => {
   });
 
   const asRoot = process.geteuid?.() === 0;
-  (asRoot ? test : test.skip)("another user's file gives no rights beyond the umask, and its own limits stay", () => {
+  (asRoot ? test : test.skip)("another user's file does not give rights beyond the umask, and its own restrictions stay", () => {
     const { writeWholeFile } = require(path.join(ROOT, 'dist/cli/whole_file.js'));
     const usual = 0o666 & ~process.umask();
     for (const write of [save, (to: string) => writeWholeFile(to, 'text')]) {
@@ -125,7 +125,7 @@ describe('beside the file', () => {
     }
   });
 
-  test('a failure leaves what was there, and nothing beside it', () => {
+  test('a failure does not change the old file, and leaves nothing beside it', () => {
     fs.writeFileSync(file(), 'old');
     const spy = jest.spyOn(require('node:fs'), 'fsyncSync').mockImplementation(() => {
       throw Object.assign(new Error('no space'), { code: 'ENOSPC' });

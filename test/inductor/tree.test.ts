@@ -60,7 +60,7 @@ test('dictionaries of other kinds and with other keys', () => {
   expect(unflatten(parseTree(text(node('some.NamedTuple', '"some.NamedTuple"', leaf, leaf))), [1, 2])).toEqual([1, 2]);
 });
 
-test('what does not fit is refused by its place', () => {
+test('values that do not fit are refused with their place', () => {
   const tree = parseTree(text(list(leaf, dict(['a', 'b'], leaf, list(leaf)))));
   const refused = (value: unknown) => {
     const error = thrown(() => flatten(tree, value, 'argument 2', 'fn', []));
@@ -81,7 +81,7 @@ test('what does not fit is refused by its place', () => {
   });
 });
 
-test('what is no tree is none', () => {
+test('invalid trees are refused', () => {
   const deep = (depth: number) => {
     let root: unknown = leaf;
     for (let i = 0; i < depth; i++) root = list(root);

@@ -53,14 +53,14 @@ function refused(bytes: Uint8Array | string): string {
   return error.message;
 }
 
-test('an archive that was packed anew is a model still', () => {
+test('a repacked archive is still a model', () => {
   torch.scope(() => {
     const m = torch.jit.load(changed('mlp-scripted', () => {}));
     expect(m.forward(torch.ones([1, 6])).shape).toEqual([1, 3]);
   });
 });
 
-test('what was cut off', () => {
+test('truncated archives', () => {
   const bytes = bytesOf('mlp-scripted');
   for (let size = 0; size < bytes.length; size += 97) refused(bytes.subarray(0, size));
   refused(bytes.subarray(0, bytes.length - 1));
@@ -68,7 +68,7 @@ test('what was cut off', () => {
   refused(Buffer.concat([bytes, Buffer.from('x')]));
 });
 
-test('what was changed in any entry', () => {
+test('changes in any entry', () => {
   const bytes = bytesOf('cnn-traced');
   const zip = zipOf(bytes);
   for (const entry of zip.entries.values()) {
@@ -89,7 +89,7 @@ function recordOf(bytes: Buffer, name: string): number {
   throw new Error(`no ${name}`);
 }
 
-test('an archive that says two things', () => {
+test('an ambiguous archive', () => {
   const bytes = archive(entriesOf('mlp-scripted'));
   const edit = (change: (copy: Buffer, at: (name: string) => number) => void) => {
     const copy = Buffer.from(bytes);
@@ -109,7 +109,7 @@ test('an archive that says two things', () => {
   refused(Buffer.concat([bytes, bytes])); // whose places are those of one archive
 });
 
-test('packed entries that would fill the memory', () => {
+test('compressed entries that would fill the memory', () => {
   const bytes = bytesOf('mlp-scripted');
   const packed = [...zipOf(bytes).entries.values()].find(({ deflated }) => deflated);
   const at = recordOf(bytes, packed.name);
@@ -117,7 +117,7 @@ test('packed entries that would fill the memory', () => {
   expect(refused(bytes)).toMatch(/\d+ bytes cannot be unpacked to 536870912/);
 });
 
-test('entries that are missing or stand elsewhere', () => {
+test('missing and misplaced entries', () => {
   for (const name of ['data.pkl', 'version', 'data/0']) {
     const without = changed('mlp-scripted', (entries) => {
       entries.delete(name);
@@ -147,7 +147,7 @@ test('tensors that do not fit their storages', () => {
   expect(refused(wide)).toContain('a tensor of shape [16, 7] reaches beyond its storage of 96 elements');
 });
 
-test('pickles that name, call or hold what a model has not', () => {
+test('pickles that name, call or contain foreign objects', () => {
   const pickle = (body: string) =>
     changed('mlp-scripted', (entries) => entries.set('data.pkl', Buffer.from(body, 'latin1')));
   const cases: [string, string][] = [
@@ -169,7 +169,7 @@ test('pickles that name, call or hold what a model has not', () => {
   for (const [body, message] of cases) expect(refused(pickle(body))).toContain(message);
 });
 
-test('source that is nested without bound', () => {
+test('source with unbounded nesting', () => {
   const source = (code: string) =>
     changed('mlp-scripted', (entries) => {
       const file = sourceWith(entries, 'forward');
@@ -196,7 +196,7 @@ test('source that is nested without bound', () => {
   }
 });
 
-test('source that is only long, or looks nested inside strings and comments, is not refused', () => {
+test('source that is only long, or that only looks nested in strings and comments, is not refused', () => {
   const fail = (what: string) => new Error(what);
   const quotes = ["'", '"', "'''", '"""'];
   const strings = quotes.map((quote) => `x = ${quote}${'(['.repeat(900)}\\${quote[0]} ${'(- '.repeat(900)}${quote}`);
@@ -210,7 +210,7 @@ test('source that is only long, or looks nested inside strings and comments, is 
   expect(() => examineSource(seen, fail)).toThrow('brackets nested');
 });
 
-test('what is well made, but no model to libtorch, has a code too', () => {
+test('a valid archive that libtorch refuses gives an error with a code', () => {
   const unknown = changed('cnn-scripted', (entries) => {
     const file = sourceWith(entries, 'torch.max_pool2d(');
     entries.set(file, String(entries.get(file)).replace('torch.max_pool2d(', 'torch.no_such_op('));

@@ -35,7 +35,7 @@ const storage = `(${text('storage')}ctorch\nFloatStorage\n${text('9')}${text('cp
 const parts = (value: string, entries = {}) => model({ 'control/data.pkl': pickle(value), ...entries });
 const withStorage = (value: string) => parts(value, { 'control/data/9': new Uint8Array(MIB) });
 
-test('a storage that is named a thousand times is read a thousand times by libtorch: bytes', () => {
+test('libtorch reads a storage as often as it is named: the limit of bytes', () => {
   expect(refused(withStorage(`(${storage}${'h\x01Q'.repeat(1000)}t`))).toMatch(
     /unpacks to \d+ bytes or more.*maxBytes/,
   );
@@ -56,7 +56,7 @@ test('tensors, objects, levels', () => {
   );
 });
 
-test('a memo of a number that libtorch would make room for', () => {
+test('a huge memo index, for which libtorch would allocate memory', () => {
   expect(refused(parts(`Nr${u32(4e9)}`))).toMatch(/far beyond those before/);
 });
 

@@ -58,7 +58,7 @@ const refused = (source: string | Uint8Array): string => {
   return error.message;
 };
 
-test('__setstate__ overwrites a file while the model is loaded; refused, it does not', async () => {
+test('__setstate__ can overwrite a file while the model is loaded; if refused, it does not', async () => {
   fs.writeFileSync(victim(), 'theirs');
   const { code, message, left } = await load(own('set-state'), "{ codeWhileLoading: 'refuse' }");
   expect({ code, left }).toEqual({ code: 'ERR_TORCH_MODEL', left: 0 });
@@ -68,7 +68,7 @@ test('__setstate__ overwrites a file while the model is loaded; refused, it does
   expect(fs.readFileSync(victim(), 'utf8')).toBe('XXXXXX'); // what the docs warn of
 });
 
-test('a default value that is computed runs while the model is loaded; refused, it does not', async () => {
+test('a computed default value runs while the model is loaded; if refused, it does not', async () => {
   const made = path.join(folder, 'made');
   const call = `torch.numel(torch.from_file("${made}", True, 4))`;
   const file = path.join(folder, 'computed.pt');
@@ -95,7 +95,7 @@ test('ordinary models are not refused', () => {
   });
 });
 
-test('a file that is written to between the check and the loading: what was checked is loaded', () => {
+test('a file that is modified between the check and the load: the checked bytes are loaded', () => {
   const file = path.join(folder, 'written-to.pt');
   fs.copyFileSync(own('defaults'), file);
   const archive = require(path.join(LIB, 'jit/archive.js'));
@@ -118,7 +118,7 @@ test('a file that is written to between the check and the loading: what was chec
   }
 });
 
-test('code that reaches files, wherever it stands', () => {
+test('code that accesses files, in any place', () => {
   expect(refused(own('reaching'))).toMatch(/names from_file, which may reach files/);
   const instead = (call: string) =>
     withSource('reaching', (source) => source.replace(/torch\.from_file\([^)]*\)/, call));
@@ -155,7 +155,7 @@ test.each([
     '    def f(x: int=torch.seed()):\n      return x\n    return',
     /not in the form/,
   ],
-])('what libtorch might read otherwise, or runs: %s', (_, from, to, message) => {
+])('sources that libtorch might parse differently, or runs: %s', (_, from, to, message) => {
   let done = 0;
   const bytes = withSource('defaults', (source) => {
     if (!source.includes(from)) return source;
@@ -166,7 +166,7 @@ test.each([
   expect(refused(bytes)).toMatch(message);
 });
 
-test('libtorch finds an entry whatever the case of its name: so does what examines it', () => {
+test('libtorch ignores the case of entry names, and so does the check', () => {
   const shouting = (name: string) => name.replace(/code\/.*/, (code) => code.toUpperCase());
   const deep = (name: string, data: Buffer): Buffer =>
     name.endsWith('.py') ? Buffer.from(`${data}\n${'('.repeat(5000)}`) : data;
@@ -188,7 +188,7 @@ test('libtorch finds an entry whatever the case of its name: so does what examin
   expect(thrown(() => torch.jit.load(twice)).message).toMatch(/another entry has this name but for its case/);
 });
 
-test('what else than allow and refuse, and options that are not there', () => {
+test('values other than allow and refuse, and unknown options', () => {
   for (const value of [null, true, 'no']) {
     const error = thrown(() => untyped.jit.load(pathOf('mlp'), { codeWhileLoading: value }));
     expect(error).toMatchObject({ code: 'ERR_TORCH_ARGUMENT', argument: 'codeWhileLoading' });

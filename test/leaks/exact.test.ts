@@ -31,7 +31,7 @@ test('200 measurements in one process are all right', async () => {
   expect(await ask(program, [], limit)).toEqual([]);
 });
 
-test('measurements that are asked for at once come one after the other', async () => {
+test('concurrent measurements run one after the other', async () => {
   const figures = await ask(
     `${TESTING}
     const held = [];
@@ -49,7 +49,7 @@ test('measurements that are asked for at once come one after the other', async (
   expect(figures).toEqual([3, 0, 'its own', 6]);
 });
 
-test("tensors of other threads are not taken for the function's", async () => {
+test("tensors of other threads are not attributed to the function", async () => {
   const figures = await ask(
     `${TESTING}
     const { Worker } = require('node:worker_threads');

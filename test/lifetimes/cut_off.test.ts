@@ -92,7 +92,7 @@ describe.each(turns)('at the next turn: %s', (_name, turn) => {
   });
 });
 
-test('a list that was being read', async () => {
+test('a list that is being read', async () => {
   const { ints } = require('../../dist/lib/packed') as { ints(list: number[]): unknown };
   const packs = () => typeof ints([0, 1]) === 'number';
   expect(packs()).toBe(true);
@@ -103,7 +103,7 @@ test('a list that was being read', async () => {
   expect(packs()).toBe(true);
 });
 
-test('microtasks that a program runs in the middle of its code restore nothing', async () => {
+test('microtasks run in the middle of the code do not restore the mode', async () => {
   const { _tickCallback } = process as unknown as { _tickCallback(): void };
   await nextTurn();
   const [sum, grad] = torch.scope(() => {
@@ -125,21 +125,21 @@ test('microtasks that a program runs in the middle of its code restore nothing',
   expect(torch.isGradEnabled()).toBe(true);
 });
 
-test('the mode that held before, not the usual one', async () => {
+test('the previous mode is restored, not the default', async () => {
   torch.setGradEnabled(false);
   cutOff('torch.enableGrad(() => { while (true); })');
   await nextTurn();
   expect(torch.isGradEnabled()).toBe(false);
 });
 
-test('a mode that is set for good afterwards stays', async () => {
+test('a permanent mode set afterwards stays', async () => {
   torch.noGrad(() => cutOff('torch.enableGrad(() => { while (true); })'));
   torch.setGradEnabled(false);
   await nextTurn();
   expect(torch.isGradEnabled()).toBe(false);
 });
 
-test('the end of what is around it restores at once', () => {
+test('the end of the enclosing scope restores at once', () => {
   torch.noGrad(() => {
     cutOff('torch.enableGrad(() => torch.inferenceMode(() => { while (true); }))');
   });
@@ -153,7 +153,7 @@ test('the end of what is around it restores at once', () => {
   kept.dispose();
 });
 
-test('scopes that wait, and those of openScope, go on', async () => {
+test('waiting scopes, and those of openScope, stay open', async () => {
   await torch.scope(async (outer) => {
     using opened = torch.openScope();
     const mine = ones();
@@ -172,7 +172,7 @@ test('scopes that wait, and those of openScope, go on', async () => {
   });
 });
 
-test('inside scope.run, of a scope that stays open', async () => {
+test('inside scope.run of a scope that stays open', async () => {
   const { current, s, t } = await torch.scope(async (open) => {
     cutOff('open.run(() => { while (true); })', { open });
     await nextTurn();
@@ -183,7 +183,7 @@ test('inside scope.run, of a scope that stays open', async () => {
   t.dispose();
 });
 
-test('a stack that has no room for the end of a scope', async () => {
+test('a stack without space for the end of a scope', async () => {
   const tensors = settled();
   let calls = 0;
   const down = (): void => {

@@ -99,7 +99,7 @@ test('npz', () => {
   );
 });
 
-test('one such key beside others', () => {
+test('one such key among others', () => {
   balanced(() => {
     for (const name of NAMES) {
       const bytes = torch.scope(() => torch.saveToBuffer(dictionary(['a', name])));
@@ -110,7 +110,7 @@ test('one such key beside others', () => {
   });
 });
 
-test('a value that is awaited, or told in an error, is not what its keys say', async () => {
+test('an awaited value, or one in an error message, is not identified by its keys', async () => {
   const value = torch.scope(() => dictionary(['then', 'constructor', '_describe']));
   expect(await Promise.resolve(value)).toBe(value);
   expect(await torch.scope(async () => value)).toBe(value);
@@ -120,7 +120,7 @@ test('a value that is awaited, or told in an error, is not what its keys say', a
   torch.disposeAll(value);
 });
 
-test('objects of the library are found by what they are', () => {
+test('objects of the library are identified by their class, not by their keys', () => {
   balanced(() => {
     // A generator has no tensor; the properties of a copy are no object of the library's.
     const generator = new torch.Generator();

@@ -107,7 +107,7 @@ const PROGRAM = `
   const finish = (all) => { gc(); answer({ all, figures: counts() }); };
 `;
 
-test('a buffer that is detached leaves its tensors the memory', async () => {
+test('tensors keep the memory of a detached buffer', async () => {
   const { all, figures } = await ask(
     `${PROGRAM}
     const names = ['buffer', 'vm', 'once', 'MessageChannel', 'receiveMessageOnPort', 'Worker', 'detach'];
@@ -127,7 +127,7 @@ test('a buffer that is detached leaves its tensors the memory', async () => {
   expect(figures).toEqual({ tensors: 0, storages: 0, bytes: 0 });
 });
 
-test('a buffer that grows leaves its tensors the memory', async () => {
+test('tensors keep the memory of a growing buffer', async () => {
   const { all, figures } = await ask(
     `${PROGRAM}
     results(${JSON.stringify(GROWING)}, async (name, source) => {
@@ -156,7 +156,7 @@ const RESIZABLE: Record<string, string> = {
   'made resizable by a transfer of one that is': 'return new Float32Array(buffer.transfer(128));',
 };
 
-test('a buffer that can be resized is refused, however it is dressed', async () => {
+test('a resizable buffer is refused in any disguise', async () => {
   const codes = await ask(
     `
     const codes = {};
@@ -175,7 +175,7 @@ test('a buffer that can be resized is refused, however it is dressed', async () 
   expect(codes).toEqual(Object.fromEntries(Object.keys(RESIZABLE).map((name) => [name, 'ERR_TORCH_ARGUMENT'])));
 });
 
-test('a shape whose elements detach the buffer finds it without memory', async () => {
+test('a shape whose elements detach the buffer is refused, as the buffer is empty then', async () => {
   const codes = await ask(
     `
     const codes = [];

@@ -64,7 +64,7 @@ test('a stack overflow in the middle of a result that is a list, a generator or 
   expect(calls).toBeGreaterThan(100);
 });
 
-test('a process.emitWarning that throws: the error arrives, nothing else stays', async () => {
+test('a process.emitWarning that throws: the error passes, nothing is leaked', async () => {
   const { messages, left, scope } = await ask(`${SETTLE}
     const [x, y] = [torch.rand([4, 4]), torch.ones([3])];
     const messages = [];

@@ -22,7 +22,7 @@ const logged = (source: string, nodeOptions: string[] = []) =>
 
 afterAll(() => esbuild.stop());
 
-describe('what it counts', () => {
+describe('counts', () => {
   test('tensors by dtype and device, each storage once, as torch.memory does', async () => {
     const { first, filtered } = await logged(`
       const base = torch.zeros([1000]);
@@ -45,7 +45,7 @@ describe('what it counts', () => {
     expect(first.text).toContain('float32 cpu: ');
   });
 
-  test('ages, and none of what was made before', async () => {
+  test('ages, without earlier tensors', async () => {
     const { before, later } = await logged(`
       const old = torch.ones([3]);
       const before = await report();
@@ -81,7 +81,7 @@ describe('what it counts', () => {
   });
 });
 
-describe('where tensors were made', () => {
+describe('places of creation', () => {
   test('the stack names the line of the source, through its source map', async () => {
     const folder = mkdtempSync(path.join(tmpdir(), 'ltn-logger-'));
     try {
@@ -118,7 +118,7 @@ leak();
     }
   });
 
-  test('stacks are sampled by bytes: large tensors have theirs, few of the small ones do', async () => {
+  test('stacks are sampled by bytes: large tensors have a stack, few small ones do', async () => {
     const { sampled, large } = await logged(`
       const keep = torch.TensorLogger.start({ frequency: 100000 });
       const small = Array.from({ length: 5000 }, () => torch.ones([1]));
@@ -135,8 +135,8 @@ leak();
   });
 });
 
-describe('what it costs', () => {
-  test('it keeps no tensor: one that nobody holds is collected while it runs', async () => {
+describe('side effects', () => {
+  test('it does not keep tensors: unreachable ones are collected while it runs', async () => {
     const counted = await logged(
       `
       const seen = [];
@@ -153,7 +153,7 @@ describe('what it costs', () => {
     expect(counted).toEqual({ tensors: 0, bytes: 0 });
   });
 
-  test('it keeps no process alive, and writes to stderr alone', async () => {
+  test('it does not keep the process alive, and writes only to stderr', async () => {
     const { code, stdout, stderr } = await program(`
       torch.TensorLogger.start({ frequency: 20 });
       const kept = torch.ones([2]);
@@ -164,7 +164,7 @@ describe('what it costs', () => {
     expect(stderr).toContain('TensorLogger: 1 tensor, 8 B in 1 storage');
   });
 
-  test('cancelled, it reports no more, the births are no longer noted; the others go on', async () => {
+  test('after cancel it stops reporting and recording births; other loggers continue', async () => {
     const { flagsAlone, flagsBoth, flagsNone, stopped, going } = await logged(`
       const { native } = require(${JSON.stringify(`${LIB}/native.js`)});
       // A native call outside lib/tensor.ts: nothing takes the flag down.
@@ -208,7 +208,7 @@ describe('what it costs', () => {
     expect(inside).toEqual({ tensors: 2, bytes: 44 });
   });
 
-  test('the audit records beside it, with its own stacks', async () => {
+  test('the audit records in parallel, with its own stacks', async () => {
     const folder = mkdtempSync(path.join(tmpdir(), 'ltn-logger-'));
     try {
       const script = path.join(folder, 'program.js');
