@@ -45,7 +45,7 @@ test('frames of the library at the top do not count, however many', () => {
   expect(frames).toEqual([expect.objectContaining({ file: __filename })]);
 });
 
-describe("the program’s settings of Error are restored afterwards", () => {
+describe('the program’s settings of Error are restored afterwards', () => {
   const limit = globalError.stackTraceLimit;
   const prepare = globalError.prepareStackTrace;
   afterEach(() => {

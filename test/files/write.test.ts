@@ -103,27 +103,30 @@ describe('beside the file', () => {
   });
 
   const asRoot = process.geteuid?.() === 0;
-  (asRoot ? test : test.skip)("another user's file does not give rights beyond the umask, and its own restrictions stay", () => {
-    const { writeWholeFile } = require(path.join(ROOT, 'dist/cli/whole_file.js'));
-    const usual = 0o666 & ~process.umask();
-    for (const write of [save, (to: string) => writeWholeFile(to, 'text')]) {
-      const modeAfter = (mode: number, uid: number) => {
-        fs.rmSync(file(), { force: true });
-        fs.writeFileSync(file(), 'planted');
-        fs.chownSync(file(), uid, uid);
-        fs.chmodSync(file(), mode);
-        write(file());
-        const stat = fs.statSync(file());
-        return [stat.uid, stat.mode & 0o7777];
-      };
-      const STRANGER = 65533;
-      expect(modeAfter(0o666, STRANGER)).toEqual([0, usual]);
-      expect(modeAfter(0o777, STRANGER)).toEqual([0, usual]);
-      expect(modeAfter(0o600, STRANGER)).toEqual([0, 0o600]);
-      expect(modeAfter(0, STRANGER)).toEqual([0, 0o600]);
-      expect(modeAfter(0o666, 0)).toEqual([0, 0o666]);
-    }
-  });
+  (asRoot ? test : test.skip)(
+    "another user's file does not give rights beyond the umask, and its own restrictions stay",
+    () => {
+      const { writeWholeFile } = require(path.join(ROOT, 'dist/cli/whole_file.js'));
+      const usual = 0o666 & ~process.umask();
+      for (const write of [save, (to: string) => writeWholeFile(to, 'text')]) {
+        const modeAfter = (mode: number, uid: number) => {
+          fs.rmSync(file(), { force: true });
+          fs.writeFileSync(file(), 'planted');
+          fs.chownSync(file(), uid, uid);
+          fs.chmodSync(file(), mode);
+          write(file());
+          const stat = fs.statSync(file());
+          return [stat.uid, stat.mode & 0o7777];
+        };
+        const STRANGER = 65533;
+        expect(modeAfter(0o666, STRANGER)).toEqual([0, usual]);
+        expect(modeAfter(0o777, STRANGER)).toEqual([0, usual]);
+        expect(modeAfter(0o600, STRANGER)).toEqual([0, 0o600]);
+        expect(modeAfter(0, STRANGER)).toEqual([0, 0o600]);
+        expect(modeAfter(0o666, 0)).toEqual([0, 0o666]);
+      }
+    },
+  );
 
   test('a failure does not change the old file, and leaves nothing beside it', () => {
     fs.writeFileSync(file(), 'old');

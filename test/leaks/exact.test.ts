@@ -49,7 +49,7 @@ test('concurrent measurements run one after the other', async () => {
   expect(figures).toEqual([3, 0, 'its own', 6]);
 });
 
-test("tensors of other threads are not attributed to the function", async () => {
+test('tensors of other threads are not attributed to the function', async () => {
   const figures = await ask(
     `${TESTING}
     const { Worker } = require('node:worker_threads');

@@ -41,7 +41,7 @@ test('1,000,000 one-element adds in a scope each: RSS grows by less than 20 MB',
   expect(left).toBe(0);
 });
 
-test('1,000,000 disposed adds leave nothing', async () => {
+test('1,000,000 disposed adds leak nothing', async () => {
   const { grown, left } = await ask(`
     const a = torch.ones([1]);
     const before = rssMB();
@@ -53,7 +53,7 @@ test('1,000,000 disposed adds leave nothing', async () => {
   expect(left[0]).toEqual(left[1]);
 });
 
-test('the collector frees all garbage: counts come back to what is held', async () => {
+test('the collector frees all garbage: counts return to those of the live tensors', async () => {
   const { before, after, told } = await ask(
     `
     const kept = torch.ones([10]);

@@ -51,7 +51,7 @@ describe('Prometheus', () => {
     exported.stop();
   });
 
-  test('types and help as Prometheus wants them', async () => {
+  test("types and help in Prometheus' format", async () => {
     using exported = exportToPrometheus();
     const text = await prometheus.register.metrics();
     for (const name of NAMES) expect(text).toContain(`# TYPE libtorch_node_${name} gauge`);
@@ -60,7 +60,7 @@ describe('Prometheus', () => {
     exported.stop();
   });
 
-  test('the limit is there while there is one', async () => {
+  test('the limit is exported while it is set', async () => {
     using exported = exportToPrometheus();
     const name = 'libtorch_node_memory_limit_bytes';
     expect((await scrape()).has(name)).toBe(false);
@@ -71,7 +71,7 @@ describe('Prometheus', () => {
     exported.stop();
   });
 
-  test('another registry, prefix and prom-client; the end takes all out', async () => {
+  test('another registry, prefix and prom-client; the end removes everything', async () => {
     const registry = new prometheus.Registry();
     const exported = exportToPrometheus({ register: registry, prefix: 'app_torch_', client: prometheus });
     expect([...(await scrape(registry)).keys()]).toContain('app_torch_tensors{device="cpu"}');
@@ -83,14 +83,14 @@ describe('Prometheus', () => {
     exportToPrometheus({ register: registry, prefix: 'app_torch_' }).stop();
   });
 
-  test('a name that is taken half way leaves nothing behind', async () => {
+  test('a name conflict halfway leaves nothing behind', async () => {
     const registry = new prometheus.Registry();
     new prometheus.Gauge({ name: 'libtorch_node_live_bytes', help: 'mine', registers: [registry] });
     expect(() => exportToPrometheus({ register: registry })).toThrow(/already been registered/);
     expect((await registry.getMetricsAsJSON()).map(({ name }) => name)).toEqual(['libtorch_node_live_bytes']);
   });
 
-  test('a prefix that no metric can have', () => {
+  test('an invalid prefix', () => {
     expect(codeOf(() => exportToPrometheus({ prefix: '1-' }))).toBe('ERR_TORCH_ARGUMENT');
   });
 });
@@ -145,7 +145,7 @@ describe('OpenTelemetry', () => {
     torch.disposeAll([held, more]);
   });
 
-  test('by default the global provider is asked', async () => {
+  test('the global provider is the default', async () => {
     api.setGlobalMeterProvider(provider);
     using exported = exportToOpenTelemetry();
     const { resourceMetrics } = await reader.collect();
@@ -157,7 +157,7 @@ describe('OpenTelemetry', () => {
   });
 });
 
-describe('a package that is not there', () => {
+describe('a missing package', () => {
   test.each([
     ['exportToPrometheus', 'prom-client'],
     ['exportToOpenTelemetry', '@opentelemetry/api'],

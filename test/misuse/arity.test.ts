@@ -16,7 +16,7 @@ const found = (name: string) => name.split('.').reduce((space, part) => space[pa
 /** Where what comes first is told of first. */
 const first: Record<string, unknown[]> = { fromTypedArray: [new Float32Array(2), [2]] };
 
-test('each is there', () => {
+test('each exists', () => {
   expect(names.length).toBeGreaterThan(60);
   expect(names.filter((name) => typeof found(name) !== 'function')).toEqual([]);
 });
@@ -49,7 +49,7 @@ test('hand-written methods', () => {
   );
 });
 
-test('undefined at the end, what forEach adds, and values that are not tensors pass', () => {
+test("trailing undefined, forEach's extra arguments, and values that are not tensors are accepted", () => {
   balanced(() => {
     const list = [torch.ones([2]), torch.ones([2])];
     const one = untyped.tensor(1, undefined, undefined);

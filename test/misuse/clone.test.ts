@@ -46,7 +46,7 @@ describe.each(places)('a tensor %s', (_, within) => {
   });
 });
 
-test('a copy of its properties is no tensor', () => {
+test('a copy of its properties is not a tensor', () => {
   balanced(() => {
     const t = torch.tensor([1, 2]);
     const copy = { ...(t as any) };

@@ -18,7 +18,7 @@ test('process.exit inside scopes, synchronous and not, with its own status', asy
   }
 }, 150_000); // seven programs
 
-test('process.exit in a worker inside a scope ends the worker alone, and its tensors', async () => {
+test('process.exit in a worker inside a scope ends only the worker, and frees its tensors', async () => {
   const { status, left } = await ask(`
     const { Worker } = require('worker_threads');
     const worker = new Worker(\`const torch = require(${JSON.stringify(`${LIB}/index.js`)});
@@ -28,7 +28,7 @@ test('process.exit in a worker inside a scope ends the worker alone, and its ten
   expect({ status, left }).toEqual({ status: 3, left: { tensors: 0, storages: 0, bytes: 0 } });
 });
 
-test('an uncaught exception while scopes are open: they close, and the program goes on', async () => {
+test('an uncaught exception while scopes are open: they close, and the program continues', async () => {
   const seen = await ask(`
     const seen = [];
     process.on('uncaughtException', (error) => seen.push(error.message));
@@ -47,7 +47,7 @@ test('an uncaught exception while scopes are open: they close, and the program g
   });
 });
 
-test('an opened scope that an exception left open is closed by the scope around it', async () => {
+test('a scope left open by an exception is closed by its parent', async () => {
   const left = await ask(`
     try { torch.scope(() => { torch.openScope(); torch.ones([10]); throw new Error('inside'); }); } catch {}
     answer(counts());

@@ -90,7 +90,7 @@ const quoted: Record<string, [text: string, told: string]> = {
   numpy: ['Use tensor.numpy() instead', 'Use t.toTypedArray() instead'],
 };
 
-test('every entry is provoked, or quoted from the source', () => {
+test('every entry is triggered, or quoted from the source', () => {
   expect([...Object.keys(provoked), ...Object.keys(quoted)].sort()).toEqual(
     translations.map(({ name }) => name).sort(),
   );
@@ -135,12 +135,12 @@ test('words of other releases', () => {
   for (const [text, told] of cases) expect(translated(text)).toBe(told);
 });
 
-test('names that are none of ours, kernels in quotes and operators stay', () => {
+test('foreign names, quoted kernels and operators are not changed', () => {
   const text = '"add_stub" not implemented, see aten::index_select and prob_dist';
   expect(translated(text)).toBe(text);
 });
 
-test('what the addon itself says is left alone, but for the name that was called', () => {
+test("the addon's own messages are not changed, except the name of the called op", () => {
   const text = "fromCopy: argument 'device': expected a device such as 'cpu' or 'cuda:0', got 'Long_name=True'";
   expect(worded(text, 'ERR_TORCH_ARGUMENT')).toBe(text.replace('fromCopy', 'tensor'));
 });

@@ -95,7 +95,7 @@ const given: readonly (readonly [form: string, value: unknown])[] = [
   ],
 ];
 
-test.each(given)('%s is what it was', (form, value) => {
+test.each(given)('%s is unchanged', (form, value) => {
   balanced(() =>
     torch.scope(() => {
       const [t, m] = [torch.tensor([1, 2, 3]), torch.tensor([[1, 2], [3, 4]])]; // biome-ignore format: one line
@@ -104,7 +104,7 @@ test.each(given)('%s is what it was', (form, value) => {
   );
 });
 
-test('slice takes a dimension first, as libtorch’s', () => {
+test('slice takes a dimension first, like libtorch’s', () => {
   balanced(() =>
     torch.scope(() => {
       const t = untyped.arange(6);
@@ -126,7 +126,7 @@ test('slice takes a dimension first, as libtorch’s', () => {
   );
 });
 
-test('rows belong to the scope in which the loop is', () => {
+test('rows belong to the scope of the loop', () => {
   balanced(() => {
     const m = torch.tensor([[1, 2], [3, 4]]); // biome-ignore format: one line
     const before = torch.memory().tensors;
@@ -141,7 +141,7 @@ test('rows belong to the scope in which the loop is', () => {
   });
 });
 
-test('tools that look at every object find nothing in the way', async () => {
+test('tools that inspect every object work', async () => {
   balanced(() =>
     torch.scope(() => {
       const t = torch.tensor([1, 2]);

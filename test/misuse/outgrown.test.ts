@@ -5,7 +5,7 @@ const aten = (torch as any).ops.aten;
 const inScope = (fn: () => void) => () => torch.scope(fn);
 
 test(
-  'a resize that fails leaves an empty tensor, not one that reads foreign memory',
+  'a failed resize leaves an empty tensor, not one that reads foreign memory',
   inScope(() => {
     const array = Float32Array.of(1, 2);
     const borrowed = torch.fromTypedArray(array);
@@ -18,7 +18,7 @@ test(
 );
 
 test(
-  'so does out= where the result does not fit',
+  'the same for out= if the result does not fit',
   inScope(() => {
     const borrowed = torch.fromTypedArray(Float32Array.of(1, 2));
     const error = thrown(() => untyped.add(torch.ones([1000]), 1, { out: borrowed }));
@@ -28,7 +28,7 @@ test(
 );
 
 test(
-  'set_ to a storage that is too small for the shape is refused',
+  'set_ to a storage too small for the shape is refused',
   inScope(() => {
     const large = torch.ones([1000]);
     const small = torch.ones([2]);

@@ -2,7 +2,7 @@
 import { ask } from '../support/child';
 import { codeOf, torch } from '../support/torch';
 
-test('a disposed tensor stays disposed however often its slot is used again', () => {
+test('a disposed tensor stays disposed however often its slot is reused', () => {
   const stale: any[] = [];
   for (let i = 0; i < 20_000; i++) {
     const t = torch.full([1], i);
@@ -28,7 +28,7 @@ test('a disposed tensor stays disposed however often its slot is used again', ()
   });
 });
 
-test('random ends and reuse: each name answers for its own tensor or says that it is gone', async () => {
+test('random disposal and reuse: each handle refers to its own tensor or throws that it is disposed', async () => {
   const { wrong, stale, live, left } = await ask(`
     let state = 12345;
     const random = (n) => { state = (state * 1103515245 + 12345) % 2147483648; return state % n; };

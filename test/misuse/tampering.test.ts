@@ -7,7 +7,7 @@ const PRELUDE = `
 `;
 const outcomes = (source: string) => ask(PRELUDE + source);
 
-test('methods of Tensor.prototype deleted or replaced', async () => {
+test('deleted and replaced methods of Tensor.prototype', async () => {
   const [deleted, replaced, hidden, others] = await outcomes(`
     const t = torch.tensor([1, 2]);
     const { add, mul } = torch.Tensor.prototype;
@@ -29,7 +29,7 @@ test('methods of Tensor.prototype deleted or replaced', async () => {
   });
 });
 
-test('names of options on Object.prototype are no options', async () => {
+test('properties of Object.prototype are not options', async () => {
   const results = await outcomes(`
     const t = torch.tensor([[1, 2], [3, 4]]);
     const uses = [
@@ -86,7 +86,7 @@ test('setters on Object.prototype and Array.prototype, and another array iterato
   }
 });
 
-test('Symbol.hasInstance of Tensor: everything or nothing is an instance', async () => {
+test('Symbol.hasInstance of Tensor that accepts everything or nothing', async () => {
   const results = await outcomes(`
     const t = torch.tensor([1, 2]);
     const set = (value) => Object.defineProperty(torch.Tensor, Symbol.hasInstance, { value, configurable: true });
@@ -129,7 +129,7 @@ test('arguments whose conversion throws: the error passes, nothing leaks', async
   expect(left).toEqual([0, 0]);
 });
 
-test('an argument that disposes of another one while it is read gives an error, not a crash', async () => {
+test('an argument that disposes another one while it is read gives an error, not a crash', async () => {
   const { code, answer } = await program(`
     const t = torch.ones([2]);
     const options = { get alpha() { t.dispose(); return 2; } };

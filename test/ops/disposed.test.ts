@@ -12,7 +12,7 @@ const gone = () => {
   return tensor;
 };
 
-test('torch.ops: each tensor argument in turn is a disposed one', () => {
+test('torch.ops: each tensor argument in turn is disposed', () => {
   const wrong: string[] = [];
   let tried = 0;
   const before = settled(); // garbage of another file would go meanwhile

@@ -13,7 +13,7 @@ const WRITTEN_FOR = '1.13';
 const SEVERAL_MINUTES = 600_000;
 
 test(
-  'the same operators run as in PyTorch, and give the same',
+  'the same operators run as in PyTorch, with the same results',
   async () => {
     const args = [path.join(__dirname, 'agree.mjs'), '16'];
     const { stdout, stderr } = await run(process.execPath, args, { limitMs: SEVERAL_MINUTES, env: ordinaryEnv() });

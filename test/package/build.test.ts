@@ -26,7 +26,7 @@ function compiler(script: string): string {
   return file;
 }
 
-it('has nothing to do where an addon loads', async () => {
+it('does nothing if an addon loads', async () => {
   const cache = folder();
   const { code, stderr } = await build({ LIBTORCH_NODE_CACHE: cache }, []);
   expect({ code, files: below(cache) }).toEqual({ code: 0, files: [] });
@@ -49,7 +49,7 @@ it('no compiler', async () => {
   expect(wrong.stderr).toContain('The compiler that CXX names, /nowhere/g++ -m64, does not run');
 });
 
-it("no headers of Node's", async () => {
+it("Node's headers are missing", async () => {
   const bin = path.join(folder(), 'bin');
   fs.mkdirSync(bin);
   const node = path.join(bin, 'node');
@@ -68,7 +68,7 @@ it("no headers of Node's", async () => {
   );
 });
 
-it('a cache that cannot be written', async () => {
+it('an unwritable cache', async () => {
   const file = path.join(folder(), 'file');
   fs.writeFileSync(file, 'mine');
   // Root may write everywhere but where the kernel has nothing to write to.
@@ -80,7 +80,7 @@ it('a cache that cannot be written', async () => {
   expect(fs.readFileSync(file, 'utf8')).toBe('mine');
 });
 
-it('code that does not compile: the first error, and nothing left', async () => {
+it('code that does not compile: the first error, and no leftovers', async () => {
   const cache = folder();
   const failing = compiler("echo 'shard.cpp:1:1: error: this libtorch lacks what the code wants' >&2; exit 1");
   const { code, stdout, stderr } = await build({ LIBTORCH_NODE_CACHE: cache, CXX: failing });
@@ -98,7 +98,7 @@ it('an addon that does not load is not kept', async () => {
   expect(stderr).toMatch(/The addon was built, but does not work:[\s\S]*is no shared library/);
 });
 
-it('a libtorch whose generated sources nobody brought, and no CMake for codegen', async () => {
+it('a libtorch without generated sources, and without CMake for codegen', async () => {
   const cache = folder();
   const root = made({ version: '2.9.1' });
   const version = path.join(root, 'include/torch/csrc/api/include/torch/version.h');
@@ -115,7 +115,7 @@ it('a libtorch whose generated sources nobody brought, and no CMake for codegen'
   );
 });
 
-it('an interruption leaves nothing, and what a killed build left goes with the next one', async () => {
+it('an interruption leaves nothing, and the next build removes the leftovers of a killed one', async () => {
   const cache = folder();
   const child = spawn(process.execPath, [program, 'build', '--force'], {
     env: environment({ LIBTORCH_NODE_CACHE: cache, CXX: compiler('echo > "$0.started"; exec sleep 60') }),

@@ -18,14 +18,14 @@ const problemOf = (file: string): string => {
   return 'none';
 };
 
-it('says what an addon needs', () => {
+it('reads the needs of an addon', () => {
   const { soname, needed, machine } = readElf(addon);
   expect({ soname, machine }).toEqual({ soname: 'libtorch_node.node', machine: process.arch });
   expect(needed.filter((name) => name.startsWith('libtorch_cpu'))).toHaveLength(1);
   expect(readElf(addon).strings()).toContain('\0napi_register_module_v1\0');
 });
 
-it('refuses what cannot be loaded, each with its reason', () => {
+it('refuses files that cannot be loaded, each with its reason', () => {
   const at = folder();
   const bytes = fs.readFileSync(addon);
   const write = (name: string, content: Uint8Array | string) => {
@@ -55,7 +55,7 @@ it('refuses what cannot be loaded, each with its reason', () => {
   expect(problemOf(path.join(at, 'none'))).toBe('cannot be read: ENOENT');
 });
 
-it('survives any damage to the header and to the tables it points at', () => {
+it('survives any damage to the header and to its tables', () => {
   const file = path.join(folder(), 'damaged');
   const bytes = fs.readFileSync(addon);
   const dynamicAt = bytes.indexOf(Buffer.from('libtorch_cpu.so')) & ~7;

@@ -83,7 +83,7 @@ it('merges names, overloads and nested objects', () => {
   expect(tidy.match(/add\(self: A\): A/g)).toHaveLength(1);
 });
 
-it('leaves one alone, and what two have in common is what one has', async () => {
+it('does not change a single one, and declarations in both are not marked', async () => {
   const file = path.join(ROOT, 'types/generated/methods.d.ts');
   const text = fs.readFileSync(file, 'utf8');
   expect(merged([{ version: '1.13', text }])).toBe(text);

@@ -35,7 +35,7 @@ function anchorsOf(text: string): Set<string> {
 const documents = () => files().filter((name) => name.endsWith('.md') && !name.includes('node_modules/'));
 
 describe('documents', () => {
-  it('of README.md and docs are there, and every link in them leads to a file and a heading of the package', () => {
+  it('README.md and docs are packaged, and every link in them leads to a file and a heading of the package', () => {
     const names = documents();
     expect(names).toEqual(
       expect.arrayContaining(['README.md', 'CHANGELOG.md', 'SECURITY.md', 'docs/types.md', 'examples/README.md']),
@@ -60,7 +60,7 @@ describe('documents', () => {
     expect(seen).toBeGreaterThan(80);
   });
 
-  it('name no address of the repository: package.json has the one there is, in three forms', () => {
+  it("do not contain the repository's address: only package.json has it, in three forms", () => {
     const { repository, homepage, bugs } = JSON.parse(textOf('package.json'));
     const address = /^git\+(https:\/\/[^/]+\/[^/]+\/[^/]+)\.git$/.exec(repository.url)?.[1];
     expect({ repository, homepage, bugs }).toEqual({
@@ -88,7 +88,7 @@ const start = (file: string) =>
   command(process.execPath, [path.join('node_modules/libtorch-node', file), ...(shorter[path.basename(file)] ?? [])]);
 
 describe('examples', () => {
-  it('are there as TypeScript to read and as JavaScript to run', () => {
+  it('are packaged as TypeScript to read and as JavaScript to run', () => {
     const sources = files().filter((name) => /^examples\/.*\.ts$/.test(name));
     const programs = files().filter((name) => /^examples\/.*\.js$/.test(name));
     // Clients, and what starts them: nothing that the package runs opens a connection (package.test.ts).
@@ -99,7 +99,7 @@ describe('examples', () => {
     expect(programs.filter((name) => /sourceMappingURL|\bdist\/examples\b/.test(textOf(name)))).toEqual([]);
   });
 
-  it('that need nothing else run in the project that installed the package', async () => {
+  it('without other packages run in the project that installed the package', async () => {
     const programs = listed().filter(({ file, needs }) => file.endsWith('.ts') && needs.length === 0);
     expect(programs.length).toBeGreaterThanOrEqual(9);
     for (const { file } of programs) {
@@ -110,7 +110,7 @@ describe('examples', () => {
     }
   });
 
-  it('that need another package say which, and run once it is there', async () => {
+  it('that need another package name it, and run once it is installed', async () => {
     const programs = listed().filter(({ needs }) => needs.length > 0);
     const own = Object.keys(JSON.parse(textOf('package.json')).devDependencies);
     expect(programs.flatMap(({ needs }) => needs).filter((name) => !own.includes(name))).toEqual([]);

@@ -94,7 +94,7 @@ async function expectRefused({ cache, marker }: Planted, reason: RegExp): Promis
   expect(loaded.stderr).toMatch(reason);
 }
 
-it('a cache that is ours alone is used', async () => {
+it('a private cache is used', async () => {
   const { cache, marker } = plant();
   expect(await load({ LIBTORCH_NODE_CACHE: cache })).toMatchObject({ code: 0, stdout: '6\n', stderr: '' });
   expect(fs.existsSync(marker)).toBe(true);
@@ -103,7 +103,7 @@ it('a cache that is ours alone is used', async () => {
   expect(await load({ LIBTORCH_NODE_CACHE: linked })).toMatchObject({ code: 0, stdout: '6\n' });
 });
 
-describe('a part that others may write to', () => {
+describe('a part that others can write to', () => {
   const parts: [string, (planted: Planted) => string, number][] = [
     ['a folder above the cache', ({ cache }) => path.dirname(cache), 0o777],
     ['the cache', ({ cache }) => cache, 0o777],
@@ -126,14 +126,14 @@ describe('a part that others may write to', () => {
 });
 
 describe('links and other kinds of files', () => {
-  it('a binding that lies elsewhere', async () => {
+  it('a binding in another place', async () => {
     const planted = plant();
     const elsewhere = path.join(folder(), 'elsewhere');
     fs.renameSync(planted.binding, elsewhere);
     fs.symlinkSync(elsewhere, planted.binding);
     await expectRefused(planted, /libtorch-x is a symbolic link, expected a folder/);
   });
-  it('a file that lies elsewhere, and one that is a FIFO', async () => {
+  it('a file in another place, and a FIFO', async () => {
     const planted = plant();
     const file = path.join(planted.binding, 'generated', 'raw.js');
     fs.renameSync(file, path.join(planted.cache, 'raw.js'));
@@ -162,7 +162,7 @@ describe('links and other kinds of files', () => {
     await expectRefused(planted, new RegExp(`${theirs[0]} belongs to uid ${STRANGER}, expected root: remove it`));
   });
 
-  it('is refused also where it was named by HOME', async () => {
+  it('is also refused if HOME names it', async () => {
     const home = folder();
     const planted = plant(path.join(home, '.cache', 'libtorch-node'));
     give(STRANGER, ...below(home));
@@ -171,7 +171,7 @@ describe('links and other kinds of files', () => {
     expect(stderr).toContain(`${home} belongs to uid ${STRANGER}`);
   });
 
-  it("what is root's or their own serves another user; a third one's does not", async () => {
+  it("another user can use root's files and their own, but not a third user's", async () => {
     // Who does not own the parent folders may go through them.
     const open = (file: string) => fs.chmodSync(file, 0o755);
     open(copy);
@@ -194,7 +194,7 @@ describe('links and other kinds of files', () => {
   });
 });
 
-(asRoot ? it : it.skip)('a link of another user is not followed, neither to load nor to build', async () => {
+(asRoot ? it : it.skip)('a link of another user is not followed, for loading or building', async () => {
   const planted = plant(); // ours, and so is the folder that it is in
   const link = path.join(folder(), 'link');
   fs.symlinkSync(planted.cache, link);
@@ -213,7 +213,7 @@ describe('links and other kinds of files', () => {
   expect([below(planted.cache), fs.readdirSync(theirs)]).toEqual([before, []]);
 });
 
-it('a link that is turned while the addon is built: what was examined is what is built in', async () => {
+it('a link redirected during the build: the build uses the examined folder', async () => {
   const [good, evil] = [path.join(folder(), 'good'), path.join(folder(), 'evil')];
   fs.mkdirSync(good, { mode: 0o700 });
   const link = path.join(folder(), 'link');
@@ -241,7 +241,7 @@ mkdir -p "$(dirname "$2")" && echo text > "$2"
   expect(fs.readdirSync(path.dirname(binding)).filter((name) => !name.startsWith('.'))).toEqual(['libtorch-x']);
 });
 
-it('a HOME that is relative does not make the current folder the place of the cache', () => {
+it('a relative HOME does not place the cache in the current folder', () => {
   const { cacheFolder } = require(path.join(ROOT, 'dist/lib/libtorch/bindings.js'));
   const home = os.userInfo().homedir;
   const usual = cacheFolder({ HOME: home });
@@ -250,7 +250,7 @@ it('a HOME that is relative does not make the current folder the place of the ca
   for (const HOME of ['rel', '.', '']) expect(cacheFolder({ HOME, XDG_CACHE_HOME: 'rel' })).toBe(usual);
 });
 
-it('doctor says why, and what to do; build does not build there', async () => {
+it('doctor says why and what to do; build refuses to build there', async () => {
   const planted = plant();
   fs.chmodSync(planted.cache, 0o777);
   const env = { LIBTORCH_NODE_CACHE: planted.cache };
@@ -279,7 +279,7 @@ it('doctor says why, and what to do; build does not build there', async () => {
   expect(built.stderr).toContain(`${planted.cache} can be written by other users`);
 });
 
-it('what build makes is for this user alone, whatever the umask', async () => {
+it('files of build are private, whatever the umask', async () => {
   const cache = path.join(folder(), 'a', 'cache');
   const bin = folder();
   const log = path.join(bin, 'log');
@@ -318,7 +318,7 @@ describe('LIBTORCH_USE_PYTORCH', () => {
     fs.writeFileSync(path.join(torch, '__init__.py'), 'raise Exception("nobody imports it")\n');
     return { bin: path.join(dir, 'bin'), torch };
   }
-  it('finds that of a virtual environment; runs no module of the current folder, nor a python3 in it', async () => {
+  it('finds that of a virtual environment; does not run modules or a python3 in the current folder', async () => {
     const { bin, torch } = await environmentWithTorch();
     const dir = folder();
     const ran = (name: string) => path.join(dir, `${name} ran`);

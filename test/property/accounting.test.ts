@@ -55,7 +55,7 @@ if (chosen !== undefined) {
   const seen = new Set<string>();
   const seeds = [20_261, 77_003, 5_550_001, randomInt(2 ** 30)];
   test.each(seeds)(
-    `${STEPS} random steps from seed %i: every figure equals the model's, nothing is left`,
+    `${STEPS} random steps from seed %i: every figure equals the model's, nothing is leaked`,
     async (seed) => {
       const { steps: done, widest, kinds, before, after } = await steps(seed, STEPS);
       expect(done).toBeGreaterThanOrEqual(STEPS);
@@ -66,7 +66,7 @@ if (chosen !== undefined) {
     600_000,
   );
 
-  test('every kind of step came up', () => {
+  test('every kind of step occurred', () => {
     expect(KINDS.filter((kind) => !seen.has(kind))).toEqual([]);
   });
 }

@@ -329,7 +329,7 @@ test('derivatives of torch.functional', async () => {
   expect((await expectPyTorchs(derivatives)).failed).toHaveLength(0);
 });
 
-test('Jest’s toEqual takes tensors by their values, though they can be iterated', () => {
+test('Jest’s toEqual compares tensors by values, although they are iterable', () => {
   balanced(() =>
     torch.scope(() => {
       const t = torch.tensor([[1, 2]]);

@@ -20,18 +20,18 @@ const entry = (name: string, severity: string, nodes = [`node_modules/${name}`])
 });
 const report = (...entries: object[]) => JSON.stringify({ vulnerabilities: Object.assign({}, ...entries) });
 
-it('passes where nothing is known', async () => {
+it('passes without advisories', async () => {
   const { code, stdout } = await audit(report());
   expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^\d+ packages, 0 with advisories/) });
 });
 
-it('refuses any advisory on what comes with the package', async () => {
+it('refuses any advisory on a runtime dependency', async () => {
   const { code, stdout, stderr } = await audit(report(entry('commander', 'low')), 1);
   expect({ code, stderr }).toEqual({ code: 1, stderr: '\nThese advisories block a release: commander.\n' });
   expect(stdout).toBe('low: commander, comes with the package\n  a fault of commander (https://example.test/1)\n');
 });
 
-it('refuses high and critical ones on tools, and prints the others', async () => {
+it('refuses high and critical advisories on tools, and prints the others', async () => {
   const one = await audit(report(entry('esbuild', 'moderate'), entry('jest', 'high')), 1);
   expect({ code: one.code, stderr: one.stderr }).toEqual({
     code: 1,
@@ -44,7 +44,7 @@ it('refuses high and critical ones on tools, and prints the others', async () =>
   });
 });
 
-it('a package that is both, or that the lock does not know, counts as coming with the package', async () => {
+it('a package that is both, or that is not in the lock file, counts as a runtime dependency', async () => {
   const both = ['node_modules/picocolors', 'node_modules/jest'];
   expect((await audit(report(entry('picocolors', 'low', both)), 1)).code).toBe(1);
   expect((await audit(report(entry('unheard-of', 'low')), 1)).code).toBe(1);
@@ -54,7 +54,7 @@ it.each([
   ['a refusal', '{ "message": "405 Method Not Allowed" }', '405 Method Not Allowed'],
   ['nothing', '', 'nothing'],
   ['no JSON', '<html>', 'nothing'],
-])('refuses where the registry answers %s', async (_what, answer, told) => {
+])('fails if the registry answers %s', async (_what, answer, told) => {
   const { code, stderr } = await audit(answer, 1);
   expect({ code, stderr }).toEqual({
     code: 1,

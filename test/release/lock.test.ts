@@ -29,7 +29,7 @@ async function inSteps(lines: string): Promise<string> {
   return stdout.trim();
 }
 
-it('every package has its integrity, but those that are listed with the reason', () => {
+it('every package has an integrity hash, except those listed with the reason', () => {
   expect(entries.length).toBeGreaterThan(500);
   const checked = entries.filter(([, { integrity }]) => integrity !== undefined);
   for (const [, { integrity }] of checked) expect(integrity).toMatch(/^sha512-[A-Za-z0-9+/]{86}==$/);
@@ -47,13 +47,13 @@ it('every entry without an integrity hash is a tool for a platform without devel
   }
 });
 
-it('names no place to download from, and no package that is not from a registry', () => {
+it('does not contain download locations or packages from outside a registry', () => {
   const text = fs.readFileSync(path.join(ROOT, 'package-lock.json'), 'utf8');
   expect(text).not.toMatch(/"resolved"|"link"|git\+|file:/);
   expect(json('package-lock.json').lockfileVersion).toBe(3);
 });
 
-it('asks for the versions that package.json asks for, each fixed', () => {
+it('has the exact versions of package.json', () => {
   const manifest = json('package.json');
   const own = json('package-lock.json').packages[''];
   for (const list of ['dependencies', 'devDependencies', 'peerDependencies']) expect(own[list]).toEqual(manifest[list]);
@@ -63,7 +63,7 @@ it('asks for the versions that package.json asks for, each fixed', () => {
   }
 });
 
-it('nothing is installed where the lock has a package for this machine without integrity', async () => {
+it('nothing is installed if the lock file has a package for this machine without an integrity hash', async () => {
   const packages = {
     '': { version: '1.0.0' },
     'node_modules/checked': { version: '1.0.0', integrity: 'sha512-x' },

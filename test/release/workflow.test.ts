@@ -46,7 +46,7 @@ const steps = jobs.flatMap(([name, job]) => job.steps.map((step): [string, Step]
 const publishing = 'release.yml publish';
 
 describe('every workflow', () => {
-  it('gives nothing to all of its jobs, and each job no more than to read the sources', () => {
+  it('does not give global permissions, and each job can at most read the sources', () => {
     for (const [name, { permissions }] of workflows) expect([name, permissions]).toEqual([name, {}]);
     for (const [name, { permissions }] of jobs) {
       const allowed = name === publishing ? { 'id-token': 'write' } : { contents: 'read' };
@@ -54,7 +54,7 @@ describe('every workflow', () => {
     }
   });
 
-  it('names each action by its commit, with the version beside it, and the same commit everywhere', () => {
+  it('refers to each action by commit, with the version in a comment, and the same commit everywhere', () => {
     const used = names.flatMap((name) =>
       [...textOf(name).matchAll(/^\s*(?:- )?uses:(.*)$/gm)].map(([, what]) => what!),
     );
@@ -70,13 +70,13 @@ describe('every workflow', () => {
     expect(steps.filter(([, { uses }]) => uses !== undefined)).toHaveLength(used.length);
   });
 
-  it('leaves no credentials in a checkout', () => {
+  it('does not leave credentials in a checkout', () => {
     const checkouts = steps.filter(([, { uses }]) => uses?.startsWith('actions/checkout@'));
     expect(checkouts.length).toBeGreaterThan(0);
     for (const [name, step] of checkouts) expect([name, step.with?.['persist-credentials']]).toEqual([name, false]);
   });
 
-  it('ends by itself, and is not started by what a stranger sends with rights of ours', () => {
+  it("has a timeout, and is not started with our permissions by a stranger's pull request", () => {
     for (const [name, job] of jobs) expect([name, job['timeout-minutes']]).toEqual([name, expect.any(Number)]);
     for (const [name, { on, concurrency }] of workflows) {
       const risky = ['pull_request_target', 'workflow_run', 'issue_comment'].filter((event) => event in on);
@@ -85,11 +85,11 @@ describe('every workflow', () => {
     }
   });
 
-  it('puts no expression into a script: what a tag or a branch is called is never run', () => {
+  it('does not put expressions into scripts: names of tags and branches are never run', () => {
     for (const [name, step] of steps) expect([name, step.run?.includes('${{') ?? false]).toEqual([name, false]);
   });
 
-  it('shows secrets to the one step that publishes, and to no other', () => {
+  it('passes secrets only to the step that publishes', () => {
     const shown = names.flatMap((name) =>
       [...textOf(name).matchAll(/\bsecrets\.\w+|\bgithub\.token\b/g)].map(([what]) => what),
     );
@@ -104,7 +104,7 @@ describe('the release', () => {
   const scripts = (job: Job) => job.steps.map((step) => step.run ?? step.uses!);
   const indexOf = (job: Job, what: RegExp) => scripts(job).findIndex((script) => what.test(script));
 
-  it('publishes from a job of its own, after the audit and the tests, on a tag that was pushed', () => {
+  it('publishes from its own job, after the audit and the tests, on a pushed tag', () => {
     expect(publish!.needs).toEqual(['audit', 'package']);
     expect(publish!.environment).toBe('release');
     expect(publish!.if).toBe("github.event_name == 'push' && startsWith(github.ref, 'refs/tags/v')");
@@ -113,7 +113,7 @@ describe('the release', () => {
     expect(scripts(binding!)).toContain('node scripts/test.mjs --no-lint');
   });
 
-  it('the job with the identity has no checkout, and neither installs, builds nor packs', () => {
+  it('the job with the identity does not check out, install, build or pack', () => {
     const used = publish!.steps.flatMap(({ uses }) => (uses === undefined ? [] : [uses.split('@')[0]]));
     expect(used).toEqual(['actions/setup-node', 'actions/download-artifact']);
     const commands = publish!.steps.map((step) => step.run ?? '').join('\n');
@@ -126,7 +126,7 @@ describe('the release', () => {
     expect(commands).toContain('npm publish "./package/$FILE" --ignore-scripts --provenance --access public\n');
   });
 
-  it('packs once, what says its repository already, and sends it off before any test runs', () => {
+  it('packs once, with the repository in package.json, and uploads the tarball before any test runs', () => {
     const all = names.map(textOf).join('\n');
     expect(all.match(/^ +npm pack\b.*$/gm)).toEqual([
       expect.stringContaining('npm pack --ignore-scripts --pack-destination package'),
@@ -212,7 +212,7 @@ describe('the steps, run', () => {
   }
   const refused = { stopped: expect.stringContaining('The file is the one that was tested'), asked: '' };
 
-  it('publish the tarball that was packed, with a token that is in no file and no argument', async () => {
+  it('publish the packed tarball, with a token that is not in a file or argument', async () => {
     const outputs = await pack(made('tested'));
     const bytes = fs.readFileSync(at('work/package/x-1.2.3.tgz'));
     const digest = (name: string) => createHash(name).update(bytes).digest('hex');
@@ -234,13 +234,13 @@ describe('the steps, run', () => {
     ['a second file', () => fs.writeFileSync(at('work/package/y.tgz'), '')],
     ['a hidden file', () => fs.writeFileSync(at('work/package/.npmrc'), 'ignore-scripts=false')],
     ['no file', () => fs.rmSync(at('work/package/x-1.2.3.tgz'))],
-  ])('stop before npm is asked: %s', async (_what, tamper) => {
+  ])('stop before npm is called: %s', async (_what, tamper) => {
     const outputs = await pack(made('tested'));
     tamper();
     expect(await publish(outputs)).toEqual(refused);
   });
 
-  it('stop where the digests are those of nothing', async () => {
+  it('stop if the digests are those of empty input', async () => {
     const outputs = await pack(made('tested'));
     expect(await publish({ ...outputs, sha256: '' })).toEqual(refused);
     expect(await publish({ ...outputs, sha512: '' })).toEqual(refused);

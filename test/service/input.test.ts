@@ -88,7 +88,7 @@ test(
 );
 
 test(
-  'wrong bodies are refused, say why, and leave nothing',
+  'wrong bodies are refused with a reason, and leak nothing',
   async () => {
     service = await startService(models.pathOf('reader'));
     const base = await service.health();
@@ -142,7 +142,7 @@ test(
 );
 
 test(
-  'bodies that are cut off, or never end, hold nothing',
+  'truncated and endless bodies do not hold memory',
   async () => {
     // What the clients here send whole has to come in that time too, however seldom they have their turn.
     service = await startService(models.pathOf('reader'), ['--body-timeout', String(limitMs(2000))]);
@@ -168,7 +168,7 @@ test(
 );
 
 test(
-  'who goes while waiting for a batch is taken out of the queue',
+  'a client that disconnects while waiting for a batch is removed from the queue',
   async () => {
     const limits = ['--max-batch', '1', '--threads', '1', ...PATIENT];
     service = await startService(models.pathOf('obedient'), limits);
@@ -193,7 +193,7 @@ test(
 );
 
 test(
-  'a batch that needs too much memory is refused, and the next one is not',
+  'a batch that needs too much memory is refused, the next one is not',
   async () => {
     service = await startService(models.pathOf('obedient'), ['--memory-limit', '64']);
     const base = await service.health();

@@ -15,7 +15,7 @@ const QUEUE = 16;
 const ROOM = BATCH + QUEUE;
 
 test(
-  'they are answered or refused, none hangs, and tensors stay as few',
+  'requests are answered or refused, none hangs, and the number of tensors stays bounded',
   async () => {
     const limits = ['--max-batch', `${BATCH}`, '--max-queue', `${QUEUE}`, '--threads', '1', ...PATIENT];
     service = await startService(models.pathOf('obedient'), limits);
@@ -54,7 +54,7 @@ test(
 );
 
 test(
-  'who waits too long is refused',
+  'requests that wait too long are refused',
   async () => {
     const limits = ['--max-batch', '1', '--threads', '1', '--queue-timeout', '200'];
     service = await startService(models.pathOf('obedient'), limits);

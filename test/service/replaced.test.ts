@@ -23,7 +23,7 @@ test.each([
   ['in this process', []],
   ['in workers', ['--workers', '2']],
 ])(
-  'every file comes to what it should, and no request notices: %s',
+  'every file has the expected outcome, and requests are not affected: %s',
   async (_where, args) => {
     const file = models.copyOf('reader');
     service = await startService(file, [...FILES, ...args]);
@@ -74,7 +74,7 @@ const workersOf = (metrics: Map<string, number>) =>
   [...metrics].filter(([name]) => /^service_worker_(tensors|live_bytes)/.test(name));
 
 test(
-  'SIGHUP takes the file at once',
+  'SIGHUP loads the file at once',
   async () => {
     const file = models.copyOf('reader');
     service = await startService(file, ['--poll', '1000000']);
@@ -95,7 +95,7 @@ test(
 );
 
 test(
-  'the model that is replaced answers the batch that it has, and is gone after it',
+  'the replaced model finishes its batch and is then freed',
   async () => {
     const file = models.copyOf('obedient');
     service = await startService(file, [...FILES, '--threads', '1']);

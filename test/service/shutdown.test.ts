@@ -36,7 +36,7 @@ test.each([
 );
 
 test(
-  'a batch that runs and those that wait are finished, connections that do not ask are closed',
+  'running and waiting batches are finished, idle connections are closed',
   async () => {
     const limits = ['--max-batch', '1', '--threads', '1', '--drain', '100', ...PATIENT];
     service = await startService(models.pathOf('obedient'), limits);
@@ -63,7 +63,7 @@ test(
 );
 
 test(
-  'while it drains it is not ready, and connections that are open may still ask',
+  'while draining it is not ready, and open connections may still send requests',
   async () => {
     service = await startService(models.pathOf('obedient'), ['--drain', '600000']);
     const asked = service.post(question(0.01));

@@ -48,7 +48,7 @@ test.each(['SIGKILL', 'SIGABRT'] as const)(
 );
 
 test(
-  'all at once: what waits is answered by those that come back, with the model that was good',
+  'all at once: waiting requests are answered by the restarted workers, with the last good model',
   async () => {
     const file = models.copyOf('reader');
     service = await startService(file, ['--workers', '2', '--poll', '50', ...PATIENT]);
@@ -73,7 +73,7 @@ test(
 );
 
 test(
-  'without a worker it lives, and is not ready',
+  'without a worker it is alive but not ready',
   async () => {
     service = await startService(models.pathOf('reader'), ['--workers', '1']);
     const status = async (path: string) => (await service.get(`/health/${path}`)).status;

@@ -104,7 +104,7 @@ test('while they load the library', async () => {
   expect(after).toEqual(before);
 }, 150_000);
 
-test('messages to a worker that never reads them are freed with it', async () => {
+test('unread messages to a worker are freed with it', async () => {
   const { held, before, after } = await ask(
     `${WORKERS}
     (async () => {
@@ -134,7 +134,7 @@ test.each([
   ['an uncaught error in the main thread', 'setImmediate(() => { throw "stop"; })', 1],
   ['process.exit in a scope', 'torch.scope(() => { torch.ones([10]).share(); process.exit(0); })', 0],
 ])(
-  '%s while workers compute ends the process as it should',
+  '%s while workers compute ends the process normally',
   async (_, end, expected) => {
     for (let round = 0; round < 2; round++) {
       const { code, signal, stderr } = await program(`${WORKERS}

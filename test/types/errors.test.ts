@@ -202,7 +202,7 @@ function diagnose(): Map<number, string> {
 
 const said = diagnose();
 
-test('each error says what clashes, in the place of the call', () => {
+test('each error names the conflict, at the place of the call', () => {
   expect([...said.keys()].filter((line) => line < FIRST)).toEqual([]);
   const unexplained = refused.filter(([, text], i) => !said.get(i + FIRST)?.includes(text));
   expect(unexplained.map(([program]) => `${program}: ${said.get(lines.indexOf(`${program};`)) ?? 'accepted'}`)).toEqual(

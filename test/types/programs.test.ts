@@ -62,7 +62,7 @@ interface Made {
   shape: number[];
 }
 
-test.each(Object.keys(programs))('the tensors of %s are what their types say', (name) => {
+test.each(Object.keys(programs))('the tensors of %s match their types', (name) => {
   const file = program.getSourceFile(files[name]!)!;
   expect(
     ts.getPreEmitDiagnostics(program, file).map((d) => ts.flattenDiagnosticMessageText(d.messageText, '\n')),
