@@ -1,4 +1,4 @@
-/** Dependency rules (ARCHITECTURE.md), and what may be committed. */
+/** Dependency rules (ARCHITECTURE.md), and rules about committed files. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -59,7 +59,7 @@ describe('native layers include only headers of layers below them', () => {
 it('only native/compat.h depends on the libtorch version', () => {
   const asks = /TORCH_VERSION_|TORCH_ABI_VERSION|__has_include/;
   const files = ['native/', 'codegen/'].flatMap((folder) => below(folder, /\.(h|cpp)$/));
-  // codegen/declarations reads the macros as text, to say which libtorch it looks at.
+  // codegen/declarations reads the macros as text, to find the version of libtorch.
   expect(files.filter((file) => asks.test(textOf(file)))).toEqual([
     'native/compat.h',
     'codegen/declarations/headers.cpp',

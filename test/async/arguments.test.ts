@@ -1,4 +1,4 @@
-/** What torch.async and torch.run take: promises among the arguments, signals, options. */
+/** Arguments of torch.async and torch.run: promises, signals, options. */
 import { failure } from '../support/async';
 import { balancedAsync, settled, thrown, torch, untyped } from '../support/torch';
 

@@ -1,4 +1,4 @@
-/** The function of torch.run as it was written for synchronous use: what it calls is recorded, or refused with a reason. */
+/** torch.run with functions written for synchronous use: their calls are recorded, or refused with a reason. */
 import { until } from '../support/async';
 import { balancedAsync, codeOf, settled, torch, untyped } from '../support/torch';
 
@@ -20,7 +20,7 @@ function convnet() {
   };
 }
 
-/** A decoder of one block, as examples/attention.ts and nanoGPT have it: it asks for shapes, and takes lists apart. */
+/** A decoder of one block, as in examples/attention.ts and nanoGPT: it reads shapes and destructures lists. */
 function decoder() {
   const [features, heads, letters, places] = [16, 4, torch.randn([20, 16]), torch.randn([12, 16])];
   const [qkv, out, wide, narrow] = [

@@ -1,4 +1,4 @@
-/** Two copies of the library over one addon, as Jest makes one for each test file: each gets its own results. */
+/** Two copies of the library over one addon, as Jest makes for each test file: each gets its own results. */
 import { ask } from '../support/child';
 import { LIB } from '../support/torch';
 

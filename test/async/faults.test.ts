@@ -1,4 +1,4 @@
-/** torch.run and torch.async where something goes wrong: errors, aborts, memory, and what they leave behind. */
+/** Failures of torch.run and torch.async: errors, aborts, memory, and leaks. */
 import { failure, ms, until } from '../support/async';
 import { ask, program } from '../support/child';
 import { balancedAsync, codeOf, counts, settled, torch, untyped } from '../support/torch';
@@ -92,7 +92,7 @@ describe('failures', () => {
       await expect(running).rejects.toBe(reason);
       await expect(waiting).rejects.toBe(reason);
       expect(ended).toBe(2);
-      // The op in progress ends on its thread, and nothing after it begins.
+      // The op in progress ends on its thread, and later ones do not start.
       while (untyped.asyncPool.running > 0 || untyped.asyncPool.queued > 0) await ms(2);
       expect(codeOf(() => untyped.run(() => {}, { signal: 5 }))).toBe('ERR_TORCH_ARGUMENT');
       a.dispose();
@@ -262,7 +262,7 @@ describe('aborting an op that writes', () => {
       const controller = new AbortController();
       const running = untyped.run(
         (t: any) => {
-          // So much that it cannot end before it is seen to run, however late this thread looks.
+          // So much work that it still runs when this thread checks, however late.
           for (let i = 0; i < 20_000; i++) {
             t.mm(a, a, { out });
             t.relu_(out);
@@ -380,7 +380,7 @@ describe('no unhandled rejections and no warnings', () => {
       const a = torch.ones([800, 800]);
       torch.asyncPool.threads = 1;
       const outcome = (promise) => promise.then((product) => (product.dispose(), 'ran'), () => 'dropped');
-      // So many that the last ones wait at the end, however late it comes.
+      // So many that the last ones are still waiting at the exit, however late.
       const all = Array.from({ length: 2000 }, () => outcome(torch.async.mm(a, a)));
       const waiting = failure(torch.async.mm(a, a));
       const next = failure(torch.run((t) => t.mm(a, a)));

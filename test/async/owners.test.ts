@@ -1,4 +1,4 @@
-/** Scopes, keep and move inside torch.run, where results are pending: no scope owns them yet. */
+/** Scopes, keep and move inside torch.run, where results are pending and do not have an owner yet. */
 import { codeOf, settled, thrown, torch, untyped } from '../support/torch';
 
 const ones = () => torch.ones([2]);
@@ -73,7 +73,7 @@ test('errors of keep and scope.move on a pending result say what to do', async (
       'pass what torch.run resolves with',
   );
   expect(errors[1]!.message).toMatch(/^scope\.move: expected a tensor, got a pending one/);
-  expect(y.toArray()).toEqual([2, 2]); // a scope's result goes to the scope around it, here to the collector
+  expect(y.toArray()).toEqual([2, 2]); // a scope's result moves to its parent, here to the collector
   torch.disposeAll([a, y]);
   expect(settled()).toEqual(before);
 });

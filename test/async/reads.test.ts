@@ -1,4 +1,4 @@
-/** What the function of torch.run reads of results that are not there, and of tensors that recorded ops will write to. */
+/** Reads in the function of torch.run: of pending results, and of tensors that recorded ops will write to. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Tensor } from 'libtorch-node';
 import { torch, untyped } from '../support/torch';
@@ -84,7 +84,7 @@ test('the known shape of a tensor is not used for another tensor in the same slo
       try {
         untyped.tensorSplit(gone, untyped.nonzero(torch.ones([2])));
       } catch {
-        // How many parts it gives is not known: refused, after its arguments were looked at.
+        // The number of its results is unknown: refused, after its arguments were checked.
       }
       gone.dispose();
       shapes.push(String(torch.zeros([5, 7]).neg().shape));

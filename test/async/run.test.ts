@@ -1,10 +1,10 @@
-/** torch.run and torch.async: what they give, whose it is, and what is freed. */
+/** torch.run and torch.async: their results, the owners, and what is freed. */
 import type { Tensor } from '../../types';
 import { ms, until } from '../support/async';
 import { program } from '../support/child';
 import { balancedAsync, codeOf, counts, settled, torch, untyped } from '../support/torch';
 
-/** What tests before were not waiting for has ended. */
+/** Waits for work that earlier tests left running. */
 const idle = () => until(() => untyped.asyncPool.running + untyped.asyncPool.queued === 0);
 
 describe('torch.async', () => {
@@ -61,7 +61,7 @@ describe('torch.async', () => {
       const [a, out, enough] = [torch.ones([700, 700]), torch.empty([0]), new AbortController()];
       let turns = 0;
       await idle();
-      // So much that it goes on when the timers have run, however late they do.
+      // So much work that it still runs after the timers, however late they are.
       const running = untyped.run(
         (t: any) => {
           for (let i = 0; i < 20_000; i++) t.mm(a, a, { out });
@@ -105,7 +105,7 @@ describe('torch.run', () => {
       const [one, two] = parts.get('all');
       expect(one).toBe(two);
       expect([one.shape, loss.shape]).toEqual([[256, 256], []]);
-      // Nothing but the two results is left.
+      // Only the two results are left.
       expect(torch.memory().allocatedBytes - before).toBeLessThan(2 * 256 * 256 * 4);
       torch.disposeAll([one, loss, x]);
     });
@@ -117,7 +117,7 @@ describe('torch.run', () => {
         t.relu(t.matmul(t.ones([2, 3]), t.ones([3, 4]))),
       );
       const sum: Tensor = await torch.async.sum(product, [1], true);
-      // @ts-expect-error: sizes that clash
+      // @ts-expect-error: conflicting sizes
       await expect(torch.run((t) => t.matmul(t.ones([2, 3]), t.ones([2, 3])))).rejects.toThrow(/cannot be multiplied/);
       expect([product.shape, sum.shape]).toEqual([
         [2, 4],
@@ -264,7 +264,7 @@ describe('torch.asyncPool', () => {
       const a = torch.ones([300, 300]);
       await idle();
       untyped.asyncPool.threads = 1;
-      // The one thread has so much to do that the calls behind it wait, however late this thread looks.
+      // The single thread has so much work that later calls wait, however late this thread checks.
       const [busy, out, enough] = [torch.ones([800, 800]), torch.empty([0]), new AbortController()];
       const first = untyped.run(
         (t: any) => {
@@ -277,7 +277,7 @@ describe('torch.asyncPool', () => {
       expect(untyped.asyncPool.queued).toBeGreaterThanOrEqual(6);
       await until(() => untyped.asyncPool.running === 1);
       expect(untyped.asyncPool.queued).toBe(6);
-      // More threads take up what waits at once: it does not wait for the first to end.
+      // More threads start waiting calls at once, before the first one ends.
       untyped.asyncPool.threads = 3;
       await Promise.all(all);
       await until(() => untyped.asyncPool.running === 1);

@@ -29,7 +29,7 @@ it('results are not taken while a batch of their strand is running', async () =>
     await torch.scope(async () => {
       const a = torch.ones([4]);
       const sums = await untyped.run(async (t: any) => {
-        // Each of them goes on, and sends a batch, as soon as its own result is there.
+        // Each continues, and sends a batch, as soon as its own result has arrived.
         const loop = async (n: number) => {
           let last = t.add(a, n);
           for (let i = 0; i < 20; i++) {
@@ -57,7 +57,7 @@ it('a result does not wait for ops that others record meanwhile', async () => {
     await untyped.run(async (t: any) => {
       let turns = 0;
       let enough = false;
-      // Something is recorded whenever a batch ends, until the result is there.
+      // An op is recorded whenever a batch ends, until the result has arrived.
       const busy = (async () => {
         while (!enough && turns++ < 100_000) {
           t.neg(a);

@@ -1,9 +1,9 @@
-/** Ages of living bytes: what counters prove, and what single tensors say exactly. */
+/** Ages of live bytes: proved by counters, and exact from single tensors. */
 import { CaptureParser } from '../../cli/capture/reader';
 import { BoundedAges, exactAges } from '../../cli/page/ages';
 import { type BirthInput, CaptureBuilder } from './capture_builder';
 
-/** A capture of so many rounds, one each second. */
+/** A capture with one round per second. */
 function captureOf(rounds: number, births: BirthInput[] = []) {
   const builder = new CaptureBuilder();
   if (births.length > 0) builder.births(...births);
@@ -43,7 +43,7 @@ test('if nothing was freed, every age is proved', () => {
 });
 
 test('if everything was replaced recently, no old age is proved; tensors after a complete release are young', () => {
-  // 100 bytes live always; each second 100 are made and freed.
+  // 100 bytes are always alive; each second 100 are allocated and freed.
   const [, , , , oldest] = bounded(
     () => 100,
     (second) => 100 * second,
@@ -68,7 +68,7 @@ test('with single tensors, a storage counts once, at its oldest live tensor', ()
     { id: 1, site: 1, storage: 1, birthMs: 119_950, bytes: 10 },
     { id: 2, site: 1, storage: 1, birthMs: 119_990, bytes: 10, isView: true },
     { id: 3, site: 1, storage: 2, birthMs: 100_000, bytes: 5, isView: true },
-    { id: 4, site: 1, storage: 2, birthMs: 30_000, bytes: 5, isView: true }, // its base is gone
+    { id: 4, site: 1, storage: 2, birthMs: 30_000, bytes: 5, isView: true }, // its base is freed
     { id: 5, site: 1, storage: 3, birthMs: -4000, bytes: 7, weight: 3 },
   );
   const { exact, bins } = exactAges(capture, any);

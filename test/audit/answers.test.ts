@@ -1,4 +1,4 @@
-/** What whoever holds the socket of a process answers: each field is looked at before it is used. */
+/** Answers from the socket of a process: each field is checked before use. */
 import { detachedOf, recordingOf, snapshotOf } from '../../cli/attach/answers';
 import { UsageError } from '../../cli/errors';
 

@@ -1,4 +1,4 @@
-/** `leak-audit attach` and its like on running services, which were started without any flag. */
+/** `leak-audit attach` and similar commands on running services, which were started without any flag. */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { readCapture } from '../../cli/capture/reader';
@@ -18,7 +18,7 @@ const reportOf = async (capture: string): Promise<Report> => {
   return JSON.parse(stdout);
 };
 
-/** An `attach` that has begun. */
+/** A started `attach`. */
 async function attached(service: Service, capture: string, ...options: string[]): Promise<Running> {
   const running = new Running('attach', String(service.pid), '-o', capture, ...options);
   await running.wrote(/recording process/);
@@ -26,7 +26,7 @@ async function attached(service: Service, capture: string, ...options: string[])
 }
 
 const BEFORE = '(before attach)';
-/** Until the service's thread, which does so when it comes to its event loop, has told of what it held before. */
+/** Waits until the service's thread has reported its earlier tensors, which it does in its event loop. */
 const told = (capture: string) => until(async () => fs.readFileSync(capture).includes(BEFORE));
 const siteOf = ({ sites }: Report, name: string) =>
   sites.find((site) => site.file === BEFORE || site.function === name);
@@ -58,13 +58,13 @@ test('earlier tensors are one site; later ones have their line; detach ends the 
     of === BEFORE ? BEFORE : fn,
     { liveTensors, liveBytes, allocatedTensors },
   ]);
-  // The view's base is one of those from before that live on.
+  // The view's base is one of the earlier tensors that are still alive.
   expect(Object.fromEntries(figures)).toEqual({
     [BEFORE]: { liveTensors: 6, liveBytes: 6 * 1024, allocatedTensors: 10 },
     hold: { liveTensors: 5, liveBytes: 5 * 1024, allocatedTensors: 5 },
     view: { liveTensors: 1, liveBytes: 0, allocatedTensors: 1 },
   });
-  await until(async () => (await service.tell('listeners')) === listeners); // nothing of it is left in the service
+  await until(async () => (await service.tell('listeners')) === listeners); // no listener is left in the service
 
   const again = await refused('detach', String(service.pid));
   expect(again).toMatch(/nothing is recorded in process \d+/);
@@ -112,7 +112,7 @@ test('Ctrl-C and --duration detach; --background returns at once', async () => {
 
 test('marks, from outside and from code, are in every report', async () => {
   const service = await Service.start();
-  await service.tell('mark unheard'); // nothing is recorded: nothing happens
+  await service.tell('mark unheard'); // without a recording it does nothing
   const running = await attached(service, file('marks'), '--html', file('marks.html'));
   await leakAudit('mark', String(service.pid), 'deploy 7 <b>');
   await service.tell('mark from code');
@@ -187,7 +187,7 @@ test('a process with a blocked event loop can be inspected and recorded', async 
   const snapshot = await until(async () => {
     const { stdout } = await leakAudit('snapshot', String(service.pid), '--json');
     const all = JSON.parse(stdout);
-    return all.sites.length > 1 && all; // it has come to its next tensor
+    return all.sites.length > 1 && all; // it has made its next tensor
   });
   await leakAudit('detach', String(service.pid));
   fs.writeFileSync(file('go-on'), '');

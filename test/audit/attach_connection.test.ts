@@ -1,4 +1,4 @@
-/** What leak-audit takes for the answer to a question. */
+/** How leak-audit reads the answer to a question. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { Connection } from '../../cli/attach/connection';
@@ -6,7 +6,7 @@ import { limitMs } from '../support/sanitized';
 
 jest.setTimeout(limitMs(120_000));
 
-/** It listens where the library would, and answers a question only when the next one has come: late, and in order. */
+/** Listens like the library, but answers each question only after the next one: late, and in order. */
 const LATE = `
   const fs = require('node:fs');
   const space = /\\d+/.exec(fs.readlinkSync('/proc/self/ns/pid'))[0];
@@ -23,12 +23,12 @@ const LATE = `
   });
   server.listen({ path: '\\0' + ('libtorch-node/' + space + '/' + own + '/').padEnd(107, '.') }, () => console.log('ready'));`;
 
-/** What it writes to who connects, as its `socket`. */
+/** Code that writes to each connection, called `socket`. */
 const writes = (code: string) => LATE.replace(/socket\.on\('data'[\s\S]*?\n {4}\}\);/, `socket.resume();\n${code}`);
 
 const MiB = 2 ** 20;
 
-/** In small parts, so that what looks through all of them for each takes for ever: ten thousand millions of characters. */
+/** In small chunks, so that rescanning all of them for each chunk takes forever: ten billion characters. */
 const WITHOUT_END = writes(`
   const part = Buffer.alloc(4096, 'x');
   const more = () => {

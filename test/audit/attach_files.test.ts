@@ -1,4 +1,4 @@
-/** Where `attach` writes its capture: what cannot be written is told in a line, and what was there stays. */
+/** The file of `attach`'s capture: failures are reported in one line, and existing files stay. */
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
@@ -81,7 +81,7 @@ test('an old capture is replaced by a new one that only its owner can access', (
   expect(fs.readdirSync(folder).filter((name) => name.startsWith('.'))).toEqual([]);
 });
 
-/** For `node -r`: what takes the name of the capture the moment that it is there. */
+/** For `node -r`: takes the name of the capture as soon as the capture exists. */
 const SWAP = `
   const fs = require('node:fs');
   const { renameSync } = fs;
@@ -97,7 +97,7 @@ test('a file that takes the capture’s name before the recording is neither cha
   await service.tell('hold 100');
   const [swap, named] = [file('swap.cjs'), file('swapped.ltna')] as [string, string];
   fs.writeFileSync(swap, SWAP);
-  fs.closeSync(reserve(`${named}.other`)); // it waits for a process, as the file that is meant
+  fs.closeSync(reserve(`${named}.other`)); // unclaimed, like the real file
   const other = fs.readFileSync(`${named}.other`);
   const args = ['attach', String(service.pid), '-o', named, '--interval', '20ms', '--duration', '500ms', '--quiet'];
   const { code, stdout, stderr } = await run(process.execPath, ['-r', swap, CLI, ...args], { env: ordinaryEnv() });
@@ -142,7 +142,7 @@ test('a parent folder swapped while a capture is shortened: the other folder’s
   for (const name of ['c.ltna', 'c.ltna.new']) fs.writeFileSync(path.join(file('other'), name), 'of another');
   const named = path.join(file('own'), 'c.ltna');
   const fd = reserve(named);
-  const connection = await Connection.open(pid); // as `attach` does; it takes no cap as small as this one
+  const connection = await Connection.open(pid); // like `attach`, which refuses a cap as small as this one
   await connection.ask('attach', { fd, path: named, mode: 'full', interval: 10, max: 16384 });
   fs.closeSync(fd);
   fs.renameSync(file('own'), file('moved'));

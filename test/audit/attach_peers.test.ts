@@ -21,7 +21,7 @@ afterEach(() => {
   for (const socket of sockets.splice(0)) socket.destroy();
 });
 
-/** The lines that a program prints, which goes on. */
+/** The lines of a program that keeps running. */
 function started(command: string[]): AsyncIterator<string> {
   const [file, ...args] = command as [string, ...string[]];
   const child = spawn(file, args, { stdio: ['ignore', 'pipe', 'inherit'], env: ordinaryEnv() });
@@ -37,14 +37,14 @@ function connected(address: string): Promise<net.Socket> {
   });
 }
 
-/** Writes what it is given, and prints the first that comes back. */
+/** Writes its argument to the socket, and prints the first answer. */
 const CLIENT = `
   const [address, request] = process.argv.slice(1);
   const socket = require('node:net').connect('\\0' + address);
   socket.on('error', () => {}).on('data', (text) => { process.stdout.write(text); socket.destroy(); });
   if (request !== '') socket.write(request + '\\n');`;
 
-/** What a service says to a bare client that `surroundings` starts. */
+/** The answer of a service to a minimal client that `surroundings` starts. */
 async function said(address: string, surroundings: string[], request = ''): Promise<any> {
   const command = [...surroundings, process.execPath, '-e', CLIENT, address, request];
   const { stdout } = await run(command[0]!, command.slice(1), { env: ordinaryEnv() });
@@ -53,7 +53,7 @@ async function said(address: string, surroundings: string[], request = ''): Prom
 
 const can = (command: string[]) => spawnSync(command[0]!, [...command.slice(1), 'true']).status === 0;
 
-/** Each with the same user number as the service. Where the machine allows none, the native tests have the decision. */
+/** Each has the same user id as the service. If the machine does not allow this, only the native tests cover the decision. */
 const ELSEWHERE = [
   ['unshare', '--pid', '--fork', '--mount-proc'],
   ['unshare', '--pid', '--fork'],
@@ -98,7 +98,7 @@ test('the overflow user id of a user namespace does not identify a user', async 
   if (isRoot) expect(await said(address, SETPRIV)).toEqual(shared);
 });
 
-/** Holds what would be names of processes to come, and one of its own that is another's. */
+/** Holds the socket names of future processes, and the name of an existing other process. */
 const SQUATTER = `
   const fs = require('node:fs');
   const net = require('node:net');
@@ -154,18 +154,18 @@ test('silent connections of this user are closed to make room, also slow ones', 
   );
   const drip = setInterval(() => drops.write('l'), 100);
   for (let i = 0; i < 3; i++) expect(await leakAudit('snapshot', String(service.pid))).toMatchObject({ code: 0 });
-  await Promise.all(isOver); // each is let go in the end
+  await Promise.all(isOver); // each is closed in the end
   clearInterval(drip);
 });
 
-/** Connects again and again, and tells of each hundred that it was let in to. */
+/** Connects repeatedly, and reports every hundredth accepted connection. */
 const FLOOD = `
   let count = 0;
   const again = () => require('node:net').connect('\\0' + process.argv[1])
     .on('connect', () => ++count % 100 === 0 && console.log(count)).on('error', () => {}).on('close', () => setImmediate(again)).resume();
   for (let i = 0; i < 400; i++) again(); // more than wait in the queue`;
 
-// How slowly strangers are looked at is AuditGate's, in the native tests.
+// The native tests of AuditGate cover the rate limit for strangers.
 test('a flood from another user does not lock the owner out', async () => {
   if (!isRoot) return;
   const service = await Service.start();
@@ -176,10 +176,10 @@ test('a flood from another user does not lock the owner out', async () => {
     while (strangers < 6000) strangers = Number((await lines.next()).value);
   })();
   for (let i = 0; i < 3; i++) expect(await leakAudit('snapshot', String(service.pid))).toMatchObject({ code: 0 });
-  await count; // the service goes on looking at strangers
+  await count; // the service keeps checking strangers
 });
 
-/** Loads the library in `threads`, one after the other, each with its environment, and stays. */
+/** Loads the library in `threads`, one after the other, each with its environment, and keeps running. */
 const THREADS = `
   const { Worker, SHARE_ENV } = require('node:worker_threads');
   const load = 'require(' + JSON.stringify(process.env.LTN_LIB) + ');';

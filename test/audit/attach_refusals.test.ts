@@ -1,4 +1,4 @@
-/** Which processes are refused, and what a client can do to a service: nothing. */
+/** Refused processes, and clients that must not be able to affect a service. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -105,7 +105,7 @@ function withoutRights(before: string[], drop: string, args: string[], address: 
   return run('/bin/sh', ['-c', 'cd "$0" && exec "$@"', ROOT, ...command], { env });
 }
 
-/** As root each direction is tried; else the processes of root are another user's. */
+/** As root both directions are tested; otherwise root's processes are those of another user. */
 test("another user's process", async () => {
   if (process.geteuid!() !== 0) {
     await all(1, /process 1 belongs to another user/);
@@ -125,7 +125,7 @@ test("another user's process", async () => {
   await all(theirs.pid!, /belongs to another user \(uid 65534\): run leak-audit as that user/);
 });
 
-/** What the service says to these bytes, until it hangs up or `ms` pass. */
+/** The service's answer to these bytes, until it closes the connection or `ms` pass. */
 function talk(address: string, bytes: string | Buffer, ms: number): Promise<string> {
   return new Promise((resolve) => {
     let text = '';
@@ -142,7 +142,7 @@ function talk(address: string, bytes: string | Buffer, ms: number): Promise<stri
   });
 }
 
-/** The first line that comes back. */
+/** The first line of the answer. */
 function answerTo(address: string, bytes: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = '';

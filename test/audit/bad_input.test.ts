@@ -1,4 +1,4 @@
-/** What is no capture: each command that reads one says so in a line, and exits with 2. Narrow terminals. */
+/** Files that are not captures: each command reports them in one line and exits with 2. Also narrow terminals. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
@@ -47,7 +47,7 @@ const COMMANDS: [string, (bad: string) => string[]][] = [
   ['export', (bad) => ['export', bad, '--csv', file('out.csv')]],
   ['repair', (bad) => ['repair', bad, '-o', file('out.ltna')]],
 ];
-/** It looks past a damaged header, so it has more to say of what it did not find. */
+/** repair does not need the header, so its message differs. */
 const NOTHING_TO_REPAIR = /not a leak-audit capture \(nothing in it says which process it is of\)/;
 
 test.each(COMMANDS)('%s', async (command, args) => {
@@ -151,9 +151,9 @@ test('every table fits in 80 columns, and truncated paths keep their end', () =>
   parser.feed(serviceCapture().build());
   const text = renderText(analyse(parser.capture), { colors: plainColors, folder: '/elsewhere', columns: 80 });
   const table = text.slice(text.indexOf('verdict')).split('\n');
-  expect(text.split('\n').filter((line) => line.length > 80)).toEqual([]); // the sentence and the notes too
+  expect(text.split('\n').filter((line) => line.length > 80)).toEqual([]); // including the sentence and the notes
   expect(text).toMatch(/^\w+ .* …\S*\/train, "fast"\.ts:77:9$/m);
-  expect(table[0]).not.toMatch(/allocated/); // the first that goes
+  expect(table[0]).not.toMatch(/allocated/); // the first column that is dropped
 });
 
 test('the width comes from the terminal, and NO_COLOR is obeyed', async () => {

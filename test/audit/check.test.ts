@@ -217,7 +217,7 @@ test('usage errors are reported before the capture is read, and write nothing', 
   expect(fs.existsSync(path.join(folder, 'b'))).toBe(false);
 });
 
-/** What Python's XML parser, a strict one, finds: nested [name, attributes, children]. */
+/** The result of Python's strict XML parser: nested [name, attributes, children]. */
 type Node = [string, Record<string, string>, Node[]];
 function parseXml(file: string): Node {
   const program =
@@ -230,7 +230,7 @@ function parseXml(file: string): Node {
 }
 
 describe('--junit', () => {
-  /** The elements and attributes that the schema of JUnit's reports asks for. */
+  /** The elements and attributes that the schema of JUnit's reports requires. */
   function validate([name, attributes, suites]: Node): Node[] {
     expect(name).toBe('testsuites');
     expect(suites).toHaveLength(1);
@@ -290,7 +290,7 @@ describe('--junit', () => {
 });
 
 describe('--sarif', () => {
-  /** What SARIF 2.1.0's schema asks of the objects that are used here. */
+  /** The requirements of SARIF 2.1.0's schema for the objects used here. */
   function validate(log: any): any {
     expect(Object.keys(log).sort()).toEqual(['$schema', 'runs', 'version']);
     expect(log.version).toBe('2.1.0');

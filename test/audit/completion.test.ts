@@ -29,7 +29,7 @@ test('completion offers every command of --help', async () => {
   expect((await inFish('leak-audit ')).sort()).toEqual([...commands].sort());
 });
 
-/** What bash offers for the last of the words after `leak-audit`. */
+/** The completions of bash for the last of the words after `leak-audit`. */
 async function inBash(...typed: string[]): Promise<string[]> {
   const lines = `
     source "$1"; cd "$2"; shift 2
@@ -50,7 +50,7 @@ test('bash', async () => {
   expect(await inBash('completion', '')).toEqual(['bash', 'zsh', 'fish']);
 });
 
-/** What fish offers for a line; files are left out, which it offers of itself. */
+/** The completions of fish for a line, without the files that it always offers. */
 async function inFish(line: string): Promise<string[]> {
   const args = ['--no-config', '-c', 'source $argv[1]; complete -C $argv[2]', script('fish'), line];
   return words(await run('fish', args, { env: { ...ordinaryEnv(), HOME: folder, XDG_DATA_HOME: folder } })).map(

@@ -1,4 +1,4 @@
-/** `leak-audit diff`: sites that grew, shrank, came and went; the same after more work when it is asked to normalize. */
+/** `leak-audit diff`: sites that grew, shrank, appeared and disappeared; with --normalize, more work alone is not a change. */
 import { writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';

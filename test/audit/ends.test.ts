@@ -1,4 +1,4 @@
-/** How a program ends decides nothing: what is freed as it ends, or stands while it lingers, leaked all the same. */
+/** The end of a program does not hide leaks: neither releasing tensors at the end nor idling before it. */
 import { analyse } from '../../cli/analysis';
 import { CaptureParser } from '../../cli/capture/reader';
 import { plainColors as colors } from '../../cli/colors';
@@ -18,17 +18,17 @@ interface Ending {
   grows?: number;
   /** Rounds after that. */
   lingers?: number;
-  /** What lives of it then. */
+  /** The part that stays alive then. */
   keeps?: number;
-  /** A line that first works in the round of the fall, and makes so many bytes. */
+  /** The bytes of a line that first allocates in the round of the fall. */
   reduces?: number;
-  /** Other lines go on working, or there is none. */
+  /** Whether other lines continue working. */
   others?: 'work on' | 'none';
   /** ms of a mark `shutdown`. */
   shutdown?: number;
 }
 
-/** A site that grows by 4 KiB a round beside one that makes and drops tensors, and what comes after. */
+/** A site that grows by 4 KiB a round beside one that makes and drops tensors, and the rounds after. */
 function ending(given: Ending): CaptureBuilder {
   const { grows = 80, lingers = 1, keeps = 0, reduces, others, shutdown } = given;
   const builder = new CaptureBuilder().site(1, ['/srv/cache.js', 8, 1]).site(2, ['/srv/work.js', 2, 1]);

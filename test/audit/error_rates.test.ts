@@ -16,7 +16,7 @@ afterAll(() => {
 
 const percent = (share: number) => `${(100 * share).toFixed(1)}%`;
 
-/** The share of wrong verdicts at so many rounds, and the first seeds that gave one. */
+/** The share of wrong verdicts for a number of rounds, and the first seeds with one. */
 function errors(family: (typeof LEAKS)[string], rounds: number, isLeak: boolean): { share: number; seeds: number[] } {
   const wrong: number[] = [];
   for (let seed = 1; seed <= SERIES; seed++) {
@@ -54,7 +54,7 @@ test(
     for (const [name, family] of Object.entries(INNOCENTS)) {
       for (const share of row(name, family, false)) expect([name, share <= 0.08]).toEqual([name, true]);
     }
-    // Half of what such a walk does is growth: listed, not judged.
+    // Half of such walks grow, so this one is printed but not checked.
     row('a random walk, for comparison', RANDOM_WALK, false);
   },
   limitMs(300_000),

@@ -1,4 +1,4 @@
-/** `leak-audit export`: each format is read back by something that we did not write. */
+/** `leak-audit export`: each format is read back by an independent parser. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { gunzipSync } from 'node:zlib';
@@ -103,7 +103,7 @@ test('collapsed: one stack and one integer per line', async () => {
   expect(stacks).toHaveLength(5);
   expect(stacks.reduce((sum, { bytes }) => sum + bytes, 0)).toBe(CLASSIFY + 24 * 98_304 + 3_000_000 + 4 * 131_072);
   expect(stacks.map(({ frames }) => frames[0])).toEqual(new Array(5).fill('main (/srv/shop/src/main.ts:12:3)'));
-  expect(live).toContain('step now'); // a semicolon in a name parts nothing
+  expect(live).toContain('step now'); // a semicolon in a name is not a separator
   const growth = (await exported('collapsed', '--value', 'growth')).toString();
   expect(growth.trimEnd().split('\n')).toHaveLength(2);
 });
@@ -124,7 +124,7 @@ test("CSV: Python's parser reads every site, quotes and commas too", async () =>
     liveBytes: String(CLASSIFY),
   });
   expect(rows.map((row) => row.file)).toContain('/srv/shop/src/train, "fast".ts');
-  for (const row of rows) expect(Object.keys(row)).not.toContain('null'); // no cell too many
+  for (const row of rows) expect(Object.keys(row)).not.toContain('null'); // without extra cells
 });
 
 test('several formats at once, one of them to stdout; sources can be left out of each', async () => {

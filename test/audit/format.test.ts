@@ -1,4 +1,4 @@
-/** The layout of captures is stated where it is written (C++), where it is read (TypeScript) and in the docs: one layout. */
+/** The layout of captures is the same in the writer (C++), the reader (TypeScript) and the docs. */
 import { readFileSync } from 'node:fs';
 import * as path from 'node:path';
 import * as format from '../../cli/capture/format';

@@ -1,4 +1,4 @@
-/** Captures that somebody made to hurt: wrong types, giant counts, what fills memory, what takes for ever. */
+/** Malicious captures: wrong types, huge counts, and attacks on memory and time. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { analyse } from '../../cli/analysis';
@@ -28,7 +28,7 @@ import { CaptureBuilder, leakyCapture } from './capture_builder';
 import { CLI, ROOT, testFolder } from './command';
 import { random as randomFrom } from './simulation';
 
-// It is looked for beside the built command.
+// The command looks for it beside itself.
 jest.mock('../../cli/version', () => ({ version: () => '1.0.0' }));
 
 const folder = testFolder();
@@ -42,7 +42,7 @@ interface Outcome {
   peak: number;
 }
 
-/** The built command, and the most memory that it took. */
+/** Runs the built command and measures its peak memory. */
 async function leakAudit(...args: string[]): Promise<Outcome> {
   const peak = file('peak');
   const preload = path.join(ROOT, 'test/audit/fixtures/peak.cjs');
@@ -51,7 +51,7 @@ async function leakAudit(...args: string[]): Promise<Outcome> {
   return { ...outcome, peak: Number(readFileSync(peak, 'utf8')) };
 }
 
-/** All that a command does with a capture, in this process. Whatever is wrong with it is told in a UsageError. */
+/** Does a command's work on a capture in this process. Any fault of the capture is reported as a UsageError. */
 function useAll(capture: string): 'told' | 'used' {
   try {
     const loaded = loadCapture(capture);
@@ -207,7 +207,7 @@ test('randomly changed bytes with corrected checksums', () => {
   for (let round = 0; round < 600; round++) {
     const changed = Buffer.from(bytes);
     const parts = [fileHeader(0)];
-    // Payloads alone are changed: wrong checksums have tests of their own.
+    // Only payloads are changed: wrong checksums have their own tests.
     for (let at = 16; at < changed.length; ) {
       const length = changed.readUInt32LE(at + 4);
       const payload = changed.subarray(at + 20, at + 20 + length);
@@ -309,7 +309,7 @@ test('repair checks only checksums, in little memory', async () => {
   expect(peak).toBeLessThan(300 * MiB);
 });
 
-/** Ids that all fell on one slot of the table when its hash was known: each was searched for past all others. */
+/** Ids that all map to one slot of the table if its hash is known, so that each search passes all others. */
 function collidingIds(count: number): Uint32Array {
   const inverse = (odd: number) => {
     let x = odd;
@@ -334,7 +334,7 @@ function collidingIds(count: number): Uint32Array {
 }
 
 test('ids that are chosen to collide do not cost more than others', () => {
-  // 32 thousand millions of steps with a hash that is known: the limit of the test ends it.
+  // 32 billion steps with a known hash: the test would time out.
   const ids = collidingIds(250_000);
   const living = new LivingTensors();
   const payload = Buffer.alloc(48);

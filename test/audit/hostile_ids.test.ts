@@ -1,4 +1,4 @@
-/** Ids of a capture that somebody chose so that they collide: they cost no more than others. */
+/** Ids of a capture that are chosen to collide do not cost more than others. */
 import { analyse } from '../../cli/analysis';
 import { fileHeader, PacketType, packet } from '../../cli/capture/format';
 import { IdMap } from '../../cli/capture/id_map';
@@ -8,7 +8,7 @@ import { CaptureBuilder } from './capture_builder';
 const u32s = (...values: number[]) => Buffer.from(Uint32Array.from(values).buffer);
 const site = (id: number) => packet(PacketType.Site, Buffer.concat([u32s(id, 0, id), Buffer.from('[]')]));
 
-/** Non-negative 32-bit integers whose hash in V8, which has no seed for numbers, ends in 16 zeros. */
+/** Non-negative 32-bit integers whose hash in V8, which is not seeded for numbers, ends in 16 zeros. */
 function collidingNumbers(count: number): number[] {
   const unshift = (value: number, by: number) => {
     let x = value;
@@ -32,10 +32,10 @@ function collidingNumbers(count: number): number[] {
   return found;
 }
 
-/** Of the file, before its first packet. */
+/** The file header, before the first packet. */
 const HEADER = fileHeader(0).length;
 
-/** V8's hash of such an integer, which has no seed. */
+/** V8's unseeded hash of such an integer. */
 function hashOf(key: number): number {
   let x = Math.imul(key, 32767) - 1;
   x = Math.imul(x ^ (x >>> 12), 5);
@@ -51,7 +51,7 @@ test('ids that are chosen to collide do not collide in a map', () => {
   const map = new IdMap<number>();
   for (const id of chosen) map.set(id, id);
   expect(map.size).toBe(chosen.length);
-  // Some 20,000 of 65,536 where nothing is chosen.
+  // About 20,000 of 65,536 for ordinary ids.
   const { map: inside } = map as unknown as { map: Map<number, number> };
   expect(spread(inside.keys())).toBeGreaterThan(10_000);
 });

@@ -161,7 +161,7 @@ test('a process that is recorded by another command is shown and stays recorded'
   expect(await leakAudit('detach', String(service.pid))).toMatchObject({ code: 0 });
 });
 
-/** At its exit the recording ends first. */
+/** At exit the recording ends first. */
 const ENDED =
   /^leak-audit: (process \d+ has ended, or was detached|process \d+ ended, or closed the connection|the recording of process \d+ has ended)\n$/;
 
@@ -237,7 +237,7 @@ test('a process shown by live cannot be attached to meanwhile', async () => {
   expect(await refused('live', '')).toBe("leak-audit: '' is neither a process id nor a file");
 });
 
-/** Runs `leak-audit …` in a terminal of its own, 80 by 24, presses keys once it shows `first`, and says what came. */
+/** Runs `leak-audit …` in a new 80 by 24 terminal, presses keys once it shows `first`, and returns its output. */
 async function inTerminal(args: string[], first: string, keys: string, env: NodeJS.ProcessEnv): Promise<string> {
   const script = `
 import fcntl, os, pty, signal, struct, sys, termios, time

@@ -1,4 +1,4 @@
-/** The lines of `run --follow-children`, and `live FILE`, tell of the children too. */
+/** The lines of `run --follow-children` and `live FILE` include the children. */
 import { spawn } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
@@ -17,10 +17,10 @@ const folder = testFolder();
 jest.setTimeout(limitMs(240_000));
 
 const START = { clockMs: 1_000_000, intervalMs: 100 };
-/** Of no process: larger than any. */
+/** Larger than any process id. */
 const NOBODY = 99_999_999;
 
-/** Two rounds, in which `live` of `made` tensors are alive, all of one site and one of a site that all share. */
+/** Two rounds with `live` of `made` tensors alive, from one site of its own and one of a shared site. */
 function captureOf(pid: number, live: number, made: number, clockMs = START.clockMs): CaptureBuilder {
   const builder = new CaptureBuilder({ ...START, pid, clockMs })
     .site(1, [`/${made}.js`, 1, 1])
@@ -72,7 +72,7 @@ test('running children are counted, and the tensors made by ended ones', async (
       ['/shared.js', 2, 8],
     ]);
   }
-  // Once they are joined, the file itself tells the same.
+  // After they are joined, the file itself has the same data.
   fs.writeFileSync(`${file}.${process.pid}-1.child`, captureOf(process.pid, 4, 40, later).end().build());
   for (const name of ['72', `${process.pid}-2`, `${NOBODY}-3`]) fs.rmSync(`${file}.${name}.child`);
   joinChildren(file);

@@ -1,4 +1,4 @@
-/** Files that captures name: whatever stands at a path, reading a capture neither waits for it nor fills memory with it. */
+/** Files named in captures: reading a capture neither waits for such a file nor fills memory with it, whatever it is. */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';

@@ -1,4 +1,4 @@
-/** What `live`, `run` and `snapshot` show in a terminal: never wider than it is. */
+/** `live`, `run` and `snapshot` never exceed the width of the terminal. */
 import * as path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { plainColors } from '../../cli/colors';
@@ -114,7 +114,7 @@ test.each([
   expect(lines.join('\n')).not.toContain('\x1b');
 });
 
-/** `live` in a terminal that does not know its size, until it is ended with q. */
+/** Runs `live` in a terminal of unknown size until the key q. */
 async function unsized(pid: number, env: NodeJS.ProcessEnv): Promise<string[][]> {
   const script = `
 import os, pty, sys

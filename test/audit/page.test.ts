@@ -93,7 +93,7 @@ test('the chart can be read and switched by keys', async () => {
   await page.keyboard.press('Escape');
   expect(await chart.locator('.reading').isVisible()).toBe(false);
   const rss = page.locator('#timeline').getByRole('button', { name: 'process (RSS)' });
-  expect(await rss.getAttribute('aria-pressed')).toBe('false'); // it would press the rest flat
+  expect(await rss.getAttribute('aria-pressed')).toBe('false'); // it would flatten the rest
   await rss.press('Enter');
   expect(await rss.getAttribute('aria-pressed')).toBe('true');
   expect(await page.locator('#timeline polyline').count()).toBe(2);

@@ -1,4 +1,4 @@
-/** What the page shows of single tensors and of labels, where the capture holds them. */
+/** The page's details of single tensors and labels, if the capture has them. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { ARTEFACTS, type Browser, launch, open } from './browser';
@@ -58,7 +58,7 @@ test('the oldest tensors, with shape, dtype and bytes; ages are exact', async ()
     'float32',
     'cpu',
     '488.3 KiB',
-    '?', // a capture from before owners were told
+    '?', // a capture from before owners were recorded
     '?',
     '/srv/ping.ts:9:3 answer',
   ]);

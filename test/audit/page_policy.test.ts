@@ -1,4 +1,4 @@
-/** What the page's policy forbids. Every test of the page complains of a violation; here the policy itself is tried. */
+/** The page's policy. Every test of the page fails on a violation; these tests check the policy itself. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { type Browser, launch, open } from './browser';

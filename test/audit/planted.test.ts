@@ -1,4 +1,4 @@
-/** What leak-audit writes goes where it was told to, whatever others planted beside it, and who may read it. */
+/** leak-audit writes only to the requested files, whatever others planted beside them, with the right permissions. */
 
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -39,7 +39,7 @@ beforeEach(() => {
   writeFileSync(file('c.ltna'), leakyCapture().build());
 });
 
-/** leak-audit in a process whose number is known beforehand: links stand where names made of it would be. */
+/** Runs leak-audit with a known process id, with links at the names that could be derived from it. */
 function planted(output: string, args: string[], umask = '022') {
   const names = [`${output}.$$.tmp`, `${folder}/.leak-audit-$$.tmp`, `${output}.tmp`, `${output}.new`];
   const script = `umask ${umask}; ${names.map((name) => `ln -s ${file('victim')} "${name}"`).join('; ')}; exec "$@"`;

@@ -1,4 +1,4 @@
-/** What leaves for a terminal: names of programs, files and arguments steer nothing, whatever stands in them. */
+/** Terminal output: names of programs, files and arguments cannot control the terminal, whatever they contain. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
@@ -18,9 +18,9 @@ const file = (name: string) => path.join(folder, name);
 const HOSTILE =
   'a\x1b]0;owned\x07b\x1b[2J\x1b[1mc\x07\r\bd\nCLEAN\x9b2J\x85\x7f\u202ee\u2066\u200b\u2028\u061c\u{e0001}f';
 
-/** Lines of text with nothing but text in them. */
+/** Checks that lines contain only text. */
 const RAW = /[^\P{Cc}\n]|[\p{Cf}\p{Zl}\p{Zp}]/gu;
-/** The same of CSV, whose lines end with both. */
+/** The same for CSV, whose lines end with \r\n. */
 const RAW_CSV = /[^\P{Cc}\n\r]|[\p{Cf}\p{Zl}\p{Zp}]|\r(?!\n)/gu;
 const ESC = '\x1b';
 const COLORS = new RegExp(`${ESC}\\[(?:[12]|22|3[1236]|39)m`, 'g');
@@ -104,7 +104,7 @@ test.each(COMMANDS.map((args) => ({ name: args.map(printable).join(' ').replaceA
 );
 
 test('libtorch-node build: a libtorch, a cache and a compiler with control sequences in their names', async () => {
-  const name = HOSTILE.replace('\n', ''); // a line of a path is a line of the message
+  const name = HOSTILE.replace('\n', ''); // a line break in a path is one in the message
   const cli = path.join(ROOT, 'dist/cli/libtorch-node.js');
   for (const env of [{ LIBTORCH: `/no/${name}` }, { LIBTORCH_NODE_CACHE: `/proc/${name}` }, { CXX: `/no/${name}` }]) {
     const { code, stdout, stderr } = await run(process.execPath, [cli, 'build', '--force'], {

@@ -28,7 +28,7 @@ function main(): CaptureBuilder {
   return builder;
 }
 
-/** Lives from 300 to 700 ms of the main process, with so many tensors; its peak is at its end. */
+/** Lives from 300 to 700 ms of the main process, with that many tensors; its peak is at its end. */
 function child(pid: number, live: number, startMs = 300): CaptureBuilder {
   const start = { ...START, pid, clockMs: START.clockMs + startMs, command: 'node child.js' };
   const builder = new CaptureBuilder(start).site(1, ['/child.js', 5, 1]).label(1, { route: `/${pid}` });
@@ -117,7 +117,7 @@ test('files left by an interrupted run are removed, and nothing else', () => {
 });
 
 test('a child that cannot make its file flags the capture of the program', async () => {
-  const long = path.join(folder, `${'x'.repeat(245)}.ltna`); // its children's names are too long
+  const long = path.join(folder, `${'x'.repeat(245)}.ltna`); // the names of its children's files are too long
   const args = ['run', '--quiet', '--check', '--follow-children', '-o', long, '--', 'node', fixture('children.cjs')];
   const outcome = await leakAudit(...args);
   expect(outcome.stderr).toMatch(/leak-audit: this process is not recorded: cannot create .*File name too long/);
@@ -129,7 +129,7 @@ test('a child that cannot make its file flags the capture of the program', async
   expect(capture.end?.reason).toBe('exit');
 }, 600_000);
 
-/** In the last round of a capture that grows; undefined where there is none yet. */
+/** In the last round of a growing capture; undefined before the first round. */
 function tensorsIn(name: string): number | undefined {
   const follower = new CaptureFollower(path.join(folder, name));
   try {
@@ -144,7 +144,7 @@ test('--follow-children records a program’s children; without it, the children
   const args = ['run', '--quiet', '--interval', '200ms', '--json', path.join(folder, 'r.json'), '--follow-children'];
   const go = path.join(folder, 'go');
   const ended = leakAudit(...args, '-o', file, '--', 'node', fixture('children.cjs'), go);
-  // One is killed, once both captures show what is held.
+  // One is killed after both captures show the tensors.
   const children = () => fs.readdirSync(folder).filter((name) => name.endsWith('.child'));
   await until(async () => tensorsIn('c.ltna') === 1 && children().some((name) => tensorsIn(name) === 20));
   fs.writeFileSync(go, '');

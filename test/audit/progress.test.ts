@@ -1,4 +1,4 @@
-/** Long work says what it is at, to a terminal, and to nobody else. */
+/** Long work shows its progress, only on a terminal. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { closeSync, constants, openSync, writeSync } from 'node:fs';
 import * as path from 'node:path';
@@ -10,7 +10,7 @@ import { CLI, testFolder } from './command';
 
 const folder = testFolder();
 
-/** A terminal that keeps what it is told, and a clock that the test sets. */
+/** A terminal that records its input, and a clock that the test sets. */
 function terminal(columns = 80, isTTY = true) {
   const state = { now: 0, text: '' };
   const write = (text: string) => {
@@ -67,7 +67,7 @@ test('without a terminal nothing is printed', () => {
   expect(state.text).toBe('');
 });
 
-/** Runs its arguments in a terminal of their own, and hands on what they write there. */
+/** Runs its arguments in a new terminal, and copies their output. */
 const IN_TERMINAL = `
 import os, pty, sys
 status = pty.spawn(sys.argv[1:], lambda fd: os.read(fd, 65536))
@@ -84,11 +84,11 @@ test('a slow capture in a terminal: a line while it is read, removed before the 
     text += chunk;
   });
   const ended = new Promise<number | null>((resolve) => child.on('close', resolve));
-  // Opening for reading alone would wait for the reader, and a full pipe for its reading.
+  // Opening only for writing would wait for the reader, and writing to a full pipe for its reads.
   const fd = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK);
   writeSync(fd, leakyCapture().build());
   const later: number = 99;
-  const nothing = packet(later, Buffer.alloc(8)); // of a type that no reader knows
+  const nothing = packet(later, Buffer.alloc(8)); // of an unknown type
   while (!text.includes('slow.ltna: ') && child.exitCode === null) {
     try {
       writeSync(fd, nothing);

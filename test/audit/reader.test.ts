@@ -162,7 +162,7 @@ test('kinds of freed tensors are dropped, those of live ones stay unchanged', ()
     birth.writeUInt32LE(id, 0);
     birth.writeUInt32LE(id % 7, 4);
     birth.writeDoubleLE(0, 24);
-    birth.writeUInt32LE(3 * id, 24); // each of its own size
+    birth.writeUInt32LE(3 * id, 24); // each with a different size
     birth.writeInt32LE(-id, 16);
     birth.writeInt32LE(-1, 20);
     living.add(birth, 0);
@@ -178,7 +178,7 @@ test('kinds of freed tensors are dropped, those of live ones stay unchanged', ()
 });
 
 test('the memory for crafted files is bounded by their size', () => {
-  // A packet's header that promises more than there is, over and over; and packets within packets.
+  // Repeated packet headers with a length beyond the data; and packets within packets.
   const promise = new CaptureBuilder().packet(99, Buffer.alloc(16)).build().subarray(-36, -16);
   promise.writeUInt32LE(16 * 1024 * 1024, 4);
   promise.writeUInt32LE(crc32(promise.subarray(0, 12)), 12);
@@ -234,7 +234,7 @@ test('a followed file that is truncated or replaced is read anew', () => {
   const before = leakyCapture(3).build();
   fs.writeFileSync(file, bytes.subarray(0, bytes.length - 10));
   follower.poll();
-  fs.truncateSync(file, before.length); // a write that failed is cut off; another comes in its place
+  fs.truncateSync(file, before.length); // a failed write is truncated; another one replaces it
   fs.appendFileSync(file, new CaptureBuilder().tick({ ms: 999 }).build().subarray(new CaptureBuilder().build().length));
   follower.poll();
   expect(follower.capture.ticks.map((tick) => tick.ms)).toEqual([250, 500, 750, 999]);
@@ -250,7 +250,7 @@ test('an unclaimed file is a program without tensors', () => {
   const file = path.join(folder, 'reserved');
   fs.writeFileSync(file, fileHeader(Flag.reserved));
   expect(readCapture(file).start).toBeUndefined();
-  fs.writeFileSync(file, fileHeader(Flag.lost)); // claimed, but there was no room for more
+  fs.writeFileSync(file, fileHeader(Flag.lost)); // claimed, but without space for more
   expect(readCapture(file).lost).toBe(1);
   fs.writeFileSync(file, fileHeader(0));
   expect(() => readCapture(file)).toThrow(/empty or cut off/);

@@ -1,4 +1,4 @@
-/** What gets into a capture: modes, sizes, labels. With the built command and the built addon. */
+/** The contents of a capture: modes, sizes, labels. With the built command and the built addon. */
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
@@ -42,7 +42,7 @@ test(
     expect(total(site, (one) => one.liveBytes)).toBe(count * 64);
     expect(capture.lost).toBe(0);
     expect(capture.processes).toEqual([expect.objectContaining({ ended: 'exit', startMs: 0 })]);
-    // What comes with each round beside the births: its totals and the rows of two sites.
+    // The bytes per round besides births: totals and the rows of two sites.
     const rounds = capture.ticks.length * 400;
     expect(fs.statSync(file).size - rounds).toBeLessThanOrEqual(64 * count);
   },
@@ -64,7 +64,7 @@ test(
     const [, outer, , , movedOn] = living.map((one) => one.scope);
     expect(outer).toBeGreaterThan(0);
     expect(movedOn).toBe(outer);
-    // All were made before that collection began, and lived on.
+    // All were made before that collection, and survived it.
     const collected = capture.ticks.at(-1)!.collectedMs!;
     expect(living.filter((one) => one.birthMs >= collected)).toEqual([]);
     expect(collected).toBeLessThan(capture.durationMs);
@@ -92,7 +92,7 @@ test(
     const big = atLine(capture, 5);
     expect(total(big, (one) => one.liveTensors)).toBe(3);
     expect(total(big, (one) => one.liveBytes)).toBe(3 * 2 ** 20);
-    // 3,000 storages of which each is drawn with a chance of 6%: a deviation of 7%. Six of them are left as room.
+    // 3,000 storages, each drawn with a probability of 6%: a standard deviation of 7%. The tolerance is six of them.
     for (const line of [8, 9]) {
       const made = total(atLine(capture, line), (one) => one.allocatedTensors);
       expect(made).toBeGreaterThan(3000 * 0.55);
@@ -105,7 +105,7 @@ test(
     expect(drawn.length).toBeLessThan(1000);
     const estimate = drawn.reduce((sum, one) => sum + one.weight, 0);
     expect(Math.abs(estimate - total(kept, (one) => one.liveTensors))).toBeLessThan(drawn.length * 0.01 + 1);
-    // The totals are no estimates.
+    // The totals are exact.
     expect(capture.ticks.at(-1)?.tensors).toBe(3004);
   },
   TIMEOUT_MS,
@@ -164,7 +164,7 @@ test(
     expect(of({})).toBe(2);
     const byLabel = [...capture.series.values()].filter((series) => series.labelId !== 0);
     expect(total(byLabel, (one) => one.liveTensors)).toBe(11);
-    // 1,200 values: not one set of counters each.
+    // 1,200 values: not each gets its own counters.
     expect(capture.labels.size).toBeLessThan(1100);
     expect([...capture.labels.values()]).toContainEqual({ id: '(other)' });
 

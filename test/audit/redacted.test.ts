@@ -1,4 +1,4 @@
-/** `--redact-sources`: no text of the program's is in what is shown to others; and cells that a spreadsheet would run. */
+/** `--redact-sources`: reports do not contain the program's texts. Also cells that a spreadsheet would evaluate. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { gunzipSync } from 'node:zlib';

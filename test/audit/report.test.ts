@@ -178,7 +178,7 @@ test('a site that started to grow too late to be judged prevents a clean report'
   expect(text(late(true))).toMatch(
     /INSUFFICIENT {2}late\.js:2:1 grew by 960\.0 KiB per minute \(240 tensors\), for too short a time/,
   );
-  expect(analyse(read(late(false))).verdict).toBe('clean'); // it came late and stands
+  expect(analyse(read(late(false))).verdict).toBe('clean'); // it appeared late and is constant
 });
 
 test('sites omitted from the table count in the verdict', () => {

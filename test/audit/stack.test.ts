@@ -30,7 +30,7 @@ test('at most the requested number of frames', () => {
 });
 
 test('frames of the library at the top do not count, however many', () => {
-  // Callbacks of Node between: left out at the top as the library's own frames are.
+  // Node's callbacks in between are omitted at the top, like the library's own frames.
   const through = (n: number): number => {
     if (n > 0) return [n].map(() => Reflect.apply(through, undefined, [n - 1]))[0]!;
     return capture(3).frames().length;

@@ -1,4 +1,4 @@
-/** Captures whose writing does not end well: kills, disks without room. With the built command and the built addon. */
+/** Captures with an abnormal end: kills, full disks. With the built command and the built addon. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import * as fs from 'node:fs';
@@ -23,7 +23,7 @@ describe('SIGKILL', () => {
     return state / 2 ** 32;
   };
 
-  /** Kills a recorded program `ms` after it began to work (below 0: before). What the file held just before, and after. */
+  /** Kills a recorded program `ms` after it started to work (negative: before). Returns the file just before and after. */
   async function kill(number: number, ms: number) {
     const file = path.join(folder, `killed-${number}`);
     fs.writeFileSync(file, fileHeader(Flag.reserved));
@@ -58,7 +58,7 @@ describe('SIGKILL', () => {
         expect(capture.end).toBeUndefined();
         if (ready) expect(capture.start?.mode).toBe('full');
         const rows = [...capture.series.values()].reduce((sum, one) => sum + (one.liveTensors.at(-1) ?? 0), 0);
-        // The births are those of the rows, but for what was made while the round was put together.
+        // The births match the rows, except tensors made while the round was assembled.
         const births = [...capture.livingTensors()].length;
         expect(Math.abs(rows - births)).toBeLessThanOrEqual(50);
       }
@@ -69,10 +69,10 @@ describe('SIGKILL', () => {
 });
 
 describe('no space', () => {
-  /** The run says it, `check` of its capture does not pass. */
+  /** The run reports the loss, and `check` of its capture fails. */
   const check = async (file: string, run: { code: number | null; stderr: string }) => {
     expect(run.stderr).toMatch(/events? or more (was|were) lost/);
-    expect(run.code).toBe(0); // of the program, in which no leak was found
+    expect(run.code).toBe(0); // the program's own status: a leak was not found
     const checked = await leakAudit('check', file);
     expect(checked.stdout).toMatch(/lost: /);
     expect(checked.code).toBe(4);

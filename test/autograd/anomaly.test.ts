@@ -1,4 +1,4 @@
-/** Anomaly detection: what is said of the forward call, and that nothing is said otherwise. */
+/** Anomaly detection: the report of the forward call, and silence otherwise. */
 import { run } from '../support/child';
 import { LIB, thrown, torch } from '../support/torch';
 

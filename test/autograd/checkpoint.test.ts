@@ -1,4 +1,4 @@
-/** torch.utils.checkpoint: the gradients of PyTorch's, and what is refused. Memory: checkpoint_memory.test.ts. */
+/** torch.utils.checkpoint: PyTorch's gradients, and refusals. Memory: checkpoint_memory.test.ts. */
 import type { Tensor } from '../../types';
 import { run } from '../support/child';
 import { type Call, compare } from '../support/compare';
@@ -36,7 +36,7 @@ function gradOf(fn: (...tensors: any[]) => any, ...tensors: any[]): unknown[] {
   return grad(outputs, leaves, { gradOutputs: outputs.map((one: any) => untyped.onesLike(one)), allowUnused: true });
 }
 
-/** What a checkpoint is of, with its arguments: `C` is the function, without the options. */
+/** Checkpointed calls: `C` is the function, without the options. */
 const bodies: Call[] = [
   ['C((a) => a.sin().exp(), x)', 'C(lambda a: a.sin().exp(), x)'],
   ['C((a, b) => a.mul(b).tanh(), x, y)', 'C(lambda a, b: a.mul(b).tanh(), x, y)'],
@@ -117,7 +117,7 @@ test('checkpointSequential gives PyTorch’s gradients', async () => {
   const layers = '[(a) => a.sin(), (a) => a.mul(y), (a) => F.dropout(a), (a) => a.exp(), (a) => a.tanh()]';
   const pythons =
     '[lambda a: a.sin(), lambda a: a.mul(y), lambda a: F.dropout(a), lambda a: a.exp(), lambda a: a.tanh()]';
-  // PyTorch 2 wants to be told; PyTorch 1 has no such argument of this function.
+  // PyTorch 2 requires this argument; PyTorch 1 does not have it in this function.
   const explicit = '**({} if torch.__version__.startswith("1.") else {"use_reentrant": True})';
   const calls = [1, 2, 3, 5].map(
     (n): Call => [
@@ -200,7 +200,7 @@ test('in torch.run: autograd.grad runs at once, and backward is refused', async 
     const refused = torch.run((T: any) => void T.backward(loss, given));
     await expect(refused).rejects.toMatchObject({ code: 'ERR_TORCH_CALLBACK_THREAD' });
   }
-  // Another's graph, beside a checkpoint that nobody has gone back through.
+  // Another graph, beside a checkpoint without a backward.
   const beside = checkpoint(f, x, off);
   const loss = w.pow(2).sum();
   w.grad = null;

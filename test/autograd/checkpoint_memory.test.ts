@@ -1,4 +1,4 @@
-/** torch.utils.checkpoint: less memory at the peak, and what is owned by whom. */
+/** torch.utils.checkpoint: lower peak memory, and owners of tensors. */
 import type { Tensor } from '../../types';
 import { run } from '../support/child';
 import { balanced, LIB, torch } from '../support/torch';

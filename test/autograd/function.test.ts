@@ -1,4 +1,4 @@
-/** torch.autograd.Function: as PyTorch's, and what becomes of what it holds. */
+/** torch.autograd.Function: PyTorch's behaviour, and the lifetime of its tensors. */
 import type { Tensor } from '../../types';
 import { run } from '../support/child';
 import { balanced, codeOf, LIB, thrown, torch, untyped } from '../support/torch';

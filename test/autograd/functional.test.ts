@@ -1,4 +1,4 @@
-/** torch.autograd.functional: the results of PyTorch's functions, what is refused, and that nothing is left behind. */
+/** torch.autograd.functional: PyTorch's results, refusals, and leaks. */
 import { type Call, compare } from '../support/compare';
 import { balanced, codeOf, thrown, torch, untyped } from '../support/torch';
 
@@ -69,7 +69,7 @@ const scalars: { js: string; py: string; of: string }[] = [
 
 const given = (of: string, open: string, close: string) => (of.includes(',') ? `${open}${of}${close}` : of);
 
-/** A call with the options given, in both languages. */
+/** A call with these options, in both languages. */
 function call(
   name: string,
   one: { js: string; py: string; of: string },
@@ -110,7 +110,7 @@ test('results, and the refusals of strict, are PyTorch’s', async () => {
   const { wrong, failed } = await compare(inputs, calls);
   expect(wrong).toEqual([]);
   expect(calls.length).toBeGreaterThan(150);
-  // Only strict refuses any of these.
+  // Only strict refuses these.
   expect(failed.filter((text) => !text.includes('strict'))).toEqual([]);
   expect(failed.length).toBeGreaterThan(10);
 });
@@ -215,7 +215,7 @@ test('gradients do not accumulate, and modes are restored', () => {
 test('leaks nothing, in scopes and outside, also if it throws', () => {
   const run = () => {
     const x = torch.ones([3], { requiresGrad: true });
-    // What the program's function makes is the program's: nothing here.
+    // Tensors that the program's function makes belong to the program: none here.
     const same = (a: typeof x) => a;
     let before = torch.memory().tensors;
     const left = () => torch.memory().tensors - before;
@@ -233,7 +233,7 @@ test('leaks nothing, in scopes and outside, also if it throws', () => {
       counted(() => thrown(() => jacobian(same, x, { strict: true, createGraph: true })).code),
       counted(() => thrown(() => vjp(same, x)).code),
     ];
-    // The sum is the function's: one for each call.
+    // The sum belongs to the function: one for each call.
     const sums = [hessian, vhp, hvp].map((fn) => counted(() => (fn as typeof vhp)(sum, x, fn === hessian ? {} : x)));
     return { found, sums };
   };

@@ -1,4 +1,4 @@
-/** torch.autograd.grad and torch.autograd.backward: arguments, results, errors, and what is left of them. */
+/** torch.autograd.grad and torch.autograd.backward: arguments, results, errors, and leaks. */
 import { balanced, codeOf, thrown, torch, untyped } from '../support/torch';
 
 const { grad, backward } = torch.autograd;

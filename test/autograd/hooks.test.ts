@@ -1,4 +1,4 @@
-/** Hooks on gradients: what they get and give, when they fail, and what they hold. */
+/** Hooks on gradients: arguments, results, failures, and lifetimes. */
 import { Worker } from 'node:worker_threads';
 import { run } from '../support/child';
 import { balanced, codeOf, LIB, thrown, torch, untyped } from '../support/torch';
@@ -143,7 +143,7 @@ describe('registerHook', () => {
     h.registerHook((grad) => grad.mul(grad));
     const [d] = torch.autograd.grad(h.pow(2).sum(), x, { createGraph: true });
     expect(d!.toArray()).toEqual([16]);
-    // The way to x leads through h again, and its hook squares 8h.
+    // The path to x goes through h again, and its hook squares 8h.
     expect(torch.autograd.grad(d!.sum(), x)[0]!.toArray()).toEqual([256]);
   });
 
@@ -217,7 +217,7 @@ describe('memory', () => {
   });
 });
 
-/** A worker that ends in the middle of a hook, in one way or another. */
+/** A worker that ends in a hook, in several ways. */
 function worker(body: string): Promise<number> {
   const text = `
     const torch = require(${JSON.stringify(LIB)});

@@ -1,4 +1,4 @@
-/** The benchmarks run, and their tables have their rows. What the figures are is no test's business. */
+/** The benchmarks run, and their tables have their rows. Tests do not check the figures. */
 import { execFileSync } from 'node:child_process';
 import * as path from 'node:path';
 

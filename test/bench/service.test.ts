@@ -1,10 +1,10 @@
-/** The service's bench runs, and says what it has to. What the figures are is no test's business. */
+/** The service's bench runs and prints its tables. Tests do not check the figures. */
 import * as path from 'node:path';
 import { run } from '../support/child';
 import { limitMs, ordinaryEnv } from '../support/sanitized';
 import { ROOT } from '../support/torch';
 
-/** What an expression of the bench's modules gives. */
+/** Evaluates an expression with the bench's modules. */
 async function evaluated(imports: string, expression: string): Promise<any> {
   const source = `import ${imports};\nconsole.log(JSON.stringify(${expression}));`;
   const { code, stdout, stderr } = await run(process.execPath, ['--input-type=module', '-e', source]);

@@ -1,4 +1,4 @@
-/** Tensors from JavaScript data: every array, what is refused and where the fault is, memory that goes both ways. */
+/** Tensors from JavaScript data: all kinds of arrays, refusals with the place of the fault, shared memory. */
 import { readdirSync, readFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { run } from '../support/child';
@@ -215,8 +215,8 @@ test(
 test('V8 does not get libtorch’s memory as an external buffer, which Electron forbids', () => {
   const { addonFile } = require(path.join(LIB, 'native.js')) as { addonFile: string };
   const text = readFileSync(addonFile, 'latin1');
-  expect(text).toContain('napi_create_object'); // names of what it asks of Node are there
-  // One byte that is no tensor's, and that is done without where it is refused: native/env/end_sentinel.h.
+  expect(text).toContain('napi_create_object'); // the names of its Node-API imports are present
+  // One byte that does not belong to a tensor, and is optional: native/env/end_sentinel.h.
   const asked = new Set(text.match(/napi_create_external_\w+/g));
   expect([...asked]).toEqual(['napi_create_external_buffer']);
   const native = path.join(ROOT, 'native');

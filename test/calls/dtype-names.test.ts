@@ -1,4 +1,4 @@
-/** PyTorch's other names of dtypes: 'float' wherever 'float32' is accepted; results tell the dtype's own name. */
+/** PyTorch's other names of dtypes: 'float' wherever 'float32' is accepted; results have the dtype's own name. */
 import { torch, untyped } from '../support/torch';
 
 const names = {

@@ -1,4 +1,4 @@
-/** Tensors in the assertions of node:assert, Jest and Vitest: by dtype, shape and values, numbers as Object.is has them. */
+/** Tensors in the assertions of node:assert, Jest and Vitest: by dtype, shape and values, comparing numbers with Object.is. */
 import assert from 'node:assert';
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -103,7 +103,7 @@ test('differences show values, and stacks start at the assertion', () => {
     );
     expect(message(() => assert.deepStrictEqual(of([1]), of([2]), 'mine')).message).toContain('mine');
     expect(message(() => expect(of([1, 2])).toEqual(of([1, 3]))).message).toMatch(/2,/);
-    // Without tensors it is node:assert's own.
+    // Without tensors the error is node:assert's own.
     expect(message(() => assert.deepStrictEqual({ a: 1 }, { a: 2 })).message).toMatch(/a: 1/);
   });
 });

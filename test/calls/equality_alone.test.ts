@@ -1,8 +1,8 @@
-/** node:assert without tensors: its answers, its errors and what it looks at are its own. */
+/** node:assert without tensors: its results, errors and property reads are unchanged. */
 import type * as nodeAssert from 'node:assert';
 import { torch } from '../support/torch';
 
-// The module itself, after the library: a transpiled `import * as` is a copy of what was there before.
+// The module itself, after the library: a transpiled `import * as` is a copy of the earlier exports.
 const assert: typeof nodeAssert = require('node:assert');
 
 const deepStrictEqual: typeof nodeAssert.deepStrictEqual = assert.deepStrictEqual;
