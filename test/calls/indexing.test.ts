@@ -2,7 +2,7 @@
 import torch from 'libtorch-node';
 import { balanced } from '../support/torch';
 
-/** Runs `fn` in a scope: nothing may be left. */
+/** Runs `fn` in a scope and checks that it does not leak. */
 const scoped = (fn: () => void): void => balanced(() => torch.scope(fn));
 
 const cube = () => torch.arange(24).reshape([2, 3, 4]);

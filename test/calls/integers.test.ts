@@ -1,12 +1,12 @@
 /**
- * JavaScript's numbers as elements of integer dtypes: what PyTorch refuses is refused here, with the path to the element,
- * and what it takes becomes the same integer.
+ * JavaScript's numbers as elements of integer dtypes: values that PyTorch refuses are refused with the path to the element,
+ * and values that it accepts become the same integer.
  */
 import { runInNewContext } from 'node:vm';
 import { python } from '../support/python';
 import { balanced, thrown, torch, untyped } from '../support/torch';
 
-/** Integers are Python's ints, the rest its floats: as everywhere, the number says what it is. */
+/** Integers become Python's ints, others its floats: as everywhere, the value decides. */
 const numbers: readonly (readonly [js: string, py: string])[] = [
   ['NaN', 'math.nan'],
   ['Infinity', 'math.inf'],
@@ -26,7 +26,7 @@ const bigints: readonly (readonly [js: string, py: string])[] = [
 
 const dtypes = ['uint8', 'int8', 'int16', 'int32', 'int64'];
 
-/** Every way from a number of JavaScript to an element. `D` is the dtype, `V` the number. */
+/** Every way to make an element from a JavaScript number. `D` is the dtype, `V` the number. */
 const makers: readonly (readonly [js: string, py: string])[] = [
   ['torch.tensor([V], { dtype: "D" })', 'torch.tensor([V], dtype=torch.D)'],
   ['torch.tensor(V, { dtype: "D" })', 'torch.tensor(V, dtype=torch.D)'],
@@ -54,7 +54,7 @@ const applied = [
   'torch.zeros([1], dtype=torch.D).apply_(lambda x: V)',
 ];
 
-/** Arrays whose elements are floats to PyTorch, or integers, whatever their values. */
+/** Arrays whose elements are always floats, or always integers, to PyTorch. */
 const arrays: readonly (readonly [js: string, py: string])[] = [
   ...['1.5', '-1.5', '255', '255.5', '300', '-1', '1e10', 'NaN', '-Infinity'].flatMap((value) => {
     const float = value === 'NaN' ? 'math.nan' : value === '-Infinity' ? '-math.inf' : `float(${value})`;

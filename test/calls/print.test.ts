@@ -97,7 +97,7 @@ const tensors: [string, string][] = [
 ];
 
 test('prints as PyTorch prints', async () => {
-  // Meta tensors have no data to hand over: their text alone is asked for.
+  // Meta tensors do not have data, so only their text is compared.
   const answers = await python(tensors.map(([, py]) => `str(${py})`));
   const before = settled().tensors;
   const got = tensors.map(([js]) => torch.scope(() => String(new Function('torch', `return ${js}`)(untyped))));

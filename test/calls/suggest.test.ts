@@ -1,4 +1,4 @@
-/** Unknown options: the message names the one that was meant, where one is near. */
+/** Unknown options: the message suggests a similar option, if there is one. */
 import * as path from 'node:path';
 import { balanced, LIB, thrown, torch, untyped } from '../support/torch';
 

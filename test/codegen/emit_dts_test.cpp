@@ -1,4 +1,4 @@
-// Given a tiny model, when its declarations are emitted, then they hold these signatures, and no others for the name.
+// Given a tiny model, when its declarations are emitted, then they have exactly these signatures for the name.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -158,7 +158,7 @@ TEST(EmitDts, WhatHandsBackSelfReturnsItsType) {
   EXPECT_EQ(lines_of(files, "functions.d.ts", "relu_<").at(0), "relu_<TSelf extends Tensor>(self: TSelf): TSelf;");
 }
 
-// A rule as types.yaml would have it.
+// A rule as in types.yaml.
 TypeRule rule(const std::string& op, std::vector<TypeRule::Bind> binds, const std::string& result,
               std::map<std::string, std::string> checks = {}) {
   TypeRule made;

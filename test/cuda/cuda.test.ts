@@ -1,9 +1,9 @@
-/** torch.cuda: PyTorch's answers where there is no device; with one, its memory. */
+/** torch.cuda: PyTorch's behaviour without a device; with one, its memory. */
 
 import { python } from '../support/python';
 import { codeOf, counts, settled, thrown, torch, untyped } from '../support/torch';
 
-/** Only one of the two kinds exists on a machine: a skipped test counts as one that did not pass. */
+/** Only one of the two kinds is defined on a machine, because a skipped test counts as a failure. */
 const absent = (_name: string, _test: () => unknown): void => {};
 const withDevice = torch.cuda.isAvailable() ? it : absent;
 const withoutDevice = torch.cuda.isAvailable() ? absent : it;

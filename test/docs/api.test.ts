@@ -1,4 +1,4 @@
-/** `npm run docs` as it is: no warning about a declaration of ours, a page for every op, and on it what the schema tells. */
+/** `npm run docs`: no warnings, and a page for every op with the contents of its schema. */
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';

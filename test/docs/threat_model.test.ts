@@ -1,4 +1,4 @@
-/** docs/threat-model.md: each line names tests, and each of them is there. */
+/** docs/threat-model.md: each line names tests, and all of them exist. */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { ROOT } from '../support/torch';
@@ -24,10 +24,10 @@ function named(cell: string): { file: string; title: string }[] {
   }
   return found;
 }
-/** What stands between the tests that a cell names. */
+/** The text between the tests in a cell. */
 const between = (cell: string) => cell.replace(/`[^`]+`|"[^"]*"/g, '').trim();
 
-/** The titles in a file of tests: those of Jest as they are written, those of GoogleTest as Suite.Name. */
+/** The titles in a file of tests: those of Jest as written, those of GoogleTest as Suite.Name. */
 function titlesIn(text: string): Set<string> {
   const jest = [...text.matchAll(/(?:\b(?:it|test|describe)\b[^('"`]*\(|\)\()\s*(['"`])((?:\\.|(?!\1).)*)\1/g)];
   const native = [...text.matchAll(/^TEST(?:_F|_P)?\((\w+),\s*(\w+)\)/gm)];

@@ -1,4 +1,4 @@
-/** Control groups as Linux shows them, from texts of real machines. */
+/** Control groups of Linux, with texts from real machines. */
 import { parseBytesLimit, parseCpuQuota, parseMemberships, parseMounts, readCgroup } from '../../cli/doctor/cgroup';
 import { GIB, MIB, machine, v1Mounts, v2Mount } from './machine';
 

@@ -141,7 +141,7 @@ it('more threads than the quota of processors', async () => {
 });
 
 const referenceBlas = '/usr/lib/x86_64-linux-gnu/blas';
-// Debian installs it beside OpenBLAS; elsewhere there is nothing to try.
+// Debian installs it beside OpenBLAS; elsewhere this cannot be tested.
 if (fs.existsSync(path.join(referenceBlas, 'libblas.so.3'))) {
   it('the reference BLAS', async () => {
     const { code, check } = await report([], { LD_LIBRARY_PATH: referenceBlas });

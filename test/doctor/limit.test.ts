@@ -1,4 +1,4 @@
-/** The figure for torch.setMemoryLimit. */
+/** The value for torch.setMemoryLimit. */
 import { adviseLimit } from '../../cli/doctor/limit';
 import { GIB, MIB } from './machine';
 

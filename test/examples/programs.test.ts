@@ -1,11 +1,11 @@
-/** The examples that are one file each, as they are built: what they print is what they are for. */
+/** The built single-file examples: they print the expected results. */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { ROOT, run } from './programs';
 
 jest.setTimeout(240_000);
 
-/** The lines that an example prints, once it has ended well and said nothing else. */
+/** The lines of stdout of an example that succeeds without stderr. */
 async function lines(name: string, ...args: string[]): Promise<string[]> {
   const { code, stdout, stderr } = await run(`../${name}.js`, args);
   expect({ name, code, stderr }).toEqual({ name, code: 0, stderr: '' });
@@ -77,7 +77,7 @@ test('images: the edges of a picture, in and out through sharp', async () => {
   const said = await lines('images');
   const [width, height, red, green, blue, marked] = numbers(said[0]);
   expect([width, height]).toEqual([96, 64]);
-  // The drawing: a dark blue ground, a yellow disc of radius 18, a red box of 24 × 32.
+  // The drawing: a dark blue background, a yellow disc of radius 18, a red box of 24 × 32.
   expect(red).toBeGreaterThan(blue!);
   expect(red).toBeGreaterThan(green!);
   expect(marked).toBeGreaterThan(100);
@@ -140,7 +140,7 @@ test('batches: less memory takes more chunks, with the same result', async () =>
 
 test('every example is in the list', () => {
   const list = fs.readFileSync(path.join(ROOT, 'examples/README.md'), 'utf8');
-  // A build puts the JavaScript of each beside it.
+  // A build places the JavaScript of each beside it.
   const found = fs.readdirSync(path.join(ROOT, 'examples'));
   const names = found.filter((name) => name !== 'README.md' && !name.endsWith('.js'));
   expect(names.filter((name) => !list.includes(`](${name.endsWith('.ts') ? name : `${name}/`}`))).toEqual([]);

@@ -1,4 +1,4 @@
-/** The digits example: what it learns, what its service answers, and what each of its caches holds. */
+/** The digits example: its training, its service's answers, and the contents of its caches. */
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
@@ -23,7 +23,7 @@ afterAll(() => fs.rmSync(folder, { recursive: true, force: true }));
 const image = (i: number) => Array.from(heldOut.pixels.subarray(i * PIXELS, (i + 1) * PIXELS));
 const imageWith = (at: number, value: unknown) => image(0).map((pixel, i) => (i === at ? value : pixel));
 
-/** Runs the service for the time of `use`, then ends it in its own way. */
+/** Runs the service during `use`, then shuts it down. */
 async function withService<T>(cache: string, use: (url: string, service: Running) => Promise<T>): Promise<T> {
   const service = start('server.js', ['--weights', weights, '--cache', cache, '--capacity', String(CAPACITY)]);
   try {

@@ -1,4 +1,4 @@
-/** What was loaded stays as it was, whatever becomes of the file or the bytes; and what `mmap` means. */
+/** Loaded tensors do not change, whatever happens to the file or the bytes; and the meaning of `mmap`. */
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,7 +10,7 @@ import { balanced, codeOf, LIB, thrown, torch } from '../support/torch';
 let folder: string;
 const at = (name: string) => path.join(folder, name);
 
-/** Writes files of all formats, each with 50,000 numbers of that value, where they are: nothing is renamed. */
+/** Writes files of all formats in place, each with 50,000 numbers of that value. */
 const SCRIPT = `
 import sys, json, struct, numpy as np, torch
 folder, value = sys.argv[1] + '/', float(sys.argv[2])
@@ -41,7 +41,7 @@ beforeAll(() => {
   }
 }, limitMs(120_000));
 
-/** Writes all of them anew, in place, as Python does. */
+/** Rewrites all of them in place, like Python. */
 function write(value: number): void {
   for (const name of fs.readdirSync(at(`of${value}`)))
     fs.writeFileSync(at(name), fs.readFileSync(at(`of${value}/${name}`)));
@@ -49,7 +49,7 @@ function write(value: number): void {
 beforeEach(() => write(1));
 afterAll(() => fs.rmSync(folder, { recursive: true }));
 
-/** Each gives a tensor of what is in the file. */
+/** Each loads a tensor from the file. */
 const loaders: Readonly<Record<string, [file: string, load: (t: any, file: string, options?: object) => any]>> = {
   'torch.load': ['a.pt', (t, file, options) => t.load(file, options).a],
   'safetensors.load': ['a.safetensors', (t, file, options) => t.safetensors.load(file, options).a],
@@ -68,7 +68,7 @@ const loaders: Readonly<Record<string, [file: string, load: (t: any, file: strin
   'jit.load': ['a.jit', (t, file, options) => t.jit.load(file, options).namedParameters().weight.detach()],
 };
 
-/** For programs: `loaded()` is what all of them give, by name. */
+/** For programs: `loaded()` gives the tensors of all files, by name. */
 const LOADERS = (options = '{}') => `
   const fs = require('fs');
   const loaders = {${Object.entries(loaders).map(([name, [file, load]]) => `${JSON.stringify(name)}: [${JSON.stringify(file)}, ${load.toString()}]`)}};
@@ -111,7 +111,7 @@ test('bytes in memory that are reused: loaded tensors are not affected', () => {
 
 test('each byte is charged once, to libtorch’s memory, also at the peak', async () => {
   const answers = await ask(`${LOADERS()}
-    // All stay, so that each load passes the peak of those before it.
+    // All stay alive, so that each load exceeds the previous peak.
     const kept = [];
     answer(Object.entries(loaders).map(([name, [file, load]]) => {
       const before = torch.memory();
@@ -122,7 +122,7 @@ test('each byte is charged once, to libtorch’s memory, also at the peak', asyn
         after.peakAllocatedBytes - before.allocatedBytes];
     }));`);
   for (const [name, bytes, allocated, counted, peak] of answers) {
-    const script = name === 'jit.load'; // libtorch keeps a little of its own
+    const script = name === 'jit.load'; // libtorch keeps a little memory
     expect([name, bytes, counted]).toEqual([name, 200_000, 200_000]);
     expect([name, script ? Math.floor(allocated / 10_000) * 10_000 : allocated]).toEqual([name, 200_000]);
     expect([name, peak < (script ? 220_000 : 200_001)]).toEqual([name, true]);
@@ -202,7 +202,7 @@ test('a model whose file is modified while libtorch reads it: libtorch gets the 
       const fd = fs.openSync(file, 'r+');
       fs.writeSync(fd, Buffer.alloc(400, 0xff), 0, 400, size - 400); // the directory
       fs.closeSync(fd);
-      if (hidden) fs.utimesSync(file, 1e9, 1e9); // so that the end of the load does not find out
+      if (hidden) fs.utimesSync(file, 1e9, 1e9); // so that the check at the end of the load does not notice
       return load(...args);
     };
     let hidden = true;
@@ -224,7 +224,7 @@ describe('mmap: true', () => {
     const answers = await ask(`${LOADERS('{ mmap: true }')}
       delete loaders['npz.load of packed arrays'];
       delete loaders['jit.load'];
-      torch.scope(() => torch.npz.save({ a: torch.ones([50000]) }, at('a.npz'))); // NumPy's own are not aligned, and copied
+      torch.scope(() => torch.npz.save({ a: torch.ones([50000]) }, at('a.npz'))); // NumPy's own files are not aligned, so they are copied
       const before = torch.memory().allocatedBytes;
       const tensors = loaded();
       const allocated = torch.memory().allocatedBytes - before;

@@ -1,4 +1,4 @@
-/** Files of another format than the loader's: each says what came, and what reads it. */
+/** Files of another format than the loader's: each error names the format and its loader. */
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -57,7 +57,7 @@ afterAll(() => fs.rmSync(folder, { recursive: true }));
 
 const SAVE = 'load it in Python and save it again with torch.save';
 
-/** What each file is to a loader that wants another one. */
+/** The description of each file for a loader of another format. */
 const files: [file: string, got: string][] = [
   ['new.pt', 'a file of torch.save: use torch.load'],
   ['script.pt', 'a TorchScript model: use torch.jit.load'],
@@ -139,7 +139,7 @@ test('streams are recognized by their first bytes, or once the archive is comple
   for (const [start, load] of streams) {
     for (const [file, got] of files.filter(([name]) => ['new.pt.gz', 'legacy.pt', 'lfs.pt'].includes(name))) {
       const error: any = await load(fs.readFileSync(at(file))).catch((reason) => reason);
-      // A stream's first bytes are a few.
+      // A stream only has a few first bytes.
       const short =
         file === 'legacy.pt' && /^safe|^npy/.test(start) ? `a Python pickle: ${SAVE}, or with safetensors` : got;
       expect([error.code, error.message]).toEqual(['ERR_TORCH_FILE', `${start}, got ${short}`]);

@@ -1,4 +1,4 @@
-/** Files made to harm: each gives one coded error on one short line, soon, and with little memory. */
+/** Malicious files: each gives one error with a code on one short line, quickly, and with little memory. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
@@ -13,7 +13,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** What is refused is refused with ERR_TORCH_FILE, on one line that a terminal shows as it is. */
+/** Refusals have ERR_TORCH_FILE and one line without control characters. */
 function refused(load: () => unknown): string {
   const error = balanced(() => thrown(load));
   // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what must not be there
@@ -22,7 +22,7 @@ function refused(load: () => unknown): string {
   return error.message;
 }
 
-/** Every n-th byte changed, by one bit and altogether: a value, or ERR_TORCH_FILE. Gives how many were refused. */
+/** Changes every n-th byte, by one bit and completely: a value, or ERR_TORCH_FILE. Returns the number of refusals. */
 function changeBytes(bytes: Uint8Array, step: number, load: (changed: Buffer) => unknown): number {
   let errors = 0;
   const other: unknown[] = [];
@@ -133,7 +133,7 @@ describe('pickles', () => {
   const call = (name: string, args: string) => `c${name.replace(' ', '\n')}\n(${args}tR`;
   /** 2^53 - 1, as LONG1. */
   const far = '\x8a\x07\xff\xff\xff\xff\xff\xff\x1f';
-  /** Lists of the one before, twice: 2^40 elements to whoever walks through them all. */
+  /** Each list contains the previous one twice: 2^40 elements for a full walk. */
   let bomb = `]q\x00(${text('ab')}e`;
   for (let i = 1; i <= 40; i++)
     bomb += `0]q${String.fromCharCode(i)}(h${String.fromCharCode(i - 1)}h${String.fromCharCode(i - 1)}e`;

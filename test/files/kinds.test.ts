@@ -1,4 +1,4 @@
-/** What is not a regular file, where a path of a file of tensors or of a model stands: one error at once, and no waiting. */
+/** Special files in place of a file of tensors or of a model: one error at once, without waiting. */
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,7 +23,7 @@ const loaders: [string, (torch: any, file: string) => unknown, string][] = [
 ];
 
 test.each(loaders)('%s of a FIFO, a device, a folder, a socket', async (_, load, code) => {
-  // In a process of its own, which is ended if it waits.
+  // In a separate process, which is killed if it waits.
   const answers = await ask(`
     const server = require('net').createServer().listen(${JSON.stringify(path.join(folder, 'socket'))}, () => {
       const load = ${load.toString()};
@@ -113,7 +113,7 @@ test('a package is not unpacked where others could replace it', async () => {
     }));`);
   expect(answers).toEqual([
     0o700,
-    0o700, // sticky, as /tmp is
+    0o700, // sticky, like /tmp
     expect.stringMatching(/TMPDIR\): .*open can be written by other users \(mode 0777\)/),
   ]);
   expect(fs.readdirSync(open)).toEqual([]);

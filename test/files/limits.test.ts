@@ -1,4 +1,4 @@
-/** What a small file may become: bytes, tensors, objects and levels are counted, in every archive, and nothing of a refused one stays. */
+/** Limits on the expansion of small files: bytes, tensors, objects and levels, in every archive; refusals do not leak. */
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
@@ -40,10 +40,10 @@ const u32 = (n: number) => String.fromCharCode(n & 255, (n >> 8) & 255, (n >> 16
 const text = (value: string) => `X${u32(value.length)}${value}`;
 const rebuild = 'ctorch._utils\n_rebuild_tensor_v2\nq\x00';
 const args = `(${`(${text('storage')}ctorch\nFloatStorage\n${text('0')}${text('cpu')}K\x04tQ`}K\x00K\x04\x85K\x01\x85tq\x01`;
-/** A list of so many tensors over one storage, five bytes each. */
+/** A list of `count` tensors over one storage, five bytes each. */
 const tensors = (count: number) => `${rebuild}0${args}0](${'h\x00h\x01R'.repeat(count)}e`;
 
-/** Loads the file in a process of its own: the error, what is left, and the most memory that was used. */
+/** Loads the file in a new process: the error, leftovers, and the peak memory. */
 const attempt = async (bytes: Uint8Array, load: string) => {
   const file = path.join(folder, 'attempt');
   fs.writeFileSync(file, bytes);
@@ -90,7 +90,7 @@ describe('attacks with small files', () => {
   });
 
   test('a compressed storage of 2 GB', async () => {
-    // Never written out: the directory alone says what it would be, and is believed.
+    // Never written: only the directory states the size.
     const zip = packed(withPickle(tensors(1)));
     const at = zip.lastIndexOf('archive/data/0') - 46;
     zip.writeUInt32LE(2 ** 31, at + 24);
@@ -198,7 +198,7 @@ describe('each limit', () => {
         expect(error).toMatchObject({ code: 'ERR_TORCH_ARGUMENT', argument: name });
       }
     }
-    expect(codeOf(() => untyped.npz.load(bytes, { maxDepth: 1 }))).toBe('ERR_TORCH_ARGUMENT'); // it has none
+    expect(codeOf(() => untyped.npz.load(bytes, { maxDepth: 1 }))).toBe('ERR_TORCH_ARGUMENT'); // not an option of npz
     expect(codeOf(() => untyped.jit.load(bytes, { maxObjects: -1 }))).toBe('ERR_TORCH_ARGUMENT');
   });
 
@@ -211,7 +211,7 @@ describe('each limit', () => {
 });
 
 describe('keys that may collide', () => {
-  // V8 hashes them without a seed: who knows it chooses those of one hash. Here they are any, as the rule does not look at the hash.
+  // V8 hashes them without a seed, so an attacker can choose colliding ones. Any will do here: the rule ignores the hash.
   const f64 = (n: number) => {
     const bytes = Buffer.alloc(8);
     bytes.writeDoubleBE(n);
@@ -252,7 +252,7 @@ describe('keys that may collide', () => {
     refused(`cbuiltins\nset\n](${keys.join('')}e\x85R`);
     refused(`ccollections\nOrderedDict\n](${keys.map((key) => `${key}N\x86`).join('')}e\x85R`);
     refused(`}${keys.map((key) => `${key}Ns`).join('')}`);
-    refused(`](${Array.from({ length: 80 }, () => dict(doubles(2000))).join('')}e`); // many small ones, together
+    refused(`](${Array.from({ length: 80 }, () => dict(doubles(2000))).join('')}e`); // many small ones in total
     const entries = withPickle('N');
     const model = {
       'archive/version': Buffer.from('3\n'),
@@ -271,7 +271,7 @@ describe('keys that may collide', () => {
   });
 
   test('0 to n in any order, ids, and a vocabulary are accepted; Infinity accepts any', () => {
-    const shuffled = (count: number) => numbers(count, (i) => i32((i * 48_271) % count)); // prime to it
+    const shuffled = (count: number) => numbers(count, (i) => i32((i * 48_271) % count)); // coprime to `count`
     expect(load(dict(numbers(300_000, i32))).size).toBe(300_000);
     expect(load(dict([i32(2 ** 31 - 1), i32(-100), ...numbers(100_000, i32)])).size).toBe(100_002);
     expect(load(dict(shuffled(100_000))).size).toBe(100_000);

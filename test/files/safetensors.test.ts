@@ -1,4 +1,4 @@
-/** torch.safetensors: what goes in comes out, Python reads it, a mapped file costs nothing, and no header is believed. */
+/** torch.safetensors: round trips, exchange with Python, mapped files without a copy, and checked headers. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
@@ -49,9 +49,9 @@ test('round trips: every dtype, scalars, empty ones, views, through a file and t
       expect(readFileSync(at('many')).equals(bytes)).toBe(true);
       expect(plain(safetensors.load(bytes))).toEqual(plain(tensors));
       expect(plain(safetensors.load(at('many')))).toEqual(plain(tensors));
-      // Once more: the same bytes.
+      // Saving again gives the same bytes.
       expect(safetensors.serialize(safetensors.load(bytes), { metadata }).equals(bytes)).toBe(true);
-      // Bytes in memory that lie at an odd address.
+      // Bytes in memory at an odd address.
       const odd = new Uint8Array(bytes.length + 1);
       odd.set(bytes, 1);
       expect(plain(safetensors.load(odd.subarray(1)))).toEqual(plain(tensors));
@@ -87,7 +87,7 @@ for name, e in header.items():
     part = bytearray(data[8 + n + begin:8 + n + end])
     t = torch.frombuffer(part, dtype=names[e['dtype']]).reshape(e['shape']) if part else torch.empty(e['shape'], dtype=names[e['dtype']])
     sys.stdout.write(json.dumps([name, str(t.dtype)[6:], torch.view_as_real(t).tolist() if t.is_complex() else t.tolist()]) + '\\n')
-    # Written again, each plus itself, in another order.
+    # Written back, each doubled, in another order.
     s = t if t.dtype == torch.bool else t + t
     blob = bytes(s.contiguous().reshape(-1).view(torch.uint8).tolist()) if s.numel() else b''
     blobs.append(blob)
@@ -113,7 +113,7 @@ open(sys.argv[2], 'wb').write(struct.pack('<Q', len(text)) + text + b''.join(blo
     const numbers = (t: any) => (t.dtype === 'complex64' ? untyped.viewAsReal(t.resolveConj()) : t).toArray();
     const expected = Object.entries(tensors).map(([name, t]) => [name, [t.dtype, numbers(t)]]);
     const bigints = (_: string, value: unknown) => (typeof value === 'bigint' ? Number(value) : value);
-    // JSON of JavaScript has no -0, and no bigint.
+    // JavaScript's JSON cannot represent -0 and bigint.
     expect(JSON.parse(JSON.stringify(Object.fromEntries(seen)))).toEqual(
       JSON.parse(JSON.stringify(Object.fromEntries(expected), bigints)),
     );

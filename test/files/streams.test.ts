@@ -1,4 +1,4 @@
-/** Files of tensors as streams: both ways, at the reader's pace; what is cut off, fails or is aborted, with nothing left. */
+/** Files of tensors as streams: reading, writing, backpressure; truncation, failure and abort without leaks. */
 import { createReadStream, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
@@ -15,7 +15,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 type Load = (source: any, options?: any) => Promise<any>;
 
-/** Every format that has streams: what it writes at once, what it streams, and how it reads. */
+/** Every format with streams: its save to bytes, its stream, and its reader. */
 const formats: [string, { bytes(): Uint8Array; stream(): any; load: Load; tensor(loaded: any): Tensor }][] = [
   [
     'safetensors',
@@ -59,7 +59,7 @@ const formats: [string, { bytes(): Uint8Array; stream(): any; load: Load; tensor
 ];
 const value = () => torch.arange(12).view([3, 4]).t();
 
-/** A ReadableStream of parts of `bytes`, which counts what is asked of it. */
+/** A ReadableStream of chunks of `bytes`, which counts its reads. */
 function source(bytes: Uint8Array, size = 7, end: 'close' | 'hang' | Error = 'close') {
   const seen = { pulls: 0, cancelled: undefined as unknown };
   let at = 0;
@@ -202,7 +202,7 @@ describe('at the pace of the slower', () => {
     const stream = torch.npy.saveToStream(big) as ReadableStream<Uint8Array>;
     const reader = stream.getReader();
     const parts = [(await reader.read()).value!, (await reader.read()).value!];
-    big.fill_(7); // what was not yet read is not yet made
+    big.fill_(7); // parts that were not read yet are produced lazily
     for (;;) {
       const { done, value: part } = await reader.read();
       if (done) break;

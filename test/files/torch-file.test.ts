@@ -1,4 +1,4 @@
-/** torch.load and torch.save: files of PyTorch, both ways, and files that lie. */
+/** torch.load and torch.save: exchange of files with PyTorch, and inconsistent files. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
@@ -70,7 +70,7 @@ torch.save(value, sys.argv[1])
         ]);
         expect(value.part.toArray()).toEqual([6, 10]);
         value.part.add_(100);
-        expect(value.base.at(1, 2).item()).toBe(106); // one storage, as it was
+        expect(value.base.at(1, 2).item()).toBe(106); // still one storage
         expect([value.parameter.requiresGrad, value.base.requiresGrad]).toEqual([true, false]);
         expect([value.scalar.item(), value.scalar.dtype, value.empty.shape]).toEqual([5, 'int64', [0, 3]]);
         for (const dtype of DTYPES) {
@@ -144,7 +144,7 @@ test('Python loads our files, also with weights_only', async () => {
         shared: [shared, shared],
       };
       torch.save(value, at('here'));
-      // PyTorch 1.13's weights_only knows no floating-point numbers.
+      // PyTorch 1.13's weights_only does not support floating-point numbers.
       torch.save({ ...value, plain: null }, at('weights'));
       expect(readFileSync(at('here')).equals(torch.saveToBuffer(value))).toBe(true);
       const again = torch.load(at('here')) as any;

@@ -1,4 +1,4 @@
-/** Files that are written whole: their temporary names, their permissions, and what Node does not write at once. */
+/** Atomically written files: temporary names, permissions, and partial writes of Node. */
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
@@ -8,7 +8,7 @@ test('more than 2 GiB are written in chunks that Node accepts', () => {
   const { writeWhole } = require(path.join(LIB, 'files/write.js'));
   const folder = fs.mkdtempSync(path.join(tmpdir(), 'ltn-write-'));
   const pieces: [number, number][] = [];
-  // Pages that nobody touches are no memory, and nothing is written.
+  // Untouched pages do not take memory, and nothing is written.
   const large = new Uint8Array(2 ** 31 + 5);
   const spy = jest.spyOn(require('node:fs'), 'writeSync').mockImplementation(((
     _: number,
@@ -41,7 +41,7 @@ describe('beside the file', () => {
   afterEach(() => fs.rmSync(folder, { recursive: true }));
   const save = (to: string) => torch.scope(() => torch.save([torch.ones([2])], to));
 
-  /** What was opened for writing while `work` ran. */
+  /** The files opened for writing during `work`. */
   function opened(work: () => void): [string, number, number][] {
     const calls: [string, number, number][] = [];
     const node = require('node:fs');

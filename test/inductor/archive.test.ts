@@ -1,6 +1,6 @@
 /**
- * Packages that are cut, damaged, incomplete or for another machine: refused by the library's own examination, before
- * anything of them is loaded. None of this asks libtorch, so it is the same on every one.
+ * Packages that are truncated, damaged, incomplete or for another machine: the library's own check refuses them before
+ * anything is loaded. This does not use libtorch, so it is the same for every version.
  */
 import * as fs from 'node:fs';
 import * as os from 'node:os';
@@ -30,7 +30,7 @@ function archive(entries: Entries): Buffer {
 
 const metadata = (more = {}) => JSON.stringify({ AOTI_DEVICE_KEY: 'cpu', ...more });
 const MODEL = 'p/data/aotinductor/model/';
-/** A package in all but its library. */
+/** A package without its library. */
 const entries = (more: Entries = {}, name = MODEL): Entries => ({
   'p/archive_format': 'pt2',
   [`${name}x.wrapper.so`]: 'a library',
@@ -51,7 +51,7 @@ function refused(bytes: Buffer, name?: string): string {
   expect(error.code).toBe('REFUSED');
   return error.message;
 }
-/** Unpacks and gives what is refused then. */
+/** Unpacks and returns the refusal. */
 function refusedLibrary(library: Uint8Array | string): string {
   const to = fs.mkdtempSync(path.join(folder, 'unpacked-'));
   const error = thrown(() => examined(archive(entries({ [`${MODEL}x.wrapper.so`]: library }))).unpack(to));

@@ -1,10 +1,10 @@
-/** What the source in a package tells of a model's inputs: the same on every libtorch. */
+/** The properties of a model's inputs from the source in a package: the same on every libtorch. */
 import * as path from 'node:path';
 import { LIB } from '../support/torch';
 
 const { inputsOf, packed } = require(path.join(LIB, 'inductor/inputs.js'));
 
-/** As torch/_inductor/codegen/cpp_wrapper_cpu.py writes it, with what stands between left out. */
+/** Excerpts in the form of torch/_inductor/codegen/cpp_wrapper_cpu.py. */
 const check = (number: number, name: string, dtype: string, conditions: string[]) => `
 AOTI_NOINLINE static void check_input_${number}(
     AtenTensorHandle* input_handles

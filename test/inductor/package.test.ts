@@ -1,4 +1,4 @@
-/** Models that PyTorch compiled: what they give, how they live, what they refuse. */
+/** Models compiled by PyTorch: results, lifetimes, refusals. */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { ask, program } from '../support/child';
@@ -11,7 +11,7 @@ const { ZipReader, ZipWriter } = require(path.join(LIB, 'files/zip.js'));
 const zipOf = (bytes: Buffer) =>
   new ZipReader({ size: bytes.length, read: (from: number, n: number) => bytes.subarray(from, from + n) }, Error);
 
-/** The entries of packages, as one archive whose names and bytes `change` gives. Returns its path. */
+/** The entries of packages, as one archive with names and bytes from `change`. Returns its path. */
 function repacked(
   name: string,
   models: string[],
@@ -34,14 +34,14 @@ function repacked(
   return pathOf(name);
 }
 
-/** Without it there is one thing to say, and archive.test.ts has the rest. */
+/** Without support there is one test; archive.test.ts covers the rest. */
 const without = () => {
   test('this libtorch does not load packages', () => {
     expect(codeOf(() => torch.inductor.aotiLoadPackage('model.pt2'))).toBe('ERR_TORCH_NOT_IMPLEMENTED');
   });
 };
 
-/** As PyTorch's, nested alike. */
+/** Like PyTorch's results, with the same nesting. */
 function expectSame(value: any, wanted: any): void {
   if (Array.isArray(wanted)) {
     expect(value.length).toBe(wanted.length);
@@ -55,7 +55,7 @@ function expectSame(value: any, wanted: any): void {
   }
 }
 
-/** What is in the folder of the folders into which packages are unpacked, and how often the library is mapped. */
+/** The folders of unpacked packages, and how often the library is mapped. */
 const FOLDERS = `
   const fs = require('node:fs');
   const os = require('node:os');
@@ -181,7 +181,7 @@ const withPackages = () => {
   });
 
   test('failing code is an error each time, and leaks nothing', async () => {
-    // From 2.7 on the code itself refuses a batch of one, if it is told to check; before, it refuses another dtype.
+    // From 2.7 on the code itself refuses a batch of one if checks are enabled; earlier versions refuse another dtype.
     const { code: end, answer: found } = await program(`
       process.env.AOTI_RUNTIME_CHECK_INPUTS = '1';
       const model = torch.inductor.aotiLoadPackage(${JSON.stringify(pathOf('mlp'))});
@@ -200,7 +200,7 @@ const withPackages = () => {
       const good = torch.scope(() => model.forward(torch.ones([2, 6])).shape);
       answer({ first, before, after, good });
     `);
-    expect(end).toBe(0); // and libtorch's own words on stderr
+    expect(end).toBe(0); // with libtorch's message on stderr
     const [code, op, message] = found.first;
     expect([code, op]).toEqual(['ERR_TORCH_RUNTIME', 'AotiPackage.forward']);
     expect(message).toContain(packagesCheckInputs ? 'expected it to be >= 2, but got: 1' : 'wrote to stderr why');
@@ -210,7 +210,7 @@ const withPackages = () => {
   });
 
   test('the memory limit', () => {
-    settled(); // at the limit the garbage of other tests goes
+    settled(); // frees garbage of other tests before the limit
     torch.scope(() => {
       const model = load('mlp');
       const x = torch.ones([1000, 6]);

@@ -1,6 +1,6 @@
 /**
- * Archives that are cut, damaged or made to break their reader: each is refused by the library's own examination, before
- * libtorch reads a byte. (libtorch's message would begin with "libtorch cannot load it".)
+ * Archives that are truncated, damaged or malicious: the library's own check refuses each before libtorch reads a byte.
+ * (libtorch's message would begin with "libtorch cannot load it".)
  */
 import * as fs from 'node:fs';
 import * as os from 'node:os';
@@ -12,7 +12,7 @@ const { ZipReader, ZipWriter } = require(path.join(LIB, 'files/zip.js'));
 const { examineSource } = require(path.join(LIB, 'jit/source.js'));
 
 beforeAll(makeModels, MODELS_MS);
-beforeEach(() => void settled()); // garbage of other tests would go meanwhile, and counts with it
+beforeEach(() => void settled()); // garbage of other tests freed meanwhile would change the counts
 afterAll(removeModels);
 
 const zipOf = (bytes: Buffer) =>
@@ -43,7 +43,7 @@ const changed = (name: string, change: (entries: Map<string, Buffer | string>) =
 const sourceWith = (entries: Map<string, Buffer | string>, text: string): string =>
   [...entries.keys()].find((name) => name.endsWith('.py') && String(entries.get(name)).includes(text))!;
 
-/** The message with which it is refused, by us. */
+/** The message of our own refusal. */
 function refused(bytes: Uint8Array | string): string {
   const before = counts();
   const error = thrown(() => torch.jit.load(bytes));
@@ -81,7 +81,7 @@ test('changes in any entry', () => {
   }
 });
 
-/** Where the directory has its record of an entry. */
+/** The offset of an entry's record in the directory. */
 function recordOf(bytes: Buffer, name: string): number {
   for (let at = bytes.indexOf('PK\x01\x02'); at >= 0; at = bytes.indexOf('PK\x01\x02', at + 1)) {
     if (bytes.toString('latin1', at + 46, at + 46 + bytes.readUInt16LE(at + 28)) === name) return at;
@@ -106,7 +106,7 @@ test('an ambiguous archive', () => {
   expect(edit((b, at) => b.writeUInt32LE(2 ** 31, at('version') + 42))).toContain('lies over what comes after it');
   expect(edit((b) => b.writeUInt32LE(b.readUInt32LE(b.length - 6) - 1, b.length - 6))).toContain('directory');
   expect(edit((b) => b.writeUInt16LE(4, b.length - 2))).toContain('cut off');
-  refused(Buffer.concat([bytes, bytes])); // whose places are those of one archive
+  refused(Buffer.concat([bytes, bytes])); // whose offsets are those of one archive
 });
 
 test('compressed entries that would fill the memory', () => {
@@ -206,7 +206,7 @@ test('source that is only long, or that only looks nested in strings and comment
   const comment = `# ${'('.repeat(5000)}\n`;
   for (const text of [...strings, multiline, lines, list, comment])
     expect(() => examineSource(text, fail)).not.toThrow();
-  const seen = `${multiline}x = ${'('.repeat(300)}`; // what follows a string is looked at
+  const seen = `${multiline}x = ${'('.repeat(300)}`; // text after a string is checked
   expect(() => examineSource(seen, fail)).toThrow('brackets nested');
 });
 

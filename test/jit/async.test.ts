@@ -1,4 +1,4 @@
-/** Models off the event loop: torch.async's rules hold for methods. */
+/** Models off the event loop: torch.async's rules apply to methods. */
 import { balancedAsync, torch, untyped } from '../support/torch';
 import { MODELS_MS, makeModels, model, removeModels } from './models';
 

@@ -1,4 +1,4 @@
-/** Models give what they give in PyTorch, and take and give every kind of value. */
+/** Models give the same results as in PyTorch, and take and return every kind of value. */
 import { codeOf, thrown, torch, untyped } from '../support/torch';
 import { bytesOf, MODELS_MS, makeModels, model, pathOf, removeModels, valuesOf } from './models';
 
@@ -91,7 +91,7 @@ test(
       expect(thrown(call).message).toContain(message);
       expect(codeOf(call)).toBe('ERR_TORCH_ARGUMENT');
     }
-    // A number is that GPU, as for every other function.
+    // A number is the index of a GPU, as in every other function.
     const [byNumber, byName] = [99, 'cuda:99'].map((device) =>
       thrown(() => untyped.jit.load(pathOf('values'), { device })),
     );

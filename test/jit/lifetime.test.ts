@@ -1,4 +1,4 @@
-/** A model lives as a tensor does, its memory is counted once, and what a method does to it is counted too. */
+/** A model has the lifetime of a tensor, its memory is counted once, and changes by methods are counted too. */
 import { ask } from '../support/child';
 import { balanced, codeOf, counts, settled, thrown, torch } from '../support/torch';
 import { bytesOf, MODELS_MS, makeModels, model, pathOf, removeModels } from './models';

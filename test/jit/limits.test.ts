@@ -1,4 +1,4 @@
-/** What a small model may become: the same limits as with files of tensors, and what libtorch would make of it besides. */
+/** Limits on the expansion of small models: those of files of tensors, and those on libtorch's own parsing. */
 import * as path from 'node:path';
 import { packed } from '../support/packed';
 import { balanced, codeOf, LIB, thrown, torch } from '../support/torch';
@@ -8,7 +8,7 @@ const { ZipReader } = require(path.join(LIB, 'files/zip.js'));
 beforeAll(makeModels, MODELS_MS);
 afterAll(removeModels);
 
-/** The model with other or further entries, all of them packed. */
+/** The model with other or further entries, all compressed. */
 function model(entries: Record<string, string | Uint8Array>): Buffer {
   const bytes = bytesOf('control');
   const zip = new ZipReader(

@@ -1,4 +1,4 @@
-/** Code of a model that runs while it is loaded: what it can do, and that 'refuse' refuses it before anything runs. */
+/** Code that runs while a model is loaded: its effects, and that 'refuse' refuses it before anything runs. */
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
@@ -25,7 +25,7 @@ afterAll(() => {
   fs.rmSync(folder, { recursive: true, force: true });
 });
 
-/** The archive with other entries: `change` gives an entry's new name and bytes. */
+/** The archive with changed entries: `change` returns an entry's new name and bytes. */
 function changed(bytes: Uint8Array, change: (name: string, data: Buffer) => [string, Uint8Array]): Buffer {
   const zip = new ZipReader(
     { size: bytes.length, read: (from: number, n: number) => bytes.subarray(from, from + n) },
@@ -43,7 +43,7 @@ const withSource = (name: string, change: (source: string) => string) =>
     entry.endsWith('__torch__.py') ? Buffer.from(change(data.toString())) : data,
   ]);
 
-/** Loads in a process of its own, which the code may harm. */
+/** Loads in a separate process, which the code may damage. */
 const load = (file: string, options = '{}') =>
   ask(`
     let error;
@@ -65,7 +65,7 @@ test('__setstate__ can overwrite a file while the model is loaded; if refused, i
   expect(message).toMatch(/runs code while it is loaded: a class has __setstate__$/);
   expect(fs.readFileSync(victim(), 'utf8')).toBe('theirs');
   expect(await load(own('set-state'))).toMatchObject({ left: 0 });
-  expect(fs.readFileSync(victim(), 'utf8')).toBe('XXXXXX'); // what the docs warn of
+  expect(fs.readFileSync(victim(), 'utf8')).toBe('XXXXXX'); // as the docs warn
 });
 
 test('a computed default value runs while the model is loaded; if refused, it does not', async () => {

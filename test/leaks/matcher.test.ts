@@ -1,4 +1,4 @@
-/** The matcher of libtorch-node/jest: what is a leak, what is not, and the lines that it names. */
+/** The matcher of libtorch-node/jest: leaks, non-leaks, and the lines that it names. */
 import 'libtorch-node/jest';
 import { readFileSync } from 'node:fs';
 import type { Tensor } from 'libtorch-node';
@@ -9,7 +9,7 @@ const source = readFileSync(__filename, 'utf8').split('\n');
 /** The line of this file that ends with `// <mark>`, as a message names it. */
 const place = (mark: string) => `${__filename}:${source.findIndex((line) => line.endsWith(`// ${mark}`)) + 1}:`;
 
-/** What the matcher says against a function that leaks. */
+/** The matcher's message for a leaking function. */
 async function complaint(fn: () => unknown, options = {}): Promise<string> {
   const said = await expect(fn)
     .not.toLeakTensors(options)
@@ -21,7 +21,7 @@ async function complaint(fn: () => unknown, options = {}): Promise<string> {
   return said;
 }
 
-/** Little to wait for: these leak, and nothing that is waited for changes it. */
+/** Short waits, because these leak and waiting does not change that. */
 const soon = { iterations: 4, warmup: 1, settleMs: 0 };
 
 describe('leaks', () => {
@@ -191,5 +191,5 @@ test('wrong use', async () => {
       throw new Error('its own');
     }),
   ).rejects.toThrow('its own');
-  expect(codeOf(() => untyped.ones([1]).view([2]))).toBe('ERR_TORCH_RUNTIME'); // the library goes on
+  expect(codeOf(() => untyped.ones([1]).view([2]))).toBe('ERR_TORCH_RUNTIME'); // the library still works
 });

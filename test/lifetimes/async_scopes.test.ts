@@ -1,4 +1,4 @@
-/** Scopes and asynchronous code: each continuation has its own, whatever runs in between. */
+/** Scopes and asynchronous code: each continuation keeps its own scope, whatever runs in between. */
 import { writeFileSync } from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
@@ -15,7 +15,7 @@ const tick = (ms = 0) => new Promise((resolve) => setTimeout(resolve, ms));
 const read = (file: string) =>
   require('node:fs').readFileSync(path.join(ROOT, 'test/lifetimes/programs', file), 'utf8');
 
-/** Runs a program of this folder, compiled for Node 20, which has no `using` of its own. */
+/** Runs a program of this folder, compiled for Node 20, which lacks `using`. */
 async function interleaved(seed: number): Promise<any> {
   const { code } = esbuild.transformSync(read('interleaved.ts'), { loader: 'ts', target: 'node20', format: 'cjs' });
   const file = path.join(os.tmpdir(), `interleaved-${process.pid}-${seed}.cjs`);
@@ -346,7 +346,7 @@ describe('a scope passed to other code', () => {
       ).toThrow(RangeError);
       const t = ones();
       s.close();
-      expect(t.disposed).toBe(true); // the block lies inside s
+      expect(t.disposed).toBe(true); // the block is inside s
     });
   });
 
@@ -363,5 +363,5 @@ describe('a scope passed to other code', () => {
 });
 
 test('counts do not change', () => {
-  expect(settled().tensors).toBeLessThanOrEqual(before); // fewer, when garbage of another file in this process went
+  expect(settled().tensors).toBeLessThanOrEqual(before); // fewer if garbage of another file in this process was freed
 });

@@ -1,4 +1,4 @@
-/** Gradients, and the modes that switch their recording; nothing is held that should not be. */
+/** Gradients, and the modes that switch their recording, without leaks. */
 import { balanced, codeOf, torch, untyped } from '../support/torch';
 
 const leaf = (values: number[]) => torch.tensor(values, { requiresGrad: true });
@@ -63,7 +63,7 @@ test('createGraph makes gradients differentiable', () => {
     x.grad = null;
     first.backward();
     expect(x.grad!.toArray()).toEqual([12]);
-    x.grad = null; // or the graph of the gradient holds itself
+    x.grad = null; // otherwise the graph of the gradient is a cycle
   });
 });
 
@@ -103,7 +103,7 @@ test('wrong arguments are refused', () => {
   torch.scope(() => {
     const x = leaf([1, 2]);
     const y = x.mul(2);
-    expect(codeOf(() => (y.requiresGrad = false))).toBe('ERR_TORCH_RUNTIME'); // no leaf
+    expect(codeOf(() => (y.requiresGrad = false))).toBe('ERR_TORCH_RUNTIME'); // not a leaf
     expect(codeOf(() => x.add_(1))).toBe('ERR_TORCH_RUNTIME'); // a leaf that requires grad, in place
     expect(codeOf(() => (torch.tensor([1n]).requiresGrad = true))).toBe('ERR_TORCH_RUNTIME');
     expect(codeOf(() => torch.ones([1]).backward())).toBe('ERR_TORCH_RUNTIME');

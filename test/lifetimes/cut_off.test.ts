@@ -1,6 +1,6 @@
 /**
- * A vm timeout ends code without running its `finally`. What the code had changed (modes, the current scope, what is
- * recorded) is as it was on the next turn of the event loop, and before where an outer part of it ends.
+ * A vm timeout ends code without running its `finally`. Modes, the current scope and the recording that the code had
+ * changed are restored on the next turn of the event loop, or earlier when an enclosing scope ends.
  */
 import { setTimeout as later, setImmediate as nextTurn } from 'node:timers/promises';
 import * as vm from 'node:vm';
@@ -8,13 +8,13 @@ import { settled, torch, untyped } from '../support/torch';
 
 const ones = () => torch.ones([4]);
 
-/** Runs `source` until it is ended from outside, in its loop: it must not end by itself. */
+/** Runs `source` until it is interrupted in its loop: it must not end by itself. */
 function cutOff(source: string, values: object = {}): void {
   let isInLoop = false;
   const loop = () => {
     isInLoop = true;
   };
-  // A slow machine may need more time to come so far.
+  // A slow machine may need more time to get there.
   for (let timeout = 20; !isInLoop; timeout *= 2) {
     const context = vm.createContext({ torch, ...values, loop });
     let code = 'it ended by itself';
@@ -27,7 +27,7 @@ function cutOff(source: string, values: object = {}): void {
   }
 }
 
-/** What code of the library can change for all code after it. */
+/** Global state that code of the library can change. */
 function state(): object {
   const t = ones();
   const sum = t.sum();
@@ -38,11 +38,11 @@ function state(): object {
     inference: torch.isInferenceModeEnabled(),
     recorded: !(sum.numel >= 0),
     owner: untyped.scope((s: { parent: unknown }) => s.parent),
-    // A number that a tensor stands for: the parser's own state.
+    // A tensor used as a number: the parser's own state.
     number: four.toArray(),
     prepare: Object.hasOwn(Error, 'prepareStackTrace'),
   };
-  // Now: a collection may leave what a frame of the interpreter still names.
+  // At once, because a collection may keep tensors that an interpreter frame still references.
   torch.disposeAll([t, sum, three, four]);
   return look;
 }
@@ -97,7 +97,7 @@ test('a list that is being read', async () => {
   const packs = () => typeof ints([0, 1]) === 'number';
   expect(packs()).toBe(true);
   cutOff('torch.sum(torch.ones([2, 2]), new Proxy([0], { get() { while (true); } }))');
-  expect(packs()).toBe(false); // which goes on, by another way
+  expect(packs()).toBe(false); // which continues by another path
   expect(torch.ones([2, 2]).sum([1]).toArray()).toEqual([2, 2]);
   await Promise.resolve();
   expect(packs()).toBe(true);
@@ -117,7 +117,7 @@ test('microtasks run in the middle of the code do not restore the mode', async (
   });
   expect([sum.toArray(), grad]).toEqual([[2, 2, 2, 2], false]);
   sum.dispose();
-  // What was cut off before them is restored all the same.
+  // State interrupted before them is still restored.
   cutOff('torch.noGrad(() => { while (true); })');
   _tickCallback();
   await nextTurn();

@@ -1,4 +1,4 @@
-/** dispose, use after dispose, disposeAll, `using`: counts return exactly to where they were. */
+/** dispose, use after dispose, disposeAll, `using`: counts return exactly to their old values. */
 import type { Tensor } from '../../types';
 import { balanced, codeOf, counts, settled, thrown, torch, untyped } from '../support/torch';
 

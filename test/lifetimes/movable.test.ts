@@ -1,4 +1,4 @@
-/** What a scope's result takes along: at any depth, through the protocol symbol, and what is refused. */
+/** Tensors moved by a scope's result: at any depth, through the protocol symbol, and refusals. */
 import { Readable } from 'node:stream';
 import * as vm from 'node:vm';
 import { balanced, balancedAsync, codeOf, thrown, torch, untyped } from '../support/torch';

@@ -1,4 +1,4 @@
-/** torch.scope and torch.openScope: what is made inside ends with it, what is returned moves out, exactly. */
+/** torch.scope and torch.openScope: tensors made inside are freed at the end, returned ones move out, exactly. */
 import type { Tensor } from '../../types';
 import { balanced, balancedAsync, codeOf, counts, torch, untyped } from '../support/torch';
 

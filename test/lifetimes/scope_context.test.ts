@@ -1,4 +1,4 @@
-/** What following scopes costs and leaves: no tensor, no object, hooks only while they are needed, one state for copies. */
+/** The cost of following scopes: no leaks, hooks only while needed, one state for all copies. */
 import * as path from 'node:path';
 import { ask } from '../support/child';
 import { LIB } from '../support/torch';
@@ -22,7 +22,7 @@ test('10,000 async scopes do not leak tensors or objects of the library', async 
     ['--expose-gc'],
   );
   expect(left).toBe(0);
-  expect(grown).toBeLessThan(400_000); // 20 bytes each; one object of a scope has more
+  expect(grown).toBeLessThan(400_000); // 20 bytes each; one scope object is larger
 });
 
 test('hooks are on only while a waiting scope is open, and synchronous scopes stop switching them on', async () => {

@@ -1,4 +1,4 @@
-/** torch.TensorLogger: true counts, ages and places; nothing kept alive, nothing left when cancelled. */
+/** torch.TensorLogger: exact counts, ages and places, without keeping tensors alive or leaking after cancel. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
@@ -6,7 +6,7 @@ import * as esbuild from 'esbuild';
 import { ask, program, run } from '../support/child';
 import { codeOf, LIB, ROOT, torch, untyped } from '../support/torch';
 
-/** `report(options)`: the first report of a logger, which is cancelled then, and what torch.memory() said with it. */
+/** `report(options)`: the first report of a logger that is then cancelled, and torch.memory() at that time. */
 const PRELUDE = `
   const after = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
   const report = (options = {}) => new Promise((resolve) => {
@@ -26,7 +26,7 @@ describe('counts', () => {
   test('tensors by dtype and device, each storage once, as torch.memory does', async () => {
     const { first, filtered } = await logged(`
       const base = torch.zeros([1000]);
-      const parts = [torch.tensor([[0n, 2n]]), torch.ones([2])]; // no garbage, which might go at any moment
+      const parts = [torch.tensor([[0n, 2n]]), torch.ones([2])]; // not garbage, which might be freed at any time
       const kept = [base, base.view([10, 100]), base.expand([3, 1000]), torch.ones([5], { dtype: 'int64' }),
         torch.fromTypedArray(new Float32Array(100)), torch.sparseCooTensor(...parts, [3])];
       const first = await report();
@@ -167,7 +167,7 @@ describe('side effects', () => {
   test('after cancel it stops reporting and recording births; other loggers continue', async () => {
     const { flagsAlone, flagsBoth, flagsNone, stopped, going } = await logged(`
       const { native } = require(${JSON.stringify(`${LIB}/native.js`)});
-      // A native call outside lib/tensor.ts: nothing takes the flag down.
+      // A native call outside lib/tensor.ts, which does not clear the flag.
       const raised = () => { native.fromCopy(new Float32Array(1), [1], 6, null); const handle = native.result[0];
         const up = native.flags[0] !== 0; native.free(handle); native.watchTag(0); native.flags[0] = 0; return up; };
       const flagsNone = raised();
@@ -220,7 +220,7 @@ const kept = [];
 torch.TensorLogger.start({ frequency: 5, sampleBytes: 0, logger(text, { details }) {
   if (details.length > 0) console.error(details[0].stack.split('\\n')[0]);
   clearInterval(alive);
-  kept.length = 0; // until then the tensor is in reach
+  kept.length = 0; // until then the tensor is reachable
 } });
 kept.push(torch.ones([50])); // line 9
 `,

@@ -1,4 +1,4 @@
-/** npm run matrix: where its mirror comes from, what it refuses, and that nothing of it stays behind. */
+/** npm run matrix: its mirror, its refusals, and its cleanup. */
 import { execFileSync, spawn } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as os from 'node:os';
@@ -162,7 +162,7 @@ describe('inside a root', () => {
     const root = smallRoot();
     const command = 'echo here > /tmp/made; test $(ls -d /proc/[0-9]* | wc -l) -lt 9; touch /usr/x 2>&1; ls /; exit 7';
     const { code, stdout } = await run(process.execPath, [program(root, command)], { env: ordinaryEnv() });
-    if (!isRoot) return expect(code).not.toBe(0); // chroot is root's
+    if (!isRoot) return expect(code).not.toBe(0); // chroot needs root
     expect(code).toBe(7);
     expect(stdout).toMatch(/Read-only file system/);
     expect(stdout.split('\n')).toEqual(expect.arrayContaining(['proc', 'dev', 'sys', 'usr']));
