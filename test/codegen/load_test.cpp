@@ -1,4 +1,5 @@
-// Given a tiny Declarations.yaml, when it is loaded, then the model has its contents, or the error names line and expectation.
+// Given a tiny Declarations.yaml, when it is loaded, then the model has its contents or the error names line and
+// expectation.
 #include "codegen/bindings/load.h"
 
 #include <gtest/gtest.h>

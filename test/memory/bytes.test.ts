@@ -1,4 +1,4 @@
-/** torch.memory(): each storage once, to the byte, whatever is done to the tensors in front of it. */
+/** torch.memory(): each storage once, to the byte, whatever happens to its tensors. */
 import { balanced, codeOf, counts, torch, untyped } from '../support/torch';
 
 const bytesOf = (fn: () => unknown): number => {
@@ -136,7 +136,7 @@ test('a sparse tensor is one handle with the bytes of its indices and values', (
     const before = counts();
     const coo = untyped.sparseCooTensor(indices, values, [6]);
     expect(counts().tensors - before.tensors).toBe(1);
-    expect(counts().bytes - before.bytes).toBe(0); // it shares both
+    expect(counts().bytes - before.bytes).toBe(0); // it shares both storages
     torch.disposeAll([indices, values]);
     expect(counts().bytes).toBe(before.bytes);
     const more = bytesOf(() => coo.coalesce());
@@ -154,7 +154,7 @@ test('CSR tensors count both index tensors and the values', () => {
     const before = counts();
     const csr = dense.toSparseCsr();
     expect(counts().tensors - before.tensors).toBe(1);
-    // Where libtorch 2.14 converts, the columns are a part of the indices of a COO tensor, whose memory they keep.
+    // libtorch 2.14 converts through COO: the columns are part of that tensor's indices, whose memory they keep.
     const held = counts().bytes - before.bytes;
     const parts = [csr.crowIndices(), csr.colIndices(), csr.values()];
     expect(parts.map(({ nbytes }) => nbytes)).toEqual([3 * 8, 3 * 8, 3 * 4]);

@@ -1,4 +1,4 @@
-/** `allocatedBytes` covers what no handle sees: graphs, their temporaries, the work of libtorch's own threads. */
+/** `allocatedBytes` covers memory without handles: graphs, their temporaries, the work of libtorch's own threads. */
 import { ask } from '../support/child';
 
 test('a graph with disposed leaves is still visible, with its bytes, and is freed with its root', async () => {
@@ -18,7 +18,7 @@ test('a graph with disposed leaves is still visible, with its bytes, and is free
     answer({ grown, held, released: since() });
   `);
   expect(grown).toBe(4);
-  // Handles see the root's 4 bytes; the graph keeps a, b and power, and not the product.
+  // Handles see the root's 4 bytes; the graph keeps a, b and power, but not the product.
   expect(held).toEqual([4, 3]);
   expect(released).toBe(0);
 });
@@ -79,7 +79,7 @@ test('ops on several threads and backward return the count exactly to the start'
       torch.ones([1 << 20]).sort(0);
       torch.conv2d(torch.ones([4, 3, 64, 64]), torch.ones([8, 3, 3, 3])).sum();
     });
-    work(); // what libtorch sets up once
+    work(); // libtorch's one-time set-up
     const start = torch.memory().allocatedBytes;
     const after = [];
     for (let i = 0; i < 10; i++) { work(); after.push(torch.memory().allocatedBytes - start); }

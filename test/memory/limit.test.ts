@@ -1,4 +1,4 @@
-/** torch.setMemoryLimit, and garbage that only libtorch's own bytes show. In child processes; bytes, never times. */
+/** torch.setMemoryLimit, and garbage visible only in libtorch's own bytes. In child processes; bytes, never times. */
 import { ask } from '../support/child';
 
 const MB = 2 ** 20;
@@ -26,11 +26,11 @@ test('a 2 GiB loop under a limit of 512 MiB finishes', async () => {
 
 test('a limit just above the need of one step works too: memory is freed inside the op', async () => {
   const { peak, wrong } = await ask(`${helpers}
-    // A step holds three tensors of 8 MiB at its height, and the variable still the sum of the step before.
+    // A step holds three tensors of 8 MiB at its peak, and the variable still holds the previous sum.
     torch.setMemoryLimit(32 * MB + 4096);
     let wrong = 0;
     for (let i = 0; i < 200; i++) {
-      // The operands belong to nobody once their handles are numbers in the call.
+      // The operands are unreachable once their handles are numbers in the call.
       const sum = torch.full([2 * MB], i + 0.5).add(torch.full([2 * MB], i + 0.5));
       if (sum.at(7).item() !== 2 * i + 1 || sum.at(-1).item() !== 2 * i + 1) wrong++;
     }
@@ -77,7 +77,7 @@ test('scopes, backward, and limits below the current memory', async () => {
   const { scope, backward, below, zero, lifted, limit, left } = await ask(`${helpers}
     const start = torch.memory().allocatedBytes;
     torch.setMemoryLimit(start + 20 * MB);
-    // The scope owns all of them: nothing can be collected.
+    // The scope owns all of them, so none can be collected.
     const scope = codeOf(() => torch.scope(() => { for (let i = 0; i < 8; i++) torch.zeros([MB]); }));
     const x = torch.ones([MB], { requiresGrad: true });
     const loss = x.exp().sum();
@@ -158,7 +158,7 @@ test('a failed allocation collects and retries: an address space for a few tenso
 test('impossible sizes are refused at once', async () => {
   const { code, alive } = await ask(
     `${helpers}
-    gc(); // V8 has none of its own under way
+    gc(); // so that V8 does not start a collection of its own
     for (let i = 0; i < 3; i++) torch.zeros([MB]);
     const code = codeOf(() => torch.empty([2 ** 46]));
     answer({ code, alive: torch.memory().tensors });
@@ -166,5 +166,5 @@ test('impossible sizes are refused at once', async () => {
     ['--expose-gc'],
   );
   expect(code).toBe('ERR_TORCH_OUT_OF_MEMORY');
-  expect(alive).toBe(3); // no collection for it
+  expect(alive).toBe(3); // without a collection
 });

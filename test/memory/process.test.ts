@@ -1,4 +1,4 @@
-/** Ends: of worker threads, of the process, of borrowed arrays. In child processes. */
+/** The ends of worker threads, of the process, and of borrowed arrays. In child processes. */
 import { ask, program } from '../support/child';
 import { LIB } from '../support/torch';
 
@@ -40,7 +40,7 @@ test('twenty workers, some terminated during work, leak nothing', async () => {
         const work = 'global.held = []; for (let i = 0; i < 500; i++) held.push(torch.ones([100]).add(1));';
         await Promise.all([inWorker(work), inWorker('throw 1').catch(() => {}), inWorker(work + 'process.exit(0)')]);
         const endless = new Worker('const torch = require(${JSON.stringify(`${LIB}/index.js`)}); for (;;) torch.ones([1000]);', { eval: true });
-        await new Promise((resolve) => endless.once('online', resolve)); // Node 22 complains when it is ended before
+        await new Promise((resolve) => endless.once('online', resolve)); // Node 22 reports an error if it is terminated earlier
         await new Promise((resolve) => setTimeout(resolve, 300));
         await endless.terminate();
       }
@@ -113,7 +113,7 @@ test('an impossible allocation is an error, also in a loop, and leaks nothing', 
 });
 
 test('collections while errors are thrown do not crash the process', async () => {
-  // Each error is thrown while young garbage with finalizers waits: a collection comes in the middle of some throws.
+  // Each error is thrown while young garbage with finalizers exists, so that some throws trigger a collection.
   const { errors } = await ask(
     `
     const a = torch.ones([2]), b = torch.ones([3]);

@@ -1,4 +1,4 @@
-/** Large allocations on the diagnostics channel, and nothing at all while nobody subscribes. */
+/** Large allocations on the diagnostics channel, without any cost while there are no subscribers. */
 import * as diagnosticsChannel from 'node:diagnostics_channel';
 import { ask } from '../support/child';
 import { codeOf, torch, untyped } from '../support/torch';
@@ -7,7 +7,7 @@ const CHANNEL = 'libtorch-node:allocation';
 
 type Event = import('libtorch-node').AllocationEvent;
 
-/** What is announced while `fn` runs. */
+/** The messages published during `fn`. */
 function announced(threshold: number | null, fn: () => unknown): Event[] {
   const events: Event[] = [];
   const listen = (event: unknown) => events.push(event as Event);
@@ -113,7 +113,7 @@ test('subscriptions before the library is loaded, in several threads, and by sou
 });
 
 test('without a subscriber new tensors take the fast path, whatever the threshold', async () => {
-  // As the audit does, a listener gives each storage an entry in the ledger; without one a plain result stays alone.
+  // Like the audit, a subscriber gives each storage an entry in the ledger; without one a plain result does not have one.
   const listening = await ask(`
     const { native } = require(require('node:path').join(${JSON.stringify(require.resolve('libtorch-node'))}, '../native.js'));
     const channel = require('node:diagnostics_channel').channel('${CHANNEL}');

@@ -13,14 +13,14 @@ import * as prometheus from 'prom-client';
 import { ask } from '../support/child';
 import { codeOf, LIB, ROOT, settled, torch } from '../support/torch';
 
-// Garbage of other tests would go while figures are compared.
+// Garbage of other tests could be freed between two figures.
 beforeEach(() => void settled());
 afterEach(() => {
   torch.setMemoryLimit(null);
   prometheus.register.clear();
 });
 
-/** The lines of a scrape that are no comments, by what is before the value. */
+/** The lines of a scrape without comments, by the text before the value. */
 async function scrape(registry: prometheus.Registry = prometheus.register): Promise<Map<string, number>> {
   const lines = (await registry.metrics()).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   return new Map(lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]));
@@ -101,7 +101,7 @@ describe('OpenTelemetry', () => {
   const provider = new MeterProvider({ readers: [reader] });
   afterAll(() => provider.shutdown());
 
-  /** What a collection gives, by name. */
+  /** The metrics of a collection, by name. */
   async function collect() {
     const { resourceMetrics } = await reader.collect();
     const all = resourceMetrics.scopeMetrics.flatMap(({ metrics }) => metrics);
@@ -140,7 +140,7 @@ describe('OpenTelemetry', () => {
     exported.stop();
     const last = cpu!.tensors;
     const more = [torch.ones([1]), torch.ones([1])];
-    // The SDK goes on with the last values that it has; they are asked for no more.
+    // The SDK keeps reporting the last values, but does not query them any more.
     expect((await collect()).get('libtorch.tensors')?.dataPoints[0]?.value ?? last).toBe(last);
     torch.disposeAll([held, more]);
   });

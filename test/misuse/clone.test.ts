@@ -1,4 +1,4 @@
-/** Copies of a tensor's JavaScript object: refused with the way to do it, or the tensor itself. */
+/** Copies of a tensor's JavaScript object: refused with a hint at the right way, or the tensor itself. */
 import * as v8 from 'node:v8';
 import { MessageChannel, Worker } from 'node:worker_threads';
 import { balanced, codeOf, torch, untyped } from '../support/torch';

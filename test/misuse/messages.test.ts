@@ -1,6 +1,6 @@
 /**
- * Mistakes of new users, and the first line of what they are told: the tables in messages/ are reviewed like code. Each is
- * made in a real process, one after the other. After a change of words: `node test/misuse/messages/run.cjs --write`.
+ * Mistakes of new users, and the first line of each message: the tables in messages/ are reviewed like code. A real process
+ * makes the mistakes, one after the other. After a change of messages: `node test/misuse/messages/run.cjs --write`.
  */
 import * as path from 'node:path';
 import { run } from '../support/child';

@@ -1,8 +1,8 @@
-/** Python's names, and names in another case: reading one says how it is written here. */
+/** Python's names, and names in another case: reading one throws with the right spelling. */
 import { ask } from '../support/child';
 import { balanced, thrown, torch } from '../support/torch';
 
-/** The module itself: `import *` of a CommonJS module is a copy of its names. */
+/** The module itself: `import *` of a CommonJS module is a copy of its exports. */
 const untyped = require('libtorch-node');
 
 const wrong: readonly (readonly [path: string, text: string])[] = [

@@ -1,6 +1,6 @@
 /**
- * JavaScript's syntax on a tensor, where Python's works by element: each form gives what it says, or an error that says what
- * to write. None goes on with NaN, undefined or nothing.
+ * JavaScript's syntax on a tensor, where Python's works elementwise: each form gives the right result, or an error that says
+ * what to write. None silently continues with NaN or undefined.
  */
 import * as util from 'node:util';
 import { ask } from '../support/child';
@@ -147,7 +147,7 @@ test('tools that inspect every object work', async () => {
       const t = torch.tensor([1, 2]);
       expect(util.inspect(t)).toBe('tensor([1., 2.])');
       expect(util.format('%s %j', t, t)).toBe('tensor([1., 2.]) [1,2]');
-      // What a REPL and mocks do.
+      // Like a REPL and mocks.
       const names: string[] = [];
       for (let at: object | null = t; at !== null; at = Object.getPrototypeOf(at))
         names.push(...Object.getOwnPropertyNames(at));

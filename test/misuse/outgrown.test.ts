@@ -1,4 +1,4 @@
-/** Shapes that libtorch leaves larger than their memory: a resize that fails half way, set_ to a smaller storage. */
+/** Shapes that libtorch leaves larger than their memory: a resize that fails halfway, set_ to a smaller storage. */
 import { thrown, torch, untyped } from '../support/torch';
 
 const aten = (torch as any).ops.aten;
@@ -35,10 +35,10 @@ test(
     const error = thrown(() => aten.set_.source_Storage_storage_offset(large, small.storage(), 0, [1000], [1]));
     expect(error.code).toBe('ERR_TORCH_RUNTIME');
     expect(error.message).toMatch(/smaller than the tensor|out of bounds for storage/);
-    // Where libtorch finds it beforehand (2.14), nothing has changed.
+    // If libtorch detects it in advance (2.14), nothing has changed.
     expect(large.shape).toEqual(error.message.includes('out of bounds') ? [1000] : [0]);
     expect(small.toArray()).toEqual([1, 1]);
-    // The memory that `large` had is gone with its storage; what it has now is small's, counted once.
+    // The old memory of `large` is freed with its storage; it now has small's, counted once.
     const fits = torch.ones([2]);
     aten.set_.source_Storage_storage_offset(fits, small.storage(), 0, [2], [1]);
     expect(fits.toArray()).toEqual([1, 1]);

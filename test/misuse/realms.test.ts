@@ -47,7 +47,7 @@ test('two copies of the library over one addon work together', async () => {
     const [a, b] = [torch.tensor([1, 2]), other.tensor([10, 20])];
     const distinct = torch.Tensor !== other.Tensor && !(b instanceof torch.Tensor);
     const sums = [torch.add(a, b), a.add(b), b.add(a), torch.cat([a, b]), other.scope(() => torch.stack([a, b]))].map((t) => t.toArray());
-    // a scope of one copy owns what the other makes in it, and lets its result out
+    // a scope of one copy owns the tensors that the other makes in it, and releases its result
     const out = other.scope(() => { a.mul(2); return { kept: torch.tensor([7]), mine: other.tensor([8]) }; });
     const kept = [out.kept.item(), out.mine.item()];
     other.disposeAll([a, out]);

@@ -1,4 +1,4 @@
-/** A handle whose slot was used again, a hundred thousand times: it never reaches the tensor that is there now. */
+/** A handle whose slot was reused, a hundred thousand times: it never reaches the new tensor. */
 import { ask } from '../support/child';
 import { codeOf, torch } from '../support/torch';
 
@@ -9,11 +9,11 @@ test('a disposed tensor stays disposed however often its slot is reused', () => 
     stale.push(t);
     t.dispose();
   }
-  // The slots are taken now by others.
+  // Other tensors have the slots now.
   const live = Array.from({ length: 100 }, (_, i) => torch.full([2], i));
   for (const t of stale) {
     if (!t.disposed) throw new Error('a stale handle reached a tensor');
-    t.dispose(); // must free nobody else's
+    t.dispose(); // must not free another tensor
   }
   for (let i = 0; i < stale.length; i += 97) {
     expect(codeOf(() => stale[i].add(1))).toBe('ERR_TORCH_DISPOSED');

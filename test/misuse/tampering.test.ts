@@ -1,7 +1,7 @@
-/** Programs that change what the library stands on: its prototypes, Object's, Array's. A coded error or the right result. */
+/** Programs that change prototypes of the library, Object or Array: an error with a code, or the right result. */
 import { ask, program } from '../support/child';
 
-/** What a use gives: its elements, or the code of its error. */
+/** The result of a use: its elements, or the code of its error. */
 const PRELUDE = `
   const outcome = (fn) => { try { const r = fn(); return r instanceof torch.Tensor ? r.toArray() : r; } catch (e) { return e.code ?? e.constructor.name + ': ' + e.message; } };
 `;
@@ -75,8 +75,8 @@ test('setters on Object.prototype and Array.prototype, and another array iterato
   `);
   const { before, tampered, again } = results;
   expect(again).toEqual(before);
-  // Each use gives what it gives without, or throws: never something else. Only accessors at the indices of all arrays are
-  // beyond that, since they take the elements of every array that is filled one by one: the process has to live on.
+  // Each use gives the same result as without the change, or throws. The exception is accessors at the indices of all
+  // arrays, which receive the elements of every array that is filled one by one: then the process only must not crash.
   for (const [name, got] of Object.entries<string[]>(tampered)) {
     if (name.startsWith('setter')) continue;
     got.forEach((text, i) => {

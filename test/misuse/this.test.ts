@@ -1,4 +1,4 @@
-/** Methods and getters with something else as `this`, and what only looks like a tensor: coded errors, never a wrong result. */
+/** Methods and getters with a wrong `this`, and objects that resemble tensors: errors with codes, never a wrong result. */
 import { ask } from '../support/child';
 import { balanced, codeOf, thrown, torch, untyped } from '../support/torch';
 

@@ -1,4 +1,4 @@
-/** LIBTORCH_NODE_DEBUG=1: where a disposed tensor was made, and where and how it ended. */
+/** LIBTORCH_NODE_DEBUG=1: where a disposed tensor was made, and where and how it was disposed. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
@@ -9,7 +9,7 @@ const folder = mkdtempSync(path.join(tmpdir(), 'ltn-debug-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 const script = path.join(folder, 'program.js');
 
-/** Runs a program whose first line loads torch, and gives back the errors that it reported with `told(fn)`. */
+/** Runs a program whose first line loads torch, and returns the errors that it reported with `told(fn)`. */
 async function errors(lines: string[], debug: boolean, nodeOptions: string[] = []): Promise<any[]> {
   const prelude = `const torch = require(${JSON.stringify(`${LIB}/index.js`)}); const told = (fn) => { try { fn(); } catch (e) { console.log(JSON.stringify({ code: e.code, message: e.message, stack: e.stack, created: e.created, disposed: e.disposed, disposedBy: e.disposedBy })); } };`;
   writeFileSync(script, [prelude, ...lines].join('\n'));

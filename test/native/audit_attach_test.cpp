@@ -1,5 +1,5 @@
-// A capture that begins in the middle: what the recorder and the slot table tell of what was there before, requests,
-// and the limit of the memory.
+// A capture that begins during the run: reports of the recorder and the slot table about earlier tensors, requests, and
+// the memory limit.
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -32,7 +32,7 @@ Birth birth_of(const void* storage, uint64_t bytes, bool is_new) {
 
 class AuditBegin : public ::testing::Test {
  protected:
-  // The latest row of the site that says `file`, over all drains.
+  // The latest row of the site with `file`, over all drains.
   CellRow row(const std::string& file) {
     Recorder::News news;
     recorder.drain(&news);
@@ -102,7 +102,7 @@ TEST_F(AuditBegin, HearsNothingOfOtherCaptures) {
   EXPECT_EQ(recorder.recorded_totals().tensors, 0u);
 }
 
-// A table that lives while captures come and go.
+// A table that outlives captures.
 class AuditOfTable : public ::testing::Test {
  protected:
   static void SetUpTestSuite() { accounting::install_counting_cpu_allocator(); }
@@ -119,11 +119,11 @@ class AuditOfTable : public ::testing::Test {
     options.path = folder + "/" + std::to_string(++captures);
     options.totals = &accounting::read_totals;
     options.mode = mode;
-    options.sample_bytes = uint64_t{1} << 40;  // only what is as large is drawn
+    options.sample_bytes = uint64_t{1} << 40;  // only storages of that size are drawn
     ASSERT_TRUE(start(options, nullptr));
   }
   handles::Handle make(int64_t count) { return table.create(at::zeros({count}, at::kFloat)); }
-  // Bytes and tensors of all sites, which must be those of the ledger.
+  // Bytes and tensors of all sites, which must equal those of the ledger.
   void expect_whole() {
     table.tell_capture();
     uint64_t bytes = 0, tensors = 0;
@@ -157,11 +157,11 @@ TEST_F(AuditOfTable, IsWholeWhateverHappensFirst) {
 
   make(3);
   begin();
-  table.free(other);  // a death, of one that the capture before knew
+  table.free(other);  // the death of a tensor in the previous capture
   expect_whole();
   stop("done");
 
-  table.free(base);  // while nothing is recorded
+  table.free(base);  // without a recording
   begin();
   expect_whole();
   stop("done");
@@ -177,7 +177,7 @@ TEST_F(AuditOfTable, WhatIsNotDrawnIsCountedAndNotRecorded) {
   const handles::Handle before = make(5);
   begin(Options::Sample);
   table.tell_capture();
-  EXPECT_EQ(recorded(), 1u);  // what was there is exact
+  EXPECT_EQ(recorded(), 1u);  // earlier tensors are exact
   std::vector<handles::Handle> small;
   for (int i = 0; i < 100; ++i) small.push_back(make(25));
   EXPECT_EQ(recorded(), 1u);
@@ -186,7 +186,7 @@ TEST_F(AuditOfTable, WhatIsNotDrawnIsCountedAndNotRecorded) {
   EXPECT_EQ(totals.storages, 101u);
   EXPECT_EQ(totals.bytes, 20u + 100 * 100);
 
-  // A view of one that is not recorded is not either; both are one storage.
+  // A view of an unrecorded tensor is not recorded either; both have one storage.
   const handles::Handle view = table.create(table.use(small[0])->view({5, 5}));
   table.settle_used();
   EXPECT_EQ(recorded(), 1u);
@@ -200,7 +200,7 @@ TEST_F(AuditOfTable, WhatIsNotDrawnIsCountedAndNotRecorded) {
   EXPECT_EQ(recorded(), 0u);
   stop("done");
 
-  begin();  // and the next capture finds what this one passed over
+  begin();  // and the next capture finds the tensors that this one skipped
   expect_whole();
   make(4);
   expect_whole();

@@ -1,4 +1,4 @@
-// Who is answered on the socket of leak-audit: the decision, what it is made of, and how fast strangers are refused.
+// Which peers are answered on the socket of leak-audit: the decision, its inputs, and the rate limit for strangers.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Where a capture lies: folders and files that others swap or plant while it is written.
+// The place of a capture: folders and files that others swap or plant while it is written.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -44,7 +44,7 @@ class AuditPlace : public ::testing::Test {
     return n;
   }
 
-  // A capture of many rounds, of which a smaller one can be made.
+  // A capture of many rounds, which can be shortened.
   void fill(CaptureFile* file) const {
     PacketBuffer buffer;
     buffer.put_header();
@@ -204,7 +204,7 @@ TEST_F(AuditPlace, AnOpenFileOfAnotherUserIsNotTaken) {
   EXPECT_EQ(read(path), header.bytes());
 }
 
-// Whoever takes the names between the look and the step.
+// Takes the names between the check and the use.
 TEST_F(AuditPlace, ReplacesOnlyWhatIsMeant) {
   CapturePlace place;
   ASSERT_TRUE(place.open(path));

@@ -1,5 +1,5 @@
-// CUDA's caching allocator: the build without it, and the questions it asks before it takes more from a device. The
-// tests with a device need one, or a stand-in for the CUDA runtime that has host memory.
+// CUDA's caching allocator: the build without it, and its queries before it allocates more from a device. The tests
+// with a device need one, or a fake CUDA runtime with host memory.
 #include "native/cuda/caching_allocator.h"
 
 #include <gtest/gtest.h>
@@ -62,9 +62,9 @@ class CachingAllocator : public ::testing::Test {
   static void SetUpTestSuite() {
     EXPECT_FALSE(is_started());
     EXPECT_EQ(device_memory(0).reserved_bytes, 0u);
-    empty_cache();  // does nothing yet
+    empty_cache();  // no effect yet
     install_relief(&drop_garbage);
-    install_relief(nullptr);  // the first counts
+    install_relief(nullptr);  // the first call counts
   }
   void SetUp() override {
     if (c10::cuda::device_count() == 0) GTEST_SKIP() << "no CUDA device";

@@ -1,4 +1,4 @@
-// The counting CPU allocator: every byte of libtorch's, to the byte.
+// The counting CPU allocator counts libtorch's memory to the byte.
 #include "native/accounting/cpu_allocator.h"
 
 #include <ATen/ops/empty.h>
@@ -20,7 +20,7 @@ class CpuAllocator : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     install_counting_cpu_allocator();
-    install_counting_cpu_allocator();  // does nothing
+    install_counting_cpu_allocator();  // no effect
   }
   static uint64_t held() { return cpu_allocator_totals().allocated_bytes; }
 };
@@ -77,7 +77,7 @@ TEST_F(CpuAllocator, AFailureThatWasLostCanBeThrownAgain) {
   const uint64_t before = held();
   set_memory_limit(before + 1000);
   EXPECT_THROW(c10::GetCPUAllocator()->allocate(2000), MemoryLimitError);
-  std::thread([] { EXPECT_NO_THROW(throw_refusal()); }).join();  // another thread's is none of its own
+  std::thread([] { EXPECT_NO_THROW(throw_refusal()); }).join();  // a refusal is per thread
   EXPECT_THROW(throw_refusal(), MemoryLimitError);
   set_memory_limit(kNoLimit);
   EXPECT_THROW(c10::GetCPUAllocator()->allocate(std::numeric_limits<size_t>::max()), c10::OutOfMemoryError);

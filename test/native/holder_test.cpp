@@ -1,4 +1,4 @@
-// Objects with storages inside, such as models: charged as what they hold, and looked at again after a change.
+// Objects with storages inside, such as models: charged with their storages, and rechecked after a change.
 #include "native/handles/holder.h"
 
 #include <ATen/ops/zeros.h>

@@ -1,4 +1,4 @@
-// New storages of many bytes, as the slot table finds them.
+// Large new storages, found by the slot table.
 #include "native/handles/large_births.h"
 
 #include <ATen/ops/empty.h>

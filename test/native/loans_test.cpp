@@ -1,4 +1,4 @@
-// Tensors that steps work on: not looked at until they are returned, and looked at then.
+// Tensors lent to steps: not read until they are returned, and read then.
 #include "native/handles/loans.h"
 
 #include <ATen/ops/sparse_coo_tensor.h>
@@ -25,10 +25,10 @@ uint64_t ledger_tensors() { return accounting::ledger_totals().tensors; }
 at::Tensor sparse(int64_t elements) {
   return at::sparse_coo_tensor(at::zeros({1, elements}, at::kLong), at::zeros({elements}, at::kFloat), {100});
 }
-// Of the two storages inside.
+// The bytes of the two storages inside.
 uint64_t sparse_bytes(int64_t elements) { return static_cast<uint64_t>(elements) * (8 + 4); }
 
-// What a step does that replaces the storages inside, as add_ and zero_ do.
+// A step that replaces the storages inside, like add_ and zero_.
 void replace(const at::Tensor& tensor, int64_t elements) { tensor.set_data(sparse(elements)); }
 
 class LoansTest : public ::testing::Test {
@@ -125,7 +125,7 @@ TEST_F(LoansTest, HandlesOfResultsThatNobodyKnowsAreFoundAtTheEnd) {
   table.lend_to(1, {{}, {other}, Reach::Arguments});
   tensor(mine).set_data(at::zeros({50}, at::kFloat));
   table.return_from(1);
-  table.lend_to(2, {{}, {other}, Reach::Arguments});  // before anybody looked
+  table.lend_to(2, {{}, {other}, Reach::Arguments});  // before it is read
   table.take_up_returned();
   EXPECT_EQ(bytes(), 8u) << "another batch has it";
   end(2);
@@ -259,7 +259,7 @@ TEST_F(LoansTest, ABatchForWhichThereIsNoMemoryHasNothing) {
       },
       c10::Error);
   end(2);
-  end(2);  // of a strand that has none
+  end(2);  // of a strand without loans
   table.free(mine);
 }
 

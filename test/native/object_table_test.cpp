@@ -8,7 +8,7 @@
 
 namespace ltn {
 
-// The way to a slot's last generation that does not take 2^27 rounds.
+// Sets a slot's generation to the last one without 2^27 rounds.
 struct ObjectTablePeek {
   template <class T>
   static void set_generation(ObjectTable<T>& table, uint64_t index, uint64_t generation) {

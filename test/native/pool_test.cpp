@@ -1,4 +1,4 @@
-// async::Pool where threads cannot be made, where they are too many, and at its end.
+// async::Pool if threads cannot be created, with too many threads, and at its end.
 #include "native/async/pool.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ struct Seen {
   std::atomic<int> ran{0}, cancelled{0}, dropped{0}, freed{0};
 };
 
-// Runs until it is let go.
+// Runs until it is released.
 class Waiting final : public Job {
  public:
   explicit Waiting(Seen& seen) : seen_(seen) {}
@@ -38,7 +38,7 @@ class Waiting final : public Job {
   Seen& seen_;
 };
 
-// Makes as many threads as it may.
+// Starts the maximum number of threads.
 struct Starter {
   int left;
   std::thread operator()(std::function<void()> body) {
@@ -62,7 +62,7 @@ TEST(Pool, WithoutAnyThreadTheJobIsGoneAndTheCallerHearsIt) {
     expect_idle(pool);
   }
   EXPECT_EQ(seen.ran.load(), 0);
-  pool.set_threads(5);  // nothing waits, so none is missing
+  pool.set_threads(5);  // nothing is waiting, so threads are not needed
 }
 
 TEST(Pool, AThreadThatIsThereDoesTheWorkOfThoseThatCannotBeMade) {

@@ -1,4 +1,4 @@
-// Tokens: how long they keep a tensor, and who may take it. A shared_ptr stands for V8's backing store.
+// Tokens: how long they keep a tensor, and who may take it. A shared_ptr represents V8's backing store.
 #include "native/share/token_table.h"
 
 #include <ATen/ops/arange.h>

@@ -44,7 +44,7 @@ TEST(Watch, ForgetsItsSitesWhenNobodyLooks) {
   watch.configure(false, 0, false);
   EXPECT_EQ(watch.site(1), "");
   EXPECT_EQ(watch.define_site("another"), 1u);
-  // But not those that ends refer to.
+  // But not births that ends refer to.
   watch.configure(true, 0, true);
   watch.announce(Watch::Cause::Dispose, 1);
   watch.freed(7, 0);

@@ -1,4 +1,4 @@
-/** Every declaration of Declarations.yaml is there in the raw form, with its schema and all of its arguments. */
+/** Every declaration of Declarations.yaml exists in the raw form, with its schema and all of its arguments. */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { declared as expectedDeclarations, release } from '../support/release';
@@ -12,7 +12,7 @@ interface Declaration {
   arguments: string[];
 }
 
-/** Reads the few fields that matter here; the file is written by codegen, always in the same form. */
+/** Reads the few fields needed here; codegen always writes the file in the same form. */
 function declarations(): Declaration[] {
   const list: Declaration[] = [];
   let inArguments = false;
