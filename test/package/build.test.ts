@@ -1,4 +1,4 @@
-/** `libtorch-node build` where it cannot succeed: one message with the fix, exit status 1, and nothing left behind. */
+/** Failures of `libtorch-node build`: one message with the fix, exit status 1, and no leftovers. */
 import { spawn } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
@@ -17,7 +17,7 @@ const build = (env: NodeJS.ProcessEnv, args: string[] = ['--force']): Promise<Ou
 const below = (dir: string): string[] =>
   (fs.readdirSync(dir, { recursive: true }) as string[]).filter((name) => fs.statSync(path.join(dir, name)).isFile());
 
-/** A compiler that says its version and then does what `script` says. */
+/** A compiler that prints its version or runs `script`. */
 function compiler(script: string): string {
   const file = path.join(folder(), 'g++');
   fs.writeFileSync(file, `#!/bin/sh\n[ "$1" = --version ] && echo 'g++ (made for a test) 1.0' && exit 0\n${script}\n`, {
@@ -53,7 +53,7 @@ it("Node's headers are missing", async () => {
   const bin = path.join(folder(), 'bin');
   fs.mkdirSync(bin);
   const node = path.join(bin, 'node');
-  fs.copyFileSync(process.execPath, node); // a Node without its archive around it
+  fs.copyFileSync(process.execPath, node); // a Node without the rest of its archive
   const script = `
     import { findHeaders } from ${JSON.stringify(path.join(ROOT, 'scripts/installed/toolchain.mjs'))};
     const { existsSync } = await import('node:fs');
@@ -71,7 +71,7 @@ it("Node's headers are missing", async () => {
 it('an unwritable cache', async () => {
   const file = path.join(folder(), 'file');
   fs.writeFileSync(file, 'mine');
-  // Root may write everywhere but where the kernel has nothing to write to.
+  // Root may write everywhere except in the kernel's file systems.
   for (const cache of [path.join(file, 'cache'), '/proc/self/cache']) {
     const { code, stdout, stderr } = await build({ LIBTORCH_NODE_CACHE: cache });
     expect({ cache, code, stdout }).toEqual({ cache, code: 1, stdout: '' });
@@ -91,7 +91,7 @@ it('code that does not compile: the first error, and no leftovers', async () => 
 
 it('an addon that does not load is not kept', async () => {
   const cache = folder();
-  // "Compiles" every file to nothing, and links the nothing to a text.
+  // "Compiles" every file to an empty object, and "links" a text file.
   const lying = compiler('while [ "$1" != -o ]; do shift; done; echo text > "$2"');
   const { code, stderr } = await build({ LIBTORCH_NODE_CACHE: cache, CXX: lying });
   expect({ code, files: below(cache) }).toEqual({ code: 1, files: [] });
@@ -125,7 +125,7 @@ it('an interruption leaves nothing, and the next build removes the leftovers of 
   let said = '';
   await new Promise<void>((resolve) => {
     child.stderr.on('data', (chunk) => {
-      said += chunk; // in parts of any size
+      said += chunk; // in chunks of any size
       if (said.includes(' 0 of ')) resolve();
     });
     child.once('close', () => resolve());

@@ -1,4 +1,4 @@
-/** Reading the header of a shared library: whatever its bytes are, the answer is an answer or an ElfError. */
+/** Reading the header of a shared library: any bytes give a result or an ElfError. */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import fc from 'fast-check';
@@ -66,7 +66,7 @@ it('survives any damage to the header and to its tables', () => {
     fc.property(damage, (changes) => {
       const fd = fs.openSync(file, 'r+');
       for (const [offset, value] of changes) fs.writeSync(fd, Buffer.from([value]), 0, 1, offset);
-      problemOf(file); // throws what is no ElfError
+      problemOf(file); // throws errors other than ElfError
       for (const [offset] of changes) fs.writeSync(fd, bytes, offset, 1, offset);
       fs.closeSync(fd);
     }),

@@ -1,11 +1,11 @@
-/** The package as npm packs it, installed into an empty project without any install script, and used in every way there is. */
+/** The package as packed by npm, installed into an empty project without install scripts, and used in every way. */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { limitMs } from '../support/sanitized';
 import { ROOT, torch } from '../support/torch';
 import { command, files, install, installed, project, write } from './installed';
 
-jest.setTimeout(limitMs(240_000)); // TypeScript reads four megabytes of declarations, from nothing
+jest.setTimeout(limitMs(240_000)); // TypeScript reads four megabytes of declarations, without a cache
 
 let tarball = '';
 
@@ -30,7 +30,7 @@ describe('contents', () => {
       ]),
     );
     const folders = [...new Set(names.map((name) => name.split('/').slice(0, 2).join('/')))];
-    // Of bench/ what README.md leads to; examples/ is shipped.test.ts's.
+    // From bench/ only the targets of README.md's links; shipped.test.ts covers examples/.
     expect(
       folders.filter((name) => /^(test|bench|build|node_modules|lib)\b|native\/generated|ledger/.test(name)).sort(),
     ).toEqual(['bench/PROFILES.md', 'bench/RESULTS.md']);
@@ -95,9 +95,9 @@ describe('use', () => {
        const x: Tensor = torch.ones([2, 3]);
        const shape: number[] = x.shape;
        const total: torch.Tensor = scope(() => x.sum());
-       // @ts-expect-error: a string is no tensor
+       // @ts-expect-error: a string is not a tensor
        const wrong = () => torch.matmul(x, 'x');
-       // @ts-expect-error: there is no such op
+       // @ts-expect-error: an unknown op
        torch.noSuchOp;
        console.log(total.item(), shape.length, typeof wrong);`,
     );
@@ -170,7 +170,7 @@ describe('use', () => {
            return (error as { code: string }).code;
          }
        };
-       // @ts-expect-error: there is no such option
+       // @ts-expect-error: an unknown option
        const wrong = () => measureTensorLeaks(() => {}, { rounds: 1 });
        console.log(leaks.leaks, missing(exportToPrometheus), missing(exportToOpenTelemetry), typeof wrong);`,
     );
@@ -250,7 +250,7 @@ describe('metadata', () => {
       console.log(JSON.stringify(analysis.problems));`;
     const { code, stdout, stderr } = await command(process.execPath, ['--input-type=module', '-e', script], ROOT);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    // Node's resolution before 12 knows no "exports", so it finds no libtorch-node/jest; this package needs Node 20.
+    // Node's resolution before 12 ignores "exports", so it does not find libtorch-node/jest; this package needs Node 20.
     const problems = JSON.parse(stdout).filter(
       (problem: { resolutionKind?: string }) => problem.resolutionKind !== 'node10',
     );

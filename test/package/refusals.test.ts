@@ -1,6 +1,6 @@
 /**
- * What must not load, does not: a libtorch that is damaged, for another machine, of another kind, or a second one. Real
- * files, real processes: one message that says what is wrong and what to do, exit status 1, no crash.
+ * Refused libraries: a libtorch that is damaged, for another machine, of another kind, or a second one. With real files and
+ * processes: one message with the problem and the fix, exit status 1, and no crash.
  */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
@@ -24,7 +24,7 @@ const load = (env: NodeJS.ProcessEnv, before = ''): Promise<Outcome> =>
 const doctor = (env: NodeJS.ProcessEnv): Promise<Outcome> =>
   run(process.execPath, [path.join(ROOT, 'dist/cli/libtorch-node.js'), 'doctor'], { env: environment(env) });
 
-/** Loading, doctor and build all refuse it: what each says. */
+/** The messages of loading, doctor and build, all of which refuse it. */
 async function refused(
   env: NodeJS.ProcessEnv,
   { build = true } = {},
@@ -46,7 +46,7 @@ async function refused(
 }
 
 it('a libtorch in another place with the same names is used', async () => {
-  const root = likeOwn((_, file) => setByte(file('c10'), 0, 0x7f)); // a copy: the byte is what it was
+  const root = likeOwn((_, file) => setByte(file('c10'), 0, 0x7f)); // a copy: the byte is unchanged
   const maps = "console.log(require('fs').readFileSync('/proc/self/maps', 'utf8'));";
   const { code, stdout, stderr } = await run(process.execPath, ['-e', sum + maps], {
     env: environment({ LIBTORCH: root }),
@@ -183,7 +183,7 @@ it('two libtorchs in one process', async () => {
   expect(stderr).toContain(`this process already has a libtorch, ${other}, and libtorch-node would load another`);
   expect(stderr).toContain(`libtorch ${own.version}`);
   expect(stderr).toMatch(/Set LIBTORCH .* so that both use the same/);
-  // The same one twice is no second one.
+  // The same one twice does not count as two.
   expect(await load({ LIBTORCH: path.dirname(path.dirname(other)) }, first)).toMatchObject({ code: 0, stdout: '6\n' });
 });
 
