@@ -1,4 +1,4 @@
-/** What is an attribute of PyTorch's Tensor in Python is a property here, and what is a method there is one here. */
+/** Attributes of PyTorch's Tensor in Python are properties here, and methods are methods. */
 import * as path from 'node:path';
 import type { Tensor } from '../../lib/tensor';
 import { run } from '../support/child';
@@ -22,7 +22,7 @@ beforeAll(async () => {
   told = JSON.parse(stdout);
 });
 
-/** The exceptions, as docs/from-pytorch.md has them. */
+/** The exceptions listed in docs/from-pytorch.md. */
 const opsAsMethods = ['real', 'imag', 'data'];
 const methodsAsProperties = ['numel'];
 

@@ -1,4 +1,4 @@
-/** Calls of public functions: their forms, and their errors, which are the parser's of the ops. */
+/** Calls of public functions: their forms, and their errors, which come from the parser of ops. */
 import { balanced, codeOf, thrown, torch, untyped } from '../support/torch';
 
 const inScope = (fn: () => void) => () => balanced(() => torch.scope(fn));

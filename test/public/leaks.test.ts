@@ -1,11 +1,11 @@
-/** Composed functions leave nothing behind but their results: in scopes, outside them, with and without gradients. */
+/** Composed functions only leave their results: in scopes, outside them, with and without gradients. */
 import { ask as askWithWarnings } from '../support/child';
 import { limitMs } from '../support/sanitized';
 import { LIB } from '../support/torch';
 
 const ask = (source: string) => askWithWarnings(source, ['--no-warnings']);
 
-/** Calls over `x`, `y`, `img`, … each of which makes tensors on its way. */
+/** Calls over `x`, `y`, `img`, … each of which makes intermediate tensors. */
 const program = (body: string) => `
   const F = torch.nn.functional;
   const { collectAll } = require(${JSON.stringify(`${LIB}/collector.js`)});
@@ -69,7 +69,7 @@ test('outside every scope the results belong to the collector, and the rest is f
     for (let n = 0; n < 20; n++) for (const [, call] of calls) call();
     for (let n = 0; n < 20; n++) for (const call of failing) { try { call(); } catch {} }
     const limit = Date.now() + ${limitMs(15_000)};
-    // V8's compiler, which works beside the program, may hold some of it for as long as it works on a function.
+    // V8's compiler runs concurrently and may hold some garbage while it compiles a function.
     (function look() {
       collectAll();
       const now = torch.memory();

@@ -1,4 +1,4 @@
-/** The table of what is not there: a name that is there by now is no line of it, and what is missing is in it. */
+/** The table of missing names: it does not list existing names, and lists all missing ones. */
 import * as path from 'node:path';
 import { run } from '../support/child';
 import { ordinaryEnv } from '../support/sanitized';
@@ -21,7 +21,7 @@ beforeAll(async () => {
   told = JSON.parse(stdout);
 });
 
-/** What stands here at one of PyTorch's names, `torch.nn.functional.log_softmax` for example. */
+/** The value here for one of PyTorch's names, such as `torch.nn.functional.log_softmax`. */
 function here(name: string): unknown {
   const [, ...parts] = name.split('.');
   let object: any = untyped;
@@ -70,10 +70,10 @@ it('missing functions of PyTorch are in the table, or left out with a reason, no
 });
 
 it('the same for classes, modules and values', () => {
-  // Those of the release that the table was written from; later ones have more insides in sight.
+  // The names of the release for which the table was written; later ones expose more internals.
   if (!told.version.startsWith('1.13.')) return;
   for (const space of Object.keys(told.others)) {
-    if (here(`torch.${space}`) === undefined && hasPartsOf(`torch.${space}`)) continue; // missing as a whole, as its parts say
+    if (here(`torch.${space}`) === undefined && hasPartsOf(`torch.${space}`)) continue; // missing as a whole, as the table says of its parts
     const out = outOf(space).map(full(space));
     const missing = othersOf(space).filter(
       (name) => here(name) === undefined && !out.includes(name) && !isMissing(name) && !hasPartsOf(name),

@@ -11,7 +11,7 @@ import yaml
 
 
 def functions(space):
-    """Public names of a module that can be called and are no classes."""
+    """Public callable names of a module, without classes."""
     names = []
     for name in dir(space):
         value = getattr(space, name)
@@ -21,7 +21,7 @@ def functions(space):
 
 
 def others(space):
-    """Its other public names: classes, modules and values, without what other modules' imports leave in it."""
+    """Its other public names: classes, modules and values, without names from imports."""
     names = []
     for name in dir(space):
         value = getattr(space, name)
@@ -40,7 +40,7 @@ def others(space):
 
 
 def constants():
-    """Names of dtypes, layouts and memory formats, with what they name here."""
+    """Names of dtypes, layouts and memory formats, with their names here."""
     found = {}
     for name in dir(torch):
         value = getattr(torch, name)

@@ -105,7 +105,7 @@ it('every function of the spec is in its file, and takes as many arguments as it
 
 it('aliases and ops of the spec are those that libtorch has', () => {
   const known = new Set(Object.keys(untyped.ops.aten));
-  // Of later versions.
+  // Names of later versions.
   const later = ['rms_norm', 'scaled_dot_product_attention'];
   for (const { space, ops, aliases } of told.namespaces) {
     const names = [...ops, ...Object.values(aliases)];

@@ -1,10 +1,11 @@
 /**
- * Code of the program in the middle of calls: getters of options, elements that are accessors, Proxies, generators and
- * callbacks, each of which disposes of an argument, allocates, calls with lists, calls 200 times, starts a torch.async op,
- * throws, leaves a scope open or collects; a Proxy of a tensor in place of each. The same through torch.async. The call gives what it gives with plain values, or a coded error; a getter ran
- * once, nothing is lost or left, and scope, modes and recording are as before.
+ * User code during calls: getters of options, elements that are accessors, Proxies, generators and callbacks, each of which
+ * disposes an argument, allocates, calls with lists, calls 200 times, starts a torch.async op, throws, leaves a scope open
+ * or collects; also a Proxy in place of each tensor, and the same through torch.async. The call gives the same result as
+ * with plain values, or an error with a code; getters run once, nothing is lost or leaked, and scope, modes and recording
+ * are unchanged.
  *
- * One in four generated functions is tried, others with another LTN_REENTRANCY_SEED; LTN_REENTRANCY=all tries all of them,
+ * Tests one in four generated functions, others with another LTN_REENTRANCY_SEED; LTN_REENTRANCY=all tests all of them,
  * with every callback.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -31,8 +32,8 @@ async function ask(program: string, options: object) {
 }
 
 /**
- * A result of libtorch 2.6 that differs after the functions before it in the list, and does not where lstm is tried by itself: the
- * cause is not known yet.
+ * In libtorch 2.6 this result differs after the functions before it in the list, but not if lstm is tested alone. The cause
+ * is unknown.
  */
 const open = release === '1.13' ? [] : ['torch.async.lstm ('];
 

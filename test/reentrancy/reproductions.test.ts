@@ -1,7 +1,7 @@
-/** What was found once: code of the program in the middle of a call gave wrong results without a word. */
+/** Regressions: user code during a call silently gave wrong results. */
 import { balancedAsync, torch, untyped } from '../support/torch';
 
-/** So many that the ring of integers is written over more than once. */
+/** Enough calls to overwrite the ring of integers more than once. */
 function manyCalls(): void {
   for (let i = 0; i < 200; i++) torch.scope(() => torch.ones([5, 5]).roll([1, 1], [0, 1]));
 }

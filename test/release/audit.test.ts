@@ -1,4 +1,4 @@
-/** `npm run audit`: which advisories a release is refused for. A made-up npm answers as a registry would. */
+/** `npm run audit`: the advisories that block a release. A fake npm answers like a registry. */
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
@@ -8,7 +8,7 @@ import { ROOT } from '../support/torch';
 const bin = fs.mkdtempSync(path.join(os.tmpdir(), 'libtorch-node-audit-'));
 afterAll(() => fs.rmSync(bin, { recursive: true, force: true }));
 
-/** Runs it with an npm that answers this, whatever it is asked. */
+/** Runs it with an npm that always gives this answer. */
 function audit(answer: string, status = 0) {
   fs.writeFileSync(path.join(bin, 'answer'), answer);
   fs.writeFileSync(path.join(bin, 'npm'), `#!/bin/sh\ncat ${bin}/answer\nexit ${status}\n`, { mode: 0o755 });

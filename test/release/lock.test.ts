@@ -1,4 +1,4 @@
-/** package-lock.json: what is installed from it is checked, and it names no place to download from. */
+/** package-lock.json: packages have integrity hashes, and it does not contain download locations. */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { run } from '../support/child';
@@ -20,7 +20,7 @@ const exceptions: { reason: string; packages: string[] } = json('scripts/lock-ex
 const nameOf = (place: string) => place.replace(/^.*node_modules\//, '');
 const label = ([place, entry]: [string, Entry]) => `${nameOf(place)}@${entry.version}`;
 
-/** Runs lines of a module that imports from scripts/steps/npm.mjs, and gives what it prints. */
+/** Runs lines of a module that imports from scripts/steps/npm.mjs, and returns its output. */
 async function inSteps(lines: string): Promise<string> {
   const from = JSON.stringify(path.join(ROOT, 'scripts/steps/npm.mjs'));
   const program = `import { requireIntegrity } from ${from};\n${lines}`;

@@ -1,4 +1,4 @@
-/** sbom.cdx.json against the tarball that it lies in: everything in there that is not ours is named, and nothing else is. */
+/** sbom.cdx.json against its tarball: it lists exactly the foreign parts of the tarball. */
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import * as os from 'node:os';
@@ -45,7 +45,7 @@ const npm = () => bill.components.filter(({ purl }) => purl?.startsWith('pkg:npm
 const files = () => bill.components.filter(({ type }) => type === 'file');
 const purlOf = (name: string, version: string) => `pkg:npm/${name.replace('@', '%40')}@${version}`;
 
-/** The folder of a package as Node finds it from another's, also where its exports do not have package.json. */
+/** The folder of a package as Node resolves it from another's, also if its exports lack package.json. */
 function installedAt(name: string, from: string): string {
   const candidate = path.join(from, 'node_modules', name);
   if (fs.existsSync(path.join(candidate, 'package.json'))) return candidate;
@@ -53,7 +53,7 @@ function installedAt(name: string, from: string): string {
   return installedAt(name, path.dirname(from));
 }
 
-/** The versions of all packages that come with ours, by what is installed in the checkout. */
+/** The installed versions of all runtime dependencies in the checkout. */
 function closure(): Map<string, string> {
   const found = new Map<string, string>();
   const visit = (name: string, from: string) => {
@@ -67,7 +67,7 @@ function closure(): Map<string, string> {
   return found;
 }
 
-/** Runs lines of a module with what scripts/steps/sbom.mjs exports. */
+/** Runs lines of a module with the exports of scripts/steps/sbom.mjs. */
 async function inSbom(lines: string, env: NodeJS.ProcessEnv = {}): Promise<string> {
   const from = JSON.stringify(path.join(ROOT, 'scripts/steps/sbom.mjs'));
   const program = `import { billOfMaterials, runtimePackages, sourceTime } from ${from};\n${lines}`;

@@ -1,6 +1,6 @@
 /**
- * The workflows as files: who may do what, and that what is published is the file that was tested. The steps that pack and
- * publish are run here, with a made-up npm.
+ * The workflow files: permissions, and that the published file is the tested one. The steps that pack and publish are run
+ * here with a fake npm.
  */
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
@@ -150,7 +150,7 @@ describe('the release', () => {
   });
 });
 
-/** Runs the steps that pack and those that publish, as the runner would, with an npm that packs a made-up package. */
+/** Runs the steps that pack and those that publish, like the runner, with an npm that packs a fake package. */
 describe('the steps, run', () => {
   const place = folder();
   const at = (...parts: string[]) => path.join(place, ...parts);
@@ -167,7 +167,7 @@ describe('the steps, run', () => {
   };
   const made = (text: string) => JSON.stringify({ version: '1.2.3', repository: { url: repository }, text });
 
-  /** npm, which packs what `manifest` is and writes down what else it was asked. */
+  /** An npm that packs `manifest` and logs its other calls. */
   function npm(manifest: string) {
     fs.rmSync(at('work'), { recursive: true, force: true });
     for (const name of ['bin', 'work', 'made/package']) fs.mkdirSync(at(name), { recursive: true });
@@ -198,7 +198,7 @@ describe('the steps, run', () => {
     );
   }
 
-  /** Step by step until one fails. What npm was asked, if it came to that. */
+  /** Runs the steps until one fails. Returns the calls of npm, if any. */
   async function publish(outputs: Record<string, string>, env: NodeJS.ProcessEnv = {}) {
     for (const step of release.jobs.publish!.steps.filter((candidate) => candidate.run !== undefined)) {
       const given = Object.entries(step.env!).flatMap(([name, value]) => {

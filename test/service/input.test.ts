@@ -1,4 +1,4 @@
-/** What comes in: right answers, and a defined one for everything else, of which nothing is left. */
+/** Input: right answers, and a defined answer without leaks for everything else. */
 import { once } from 'node:events';
 import * as net from 'node:net';
 import { run } from '../support/child';
@@ -28,7 +28,7 @@ afterAll(() => models.remove());
 const bytesOf = (values: number[]) => new Uint8Array(Float32Array.from(values).buffer);
 const BYTES = 'application/octet-stream';
 
-/** A request of which only a part is sent. */
+/** A request that is sent only partially. */
 async function sendPart(url: string, text: string): Promise<net.Socket> {
   const socket = net.connect(Number(new URL(url).port), '127.0.0.1');
   socket.on('error', () => {});
@@ -63,7 +63,7 @@ test(
     await service.settled(base);
     const metrics = await service.metrics();
     expect(metrics.get('service_batch_size_sum')).toBe(400);
-    expect(metrics.get('service_batch_size_count')).toBeLessThan(400); // some had company
+    expect(metrics.get('service_batch_size_count')).toBeLessThan(400); // some batches had several requests
     expect(metrics.get('service_request_seconds_count{route="/classify",status="200"}')).toBe(400);
     expect(metrics.get('libtorch_node_live_bytes{device="cpu"}')).toBe(base.memory.bytes);
     expect(metrics.get('libtorch_node_memory_limit_bytes')).toBe(512 * 2 ** 20);
@@ -144,7 +144,7 @@ test(
 test(
   'truncated and endless bodies do not hold memory',
   async () => {
-    // What the clients here send whole has to come in that time too, however seldom they have their turn.
+    // Complete requests must also arrive within that time, even if the clients are rarely scheduled.
     service = await startService(models.pathOf('reader'), ['--body-timeout', String(limitMs(2000))]);
     const base = await service.health();
     const body = question();

@@ -1,11 +1,11 @@
-/** Tokens within one thread: what they accept, what they refuse, how long they hold. */
+/** Tokens within one thread: accepted tensors, refusals, lifetimes. */
 import { ask } from '../support/child';
 import { balanced, codeOf, counts, torch, untyped } from '../support/torch';
 import { PATIENCE_MS } from './prelude';
 
 const NATIVE = require.resolve('libtorch-node').replace(/index\.js$/, 'native.js');
 
-/** Waits until tokens that nobody has are gone; V8 frees their memory in the background after a collection. */
+/** Waits until unreachable tokens are freed; V8 frees their memory in the background after a collection. */
 const UNTIL = `
   const until = async (done) => {
     const limit = Date.now() + ${PATIENCE_MS};

@@ -134,7 +134,7 @@ test('the memory that threads report to V8 adds up to the total, in any order of
       await look();
       t.dispose(); // the charge moves to a worker
       await look();
-      await tell(0, { drop: true }); // and on to the other, or stays there
+      await tell(0, { drop: true }); // and then to the other, or stays there
       await look();
       t = torch.fromShared(token);
       await tell(1, { drop: true });
@@ -191,7 +191,7 @@ test('torch.memory() is consistent in several threads while others allocate and 
       const looker = \`
         let bad = [], looks = 0;
         const until = Date.now() + 1500;
-        // At least so long, and until everybody has done enough, whoever has the processor first.
+        // At least this long, and until every thread has done enough, in any scheduling.
         while (Date.now() < until || looks < 1000 || workerData.rounds.some((_, i) => Atomics.load(workerData.rounds, i) < 100)) {
           const m = torch.memory();
           looks++;
