@@ -24,7 +24,7 @@ int argument_of(const Declaration& declaration, const Return& result) {
   for (size_t i = 0; i < declaration.arguments.size(); ++i) {
     if (declaration.arguments[i].mutated && declaration.arguments[i].alias == result.alias) return static_cast<int>(i);
   }
-  throw std::logic_error(declaration.full_name() + " returns an alias that none of its arguments has");
+  throw std::logic_error(declaration.full_name() + " returns an alias that is not an argument's");
 }
 
 }  // namespace

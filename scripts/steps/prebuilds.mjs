@@ -78,7 +78,7 @@ function dropStale() {
   }
 }
 
-/** Merges the declarations of all bindings into dist/types/generated. With one version of libtorch, nothing is to merge. */
+/** Merges the declarations of all bindings into dist/types/generated. One version of libtorch does not need merging. */
 async function mergeTypes() {
   const folders = prebuiltFolders().map((dir) => [minorOf(bindings().readInfo(dir).libtorch.version), dir]);
   const sources = [...new Map(folders)].sort(([a], [b]) => a.localeCompare(b, 'en', { numeric: true }));

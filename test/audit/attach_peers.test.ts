@@ -237,7 +237,7 @@ test('a process that cannot listen warns of it, once', async () => {
       const listen = module.exports.auditListen;
       module.exports.auditListen = (...given) => {
         const open = [];
-        try { for (;;) open.push(fs.openSync('/dev/null')); } catch {} // until there is no descriptor left
+        try { for (;;) open.push(fs.openSync('/dev/null')); } catch {} // until descriptors run out
         try { return listen(...given); } finally { for (const fd of open) fs.closeSync(fd); }
       };
     };

@@ -11,14 +11,14 @@ const docs = read('docs', 'capture-format.md');
 /** The value of `inline constexpr … name = 16 * 1024;`. */
 function constant(name: string): number {
   const found = new RegExp(`^inline constexpr \\w+ ${name} = ([^;]+);`, 'm').exec(header);
-  if (found === null) throw new Error(`capture_file.h has no constant ${name}`);
+  if (found === null) throw new Error(`capture_file.h: expected the constant ${name}`);
   return found[1]!.split('*').reduce((product, factor) => product * Number(factor), 1);
 }
 
 /** The members of `enum … name … { a = 1, b = 2 }`. */
 function members(name: string): Record<string, number> {
   const found = new RegExp(`^enum (?:class )?${name} : uint8_t \\{([^}]+)\\}`, 'm').exec(header);
-  if (found === null) throw new Error(`capture_file.h has no enum ${name}`);
+  if (found === null) throw new Error(`capture_file.h: expected the enum ${name}`);
   const text = found[1]!.replace(/\/\/.*$/gm, '');
   return Object.fromEntries([...text.matchAll(/(\w+) = (\d+)/g)].map(([, member, value]) => [member, Number(value)]));
 }

@@ -333,7 +333,7 @@ describe('hidden growth is a leak, attributed to', () => {
     expect(capture(0, 10_300).sites[0]).toMatchObject({ line: 2, verdict: 'leak' });
   });
 
-  test('else to no line', () => {
+  test('else it is not attributed', () => {
     const report = capture(0, 5000);
     expect(report.verdict).toBe('leak');
     expect(report.sites[0]).toMatchObject({ file: '(seen by no tensor)', line: 0, verdict: 'leak' });

@@ -27,7 +27,7 @@ def torchgen_source():
         return None, f"torchgen cannot be imported: {error}"
     source = os.path.join(os.path.dirname(torchgen.__file__), "packaged", "ATen")
     if not os.path.isfile(os.path.join(source, "native", "native_functions.yaml")):
-        return None, f"torchgen has no native_functions.yaml below {source}"
+        return None, f"torchgen lacks native_functions.yaml below {source}"
     return source, ""
 
 

@@ -124,7 +124,7 @@ describe('each limit', () => {
     ['sets', '\x8f0'],
     ['empty tuples', ')0'],
     ['tuples', 'N\x850'],
-    ['bytes of nothing', 'C\x000'],
+    ['empty bytes', 'C\x000'],
     ['names', 'ctorch\nSize\n0'],
     ['calls', `ctorch\nSize\n(]tR0`],
   ])('objects: %s', (_, code) => {

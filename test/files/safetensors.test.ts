@@ -229,7 +229,7 @@ describe('refused files', () => {
     ['an overlap', made(`{"a":${entry('U8', [4], 0, 4)},"b":${entry('U8', [4], 2, 6)}}`, 6), /"b" overlaps/],
     ['a gap', made(`{"a":${entry('U8', [1], 0, 1)},"b":${entry('U8', [1], 2, 3)}}`, 3), /"b" leaves a gap of 1 bytes/],
     ['data beyond the file', made(`{"a":${entry('U8', [9], 0, 9)}}`, 4), /tensors have 9 bytes, the file has 4/],
-    ['data that is nobody’s', made(`{"a":${entry('U8', [1], 0, 1)}}`, 3), /tensors have 1 bytes, the file has 3/],
+    ['data outside all tensors', made(`{"a":${entry('U8', [1], 0, 1)}}`, 3), /tensors have 1 bytes, the file has 3/],
     ['an entry that is a list', made('{"a":[]}'), /expected an object/],
     ['an unknown key', made('{"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0],"x":1}}'), /unknown key "x"/],
     ['metadata of numbers', made('{"__metadata__":{"a":1}}'), /not an object of strings/],

@@ -53,7 +53,7 @@ describe('documents', () => {
           !file.startsWith('..') && fs.statSync(path.join(installed, file), { throwIfNoEntry: false })?.isFile();
         if (!found) broken.push(`${name}: ${target}`);
         else if (anchor !== undefined && !anchorsOf(textOf(file)).has(anchor))
-          broken.push(`${name}: ${target}, which has no such heading`);
+          broken.push(`${name}: ${target}, whose heading does not exist`);
       }
     }
     expect(broken).toEqual([]);

@@ -45,7 +45,7 @@ def constants():
     for name in dir(torch):
         value = getattr(torch, name)
         if re.fullmatch(r"u?int[1-7]|bits\w+|jagged", name):
-            continue  # of PyTorch 2: names that libtorch has no ops for
+            continue  # of PyTorch 2: names without ops in libtorch
         if isinstance(value, (torch.dtype, torch.layout)):
             found[name] = str(value).replace("torch.", "")
         elif isinstance(value, torch.memory_format) and not name.startswith("legacy"):

@@ -92,7 +92,7 @@ it('every function of the spec is in its file, and takes as many arguments as it
       const fits = found !== undefined && wanted.every((count, i) => (found[i] ?? found[0]) === count);
       if (!fits) wrong.push(`${key}: ${found ?? 'not written'}, in the spec ${wanted}`);
       const wantedHere = needs === null || Object.hasOwn(untyped.ops.aten, needs);
-      if (wantedHere && typeof spaceAt(space)[js] !== 'function') wrong.push(`${key} is no function`);
+      if (wantedHere && typeof spaceAt(space)[js] !== 'function') wrong.push(`${key} is not a function`);
       written.delete(key);
     }
     const text = readFileSync(path.join(ROOT, file), 'utf8');

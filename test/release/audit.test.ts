@@ -53,7 +53,7 @@ it('a package that is both, or that is not in the lock file, counts as a runtime
 it.each([
   ['a refusal', '{ "message": "405 Method Not Allowed" }', '405 Method Not Allowed'],
   ['nothing', '', 'nothing'],
-  ['no JSON', '<html>', 'nothing'],
+  ['text that is not JSON', '<html>', 'nothing'],
 ])('fails if the registry answers %s', async (_what, answer, told) => {
   const { code, stderr } = await audit(answer, 1);
   expect({ code, stderr }).toEqual({

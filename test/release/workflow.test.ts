@@ -252,7 +252,7 @@ describe('the steps, run', () => {
     ['a branch', made('tested'), { GITHUB_REF_NAME: '1.2.3' }],
     ['another repository', made('tested'), { GITHUB_REPOSITORY: 'owner/fork' }],
     ['a package that says no repository', JSON.stringify({ version: '1.2.3' }), {}],
-    ['a package that is no JSON', '{', {}],
+    ['a package.json that is not JSON', '{', {}],
   ])('stop: %s', async (_what, manifest, env) => {
     expect(await publish(await pack(manifest), env)).toEqual(refused);
   });

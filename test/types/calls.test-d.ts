@@ -66,7 +66,7 @@ a.sum(1, 1);
 a.sum({ keepdim: true });
 // @ts-expect-error: a tensor is not an options object, although it has a dtype
 torch.sum(a, b);
-// @ts-expect-error: a tensor is no options object
+// @ts-expect-error: a tensor is not an options object
 torch.zeros([2], a);
 
 // Sizes: a list, or numbers where the list is the only positional parameter.
