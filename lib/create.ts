@@ -2,15 +2,25 @@
 import { types } from 'node:util';
 import * as workers from 'node:worker_threads';
 import type { DataDType, DataShape, Even, OptionOr, SizesOf, TensorOf } from '../types/algebra';
-import type { Complex, Device, DType, DTypeLike, Scalar } from '../types/base';
+import type { Complex, Device, DeviceLike, DType, DTypeLike, Scalar } from '../types/base';
 import { requireAtMost } from './arity';
 import { withoutRecording } from './async/pending';
 import { givenDevice } from './devices';
 import { canonicalDtype, dtypeCodes, dtypeName } from './enums';
 import { argumentError, describe, refusal } from './errors';
 import { dtypeHint } from './hints';
+import { holdsFloats, isInteger } from './integers';
 import { native } from './native';
-import { elsewhere, flatten, isTypedArray, requireElements, shapeOf, type TypedArray, typedArrayName } from './nested';
+import {
+  elsewhere,
+  flatten,
+  isTypedArray,
+  misfitIn,
+  shapeOf,
+  type TypedArray,
+  typedArrayDtypes,
+  typedArrayName,
+} from './nested';
 import { ownOptions } from './options';
 import { integers } from './packed';
 import { isTensor, type Tensor, wrap } from './tensor';
@@ -20,30 +30,11 @@ export type { TypedArray };
 /** Numbers, bigints, booleans, complex numbers, nested arrays of them, or a typed array. */
 export type TensorData = number | bigint | boolean | Complex | TypedArray | readonly TensorData[];
 
-export interface TensorOptions<D extends DTypeLike = DTypeLike> {
+export interface TensorOptions<D extends DTypeLike = DTypeLike, V extends string = Device> {
   dtype?: D | undefined;
-  device?: Device | undefined;
+  device?: DeviceLike<V> | undefined;
   requiresGrad?: boolean | undefined;
 }
-
-/** Those whose dtype the libtorch at hand has: uint16, uint32 and uint64 came with 2.3. */
-const typedArrayDtypes = new Map<string, DType>(
-  (
-    [
-      ['Int8Array', 'int8'],
-      ['Uint8Array', 'uint8'],
-      ['Uint8ClampedArray', 'uint8'],
-      ['Int16Array', 'int16'],
-      ['Uint16Array', 'uint16'],
-      ['Int32Array', 'int32'],
-      ['Uint32Array', 'uint32'],
-      ['Float32Array', 'float32'],
-      ['Float64Array', 'float64'],
-      ['BigInt64Array', 'int64'],
-      ['BigUint64Array', 'uint64'],
-    ] as const
-  ).filter(([, dtype]) => dtypeCodes.has(dtype)),
-);
 
 function typedArrayDtype(fn: string, value: unknown): DType {
   const dtype = typedArrayDtypes.get(typedArrayName(value));
@@ -73,9 +64,9 @@ function refuseDetached(fn: string, argument: string, { length, buffer }: TypedA
  * A tensor with a copy of `data`. number gives the default dtype, bigint int64, boolean bool, `{ re, im }` complex64 (of
  * float64 complex128), a typed array its own; `dtype` converts. Throws ERR_TORCH_ARGUMENT for ragged or mixed data, with the path to the fault.
  */
-export function tensor<const T extends TensorData, D extends DTypeLike = never>(
+export function tensor<const T extends TensorData, D extends DTypeLike = never, const V extends string = Device>(
   data: T & Even<T>,
-  options?: TensorOptions<D>,
+  options?: TensorOptions<D, V>,
 ): TensorOf<OptionOr<D, DataDType<T>>, DataShape<T>>;
 export function tensor(data: TensorData, given: TensorOptions = {}): Tensor {
   return tensorFor('tensor', data, given);
@@ -97,10 +88,12 @@ function fromData(fn: string, data: TensorData, options: TensorOptions): Tensor 
   const dtype = options.dtype === undefined || options.dtype === null ? undefined : canonicalDtype(options.dtype);
   if (dtype !== undefined) dtypeCode(fn, dtype);
   const shape = shapeOf(fn, data);
-  const { array, natural, wanted } = isTypedArray(data) ? typed(fn, data, dtype) : nested(fn, data, shape, dtype);
+  const elements = isTypedArray(data) ? typed(fn, data, dtype) : nested(fn, data, shape, dtype);
+  const { array, natural, wanted } = elements;
   const device = givenDevice(fn, options.device);
-  const made = wrap(native.fromCopy(array, shape, dtypeCode(fn, natural), device))!;
-  if (wanted === natural) {
+  const whole = asIntegers(fn, elements, shape, device);
+  const made = whole ?? wrap(native.fromCopy(array, shape, dtypeCode(fn, natural), device))!;
+  if (wanted === natural || whole !== undefined) {
     if (requiresGrad) made.requiresGrad = true;
     return made;
   }
@@ -110,27 +103,36 @@ function fromData(fn: string, data: TensorData, options: TensorOptions): Tensor 
   return converted;
 }
 
+/** Numbers that become those of a dtype of integers: looked at and converted at once. */
+function asIntegers(fn: string, elements: Elements, shape: readonly number[], device: string | null) {
+  const { array, natural, wanted, floats } = elements;
+  if (wanted === natural || !isInteger(wanted) || natural === 'bool' || natural.startsWith('complex')) return undefined;
+  const made = wrap(native.fromNumbers(array, shape, dtypeCode(fn, natural), device, dtypeCode(fn, wanted), floats));
+  if (made !== null) return made;
+  const error = misfitIn(fn, array as TypedArray, shape, wanted, floats);
+  if (error !== undefined) throw error;
+  return undefined; // another thread has written to the memory: whatever is there by now is taken
+}
+
 /** Elements in a flat array, the dtype that they have there, and the one that they are to have. */
 interface Elements {
   readonly array: ArrayBufferView;
   readonly natural: DType;
   readonly wanted: DType;
+  /** Those of an array of doubles are floats, whatever their values. */
+  readonly floats: boolean;
 }
 
 function typed(fn: string, data: TypedArray, dtype: DType | undefined): Elements {
   refuseDetached(fn, 'data', data);
   const natural = typedArrayDtype(fn, data);
-  const wanted = dtype ?? natural;
-  if (wanted !== natural) {
-    requireElements(fn, data, [data.length], natural.endsWith('int64') ? 'bigint' : 'number', wanted);
-  }
-  return { array: data as ArrayBufferView, natural, wanted };
+  return { array: data as ArrayBufferView, natural, wanted: dtype ?? natural, floats: holdsFloats(data) };
 }
 
 function nested(fn: string, data: unknown, shape: readonly number[], dtype: DType | undefined): Elements {
   const usual = dtypeName(native.getDefaultDtype());
   const { array, dtype: natural, kind } = flatten(fn, data, shape, dtype, usual);
-  return { array, natural, wanted: dtype ?? (kind === 'number' ? usual : natural) };
+  return { array, natural, wanted: dtype ?? (kind === 'number' ? usual : natural), floats: false };
 }
 
 /** The shape, in an array of ours. */

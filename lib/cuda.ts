@@ -2,7 +2,7 @@
  * torch.cuda: the devices of libtorch's CUDA and their memory, with PyTorch's behaviour where there is none: nothing is
  * available, nothing is held, and what needs a device is an error with the code ERR_TORCH_CUDA.
  */
-import type { Device } from '../types/base';
+import type { Device, DeviceLike } from '../types/base';
 import { argumentError, codedError, type TorchError } from './errors';
 import { native } from './native';
 
@@ -31,7 +31,7 @@ export function currentDevice(): number {
 }
 
 /** Waits until a device (the current one, if none is named) has done all that it was asked to do. */
-export function synchronize(device?: Device | number): void {
+export function synchronize<const V extends string = Device>(device?: DeviceLike<V> | number): void {
   demandDevice('cuda.synchronize');
   native.cudaSynchronize(deviceIndex('cuda.synchronize', device));
 }
@@ -48,7 +48,7 @@ export function emptyCache(): void {
 }
 
 /** What the allocator holds on a device (the current one, if none is named). Zeros without CUDA, as in PyTorch. */
-export function memory(device?: Device | number): CudaMemory {
+export function memory<const V extends string = Device>(device?: DeviceLike<V> | number): CudaMemory {
   const index = deviceIndex('cuda.memory', device);
   if (isAvailable()) demandAllocator('cuda.memory');
   const [allocatedBytes = 0, reservedBytes = 0, peakAllocatedBytes = 0, peakReservedBytes = 0] =

@@ -5,6 +5,7 @@ import type { Mismatch } from './convert';
 import { dtypeAliases, dtypeCodes } from './enums';
 import { describe } from './errors';
 import { native } from './native';
+import { typedArrayDtypes } from './nested';
 import { Iterated } from './reading';
 import { didYouMean } from './suggest';
 import { isTensor } from './tensor';
@@ -33,21 +34,12 @@ const foreignDtypes: Readonly<Record<string, string>> = {
   boolean: 'bool',
 };
 
-/** `Float32Array` and its kin as dtypes. */
-const arrayDtypes = new Map<unknown, string>([
-  [Float32Array, 'float32'],
-  [Float64Array, 'float64'],
-  [Int8Array, 'int8'],
-  [Uint8Array, 'uint8'],
-  [Int16Array, 'int16'],
-  [Int32Array, 'int32'],
-  [BigInt64Array, 'int64'],
-]);
-
 /** "; did you mean 'float32'?" for what stands where a dtype belongs. */
 export function dtypeHint(value: unknown): string {
-  const meant = arrayDtypes.get(value);
-  if (meant !== undefined) return `; write '${meant}'`;
+  if (typeof value === 'function') {
+    const meant = [...typedArrayDtypes].find(([name]) => (globalThis as Record<string, unknown>)[name] === value);
+    return meant === undefined ? '' : `; write '${meant[1]}'`;
+  }
   if (typeof value !== 'string') return '';
   const bare = value.replace(/^(torch|np|tf)\./, '').toLowerCase();
   const known = dtypeCodes.has(bare) ? bare : Object.hasOwn(foreignDtypes, bare) ? foreignDtypes[bare] : undefined;

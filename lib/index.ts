@@ -31,8 +31,29 @@ function hearMissingNames(at: string, space: object): void {
   }
 }
 
+/** torch.FloatTensor and its like, which PyTorch has from the time before dtypes. */
+const typedClasses = {
+  Float: 'float32',
+  Double: 'float64',
+  Half: 'float16',
+  BFloat16: 'bfloat16',
+  Byte: 'uint8',
+  Char: 'int8',
+  Short: 'int16',
+  Int: 'int32',
+  Long: 'int64',
+  Bool: 'bool',
+};
+
 const elsewhere: Record<string, string> = {
   'torch.from_numpy': 'torch.from_numpy: write torch.fromTypedArray(array)',
+  'torch.fromNumpy': 'torch.fromNumpy: write torch.fromTypedArray(array)',
+  'torch.device': "torch.device: devices are strings, as in { device: 'cpu' }",
+  ...Object.fromEntries(
+    Object.entries(typedClasses).map(([name, dtype]) => {
+      return [`torch.${name}Tensor`, `torch.${name}Tensor: write torch.tensor(data, { dtype: '${dtype}' })`];
+    }),
+  ),
   'torch.inf': 'torch.inf: write Infinity',
   'torch.nan': 'torch.nan: write NaN',
   'torch.pi': 'torch.pi: write Math.PI',

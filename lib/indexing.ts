@@ -1,6 +1,6 @@
 /** `t.at(…)` and `t.set(…)`: PyTorch's `t[…]` and `t[…] = value`. */
 import { isPendingTensor } from './async/pending';
-import { argumentError } from './errors';
+import { argumentError, describe, refusal } from './errors';
 import { readValue } from './reading';
 import { ownScope } from './scopes/scope';
 import { isTensor, type Tensor } from './tensor';
@@ -31,6 +31,19 @@ export function slice(start: number | null = null, stop: number | null = null, s
   }
   if (step !== null && step < 1) throw argumentError('slice', 'step', 'a step of 1 or more', step);
   return new Slice(start, stop, step);
+}
+
+/** The error of a value, with a hint where there is one. */
+const misfit = (fn: string, argument: string, expected: string, value: unknown, hint: string): Error =>
+  hint === '' ? argumentError(fn, argument, expected, value) : refusal(fn, argument, expected, describe(value) + hint);
+
+/** Python's `1:5:2`, in a string, as it is written here. */
+function sliceHint(index: unknown): string {
+  const parts = typeof index === 'string' ? /^(-?\d*):(-?\d*)(?::(-?\d*))?$/.exec(index) : null;
+  if (parts === null) return '';
+  const given = parts.slice(1).map((part) => part || 'null');
+  while (given.at(-1) === 'null') given.pop();
+  return `; write torch.slice(${given.join(', ')})`;
 }
 
 /** An integer, a slice, `null` for a new dimension, '...' for all dimensions between, booleans, or an index tensor. */
@@ -109,7 +122,8 @@ function view(self: Tensor, given: readonly Index[]): { view: Tensor; advanced: 
     } else if (Number.isInteger(index) || typeof index === 'bigint') {
       result = result.select(dim, index);
     } else {
-      throw argumentError('at', 'indices', "integers, slices, null, '...', booleans or index tensors", index);
+      const expected = "integers, slices, null, '...', booleans or index tensors";
+      throw misfit('at', 'indices', expected, index, sliceHint(index));
     }
   }
   // As PyTorch's: libtorch counts what follows a mask by the tensors behind it, and fills the wrong elements otherwise.
@@ -145,7 +159,8 @@ export function set(self: Tensor, indices: Index | readonly Index[], given: unkn
     const { view: chosen, advanced } = view(self, list);
     const source = isTensor(value) ? value : undefined;
     if (source === undefined && !['number', 'bigint', 'boolean'].includes(typeof value) && !isComplex(value)) {
-      throw argumentError('set', 'value', 'a Tensor, number, bigint, boolean or complex', value);
+      const hint = Array.isArray(value) || ArrayBuffer.isView(value) ? '; torch.tensor(data) makes one' : '';
+      throw misfit('set', 'value', 'a Tensor, number, bigint, boolean or complex', value, hint);
     }
     if (advanced.length > 0) {
       const filled = source ? withoutLeadingOnes(source).to(self.dtype) : self.newFull([], value as number);

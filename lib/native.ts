@@ -68,12 +68,26 @@ export interface Native extends AuditNative {
   storage(handle: number): unknown;
 
   fromCopy(data: ArrayBufferView, shape: readonly number[], dtype: number, device: string | null): unknown;
+  /**
+   * The numbers as elements of `wanted`, a dtype of integers; no tensor where one does not fit. `floats`: those of an array of
+   * doubles are floats, and not what stood in arrays of JavaScript.
+   */
+  fromNumbers(
+    data: ArrayBufferView,
+    shape: readonly number[],
+    dtype: number,
+    device: string | null,
+    wanted: number,
+    floats: boolean,
+  ): unknown;
   /** False for the buffer of a WebAssembly memory, and in Node 24 and later for one that is marked as untransferable. */
   isDetachable(buffer: ArrayBuffer): boolean;
   fromBorrowed(data: ArrayBufferView, shape: readonly number[], dtype: number): unknown;
   copyInto(handle: number, buffer: ArrayBuffer): void;
   /** A uint8 tensor with memory of its own, not yet filled. */
   newBytes(length: number): unknown;
+  /** Fills a uint8 tensor from that byte of a file on; gives how many bytes there were. */
+  readBytes(handle: number, descriptor: number, from: number): number;
   /** Copies `bytes` into a uint8 tensor, from that byte on. */
   fillBytes(handle: number, from: number, bytes: Uint8Array): void;
 

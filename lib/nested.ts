@@ -1,7 +1,8 @@
 /** Nested arrays to flat typed arrays, for torch.tensor: one pass, and the path to the first thing that does not fit. */
 import type { DType } from '../types/base';
+import { dtypeCodes } from './enums';
 import { argumentError, refusal } from './errors';
-import { firstOutside, integerWriter, isInteger, rangeText } from './integers';
+import { firstOutside, holdsFloats, isInteger, isUnsigned, rangeText } from './integers';
 import { isComplex } from './values';
 
 export type TypedArray =
@@ -21,6 +22,25 @@ const tagOf = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.p
 
 /** "Float32Array": by tag, so that arrays of another realm count. Buffer is a Uint8Array. '' for what is none. */
 export const typedArrayName = (value: unknown) => (tagOf.call(value) ?? '') as string;
+
+/** What the elements of each are, where the libtorch at hand has that dtype: uint16, uint32 and uint64 came with 2.3. */
+export const typedArrayDtypes = new Map<string, DType>(
+  (
+    [
+      ['Int8Array', 'int8'],
+      ['Uint8Array', 'uint8'],
+      ['Uint8ClampedArray', 'uint8'],
+      ['Int16Array', 'int16'],
+      ['Uint16Array', 'uint16'],
+      ['Int32Array', 'int32'],
+      ['Uint32Array', 'uint32'],
+      ['Float32Array', 'float32'],
+      ['Float64Array', 'float64'],
+      ['BigInt64Array', 'int64'],
+      ['BigUint64Array', 'uint64'],
+    ] as const
+  ).filter(([, dtype]) => dtypeCodes.has(dtype)),
+);
 
 export const isTypedArray = (value: unknown): value is TypedArray =>
   typeof value === 'object' && typedArrayName(value) !== '';
@@ -74,6 +94,16 @@ function numbersInto(array: Float32Array | Float64Array): Writer {
       array[next + i] = value;
     }
     return length;
+  };
+}
+
+/** The same for an unsigned dtype. Behind them integers are told from floats by their values, so floats are looked at here. */
+function unsignedInto(array: Float64Array): Writer {
+  const write = numbersInto(array);
+  return (row, next) => {
+    const negative =
+      !Array.isArray(row) && holdsFloats(row) ? (row as Float64Array).findIndex((value) => value < 0) : -1;
+    return negative < 0 ? write(row, next) : negative;
   };
 }
 
@@ -192,16 +222,13 @@ export function flatten(
   const result = (array: ArrayBufferView, dtype: DType, write: Writer) => {
     const becomes = wanted !== undefined && isInteger(wanted) ? wanted : dtype;
     writeAll(data, shape, { fn, kind, dtype: becomes, write });
-    // Looked at as a whole what could not be looked at while it was written.
-    if (becomes !== dtype && kind !== 'boolean') requireElements(fn, array as TypedArray, shape, kind, becomes);
     return { array, dtype, kind };
   };
   switch (kind) {
     case 'number': {
-      const whole = wanted === undefined ? undefined : integerWriter(wanted, count);
-      if (whole !== undefined) return result(whole.array, wanted!, whole.write);
       const array = float === 'float32' ? new Float32Array(count) : new Float64Array(count);
-      return result(array, float, numbersInto(array));
+      const unsigned = wanted !== undefined && isUnsigned(wanted);
+      return result(array, float, unsigned ? unsignedInto(array as Float64Array) : numbersInto(array));
     }
     case 'bigint': {
       const array = wanted === 'uint64' ? new BigUint64Array(count) : new BigInt64Array(count);
@@ -229,21 +256,21 @@ export function flatten(
   }
 }
 
-/** Refuses an array with an element that a dtype of integers does not hold. */
-export function requireElements(
+/** The error for an array with an element that a dtype of integers does not hold; none where it has no such element any more. */
+export function misfitIn(
   fn: string,
   array: TypedArray,
   shape: readonly number[],
-  kind: Leaf,
   wanted: DType,
-): void {
-  const at = firstOutside(array, wanted);
-  if (at < 0) return;
+  floats: boolean,
+): Error | undefined {
+  const at = firstOutside(array, wanted, floats);
+  if (at < 0) return undefined;
   const path: number[] = [];
   let rest = at;
   for (let dim = shape.length - 1; dim >= 0; dim--) {
     path.unshift(rest % shape[dim]!);
     rest = Math.floor(rest / shape[dim]!);
   }
-  throw misfit(fn, kind, wanted, array[at], path);
+  return misfit(fn, typeof array[at] as Leaf, wanted, array[at], path);
 }

@@ -24,7 +24,28 @@ function toPrimitive(this: Tensor, hint: string): string {
 /** Python's names that are others here. */
 const others: Record<string, string> = {
   itemsize: 'Tensor.itemsize: write t.elementSize()',
+  numpy: 'Tensor.numpy: write t.toTypedArray(), or t.toArray() for nested arrays',
 };
+
+/** What changes a property that can only be read. */
+const changed: Record<string, string> = {
+  shape: 't.reshape(sizes)',
+  dtype: 't.to(dtype)',
+  device: 't.to(device)',
+  isLeaf: 't.detach()',
+};
+
+/** Code that is not strict goes on as if such a property had been written. */
+function refuseWriting(): void {
+  for (const [name, property] of Object.entries(Object.getOwnPropertyDescriptors(Tensor.prototype))) {
+    if (property.get === undefined || property.set !== undefined) continue;
+    const write = Object.hasOwn(changed, name) ? `: write ${changed[name]}` : '';
+    const set = () => {
+      throw codedError(TypeError, 'ERR_TORCH_NAME', `Tensor.${name} can only be read${write}`);
+    };
+    Object.defineProperty(Tensor.prototype, name, { ...property, set });
+  }
+}
 
 const isIndex = (name: string) => /^(?:0|-?[1-9]\d*)$/.test(name);
 
@@ -35,6 +56,7 @@ export function refuseOperators(): void {
     writable: true,
     configurable: true,
   });
+  refuseWriting();
   hearMisses('Tensor', Tensor.prototype, {
     read: (name) => (isIndex(name) ? `Tensor: t[${name}] is not an element: write t.at(${name})` : own(name)),
     write: (name) => {

@@ -336,13 +336,14 @@ bool is_recorded(Call& call) {
 
 namespace {
 
+bool is_defined(const at::Tensor& tensor) { return tensor.defined(); }
+
 // The results as they are known beforehand: where nobody can go on without, an error.
 napi_value record_list(Call& call, async::Strand& strand, std::unique_ptr<async::OpStep> step) {
   handles::Flags& flags = call.state.flags();
-  async::find_shadows(strand, *step);
-  const std::vector<at::Tensor> all = step->shadows;
-  const bool known =
-      !all.empty() && std::all_of(all.begin(), all.end(), [](const at::Tensor& one) { return one.defined(); });
+  const bool is_empty = async::find_shadows(strand, *step);
+  const std::vector<at::Tensor> all = is_empty ? std::vector<at::Tensor>() : step->shadows;
+  const bool known = is_empty || std::all_of(all.begin(), all.end(), is_defined);
   if (!known && gives_tensors_alone(flags.recording)) {
     throw CodedError(
         "ERR_TORCH_PENDING",

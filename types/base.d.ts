@@ -77,8 +77,11 @@ type DeviceKind =
   | 'ipu'
   | 'privateuseone';
 
-/** A device: `'cpu'`, `'cuda:0'`. A string that the program learns at run time is one `as torch.Device`. */
+/** A device: `'cpu'`, `'cuda:0'`. */
 export type Device = DeviceKind | `${DeviceKind}:${number}`;
+
+/** A device as a call takes it: a string that the program learns at run time is one too, a literal has to name one. */
+export type DeviceLike<D> = string extends D ? D : Device;
 
 /** How elements lie in memory. */
 export type Layout = 'strided' | 'sparse_coo' | 'sparse_csr' | 'sparse_csc' | 'sparse_bsr' | 'sparse_bsc' | '_mkldnn';

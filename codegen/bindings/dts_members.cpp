@@ -55,6 +55,7 @@ std::vector<Overload> overloads_of(const Plan& plan, const Group& group, ResultS
     overloads.push_back(std::move(overload));
     const auto out = out_of.find(op);
     if (out != out_of.end()) add_optional_out(overloads.back().shape, *out->second->declaration);
+    if (ruled) accept_device_strings(overloads.back().shape);
   }
   return overloads;
 }
@@ -187,6 +188,7 @@ std::vector<CallShape> shapes_of(const Plan& plan, const PublicFunction& functio
     as_told(shape.named);
     if (!shape.rest.empty() && function.ts.count("rest") != 0) shape.rest = function.ts.at("rest");
     if (told) shape.result = function.ts.at("result");
+    accept_device_strings(shape);
     shapes.push_back(std::move(shape));
   }
   return shapes;

@@ -288,6 +288,20 @@ void add_optional_out(CallShape& shape, const Declaration& out_variant) {
   }
 }
 
+void accept_device_strings(CallShape& shape) {
+  const std::string device = "Device";
+  const std::string parameter_name = "TDevice";
+  bool found = false;
+  for (std::vector<Parameter>* parameters : {&shape.positional, &shape.named}) {
+    for (Parameter& parameter : *parameters) {
+      if (parameter.type != device && parameter.type != device + " | null") continue;
+      parameter.type = "DeviceLike<" + parameter_name + ">" + parameter.type.substr(device.size());
+      found = true;
+    }
+  }
+  if (found) shape.type_parameters.push_back({parameter_name, "string", device, true});
+}
+
 std::vector<std::string> call_forms(const CallShape& shape, Mixtures mixtures) {
   std::vector<std::string> forms{
       form(shape, shape.positional, with_elsewhere(shape.named, shape), all_optional(shape.named))};

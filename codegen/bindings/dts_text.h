@@ -64,6 +64,9 @@ bool is_out_variant_of(const Declaration& out_variant, const Declaration& functi
 // Adds the out arguments of a variant as an optional option.
 void add_optional_out(CallShape& shape, const Declaration& out_variant);
 
+// A device may also be a string that the compiler does not know; a literal must name a device.
+void accept_device_strings(CallShape& shape);
+
 // Which mixtures of positional and named arguments get a signature. Few: all, the required ones, the first or none are
 // positional; this keeps the files small for ops that users do not call directly.
 enum class Mixtures { Few, Most };

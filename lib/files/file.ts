@@ -88,8 +88,11 @@ export class RegularFile implements TensorSource {
   /** In memory of their own. */
   #copied(from: number, length: number, take: ((bytes: Uint8Array) => void) | undefined): Tensor {
     const whole = wrap(native.newBytes(length))!; // before anything is read: the limit of memory may refuse it
+    // Where nobody looks at the bytes, straight to where they belong. What does not come is asked for again, to say why.
+    let at = take === undefined ? native.readBytes(whole._handle, this.fd, from) : 0;
+    if (at === length) return whole;
     this.#part ??= room(Math.min(PART, this.size));
-    for (let at = 0; at < length; at += this.#part.length) {
+    for (; at < length; at += this.#part.length) {
       const bytes = this.#part.subarray(0, Math.min(this.#part.length, length - at));
       this.#readInto(from + at, bytes);
       take?.(bytes);

@@ -1,5 +1,5 @@
 /** `torch.npy` and `torch.npz`: NumPy's files of arrays. (Format: NumPy's NEP 1.) */
-import type { ByteSource, ByteStream, Device, DType, NodeBuffer } from '../../types/base';
+import type { ByteSource, ByteStream, Device, DeviceLike, DType, NodeBuffer } from '../../types/base';
 import { dtypeCodes } from '../enums';
 import { argumentError, codedError, type TorchError } from '../errors';
 import { spaces } from '../functions';
@@ -113,7 +113,7 @@ function swapped(bytes: Uint8Array, width: number): Uint8Array {
   return new Uint8Array(copy);
 }
 
-function read(source: TensorSource, device: Device | undefined, header = readHeader(source)): Tensor {
+function read(source: TensorSource, device: string | undefined, header = readHeader(source)): Tensor {
   const { dtype, itemSize, swap, columns, shape, start } = header;
   if (!dtypeCodes.has(dtype)) throw fail(`this libtorch has no dtype '${dtype}'`);
   return ownScope(() => {
@@ -130,9 +130,9 @@ function read(source: TensorSource, device: Device | undefined, header = readHea
   });
 }
 
-export interface LoadNpyOptions extends MapOptions {
+export interface LoadNpyOptions<V extends string = Device> extends MapOptions {
   /** Where the tensors go: to the CPU, if not given. */
-  device?: Device | undefined;
+  device?: DeviceLike<V> | undefined;
 }
 
 const wantedNpy: Wanted = { fn: 'npy.load', format: 'npy', fail };
@@ -178,7 +178,7 @@ function streamNpy(given: Tensor): ByteStream {
 
 async function readNpyStream(
   source: ByteSource,
-  options: Omit<LoadNpyOptions, 'mmap'> & StreamOptions,
+  options: Omit<LoadNpyOptions<string>, 'mmap'> & StreamOptions,
 ): Promise<Tensor> {
   const { device, ...how } = ownOptions('npy.loadFromStream', options, ['device', 'signal', 'maxBytes']);
   return readStream('npy.loadFromStream', source, how, async (reader) => {
@@ -207,16 +207,16 @@ function saveNpy(first: unknown, second: unknown): void {
 /** One array in a file: NumPy's `np.save` and `np.load`. */
 export const npy = {
   /** @throws ERR_TORCH_FILE for what is no npy file of numbers, or lies about itself */
-  load(source: FilePath | Uint8Array, options: LoadNpyOptions = {}): Tensor {
+  load<const V extends string = Device>(source: FilePath | Uint8Array, options: LoadNpyOptions<V> = {}): Tensor {
     const { device, mmap } = ownOptions('npy.load', options, ['device', 'mmap']);
     return withSource(wantedNpy, source, mmap, (bytes) => read(bytes, device));
   },
   save: saveNpy,
   serialize: (tensor: Tensor): NodeBuffer => serializeNpy('npy.serialize', tensor),
   /** The same from a stream, a Blob or bytes. @throws ERR_TORCH_STREAM for a stream that fails or ends too early */
-  loadFromStream: async (
+  loadFromStream: async <const V extends string = Device>(
     source: ByteSource,
-    options: Omit<LoadNpyOptions, 'mmap'> & StreamOptions = {},
+    options: Omit<LoadNpyOptions<V>, 'mmap'> & StreamOptions = {},
   ): Promise<Tensor> => readNpyStream(source, options),
   /** A file's bytes as a ReadableStream, made as they are read. It holds the tensor's memory by itself. */
   saveToStream: (tensor: Tensor): ByteStream => streamNpy(tensor),
@@ -243,10 +243,12 @@ function* chunksOfNpz(fn: string, tensors: Record<string, Tensor>): Generator<Ui
 const npzLimits = ['maxBytes', 'maxTensors'] as const;
 
 /** What is packed cannot be mapped: `mmap` is for arrays that were saved without compression. */
-export interface LoadNpzOptions extends LoadNpyOptions, Pick<LoadLimits, (typeof npzLimits)[number]> {}
+export interface LoadNpzOptions<V extends string = Device>
+  extends LoadNpyOptions<V>,
+    Pick<LoadLimits, (typeof npzLimits)[number]> {}
 
 /** The array of an entry: as it lies in `bytes`, where it is not packed. */
-function readEntry(bytes: TensorSource, zip: ZipReader, entry: ZipEntry, device: Device | undefined): Tensor {
+function readEntry(bytes: TensorSource, zip: ZipReader, entry: ZipEntry, device: string | undefined): Tensor {
   if (entry.deflated) return read(inMemory(zip.data(entry), false), device);
   return zip.summed(entry, (start, take) => {
     const { size } = entry;
@@ -268,7 +270,7 @@ function readEntry(bytes: TensorSource, zip: ZipReader, entry: ZipEntry, device:
 function readAll(
   fn: string,
   bytes: TensorSource,
-  device: Device | undefined,
+  device: string | undefined,
   limits: LoadLimits,
 ): Record<string, Tensor> {
   const budget = new Budget(fn, limits, bytes.size, failZip);
@@ -303,14 +305,17 @@ function saveNpz(first: unknown, second: unknown): void {
 /** Arrays by name in a zip: NumPy's `np.savez`, `np.savez_compressed` and `np.load`. */
 export const npz = {
   /** @throws ERR_TORCH_FILE for what is no npz file, is damaged, or lies about itself, or becomes more than its limits allow */
-  load(source: FilePath | Uint8Array, options: LoadNpzOptions = {}): Record<string, Tensor> {
+  load<const V extends string = Device>(
+    source: FilePath | Uint8Array,
+    options: LoadNpzOptions<V> = {},
+  ): Record<string, Tensor> {
     const { device, mmap, ...limits } = ownOptions('npz.load', options, ['device', 'mmap', ...npzLimits]);
     return withSource(wantedNpz, source, mmap, (bytes) => readAll('npz.load', bytes, device, limits));
   },
   /** The same from a stream, a Blob or bytes, which is read to its end first: what is in the file stands there. */
-  loadFromStream: async (
+  loadFromStream: async <const V extends string = Device>(
     source: ByteSource,
-    options: Omit<LoadNpzOptions, 'mmap'> & StreamOptions = {},
+    options: Omit<LoadNpzOptions<V>, 'mmap'> & StreamOptions = {},
   ): Promise<Record<string, Tensor>> => {
     const { device, ...how } = ownOptions('npz.loadFromStream', options, ['device', 'signal', ...npzLimits]);
     const bytes = await readStream('npz.loadFromStream', source, how, (reader) => reader.rest());

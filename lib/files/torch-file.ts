@@ -3,7 +3,7 @@
  * name tensors, their storages and plain values, as with PyTorch's weights_only.
  */
 import { types } from 'node:util';
-import type { ByteSource, ByteStream, Device, DType, NodeBuffer } from '../../types/base';
+import type { ByteSource, ByteStream, Device, DeviceLike, DType, NodeBuffer } from '../../types/base';
 import { dtypeCodes } from '../enums';
 import { argumentError, codedError, type TorchError } from '../errors';
 import { native } from '../native';
@@ -65,12 +65,12 @@ const isSizes = (value: unknown): value is number[] => Array.isArray(value) && v
 class Archive implements Allowed {
   readonly #zip: ZipReader;
   readonly #prefix: string;
-  readonly #device: Device | undefined;
+  readonly #device: string | undefined;
   readonly #budget: Budget;
   readonly #stored = new Map<string, Stored>();
   readonly #bytes: TensorSource;
 
-  constructor(bytes: TensorSource, device: Device | undefined, budget: Budget) {
+  constructor(bytes: TensorSource, device: string | undefined, budget: Budget) {
     this.#bytes = bytes;
     this.#budget = budget;
     this.#zip = new ZipReader(bytes, fail, budget);
@@ -219,9 +219,9 @@ function set([values = []]: readonly unknown[], budget: Budget): Set<unknown> {
   return made;
 }
 
-export interface LoadFileOptions extends LoadLimits, MapOptions {
+export interface LoadFileOptions<V extends string = Device> extends LoadLimits, MapOptions {
   /** Where the tensors go: to the CPU, if not given. */
-  device?: Device | undefined;
+  device?: DeviceLike<V> | undefined;
 }
 
 /**
@@ -230,12 +230,15 @@ export interface LoadFileOptions extends LoadLimits, MapOptions {
  *
  * @throws ERR_TORCH_FILE for what is no such file, is damaged, or names what may not be loaded, or becomes more than its limits allow
  */
-export function load(source: FilePath | Uint8Array, options: LoadFileOptions = {}): unknown {
+export function load<const V extends string = Device>(
+  source: FilePath | Uint8Array,
+  options: LoadFileOptions<V> = {},
+): unknown {
   const { device, mmap, ...limits } = ownOptions('load', options, ['device', 'mmap', ...limitNames]);
   return withSource(wanted, source, mmap, (bytes) => loadFrom('load', bytes, device, limits));
 }
 
-const loadFrom = (fn: string, bytes: TensorSource, device: Device | undefined, limits: LoadLimits): unknown =>
+const loadFrom = (fn: string, bytes: TensorSource, device: string | undefined, limits: LoadLimits): unknown =>
   ownScope(() => new Archive(bytes, device, new Budget(fn, limits, bytes.size, fail)).load());
 
 /** Tensors of a value to save by the storage they share. */
@@ -357,9 +360,9 @@ export function saveToStream(value: unknown): ByteStream {
  *
  * @throws ERR_TORCH_FILE as `load` does, ERR_TORCH_STREAM for a stream that fails
  */
-export async function loadFromStream(
+export async function loadFromStream<const V extends string = Device>(
   source: ByteSource,
-  options: Omit<LoadFileOptions, 'mmap'> & StreamOptions = {},
+  options: Omit<LoadFileOptions<V>, 'mmap'> & StreamOptions = {},
 ): Promise<unknown> {
   const { device, ...how } = ownOptions('loadFromStream', options, ['device', 'signal', ...limitNames]);
   const bytes = await readStream('loadFromStream', source, how, (reader) => reader.rest());

@@ -1,6 +1,6 @@
 /** `torch.jit`: TorchScript models. See docs/models.md. */
 import { types } from 'node:util';
-import type { Device } from '../../types/base';
+import type { Device, DeviceLike } from '../../types/base';
 import type { ScriptModule } from '../../types/generated/classes';
 import { givenDevice } from '../devices';
 import { argumentError, codedError, type TorchError } from '../errors';
@@ -19,9 +19,9 @@ import { moduleOf } from './module';
 export type { AsyncScriptModule } from './module';
 export type { ModelInput } from './values';
 
-export interface LoadModelOptions extends LoadLimits, MapOptions {
+export interface LoadModelOptions<V extends string = Device> extends LoadLimits, MapOptions {
   /** Where the model's tensors go: where they were saved from, if not given. */
-  device?: Device | null | undefined;
+  device?: DeviceLike<V> | null | undefined;
   /**
    * What is to happen with a model whose code runs while it is loaded: 'allow', if not given, or 'refuse', which throws before
    * anything runs. 'refuse' also refuses code that names what may reach files or other processes, wherever it stands, and
@@ -42,7 +42,10 @@ const wanted: Wanted = { fn: 'jit.load', format: 'jit', fail };
  * @throws ERR_TORCH_MODEL for what is no such file, is damaged, is made to break its reader, becomes more than its limits allow,
  * or runs code that is refused
  */
-export function load(source: FilePath | Uint8Array, options: LoadModelOptions = {}): ScriptModule {
+export function load<const V extends string = Device>(
+  source: FilePath | Uint8Array,
+  options: LoadModelOptions<V> = {},
+): ScriptModule {
   const {
     device,
     mmap,

@@ -1,5 +1,5 @@
 /** What a ScriptModule has besides the functions of codegen/spec/classes/ScriptModule.yaml. */
-import type { Device, Signal } from '../../types/base';
+import type { DeviceLike, Signal } from '../../types/base';
 import type { ScriptModule } from '../../types/generated/classes';
 import { bodyNow, isPendingTensor, OFF, PendingValue, RECORDED_VALUE } from '../async/pending';
 import { type RunOptions, start } from '../async/run';
@@ -32,7 +32,7 @@ declare module '../../types/generated/classes' {
     /** Its buffers by name, which share the model's memory. */
     namedBuffers(): Record<string, Tensor>;
     /** Moves the model to a device, with the tensors that were taken out of it. */
-    to(device: Device): this;
+    to<const V extends string>(device: DeviceLike<V>): this;
   }
 }
 

@@ -112,7 +112,7 @@ class Arguments {
         list.push_back(element.toTensor().defined() ? there(element.toTensor()) : at::Tensor());
       }
       put(step_.recording.tensors(), elements.data(), list);
-      any_tensor_ |= !list.empty();
+      any_tensor_ = true;  // where the list is empty, there are no elements to work on either
       return list;
     }
     if (elements.empty() || !(elements[0].isTensor() || elements[0].isNone())) return value;
@@ -257,18 +257,21 @@ std::vector<at::Tensor> run(Strand& strand, const OpStep& step) {
 void forget_shapes(Strand& strand) { strand.shadows[nullptr] = Shadow(); }
 bool are_forgotten(const Strand& strand) { return strand.shadows.count(nullptr) != 0; }
 
-void find_for(Strand& strand, Step& step) {
+// True where the result is a list that is known to have no tensors.
+bool find_for(Strand& strand, Step& step) {
   step.shadows.assign(std::max<size_t>(step.cells.size(), 1), at::Tensor());
   const auto* op = dynamic_cast<const OpStep*>(&step);
-  if (op == nullptr || (step.row.mutated & OpRow::kWritesElsewhere) != 0 || are_forgotten(strand)) return;
+  if (op == nullptr || (step.row.mutated & OpRow::kWritesElsewhere) != 0 || are_forgotten(strand)) return false;
   const at::AutoDispatchBelowADInplaceOrView without_gradients;
   const Silence silence;
   try {
     std::vector<at::Tensor> found = run(strand, *op);
+    if (found.empty()) return !op->op.schema().returns().empty();
     if (found.size() >= step.cells.size()) step.shadows = std::move(found);
   } catch (...) {  // whatever it is: the op says it when it runs, and until then nothing is known of its result
     if (step.row.mutated != 0 && strand.reshapes) forget_shapes(strand);
   }
+  return false;
 }
 
 // Of a step under way the arguments are another thread's.
@@ -316,9 +319,9 @@ c10::Device device_of(const Step& last) {
 
 }  // namespace
 
-void find_shadows(Strand& strand, Step& step) {
+bool find_shadows(Strand& strand, Step& step) {
   find_before(strand, strand.size());
-  if (step.shadows.empty()) find_for(strand, step);
+  return step.shadows.empty() && find_for(strand, step);
 }
 
 at::Tensor shadow_of(Strand& strand, double code) {

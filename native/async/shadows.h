@@ -7,8 +7,9 @@
 
 namespace ltn::async {
 
-// Fills `shadows` of a step that is not the strand's yet, and of those that were recorded before it.
-void find_shadows(Strand& strand, Step& step);
+// Fills `shadows` of a step that is not the strand's yet, and of those that were recorded before it. True where its
+// result is a list that is known to have no tensors.
+bool find_shadows(Strand& strand, Step& step);
 
 // The result, where it is there, or its shadow; an undefined tensor where nothing is known.
 at::Tensor shadow_of(Strand& strand, double code);

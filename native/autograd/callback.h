@@ -54,7 +54,6 @@ class Callback {
   void call(const std::function<void(CallbackFrame&)>& use) const;
   // Lets go of the function: call() does nothing afterwards.
   void drop() noexcept;
-  bool is_dropped() const noexcept { return reference_ == nullptr; }
 
  private:
   EnvState* const state_;  // to be touched on its thread alone, which ends after it

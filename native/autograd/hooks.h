@@ -4,16 +4,53 @@
 #include <ATen/core/Tensor.h>
 #include <node_api.h>
 
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
+#include <vector>
 
 #include "native/autograd/callback.h"
 
 namespace ltn::autograd {
 
+// The hooks of one kind on one tensor, in the order of their registration. libtorch's own list of a tensor never gets
+// shorter, so it has one entry, which owns this, for all of them.
+// Lifetime: of the leaf, or of the node that made the tensor. Thread: any; a hook may add or remove others.
+class HookList {
+ public:
+  HookList() = default;
+  HookList(const HookList&) = delete;
+  HookList& operator=(const HookList&) = delete;
+
+  uint64_t add(std::shared_ptr<Callback> callback);
+  void remove(uint64_t number);
+  // Those that are there now.
+  std::vector<std::shared_ptr<Callback>> all() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<uint64_t, std::shared_ptr<Callback>> callbacks_;
+  uint64_t last_ = 0;
+};
+
+// One hook, for the program that wants to remove it; it owns nothing. Thread: the JS thread of its function.
+class HookHandle {
+ public:
+  HookHandle(const std::shared_ptr<HookList>& list, const std::shared_ptr<Callback>& callback);
+  // It is not called any more, and its function is let go of. Further calls do nothing.
+  void remove();
+
+ private:
+  std::weak_ptr<HookList> list_;
+  std::weak_ptr<Callback> callback_;
+  uint64_t number_;
+};
+
 // `function(gradient)` gives the handle of the gradient to go on with, or 0. On a tensor that requires gradients.
-void add_hook(const at::Tensor& tensor, std::shared_ptr<Callback> callback);
+HookHandle add_hook(const at::Tensor& tensor, const std::shared_ptr<Callback>& callback);
 
 // `function(leaf)` is called when a backward has accumulated into the leaf's `grad`.
-void add_post_accumulate_hook(const at::Tensor& leaf, std::shared_ptr<Callback> callback);
+HookHandle add_post_accumulate_hook(const at::Tensor& leaf, const std::shared_ptr<Callback>& callback);
 
 }  // namespace ltn::autograd

@@ -38,6 +38,8 @@ void EndSentinel::retire() noexcept {
 void EndSentinel::finalize(node_api_basic_env, void*, void* self) {
   const std::unique_ptr<EndSentinel> sentinel(static_cast<EndSentinel*>(self));
   if (sentinel->state_ == nullptr) return;
+  // Node frees the buffer, and leaves the reference to its owner.
+  napi_delete_reference(sentinel->state_->env(), sentinel->reference_);
   sentinel->state_->set_end_sentinel(nullptr);
   end_pool_work(*sentinel->state_);
 }

@@ -2,22 +2,17 @@
 #include "native/autograd/anomaly.h"
 
 #include "native/internals/internals.h"
+#include "native/internals/owned_external.h"
 
 namespace ltn {
 namespace {
 
-using CallbackOwner = std::shared_ptr<autograd::Callback>;
-
 // `place()` gives a text. What is returned owns the function: the environment
 // that is asked no more lets go of it.
 napi_value set_place(Call &call) {
-  auto owner = std::make_unique<CallbackOwner>(std::make_shared<autograd::Callback>(call, call.arguments[0]));
-  autograd::set_place(*owner);
-  napi_value external = nullptr;
-  const auto finalize = [](node_api_basic_env, void *data, void *) { delete static_cast<CallbackOwner *>(data); };
-  check(call.env, napi_create_external(call.env, owner.get(), finalize, nullptr, &external));
-  static_cast<void>(owner.release());  // the finalizer's
-  return external;
+  auto callback = std::make_shared<autograd::Callback>(call, call.arguments[0]);
+  autograd::set_place(callback);
+  return owned_external(call, std::move(callback));
 }
 
 std::vector<std::string> take_anomaly() {

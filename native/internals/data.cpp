@@ -3,11 +3,15 @@
 #include <ATen/ops/resolve_conj.h>
 #include <ATen/ops/resolve_neg.h>
 #include <c10/core/StorageImpl.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 
 #include "native/accounting/storage_ledger.h"
 #include "native/convert/dtypes.h"
+#include "native/convert/integers.h"
 #include "native/internals/borrowed_buffer.h"
 #include "native/internals/internals.h"
 #include "native/share/backing_store.h"
@@ -84,38 +88,99 @@ Request read_request(Call& call) {
   return request;
 }
 
+// The result, where it is wanted.
+napi_value write_on_device(Call& call, at::Tensor tensor) {
+  const auto device = FromJs<c10::optional<c10::Device>>(call, 3).get();
+  if (device.has_value() && !device->is_cpu()) tensor = tensor.to(*device);
+  return write_result(call, std::move(tensor));
+}
+
 napi_value from_copy(Call& call) {
   const Request request = read_request(call);
   at::Tensor tensor = at::empty(request.shape, at::TensorOptions().dtype(request.dtype));
   if (request.view.bytes != 0) std::memcpy(tensor.data_ptr(), request.view.data, request.view.bytes);
-  const auto device = FromJs<c10::optional<c10::Device>>(call, 3).get();
-  if (device.has_value() && !device->is_cpu()) {
-    tensor = tensor.to(*device);
-  }
-  return write_result(call, std::move(tensor));
+  return write_on_device(call, std::move(tensor));
 }
 
-// newBytes(length): memory that fillBytes fills. Not an op: what a loader reads is there at once, also inside
-// torch.run.
+// fromNumbers(array, shape, dtype, device, wanted, floats): elements of `wanted`, a dtype of integers. Null where one
+// of the numbers does not fit.
+napi_value from_numbers(Call& call) {
+  const auto wanted = Element<c10::ScalarType>::read(call, call.arguments[4], 4);
+  const auto numbers = read_bool(call, call.arguments[5], 5) ? Numbers::kFloats : Numbers::kAsTheyAre;
+  const Request request = read_request(call);
+  if (!makes_integers(request.dtype, wanted)) {
+    throw BadArgument(4, "a dtype of integers, for an array of numbers", dtype_name(wanted));
+  }
+  at::Tensor tensor = at::empty(request.shape, at::TensorOptions().dtype(wanted));
+  const auto count = static_cast<size_t>(tensor.numel());
+  if (!write_integers(request.dtype, request.view.data, count, numbers, wanted, tensor.data_ptr())) {
+    return write_result(call, at::Tensor());
+  }
+  return write_on_device(call, std::move(tensor));
+}
+
+#ifdef MADV_HUGEPAGE
+// What is filled at once is had in few large pieces where the system gives them: to hand out and clear 4 KiB at a time
+// takes longer than to read a file from the system's cache. Whole pieces inside the memory, so that it becomes no
+// larger. Only advice: that it is not taken is not an error.
+void prefer_huge_pages(void* data, size_t bytes) {
+  constexpr uintptr_t kHuge = uintptr_t{2} << 20;
+  const auto begin = (reinterpret_cast<uintptr_t>(data) + kHuge - 1) & ~(kHuge - 1);
+  const auto end = (reinterpret_cast<uintptr_t>(data) + bytes) & ~(kHuge - 1);
+  if (begin < end) static_cast<void>(madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE));
+}
+#else
+void prefer_huge_pages(void*, size_t) {}
+#endif
+
+// newBytes(length): memory that fillBytes or readBytes fills. Not an op: what a loader reads is there at once, also
+// inside torch.run.
 napi_value new_bytes(Call& call) {
   const int64_t length = read_int(call, call.arguments[0], 0);
   if (length < 0) throw BadArgument(0, "a length of 0 or more", std::to_string(length));
-  return write_result(call, at::empty({length}, at::TensorOptions().dtype(c10::ScalarType::Byte)));
+  at::Tensor bytes = at::empty({length}, at::TensorOptions().dtype(c10::ScalarType::Byte));
+  prefer_huge_pages(bytes.data_ptr(), static_cast<size_t>(length));
+  return write_result(call, std::move(bytes));
+}
+
+// The memory of `self` from a byte on, where `bytes` have room.
+char* room_in(const at::Tensor& self, int64_t from, uint64_t bytes, size_t index) {
+  if (self.scalar_type() != c10::ScalarType::Byte || !self.is_cpu() || !self.is_contiguous()) {
+    throw BadArgument(0, "contiguous bytes", describe_tensor(&self));
+  }
+  if (from < 0 || from > self.numel() || bytes > static_cast<uint64_t>(self.numel() - from)) {
+    throw BadArgument(index, "bytes that lie inside a tensor of " + std::to_string(self.numel()),
+                      std::to_string(bytes) + " from " + std::to_string(from));
+  }
+  return static_cast<char*>(self.data_ptr()) + from;
+}
+
+// readBytes(self, descriptor, from): fills `self` with what the file has from there on. Gives how many bytes it had:
+// fewer than asked for where the file ends or reading fails, which the caller finds out by reading on.
+napi_value read_bytes(Call& call) {
+  const at::Tensor& self = call.tensor(call.arguments[0], 0);
+  const auto descriptor = static_cast<int>(read_int(call, call.arguments[1], 1));
+  const int64_t from = read_int(call, call.arguments[2], 2);
+  char* const to = room_in(self, 0, 0, 0);
+  const auto length = static_cast<size_t>(self.numel());
+  size_t done = 0;
+  while (done < length) {
+    const ssize_t got =
+        pread(descriptor, to + done, length - done, static_cast<off_t>(from) + static_cast<off_t>(done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    done += static_cast<size_t>(got);
+  }
+  return write_double(call, static_cast<double>(done));
 }
 
 // fillBytes(self, from, bytes): copies them to where they belong in `self`.
 napi_value fill_bytes(Call& call) {
   const int64_t from = read_int(call, call.arguments[1], 1);
   const at::Tensor& self = call.tensor(call.arguments[0], 0);
-  if (self.scalar_type() != c10::ScalarType::Byte || !self.is_cpu() || !self.is_contiguous()) {
-    throw BadArgument(0, "contiguous bytes", describe_tensor(&self));
-  }
   const View view = typed_array(call, 2);
-  if (from < 0 || from > self.numel() || view.bytes > static_cast<uint64_t>(self.numel() - from)) {
-    throw BadArgument(2, "bytes that lie inside a tensor of " + std::to_string(self.numel()),
-                      std::to_string(view.bytes) + " from " + std::to_string(from));
-  }
-  if (view.bytes != 0) std::memcpy(static_cast<char*>(self.data_ptr()) + from, view.data, view.bytes);
+  char* const to = room_in(self, from, view.bytes, 2);
+  if (view.bytes != 0) std::memcpy(to, view.data, view.bytes);
   return nullptr;
 }
 
@@ -168,10 +233,14 @@ napi_value copy_into(Call& call) {
 const Internal kInternals[] = {
     internal_body<&from_copy, 4>("fromCopy",
                                  "fromCopy(TypedArray data, int[] shape, ScalarType dtype, Device? device) -> Tensor"),
+    internal_body<&from_numbers, 6>("fromNumbers",
+                                    "fromNumbers(TypedArray data, int[] shape, ScalarType dtype, Device? device, "
+                                    "ScalarType wanted, bool floats) -> Tensor?"),
     internal_body<&from_borrowed, 3>("fromBorrowed",
                                      "fromBorrowed(TypedArray data, int[] shape, ScalarType dtype) -> Tensor"),
     internal_body<&new_bytes, 1>("newBytes", "newBytes(int length) -> Tensor"),
     internal_body<&fill_bytes, 3>("fillBytes", "fillBytes(Tensor self, int from, TypedArray bytes) -> ()"),
+    internal_body<&read_bytes, 3>("readBytes", "readBytes(Tensor self, int descriptor, int from) -> int"),
     internal_body<&is_detachable, 1>("isDetachable", "isDetachable(ArrayBuffer buffer) -> bool"),
     internal_body<&copy_into, 2>("copyInto", "copyInto(Tensor self, ArrayBuffer buffer) -> ()"),
 };

@@ -1,6 +1,7 @@
 // Nodes of torch.autograd.Function: lib/gradients/function.ts.
 #include "native/autograd/js_node.h"
 #include "native/internals/internals.h"
+#include "native/internals/owned_external.h"
 #include "native/record.h"
 
 namespace ltn {
@@ -17,11 +18,7 @@ struct NodeOwner {
   std::weak_ptr<JsNode> node;
 };
 
-NodeOwner &owner_of(Call &call) {
-  void *owner = nullptr;
-  check(call.env, napi_get_value_external(call.env, call.arguments[0], &owner));
-  return *static_cast<NodeOwner *>(owner);
-}
+NodeOwner &owner_of(Call &call) { return owned_by<NodeOwner>(call, 0); }
 
 variable_list tensors_of(Call &call, size_t index) {
   const auto read = read_list<at::Tensor>(call, call.arguments[index], index);
@@ -31,14 +28,10 @@ variable_list tensors_of(Call &call, size_t index) {
 napi_value begin_function(Call &call) {
   // forward runs at once: it would see tensors as they were before what was recorded.
   if (call.state.flags().recording != handles::Flags::kOff) require_up_to_date(call);
-  auto owner = std::make_unique<NodeOwner>();
-  owner->until_finished = JsNode::create(read_string(call, call.arguments[1], 1), tensors_of(call, 0));
-  owner->node = owner->until_finished;
-  napi_value external = nullptr;
-  const auto finalize = [](node_api_basic_env, void *data, void *) { delete static_cast<NodeOwner *>(data); };
-  check(call.env, napi_create_external(call.env, owner.get(), finalize, nullptr, &external));
-  static_cast<void>(owner.release());  // the finalizer's
-  return external;
+  NodeOwner owner;
+  owner.until_finished = JsNode::create(read_string(call, call.arguments[1], 1), tensors_of(call, 0));
+  owner.node = owner.until_finished;
+  return owned_external(call, std::move(owner));
 }
 
 napi_value end_function(Call &call) {

@@ -157,6 +157,31 @@ describe('properties known in advance', () => {
     });
   });
 
+  it('also of a list without tensors', async () => {
+    await torch.scope(async () => {
+      const none = torch.zeros([0, 3]);
+      const calls: ((t: any) => any)[] = [
+        (t) => t.unbind(0),
+        (t) => [...t],
+        (t) => t.mul(2).unbind(),
+        (t) => untyped.unbind(untyped.add(t, 1)).map((row: any) => row.relu()),
+        () => untyped.atleast1d([]),
+        () => untyped.broadcastTensors([]),
+      ];
+      for (const call of calls) {
+        let known: unknown;
+        const list: any = await torch.run(() => {
+          const pending = call(none);
+          known = pending.length;
+          return pending;
+        });
+        expect([call.toString(), known, list]).toEqual([call.toString(), 0, call(none)]);
+      }
+      // An empty list does not hide refusals of the op.
+      await expect(torch.run(() => untyped.unbind(none, 5))).rejects.toMatchObject({ op: 'aten::unbind.int' });
+    });
+  });
+
   it('reads that depend on the elements are refused, in and out of lists', async () => {
     await torch.scope(async () => {
       const x = torch.ones([2, 3]);

@@ -1,6 +1,7 @@
 /** Hooks on gradients: arguments, results, failures, and lifetimes. */
 import { Worker } from 'node:worker_threads';
 import { run } from '../support/child';
+import { expectResident, rounds } from '../support/sanitized';
 import { balanced, codeOf, LIB, thrown, torch, untyped } from '../support/torch';
 
 const leaf = (...data: number[]) => torch.tensor(data, { requiresGrad: true });
@@ -214,6 +215,39 @@ describe('memory', () => {
     ]);
     expect({ stderr, code }).toEqual({ stderr: '', code: 0 });
     expect(JSON.parse(stdout)).toEqual({ closures: 0, tensors: 0 });
+  });
+});
+
+describe('removed hooks', () => {
+  it.each(['leaf', 'computed', 'accumulated'])('leave nothing in the list of a tensor: %s', async (on) => {
+    const { stdout, stderr, code } = await run(process.execPath, [
+      '--expose-gc',
+      'test/autograd/hook_lists.cjs',
+      LIB,
+      on,
+      String(rounds(200_000)),
+    ]);
+    expect({ stderr, code }).toEqual({ stderr: '', code: 0 });
+    const { grown, calls } = JSON.parse(stdout);
+    expect(calls).toBe(1);
+    expectResident(grown).toBeLessThan(8);
+  });
+
+  it('are not called by the running backward, nor are hooks added during it', () => {
+    const x = leaf(1, 2);
+    const seen: string[] = [];
+    x.registerHook(() => {
+      seen.push('first');
+      second.remove();
+      for (let i = 0; i < 100; i++) x.registerHook(() => void seen.push('late')).remove();
+      x.registerHook(() => void seen.push('next'));
+    });
+    const second = x.registerHook(() => void seen.push('second'));
+    x.registerHook(() => void seen.push('third'));
+    x.sum().backward();
+    expect(seen).toEqual(['first', 'third']);
+    x.sum().backward();
+    expect(seen).toEqual(['first', 'third', 'first', 'third', 'next']);
   });
 });
 

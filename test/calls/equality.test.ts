@@ -162,34 +162,69 @@ test('node:assert with the usual imports', async () => {
   ]);
 });
 
-test('Vitest, without any setup', async () => {
+/** What the tests of a project say, each `title status`, when another runner than the one of this file runs them. */
+async function resultsOf(files: Readonly<Record<string, string>>, command: (project: string) => string[]) {
   const project = fs.realpathSync(fs.mkdtempSync(path.join(tmpdir(), 'ltn-equality-')));
   try {
-    fs.writeFileSync(
-      path.join(project, 'a.test.mjs'),
-      `import { createRequire } from 'node:module';
-       import { expect, test } from ${JSON.stringify(path.join(ROOT, 'node_modules/vitest/dist/index.js'))};
-       const torch = createRequire(import.meta.url)(${JSON.stringify(ROOT)});
-       test('equal', () => {
-         expect(torch.tensor([1, NaN])).toEqual(torch.tensor([1, NaN]));
-         expect({ a: [torch.tensor([0])] }).toStrictEqual({ a: [torch.tensor([0])] });
-       });
-       test('different', () => { expect(torch.tensor([1])).toEqual(torch.tensor([2])); });`,
-    );
+    for (const [name, text] of Object.entries(files)) fs.writeFileSync(path.join(project, name), text);
     const env = Object.fromEntries(
       Object.entries({ ...ordinaryEnv(), NO_COLOR: '1' }).filter(
         ([name]) => !/^(NODE_OPTIONS|NODE_TEST_CONTEXT|JEST_|NODE_ENV|VITEST)/.test(name),
       ),
     );
-    const { stdout } = await run(
-      process.execPath,
-      [path.join(ROOT, 'node_modules/vitest/vitest.mjs'), 'run', '--root', project, '--reporter=json', '--pool=forks'],
-      { env },
-    );
+    const { stdout } = await run(process.execPath, command(project), { env });
     const report = JSON.parse(stdout.slice(stdout.indexOf('{'))) as { testResults: { assertionResults: any[] }[] };
-    const results = report.testResults[0]!.assertionResults.map(({ title, status }) => `${title} ${status}`);
-    expect(results).toEqual(['equal passed', 'different failed']);
+    return report.testResults[0]!.assertionResults.map(({ title, status }) => `${title} ${status}`);
   } finally {
     fs.rmSync(project, { recursive: true, force: true });
   }
+}
+
+const EXPECTATIONS = `
+  test('equal', () => {
+    expect(torch.tensor([1, NaN])).toEqual(torch.tensor([1, NaN]));
+    expect({ a: [torch.tensor([0])] }).toStrictEqual({ a: [torch.tensor([0])] });
+  });
+  test('different', () => { expect(torch.tensor([1])).toEqual(torch.tensor([2])); });`;
+
+test.each(['a test', 'a setup file'])('Vitest, which loads the library in %s', async (where) => {
+  const load = `import { createRequire } from 'node:module';
+    globalThis.torch = createRequire(import.meta.url)(${JSON.stringify(ROOT)});`;
+  const isSetup = where === 'a setup file';
+  const vitest = JSON.stringify(path.join(ROOT, 'node_modules/vitest/dist/index.js'));
+  const results = await resultsOf(
+    {
+      'a.test.mjs': `import { expect, test } from ${vitest};\n${isSetup ? '' : load}\n${EXPECTATIONS}`,
+      'setup.mjs': load,
+      'vitest.config.mjs': `export default { test: { setupFiles: ${isSetup ? "['./setup.mjs']" : '[]'} } };`,
+    },
+    (project) => [
+      path.join(ROOT, 'node_modules/vitest/vitest.mjs'),
+      ...['run', '--root', project, '--reporter=json', '--pool=forks'],
+    ],
+  );
+  expect(results).toEqual(['equal passed', 'different failed']);
+});
+
+test.each(['setupFiles', 'setupFilesAfterEnv'])('Jest, which loads the library in %s', async (where) => {
+  const expectations = `
+    test('nothing is left of what waited', () => {
+      const { get, enumerable, writable } = Object.getOwnPropertyDescriptor(globalThis, 'expect');
+      expect([get, enumerable, writable]).toEqual([undefined, true, true]);
+    });
+    ${EXPECTATIONS}`;
+  const results = await resultsOf(
+    {
+      'a.test.js': expectations,
+      'setup.js': `const typeBefore = typeof expect;
+        globalThis.torch = require(${JSON.stringify(ROOT)});
+        if (typeof expect !== typeBefore) throw new Error('expect became ' + typeof expect);`,
+      'jest.config.js': `module.exports = { rootDir: __dirname, ${where}: ['<rootDir>/setup.js'] };`,
+    },
+    (project) => [
+      path.join(ROOT, 'node_modules/jest/bin/jest.js'),
+      ...['--config', path.join(project, 'jest.config.js'), '--json', '--watchman=false'],
+    ],
+  );
+  expect(results).toEqual(['nothing is left of what waited passed', 'equal passed', 'different failed']);
 });

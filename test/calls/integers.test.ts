@@ -2,9 +2,11 @@
  * JavaScript's numbers as elements of integer dtypes: values that PyTorch refuses are refused with the path to the element,
  * and values that it accepts become the same integer.
  */
+import * as path from 'node:path';
 import { runInNewContext } from 'node:vm';
+import { ask } from '../support/child';
 import { python } from '../support/python';
-import { balanced, thrown, torch, untyped } from '../support/torch';
+import { balanced, LIB, thrown, torch, untyped } from '../support/torch';
 
 /** Integers become Python's ints, others its floats: as everywhere, the value decides. */
 const numbers: readonly (readonly [js: string, py: string])[] = [
@@ -56,13 +58,15 @@ const applied = [
 
 /** Arrays whose elements are always floats, or always integers, to PyTorch. */
 const arrays: readonly (readonly [js: string, py: string])[] = [
-  ...['1.5', '-1.5', '255', '255.5', '300', '-1', '1e10', 'NaN', '-Infinity'].flatMap((value) => {
-    const float = value === 'NaN' ? 'math.nan' : value === '-Infinity' ? '-math.inf' : `float(${value})`;
-    return [
-      [`new Float64Array([${value}])`, `__import__("array").array("d", [${float}])`],
-      [`new Float32Array([${value}])`, `__import__("array").array("f", [${float}])`],
-    ] as const;
-  }),
+  ...['1.5', '-1.5', '-0.4', '-0.99', '-0.0', '255', '255.5', '300', '-1', '1e10', 'NaN', '-Infinity'].flatMap(
+    (value) => {
+      const float = value === 'NaN' ? 'math.nan' : value === '-Infinity' ? '-math.inf' : `float(${value})`;
+      return [
+        [`new Float64Array([${value}])`, `__import__("array").array("d", [${float}])`],
+        [`new Float32Array([${value}])`, `__import__("array").array("f", [${float}])`],
+      ] as const;
+    },
+  ),
   ...['-1', '-128', '-200', '200', '2147483647'].map(
     (value) => [`new Int32Array([${value}])`, `__import__("array").array("i", [${value}])`] as const,
   ),
@@ -206,6 +210,111 @@ test('arrays of another realm are checked alike', () => {
       }
     }),
   );
+});
+
+test('native code and JavaScript have one rule', () => {
+  const { native } = require(path.join(LIB, 'native.js'));
+  const { wrap } = require(path.join(LIB, 'tensor.js'));
+  const { firstOutside } = require(path.join(LIB, 'integers.js'));
+  const { dtypeCodes } = require(path.join(LIB, 'enums.js')) as { dtypeCodes: Map<string, number> };
+  const near = [
+    0,
+    1,
+    127,
+    128,
+    255,
+    256,
+    32767,
+    32768,
+    65535,
+    65536,
+    2 ** 31,
+    2 ** 32,
+    2 ** 53,
+    2 ** 63,
+    2 ** 64,
+    1e300,
+  ];
+  const values = near.flatMap((n) => [-1, -0.5, -(2 ** -30), 0, 2 ** -30, 0.5, 1].flatMap((d) => [n + d, -n - d]));
+  values.push(NaN, Infinity, -Infinity, -0, 2 ** 63 - 1024, 2 ** 64 - 2048, -(2 ** 63) - 2048);
+  const whole = values.filter((value) => Number.isInteger(value) && Math.abs(value) <= 2 ** 64).map(BigInt);
+  const sources: [string, ArrayLike<unknown> & ArrayBufferView][] = [
+    ['float64', new Float64Array(values)],
+    ['float32', new Float32Array(values)],
+    ['int64', new BigInt64Array(whole)],
+    ['uint64', new BigUint64Array(whole)],
+    ...([Int8Array, Uint8Array, Int16Array, Uint16Array, Int32Array, Uint32Array] as const).map(
+      (Type): [string, Int8Array | Uint8Array] => [Type.name.slice(0, -5).toLowerCase(), new Type(values) as Int8Array],
+    ),
+  ];
+  let asked = 0;
+  balanced(() =>
+    torch.scope(() => {
+      for (const [natural, array] of sources) {
+        for (const wanted of ['uint8', 'int8', 'int16', 'int32', 'int64', 'uint16', 'uint32', 'uint64']) {
+          if (natural === wanted || !dtypeCodes.has(natural) || !dtypeCodes.has(wanted)) continue;
+          for (const floats of natural === 'float64' ? [true, false] : [natural === 'float32']) {
+            for (let i = 0; i < array.length; i++) {
+              const one = (array as Float64Array).slice(i, i + 1);
+              const [from, to] = [dtypeCodes.get(natural), dtypeCodes.get(wanted)];
+              const made = wrap(native.fromNumbers(one, [1], from, null, to, floats));
+              const fits = firstOutside(one, wanted, floats) < 0;
+              if ((made !== null) !== fits)
+                throw new Error(`${natural} ${one[0]} as ${wanted}, floats ${floats}: ${fits}`);
+              asked++;
+            }
+          }
+        }
+      }
+    }),
+  );
+  expect(asked).toBeGreaterThan(5000);
+});
+
+test('an element that does not fit is found wherever it is', () => {
+  balanced(() =>
+    torch.scope(() => {
+      for (const at of [0, 1, 1023, 1024, 2047, 2999]) {
+        const [floats, wide] = [new Float64Array(3000), new BigInt64Array(3000)];
+        floats[at] = 300;
+        wide[at] = 300n;
+        const data: [unknown, string][] = [
+          [floats, `[${at}]`],
+          [Array.from(floats), `[${at}]`],
+          [
+            Array.from({ length: 300 }, (_, row) => floats.slice(10 * row, 10 * row + 10)),
+            `[${Math.floor(at / 10)}][${at % 10}]`,
+          ],
+          [wide, `[${at}]`],
+        ];
+        for (const [given, where] of data) {
+          expect(thrown(() => untyped.tensor(given, { dtype: 'uint8' })).message).toContain(
+            `at data${where}, for the dtype 'uint8', got 300`,
+          );
+        }
+        floats[at] = 200;
+        expect(torch.tensor(floats, { dtype: 'uint8' }).sum().item()).toBe(200);
+      }
+      // Rows of floats among arrays of numbers: -1 is an integer in the one and a float in the other.
+      expect(torch.tensor([[-1, 2]], { dtype: 'uint8' }).toArray()).toEqual([[255, 2]]);
+      expect(
+        thrown(() => torch.tensor([[-1, 2], new Float32Array([3, -1])] as number[][], { dtype: 'uint8' })).message,
+      ).toContain('at data[1][1]');
+    }),
+  );
+});
+
+test('numbers become integers without a tensor of them between', async () => {
+  const peaks = await ask(`
+    const data = new Float64Array(1e6);
+    const peakOf = (given) => {
+      const before = torch.memory().allocatedBytes;
+      torch.tensor(given, { dtype: 'uint8' }).dispose();
+      return torch.memory().peakAllocatedBytes - before;
+    };
+    answer([data, new BigInt64Array(1e6), Array.from(data)].map(peakOf));
+  `);
+  expect(peaks).toEqual([1e6, 1e6, 1e6]);
 });
 
 test('a getter among the elements is read once', () => {

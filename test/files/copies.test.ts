@@ -4,7 +4,7 @@ import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { ask, program } from '../support/child';
-import { limitMs, ordinaryEnv } from '../support/sanitized';
+import { busErrorEnv, limitMs, ordinaryEnv } from '../support/sanitized';
 import { balanced, codeOf, LIB, thrown, torch } from '../support/torch';
 
 let folder: string;
@@ -142,6 +142,71 @@ test('the memory limit is kept, and refused loads leak nothing', () => {
   }
 });
 
+/** Formats without checksums. */
+const unsummed = ['safetensors.load', 'safetensors.open', 'npy.load'];
+
+test('unchecked data is read directly into the tensors in one read', () => {
+  const node = require('node:fs');
+  for (const name of unsummed) {
+    const [file, load] = loaders[name]!;
+    let bytes = 0;
+    const read = node.readSync;
+    const spy = jest.spyOn(node, 'readSync').mockImplementation(((...args: unknown[]) => {
+      const got = read(...args);
+      bytes += got;
+      return got;
+    }) as never);
+    try {
+      balanced(() => torch.scope(() => expect(load(torch, at(file)).mean().item()).toBe(1)));
+    } finally {
+      spy.mockRestore();
+    }
+    expect([name, bytes < 20_000]).toEqual([name, true]); // the header; the elements have 200,000 bytes
+  }
+});
+
+test('a file that shrinks after its size was read: an error, as for a part that is read again', () => {
+  const { native } = require(path.join(LIB, 'native.js'));
+  const read = native.readBytes;
+  for (const name of unsummed) {
+    write(1);
+    const [file, load] = loaders[name]!;
+    native.readBytes = (...args: unknown[]) => {
+      fs.truncateSync(at(file), 100_000);
+      return read(...args);
+    };
+    try {
+      const error = balanced(() => thrown(() => torch.scope(() => load(torch, at(file)))));
+      expect([name, error.code, error.message]).toEqual([
+        name,
+        'ERR_TORCH_FILE',
+        expect.stringMatching(/changed since it was opened: expected \d+ bytes .*, got 100000 bytes/),
+      ]);
+    } finally {
+      native.readBytes = read;
+    }
+  }
+});
+
+/** Exists where Linux supports huge pages, whether enabled or not. */
+const HUGE_PAGES = '/sys/kernel/mm/transparent_hugepage';
+
+test('a large file is read into huge pages of at most its size', async () => {
+  const answer = await ask(`
+    const fs = require('fs');
+    const file = ${JSON.stringify(at('large.npy'))};
+    torch.npy.save(torch.ones([16 << 20]), file);
+    const advised = () => fs.readFileSync('/proc/self/smaps', 'utf8').split(/^(?=[0-9a-f]+-)/m)
+      .filter((mapping) => /^VmFlags:.* hg( |$)/m.test(mapping))
+      .reduce((sum, mapping) => sum + Number(/^Size: +(\\d+) kB/m.exec(mapping)[1]) * 1024, 0);
+    const before = advised();
+    const tensor = torch.npy.load(file);
+    const bytes = advised() - before;
+    answer({ sum: tensor.sum().item(), least: bytes >= (60 << 20), most: bytes <= (64 << 20) });
+  `);
+  expect(answer).toEqual({ sum: 2 ** 24, least: fs.existsSync(HUGE_PAGES), most: true });
+});
+
 test('a file that is truncated or modified while it is read is an error', () => {
   const node = require('node:fs');
   const read = node.readSync;
@@ -246,7 +311,7 @@ describe('mmap: true', () => {
       ${harm}
       answer(t.max().item());`;
     expect(await ask(source('write(2);'))).toBe(2);
-    const { signal } = await program(source("fs.truncateSync(at('a.safetensors'), 0);"));
+    const { signal } = await program(source("fs.truncateSync(at('a.safetensors'), 0);"), [], { env: busErrorEnv() });
     expect(signal).toBe('SIGBUS');
   });
 

@@ -36,6 +36,13 @@ const refused: readonly Form[] = [
   ['t[0]++', 'ERR_TORCH_NAME', 'write t.at(0)'],
   ['(() => { for (let i = 0; i < t.length; i++) t[i]; })()', 'ERR_TORCH_NAME', 'write t.at(0)'],
   ['Math.max.apply(null, t)', 'ERR_TORCH_NAME', 'write t.at(0)'],
+  // In code that is not strict, as this is, JavaScript says nothing of what can only be read.
+  ['t.shape = [3, 1]', 'ERR_TORCH_NAME', 'Tensor.shape can only be read: write t.reshape(sizes)'],
+  ['t.dtype = "int64"', 'ERR_TORCH_NAME', 'Tensor.dtype can only be read: write t.to(dtype)'],
+  ['t.device = "cuda"', 'ERR_TORCH_NAME', 'Tensor.device can only be read: write t.to(device)'],
+  ['t.numel++', 'ERR_TORCH_NAME', 'Tensor.numel can only be read'],
+  ['t.T = m', 'ERR_TORCH_NAME', 'Tensor.T can only be read'],
+  ['Object.assign(t, { strides: [1] })', 'ERR_TORCH_NAME', 'Tensor.strides can only be read'],
   ['[...torch.tensor(1)]', 'ERR_TORCH_ARGUMENT', 't.item() is its element'],
   ['torch.cat(m)', 'ERR_TORCH_OVERLOAD', 'array of Tensor'],
   ['torch.stack(m)', 'ERR_TORCH_OVERLOAD', 'array of Tensor'],

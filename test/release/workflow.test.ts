@@ -37,12 +37,25 @@ interface Workflow {
 const dir = path.join(ROOT, '.github/workflows');
 const names = fs.readdirSync(dir);
 const textOf = (name: string) => fs.readFileSync(path.join(dir, name), 'utf8');
+/** Of the repository itself: they are in the checkout, and what they use is checked as in a workflow. */
+const actionDir = path.join(ROOT, '.github/actions');
+const actions = fs.readdirSync(actionDir).map((name) => ({
+  uses: `./.github/actions/${name}`,
+  text: fs.readFileSync(path.join(actionDir, name, 'action.yml'), 'utf8'),
+}));
+const local = new Set(actions.map(({ uses }) => uses));
 const workflows = names.map((name): [string, Workflow] => [name, parse(textOf(name))]);
 const release = parse(textOf('release.yml')) as Workflow;
 const jobsOf = ([name, { jobs }]: [string, Workflow]) =>
   Object.entries(jobs).map(([job, value]): [string, Job] => [`${name} ${job}`, value]);
 const jobs = workflows.flatMap(jobsOf);
-const steps = jobs.flatMap(([name, job]) => job.steps.map((step): [string, Step] => [name, step]));
+const steps = [
+  ...jobs.flatMap(([name, job]) => job.steps.map((step): [string, Step] => [name, step])),
+  ...actions.flatMap(({ uses, text }) =>
+    (parse(text).runs.steps as Step[]).map((step): [string, Step] => [uses, step]),
+  ),
+];
+const texts = [...names.map(textOf), ...actions.map(({ text }) => text)];
 const publishing = 'release.yml publish';
 
 describe('every workflow', () => {
@@ -55,9 +68,8 @@ describe('every workflow', () => {
   });
 
   it('refers to each action by commit, with the version in a comment, and the same commit everywhere', () => {
-    const used = names.flatMap((name) =>
-      [...textOf(name).matchAll(/^\s*(?:- )?uses:(.*)$/gm)].map(([, what]) => what!),
-    );
+    const all = texts.flatMap((text) => [...text.matchAll(/^\s*(?:- )?uses:(.*)$/gm)].map(([, what]) => what!));
+    const used = all.filter((what) => !local.has(what.trim()));
     expect(used.length).toBeGreaterThanOrEqual(8);
     const commits = new Map<string, string>();
     for (const what of used) {
@@ -67,7 +79,7 @@ describe('every workflow', () => {
       expect(commits.get(action!) ?? `${commit} ${version}`).toBe(`${commit} ${version}`);
       commits.set(action!, `${commit} ${version}`);
     }
-    expect(steps.filter(([, { uses }]) => uses !== undefined)).toHaveLength(used.length);
+    expect(steps.filter(([, { uses }]) => uses !== undefined)).toHaveLength(all.length);
   });
 
   it('does not leave credentials in a checkout', () => {
@@ -90,12 +102,21 @@ describe('every workflow', () => {
   });
 
   it('passes secrets only to the step that publishes', () => {
-    const shown = names.flatMap((name) =>
-      [...textOf(name).matchAll(/\bsecrets\.\w+|\bgithub\.token\b/g)].map(([what]) => what),
+    const shown = texts.flatMap((text) =>
+      [...text.matchAll(/\bsecrets\.\w+|\bgithub\.token\b/g)].map(([what]) => what),
     );
     expect(shown).toEqual(['secrets.NPM_TOKEN']);
     const [name, step] = steps.find(([, { env }]) => JSON.stringify(env ?? {}).includes('secrets.'))!;
     expect([name, step.name]).toEqual([publishing, 'Publish']);
+  });
+});
+
+describe('the check of a change', () => {
+  it('is .ci/run, for each push to main and each pull request', () => {
+    const { on, jobs: checks } = parse(textOf('ci.yml')) as Workflow;
+    expect(on).toEqual({ push: { branches: ['main'] }, pull_request: null });
+    const runs = Object.values(checks).map((job) => job.steps.map(({ run: script, uses }) => script ?? uses!));
+    expect(runs).toEqual([expect.arrayContaining(['./.github/actions/set-up', '.ci/run'])]);
   });
 });
 

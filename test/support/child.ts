@@ -41,7 +41,7 @@ export function run(
 export async function program(
   source: string,
   nodeOptions: string[] = [],
-  options: { limitMs?: number } = {},
+  options: { limitMs?: number; env?: NodeJS.ProcessEnv } = {},
 ): Promise<Outcome & { answer: any }> {
   const prelude = `
     const torch = require(${JSON.stringify(`${LIB}/index.js`)});

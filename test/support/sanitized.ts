@@ -41,6 +41,10 @@ export function ordinaryEnv(): NodeJS.ProcessEnv {
   return sanitized ? ordinary : { ...process.env };
 }
 
+/** The environment of a child that SIGBUS should end as usual, instead of the sanitizer reporting it. */
+export const busErrorEnv = (): NodeJS.ProcessEnv =>
+  sanitized ? { ...process.env, ASAN_OPTIONS: `${process.env.ASAN_OPTIONS}:handle_sigbus=0` } : { ...process.env };
+
 /** A child's stderr, without the sanitizer's remarks about refused allocations. */
 export const ownWords = (stderr: string): string =>
   sanitized ? stderr.replace(/^==.*WARNING: AddressSanitizer failed to allocate 0x[0-9a-f]+ bytes\n/gm, '') : stderr;

@@ -130,9 +130,26 @@ const refused: [program: string, text: string][] = [
   ['a.indexSelect(0, torch.zeros([2]))', 'expected indices of int64 or int32, got float32'],
   ["torch.zeros([2], { device: 'gpu' })", `Type '"gpu"' is not assignable to type 'Device`],
   ["torch.tensor([2], { device: 'cuda0' })", `Type '"cuda0"' is not assignable to type 'Device`],
+  ["torch.rand(2, 3, { device: 'gpu' })", 'is not assignable to parameter of type'],
+  ["torch.zerosLike(a, { device: 'gpu' })", `Type '"gpu"' is not assignable to type 'Device`],
+  ["a.to({ device: 'gpu' })", `Type '"gpu"' is not assignable to type 'Device`],
+  ["a.to('gpu', 'float64')", `'"gpu"' is not assignable to`],
+  ["torch.load('x', { device: 'gpu' })", `Type '"gpu"' is not assignable to type 'Device`],
+  ["torch.safetensors.load('x', { device: 'gpu' })", `Type '"gpu"' is not assignable to type 'Device`],
+  ["torch.npy.load('x', { device: 'gpu' })", `Type '"gpu"' is not assignable to type 'Device`],
+  ["torch.jit.load('x', { device: 'gpu' })", `Type '"gpu"' is not assignable to type 'Device`],
+  ["torch.cuda.memory('gpu')", `'"gpu"' is not assignable to parameter of type`],
+  ["torch.async.zeros([2], { device: 'gpu' })", `Type '"gpu"' is not assignable to type 'Device`],
+  ['torch.zeros([2], { device: 5 })', "'number' is not assignable to type 'string'"],
   ['a.chunk(0)', 'chunks 0 is not positive'],
   ['a.split(0)', 'split size 0 is not positive'],
   ['a.topk(7)', '7 elements of a dimension of 3'],
+  // A variable keeps the type of its first value; without one it has that of the last.
+  ['{ let h = a; h = h.t() }', `is not assignable to type 'Tensor<"float32", [2, 3]>'`],
+  ['{ let h = a; h = h.long() }', `is not assignable to type 'Tensor<"float32", [2, 3]>'`],
+  ['{ let h; h = a; h = h.t(); h.mm(a.t()) }', 'shapes [3,2] and [3,2] do not multiply: 2 is not 3'],
+  ['{ let h; h = a; if (i.dim()) h = h.t(); h.add(b) }', 'shapes [3,2] and [4,5] do not broadcast: 2 is not 5'],
+  ['{ let h; h = a; h = torch.cat([h, h]); h.view(5, 2) }', 'shape [4,3] has 12 elements, which [5,2] cannot have'],
 ];
 
 /** Programs whose error has the sentence once, without other overloads. */

@@ -64,6 +64,16 @@ declare const either: Tensor<'float32', [2, 3]> | Tensor<'float32', [4, 3]>;
 expectTypeOf(either.relu()).toExtend<Tensor<'float32', [number, 3]>>();
 expectTypeOf(either.add(torch.zeros([3]))).toExtend<Tensor<'float32', [number, 3]>>();
 expectTypeOf(either.sum(1)).toExtend<Tensor<'float32', [number]>>();
+declare const deep: Tensor<'float32', [2, 3]> | Tensor<'float32', [4, 2, 3]>;
+expectTypeOf(deep.sum(-1)).toEqualTypeOf<Tensor<'float32', [2] | [4, 2]>>();
+expectTypeOf(deep.mean([0, -1])).toEqualTypeOf<Tensor<'float32', [] | [2]>>();
+expectTypeOf(deep.argmax(-1)).toEqualTypeOf<Tensor<'int64', [2] | [4, 2]>>();
+expectTypeOf(deep.unsqueeze(-1)).toEqualTypeOf<Tensor<'float32', [2, 3, 1] | [4, 2, 3, 1]>>();
+expectTypeOf(deep.unflatten(-1, [3, 1])).toEqualTypeOf<Tensor<'float32', [2, 3, 1] | [4, 2, 3, 1]>>();
+expectTypeOf(deep.unbind(-1)[0]).toEqualTypeOf<Tensor<'float32', [2]> | Tensor<'float32', [4, 2]>>();
+expectTypeOf(deep.chunk(3, -1)[2]).toEqualTypeOf<Tensor<'float32', [2, 1]> | Tensor<'float32', [4, 2, 1]>>();
+expectTypeOf(deep.split([1, 2], -1)[1]).toEqualTypeOf<Tensor<'float32', [2, 2]> | Tensor<'float32', [4, 2, 2]>>();
+expectTypeOf(torch.cat([deep], -1)).toEqualTypeOf<Tensor<'float32', [2, 3] | [4, 2, 3]>>();
 
 // Sizes by name.
 function classify<B extends number>(x: Tensor<'float32', [B, 784]>, w: Tensor<'float32', [784, 10]>) {

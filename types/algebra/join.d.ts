@@ -70,27 +70,36 @@ type CatShapes<A extends Shape, Others extends Tensors, I> = Others extends read
     ? A
     : Replaced<A, I, number>;
 
+/** Of each shape of the first, where it can be one of several. */
+type CatFrom<S extends Shape, Others extends Tensors, Dim> = S extends unknown
+  ? IndexOf<S, Dim> extends infer I
+    ? I extends ShapeError<string>
+      ? I
+      : number extends I
+        ? Shape
+        : S extends []
+          ? ShapeError<'tensors without dimensions do not join'>
+          : CatShapes<S, Others, I>
+    : never
+  : never;
+
+type CatAny<S extends Shape, Dim> = S extends unknown
+  ? IndexOf<S, Dim> extends infer I
+    ? I extends ShapeError<string>
+      ? I
+      : number extends I
+        ? Shape
+        : Replaced<S, I, number>
+    : never
+  : never;
+
 type CatOf<List, Dim> = List extends readonly [infer A extends Tensor, ...infer Others extends Tensors]
   ? Known<A> extends true
-    ? IndexOf<ShapeOf<A>, Dim> extends infer I
-      ? I extends ShapeError<string>
-        ? I
-        : number extends I
-          ? Shape
-          : ShapeOf<A> extends []
-            ? ShapeError<'tensors without dimensions do not join'>
-            : CatShapes<ShapeOf<A>, Others, I>
-      : never
+    ? CatFrom<ShapeOf<A>, Others, Dim>
     : Shape
   : List extends Iterable<infer A extends Tensor>
     ? Known<A> extends true
-      ? IndexOf<ShapeOf<A>, Dim> extends infer I
-        ? I extends ShapeError<string>
-          ? I
-          : number extends I
-            ? Shape
-            : Replaced<ShapeOf<A>, I, number>
-        : never
+      ? CatAny<ShapeOf<A>, Dim>
       : Shape
     : Shape;
 
@@ -166,53 +175,58 @@ type SizesIn<Total extends number, Size extends number, Out extends Shape = []> 
         ? Shape
         : SizesIn<Difference<Total, Size>, Size, [...Out, Size]>;
 
-type SplitBy<T extends Tensor, I, Size> =
+type SplitBy<D extends DType, S extends Shape, I, Size> =
   I extends ShapeError<string>
-    ? Tensor<DTypeOf<T>>[]
+    ? Tensor<D>[]
     : number extends I
-      ? Tensor<DTypeOf<T>, Anonymous<ShapeOf<T>>>[]
+      ? Tensor<D, Anonymous<S>>[]
       : Size extends number
-        ? PartsOf<DTypeOf<T>, ShapeOf<T>, I, SizesIn<DimAt<ShapeOf<T>, I>, Size>>
+        ? PartsOf<D, S, I, SizesIn<DimAt<S, I>, Size>>
         : Size extends readonly unknown[]
-          ? PartsOf<DTypeOf<T>, ShapeOf<T>, I, SizesOf<Size>>
-          : PartsOf<DTypeOf<T>, ShapeOf<T>, I, Shape>;
+          ? PartsOf<D, S, I, SizesOf<Size>>
+          : PartsOf<D, S, I, Shape>;
+type SplitEach<D extends DType, S extends Shape, Size, Dim> = S extends unknown
+  ? SplitBy<D, S, IndexOf<S, Dim>, Size>
+  : never;
 
 /** split: by a size, or by a list of sizes. */
 export type Split<T extends Tensor, Size, Dim> =
-  Known<T> extends true ? SplitBy<T, IndexOf<ShapeOf<T>, Dim>, Size> : Tensor<DTypeOf<T>>[];
+  Known<T> extends true ? SplitEach<DTypeOf<T>, ShapeOf<T>, Size, Dim> : Tensor<DTypeOf<T>>[];
 /** chunk: into so many parts, of one size but the last. */
 export type Chunk<T extends Tensor, Count, Dim> =
-  Known<T> extends true
-    ? PartsIn<SplitBy<T, IndexOf<ShapeOf<T>, Dim>, ChunkSize<ShapeOf<T>, IndexOf<ShapeOf<T>, Dim>, Count>>>
-    : Parts<Tensor<DTypeOf<T>>>;
+  Known<T> extends true ? PartsIn<ChunkEach<DTypeOf<T>, ShapeOf<T>, Count, Dim>> : Parts<Tensor<DTypeOf<T>>>;
+type ChunkEach<D extends DType, S extends Shape, Count, Dim> = S extends unknown
+  ? SplitBy<D, S, IndexOf<S, Dim>, ChunkSize<S, IndexOf<S, Dim>, Count>>
+  : never;
 /** A list of unknown length as parts; a tuple stays. */
 type PartsIn<L> = L extends readonly (infer E)[] ? (number extends L['length'] ? Parts<E> : L) : L;
 type ChunkSize<S extends Shape, I, Count> = Count extends number ? QuotientUp<DimAt<S, I>, Count> : number;
 
 /** unbind: a tensor for each index of the dimension. */
 export type Unbind<T extends Tensor, Dim> =
-  Known<T> extends true ? PartsIn<UnbindAt<T, IndexOf<ShapeOf<T>, Dim>>> : Parts<Tensor<DTypeOf<T>>>;
-type UnbindAt<T extends Tensor, I> =
+  Known<T> extends true ? PartsIn<UnbindEach<DTypeOf<T>, ShapeOf<T>, Dim>> : Parts<Tensor<DTypeOf<T>>>;
+type UnbindEach<D extends DType, S extends Shape, Dim> = S extends unknown ? UnbindAt<D, S, IndexOf<S, Dim>> : never;
+type UnbindAt<D extends DType, S extends Shape, I> =
   I extends ShapeError<string>
-    ? Tensor<DTypeOf<T>>[]
+    ? Tensor<D>[]
     : number extends I
-      ? Tensor<DTypeOf<T>>[]
-      : Times<SizesIn<DimAt<ShapeOf<T>, I>, 1>, TensorOf<DTypeOf<T>, Without<ShapeOf<T>, I>>>;
+      ? Tensor<D>[]
+      : Times<SizesIn<DimAt<S, I>, 1>, TensorOf<D, Without<S, I>>>;
 type Times<L extends Shape, X> = { [K in keyof L]: X };
 
 /** Whether the sizes of a split add up to the dimension. */
-export type Splits<T extends Tensor, Size, Dim> =
-  Known<T> extends true
-    ? IndexOf<ShapeOf<T>, Dim> extends infer I
-      ? I extends ShapeError<string>
-        ? I
-        : number extends I
-          ? unknown
-          : Size extends readonly number[]
-            ? AddsUp<SizesTotal<SizesOf<Size>>, DimAt<ShapeOf<T>, I>>
-            : unknown
-      : never
-    : unknown;
+export type Splits<T extends Tensor, Size, Dim> = Known<T> extends true ? SplitsEach<ShapeOf<T>, Size, Dim> : unknown;
+type SplitsEach<S extends Shape, Size, Dim> = S extends unknown
+  ? IndexOf<S, Dim> extends infer I
+    ? I extends ShapeError<string>
+      ? I
+      : number extends I
+        ? unknown
+        : Size extends readonly number[]
+          ? AddsUp<SizesTotal<SizesOf<Size>>, DimAt<S, I>>
+          : unknown
+    : never
+  : never;
 type SizesTotal<S extends Shape, Total extends number = 0> = S extends [
   infer X extends number,
   ...infer R extends Shape,

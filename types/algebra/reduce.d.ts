@@ -39,6 +39,8 @@ type ReduceBy<S extends Shape, Indices, Keep> = [Indices] extends [never]
         : Shape
       : Kept<S, Indices, Keep>;
 
+/** Of each shape, where it can be one of several: what a dimension means depends on their number. */
+type ReduceEach<S extends Shape, Dim, Keep> = S extends unknown ? ReduceFrom<S, Dim, Keep> : never;
 type ReduceFrom<S extends Shape, Dim, Keep> = boolean extends Keep
   ? Shape
   : Dim extends null | undefined
@@ -53,14 +55,15 @@ type ReduceFrom<S extends Shape, Dim, Keep> = boolean extends Keep
 type ReduceUnknown<Dim, Keep> = Dim extends null | undefined ? (Keep extends false ? [] : Shape) : Shape;
 
 type ReduceOf<T extends Tensor, Dim, Keep> =
-  Known<T> extends true ? ReduceFrom<ShapeOf<T>, Dim, Keep> : ReduceUnknown<Dim, Keep>;
+  Known<T> extends true ? ReduceEach<ShapeOf<T>, Dim, Keep> : ReduceUnknown<Dim, Keep>;
 
 /** The shape of a reduction over `Dim`: a dimension, a list, or null (and an empty list) for all. */
 export type Reduce<T extends Tensor, Dim, Keep> = Settled<ReduceOf<T, Dim, Keep>>;
 export type Reduces<T extends Tensor, Dim, Keep> = Refused<ReduceOf<T, Dim, Keep>>;
 
 /** Ops along a dimension that keep the shape: softmax, cumsum, flip, sort. Only the dimension is checked. */
-export type Along<T extends Tensor, Dim> = Known<T> extends true ? Refused<AlongOf<ShapeOf<T>, Dim>> : unknown;
+export type Along<T extends Tensor, Dim> = Known<T> extends true ? Refused<AlongEach<ShapeOf<T>, Dim>> : unknown;
+type AlongEach<S extends Shape, Dim> = S extends unknown ? AlongOf<S, Dim> : never;
 type AlongOf<S extends Shape, Dim> = Dim extends number
   ? IndexOf<S, Dim>
   : Dim extends readonly unknown[]

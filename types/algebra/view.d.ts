@@ -150,8 +150,11 @@ type FlattenOf<T extends Tensor, Start, End> = Known<T> extends true ? FlattenFr
 export type Flatten<T extends Tensor, Start, End> = Settled<FlattenOf<T, Start, End>>;
 export type Flattens<T extends Tensor, Start, End> = Refused<FlattenOf<T, Start, End>>;
 
-type UnsqueezeFrom<S extends Shape, Dim> =
-  PlaceOf<S, Dim> extends infer I ? Located<I, Inserted<S, I, 1>, [...Anonymous<S>, number]> : never;
+type UnsqueezeFrom<S extends Shape, Dim> = S extends unknown
+  ? PlaceOf<S, Dim> extends infer I
+    ? Located<I, Inserted<S, I, 1>, [...Anonymous<S>, number]>
+    : never
+  : never;
 type UnsqueezeOf<T extends Tensor, Dim> = Known<T> extends true ? UnsqueezeFrom<ShapeOf<T>, Dim> : Shape;
 export type Unsqueeze<T extends Tensor, Dim> = Settled<UnsqueezeOf<T, Dim>>;
 export type Unsqueezes<T extends Tensor, Dim> = Refused<UnsqueezeOf<T, Dim>>;
@@ -308,8 +311,11 @@ export type Repeat<T extends Tensor, Times> = Settled<RepeatOf<T, Times>>;
 export type Repeats<T extends Tensor, Times> = Refused<RepeatOf<T, Times>>;
 
 /** unflatten: a dimension becomes several. */
-type UnflattenFrom<S extends Shape, Dim, Sizes> =
-  IndexOf<S, Dim> extends infer I ? Located<I, SplitInto<S, I, SizesOf<Sizes>>, Shape> : never;
+type UnflattenFrom<S extends Shape, Dim, Sizes> = S extends unknown
+  ? IndexOf<S, Dim> extends infer I
+    ? Located<I, SplitInto<S, I, SizesOf<Sizes>>, Shape>
+    : never
+  : never;
 type SplitInto<S extends Shape, I, Sizes extends Shape> = number extends Sizes['length']
   ? Shape
   : Viewed<Late<S, [DimAt<S, I>]>, Sizes> extends infer R

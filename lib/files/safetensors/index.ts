@@ -1,7 +1,7 @@
 /**
  * `torch.safetensors`: tensors in files that hold nothing but tensors.
  */
-import type { ByteSource, ByteStream, Device, NodeBuffer } from '../../../types/base';
+import type { ByteSource, ByteStream, Device, DeviceLike, NodeBuffer } from '../../../types/base';
 import { fromTypedArray } from '../../create';
 import { dtypeCodes } from '../../enums';
 import { argumentError, codedError } from '../../errors';
@@ -19,9 +19,9 @@ import { byteStream, readStream, type StreamOptions } from '../stream';
 import { writeWhole } from '../write';
 import { dtypes, fileError, type Header, headerLength, MOST_HEADER, parseHeader, type TensorEntry } from './header';
 
-export interface LoadOptions extends MapOptions {
+export interface LoadOptions<V extends string = Device> extends MapOptions {
   /** Where the tensors go: to the CPU, if not given. */
-  device?: Device | undefined;
+  device?: DeviceLike<V> | undefined;
 }
 
 const wanted: Wanted = { fn: 'safetensors.load', format: 'safetensors', fail: fileError };
@@ -50,7 +50,7 @@ function sourceOf(all: TensorSource): Source {
 
 const bytesOf = new Map(Object.values(dtypes));
 
-function read(source: Source, entry: TensorEntry, device: Device | undefined): Tensor {
+function read(source: Source, entry: TensorEntry, device: string | undefined): Tensor {
   const { dtype, shape } = entry;
   if (!dtypeCodes.has(dtype)) {
     throw codedError(Error, 'ERR_TORCH_FILE', `safetensors: this libtorch has no dtype '${dtype}'`);
@@ -70,7 +70,7 @@ function read(source: Source, entry: TensorEntry, device: Device | undefined): T
 export class SafetensorsFile {
   readonly #file: RegularFile;
   readonly #source: Source;
-  readonly #device: Device | undefined;
+  readonly #device: string | undefined;
 
   /** Throws ERR_TORCH_FILE for a file whose header lies, and Node's error for one that cannot be read. */
   constructor(path: FilePath, options: LoadOptions = {}) {
@@ -135,8 +135,9 @@ export class SafetensorsFile {
 }
 
 /** Opens a file without reading its tensors. `using file = torch.safetensors.open('model.safetensors')`. */
-export function open(path: FilePath, options: LoadOptions = {}): SafetensorsFile {
-  return new SafetensorsFile(path, options);
+export function open<const V extends string = Device>(path: FilePath, options: LoadOptions<V> = {}): SafetensorsFile {
+  const given: MapOptions & { device?: string | undefined } = options;
+  return new SafetensorsFile(path, given as LoadOptions);
 }
 
 /**
@@ -145,12 +146,15 @@ export function open(path: FilePath, options: LoadOptions = {}): SafetensorsFile
  *
  * @throws ERR_TORCH_FILE for what is no safetensors file, or lies about itself
  */
-export function load(source: FilePath | Uint8Array, options: LoadOptions = {}): Record<string, Tensor> {
+export function load<const V extends string = Device>(
+  source: FilePath | Uint8Array,
+  options: LoadOptions<V> = {},
+): Record<string, Tensor> {
   const { device, mmap } = ownOptions('safetensors.load', options, ['device', 'mmap']);
   return withSource(wanted, source, mmap, (bytes) => readAll(sourceOf(bytes), device));
 }
 
-function readAll(source: Source, device: Device | undefined): Record<string, Tensor> {
+function readAll(source: Source, device: string | undefined): Record<string, Tensor> {
   return ownScope(() => {
     const tensors: Record<string, Tensor> = {};
     for (const [name, entry] of source.header.entries) {
@@ -172,9 +176,9 @@ function readAll(source: Source, device: Device | undefined): Record<string, Ten
  *
  * @throws ERR_TORCH_FILE as `load` does, ERR_TORCH_STREAM for a stream that fails or ends too early
  */
-export async function loadFromStream(
+export async function loadFromStream<const V extends string = Device>(
   source: ByteSource,
-  options: Omit<LoadOptions, 'mmap'> & StreamOptions = {},
+  options: Omit<LoadOptions<V>, 'mmap'> & StreamOptions = {},
 ): Promise<Record<string, Tensor>> {
   const { device, ...how } = ownOptions('safetensors.loadFromStream', options, ['device', 'signal', 'maxBytes']);
   return readStream('safetensors.loadFromStream', source, how, async (reader) => {

@@ -129,3 +129,60 @@ export function generate(step: (tokens: Tensor) => Tensor, prompt: number[], cou
   }
   return ids;
 }
+
+/** A variable without a first value: what it holds is followed from line to line. */
+export function reassigned(other: Tensor, deep: boolean) {
+  // biome-ignore lint/suspicious/noImplicitAnyLet: the form that is tested
+  let h;
+  h = torch.rand([32, 784]);
+  h = h.matmul(torch.zeros([784, 10]));
+  h satisfies Tensor<'float32', [32, 10]>;
+  h = h.matmul(torch.zeros([10, 5])).relu();
+  h satisfies Tensor<'float32', [32, 5]>;
+  if (deep) h = h.unsqueeze(0);
+  h satisfies Tensor<'float32', [32, 5]> | Tensor<'float32', [1, 32, 5]>;
+  h = h.sum(-1).to('float64');
+  h satisfies Tensor<'float64', [32] | [1, 32]>;
+  // biome-ignore lint/suspicious/noImplicitAnyLet: the form that is tested
+  let best;
+  best = F.mseLoss(h, h);
+  if (deep) best = other;
+  return best.add(h);
+}
+
+/** The same in loops: of one shape without a type, of several with it. */
+export function looped(weights: readonly Tensor[], squares: readonly Tensor<'float32', [10, 10]>[]) {
+  // biome-ignore lint/suspicious/noImplicitAnyLet: the form that is tested
+  let h;
+  h = torch.rand([32, 784]);
+  h = h.matmul(torch.zeros([784, 10]));
+  for (const square of squares) h = h.matmul(square).relu();
+  h satisfies Tensor<'float32', [32, 10]>;
+  let any: Tensor = h;
+  for (const weight of weights) any = any.matmul(weight).relu();
+  let tokens: Tensor<'int64', [1, number]> = torch.tensor([[7]], { dtype: 'int64' });
+  while (tokens.size(1) < 4) tokens = torch.cat([tokens, torch.zeros([1, 1], { dtype: 'int64' })], 1);
+  return any.sum().add(tokens.sum());
+}
+
+/** A device that the program learns at run time. */
+export async function place(weights: string, model: string) {
+  const device = process.env.DEVICE ?? 'cpu';
+  const x = torch.zeros([2, 3], { device });
+  x satisfies Tensor<'float32', [2, 3]>;
+  const y = torch.tensor([1, 2, 3], { device, dtype: 'float64' });
+  y satisfies Tensor<'float64', [3]>;
+  const z = torch.rand(2, 3, { device }).to(device).to({ device }).to(device, 'float64');
+  z satisfies Tensor<'float64', [2, 3]>;
+  const same = torch.zerosLike(x, { device: process.env.DEVICE }).add(torch.arange(3, { device, dtype: 'int64' }));
+  same satisfies Tensor<'float32', [2, 3]>;
+  const later = await torch.async.ones([2, 3], { device });
+  later satisfies Tensor<'float32', [2, 3]>;
+  const loaded = Object.values(torch.safetensors.load(weights, { device }));
+  loaded.push(torch.npy.load(weights, { device }), ...Object.values(torch.npz.load(weights, { device })));
+  torch.load(weights, { device });
+  using module = torch.jit.load(model, { device });
+  module.to(device).to('cpu');
+  torch.cuda.memory(device);
+  return torch.cat([x.flatten(), later.to(x.device).flatten(), ...loaded]);
+}
