@@ -86,7 +86,7 @@ test('the same user in another namespace is answered only if the process allows 
 });
 
 test('the overflow user id of a user namespace does not identify a user', async () => {
-  if (!can(['unshare', '--user'])) return; // AuditPeer.IsNotWhoHasTheNumberOfAllThatAreNotMapped has it
+  if (!can(['unshare', '--user'])) return; // AuditPeer.IsNotTheOverflowUser has it
   const service = await Service.start({ LIBTORCH_NODE_ATTACH: 'all-namespaces' }, [
     'unshare',
     '--user',

@@ -65,7 +65,7 @@ void expect_refused(const std::string& text, int line, const std::string& messag
   }
 }
 
-TEST(Load, HoldsWhatTheFileSays) {
+TEST(Load, HasTheContentsOfTheFile) {
   const Model model = load_declarations_text(kAdd, "D.yaml");
   EXPECT_EQ(model.libtorch_version, "9.8.7");
   ASSERT_EQ(model.declarations.size(), 1U);

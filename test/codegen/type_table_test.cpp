@@ -45,7 +45,7 @@ TEST(TypeTable, CodesFollowTheSchemaGrammar) {
   EXPECT_EQ(code("c10::SymBool"), "Z");
 }
 
-TEST(TypeTable, RefusesWhatItDoesNotKnow) {
+TEST(TypeTable, RefusesUnknownTypes) {
   EXPECT_THROW(code("at::Quaternion"), std::invalid_argument);
   EXPECT_THROW(code(""), std::invalid_argument);
   EXPECT_THROW(code("::std::array<bool,x>"), std::invalid_argument);
@@ -53,7 +53,7 @@ TEST(TypeTable, RefusesWhatItDoesNotKnow) {
 }
 
 // Every type with a C++ spelling must be parsed back from it: writer and reader of Declarations.yaml share the table.
-TEST(TypeTable, ReadsBackWhatDeclarationsWrites) {
+TEST(TypeTable, ReadsTheOutputOfDeclarations) {
   OperatorStyle older;
   OperatorStyle newer;
   newer.spelling = {"::std::optional", "::std::nullopt", "::std::string_view"};

@@ -145,7 +145,7 @@ test('the memory limit is kept, and refused loads leak nothing', () => {
 /** Formats without checksums. */
 const unsummed = ['safetensors.load', 'safetensors.open', 'npy.load'];
 
-test('unchecked data is read directly into the tensors in one read', () => {
+test('data without checksums is read directly into the tensors', () => {
   const node = require('node:fs');
   for (const name of unsummed) {
     const [file, load] = loaders[name]!;

@@ -49,7 +49,7 @@ class AuditBegin : public ::testing::Test {
   int a = 0, b = 0;  // their addresses are storage identities
 };
 
-TEST_F(AuditBegin, CountsWhatWasThereUntilItDies) {
+TEST_F(AuditBegin, CountsEarlierTensorsUntilTheyDie) {
   recorder.begin(1);
   const uint32_t first = recorder.found(birth_of(&a, 1000, true), 99, 1);
   recorder.found(birth_of(&a, 1000, true), 99, 1);  // another handle on it
@@ -63,7 +63,7 @@ TEST_F(AuditBegin, CountsWhatWasThereUntilItDies) {
   EXPECT_EQ(row("before attach").live_bytes, 1000u);
 }
 
-TEST_F(AuditBegin, CountsAsMadeOnlyWhatWasMade) {
+TEST_F(AuditBegin, CountsOnlyNewTensorsAsMade) {
   recorder.begin(1);
   recorder.found(birth_of(&a, 1000, true), 99, 1);
   EXPECT_EQ(recorder.made().tensors, 0u);
@@ -86,7 +86,7 @@ TEST_F(AuditBegin, ChargesAViewOfAnotherThreadOnlyUntilItsBaseIsTold) {
   EXPECT_EQ(row("before attach").live_bytes, 1000u);
 }
 
-TEST_F(AuditBegin, HearsNothingOfOtherCaptures) {
+TEST_F(AuditBegin, IsIndependentOfOtherCaptures) {
   recorder.begin(1);
   const uint32_t old = recorder.created(birth_of(&a, 8, true), 1, false, 1, 1);
   recorder.begin(2);
@@ -168,7 +168,7 @@ TEST_F(AuditOfTable, IsWholeWhateverHappensFirst) {
   EXPECT_EQ(look(10).rows.size(), 0u);
 }
 
-TEST_F(AuditOfTable, WhatIsNotDrawnIsCountedAndNotRecorded) {
+TEST_F(AuditOfTable, TensorsNotDrawnAreCountedButNotRecorded) {
   const auto recorded = [] {
     uint64_t tensors = 0;
     for (const Snapshot::Row& row : look(1000).rows) tensors += row.live_tensors;
@@ -272,7 +272,7 @@ TEST_F(AuditMemoryLimit, IsTheSmallestOfTheGroupsAround) {
   EXPECT_TRUE(memory_limit(root).of_group);
 }
 
-TEST_F(AuditMemoryLimit, ReadsVersion1AndWhatAContainerSees) {
+TEST_F(AuditMemoryLimit, ReadsVersion1AndTheViewInAContainer) {
   write("/proc/self/cgroup", "4:cpu,memory:/docker/1f/app\n0::/\n");
   write("/proc/self/mountinfo",
         "30 25 0:26 / /unified rw - cgroup2 cgroup2 rw\n31 25 0:27 /docker/1f /memory rw - cgroup cgroup "

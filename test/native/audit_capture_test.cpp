@@ -112,7 +112,7 @@ TEST_F(AuditCapture, ClaimsAFileThatWaitsForItsFirstProcess) {
   EXPECT_EQ(read_file(path)[kFlagsAt], 0);
 }
 
-TEST_F(AuditCapture, ATakenFileIsReservedUntilItHasAPacketAndNobodyElseTakesIt) {
+TEST_F(AuditCapture, AClaimedFileStaysReservedUntilItsFirstPacket) {
   PacketBuffer header;
   header.put_header(kReserved);
   std::ofstream(path, std::ios::binary) << header.bytes();

@@ -64,7 +64,7 @@ class AuditPlace : public ::testing::Test {
   std::string root, path;
 };
 
-TEST_F(AuditPlace, ACaptureIsItsOwnersAloneFromTheFirstByteWhateverTheMask) {
+TEST_F(AuditPlace, ACaptureIsPrivateFromTheFirstByteWhateverTheUmask) {
   const mode_t before = ::umask(0);
   CaptureFile file;
   ASSERT_TRUE(file.claim(path, nullptr));
@@ -142,7 +142,7 @@ TEST_F(AuditPlace, PlantedNamesAreNeitherFollowedNorWritten) {
   EXPECT_FALSE(fs::is_symlink(path));
 }
 
-TEST_F(AuditPlace, WhatIsNoFileIsNotOpened) {
+TEST_F(AuditPlace, SpecialFilesAreNotOpened) {
   std::string why;
   CaptureFile file;
   fs::create_symlink(root + "/precious", path);
@@ -205,7 +205,7 @@ TEST_F(AuditPlace, AnOpenFileOfAnotherUserIsNotTaken) {
 }
 
 // Takes the names between the check and the use.
-TEST_F(AuditPlace, ReplacesOnlyWhatIsMeant) {
+TEST_F(AuditPlace, ReplacesOnlyTheRightFile) {
   CapturePlace place;
   ASSERT_TRUE(place.open(path));
   const Descriptor before = place.make_file();

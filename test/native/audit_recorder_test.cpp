@@ -123,7 +123,7 @@ TEST_F(AuditRecorder, IgnoresStaleAndForeignIds) {
   EXPECT_EQ(row(1).live_tensors, 1u);
 }
 
-TEST_F(AuditRecorder, TellsWhoWaitsForItsStack) {
+TEST_F(AuditRecorder, CountsBirthsWaitingForAStack) {
   Birth birth;
   birth.env = 3;
   const uint32_t first = recorder.created(birth, 1, false, 10);
@@ -238,7 +238,7 @@ TEST_F(AuditRecorder, TellsABirthOnceItHasItsStack) {
   EXPECT_EQ(news.births[0].site, 5u);
 }
 
-TEST_F(AuditRecorder, TellsAgainWhatDidNotArrive) {
+TEST_F(AuditRecorder, RepeatsReportsThatDidNotArrive) {
   const uint32_t site = recorder.define_site(0, 0, "[]");
   const uint32_t one = make(&a, 1, true, site, 10);
   const uint32_t two = make(&b, 2, true, site, 20);
@@ -257,7 +257,7 @@ TEST_F(AuditRecorder, TellsAgainWhatDidNotArrive) {
   EXPECT_NE(std::find(news.deaths.begin(), news.deaths.end(), two), news.deaths.end());
 }
 
-TEST_F(AuditRecorder, TellsWhoOwnsABirthAndWhereItGoes) {
+TEST_F(AuditRecorder, ReportsTheOwnerOfABirthAndItsChanges) {
   constexpr uint32_t kScope = 1 << 20 | 3, kOuter = 1 << 20 | 2;
   const auto born = [&](uint32_t owner, int64_t at) {
     Birth birth;
@@ -305,7 +305,7 @@ TEST_F(AuditRecorder, TellsWhoOwnsABirthAndWhereItGoes) {
   EXPECT_TRUE(news.scopes.empty());
 }
 
-TEST_F(AuditRecorder, KnowsWhatEveryHeapWasCollectedSince) {
+TEST_F(AuditRecorder, KnowsSinceWhenAllHeapsWereCollected) {
   EXPECT_EQ(recorder.collected_everywhere(), INT64_MIN);
   recorder.collection_began(1, 50);  // of an environment without tensors
   EXPECT_EQ(recorder.collected_everywhere(), INT64_MIN);
@@ -349,7 +349,7 @@ TEST_F(AuditRecorder, InternsShapesAndKeepsLabelsApart) {
 }
 
 // Tensors that a loop frees at once must not be kept until the next round.
-TEST_F(AuditRecorder, ForgetsWhatIsFreedAtOnce) {
+TEST_F(AuditRecorder, DropsTensorsFreedAtOnce) {
   for (int i = 0; i < 2'000'000; ++i) recorder.freed(make(nullptr, 0, false, 1, i));
   drain();
   EXPECT_TRUE(news.births.empty());

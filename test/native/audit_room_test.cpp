@@ -108,7 +108,7 @@ class AuditRoom : public ::testing::Test {
   std::vector<uint32_t> records;
 };
 
-TEST_F(AuditRoom, TakesAtMost64BytesForWhatLives) {
+TEST_F(AuditRoom, TakesAtMost64BytesPerLiveTensor) {
   ASSERT_TRUE(start(options, nullptr));
   constexpr int kCount = 200'000;
   for (int i = 0; i < kCount; ++i) records.push_back(make(1));
@@ -119,7 +119,7 @@ TEST_F(AuditRoom, TakesAtMost64BytesForWhatLives) {
   EXPECT_LE(size_of(options.path), int64_t{64} * kCount);
 }
 
-TEST_F(AuditRoom, WhatLivesBrieflyIsInTheCountersAlone) {
+TEST_F(AuditRoom, ShortLivedTensorsAreOnlyInTheCounters) {
   options.interval_ms = 60'000;
   ASSERT_TRUE(start(options, nullptr));
   for (int i = 0; i < 200'000; ++i) freed(make(3), capture());

@@ -79,7 +79,7 @@ class ChargeFailure : public ::testing::Test {
   size_t live_before = 0;
 };
 
-TEST_F(ChargeFailure, AHandleThatCannotBeMadeLeavesNothing) {
+TEST_F(ChargeFailure, AHandleThatCannotBeMadeDoesNotLeak) {
   for (const bool sparse : {false, true}) {
     // Many, so that the ledger's tables and pools grow on the way; all live, so that nothing is reused.
     std::vector<at::Tensor> tensors;

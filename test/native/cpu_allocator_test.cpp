@@ -42,7 +42,7 @@ TEST_F(CpuAllocator, BlocksAreAlignedAndWritable) {
   }
 }
 
-TEST_F(CpuAllocator, NothingIsAllocatedForNothing) {
+TEST_F(CpuAllocator, ZeroBytesAreNotAllocated) {
   const uint64_t before = held();
   const c10::DataPtr block = c10::GetCPUAllocator()->allocate(0);
   EXPECT_EQ(block.get(), nullptr);
@@ -61,7 +61,7 @@ TEST_F(CpuAllocator, ThePeakIsTheHighestSoFar) {
   EXPECT_EQ(cpu_allocator_totals().peak_allocated_bytes, peak + 1);
 }
 
-TEST_F(CpuAllocator, AnAllocationThatCannotBeIsAnOutOfMemoryErrorAndCountsNothing) {
+TEST_F(CpuAllocator, AnImpossibleAllocationIsAnOutOfMemoryErrorAndIsNotCounted) {
   const AllocatorTotals before = cpu_allocator_totals();
   for (const size_t bytes : {std::numeric_limits<size_t>::max(), std::numeric_limits<size_t>::max() - 10,
                              size_t{1} << 62, size_t{1} << 46}) {

@@ -61,7 +61,7 @@ TEST(LedgerEnvironments, TheChargeMovesToOneThatIsLeft) {
   EXPECT_EQ(c.knows(), 0);
 }
 
-TEST(LedgerEnvironments, OneThatOnlyVisitsChangesNothing) {
+TEST(LedgerEnvironments, ATemporaryHandleElsewhereChangesNothing) {
   const at::Tensor tensor = at::zeros({100});
   Environment a, b;
   StorageEntry* entry = a.hold(tensor);
@@ -77,7 +77,7 @@ TEST(LedgerEnvironments, OneThatOnlyVisitsChangesNothing) {
   EXPECT_EQ(a.knows(), 0);
 }
 
-TEST(LedgerEnvironments, OneThatComesBackIsNotChargedAgain) {
+TEST(LedgerEnvironments, AReturningEnvironmentIsNotChargedAgain) {
   const at::Tensor tensor = at::zeros({100});
   Environment a, b;
   StorageEntry* entry = a.hold(tensor);
@@ -108,7 +108,7 @@ TEST(LedgerEnvironments, AnotherSizeIsTheOwnersAffair) {
   EXPECT_EQ(b.knows(), 0);
 }
 
-TEST(LedgerEnvironments, AnEntryThatIsUsedAgainRemembersNobody) {
+TEST(LedgerEnvironments, AReusedEntryForgetsOldEnvironments) {
   Environment a, b;
   for (int i = 0; i < 100; ++i) {
     const at::Tensor tensor = at::zeros({10});

@@ -58,7 +58,7 @@ class LoansTest : public ::testing::Test {
   SlotTable table{1, external, flags};
 };
 
-TEST_F(LoansTest, NoWalkLooksAtWhatAStepHasAndItsEndDoes) {
+TEST_F(LoansTest, WalksSkipTensorsOnLoanUntilTheStepEnds) {
   const Handle mine = table.create(sparse(2));
   const Handle free = table.create(sparse(2));
   lend(1, {tensor(mine)});
@@ -117,7 +117,7 @@ TEST_F(LoansTest, ASecondHandleOnATensorOnLoanIsChargedWhenItReturns) {
   EXPECT_EQ(ledger_tensors() - tensors, 0u);
 }
 
-TEST_F(LoansTest, HandlesOfResultsThatNobodyKnowsAreFoundAtTheEnd) {
+TEST_F(LoansTest, HandlesOfUnknownResultsAreFoundAtTheEnd) {
   const Handle mine = table.create(at::zeros({2}, at::kFloat));
   const at::Tensor other = tensor(mine);
   table.use(mine);
@@ -133,7 +133,7 @@ TEST_F(LoansTest, HandlesOfResultsThatNobodyKnowsAreFoundAtTheEnd) {
   table.free(mine);
 }
 
-TEST_F(LoansTest, WhatABackwardMayComeUponWaitsForItsEnd) {
+TEST_F(LoansTest, TensorsReachableByABackwardWaitForItsEnd) {
   const Handle leaf = table.create(at::zeros({100}, at::kFloat));
   tensor(leaf).set_requires_grad(true);
   tensor(leaf).mutable_grad() = sparse(2);
@@ -154,7 +154,7 @@ TEST_F(LoansTest, WhatABackwardMayComeUponWaitsForItsEnd) {
   EXPECT_EQ(bytes(), 0u);
 }
 
-TEST_F(LoansTest, WhatAModelMayHoldWaitsForItsEnd) {
+TEST_F(LoansTest, TensorsOfAModelWaitForItsEnd) {
   const Handle parameter = table.create(at::zeros({2}, at::kFloat));
   const Handle own = table.create(at::zeros({2}, at::kFloat));
   const at::Tensor of_the_model = tensor(parameter);
@@ -171,7 +171,7 @@ TEST_F(LoansTest, WhatAModelMayHoldWaitsForItsEnd) {
   table.free(own);
 }
 
-TEST_F(LoansTest, WhatIsKnownOfATensorOnLoanIsWhatItWasBefore) {
+TEST_F(LoansTest, ATensorOnLoanKeepsItsKnownFigures) {
   const Handle mine = table.create(sparse(2));
   lend(1, {tensor(mine)});
   replace(tensor(mine), 10);
@@ -221,7 +221,7 @@ class Parts final : public Holder {
   const std::vector<at::Tensor> tensors;
 };
 
-TEST_F(LoansTest, AModelOneOfWhosePartsAStepHasIsLookedAtLater) {
+TEST_F(LoansTest, AModelWithAPartOnLoanIsReadLater) {
   const at::Tensor part = at::zeros({2}, at::kFloat);
   const Handle model = table.create(at::detail::make_tensor<Parts>(std::vector<at::Tensor>{part}));
   EXPECT_EQ(bytes(), 8u);
@@ -234,7 +234,7 @@ TEST_F(LoansTest, AModelOneOfWhosePartsAStepHasIsLookedAtLater) {
   table.free(model);
 }
 
-TEST_F(LoansTest, ABatchForWhichThereIsNoMemoryHasNothing) {
+TEST_F(LoansTest, ABatchWithoutMemoryDoesNotTakeLoans) {
   const Handle mine = table.create(sparse(2));
   for (int64_t allocations = 0;; ++allocations) {
     bool failed = false;

@@ -34,7 +34,7 @@ TEST(ObjectTable, AHandleFindsItsObjectUntilItIsFreed) {
   EXPECT_EQ(table.find(first), nullptr);
 }
 
-TEST(ObjectTable, ASlotWhoseGenerationsAreSpentIsRetired) {
+TEST(ObjectTable, ASlotIsRetiredAfterItsLastGeneration) {
   ObjectTable<std::string> table;
   table.create("first");
   ObjectTablePeek::set_generation(table, 0, kLast - 1);

@@ -91,7 +91,7 @@ TEST(Pool, TriesAgainWhenThreadsCanBeMade) {
   EXPECT_EQ(seen.ran.load(), 1);
 }
 
-TEST(Pool, StopDropsWhatWaitsEndsWhatRunsAndTakesNothingMore) {
+TEST(Pool, StopDropsWaitingJobsEndsRunningOnesAndRefusesNewOnes) {
   Seen first, second;
   auto pool = std::make_unique<Pool>(1, Starter{1});
   pool->submit(std::make_unique<Waiting>(first));
@@ -106,7 +106,7 @@ TEST(Pool, StopDropsWhatWaitsEndsWhatRunsAndTakesNothingMore) {
   expect_idle(*pool);
 }
 
-TEST(Pool, EndDropsWhatWaitsOfTheOwnerAndWaitsForWhatRuns) {
+TEST(Pool, EndDropsTheOwnersWaitingJobsAndWaitsForRunningOnes) {
   Seen first, second, others;
   const int owner = 0, other = 0;
   Pool pool(1, Starter{1});
@@ -129,7 +129,7 @@ TEST(Pool, EndDropsWhatWaitsOfTheOwnerAndWaitsForWhatRuns) {
   others.ended.get_future().wait();
 }
 
-TEST(Pool, EndOfAnOwnerWithoutJobsWaitsForNobody) {
+TEST(Pool, EndOfAnOwnerWithoutJobsDoesNotWait) {
   Seen others;
   const int owner = 0, other = 0;
   Pool pool(1, Starter{1});
@@ -140,7 +140,7 @@ TEST(Pool, EndOfAnOwnerWithoutJobsWaitsForNobody) {
   others.go.set_value();
 }
 
-TEST(Pool, StopCancelsWhatRuns) {
+TEST(Pool, StopCancelsRunningJobs) {
   Seen seen;
   Pool pool(1, Starter{1});
   pool.submit(std::make_unique<Waiting>(seen));

@@ -29,7 +29,7 @@ class SlotScopes : public ::testing::Test {
   SlotTable table{1, external, flags};
 };
 
-TEST_F(SlotScopes, ClosingFreesWhatWasMadeInsideAndNothingElse) {
+TEST_F(SlotScopes, ClosingFreesExactlyTheTensorsMadeInside) {
   const Handle outside = make();
   const ScopeId scope = table.open_scope();
   EXPECT_NE(flags.scope, 0u);
@@ -94,7 +94,7 @@ TEST_F(SlotScopes, ClosingAnOuterScopeEndsThoseInside) {
   EXPECT_EQ(table.current_scope(), 0u);
 }
 
-TEST_F(SlotScopes, ClosingEndsAlsoInnerScopesThatAreNotCurrent) {
+TEST_F(SlotScopes, ClosingAlsoEndsInnerScopesThatAreNotCurrent) {
   const ScopeId outer = table.open_scope();
   const ScopeId left = table.open_scope();  // like an async scope: open, but not current
   const Handle in_left = make();

@@ -112,7 +112,7 @@ TEST_F(SlotTableTest, ReferencesStayGoodWhileTheTableGrows) {
   EXPECT_EQ(table.live(), 20001u);
 }
 
-TEST_F(SlotTableTest, ASlotWhoseGenerationsAreSpentIsRetired) {
+TEST_F(SlotTableTest, ASlotIsRetiredAfterItsLastGeneration) {
   constexpr Handle kIndexMask = (Handle{1} << kIndexBits) - 1;
   constexpr uint32_t kLast = (uint32_t{1} << kGenerationBits) - 1;
   const Handle index = make() & kIndexMask;

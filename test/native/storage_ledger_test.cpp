@@ -53,7 +53,7 @@ TEST_F(StorageLedger, AStorageIsChargedToItsFirstHandleAndRefundedByItsLast) {
   expect_since(0, 0, 0);
 }
 
-TEST_F(StorageLedger, RefreshChargesTheDifferenceAndReleaseWhatWasCharged) {
+TEST_F(StorageLedger, RefreshChargesTheDifferenceAndReleaseRefundsTheCharge) {
   const at::Tensor tensor = at::zeros({10});
   Change change;
   StorageEntry* entry = acquire(storage_of(tensor), account, &change);
@@ -76,7 +76,7 @@ TEST_F(StorageLedger, AnEntryKeepsTheAddressButNotTheMemory) {
   EXPECT_EQ(release(entry, account).bytes, -40);
 }
 
-TEST_F(StorageLedger, AMetaTensorHasNoBytes) {
+TEST_F(StorageLedger, AMetaTensorHasZeroBytes) {
   const at::Tensor tensor = at::empty({1000}, at::TensorOptions().device(at::kMeta));
   Change change;
   StorageEntry* entry = acquire(storage_of(tensor), account, &change);
@@ -87,7 +87,7 @@ TEST_F(StorageLedger, AMetaTensorHasNoBytes) {
 
 void borrowed_deleter(void*) {}
 
-TEST_F(StorageLedger, BorrowedMemoryIsChargedNothing) {
+TEST_F(StorageLedger, BorrowedMemoryIsNotCharged) {
   set_borrowed_deleter(&borrowed_deleter);
   static float data[64];
   auto storage = c10::make_intrusive<c10::StorageImpl>(

@@ -37,7 +37,7 @@ TEST(Watch, RemembersSoManySitesOnly) {
   EXPECT_EQ(watch.site(Watch::kMostSites + 1), "");
 }
 
-TEST(Watch, ForgetsItsSitesWhenNobodyLooks) {
+TEST(Watch, ForgetsItsSitesWithoutListeners) {
   Watch watch(1);
   watch.configure(true, 0, false);
   EXPECT_EQ(watch.define_site("first"), 1u);
@@ -87,7 +87,7 @@ TEST(Watch, BelongsToOneGenerationOfASlot) {
   EXPECT_EQ(flags.audit_pending, 0u);
 }
 
-TEST(Watch, ATableThatEndsListensNoMore) {
+TEST(Watch, AnEndedTableIsUnsubscribed) {
   accounting::ExternalMemory external(&report_nothing, nullptr);
   Flags flags;
   {
