@@ -1,4 +1,4 @@
-/** What the sections show, measured when the first of them asks: the goals and the tables below them are one run. */
+/** The measurements behind the sections, made once, at first use, so that the goals and the tables come from one run. */
 import { measureCalls } from './measure/calls.mjs';
 import { measureDigits } from './measure/digits.mjs';
 import { measureMemory } from './measure/memory.mjs';
@@ -18,7 +18,7 @@ function once(measure) {
 /**
  * @param {import('./plan.mjs').Plan} plan
  * @param {string | undefined} python
- * @param {Set<string>} chosen sections: for the goals alone only what they need is measured
+ * @param {Set<string>} chosen sections: if only goals are chosen, only what they need is measured
  */
 export const measurements = (plan, python, chosen) => ({
   ops: once(() => measureOps(plan, python, chosen.has('ops') ? undefined : goalOps)),

@@ -1,4 +1,4 @@
-/** How much is measured. */
+/** The sizes of the measurements. */
 
 /**
  * @typedef {object} Plan
@@ -64,9 +64,9 @@ export const plans = {
     reportRounds: 1,
     events: 10_000_000,
   },
-  /** Shows that it runs; its figures mean nothing. */
+  /** Shows that the benchmarks run; its figures are meaningless. */
   tiny: {
-    detail: 'trial run, figures without meaning',
+    detail: 'trial run, meaningless figures',
     rounds: 2,
     ms: 1,
     digitsRounds: 1,

@@ -1,5 +1,5 @@
 /**
- * The benchmarks; `npm run bench` builds what they need and starts this.
+ * Runs the benchmarks; `npm run bench` builds what they need and starts this.
  *
  *   node bench/run.mjs [--quick] [--types] [--build] [--write] [--only goals,ops,…]
  *
@@ -85,7 +85,8 @@ await runMain(async () => {
     }
   }
   const python = pythonWithTorch();
-  if (python === undefined) say('No Python with torch was found: PyTorch is left out (Debian: python3-torch).');
+  if (python === undefined)
+    say('No Python with torch was found, so the PyTorch columns stay empty (Debian: python3-torch).');
   const parts = ['# Benchmarks', machine(plan.detail)];
   const measured = measurements(plan, python, chosen);
   for (const [name, section] of Object.entries(sections)) {

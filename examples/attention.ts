@@ -1,6 +1,6 @@
 /**
- * A small transformer that learns a rhyme by heart, letter by letter, and then says it. One block of masked attention;
- * named dimensions (`L` letters, `E` features) keep the sizes apart. `node examples/attention.js`
+ * A small transformer that memorizes a rhyme letter by letter and then recites it. One block of masked attention; named
+ * dimensions (`L` letters, `E` features) distinguish the sizes. `node examples/attention.js`
  */
 import torch, { type Tensor } from 'libtorch-node';
 import { Adam } from './digits/adam';
@@ -28,12 +28,12 @@ const [query, key, value] = [weight([FEATURES, FEATURES]), weight([FEATURES, FEA
 const [wide, narrow] = [weight([FEATURES, HIDDEN]), weight([HIDDEN, FEATURES])];
 const scores = weight([FEATURES, LETTERS.length]);
 
-/** No letter looks at those after it. */
+/** Masks the letters after each letter. */
 const future = torch.ones([CONTEXT, CONTEXT]).triu(1).bool();
 
 /**
- * What each place learns from those before it. NoInfer: the first argument says what `B`, `L` and `E` are, and the others
- * have to agree; else the compiler would take sizes that differ as "one of both".
+ * Attention of each position to those before it. NoInfer: the first argument determines `B`, `L` and `E`, and the others
+ * must match; otherwise the compiler would infer a union of differing sizes.
  */
 function attend<B extends number, L extends number, E extends number>(
   q: Tensor<'float32', [B, L, E]>,
@@ -46,7 +46,7 @@ function attend<B extends number, L extends number, E extends number>(
   return torch.bmm(shares, v);
 }
 
-/** For each place of each line the scores of the letter that comes next. */
+/** The scores of the next letter, for each position of each line. */
 function forward<B extends number>(lines: Tensor<'int64', [B, 16]>) {
   const x = F.embedding(lines, letters).add(places);
   const seen = x.add(attend(x.matmul(query), x.matmul(key), x.matmul(value), future));
@@ -58,7 +58,7 @@ const codes = torch.tensor(
   [...TEXT].map((letter) => LETTERS.indexOf(letter)),
   { dtype: 'int64' },
 );
-/** Every stretch of the text, and the same one letter later. */
+/** All substrings of the text, and the same ones shifted by one letter. */
 const starts = TEXT.length - CONTEXT;
 const lines = torch.stack(Array.from({ length: starts }, (_, i) => codes.narrow(0, i, CONTEXT)));
 const next = torch.stack(Array.from({ length: starts }, (_, i) => codes.narrow(0, i + 1, CONTEXT)));

@@ -1,6 +1,6 @@
 /**
- * A batch job that must not take more than so many bytes: the limit makes a chunk that is too large an error with a code,
- * not an out-of-memory kill, and the job tries again with half of it. `node examples/batches.js [--limit MB]`
+ * A batch job with a memory limit: a chunk that is too large causes an error with a code instead of an out-of-memory kill,
+ * and the job retries with half of the chunk. `node examples/batches.js [--limit MB]`
  */
 import { parseArgs } from 'node:util';
 import torch, { type Tensor, type TorchError } from 'libtorch-node';
@@ -10,7 +10,7 @@ const COLUMNS = 256;
 
 const isTooLarge = (error: unknown) => (error as Partial<TorchError>).code === 'ERR_TORCH_MEMORY_LIMIT';
 
-/** The nearest other row of each of these rows: all distances at once, so that memory is rows × ROWS. */
+/** The nearest other row of each of these rows. All distances are computed at once, which takes rows × ROWS of memory. */
 function nearestOf(rows: Tensor<'float32'>, all: Tensor<'float32'>, first: number): Tensor<'int64'> {
   return torch.scope(() => {
     const distances = torch.cdist(rows, all);
@@ -39,7 +39,7 @@ function main(megabytes: number): void {
     }
   }
   const nearest = torch.cat(parts);
-  // Who is the nearest of its own nearest?
+  // Rows that are the nearest of their nearest
   const mutual = nearest.indexSelect(0, nearest).eq(torch.arange(ROWS)).sum().item();
   console.log(`within ${megabytes} MB: ${parts.length} chunks of at most ${size} rows, ${refused} refused on the way`);
   console.log(`${nearest.numel} rows, ${mutual} of them in pairs`);

@@ -1,6 +1,6 @@
 /**
- * A convolutional network on handwritten digits. The compiler follows every shape from the image to the scores: change
- * one size, and the line that no longer fits is an error. `node examples/convnet.js [--steps N]`
+ * A convolutional network on handwritten digits. The compiler checks every shape from the image to the scores: if one size
+ * is changed, the line that does not fit is an error. `node examples/convnet.js [--steps N]`
  */
 import { parseArgs } from 'node:util';
 import torch, { type Tensor } from 'libtorch-node';
@@ -10,7 +10,7 @@ import { type Digits, loadDigits } from './digits/data';
 const F = torch.nn.functional;
 const BATCH = 64;
 
-/** He initialisation: `inputs` is how many numbers each output is a sum of. */
+/** He initialisation: `inputs` is the number of terms in each output. */
 const weights = <S extends number[]>(values: Tensor<'float32', S>, inputs: number): Tensor<'float32', S> => {
   const scaled = values.mul_(Math.sqrt(2 / inputs));
   scaled.requiresGrad = true;
@@ -26,7 +26,7 @@ class Convnet {
     return [this.first, this.second, this.last];
   }
 
-  /** Any number of images: `B` is its name in the types. */
+  /** Takes any number of images, which is `B` in the types. */
   forward<B extends number>(images: Tensor<'float32', [B, 1, 28, 28]>): Tensor<'float32', [B, 10]> {
     const wide = F.maxPool2d(torch.conv2d(images, this.first).relu(), 2); // [B, 8, 12, 12]
     const deep = F.maxPool2d(torch.conv2d(wide, this.second).relu(), 2); // [B, 16, 4, 4]

@@ -1,13 +1,13 @@
 /**
- * Edges of an image, by convolution, on bytes as a program has them: a Uint8Array in, a Uint8Array out, nothing copied
- * on the way in. `node examples/edges.js`
+ * Edges of an image by convolution, on a program's own bytes: a Uint8Array in, without a copy, and a Uint8Array out.
+ * `node examples/edges.js`
  */
 import torch from 'libtorch-node';
 
 const HEIGHT = 16;
 const WIDTH = 32;
 
-/** A bright disc on a dark ground, as a decoder might give it. */
+/** A bright disc on a dark background, as a decoder might return it. */
 const bytes = new Uint8Array(HEIGHT * WIDTH);
 for (let row = 0; row < HEIGHT; row++) {
   for (let column = 0; column < WIDTH; column++) {
@@ -16,7 +16,7 @@ for (let row = 0; row < HEIGHT; row++) {
   }
 }
 
-/** Sobel's two filters: brightness that changes from left to right, and from top to bottom. */
+/** The two Sobel filters: horizontal and vertical changes of brightness. */
 const sobel = torch.tensor([
   [
     [-1, 0, 1],

@@ -1,12 +1,13 @@
 /**
- * Images as tensors and back: sharp decodes, a tensor shares the pixels' memory, convolution finds the edges, sharp encodes.
+ * Converts images to tensors and back: sharp decodes, a tensor shares the pixels' memory, a convolution finds the edges,
+ * sharp encodes.
  * `node examples/images.js [picture] [edges.png]`
  */
 import { readFile, writeFile } from 'node:fs/promises';
 import torch from 'libtorch-node';
 import sharp from 'sharp';
 
-/** A picture of its own, so that the example needs none. */
+/** A built-in picture, so that the example runs without a file. */
 const drawing = `<svg width="96" height="64"><rect width="96" height="64" fill="#203040"/>
   <circle cx="30" cy="32" r="18" fill="#f0c020"/><rect x="58" y="16" width="24" height="32" fill="#d03030"/></svg>`;
 
@@ -15,10 +16,10 @@ interface Pixels {
   info: { width: number; height: number; channels: number };
 }
 
-/** How much the grey changes at each pixel, 0 to 255, and what there is to say. */
+/** The change of grey at each pixel, 0 to 255, and a summary. */
 function edges({ data, info }: Pixels): { strength: Uint8Array; text: string } {
   return torch.scope(() => {
-    // No copy: writing to the tensor would change the pixels.
+    // Not a copy: writing to the tensor would change the pixels.
     const pixels = torch.fromTypedArray(data, [info.height, info.width, info.channels]).to('float32');
     const colour = pixels.div(255).mean([0, 1]).tolist() as number[];
     const grey = pixels.mean([2]).view([1, 1, info.height, info.width]);

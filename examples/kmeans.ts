@@ -1,6 +1,6 @@
 /**
- * k-means: points in the plane fall into groups that nobody has named. Distances of all points to all centres are one
- * broadcast; an index tensor adds the points of each group up. `node examples/kmeans.js`
+ * k-means: finds groups of points in the plane. One broadcast computes the distances of all points to all centres, and an
+ * index tensor sums the points of each group. `node examples/kmeans.js`
  */
 import torch, { type Tensor } from 'libtorch-node';
 
@@ -35,14 +35,14 @@ const points = torch.cat(GROUPS.map((centre) => torch.randn([EACH, 2]).add(torch
   'float32',
   [300, 2]
 >;
-// Far apart to begin with: each centre is the point that is farthest from those before it.
+// Initial centres far apart: each is the point that is farthest from the previous ones.
 let centres = points.narrow(0, 0, 1) as Tensor<'float32', [number, 2]>;
 while (centres.shape[0] < GROUPS.length) {
   const farthest = torch.cdist(points, centres).amin(1).argmax();
   centres = torch.cat([centres, points.indexSelect(0, farthest.unsqueeze(0))]);
 }
 for (let round = 1; ; round++) {
-  // What a round makes goes with its scope; the new centres are returned, so they stay.
+  // The scope frees the tensors of a round, except the new centres, which it returns.
   const moved = torch.scope(() => means(points, nearest(points, centres), GROUPS.length));
   const distance = torch.scope(() => moved.sub(centres).norm().item());
   centres = moved;

@@ -1,13 +1,13 @@
 /**
- * A small library of layers whose sizes are types: a chain that does not fit is refused by the compiler, in the line where
- * it is built, with the sizes that clash. `node examples/layers.js`
+ * A small library of layers whose sizes are types: the compiler refuses a chain of layers that do not fit, in the line that
+ * builds it, and names the conflicting sizes. `node examples/layers.js`
  */
 import torch, { type Tensor } from 'libtorch-node';
 
-/** What takes `In` features of any number of rows, and gives `Out`. */
+/** Takes any number of rows of `In` features and returns rows of `Out` features. */
 export interface Layer<In extends number, Out extends number> {
   readonly parameters: readonly Tensor[];
-  /** A property and no method: the compiler compares parameters of methods less strictly. */
+  /** A property instead of a method, because the compiler compares parameters of methods less strictly. */
   readonly forward: <B extends number>(x: Tensor<'float32', [B, In]>) => Tensor<'float32', [B, Out]>;
 }
 
@@ -24,7 +24,7 @@ export function relu<N extends number>(): Layer<N, N> {
   return { parameters: [], forward: (x) => x.relu() };
 }
 
-/** One after the other: what the first gives, the second takes. */
+/** Chains two layers: the second takes the output of the first. */
 export function chain<A extends number, B extends number, C extends number>(
   first: Layer<A, B>,
   second: Layer<B, C>,
@@ -35,7 +35,7 @@ export function chain<A extends number, B extends number, C extends number>(
   };
 }
 
-/** Rows of each sort, and their mean: sizes may be unknown, they are checked where they are known. */
+/** The mean of each kind of rows. Sizes may be unknown; known ones are checked. */
 export function centred<B extends number, N extends number>(x: Tensor<'float32', [B, N]>): Tensor<'float32', [B, N]> {
   return x.sub(x.mean(0));
 }
@@ -46,14 +46,14 @@ if (require.main === module) {
   const scores: Tensor<'float32', [5, 3]> = net.forward(torch.ones([5, 20]));
   console.log(`5 rows of 20 give ${scores.shape.join(' × ')}`);
 
-  // A number of rows that only the run knows is fine too.
+  // The number of rows may also be known only at run time.
   const rows: number = process.argv.length + 2;
   const some: Tensor<'float32', [number, 3]> = net.forward(centred(torch.rand([rows, 20])));
   console.log(`${rows} rows give ${some.shape.join(' × ')}, largest ${some.max().item() > 0 ? 'above' : 'below'} 0`);
 
   // @ts-expect-error: 8 features do not go into a layer of 9
   const wrong = () => chain(linear(20, 8), linear(9, 3));
-  // @ts-expect-error: nor do rows of 21 into a net of 20
+  // @ts-expect-error: rows of 21 do not go into a net of 20
   const short = () => net.forward(torch.ones([5, 21]));
   for (const mistake of [wrong as () => unknown, short as () => unknown]) {
     try {

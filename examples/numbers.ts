@@ -1,10 +1,10 @@
 /**
- * Kinds of numbers: how dtypes promote, what the compiler knows of them, and complex numbers, which draw Mandelbrot's set.
+ * Kinds of numbers: how dtypes promote, which dtypes the compiler infers, and complex numbers, which draw the Mandelbrot set.
  * `node examples/numbers.js`
  */
 import torch, { type Tensor } from 'libtorch-node';
 
-// Categories count before sizes, and a number only brings its category: an int16 tensor plus 1 stays int16.
+// Categories take precedence over sizes, and a number only has a category: an int16 tensor plus 1 stays int16.
 const counts = torch.tensor([1, 2, 3], { dtype: 'int16' });
 const more: Tensor<'int16', [3]> = counts.add(1);
 const halves: Tensor<'float32', [3]> = counts.div(2);
@@ -13,11 +13,11 @@ const total: number | bigint = large.item();
 const positive: Tensor<'bool', [3]> = counts.gt(1);
 console.log(`${more.dtype}, ${halves.dtype}, ${large.dtype} (${total}), ${positive.dtype}`);
 
-// 64-bit integers are exact: bigints in, and out as far as a number does not hold them.
+// 64-bit integers are exact: bigints go in, and come out if a number cannot represent the value.
 const exact = torch.tensor([2n ** 62n, -1n]).add(1n);
 console.log(exact.toTypedArray()); // a BigInt64Array
 
-// Bytes wrap round, as in libtorch; floats do not.
+// Bytes wrap around, as in libtorch; floats do not.
 console.log(
   torch
     .tensor(new Uint8Array([250]))
@@ -37,7 +37,7 @@ const steps = torch.scope(() => {
   let inside = torch.zeros([HEIGHT, WIDTH], { dtype: 'int64' });
   for (let i = 0; i < 40; i++) {
     z = z.mul(z).add(c);
-    inside = inside.add(z.abs().lt(2).long()); // what ran away is NaN in the end, and less than nothing
+    inside = inside.add(z.abs().lt(2).long()); // points that diverge end as NaN, for which lt() is false
   }
   return inside;
 });

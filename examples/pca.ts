@@ -1,6 +1,6 @@
 /**
- * Principal components by singular values: handwritten digits of 784 pixels as points of a few dimensions, and how much
- * of them that keeps. `node examples/pca.js`
+ * Principal components by singular value decomposition: reduces handwritten digits of 784 pixels to points of a few
+ * dimensions, and measures the variance that these keep. `node examples/pca.js`
  */
 import torch from 'libtorch-node';
 import { loadDigits, PIXELS } from './digits/data';
@@ -20,7 +20,7 @@ torch.scope(() => {
     console.log(`${components} components: ${(100 * share.at(components - 1).item()).toFixed(1)} % of the variance`);
   }
 
-  // Down to 50 numbers an image, and back.
+  // Reduces each image to 50 numbers, and reconstructs it.
   const axes = Vh.narrow(0, 0, 50); // [50, 784]
   const small = centred.matmul(axes.T); // [1000, 50]
   const back = small.matmul(axes).add(mean);

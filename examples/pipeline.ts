@@ -1,6 +1,6 @@
 /**
- * An asynchronous pipeline: reading, computing and writing overlap, and each item has a scope of its own, which frees what
- * the item made when its last step is done. `node examples/pipeline.js`
+ * An asynchronous pipeline: reading, computing and writing overlap, and each item has its own scope, which frees the item's
+ * tensors after its last step. `node examples/pipeline.js`
  */
 import { createHash } from 'node:crypto';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -18,7 +18,7 @@ interface Result {
   digest: string;
 }
 
-/** What one item makes: about a megabyte of tensors, alive while it waits for the disk. */
+/** Processes one item: about a megabyte of tensors, alive while it waits for the disk. */
 const work = (folder: string, name: string): Promise<Result> =>
   torch.scope(async () => {
     const bytes = await readFile(path.join(folder, name));
@@ -26,7 +26,7 @@ const work = (folder: string, name: string): Promise<Result> =>
     const gram: Tensor<'float32', [number, number]> = matrix.T.matmul(matrix).div(SIZE);
     const floats = gram.toTypedArray();
     await writeFile(path.join(folder, `${name}.out`), new Uint8Array(floats.buffer));
-    // The scope is still this item's, after every await.
+    // After every await, the scope is still this item's.
     return {
       name,
       mean: gram.diagonal().mean().item() as number,

@@ -19,28 +19,28 @@ const y = x
 const slopes = torch.zeros([2], { requiresGrad: true });
 const offset = torch.zeros([], { requiresGrad: true });
 
-/** One step down the gradient of the loss. Returns the loss before it. */
+/** One step of gradient descent. Returns the loss before it. */
 function step(): number {
   const loss = x.matmul(slopes).add(offset).sub(y).square().mean();
   loss.backward();
   torch.noGrad(() => {
     for (const parameter of [slopes, offset]) {
       parameter.sub_(parameter.grad!.mul(RATE));
-      parameter.grad = null; // gradients add up otherwise
+      parameter.grad = null; // otherwise gradients accumulate
     }
   });
   return loss.item();
 }
 
 for (let i = 0; i <= STEPS; i++) {
-  // Every tensor that a step makes goes when the scope ends; only the number comes out.
+  // The scope frees every tensor of the step; only the number is returned.
   const loss = torch.scope(step);
   if (i % 100 === 0) console.log(`step ${i}: loss ${loss.toFixed(4)}`);
 }
 const [first, second] = slopes.toArray();
 console.log(`y = ${first!.toFixed(2)} a ${second!.toFixed(2)} b + ${offset.item().toFixed(2)}`);
 
-// The same by linear algebra: least squares over the points with a column of ones.
+// The same result by linear algebra: least squares over the points with a column of ones.
 const { solution } = torch.linalg.lstsq(torch.cat([x, torch.ones([POINTS, 1])], 1), y.unsqueeze(1));
 const parameters = torch.cat([slopes.detach(), offset.detach().unsqueeze(0)]);
 console.log(`least squares agrees: ${torch.allclose(solution.squeeze(1), parameters, { atol: 1e-3 })}`);

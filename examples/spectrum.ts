@@ -1,10 +1,10 @@
 /**
- * Which tones a sound is made of: a Fourier transform of a signal with noise, a window, and the peaks.
+ * Finds the tones in a sound: a Fourier transform of a noisy signal, with a window, and the peaks.
  * `node examples/spectrum.js`
  */
 import torch from 'libtorch-node';
 
-const RATE = 8000; // samples a second
+const RATE = 8000; // samples per second
 const SECONDS = 1;
 const TONES = [
   { hertz: 440, loudness: 1 },
@@ -25,7 +25,7 @@ const peaks = torch.scope(() => {
     );
 
   const spectrum = torch.fft.rfft(signal.mul(torch.hannWindow(RATE * SECONDS))); // complex64
-  const loudness = spectrum.abs().mul(4 / RATE); // the window halves what it lets through
+  const loudness = spectrum.abs().mul(4 / RATE); // the window halves the amplitude
   const hertz = torch.fft.rfftfreq(RATE * SECONDS, 1 / RATE);
   console.log(`${spectrum.dtype} of ${spectrum.shape[0]} frequencies up to ${hertz.at(-1).item()} Hz`);
 

@@ -1,12 +1,12 @@
 /**
- * How the addon is compiled, but for libtorch's own flags (scripts/libtorch.mjs): for binding.gyp (`--defines`, `--cflags`),
+ * The addon's compiler flags except those of libtorch (scripts/libtorch.mjs): for binding.gyp (`--defines`, `--cflags`)
  * and for `libtorch-node build`.
  */
 import { fileURLToPath } from 'node:url';
 
 /**
  * NAPI_EXPERIMENTAL with NAPI_VERSION undefined gives basic finalizers, which run during collection (ARCHITECTURE.md).
- * A worker that is terminated can throw no more: node-addon-api shall not end the process for that.
+ * A terminated worker cannot throw any more, and node-addon-api must not abort the process because of that.
  */
 export const defines = ['NAPI_EXPERIMENTAL', 'NAPI_CPP_EXCEPTIONS', 'NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS'];
 

@@ -1,7 +1,7 @@
 /**
  * npm run test:asan: the native tests, and the Jest suite over a sanitized addon, with the address, leak and
- * undefined-behaviour sanitizers. Every report of any process of the run fails it. `--native` leaves Jest out; other
- * arguments narrow Jest's part: npm run test:asan -- test/lifetimes
+ * undefined-behaviour sanitizers. A report of any process fails the run. `--native` skips Jest; other arguments select
+ * Jest's tests: npm run test:asan -- test/lifetimes
  */
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
@@ -29,7 +29,7 @@ const args = process.argv.slice(2);
 const nativeOnly = args.includes('--native');
 const narrow = args.filter((arg) => arg !== '--native');
 
-/** Runs one part with a folder for its reports; each report is a failure of its own. */
+/** Runs one part with a folder for its reports; each report counts as one failure. */
 async function reported(name, work) {
   const dir = freshReports(name);
   const counts = await work(dir);
@@ -38,18 +38,18 @@ async function reported(name, work) {
   return { ...counts, failed: counts.failed + reports.length };
 }
 
-/** What tests did otherwise: figures that hold in an ordinary process only, loops that were shorter. */
+/** Prints what tests did differently: figures that hold only in an ordinary process, and shortened loops. */
 function sayUnjudged(file) {
   const lines = existsSync(file) ? readFileSync(file, 'utf8').trimEnd().split('\n') : [];
   if (lines.length === 0) return;
-  say(`\nOtherwise than without the sanitizers, ${lines.length} times (test/support/sanitized.ts says why):`);
+  say(`\nDifferences from a run without the sanitizers: ${lines.length} (test/support/sanitized.ts says why):`);
   for (const line of lines) say(`  ${line}`);
 }
 
 async function jestPart(dir) {
   const unjudged = path.join(buildDir, 'sanitizer-reports', 'unjudged.txt');
   rmSync(unjudged, { force: true });
-  // Test files run in Jest's own process, because Jest ends its workers by a signal before they can be checked for leaks.
+  // Test files run in Jest's own process, because Jest kills its workers with a signal before they are checked for leaks.
   const env = { ...sanitizedNodeEnv(dir), LTN_SANITIZED: unjudged, LTN_TIME_FACTOR: '10' };
   const counts = await jestTests(narrow, { env, workers: 1 });
   sayUnjudged(unjudged);

@@ -1,9 +1,9 @@
 /**
- * npm run audit: what is known against the packages of the lock file, asked of the registry (`npm audit`).
+ * npm run audit: the registry's advisories on the packages of the lock file (`npm audit`).
  *
- * A release is refused for any advisory on a package that comes with ours, and for those of level high and critical on
- * the tools. Those are run by whoever builds this, but on nothing that a stranger sends. The rest is printed.
- * An audit that the registry does not answer is refused too.
+ * It fails on any advisory on a runtime dependency, and on those of level high and critical on the tools: developers run
+ * the tools, but never on untrusted input. Other advisories are only printed. It also fails when the registry does not
+ * answer.
  */
 import { spawnSync } from 'node:child_process';
 import { root } from './paths.mjs';
@@ -24,16 +24,16 @@ function advisories() {
   try {
     report = JSON.parse(stdout);
   } catch {
-    report = {}; // npm's own failure, which it tells on stderr
+    report = {}; // npm failed and says why on stderr
   }
   if (report.vulnerabilities === undefined)
     throw new StepError(
-      `expected advisories from the registry, got: ${report.message ?? (stderr.trim() || 'nothing')}\nNothing is known.`,
+      `expected advisories from the registry, got: ${report.message ?? (stderr.trim() || 'nothing')}\nThe audit has no result.`,
     );
   return report.vulnerabilities;
 }
 
-/** What an entry says itself; without it the package only depends on one that does. */
+/** The advisories on the package itself; empty for a package that only depends on an affected one. */
 const titles = (via) => via.filter((cause) => typeof cause === 'object').map(({ title, url }) => `${title} (${url})`);
 
 await runMain(async () => {
@@ -47,8 +47,9 @@ await runMain(async () => {
       `${entry.severity}: ${entry.name}, ${isTool(entry) ? 'a tool' : 'comes with the package'}${causes.join('')}`,
     );
   }
-  if (refused.length > 0) throw new StepError(`No release with these: ${refused.map(({ name }) => name).join(', ')}.`);
+  if (refused.length > 0)
+    throw new StepError(`These advisories block a release: ${refused.map(({ name }) => name).join(', ')}.`);
   console.log(
-    `${Object.keys(packages).length - 1} packages, ${found.length} with advisories, none that a release is refused for.`,
+    `${Object.keys(packages).length - 1} packages, ${found.length} with advisories; none of them blocks a release.`,
   );
 });

@@ -1,4 +1,4 @@
-/** npm run bench:service: builds what is missing, then puts load on the example service; further arguments go to the bench. */
+/** npm run bench:service: builds what is missing, then load-tests the example service; further arguments go to the bench. */
 import { inRoot } from './paths.mjs';
 import { buildAll } from './steps/build.mjs';
 import { runShown } from './steps/command.mjs';

@@ -1,6 +1,6 @@
 /**
  * npm run bench: builds what is missing, then runs the benchmarks; further arguments go to them. Set-up includes the
- * packages of the tests, since Debian's PyTorch, which is compared with, is one of them.
+ * packages of the tests, because Debian's PyTorch, the reference, is one of them.
  */
 import { inRoot } from './paths.mjs';
 import { buildAll } from './steps/build.mjs';

@@ -13,7 +13,7 @@ await runMain(() =>
     if (!check) return writeLedger();
     if (!(await checkLedger()))
       throw new StepError(
-        'The committed ledger differs from what codegen writes: run `npm run codegen` and commit it.',
+        'The committed ledger differs from the output of codegen: run `npm run codegen` and commit it.',
       );
   }),
 );

@@ -1,12 +1,13 @@
 /**
  * node scripts/complete-lock.mjs, after every `npm install` that changes package-lock.json.
  *
- * A registry that carries only some platforms makes npm leave the optional packages of the others out of the lock file,
- * and `npm ci` refuses such a file everywhere. This adds them back, with the platform that their name tells, so that the
- * lock is complete on every machine and nothing is fetched for a platform that is not one's own.
+ * With a registry that carries only some platforms, npm omits the optional packages of the others from the lock file, and
+ * `npm ci` rejects such a file everywhere. This script adds them back, with the platform that their name gives. The lock
+ * file is then complete on every machine, and npm fetches nothing for other platforms.
  *
- * npm installs what has no integrity unchecked. So the registry is asked for each that is missing; what it does not carry
- * is written to scripts/lock-exceptions.json, and scripts/steps/npm.mjs refuses to install any of that.
+ * npm installs an entry without an integrity hash unchecked, so this script asks the registry for each missing hash.
+ * Packages that the registry does not carry go into scripts/lock-exceptions.json; scripts/steps/npm.mjs refuses to
+ * install them.
  */
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -43,7 +44,7 @@ function leftOut(packages) {
   return added;
 }
 
-/** @returns {string | undefined} what the registry says; undefined where it does not have this version */
+/** @returns {string | undefined} the registry's integrity hash; undefined if it does not have this version */
 function integrityOf(name, version) {
   const { stdout, stderr, error } = spawnSync('npm', ['view', `${name}@${version}`, 'dist.integrity', '--json'], {
     encoding: 'utf8',

@@ -1,4 +1,4 @@
-/** npm run docs: the pages of docs/api, made by typedoc of the declarations and their comments. */
+/** npm run docs: generates docs/api with typedoc from the declarations and their comments. */
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { inRoot } from './paths.mjs';
@@ -9,7 +9,7 @@ import { runMain } from './steps/errors.mjs';
 import { withLock } from './steps/lock.mjs';
 import { setUp } from './steps/setup.mjs';
 
-/** A class of the same name is what a program sees of the first two; the others are for the compiler alone. */
+/** Types without a page: programs use them through other names, or only the compiler needs them. */
 const unexported = [
   'types/async.d.ts:RunFunctions',
   'types/base.d.ts:Complex',

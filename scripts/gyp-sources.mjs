@@ -1,7 +1,7 @@
 /**
- * The addon's sources for binding.gyp, relative to the root, one per line: the hand-written lists (core_sources.txt needs
- * no Node headers and is linked by the native tests too; node_sources.txt does; of the two cuda_*sources.txt the one that
- * fits the libtorch at hand) and what codegen wrote.
+ * The addon's sources for binding.gyp, relative to the root, one per line: the hand-written lists and the output of
+ * codegen. The files of core_sources.txt compile without Node's headers, and the native tests link them too; those of
+ * node_sources.txt need the headers. One of the two cuda_*sources.txt applies, depending on the libtorch found.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -13,7 +13,8 @@ const cudaLists = ['native/cuda_sources.txt', 'native/cuda_none_sources.txt'];
 
 /** @param {string} list file with one path per line; `#` begins a comment */
 export function readSourceList(list) {
-  if (!existsSync(inRoot(list))) throw new Error(`${list} is missing: it lists the native sources, one path per line.`);
+  if (!existsSync(inRoot(list)))
+    throw new Error(`${list} is missing: expected a list of native sources, one path per line`);
   return readFileSync(inRoot(list), 'utf8')
     .split('\n')
     .map((line) => line.replace(/#.*/, '').trim())
@@ -29,17 +30,17 @@ export const generatedSources = () => {
     .map((name) => `${dir}/${name}`);
 };
 
-/** A source that is in neither list would be missed only by the linker, or at run time. */
+/** Without this check only the linker, or a failure at run time, would reveal an unlisted source. */
 function refuseUnlisted(listed) {
   const names = readdirSync(inRoot('native'), { recursive: true }).map((name) => `native/${name}`);
   const unlisted = names.filter(
     (name) => name.endsWith('.cpp') && !name.startsWith('native/generated/') && !listed.includes(name),
   );
   if (unlisted.length === 0) return;
-  throw new Error(`In no native/*_sources.txt: ${unlisted.join(', ')}`);
+  throw new Error(`not listed in any native/*_sources.txt: ${unlisted.join(', ')}`);
 }
 
-/** @param {{ generated?: boolean }} [options] whether with what codegen wrote */
+/** @param {{ generated?: boolean }} [options] generated: whether to include the output of codegen */
 export function addonSources({ generated = true } = {}) {
   const always = [...readSourceList('native/core_sources.txt'), ...readSourceList('native/node_sources.txt')];
   refuseUnlisted([...always, ...cudaLists.flatMap(readSourceList)]);

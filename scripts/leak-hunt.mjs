@@ -1,6 +1,6 @@
 /**
- * The commands of docs/leak-hunt.md, run for real: `node scripts/leak-hunt.mjs [seconds]` prints what they print, and makes
- * the pictures in docs/leak-hunt/ of the page, in Chromium. Wants `npm run build` before.
+ * Runs the commands of docs/leak-hunt.md: `node scripts/leak-hunt.mjs [seconds]` prints their output and takes the
+ * screenshots of docs/leak-hunt/ in Chromium. Run `npm run build` first.
  */
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
@@ -15,10 +15,10 @@ const folder = 'build/hunt';
 const pictures = inRoot('docs', 'leak-hunt');
 const WIDTH = 1080;
 
-/** As the page says it, and as it is run in a checkout. */
+/** The page's command, as a checkout runs it. */
 const real = (command) => command.replace(/^leak-audit /, 'node dist/cli/leak-audit.js ');
 
-/** Begins a command of the page. */
+/** Starts a command of the page. */
 function begin(command) {
   const [program, ...args] = real(command).split(' ');
   const child = spawn(program === 'node' ? process.execPath : program, args, {
@@ -36,7 +36,7 @@ function begin(command) {
   return state;
 }
 
-/** Waits for its end, and shows it. */
+/** Waits until the command ends, and prints its output. */
 async function finish(state, { quiet = false } = {}) {
   const status = await state.ended;
   const told = quiet ? '' : `${state.err}${state.out}`;
@@ -53,7 +53,7 @@ async function until(state, text) {
   }
 }
 
-/** The service with its clients, recorded. */
+/** Records the service while clients use it. */
 async function record(cache, capture) {
   const serve = `node dist/examples/digits/server.js --weights ${folder}/weights.bin --cache ${cache} --port ${PORT}`;
   const service = begin(`leak-audit run --interval 10s -o ${folder}/${capture} -- ${serve}`);
@@ -71,18 +71,18 @@ async function record(cache, capture) {
   await finish(service);
 }
 
-/** Of parts of the page: a title's section, or what is above them. */
+/** Takes a screenshot of each part: the page from a first element to a last one. */
 async function photograph(page, what) {
   const { chromium } = createRequire(import.meta.url)('playwright-core');
   const programs = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'];
   const executablePath = process.env.LTN_CHROMIUM ?? programs.find((file) => existsSync(file));
-  if (executablePath === undefined) throw new StepError('no Chromium: npm run setup -- --tests');
+  if (executablePath === undefined) throw new StepError('Chromium was not found: npm run setup -- --tests installs it');
   const browser = await chromium.launch({ executablePath, args: ['--disable-dev-shm-usage', '--no-sandbox'] });
   try {
     const tab = await browser.newPage({ viewport: { width: WIDTH, height: 800 }, colorScheme: 'light' });
     await tab.goto(`file://${inRoot(page)}`);
     await tab.locator('#site-table summary').first().click();
-    await tab.evaluate('scrollTo(0, 0)'); // places are those of the window
+    await tab.evaluate('scrollTo(0, 0)'); // boundingBox is relative to the window
     for (const [name, first, last] of what) {
       const begins = await tab.locator(first).boundingBox();
       const ends = await tab.locator(last).boundingBox();

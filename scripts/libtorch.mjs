@@ -1,6 +1,6 @@
 /**
- * The compiler's view of the libtorch at hand. Which one that is, lib/libtorch/find.js knows. From the command line
- * (binding.gyp, CMakeLists.txt):
+ * Compiler and linker flags for the libtorch that lib/libtorch/find.js finds. From the command line (binding.gyp,
+ * CMakeLists.txt):
  *
  *   node scripts/libtorch.mjs --json | --version | --include | --lib | --cflags | --ldflags
  */
@@ -22,7 +22,7 @@ export const { findLibtorch, findRuntime, isNamed, LibtorchError, systemIncludes
 export function compileFlags(libtorch) {
   const all = [...libtorch.includes, ...(libtorch.cudaInclude === null ? [] : [libtorch.cudaInclude])];
   const named = [...new Set(all)].filter((dir) => !systemIncludes.includes(realpathSync(dir)));
-  // Node's own flags ask for the new ABI; the last word counts.
+  // Node's own flags select the new ABI; the last definition counts.
   const abi = libtorch.abi === 'old' ? ['-U_GLIBCXX_USE_CXX11_ABI', '-D_GLIBCXX_USE_CXX11_ABI=0'] : [];
   return [`-std=c++${libtorch.cxxStandard}`, ...abi, ...named.flatMap((dir) => ['-isystem', dir])];
 }
@@ -30,9 +30,9 @@ export function compileFlags(libtorch) {
 /** @param {Libtorch} libtorch */
 export function linkFlags(libtorch) {
   const own = systemLibs.includes(libtorch.lib) ? [] : [`-L${libtorch.lib}`, `-Wl,-rpath,${libtorch.lib}`];
-  // Resolved when it is loaded: a symbol that this libtorch lacks is an error then, not the end of the process later.
+  // Symbols are resolved at load: one that this libtorch lacks is then an error, instead of a crash later.
   const now = process.platform === 'darwin' ? [] : ['-Wl,-z,now'];
-  // No symbol of ours asks for torch_cuda, whose kernels register themselves when it is loaded.
+  // The addon references no symbol of torch_cuda, but its kernels register themselves when it is loaded.
   const cuda = libtorch.cuda ? ['-Wl,--no-as-needed', '-ltorch_cuda', '-lc10_cuda', '-Wl,--as-needed'] : [];
   return [...own, ...now, ...cuda, '-ltorch', '-ltorch_cpu', '-lc10'];
 }

@@ -1,4 +1,4 @@
-/** npm run lint (npm run format mends): Biome and clang-format. */
+/** npm run lint (npm run format fixes): Biome and clang-format. */
 import { runMain } from './steps/errors.mjs';
 import { lintCpp, lintScripts } from './steps/lint.mjs';
 import { withLock } from './steps/lock.mjs';

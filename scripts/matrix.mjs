@@ -1,8 +1,8 @@
 /**
- * npm run matrix [-- release…] [--fresh] [-- command…]: builds the tree and runs the whole suite inside Debian's releases
- * with other libtorchs, and prints a table. --fresh makes the roots anew. A command after a second `--` is run instead of
- * the suite, in the copy of the checkout: `npm run matrix -- trixie -- node node_modules/jest/bin/jest.js test/ops`.
- * --able: only whether this machine can hold such roots; if not, why, and exit status 1.
+ * npm run matrix [-- release…] [--fresh] [-- command…]: builds the tree and runs the whole suite inside Debian releases
+ * with other libtorch versions, and prints a table. --fresh recreates the roots. A command after a second `--` runs
+ * instead of the suite, in the copy of the checkout: `npm run matrix -- trixie -- node node_modules/jest/bin/jest.js
+ * test/ops`. --able only checks whether this machine can run such roots; if not, it prints why and exits with status 1.
  */
 import { releases, requireMachine } from './matrix/roots.mjs';
 import { runInCopy, runSuite, tableOf } from './matrix/suite.mjs';

@@ -1,7 +1,7 @@
 /**
- * npm run test:nodes [-- 22 24 …] [-- test/area …]: Jest with each Node on the addon that is built here, and a table. npm
- * carries Node's binaries; they are fetched into build/nodes, by this command alone. Nothing is built for them: the one
- * binary is what is tried.
+ * npm run test:nodes [-- 22 24 …] [-- test/area …]: runs Jest with several releases of Node on the addon built here, and
+ * prints a table. Only this command fetches Node's binaries, from npm into build/nodes. It does not rebuild the addon for
+ * them: one binary must work with all.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
@@ -30,7 +30,8 @@ async function nodeOf(major) {
     const args = ['install', '--ignore-scripts', '--no-save', '--no-audit', '--no-fund', '--prefix', folder];
     await step(`Node ${major} from npm`, () => runLogged(`node-${major}`, 'npm', [...args, `${name}@${major}`]));
   }
-  if (!versionOf(binary).startsWith(`v${major}.`)) throw new StepError(`${binary} is no Node ${major}.`);
+  if (!versionOf(binary).startsWith(`v${major}.`))
+    throw new StepError(`expected Node ${major}, got ${versionOf(binary) || 'no version'} from ${binary}`);
   return binary;
 }
 
@@ -45,7 +46,7 @@ await runMain(async () => {
     const node = await nodeOf(major);
     say(`\n##### Node ${versionOf(node)}`);
     const start = Date.now();
-    // Programs that tests start by name, and npm, find this Node first.
+    // npm, and programs that tests start by name, find this Node first.
     const env = { ...process.env, PATH: `${path.dirname(node)}${path.delimiter}${process.env.PATH}` };
     const { passed, failed, skipped } = await jestTests(areas, { env, node });
     const minutes = ((Date.now() - start) / 60_000).toFixed(1);

@@ -1,4 +1,4 @@
-/** Where things lie in the checkout. */
+/** Paths in the checkout. */
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -15,6 +15,6 @@ export const cmakeDir = inRoot('build', 'cmake');
 export const declarationsFile = inRoot('build', 'Declarations.yaml');
 export const addonFile = inRoot('build', 'Release', 'libtorch_node.node');
 
-/** The modules that know libtorch: beside the TypeScript in a checkout, beside what was compiled of it in a package. */
+/** The modules that find libtorch: beside the TypeScript in a checkout, beside the compiled JavaScript in a package. */
 export const libtorchModules = (name) =>
   [inRoot('lib', 'libtorch', name), inRoot('dist', 'lib', 'libtorch', name)].find((file) => existsSync(file));

@@ -1,6 +1,6 @@
 /**
- * npm run prebuild [-- --here | release…]: what the package brings in prebuilds/, one binding for each libtorch: this
- * machine's, and those of the Debian releases that `npm run matrix` has roots for, built in there. `--here` leaves them out.
+ * npm run prebuild [-- --here | release…]: fills prebuilds/ with one binding per libtorch: this machine's, and those of
+ * the Debian releases of `npm run matrix`, built in their roots. `--here` builds only this machine's.
  */
 import { cpSync, existsSync, readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
@@ -13,7 +13,7 @@ import { say } from './steps/progress.mjs';
 
 const args = process.argv.slice(2);
 
-/** The bindings that a build in a root has put into the copy of the checkout there. */
+/** Copies the bindings that a build in a root has put into the copy of the checkout there. */
 function take(copy) {
   const from = path.join(copy, 'prebuilds');
   for (const platform of readdirSync(from)) {
@@ -28,7 +28,7 @@ function take(copy) {
 async function buildInRoots() {
   const [suite, roots] = ['suite.mjs', 'roots.mjs'].map((name) => inRoot('scripts', 'matrix', name));
   if (!existsSync(suite)) {
-    say('There is no scripts/matrix here: the binding of this machine is the only one.');
+    say('scripts/matrix is missing: only the binding of this machine is built.');
     return;
   }
   const { runInCopy } = await import(suite);
@@ -46,9 +46,9 @@ async function buildInRoots() {
 }
 
 await runMain(async () => {
-  // npm runs a script of this name before `npm run build` too, where nobody asked for it.
+  // npm also runs a script of this name as a hook before `npm run build`.
   if (isOnlyHook('prebuild')) return;
   if (!args.includes('--here')) await buildInRoots();
-  await buildAll(); // last: it describes what is there
+  await buildAll(); // last, because it describes all bindings in prebuilds/
   for (const folder of prebuiltFolders()) say(path.relative(inRoot('.'), folder));
 });

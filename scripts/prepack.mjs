@@ -1,4 +1,4 @@
-/** Before `npm pack` and `npm publish`: the package holds what is built, this machine's binding at least. */
+/** Runs before `npm pack` and `npm publish`, so that the package holds at least this machine's binding. */
 import { buildAll } from './steps/build.mjs';
 import { runMain } from './steps/errors.mjs';
 

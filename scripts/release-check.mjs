@@ -1,4 +1,7 @@
-/** node scripts/release-check.mjs 1.13 2.6 …: the package holds a binding for each of these libtorchs, and no other version's. */
+/**
+ * node scripts/release-check.mjs 1.13 2.6 …: checks that the package holds a binding for each of these versions of libtorch,
+ * and that all of its bindings were built for this version of the package.
+ */
 import { createRequire } from 'node:module';
 import { libtorchModules } from './paths.mjs';
 import { runMain, StepError } from './steps/errors.mjs';
@@ -10,7 +13,7 @@ await runMain(async () => {
   const infos = prebuiltFolders().map(readInfo);
   const stale = infos.filter((info) => info.package !== packageVersion());
   if (stale.length > 0)
-    throw new StepError(`Bindings of another version than ${packageVersion()}: run \`npm run prebuild\`.`);
+    throw new StepError(`Some bindings are not of version ${packageVersion()}: run \`npm run prebuild\`.`);
   const present = infos.map(({ libtorch }) => libtorch.version);
   const missing = process.argv
     .slice(2)

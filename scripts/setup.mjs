@@ -1,4 +1,7 @@
-/** npm run setup [-- --tests] [-- --dry-run]: the packages a build (and the tests) need; --dry-run only says what is missing. */
+/**
+ * npm run setup [-- --tests] [-- --dry-run]: installs the packages that a build (and the tests) need; --dry-run only
+ * prints the command that would install what is missing.
+ */
 import { runMain } from './steps/errors.mjs';
 import { withLock } from './steps/lock.mjs';
 import { missingPackages } from './steps/packages.mjs';

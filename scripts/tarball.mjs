@@ -1,12 +1,12 @@
 /**
  * npm run test:tarball: packs, installs the tarball into an empty project without install scripts, and runs its
- * `libtorch-node build` there with a PATH that has a C++ compiler, make and Python, and no CMake: once with the generated
- * sources that the tarball brings, once without them, where codegen is needed. Minutes of compiling, so it is a command
- * of its own. What it measures is printed.
+ * `libtorch-node build` there with a PATH that has a C++ compiler, make and Python but not CMake: once with the generated
+ * sources of the tarball, once without them, so that codegen is needed. Compiling takes minutes, so this is a separate
+ * command. It prints its measurements.
  *
- *   --brought   without the part that needs codegen
+ *   --brought   skip the part that needs codegen
  *
- * LTN_TARBALL names a tarball that is there already, such as the one that a release will publish: nothing is packed then.
+ * LTN_TARBALL names an existing tarball, such as the one that a release will publish, to be used instead of packing.
  */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -24,7 +24,7 @@ const at = (...parts) => path.join(scratch, ...parts);
 const cache = at('cache');
 const installed = at('project', 'node_modules', 'libtorch-node');
 
-/** A folder for the PATH that holds these programs and nothing else. */
+/** Makes a folder for the PATH that holds only these programs and node. */
 function pathWith(name, programs) {
   const folder = at(name);
   mkdirSync(folder);
@@ -37,7 +37,7 @@ function pathWith(name, programs) {
   return folder;
 }
 
-/** As a user's shell would have it: nothing of what npm sets for a script, no libtorch but the one that is found. */
+/** The environment of a user's shell: without npm's variables for scripts and without settings of libtorch-node. */
 function environment(more) {
   const kept = Object.entries(process.env).filter(
     ([name]) => !/^(npm_(?!config)|LIBTORCH_NODE|NODE_OPTIONS)/.test(name),
@@ -45,7 +45,7 @@ function environment(more) {
   return { ...Object.fromEntries(kept), LIBTORCH_NODE_CACHE: cache, ...more };
 }
 
-/** Runs a command in the project; gives its output, and the seconds by the clock and of the processor. */
+/** Runs a command in the project; returns its output, wall-clock seconds and processor seconds. */
 function run(command, args, { env = {}, cwd = at('project') } = {}) {
   const start = Date.now();
   const timed = ['-c', 'TIMEFORMAT="%U %S"; time "$@"', 'bash', command, ...args];
@@ -63,7 +63,7 @@ function succeeded(ran, what) {
   return ran;
 }
 
-/** The addon that a program in the project loads, after it has computed something. */
+/** The path of the addon that a program in the project loads; the program computes a product with it. */
 function usedAddon() {
   const program =
     "const torch = require('libtorch-node'); if (torch.ones([2, 3]).matmul(torch.ones([3, 2])).sum().item() !== 12) throw 1;" +
@@ -75,7 +75,7 @@ const build = (env) =>
   run(process.execPath, [path.join(installed, 'dist', 'cli', 'libtorch-node.js'), 'build', '--force'], { env });
 const seconds = ({ clock, cpu }) => `${clock.toFixed(1)} s, ${cpu.toFixed(0)} s of processor time`;
 
-/** Removes the generated sources of the libtorch at hand from the installed package, with the binding they belong to. */
+/** Removes the generated sources of the libtorch at hand from the installed package, with their binding. */
 function forget(addon) {
   const name = path.basename(path.dirname(addon));
   const folders = readdirSync(path.join(installed, 'prebuilds')).map((platform) =>
@@ -86,7 +86,7 @@ function forget(addon) {
 
 const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
 
-/** @returns {Promise<string>} the tarball that is tried, with what is known of it printed */
+/** Prints the tarball's size. @returns {Promise<string>} the path of the tarball under test */
 async function tarball() {
   const given = process.env.LTN_TARBALL;
   if (given) {
@@ -122,7 +122,7 @@ await runMain(async () => {
   assert.ok(own.startsWith(cache), `${own} was not built here`);
   if (process.argv.includes('--brought')) return;
 
-  // A libtorch that the package does not know: what it brings for this one is taken away.
+  // Removing the package's files for this libtorch makes it one that the package does not know.
   rmSync(cache, { recursive: true });
   forget(brought);
   const refused = build({ PATH: few });
@@ -132,7 +132,7 @@ await runMain(async () => {
     readdirSync(cache, { recursive: true }).filter((name) => name.includes('building')),
     [],
   );
-  // Not optimized: it is the way of the sources that is tried.
+  // Not optimized: this tests how the sources are made, not their speed.
   const all = pathWith('all', [...compilers, 'cmake', 'ar', 'ranlib', 'uname']);
   const generated = succeeded(build({ PATH: all, CXXFLAGS: '-O0' }), 'libtorch-node build with codegen');
   assert.match(generated.stderr, /No generated sources for libtorch .* in the package: codegen writes them/);

@@ -1,8 +1,8 @@
 /**
- * npm test: sets up and builds what is missing, then every check there is. The last line is "N passed, N failed".
+ * npm test: sets up and builds what is missing, then runs every check. The last line is "N passed, N failed".
  *
- *   --no-lint          without the checks of the sources' form, which are the same everywhere
- *   --matrix=RELEASE   the same in that release of Debian as well (scripts/matrix.mjs), counted in the last line
+ *   --no-lint          skip lint and format checks, which are the same on every platform
+ *   --matrix=RELEASE   also run the suite in that Debian release (scripts/matrix.mjs), counted in the last line
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -22,8 +22,8 @@ import { Tally } from './steps/tally.mjs';
 import { typecheck } from './steps/typecheck.mjs';
 
 const usage = `usage: npm test [-- [--no-lint] [--matrix=RELEASE]…]
-  --no-lint          without the checks of the sources' form
-  --matrix=RELEASE   the same in that release of Debian as well: ${releases.join(', ')}
+  --no-lint          skip lint and format checks
+  --matrix=RELEASE   also run the suite in that Debian release: ${releases.join(', ')}
 Single files: npx jest test/… (after npm run build)`;
 
 function readOptions() {
@@ -36,7 +36,7 @@ function readOptions() {
       },
     });
     const unknown = values.matrix.filter((release) => !releases.includes(release));
-    if (unknown.length > 0) throw new Error(`--matrix=${unknown[0]}: no such release`);
+    if (unknown.length > 0) throw new Error(`--matrix: expected one of ${releases.join(', ')}, got ${unknown[0]}`);
     return { ...values, lint: !values['no-lint'] };
   } catch (error) {
     throw new StepError(`${error.message}\n${usage}`);
@@ -50,7 +50,7 @@ await runMain(async () => {
   await tally.part('set-up', () => withLock(() => setUp(['build', 'tests', ...(lint ? ['lint'] : [])])), {
     needed: true,
   });
-  // Mostly waiting for downloads, so it begins now. A failure is that release's part to report.
+  // Starts now, because it mostly waits for downloads. The part of that release reports a failure.
   const roots = new Map(matrix.map((release) => [release, prepareRoot(release)]));
   for (const root of roots.values()) root.catch(() => {});
   if (lint) {

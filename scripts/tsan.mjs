@@ -1,6 +1,6 @@
 /**
- * npm run test:tsan: the native tests under the thread sanitizer: the slot table, the ledger, the token table, the pool and
- * the recorder, with threads that meet in them (test/native/threads_test.cpp). Every report of any process fails it.
+ * npm run test:tsan: the native tests under the thread sanitizer: the slot table, the ledger, the token table, the pool
+ * and the recorder, used by several threads at once (test/native/threads_test.cpp). A report of any process fails the run.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
@@ -23,7 +23,7 @@ const build = () =>
   withLock(async () => {
     await setUp(['build', 'tests']);
     await ensureCodegen();
-    // Blocks go back to malloc at once, which the sanitizer knows, and not to a later tensor of another thread.
+    // Blocks go straight back to malloc, which the sanitizer intercepts, instead of to a later tensor of another thread.
     const flags = ['-DCMAKE_BUILD_TYPE=None', '-DCMAKE_CXX_FLAGS=-O1 -DLTN_NO_BLOCK_CACHE', '-DLTN_SANITIZE=thread'];
     await step('native tests: compiling for the thread sanitizer', () =>
       cmakeBuild('tsan', {
@@ -34,13 +34,13 @@ const build = () =>
     );
   });
 
-/** Tests that fork have a child with threads of its own, which the sanitizer allows only where it is told to. */
+/** The children of tests that fork start threads, which the sanitizer allows only with die_after_fork=0. */
 const environment = (reports) => ({
   ...process.env,
   TSAN_OPTIONS: [
     ...[`suppressions=${inRoot('scripts', 'sanitizer', 'tsan.supp')}`, `log_path=${path.join(reports, 'tsan')}`],
     ...[`exitcode=${reportStatus}`, 'log_exe_name=1', 'die_after_fork=0', 'second_deadlock_stack=1', 'history_size=4'],
-    // An allocation that cannot be is an error of the program's, here as without the sanitizer.
+    // An impossible allocation returns null, as without the sanitizer, instead of ending the process.
     'allocator_may_return_null=1',
     process.env.TSAN_OPTIONS,
   ]

@@ -1,4 +1,4 @@
-/** npm run typecheck: tsc over everything that is TypeScript, tests and examples with it. */
+/** npm run typecheck: runs tsc over all TypeScript, including tests and examples. */
 import { ensureCodegen } from './steps/codegen.mjs';
 import { runMain } from './steps/errors.mjs';
 import { withLock } from './steps/lock.mjs';

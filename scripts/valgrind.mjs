@@ -20,15 +20,15 @@ const build = () =>
   withLock(async () => {
     await setUp(['build', 'tests', 'valgrind']);
     await ensureCodegen();
-    // The allocator keeps no block for later use, so that memcheck sees each block freed when its tensor goes.
+    // The allocator does not cache blocks, so memcheck sees each block freed when its tensor is freed.
     const flags = ['-DCMAKE_BUILD_TYPE=None', '-DCMAKE_CXX_FLAGS=-O1 -g1 -DLTN_NO_BLOCK_CACHE', '-DBUILD_TESTING=ON'];
     await step('native tests: compiling for valgrind', () =>
       cmakeBuild('valgrind', { dir, definitions: flags, targets: ['native_tests', 'codegen_tests', 'planted_main'] }),
     );
   });
 
-// Blocks that something still points to at the end are libtorch's registries; those that nothing points to are lost.
-// The tests' own operator new is called as it stands, not replaced: some of them count allocations with it.
+// Blocks still reachable at the end belong to libtorch's registries; unreachable ones are leaks.
+// memcheck must not replace the tests' own operator new: some tests count allocations with it.
 const memcheck = (reports) => [
   '--soname-synonyms=somalloc=nouserintercepts',
   ...['--quiet', '--leak-check=full', '--show-leak-kinds=definite,indirect,possible'],

@@ -1,4 +1,4 @@
-// The yardstick: each op from C++, its result freed at once.
+// The reference: each op from C++, its result freed at once.
 // Reads lines "OP MILLISECONDS" and answers each with {"ns": nanoseconds of one call, "cpu": the same in CPU time}, as
 // bench/python/ops.py and bench/node/ops.cjs do.
 #include <ATen/ATen.h>
@@ -15,14 +15,14 @@
 
 namespace {
 
-constexpr int kBatch = 1000;    // calls between two looks at the clock
-constexpr int kLongBatch = 20;  // of an op that takes tens of microseconds
+constexpr int kBatch = 1000;    // calls between two readings of the clock
+constexpr int kLongBatch = 20;  // for ops that take tens of microseconds
 constexpr int kExpressions = 10;
 constexpr int kSteps = 25;  // of four ops each in one expression
 
 using Loop = std::function<void()>;
 
-// The loop is inside, so that the call through std::function is paid once a batch.
+// The loop is inside, so that the call through std::function happens once per batch.
 template <class Op>
 Loop repeat(int count, Op op) {
   return [count, op] {
@@ -58,7 +58,7 @@ Cost measure(const Loop& loop, int count, double milliseconds) {
   return {std::chrono::duration<double, std::nano>(elapsed).count() / all, cpu / all};
 }
 
-// The compiler may not drop a call whose result nobody reads; ops of a shared library it cannot drop anyway.
+// The compiler must not drop a call with an unused result; it cannot drop calls into a shared library anyway.
 void run(const at::Tensor& result) { asm volatile("" : : "r"(result.unsafeGetTensorImpl()) : "memory"); }
 
 // 100 small ops that depend on each other, each temporary freed at the end of its line.

@@ -1,9 +1,9 @@
-/** What a call costs besides the op, and what it takes to bring ten million numbers in. */
+/** The cost of a call besides the op, and of making a tensor of ten million numbers. */
 import { inRoot } from '../../scripts/paths.mjs';
 import { step } from '../../scripts/steps/progress.mjs';
 import { figuresOf, inTurn } from '../support/turns.mjs';
 
-/** By the raw entry that they are compared with. */
+/** Forms of call, by the raw entry that they are compared with. */
 export const forms = {
   'add-raw': {
     'add-method': '`a.add(b)`',
@@ -18,7 +18,7 @@ export const forms = {
   },
 };
 
-/** By the plain copy that they are compared with. */
+/** Ways to make a tensor, by the plain copy that they are compared with. */
 export const data = {
   'typed-copy': {
     'typed-tensor': '`torch.tensor(float32Array)`',

@@ -1,4 +1,4 @@
-/** The digits example learns, from Node and from PyTorch: the same data, weights and steps. */
+/** Training of the digits example from Node and from PyTorch, with the same data, weights and steps. */
 import { mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -7,10 +7,10 @@ import { step } from '../../scripts/steps/progress.mjs';
 import { output } from '../support/child.mjs';
 import { inTurn } from '../support/turns.mjs';
 
-/** Full: every digit in each step. Mini: batches of 64, as the example itself learns. */
+/** Full: every digit in each step. Mini: batches of 64, as in the example. */
 export const trainings = { full: 'full batch', mini: 'batches of 64' };
 
-/** The losses of both programs are the same up to this share: float32 in the same kernels, perhaps in another order. */
+/** The largest relative difference of the losses: both programs use the same float32 kernels, perhaps in another order. */
 export const TOLERANCE = 1e-4;
 
 /**

@@ -1,4 +1,4 @@
-/** Loops that must not hold memory, each in a process of its own, Node's and PyTorch's in turn. */
+/** Loops that must not accumulate memory, each in a new process, alternately from Node and from PyTorch. */
 import { inRoot } from '../../scripts/paths.mjs';
 import { step } from '../../scripts/steps/progress.mjs';
 import { jsonOf } from '../support/child.mjs';

@@ -1,4 +1,4 @@
-/** The ops: from C++, PyTorch, and Node in a scope, in a scope per op, and garbage-collected. */
+/** The ops from C++, from PyTorch, and from Node: in one scope, in a scope per op, and garbage-collected. */
 import path from 'node:path';
 import { buildDir, inRoot } from '../../scripts/paths.mjs';
 import { runLogged } from '../../scripts/steps/command.mjs';
@@ -23,10 +23,10 @@ export const lifetimes = { scope: 'Node, scope', gc: 'Node, GC', 'scope-per-op':
 const cppDir = path.join(buildDir, 'bench');
 const cppProgram = path.join(cppDir, 'bench_ops');
 
-/** The C++ program, compiled when it or the way to libtorch changed. */
+/** Compiles the C++ program if it or scripts/libtorch.mjs changed. */
 async function ensureCppProgram() {
   const inputs = { files: filesBelow(['bench/cpp', 'scripts/libtorch.mjs'], ['']), outputs: [cppProgram] };
-  if (isUpToDate('bench', inputs)) return; // without waiting for somebody else's build
+  if (isUpToDate('bench', inputs)) return; // without waiting for the build lock
   const compile = () =>
     step('the C++ benchmark: compiling', async () => {
       const configure = ['-S', inRoot('bench', 'cpp'), '-B', cppDir, `-DLTN_NODE=${process.execPath}`];
@@ -39,7 +39,7 @@ async function ensureCppProgram() {
 /**
  * @param {import('../plan.mjs').Plan} plan
  * @param {string | undefined} python
- * @param {Record<string, string[]>} [wanted] the programs to measure, by op; all of all when left out
+ * @param {Record<string, string[]>} [wanted] the programs to measure, by op; by default all programs for all ops
  * @returns {Promise<Record<'ns' | 'cpu', Record<string, Record<string, number[]>>>>} by clock, program, op and round
  */
 export async function measureOps({ rounds, ms }, python, wanted) {

@@ -1,4 +1,4 @@
-/** What a scope costs, before and after the process has seen an async one. */
+/** The cost of a scope, before and after the process has used an async scope. */
 import { inRoot } from '../../scripts/paths.mjs';
 import { step } from '../../scripts/steps/progress.mjs';
 import { figuresOf, inTurn } from '../support/turns.mjs';
@@ -10,7 +10,7 @@ export const scopeLoops = {
   'add-gc': '`add`, GC',
 };
 
-/** What the process had to do with async before it was asked. */
+/** The async scopes that the process has used before the measurement. */
 export const pasts = {
   never: 'nothing async',
   used: 'after async scopes',

@@ -1,6 +1,7 @@
 /**
  * Ops off the event loop: prints one JSON line with the wall time of `products` matrix products, synchronous and by
- * torch.async, the delay of the event loop meanwhile, and what one small op and a chain of ten cost. All in ns but `p99`, ms.
+ * torch.async, the delay of the event loop during them, and the cost of one small op and of a chain of ten. All figures
+ * are in ns, except `p99` in ms.
  */
 'use strict';
 
@@ -45,7 +46,7 @@ async function main() {
   const here = await timed(() => {
     for (let i = 0; i < small; i++) one.add(one).dispose();
   });
-  // The histogram counts from the resolution on: its least value is 1 ms when nothing is late.
+  // The histogram includes the resolution: its smallest value is 1 ms when the loop is not delayed.
   console.log(
     JSON.stringify({
       sync,

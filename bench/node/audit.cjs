@@ -1,4 +1,4 @@
-/** The add loop, in scopes of a thousand, that the audit is measured on. Prints the nanoseconds of one allocation. */
+/** The loop for measuring the audit: `add` in scopes of a thousand calls. Prints the nanoseconds per allocation. */
 'use strict';
 
 const torch = require('libtorch-node');
@@ -12,7 +12,7 @@ function add() {
   for (let i = 0; i < BATCH; i++) one.add(one);
 }
 
-/** The nanoseconds of one allocation over so many batches. */
+/** The nanoseconds per allocation over `count` batches. */
 function measure(count) {
   const start = process.hrtime.bigint();
   for (let i = 0; i < count; i++) torch.scope(add);

@@ -1,6 +1,6 @@
 /**
- * What a call costs besides the op: the raw native entry with arguments that are ready, and the same op by the forms of a
- * call. Each in a scope around the batch. See bench/cpp/ops.cpp for the protocol.
+ * The cost of a call besides the op: the raw native entry with prepared arguments, and the same op by each form of call,
+ * in a scope around each batch. See bench/cpp/ops.cpp for the protocol.
  */
 'use strict';
 
@@ -8,7 +8,7 @@ const path = require('node:path');
 const torch = require('libtorch-node');
 const { serve } = require('./serve.cjs');
 
-// The library's inside, past its public entry: that is what the forms are compared with.
+// Internals of the library instead of its public entry: the forms are compared with these.
 const lib = path.dirname(require.resolve('libtorch-node'));
 const inside = (name) => require(path.join(lib, `${name}.js`));
 const { f } = inside('runtime');
@@ -53,7 +53,7 @@ const loops = {
   },
 };
 
-// Ten million elements: `copy` is the loop, or the built-in, that a program would copy them with.
+// Ten million elements: `copy` is the loop or the built-in function with which a program would copy them.
 const N = 10_000_000;
 const data = {};
 const made = (name, make) => (data[name] ??= make());

@@ -1,7 +1,7 @@
 /**
- * The digits example learns: `node digits.cjs FOLDER` answers lines "full STEPS" (every digit in each step) and "mini
+ * Trains the digits example: `node digits.cjs FOLDER` answers lines "full STEPS" (every digit in each step) and "mini
  * STEPS" (batches of the example's size) with the time of a step and the mean loss of these steps. `… FOLDER write`
- * leaves the digits there, for bench/python/digits.py.
+ * writes the digits there, for bench/python/digits.py.
  */
 'use strict';
 
@@ -41,7 +41,7 @@ class MiniBatch extends Training {
   step() {
     if (this.#next === this.#batches.length) {
       torch.disposeAll(this.#batches);
-      // Each training shuffles by a seed of its own, whatever the other one drew meanwhile.
+      // Seeded here, so that the order does not depend on the other training's draws.
       torch.manualSeed(SEED);
       this.#batches = batchesOf(this.labels.numel);
       this.#next = 0;

@@ -1,7 +1,7 @@
 /**
- * A small service over HTTP, and its clients: a body of 64 numbers, 100 tensors a request in a scope of its own. Answers
- * each line "closed MS" (four clients that ask as fast as they are answered) and "paced MS PER_SECOND" with what its
- * clients saw: { perSecond, p50, p99 } (ms), and the processor's microseconds that a request took of this process.
+ * A small HTTP service and its clients: a body of 64 numbers and 100 tensors per request, in one scope. Answers each line
+ * "closed MS" (four clients, each with one request in flight) and "paced MS PER_SECOND" with the clients' figures
+ * { perSecond, p50, p99 } (ms) and this process's CPU time per request in microseconds.
  */
 'use strict';
 
@@ -12,7 +12,7 @@ const { createInterface } = require('node:readline');
 const torch = require('libtorch-node');
 
 const UNITS = 64;
-/** Each makes three tensors; the image, softmax and argmax four more. */
+/** Each layer makes three tensors; the image, softmax and argmax make four more. */
 const LAYERS = 32;
 
 torch.setNumThreads(1);

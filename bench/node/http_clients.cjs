@@ -1,4 +1,4 @@
-/** The clients of http.cjs, in a process of their own: `PORT UNITS`. */
+/** The clients of http.cjs, in a separate process: `PORT UNITS`. */
 'use strict';
 
 const http = require('node:http');
@@ -12,7 +12,7 @@ const options = {
   headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) },
 };
 
-/** Resolves with the milliseconds that it took since `from`. */
+/** Resolves with the milliseconds from `from` to the answer. */
 const ask = (from) =>
   new Promise((resolve, reject) => {
     const request = http.request(options, (response) => {
@@ -37,7 +37,7 @@ async function closed(ms) {
   return { took, seconds: (performance.now() - start) / 1000 };
 }
 
-/** Each request is due at its time, and its time counts from there: who is late is late for all that wait. */
+/** Each request's latency counts from its due time, so a delay also counts for the requests that wait behind it. */
 async function paced(ms, perSecond) {
   const start = performance.now();
   const asked = [];

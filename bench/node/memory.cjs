@@ -1,7 +1,7 @@
 /**
- * One loop that must not hold memory, as often as the second argument says: `zeros` (1 MiB each, nothing disposed), `add`
- * (one element each, nothing disposed), `add-scope` (the same in a scope per iteration), or `scoped` (small ops of five
- * kinds in scopes of 100). Prints the bytes it cost.
+ * One loop that must not accumulate memory; the second argument is the count: `zeros` (1 MiB each, not disposed), `add`
+ * (one element each, not disposed), `add-scope` (`add` in a scope per iteration), or `scoped` (small ops of five kinds in
+ * scopes of 100). Prints its memory use in bytes.
  */
 'use strict';
 
@@ -24,7 +24,7 @@ const { step, ops = 1 } = {
   scoped: { step: () => torch.scope(twentyTimesFive), ops: 100 },
 }[loop];
 
-// The small ops warm up with themselves, until V8's heap and malloc's arenas have their size.
+// The small ops are their own warm-up, until V8's heap and malloc's arenas have grown to their size.
 if (loop === 'scoped') for (let i = 0; i < count / 10; i += ops) step();
 else for (let i = 0; i < Math.min(100, count); i++) one.add(one).dispose();
 

@@ -1,6 +1,6 @@
 /**
- * Each op from Node, its result freed as the first argument says: `scope` (a scope around each batch), `scope-per-op`,
- * or `gc` (no scope, nothing disposed). See bench/cpp/ops.cpp for the protocol.
+ * Each op from Node. The first argument says how results are freed: `scope` (a scope around each batch), `scope-per-op`,
+ * or `gc` (without scopes and dispose). See bench/cpp/ops.cpp for the protocol.
  */
 'use strict';
 
@@ -29,7 +29,7 @@ function expression(start, by, plus, minus) {
   return x;
 }
 
-/** Straight loops, one function per op: what a user's hot loop is, and as the C++ and Python ones are. */
+/** Plain loops, one function per op: like a user's hot loop, and like the C++ and Python ones. */
 const plain = {
   add: () => {
     for (let i = 0; i < BATCH; i++) a.add(b);

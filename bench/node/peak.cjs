@@ -1,4 +1,4 @@
-/** Preloaded (`node -r`): at its end a program prints what it took, as a line of JSON. */
+/** Preloaded (`node -r`): at its end a program prints its resource usage as a line of JSON. */
 'use strict';
 
 const start = performance.now();

@@ -1,6 +1,6 @@
 /**
- * What scopes cost in a process that, as the first argument says, has had to do with async: `never`; `used`, 1,000
- * interleaved async scopes before; `storage`, the loop runs in an AsyncLocalStorage; `open`, an async scope is open.
+ * The cost of scopes. The first argument says how the process has used async scopes: `never`; `used`: 1,000 interleaved
+ * async scopes before; `storage`: the loop runs in an AsyncLocalStorage; `open`: an async scope is open.
  * See bench/cpp/ops.cpp for the protocol.
  */
 'use strict';

@@ -3,7 +3,7 @@
 
 const { createInterface } = require('node:readline');
 
-/** Runs `loop`, which makes `count` calls, for so long. The cost of one call. */
+/** Repeats `loop`, which makes `count` calls, for that time. Returns the cost of one call. */
 function measure(loop, count, milliseconds) {
   const limit = BigInt(Math.round(milliseconds * 1e6));
   let calls = 0;
@@ -14,12 +14,12 @@ function measure(loop, count, milliseconds) {
     calls += count;
     const elapsed = process.hrtime.bigint() - start;
     if (elapsed < limit) continue;
-    const { user, system } = process.cpuUsage(before); // microseconds, the collector's threads included
+    const { user, system } = process.cpuUsage(before); // microseconds, including the collector's threads
     return { ns: Number(elapsed) / calls, cpu: (1000 * (user + system)) / calls };
   }
 }
 
-/** Answers each line "OP MILLISECONDS" with what one call costs; `find` knows an op's loop and its calls. */
+/** Answers each line "OP MILLISECONDS" with the cost of one call; `find` returns an op's loop and its count of calls. */
 exports.serve = (find) => {
   createInterface({ input: process.stdin }).on('line', (line) => {
     const [op, milliseconds] = line.split(' ');

@@ -1,4 +1,4 @@
-"""The loops of bench/node/memory.cjs from PyTorch. A scope says nothing here: every result is freed at once."""
+"""The loops of bench/node/memory.cjs from PyTorch. Scopes do not apply here: every result is freed at once."""
 
 import json
 import resource

@@ -1,4 +1,4 @@
-"""Runs a command and prints what it and all its descendants took: wall, CPU, RSS of the largest. Node cannot ask that."""
+"""Runs a command and prints wall time, CPU time and largest RSS of it and its descendants, which Node cannot query."""
 
 import json
 import resource

@@ -1,4 +1,4 @@
-/** Ops off the event loop: as much work in the same time, and a loop that turns meanwhile. */
+/** Ops off the event loop: their throughput, and the delay of the event loop during them. */
 import { inRoot } from '../../scripts/paths.mjs';
 import { step } from '../../scripts/steps/progress.mjs';
 import { output } from '../support/child.mjs';
@@ -22,8 +22,8 @@ export async function asyncSection({ asyncRounds, products, smallOps }) {
   ];
   return [
     '## Async',
-    `${products} products of 800×800, all begun at once, medians of ${asyncRounds} runs. The delay of the event loop is ` +
-      "Node's `monitorEventLoopDelay`, sampled every ms.",
+    `${products} products of 800×800, all started at once, medians of ${asyncRounds} runs. The delay of the event loop is ` +
+      "from Node's `monitorEventLoopDelay`, sampled every ms.",
     table(
       ['', 'Goal', 'Measured', ''],
       [
@@ -41,7 +41,7 @@ export async function asyncSection({ asyncRounds, products, smallOps }) {
         ],
       ],
     ),
-    'Nanoseconds a call, each awaited before the next: median (least–most).',
+    'Nanoseconds per call, each awaited before the next: median (min–max).',
     table(
       ['', 'ns'],
       figures.map(([title, summary]) => [title, range(summary)]),

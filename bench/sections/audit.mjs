@@ -1,11 +1,11 @@
-/** What leak-audit costs the audited program: nanoseconds an allocation, by mode, beside the program left alone. */
+/** The overhead of leak-audit in the audited program: nanoseconds per allocation, by mode, against the unaudited program. */
 import { inRoot } from '../../scripts/paths.mjs';
 import { step } from '../../scripts/steps/progress.mjs';
 import { jsonOf } from '../support/child.mjs';
 import { integer, none, range, table, times } from '../support/markdown.mjs';
 import { median, noise, ratio, summarise } from '../support/stats.mjs';
 
-/** What is asked of leak-audit, by the name in the table. */
+/** leak-audit's options, by the name in the table. */
 const asked = {
   off: undefined,
   counters: ['--mode', 'counters'],
@@ -15,7 +15,7 @@ const asked = {
   'full, 1 frame': ['--mode', 'full', '--frames', '1'],
 };
 const modes = Object.keys(asked);
-/** The most that it may add, in nanoseconds. */
+/** The largest overhead allowed, in nanoseconds. */
 const goals = { counters: 100, full: 10_000 };
 const leakAudit = inRoot('dist', 'cli', 'leak-audit.js');
 
@@ -44,7 +44,7 @@ export async function auditSection(plan) {
   return [
     '## The audit',
     `\`add\` of one element in scopes of 1,000, ${integer(plan.audited)} allocations, under \`leak-audit run --mode\`; ` +
-      `nanoseconds an allocation, medians (least–most) of ${plan.auditRounds} rounds.`,
+      `nanoseconds per allocation, medians (min–max) of ${plan.auditRounds} rounds.`,
     table(['Mode', 'Whole', 'Over off', 'Goal', 'Of off'], rows),
     noise(modes.map((mode) => [`audit ${mode}`, summarise(taken[mode])])),
   ].join('\n\n');

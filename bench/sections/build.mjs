@@ -1,4 +1,4 @@
-/** `npm run build` from nothing: in a copy of the sources, so that the checkout's own build stays as it is. */
+/** `npm run build` from scratch, in a copy of the sources, so that the checkout's own build does not change. */
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
@@ -9,7 +9,7 @@ import { step } from '../../scripts/steps/progress.mjs';
 import { jsonOf } from '../support/child.mjs';
 import { integer, megabytes, table } from '../support/markdown.mjs';
 
-/** What git knows or would take up; npm's packages come along, since their download says nothing about us. */
+/** Copies tracked files and untracked ones that git does not ignore, and node_modules, so that the download is not measured. */
 function copySources(to) {
   const listed = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: root });
   const files = listed
@@ -42,8 +42,8 @@ export async function buildSection() {
   };
   return [
     '## Build time',
-    '`npm run build` with codegen, the addon with all ops and TypeScript; npm packages were there. Peak RSS is the ' +
-      'largest single process’s.',
+    '`npm run build` with codegen, the addon with all ops and TypeScript; npm packages were installed before. Peak RSS is ' +
+      'that of the largest process.',
     table(['', 'Wall', 'CPU', 'Peak RSS'], [row('from nothing', first), row('again, nothing changed', again)]),
   ].join('\n\n');
 }

@@ -1,4 +1,4 @@
-/** What a call costs besides the op. */
+/** The cost of a call besides the op. */
 import { data, forms } from '../measure/calls.mjs';
 import { range, table, times } from '../support/markdown.mjs';
 import { median, noise, ratio, summarise } from '../support/stats.mjs';
@@ -29,11 +29,11 @@ export async function callsSection(plan, measured) {
   );
   return [
     '## Calls',
-    'Nanoseconds a call, median (least–most), in a scope around 1,000: the raw native entry with arguments that are ready ' +
-      '(handles, a packed list, defaults written out) and its result made a tensor; the same op by a form of call; and what ' +
-      `that adds, the median of the differences within ${plan.rounds} rounds.`,
+    'Nanoseconds per call, median (min–max), in a scope around 1,000 calls: the raw native entry with prepared arguments ' +
+      '(handles, a packed list, explicit defaults) and its result made a tensor; the same op by a form of call; and the ' +
+      `overhead of that form, the median of the differences within ${plan.rounds} rounds.`,
     table(['', 'Raw entry', 'By this form', 'Adds'], formRows),
-    'Ten million numbers, milliseconds, median (least–most): a plain copy to a `Float32Array` (`slice`, or a loop over the ' +
+    'Ten million numbers, milliseconds, median (min–max): a plain copy to a `Float32Array` (`slice`, or a loop over the ' +
       'arrays), the tensor, and the median of the ratios within a round.',
     table(['', 'Plain copy', 'Tensor', 'Tensor / copy'], dataRows),
     noise([...formRows, ...dataRows].map(([title], i) => [title, summarise(ns[allNames[i]])])),

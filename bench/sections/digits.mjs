@@ -1,4 +1,4 @@
-/** Training of the digits example, beside the same program in Python. */
+/** Training of the digits example, compared with the same program in Python. */
 
 import { StepError } from '../../scripts/steps/errors.mjs';
 import { TOLERANCE, trainings } from '../measure/digits.mjs';
@@ -6,8 +6,8 @@ import { none, range, table, times } from '../support/markdown.mjs';
 import { noise, ratio, summarise } from '../support/stats.mjs';
 
 /**
- * The largest difference between the losses of both programs, as a share of the loss. Beyond the tolerance they do not
- * learn the same, and their times cannot be compared.
+ * The largest relative difference between the losses of both programs. Beyond the tolerance the trainings differ, and
+ * their times cannot be compared.
  * @param {Awaited<ReturnType<import('../measured.mjs').Measured['digits']>>} digits @param {string} training
  */
 export function lossDifference({ node, python }, training) {
@@ -17,7 +17,8 @@ export function lossDifference({ node, python }, training) {
     return Math.abs(loss - other) / Math.abs(other);
   });
   const most = Math.max(...differences);
-  if (!(most <= TOLERANCE)) throw new StepError(`digits, ${training}: the losses differ by ${most} of themselves.`);
+  if (!(most <= TOLERANCE))
+    throw new StepError(`digits, ${training}: expected a relative difference of losses ≤ ${TOLERANCE}, got ${most}`);
   return most;
 }
 
@@ -51,9 +52,9 @@ export async function digitsSection(plan, measured) {
   return [
     '## Digits',
     `Training of examples/digits (784 – 128 – 10, cross entropy, Adam, 8,330 digits) and of the same program in Python ` +
-      `(bench/python/digits.py), one thread. Milliseconds a step, median (least–most) of ${plan.digitsRounds} rounds of ` +
-      `${plan.digitsSteps.full} full and ${plan.digitsSteps.mini} small steps. Seeds make data, weights and order the ` +
-      `same, and so must be the losses: further apart than ${TOLERANCE} of themselves in any round and the bench fails.`,
+      `(bench/python/digits.py), one thread. Milliseconds per step, median (min–max) of ${plan.digitsRounds} rounds of ` +
+      `${plan.digitsSteps.full} full and ${plan.digitsSteps.mini} small steps. Data, weights and order are ` +
+      `the same by seeds; the bench fails if the losses of any round differ by more than ${TOLERANCE} (relative).`,
     table(['', 'Node', 'PyTorch', 'Node / PyTorch', 'in CPU time', 'Last loss', 'Losses differ by'], rows),
     noise(figures),
   ].join('\n\n');

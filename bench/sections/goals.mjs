@@ -1,4 +1,4 @@
-/** The goals of speed and memory, and whether this run met them. */
+/** The goals for speed and memory, and whether this run met them. */
 import { integer, megabytes, none, table, times } from '../support/markdown.mjs';
 import { median, quartiles, ratio } from '../support/stats.mjs';
 import { added } from './calls.mjs';
@@ -8,7 +8,7 @@ import { lossDifference } from './digits.mjs';
 
 const baseTitles = { cpp: 'C++', python: 'PyTorch' };
 
-/** `below`: the goal is to be faster, not as fast. @type {OpGoal[]} */
+/** `below`: the goal is to be faster, instead of at most `most` times as slow. @type {OpGoal[]} */
 const opGoals = [
   { title: '`a.add(b)`, scope', op: 'add', program: 'scope', base: 'cpp', most: 1.15 },
   { title: '`a.add(b)`, scope', op: 'add', program: 'scope', base: 'python', most: 1, below: true },
@@ -34,7 +34,7 @@ export const goalPasts = ['never', 'used', 'storage'];
 const PEAK = 1.3;
 const LEFT = 5e6;
 const TRAINING = 1.1;
-/** "Nothing" cannot be measured on a machine that does other work as well; CPU time comes closer to it. */
+/** A cost of zero cannot be measured on a busy machine, so this is the tolerance; CPU time is less noisy than wall time. */
 const NOTHING = 1.03;
 
 const verdict = (met) => (met ? 'met' : '**missed**');
@@ -80,7 +80,7 @@ function digitsRow(digits) {
   if (digits.python === undefined) return [...row, none, none, 'not measured'];
   const figures = (clock) => ['node', 'python'].map((program) => digits[program].full.map((round) => round[clock]));
   const [wall, cpu] = [figures('ns'), figures('cpu')];
-  lossDifference(digits, 'full'); // the same training, or no figure
+  lossDifference(digits, 'full'); // throws if the trainings differ
   return [...row, middleHalf(...wall), times(ratio(...cpu)), verdict(ratio(...wall) <= TRAINING)];
 }
 
@@ -100,7 +100,7 @@ function scopeRows({ ns, cpu }) {
   ];
 }
 
-/** The most that the choice of the overload and the options may add to a positional call, in ns. */
+/** The largest cost of overload choice and options in a positional call, in ns. */
 const CALL = 60;
 
 /** @param {Awaited<ReturnType<import('../measured.mjs').Measured['calls']>>} ns */
@@ -133,10 +133,10 @@ export async function goalsSection(plan, measured) {
   ];
   return [
     '## Goals',
-    `Wall time as a multiple: the median of the ratios within ${plan.rounds} rounds (${plan.digitsRounds} of the ` +
-      'training), in brackets the middle half of them. The verdict goes by the median. CPU time is the steadier clock on ' +
-      "a machine that others use too, but counts the collector's threads, which work beside the program. How each row is " +
-      'measured stands with its section below; why a goal is missed, in PROFILES.md.',
+    `Wall time as a multiple: the median of the ratios within ${plan.rounds} rounds (${plan.digitsRounds} for the ` +
+      'training), with the interquartile range in brackets. The verdict uses the median. CPU time is less noisy on a ' +
+      "shared machine, but includes the collector's threads, which run in parallel. The sections below say how each row " +
+      'is measured; PROFILES.md says why a goal is missed.',
     table(['', 'Goal', 'Measured', 'in CPU time', ''], rows),
   ].join('\n\n');
 }

@@ -1,4 +1,4 @@
-/** What leak-audit costs a service: throughput and latency over HTTP, by mode, beside the same service left alone. */
+/** The overhead of leak-audit in a service: throughput and latency over HTTP, by mode, against the unaudited service. */
 import { inRoot } from '../../scripts/paths.mjs';
 import { step } from '../../scripts/steps/progress.mjs';
 import { Responder } from '../support/child.mjs';
@@ -6,10 +6,10 @@ import { integer, none, range, table, times } from '../support/markdown.mjs';
 import { median, noise, ratio, summarise } from '../support/stats.mjs';
 
 const modes = ['off', 'counters', 'sample', 'full'];
-/** Of 100 tensors each: 10,000 tensors a second. */
+/** With 100 tensors each: 10,000 tensors per second. */
 const PER_SECOND = 100;
 const SLACK_SECONDS = 60;
-/** The most that a mode may take of the throughput, and add to the 99th percentile; `full` has no goal here. */
+/** The largest loss of throughput and increase of the 99th percentile, by mode; `full` does not have a goal here. */
 const goals = { counters: { throughput: 0.01 }, sample: { throughput: 0.03, p99: 0.03 } };
 
 function serviceIn(mode) {
@@ -18,7 +18,7 @@ function serviceIn(mode) {
   return new Responder(mode, mode === 'off' ? service : [...audit, ...service]);
 }
 
-/** All services are there all the time, and are asked in turn: what slows the machine for a while slows all of them. */
+/** All services run all the time and are measured in turn, so that a temporary slowdown of the machine affects all. */
 async function measure({ httpRounds, httpMs }) {
   const services = Object.fromEntries(modes.map((mode) => [mode, serviceIn(mode)]));
   const ask = (mode, how, ms) => services[mode].ask(`${how} ${ms} ${PER_SECOND}`, ms / 1000 + SLACK_SECONDS);
@@ -64,13 +64,13 @@ export async function httpSection(plan) {
   ]);
   return [
     '## The audit of a service',
-    'A node:http service with 100 tensors a request in a scope (bench/node/http.cjs), its clients in another process, ' +
-      `under \`leak-audit run --mode\`: medians (least–most) of ${plan.httpRounds} rounds, differences the medians of those ` +
+    'A node:http service with 100 tensors per request in a scope (bench/node/http.cjs), its clients in another process, ' +
+      `under \`leak-audit run --mode\`: medians (min–max) of ${plan.httpRounds} rounds; differences are medians of those ` +
       'within a round.',
-    `As fast as four clients are answered, ${plan.httpMs.closed / 1000} s a round: requests a second, and the processor's ` +
-      'microseconds that the audit adds to a request.',
+    `Four clients, each with one request in flight, ${plan.httpMs.closed / 1000} s per round: requests per second, and the ` +
+      'CPU microseconds that the audit adds to a request.',
     table(['Mode', 'Requests/s', 'Against off', 'Goal', 'CPU µs added', 'CPU of off'], rows),
-    `At ${PER_SECOND} requests a second, which is 10,000 tensors a second, ${plan.httpMs.paced / 1000} s a round: milliseconds.`,
+    `At ${PER_SECOND} requests (10,000 tensors) per second, ${plan.httpMs.paced / 1000} s per round: milliseconds.`,
     table(['Mode', 'p50', 'p99', 'p99 against off', 'Goal', 'CPU of off'], delays),
     noise(
       modes.flatMap((mode) => [

@@ -1,4 +1,4 @@
-/** What it costs to load the library, beyond starting Node; beside PyTorch's import. */
+/** The time to load the library, beyond starting Node, compared with PyTorch's import. */
 import { step } from '../../scripts/steps/progress.mjs';
 import { output } from '../support/child.mjs';
 import { integer, range, table } from '../support/markdown.mjs';
@@ -45,7 +45,7 @@ export async function loadSection({ loads }, _measured, python) {
   });
   return [
     '## Load time',
-    `Milliseconds, medians (least–most) of ${loads}, the files in the cache.`,
+    `Milliseconds, medians (min–max) of ${loads} loads, with the files in the cache.`,
     table(['', 'Own', 'Whole process', 'Bare process'], rows),
     noise(pairs.map(({ title }, i) => [title, summarise(taken[i].with)])),
   ].join('\n\n');

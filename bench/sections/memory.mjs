@@ -1,4 +1,4 @@
-/** The loops that must not hold memory. */
+/** The loops that must not accumulate memory. */
 import { integer, megabytes, none, table } from '../support/markdown.mjs';
 import { median } from '../support/stats.mjs';
 
@@ -23,10 +23,10 @@ export async function memorySection(plan, measured) {
   const heads = ['Node', 'PyTorch'].flatMap((name) => [`${name} peak`, `${name} growth`, `${name} left`]);
   return [
     '## Memory',
-    `Medians of ${plan.memoryRounds} processes. Peak RSS of the process; by how much the loop made RSS grow at most; ` +
-      'and what is left of that right after the loop, with no collection asked for. Before the loop is measured it runs ' +
-      'as a warm-up: a tenth as often for the small ops, 100 `add`s for the others. PyTorch frees by reference counts ' +
-      'and has no scopes.',
+    `Medians of ${plan.memoryRounds} processes: peak RSS of the process; the largest growth of RSS during the loop; and ` +
+      'the growth that remains right after the loop, without a forced collection. The warm-up before the loop is a tenth ' +
+      'of the iterations for the small ops, and 100 `add`s for the others. PyTorch frees by reference counts and does ' +
+      'not have scopes.',
     table(['', ...heads, 'Must hold'], rows),
   ].join('\n\n');
 }

@@ -35,17 +35,17 @@ export async function opsSection(plan, measured) {
   );
   return [
     '## Ops',
-    `Tensors of one float32 unless said otherwise; one thread; ${plan.rounds} rounds of ${plan.ms} ms a figure, all ` +
+    `Tensors of one float32 unless noted otherwise; one thread; ${plan.rounds} rounds of ${plan.ms} ms per figure, all ` +
       'programs in turn within each round. "Scope" is `torch.scope` around 1,000 calls (20 of `mm`, 10 of the ' +
-      'expression), "GC" has no scope and disposes nothing. C++ and PyTorch free each result at once. The expression is ' +
-      '`x = x.mul(a).add(b).sub(c).relu()`, 25 times over in a loop, written the same way in all three languages; C++ ' +
-      'and PyTorch free each temporary when its line ends, a scope keeps them all until it ends.',
+      'expression), "GC" runs without scopes and dispose. C++ and PyTorch free each result at once. The expression is ' +
+      '`x = x.mul(a).add(b).sub(c).relu()`, repeated 25 times in a loop, written the same way in all three languages; C++ ' +
+      'and PyTorch free each temporary at the end of its line, a scope keeps all of them until it ends.',
     '### Time as a multiple of C++ and of PyTorch: medians of the ratios within a round',
     ratioTable(ns),
-    '### Nanoseconds a call: median (least–most)',
+    '### Nanoseconds per call: median (min–max)',
     table(['', ...programs.map((name) => titles[name])], nanoseconds),
     noise(figures),
-    "### CPU time as the same multiples: the collector's threads count, other programs on the machine do not",
+    "### CPU time as the same multiples: includes the collector's threads, but not other programs on the machine",
     ratioTable(cpu),
   ].join('\n\n');
 }

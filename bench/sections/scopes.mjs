@@ -1,4 +1,4 @@
-/** What scopes cost, and that code without async scopes does not pay for them. */
+/** The cost of scopes, and whether code without async scopes pays for them. */
 import { pasts, scopeLoops } from '../measure/scopes.mjs';
 import { range, table, times } from '../support/markdown.mjs';
 import { noise, ratio, summarise } from '../support/stats.mjs';
@@ -18,9 +18,9 @@ export async function scopesSection(_plan, measured) {
   const [, ...others] = Object.values(pasts);
   return [
     '## Scopes',
-    'Nanoseconds a call in a process that has never seen an async scope, median (least–most), and the same loop as a ' +
-      'multiple of it in processes that have: 1,000 interleaved async scopes ended before; the loop runs inside an ' +
-      "`AsyncLocalStorage` of the program's own; an async scope of other code is open meanwhile.",
+    'Nanoseconds per call in a process that has never used an async scope, median (min–max), and the same loop as a ' +
+      'multiple of that in processes where: 1,000 interleaved async scopes have ended; the loop runs inside an ' +
+      '`AsyncLocalStorage` of the program; an async scope of other code is open.',
     table(['', 'ns', ...others], rows),
     noise(figures),
   ].join('\n\n');

@@ -1,4 +1,4 @@
-/** What the declarations cost the compiler: to import the package, and to check a program over all families of ops. */
+/** The cost of the declarations in the compiler: importing the package, and checking a program over all families of ops. */
 import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { inRoot, root } from '../../scripts/paths.mjs';
@@ -22,7 +22,7 @@ const settings = {
   moduleResolution: 'node16',
 };
 
-/** The programs in a project of their own, which has the package as npm installs it. */
+/** Makes a project with the programs and the package as npm installs it. */
 function writeProject(dir) {
   rmSync(dir, { recursive: true, force: true });
   mkdirSync(path.join(dir, 'node_modules'), { recursive: true });
@@ -39,7 +39,7 @@ function writeProject(dir) {
   }
 }
 
-/** The generated declarations that the compiler reads with the package, and what they are to a reader of the table. */
+/** The generated declarations that the compiler reads with the package, and their names in the table. */
 const parts = {
   'async-functions': '`torch.async`',
   functions: '`torch` and its namespaces',
@@ -47,7 +47,7 @@ const parts = {
   ops: '`torch.ops`',
 };
 
-/** Projects whose package has no member in one of the parts, as far as a compiler sees: what it saves is the part's cost. */
+/** Projects with a package that lacks the members of one part: the time that the compiler saves is the part's cost. */
 function writeWithout(dir) {
   rmSync(dir, { recursive: true, force: true });
   for (const part of ['none', ...Object.keys(parts)]) {
@@ -60,7 +60,7 @@ function writeWithout(dir) {
       const file = path.join(place, 'dist', 'types', 'generated', `${part}.d.ts`);
       writeFileSync(file, readFileSync(file, 'utf8').replace(/^(export interface \w+ \{)[\s\S]*?^\}/gm, '$1}'));
     }
-    // A project of its own: within the checkout its package's name is the checkout.
+    // Outside the checkout, because inside it the package's name resolves to the checkout.
     writeFileSync(path.join(dir, part, 'package.json'), '{ "name": "project", "private": true }');
     writeFileSync(
       path.join(dir, part, 'main.ts'),
@@ -71,7 +71,7 @@ function writeWithout(dir) {
   }
 }
 
-/** Seconds of the processor that each part takes, one of each a round. */
+/** CPU seconds for each part, measured once per round. */
 async function measureParts(rounds) {
   const dir = inRoot('build', 'bench', 'type-parts');
   writeWithout(dir);
@@ -91,7 +91,7 @@ async function measureParts(rounds) {
   return taken;
 }
 
-/** Seconds of the clock and of the processor, by program and setting, one of each a round. */
+/** Wall and CPU seconds, by program and setting, measured once per round. */
 async function measure(rounds) {
   const dir = inRoot('build', 'bench', 'types');
   writeProject(dir);
@@ -135,9 +135,9 @@ export async function typesSection({ compiles }) {
     median(taken[`import-${skip}`].cpu.map((value, round) => value / taken[`empty-${skip}`].cpu[round] - 1)).toFixed(1);
   return [
     '## Types',
-    `Seconds of \`tsc\`, medians of ${compiles} rounds, and of the processor. The program of ${lines} lines is ` +
-      'bench/support/families.mjs: every family of ops, in each block with other sizes. Goals: importing at most 1.5 s, ' +
-      'the program at most 5 s.',
+    `Wall and CPU seconds of \`tsc\`, medians of ${compiles} rounds. The program of ${lines} lines is from ` +
+      'bench/support/families.mjs: every family of ops, with different sizes in each block. Goals: importing at most ' +
+      '1.5 s, the program at most 5 s.',
     table(
       ['', 'with `skipLibCheck`', 'without'],
       [
@@ -147,7 +147,7 @@ export async function typesSection({ compiles }) {
         row('the program over all families, whole', whole, 'families'),
       ],
     ),
-    'What of the import goes to which declarations, in seconds of the processor: what a compiler saves that does not read them.',
+    'The share of each part of the declarations in the import, in CPU seconds: the time that a compiler saves without it.',
     table(
       ['', 'with `skipLibCheck`'],
       Object.entries(parts).map(([part, title]) => [title, saved(part).toFixed(2)]),

@@ -1,4 +1,4 @@
-"""The model behind uvicorn, without a framework above it: one event loop, one image at a time. asgi.py MODEL."""
+"""The model behind uvicorn, without a framework: one event loop, one image at a time. asgi.py MODEL."""
 
 import json
 import socket

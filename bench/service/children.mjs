@@ -1,4 +1,4 @@
-/** No child process outlives the bench. */
+/** Child processes do not outlive the bench. */
 const children = new Set();
 process.on('exit', () => {
   for (const child of children) child.kill('SIGKILL');

@@ -8,7 +8,7 @@ const CLASSES = 10;
 const folder = path.join(path.dirname(createRequire(import.meta.url).resolve('mnist')), 'digits');
 
 /**
- * So many digits, of all classes in turn.
+ * `count` digits, of all classes in turn.
  * @param {number} count
  * @returns {{ pixels: number[], label: number }[]}
  */

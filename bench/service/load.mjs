@@ -1,11 +1,12 @@
 /**
- * Clients of a service that reads digits: each has one connection, on which it asks again as soon as it is answered.
+ * Clients of a service that reads digits: each has one connection and sends its next request after each answer.
  *
  *   node bench/service/load.mjs '{ "url", "connections", "seconds", "requests"?, "digits"?, "first"? }'
  *
- * `requests` for each client, or until `seconds` have passed or SIGINT comes; `first` stands for the first pixel. Prints `all answered` when each client has had an answer, and
- * at the end one line of JSON, a `Result`. A request is lost when its connection ends before it is answered, on a
- * connection that the service has answered on before. A client ends when an answer says `connection: close`.
+ * Each client sends `requests` requests, or stops when `seconds` have passed or on SIGINT; `first` replaces the first
+ * pixel. Prints `all answered` when each client has had an answer, and at the end one line of JSON, a `Result`. A request
+ * is lost when its connection ends before the answer, if the service has answered on that connection before. A client
+ * ends when an answer says `connection: close`.
  */
 import net from 'node:net';
 import { createHistogram } from 'node:perf_hooks';
@@ -15,11 +16,11 @@ import { readDigits } from './digits.mjs';
  * @typedef {object} Result
  * @property {number} seconds
  * @property {Record<string, number>} answers by status
- * @property {number} right answers with the digit that was written, among those with 200
+ * @property {number} right answers with the right digit, among those with 200
  * @property {number} lost
  * @property {number} unconnected clients that were never answered on their connection
  * @property {number} closed clients that the service asked to close their connection
- * @property {number} withoutRetryAfter answers with 503 that do not say when to try again
+ * @property {number} withoutRetryAfter answers with 503 without a retry-after header
  * @property {{ p50: number, p99: number, max: number }} ms from the request to the end of its answer
  */
 
@@ -54,13 +55,13 @@ process.on('SIGINT', () => {
 });
 const isOver = () => isStopped || performance.now() - start >= seconds * 1000;
 
-/** The first whole answer in `text`; undefined while it is not all there. Every service here gives a length. */
+/** The first answer in `text`; undefined while it is incomplete. Every service here sends content-length. */
 function parse(text) {
   const end = text.indexOf('\r\n\r\n');
   if (end < 0) return undefined;
   const head = text.slice(0, end).toLowerCase();
   const length = Number(/\r\ncontent-length: *(\d+)/.exec(head)?.[1]);
-  if (Number.isNaN(length)) throw new Error(`an answer without content-length:\n${head}`);
+  if (Number.isNaN(length)) throw new Error(`expected an answer with content-length, got:\n${head}`);
   if (text.length < end + 4 + length) return undefined;
   return { status: head.slice(9, 12), head, body: text.slice(end + 4, end + 4 + length) };
 }
@@ -71,7 +72,7 @@ function note({ status, head, body }, label) {
   if (status === '503' && !/\r\nretry-after: *\d/.test(head)) result.withoutRetryAfter++;
 }
 
-/** One client, from its connection to the end of it. */
+/** Runs one client until its connection closes. */
 const client = (number) =>
   new Promise((resolve) => {
     const socket = net.connect(Number(url.port), url.hostname).setNoDelay(true);

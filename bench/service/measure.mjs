@@ -1,4 +1,4 @@
-/** Puts load on one service after the other, round by round, so that what slows the machine slows all of them. */
+/** Load-tests the services in turn, round by round, so that a temporary slowdown of the machine affects all. */
 import { spawn } from 'node:child_process';
 import { inRoot } from '../../scripts/paths.mjs';
 import { StepError } from '../../scripts/steps/errors.mjs';
@@ -8,13 +8,13 @@ import { endWithUs } from './children.mjs';
  * @typedef {object} Round
  * @property {import('./load.mjs').Result} load
  * @property {number} cpu seconds of processor time in the service
- * @property {number} rss bytes, the most of this round
- * @property {number | undefined} delay p99 of the event loop's delay, ms; undefined where there is no such loop
+ * @property {number} rss bytes, the peak of this round
+ * @property {number | undefined} delay p99 of the event loop's delay, ms; undefined for services without an event loop
  */
 /** @typedef {{ at: number, value: number }[]} Series seconds under load; bytes of live tensors */
 
 const SAMPLE_MS = 1000;
-/** No connection stays open that the service would wait for at its end. */
+/** Without keep-alive, because the service would wait for open connections when it ends. */
 const CLOSING = { headers: { connection: 'close' } };
 
 /** Starts the clients. @returns {{ result: Promise<import('./load.mjs').Result>, answered: Promise<void> }} */
@@ -43,7 +43,7 @@ function clients(url, connections, seconds) {
   return { result, answered };
 }
 
-/** The p99 of the event loop's delay since this was last asked for. @returns {Promise<number | undefined>} ms */
+/** The p99 of the event loop's delay since the last call. @returns {Promise<number | undefined>} ms */
 async function delayOf(server) {
   const answer = await fetch(`${server.url}/metrics`, CLOSING).catch(() => undefined);
   if (answer?.status !== 200) return undefined;
@@ -53,7 +53,7 @@ async function delayOf(server) {
 
 /** @param {import('./servers.mjs').Server} server @param {Series | undefined} live where live bytes go */
 async function oneRound(server, connections, seconds, live) {
-  const hasLoop = (await delayOf(server)) !== undefined; // and forgets what was before
+  const hasLoop = (await delayOf(server)) !== undefined; // also resets the histogram
   const cpu = server.cpu();
   const offset = live?.at(-1)?.at ?? 0;
   const start = performance.now();
@@ -99,7 +99,7 @@ export async function measure({ servers, rounds, seconds, connections, say }) {
 /** @param {Round} round */
 export const perSecond = ({ load }) => (load.answers[200] ?? 0) / load.seconds;
 
-/** SIGTERM while the clients ask. @param {import('./servers.mjs').Server} server */
+/** Sends SIGTERM under load. @param {import('./servers.mjs').Server} server */
 export async function endUnderLoad(server, connections) {
   const { result, answered } = clients(server.url, connections, 600);
   await answered;

@@ -1,6 +1,6 @@
 /**
- * The model as ONNX behind the example's own batcher, schema and framework; only libtorch is another. Its tensors are plain
- * memory, so it has no scopes. node onnx.cjs MODEL.onnx ONNXRUNTIME
+ * The model as ONNX behind the example's own batcher, schema and framework, with onnxruntime instead of libtorch. Its
+ * tensors are plain memory, so scopes are not needed. node onnx.cjs MODEL.onnx ONNXRUNTIME
  */
 'use strict';
 

@@ -1,4 +1,4 @@
-"""What both Python services do with a request's pixels."""
+"""Reads a request's pixels, for both Python services."""
 
 import torch
 

@@ -1,4 +1,4 @@
-/** The section of bench/RESULTS.md. */
+/** The service's section of bench/RESULTS.md. */
 import { integer, megabytes, none, range, table, times } from '../support/markdown.mjs';
 import { median, noise, summarise } from '../support/stats.mjs';
 import { perSecond } from './measure.mjs';
@@ -10,7 +10,7 @@ const verdict = (met) => (met ? 'met' : '**missed**');
 const statuses = (rounds) => rounds.flatMap(({ load }) => Object.keys(load.answers));
 const sum = (values) => values.reduce((a, b) => a + b, 0);
 
-/** "0.9 (0.8–1.2)" of a figure of every round. */
+/** "0.9 (0.8–1.2)": the median and range of a figure over the rounds. */
 const shown = (rounds, figure) => range(summarise(rounds.map(figure)));
 
 function row(title, rounds) {
@@ -74,11 +74,11 @@ export function report({ rounds, live, end }, plan, missing) {
   return [
     HEADING,
     `examples/service and the same model (examples/service/model.py: two convolutions, 28×28 to 10) in Python and in ` +
-      `onnxruntime, one process each, ${plan.connections} connections that ask again once answered, JSON of 784 numbers: ` +
-      `medians (least–most) of ${plan.rounds} rounds of ${plan.seconds} s, all services in turn within a round; clients and ` +
-      'services share the machine. Batches: libtorch-node and onnxruntime-node up to 32 requests, by the same queue; the ' +
-      'Pythons one at a time, http.server in a thread for each connection, uvicorn on its loop. Event-loop delay is that of ' +
-      '`monitorEventLoopDelay` at 1 ms. RSS is the most seen.',
+      `onnxruntime, one process each, ${plan.connections} connections with one request in flight, JSON of 784 numbers: ` +
+      `medians (min–max) of ${plan.rounds} rounds of ${plan.seconds} s, all services in turn within a round; clients and ` +
+      'services share the machine. Batches: libtorch-node and onnxruntime-node up to 32 requests, with the same queue; the ' +
+      'Python services one at a time, http.server in a thread per connection, uvicorn on its loop. The event-loop delay is ' +
+      'from `monitorEventLoopDelay` at 1 ms. RSS is the peak.',
     table(
       [...head, 'read right'],
       Object.entries(rounds).map(([title, measured]) => row(title, measured)),

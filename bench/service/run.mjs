@@ -1,6 +1,6 @@
 /**
- * The example service under load, beside the same model in Python and in onnxruntime; `npm run bench:service` builds what
- * it needs and starts this. Markdown goes to stdout, progress to stderr.
+ * Load-tests the example service and the same model in Python and in onnxruntime; `npm run bench:service` builds what this
+ * needs and starts it. Markdown goes to stdout, progress to stderr.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
@@ -44,7 +44,7 @@ function readOptions() {
   const number = (name, least) => {
     const value = Number(values[name]);
     if (!Number.isInteger(value) || value < least)
-      throw new StepError(`--${name}: an integer from ${least} on\n${usage}`);
+      throw new StepError(`--${name}: expected an integer of ${least} or more, got ${values[name]}\n${usage}`);
     return value;
   };
   return { ...values, seconds: number('seconds', ROUNDS), connections: number('connections', 1) };
@@ -55,7 +55,7 @@ await runMain(async () => {
   if (options.help) return void process.stdout.write(`${usage}\n`);
   const python = pythonWithTorch();
   if (python === undefined)
-    throw new StepError('No Python with torch was found, and it makes the model (Debian: python3-torch).');
+    throw new StepError('No Python with torch was found, which makes the model (Debian: python3-torch).');
   const folder = mkdtempSync(path.join(os.tmpdir(), 'bench-service-'));
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
   const [model, onnx] = ['model.pt', 'model.onnx'].map((name) => path.join(folder, name));

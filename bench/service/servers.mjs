@@ -1,4 +1,4 @@
-/** The services that are compared: how each is started, asked and ended. */
+/** The services to compare: starts them, measures their resources and ends them. */
 import { spawn, spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -11,7 +11,7 @@ import { endWithUs } from './children.mjs';
 const here = (name) => inRoot('bench', 'service', name);
 const START_SECONDS = 120 * Number(process.env.LTN_TIME_FACTOR ?? 1);
 
-/** One service, running. */
+/** A running service. */
 export class Server {
   #child;
   #ended;
@@ -52,13 +52,13 @@ export class Server {
     }
   }
 
-  /** Resident bytes now. */
+  /** Current RSS in bytes. */
   rss() {
     const text = readFileSync(`/proc/${this.#child.pid}/status`, 'utf8');
     return 1024 * Number(/VmRSS:\s+(\d+)/.exec(text)[1]);
   }
 
-  /** Seconds of processor time until now, of all threads. */
+  /** CPU seconds of all threads so far. */
   cpu() {
     const stat = readFileSync(`/proc/${this.#child.pid}/stat`, 'utf8');
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
@@ -74,12 +74,12 @@ export class Server {
 
 export const OURS = 'libtorch-node';
 
-/** Their commands by title; what cannot be had here throws and says why. */
+/** Their commands, by title; throws with the reason if a service is not available here. */
 const services = {
   [OURS]: ({ model }) => [
     process.execPath,
     inRoot('dist', 'examples', 'service', 'main.js'),
-    // Clients that a busy machine lets wait are to be answered all the same.
+    // Long timeouts, so that requests do not time out on a busy machine.
     ...['--model', model, '--port', '0', '--drain', '60000', '--queue-timeout', '60000', '--body-timeout', '60000'],
   ],
   'Python, http.server': ({ model, python }) => [python, here('threads.py'), model],
@@ -94,10 +94,10 @@ const services = {
 };
 
 /**
- * Starts those whose titles are wanted; ours is the first.
+ * Starts the wanted services; ours is the first.
  * @param {(title: string) => boolean} isWanted
  * @param {{ model: string, onnx: string, python: string }} given
- * @returns {Promise<{ servers: Server[], missing: string[] }>} `missing`: what was left out, and why
+ * @returns {Promise<{ servers: Server[], missing: string[] }>} `missing`: the services left out, and why
  */
 export async function startAll(isWanted, given) {
   const servers = [];
@@ -114,7 +114,7 @@ export async function startAll(isWanted, given) {
   return { servers, missing };
 }
 
-/** @returns {Promise<string>} the folder of onnxruntime-node: 290 MB, so it is installed when it is first needed, and not by `npm ci` */
+/** @returns {Promise<string>} the folder of onnxruntime-node: 290 MB, so it is installed at first use instead of by `npm ci` */
 async function onnxruntime() {
   const folder = inRoot('build', 'onnxruntime');
   const installed = path.join(folder, 'node_modules', 'onnxruntime-node');
@@ -124,7 +124,7 @@ async function onnxruntime() {
   for (const name of ['package.json', 'package-lock.json']) {
     cpSync(inRoot('bench', 'service', 'onnx', name), path.join(folder, name));
   }
-  // Its script would fetch libraries for GPUs; that for the processor is in the package.
+  // Its install script would fetch GPU libraries; the CPU library is in the package.
   await step('onnxruntime-node', () => runLogged('onnxruntime', 'npm', ['ci', '--ignore-scripts'], { cwd: folder }));
   if (!check()) throw new StepError('it does not load on this machine');
   return installed;

@@ -1,4 +1,4 @@
-"""The model behind Python's own server: a thread for each connection, one image at a time. threads.py MODEL."""
+"""The model behind Python's http.server: a thread per connection, one image at a time. threads.py MODEL."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-/** Whether a series rises: the slope of the straight line through it, and how sure it is. */
+/** The trend of a series: the slope of a straight line fitted to it, with a confidence interval. */
 
 /** Two-sided 95% of a normal distribution; the series have dozens of points. */
 const SIGMAS = 1.96;
@@ -13,7 +13,7 @@ export function trend(points) {
   const at = mean(points.map((point) => point.at));
   const value = mean(points.map((point) => point.value));
   const spread = points.reduce((sum, point) => sum + (point.at - at) ** 2, 0);
-  if (points.length < 3 || spread === 0) throw new Error(`a trend needs three points in time, got ${points.length}`);
+  if (points.length < 3 || spread === 0) throw new Error(`expected three points in time or more, got ${points.length}`);
   const slope = points.reduce((sum, point) => sum + (point.at - at) * (point.value - value), 0) / spread;
   const rest = points.reduce((sum, point) => sum + (point.value - value - slope * (point.at - at)) ** 2, 0);
   return { slope, margin: SIGMAS * Math.sqrt(rest / (points.length - 2) / spread) };

@@ -1,13 +1,13 @@
-/** The measured programs: child processes that answer in JSON and are ended when they take too long. */
+/** The measured programs: child processes that answer in JSON and are killed after a timeout. */
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { root } from '../../scripts/paths.mjs';
 import { StepError } from '../../scripts/steps/errors.mjs';
 
-/** One thread for everybody: what is compared is the way to libtorch, not how many cores a matrix product gets. */
+/** One thread for every program, because the bindings are compared, not how many cores a matrix product uses. */
 const environment = { BENCH_THREADS: '1', OMP_NUM_THREADS: '1', OPENBLAS_NUM_THREADS: '1' };
 
-/** A test that runs a benchmark on a slow machine gives it so many times its limits. */
+/** Multiplies all timeouts, for tests that run a benchmark on a slow machine. */
 const patience = Number(process.env.LTN_TIME_FACTOR ?? 1);
 
 const children = new Set();
@@ -71,12 +71,12 @@ export async function jsonOf(command, options) {
   return JSON.parse(line);
 }
 
-/** A program that stays and answers lines with lines of JSON, so that programs can be measured in turn while warm. */
+/** A program that keeps running and answers lines with lines of JSON, so that warm programs can be measured in turn. */
 export class Responder {
   #child;
   #name;
   #lines;
-  /** The first failure to start, to read or to be written to; every later question fails with it. */
+  /** The first failure to start, read or write; every later question fails with it. */
   #failure = undefined;
 
   /** @param {string} name @param {string[]} command */

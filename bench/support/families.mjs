@@ -1,9 +1,9 @@
 /**
- * A program of a thousand lines over every family of ops, for the compiler: each line an op of its own, each block with sizes
- * of its own, so that nothing is known from the line before. test/types runs it and compares types with results.
+ * A program of a thousand lines over every family of ops, for the compiler. Each line is a different op and each block has
+ * different sizes, so that the compiler cannot reuse earlier results. test/types runs it and compares types with results.
  */
 
-/** What the lines of a block are made of; `{n}` is a size. */
+/** The inputs for the lines of a block; `{n}` is a size. */
 const inputs = `
 const a@ = torch.zeros([{n}, {m}]);
 const row@ = torch.ones([{m}]);
@@ -192,7 +192,7 @@ torch.nn.functional.binaryCrossEntropyWithLogits(a@, a@)
 `,
 };
 
-/** Functions as programs have them: sizes by name, sizes that are numbers, tensors of any kind. */
+/** Functions as in real programs: named sizes, literal sizes, tensors of any kind. */
 const functions = `
 function layer@<B extends number>(batch: Tensor<'float32', [B, {m}]>): Tensor<'float32', [B, {k}]> {
   return batch.matmul(w@).relu();
@@ -216,7 +216,7 @@ const sizesOf = (block) => ({
 
 const statementsOf = (text) => text.trim().split('\n');
 
-/** @param {number} [lines] at least so many @returns {string} */
+/** @param {number} [lines] the minimum @returns {string} */
 export function familiesProgram(lines = 1000) {
   const text = ["import torch, { type Tensor } from 'libtorch-node';"];
   for (let block = 0; text.length < lines; block++) {

@@ -1,4 +1,4 @@
-/** Captures of many events, in the format of docs/capture-format.md, as a long run leaves them. */
+/** Captures of many events, in the format of docs/capture-format.md, like those of a long run. */
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { inRoot } from '../../scripts/paths.mjs';
@@ -7,7 +7,7 @@ const SITES = 200;
 const SHAPES = 50;
 const ROUNDS = 3600;
 const BIRTHS_PER_PACKET = 8192;
-/** Of those that die: how many rounds later. */
+/** How many rounds the tensors that die live. */
 const LIFE = 5;
 
 /**

@@ -1,4 +1,4 @@
-/** What the figures were taken on, without naming the machine. */
+/** The hardware and versions of a run, without the machine's name. */
 import { execFileSync } from 'node:child_process';
 import os from 'node:os';
 import { findLibtorch } from '../../scripts/libtorch.mjs';
@@ -11,7 +11,7 @@ function compiler() {
   }
 }
 
-/** @param {string} detail which of the plans was run @param {Date} [now] */
+/** @param {string} detail the name of the plan @param {Date} [now] */
 export function machine(detail, now = new Date()) {
   const cpus = os.cpus();
   const memory = `${(os.totalmem() / 2 ** 30).toFixed(1)} GiB`;

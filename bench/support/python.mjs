@@ -1,10 +1,10 @@
-/** The Python whose torch is the distribution's, and so the same libtorch as the addon's. */
+/** The Python with the distribution's torch, which uses the same libtorch as the addon. */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 
 const candidates = [process.env.BENCH_PYTHON, '/usr/bin/python3', 'python3'];
 
-/** @returns {string | undefined} undefined when no Python here has torch: its columns stay empty */
+/** @returns {string | undefined} undefined if no Python here has torch: PyTorch's columns stay empty */
 export function pythonWithTorch() {
   return candidates.find(
     (python) =>

@@ -1,4 +1,4 @@
-/** bench/RESULTS.md: sections of different runs stand in it side by side. */
+/** bench/RESULTS.md has sections of different runs. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { inRoot } from '../../scripts/paths.mjs';
 
@@ -9,7 +9,7 @@ const join = (sections) => `${sections.join('\n\n')}\n`;
 const isOf = (heading) => (section) => section.startsWith(`${heading}\n`);
 
 /**
- * The results with one section in place of the one with its heading, or at the end.
+ * The results with the section of the same heading replaced, or with the section appended.
  * @param {string} results @param {string} heading @param {string} section
  */
 export function withSection(results, heading, section) {

@@ -1,6 +1,6 @@
-/** Figures of several rounds: their middle, and how far they lie apart. */
+/** Statistics of the figures of several rounds: median and spread. */
 
-/** Above this spread a figure says as much about the machine's other work as about ours. */
+/** Above this spread a figure depends as much on the machine's other work as on the measured program. */
 const NOISY = 0.3;
 
 /** @param {number[]} values */
@@ -25,17 +25,17 @@ export function quartiles(values) {
 /** @param {number[]} values @returns {Summary} */
 export const summarise = (values) => ({ median: median(values), min: Math.min(...values), max: Math.max(...values) });
 
-/** @param {Summary} summary how far apart the rounds lie, as a share of their median */
+/** @param {Summary} summary the spread of the rounds, relative to their median */
 export const spread = ({ median: middle, min, max }) => (max - min) / middle;
 
 /**
- * The median of the rounds' own ratios: what slows the machine for a while slows both sides of a round.
+ * The median of the ratios within each round: a temporary slowdown of the machine affects both sides of a round.
  * @param {number[]} values @param {number[]} base
  */
 export const ratio = (values, base) => median(values.map((value, round) => value / base[round]));
 
 /**
- * One line that says how steady the machine was.
+ * One line about the noise of the machine.
  * @param {[string, Summary][]} figures
  */
 export function noise(figures) {
@@ -43,7 +43,7 @@ export function noise(figures) {
   const [worst, summary] = figures.reduce((a, b) => (spread(b[1]) > spread(a[1]) ? b : a));
   const percent = `${Math.round(100 * spread(summary))}%`;
   return noisy.length === 0
-    ? `Steady: no figure's rounds lie further apart than ${percent} of its median (${worst}).`
-    : `**Noisy machine:** the rounds of ${noisy.length} of ${figures.length} figures lie further apart than ` +
-        `${100 * NOISY}% of their median, at worst ${percent} (${worst}).`;
+    ? `Steady: the spread of each figure's rounds is at most ${percent} of its median (${worst}).`
+    : `**Noisy machine:** in ${noisy.length} of ${figures.length} figures the rounds spread by more than ` +
+        `${100 * NOISY}% of the median, at worst by ${percent} (${worst}).`;
 }

@@ -1,18 +1,18 @@
-/** Long-lived programs that are asked the same things in turn, so that what slows the machine slows all of them. */
+/** Long-lived programs that are asked the same things in turn, so that a temporary slowdown of the machine affects all. */
 import { Responder } from './child.mjs';
 
 /**
  * @typedef {object} Question
  * @property {string} name
  * @property {string} text what the program is sent
- * @property {string[]} [of] the programs that are asked; all when left out
+ * @property {string[]} [of] the programs to ask; by default all
  */
 
 /**
- * Asks every question of every program once a round. The first round is the warm-up, not counted: it loads libtorch and
- * lets the JIT settle.
+ * Asks every program every question once per round. The first round is an uncounted warm-up: it loads libtorch and lets
+ * the JIT compile.
  * @param {{ commands: Record<string, string[]>, questions: Question[], rounds: number, seconds: number }} options
- * `seconds`: the longest an answer may take
+ * `seconds`: the timeout of an answer
  * @returns {Promise<Record<string, Record<string, any[]>>>} the answers by program, question and round
  */
 export async function inTurn({ commands, questions, rounds, seconds }) {
@@ -38,7 +38,7 @@ export async function inTurn({ commands, questions, rounds, seconds }) {
 }
 
 /**
- * One figure of all answers.
+ * One field of all answers.
  * @param {Record<string, Record<string, any[]>>} answers
  * @param {string} field
  * @returns {Record<string, Record<string, number[]>>}

@@ -16,7 +16,7 @@ std::string title(const std::string& name, const std::string& schema) {
   return (name.empty() ? "" : name + ": ") + "`" + text + "`";
 }
 
-// What the type and the name of an argument tell.
+// The description of an argument, from its type and name.
 std::string meaning(const Argument& argument) {
   const Type& type = argument.type;
   if (is_dimension(argument)) {
@@ -75,7 +75,7 @@ std::string parameter_line(const Argument& argument) {
   return text;
 }
 
-// How the result relates to the arguments, by the schema's aliases; "" where it is new.
+// How the result relates to the arguments, by the schema's aliases; "" if it is a new value.
 std::string result_line(const Declaration& declaration) {
   if (declaration.returns.empty()) return "";
   const std::string& alias = declaration.returns[0].alias;

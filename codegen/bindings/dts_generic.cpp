@@ -10,7 +10,7 @@
 namespace codegen {
 namespace {
 
-// The argument that the op hands back, nullptr without one.
+// The argument that the op returns, or nullptr.
 const Argument* returned_argument(const Declaration& declaration) {
   if (declaration.returns.size() != 1 || declaration.returns[0].type.list) return nullptr;
   for (const Argument& argument : declaration.arguments) {
@@ -54,7 +54,7 @@ Parameter* parameter_named(CallShape& shape, const std::string& name) {
   return nullptr;
 }
 
-// What the argument's type must be as well, "" for nothing.
+// A further type that the argument's type must satisfy, or "".
 std::string check_of(const TypeRule* rule, const Argument& argument, const Declaration& declaration,
                      const std::map<std::string, std::string>& replaced = {}) {
   if (rule == nullptr) return "";
@@ -99,7 +99,7 @@ void apply_rule(CallShape& shape, const TypeRule* rule, const Declaration& decla
   if (rule == nullptr || !shape.spread) return;
   for (const Argument& argument : declaration.arguments) {
     if (argument_js_name(argument.name) != shape.positional[0].name || !binds(rule, argument)) continue;
-    // The list as the numbers that it is passed as.
+    // The list's type when it is passed as separate numbers.
     const std::string name = type_parameter_name(argument);
     const std::map<std::string, std::string> as_list{{argument.name, "readonly [TFirst, ..." + name + "]"}};
     shape.spread_parameter = name;

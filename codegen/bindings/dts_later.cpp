@@ -12,7 +12,7 @@ size_t word_end(const std::string& text, size_t at) {
   return at;
 }
 
-// From `at` on, each of the names as what its promise gives.
+// Wraps each of the names from `at` on in Awaited<…>.
 std::string awaited(const std::string& text, const std::set<std::string>& names, size_t at = 0) {
   std::string result = text.substr(0, at);
   while (at < text.size()) {
@@ -38,19 +38,19 @@ std::string with_word(const std::string& text, const std::string& word, const st
 }
 
 CallShape later(CallShape shape) {
-  // A tensor's type parameter stands for what is given, which may be a promise, so rules speak of what is awaited.
+  // A tensor's type parameter is the type of the argument, which may be a promise, so rules apply to its awaited type.
   std::set<std::string> tensors;
   std::set<std::string> lists{"TensorList"};
   for (TypeParameter& parameter : shape.type_parameters) {
     if (parameter.constraint == "TensorList") lists.insert(parameter.name);
-    // What is written to has to be there.
+    // A tensor that the op writes to cannot be a promise.
     if (parameter.constraint != "Tensor" || parameter.name == "TOut") continue;
     parameter.constraint = "Tensor | PromiseLike<Tensor>";
     tensors.insert(parameter.name);
   }
   for (std::vector<Parameter>* parameters : {&shape.positional, &shape.named}) {
     for (Parameter& parameter : *parameters) {
-      // What is given stays what it is; a check speaks of what is awaited.
+      // The parameter keeps the given type; its check applies to the awaited type.
       const std::string fits = "Fits<";
       const size_t start = parameter.type.compare(0, fits.size(), fits) == 0 ? fits.size() : 0;
       const size_t end = word_end(parameter.type, start);

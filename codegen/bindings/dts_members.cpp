@@ -31,7 +31,7 @@ struct Overload {
   CallShape shape;
 };
 
-// The overloads in the order in which they are tried; out-variants join the signature that they extend.
+// The overloads in the order in which they are tried; out-variants are merged into the signature that they extend.
 std::vector<Overload> overloads_of(const Plan& plan, const Group& group, ResultStyle style, bool ruled) {
   std::vector<Overload> overloads;
   std::vector<const PlannedOp*> ops;
@@ -77,7 +77,7 @@ void add_elsewhere(std::vector<Overload>& overloads) {
   }
 }
 
-// Ops that other ops call rather than people.
+// Ops that are meant for other ops, not for users.
 bool is_internal(const std::string& js_name) {
   if (js_name[0] == '_' || js_name.find("Backward") != std::string::npos) return true;
   for (const std::string prefix : {"cudnn", "miopen", "mkldnn", "mkl", "quantized", "fbgemm", "slowConv", "thnn"}) {
@@ -86,12 +86,11 @@ bool is_internal(const std::string& js_name) {
   return false;
 }
 
-// When no overload fits, the compiler explains the last one: so the one that compares shapes stands there once more, or
-// where none does the first. It takes numbers as well where an overload does, for arguments that are a tensor or a
-// number.
+// When no overload fits, the compiler reports an error for the last one. So the overload that compares shapes, or else
+// the first, is repeated at the end. Where another overload takes a number instead of a tensor, this form takes both.
 std::string explaining_text(const std::string& js_name, const std::vector<CallShape>& overloads, bool by_hand,
                             Calls calls) {
-  // The first of those that demand the fewest named arguments, which callers tend not to have written.
+  // The first of those with the fewest required named arguments, which a wrong call usually lacks.
   const auto demanded = [](const CallShape& overload) {
     const auto& named = overload.named;
     return std::count_if(named.begin(), named.end(), [](const Parameter& parameter) { return !parameter.optional; });
@@ -101,7 +100,7 @@ std::string explaining_text(const std::string& js_name, const std::vector<CallSh
     if (!overload->checked && overload->spread_result.empty()) continue;
     if (checked == overloads.end() || demanded(*overload) < demanded(*checked)) checked = overload;
   }
-  // One that takes names of dimensions is seldom meant.
+  // Users rarely mean an overload with dimension names.
   const auto named = [](const CallShape& overload) {
     const auto& positional = overload.positional;
     return std::any_of(positional.begin(), positional.end(),
@@ -113,7 +112,7 @@ std::string explaining_text(const std::string& js_name, const std::vector<CallSh
   }
   CallShape shape = *checked;
   bool either = false;
-  // What one overload takes as a number and another as a list, say, is either.
+  // If one overload takes a number and another a list, for example, the parameter takes either.
   for (TypeParameter& parameter : shape.type_parameters) {
     for (const CallShape& other : overloads) {
       for (const TypeParameter& same : other.type_parameters) {
@@ -142,7 +141,7 @@ std::string explaining_text(const std::string& js_name, const std::vector<CallSh
     return forms;
   };
   std::string text;
-  // What takes either of two is a form to call, too.
+  // A form that takes either is also callable.
   if (either || calls == Calls::Later) {
     text += "  " + member_name(js_name) + forms_of(shape, Mixtures::Few, calls).front() + ";\n";
   }
@@ -168,14 +167,14 @@ std::vector<Declaration> declarations_of(const PublicFunction& function) {
   return declarations;
 }
 
-// What a caller sees of each.
+// The call shape of each signature.
 std::vector<CallShape> shapes_of(const Plan& plan, const PublicFunction& function, bool method) {
   std::vector<CallShape> shapes;
   for (const Declaration& declaration : declarations_of(function)) {
     const ResultStyle style = method ? ResultStyle::Method : ResultStyle::Function;
     CallShape shape = call_shape(declaration, method ? 0 : -1);
     const bool general = shapes.size() >= function.typed.size();
-    // A more precise signature has its own types where its schema tells them.
+    // A more precise signature keeps the types that its schema gives.
     const auto as_told = [&](std::vector<Parameter>& parameters) {
       for (Parameter& parameter : parameters) {
         const auto told = function.ts.find(parameter.name);
@@ -222,7 +221,7 @@ std::string public_text(const Plan& plan, const PublicFunction& function, const 
   return text;
 }
 
-// Every signature of one name, as members of an interface: those of ops, then those of `more`, which is hand-written.
+// Every signature of one name, as members of an interface: those of ops, then those of the hand-written `more`.
 std::string group_text(const Plan& plan, const Group& group, const PublicFunction* more, const std::string& space,
                        Calls calls) {
   const ResultStyle style = space == "Tensor" ? ResultStyle::Method : ResultStyle::Function;

@@ -9,14 +9,14 @@
 
 namespace codegen {
 
-// Whether a call gives its result, or, as those of torch.async, a promise of it.
+// Whether a call returns its result or, like those of torch.async, a promise of it.
 enum class Calls { Now, Later };
 
-// The same call of torch.async: tensors may be promises of tensors, there is an option `signal`, and a promise is
-// given.
+// The same call of torch.async: tensors may be promises of tensors, it has an option `signal`, and it returns a
+// promise.
 CallShape later(CallShape shape);
 
-// A namespace's members: those of ops with what hand-written functions add to them, then the hand-written ones alone.
+// A namespace's members: ops with the signatures that hand-written functions add, then purely hand-written functions.
 std::string members_text(const Plan& plan, const std::vector<Group>& groups, const std::string& space, Calls calls);
 
 }  // namespace codegen

@@ -33,13 +33,13 @@ std::vector<const Argument*> arguments_of(const Declaration& declaration, bool o
   return arguments;
 }
 
-// Several outs are given together, in the schema's order.
+// Several outs are passed as one tuple, in the schema's order.
 std::string out_type(const std::vector<const Argument*>& outs) {
   if (outs.size() > 1) return repeated_tuple("Tensor", outs.size());
   return ts_argument(outs[0]->type);
 }
 
-// Whether the op makes a tensor from options, so that it takes requiresGrad as well.
+// Whether the op makes a tensor from options, so that it also takes requiresGrad.
 bool is_factory(const Declaration& declaration) {
   for (const std::string name : {"dtype", "layout", "device", "pin_memory"}) {
     const bool has = std::any_of(declaration.arguments.begin(), declaration.arguments.end(),
@@ -89,7 +89,7 @@ bool all_optional(const std::vector<Parameter>& parameters) {
   return std::all_of(parameters.begin(), parameters.end(), [](const Parameter& p) { return p.optional; });
 }
 
-// A tensor has these as well, and would be taken for an object of options.
+// Whether a tensor, which has some of these members too, would fit as an options object.
 bool fits_tensor(const std::vector<Parameter>& options) {
   static const std::set<std::string> members{"dtype", "layout", "device", "requiresGrad"};
   return all_optional(options) &&
@@ -99,7 +99,7 @@ bool fits_tensor(const std::vector<Parameter>& options) {
 std::string options_type(const std::vector<Parameter>& options) {
   std::vector<Parameter> members = options;
   for (Parameter& member : members) {
-    // With exactOptionalPropertyTypes the compiler refuses an undefined that is not written here.
+    // With exactOptionalPropertyTypes the compiler accepts undefined only if the type includes it.
     if (member.optional && member.type != "undefined") member.type += " | undefined";
   }
   const std::string type = "{ " + list_text(members, "; ", true) + " }";
@@ -121,7 +121,7 @@ std::string type_parameters_text(const std::vector<TypeParameter>& parameters) {
 
 std::string receiver_text(const CallShape& shape) { return shape.receiver.empty() ? "" : "this: " + shape.receiver; }
 
-// One form: these by position, those by name.
+// One form, with positional parameters and options.
 std::string form(const CallShape& shape, const std::vector<Parameter>& positional,
                  const std::vector<Parameter>& options, bool options_optional) {
   const bool required_after = !options.empty() && !options_optional;
@@ -142,7 +142,7 @@ std::vector<Parameter> with_elsewhere(std::vector<Parameter> options, const Call
   return options;
 }
 
-// The list as rest numbers, at least one; with options after them, which only a tuple can say.
+// The list as rest numbers, at least one. With options after them, only a tuple type can express the parameters.
 void append_spread_forms(const CallShape& shape, std::vector<std::string>& forms) {
   const std::string& name = shape.positional[0].name;
   std::string receiver = receiver_text(shape);
@@ -208,7 +208,7 @@ std::string ts_argument(const Type& type) {
       text = repeated_tuple(element, static_cast<size_t>(type.size));
     } else {
       text = "readonly " + in_parentheses(element) + "[]";
-      // One value stands for a list of fixed length.
+      // A single value is accepted for a list of fixed length.
       if (type.size > 0) text = (type.base == Base::Dimname ? "string" : one) + " | " + text;
     }
   }
@@ -258,8 +258,8 @@ bool is_out_variant_of(const Declaration& out_variant, const Declaration& functi
 
 namespace {
 
-// "TensorOf<D, S>" as "TensorOf<OutOr<TOut, D>, S>": what was given as `out` keeps its dtype and takes the result's
-// shape.
+// "TensorOf<D, S>" as "TensorOf<OutOr<TOut, D>, S>": the tensor passed as `out` keeps its dtype and takes the
+// result's shape.
 std::string with_out(const std::string& result) {
   const std::string tensor = "TensorOf<";
   if (result == "Tensor") return tensor + "OutOr<TOut, DType>>";
@@ -296,7 +296,7 @@ std::vector<std::string> call_forms(const CallShape& shape, Mixtures mixtures) {
   const auto required = static_cast<size_t>(
       std::count_if(shape.positional.begin(), shape.positional.end(), [](const Parameter& p) { return !p.optional; }));
   for (size_t given = shape.positional.size(); given-- > 0;) {
-    // Whoever writes a required argument by name writes all but the first by name.
+    // Callers who name a required argument usually name all but the first.
     const bool usual = given <= 1 || given == required;
     if (!usual && (mixtures == Mixtures::Few || given < required)) continue;
     const auto split = shape.positional.begin() + static_cast<std::ptrdiff_t>(given);
@@ -323,21 +323,21 @@ std::vector<Parameter> options_from(const CallShape& shape, size_t given) {
   return options;
 }
 
-// The form whose last argument is the one at `at`, or the options from there on.
+// The form whose last parameter is the one at `at`, or the options from there on.
 std::string explaining_form(CallShape shape, size_t at) {
   std::vector<Parameter> positional(shape.positional.begin(),
                                     shape.positional.begin() + static_cast<std::ptrdiff_t>(at));
   const std::vector<Parameter> options = options_from(shape, at);
   const Parameter* const last = at < shape.positional.size() ? &shape.positional[at] : nullptr;
-  // A tensor has so many properties that an option's name could be one: an optional tensor is not explained beside
-  // options.
+  // A tensor has so many properties that an option's name could be one of them, so a union of an optional tensor and
+  // options would not give a useful error.
   if (last == nullptr || (is_tensor(*last) && last->optional)) return form(shape, positional, options, false);
   for (Parameter& before : positional) before.optional = false;
   Parameter either = *last;
   either.optional = false;
   if (!is_tensor(*last)) {
     std::string named = options_type(options);
-    // What is inferred from the argument by position is nothing for the one by name.
+    // A type parameter inferred from the positional argument cannot also be inferred from the named one.
     for (const TypeParameter& parameter : std::vector<TypeParameter>(shape.type_parameters)) {
       if (!with_word(last->type.substr(0, last->type.find(' ')), parameter.name, "").empty()) continue;
       TypeParameter other = parameter;
@@ -358,15 +358,14 @@ size_t forms_taking(const CallShape& shape, size_t count) {
   const size_t most = shape.positional.size() + (shape.named.empty() ? 0 : 1);
   const size_t least = required_positional(shape) + (shape.named.empty() || all_optional(shape.named) ? 0 : 1);
   size_t forms = count >= least && count <= most ? 1 : 0;
-  if (count >= 1 && count <= shape.positional.size()) ++forms;  // the first by position, the others by name
+  if (count >= 1 && count <= shape.positional.size()) ++forms;  // the first is positional, the others are named
   if (shape.spread || !shape.rest.empty()) ++forms;
   return forms;
 }
 
 std::vector<std::string> explaining_forms(const CallShape& shape, const std::vector<const CallShape*>& others,
                                           const std::function<size_t(size_t)>& before) {
-  // Where this one has options alone, another may have an argument there that is written by name as well: keepdim of
-  // max.
+  // Where this overload has only options, another may have an argument that can also be named, such as keepdim of max.
   const auto at_best = [&](size_t at) -> const CallShape& {
     const bool out_alone =
         std::all_of(shape.named.begin(), shape.named.end(), [](const Parameter& p) { return p.name == "out"; });
@@ -382,7 +381,7 @@ std::vector<std::string> explaining_forms(const CallShape& shape, const std::vec
   for (size_t at = required == 0 ? 0 : required - 1; at <= shape.positional.size(); ++at) {
     if (options_from(shape, at).empty()) continue;
     const size_t already = before(at + 1);
-    if (already <= 1) continue;  // explained as it is
+    if (already <= 1) continue;  // the compiler already reports the error for this form
     std::string nothing;
     for (size_t i = 0; i <= at; ++i) nothing += (i == 0 ? "_" : ", _") + std::to_string(i) + ": never";
     for (size_t count = already + 1; count > 1 && count < 4; ++count) forms.push_back("(" + nothing + "): never");
@@ -396,7 +395,7 @@ std::string raw_function_type(const Declaration& declaration) {
   std::vector<Parameter> named;
   for (const Argument& argument : declaration.arguments) {
     const bool has_default = argument.default_value.has_value();
-    // A parameter's name is shown only, but an option's is the schema's.
+    // A parameter's name is only displayed, so it may change; an option's name must be the schema's.
     const std::string name = argument.kwarg_only || !is_reserved(argument.name) ? argument.name : argument.name + "_";
     (argument.kwarg_only ? named : positional).push_back({name, ts_argument(argument.type), has_default});
   }

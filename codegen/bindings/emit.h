@@ -11,7 +11,7 @@ namespace codegen {
 // Paths below the output root, with their text.
 using Files = std::map<std::string, std::string>;
 
-// native/generated/: the op table in shards, so that a change of one signature compiles one shard again.
+// native/generated/: the op table in shards, so that a changed signature recompiles one shard.
 Files emit_cpp(const Plan& plan);
 
 // lib/generated/: signature tables, wrappers for functions, methods and classes, and the names of the module's exports.
@@ -20,10 +20,10 @@ Files emit_js(const Plan& plan);
 // types/generated/: declarations of every function, method and class.
 Files emit_dts(const Plan& plan);
 
-// "1.13" of "1.13.0": operators change between minor versions only, and patch numbers in headers are not kept up.
+// "1.13" of "1.13.0": operators change only between minor versions, and patch numbers in headers are not reliable.
 std::string release_of(const std::string& version);
 
-// The ledger: every declaration with its status. Throws Error when it does not add up.
+// The ledger: every declaration with its status. Throws Error if a declaration is not counted.
 std::string emit_ledger(const Plan& plan);
 
 }  // namespace codegen

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kShards = 16;
 
-// FNV-1a: the same on every machine, so that shards do not move about.
+// FNV-1a: the same on every machine, so that ops stay in their shards.
 uint64_t stable_hash(const std::string& text) {
   uint64_t hash = 14695981039346656037ULL;
   for (const unsigned char c : text) hash = (hash ^ c) * 1099511628211ULL;
@@ -33,7 +33,7 @@ std::string signature_key(const Declaration& declaration) {
 }
 
 std::string mutated_mask(const Declaration& declaration) {
-  // The engine accumulates into the grads of leaves, which are none of its arguments: OpRow::kWritesElsewhere.
+  // The engine accumulates into the grads of leaves, which are not arguments: OpRow::kWritesElsewhere.
   uint64_t mask = declaration.name == "_backward" ? uint64_t{1} << 63 : 0;
   if (declaration.name == "set_") mask |= uint64_t{1} << 62;  // OpRow::kMayOutgrow
   for (size_t i = 0; i < declaration.arguments.size(); ++i) {

@@ -30,7 +30,7 @@ bool has_word(const std::string& text, const std::string& word) {
   return false;
 }
 
-// The file: the body below imports of what it uses.
+// The file: imports of the names that the body uses, then the body.
 std::string with_imports(const Plan& plan, const std::string& body) {
   std::string text = kHeader;
   if (has_word(body, "Tensor")) text += "import type { Tensor } from '../../lib/tensor';\n";
@@ -72,7 +72,7 @@ std::string capitalised(const std::string& space) {
 std::string functions_text(const Plan& plan, Calls calls) {
   const std::string object = calls == Calls::Now ? "torch" : "torch.async";
   const std::string prefix = calls == Calls::Now ? "" : "Async";
-  // What a call gives: a promise, or in torch.run a pending result.
+  // The type that a call returns: a promise, or in torch.run a pending result.
   const std::string parameter = calls == Calls::Now ? "" : "<K extends When = 'promise'>";
   std::string body;
   for (const auto& [space, groups] : plan.functions) {
@@ -136,7 +136,7 @@ std::string class_text(const PlannedClass& planned) {
 std::string classes_text(const Plan& plan) {
   std::string body;
   for (const PlannedClass& planned : plan.classes) body += class_text(planned);
-  // A file without exports would be no module.
+  // Without exports the file would not be a module.
   return with_imports(plan, body.empty() ? "export {};\n" : body);
 }
 

@@ -45,14 +45,14 @@ std::string table_text(const Plan& plan) {
          ";\nexports.opCount = " + std::to_string(plan.ops.size()) + ";\n";
 }
 
-// `space` of a method is "Tensor"; `site` is the wrapper's place among those that keep what is behind them.
+// `space` of a method is "Tensor"; `site` is the index of the wrapper's call site in the array `s`.
 std::string wrapper(const Plan& plan, const Group& group, const std::string& space, size_t site) {
   const bool method = space == "Tensor";
   const FastPath fast = fast_path(plan, group, method);
   std::string text = "function " + (is_reserved(group.js_name) ? group.js_name + "_" : group.js_name) + "(";
   for (size_t i = 0; i < fast.parameters; ++i) text += (i == 0 ? "a" : ", a") + std::to_string(i);
   text += ") {\n";
-  // Any object can be a method's `this`; one whose `_handle` is no tensor's must not reach native code.
+  // Any object can be a method's `this`; an object whose `_handle` is not a tensor's must not reach native code.
   const std::string only = method ? "if (this instanceof Tensor) " : "";
   if (!fast.locals.empty()) text += "    " + fast.locals + "\n";
   if (!fast.cases.empty()) text += "    " + only + "switch (arguments.length) {\n" + fast.cases + "    }\n";
@@ -161,7 +161,7 @@ std::string exports_text(const Plan& plan) {
   return text + "];\n";
 }
 
-// Types of the generated modules, for lib/*.ts. Written here so that one file knows what they export.
+// Types of the generated modules, for lib/*.ts. Written here, beside the code that decides what the modules export.
 const char* const kTableTypes =
     "export const table: readonly (readonly [name: string, schema: string, code: string])[];\n"
     "export const libtorchVersion: string;\nexport const opCount: number;\n";

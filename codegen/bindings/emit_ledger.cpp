@@ -4,7 +4,7 @@
 namespace codegen {
 namespace {
 
-// Where JavaScript finds the op, besides torch.ops.
+// The op's names in JavaScript, besides torch.ops.
 std::string reachable_as(const PlannedOp& op) {
   std::string text;
   if (op.declaration->is_function && !is_hidden(op.space))
@@ -42,7 +42,7 @@ std::string emit_ledger(const Plan& plan) {
         break;
     }
     if (op.status != PlannedOp::Status::Generated && op.reason.empty()) {
-      throw Error("exceptions.yaml", 0, op.declaration->full_name() + " has no reason", "a reason");
+      throw Error("exceptions.yaml", 0, op.declaration->full_name() + " lacks a reason", "a reason");
     }
     rows += op.declaration->schema + "\t" + status + "\t" + reachable_as(op) + "\t" + op.reason + "\n";
   }

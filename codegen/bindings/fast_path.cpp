@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kNone = static_cast<size_t>(-1);
 constexpr size_t kMaxParameters = 6;  // longer calls are rare and go through the parser
 
-// What a test on one value can tell apart. Classes that may accept the same value are not "apart".
+// Classes of types that a test on one value can distinguish. may_overlap() says which may accept the same value.
 enum class Class { Tensor, Number, Int, Bool, String, List, Other };
 
 Class class_of(const Type& type) {
@@ -40,7 +40,8 @@ bool may_overlap(const Type& a, const Type& b) {
   const Class right = class_of(b);
   const auto numeric = [](Class c) { return c == Class::Number || c == Class::Int || c == Class::Bool; };
   if (left == Class::Other || right == Class::Other) return true;
-  // Elements tell lists apart; empty ones are the parser's, see has_list_rival(). A number fits every list of numbers.
+  // Lists differ by their elements; empty ones go to the parser, see has_list_rival(). A number fits any list of
+  // numbers.
   const auto takes_number = [](const Type& t) {
     return t.list && t.size > 0 && (t.base == Base::Int || t.base == Base::Float);
   };
@@ -50,22 +51,22 @@ bool may_overlap(const Type& a, const Type& b) {
   if (a.nullable || b.nullable) return true;
   if (numeric(left) && numeric(right)) return true;
   if (left == Class::Tensor && numeric(right)) return true;  // a tensor without dimensions counts as a number
-  // A number stands for int[N]; a string for a dimension name.
+  // A number is accepted for int[N].
   return (left == Class::Int || left == Class::Number) && right == Class::List;
 }
 
 struct Test {
   std::string condition;
   std::string value;
-  // For a list: what reads it, or is undefined. Reading can run code of the program: it comes after all other tests,
-  // and after every handle was taken, so that nothing runs between the last list and the op.
+  // For a list: the expression that reads it, undefined if it does not fit. Reading can run user code, so it comes
+  // after all other tests and after all handles are read.
   std::string read = {};
 };
 
 std::optional<Test> test_of(const Type& type, const std::string& name, bool not_empty) {
   const std::string least = not_empty ? ", 1" : "";
   const std::string local = "p" + name.substr(1);
-  // A number stands for as many of them.
+  // A single number is accepted and repeated.
   if (type.list && type.base == Base::Int && type.size > 0 && !type.element_nullable) {
     return Test{"", local, local + " = intsOf(" + name + ", " + std::to_string(type.size) + least + ")"};
   }
@@ -92,20 +93,20 @@ std::optional<Test> test_of(const Type& type, const std::string& name, bool not_
   }
 }
 
-// For a tensor that is given as a number.
+// For a number passed instead of a tensor.
 Test number_test(const std::string& name) { return {"typeof " + name + " === 'number'", "numberTensor(" + name + ")"}; }
 
 std::optional<std::string> default_text(const Argument& argument) {
   if (!argument.default_value) return std::nullopt;
   const Default& value = *argument.default_value;
-  if (value.kind == Default::Kind::Dtype) return std::nullopt;  // its number is known at run time only
+  if (value.kind == Default::Kind::Dtype) return std::nullopt;  // its number is only known at run time
   if (value.kind == Default::Kind::MemoryFormat) {
-    // The enum's values are fixed by serialised models.
+    // Serialised models fix the enum's values.
     if (value.text == "contiguous") return "0";
     if (value.text == "preserve") return "1";
     return std::nullopt;
   }
-  // null stands for an absent tensor as for every other absent value.
+  // null means absent, for a tensor as for any other value.
   return default_json(value);
 }
 
@@ -162,7 +163,7 @@ class Builder {
 
   bool is_self(const PlannedOp& op, size_t index) const { return method_ && static_cast<int>(index) == op.self; }
 
-  // The positional parameters of an overload as the caller sees them: indices of arguments.
+  // The indices of the arguments that are positional parameters for the caller.
   std::vector<size_t> positional(const PlannedOp& op) const {
     std::vector<size_t> indices;
     const auto& arguments = op.declaration->arguments;
@@ -185,7 +186,7 @@ class Builder {
     return true;
   }
 
-  // Whether an earlier overload without a fast case could have taken the values that fit `op`.
+  // Whether an earlier overload without a fast case might accept the values that fit `op`.
   bool is_hidden(const PlannedOp& op, const std::vector<const PlannedOp*>& slow, size_t given) const {
     const auto mine = positional(op);
     for (const PlannedOp* other : slow) {
@@ -201,7 +202,7 @@ class Builder {
     return false;
   }
 
-  // Whether another overload takes a list of something else in the same place, so that an empty one fits both.
+  // Whether another overload takes a list of other elements in the same place, so that an empty list fits both.
   bool has_list_rival(const PlannedOp& op, size_t given) const {
     const auto mine = positional(op);
     for (const int index : group_.ops) {
@@ -219,7 +220,7 @@ class Builder {
 
   static bool is_tensor(const Argument& argument) { return argument.type.base == Base::Tensor && !argument.type.list; }
 
-  // Whether one of the given values is a list that a fast path reads.
+  // Whether one of the passed values is a list that a fast path reads.
   bool reads_list(const PlannedOp& op, size_t given) const {
     const auto indices = positional(op);
     return std::any_of(indices.begin(), indices.begin() + static_cast<long>(given), [&](size_t i) {
@@ -228,7 +229,7 @@ class Builder {
     });
   }
 
-  // Whether a handle is read after the number that stands for a tensor was written.
+  // Whether a handle would be read after the number passed instead of a tensor is written.
   bool has_handle_after(const PlannedOp& op, size_t given, size_t number) const {
     if (number == kNone) return false;
     const auto indices = positional(op);
@@ -247,7 +248,7 @@ class Builder {
       const PlannedOp& op = plan_.ops[static_cast<size_t>(index)];
       if (op.shadowed || !accepts_count(op, given)) continue;
       const auto line = is_hidden(op, slow, given) ? std::nullopt : line_for(op, given);
-      // A case without a test takes every call: what follows cannot be reached.
+      // A case without a test takes every call, so later cases are unreachable.
       if (line && given == 0) return *line;
       if (line) {
         text += *line;
@@ -259,7 +260,7 @@ class Builder {
     return text;
   }
 
-  // The last given parameter if it is a tensor, which may be a number; else kNone.
+  // The last passed parameter if it is a tensor that may be passed as a number, else kNone.
   size_t last_tensor(const PlannedOp& op, size_t given) const {
     if (given == 0) return kNone;
     const size_t last = positional(op)[given - 1];
@@ -267,7 +268,7 @@ class Builder {
     return argument.type.base == Base::Tensor && !argument.type.list && !argument.mutated ? last : kNone;
   }
 
-  // One case: the test of all given values, then the call. `number` is a tensor that is given as a number.
+  // One case: the test of all passed values, then the call. `number` is the index of a tensor passed as a number.
   std::optional<std::string> line_for(const PlannedOp& op, size_t given, size_t number) const {
     return number == kNone ? std::nullopt : line(op, given, number);
   }
@@ -290,7 +291,7 @@ class Builder {
       *text += part;
     };
     const bool in_order = !reads_list(op, given) && !has_handle_after(op, given, number);
-    // The handle of a tensor, which is read before the lists are: a Proxy's `get` is the program's code.
+    // The handle of a tensor, which must be read before the lists, because a Proxy's `get` is user code.
     const auto handle_of = [&](const std::string& tensor, const std::string& local) {
       if (in_order) return tensor + "._handle";
       add(&handles, ", ", local + " = " + tensor + "._handle");
@@ -320,11 +321,11 @@ class Builder {
       const bool is_handle = i != number && is_tensor(arguments[i]);
       values += is_handle ? handle_of(names[i], "h" + std::to_string(position)) : test->value;
     }
-    // The first list's test begins with the handles.
+    // The first list's test reads the handles first.
     if (!handles.empty() && !reads.empty()) reads.insert(1, handles + ", ");
     if (!handles.empty() && reads.empty()) reads = "(" + handles + ", true)";
     add(&conditions, " && ", reads);
-    // Absent arguments at the end are not passed: native code reads them as null without asking.
+    // Trailing nulls are omitted: native code treats missing arguments as null.
     while (values.size() >= 6 && values.compare(values.size() - 6, 6, ", null") == 0) values.resize(values.size() - 6);
     const std::string call = "f[" + std::to_string(op.number) + "](" + values + ")";
     const std::string result = result_text(op, call, names);

@@ -52,7 +52,7 @@ std::string History::since(const Declaration& declaration, const std::string& at
   };
   const auto first = std::find_if(releases_.begin(), releases_.end(), has);
   if (releases_.size() < 2) return "";
-  // Newer than all ledgers, and in none of them.
+  // Newer than all ledgers and missing from them.
   if (first == releases_.end()) return "libtorch " + at_hand + ", not in " + releases_.back().name;
   std::string text = "libtorch " + first->name;
   text += first == releases_.begin() ? " or before" : ", not in " + std::prev(first)->name;

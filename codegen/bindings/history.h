@@ -1,4 +1,4 @@
-// Since which libtorch there is an overload: what the committed ledgers tell, one for each release that was generated.
+// The first libtorch release with an overload, from the committed ledgers (one for each generated release).
 #pragma once
 
 #include <filesystem>
@@ -12,14 +12,14 @@ namespace codegen {
 
 class History {
  public:
-  // Reads libtorch-<major>.<minor>.tsv of the folder, which need not be there. Throws Error when a file cannot be read.
+  // Reads the files libtorch-<major>.<minor>.tsv of the folder, which may be missing. Throws Error for unreadable ones.
   static History load(const std::filesystem::path& folder);
 
   // One release and the full names of its overloads.
   void add(const std::string& release, std::set<std::string> overloads);
 
-  // "libtorch 2.6, not in 1.13", for an overload that the libtorch at hand (its release) has. "" when no other release
-  // is known, which tells nothing.
+  // "libtorch 2.6, not in 1.13", for an overload that the given release of libtorch has. "" if no other release is
+  // known.
   std::string since(const Declaration& declaration, const std::string& at_hand) const;
 
  private:

@@ -18,13 +18,13 @@ std::string json_string(const std::string& text) {
   return result + "\"";
 }
 
-// The argument that a return hands back, or -1.
+// The argument that a return aliases, or -1.
 int argument_of(const Declaration& declaration, const Return& result) {
   if (result.alias.find('!') == std::string::npos) return -1;
   for (size_t i = 0; i < declaration.arguments.size(); ++i) {
     if (declaration.arguments[i].mutated && declaration.arguments[i].alias == result.alias) return static_cast<int>(i);
   }
-  throw std::logic_error(declaration.full_name() + " returns an alias of no argument");
+  throw std::logic_error(declaration.full_name() + " returns an alias that is not an argument's");
 }
 
 }  // namespace
@@ -58,7 +58,7 @@ std::string default_json(const Default& value) {
       return "[" + text + "]";
     }
   }
-  throw std::logic_error("a default of no kind");
+  throw std::logic_error("unknown kind of default");
 }
 
 std::string signature_code(const Declaration& declaration, bool number_tensors) {

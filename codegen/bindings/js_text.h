@@ -14,10 +14,9 @@ std::string js_string(const std::string& text);
 std::string default_json(const Default& value);
 
 // The signature that lib/signature.ts decodes: arguments separated by '|', each "<flags><name> <type code>[ <default>]"
-// with flags '*' keyword-only, '>' out, '!' written to, '~' the rest of the arguments; then '>' alone and the returns:
-// "<type code>[ <name>]", or
-// "@<index>" for an argument handed back.
-// With `number_tensors`, a tensor that may be a number has a code of its own.
+// with flags '*' keyword-only, '>' out, '!' written to, '~' rest arguments; then a separate '>' and the returns:
+// "<type code>[ <name>]", or "@<index>" for a returned argument.
+// With `number_tensors`, a tensor that may be passed as a number has its own code.
 std::string signature_code(const Declaration& declaration, bool number_tensors = false);
 
 }  // namespace codegen

@@ -18,7 +18,7 @@ namespace {
 
 int line_of(const YAML::Node& node) { return node.Mark().line + 1; }
 
-// Turns YAML nodes into values and every surprise into an Error with its line.
+// Reads values from YAML nodes and throws Error with the line for anything unexpected.
 class Reader {
  public:
   explicit Reader(std::string file) : file_(std::move(file)) {}
@@ -28,7 +28,7 @@ class Reader {
   }
 
   void need_map(const YAML::Node& node, const std::string& what) const {
-    if (!node.IsMap()) fail(line_of(node), what + " is no map", "`key: value` lines");
+    if (!node.IsMap()) fail(line_of(node), what + " is not a map", "`key: value` lines");
   }
 
   YAML::Node need(const YAML::Node& map, const std::string& key) const {
@@ -39,7 +39,7 @@ class Reader {
 
   std::string text(const YAML::Node& map, const std::string& key) const {
     const YAML::Node node = need(map, key);
-    if (!node.IsScalar()) fail(line_of(node), "'" + key + "' is no text", "a scalar");
+    if (!node.IsScalar()) fail(line_of(node), "'" + key + "' is not a scalar", "a scalar");
     return node.Scalar();
   }
 
@@ -51,11 +51,11 @@ class Reader {
 
   YAML::Node list(const YAML::Node& map, const std::string& key) const {
     const YAML::Node node = need(map, key);
-    if (!node.IsSequence()) fail(line_of(node), "'" + key + "' is no list", "a list");
+    if (!node.IsSequence()) fail(line_of(node), "'" + key + "' is not a list", "a list");
     return node;
   }
 
-  // An absent flag is false, as torchgen leaves false ones out.
+  // An absent flag is false, because torchgen omits false ones.
   bool flag(const YAML::Node& map, const std::string& key) const {
     if (!map[key]) return false;
     const std::string value = text(map, key);
@@ -119,7 +119,7 @@ std::vector<Argument> load_arguments(const Reader& reader, const YAML::Node& ent
   for (const YAML::Node& node : reader.list(entry, "schema_order_arguments")) {
     arguments.push_back(load_argument(reader, node));
     if (!names.insert(arguments.back().name).second) {
-      reader.fail(line_of(node["name"]), "a second argument '" + arguments.back().name + "'", "one of each name");
+      reader.fail(line_of(node["name"]), "duplicate argument '" + arguments.back().name + "'", "unique names");
     }
   }
   return arguments;
@@ -137,8 +137,8 @@ std::vector<Return> load_returns(const Reader& reader, const YAML::Node& entry) 
   return returns;
 }
 
-// The structured fields have no annotation for returns, so the aliases come from the schema's text; on the way the
-// text and the fields are held against each other.
+// The structured fields lack the annotations of returns, so the aliases come from the schema's text, which is checked
+// against the fields.
 void load_aliases(const Reader& reader, const YAML::Node& entry, Declaration& declaration) {
   const int line = line_of(entry["schema_string"]);
   const std::string start = "aten::" + declaration.full_name() + "(";
@@ -152,7 +152,7 @@ void load_aliases(const Reader& reader, const YAML::Node& entry, Declaration& de
     reader.fail(line, std::string("malformed schema: ") + error.what(), "`name(arguments) -> returns`");
   }
   if (text.arguments.size() != declaration.arguments.size() || text.returns.size() != declaration.returns.size()) {
-    reader.fail(line, "the schema has other arguments or returns than the lists",
+    reader.fail(line, "the schema's arguments or returns differ from the lists",
                 std::to_string(declaration.arguments.size()) + " arguments and " +
                     std::to_string(declaration.returns.size()) + " returns");
   }
@@ -193,7 +193,7 @@ std::string load_version(const Reader& reader, const std::string& text) {
   const std::string prefix = "# libtorch ";
   const std::string line = text.substr(0, text.find_first_of("\r\n"));
   if (line.compare(0, prefix.size(), prefix) != 0 || line.size() == prefix.size()) {
-    reader.fail(1, "no libtorch version", "`# libtorch <version>` in the first line");
+    reader.fail(1, "the libtorch version is missing", "`# libtorch <version>` in the first line");
   }
   return line.substr(prefix.size());
 }
@@ -211,13 +211,13 @@ Model load_declarations_text(const std::string& text, const std::string& name) {
   try {
     const YAML::Node root = YAML::Load(text);
     if (!root.IsSequence())
-      reader.fail(root.IsNull() ? 1 : line_of(root), "no list of declarations", "`- name: …` entries");
+      reader.fail(root.IsNull() ? 1 : line_of(root), "the list of declarations is missing", "`- name: …` entries");
     std::map<std::string, int> lines;
     for (const YAML::Node& entry : root) {
       Declaration declaration = load_declaration(reader, entry);
       const auto [first, added] = lines.emplace(declaration.full_name(), declaration.line);
       if (!added) {
-        reader.fail(declaration.line, "a second declaration of '" + declaration.full_name() + "'",
+        reader.fail(declaration.line, "duplicate declaration of '" + declaration.full_name() + "'",
                     "only the one in line " + std::to_string(first->second));
       }
       model.declarations.push_back(std::move(declaration));

@@ -137,7 +137,7 @@ Default dtype(const std::string& text) {
 }
 
 Default memory_format(const std::string& text) {
-  // The namespace before it is at:: or c10::, or missing, by libtorch version.
+  // The namespace before it is at::, c10:: or missing, depending on the libtorch version.
   static const Words names = {{"MemoryFormat::Contiguous", "contiguous"},
                               {"MemoryFormat::Preserve", "preserve"},
                               {"MemoryFormat::ChannelsLast", "channels_last"},

@@ -66,7 +66,7 @@ int run(const Options& options) {
   if (options.check) {
     const std::string committed = std::filesystem::exists(ledger_path) ? read_text(ledger_path) : "";
     if (committed == ledger) return 0;
-    throw Error(ledger_path.string(), 0, "the committed ledger is not what codegen gives",
+    throw Error(ledger_path.string(), 0, "the committed ledger differs from the output of codegen",
                 "the result of `npm run codegen`; review the difference and commit it");
   }
   for (const auto& emit : {emit_cpp, emit_js, emit_dts}) {
@@ -89,7 +89,7 @@ int main(int argc, char** argv) {
     return run(options);
   } catch (const codegen::Error& error) {
     std::cerr << error.what() << '\n';
-  } catch (const std::exception& error) {  // a mistake in the generator itself
+  } catch (const std::exception& error) {  // a bug in the generator
     std::cerr << "bindings: " << error.what() << '\n';
   }
   return 1;

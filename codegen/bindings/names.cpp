@@ -42,7 +42,7 @@ std::string argument_js_name(const std::string& name) {
 Place place_of(const std::string& op_name, const std::string& python_module) {
   if (python_module.empty()) return {"", camel_case(op_name)};
   if (python_module == "nn") return {"nn.functional", camel_case(op_name)};
-  // linalg_norm -> norm, special_expm1 -> expm1; an op without the prefix keeps its name.
+  // linalg_norm -> norm, special_expm1 -> expm1; ops without the prefix keep their names.
   const std::string prefix = python_module + "_";
   const bool has_prefix = op_name.rfind(prefix, 0) == 0;
   return {python_module, camel_case(has_prefix ? op_name.substr(prefix.size()) : op_name)};

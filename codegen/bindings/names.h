@@ -1,4 +1,4 @@
-// How ATen's names become JavaScript's.
+// Conversion of ATen's names to JavaScript's.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@ namespace codegen {
 // "log_softmax" -> "logSoftmax"; leading and trailing underscores stay: "add_", "_foreach_add_" -> "_foreachAdd_".
 std::string camel_case(const std::string& name);
 
-// As camel_case; a word that JavaScript forbids as a name gets a trailing underscore.
+// Like camel_case, with a trailing underscore for words that JavaScript forbids as names.
 std::string argument_js_name(const std::string& name);
 
 // Whether JavaScript forbids `word` as a variable's name.

@@ -19,7 +19,7 @@ std::vector<const Argument*> inputs_of(const Declaration& declaration) {
   return inputs;
 }
 
-// Whether a parameter of type `a` yields to one of type `b` at the same position.
+// Whether an overload with type `a` is tried after one with type `b` at the same position.
 bool yields_to(const Type& a, const Type& b) {
   const std::string left = schema_type(a);
   const std::string right = schema_type(b);
@@ -49,7 +49,7 @@ bool has_out(const Declaration& declaration) {
                      [](const Argument& argument) { return argument.out; });
 }
 
-// A type as PyTorch's Python parser spells it.
+// A type in the spelling of PyTorch's Python parser.
 std::string parser_type(const Type& type) {
   static const std::map<Base, std::pair<std::string, std::string>> names = {
       {Base::Int, {"int64_t", "IntArrayRef"}},      {Base::Float, {"double", "ArrayRef<double>"}},
@@ -65,7 +65,7 @@ std::string parser_type(const Type& type) {
   return type.nullable ? text + "?" : text;
 }
 
-// "(Tensor input, IntArrayRef[1] dim, bool keepdim=False, *, ScalarType? dtype=None": what PyTorch sorts by.
+// "(Tensor input, IntArrayRef[1] dim, bool keepdim=False, *, ScalarType? dtype=None": PyTorch's sort key.
 std::string parser_signature(const Declaration& declaration) {
   std::string text = "(";
   bool keyword_only = false;
@@ -99,7 +99,7 @@ bool is_scalar_twin(const Declaration& scalar, const Declaration& tensor) {
 
 std::vector<int> sort_overloads(const Plan& plan, std::vector<int> ops) {
   const auto declaration = [&](int op) -> const Declaration& { return *plan.ops[op].declaration; };
-  // Start as PyTorch does, from the signatures' text in its Python parser's spelling. Out-variants come last.
+  // Like PyTorch, sort first by the signatures' text in its Python parser's spelling. Out-variants come last.
   const auto key = [&](int op) {
     const Declaration& d = declaration(op);
     return std::make_tuple(has_out(d), parser_signature(d), d.schema);

@@ -10,7 +10,7 @@
 namespace codegen {
 namespace {
 
-// In the groups of `number_tensors`, a number is taken for a tensor before it is taken for a Scalar.
+// In the groups of `number_tensors`, a number matches a tensor before it matches a Scalar.
 void shadow_scalar_twins(Plan& plan, const std::vector<Group>& groups) {
   for (const Group& group : groups) {
     for (const int op : group.ops) {
@@ -40,7 +40,7 @@ std::vector<Group> sorted_groups(const Plan& plan, const std::map<std::string, s
   return groups;
 }
 
-// Decides where the function of an op is shown, and whether it is a method: public.yaml overrules its module.
+// Decides the namespace of an op's function and whether the op is a method; public.yaml overrides its module.
 void settle_place(PlannedOp& op, const Plan& plan, const Spec& spec) {
   const auto closed = spec.closed.find(op.space);
   if (closed != spec.closed.end() && !closed->second.open && closed->second.ops.count(op.declaration->name) == 0) {
@@ -52,7 +52,7 @@ void settle_place(PlannedOp& op, const Plan& plan, const Spec& spec) {
       op.space_name = camel_case(name);
     }
   } else if (closed == spec.closed.end() && !op.space.empty() && op.space_name[0] == '_') {
-    op.space = hidden_space(op.space);  // torch.linalg and its like show no private ops of their modules
+    op.space = hidden_space(op.space);  // torch.linalg and similar namespaces do not show private ops of their modules
   }
   const PublicFunction* function = plan.public_function(op.space, op.space_name);
   if (function != nullptr && !function->extends) op.space = hidden_space(op.space);
@@ -76,7 +76,7 @@ void add_aliases(const Plan& plan, const Spec& spec,
           group.push_back(static_cast<int>(i));
         }
       }
-      if (group.empty()) functions[space].erase(camel_case(name));  // this libtorch has no such op
+      if (group.empty()) functions[space].erase(camel_case(name));  // this libtorch lacks the op
     }
   }
 }
@@ -109,7 +109,7 @@ Plan make_plan(const Model& model, const Spec& spec) {
     if (!function.needs.empty() && !has_op(function.needs)) continue;
     for (const std::string& space : function.spaces) {
       if (plan.publics[space].emplace(function.js_name, &function).second) continue;
-      throw Error("public.yaml", function.line, "'" + function.name + "' is there twice", "one entry per name");
+      throw Error("public.yaml", function.line, "duplicate entry '" + function.name + "'", "one entry per name");
     }
   }
   for (const Declaration& declaration : model.declarations) {
@@ -135,7 +135,7 @@ Plan make_plan(const Model& model, const Spec& spec) {
     if (!is_new && known->second != declaration.name) {
       throw Error("Declarations.yaml", declaration.line,
                   "'" + declaration.name + "' and '" + known->second + "' are both '" + op.js_name + "' in JavaScript",
-                  "names that stay apart");
+                  "distinct names");
     }
     const int index = static_cast<int>(plan.ops.size());
     if (op.number >= 0 && declaration.is_function) functions[op.space][op.space_name].push_back(index);
@@ -156,7 +156,7 @@ Plan make_plan(const Model& model, const Spec& spec) {
   }
   if (!unused.empty()) {
     throw Error("exceptions.yaml", spec.exceptions.at(*unused.begin()).line,
-                "no declaration is called '" + *unused.begin() + "'", "an op of this libtorch");
+                "'" + *unused.begin() + "' is not declared", "an op of this libtorch");
   }
   add_aliases(plan, spec, functions);
   for (const auto& [space, by_name] : functions) plan.functions[space] = sorted_groups(plan, by_name);

@@ -1,5 +1,5 @@
-// The immutable model of one libtorch's operators: what Declarations.yaml says, validated once, in schema order.
-// Nothing here knows C++ emission, JavaScript or TypeScript. (Idea: torchgen/model.py.)
+// The immutable model of one libtorch's operators: the validated contents of Declarations.yaml, in schema order.
+// It is independent of C++ emission, JavaScript and TypeScript. (Idea: torchgen/model.py.)
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace codegen {
 
-// The schema's base types. One entry here and one row in type_table.cpp are all that a new type needs.
+// The schema's base types. A new type needs only an entry here and a row in type_table.cpp.
 enum class Base {
   Tensor,
   Scalar,
@@ -21,15 +21,15 @@ enum class Base {
   MemoryFormat,
   Device,
   Generator,
-  ScriptModule,  // of classes only
+  ScriptModule,  // only in classes
   Storage,
   Stream,
   Dimname,
   QScheme,
   DeviceIndex,
   SymBool,
-  Any,   // of public functions only: whatever they make of it
-  True,  // of public functions only: the literal, which decides what they return
+  Any,   // only in public functions, which interpret the value themselves
+  True,  // only in public functions: the literal, which decides the result type
 };
 
 // A schema type: `Tensor`, `Tensor?`, `Tensor[]`, `Tensor?[]`, `int[2]`, `int[2]?`, `bool[3]`, …
@@ -41,7 +41,7 @@ struct Type {
   int size = 0;                   // N of `T[N]`, else 0. For int[N] a single number is accepted and repeated.
 };
 
-// A default, as a typed literal rather than C++ text.
+// A default as a typed literal instead of C++ text.
 struct Default {
   enum class Kind { None, Bool, Int, Float, Str, IntList, Dtype, MemoryFormat } kind = Kind::None;
   bool boolean = false;
@@ -59,20 +59,20 @@ struct Argument {
   std::string alias;      // "" or "a", "a!", "a! -> *", as in the schema
   bool mutated = false;   // the alias has a '!'
   bool out = false;       // an argument of an out-variant that receives the result
-  bool variadic = false;  // of public functions only: a list that may be given as the rest of the arguments
+  bool variadic = false;  // only in public functions: a list that may be passed as rest arguments
 };
 
 struct Return {
   Type type;
-  std::string name;   // the schema's field name, "" when it has none
-  std::string alias;  // as in Argument; "a!" means: this is the argument with the same alias
+  std::string name;   // the schema's field name, or ""
+  std::string alias;  // as in Argument; "a!": the return is the argument with the same alias
 };
 
 struct Declaration {
   std::string name;                 // ATen operator name: "add_"
   std::string overload;             // "Tensor", or ""
   std::string schema;               // "aten::add_.Tensor(Tensor(a!) self, …) -> Tensor(a!)"
-  std::vector<Argument> arguments;  // schema order, dtype/layout/device/pin_memory apart
+  std::vector<Argument> arguments;  // schema order, with dtype/layout/device/pin_memory separate
   std::vector<Return> returns;
   bool is_method = false;     // method_of has Tensor
   bool is_function = false;   // method_of has namespace

@@ -27,7 +27,7 @@ bool is_digits(const std::string& text) {
          std::all_of(text.begin(), text.end(), [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; });
 }
 
-// "int[2]?" and the like.
+// Parses types such as "int[2]?".
 Type parse_schema_type(std::string text) {
   const std::string whole = text;
   Type type;
@@ -57,7 +57,7 @@ bool is_number(const std::string& text) {
   size_t end = 0;
   try {
     static_cast<void>(std::stod(text, &end));
-  } catch (const std::exception&) {  // stod's way of saying no
+  } catch (const std::exception&) {  // stod throws for text that is not a number
     return false;
   }
   return end == text.size();
@@ -89,7 +89,7 @@ Default parse_default(const std::string& text, const Type& type) {
   return value;
 }
 
-// At the commas.
+// Splits at the commas.
 std::vector<std::string> split(const std::string& list) {
   std::vector<std::string> parts;
   for (size_t start = 0; start < list.size();) {

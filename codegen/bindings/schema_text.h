@@ -1,4 +1,4 @@
-// Schemas as the spec writes them: "manual_seed(Generator self, int seed) -> ()".
+// Schemas in the notation of the spec: "manual_seed(Generator self, int seed) -> ()".
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 namespace codegen {
 
 // Parses "name(Type argument=default, Type... rest, *, Type by_name) -> Type" or "-> (Type a, Type b)". Throws
-// std::invalid_argument saying what was expected.
+// std::invalid_argument with the expectation as its text.
 Declaration parse_function(const std::string& text);
 
 }  // namespace codegen

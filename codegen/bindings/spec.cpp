@@ -33,14 +33,16 @@ class File {
   std::string text(const YAML::Node& parent, const char* key) const {
     const YAML::Node node = parent[key];
     if (!node) throw Error(name_, line_of(parent), std::string("the key '") + key + "' is missing", "a string");
-    if (!node.IsScalar()) throw Error(name_, line_of(node), std::string("'") + key + "' has a wrong kind", "a string");
+    if (!node.IsScalar())
+      throw Error(name_, line_of(node), std::string("'") + key + "' has the wrong type", "a string");
     return node.as<std::string>();
   }
 
   YAML::Node list(const YAML::Node& parent, const char* key) const {
     const YAML::Node node = parent[key];
     if (!node) throw Error(name_, line_of(parent), std::string("the key '") + key + "' is missing", "a list");
-    if (!node.IsSequence()) throw Error(name_, line_of(node), std::string("'") + key + "' has a wrong kind", "a list");
+    if (!node.IsSequence())
+      throw Error(name_, line_of(node), std::string("'") + key + "' has the wrong type", "a list");
     return node;
   }
 
@@ -106,15 +108,15 @@ ClassSpec load_class(const std::filesystem::path& path) {
     function.doc = file.text(node, "doc");
     if (const YAML::Node chains = node["chains"]; chains) {
       if (!chains.IsScalar() || chains.as<std::string>() != "true" || !function.declaration.returns.empty()) {
-        file.fail(chains, "'chains' has a wrong value", "'true', at a function that returns nothing");
+        file.fail(chains, "'chains' has an invalid value", "'true', in a function that returns nothing");
       }
       function.chains = true;
     }
     if (const YAML::Node property = node["property"]; property) {
       const bool alone = arguments.size() == 1 && !function.is_static && function.declaration.returns.size() == 1;
       if (!property.IsScalar() || property.as<std::string>() != "true" || !alone) {
-        file.fail(property, "'property' has a wrong value",
-                  "'true', at a function of `self` alone that returns something");
+        file.fail(property, "'property' has an invalid value",
+                  "'true', in a function that only takes `self` and returns a value");
       }
       function.property = true;
     }
@@ -135,7 +137,7 @@ Declaration parse_schema(const File& file, const YAML::Node& node) {
 
 std::string space_of(const std::string& name) { return name == "torch" ? "" : name; }
 
-// One entry of a group of public.yaml: a schema, or a map with more.
+// One entry of a group of public.yaml: a schema, or a map with further keys.
 PublicFunction load_public(const File& file, const YAML::Node& node, const YAML::Node& group) {
   PublicFunction function;
   function.file = file.text(group, "file");

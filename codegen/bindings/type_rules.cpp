@@ -43,7 +43,7 @@ bool has_argument(const Declaration& declaration, const TypeRule::Bind& bind) {
   });
 }
 
-// Dimensions, by index or name, decide about the shape: a rule has to speak of them.
+// Dimensions, by index or name, determine the shape, so a rule must bind or ignore them.
 bool speaks_of(const TypeRule& rule, const Argument& argument) {
   const bool decides = argument.type.base == Base::Dimname ? !argument.kwarg_only : is_dimension(argument);
   return !decides || rule.ignores.count(argument.name) != 0 ||
@@ -59,7 +59,7 @@ bool follows(const TypeRule& rule, const Declaration& declaration) {
                      [&](const TypeRule::Bind& bind) { return has_argument(declaration, bind); });
 }
 
-// "add_" follows the rules of "add", unless it has one of its own.
+// "add_" follows the rules of "add", unless it has its own.
 std::string name_without_underscore(const std::string& name) {
   return name.size() > 1 && name.back() == '_' ? name.substr(0, name.size() - 1) : name;
 }
@@ -92,7 +92,7 @@ std::vector<TypeRule> load_type_rules(const std::filesystem::path& path) {
         try {
           rule.binds.push_back(parse_bind(bind.first.as<std::string>(), spelling));
         } catch (const std::invalid_argument&) {
-          // Said again with the line.
+          // Rethrown with the line.
           fail("unknown type '" + spelling + "'", "a type of the type table, such as Tensor or int[]");
         }
       }
@@ -103,7 +103,7 @@ std::vector<TypeRule> load_type_rules(const std::filesystem::path& path) {
       for (const auto& check : node["checks"])
         rule.checks[check.first.as<std::string>()] = check.second.as<std::string>();
       if (rule.ops.empty() || rule.binds.empty() || rule.results.empty())
-        fail("a rule lacks a part", "ops, binds, result");
+        fail("the rule is incomplete", "ops, binds, result");
       for (const std::string& expression : expressions_of(rule)) {
         for (size_t at = expression.find('$'); at != std::string::npos; at = expression.find('$', at + 1)) {
           const std::string name = word_at(expression, at + 1);
@@ -117,7 +117,7 @@ std::vector<TypeRule> load_type_rules(const std::filesystem::path& path) {
   } catch (const YAML::BadFile&) {
     throw Error(file, 0, "the file cannot be read");
   } catch (const YAML::Exception& error) {
-    throw Error(file, error.mark.line + 1, error.msg, "a rule as the file's head describes it");
+    throw Error(file, error.mark.line + 1, error.msg, "a rule in the format that the head of the file describes");
   }
   return rules;
 }
@@ -173,7 +173,7 @@ std::vector<std::string> algebra_names(const Spec& spec) {
           continue;
         }
         if (expression[at] == '$') {
-          at += word_at(expression, at + 1).size();  // an argument: linalg's are called A and B
+          at += word_at(expression, at + 1).size();  // an argument, which may have a capital name: A and B of linalg
           continue;
         }
         if (!is_word(expression[at])) continue;
@@ -202,8 +202,8 @@ void check_rules(const Spec& spec, const Model& model) {
       used = used || rule_of(spec, *declaration) == &rule;
     }
     if (!named || used || rule.newer) continue;
-    throw Error("types.yaml", rule.line, "no overload of '" + *rule.ops.begin() + "' and the others follows this rule",
-                "binds that an overload has, and as many results, in a rule before which no other takes them all");
+    throw Error("types.yaml", rule.line, "the rule of '" + *rule.ops.begin() + "' is unused",
+                "an overload with these binds and this number of results that earlier rules do not cover");
   }
 }
 

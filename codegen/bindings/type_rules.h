@@ -1,4 +1,4 @@
-// The rules of types.yaml, applied to one overload: which arguments become type parameters, and what its result is.
+// Applies the rules of types.yaml to an overload: which arguments become type parameters, and the type of its result.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@
 
 namespace codegen {
 
-// Reads types.yaml. Throws Error with file, line and what was expected.
+// Reads types.yaml. Throws Error with file, line and expectation.
 std::vector<TypeRule> load_type_rules(const std::filesystem::path& path);
 
 // Whether an argument chooses dimensions by index.
@@ -20,17 +20,17 @@ bool is_dimension(const Argument& argument);
 // "TOther", the type parameter of the argument `other`.
 std::string type_parameter_name(const Argument& argument);
 
-// The rule that an overload follows, nullptr without one.
+// The rule that an overload follows, or nullptr.
 const TypeRule* rule_of(const Spec& spec, const Declaration& declaration);
 
-// An expression of a rule with `$name` replaced by type parameters. `replaced` gives other texts for some of them.
+// An expression of a rule with each `$name` replaced by its type parameter, or by its text in `replaced`.
 std::string instantiate(const std::string& expression, const Declaration& declaration,
                         const std::map<std::string, std::string>& replaced = {});
 
 // The types of the algebra that a generated file uses, for its import.
 std::vector<std::string> algebra_names(const Spec& spec);
 
-// Throws Error when a rule's op is there but no overload has the arguments that the rule speaks of.
+// Throws Error if a rule's op exists but none of its overloads follows the rule.
 void check_rules(const Spec& spec, const Model& model);
 
 }  // namespace codegen

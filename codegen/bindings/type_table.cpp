@@ -10,7 +10,7 @@ constexpr const char* kNumber = "number | bigint | boolean | Complex";
 
 bool starts_with(const std::string& text, const std::string& prefix) { return text.rfind(prefix, 0) == 0; }
 
-// Newer libtorch writes ::std:: where older wrote c10:: (optional, string_view); the table knows the older spelling.
+// Newer libtorch writes ::std:: instead of c10:: (optional, string_view); the table has the older spelling.
 std::string older_spelling(std::string text) {
   for (const std::string newer : {"::std::", "std::"}) {
     for (const std::string word : {"optional<", "string_view"}) {
@@ -22,7 +22,7 @@ std::string older_spelling(std::string text) {
   return text;
 }
 
-// The N of "::std::array<bool,N>", 0 when the text is something else.
+// The N of "::std::array<bool,N>", 0 for any other text.
 int bool_array_size(const std::string& text) {
   const std::string prefix = "::std::array<bool,";
   if (!starts_with(text, prefix) || text.back() != '>') return 0;
@@ -75,7 +75,7 @@ const TypeRow& type_row(Base base) {
   for (const TypeRow& row : type_table()) {
     if (row.base == base) return row;
   }
-  throw std::logic_error("type_table.cpp has no row for a base type of schema.h");
+  throw std::logic_error("type_table.cpp lacks a row for a base type of schema.h");
 }
 
 std::string type_code(const Type& type) { return with_suffixes(std::string(1, type_row(type.base).code), type); }
@@ -92,7 +92,7 @@ Type parse_type(const TypeFields& fields) {
     return type;
   }
   if (spelling == "const c10::List<c10::optional<at::Tensor>> &") {
-    // is_nullable speaks of the elements here; no schema has a `Tensor?[]?`.
+    // is_nullable refers to the elements here; schemas do not have `Tensor?[]?`.
     type.list = true;
     type.element_nullable = true;
     type.nullable = false;
@@ -107,7 +107,8 @@ Type parse_type(const TypeFields& fields) {
   for (const TypeRow& row : type_table()) {
     type.base = row.base;
     if (*row.cpp != '\0' && spelling == row.cpp) {
-      if (fields.size != 0) throw std::invalid_argument("type '" + fields.dynamic_type + "' is no list but has a size");
+      if (fields.size != 0)
+        throw std::invalid_argument("type '" + fields.dynamic_type + "' has a size but is not a list");
       return type;
     }
     if (*row.cpp_list != '\0' && spelling == row.cpp_list) {

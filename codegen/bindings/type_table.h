@@ -1,4 +1,4 @@
-// The one table of schema types: everything the generator knows about a base type is in its row.
+// The table of schema types. All properties of a base type are in its row.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace codegen {
 
-// One base type. A new type needs one entry in `Base` and one row in type_table.cpp, nothing else.
+// One base type. A new type needs only an entry in `Base` and a row in type_table.cpp.
 struct TypeRow {
   Base base;
   const char* schema_name;  // as in a schema: "Tensor", "int", "ScalarType"
   char code;                // one letter for the JS signature tables: 'T', 'I', 'D'
   const char* cpp;          // the element as Declarations.yaml's dynamic_type writes it: "at::Tensor", "int64_t"
-  const char* cpp_list;     // a list of it: "at::TensorList"; "" when no schema has such a list
+  const char* cpp_list;     // a list of it: "at::TensorList"; "" if schemas do not have such lists
   const char* ts_argument;  // TypeScript type of one accepted value: "number | bigint"
   const char* ts_result;    // TypeScript type of one returned value
 };
@@ -31,16 +31,15 @@ std::string type_code(const Type& type);
 // The type as the schema writes it: "Tensor?", "int[2]", "bool[3]".
 std::string schema_type(const Type& type);
 
-// What a declaration says about the type of one argument or return.
+// The type fields of one argument or return in a declaration.
 struct TypeFields {
   std::string type;          // "const c10::optional<at::Tensor> &"
   std::string dynamic_type;  // "at::Tensor"
   bool is_nullable = false;
-  int size = 0;  // 0 when the key is absent
+  int size = 0;  // 0 if the key is absent
 };
 
-// The type that the fields describe. Throws std::invalid_argument, saying which spelling is unknown, when no row has
-// it.
+// The type that the fields describe. Throws std::invalid_argument with the spelling if it is unknown.
 Type parse_type(const TypeFields& fields);
 
 }  // namespace codegen

@@ -1,4 +1,4 @@
-// Errors about an input file, worded the same way by every tool of the generator.
+// Errors about an input file, with the same wording in all tools of the generator.
 #pragma once
 
 #include <stdexcept>

@@ -10,7 +10,7 @@ std::string float_text(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
 
-  // to_chars finds the shortest digits; only where the point goes is Python's own.
+  // to_chars finds the shortest digits; the position of the point follows Python.
   char buffer[64];
   const auto end = std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::scientific).ptr;
   const std::string text(buffer, end);

@@ -22,7 +22,7 @@ bool holds(const fs::path& path, std::string_view text) {
 
 std::string read_text(const fs::path& path) {
   std::error_code error;
-  // A stream opens a directory without complaint and reads nothing from it.
+  // A stream opens a directory without an error and reads nothing from it.
   if (fs::is_directory(path, error)) throw Error(path.string(), 0, "is a directory", "a file");
   std::ifstream in(path, std::ios::binary);
   if (!in) throw Error(path.string(), 0, "cannot be opened", "a readable file");
@@ -38,7 +38,7 @@ bool write_if_changed(const fs::path& path, std::string_view text) {
   if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
   if (error) throw Error(path.parent_path().string(), 0, "cannot create the folder: " + error.message());
 
-  // The process id keeps two generators that run at once from writing into one temporary file.
+  // The process id keeps two concurrent generators from writing into the same temporary file.
   const fs::path temporary = path.string() + ".tmp" + std::to_string(::getpid());
   {
     std::ofstream out(temporary, std::ios::binary | std::ios::trunc);

@@ -6,10 +6,10 @@
 namespace codegen {
 namespace {
 
-// Walks over text and knows whether a position is inside brackets or a quoted string.
+// Scans text and tracks whether the position is inside brackets or a quoted string.
 class Depth {
  public:
-  // Takes the next character; true when it stands outside all brackets and quotes.
+  // Takes the next character; true if it is outside all brackets and quotes.
   bool outside(char c) {
     if (quote_ != '\0') {
       if (escaped_) {

@@ -27,7 +27,7 @@ std::string list_type(const Type& type, const OperatorStyle& style) {
   if (type.base == Base::Str) return "at::ArrayRef<" + style.spelling.string_view + ">";
   const std::string spelling = type_row(type.base).cpp_list;
   if (spelling.empty() || type.element_nullable) {
-    throw std::invalid_argument("no C++ type is known for " + schema_type(type));
+    throw std::invalid_argument("the C++ type for " + schema_type(type) + " is unknown");
   }
   return spelling;
 }
@@ -38,7 +38,7 @@ OperatorStyle style_of(const std::string& signature, const Spelling& spelling) {
   OperatorStyle style;
   style.spelling = spelling;
   style.list_ref = signature.find("ITensorListRef") != std::string::npos;
-  // An operator with a mutated tensor writes it plain somewhere, unless it is one of those that take const ones.
+  // An operator with a mutated tensor has a non-const one somewhere, unless it takes mutated tensors as const.
   const std::string tensor = "at::Tensor &";
   const std::string qualifier = "const ";
   bool plain = false;

@@ -8,14 +8,14 @@
 
 namespace codegen {
 
-// What one operator's C++ signature does in its own way.
+// Properties in which operators' C++ signatures differ.
 struct OperatorStyle {
   Spelling spelling;
   bool const_mutable = false;  // mutated tensors are `const at::Tensor &`
   bool list_ref = false;       // tensor lists are `const at::ITensorListRef &`
 };
 
-// Reads the style off the operator's `using schema = …`.
+// Reads the style from the operator's `using schema = …`.
 OperatorStyle style_of(const std::string& signature, const Spelling& spelling);
 
 // "const c10::optional<at::Tensor> &"

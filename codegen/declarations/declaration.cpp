@@ -65,7 +65,7 @@ std::vector<Fields> return_items(const Schema& schema, const OperatorStyle& styl
   return items;
 }
 
-// The schema's name of the return that an out argument fills, "" when it has none.
+// The schema's name of the return that an out argument fills, or "".
 std::string field_name(const Schema& schema, std::size_t argument) {
   std::size_t index = 0;
   for (std::size_t i = 0; i < argument; ++i) index += schema.arguments[i].out ? 1 : 0;
@@ -89,12 +89,12 @@ Fields argument_item(const Schema& schema, std::size_t index, const OperatorStyl
     const std::string field = field_name(schema, index);
     if (!field.empty()) fields["field_name"] = yaml_string(field);
   }
-  // The size of bool lists is in their C++ type only.
+  // The size of bool lists is only in their C++ type.
   if (type.list && type.size > 0 && type.base != Base::Bool) fields["size"] = std::to_string(type.size);
   return fields;
 }
 
-// The first of the four consecutive arguments that the C++ API folds into TensorOptions; -1 without them.
+// The first of the four consecutive arguments that the C++ API combines into TensorOptions, or -1.
 int tensor_options_at(const Schema& schema) {
   const std::vector<std::pair<std::string, Base>> wanted = {
       {"dtype", Base::Dtype}, {"layout", Base::Layout}, {"device", Base::Device}, {"pin_memory", Base::Bool}};
@@ -177,7 +177,7 @@ std::string declaration_yaml(const Schema& schema, const DeclarationFacts& facts
   text += list_yaml("returns", return_items(schema, style));
   text += line_yaml("inplace", yaml_bool(schema.is_inplace()));
   text += line_yaml("is_factory_method", yaml_bool(factory));
-  // The header says of structured operators with a composite kernel that they have no kernel of their own.
+  // The header says that structured operators with a composite kernel lack their own kernel.
   text += line_yaml("abstract", yaml_bool(facts.dispatch || schema.has_cpu_kernel));
   text += line_yaml("has_math_kernel", yaml_bool(schema.has_math_kernel));
   text += line_yaml("ops_header", yaml_string(facts.ops.header));

@@ -1,8 +1,8 @@
 // One entry of Declarations.yaml, in torchgen's format (torchgen/gen.py, compute_declaration_yaml).
 //
-// Keys of torchgen that are left out, because nothing installed with libtorch tells their value:
-// manual_kernel_registration, category_override, device_guard. with_gil and deprecated, always false there, go with
-// them. One key is ours: ops_header, the header below ATen/ops that declares the operator's struct in at::_ops.
+// These keys of torchgen are omitted, because an installed libtorch does not contain their values:
+// manual_kernel_registration, category_override, device_guard; also with_gil and deprecated, which are always false.
+// One key is ours: ops_header, the header below ATen/ops that declares the operator's struct in at::_ops.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace codegen {
 
-// What the entry says beyond the schema.
+// The contents of the entry beyond the schema.
 struct DeclarationFacts {
   OpsStruct ops;
   bool is_method = false;
@@ -21,7 +21,7 @@ struct DeclarationFacts {
   std::string python_module;
 };
 
-// The entry's YAML text, ending in a newline. Throws std::invalid_argument for a type or default without C++ form.
+// The entry's YAML text, ending in a newline. Throws std::invalid_argument for a type or default without a C++ form.
 std::string declaration_yaml(const Schema& schema, const DeclarationFacts& facts, const Spelling& spelling);
 
 }  // namespace codegen

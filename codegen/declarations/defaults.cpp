@@ -10,7 +10,7 @@
 namespace codegen {
 namespace {
 
-// 'a"b' -> "a\"b": the schema may use either quote, C++ only the double one.
+// 'a"b' -> "a\"b": the schema may use either quote, C++ only double ones.
 std::string double_quoted(const std::string& text) {
   std::string result = "\"";
   for (std::size_t i = 1; i + 1 < text.size(); ++i) {
@@ -52,7 +52,7 @@ std::string cpp_default(const std::string& text, const Type& type, const Spellin
   if (type.list) {
     if (text.size() >= 2 && text.front() == '[' && text.back() == ']')
       return "{" + text.substr(1, text.size() - 2) + "}";
-    if (type.size == 0) throw std::invalid_argument("default '" + text + "' of a list is no list like [0,1]");
+    if (type.size == 0) throw std::invalid_argument("default '" + text + "' of a list is not a list like [0,1]");
   }
   if (type.base == Base::Str && text.size() >= 2 && text.front() == '\'' && text.back() == '\'') {
     return double_quoted(text);
@@ -69,7 +69,7 @@ std::string yaml_default(const std::string& text) {
   if (text == "true" || text == "false" || is_integer(text)) return text;
   if (!is_number(text)) return yaml_string(text);
   std::string number = float_text(std::strtod(text.c_str(), nullptr));
-  // YAML 1.1 takes 1e-05 for a string; PyYAML writes the point for that reason.
+  // YAML 1.1 reads 1e-05 as a string, so PyYAML writes a point.
   const std::size_t e = number.find('e');
   if (e != std::string::npos && number.find('.') == std::string::npos) number.insert(e, ".0");
   return number;

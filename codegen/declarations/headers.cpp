@@ -32,7 +32,8 @@ void collect_calls(std::string_view text, std::unordered_set<std::string>& into)
   }
 }
 
-// Without the blocks `namespace symint {…}`, whose templates stand beside the functions and for methods that are none.
+// Removes the blocks `namespace symint {…}`, whose templates duplicate functions and also exist for ops without a
+// function or method.
 std::string without_symint(std::string text) {
   constexpr std::string_view open = "namespace symint {";
   constexpr std::string_view close = "\n}";
@@ -54,7 +55,7 @@ void collect_structs(const fs::path& path, std::string_view text, Headers& heade
     const std::size_t end = text.find(";\n", start);
     if (start == std::string_view::npos || end == std::string_view::npos) {
       const auto line = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n') + 1;
-      throw Error(path.string(), static_cast<int>(line), "at::_ops::" + std::string(word) + " has no signature",
+      throw Error(path.string(), static_cast<int>(line), "at::_ops::" + std::string(word) + " lacks its signature",
                   "`using schema = …;`");
     }
     const std::string signature(text.substr(start + alias.size(), end - start - alias.size()));
@@ -62,7 +63,7 @@ void collect_structs(const fs::path& path, std::string_view text, Headers& heade
   }
 }
 
-// The compiler's own spelling, read from the signatures it compiles.
+// The spelling of types in this libtorch's own signatures.
 void read_spelling(const std::unordered_map<std::string, OpsStruct>& structs, Spelling& spelling) {
   for (const auto& [name, ops] : structs) {
     if (ops.signature.find("std::optional<") != std::string::npos) {
@@ -73,7 +74,7 @@ void read_spelling(const std::unordered_map<std::string, OpsStruct>& structs, Sp
   }
 }
 
-// The N or "text" of `#define NAME N`, which may stand on the next line after a backslash.
+// The N or "text" of `#define NAME N`, which may follow on the next line after a backslash.
 std::string macro(std::string_view text, const std::string& name) {
   const std::string define = "#define " + name + " ";
   const std::size_t at = text.find(define);
@@ -98,7 +99,8 @@ std::string read_version(const fs::path& include) {
     }
     if (std::count(version.begin(), version.end(), '.') == 2) return version;
   }
-  throw Error(places[0].string(), 0, "no libtorch version found", "#define TORCH_VERSION_MAJOR, _MINOR and _PATCH");
+  throw Error(places[0].string(), 0, "the libtorch version was not found",
+              "#define TORCH_VERSION_MAJOR, _MINOR and _PATCH");
 }
 
 }  // namespace
@@ -109,7 +111,7 @@ Headers scan_headers(const fs::path& include) {
   collect_calls(read_text(include / "ATen/core/TensorBody.h"), headers.methods);
 
   const fs::path folder = include / "ATen/ops";
-  if (!fs::is_directory(folder)) throw Error(folder.string(), 0, "is no folder", "the headers of all operators");
+  if (!fs::is_directory(folder)) throw Error(folder.string(), 0, "is not a folder", "the headers of all operators");
   const std::string suffix = "_ops.h";
   for (const auto& entry : fs::directory_iterator(folder)) {
     const std::string name = entry.path().filename().string();
@@ -120,7 +122,8 @@ Headers scan_headers(const fs::path& include) {
     collect_calls(text, headers.functions);
     if (text.find("=c10::MemoryFormat::") != std::string::npos) headers.spelling.memory_format = "c10::MemoryFormat";
   }
-  if (headers.structs.empty()) throw Error(folder.string(), 0, "holds no *_ops.h", "the headers of all operators");
+  if (headers.structs.empty())
+    throw Error(folder.string(), 0, "does not contain *_ops.h", "the headers of all operators");
   read_spelling(headers.structs, headers.spelling);
   return headers;
 }

@@ -1,4 +1,4 @@
-// What the installed headers say about operators beyond their schema.
+// Properties of operators beyond their schema, from the installed headers.
 #pragma once
 
 #include <filesystem>
@@ -14,7 +14,7 @@ struct OpsStruct {
   std::string signature;  // "at::Tensor (const at::Tensor &, const at::Tensor &, const at::Scalar &)"
 };
 
-// How this libtorch spells what moved from one namespace to another over time.
+// The spelling in this libtorch of names that have moved between namespaces.
 struct Spelling {
   std::string optional = "c10::optional";
   std::string nullopt = "c10::nullopt";
@@ -30,7 +30,7 @@ struct Headers {
   Spelling spelling;
 };
 
-// Scans the headers below an include folder (the one that holds ATen/). Throws Error for a missing one.
+// Scans the headers below an include folder (the one that contains ATen/). Throws Error for a missing one.
 Headers scan_headers(const std::filesystem::path& include);
 
 }  // namespace codegen

@@ -1,4 +1,4 @@
-// declarations: writes Declarations.yaml from an installed libtorch, without Python.
+// Step 1: writes Declarations.yaml from an installed libtorch, without Python.
 #include <filesystem>
 #include <iostream>
 #include <stdexcept>
@@ -30,7 +30,7 @@ struct Options {
   fs::path spec = CODEGEN_SPEC_DIR;
 };
 
-// Returns false when the arguments are not understood.
+// Returns false for invalid arguments.
 bool parse_options(int argc, char** argv, Options& options) {
   for (int i = 1; i < argc; i += 2) {
     const std::string key = argv[i];
@@ -53,7 +53,8 @@ std::string entry(const Registration& registration, const Headers& headers, cons
   const Schema schema = parse_schema(registration.schema);
   const std::string name = schema.name + (schema.overload.empty() ? "" : "_" + schema.overload);
   const auto ops = headers.structs.find(name);
-  if (ops == headers.structs.end()) throw std::invalid_argument("no ATen/ops/*_ops.h declares at::_ops::" + name);
+  if (ops == headers.structs.end())
+    throw std::invalid_argument("at::_ops::" + name + " is not declared in any ATen/ops/*_ops.h");
   if (!seen.insert(schema.name + "." + schema.overload).second) throw std::invalid_argument("declared twice");
 
   DeclarationFacts facts;
@@ -65,7 +66,7 @@ std::string entry(const Registration& registration, const Headers& headers, cons
   return declaration_yaml(schema, facts, headers.spelling);
 }
 
-// The parser's errors go on with a picture of the schema and a stack trace; their first words say enough.
+// The parser's errors continue with the schema and a stack trace; their first line is enough.
 std::string first_line(const std::string& text) {
   const std::size_t start = text.find_first_not_of("\n ");
   if (start == std::string::npos) return "";

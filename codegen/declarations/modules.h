@@ -13,7 +13,7 @@ class PythonModules {
   // Reads spec/python_modules.yaml. Throws Error when it is malformed or lists a name twice.
   explicit PythonModules(const std::filesystem::path& spec);
 
-  // "nn", "linalg", …, "" for an operator of torch itself. `generated`: torchgen made the variant up.
+  // "nn", "linalg", …, "" for an operator of torch itself. `generated`: torchgen generated the variant.
   std::string of(const std::string& name, bool generated) const;
 
  private:

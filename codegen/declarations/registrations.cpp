@@ -13,7 +13,7 @@ namespace {
 std::string text_of(const YAML::Node& json, const char* key, const std::string& file, int line) {
   const YAML::Node node = json[key];
   if (!node || !node.IsScalar()) {
-    throw Error(file, line, std::string("the JSON has no text under \"") + key + "\"",
+    throw Error(file, line, std::string("the JSON lacks a text under \"") + key + "\"",
                 R"({"schema": "…", "dispatch": "True" or "False", "default": …})");
   }
   return node.Scalar();
@@ -22,15 +22,15 @@ std::string text_of(const YAML::Node& json, const char* key, const std::string& 
 Registration read_line(const std::string& text, const std::string& file, int line) {
   const std::size_t comment = text.find("// {");
   if (comment == std::string::npos) {
-    throw Error(file, line, "no JSON after the signature", R"(`signature; // {"schema": …}`)");
+    throw Error(file, line, "the JSON after the signature is missing", R"(`signature; // {"schema": …}`)");
   }
   YAML::Node json;
   try {
     json = YAML::Load(text.substr(comment + 3));  // JSON is YAML
   } catch (const YAML::Exception& error) {
-    throw Error(file, line, "the comment is no JSON (" + error.msg + ")", R"({"schema": …, "dispatch": …})");
+    throw Error(file, line, "the comment is not JSON (" + error.msg + ")", R"({"schema": …, "dispatch": …})");
   }
-  if (!json.IsMap()) throw Error(file, line, "the comment is no JSON object", R"({"schema": …, "dispatch": …})");
+  if (!json.IsMap()) throw Error(file, line, "the comment is not a JSON object", R"({"schema": …, "dispatch": …})");
   Registration result;
   result.schema = text_of(json, "schema", file, line);
   result.line = line;
@@ -53,7 +53,7 @@ std::vector<Registration> read_registrations(const std::filesystem::path& header
     if (!is_code || text.compare(0, 2, "//") == 0) continue;
     result.push_back(read_line(text, header.string(), line));
   }
-  if (result.empty()) throw Error(header.string(), 0, "declares no operator", "one registration per line");
+  if (result.empty()) throw Error(header.string(), 0, "does not declare operators", "one registration per line");
   return result;
 }
 

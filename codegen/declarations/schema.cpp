@@ -22,7 +22,7 @@ Base base_of(const std::string& word) {
   throw std::invalid_argument("unknown schema type '" + word + "' (a new type needs a row in type_table.cpp)");
 }
 
-// The parser knows the type's structure; only the name of the base comes from the text.
+// The parser gives the type's structure; only the name of the base type comes from the text.
 Type type_of(const c10::Argument& argument, const std::string& word) {
   Type type;
   type.base = base_of(word);
@@ -40,11 +40,11 @@ Type type_of(const c10::Argument& argument, const std::string& word) {
   return type;
 }
 
-// Both readings of one schema must agree, or a later default or annotation would land on the wrong argument.
+// Both parses of a schema must agree, or a default or annotation would be assigned to the wrong argument.
 void check_same(const std::vector<TextField>& text, const std::vector<c10::Argument>& parsed, const char* what) {
   bool same = text.size() == parsed.size();
   for (std::size_t i = 0; same && i < text.size(); ++i) same = text[i].name == parsed[i].name();
-  if (!same) throw std::invalid_argument(std::string("libtorch's parser sees other ") + what + " than the text has");
+  if (!same) throw std::invalid_argument(std::string("libtorch's parser and the text disagree about the ") + what);
 }
 
 bool is_mutated(const TextField& field) { return field.annotation.find('!') != std::string::npos; }
@@ -65,7 +65,8 @@ Schema parse_schema(const std::string& text) {
 
   const auto handle = c10::Dispatcher::singleton().findSchema({parsed.name(), parsed.overload_name()});
   if (!handle) {
-    throw std::invalid_argument("the linked libtorch does not register it (headers and library of one version needed)");
+    throw std::invalid_argument(
+        "the linked libtorch does not register it (headers and library must have the same version)");
   }
 
   Schema schema;

@@ -1,4 +1,4 @@
-// One operator's schema as libtorch's own parser reads it.
+// One operator's schema, parsed by libtorch's own parser.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@ namespace codegen {
 struct SchemaArgument {
   std::string name;
   Type type;
-  std::string annotation;  // "a!", "" when there is none
+  std::string annotation;  // "a!", or ""
   bool mutated = false;
   bool kwarg_only = false;  // false for out arguments, as in torchgen
   bool out = false;
@@ -33,16 +33,16 @@ struct Schema {
   std::string overload;
   std::vector<SchemaArgument> arguments;  // out arguments last
   std::vector<SchemaReturn> returns;
-  bool generated = false;        // torchgen made this variant up: nobody wrote it in native_functions.yaml
+  bool generated = false;        // torchgen generated this variant: it is not in native_functions.yaml
   bool has_math_kernel = false;  // the library has a CompositeImplicitAutograd kernel for it
-  bool has_cpu_kernel = false;   // … and one for the CPU of its own
+  bool has_cpu_kernel = false;   // … and its own one for the CPU
 
   bool is_out() const { return !arguments.empty() && arguments.back().out; }
   // `add_`, and the dunder forms `__iadd__`.
   bool is_inplace() const;
 };
 
-// Parses `aten::…`. Throws std::exception with the parser's words, or when the library does not register the operator.
+// Parses `aten::…`. Throws std::exception with the parser's message, or if the library does not register the operator.
 Schema parse_schema(const std::string& text);
 
 }  // namespace codegen

@@ -6,7 +6,7 @@
 namespace codegen {
 namespace {
 
-// Plain words that some YAML reader takes for a boolean or a null.
+// Plain words that some YAML readers take for a boolean or null.
 bool is_reserved(const std::string& text) {
   static const std::unordered_set<std::string> words = {"y",   "n",    "yes",   "no",   "on",
                                                         "off", "true", "false", "null", "~"};

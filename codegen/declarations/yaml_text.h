@@ -5,7 +5,7 @@
 
 namespace codegen {
 
-// The text plain where every YAML reader takes it for that string, else in single quotes. One line only.
+// The text, plain if every YAML reader reads it as that string, else in single quotes. One line only.
 std::string yaml_string(const std::string& text);
 
 }  // namespace codegen

@@ -1,4 +1,4 @@
-/** Adam, in place: no step leaves a tensor behind. */
+/** Adam, in place: a step does not create lasting tensors. */
 import type { Tensor } from 'libtorch-node';
 import * as torch from 'libtorch-node';
 
@@ -19,7 +19,7 @@ export class Adam {
     this.#squares = parameters.map((parameter) => torch.zeros(parameter.shape));
   }
 
-  /** Moves every parameter against its gradient, then forgets the gradients. */
+  /** Updates every parameter against its gradient, then resets the gradients. */
   step(): void {
     this.#steps++;
     const size = this.rate / (1 - BETA1 ** this.#steps);

@@ -1,4 +1,4 @@
-/** Runs the service under `leak-audit run`, with clients, and brings back the report. */
+/** Runs the service under `leak-audit run`, with clients, and returns the report. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
@@ -9,11 +9,11 @@ import type { Site } from './show';
 const LEAK_AUDIT = path.resolve(require.resolve('libtorch-node/package.json'), '../dist/cli/leak-audit.js');
 const SERVER = path.join(__dirname, 'server.js');
 const INTERVAL = '500ms';
-/** A service that does not end by itself is ended. */
+/** The service is killed if it does not end by itself. */
 const GRACE_MS = 10_000;
 
 export interface AuditOptions {
-  /** For the report. */
+  /** The folder of the report. */
   folder: string;
   weights: string;
   cache: 'unbounded' | 'bounded';
@@ -30,24 +30,24 @@ export interface Audit {
   report: { verdict: 'clean' | 'leak' | 'insufficient'; summary: { liveTensors: number }; sites: Site[] };
 }
 
-/** The live figures go to stderr while it runs. */
+/** The service's live figures go to stderr. */
 export async function auditService(options: AuditOptions): Promise<Audit> {
   const { folder, weights, cache, heldOut, seconds, perSecond, signal } = options;
   signal.throwIfAborted();
   const json = path.join(folder, `${cache}.json`);
   const service = [process.execPath, SERVER, '--weights', weights, '--cache', cache];
   const child = spawn(process.execPath, [LEAK_AUDIT, 'run', '--interval', INTERVAL, '--json', json, '--', ...service], {
-    // Its stdout is read here, yet ends on ours.
+    // Its stdout is a pipe, but its text is printed on ours.
     env: process.stdout.isTTY ? { ...process.env, FORCE_COLOR: '1' } : process.env,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const output = readOutput(child);
   try {
     const url = await output.url;
-    // So many, on a slow machine in more time: with fewer a cache would still be filling at the end, as a leak does.
+    // A fixed count, which takes longer on a slow machine: with fewer, a filling cache would look like a leak.
     const requests = seconds * perSecond;
     const load = await runLoad(url, heldOut, { requests, seconds: Number.POSITIVE_INFINITY, perSecond, signal });
-    child.kill('SIGTERM'); // handed on to the service
+    child.kill('SIGTERM'); // leak-audit forwards it to the service
     const status = await output.ended;
     if (status !== 0) throw new Error(`the service under leak-audit ended with ${status}`);
     return { load, text: output.rest(), report: JSON.parse(fs.readFileSync(json, 'utf8')) as Audit['report'] };
@@ -56,7 +56,7 @@ export async function auditService(options: AuditOptions): Promise<Audit> {
   }
 }
 
-/** The service's first line says where it listens; what follows is the report. */
+/** The service's first line is its URL; the rest is the report. */
 function readOutput(child: ChildProcess) {
   let text = '';
   const ended = new Promise<number | NodeJS.Signals | null>((resolve) => {

@@ -1,6 +1,6 @@
 /**
- * Prepared images: clients retry, and the same image need not be made a tensor twice. Two ways to remember them, of
- * which one leaks.
+ * Caches of prepared images: clients retry, and the service should not convert the same image twice. There are two
+ * implementations, and one of them leaks.
  */
 import { createHash } from 'node:crypto';
 import type { Tensor } from 'libtorch-node';
@@ -12,8 +12,8 @@ export interface ImageCache {
 }
 
 /**
- * The leak: no request id comes twice, so nothing is ever found again, and nothing is ever dropped. Without keep() the
- * tensor would end with its request's scope; with it, it stays as long as the map.
+ * The leak: request ids are unique, so entries are never found again, and they are never removed. Without keep() the
+ * tensor would be freed with its request's scope; with keep() it lives as long as the map.
  */
 export class UnboundedCache implements ImageCache {
   readonly #images = new Map<string, Tensor>();
@@ -28,7 +28,7 @@ export class UnboundedCache implements ImageCache {
   }
 }
 
-/** The fix: known by its content, an image is found again; and the one that was not asked for longest makes room. */
+/** The fix: the content is the key, so images are found again, and the least recently used one is evicted. */
 export class BoundedCache implements ImageCache {
   /** In the order of their last use. */
   readonly #images = new Map<string, Tensor>();

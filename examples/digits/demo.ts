@@ -49,7 +49,7 @@ async function demo(folder: string, signal: AbortSignal): Promise<boolean> {
   return asExpected.every(Boolean);
 }
 
-/** Leaves the weights in `file`; returns the digits that training has not seen. */
+/** Writes the weights to `file`; returns the held-out digits. */
 function learn(file: string): Digits {
   const start = performance.now();
   const split = loadDigits();
@@ -62,7 +62,7 @@ function learn(file: string): Digits {
   return heldOut;
 }
 
-/** One line per service. Returns whether it says what it has to. */
+/** Prints one line per service. Returns whether the report is as expected. */
 function showVerdict({ cache, expected }: Service, { report, load }: Audit): boolean {
   const name = cache === 'unbounded' ? 'leaky' : 'fixed';
   const leaks = report.sites.filter((site) => site.verdict === 'leak');
@@ -95,7 +95,7 @@ async function main(): Promise<void> {
     interruption.abort();
   };
   process.on('SIGINT', interrupt(130)).on('SIGTERM', interrupt(143));
-  process.stdout.on('error', interrupt(141)); // nobody reads on, as after `| head`
+  process.stdout.on('error', interrupt(141)); // the reader has closed the pipe, as `| head` does
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'digits-'));
   try {
     if (!(await demo(folder, interruption.signal))) status = 1;

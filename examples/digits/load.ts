@@ -1,5 +1,5 @@
 /**
- * Clients of the service: they ask about held-out digits at a steady rate, and know the right answers.
+ * Clients of the service: they send held-out digits at a steady rate and check the answers.
  * As a program: `node load.js [--url http://127.0.0.1:8080] [--seconds N] [--rate N]`.
  */
 import * as http from 'node:http';
@@ -9,20 +9,20 @@ import { type Digits, loadDigits, PIXELS } from './data';
 import type { Answer } from './server';
 
 export interface LoadOptions {
-  /** Requests in all; fewer when `seconds` pass first. */
+  /** The total number of requests, or fewer if `seconds` pass first. */
   requests: number;
   seconds: number;
   perSecond: number;
-  /** How many may wait for an answer at once. */
+  /** The maximum number of requests in flight. */
   clients?: number;
   signal?: AbortSignal;
 }
 
 export interface LoadResult {
   answered: number;
-  /** Of the answered ones: another digit than the one written. */
+  /** Answers with a wrong digit. */
   wrong: number;
-  /** Not answered with 200. */
+  /** Requests without a 200 answer. */
   failed: number;
   seconds: number;
 }
@@ -43,7 +43,7 @@ export async function runLoad(url: string, digits: Digits, options: LoadOptions)
       const i = next++;
       const wait = (i / perSecond) * 1000 - (performance.now() - start);
       if (wait > 0) await sleep(wait, undefined, { signal });
-      // Each image comes twice, as when a client retries.
+      // Each image is sent twice, as by a client that retries.
       const which = Math.floor(i / 2) % bodies.length;
       const answer = await ask(new URL('/classify', url), bodies[which]!, agent, signal);
       if (answer === undefined) result.failed++;

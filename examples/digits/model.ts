@@ -19,7 +19,7 @@ export class Model {
     return new Model(parameters);
   }
 
-  /** What save() wrote. For use, not for further training. */
+  /** Reads the weights that save() wrote, for inference only. */
   static load(file: string): Model {
     const bytes = fs.readFileSync(file);
     const wanted = SHAPES.reduce((sum, shape) => sum + sizeOf(shape), 0) * Float32Array.BYTES_PER_ELEMENT;

@@ -12,7 +12,7 @@ import { Model } from './model';
 
 const HOST = '127.0.0.1';
 const CAPACITY = 256;
-const MOST_BODY_BYTES = 64 * 1024;
+const MAX_BODY_BYTES = 64 * 1024;
 
 interface Question {
   pixels: number[];
@@ -23,7 +23,7 @@ export interface Answer {
   probabilities: number[];
 }
 
-/** Checked before our code runs: a bad body is answered with 400 and never becomes a tensor. */
+/** Checked before the handler runs: an invalid body is answered with 400 and never becomes a tensor. */
 const question = {
   type: 'object',
   required: ['pixels'],
@@ -33,8 +33,8 @@ const question = {
 } as const;
 
 export function createService(model: Model, cache: ImageCache): FastifyInstance {
-  // By default Ajv would read "0.5" and true as numbers.
-  const service = fastify({ bodyLimit: MOST_BODY_BYTES, ajv: { customOptions: { coerceTypes: false } } });
+  // By default Ajv would convert "0.5" and true to numbers.
+  const service = fastify({ bodyLimit: MAX_BODY_BYTES, ajv: { customOptions: { coerceTypes: false } } });
   service.post<{ Body: Question }>('/classify', { schema: { body: question } }, (request) =>
     Promise.resolve(classify(model, cache.image.bind(cache, request.id), request.body.pixels)),
   );
@@ -42,7 +42,7 @@ export function createService(model: Model, cache: ImageCache): FastifyInstance 
   return service;
 }
 
-/** All tensors of one request end with it, but for those that the cache keeps. */
+/** All tensors of a request are freed at its end, except those that the cache keeps. */
 function classify(model: Model, prepare: (pixels: number[]) => torch.Tensor, pixels: number[]): Answer {
   return torch.scope(() =>
     torch.noGrad(() => {
@@ -69,7 +69,7 @@ async function main(): Promise<void> {
   await service.listen({ host: HOST, port: Number(values.port) });
   console.log(`listening on http://${HOST}:${(service.server.address() as AddressInfo).port}`);
 
-  // Answers what has been asked, then has nothing left to do and ends with status 0.
+  // Answers the open requests; then the event loop is empty and the process ends with status 0.
   let closing = false;
   const close = () => {
     if (!closing) void service.close();

@@ -1,11 +1,11 @@
-/** How the demo writes things. */
+/** The demo's text formats. */
 import * as path from 'node:path';
 import pc from 'picocolors';
 
-/** Colours for a terminal only. */
+/** Colours, only on a terminal. */
 export const paint = pc.createColors(process.stdout.isTTY === true && !process.env.NO_COLOR);
 
-/** What the demo reads of a site in leak-audit's JSON. */
+/** The fields of a site in leak-audit's JSON that the demo uses. */
 export interface Site {
   file: string;
   line: number;

@@ -1,4 +1,4 @@
-/** Learns the digits. As a program: `node train.js [--epochs N] [--seed N] [--save FILE]`. */
+/** Trains the model. As a program: `node train.js [--epochs N] [--seed N] [--save FILE]`. */
 import { parseArgs } from 'node:util';
 import * as torch from 'libtorch-node';
 import { Adam } from './adam';
@@ -13,7 +13,7 @@ export interface TrainOptions {
   onEpoch?: (result: Epoch) => void;
 }
 
-/** After one pass over all digits: the mean loss on the way, and the share of held-out digits that are read right. */
+/** After one pass over all digits: the mean training loss, and the accuracy on held-out digits. */
 export interface Epoch {
   epoch: number;
   loss: number;
@@ -22,7 +22,7 @@ export interface Epoch {
 
 export function train({ training, heldOut }: Split, { epochs = 5, seed = 1, onEpoch }: TrainOptions = {}): Model {
   torch.manualSeed(seed);
-  // One scope around all: of what is made here only the model's weights leave it.
+  // One scope around everything: only the model's weights outlive it.
   return torch.scope((scope) => {
     const model = Model.random();
     const optimizer = new Adam(model.parameters);
@@ -37,21 +37,21 @@ export function train({ training, heldOut }: Split, { epochs = 5, seed = 1, onEp
   });
 }
 
-/** Every digit once, in random order. Returns the mean loss. */
+/** Trains on every digit once, in random order. Returns the mean loss. */
 function trainEpoch(model: Model, optimizer: Adam, images: torch.Tensor, labels: torch.Tensor): number {
   const batches = batchesOf(labels.numel);
   let sum = 0;
   for (const batch of batches) {
-    // A step's activations and gradients end with it; only a number comes out.
+    // A step's activations and gradients are freed at its end; it returns only a number.
     sum += torch.scope(() => trainStep(model, optimizer, images.indexSelect(0, batch), labels.indexSelect(0, batch)));
   }
   return sum / batches.length;
 }
 
-/** The numbers of so many digits in random order, in batches. */
+/** The indices of the digits in random order, in batches. */
 export const batchesOf = (digits: number): torch.Tensor[] => torch.randperm(digits).split(BATCH);
 
-/** One step on these images. Returns the loss before it. */
+/** Trains one step on these images. Returns the loss before it. */
 export function trainStep(model: Model, optimizer: Adam, images: torch.Tensor, labels: torch.Tensor): number {
   const scores = model.forward(images);
   const loss = torch.nn.functional.crossEntropy(scores, labels);

@@ -7,7 +7,7 @@ import { Batcher } from './batcher';
 import { drainable } from './drain';
 import { sendFailure } from './failures';
 import { addHealth } from './health';
-import { acceptBytes, bodySchema, MOST_BODY_BYTES, type Question, SIDE } from './input';
+import { acceptBytes, bodySchema, MAX_BODY_BYTES, type Question, SIDE } from './input';
 import { LocalBackend } from './local';
 import { addMetrics, type Metrics } from './metrics';
 import { ModelSource } from './model-source';
@@ -17,7 +17,7 @@ import { Workers } from './workers';
 export interface Answer {
   digit: number;
   probabilities: number[];
-  /** The version of the model that gave them. */
+  /** The version of the model that computed them. */
   model: string;
 }
 
@@ -25,22 +25,22 @@ export interface Service {
   app: FastifyInstance;
   source: ModelSource;
   metrics: Metrics;
-  /** Ends it in order. */
+  /** Shuts the service down gracefully. */
   end(): Promise<void>;
 }
 
 export function createService(options: Options): Service {
   const app = fastify({
-    bodyLimit: MOST_BODY_BYTES,
+    bodyLimit: MAX_BODY_BYTES,
     requestTimeout: options.bodyTimeoutMs,
-    // Node takes the larger of the two for the body: its own 60 s for the head would stand.
+    // Node uses the larger of the two for the body, so its default of 60 s for the head would apply.
     http: { headersTimeout: options.bodyTimeoutMs, connectionsCheckingInterval: Math.ceil(options.bodyTimeoutMs / 4) },
-    // By default Ajv would read "0.5" and true as numbers.
+    // By default Ajv would convert "0.5" and true to numbers.
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false } },
   });
   app.setErrorHandler(sendFailure);
   app.setNotFoundHandler((request, reply) =>
-    reply.code(404).send({ error: 'NOT_FOUND', message: `there is no ${request.method} ${request.url}` }),
+    reply.code(404).send({ error: 'NOT_FOUND', message: `${request.method} ${request.url} is not a route` }),
   );
   acceptBytes(app);
   const { draining, drain } = drainable(app);
@@ -77,7 +77,7 @@ export function createService(options: Options): Service {
   };
 }
 
-/** What one request makes ends with it, however it ends. */
+/** The tensors of a request are freed at its end, however it ends. */
 function classify(batcher: Batcher<Tensor, Answer>, pixels: Question['pixels'], reply: FastifyReply): Promise<Answer> {
   return torch.scope(async () => {
     const floats = pixels instanceof Float32Array ? pixels : new Float32Array(pixels);
@@ -87,7 +87,7 @@ function classify(batcher: Batcher<Tensor, Answer>, pixels: Question['pixels'], 
   });
 }
 
-/** One batch: its tensors end with it. */
+/** Runs one batch; its tensors are freed at its end. */
 function answerAll(backend: Backend, images: Tensor[]): Promise<Answer[]> {
   return torch.audit.label('route', 'batch', () =>
     torch.scope(async () => {

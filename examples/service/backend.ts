@@ -1,13 +1,13 @@
-/** Where batches are run: in this process (local.ts) or in others (workers.ts). */
+/** Runs batches: in this process (local.ts) or in others (workers.ts). */
 import type { Tensor } from 'libtorch-node';
 import type { ModelFile } from './model';
 
 export interface Backend {
-  /** Takes this model from the next batch on. @throws ModelRefused, and what was loaded before stays */
+  /** Uses this model from the next batch on. @throws ModelRefused, and keeps the model that was loaded before */
   load(file: ModelFile): Promise<void>;
-  /** Batches that it can run at the same time, now. */
+  /** How many batches it can currently run at the same time. */
   slots(): number;
-  /** The images' probabilities, and the model that gave them. The result belongs to the caller's scope. */
+  /** The images' probabilities, and the model that computed them. The result belongs to the caller's scope. */
   infer(images: Tensor): Promise<Inferred>;
   status(): WorkerStatus[];
   close(): Promise<void>;
@@ -18,13 +18,13 @@ export interface Inferred {
   version: string;
 }
 
-/** A process that runs the model beside this one. */
+/** A worker process that runs the model. */
 export interface WorkerStatus {
   pid: number | undefined;
   ready: boolean;
-  /** How often it had to be started again. */
+  /** How often it has been restarted. */
   restarts: number;
-  /** What its tensors hold, as it said last. */
+  /** The memory of its tensors, as last reported. */
   memory: WorkerMemory | undefined;
 }
 

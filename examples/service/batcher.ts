@@ -1,6 +1,7 @@
 /**
- * Gathers single items into batches. An item waits at most `maxWaitMs` for company while there is room to run a batch, and
- * no longer than `queueTimeoutMs` in all; beyond `maxQueue` none is taken. So a crowd meets refusals, not ever longer waits.
+ * Collects single items into batches. An item waits at most `maxWaitMs` for other items while a batch could run, and at most
+ * `queueTimeoutMs` in total; beyond `maxQueue` items are refused. So under overload items are refused instead of waiting
+ * ever longer.
  */
 import { AsyncResource } from 'node:async_hooks';
 import { ClientGone, Unavailable } from './failures';
@@ -10,16 +11,16 @@ export interface BatcherOptions<Item, Answer> {
   maxWaitMs: number;
   maxQueue: number;
   queueTimeoutMs: number;
-  /** How many batches may run at the same time, now. When that grows, call `wake`. */
+  /** How many batches may currently run at the same time. Call `wake` when that grows. */
   slots(): number;
   /** Answers in the order of the items. */
   run(items: Item[]): Promise<Answer[]>;
 }
 
-/** An item that was taken. */
+/** An accepted item. */
 export interface Ticket<Answer> {
   answer: Promise<Answer>;
-  /** Takes the item out of the queue, if it still is there. */
+  /** Removes the item from the queue, if it is still there. */
   cancel(): void;
 }
 
@@ -36,7 +37,7 @@ export class Batcher<Item, Answer> {
   #running = 0;
   #timer: NodeJS.Timeout | undefined;
   readonly #expiry: NodeJS.Timeout;
-  /** Batches begin in this context, not in that of whichever request came last: its scope ends before theirs. */
+  /** Batches start in this context instead of that of the last request, whose scope ends before theirs. */
   readonly #context = new AsyncResource('Batcher');
 
   constructor(options: BatcherOptions<Item, Answer>) {
@@ -44,12 +45,12 @@ export class Batcher<Item, Answer> {
     this.#expiry = setInterval(() => this.#expire(), Math.min(1000, Math.ceil(options.queueTimeoutMs / 4))).unref();
   }
 
-  /** Items that wait. */
+  /** Waiting items. */
   get waiting(): number {
     return this.#queue.length;
   }
 
-  /** Batches that run. */
+  /** Running batches. */
   get running(): number {
     return this.#running;
   }
@@ -67,7 +68,7 @@ export class Batcher<Item, Answer> {
     return { answer, cancel: () => this.#cancel(entry) };
   }
 
-  /** Begins what can begin. */
+  /** Starts as many batches as possible. */
   wake(): void {
     this.#context.runInAsyncScope(() => this.#beginAll());
   }

@@ -1,14 +1,14 @@
-/** The end of the service: nothing that was accepted is lost. */
+/** The shutdown of the service: accepted requests are not lost. */
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import * as net from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 
-/** Call before it listens. */
+/** Call before the server listens. */
 export function drainable(app: FastifyInstance) {
   let draining = false;
-  /** Open connections, with the request that is being read or answered on each. */
+  /** Open connections, with the request that each is reading or answering. */
   const connections = new Map<net.Socket, IncomingMessage | undefined>();
 
   app.server.on('connection', (socket: net.Socket) => {
@@ -22,7 +22,7 @@ export function drainable(app: FastifyInstance) {
       if (connections.get(socket) === request) connections.set(socket, undefined);
     });
   });
-  // An open connection may carry a request that is on its way. Only after an answer that says so is it known to carry none.
+  // A request may be in transit on an open connection. This can only be excluded after an answer with `connection: close`.
   app.addHook('onSend', (_request, reply, _payload, done) => {
     if (draining) reply.header('connection', 'close');
     done();
@@ -30,16 +30,16 @@ export function drainable(app: FastifyInstance) {
 
   return {
     draining: () => draining,
-    /** Accepts no more connections, answers what comes on those that are open for up to `graceMs`, then closes them. */
+    /** Stops accepting connections, answers requests on open ones for up to `graceMs`, then closes them. */
     async drain(graceMs: number): Promise<void> {
       draining = true;
       if (app.server.listening) {
         const allClosed = once(app.server, 'close');
-        // Not http's own close(), which also cuts connections on which no request has been read yet.
+        // Not http's own close(), which also closes connections whose first request has not been read yet.
         net.Server.prototype.close.call(app.server);
         await Promise.race([allClosed, sleep(graceMs, undefined, { ref: false })]);
       }
-      // From here on nobody would end those that send nothing, or never all of it.
+      // After this, connections that do not send a complete request would otherwise stay open.
       for (const [socket, request] of connections) if (!request?.complete) socket.destroy();
       await app.close();
     },

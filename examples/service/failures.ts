@@ -1,4 +1,4 @@
-/** What a request may come to besides an answer, and how that is said. */
+/** The failures of requests and their answers. */
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 
 /** The service cannot answer now, but may later: 503 with Retry-After. */
@@ -14,13 +14,13 @@ export class Unavailable extends Error {
   }
 }
 
-/** The client went before its request had its turn; nobody reads this answer. */
+/** The client disconnected before its request was processed; it does not receive this answer. */
 export class ClientGone extends Error {
   readonly statusCode = 499;
   readonly code = 'CLIENT_GONE';
 }
 
-/** The model file was not taken. */
+/** The model file was refused. */
 export class ModelRefused extends Error {
   readonly code = 'MODEL_REFUSED';
 }
@@ -28,7 +28,7 @@ export class ModelRefused extends Error {
 const RETRY_AFTER_SECONDS = 1;
 const MEMORY_CODES = new Set(['ERR_TORCH_MEMORY_LIMIT', 'ERR_TORCH_OUT_OF_MEMORY']);
 
-/** One form for every error: `{ error, message }`. What is our own fault is logged, and the client gets no details. */
+/** All errors have the form `{ error, message }`. Internal errors are logged, and the client does not get the details. */
 export function sendFailure(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   if (MEMORY_CODES.has(error.code)) {
     console.error(`${request.method} ${request.url}: ${error.message}`);

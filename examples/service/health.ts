@@ -1,4 +1,4 @@
-/** `/health`: whether the process lives, whether it is to be sent requests, and how it is. */
+/** `/health`: whether the process is alive, whether it is ready for requests, and its state. */
 import type { FastifyInstance } from 'fastify';
 import * as torch from 'libtorch-node';
 import type { Backend } from './backend';
@@ -13,7 +13,7 @@ export interface HealthSources {
 }
 
 export function addHealth(app: FastifyInstance, { source, backend, batcher, draining }: HealthSources): void {
-  /** Why no request should come; undefined when they may. */
+  /** Why the service is not ready; undefined if it is. */
   const unready = (): string | undefined => {
     if (draining()) return 'draining';
     return backend.slots() === 0 ? 'no worker' : undefined;

@@ -1,16 +1,16 @@
-/** What a request may send: JSON, checked against a schema, or the pixels' bytes as they are in memory. */
+/** The input formats: JSON, checked against a schema, or the pixels' bytes as in memory. */
 import type { FastifyInstance } from 'fastify';
 
 export const SIDE = 28;
 export const PIXELS = SIDE * SIDE;
-export const MOST_BODY_BYTES = 64 * 1024;
+export const MAX_BODY_BYTES = 64 * 1024;
 
-/** What the handler gets, checked: numbers from 0 to 1. */
+/** The handler's checked input: numbers from 0 to 1. */
 export interface Question {
   pixels: number[] | Float32Array;
 }
 
-/** Checked before any tensor is made: a bad body is answered with 400. */
+/** Checked before any tensor is made: an invalid body is answered with 400. */
 export const bodySchema = {
   content: {
     'application/json': {
@@ -37,7 +37,7 @@ class BadBytes extends Error {
   readonly code = 'BAD_BYTES';
 }
 
-/** `application/octet-stream`: 784 float32, little-endian. The schema cannot see into it, so it is checked here. */
+/** `application/octet-stream`: 784 float32, little-endian. A schema cannot check bytes, so this does. */
 export function acceptBytes(app: FastifyInstance): void {
   app.addContentTypeParser('application/octet-stream', { parseAs: 'buffer' }, (_request, body, done) => {
     try {
@@ -54,7 +54,7 @@ function pixelsOf(body: Buffer): Float32Array {
   const pixels = new Float32Array(PIXELS);
   for (let i = 0; i < PIXELS; i++) {
     const value = body.readFloatLE(4 * i);
-    // NaN is in no range.
+    // Written so that NaN fails too.
     if (!(value >= 0 && value <= 1)) throw new BadBytes(`pixel ${i}: expected a number from 0 to 1, got ${value}`);
     pixels[i] = value;
   }

@@ -7,7 +7,7 @@ import { loadModel, type Model, type ModelFile } from './model';
 export class LocalBackend implements Backend {
   #model: Model | undefined;
 
-  /** Each batch takes one thread, and so many run at once: many small products gain little from more threads each. */
+  /** Each batch uses one thread and several run at once, because small products gain little from more threads. */
   constructor(threads: number) {
     torch.setNumThreads(1);
     torch.asyncPool.threads = threads;

@@ -1,4 +1,4 @@
-/** A service that reads digits, as one would put it into production: `node main.js --model FILE`. See README.md. */
+/** A service that reads digits, built for production: `node main.js --model FILE`. See README.md. */
 import type { AddressInfo } from 'node:net';
 import * as torch from 'libtorch-node';
 import { createService } from './app';
@@ -9,7 +9,7 @@ async function main(): Promise<void> {
   torch.setMemoryLimit(options.memoryLimitMb * 2 ** 20);
   const { app, source, metrics, end } = createService(options);
 
-  // Once: a second signal ends the process as it does any other.
+  // Once: a second signal ends the process immediately.
   const stop = (signal: string) => {
     console.log(`${signal}: draining`);
     void end().then(() => {

@@ -1,8 +1,8 @@
-/** What the service and its workers say to each other, over Node's channel between processes. */
+/** The messages between the service and its workers, over Node's IPC channel. */
 import type { WorkerMemory } from './backend';
 import type { ModelFile } from './model';
 
-/** Settings of a worker, in its environment. */
+/** A worker's settings, in its environment. */
 export interface WorkerSettings {
   memoryLimitMb: number;
 }
@@ -13,7 +13,7 @@ export interface Floats {
   shape: number[];
 }
 
-/** What can be asked: the question's content, and that of its answer. */
+/** The questions: the content of each and of its answer. */
 export interface Questions {
   load: { content: ModelFile; answer: null };
   infer: { content: Floats; answer: Floats & { version: string } };
@@ -26,5 +26,5 @@ export type Question = {
   [S in Subject]: { id: number; subject: S; content: Questions[S]['content'] };
 }[Subject];
 
-/** `code` and `message` stand for an error. */
+/** `code` and `message` represent an error. */
 export type Reply = { id: number; answer: unknown } | { id: number; code: string; message: string };

@@ -1,4 +1,4 @@
-/** `/metrics`, for Prometheus: libtorch's memory, Node's own figures, and what the service does. */
+/** `/metrics`, for Prometheus: libtorch's memory, Node's own figures, and the service's counters. */
 import type { FastifyInstance } from 'fastify';
 import { exportToPrometheus } from 'libtorch-node/metrics';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
@@ -6,7 +6,7 @@ import type { WorkerStatus } from './backend';
 import type { Batcher } from './batcher';
 
 export interface Metrics {
-  /** Requests that were begun, those whose answer was sent, and those whose client went before. */
+  /** Requests that were begun, those that were answered, and those whose client disconnected before. */
   counts: { begun: number; answered: number; gone: number };
   batch(size: number): void;
   model(outcome: string): void;
@@ -14,7 +14,7 @@ export interface Metrics {
 
 export interface MetricsSources {
   batcher(): Batcher<unknown, unknown>;
-  /** The workers, freshly measured; none where the service runs the model itself. */
+  /** The workers' current figures; empty if the service runs the model itself. */
   workers(): Promise<WorkerStatus[]>;
 }
 
@@ -39,7 +39,7 @@ export function addMetrics(app: FastifyInstance, { batcher, workers }: MetricsSo
   });
   const reloads = new Counter({
     name: 'service_model_loads_total',
-    help: 'looks at a model file that was new, by what came of them',
+    help: 'checks of a new model file, by result',
     labelNames: ['outcome'],
     registers,
   });
@@ -79,7 +79,7 @@ export function addMetrics(app: FastifyInstance, { batcher, workers }: MetricsSo
   };
 }
 
-/** The figures of other processes. The result asks for them. */
+/** The figures of the worker processes. The returned function collects them. */
 function addWorkers(registers: Registry[], workers: MetricsSources['workers']): () => Promise<void> {
   const gauge = (name: string, help: string) =>
     new Gauge({ name: `service_worker_${name}`, help, labelNames: ['worker'], registers });
@@ -89,7 +89,7 @@ function addWorkers(registers: Registry[], workers: MetricsSources['workers']): 
   return async () => {
     for (const [worker, { memory, restarts: times }] of (await workers()).entries()) {
       restarts.set({ worker }, times);
-      if (memory === undefined) continue; // it starts just now
+      if (memory === undefined) continue; // it is starting
       tensors.set({ worker }, memory.tensors);
       bytes.set({ worker }, memory.bytes);
     }

@@ -1,6 +1,6 @@
 /**
- * The model file, watched: what replaces it is loaded, tried, and takes over between two batches. What is damaged, is no such
- * model, or is gone leaves the present one in place, and `problem` says so until the file is good again.
+ * Watches the model file: a new file is loaded, tested, and used from the next batch on. If the file is damaged, missing or
+ * not such a model, the current model stays, and `problem` says why until the file is good again.
  */
 import { readFile, stat } from 'node:fs/promises';
 import type { Backend } from './backend';
@@ -8,10 +8,10 @@ import { Unavailable } from './failures';
 import { versionOf } from './model';
 
 export interface SourceStatus {
-  /** Of the model that answers. */
+  /** The version of the current model. */
   version: string;
   loadedAt: string;
-  /** Why the file as it is now was not taken; null when it was. */
+  /** Why the current file was refused; null if it is in use. */
   problem: string | null;
 }
 
@@ -22,7 +22,7 @@ export class ModelSource {
   readonly #backend: Backend;
   readonly #onOutcome: (outcome: Outcome) => void;
   #status: SourceStatus | undefined;
-  /** Of the file as it was last looked at. */
+  /** The state of the file at the last check. */
   #signature = '';
   #timer: NodeJS.Timeout | undefined;
   #turn: Promise<unknown> = Promise.resolve();
@@ -37,7 +37,7 @@ export class ModelSource {
     return this.#status;
   }
 
-  /** The first model has to be good. @throws ModelRefused, or what reading the file gives */
+  /** The first model must be good. @throws ModelRefused, or an error from reading the file */
   async open(pollMs: number): Promise<void> {
     this.#signature = await this.#look();
     await this.#take();
@@ -49,7 +49,7 @@ export class ModelSource {
     return this.#turn;
   }
 
-  /** Takes the file as it is now; unless asked to, only one that has changed. One after the other. */
+  /** Loads the current file, if it has changed or if forced. Calls run one after the other. */
   reload(always: boolean): Promise<void> {
     const turn = this.#turn.then(() => this.#reload(always));
     this.#turn = turn;
@@ -63,13 +63,13 @@ export class ModelSource {
     try {
       await this.#take();
     } catch (error) {
-      // Not the file's fault where no worker was there: it is tried again at the next look.
+      // Without a worker the file is not at fault, so the next check tries it again.
       if (error instanceof Unavailable) this.#signature = '';
       this.#keep((error as Error).message);
     }
   }
 
-  /** Two writes within the clock's resolution differ in length or in inode; those that do not, SIGHUP takes. */
+  /** Two writes within the clock's resolution usually differ in length or inode; SIGHUP loads one that does not. */
   async #look(): Promise<string> {
     try {
       const { mtimeMs, ctimeMs, size, ino } = await stat(this.#file);

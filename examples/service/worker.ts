@@ -1,4 +1,4 @@
-/** The program of a worker: it has the model and no sockets, and ends with the process that started it. */
+/** The program of a worker: it has the model but does not open sockets, and ends with the process that started it. */
 import * as torch from 'libtorch-node';
 import { LocalBackend } from './local';
 import type { Floats, Question, Questions, Reply, WorkerSettings } from './messages';
@@ -38,5 +38,5 @@ function send(reply: Reply): void {
 }
 
 process.on('disconnect', () => process.exit());
-// Whoever ends the service ends it in order; Ctrl-C reaches every process of the terminal.
+// Ctrl-C reaches every process of the terminal, but the service shuts its workers down gracefully.
 process.on('SIGINT', () => {}).on('SIGTERM', () => {});

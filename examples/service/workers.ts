@@ -1,6 +1,6 @@
 /**
- * The model in processes of their own, under supervision: one that ends is started again, with the last model that was good,
- * and what it had is answered with 503. It is not tried elsewhere: an input that ends one process would end them all.
+ * Runs the model in supervised worker processes. A worker that ends is restarted with the last good model, and its requests
+ * are answered with 503. They are not retried on another worker: an input that crashes one process would crash all.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Tensor } from 'libtorch-node';
@@ -11,12 +11,12 @@ import type { WorkerSettings } from './messages';
 import type { ModelFile } from './model';
 import { WorkerProcess } from './worker-process';
 
-/** The first restart is at once; while workers die young, later ones wait longer and longer. */
+/** The first restart is immediate; while workers die young, later ones are delayed more and more. */
 const FIRST_WAIT_MS = 100;
-const MOST_WAIT_MS = 5000;
+const MAX_WAIT_MS = 5000;
 const YOUNG_MS = 10_000;
 
-/** A worker's place, which outlives the processes in it. */
+/** The slot of a worker, which outlives the processes in it. */
 interface Place {
   process: WorkerProcess;
   ready: boolean;
@@ -31,7 +31,7 @@ export class Workers implements Backend {
   #model: ModelFile | undefined;
   #closing = false;
 
-  /** `onReady` is called when a worker can take batches that could not before. */
+  /** `onReady` is called when a worker becomes able to take batches. */
   constructor(
     count: number,
     settings: WorkerSettings,
@@ -51,7 +51,7 @@ export class Workers implements Backend {
     });
   }
 
-  /** One worker tries it first: a file that ends a process ends one, which comes back with the model before. */
+  /** One worker tests the file first: if the file crashes it, the worker restarts with the previous model. */
   async load(file: ModelFile): Promise<void> {
     const first = this.#model === undefined ? this.#places[0] : this.#places.find(({ ready }) => ready);
     if (first === undefined) throw new Unavailable('WORKER_GONE', 'no worker is there now');
@@ -70,7 +70,7 @@ export class Workers implements Backend {
           await process.ask('load', file);
           this.#open(place);
         } catch (error) {
-          // The first took it, so the file is sound: this one starts anew, and loads it then.
+          // The first worker accepted the file, so this one restarts and loads it then.
           console.error(`worker ${process.pid} did not take model ${file.version}: ${(error as Error).message}`);
           process.kill();
         }
@@ -100,7 +100,7 @@ export class Workers implements Backend {
     return this.#places.map(({ process, ready, restarts, memory }) => ({ pid: process.pid, ready, restarts, memory }));
   }
 
-  /** Asks every worker what its tensors hold. */
+  /** Asks every worker for the memory of its tensors. */
   async measure(): Promise<WorkerStatus[]> {
     await Promise.all(
       this.#places.map(async (place) => {
@@ -127,7 +127,7 @@ export class Workers implements Backend {
       place.ready = false;
       if (this.#closing) return;
       console.error(`worker ${place.process.pid} ended (${how}); another takes its place`);
-      wait = performance.now() - start > YOUNG_MS ? 0 : Math.min(MOST_WAIT_MS, Math.max(FIRST_WAIT_MS, 2 * wait));
+      wait = performance.now() - start > YOUNG_MS ? 0 : Math.min(MAX_WAIT_MS, Math.max(FIRST_WAIT_MS, 2 * wait));
       if (wait > FIRST_WAIT_MS) await sleep(wait, undefined, { ref: false });
       if (this.#closing) return;
       place.process = new WorkerProcess(this.#settings);
@@ -135,7 +135,7 @@ export class Workers implements Backend {
       place.restarts++;
       const { process } = place;
       const model = this.#model;
-      if (model === undefined) continue; // load() is under way or yet to come
+      if (model === undefined) continue; // load() is in progress or will be called
       process.ask('load', model).then(
         () => this.#open(place),
         (error: Error) => {

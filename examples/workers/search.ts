@@ -1,5 +1,5 @@
 /**
- * Four threads search one matrix without copying it: the main thread shares 128 MB of vectors, each worker finds the ones
+ * Four threads search one matrix without copying it: the main thread shares 128 MB of vectors, each worker finds those
  * nearest to its questions and posts the indices back as tokens. `node examples/workers/search.js`
  */
 import { once } from 'node:events';
@@ -23,7 +23,7 @@ function search({ vectors, questions }: Task): torch.SharedToken {
   });
 }
 
-/** Runs in the main thread: gives each worker the same vectors and an equal part of the questions. */
+/** Runs in the main thread: passes each worker the same vectors and an equal part of the questions. */
 async function main(): Promise<void> {
   torch.setNumThreads(1); // the workers are the threads
   const vectors = torch.scope(() => torch.randn([VECTORS, SIZE]).div(16));
@@ -41,7 +41,7 @@ async function main(): Promise<void> {
   const right = torch.stack(answers).eq(wanted).sum().item();
   const { allocatedBytes } = torch.memory();
   const megabytes = (bytes: number) => `${Math.round(bytes / 2 ** 20)} MB`;
-  console.log(`${right} of ${wanted.numel} questions answered rightly by ${THREADS} threads`);
+  console.log(`${right} of ${wanted.numel} questions answered correctly by ${THREADS} threads`);
   console.log(`vectors: ${megabytes(vectors.nbytes)}, allocated in the whole process: ${megabytes(allocatedBytes)}`);
 }
 

@@ -1,7 +1,7 @@
 /**
- * What `libtorch-node build` runs: compiles the addon for the libtorch at hand into the user's cache, where the library
- * finds it. Everything is written into a folder beside the final one and renamed at the end, so a build that fails or is
- * interrupted leaves nothing. Nothing is downloaded, nothing is installed.
+ * `libtorch-node build` runs this: it compiles the addon for the libtorch found into the user's cache, where the library
+ * looks for it. It writes into a folder beside the final one and renames that at the end, so a build that fails or is
+ * interrupted leaves nothing behind. It downloads and installs nothing.
  *
  *   node scripts/installed/build.mjs [--force] [--jobs N]
  */
@@ -25,7 +25,7 @@ const { addonName, bindingInfo, bindingName, cachedBindings, describe, infoName,
   libtorchModules('bindings.js'),
 );
 
-/** Loads the library in a process of its own and computes. @returns {{ ok: boolean, text: string }} */
+/** Loads the library in a new process and computes a sum. @returns {{ ok: boolean, text: string }} */
 function tryLoad(addon) {
   const entry = inRoot('dist', 'lib', 'index.js');
   const program =
@@ -38,7 +38,7 @@ function tryLoad(addon) {
   return { ok, text: ok ? stdout.trim() : `${stderr.trim()}${signal === null ? '' : `\nended by ${signal}`}` };
 }
 
-/** What is loaded later must not be anybody else's to write to, whatever the files had that were copied. */
+/** Only the owner may write to files that are loaded later, whatever the modes of the copied files were. */
 function tighten(folder) {
   chmodSync(folder, 0o700);
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
@@ -48,7 +48,7 @@ function tighten(folder) {
   }
 }
 
-/** Makes the folder of all cached bindings, or says what stands in the way. Its path is without links that could be turned. */
+/** Makes the folder of all cached bindings, or throws with the reason. Its path has symbolic links resolved. */
 function prepareCache() {
   try {
     const { real: folder, problem } = makeCachedBindings();
@@ -80,7 +80,7 @@ const isAlive = (pid) => {
   }
 };
 
-/** What a build left that was killed outright. */
+/** Removes what a killed build left. */
 function removeLeftovers(folder) {
   for (const name of readdirSync(folder)) {
     const pid = /^\.building-(\d+)$/.exec(name)?.[1];
@@ -109,7 +109,7 @@ function install(staging, final) {
   try {
     renameSync(final, old);
   } catch (error) {
-    if (error.code !== 'ENOENT') throw error; // there was none
+    if (error.code !== 'ENOENT') throw error; // this is the first one
   }
   renameSync(staging, final);
   rmSync(old, { recursive: true, force: true });

@@ -9,12 +9,12 @@ import { StepError } from '../steps/errors.mjs';
 
 const running = new Set();
 
-/** For an interruption: ends what runs. */
+/** Kills the running children when the build is interrupted. */
 export const endChildren = () => {
   for (const child of running) child.kill();
 };
 
-/** The end of what a compiler says is where it gives up; its first error is the cause. */
+/** The first error in a compiler's output is the cause; later ones follow from it. */
 function causeIn(text) {
   const lines = text.trimEnd().split('\n');
   const first = lines.findIndex((line) => /\berror\b/i.test(line));
@@ -89,7 +89,7 @@ export async function compileAddon({ sources, compiler, headers, libtorch, folde
     ...own,
   ];
   mkdirSync(folder, { recursive: true });
-  // The longest first, so that none is left alone at the end.
+  // The largest first, so that a long compilation does not run alone at the end.
   const bySize = [...sources].sort((a, b) => statSync(b).size - statSync(a).size);
   const objectOf = (source) => path.join(folder, `${sources.indexOf(source)}-${path.basename(source, '.cpp')}.o`);
   let done = 0;

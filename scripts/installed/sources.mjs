@@ -1,6 +1,6 @@
 /**
- * The generated sources for a libtorch: those of a checkout's own build, those that the package brings for this release of
- * libtorch, or what codegen writes here and now.
+ * The generated sources for a libtorch: those of the package for this release of libtorch, those of the checkout's own
+ * build, or the output of codegen, run now.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -17,7 +17,7 @@ const { readInfo } = createRequire(import.meta.url)(libtorchModules('bindings.js
 
 const minorOf = (version) => version.split('.').slice(0, 2).join('.');
 
-/** Folders in the package that hold generated sources, of whatever platform: they are the same on each. */
+/** Folders in the package that hold generated sources, for any platform: the sources do not depend on it. */
 function packed() {
   const prebuilds = inRoot('prebuilds');
   if (!existsSync(prebuilds)) return [];
@@ -28,7 +28,7 @@ function packed() {
   );
 }
 
-/** What a checkout was built for, if it was. */
+/** The version of libtorch that the checkout was built for, or null. */
 function checkoutVersion() {
   const table = inRoot('lib', 'generated', 'table.js');
   if (!existsSync(table) || generatedSources().length === 0) return null;

@@ -1,4 +1,7 @@
-/** What compiling the addon needs beside libtorch: a C++ compiler, Node's headers, node-addon-api. Found before anything is written. */
+/**
+ * Finds what compiling the addon needs besides libtorch, before anything is written: a C++ compiler, Node's headers,
+ * node-addon-api.
+ */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -9,7 +12,7 @@ import { StepError } from '../steps/errors.mjs';
 
 const { examineFolder } = createRequire(import.meta.url)(libtorchModules('trust.js'));
 
-/** Runs a program that only says what it is. @returns {string | null} its first line, or null where it is not there */
+/** Runs a program that prints its version. @returns {string | null} the first line of output; null if it fails */
 export function firstLine(command, args) {
   const { status, stdout, error } = spawnSync(command, args, { encoding: 'utf8' });
   return error !== undefined || status !== 0 ? null : stdout.split('\n')[0];
@@ -28,14 +31,14 @@ export function findCompiler(env = process.env) {
   );
 }
 
-/** Folders that may hold Node's headers, and why one may not be used; any Node since 20 will do, Node-API is the same in all. */
+/** Folders that may hold Node's headers, and why one is not used. Any Node since 20 will do, as Node-API is stable. */
 function headerFolders(env) {
   const prefixes = [env.npm_config_nodedir, path.resolve(process.execPath, '..', '..'), '/usr', '/usr/local'];
-  // A relative one would be where the current folder is, which may be anybody's.
+  // A relative path would lie in the current folder, which another user may own.
   const home = path.isAbsolute(os.homedir()) ? os.homedir() : os.userInfo().homedir;
   const cache = path.isAbsolute(env.XDG_CACHE_HOME ?? '') ? env.XDG_CACHE_HOME : path.join(home, '.cache');
   const version = process.versions.node;
-  // What node-gyp once fetched. Nobody named these: what others could have put there is not compiled into the addon.
+  // Headers that node-gyp once fetched. The user did not name them, so folders that others can write to are not used.
   const fetched = [
     path.join(cache, 'node-gyp', version, 'include', 'node'),
     path.join(home, 'Library', 'Caches', 'node-gyp', version, 'include', 'node'),
@@ -55,7 +58,7 @@ function headerFolders(env) {
 export function findHeaders(env = process.env) {
   const folders = headerFolders(env);
   const has = (dir, file) => existsSync(path.join(dir, file));
-  // libuv's are Node's own, or, where Node uses the system's (Debian from 13 on), where the compiler looks anyway.
+  // libuv's headers come with Node, or are the system's (Debian 13 and later), where the compiler looks anyway.
   const systemUv = ['/usr/include', '/usr/local/include'].some((dir) => has(dir, 'uv.h'));
   const good = folders.filter(({ problem }) => problem === null).map(({ dir }) => dir);
   const node = good.find((dir) => has(dir, 'node_api.h') && (has(dir, 'uv.h') || systemUv));

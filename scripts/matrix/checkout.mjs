@@ -1,6 +1,6 @@
 /**
- * The checkout inside a root: a copy, because a build writes into its tree, and what one libtorch generates must not meet
- * what another one does. Only files that changed are written again, so that the second run builds as little as outside.
+ * The checkout inside a root: a copy, because a build writes into its tree, and the files generated for one libtorch must
+ * not mix with those for another. Only changed files are copied again, so a second run rebuilds as little as outside.
  */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -8,10 +8,10 @@ import path from 'node:path';
 import { root } from '../paths.mjs';
 import { StepError } from '../steps/errors.mjs';
 
-/** Names of what was copied the last time, so that a file that is gone here goes there too. */
+/** Names the files of the last copy, so that a file deleted here is deleted there too. */
 const listName = '.copied';
 
-/** What git tracks, and what it would: new files count before they are committed. */
+/** Tracked files, and untracked ones that git does not ignore. */
 function sourceFiles() {
   const args = ['ls-files', '-z', '--cached', '--others', '--exclude-standard'];
   const { status, stdout, stderr, error } = spawnSync('git', args, { cwd: root, maxBuffer: 2 ** 28, encoding: 'utf8' });
@@ -32,7 +32,7 @@ export function copyCheckout(folder) {
   const files = sourceFiles();
   const wanted = new Set(files);
   for (const name of before) if (name !== '' && !wanted.has(name)) rmSync(path.join(folder, name), { force: true });
-  // Written before the files, or an interruption would leave files that no list names.
+  // Written before the files, or an interruption would leave unlisted files.
   writeFileSync(list, [...new Set([...before, ...files])].join('\0'));
   for (const name of files) {
     const [from, to] = [path.join(root, name), path.join(folder, name)];

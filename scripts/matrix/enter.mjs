@@ -1,16 +1,16 @@
 /**
  * Runs commands inside a root.
  *
- * The mounts are made in a mount namespace of the command's own, and its processes in a process namespace: when the
- * command ends, or this process ends, in whatever way (setpriv has the kernel see to that), the kernel ends what runs inside
- * and takes the mounts away. Nothing outside ever sees them, so nothing can be left over, nor be deleted through them.
+ * Each command runs in its own mount and process namespaces. When the command or this process ends, in whatever way
+ * (setpriv sets the parent-death signal), the kernel kills the processes inside and removes the mounts. The mounts are
+ * invisible outside, so none can be left over, and nothing can be deleted through them.
  */
 import { spawn } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { StepError } from '../steps/errors.mjs';
 
-/** What a root has of this machine's: how names are found, and whom to trust, which a proxy here may have its say in. */
+/** Files that a root takes from this machine: DNS settings, and the CA certificates, which may include a proxy's. */
 const shared = ['/etc/resolv.conf', '/etc/ssl/certs/ca-certificates.crt'];
 
 function share(root) {
@@ -24,7 +24,7 @@ function share(root) {
 const enter = `
 set -eu
 root=$1; shift
-# A mount of its own, so that inside of it namespaces can be made again.
+# The root must be a mount point, so that programs inside can make namespaces again.
 mount --bind "$root" "$root"
 mount -t proc proc "$root/proc"
 mount --rbind /dev "$root/dev"
@@ -38,7 +38,7 @@ shift
 exec chroot "$root" /bin/sh -ec 'cd "$1"; shift; exec "$@"' sh "$@"
 `;
 
-/** What a command inside gets of the environment here: settings of ours and of npm, no paths. */
+/** The variables that a command inside inherits: settings of libtorch-node and of npm, but not paths. */
 const isPassed = (name) =>
   /^(LTN_|LIBTORCH_NODE_)/.test(name) ||
   ['CI', 'TERM', 'NO_COLOR', 'FORCE_COLOR'].includes(name) ||
@@ -47,7 +47,7 @@ const isPassed = (name) =>
 /**
  * @typedef {object} Inside
  * @property {string} root
- * @property {[string, string][]} [mounts] seen inside read-only: where here, where there (the place must exist)
+ * @property {[string, string][]} [mounts] read-only inside: path here, path inside (which must exist)
  * @property {string} [cwd] inside
  * @property {NodeJS.ProcessEnv} [env] more of it
  * @property {import('node:child_process').StdioOptions} [stdio]
@@ -97,7 +97,7 @@ export function runInside({ root, mounts = [], cwd = '/', env = {}, stdio = ['ig
   });
 }
 
-/** Places below the folder that are mounted now, by anybody. Nothing there may be deleted. */
+/** Mount points below the folder, whoever made them. Nothing there may be deleted. */
 export function mountsBelow(folder) {
   return readFileSync('/proc/self/mounts', 'utf8')
     .split('\n')

@@ -1,4 +1,4 @@
-/** Debian's mirror and the proxy, as this machine's apt has them; nothing of it is written into the checkout. */
+/** Debian's mirror and the proxy from the settings of this machine's apt; they are not written into the checkout. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -72,7 +72,7 @@ const codename = (release) =>
   existsSync(release) ? readFileSync(release, 'utf8').match(/^VERSION_CODENAME=(\S+)$/m)?.[1] : undefined;
 
 /**
- * The mirror that gives this machine its own release: other lines of apt's are updates and foreign packages.
+ * The mirror that serves this machine's own release: apt's other lines are updates and third-party packages.
  * @param {{ env?: NodeJS.ProcessEnv, apt?: string, release?: string }} [places]
  * @returns {{ uri: string, keyring: string | undefined }}
  */
@@ -84,12 +84,12 @@ export function findMirror({ env = process.env, apt = '/etc/apt', release = '/et
   });
   if (found) return { uri: found.uri, keyring: found.keyring };
   throw new StepError(
-    `No mirror of Debian was found in ${apt}: no source of ${own[0] ?? 'this release'} with the component main.\n` +
-      'Name one in LIBTORCH_NODE_MIRROR, such as the URI in the sources of a Debian machine.',
+    `No Debian mirror was found in ${apt}: expected a source of ${own[0] ?? 'this release'} with the component main.\n` +
+      'Set LIBTORCH_NODE_MIRROR to one, such as the URI in the sources of a Debian machine.',
   );
 }
 
-/** Proxies for debootstrap's wget and the root's apt: those of the environment, else those of apt. */
+/** Proxies for debootstrap's wget and the root's apt, from the environment, else from apt's settings. */
 export function proxyEnv(env = process.env) {
   const result = {};
   for (const name of ['http_proxy', 'https_proxy', 'no_proxy']) {

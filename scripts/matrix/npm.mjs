@@ -1,6 +1,6 @@
 /**
- * npm inside a root: this machine's own, with its settings. Debian's package of npm brings hundreds of others, and the
- * npm packages of the lock file are the same in a root as here, so they are not installed a second time.
+ * npm inside a root: this machine's own, with its settings, because Debian's package of npm depends on hundreds of others.
+ * The npm packages of the lock file are the same in a root as here, so they are not installed a second time.
  */
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
@@ -9,7 +9,7 @@ import path from 'node:path';
 const place = '/usr/local/lib/npm';
 const settings = '/usr/local/etc/npm';
 
-/** npm's folder; undefined when it is Debian's, whose parts lie all over the system. */
+/** npm's folder; undefined for Debian's npm, whose files are spread over the system. */
 function npmFolder() {
   const script = process.env.npm_execpath;
   const beside = path.resolve(process.execPath, '..', '..', 'lib/node_modules/npm');
@@ -19,7 +19,7 @@ function npmFolder() {
   );
 }
 
-/** Debian's npm, where this machine's cannot be lent. */
+/** Debian's npm, if this machine's cannot be mounted into a root. */
 export const npmPackages = () => (npmFolder() === undefined ? ['npm'] : []);
 
 /** npm's configuration files, by what npm calls them. */
@@ -32,8 +32,8 @@ function configFiles() {
 }
 
 /**
- * Puts npm into a root for the time of some work. Its settings may hold passwords, so they are copied to a folder of this
- * process alone, which is seen inside only while the work lasts.
+ * Puts npm into a root while `work` runs. Its settings may hold passwords, so they are copied to a private folder of this
+ * process, which is mounted inside only during that time.
  * @template T
  * @param {string} root
  * @param {(lent: { mounts: [string, string][], env: NodeJS.ProcessEnv }) => Promise<T>} work

@@ -1,6 +1,6 @@
 /**
- * Roots: whole small Debian systems, one per release, made by debootstrap in a cache folder and used again.
- * `LIBTORCH_NODE_ROOTS` names the folder; a root that is being made has another name until it is whole.
+ * Roots: small Debian systems, one per release, made by debootstrap in a cache folder and reused.
+ * `LIBTORCH_NODE_ROOTS` names the folder; an incomplete root has a temporary name.
  */
 import { spawnSync } from 'node:child_process';
 import {
@@ -26,12 +26,12 @@ import { say, step } from '../steps/progress.mjs';
 import { mountsBelow, runInside } from './enter.mjs';
 import { findMirror, proxyEnv } from './mirror.mjs';
 
-/** Releases that the project promises to work on, besides the one it is developed on. */
+/** Releases that the project supports, besides the one it is developed on. */
 export const releases = ['trixie', 'forky'];
 
 /**
- * Node and its headers; git, which some tests ask for the list of files; and what PyTorch imports when it compiles a model,
- * though its own package does not depend on it everywhere.
+ * Node and its headers; git, because some tests list files with it; and setuptools, which PyTorch imports when it compiles
+ * a model although its package does not depend on it in every release.
  */
 const extra = ['nodejs', 'libnode-dev', 'git', 'python3-setuptools'];
 
@@ -44,7 +44,7 @@ export const rootsFolder = () =>
 /** @param {string} release */
 export const rootOf = (release) => path.join(rootsFolder(), release);
 
-/** Everything that a root needs of this machine: installed where that can be, else refused in words before anything is made. */
+/** Checks what a root needs of this machine before anything is made; installs missing packages where possible, else throws. */
 export async function requireMachine() {
   if (process.getuid?.() !== 0) {
     throw new StepError(
@@ -65,13 +65,13 @@ export async function requireMachine() {
   const { status, stderr } = spawnSync('unshare', words, { encoding: 'utf8' });
   if (status !== 0) {
     throw new StepError(
-      `The matrix needs namespaces of its own for mounts and processes, and this machine refuses them: ${stderr.trim()}\n` +
-        'In a container, start that with --privileged or --cap-add SYS_ADMIN; `npm test` alone needs none of it.',
+      `The matrix needs mount and process namespaces, which this machine refuses: ${stderr.trim()}\n` +
+        'In a container, start that with --privileged or --cap-add SYS_ADMIN; `npm test` alone does not need it.',
     );
   }
 }
 
-/** debootstrap knows releases by scripts of their names; all newer ones are built as sid is. */
+/** debootstrap has one script per release; releases newer than debootstrap are built as sid is. */
 function scriptOf(release) {
   const scripts = '/usr/share/debootstrap/scripts';
   return existsSync(path.join(scripts, release)) ? [] : [path.join(scripts, 'sid')];
@@ -80,12 +80,12 @@ function scriptOf(release) {
 function removeFolder(folder) {
   const mounted = mountsBelow(folder);
   if (mounted.length > 0) {
-    throw new StepError(`${folder} is not removed, because there are mounts in it: ${mounted.join(', ')}`);
+    throw new StepError(`${folder} is not removed, because it contains mounts: ${mounted.join(', ')}`);
   }
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** debootstrap mounts too, so it runs in namespaces of its own like everything else. */
+/** debootstrap mounts too, so it also runs in its own namespaces. */
 async function bootstrap(release, folder) {
   const { uri, keyring } = findMirror();
   const namespaces = ['unshare', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc', '--'];
@@ -93,7 +93,7 @@ async function bootstrap(release, folder) {
   const args = ['--variant=minbase', ...trusted, release, folder, uri, ...scriptOf(release)];
   const command = ['--pdeathsig', 'KILL', ...namespaces, 'debootstrap', ...args];
   const env = { ...process.env, ...proxyEnv() };
-  // A mirror may fail for a moment, and debootstrap does not go on where it stopped.
+  // A mirror may fail temporarily, and debootstrap cannot resume.
   for (let left = 2; ; left--) {
     removeFolder(folder);
     mkdirSync(folder, { recursive: true });
@@ -101,15 +101,15 @@ async function bootstrap(release, folder) {
       return await runLogged(`debootstrap-${release}`, 'setpriv', command, { env });
     } catch (error) {
       if (left === 0 || !(error instanceof StepError)) throw error;
-      say(`debootstrap failed; once more in 20 s. It said:\n${error.message.split('\n').slice(-6).join('\n')}`);
+      say(`debootstrap failed; retrying in 20 s. Its output:\n${error.message.split('\n').slice(-6).join('\n')}`);
       await sleep(20_000);
     }
   }
 }
 
 /**
- * apt's own tries for each file, and how long it waits for a mirror that says nothing. A mirror may be a snapshot, whose
- * date is past what Debian signed it until: it is still Debian's, and this is no system that is kept up to date.
+ * apt's retries for each file, and its timeout for a mirror that does not answer. A mirror may be a snapshot whose
+ * Valid-Until date has passed: its signature is still Debian's, and a root does not need to be up to date.
  */
 const patience = [
   ...['Acquire::Retries=5', 'Acquire::http::Timeout=60', 'Acquire::https::Timeout=60'],
@@ -123,7 +123,7 @@ async function installPackages(release, folder, packages) {
   const env = { ...proxyEnv(), DEBIAN_FRONTEND: 'noninteractive' };
   const apt = ['apt-get', ...patience.flatMap((setting) => ['-o', setting])].join(' ');
   const install = `${apt} update && ${apt} install --yes --no-install-recommends ${packages.join(' ')}`;
-  // A mirror that is being updated as apt reads it is whole a little later.
+  // A mirror may be updated while apt reads it, so apt tries again a little later.
   const command = `(${install}) || (sleep 20; ${install}) && apt-get clean`;
   mkdirSync(logDir, { recursive: true });
   const log = path.join(logDir, `packages-${release}.log`);
@@ -132,7 +132,7 @@ async function installPackages(release, folder, packages) {
     const status = await runInside({ root: folder, env, stdio: ['ignore', out, out] }, '/bin/sh', ['-c', command]);
     if (status === 0) return;
     const end = readFileSync(log, 'utf8').trimEnd().split('\n').slice(-20).join('\n');
-    throw new StepError(`${end}\n\napt-get failed in the root of ${release} (status ${status}). The whole log: ${log}`);
+    throw new StepError(`${end}\n\napt-get failed in the root of ${release} (status ${status}). Full log: ${log}`);
   } finally {
     closeSync(out);
   }
@@ -144,9 +144,9 @@ const isInstalled = (folder, name) =>
   );
 
 /**
- * The root of a release, made when it is not there. One that is there gets what the list has had added since.
+ * The root of a release, made if it does not exist. An existing one gets the packages that were added to the list since.
  * @param {string} release
- * @param {{ fresh?: boolean, more?: string[] }} [options] fresh: made anew; more: further packages
+ * @param {{ fresh?: boolean, more?: string[] }} [options] fresh: recreate the root; more: further packages
  */
 export async function ensureRoot(release, { fresh = false, more = [] } = {}) {
   const folder = rootOf(release);

@@ -1,4 +1,4 @@
-/** The whole suite inside a root, from a copy of the checkout, and what it ran on. */
+/** Runs the whole suite inside a root, from a copy of the checkout, and reports the versions it ran on. */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
@@ -12,7 +12,7 @@ import { ensureRoot, requireMachine } from './roots.mjs';
 
 const place = '/checkout';
 
-/** The index is what some tests ask for the list of files. */
+/** Some tests list the files of the checkout with git. */
 function makeRepository(folder) {
   for (const args of [
     ['init', '--quiet'],
@@ -23,18 +23,18 @@ function makeRepository(folder) {
   }
 }
 
-/** The root of a release with all that the suite needs; made when it is not there. @returns {Promise<string>} its folder */
+/** Makes the root of a release, with all that the suite needs, if it does not exist. @returns {Promise<string>} its folder */
 export async function prepareRoot(release, { fresh = false } = {}) {
   await requireMachine();
   return ensureRoot(release, { fresh, more: npmPackages() });
 }
 
 /**
- * Runs a command in the copy of the checkout inside the root of a release; makes what is missing.
+ * Runs a command in the copy of the checkout inside the root of a release, which it makes if necessary.
  * @param {string} release
  * @param {string[]} command
  * @param {{ fresh?: boolean, env?: NodeJS.ProcessEnv }} [options]
- * @returns {Promise<{ status: number, copy: string }>} exit status, and where the copy lies on this side
+ * @returns {Promise<{ status: number, copy: string }>} exit status, and the copy's path outside the root
  */
 export async function runInCopy(release, command, { fresh = false, env = {} } = {}) {
   const root = await prepareRoot(release, { fresh });
@@ -42,7 +42,7 @@ export async function runInCopy(release, command, { fresh = false, env = {} } = 
   const copy = path.join(root, place);
   copyCheckout(copy);
   makeRepository(copy);
-  // A build that was ended there leaves its lock with a process number of another namespace.
+  // A build killed there leaves its lock, with a process number of another namespace.
   rmSync(path.join(copy, 'build/.lock'), { force: true });
   mkdirSync(path.join(copy, 'node_modules'), { recursive: true });
   const status = await withNpm(root, ({ mounts, env: npmEnv }) => {
@@ -54,7 +54,7 @@ export async function runInCopy(release, command, { fresh = false, env = {} } = 
 
 const output = (file) => (existsSync(file) ? readFileSync(file, 'utf8') : '');
 
-/** "3,144 of 3,144": rows of the ledger that codegen has just written there, without those that are skipped. */
+/** "3,144 of 3,144": rows that are not skipped, of all rows of the ledger that codegen has just written there. */
 function opsBound(copy) {
   const folder = path.join(copy, 'build/ledger');
   const names = existsSync(folder) ? readdirSync(folder) : [];
@@ -96,13 +96,13 @@ export async function runSuite(release, { fresh = false } = {}) {
   const { passed, failed } = existsSync(counts) ? JSON.parse(output(counts)) : { passed: 0, failed: 1 };
   return {
     ...{ release, libtorch, node, compiler: `g++ ${compiler}`, ops: opsBound(copy), passed },
-    // An end without a count, or with a bad one, is a failure as well.
+    // A failed run without a count of failures counts as one failure.
     failed: status !== 0 && failed === 0 ? 1 : failed,
     minutes: (Date.now() - start) / 60_000,
   };
 }
 
-/** @param {Outcome[]} outcomes @returns {string} a table in Markdown */
+/** @param {Outcome[]} outcomes @returns {string} a Markdown table */
 export function tableOf(outcomes) {
   const head = ['Debian', 'libtorch', 'Node', 'compiler', 'ops bound', 'tests', 'minutes'];
   const rows = outcomes.map(({ release, libtorch, node, compiler, ops, passed, failed, minutes }) => {

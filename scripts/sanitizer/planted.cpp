@@ -1,6 +1,5 @@
-// Planted faults, one function each. `npm run test:asan` calls them first, each in a Node of its own, and demands a
-// report of every one: so a suppression or a set-up that would hide the addon's faults is found before a clean run is
-// believed.
+// Planted faults, one function each. `npm run test:asan` first calls each in a separate Node process and expects a
+// report of each, because a suppression or a set-up that hides the addon's faults would also make a run look clean.
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty.h>
 #include <node_api.h>
@@ -11,7 +10,7 @@
 
 namespace {
 
-// Not a constant, so that no compiler sees the fault coming.
+// Not a constant, so that the compiler cannot see the fault.
 volatile int one = 1;
 
 napi_value leak(napi_env, napi_callback_info) {
@@ -22,13 +21,13 @@ napi_value leak(napi_env, napi_callback_info) {
   return nullptr;
 }
 
-// The same through libtorch: its frames stand between the block and ours.
+// A leak through libtorch, whose frames are between the allocation and ours.
 napi_value leak_tensor(napi_env, napi_callback_info) {
   for (int i = 0; i < 8; ++i) at::empty({100}).unsafeReleaseTensorImpl();
   return nullptr;
 }
 
-// A reference to a JS value that nobody deletes, as a lost guard would be.
+// A reference to a JS value that is never deleted, like that of a lost guard.
 napi_value leak_reference(napi_env env, napi_callback_info) {
   for (int i = 0; i < 8; ++i) {
     napi_value object = nullptr;
@@ -47,7 +46,7 @@ napi_value use_after_free(napi_env, napi_callback_info) {
   return nullptr;
 }
 
-// libtorch's allocator gives the block, our own code reads it when it is gone.
+// Our code reads a block that libtorch's allocator has already freed.
 napi_value use_after_dispose(napi_env, napi_callback_info) {
   at::Tensor tensor = at::empty({100});
   auto* data = static_cast<volatile float*>(tensor.data_ptr());

@@ -1,5 +1,5 @@
-// Planted faults for valgrind and the thread sanitizer: `npm run test:valgrind` and `npm run test:tsan` demand a report
-// of each of theirs, by name, before they believe a clean run.
+// Planted faults for valgrind and the thread sanitizer: `npm run test:valgrind` and `npm run test:tsan` each run their
+// faults by name and expect a report of each, because a broken set-up would also make a run look clean.
 #include <cstdio>
 #include <cstring>
 #include <mutex>
@@ -8,7 +8,7 @@
 
 namespace {
 
-// Two threads that write without a lock, or with one each.
+// Two threads that write without a lock, or each with a lock of its own.
 int race(bool with_locks) {
   int shared = 0;
   std::mutex first, second;
@@ -23,7 +23,7 @@ int race(bool with_locks) {
   return shared > 0 ? 0 : 1;
 }
 
-// A write by one thread and the end of the memory on another, which nothing orders.
+// One thread writes to memory and another frees it, without synchronization.
 int freed_by_another() {
   auto* block = new int(0);
   std::thread other([block] { *block = 1; });
@@ -42,7 +42,7 @@ int main(int argc, char** argv) {
   volatile char* block = new char[100];
   if (fault == "uninitialised") {
     const bool chosen = block[50] != 0;
-    if (chosen) std::puts("a byte that nobody wrote");
+    if (chosen) std::puts("an uninitialised byte");
     delete[] block;
   } else if (fault == "use_after_free") {
     block[50] = 1;

@@ -1,7 +1,7 @@
-// Linked into the sanitized addon and native tests. GCC's undefined-behaviour runtime has no log file beside the
-// address sanitizer's: the two libraries share one function that sets it. So a report goes to stderr, which a test may
-// have swallowed. Here the runtime says that a report comes; it is sent to a file in the folder LTN_UBSAN_LOG, and the
-// process ends after it.
+// Linked into the sanitized addon and native tests. GCC's undefined-behaviour runtime cannot set its own log file
+// beside the address sanitizer's, because both libraries share the function that sets it. Its report would go to
+// stderr, which a test may discard. The runtime calls this function before a report; the function redirects stderr to
+// a file in the folder LTN_UBSAN_LOG. The process ends after the report.
 #include <fcntl.h>
 #include <unistd.h>
 

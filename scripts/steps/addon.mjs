@@ -1,4 +1,4 @@
-/** The addon: node-gyp with make, into build/Release/libtorch_node.node, then one trial load. */
+/** Builds build/Release/libtorch_node.node with node-gyp and make, then loads it once as a check. */
 import { existsSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
@@ -11,13 +11,13 @@ import { jobs } from './jobs.mjs';
 import { step } from './progress.mjs';
 import { filesBelow, whenChanged } from './stamps.mjs';
 
-/** The prefix that has Node's headers: beside the running Node, or Debian's. @returns {string | undefined} */
+/** The prefix of Node's headers: beside the running Node, or Debian's. @returns {string | undefined} */
 export function nodePrefix() {
   const prefixes = [process.env.npm_config_nodedir, path.resolve(process.execPath, '..', '..'), '/usr'];
   return prefixes.find((prefix) => prefix && existsSync(path.join(prefix, 'include/node/node_api.h')));
 }
 
-/** Without any, node-gyp downloads them. */
+/** node-gyp downloads the headers if none are found. */
 function nodeHeaders() {
   const found = nodePrefix();
   return found === undefined ? [] : [`--nodedir=${found}`];
@@ -37,7 +37,7 @@ function nodeGyp() {
     try {
       return require.resolve(script, from === undefined ? undefined : { paths: [from] });
     } catch {
-      // not there: the next one
+      // not here: try the next one
     }
   }
   throw new StepError(
@@ -45,7 +45,7 @@ function nodeGyp() {
   );
 }
 
-/** What the library reads before it loads the addon. */
+/** Writes binding.json, which the library reads before it loads the addon. */
 function writeInfo() {
   const { bindingInfo, infoName } = createRequire(import.meta.url)(libtorchModules('bindings.js'));
   const info = JSON.stringify(bindingInfo(findLibtorch()), null, 2);

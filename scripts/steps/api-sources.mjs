@@ -1,6 +1,6 @@
 /**
- * What the pages of docs/api are made from: in the declarations ops are members of a few interfaces, which would be a few
- * pages of a thousand entries each. Here every op is a function of a module, which is a page of its own.
+ * The modules that docs/api is generated from. In the declarations, ops are members of a few interfaces, which would give
+ * a few pages of a thousand entries each. In these modules, each op is a function, which gets a page of its own.
  */
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -17,7 +17,7 @@ function interfacesOf(name) {
   return new Map(file.statements.filter(ts.isInterfaceDeclaration).map((each) => [each.name.text, each.members]));
 }
 
-/** The imports of a file of declarations, as seen from build/api. */
+/** The imports of a file of declarations, with paths relative to build/api. */
 function importsOf(name) {
   const file = parse(inRoot('types', 'generated', `${name}.d.ts`));
   return file.statements
@@ -27,12 +27,12 @@ function importsOf(name) {
     .join('\n');
 }
 
-/** torch.async has all ops again, which the pages of the ops show. */
+/** torch.async repeats all ops, which have their own pages. */
 const asyncText = `
 export { asyncPool, run, type Arrived, type AsyncPool, type PendingTensor, type RunOptions } from '../../types/async';
 /**
- * Every op, run on a thread of the pool: \`await torch.async.matmul(a, b)\`. It takes what the op of the same name takes, and
- * \`{ signal }\` as one more argument, and gives a promise of the result.
+ * Every op, run on a thread of the pool: \`await torch.async.matmul(a, b)\`. It takes the arguments of the op of the same
+ * name and, as one more argument, \`{ signal }\`, and returns a promise of the result.
  */
 export interface AsyncFunctions { readonly [op: string]: (...args: unknown[]) => Promise<unknown> }
 /** The ops, off the event loop. */
@@ -40,7 +40,7 @@ declare const asyncFunctions: AsyncFunctions;
 export { asyncFunctions as async };
 `;
 
-/** What the module exports besides the ops, and the names among it that no op takes. */
+/** The module's exports besides the ops, and the names among them, which ops must not have. */
 function handWritten() {
   const file = parse(inRoot('types', 'index.d.ts'));
   const exported = file.statements.filter(
@@ -57,7 +57,7 @@ function handWritten() {
 
 const isType = (node) => ts.isTypeAliasDeclaration(node) || ts.isInterfaceDeclaration(node);
 
-/** The names of types in a declaration that it does not declare itself. */
+/** The names of types that a declaration uses and does not declare itself. */
 function namesIn(declaration) {
   const used = new Set();
   const own = new Set();
@@ -73,8 +73,8 @@ function namesIn(declaration) {
 }
 
 /**
- * The types that the algebra has for itself though those with a page are made of them, as typedoc is told of them: what they
- * are is no matter to a reader of signatures.
+ * The internal types of the algebra that its documented types use, as typedoc's list of types that are not exported on
+ * purpose. Readers of signatures do not need them.
  */
 export function inner() {
   const dir = inRoot('types', 'algebra');
@@ -108,7 +108,7 @@ export function inner() {
   return [...hidden];
 }
 
-/** The text of a signature without what only serves the compiler: options that another signature has, and Options<…>. */
+/** A signature's text without parts that only serve the compiler: options of other signatures, and Options<…>. */
 function signatureOf(member) {
   const start = member.name.getEnd() - member.getStart();
   let text = member.getText().slice(start);
@@ -136,8 +136,8 @@ const commentOf = (member) => {
 const reserved = new Set(['default', 'delete', 'function', 'import', 'in', 'new', 'return', 'var', 'with']);
 
 /**
- * A function for each overload in an interface, by position: forms by name say the same again, and the first form alone has
- * the whole comment. `declare` where they do not stand in a namespace.
+ * A function for each overload in an interface, with positional arguments: forms with named arguments repeat it, and only
+ * the first form has the whole comment. `declare` is for functions outside a namespace.
  */
 function functionsOf(members, { declare, without = [] }) {
   const seen = new Set();
@@ -146,7 +146,7 @@ function functionsOf(members, { declare, without = [] }) {
   const keyword = declare ? 'declare function' : 'function';
   for (const member of members) {
     const name = member.name.text ?? member.name.getText();
-    // libtorch's internals: torch.ops has them all.
+    // Internals of libtorch are only in torch.ops.
     if (name.startsWith('_') || without.includes(name)) continue;
     const comment = commentOf(member);
     if (!comment.includes('\n   * @') && seen.has(name)) continue;
@@ -175,10 +175,10 @@ function torchModule() {
   const own = handWritten();
   const parts = [
     '/**',
-    " * The module: `import torch from 'libtorch-node'`. The pages of ops show each overload by position; every argument can",
-    ' * stand in one last object by its name as well (`torch.add(a, { other: b, alpha: 2 })`), and sizes alone as numbers',
-    ' * (`torch.zeros(2, 3)`). Ops whose names begin with an underscore are internals of libtorch and have no page;',
-    ' * `torch.ops.aten` has every overload by its exact name.',
+    " * The module: `import torch from 'libtorch-node'`. The pages of ops show each overload with positional arguments. Any",
+    ' * argument can also be passed by name in one last object (`torch.add(a, { other: b, alpha: 2 })`), and sizes also as',
+    ' * separate numbers (`torch.zeros(2, 3)`). Ops whose names begin with an underscore are internals of libtorch and do not',
+    ' * have a page; `torch.ops.aten` has every overload by its exact name.',
     ' *',
     ' * @module torch',
     ' */',
@@ -206,8 +206,8 @@ function methodsModule() {
   const members = interfacesOf('methods').get('TensorMethods');
   return [
     '/**',
-    ' * The ops that are methods: `t.sum(1)`. What is written by hand (`at`, `set`, `dispose`, …) stands with the class',
-    ' * {@link torch.Tensor}.',
+    ' * The ops that are methods: `t.sum(1)`. The page of the class {@link torch.Tensor} has the hand-written methods (`at`,',
+    ' * `set`, `dispose`, …).',
     ' *',
     ' * @module Tensor',
     ' */',
@@ -218,7 +218,7 @@ function methodsModule() {
 }
 
 const algebraModule = `/**
- * The types that signatures are made of: what the compiler computes of dtypes and shapes.
+ * The types in signatures, with which the compiler computes dtypes and shapes.
  *
  * @module types
  */

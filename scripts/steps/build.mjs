@@ -1,4 +1,7 @@
-/** Codegen, addon, TypeScript, what `npm pack` takes of them and its bill of materials, in this order; each only when what it is made from changed. */
+/**
+ * Codegen, addon, TypeScript, prebuilds/ for `npm pack` and the bill of materials, in this order; each step runs only when
+ * its inputs have changed.
+ */
 import { ensureAddon } from './addon.mjs';
 import { ensureCodegen } from './codegen.mjs';
 import { withLock } from './lock.mjs';
@@ -7,7 +10,7 @@ import { ensureSbom } from './sbom.mjs';
 import { setUp } from './setup.mjs';
 import { ensureTypeScript } from './typescript.mjs';
 
-/** @param {import('./packages.mjs').Purpose[]} [more] further things to set up for */
+/** @param {import('./packages.mjs').Purpose[]} [more] further purposes to set up for */
 export const buildAll = (more = []) =>
   withLock(async () => {
     await setUp(['build', ...more]);

@@ -1,7 +1,7 @@
 /**
- * The declarations in dist/types are marked as checked. `npm run typecheck` checks their sources, and a test the packed ones;
- * the mark spares the programs that import them doing so again: without skipLibCheck a compiler works through every
- * signature of every op, which takes it as long as a large program of one's own.
+ * Marks the declarations in dist/types as checked. `npm run typecheck` checks their sources, and a test the packed ones.
+ * Without the mark and without skipLibCheck, a compiler checks every signature of every op again for each program that
+ * imports them, which takes as long as checking a large program.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { filesBelow } from './stamps.mjs';

@@ -1,11 +1,11 @@
-/** CMake in build/cmake: codegen always, the native tests when they are asked for. */
+/** Runs CMake in build/cmake: always for codegen, on request for the native tests. */
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { cmakeDir, root } from '../paths.mjs';
 import { runLogged } from './command.mjs';
 import { jobs } from './jobs.mjs';
 
-/** CMake refuses a build folder that was made for another one: that of a checkout which was copied or moved. */
+/** CMake refuses a build folder of another source folder, which a copied or moved checkout has. */
 function dropIfMoved(dir) {
   const cache = path.join(dir, 'CMakeCache.txt');
   if (!existsSync(cache)) return;

@@ -1,4 +1,4 @@
-/** Codegen: builds the two generators, then runs libtorch's headers -> build/Declarations.yaml -> the bindings. */
+/** Codegen: builds the two generators, then runs them: libtorch's headers -> build/Declarations.yaml -> the bindings. */
 import { statSync } from 'node:fs';
 import path from 'node:path';
 import { findLibtorch } from '../libtorch.mjs';
@@ -12,7 +12,7 @@ const program = (name) => path.join(cmakeDir, 'bin', name);
 const committedLedger = inRoot('codegen', 'ledger');
 const scratchLedger = inRoot('build', 'ledger');
 
-/** What identifies the libtorch at hand, cheaply. */
+/** Identifies the libtorch found, without reading its headers. */
 export function libtorchIdentity() {
   const { version, include, lib, registrationHeader } = findLibtorch();
   return { version, include, lib, headers: statSync(registrationHeader).mtimeMs };
@@ -52,7 +52,7 @@ export async function ensureCodegen() {
 /** Writes the ledger that is committed. */
 export const writeLedger = () => runLogged('ledger', program('bindings'), bindingsArgs(committedLedger));
 
-/** After ensureCodegen. @returns {Promise<boolean>} whether the committed ledger is what codegen would write now */
+/** After ensureCodegen. @returns {Promise<boolean>} whether the committed ledger equals the output of codegen */
 export async function checkLedger() {
   return (await runShown(program('bindings'), [...bindingsArgs(committedLedger), '--check'])) === 0;
 }

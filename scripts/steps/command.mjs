@@ -1,11 +1,11 @@
-/** Runs other programs: quietly into a log file, or with the terminal handed through. */
+/** Runs other programs, with output to a log file or to the terminal. */
 import { spawn } from 'node:child_process';
 import { createWriteStream, mkdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { logDir, root } from '../paths.mjs';
 import { StepError } from './errors.mjs';
 
-/** Children that still run. An interruption is handed on to them; this process ends once they have. */
+/** Running children. A signal to this process is forwarded to them, and this process ends after them. */
 const running = new Set();
 let interrupted = 0;
 
@@ -65,13 +65,11 @@ export async function runLogged(log, command, args, { append = false, ...options
   }
   if (status.code === 0) return;
   const why = status.signal ? `was ended by ${status.signal}` : `failed with status ${status.code}`;
-  throw new StepError(
-    `${tail(file, 40)}\n\n${path.basename(command)} ${why}. The whole log: ${path.relative(root, file)}`,
-  );
+  throw new StepError(`${tail(file, 40)}\n\n${path.basename(command)} ${why}. Full log: ${path.relative(root, file)}`);
 }
 
 /**
- * Runs a command with the terminal handed through.
+ * Runs a command on this process's terminal.
  * @param {string} command
  * @param {string[]} args
  * @param {object} [options] of child_process.spawn

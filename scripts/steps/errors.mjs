@@ -1,10 +1,10 @@
 import { printable } from './printable.mjs';
 
-/** An error whose message is meant for the person at the terminal; it is shown without a stack. */
+/** An error whose message is meant for the user; it is printed without a stack. */
 export class StepError extends Error {}
 
 /**
- * Runs a script's main function; a failure is shown in words and becomes exit status 1.
+ * Runs a script's main function; prints a failure's message and sets exit status 1.
  * @param {() => Promise<unknown>} main
  */
 export async function runMain(main) {

@@ -1,7 +1,7 @@
 /**
- * dist/lib/index.mjs: every name of the CommonJS module as a named export, and the module itself as the default one.
- * Named exports are fixed when the file is written, ops depend on the libtorch: the names are those of the module as it
- * loads here and of every binding in prebuilds/. One that the libtorch at hand lacks is undefined.
+ * dist/lib/index.mjs: every name of the CommonJS module as a named export, and the module itself as the default export.
+ * Named exports are fixed when the file is written, but ops depend on the libtorch. So the names are those of the module
+ * as it loads here and of every binding in prebuilds/; a name that the user's libtorch lacks is undefined.
  */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ export const esmEntry = inRoot('dist', 'lib', 'index.mjs');
 
 const isIdentifier = (name) => /^[A-Za-z_$][\w$]*$/.test(name);
 
-/** The names of the module as it loads here. */
+/** The names that the module exports when it is loaded here. */
 export function exportedNames(entry = inRoot('dist', 'lib', 'index.js')) {
   const program = `process.stdout.write(JSON.stringify(Object.keys(require(${JSON.stringify(entry)}))))`;
   try {

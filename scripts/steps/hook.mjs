@@ -1,4 +1,4 @@
-/** Which npm command started this script. npm tells a script its own name, and not whether it runs as another's hook. */
+/** Finds the npm command that started this script: npm tells a script its own name, but not whether it runs as a hook. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
@@ -19,7 +19,7 @@ function ancestors() {
   const lines = [];
   for (let pid = process.ppid; pid > 1 && lines.length < 6; ) {
     const found = look(pid);
-    if (found === null) break; // it cannot be told: then it counts as a hook
+    if (found === null) break; // unknown: the script counts as a hook
     lines.push(found[1]);
     pid = Number(found[0]);
   }

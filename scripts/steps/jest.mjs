@@ -1,11 +1,11 @@
-/** Jest over test/**, its results read from its JSON report. */
+/** Runs Jest over test/** and reads the results from its JSON report. */
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { inRoot } from '../paths.mjs';
 import { runShown } from './command.mjs';
 
 /**
  * Jest's workers and the programs that they start share the cores. OpenBLAS's threads wait for each other by spinning, so
- * where all of them have as many as there are cores, small matrix products take ten times as long.
+ * with one thread per core in each process, small matrix products take ten times as long.
  */
 const blas = { OPENBLAS_NUM_THREADS: '1' };
 

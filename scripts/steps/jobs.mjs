@@ -1,4 +1,4 @@
-/** How many compilers may run at once: LTN_JOBS, else the cores, but each with its gigabyte and a half of free memory. */
+/** How many compilers may run at once: LTN_JOBS, else one per core, limited to one per 1.5 GiB of free memory. */
 import os from 'node:os';
 
 const bytesPerCompiler = 1.5 * 2 ** 30;

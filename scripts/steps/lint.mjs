@@ -10,7 +10,7 @@ const handwrittenCpp = () =>
     (file) => !/[\\/](generated|fixtures)[\\/]/.test(file),
   );
 
-/** @param {boolean} [write] mend what can be mended instead of complaining */
+/** @param {boolean} [write] fix what can be fixed instead of reporting it */
 export async function lintScripts(write = false) {
   const mode = write ? ['--write'] : ['--error-on-warnings'];
   return (await runShown(process.execPath, [biome, 'check', ...mode, '.'])) === 0;

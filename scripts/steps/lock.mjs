@@ -34,7 +34,7 @@ function tryLock() {
   }
 }
 
-/** Whether nobody has it. An empty file is a lock that is just being written, however late its writer comes to that. */
+/** Whether the lock's holder is dead. An empty file is a lock that is being written, unless it is older than 10 s. */
 function isAbandoned(pid) {
   if (pid !== 0) return !isAlive(pid);
   return Date.now() - (statSync(lockFile, { throwIfNoEntry: false })?.mtimeMs ?? Date.now()) > 10_000;

@@ -1,6 +1,6 @@
 /**
- * One set of declarations for several libtorchs: all names of all, and where one is not in all, its comment says in which.
- * Overloads of a name are those of the newest libtorch, then what only older ones have.
+ * Merges the declarations for several versions of libtorch: the result has all names, and the comment of a name that not
+ * all versions have says which do. Overloads of a name are those of the newest libtorch, then those of older ones only.
  */
 import ts from 'typescript';
 
@@ -16,13 +16,13 @@ const full = (node) =>
     .trimEnd();
 const bare = (node) => node.getText().replace(/\s+/g, ' ');
 
-/** Puts a remark into the comment before a declaration, or makes one. */
+/** Adds a remark to the comment before a declaration, or adds a comment. */
 function remark(text, words) {
   const indent = /^[ \t]*/.exec(text)[0];
   return /^\s*\/\*\*/.test(text) ? text.replace('/**', `/** ${words}`) : `${indent}/** ${words} */\n${text}`;
 }
 
-/** "Since libtorch 2.6." or "In libtorch 1.13 only."; nothing for what all have. */
+/** "Since libtorch 2.6." or "In libtorch 1.13 only."; null if all versions have it. */
 function availability(versions, all) {
   if (versions.length === all.length) return null;
   const newest = all.length - versions.length;
@@ -32,7 +32,7 @@ function availability(versions, all) {
 
 const nameOf = (node) => node.name?.getText() ?? node.declarationList?.declarations[0].name.getText() ?? null;
 
-/** Nodes of several sources by name: for each name what each version has of it. Order: the newest's, then the older ones'. */
+/** Nodes of several sources, by name and version. Order of names: the newest version's, then those of older ones. */
 function byName(lists) {
   const found = new Map();
   for (const { version, nodes } of [...lists].reverse()) {
@@ -46,7 +46,7 @@ function byName(lists) {
   return found;
 }
 
-/** The nested object type of `aten: { … }`, if that is what a member is. */
+/** The object type of a member such as `aten: { … }`, else null. */
 const nested = (node) =>
   ts.isPropertySignature(node) && node.type && ts.isTypeLiteralNode(node.type) ? node.type : null;
 
@@ -69,7 +69,7 @@ function mergeMembers(lists) {
     const seen = new Set();
     let first = true;
     for (const version of [...have].reverse()) {
-      // A property has one type, a method as many signatures as there are.
+      // A property has one type, a method may have several signatures.
       if (!first && !ts.isMethodSignature(versions.get(version)[0])) break;
       for (const node of versions.get(version)) {
         if (seen.has(bare(node))) continue;
@@ -82,7 +82,7 @@ function mergeMembers(lists) {
   return lines.join('\n');
 }
 
-/** Named imports of all, by module. */
+/** The named imports of all files, by module. */
 function mergeImports(files) {
   const modules = new Map();
   for (const statement of files.flatMap(({ file }) => file.statements).filter(ts.isImportDeclaration)) {
@@ -94,7 +94,7 @@ function mergeImports(files) {
 }
 
 /**
- * @param {Source[]} sources one file as each libtorch has it, oldest first
+ * @param {Source[]} sources the versions of one file for each libtorch, oldest first
  * @returns {string}
  */
 export function mergeDeclarations(sources) {

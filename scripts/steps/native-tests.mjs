@@ -1,4 +1,4 @@
-/** CTest in build/cmake: the codegen tests, the comparison of Declarations.yaml with torchgen's, the native unit tests. */
+/** Runs CTest in build/cmake: codegen tests, comparison of Declarations.yaml with torchgen's, native unit tests. */
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { cmakeDir } from '../paths.mjs';

@@ -1,4 +1,4 @@
-/** The npm packages of the lock file, installed with `npm ci` only when node_modules differs from the lock. */
+/** Installs the npm packages of the lock file with `npm ci`, if node_modules differs from the lock. */
 import { readFileSync } from 'node:fs';
 import { inRoot } from '../paths.mjs';
 import { runLogged } from './command.mjs';
@@ -15,7 +15,7 @@ function readLock(file) {
   }
 }
 
-/** node_modules/.package-lock.json is npm's own record of what it has installed. */
+/** node_modules/.package-lock.json is npm's own record of the installed packages. */
 function isInstalled() {
   const wanted = readLock(lockFile);
   const present = readLock(inRoot('node_modules', '.package-lock.json'));
@@ -28,7 +28,7 @@ function isInstalled() {
 }
 
 /**
- * npm takes what a registry sends for an entry without integrity, so such a package is not installed at all.
+ * npm accepts whatever a registry sends for an entry without an integrity hash, so such packages are not installed.
  * @param {Record<string, any>} packages of a lock file
  * @param {Parameters<typeof isForThisMachine>[1]} [machine]
  */
@@ -36,7 +36,7 @@ export function requireIntegrity(packages, machine) {
   const unchecked = withoutIntegrity(packages, (entry) => isForThisMachine(entry, machine));
   if (unchecked.length === 0) return;
   throw new StepError(
-    `package-lock.json has no integrity for ${unchecked.join(', ')}, so nothing was installed.\n` +
+    `package-lock.json lacks the integrity hash of ${unchecked.join(', ')}, so nothing was installed.\n` +
       'Run `node scripts/complete-lock.mjs` with a registry that carries them.',
   );
 }

@@ -1,4 +1,4 @@
-/** The Debian packages: which are wanted for what, which are missing, and their installation. */
+/** The Debian packages for each purpose: finds the missing ones and installs them. */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { isNamed } from '../libtorch.mjs';
@@ -7,16 +7,16 @@ import { StepError } from './errors.mjs';
 import { step } from './progress.mjs';
 
 const wanted = {
-  /** Debian's libtorch falls back to a reference BLAS, twenty times slower, when no other one is installed. */
+  /** Debian's libtorch falls back to a reference BLAS, twenty times slower, if no other is installed. */
   libtorch: ['libtorch-dev', 'libopenblas0-pthread'],
   build: ['g++', 'make', 'cmake', 'python3', 'libyaml-cpp-dev'],
   lint: ['clang-format'],
-  /** A browser without a window, for the pages that leak-audit makes; zsh and fish, for its completion. */
+  /** A headless browser for the pages of leak-audit; zsh and fish for its completion. */
   tests: [
     ...['libgtest-dev', 'python3-torch', 'python3-yaml'],
     ...['chromium-headless-shell', 'fonts-dejavu-core', 'zsh', 'fish'],
   ],
-  /** What `npm run bench:service` compares with. */
+  /** The servers that `npm run bench:service` compares with. */
   service: ['python3-uvicorn', 'python3-uvloop', 'python3-httptools'],
   valgrind: ['valgrind'],
   matrix: ['debootstrap', 'util-linux', 'mount'],
@@ -26,7 +26,7 @@ const wanted = {
 
 /**
  * @param {Purpose[]} purposes
- * @param {NodeJS.ProcessEnv} [env] may name a libtorch that is no package
+ * @param {NodeJS.ProcessEnv} [env] may name a libtorch that is not a Debian package
  */
 export function packagesFor(purposes, env = process.env) {
   const groups = purposes.includes('build') && !isNamed(env) ? ['libtorch', ...purposes] : purposes;
@@ -69,18 +69,18 @@ const programs = {
 /** @param {string} name of a program */
 export const isOnPath = (name) => spawnSync('sh', ['-c', `command -v ${name}`]).status === 0;
 
-/** Without Debian's package manager only the programs can be checked; libraries are found out by the build itself. */
+/** Without Debian's package manager only programs can be checked; the build itself reports missing libraries. */
 function requirePrograms(purposes) {
   const missing = purposes.flatMap((purpose) => programs[purpose]).filter((name) => !isOnPath(name));
   if (missing.length === 0) return;
   throw new StepError(
     `This is not a Debian system, so nothing was installed. Not found on the PATH: ${missing.join(', ')}.\n` +
-      `Install what corresponds to Debian's packages ${packagesFor(purposes).join(', ')}.`,
+      `Install the equivalents of Debian's packages ${packagesFor(purposes).join(', ')}.`,
   );
 }
 
 /**
- * Installs what is missing when run by root, else says with which command to do so.
+ * Installs the missing packages when run by root, else throws with the command that does.
  * @param {Purpose[]} purposes
  */
 export async function ensurePackages(purposes) {

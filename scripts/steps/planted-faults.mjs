@@ -1,12 +1,12 @@
-/** Calls each planted fault of scripts/sanitizer/planted.cpp in a Node of its own and demands its report. */
+/** Calls each planted fault of scripts/sanitizer/planted.cpp in a separate Node process and expects its report. */
 import { spawnSync } from 'node:child_process';
 import { say } from './progress.mjs';
 import { freshReports, plantedAddon, readReports, reportStatus, reportText, sanitizedNodeEnv } from './sanitizers.mjs';
 
-/** A process may end by itself, or by process.exit with everything in V8 still alive. */
+/** A process may end by itself, or by process.exit with all objects in V8 still alive. */
 const byItself = (call) => call;
 const byExit = (call) => `${call}; process.exit(0)`;
-/** The fault may be another thread's, which ends by itself or is stopped. */
+/** The fault may happen in a worker, which ends by itself or is terminated. */
 const start = (source) =>
   `const worker = new (require('node:worker_threads').Worker)(${JSON.stringify(source)}, { eval: true });`;
 const inWorker = (call) => start(call);
@@ -14,16 +14,16 @@ const inStoppedWorker = (call) =>
   `${start(`${call}; require('node:worker_threads').parentPort.postMessage(1); for (;;);`)}
   worker.once('message', () => worker.terminate());`;
 
-/** Fault, what its report must say and where it must place it, and how the process runs and ends. */
+/** Fault, pattern that its report must match, and how the process runs and ends. */
 const faults = [
   ['leak', /LeakSanitizer: detected memory leaks.* in leak .*planted\.cpp/s, byItself],
   ['leak', /LeakSanitizer: detected memory leaks.* in leak .*planted\.cpp/s, byExit],
-  // The stack ends in libtorch, which has no frame pointers.
+  // The stack ends in libtorch, which is built without frame pointers.
   ['leak_tensor', /LeakSanitizer: detected memory leaks.*libtorch_cpu/s, byItself],
   ['leak_tensor', /LeakSanitizer: detected memory leaks.*libtorch_cpu/s, byExit],
   ['leak', /LeakSanitizer: detected memory leaks.* in leak .*planted\.cpp/s, inWorker],
   ['leak_tensor', /LeakSanitizer: detected memory leaks.*libtorch_cpu/s, inStoppedWorker],
-  // After process.exit the environment still lives, and holds its references.
+  // Not with process.exit, after which the environment is still alive and holds its references.
   ['leak_reference', /LeakSanitizer: detected memory leaks.*napi_create_reference.* in leak_reference /s, byItself],
   ['use_after_free', /heap-use-after-free.*planted\.cpp/s, inWorker],
   ['use_after_dispose', /heap-use-after-free.*planted\.cpp/s, byItself],

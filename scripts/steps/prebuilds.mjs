@@ -1,6 +1,7 @@
 /**
- * prebuilds/<platform>/<binding>/: what the package brings for each libtorch. Beside the binding itself (lib/libtorch/
- * bindings.js) the generated C++ for `libtorch-node build` on other platforms, and what packing merges: names and types.
+ * prebuilds/<platform>/<binding>/: the package's files for each libtorch. Besides the binding itself
+ * (lib/libtorch/bindings.js), the generated C++ for `libtorch-node build` on other platforms, and the names and types that
+ * packing merges.
  */
 import {
   cpSync,
@@ -30,7 +31,7 @@ export const namesFile = 'names.json';
 
 const bindings = () => createRequire(import.meta.url)(libtorchModules('bindings.js'));
 
-/** Every binding folder below prebuilds/, of whatever platform. */
+/** All binding folders below prebuilds/, for any platform. */
 export function prebuiltFolders() {
   if (!existsSync(prebuildsDir)) return [];
   return readdirSync(prebuildsDir).flatMap((platform) =>
@@ -50,7 +51,7 @@ function ownFolder() {
 const only = (ending, except) => (file) =>
   statSync(file).isDirectory() || (file.endsWith(ending) && !(except && file.endsWith(except)));
 
-/** Puts the binding that this checkout has built into prebuilds/. */
+/** Copies the binding that this checkout has built into prebuilds/. */
 async function packOwnBinding() {
   const { addonName, bindingInfo, infoName } = bindings();
   const libtorch = findLibtorch();
@@ -69,7 +70,7 @@ async function packOwnBinding() {
   renameSync(staging, folder);
 }
 
-/** Removes bindings of other versions of the package: their addon and this lib/ do not know each other. */
+/** Removes bindings of other versions of the package, whose addons are incompatible with this lib/. */
 function dropStale() {
   const { packageVersion, readInfo } = bindings();
   for (const dir of prebuiltFolders()) {
@@ -77,7 +78,7 @@ function dropStale() {
   }
 }
 
-/** dist/types/generated: the declarations of all bindings' libtorchs as one. Those of one alone are as TypeScript left them. */
+/** Merges the declarations of all bindings into dist/types/generated. One version of libtorch does not need merging. */
 async function mergeTypes() {
   const folders = prebuiltFolders().map((dir) => [minorOf(bindings().readInfo(dir).libtorch.version), dir]);
   const sources = [...new Map(folders)].sort(([a], [b]) => a.localeCompare(b, 'en', { numeric: true }));
@@ -93,14 +94,14 @@ async function mergeTypes() {
   }
 }
 
-/** What dist/ says of all bindings. */
+/** Writes the parts of dist/ that depend on all bindings. */
 export async function describeAll() {
   await writeEsmEntry(prebuiltFolders().map((dir) => path.join(dir, namesFile)));
   await mergeTypes();
   markChecked();
 }
 
-/** This machine's binding in prebuilds/, and a dist/ that knows it: so `npm pack` after a build packs what was built. */
+/** Puts this machine's binding into prebuilds/ and updates dist/, so that `npm pack` after a build packs that build. */
 export async function ensurePrebuild() {
   const inputs = {
     files: [

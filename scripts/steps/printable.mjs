@@ -1,6 +1,6 @@
-/** Text that comes from paths, variables and compilers, made harmless for a terminal, as cli/printable.ts does it. */
+/** Makes text from paths, variables and compilers safe for a terminal, as cli/printable.ts does. */
 
-/** Colours, which go; control characters, invisible ones and those that turn text around, which become visible. */
+/** Colours are removed; control, invisible and bidirectional characters are escaped. */
 const COLOR = String.raw`\u001b\[[\d;]*m`;
 const UNSAFE = new RegExp(String.raw`\r?\n|${COLOR}|[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]`, 'gu');
 
@@ -11,7 +11,7 @@ const escaped = (character) =>
   ).join('');
 
 /**
- * Lines that do nothing to a terminal.
+ * Removes or escapes everything that controls a terminal, except line ends and tabs.
  * @param {string} text
  */
 export const printable = (text) =>

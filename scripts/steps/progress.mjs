@@ -1,6 +1,6 @@
 /**
- * Progress on stderr: on a terminal one live line per step with its elapsed seconds, elsewhere one plain line when a
- * step starts and one when it ends.
+ * Progress on stderr: on a terminal one live line per step with its elapsed seconds, elsewhere one plain line at the start
+ * of a step and one at its end.
  */
 import { printable } from './printable.mjs';
 

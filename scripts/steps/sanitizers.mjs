@@ -1,4 +1,4 @@
-/** What a run under the sanitizers needs: their build, their environment, and the reports that its processes left. */
+/** The build, the environment and the reports of a run under the sanitizers. */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -7,11 +7,11 @@ import { inRoot } from '../paths.mjs';
 import { nodePrefix } from './addon.mjs';
 import { StepError } from './errors.mjs';
 
-/** A build folder of its own: everything native again, with the sanitizers. */
+/** A separate build folder for all native code, compiled with the sanitizers. */
 export const sanitizedDir = inRoot('build', 'cmake-asan');
 export const sanitizedAddon = path.join(sanitizedDir, 'libtorch_node.node');
 export const plantedAddon = path.join(sanitizedDir, 'planted.node');
-/** The exit status of a process that was ended by a report. No test expects it of a child. */
+/** The exit status of a process that a report ended. Tests do not expect it of any child. */
 export const reportStatus = 86;
 
 /** -O1: the same faults in half the compile time. */
@@ -29,26 +29,27 @@ export function sanitizedDefinitions() {
 /** The runtime library that the compiler links against. */
 function runtimeLibrary(name) {
   const file = execFileSync(process.env.CXX || 'c++', [`-print-file-name=${name}`], { encoding: 'utf8' }).trim();
-  if (!path.isAbsolute(file)) throw new StepError(`The compiler has no ${name}; the sanitizers come with GCC.`);
+  if (!path.isAbsolute(file)) throw new StepError(`The compiler does not have ${name}; the sanitizers come with GCC.`);
   return realpathSync(file);
 }
 
 const supp = (name) => inRoot('scripts', 'sanitizer', name);
 
 /**
- * Environment of programs that were linked with the sanitizers, the native tests.
- * @param {string} reports folder in which every process leaves what it reports, also when nobody reads its stderr
+ * The environment of programs linked with the sanitizers: the native tests.
+ * @param {string} reports folder for the reports of all processes, also of those whose stderr is discarded
  * @returns {NodeJS.ProcessEnv}
  */
 export function sanitizedEnv(reports) {
   const common = `exitcode=${reportStatus}:log_exe_name=1`;
   const asan = [
-    // An allocation that cannot be is an error of the program's, here as without the sanitizer.
+    // An impossible allocation returns null, as without the sanitizer, instead of ending the process.
     ...['allocator_may_return_null=1', 'strict_string_checks=1', 'detect_stack_use_after_return=1'],
     ...['check_initialization_order=1', 'detect_leaks=1', `log_path=${path.join(reports, 'asan')}`],
-    // GCC 12's runtime guesses where a library's thread-local block begins from the 16 bytes before it, which are its own
-    // chunk header where the block begins a page; the leak checker then reads at 0x3e2f and dies ("Tracer caught signal
-    // 11"). Unguessed, such a block counts as in use all the same: the dynamic linker allocates it (use_ld_allocations).
+    // GCC 12's runtime guesses the start of a library's thread-local block from the 16 bytes before it. For a block at the
+    // start of a page these are its own chunk header; the leak checker then reads at 0x3e2f and crashes ("Tracer caught
+    // signal 11"). Without the guess the block still counts as in use, because the dynamic linker allocates it
+    // (use_ld_allocations).
     'intercept_tls_get_addr=0',
   ];
   const ubsan = [`suppressions=${supp('ubsan.supp')}`, 'print_stacktrace=1', 'halt_on_error=1'];
@@ -62,12 +63,11 @@ export function sanitizedEnv(reports) {
 }
 
 /**
- * The same for a Node that loads the sanitized addon, and whatever it starts. The runtime must come before every other
- * library, hence LD_PRELOAD. It is inherited by programs that are not ours (python3, sh, a compiler), whose leaks are
- * nobody's business here, nor that make copies a part of a buffer with strndup, which the strict checks of strings refuse:
- * scripts/sanitizer/<program>.options turns both on, for node alone. The C++ library
- * comes with it, because the runtime looks up what it wraps of it (exceptions) when a process starts, and Python has no
- * C++ library then.
+ * The environment of a Node that loads the sanitized addon, and of its children. The runtime must be loaded before every
+ * other library, hence LD_PRELOAD. Foreign programs (python3, sh, a compiler) inherit it. Their leaks do not matter here,
+ * and make copies part of a buffer with strndup, which the strict string checks refuse, so both checks are off except
+ * where scripts/sanitizer/<program>.options turns them on: for node only. The C++ library is preloaded too, because the
+ * runtime looks up the functions it wraps (exceptions) when a process starts, and Python has not loaded that library then.
  */
 export function sanitizedNodeEnv(reports) {
   const env = sanitizedEnv(reports);
@@ -80,9 +80,9 @@ export function sanitizedNodeEnv(reports) {
   };
 }
 
-/** Lines in a report file that report no fault, with what they are. */
+/** Lines in a report file that do not report a fault. */
 const remarks = [
-  // The tests ask for allocations that cannot be; the sanitizer remarks that it returned null.
+  // Tests request impossible allocations; the sanitizer reports that it returned null.
   /^==.*WARNING: AddressSanitizer failed to allocate 0x[0-9a-f]+ bytes$/,
 ];
 
@@ -95,7 +95,7 @@ export function freshReports(name) {
 }
 
 /**
- * What the processes of a run reported: one entry for each that reported anything but remarks.
+ * The reports of a run: one entry for each process that reported more than remarks.
  * @param {string} dir
  * @returns {{ file: string, text: string }[]}
  */
@@ -106,7 +106,7 @@ export function readReports(dir) {
     .filter(({ text }) => text.split('\n').some((line) => line.trim() && !remarks.some((known) => known.test(line))));
 }
 
-/** The first lines of each report, and where the rest is. */
+/** The first lines of each report, and the path of its file. */
 export function reportText(reports, { lines = 30, most = 10 } = {}) {
   const shown = reports.slice(0, most).map(({ file, text }) => {
     const head = text.trim().split('\n').slice(0, lines).join('\n');

@@ -1,9 +1,9 @@
 /**
- * sbom.cdx.json, the bill of materials of the package in CycloneDX: each addon that it brings with its hash, the npm packages
- * that come with it, and the libtorchs that the addons are linked with and that the package does not bring. It is made
- * from the lock file and the files of the package, so the same checkout gives the same bytes.
+ * sbom.cdx.json, the package's bill of materials in CycloneDX format: each addon with its hash, the npm packages that it
+ * depends on, and the versions of libtorch that the addons link and that the package does not contain. It is made from the
+ * lock file and the files of the package, so the same checkout gives the same bytes.
  *
- * `npm sbom --omit dev` leaves out packages that the tools need too, and says the hour and the folder.
+ * `npm sbom --omit dev` does not do this: it omits packages that the tools need too, and records time and folder.
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -22,11 +22,11 @@ const bindings = () => createRequire(import.meta.url)(libtorchModules('bindings.
 const elf = () => createRequire(import.meta.url)(libtorchModules('elf.js'));
 
 const readManifest = () => JSON.parse(readFileSync(inRoot('package.json'), 'utf8'));
-/** As the specification of package URLs has it: the @ of a scope is escaped, its slash is not. */
+/** By the package URL specification, the @ of a scope is escaped and its slash is not. */
 const npmPurl = (name, version) => `pkg:npm/${name.replace('@', '%40')}@${version}`;
 const byRef = (a, b) => (a['bom-ref'] < b['bom-ref'] ? -1 : 1);
 
-/** Where Node finds a package for another: in its own folder, or in one above. */
+/** Where Node finds a package that another requires: in the latter's folder, or in one above. */
 function resolve(packages, from, name) {
   for (let place = from; ; place = place.slice(0, Math.max(0, place.lastIndexOf('node_modules/') - 1))) {
     const candidate = `${place}${place === '' ? '' : '/'}node_modules/${name}`;
@@ -36,7 +36,7 @@ function resolve(packages, from, name) {
   }
 }
 
-/** @returns {Map<string, string[]>} the place of every package that comes with ours, and those that it needs itself */
+/** @returns {Map<string, string[]>} the place of every runtime package, and the places of its dependencies */
 export function runtimePackages(packages) {
   const found = new Map();
   const visit = (place) => {
@@ -53,7 +53,7 @@ export function runtimePackages(packages) {
 function npmComponent(place, { version, license, integrity }) {
   const name = nameOf(place);
   if (license === undefined || integrity === undefined)
-    throw new StepError(`package-lock.json has no licence or no integrity for ${name}, which the package needs.`);
+    throw new StepError(`package-lock.json lacks the licence or the integrity hash of ${name}, a runtime dependency.`);
   const [algorithm, hash] = integrity.split('-');
   if (algorithm !== 'sha512') throw new StepError(`expected sha512 as the integrity of ${name}, got ${algorithm}`);
   return {
@@ -63,13 +63,13 @@ function npmComponent(place, { version, license, integrity }) {
     version,
     scope: 'required',
     hashes: [{ alg: 'SHA-512', content: Buffer.from(hash, 'base64').toString('hex') }],
-    // One name or a term such as (MIT OR Apache-2.0).
+    // One name or an expression such as (MIT OR Apache-2.0).
     licenses: [/[\s()]/.test(license) ? { expression: license } : { license: { id: license } }],
     purl: npmPurl(name, version),
   };
 }
 
-/** A libtorch that an addon is linked with: the user's own, found when the package is loaded. */
+/** The libtorch that an addon links: the user's own, found when the package is loaded. */
 const libtorchComponent = ({ version }) => ({
   type: 'library',
   'bom-ref': `pkg:generic/libtorch@${version}`,
@@ -83,7 +83,7 @@ const libtorchComponent = ({ version }) => ({
   properties: [{ name: 'libtorch-node:shipped', value: 'false' }],
 });
 
-/** An addon in prebuilds/, and what its header asks the loader for. */
+/** An addon in prebuilds/, and the libraries that its ELF header asks the loader for. */
 function addonComponent(folder, { package: version, platform, libtorch }, license) {
   const file = path.join(folder, bindings().addonName);
   const place = path.relative(root, file).split(path.sep).join('/');
@@ -106,7 +106,7 @@ function addonComponent(folder, { package: version, platform, libtorch }, licens
   return { ...component, properties };
 }
 
-/** The time of the commit, or SOURCE_DATE_EPOCH; undefined outside of a repository, where none is right. */
+/** The time of the commit, or SOURCE_DATE_EPOCH; undefined outside a repository. */
 export function sourceTime(env = process.env) {
   if (env.SOURCE_DATE_EPOCH !== undefined) {
     if (!/^\d{1,12}$/.test(env.SOURCE_DATE_EPOCH))
@@ -123,13 +123,13 @@ export function sourceTime(env = process.env) {
     });
     return Number(seconds);
   } catch {
-    return undefined; // no git, no repository, or no commit: the bill names no time
+    return undefined; // no git, no repository, or no commit: the bill has no timestamp
   }
 }
 
 const timestamp = (seconds) => new Date(seconds * 1000).toISOString().replace('.000Z', 'Z');
 
-/** A serial number that is the content's: the same for the same bill, another for any other. */
+/** A serial number derived from the content: equal bills have equal numbers. */
 function serialNumber(bill) {
   const hash = createHash('sha256').update(JSON.stringify(bill)).digest('hex');
   const variant = ((Number.parseInt(hash[16], 16) & 3) | 8).toString(16);
@@ -185,7 +185,7 @@ export function billOfMaterials(folders, { env = process.env } = {}) {
   return { bomFormat: 'CycloneDX', specVersion: '1.5', serialNumber: serialNumber(bill), ...bill };
 }
 
-/** The bill of what is in prebuilds/ now. */
+/** Writes the bill of the current prebuilds/. */
 export async function ensureSbom() {
   const folders = prebuiltFolders();
   const inputs = {

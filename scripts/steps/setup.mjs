@@ -1,10 +1,10 @@
-/** What everything else needs: Debian packages, npm packages, a libtorch. */
+/** Sets up what all other steps need: Debian packages, npm packages, a libtorch. */
 import { findLibtorch } from '../libtorch.mjs';
 import { StepError } from './errors.mjs';
 import { ensureNpmPackages } from './npm.mjs';
 import { ensurePackages } from './packages.mjs';
 
-/** Node computes CRC-32 itself from here on. `engines` in package.json says the same. */
+/** The first releases of Node with zlib.crc32. `engines` in package.json says the same. */
 function isSupported(version) {
   const [major, minor] = version.split('.').map(Number);
   return major > 22 || (major === 22 && minor >= 2) || (major === 20 && minor >= 15);

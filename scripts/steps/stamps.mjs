@@ -1,6 +1,6 @@
 /**
- * Remembers what a step was made from, so that it runs again only when that changed. A stamp holds size, time and hash of
- * every input file and a few plain values; a file whose time changed but not its content does not count.
+ * Records a step's inputs, so that it runs again only when they changed. A stamp holds size, time and hash of every input
+ * file and a few plain values; a file whose time changed but not its content counts as unchanged.
  */
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -33,7 +33,7 @@ function readStamp(name) {
   try {
     return JSON.parse(readFileSync(stampFile(name), 'utf8'));
   } catch {
-    return undefined; // none yet, or torn by an interruption: the step runs again
+    return undefined; // missing, or incomplete after an interruption: the step runs again
   }
 }
 
@@ -59,7 +59,7 @@ export function isUpToDate(name, { files, values = {}, outputs = [] }) {
   return files.every((file) => sameFile(file, stamp.files[relative(file)]));
 }
 
-/** What the inputs are now; taken before a step begins, so that an edit made while it runs is not lost. */
+/** The current inputs; taken before a step begins, so that an edit made while it runs is not missed. */
 function snapshot({ files, values = {} }) {
   const entries = files.map((file) => {
     const { size, mtimeMs } = statSync(file);
@@ -69,7 +69,7 @@ function snapshot({ files, values = {} }) {
 }
 
 /**
- * Does the work unless its inputs are those of the last time.
+ * Does the work if its inputs changed since the last time.
  * @param {string} name
  * @param {Inputs} inputs
  * @param {() => Promise<unknown>} work

@@ -8,14 +8,14 @@ const asCounts = (ok) => ({ passed: ok ? 1 : 0, failed: ok ? 0 : 1, skipped: 0 }
 
 export class Tally {
   #parts = [];
-  /** The part whose failure leaves nothing for the later ones to work on. */
+  /** The part whose failure stopped the later ones. */
   #stoppedBy = undefined;
-  /** In CI a skipped test is a failed one: nothing there may be missing. */
+  /** In CI a skipped test counts as a failure, because its prerequisites must not be missing there. */
   #strict = Boolean(process.env.CI) && process.env.CI !== 'false';
 
   /**
-   * Runs one part, which gives its counts, or true or nothing for a pass. One that throws, or that cannot run because
-   * a needed one before it failed, counts as one failure.
+   * Runs one part, which returns its counts, or true or undefined for a pass. A part that throws, or that cannot run
+   * because a needed part before it failed, counts as one failure.
    * @param {string} name
    * @param {() => Promise<Counts | boolean | void>} work
    * @param {{ needed?: boolean }} [options]
@@ -45,7 +45,7 @@ export class Tally {
     return { passed: sum('passed'), failed: sum('failed'), skipped: sum('skipped') };
   }
 
-  /** Prints one line per part, then the totals alone on the last line. @returns {boolean} whether nothing failed */
+  /** Prints one line per part, then only the totals on the last line. @returns {boolean} whether all parts passed */
   finish() {
     say('');
     const { passed, failed: failures } = this.totals();
@@ -54,7 +54,7 @@ export class Tally {
         `${failed > 0 ? '✗' : '✓'} ${name}: ${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`,
       );
     }
-    if (this.#stoppedBy !== undefined) say(`Nothing after "${this.#stoppedBy}" was run, since that failed.`);
+    if (this.#stoppedBy !== undefined) say(`"${this.#stoppedBy}" failed, so the parts after it were not run.`);
     console.log(`${passed} passed, ${failures} failed`);
     return failures === 0;
   }

@@ -1,4 +1,4 @@
-/** Types of everything: the library, CLI, tests, benchmarks and examples. */
+/** Checks the types of the library, CLI, tests, benchmarks and examples. */
 import { runShown } from './command.mjs';
 import { tsc } from './typescript.mjs';
 

@@ -1,4 +1,4 @@
-/** TypeScript: tsc to dist/, the generated JavaScript and declarations beside it, and the ESM entry. */
+/** Compiles TypeScript to dist/ and adds the generated JavaScript, the declarations and the ESM entry. */
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { inRoot, root } from '../paths.mjs';
@@ -11,16 +11,16 @@ import { filesBelow, whenChanged } from './stamps.mjs';
 export const tsc = inRoot('node_modules', 'typescript', 'bin', 'tsc');
 const sourceFolders = ['lib', 'cli', 'types', 'bench'];
 
-/** tsc leaves hand-written declarations, generated JavaScript and the CLI's assets where they are. */
+/** tsc does not copy hand-written declarations, generated JavaScript and the CLI's assets. */
 export function copyAlong() {
   const kept = ['.d.ts', '.d.mts', '.js', '.mjs', '.cjs', '.html', '.css', '.json'];
   for (const file of filesBelow(['lib', 'types', 'cli'], kept)) cpSync(file, inRoot('dist', path.relative(root, file)));
 }
 
-/** The sources that a file in dist/ can come from. tsc leaves an output alone whose text did not change. */
+/** The sources that a file in dist/ can come from. tsc does not rewrite an output whose text did not change. */
 const sourcesOf = (name) => [name, name.replace(/(\.d\.ts|\.js)(\.map)?$/, '.ts')];
 
-/** Removes what an earlier build wrote and whose source is gone. */
+/** Removes outputs of an earlier build whose source no longer exists. */
 function prune(dir) {
   for (const name of readdirSync(dir)) {
     const file = path.join(dir, name);
@@ -35,7 +35,7 @@ function prune(dir) {
 }
 
 /**
- * The programs of dist/examples beside their sources: the package holds them as `examples/`, so that they run as
+ * Copies the programs of dist/examples beside their sources: the package has them in `examples/`, so that they run as
  * `node node_modules/libtorch-node/examples/…`. Their source maps stay in dist/.
  */
 function placeExamples() {

@@ -1,4 +1,4 @@
-/** Dependency rules (ARCHITECTURE.md), and what may be committed. */
+/** Dependency rules (ARCHITECTURE.md), and rules about committed files. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -31,7 +31,7 @@ function violations(folder: string, forbidden: RegExp, except: RegExp = /^$/): s
 
 const NODE = /^(node_api|js_native_api|napi|uv|node|v8)\b.*\.h$/;
 
-describe('native rooms see only what lies below them', () => {
+describe('native layers include only headers of layers below them', () => {
   it.each([
     ['native/audit/', /^(native\/(?!audit\/)|ATen|torch)/, /js_api/],
     ['native/accounting/', /^native\/(?!accounting\/|audit\/|compat\.h)/, /^$/],
@@ -48,7 +48,7 @@ describe('native rooms see only what lies below them', () => {
     expect(violations(folder, forbidden, except)).toEqual([]);
   });
 
-  it('handles, accounting, the token table and the recorder know nothing of Node', () => {
+  it('handles, accounting, the token table and the recorder do not depend on Node', () => {
     for (const folder of ['native/handles/', 'native/accounting/', 'native/cuda/'])
       expect(violations(folder, NODE)).toEqual([]);
     expect(violations('native/audit/', NODE, /js_api/)).toEqual([]);
@@ -56,10 +56,10 @@ describe('native rooms see only what lies below them', () => {
   });
 });
 
-it('only native/compat.h asks which libtorch it is compiled with', () => {
+it('only native/compat.h depends on the libtorch version', () => {
   const asks = /TORCH_VERSION_|TORCH_ABI_VERSION|__has_include/;
   const files = ['native/', 'codegen/'].flatMap((folder) => below(folder, /\.(h|cpp)$/));
-  // codegen/declarations reads the macros as text, to say which libtorch it looks at.
+  // codegen/declarations reads the macros as text, to find the version of libtorch.
   expect(files.filter((file) => asks.test(textOf(file)))).toEqual([
     'native/compat.h',
     'codegen/declarations/headers.cpp',
@@ -75,7 +75,7 @@ it('step 2 of codegen needs neither libtorch nor Node', () => {
 const importsOf = (file: string) =>
   [...textOf(file).matchAll(/(?:from|import|require\()\s*['"]([^'"]+)['"]/g)].map((match) => match[1] as string);
 
-it('lib never imports cli, and cli nothing of lib but its public entry and what finds libtorch', () => {
+it('lib never imports cli; cli imports from lib only its public entry and the modules that find libtorch', () => {
   const lib = below('lib/', /\.ts$/).flatMap((file) => importsOf(file).filter((name) => /(^|\/)cli\//.test(name)));
   const cli = below('cli/', /\.ts$/).flatMap((file) =>
     importsOf(file).filter((name) => /(^|\/)lib\/(?!index|libtorch\/)/.test(name)),

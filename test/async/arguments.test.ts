@@ -1,4 +1,4 @@
-/** What torch.async and torch.run take: promises among the arguments, signals, options. */
+/** Arguments of torch.async and torch.run: promises, signals, options. */
 import { failure } from '../support/async';
 import { balancedAsync, settled, thrown, torch, untyped } from '../support/torch';
 
@@ -19,7 +19,7 @@ describe('promises among the arguments of torch.async', () => {
     });
   });
 
-  it('that reject, reject the call with that reason, and nothing is left', async () => {
+  it('that reject: the call rejects with that reason and leaks nothing', async () => {
     await balancedAsync(async () => {
       const a = torch.ones([2]);
       const reason = new Error('mine');
@@ -35,7 +35,7 @@ describe('promises among the arguments of torch.async', () => {
     });
   });
 
-  it('that come to something wrong, or too late for another argument', async () => {
+  it('that resolve with a wrong value, or too late for another argument', async () => {
     await balancedAsync(async () => {
       const a = torch.ones([2]);
       const wrong = await failure(untyped.async.add(Promise.resolve('x'), a));
@@ -65,7 +65,7 @@ describe('promises among the arguments of torch.async', () => {
   });
 });
 
-it('wrong signals and options: torch.async rejects, torch.run throws, and the option that was meant is named', async () => {
+it('wrong signals and options: torch.async rejects, torch.run throws, and the error suggests the right option', async () => {
   const a = torch.ones([2]);
   expect((await failure(untyped.async.add(a, 1, { signal: 5 }))).code).toBe('ERR_TORCH_ARGUMENT');
   for (const wrong of [5, null]) expect(thrown(() => untyped.run(() => 1, wrong)).code).toBe('ERR_TORCH_ARGUMENT');
@@ -75,7 +75,7 @@ it('wrong signals and options: torch.async rejects, torch.run throws, and the op
   a.dispose();
 });
 
-it('what torch.run hands over, and torch.async, cannot be changed', async () => {
+it('torch.async and the argument of torch.run’s function are frozen', async () => {
   const before = untyped.addmm;
   for (const change of [
     (t: any) => (t.addmm = 1),

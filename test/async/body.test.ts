@@ -1,4 +1,4 @@
-/** The function of torch.run as it was written for synchronous use: what it calls is recorded, or refused with a reason. */
+/** torch.run with functions written for synchronous use: their calls are recorded, or refused with a reason. */
 import { until } from '../support/async';
 import { balancedAsync, codeOf, settled, torch, untyped } from '../support/torch';
 
@@ -20,7 +20,7 @@ function convnet() {
   };
 }
 
-/** A decoder of one block, as examples/attention.ts and nanoGPT have it: it asks for shapes, and takes lists apart. */
+/** A decoder of one block, as in examples/attention.ts and nanoGPT: it reads shapes and destructures lists. */
 function decoder() {
   const [features, heads, letters, places] = [16, 4, torch.randn([20, 16]), torch.randn([12, 16])];
   const [qkv, out, wide, narrow] = [
@@ -86,7 +86,7 @@ describe('an unchanged forward', () => {
     });
   });
 
-  it('trains as it does at once, with loss.backward() inside', async () => {
+  it('trains like synchronous code, with loss.backward() inside', async () => {
     torch.manualSeed(6);
     await torch.scope(async () => {
       const [x, w, labels] = [torch.randn([8, 4]), torch.randn([3, 4]), torch.randint(3, [8])];
@@ -102,7 +102,7 @@ describe('an unchanged forward', () => {
     });
   });
 
-  it('leaves nothing behind, also where it fails, and inputs may be disposed meanwhile', async () => {
+  it('leaks nothing, also if it fails, and inputs may be disposed meanwhile', async () => {
     await balancedAsync(async () => {
       const x = torch.ones([3]);
       const sum = torch.run(() => untyped.add(x, 1).sum());
@@ -125,8 +125,8 @@ describe('an unchanged forward', () => {
   });
 });
 
-describe('what is known beforehand', () => {
-  it('shapes and dtypes are those that come', async () => {
+describe('properties known in advance', () => {
+  it('shapes and dtypes are those of the results', async () => {
     await torch.scope(async () => {
       const x = torch.ones([2, 6]);
       const calls: ((t: any) => any)[] = [
@@ -157,7 +157,7 @@ describe('what is known beforehand', () => {
     });
   });
 
-  it('so is a list without tensors', async () => {
+  it('also of a list without tensors', async () => {
     await torch.scope(async () => {
       const none = torch.zeros([0, 3]);
       const calls: ((t: any) => any)[] = [
@@ -177,12 +177,12 @@ describe('what is known beforehand', () => {
         });
         expect([call.toString(), known, list]).toEqual([call.toString(), 0, call(none)]);
       }
-      // What the list is empty of does not hide what the op refuses.
+      // An empty list does not hide refusals of the op.
       await expect(torch.run(() => untyped.unbind(none, 5))).rejects.toMatchObject({ op: 'aten::unbind.int' });
     });
   });
 
-  it('what the elements decide is refused, in and out of lists', async () => {
+  it('reads that depend on the elements are refused, in and out of lists', async () => {
     await torch.scope(async () => {
       const x = torch.ones([2, 3]);
       const rows = await torch.run(() => {
@@ -198,7 +198,7 @@ describe('what is known beforehand', () => {
 });
 
 describe('values', () => {
-  it('of a pending tensor are promises that no operator takes', async () => {
+  it('of a pending tensor are promises, which operators refuse', async () => {
     await torch.scope(async () => {
       const x = torch.ones([2]);
       const uses: ((t: any) => unknown)[] = [
@@ -222,7 +222,7 @@ describe('values', () => {
     });
   });
 
-  it('that nobody awaited reject: the function may have gone the wrong way', async () => {
+  it('that were not awaited reject the run, because the function may have taken the wrong branch', async () => {
     await torch.scope(async () => {
       const [x, out] = [torch.ones([2]), torch.zeros([2])];
       const wrong = (t: any) => {
@@ -244,7 +244,7 @@ describe('values', () => {
     });
   });
 
-  it('of tensors that are there are read at once, unless ops that wait write', async () => {
+  it('of existing tensors are read at once, unless waiting ops write to them', async () => {
     await torch.scope(async () => {
       const [x, w] = [torch.ones([2]), torch.ones([2])];
       w.requiresGrad = true;
@@ -267,7 +267,7 @@ describe('values', () => {
 });
 
 describe('an async function', () => {
-  it('is recorded after an await as before it', async () => {
+  it('is recorded after an await as before', async () => {
     await balancedAsync(async () => {
       const x = torch.ones([2]);
       const elsewhere: any[] = [];
@@ -290,7 +290,7 @@ describe('an async function', () => {
     });
   });
 
-  it('ends in nothing recorded for who called it, and two do not mix', async () => {
+  it('leaves the caller outside the recording, and two do not mix', async () => {
     await torch.scope(async () => {
       const x = torch.ones([1]);
       const chain = (n: number) =>

@@ -1,8 +1,8 @@
-/** Two copies of the library over one addon, as Jest makes one for each test file: each gets its own results. */
+/** Two copies of the library over one addon, as Jest makes for each test file: each gets its own results. */
 import { ask } from '../support/child';
 import { LIB } from '../support/torch';
 
-test('promises of either copy are settled, chains of both do not mix', async () => {
+test('promises of both copies settle, and their chains do not mix', async () => {
   const answers = await ask(`
     for (const name of Object.keys(require.cache)) if (name.startsWith(${JSON.stringify(LIB)}) && !name.endsWith('.node')) delete require.cache[name];
     const other = require(${JSON.stringify(`${LIB}/index.js`)});

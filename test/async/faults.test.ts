@@ -1,9 +1,9 @@
-/** torch.run and torch.async where something goes wrong: errors, aborts, memory, and what they leave behind. */
+/** Failures of torch.run and torch.async: errors, aborts, memory, and leaks. */
 import { failure, ms, until } from '../support/async';
 import { ask, program } from '../support/child';
 import { balancedAsync, codeOf, counts, settled, torch, untyped } from '../support/torch';
 
-describe('what goes wrong', () => {
+describe('failures', () => {
   it('rejects with the code, the op, the shapes and the caller’s line', async () => {
     await balancedAsync(async () => {
       const [a, b] = [torch.ones([2, 3]), torch.ones([2, 3])];
@@ -45,7 +45,7 @@ describe('what goes wrong', () => {
     });
   });
 
-  it('a pending result elsewhere: what to do is said', async () => {
+  it('a pending result elsewhere: the error says what to do', async () => {
     await balancedAsync(async () => {
       const a = torch.ones([2]);
       let kept: any;
@@ -71,7 +71,7 @@ describe('what goes wrong', () => {
     });
   });
 
-  it('abort: before, while it waits, while it runs', async () => {
+  it('abort: before, while waiting, while running', async () => {
     await balancedAsync(async () => {
       const a = torch.ones([400, 400]);
       const reason = new Error('enough');
@@ -92,7 +92,7 @@ describe('what goes wrong', () => {
       await expect(running).rejects.toBe(reason);
       await expect(waiting).rejects.toBe(reason);
       expect(ended).toBe(2);
-      // The op in progress ends on its thread, and nothing after it begins.
+      // The op in progress ends on its thread, and later ones do not start.
       while (untyped.asyncPool.running > 0 || untyped.asyncPool.queued > 0) await ms(2);
       expect(codeOf(() => untyped.run(() => {}, { signal: 5 }))).toBe('ERR_TORCH_ARGUMENT');
       a.dispose();
@@ -100,7 +100,7 @@ describe('what goes wrong', () => {
     });
   });
 
-  it('a memory limit: what is unreachable is collected, and the op tried again', async () => {
+  it('a memory limit: garbage is collected, and the op is retried', async () => {
     const limit = torch.getMemoryLimit();
     try {
       settled();
@@ -118,8 +118,8 @@ describe('what goes wrong', () => {
   });
 });
 
-describe('errors that a function throws', () => {
-  it('come through as they are, whatever they are', async () => {
+describe('errors thrown by the function', () => {
+  it('pass through unchanged, whatever they are', async () => {
     await balancedAsync(async () => {
       for (const reason of [null, undefined, 5, 'text', Object.freeze(new Error('frozen'))]) {
         const thrower = () => {
@@ -132,7 +132,7 @@ describe('errors that a function throws', () => {
     });
   });
 
-  it('a result that throws when it is looked into rejects, also that of an async function', async () => {
+  it('a result that throws on property access rejects, also one of an async function', async () => {
     const result = () => ({
       get bad() {
         throw new RangeError('mine');
@@ -142,7 +142,7 @@ describe('errors that a function throws', () => {
     await expect(untyped.run(async () => result())).rejects.toThrow('mine');
   });
 
-  it('errors point into the function where it is at fault, and at the call where an op failed later', async () => {
+  it('errors point to the line in the function that is at fault, and to the call of an op that failed later', async () => {
     const x = torch.ones([2]);
     let there = new Error();
     const early = await failure(
@@ -161,7 +161,7 @@ describe('errors that a function throws', () => {
 });
 
 describe('results', () => {
-  it('what is frozen or has no setter is refused before anything runs', async () => {
+  it('frozen objects and properties without a setter are refused before anything runs', async () => {
     await balancedAsync(async () => {
       const out = torch.zeros([2]);
       const cases: ((p: unknown) => unknown)[] = [
@@ -208,7 +208,7 @@ describe('results', () => {
     });
   });
 
-  it('maps and sets keep their order, and keys are replaced as well', async () => {
+  it('maps and sets keep their order, and keys are replaced too', async () => {
     await torch.scope(async () => {
       const { set, map } = await untyped.run((t: any) => {
         const [a, b] = [t.zeros([1]), t.ones([1])];
@@ -227,7 +227,7 @@ describe('results', () => {
     });
   });
 
-  it('of another run, which has ended or goes on, are refused', async () => {
+  it('of another run, ended or running, are refused', async () => {
     await balancedAsync(async () => {
       let kept: any;
       await untyped.run((t: any) => {
@@ -254,15 +254,15 @@ describe('results', () => {
   });
 });
 
-describe('aborting what writes', () => {
-  it('rejects when the op in progress has ended: nobody sees half of it', async () => {
+describe('aborting an op that writes', () => {
+  it('rejects after the op in progress has ended, so that a partial write is never visible', async () => {
     await torch.scope(async () => {
       const a = torch.ones([800, 800]);
       const out = torch.zeros([800, 800]);
       const controller = new AbortController();
       const running = untyped.run(
         (t: any) => {
-          // So much that it cannot end before it is seen to run, however late this thread looks.
+          // So much work that it still runs when this thread checks, however late.
           for (let i = 0; i < 20_000; i++) {
             t.mm(a, a, { out });
             t.relu_(out);
@@ -283,7 +283,7 @@ describe('aborting what writes', () => {
     });
   });
 
-  it('what was written is taken up: bytes are true, warnings arrive', async () => {
+  it('the writes are accounted for: bytes are exact, warnings arrive', async () => {
     await balancedAsync(async () => {
       const [x, out] = [torch.ones([300, 300]), torch.ones([0])];
       const controller = new AbortController();
@@ -307,7 +307,7 @@ describe('aborting what writes', () => {
     });
   });
 
-  it('so do a function that fails, and a view that nobody sees', async () => {
+  it('the same for a failing function and an unreachable view', async () => {
     await balancedAsync(async () => {
       const x = torch.ones([2]);
       const before = counts().bytes;
@@ -324,7 +324,7 @@ describe('aborting what writes', () => {
     });
   });
 
-  it('a function that goes on after the abort hears its reason', async () => {
+  it('a function that continues after the abort gets its reason', async () => {
     const controller = new AbortController();
     let seen: unknown;
     const running = untyped.run(
@@ -347,8 +347,8 @@ describe('aborting what writes', () => {
   });
 });
 
-describe('no noise', () => {
-  it('one signal for many calls, and rejections that are heard', async () => {
+describe('no unhandled rejections and no warnings', () => {
+  it('one signal for many calls, and rejections that are handled', async () => {
     const seen = await ask(`
       const failure = (promise) => promise.then(() => 'none', (error) => error.code ?? error.message);
       (async () => {
@@ -374,13 +374,13 @@ describe('no noise', () => {
     expect(seen).toEqual(['enough', 'waiting', 'ERR_TORCH_RUNTIME', 'never']);
   });
 
-  it("after the process's exit event calls reject, those that wait too", async () => {
+  it("after the process's exit event calls reject, waiting ones too", async () => {
     const { code, answer } = await program(`
       const failure = (promise) => promise.then(() => 'none', (error) => [error.code, /process is ending/.test(error.message)]);
       const a = torch.ones([800, 800]);
       torch.asyncPool.threads = 1;
       const outcome = (promise) => promise.then((product) => (product.dispose(), 'ran'), () => 'dropped');
-      // So many that the last ones wait at the end, however late it comes.
+      // So many that the last ones are still waiting at the exit, however late.
       const all = Array.from({ length: 2000 }, () => outcome(torch.async.mm(a, a)));
       const waiting = failure(torch.async.mm(a, a));
       const next = failure(torch.run((t) => t.mm(a, a)));

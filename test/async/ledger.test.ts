@@ -1,12 +1,12 @@
 /**
- * Steps of torch.run replace what is inside sparse tensors on other threads, while this one looks at all tensors for its
- * books. Each program ended by a signal or a broken reference count, most of the time, when both looked at the same one.
+ * Steps of torch.run replace the storages of sparse tensors on other threads, while this thread reads all tensors for its
+ * accounting. Each program used to crash most of the time, or corrupt a reference count, when both used the same tensor.
  */
 import { program } from '../support/child';
 
 const prelude = `
   const sparse = (n) => torch.sparseCooTensor(torch.tensor([[0n, 3n, 7n]]), torch.rand([3, n]), [10, n]);
-  // Many handles name the tensor, so that each look at all sparse ones is busy with it.
+  // Many handles of the tensor, so that each pass over all sparse ones takes long.
   const name = (s) => { const leaf = torch.zeros(s.shape); leaf.grad = s; return Array.from({ length: 60 }, () => leaf.grad); };
   const chain = async (runs, ops, s, a) => {
     for (let i = 0; i < runs; i++) {
@@ -20,7 +20,7 @@ const prelude = `
   };
   let going = true;
   const whileGoing = async (work) => { while (going) await work(); };
-  // An unrelated backward on this thread, after which the books look at all sparse tensors.
+  // An unrelated backward on this thread, after which the accounting reads all sparse tensors.
   const backward = () => {
     const w = torch.ones([2], { requiresGrad: true });
     return whileGoing(async () => {
@@ -37,7 +37,7 @@ async function endsWell(source: string): Promise<void> {
   expect({ code, signal, stderr, answer }).toEqual({ code: 0, signal: null, stderr: '', answer: nothing });
 }
 
-it('two chains of steps on sparse tensors of their own', () =>
+it('two chains of steps on separate sparse tensors', () =>
   endsWell(`end(async () => {
     const [s, a, x, y] = [sparse(4), sparse(4), sparse(4), sparse(4)];
     name(s);

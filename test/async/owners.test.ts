@@ -1,4 +1,4 @@
-/** Scopes, keep and move inside torch.run, where results are pending: no scope owns them yet. */
+/** Scopes, keep and move inside torch.run, where results are pending and do not have an owner yet. */
 import { codeOf, settled, thrown, torch, untyped } from '../support/torch';
 
 const ones = () => torch.ones([2]);
@@ -8,7 +8,7 @@ afterEach(() => {
   expect(torch.isGradEnabled()).toBe(true);
 });
 
-test('torch.scope gives a pending result as it is, and ops go on with it', async () => {
+test('torch.scope returns a pending result unchanged, and ops accept it', async () => {
   const before = settled();
   const a = ones();
   const y = (await torch.run((T: any) => {
@@ -48,7 +48,7 @@ test('a value that is not a tensor, and lists, pass through a scope', async () =
   torch.disposeAll([a, parts]);
 });
 
-test('keep and scope.move of a pending result say what to do', async () => {
+test('errors of keep and scope.move on a pending result say what to do', async () => {
   const before = settled();
   const a = ones();
   const errors: (Error & { code: string })[] = [];
@@ -73,12 +73,12 @@ test('keep and scope.move of a pending result say what to do', async () => {
       'pass what torch.run resolves with',
   );
   expect(errors[1]!.message).toMatch(/^scope\.move: expected a tensor, got a pending one/);
-  expect(y.toArray()).toEqual([2, 2]); // a scope's result goes to the scope around it, here to the collector
+  expect(y.toArray()).toEqual([2, 2]); // a scope's result moves to its parent, here to the collector
   torch.disposeAll([a, y]);
   expect(settled()).toEqual(before);
 });
 
-test('tensors that are there can be kept and moved in torch.run', async () => {
+test('existing tensors can be kept and moved in torch.run', async () => {
   const before = settled();
   const kept: Tensor[] = [];
   await torch.scope(async (s) => {
@@ -93,7 +93,7 @@ test('tensors that are there can be kept and moved in torch.run', async () => {
   expect(settled()).toEqual(before);
 });
 
-test('what cannot be kept leaves everything as it was', async () => {
+test('a failed keep changes nothing', async () => {
   const before = settled();
   await torch.run((T: any) =>
     torch.scope(() => {

@@ -15,7 +15,7 @@ test('results are those of synchronous calls', async () => {
   const names = Object.keys(inputs);
   const make = new Function('torch', `return [${names.map((name) => inputs[name]![0]).join(', ')}]`);
   const wrong: string[] = [];
-  let looked = 0; // calls that look at what is not there yet
+  let looked = 0; // calls that read pending results
   for (const [js] of calls) {
     const call = new Function('torch', 'F', ...names, `return ${js}`);
     await torch.scope(async () => {

@@ -1,4 +1,4 @@
-/** What the function of torch.run reads of results that are not there, and of tensors that recorded ops will write to. */
+/** Reads in the function of torch.run: of pending results, and of tensors that recorded ops will write to. */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Tensor } from 'libtorch-node';
 import { torch, untyped } from '../support/torch';
@@ -11,7 +11,7 @@ const codeOf = async (fn: () => unknown): Promise<unknown> => {
   }
 };
 
-test('shapes of convolutions whose arguments do not fit are not known', async () => {
+test('shapes of convolutions with arguments that do not fit are unknown', async () => {
   const x = torch.ones([1, 1, 8]);
   const image = torch.ones([1, 1, 8, 8]);
   const [narrow, square] = [torch.ones([1, 1, 3]), torch.ones([1, 1, 3, 3])];
@@ -22,7 +22,7 @@ test('shapes of convolutions whose arguments do not fit are not known', async ()
   torch.disposeAll([x, image, narrow, square]);
 });
 
-test('each step is looked at once, however often its result is used, and however long the chain is', async () => {
+test('each step is visited once, however often its result is used and however long the chain is', async () => {
   const x = torch.ones([2]);
   const branches = () => {
     let h = x.add(0) as Tensor;
@@ -39,7 +39,7 @@ test('each step is looked at once, however often its result is used, and however
   x.dispose();
 });
 
-test('backward, grad and forward of a Function do not run before a write that is recorded', async () => {
+test('backward, grad and forward of a Function do not run before a recorded write', async () => {
   class Scaled extends untyped.autograd.Function {
     static forward(_ctx: unknown, x: Tensor) {
       return x.mul(factor);
@@ -59,7 +59,7 @@ test('backward, grad and forward of a Function do not run before a write that is
   expect(w.grad!.toArray()).toEqual([1, 1]);
 });
 
-test('elements are those of the moment at which they were asked for', async () => {
+test('elements are those at the time of the read', async () => {
   const x = torch.zeros([2]);
   const read = () => {
     const y = x.add(1) as Tensor;
@@ -76,7 +76,7 @@ test('elements are those of the moment at which they were asked for', async () =
   x.dispose();
 });
 
-test('the shape that is known of a tensor is not that of another one in its place', async () => {
+test('the known shape of a tensor is not used for another tensor in the same slot', async () => {
   const wrong = () => {
     const shapes: string[] = [];
     for (let i = 0; i < 50; i++) {
@@ -84,7 +84,7 @@ test('the shape that is known of a tensor is not that of another one in its plac
       try {
         untyped.tensorSplit(gone, untyped.nonzero(torch.ones([2])));
       } catch {
-        // How many parts it gives is not known: refused, after its arguments were looked at.
+        // The number of its results is unknown: refused, after its arguments were checked.
       }
       gone.dispose();
       shapes.push(String(torch.zeros([5, 7]).neg().shape));
@@ -94,7 +94,7 @@ test('the shape that is known of a tensor is not that of another one in its plac
   expect(await untyped.run(wrong)).toEqual([]);
 });
 
-test('an async function whose run was aborted goes on without its ops', async () => {
+test('an async function continues without its ops after its run was aborted', async () => {
   const a = torch.zeros([]);
   const abort = new AbortController();
   let turns = 0;

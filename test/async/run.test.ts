@@ -1,14 +1,14 @@
-/** torch.run and torch.async: what they give, whose it is, and what is freed. */
+/** torch.run and torch.async: their results, the owners, and what is freed. */
 import type { Tensor } from '../../types';
 import { ms, until } from '../support/async';
 import { program } from '../support/child';
 import { balancedAsync, codeOf, counts, settled, torch, untyped } from '../support/torch';
 
-/** What tests before were not waiting for has ended. */
+/** Waits for work that earlier tests left running. */
 const idle = () => until(() => untyped.asyncPool.running + untyped.asyncPool.queued === 0);
 
 describe('torch.async', () => {
-  it('has every op of torch, and gives what the op gives', async () => {
+  it('has every op of torch, and returns the op’s result', async () => {
     await torch.scope(async () => {
       const a = torch.tensor([
         [1, -2, 3],
@@ -44,7 +44,7 @@ describe('torch.async', () => {
     expect(missing).toEqual([]);
   });
 
-  it('writes where the op writes, and hands that back', async () => {
+  it('writes to the tensor that the op writes to, and returns that tensor', async () => {
     await torch.scope(async () => {
       const a = torch.ones([3]);
       const out = torch.empty([0]);
@@ -56,12 +56,12 @@ describe('torch.async', () => {
     });
   });
 
-  it('does not hold the thread: timers run meanwhile', async () => {
+  it('does not block the thread: timers run meanwhile', async () => {
     await torch.scope(async () => {
       const [a, out, enough] = [torch.ones([700, 700]), torch.empty([0]), new AbortController()];
       let turns = 0;
       await idle();
-      // So much that it goes on when the timers have run, however late they do.
+      // So much work that it still runs after the timers, however late they are.
       const running = untyped.run(
         (t: any) => {
           for (let i = 0; i < 20_000; i++) t.mm(a, a, { out });
@@ -92,7 +92,7 @@ describe('torch.async', () => {
 });
 
 describe('torch.run', () => {
-  it('runs a chain in one trip, and frees what lies between', async () => {
+  it('runs a chain in one job, and frees intermediate results', async () => {
     await balancedAsync(async () => {
       const x = torch.ones([256, 256]);
       const before = torch.memory().allocatedBytes;
@@ -105,7 +105,7 @@ describe('torch.run', () => {
       const [one, two] = parts.get('all');
       expect(one).toBe(two);
       expect([one.shape, loss.shape]).toEqual([[256, 256], []]);
-      // Nothing but the two results is left.
+      // Only the two results are left.
       expect(torch.memory().allocatedBytes - before).toBeLessThan(2 * 256 * 256 * 4);
       torch.disposeAll([one, loss, x]);
     });
@@ -117,7 +117,7 @@ describe('torch.run', () => {
         t.relu(t.matmul(t.ones([2, 3]), t.ones([3, 4]))),
       );
       const sum: Tensor = await torch.async.sum(product, [1], true);
-      // @ts-expect-error: sizes that clash
+      // @ts-expect-error: conflicting sizes
       await expect(torch.run((t) => t.matmul(t.ones([2, 3]), t.ones([2, 3])))).rejects.toThrow(/cannot be multiplied/);
       expect([product.shape, sum.shape]).toEqual([
         [2, 4],
@@ -126,7 +126,7 @@ describe('torch.run', () => {
     });
   });
 
-  it('goes on with pending results wherever a tensor can stand', async () => {
+  it('accepts pending results wherever a tensor is accepted', async () => {
     await torch.scope(async () => {
       const x = torch.tensor([
         [1, 2],
@@ -178,7 +178,7 @@ describe('torch.run', () => {
     });
   });
 
-  it('an async function may look at a result and go on', async () => {
+  it('an async function may read a result and continue', async () => {
     await balancedAsync(async () => {
       const steps: number[] = [];
       const root = await untyped.run(async (t: any) => {
@@ -198,7 +198,7 @@ describe('torch.run', () => {
     });
   });
 
-  it('keeps the modes of where the op was called', async () => {
+  it('uses the modes at the call of the op', async () => {
     await torch.scope(async () => {
       const w = torch.ones([2], { requiresGrad: true });
       const { on, off } = await untyped.run((t: any) => ({ on: t.mul(w, 2), off: torch.noGrad(() => t.mul(w, 2)) }));
@@ -227,7 +227,7 @@ describe('torch.run', () => {
     settled();
   });
 
-  it('results belong to the scope in which it was called, or the next open one around', async () => {
+  it('results belong to the scope of the call, or else to the next open one around it', async () => {
     const a = torch.ones([2]);
     let inside: any;
     let late: any;
@@ -257,14 +257,14 @@ describe('torch.run', () => {
 });
 
 describe('torch.asyncPool', () => {
-  it('says what runs and waits, and how many threads there are', async () => {
+  it('reports running and waiting calls and the number of threads', async () => {
     const before = untyped.asyncPool.threads;
     expect(before).toBeGreaterThanOrEqual(1);
     await torch.scope(async () => {
       const a = torch.ones([300, 300]);
       await idle();
       untyped.asyncPool.threads = 1;
-      // The one thread has so much to do that the calls behind it wait, however late this thread looks.
+      // The single thread has so much work that later calls wait, however late this thread checks.
       const [busy, out, enough] = [torch.ones([800, 800]), torch.empty([0]), new AbortController()];
       const first = untyped.run(
         (t: any) => {
@@ -277,7 +277,7 @@ describe('torch.asyncPool', () => {
       expect(untyped.asyncPool.queued).toBeGreaterThanOrEqual(6);
       await until(() => untyped.asyncPool.running === 1);
       expect(untyped.asyncPool.queued).toBe(6);
-      // More threads take up what waits at once: it does not wait for the first to end.
+      // More threads start waiting calls at once, before the first one ends.
       untyped.asyncPool.threads = 3;
       await Promise.all(all);
       await until(() => untyped.asyncPool.running === 1);

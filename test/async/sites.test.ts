@@ -1,4 +1,4 @@
-/** Who looks at tensors sees results of torch.async where they were asked for, though they come up on another turn. */
+/** Tools attribute results of torch.async to the line of the call, although they appear on a later turn of the event loop. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
@@ -11,7 +11,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-test('the audit and TensorLogger name the line of the call', async () => {
+test('the audit and TensorLogger report the line of the call', async () => {
   const script = path.join(folder, 'program.js');
   writeFileSync(
     script,

@@ -5,7 +5,7 @@ const { native } = require(`${LIB}/native.js`);
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-it('no result is taken while a batch of its strand is under way', async () => {
+it('results are not taken while a batch of their strand is running', async () => {
   const { strandSubmit, strandMail, strandTake } = native;
   const flying = new Set<number>();
   let taken = 0;
@@ -29,7 +29,7 @@ it('no result is taken while a batch of its strand is under way', async () => {
     await torch.scope(async () => {
       const a = torch.ones([4]);
       const sums = await untyped.run(async (t: any) => {
-        // Each of them goes on, and sends a batch, as soon as its own result is there.
+        // Each continues, and sends a batch, as soon as its own result has arrived.
         const loop = async (n: number) => {
           let last = t.add(a, n);
           for (let i = 0; i < 20; i++) {
@@ -51,13 +51,13 @@ it('no result is taken while a batch of its strand is under way', async () => {
   expect(early).toEqual([]);
 });
 
-it('a result does not wait for what others record meanwhile', async () => {
+it('a result does not wait for ops that others record meanwhile', async () => {
   await torch.scope(async () => {
     const a = torch.ones([4]);
     await untyped.run(async (t: any) => {
       let turns = 0;
       let enough = false;
-      // Something is recorded whenever a batch ends, until the result is there.
+      // An op is recorded whenever a batch ends, until the result has arrived.
       const busy = (async () => {
         while (!enough && turns++ < 100_000) {
           t.neg(a);
@@ -73,7 +73,7 @@ it('a result does not wait for what others record meanwhile', async () => {
   });
 });
 
-it('what is recorded while the last batch is under way runs, too', async () => {
+it('ops recorded while the last batch is running run too', async () => {
   await torch.scope(async () => {
     const [a, late] = [torch.ones([4]), torch.ones([4])];
     let recorded = false;

@@ -1,9 +1,9 @@
-/** Ages of living bytes: what counters prove, and what single tensors say exactly. */
+/** Ages of live bytes: proved by counters, and exact from single tensors. */
 import { CaptureParser } from '../../cli/capture/reader';
 import { BoundedAges, exactAges } from '../../cli/page/ages';
 import { type BirthInput, CaptureBuilder } from './capture_builder';
 
-/** A capture of so many rounds, one each second. */
+/** A capture with one round per second. */
 function captureOf(rounds: number, births: BirthInput[] = []) {
   const builder = new CaptureBuilder();
   if (births.length > 0) builder.births(...births);
@@ -21,7 +21,7 @@ const bounded = (live: (second: number) => number, allocated: (second: number) =
   return ages.ages.bins.map(({ bytes, sureBytes }) => [bytes, sureBytes]);
 };
 
-test('the bins end where the capture does', () => {
+test('the bins end with the capture', () => {
   expect(new BoundedAges(captureOf(ROUNDS)).ages.bins.map(({ fromMs, toMs }) => [fromMs, toMs])).toEqual([
     [0, 100],
     [100, 1000],
@@ -31,7 +31,7 @@ test('the bins end where the capture does', () => {
   ]);
 });
 
-test('where nothing was freed, every age is proved', () => {
+test('if nothing was freed, every age is proved', () => {
   const one = (second: number) => second * 10;
   expect(bounded(one, one)).toEqual([
     [10, 10],
@@ -42,8 +42,8 @@ test('where nothing was freed, every age is proved', () => {
   ]);
 });
 
-test('where all was replaced lately, nothing old is proved; what was all freed once is young', () => {
-  // 100 bytes live always; each second 100 are made and freed.
+test('if everything was replaced recently, no old age is proved; tensors after a complete release are young', () => {
+  // 100 bytes are always alive; each second 100 are allocated and freed.
   const [, , , , oldest] = bounded(
     () => 100,
     (second) => 100 * second,
@@ -63,12 +63,12 @@ test('where all was replaced lately, nothing old is proved; what was all freed o
 const living = (...births: BirthInput[]) => captureOf(ROUNDS, births);
 const any = () => true;
 
-test('of single tensors, a storage counts once, at its oldest tensor that lives', () => {
+test('with single tensors, a storage counts once, at its oldest live tensor', () => {
   const capture = living(
     { id: 1, site: 1, storage: 1, birthMs: 119_950, bytes: 10 },
     { id: 2, site: 1, storage: 1, birthMs: 119_990, bytes: 10, isView: true },
     { id: 3, site: 1, storage: 2, birthMs: 100_000, bytes: 5, isView: true },
-    { id: 4, site: 1, storage: 2, birthMs: 30_000, bytes: 5, isView: true }, // its base is gone
+    { id: 4, site: 1, storage: 2, birthMs: 30_000, bytes: 5, isView: true }, // its base is freed
     { id: 5, site: 1, storage: 3, birthMs: -4000, bytes: 7, weight: 3 },
   );
   const { exact, bins } = exactAges(capture, any);
@@ -77,7 +77,7 @@ test('of single tensors, a storage counts once, at its oldest tensor that lives'
   expect(exactAges(capture, (device) => device === 'cuda:0').bins.map(({ bytes }) => bytes)).toEqual([0, 0, 0, 0, 0]);
 });
 
-test('the oldest come first, and no more than asked for', () => {
+test('the oldest come first, at most the requested number', () => {
   const births = [30, 10, 50, 20, 10, 40].map((birthMs, i) => ({ id: 1 + i, site: 1, birthMs, storage: i }));
   const found = living(...births).oldestTensors(4, any);
   expect(found.map(({ birthMs, storage }) => [birthMs, storage])).toEqual([

@@ -1,4 +1,4 @@
-/** What whoever holds the socket of a process answers: each field is looked at before it is used. */
+/** Answers from the socket of a process: each field is checked before use. */
 import { detachedOf, recordingOf, snapshotOf } from '../../cli/attach/answers';
 import { UsageError } from '../../cli/errors';
 
@@ -12,7 +12,7 @@ const whole = {
   ...{ made: { tensors: 1, bytes: 8 }, ms: 10, mode: 'full' },
 };
 
-test('what a process answers is taken', () => {
+test('valid answers of a process are accepted', () => {
   expect(snapshotOf(whole)).toMatchObject({ pid: 7, ms: 10, sites: [{ device: 'cuda:0', liveBytes: 8 }] });
   expect(snapshotOf({ ...whole, sites: null, ms: undefined, mode: undefined, made: undefined })).toMatchObject({
     ...{ sites: null, ms: null, mode: null, made: null },
@@ -33,7 +33,7 @@ const refused = (make: () => unknown) => {
   }
 };
 
-test('fields of a wrong type are refused in a line, or used; nothing else happens', () => {
+test('fields of a wrong type are refused in one line, or used; nothing else happens', () => {
   for (const value of WRONG) {
     const told: string[] = [];
     for (const name of Object.keys(whole)) if (refused(() => snapshotOf({ ...whole, [name]: value }))) told.push(name);

@@ -1,4 +1,4 @@
-/** `leak-audit attach` and its like on running services, which were started without any flag. */
+/** `leak-audit attach` and similar commands on running services, which were started without any flag. */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { readCapture } from '../../cli/capture/reader';
@@ -18,7 +18,7 @@ const reportOf = async (capture: string): Promise<Report> => {
   return JSON.parse(stdout);
 };
 
-/** An `attach` that has begun. */
+/** A started `attach`. */
 async function attached(service: Service, capture: string, ...options: string[]): Promise<Running> {
   const running = new Running('attach', String(service.pid), '-o', capture, ...options);
   await running.wrote(/recording process/);
@@ -26,12 +26,12 @@ async function attached(service: Service, capture: string, ...options: string[])
 }
 
 const BEFORE = '(before attach)';
-/** Until the service's thread, which does so when it comes to its event loop, has told of what it held before. */
+/** Waits until the service's thread has reported its earlier tensors, which it does in its event loop. */
 const told = (capture: string) => until(async () => fs.readFileSync(capture).includes(BEFORE));
 const siteOf = ({ sites }: Report, name: string) =>
   sites.find((site) => site.file === BEFORE || site.function === name);
 
-test('what was there before is one site; what comes later has its line; detach ends it, and attach reports', async () => {
+test('earlier tensors are one site; later ones have their line; detach ends the recording, and attach reports', async () => {
   const service = await Service.start();
   await service.tell('hold 10');
   const { bytes } = await service.tell('memory');
@@ -58,20 +58,20 @@ test('what was there before is one site; what comes later has its line; detach e
     of === BEFORE ? BEFORE : fn,
     { liveTensors, liveBytes, allocatedTensors },
   ]);
-  // The view's base is one of those from before that live on.
+  // The view's base is one of the earlier tensors that are still alive.
   expect(Object.fromEntries(figures)).toEqual({
     [BEFORE]: { liveTensors: 6, liveBytes: 6 * 1024, allocatedTensors: 10 },
     hold: { liveTensors: 5, liveBytes: 5 * 1024, allocatedTensors: 5 },
     view: { liveTensors: 1, liveBytes: 0, allocatedTensors: 1 },
   });
-  await until(async () => (await service.tell('listeners')) === listeners); // nothing of it is left in the service
+  await until(async () => (await service.tell('listeners')) === listeners); // no listener is left in the service
 
   const again = await refused('detach', String(service.pid));
   expect(again).toMatch(/nothing is recorded in process \d+/);
   expect(await refused('mark', String(service.pid), 'late')).toMatch(/nothing is recorded in process \d+/);
 });
 
-test('a second capture begins anew: what the first saw is from before', async () => {
+test('a second capture starts afresh: tensors of the first count as earlier ones', async () => {
   const service = await Service.start();
   for (const [i, count] of [3, 7].entries()) {
     const running = await attached(service, file(`again-${i}`));
@@ -87,7 +87,7 @@ test('a second capture begins anew: what the first saw is from before', async ()
   expect(report.sites.find((site) => site.function === 'hold')).toMatchObject({ liveTensors: 7, allocatedTensors: 7 });
 });
 
-test('Ctrl-C detaches; --duration does; --background comes back at once', async () => {
+test('Ctrl-C and --duration detach; --background returns at once', async () => {
   const service = await Service.start();
   await service.tell('hold 2');
   const running = await attached(service, file('interrupted'));
@@ -110,9 +110,9 @@ test('Ctrl-C detaches; --duration does; --background comes back at once', async 
   ]);
 });
 
-test('marks, from outside and from code, stand in every report', async () => {
+test('marks, from outside and from code, are in every report', async () => {
   const service = await Service.start();
-  await service.tell('mark unheard'); // nothing is recorded: nothing happens
+  await service.tell('mark unheard'); // without a recording it does nothing
   const running = await attached(service, file('marks'), '--html', file('marks.html'));
   await leakAudit('mark', String(service.pid), 'deploy 7 <b>');
   await service.tell('mark from code');
@@ -133,7 +133,7 @@ test('marks, from outside and from code, stand in every report', async () => {
   }
 });
 
-test('a leak-audit that is killed leaves a capture that ends, and a service that can be attached to', async () => {
+test('a killed leak-audit leaves a capture with an end, and a service that can be attached to again', async () => {
   const service = await Service.start();
   await service.tell('hold 4');
   const running = await attached(service, file('orphan'));
@@ -148,7 +148,7 @@ test('a leak-audit that is killed leaves a capture that ends, and a service that
   });
 });
 
-test('a service that is stopped does not keep attach: the second Ctrl-C ends it', async () => {
+test('a stopped service does not block attach: the second Ctrl-C ends it', async () => {
   const service = await Service.start();
   await service.tell('hold 2');
   const running = await attached(service, file('stopped'));
@@ -161,7 +161,7 @@ test('a service that is stopped does not keep attach: the second Ctrl-C ends it'
   await until(async () => (await reportOf(file('stopped'))).summary.liveTensors === 2);
 });
 
-test('a service that is killed, or ends, ends the attach with its report', async () => {
+test('if the service is killed or ends, attach ends with its report', async () => {
   const [killed, ended] = await Promise.all([Service.start(), Service.start()]);
   await Promise.all([killed.tell('hold 3'), ended.tell('hold 3')]);
   const runs = [await attached(killed, file('killed')), await attached(ended, file('ended'))];
@@ -179,7 +179,7 @@ test('a service that is killed, or ends, ends the attach with its report', async
   ]);
 });
 
-test('an event loop that is blocked can be looked at, and recorded', async () => {
+test('a process with a blocked event loop can be inspected and recorded', async () => {
   const service = await Service.start();
   await service.tell('hold 6');
   service.say(`spin ${file('go-on')}`);
@@ -187,7 +187,7 @@ test('an event loop that is blocked can be looked at, and recorded', async () =>
   const snapshot = await until(async () => {
     const { stdout } = await leakAudit('snapshot', String(service.pid), '--json');
     const all = JSON.parse(stdout);
-    return all.sites.length > 1 && all; // it has come to its next tensor
+    return all.sites.length > 1 && all; // it has made its next tensor
   });
   await leakAudit('detach', String(service.pid));
   fs.writeFileSync(file('go-on'), '');
@@ -200,7 +200,7 @@ test('an event loop that is blocked can be looked at, and recorded', async () =>
   expect(spin?.allocatedTensors).toBeGreaterThan(0);
 });
 
-test('snapshot: by device at any time, by site while something is recorded', async () => {
+test('snapshot: by device at any time, by site during a recording', async () => {
   const service = await Service.start();
   await service.tell('hold 3');
   const first = JSON.parse((await leakAudit('snapshot', String(service.pid), '--json')).stdout);
@@ -212,7 +212,7 @@ test('snapshot: by device at any time, by site while something is recorded', asy
   expect(stdout).toMatch(/No site is known/);
 });
 
-test('--mode and --max-size hold for an attach too; sample keeps what was there exact', async () => {
+test('--mode and --max-size apply to attach too; sample counts earlier tensors exactly', async () => {
   const service = await Service.start();
   await service.tell('hold 20');
   const running = await attached(service, file('sampled'), '--mode', 'sample', '--max-size', '1MiB');
@@ -231,7 +231,7 @@ test('--mode and --max-size hold for an attach too; sample keeps what was there 
   expect((await reportOf(file('counted'))).summary).toMatchObject({ mode: 'counters', liveTensors: 21 });
 });
 
-test('the capture says what the process may use, so that a report elsewhere does not take its own limit', async () => {
+test('the capture contains the process’s memory limit, so that a report elsewhere does not use its own', async () => {
   const service = await Service.start();
   await leakAudit('attach', String(service.pid), '-o', file('limit'), '--duration', '100ms');
   const { bytes, from } = memoryLimit();
@@ -239,7 +239,7 @@ test('the capture says what the process may use, so that a report elsewhere does
   expect(fs.readFileSync(file('limit'), 'latin1')).toContain(`"memoryLimit":{"bytes":${bytes},"from":"${from}"}`);
 });
 
-test('a process under leak-audit run is recorded already', async () => {
+test('a process under leak-audit run is already recorded', async () => {
   const capture = file('run');
   const service = await Service.start({}, [
     process.execPath,

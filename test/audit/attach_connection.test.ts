@@ -1,4 +1,4 @@
-/** What leak-audit takes for the answer to a question. */
+/** How leak-audit reads the answer to a question. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { Connection } from '../../cli/attach/connection';
@@ -6,7 +6,7 @@ import { limitMs } from '../support/sanitized';
 
 jest.setTimeout(limitMs(120_000));
 
-/** It listens where the library would, and answers a question only when the next one has come: late, and in order. */
+/** Listens like the library, but answers each question only after the next one: late, and in order. */
 const LATE = `
   const fs = require('node:fs');
   const space = /\\d+/.exec(fs.readlinkSync('/proc/self/ns/pid'))[0];
@@ -23,12 +23,12 @@ const LATE = `
   });
   server.listen({ path: '\\0' + ('libtorch-node/' + space + '/' + own + '/').padEnd(107, '.') }, () => console.log('ready'));`;
 
-/** What it writes to who connects, as its `socket`. */
+/** Code that writes to each connection, called `socket`. */
 const writes = (code: string) => LATE.replace(/socket\.on\('data'[\s\S]*?\n {4}\}\);/, `socket.resume();\n${code}`);
 
 const MiB = 2 ** 20;
 
-/** In small parts, so that what looks through all of them for each takes for ever: ten thousand millions of characters. */
+/** In small chunks, so that rescanning all of them for each chunk takes forever: ten billion characters. */
 const WITHOUT_END = writes(`
   const part = Buffer.alloc(4096, 'x');
   const more = () => {
@@ -50,7 +50,7 @@ async function late(code = LATE): Promise<{ pid: string; lines: AsyncIterator<st
   return { pid: String(child.pid), lines };
 }
 
-test('who does not answer in time is asked no more: what comes late is no answer to anything', async () => {
+test('after a timeout the process is not asked again, and a late answer is ignored', async () => {
   const { pid } = await late();
   const connection = await Connection.open(pid, 50);
   await expect(connection.ask('status')).rejects.toThrow(`process ${pid} does not answer (is it stopped?)`);
@@ -59,7 +59,7 @@ test('who does not answer in time is asked no more: what comes late is no answer
   connection.close();
 });
 
-test('answers that come in time are given in order', async () => {
+test('answers within the timeout are returned in order', async () => {
   const { pid, lines } = await late();
   const connection = await Connection.open(pid);
   const first = connection.ask('status');
@@ -70,7 +70,7 @@ test('answers that come in time are given in order', async () => {
   await expect(second).rejects.toThrow('ended, or closed the connection');
 });
 
-test('a line without an end is not gone through again for each part, and is given up', async () => {
+test('an endless line is not rescanned for each chunk, and is abandoned', async () => {
   const { pid, lines } = await late(WITHOUT_END);
   let searched = 0;
   const { indexOf } = String.prototype;
@@ -90,13 +90,13 @@ test('a line without an end is not gone through again for each part, and is give
   expect((await lines.next()).value).toBe('closed');
 });
 
-test('a line that is too long is not taken, though its end came with it', async () => {
+test('a line that is too long is refused, even if its end came with it', async () => {
   const { pid } = await late(writes(`socket.write('{"ok":true,"x":"' + 'x'.repeat(64 * ${MiB}) + '"}\\n')`));
   const connection = await Connection.open(pid, limitMs(60_000));
   await expect(connection.ask('status')).rejects.toThrow(`process ${pid} ended, or closed the connection`);
 });
 
-test('an answer of many parts, and many answers in one part', async () => {
+test('an answer in many chunks, and many answers in one chunk', async () => {
   const { pid } = await late(
     writes(
       `socket.write('{"ok":true,"x":"' + 'x'.repeat(3 * ${MiB}) + '"}\\n{"ok":true,"n":2}\\n{"ok":true,"n":3}\\n')`,

@@ -1,4 +1,4 @@
-/** A service under load, with a worker thread, is attached to and detached from again and again: every byte is there. */
+/** Repeated attach and detach on a loaded service with a worker thread: every byte is recorded. */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { analyse } from '../../cli/analysis';
@@ -11,11 +11,11 @@ import { testFolder } from './command';
 import { pause, Service, until } from './service';
 
 const folder = testFolder();
-/** By hand, more: LTN_ATTACH_CYCLES=1000. */
+/** For more cycles: LTN_ATTACH_CYCLES=1000. */
 const CYCLES = Number(process.env.LTN_ATTACH_CYCLES ?? 50);
 const MODES = ['full', 'full', 'sample', 'counters'];
 
-/** Attaches, lets the service work, and compares what the capture says once it pauses. Whether that could be done. */
+/** Attaches, lets the service work, and compares the capture once it pauses. Returns whether the comparison was possible. */
 async function cycle(service: Service, connection: Connection, number: number): Promise<boolean> {
   const file = path.join(folder, 'cycle.ltna');
   const mode = MODES[number % MODES.length]!;
@@ -32,7 +32,7 @@ async function cycle(service: Service, connection: Connection, number: number): 
   expect([capture.lost, capture.tornBytes, capture.end?.reason, capture.marks.length]).toEqual([0, 0, 'detached', 1]);
   const last = capture.ticks.at(-1)!;
   const after = paused ? await service.tell('memory') : undefined;
-  // Else the collector came meanwhile, and nobody knows whether before or after the last round.
+  // Otherwise a collection ran meanwhile, either before or after the last round.
   const known = paused && after.tensors === before.tensors && after.bytes === before.bytes;
   if (known) {
     const { tensors, bytes } = after;
@@ -41,7 +41,7 @@ async function cycle(service: Service, connection: Connection, number: number): 
       const all = [...capture.series.values()];
       expect(lastOf(all, (series) => series.liveTensors)).toBe(tensors);
       expect(lastOf(all, (series) => series.liveBytes)).toBe(bytes);
-      // Detail is what --max-size takes; what it took is told.
+      // --max-size drops details, and the capture reports that.
       const detailed = [...capture.livingTensors()].length;
       expect(detailed + Math.min(capture.droppedDetail, tensors - detailed)).toBe(tensors);
     }
@@ -60,7 +60,7 @@ test(
     await service.tell('busy on');
     const connection = await Connection.open(String(service.pid));
     const held = () => ['fd', 'task'].map((what) => fs.readdirSync(`/proc/${service.pid}/${what}`).length).join();
-    // A thread that has ended is listed until the kernel has let go of it: of a few looks the last two say the same.
+    // An ended thread is listed until the kernel has released it, so this checks until two results agree.
     const settled = async () => {
       for (let last = held(); ; ) {
         await pause(200);
@@ -71,7 +71,7 @@ test(
     };
     for (let i = 0; i < 5; i++) await cycle(service, connection, i);
     const before = await settled();
-    // The slower the machine, the oftener the collector comes in between.
+    // The slower the machine, the more often a collection interferes.
     for (let i = 5, compared = 0; i < CYCLES || compared <= CYCLES / 5; i++) {
       if (await cycle(service, connection, i)) compared++;
     }

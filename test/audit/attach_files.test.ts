@@ -1,4 +1,4 @@
-/** Where `attach` writes its capture: what cannot be written is told in a line, and what was there stays. */
+/** The file of `attach`'s capture: failures are reported in one line, and existing files stay. */
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
@@ -17,7 +17,7 @@ const file = (name: string) => path.join(folder, name);
 
 const NOWHERE = /(there is no such folder, or it takes no files|this user may not write there) \(E\w+\)/;
 
-test('why a file cannot be made, and what to do', () => {
+test('the error says why a file cannot be made, and what to do', () => {
   const said = (fn: () => unknown): string => {
     try {
       fn();
@@ -38,7 +38,7 @@ test('why a file cannot be made, and what to do', () => {
   );
 });
 
-test('a process is not looked at where the capture of that has no room, and nothing stays behind', async () => {
+test('live refuses if its capture cannot be written, and leaves nothing behind', async () => {
   const service = await Service.start();
   fs.mkdirSync(file('tmp'));
   const command = ['-c', 'ulimit -f 0; exec "$0" "$@"', process.execPath, CLI, 'live', String(service.pid)];
@@ -49,7 +49,7 @@ test('a process is not looked at where the capture of that has no room, and noth
   expect(fs.readdirSync(file('tmp'))).toEqual([]);
 });
 
-test('a working folder that is gone', async () => {
+test('a deleted working folder', async () => {
   const service = await Service.start();
   const command = [
     '-c',
@@ -67,13 +67,13 @@ test('a working folder that is gone', async () => {
   }
 });
 
-test('what is no file keeps its place: a device, a pipe', () => {
+test('devices and pipes are not replaced', () => {
   execFileSync('mkfifo', [file('pipe')]);
   expect(() => reserve(file('pipe'))).toThrow(`cannot write ${file('pipe')}: what is there is no file.`);
   expect(fs.lstatSync(file('pipe')).isFIFO()).toBe(true);
 });
 
-test('an old capture goes when the new one is there, and for its owner alone', () => {
+test('an old capture is replaced by a new one that only its owner can access', () => {
   fs.writeFileSync(file('old'), 'old', { mode: 0o644 });
   fs.closeSync(reserve(file('old')));
   expect(fs.readFileSync(file('old')).toString('latin1', 0, 8)).toBe('LTNAUDIT');
@@ -81,7 +81,7 @@ test('an old capture goes when the new one is there, and for its owner alone', (
   expect(fs.readdirSync(folder).filter((name) => name.startsWith('.'))).toEqual([]);
 });
 
-/** For `node -r`: what takes the name of the capture the moment that it is there. */
+/** For `node -r`: takes the name of the capture as soon as the capture exists. */
 const SWAP = `
   const fs = require('node:fs');
   const { renameSync } = fs;
@@ -92,12 +92,12 @@ const SWAP = `
     fs.symlinkSync(to + '.other', to);
   };`;
 
-test('a file that takes the name of the capture before it is recorded to stays as it is, and is not read', async () => {
+test('a file that takes the capture’s name before the recording is neither changed nor read', async () => {
   const service = await Service.start();
   await service.tell('hold 100');
   const [swap, named] = [file('swap.cjs'), file('swapped.ltna')] as [string, string];
   fs.writeFileSync(swap, SWAP);
-  fs.closeSync(reserve(`${named}.other`)); // it waits for a process, as the file that is meant
+  fs.closeSync(reserve(`${named}.other`)); // unclaimed, like the real file
   const other = fs.readFileSync(`${named}.other`);
   const args = ['attach', String(service.pid), '-o', named, '--interval', '20ms', '--duration', '500ms', '--quiet'];
   const { code, stdout, stderr } = await run(process.execPath, ['-r', swap, CLI, ...args], { env: ordinaryEnv() });
@@ -108,7 +108,7 @@ test('a file that takes the name of the capture before it is recorded to stays a
   expect(readCapture(`${named}.own`).end?.reason).toBe('detached');
 });
 
-test('a look at a process takes no file that took the name either', () => {
+test('the capture for a look at a process is the file that was opened', () => {
   const { folder: own, file: name, fd } = reserveForLook(folder);
   const opened = fs.fstatSync(fd);
   expect(fs.statSync(name).ino).toBe(opened.ino);
@@ -116,7 +116,7 @@ test('a look at a process takes no file that took the name either', () => {
   fs.rmSync(own, { recursive: true });
 });
 
-test('what takes the name of a capture is read on where the process made it, not where it is a link', () => {
+test('a regular file that replaces a capture is followed, a link is not', () => {
   const named = file('followed.ltna');
   const follower = new CaptureFollower(named, reserve(named));
   const growing = leakyCapture(4).build();
@@ -135,14 +135,14 @@ test('what takes the name of a capture is read on where the process made it, not
   follower.close();
 });
 
-test('a parent folder that is swapped while a capture is made smaller: the files of the other stay', async () => {
+test('a parent folder swapped while a capture is shortened: the other folder’s files stay unchanged', async () => {
   const service = await Service.start();
   const pid = String(service.pid);
   for (const name of ['own', 'other']) fs.mkdirSync(file(name));
   for (const name of ['c.ltna', 'c.ltna.new']) fs.writeFileSync(path.join(file('other'), name), 'of another');
   const named = path.join(file('own'), 'c.ltna');
   const fd = reserve(named);
-  const connection = await Connection.open(pid); // as `attach` does; it takes no cap as small as this one
+  const connection = await Connection.open(pid); // like `attach`, which refuses a cap as small as this one
   await connection.ask('attach', { fd, path: named, mode: 'full', interval: 10, max: 16384 });
   fs.closeSync(fd);
   fs.renameSync(file('own'), file('moved'));

@@ -21,7 +21,7 @@ afterEach(() => {
   for (const socket of sockets.splice(0)) socket.destroy();
 });
 
-/** The lines that a program prints, which goes on. */
+/** The lines of a program that keeps running. */
 function started(command: string[]): AsyncIterator<string> {
   const [file, ...args] = command as [string, ...string[]];
   const child = spawn(file, args, { stdio: ['ignore', 'pipe', 'inherit'], env: ordinaryEnv() });
@@ -37,14 +37,14 @@ function connected(address: string): Promise<net.Socket> {
   });
 }
 
-/** Writes what it is given, and prints the first that comes back. */
+/** Writes its argument to the socket, and prints the first answer. */
 const CLIENT = `
   const [address, request] = process.argv.slice(1);
   const socket = require('node:net').connect('\\0' + address);
   socket.on('error', () => {}).on('data', (text) => { process.stdout.write(text); socket.destroy(); });
   if (request !== '') socket.write(request + '\\n');`;
 
-/** What a service says to a bare client that `surroundings` starts. */
+/** The answer of a service to a minimal client that `surroundings` starts. */
 async function said(address: string, surroundings: string[], request = ''): Promise<any> {
   const command = [...surroundings, process.execPath, '-e', CLIENT, address, request];
   const { stdout } = await run(command[0]!, command.slice(1), { env: ordinaryEnv() });
@@ -53,7 +53,7 @@ async function said(address: string, surroundings: string[], request = ''): Prom
 
 const can = (command: string[]) => spawnSync(command[0]!, [...command.slice(1), 'true']).status === 0;
 
-/** Each with the same user number as the service. Where the machine allows none, the native tests have the decision. */
+/** Each has the same user id as the service. If the machine does not allow this, only the native tests cover the decision. */
 const ELSEWHERE = [
   ['unshare', '--pid', '--fork', '--mount-proc'],
   ['unshare', '--pid', '--fork'],
@@ -61,7 +61,7 @@ const ELSEWHERE = [
   ['unshare', '--user', '--map-root-user'],
 ].filter(can);
 
-test('the same user in another namespace is answered only where the process allows it', async () => {
+test('the same user in another namespace is answered only if the process allows it', async () => {
   const [strict, open] = [await Service.start(), await Service.start({ LIBTORCH_NODE_ATTACH: 'all-namespaces' })];
   const { address } = findTarget(String(strict.pid));
   expect(await said(address, [], 'ltn1 status')).toMatchObject({ ok: true, pid: strict.pid });
@@ -85,8 +85,8 @@ test('the same user in another namespace is answered only where the process allo
   expect(allowed).toMatchObject({ code: 0, stderr: '' });
 });
 
-test('the number of all users that a user namespace does not know is nobody', async () => {
-  if (!can(['unshare', '--user'])) return; // AuditPeer.IsNotWhoHasTheNumberOfAllThatAreNotMapped has it
+test('the overflow user id of a user namespace does not identify a user', async () => {
+  if (!can(['unshare', '--user'])) return; // AuditPeer.IsNotTheOverflowUser has it
   const service = await Service.start({ LIBTORCH_NODE_ATTACH: 'all-namespaces' }, [
     'unshare',
     '--user',
@@ -98,7 +98,7 @@ test('the number of all users that a user namespace does not know is nobody', as
   if (isRoot) expect(await said(address, SETPRIV)).toEqual(shared);
 });
 
-/** Holds what would be names of processes to come, and one of its own that is another's. */
+/** Holds the socket names of future processes, and the name of an existing other process. */
 const SQUATTER = `
   const fs = require('node:fs');
   const net = require('node:net');
@@ -111,7 +111,7 @@ const SQUATTER = `
     console.log('ready');
   })();`;
 
-test('who holds a name before, or beside, is neither believed nor in the way', async () => {
+test('another holder of the socket name is neither trusted nor an obstacle', async () => {
   const silent = await Service.start({ LIBTORCH_NODE_ATTACH: '0' });
   const first = await Service.start();
   const before = findTarget(String(first.pid));
@@ -123,7 +123,7 @@ test('who holds a name before, or beside, is neither believed nor in the way', a
   expect(findTarget(String(service.pid)).address).toMatch(/^libtorch-node\/\d+\/\d+\/[0-9a-f]{32}\/\.+$/);
 });
 
-test('a process that hides its descriptors is not believed whatever listens', async () => {
+test('a process that hides its descriptors is not trusted, whatever listens', async () => {
   if (!isRoot) return; // only root may become another user
   const service = await Service.start();
   const asNobody = (before: string[], drop: string) => {
@@ -144,7 +144,7 @@ test('a process that hides its descriptors is not believed whatever listens', as
   );
 });
 
-test('silent crowds of this user give way, whole or drop by drop', async () => {
+test('silent connections of this user are closed to make room, also slow ones', async () => {
   const service = await Service.start();
   const { address } = findTarget(String(service.pid));
   const crowd = await Promise.all(Array.from({ length: 63 }, () => connected(address)));
@@ -154,19 +154,19 @@ test('silent crowds of this user give way, whole or drop by drop', async () => {
   );
   const drip = setInterval(() => drops.write('l'), 100);
   for (let i = 0; i < 3; i++) expect(await leakAudit('snapshot', String(service.pid))).toMatchObject({ code: 0 });
-  await Promise.all(isOver); // each is let go in the end
+  await Promise.all(isOver); // each is closed in the end
   clearInterval(drip);
 });
 
-/** Connects again and again, and tells of each hundred that it was let in to. */
+/** Connects repeatedly, and reports every hundredth accepted connection. */
 const FLOOD = `
   let count = 0;
   const again = () => require('node:net').connect('\\0' + process.argv[1])
     .on('connect', () => ++count % 100 === 0 && console.log(count)).on('error', () => {}).on('close', () => setImmediate(again)).resume();
   for (let i = 0; i < 400; i++) again(); // more than wait in the queue`;
 
-// How slowly strangers are looked at is AuditGate's, in the native tests.
-test('a flood from another user does not keep the owner out', async () => {
+// The native tests of AuditGate cover the rate limit for strangers.
+test('a flood from another user does not lock the owner out', async () => {
   if (!isRoot) return;
   const service = await Service.start();
   const lines = started([...SETPRIV, process.execPath, '-e', FLOOD, findTarget(String(service.pid)).address]);
@@ -176,10 +176,10 @@ test('a flood from another user does not keep the owner out', async () => {
     while (strangers < 6000) strangers = Number((await lines.next()).value);
   })();
   for (let i = 0; i < 3; i++) expect(await leakAudit('snapshot', String(service.pid))).toMatchObject({ code: 0 });
-  await count; // the service goes on looking at strangers
+  await count; // the service keeps checking strangers
 });
 
-/** Loads the library in `threads`, one after the other, each with its environment, and stays. */
+/** Loads the library in `threads`, one after the other, each with its environment, and keeps running. */
 const THREADS = `
   const { Worker, SHARE_ENV } = require('node:worker_threads');
   const load = 'require(' + JSON.stringify(process.env.LTN_LIB) + ');';
@@ -216,7 +216,7 @@ async function listensAfter(env: NodeJS.ProcessEnv, ...steps: string[]): Promise
   }
 }
 
-test('LIBTORCH_NODE_ATTACH=0 of the process or of main holds for each thread; that of a worker for itself', async () => {
+test('LIBTORCH_NODE_ATTACH=0 of the process or the main thread applies to all threads; that of a worker only to itself', async () => {
   const own = ['worker {}', 'worker {"LIBTORCH_NODE_ATTACH":"1"}', 'worker {"LIBTORCH_NODE_ATTACH":"all-namespaces"}'];
   const off = { LIBTORCH_NODE_ATTACH: '0' };
   expect(await listensAfter(off, ...own, 'worker shared')).toBe(false);
@@ -237,7 +237,7 @@ test('a process that cannot listen warns of it, once', async () => {
       const listen = module.exports.auditListen;
       module.exports.auditListen = (...given) => {
         const open = [];
-        try { for (;;) open.push(fs.openSync('/dev/null')); } catch {} // until there is no descriptor left
+        try { for (;;) open.push(fs.openSync('/dev/null')); } catch {} // until descriptors run out
         try { return listen(...given); } finally { for (const fd of open) fs.closeSync(fd); }
       };
     };
@@ -266,7 +266,7 @@ test('a process that cannot listen warns of it, once', async () => {
   expect(stderr.match(/ERR_TORCH_ATTACH/g)).toHaveLength(1);
 });
 
-test('the connection is to the process that was named: its socket before and after', async () => {
+test('the connection is to the named process: its socket is checked before and after', async () => {
   const service = await Service.start();
   const target = findTarget(String(service.pid));
   const own = readdirSync(`/proc/${service.pid}/fd`).map((fd) => {

@@ -1,4 +1,4 @@
-/** Which processes are refused, and what a client can do to a service: nothing. */
+/** Refused processes, and clients that must not be able to affect a service. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -33,7 +33,7 @@ function started(command: string, ...args: string[]): Promise<ChildProcess> {
   return new Promise((resolve) => child.stdout!.once('data', () => resolve(child)));
 }
 
-test('--help of each command says how it is used and what it exits with', async () => {
+test('--help of each command shows its usage and exit statuses', async () => {
   for (const [name] of COMMANDS) {
     const { code, stdout, stderr } = await leakAudit(name!, '--help');
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -42,7 +42,7 @@ test('--help of each command says how it is used and what it exits with', async 
   }
 });
 
-test('what is no process, or has ended', async () => {
+test('an id that is not a process, or of one that has ended', async () => {
   await all('nonsense', /'nonsense' is no process id/);
   await all('0', /'0' is no process id/);
   await all('99999999', /'99999999' is no process id/);
@@ -51,7 +51,7 @@ test('what is no process, or has ended', async () => {
   await all(child.pid!, /there is no process \d+/);
 });
 
-test('a process without libtorch-node, a thread, and one that does not want it', async () => {
+test('a process without libtorch-node, a thread, and a process that refuses', async () => {
   const bare = await started(process.execPath, '-e', 'setInterval(() => {}, 1000); console.log(1)');
   expect(() => findTarget(String(bare.pid))).toThrow(/it may still be starting, so try again in a moment$/);
   await all(bare.pid!, /process \d+ has not loaded libtorch-node/);
@@ -61,7 +61,7 @@ test('a process without libtorch-node, a thread, and one that does not want it',
   await all(thread, /\d+ is a thread of process \d+/);
 });
 
-test('a process that is stopped is not waited for', async () => {
+test('a stopped process is not waited for', async () => {
   const service = await Service.start();
   service.child.kill('SIGSTOP');
   await until(async () => /^State:\s*T/m.test(readFileSync(`/proc/${service.pid}/status`, 'utf8')));
@@ -70,7 +70,7 @@ test('a process that is stopped is not waited for', async () => {
   await until(async () => (await leakAudit('snapshot', String(service.pid))).code === 0);
 });
 
-test('a process that is starting is told from one that never will listen', () => {
+test('a starting process is distinguished from one that will never listen', () => {
   const silent = { loaded: false, refuses: false, ageMs: 3_600_000 };
   const starting = ': it may still be starting, so try again in a moment';
   expect(whySilent(7, silent)).toBe('process 7 has not loaded libtorch-node');
@@ -105,7 +105,7 @@ function withoutRights(before: string[], drop: string, args: string[], address: 
   return run('/bin/sh', ['-c', 'cd "$0" && exec "$@"', ROOT, ...command], { env });
 }
 
-/** As root each direction is tried; else the processes of root are another user's. */
+/** As root both directions are tested; otherwise root's processes are those of another user. */
 test("another user's process", async () => {
   if (process.geteuid!() !== 0) {
     await all(1, /process 1 belongs to another user/);
@@ -125,7 +125,7 @@ test("another user's process", async () => {
   await all(theirs.pid!, /belongs to another user \(uid 65534\): run leak-audit as that user/);
 });
 
-/** What the service says to these bytes, until it hangs up or `ms` pass. */
+/** The service's answer to these bytes, until it closes the connection or `ms` pass. */
 function talk(address: string, bytes: string | Buffer, ms: number): Promise<string> {
   return new Promise((resolve) => {
     let text = '';
@@ -142,7 +142,7 @@ function talk(address: string, bytes: string | Buffer, ms: number): Promise<stri
   });
 }
 
-/** The first line that comes back. */
+/** The first line of the answer. */
 function answerTo(address: string, bytes: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = '';
@@ -156,7 +156,7 @@ function answerTo(address: string, bytes: string): Promise<string> {
   });
 }
 
-test('garbage, halves, silence and crowds do nothing to a service', async () => {
+test('garbage, partial requests, silence and many connections do not affect a service', async () => {
   const service = await Service.start();
   await service.tell('hold 3');
   const { address } = findTarget(String(service.pid));
@@ -203,7 +203,7 @@ test('garbage, halves, silence and crowds do nothing to a service', async () => 
   expect(await attached.outcome).toMatchObject({ code: 0, stdout: expect.stringContaining('(before attach)') });
 });
 
-test('a file that is not to be written is found before anything is recorded', async () => {
+test('an unwritable file is detected before the recording', async () => {
   const service = await Service.start();
   expect(await refused('attach', String(service.pid), '-o', '/no/such/folder/x')).toMatch(/cannot write/);
   expect(await refused('attach', String(service.pid), '--duration', 'soon')).toMatch(/no duration/);

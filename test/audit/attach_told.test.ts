@@ -1,4 +1,4 @@
-/** What a thread holds is in the capture by line, however late the thread tells of it; unless it never can. */
+/** A thread's tensors are in the capture by line, however late the thread reports them, unless it never can. */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { Connection } from '../../cli/attach/connection';
@@ -12,13 +12,13 @@ import { pause, Service } from './service';
 jest.setTimeout(limitMs(120_000));
 const folder = testFolder();
 
-/** The live tensors that the capture knows in all, and by line, of a service that holds 100 and whose loop stood still. */
+/** The capture's live tensors, in total and by line, for a service that holds 100 and whose loop was blocked. */
 async function recorded(service: Service, connection: Connection, released: 'before detach' | 'after it') {
   const [capture, goOn] = ['told.ltna', 'go-on'].map((name) => path.join(folder, name)) as [string, string];
   fs.rmSync(capture, { force: true });
   fs.rmSync(goOn, { force: true });
   service.say(`stall ${goOn}`);
-  await pause(50); // else the loop may hear of the recording before it stands still
+  await pause(50); // otherwise the loop may learn of the recording before it is blocked
   const fd = reserve(capture);
   await connection.ask('attach', { fd, path: capture, mode: 'full', interval: 20 });
   fs.closeSync(fd);
@@ -33,11 +33,11 @@ async function recorded(service: Service, connection: Connection, released: 'bef
   return { inAll: ticks.at(-1)!.tensors, byLine: lastOf([...series.values()], (site) => site.liveTensors) };
 }
 
-test('detach waits for a thread that was busy ever since the recording began', async () => {
+test('detach waits for a thread that has been busy since the start of the recording', async () => {
   const service = await Service.start();
   await service.tell('hold 100');
   const connection = await Connection.open(String(service.pid));
-  // Once in a while the machine gives the thread no time in half a second.
+  // Sometimes the machine does not schedule the thread within half a second.
   for (;;) {
     const { inAll, byLine } = await recorded(service, connection, 'before detach');
     expect(inAll).toBe(100);
@@ -46,7 +46,7 @@ test('detach waits for a thread that was busy ever since the recording began', a
   connection.close();
 });
 
-test('detach does not wait for ever: what a blocked thread holds is in the totals', async () => {
+test('detach does not wait forever: tensors of a blocked thread are in the totals', async () => {
   const service = await Service.start();
   await service.tell('hold 100');
   const connection = await Connection.open(String(service.pid));

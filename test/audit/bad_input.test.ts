@@ -1,4 +1,4 @@
-/** What is no capture: each command that reads one says so in a line, and exits with 2. Narrow terminals. */
+/** Files that are not captures: each command reports them in one line and exits with 2. Also narrow terminals. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
@@ -47,7 +47,7 @@ const COMMANDS: [string, (bad: string) => string[]][] = [
   ['export', (bad) => ['export', bad, '--csv', file('out.csv')]],
   ['repair', (bad) => ['repair', bad, '-o', file('out.ltna')]],
 ];
-/** It looks past a damaged header, so it has more to say of what it did not find. */
+/** repair does not need the header, so its message differs. */
 const NOTHING_TO_REPAIR = /not a leak-audit capture \(nothing in it says which process it is of\)/;
 
 test.each(COMMANDS)('%s', async (command, args) => {
@@ -90,11 +90,11 @@ test.each([
   [['export', 'a', '--csv', 'a'], 'the capture and --csv are both a: each needs a file of its own'],
   [['run', '--', '/no/such/program'], "cannot run '/no/such/program': not found"],
   [['run', '--', folder], `cannot run '${folder}': not a program that may be run`],
-])('wrong usage is one line that says where to read on: %j', async (args, message) => {
+])('wrong usage is one line that refers to the help: %j', async (args, message) => {
   expect(await leakAudit(args)).toMatchObject({ code: 2, stdout: '', stderr: `leak-audit: ${message}\n` });
 });
 
-test('what is no file is written to, not replaced', async () => {
+test('special files are written to, not replaced', async () => {
   writeFileSync(file('plain'), leakyCapture().build());
   execFileSync('mkfifo', [file('pipe')]);
   const reader = run('cat', [file('pipe')], {});
@@ -117,7 +117,7 @@ test.each([
     });
 });
 
-test('a capture with a hole of a gigabyte behind it is read in little memory', async () => {
+test('a capture with a trailing hole of a gigabyte is read in little memory', async () => {
   writeFileSync(file('hole'), leakyCapture().build());
   truncateSync(file('hole'), 2 ** 30);
   const { code, stdout } = await leakAudit(['report', file('hole')], { NODE_OPTIONS: '--max-old-space-size=64' });
@@ -141,22 +141,22 @@ test('the help of each command fits into 80 columns', async () => {
   }
 });
 
-test('an endless file that is no capture is not read to its end', async () => {
+test('an endless file that is not a capture is not read to its end', async () => {
   const { code, stderr } = await leakAudit(['report', '/dev/zero']);
   expect({ code, stderr }).toEqual({ code: 2, stderr: 'leak-audit: /dev/zero: not a leak-audit capture\n' });
 });
 
-test('in 80 columns every table fits, and what is left of a path is its end', () => {
+test('every table fits in 80 columns, and truncated paths keep their end', () => {
   const parser = new CaptureParser();
   parser.feed(serviceCapture().build());
   const text = renderText(analyse(parser.capture), { colors: plainColors, folder: '/elsewhere', columns: 80 });
   const table = text.slice(text.indexOf('verdict')).split('\n');
-  expect(text.split('\n').filter((line) => line.length > 80)).toEqual([]); // the sentence and the notes too
+  expect(text.split('\n').filter((line) => line.length > 80)).toEqual([]); // including the sentence and the notes
   expect(text).toMatch(/^\w+ .* …\S*\/train, "fast"\.ts:77:9$/m);
-  expect(table[0]).not.toMatch(/allocated/); // the first that goes
+  expect(table[0]).not.toMatch(/allocated/); // the first column that is dropped
 });
 
-test('a terminal is asked for its width, and NO_COLOR is obeyed in it', async () => {
+test('the width comes from the terminal, and NO_COLOR is obeyed', async () => {
   writeFileSync(file('service'), serviceCapture().build());
   // A terminal of its own, 80 columns wide, as ssh gives one.
   const script = `

@@ -1,10 +1,10 @@
-/** A real browser for pages: Debian's Chromium, steered by Playwright. */
+/** A real browser for pages: Debian's Chromium, controlled by Playwright. */
 import { existsSync, mkdirSync } from 'node:fs';
 import * as path from 'node:path';
 import { limitMs, ordinaryEnv } from '../support/sanitized';
 import { ROOT } from './command';
 
-/** What is used of Playwright. Its own declarations need those of the DOM, which the library must not see. */
+/** The used part of Playwright. Its own declarations need those of the DOM, which the library must not see. */
 export interface Locator {
   getByRole(role: string, options?: { name?: string | RegExp }): Locator;
   locator(selector: string): Locator;
@@ -55,7 +55,7 @@ const { chromium } = require('playwright-core') as { chromium: { launch(options:
 
 const PROGRAMS = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium', '/usr/bin/chromium-browser'];
 
-/** Kept after the tests: for people to look at. */
+/** Screenshots, kept after the tests for inspection. */
 export const ARTEFACTS = path.join(ROOT, 'build', 'artefacts');
 
 export function launch(): Promise<Browser> {
@@ -65,7 +65,7 @@ export function launch(): Promise<Browser> {
   return chromium.launch({
     executablePath,
     env: ordinaryEnv(),
-    // Containers of CI have a small /dev/shm, and root no sandbox.
+    // CI containers have a small /dev/shm, and the sandbox does not work as root.
     args: ['--disable-dev-shm-usage', '--no-sandbox'],
     timeout: limitMs(60_000),
   });
@@ -73,7 +73,7 @@ export function launch(): Promise<Browser> {
 
 export interface Opened {
   page: Page;
-  /** All that a page should not do: errors, messages, dialogs, and requests for anything but itself. */
+  /** Collects forbidden actions of a page: errors, messages, dialogs, and requests for other resources. */
   complaints: string[];
 }
 
@@ -103,7 +103,7 @@ export async function open(
   return { page, complaints };
 }
 
-/** Names of what can be focused, as the browser tells them to a screen reader; '' for what has none. */
+/** The accessible names of focusable elements; '' for elements without a name. */
 export async function focusableNames(page: Page): Promise<string[]> {
   const session = await page.context().newCDPSession(page);
   const { nodes } = await session.send('Accessibility.getFullAXTree');

@@ -23,7 +23,7 @@ export interface BirthInput {
   weight?: number;
   storage?: number;
   isView?: boolean;
-  /** As the file has it: 1 the collector, 2 kept, 3 a scope. */
+  /** The value in the file: 1 the collector, 2 kept, 3 a scope. */
   owner?: number;
   environment?: number;
 }
@@ -40,7 +40,7 @@ export interface TickInput {
 }
 
 export class CaptureBuilder {
-  /** Of the sites defined from now on. */
+  /** For sites defined from now on. */
   environment = 0;
   private readonly parts: Buffer[] = [];
 
@@ -113,7 +113,7 @@ export class CaptureBuilder {
     return this.packet(PacketType.Births, payload);
   }
 
-  /** Of births that scopes own from now on. */
+  /** For births owned by scopes from now on. */
   scopes(...entries: [id: number, scope: number][]): this {
     return this.packet(PacketType.Scopes, Buffer.from(Uint32Array.from(entries.flat()).buffer));
   }

@@ -81,7 +81,7 @@ describe('exit status', () => {
 });
 
 describe('baseline', () => {
-  test('is written, and the leaks in it pass, also where lines have moved; those that got faster do not', () => {
+  test('is written, and its leaks pass, even if lines have moved; leaks that got faster fail', () => {
     const written = check('leaky.ltna', '--write-baseline', 'baseline.json');
     expect(written.status).toBe(0);
     expect(written.stdout).toMatch(/\n {2}note: baseline\.json was written: 1 known leak\n$/);
@@ -101,7 +101,7 @@ describe('baseline', () => {
     expect(faster.stdout).toMatch(/grows by 720\.0 KiB .*; the baseline has 240\.0 KiB per minute/);
   });
 
-  test('an entry that leaks no more is told', () => {
+  test('an entry that no longer leaks is reported', () => {
     const site = { file: 'src/old.js', line: 1, function: '', growthBytesPerMinute: 1, growthTensorsPerMinute: 1 };
     json('old.json', { version: 1, sites: [site] });
     const { status, stdout } = check('steady.ltna', '--baseline', 'old.json');
@@ -153,7 +153,7 @@ describe('baseline', () => {
     ['.', '.: is a folder'],
     ['empty.json', 'empty.json: is empty'],
     ['text.json', 'text.json: is no JSON'],
-  ])('%s is no baseline', (name, message) => {
+  ])('%s is not a baseline', (name, message) => {
     write('empty.json', ' \n');
     write('text.json', 'leaks:\n\n  - a\n');
     const { status, stderr } = check('leaky.ltna', '--baseline', name);
@@ -170,7 +170,7 @@ describe('suppressions', () => {
   };
   const model = { file: 'src/model.js', reason: 'weights' };
 
-  test('excuse what they match, and show the reason', () => {
+  test('excuse matching sites, and show the reason', () => {
     const { status, stdout } = suppress(
       { file: 'src/*.js', function: 'put', reason: 'bounded by the catalogue' },
       model,
@@ -180,7 +180,7 @@ describe('suppressions', () => {
     expect(suppress({ file: '**', reason: 'all' }).status).toBe(0);
   });
 
-  test('excuse nothing else', () => {
+  test('do not excuse other sites', () => {
     for (const other of [{ file: '*.js' }, { file: 'src/cache.js', line: 11 }, { file: 'src/*', function: 'get' }]) {
       const { status, stdout } = suppress({ ...other, reason: 'r' }, model);
       expect(status).toBe(1);
@@ -188,7 +188,7 @@ describe('suppressions', () => {
     }
   });
 
-  test('hold until their last day', () => {
+  test('apply until their last day', () => {
     expect(suppress({ file: '**', reason: 'r', until: '2999-12-31' }).status).toBe(0);
     const over = suppress({ file: '**', reason: 'soon fixed', until: '2020-02-29' });
     expect(over.status).toBe(1);
@@ -209,7 +209,7 @@ describe('suppressions', () => {
   });
 });
 
-test('usage errors come before the capture is read, and write nothing', () => {
+test('usage errors are reported before the capture is read, and write nothing', () => {
   expect(check('leaky.ltna', '--baseline', 'a', '--write-baseline', 'b')).toMatchObject({ status: 2 });
   expect(check('leaky.ltna', '--junit', 'no/such/folder/x.xml').stderr).toContain('cannot write');
   expect(check('leaky.ltna', '--sarif', '.').stderr).toContain('cannot write');
@@ -217,7 +217,7 @@ test('usage errors come before the capture is read, and write nothing', () => {
   expect(fs.existsSync(path.join(folder, 'b'))).toBe(false);
 });
 
-/** What Python's XML parser, a strict one, finds: nested [name, attributes, children]. */
+/** The result of Python's strict XML parser: nested [name, attributes, children]. */
 type Node = [string, Record<string, string>, Node[]];
 function parseXml(file: string): Node {
   const program =
@@ -230,7 +230,7 @@ function parseXml(file: string): Node {
 }
 
 describe('--junit', () => {
-  /** The elements and attributes that the schema of JUnit's reports asks for. */
+  /** The elements and attributes that the schema of JUnit's reports requires. */
   function validate([name, attributes, suites]: Node): Node[] {
     expect(name).toBe('testsuites');
     expect(suites).toHaveLength(1);
@@ -257,7 +257,7 @@ describe('--junit', () => {
     return cases;
   }
 
-  test('a failure for a leak, a case for each site and for the program', () => {
+  test('a failure for each leak, a case for each site and for the program', () => {
     expect(check('leaky.ltna', '--junit', 'out.xml').status).toBe(1);
     const cases = validate(parseXml('out.xml'));
     expect(cases.map(([, { classname, name }]) => `${classname} ${name}`)).toEqual([
@@ -277,7 +277,7 @@ describe('--junit', () => {
     ]);
   });
 
-  test('whatever is in a name stays text', () => {
+  test('names stay text, whatever they contain', () => {
     const builder = new CaptureBuilder().site(1, ['/x/<a>&"\'\u0001\ud800.js', 1, 1, ']]><b>\n']);
     for (let i = 1; i <= 48; i++) builder.tick({ ms: i * 250 }, [{ site: 1, liveTensors: i, liveBytes: i * 1024 }]);
     write('odd.ltna', builder.end().build());
@@ -290,7 +290,7 @@ describe('--junit', () => {
 });
 
 describe('--sarif', () => {
-  /** What SARIF 2.1.0's schema asks of the objects that are used here. */
+  /** The requirements of SARIF 2.1.0's schema for the objects used here. */
   function validate(log: any): any {
     expect(Object.keys(log).sort()).toEqual(['$schema', 'runs', 'version']);
     expect(log.version).toBe('2.1.0');
@@ -334,7 +334,7 @@ describe('--sarif', () => {
     return validate(JSON.parse(read('out.sarif')));
   };
 
-  test('a leak stands at its line, with its stack', () => {
+  test('a leak is at its line, with its stack', () => {
     const { results, invocations } = sarif('leaky.ltna');
     expect(results).toHaveLength(1);
     expect(results[0]).toMatchObject({ ruleId: 'leak', suppressions: [] });
@@ -360,7 +360,7 @@ describe('--sarif', () => {
     ]);
   });
 
-  test('a limit on the program has no line; lost events are the run that failed', () => {
+  test('a limit on the program does not have a line; lost events mean a failed run', () => {
     const { results } = sarif('steady.ltna', '--max-live', '2000');
     expect(results[0]).toMatchObject({ ruleId: 'max-live' });
     expect(results[0].locations).toBeUndefined();

@@ -13,7 +13,7 @@ export interface Outcome {
   stderr: string;
 }
 
-/** Runs a command to its end; `onOutput` sees what came on stdout so far. */
+/** Runs a command to its end; `onOutput` gets the stdout so far. */
 export function execute(
   command: string[],
   options: { env?: Record<string, string>; onOutput?: (child: ChildProcess, stdout: string) => void } = {},

@@ -21,7 +21,7 @@ beforeAll(async () => {
   writeFileSync(path.join(folder, 'my capture.ltna'), '');
 });
 
-test('it offers every command that --help names', async () => {
+test('completion offers every command of --help', async () => {
   const { stdout } = await leakAudit(['--help']);
   const commands = [...stdout.matchAll(/^ {2}([a-z]+) /gm)].map((match) => match[1]!).filter((name) => name !== 'help');
   expect(commands).toEqual(expect.arrayContaining(['run', 'report', 'check', 'diff', 'export', 'completion']));
@@ -29,7 +29,7 @@ test('it offers every command that --help names', async () => {
   expect((await inFish('leak-audit ')).sort()).toEqual([...commands].sort());
 });
 
-/** What bash offers for the last of the words after `leak-audit`. */
+/** The completions of bash for the last of the words after `leak-audit`. */
 async function inBash(...typed: string[]): Promise<string[]> {
   const lines = `
     source "$1"; cd "$2"; shift 2
@@ -50,7 +50,7 @@ test('bash', async () => {
   expect(await inBash('completion', '')).toEqual(['bash', 'zsh', 'fish']);
 });
 
-/** What fish offers for a line; files are left out, which it offers of itself. */
+/** The completions of fish for a line, without the files that it always offers. */
 async function inFish(line: string): Promise<string[]> {
   const args = ['--no-config', '-c', 'source $argv[1]; complete -C $argv[2]', script('fish'), line];
   return words(await run('fish', args, { env: { ...ordinaryEnv(), HOME: folder, XDG_DATA_HOME: folder } })).map(
@@ -65,7 +65,7 @@ test('fish', async () => {
   expect(await inFish('leak-audit completion ')).toEqual(['bash', 'fish', 'zsh']);
 });
 
-test('zsh: the script hands its own completion system what it asks for', async () => {
+test('zsh: the script gives the completion system the expected values', async () => {
   const lines = `
     autoload -U compinit; compinit -u -D
     source "$1"; shift
@@ -87,7 +87,7 @@ test('zsh: the script hands its own completion system what it asks for', async (
   expect(options.find((option) => option.startsWith('--csv'))).toMatch(/\]:file:_files$/);
 });
 
-test('another shell is told which there are', async () => {
+test('for another shell the error lists the supported ones', async () => {
   const { code, stderr } = await leakAudit(['completion', 'powershell']);
   expect(code).toBe(2);
   expect(stderr).toMatch(/Allowed choices are bash, zsh, fish/);

@@ -1,4 +1,4 @@
-/** Captures of any length in bounded memory: what is condensed away, and what must stay. */
+/** Captures of any length in bounded memory: which details are condensed, and which stay. */
 import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
 import * as path from 'node:path';
 import { analyse } from '../../cli/analysis';
@@ -59,12 +59,12 @@ test('peaks, the end and the verdicts stay', () => {
     })),
   });
   expect(exact(thin)).toEqual(exact(whole));
-  // What the worker held in its last round that is left is told there, not in a later one.
+  // The worker's tensors are reported in its last remaining round, not in a later one.
   expect(capture.ticks[capture.ended.get(7)!]!.ms).toBeLessThanOrEqual(400_000);
   expect(capture.ticks[capture.ended.get(7)!]!.ms).toBeGreaterThan(398_000);
 });
 
-test('many sites are thinned out by their counters, and few rounds are left alone', () => {
+test('many sites are thinned out by their counters, and a few rounds are left unchanged', () => {
   const capture = read(varied(4000));
   condense(capture, { rounds: 1e9, rows: 6000 });
   const rows = [...capture.series.values()].reduce((sum, series) => sum + series.ticks.length, 0);
@@ -75,7 +75,7 @@ test('many sites are thinned out by their counters, and few rounds are left alon
 });
 
 test(
-  'a capture of a million counters: its page in less than 500 MB',
+  'the page of a capture of a million counters takes less than 500 MB',
   async () => {
     const [ROUNDS, SITES, PORTION] = [25_000, 40, 500];
     const capture = openSync(file('big.ltna'), 'w');
@@ -106,13 +106,13 @@ test(
     expect(bytes).toBeGreaterThan(ROUNDS * SITES * 40);
 
     const script = `
-    // Not maxRSS, which begins with that of the process that starts this one: Jest's.
+    // Not maxRSS, which starts with that of the parent process: Jest's.
     const peak = () => Number(/VmHWM:\\s+(\\d+)/.exec(require('fs').readFileSync('/proc/self/status', 'utf8'))[1]);
     process.on('exit', () => console.error('peak', Math.round(peak() / 1024)));
     process.argv.splice(1, 0, ${JSON.stringify(CLI)});
     require(${JSON.stringify(CLI)});`;
     const args = ['report', file('big.ltna'), '--html', file('big.html'), '--json', file('big.json')];
-    // A collector without time lets the heap grow: what is asked is whether there is a need to.
+    // A collector without CPU time lets the heap grow, so the test limits the heap to check the actual need.
     const flags = ['--max-old-space-size=256', '--max-semi-space-size=16'];
     const { code, stderr } = await run(process.execPath, [...flags, '-e', script, ...args], { env: ordinaryEnv() });
     expect(code).toBe(0);

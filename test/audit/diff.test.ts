@@ -1,4 +1,4 @@
-/** `leak-audit diff`: sites that grew, shrank, came and went; the same after more work when it is asked to normalize. */
+/** `leak-audit diff`: sites that grew, shrank, appeared and disappeared; with --normalize, more work alone is not a change. */
 import { writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
@@ -48,7 +48,7 @@ test('each site is grown, shrunk, new, gone or the same; the largest change come
   expect(result.liveBytesChange).toBe(3e6 + 2e5 + 1_000_500 + 5e6 + 300 - 4e6 - 100);
 });
 
-test('a line that moved is found by its function, unless two could be it', () => {
+test('a moved line is matched by its function, unless that is ambiguous', () => {
   const at = (line: number, fn: string): Site => ({ ...site(1, 10, 1e6), at: ['/srv/a.ts', line, 3, fn] });
   const moved = diff(capture(at(10, 'load')), capture(at(14, 'load')));
   expect(moved.sites).toHaveLength(1);
@@ -57,7 +57,7 @@ test('a line that moved is found by its function, unless two could be it', () =>
   expect(unclear.counts).toMatchObject({ new: 1, gone: 2 });
 });
 
-test('normalized, twice the work with twice the tensors is the same', () => {
+test('after normalization, twice the work with twice the tensors is unchanged', () => {
   const a = capture(site(1, 10, 1e6, 100), site(2, 4, 4e5, 900));
   const b = capture(site(1, 20, 2e6, 200), site(2, 16, 16e5, 1800));
   expect(diff(a, b).counts).toMatchObject({ grown: 2 });
@@ -77,7 +77,7 @@ describe('the command', () => {
     writeFileSync(file('b.ltna'), capture(site(1, 20, 2 ** 21, 200), site(3, 3, 2 ** 20)).build());
   });
 
-  test('says in its first line what changed, and exits with 0', async () => {
+  test('reports the change in its first line, and exits with 0', async () => {
     const { code, stdout, stderr } = await leakAudit(['diff', file('a.ltna'), file('b.ltna')]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout.trim().split('\n')[0]).toBe(
@@ -87,7 +87,7 @@ describe('the command', () => {
     expect(stdout).toMatch(/^gone +1\.0 MiB +- +-1\.0 MiB +-3 +insufficient +\/srv\/a\.ts:2:1 f2$/m);
   });
 
-  test('--normalize says what it divides by; --json - is the difference alone', async () => {
+  test('--normalize prints its divisor; --json - prints only the difference', async () => {
     const normalized = await leakAudit(['diff', '--normalize', file('a.ltna'), file('b.ltna')]);
     expect(normalized.stdout).toMatch(/tensors made: 103 in A, 203 in B, so B's figures are multiplied by 0\.5074/);
     const { stdout } = await leakAudit(['diff', '--json', '-', '--redact-sources', file('a.ltna'), file('b.ltna')]);
@@ -100,7 +100,7 @@ describe('the command', () => {
     expect(stdout).not.toMatch(/srv|node /);
   });
 
-  test('colours only where they are wanted', async () => {
+  test('colours only if requested', async () => {
     const plain = await leakAudit(['diff', file('a.ltna'), file('b.ltna')], { FORCE_COLOR: '1', NO_COLOR: '1' });
     const painted = await leakAudit(['diff', file('a.ltna'), file('b.ltna')], { FORCE_COLOR: '1', NO_COLOR: '' });
     expect(plain.stdout).toBe(stripVTControlCharacters(plain.stdout));

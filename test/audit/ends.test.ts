@@ -1,4 +1,4 @@
-/** How a program ends decides nothing: what is freed as it ends, or stands while it lingers, leaked all the same. */
+/** The end of a program does not hide leaks: neither releasing tensors at the end nor idling before it. */
 import { analyse } from '../../cli/analysis';
 import { CaptureParser } from '../../cli/capture/reader';
 import { plainColors as colors } from '../../cli/colors';
@@ -18,17 +18,17 @@ interface Ending {
   grows?: number;
   /** Rounds after that. */
   lingers?: number;
-  /** What lives of it then. */
+  /** The part that stays alive then. */
   keeps?: number;
-  /** A line that first works in the round of the fall, and makes so many bytes. */
+  /** The bytes of a line that first allocates in the round of the fall. */
   reduces?: number;
-  /** Other lines go on working, or there is none. */
+  /** Whether other lines continue working. */
   others?: 'work on' | 'none';
   /** ms of a mark `shutdown`. */
   shutdown?: number;
 }
 
-/** A site that grows by 4 KiB a round beside one that makes and drops tensors, and what comes after. */
+/** A site that grows by 4 KiB a round beside one that makes and drops tensors, and the rounds after. */
 function ending(given: Ending): CaptureBuilder {
   const { grows = 80, lingers = 1, keeps = 0, reduces, others, shutdown } = given;
   const builder = new CaptureBuilder().site(1, ['/srv/cache.js', 8, 1]).site(2, ['/srv/work.js', 2, 1]);
@@ -55,7 +55,7 @@ function ending(given: Ending): CaptureBuilder {
 const reportOf = (given: Ending) => analyse(read(ending(given)));
 const sentence = (given: Ending) => renderText(reportOf(given), { colors, folder: '/srv' }).trim().split('\n')[0];
 
-test('freed in the last round: not clean, with the line, when it was freed and how to tell', () => {
+test('freed in the last round: not clean, with the line, the time of the release and how to find out', () => {
   const report = reportOf({});
   expect(report).toMatchObject({ verdict: 'insufficient', summary: { insufficient: 'grew-to-the-end' } });
   expect(report.sites[0]).toMatchObject({ line: 8, kind: 'grew-to-the-end', liveTensors: 0, freedMs: MS });
@@ -64,13 +64,13 @@ test('freed in the last round: not clean, with the line, when it was freed and h
   );
 });
 
-test('a service that lingers, and holds what leaked: a leak', () => {
+test('a service that idles at the end and holds the leaked tensors: a leak', () => {
   for (const given of [{ keeps: 80 }, { keeps: 80, others: 'none' as const }]) {
     const { verdict, sites } = reportOf({ lingers: 20, ...given });
     expect({ given, verdict, line: sites[0]!.line }).toEqual({ given, verdict: 'leak', line: 8 });
   }
 });
-test('one that lingers for longer may be a full cache: insufficient; one that idles for most of its life is a cache', () => {
+test('one that idles longer may have a full cache: insufficient; one that idles for most of its life has a cache', () => {
   expect(reportOf({ lingers: 80, keeps: 80, others: 'none' })).toMatchObject({
     verdict: 'insufficient',
     summary: { insufficient: 'grew-to-the-end' },
@@ -79,12 +79,12 @@ test('one that lingers for longer may be a full cache: insufficient; one that id
   expect(reportOf({ lingers: 400, keeps: 80, others: 'none' }).verdict).toBe('clean');
 });
 
-test('a phase that is given back while the program works on is steady', () => {
+test('a phase that is freed while the program continues is steady', () => {
   expect(reportOf({ lingers: 20, others: 'work on' }).verdict).toBe('clean');
   expect(reportOf({ lingers: 200 }).verdict).toBe('clean');
 });
 
-test('collected, then used: insufficient, with the line and how to tell', () => {
+test('collected, then used: insufficient, with the line and how to find out', () => {
   for (const given of [
     { reduces: 4 },
     { reduces: 80 * 4096 },
@@ -100,7 +100,7 @@ test('collected, then used: insufficient, with the line and how to tell', () => 
   }
 });
 
-test('what lives at the mark `shutdown` is judged as if it lived at the end, and what comes after is not', () => {
+test('tensors alive at the mark `shutdown` are judged as alive at the end, later ones are not judged', () => {
   expect(reportOf({ reduces: 4, shutdown: 80 * MS }).verdict).toBe('leak');
   expect(reportOf({ lingers: 20, shutdown: 82 * MS, others: 'work on' }).verdict).toBe('clean');
 });
@@ -109,7 +109,7 @@ test('a short run that grew until it was freed at its end is not clean', () => {
   expect(reportOf({ grows: 9 })).toMatchObject({ verdict: 'insufficient', sites: [{ line: 8 }, {}] });
 });
 
-test('memory that no tensor shows is judged the same way', () => {
+test('memory without tensors is judged the same way', () => {
   const builder = new CaptureBuilder().site(1, ['/srv/loss.js', 8, 1]);
   for (let i = 1; i <= 100; i++) {
     const row = { site: 1, liveTensors: 1, liveBytes: 4, allocatedTensors: Math.min(i, 80) };
@@ -119,7 +119,7 @@ test('memory that no tensor shows is judged the same way', () => {
   expect(report).toMatchObject({ verdict: 'leak', sites: [{ line: 8 }] });
 });
 
-test('where a series is judged: before a quiet end or a final fall, and to its end where it goes on', () => {
+test('a series is judged before a quiet end or a final fall, else to its end', () => {
   const work = [1, 2, 3, 4, 5, 6, 7, 8];
   expect(finalPhase(work, work)).toBeUndefined();
   expect(finalPhase([1, 2, 3, 4, 5, 6, 7, 0], work)).toEqual({ rounds: 7, fell: true, doubtful: false });

@@ -16,7 +16,7 @@ afterAll(() => {
 
 const percent = (share: number) => `${(100 * share).toFixed(1)}%`;
 
-/** The share of wrong verdicts at so many rounds, and the first seeds that gave one. */
+/** The share of wrong verdicts for a number of rounds, and the first seeds with one. */
 function errors(family: (typeof LEAKS)[string], rounds: number, isLeak: boolean): { share: number; seeds: number[] } {
   const wrong: number[] = [];
   for (let seed = 1; seed <= SERIES; seed++) {
@@ -35,7 +35,7 @@ function row(name: string, family: (typeof LEAKS)[string], isLeak: boolean): [nu
 const HEAD = '48 rounds | 192 rounds | seeds, for example |\n| --- | --: | --: | --- |';
 
 test(
-  'leaks that are missed',
+  'missed leaks',
   () => {
     lines.push(`| missed leaks | ${HEAD}`);
     for (const [name, family] of Object.entries(LEAKS)) {
@@ -48,20 +48,20 @@ test(
 );
 
 test(
-  'innocents that are called leaks',
+  'false positives',
   () => {
     lines.push(`\n| false alarms | ${HEAD}`);
     for (const [name, family] of Object.entries(INNOCENTS)) {
       for (const share of row(name, family, false)) expect([name, share <= 0.08]).toEqual([name, true]);
     }
-    // Half of what such a walk does is growth: listed, not judged.
+    // Half of such walks grow, so this one is printed but not checked.
     row('a random walk, for comparison', RANDOM_WALK, false);
   },
   limitMs(300_000),
 );
 
 test(
-  'many sites: with the control for false discovery fewer reports of innocent programs name a leak',
+  'many sites: with false discovery control, fewer reports of innocent programs contain a leak',
   () => {
     const families = Object.values(INNOCENTS);
     const programs = Math.max(5, Math.floor(SERIES / 10));

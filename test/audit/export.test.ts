@@ -1,4 +1,4 @@
-/** `leak-audit export`: each format is read back by something that we did not write. */
+/** `leak-audit export`: each format is read back by an independent parser. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { gunzipSync } from 'node:zlib';
@@ -25,7 +25,7 @@ async function exported(format: string, ...options: string[]): Promise<Buffer> {
 beforeAll(() => writeFileSync(file('app.ltna'), serviceCapture(ROUNDS).build()));
 
 describe('pprof', () => {
-  test('is a valid profile: every number names something that is there', async () => {
+  test('is a valid profile: every id refers to an existing entry', async () => {
     const profile = Profile.decode(gunzipSync(await exported('pprof')));
     const { strings } = profile.stringTable;
     expect(strings[0]).toBe('');
@@ -63,7 +63,7 @@ describe('pprof', () => {
     });
   });
 
-  test('shrinking is a negative number', async () => {
+  test('a decrease is a negative number', async () => {
     const profile = Profile.decode(gunzipSync(await exported('pprof')));
     // 4 + 96 % 12 = 4 at the end; after the 25th of 96 rounds there were 5.
     expect(profile.sample.map((sample) => BigInt.asIntN(64, BigInt(sample.value[3]!)))).toContain(-131_072n);
@@ -91,7 +91,7 @@ test('speedscope: valid by its published schema, with a profile for each value',
   expect(profile.profiles[0].endValue).toBe(CLASSIFY + 24 * 98_304 + 3_000_000 + 4 * 131_072);
 });
 
-test('collapsed: one stack and one whole number a line', async () => {
+test('collapsed: one stack and one integer per line', async () => {
   const live = (await exported('collapsed')).toString();
   const stacks = live
     .trimEnd()
@@ -103,7 +103,7 @@ test('collapsed: one stack and one whole number a line', async () => {
   expect(stacks).toHaveLength(5);
   expect(stacks.reduce((sum, { bytes }) => sum + bytes, 0)).toBe(CLASSIFY + 24 * 98_304 + 3_000_000 + 4 * 131_072);
   expect(stacks.map(({ frames }) => frames[0])).toEqual(new Array(5).fill('main (/srv/shop/src/main.ts:12:3)'));
-  expect(live).toContain('step now'); // a semicolon in a name parts nothing
+  expect(live).toContain('step now'); // a semicolon in a name is not a separator
   const growth = (await exported('collapsed', '--value', 'growth')).toString();
   expect(growth.trimEnd().split('\n')).toHaveLength(2);
 });
@@ -124,7 +124,7 @@ test("CSV: Python's parser reads every site, quotes and commas too", async () =>
     liveBytes: String(CLASSIFY),
   });
   expect(rows.map((row) => row.file)).toContain('/srv/shop/src/train, "fast".ts');
-  for (const row of rows) expect(Object.keys(row)).not.toContain('null'); // no cell too many
+  for (const row of rows) expect(Object.keys(row)).not.toContain('null'); // without extra cells
 });
 
 test('several formats at once, one of them to stdout; sources can be left out of each', async () => {
@@ -148,7 +148,7 @@ test('several formats at once, one of them to stdout; sources can be left out of
   }
 });
 
-test('what is asked for wrongly is told in one line', async () => {
+test('wrong options are reported in one line', async () => {
   const cases: [string[], RegExp][] = [
     [[], /no format given/],
     [['--csv', file('x'), '--collapsed', file('x')], /are both .*: each needs a file of its own/],

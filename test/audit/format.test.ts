@@ -1,4 +1,4 @@
-/** The layout of captures is stated where it is written (C++), where it is read (TypeScript) and in the docs: one layout. */
+/** The layout of captures is the same in the writer (C++), the reader (TypeScript) and the docs. */
 import { readFileSync } from 'node:fs';
 import * as path from 'node:path';
 import * as format from '../../cli/capture/format';
@@ -11,14 +11,14 @@ const docs = read('docs', 'capture-format.md');
 /** The value of `inline constexpr … name = 16 * 1024;`. */
 function constant(name: string): number {
   const found = new RegExp(`^inline constexpr \\w+ ${name} = ([^;]+);`, 'm').exec(header);
-  if (found === null) throw new Error(`capture_file.h has no constant ${name}`);
+  if (found === null) throw new Error(`capture_file.h: expected the constant ${name}`);
   return found[1]!.split('*').reduce((product, factor) => product * Number(factor), 1);
 }
 
 /** The members of `enum … name … { a = 1, b = 2 }`. */
 function members(name: string): Record<string, number> {
   const found = new RegExp(`^enum (?:class )?${name} : uint8_t \\{([^}]+)\\}`, 'm').exec(header);
-  if (found === null) throw new Error(`capture_file.h has no enum ${name}`);
+  if (found === null) throw new Error(`capture_file.h: expected the enum ${name}`);
   const text = found[1]!.replace(/\/\/.*$/gm, '');
   return Object.fromEntries([...text.matchAll(/(\w+) = (\d+)/g)].map(([, member, value]) => [member, Number(value)]));
 }
@@ -47,14 +47,14 @@ test('flags', () => {
   expect(Object.fromEntries(flags)).toEqual(format.Flag);
 });
 
-test('types of packets, each of which the docs describe', () => {
+test('the docs describe each type of packet', () => {
   const types = Object.fromEntries(Object.entries(format.PacketType).filter(([, value]) => typeof value === 'number'));
   expect(members('PacketType')).toEqual(types);
   const described = [...docs.matchAll(/^### (\d+) /gm)].map(([, number]) => Number(number));
   expect(described).toEqual(Object.values(types).sort((a, b) => Number(a) - Number(b)));
 });
 
-test('the sizes that the docs tell', () => {
+test('the sizes in the docs', () => {
   expect(docs).toContain(`Format version ${format.FORMAT_VERSION}.`);
   expect(docs).toContain(`## Header, ${format.HEADER_BYTES} bytes`);
   expect(docs).toContain(`### 3 Round, ${format.ROUND_BYTES} bytes`);

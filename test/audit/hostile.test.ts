@@ -1,4 +1,4 @@
-/** Captures that somebody made to hurt: wrong types, giant counts, what fills memory, what takes for ever. */
+/** Malicious captures: wrong types, huge counts, and attacks on memory and time. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { analyse } from '../../cli/analysis';
@@ -28,7 +28,7 @@ import { CaptureBuilder, leakyCapture } from './capture_builder';
 import { CLI, ROOT, testFolder } from './command';
 import { random as randomFrom } from './simulation';
 
-// It is looked for beside the built command.
+// The command looks for it beside itself.
 jest.mock('../../cli/version', () => ({ version: () => '1.0.0' }));
 
 const folder = testFolder();
@@ -42,7 +42,7 @@ interface Outcome {
   peak: number;
 }
 
-/** The built command, and the most memory that it took. */
+/** Runs the built command and measures its peak memory. */
 async function leakAudit(...args: string[]): Promise<Outcome> {
   const peak = file('peak');
   const preload = path.join(ROOT, 'test/audit/fixtures/peak.cjs');
@@ -51,7 +51,7 @@ async function leakAudit(...args: string[]): Promise<Outcome> {
   return { ...outcome, peak: Number(readFileSync(peak, 'utf8')) };
 }
 
-/** All that a command does with a capture, in this process. Whatever is wrong with it is told in a UsageError. */
+/** Does a command's work on a capture in this process. Any fault of the capture is reported as a UsageError. */
 function useAll(capture: string): 'told' | 'used' {
   try {
     const loaded = loadCapture(capture);
@@ -133,7 +133,7 @@ const FIELDS: [string, (value: string) => Buffer][] = [
   ['end', (value) => withJson(PacketType.End, Buffer.alloc(0), value)],
 ];
 
-test.each(FIELDS)('%s of any type is used or refused in a line', (_name, make) => {
+test.each(FIELDS)('%s of any type is used or refused in one line', (_name, make) => {
   const told = [...WRONG.map((value) => JSON.stringify(value)), 'NaN', '', '{', '1e999', '"\\u001b]0;x\\u0007"'].map(
     (value) => {
       writeFileSync(file('field'), make(value));
@@ -143,7 +143,7 @@ test.each(FIELDS)('%s of any type is used or refused in a line', (_name, make) =
   expect(told).toContain('told');
 });
 
-test('what is wrong is said with the file, the place, what was expected and what came', () => {
+test('errors name the file, the place, and what was expected and found', () => {
   writeFileSync(file('wrong'), withJson(PacketType.Site, u32s(1, 0, 1), JSON.stringify([{ ...FRAME, line: 'ten' }])));
   expect(() => loadCapture(file('wrong'))).toThrow(
     `${file('wrong')}: damaged (site[0].line: expected a whole number from 0 to 4294967296, got "ten")`,
@@ -162,7 +162,7 @@ test.each(Object.entries(PacketType).filter(([, type]) => typeof type === 'numbe
   },
 );
 
-test('weights, counts, times and devices that cannot be', () => {
+test('impossible weights, counts, times and devices', () => {
   const rows = (at: number, value: bigint) => {
     const payload = Buffer.alloc(56);
     payload.writeBigUInt64LE(value, at);
@@ -187,7 +187,7 @@ test('weights, counts, times and devices that cannot be', () => {
   expect(useAll(file('late'))).toBe('told');
 });
 
-test('bytes that are changed at random, with checksums made right again', () => {
+test('randomly changed bytes with corrected checksums', () => {
   const random = randomFrom(20_240_607);
   const whole = new CaptureBuilder({ clockMs: 5 })
     .site(1, ['/a.js', 1, 2, 'f'], ['/b.js', 3, 4, 'g'])
@@ -207,7 +207,7 @@ test('bytes that are changed at random, with checksums made right again', () => 
   for (let round = 0; round < 600; round++) {
     const changed = Buffer.from(bytes);
     const parts = [fileHeader(0)];
-    // Payloads alone are changed: wrong checksums have tests of their own.
+    // Only payloads are changed: wrong checksums have their own tests.
     for (let at = 16; at < changed.length; ) {
       const length = changed.readUInt32LE(at + 4);
       const payload = changed.subarray(at + 20, at + 20 + length);
@@ -290,30 +290,26 @@ test.each(FILLING)('%s: memory stays bounded', async (_name, make, told) => {
   expect(peak).toBeLessThan(500 * MiB);
 });
 
-test.each(['report', 'check', 'diff', 'export', 'live'])(
-  '%s says in a line what is wrong, and exits with 2',
-  async (command) => {
-    writeFileSync(file('good'), leakyCapture(24).build());
-    writeFileSync(file('bad'), withJson(PacketType.Label, u32s(1), '{"route":7}'));
-    const args =
-      { diff: [file('good')], export: ['--csv', file('out.csv')], live: ['--duration', '1s'] }[command] ?? [];
-    const { code, stdout, stderr } = await leakAudit(command, file('bad'), ...args);
-    expect({ code, stdout, stderr }).toEqual({
-      code: 2,
-      stdout: '',
-      stderr: `leak-audit: ${file('bad')}: damaged (label."route": expected a string, got 7)\n`,
-    });
-  },
-);
+test.each(['report', 'check', 'diff', 'export', 'live'])('%s prints one line and exits with 2', async (command) => {
+  writeFileSync(file('good'), leakyCapture(24).build());
+  writeFileSync(file('bad'), withJson(PacketType.Label, u32s(1), '{"route":7}'));
+  const args = { diff: [file('good')], export: ['--csv', file('out.csv')], live: ['--duration', '1s'] }[command] ?? [];
+  const { code, stdout, stderr } = await leakAudit(command, file('bad'), ...args);
+  expect({ code, stdout, stderr }).toEqual({
+    code: 2,
+    stdout: '',
+    stderr: `leak-audit: ${file('bad')}: damaged (label."route": expected a string, got 7)\n`,
+  });
+});
 
-test('repair looks at checksums alone, in little memory', async () => {
+test('repair checks only checksums, in little memory', async () => {
   writeFileSync(file('big'), Buffer.concat([leakyCapture(24).build(), many(100_000, (i) => site(i, '[{},{},{},{}]'))]));
   const { code, peak } = await leakAudit('repair', file('big'), '-o', file('big.repaired'));
   expect(code).toBe(0);
   expect(peak).toBeLessThan(300 * MiB);
 });
 
-/** Ids that all fell on one slot of the table when its hash was known: each was searched for past all others. */
+/** Ids that all map to one slot of the table if its hash is known, so that each search passes all others. */
 function collidingIds(count: number): Uint32Array {
   const inverse = (odd: number) => {
     let x = odd;
@@ -337,8 +333,8 @@ function collidingIds(count: number): Uint32Array {
   return ids;
 }
 
-test('ids that are chosen to collide cost no more than others', () => {
-  // 32 thousand millions of steps with a hash that is known: the limit of the test ends it.
+test('ids that are chosen to collide do not cost more than others', () => {
+  // 32 billion steps with a known hash: the test would time out.
   const ids = collidingIds(250_000);
   const living = new LivingTensors();
   const payload = Buffer.alloc(48);
@@ -351,7 +347,7 @@ test('ids that are chosen to collide cost no more than others', () => {
   expect(living.size).toBe(0);
 }, 60_000);
 
-test('threads that end are not gone through for each site, nor processes for each round', async () => {
+test('ended threads are not scanned for each site, nor processes for each round', async () => {
   const threads = many(60_000, (i) => packet(PacketType.EnvironmentEnd, u32s(i, 0, 0)));
   const sites = many(30_000, (i) => site(i, `[{"file":"/a.js","line":${i},"column":1,"function":""}]`));
   const rows = Array.from({ length: 30_000 }, (_, i) => ({ site: i, liveTensors: 1, liveBytes: 4 }));

@@ -1,4 +1,4 @@
-/** Ids of a capture that somebody chose so that they collide: they cost no more than others. */
+/** Ids of a capture that are chosen to collide do not cost more than others. */
 import { analyse } from '../../cli/analysis';
 import { fileHeader, PacketType, packet } from '../../cli/capture/format';
 import { IdMap } from '../../cli/capture/id_map';
@@ -8,7 +8,7 @@ import { CaptureBuilder } from './capture_builder';
 const u32s = (...values: number[]) => Buffer.from(Uint32Array.from(values).buffer);
 const site = (id: number) => packet(PacketType.Site, Buffer.concat([u32s(id, 0, id), Buffer.from('[]')]));
 
-/** Non-negative 32-bit integers whose hash in V8, which has no seed for numbers, ends in 16 zeros. */
+/** Non-negative 32-bit integers whose hash in V8, which is not seeded for numbers, ends in 16 zeros. */
 function collidingNumbers(count: number): number[] {
   const unshift = (value: number, by: number) => {
     let x = value;
@@ -32,10 +32,10 @@ function collidingNumbers(count: number): number[] {
   return found;
 }
 
-/** Of the file, before its first packet. */
+/** The file header, before the first packet. */
 const HEADER = fileHeader(0).length;
 
-/** V8's hash of such an integer, which has no seed. */
+/** V8's unseeded hash of such an integer. */
 function hashOf(key: number): number {
   let x = Math.imul(key, 32767) - 1;
   x = Math.imul(x ^ (x >>> 12), 5);
@@ -45,18 +45,18 @@ function hashOf(key: number): number {
 
 const spread = (keys: Iterable<number>) => new Set(Array.from(keys, hashOf)).size;
 
-test('ids that are chosen to collide do not once they are in a map', () => {
+test('ids that are chosen to collide do not collide in a map', () => {
   const chosen = collidingNumbers(24_000);
   expect(spread(chosen)).toBe(1);
   const map = new IdMap<number>();
   for (const id of chosen) map.set(id, id);
   expect(map.size).toBe(chosen.length);
-  // Some 20,000 of 65,536 where nothing is chosen.
+  // About 20,000 of 65,536 for ordinary ids.
   const { map: inside } = map as unknown as { map: Map<number, number> };
   expect(spread(inside.keys())).toBeGreaterThan(10_000);
 });
 
-test('ids of sites, labels, shapes and threads are in such maps', () => {
+test('ids of sites, labels, shapes and threads are in collision-resistant maps', () => {
   const ids = collidingNumbers(1000);
   const rows = ids.map((id) => ({ site: id, label: id, liveTensors: 1, liveBytes: 4 }));
   const rounds = new CaptureBuilder().tick({ ms: 1 }, rows).tick({ ms: 2 }, rows).build();

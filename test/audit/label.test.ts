@@ -1,6 +1,6 @@
 import { torch, untyped } from '../support/torch';
 
-test('without an audit a label runs its function, and that is all', async () => {
+test('without an audit a label only runs its function', async () => {
   const { label } = torch.audit;
   expect(label('route', '/a', () => 5)).toBe(5);
   expect(label('route', 7)).toBeUndefined();

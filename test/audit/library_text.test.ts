@@ -1,4 +1,4 @@
-/** Text that the library itself prints in a service or a test: names of functions and files steer no terminal. */
+/** Text that the library itself prints in a service or a test: names of functions and files must not control a terminal. */
 
 import { printable as ofCommands } from '../../cli/printable';
 import { frameText, stackText } from '../../lib/audit/positions';

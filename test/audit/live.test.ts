@@ -59,7 +59,7 @@ describe('the view', () => {
   };
   const rowsOf = (lines: string[]) => lines.flatMap((line) => /(\d)\.ts:\d:7/.exec(line)?.[1] ?? []);
 
-  test('fits 80 columns, with rates over the last looks', () => {
+  test('fits 80 columns, with rates over the last samples', () => {
     const lines = renderView(history, options);
     expect(lines.filter((line) => line.length > 80)).toEqual([]);
     expect(lines.length).toBeLessThanOrEqual(24);
@@ -69,7 +69,7 @@ describe('the view', () => {
     expect(text).toMatch(/^ +2 +2\.0 KiB +2,500 +24\.4 KiB +…/m);
   });
 
-  test('sorts by what is asked for, and stays within the rows', () => {
+  test('sorts by the requested column, and stays within the rows', () => {
     expect(rowsOf(renderView(history, options))).toEqual(['1', '3', '2']);
     expect(rowsOf(renderView(history, { ...options, sort: 'rate' }))).toEqual(['2', '3', '1']);
     expect(rowsOf(renderView(history, { ...options, rows: 13 }))).toHaveLength(1);
@@ -78,7 +78,7 @@ describe('the view', () => {
     expect(renderView(new History(), options).join()).toMatch(/nothing is recorded yet/);
   });
 
-  test('what was there before is no rate, nor is what was left out before', () => {
+  test('earlier tensors do not count as a rate, nor do sites that were omitted before', () => {
     const state = stateAt(2000, site(1, 9, 100), site(2, 2, 500));
     const before = { ...site(0, 9, 7000), file: '(before attach)', line: 0, column: 0, function: '' };
     const first = { ...stateAt(1000, site(1, 9, 50)), complete: false };
@@ -93,7 +93,7 @@ describe('the view', () => {
     expect(renderView(seen, { ...options, sort: 'tensors' }).join('\n')).toMatch(/^ +2 +2\.0 KiB +100 /m);
   });
 
-  test('says of how many processes it tells, and of how many it does not', () => {
+  test('shows how many processes are included, and how many are not', () => {
     const several = new History();
     several.add({ ...stateAt(1000), processes: 3 });
     expect(renderView(several, options).join('\n')).toMatch(/processes +3 {2}the program and its children\n/);
@@ -101,7 +101,7 @@ describe('the view', () => {
     expect(renderView(several, options).join('\n')).toMatch(/processes +3 {2}1 more is not in these figures\n/);
   });
 
-  test('begins anew when another recording does', () => {
+  test('restarts with a new recording', () => {
     const other = new History();
     other.add(stateAt(9000, site(1, 9, 100)));
     other.add(stateAt(500, site(1, 1, 1)));
@@ -110,7 +110,7 @@ describe('the view', () => {
   });
 });
 
-test('a process, in lines: it is attached to, and detached in the end', async () => {
+test('a process, as lines: live attaches to it and detaches at the end', async () => {
   const service = await Service.start();
   await service.tell('hold 4');
   const { code, stdout, stderr } = await leakAudit(
@@ -129,7 +129,7 @@ test('a process, in lines: it is attached to, and detached in the end', async ()
   expect(JSON.parse((await leakAudit('snapshot', String(service.pid), '--json')).stdout).sites).toBeNull();
 });
 
-test('what was there before a process was attached to is not made by it', async () => {
+test('tensors from before the attach are not counted as made', async () => {
   const service = await Service.start();
   await service.tell('hold 500');
   const source = await openSource(String(service.pid));
@@ -151,7 +151,7 @@ test('what was there before a process was attached to is not made by it', async 
   }
 });
 
-test('a process that is recorded by another is looked at, and goes on being recorded', async () => {
+test('a process that is recorded by another command is shown and stays recorded', async () => {
   const service = await Service.start();
   await service.tell('hold 2');
   await leakAudit('attach', String(service.pid), '-o', file('other'), '--background');
@@ -161,11 +161,11 @@ test('a process that is recorded by another is looked at, and goes on being reco
   expect(await leakAudit('detach', String(service.pid))).toMatchObject({ code: 0 });
 });
 
-/** At its exit the recording ends first. */
+/** At exit the recording ends first. */
 const ENDED =
   /^leak-audit: (process \d+ has ended, or was detached|process \d+ ended, or closed the connection|the recording of process \d+ has ended)\n$/;
 
-test('a process that ends, and one that is killed, end it', async () => {
+test('it ends when the process ends or is killed', async () => {
   for (const end of ['exit', 'kill'] as const) {
     const service = await Service.start();
     const live = new Running('live', String(service.pid), '--interval', '50ms');
@@ -177,7 +177,7 @@ test('a process that ends, and one that is killed, end it', async () => {
   }
 });
 
-test('a capture that grows, until its process ends', async () => {
+test('a growing capture, until its process ends', async () => {
   const service = await Service.start();
   await service.tell('hold 3');
   const running = new Running('attach', String(service.pid), '-o', file('grows'), '--quiet');
@@ -195,7 +195,7 @@ test('a capture that grows, until its process ends', async () => {
   expect(await leakAudit('live', file('old'))).toMatchObject({ code: 0, stdout: expect.stringMatching(/tensors/) });
 });
 
-test('a capture in which nothing comes is said to be stalled, and looked at on', async () => {
+test('a capture without new events is reported as stalled and still followed', async () => {
   const still = new CaptureBuilder({ pid: process.pid }).tick({ ms: 100 }, []);
   fs.writeFileSync(file('still'), still.build());
   const source = new FileSource(file('still'), 0);
@@ -216,7 +216,7 @@ test('a capture in which nothing comes is said to be stalled, and looked at on',
   for (const one of [source, patient, unclaimed]) await one.close();
 });
 
-test('when nobody reads any more it ends, and detaches', async () => {
+test('when its output is closed it ends, and detaches', async () => {
   const service = await Service.start();
   const live = new Running('live', String(service.pid), '--interval', '20ms');
   await live.wrote(/\d/);
@@ -225,7 +225,7 @@ test('when nobody reads any more it ends, and detaches', async () => {
   expect(JSON.parse((await leakAudit('snapshot', String(service.pid), '--json')).stdout).sites).toBeNull();
 });
 
-test('who is looked at by live is not attached to meanwhile', async () => {
+test('a process shown by live cannot be attached to meanwhile', async () => {
   const service = await Service.start();
   const live = new Running('live', String(service.pid), '--interval', '50ms');
   await live.wrote(/\d/);
@@ -237,7 +237,7 @@ test('who is looked at by live is not attached to meanwhile', async () => {
   expect(await refused('live', '')).toBe("leak-audit: '' is neither a process id nor a file");
 });
 
-/** Runs `leak-audit …` in a terminal of its own, 80 by 24, presses keys once it shows `first`, and says what came. */
+/** Runs `leak-audit …` in a new 80 by 24 terminal, presses keys once it shows `first`, and returns its output. */
 async function inTerminal(args: string[], first: string, keys: string, env: NodeJS.ProcessEnv): Promise<string> {
   const script = `
 import fcntl, os, pty, signal, struct, sys, termios, time
@@ -273,7 +273,7 @@ const ENTER = '\x1b[?1049h\x1b[?25l';
 const HOME = '\x1b[H';
 const LEAVE = '\x1b[?25h\x1b[?1049l';
 
-test('in a terminal: keys, NO_COLOR, and a terminal that is left as it was', async () => {
+test('in a terminal: keys, NO_COLOR, and a restored terminal', async () => {
   const service = await Service.start();
   await service.tell('hold 8');
   const args = ['live', String(service.pid), '--interval', '100ms'];

@@ -1,4 +1,4 @@
-/** The lines of `run --follow-children`, and `live FILE`, tell of the children too. */
+/** The lines of `run --follow-children` and `live FILE` include the children. */
 import { spawn } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
@@ -17,10 +17,10 @@ const folder = testFolder();
 jest.setTimeout(limitMs(240_000));
 
 const START = { clockMs: 1_000_000, intervalMs: 100 };
-/** Of no process: larger than any. */
+/** Larger than any process id. */
 const NOBODY = 99_999_999;
 
-/** Two rounds, in which `live` of `made` tensors are alive, all of one site and one of a site that all share. */
+/** Two rounds with `live` of `made` tensors alive, from one site of its own and one of a shared site. */
 function captureOf(pid: number, live: number, made: number, clockMs = START.clockMs): CaptureBuilder {
   const builder = new CaptureBuilder({ ...START, pid, clockMs })
     .site(1, [`/${made}.js`, 1, 1])
@@ -44,7 +44,7 @@ function captures(children: Record<string, CaptureBuilder | Buffer>): string {
   return file;
 }
 
-test('children that run are counted, and what those made that have ended', async () => {
+test('running children are counted, and the tensors made by ended ones', async () => {
   const later = START.clockMs + 50;
   const file = captures({
     [`${process.pid}-1`]: captureOf(process.pid, 4, 40, later),
@@ -72,7 +72,7 @@ test('children that run are counted, and what those made that have ended', async
       ['/shared.js', 2, 8],
     ]);
   }
-  // Once they are joined, the file itself tells the same.
+  // After they are joined, the file itself has the same data.
   fs.writeFileSync(`${file}.${process.pid}-1.child`, captureOf(process.pid, 4, 40, later).end().build());
   for (const name of ['72', `${process.pid}-2`, `${NOBODY}-3`]) fs.rmSync(`${file}.${name}.child`);
   joinChildren(file);
@@ -80,7 +80,7 @@ test('children that run are counted, and what those made that have ended', async
   await source.close();
 });
 
-test('a file of a child that grows, one that is damaged, and where no child is looked for', () => {
+test('a growing file of a child, a damaged one, and an attached process, whose children are not followed', () => {
   const file = captures({ [process.pid]: fileHeader(0), [`${process.pid}-1`]: Buffer.from('no capture') });
   const own = new CaptureFollower(file);
   own.poll();
@@ -102,7 +102,7 @@ test('a file of a child that grows, one that is damaged, and where no child is l
   for (const follower of [own, other]) follower.close();
 });
 
-test('what a process wrote last counts, also when it ends between the look at its file and the look at it', async () => {
+test('the last data of a process counts, also if it ends between the check of its file and the check of the process', async () => {
   const builder = new CaptureBuilder({ ...START, pid: NOBODY, clockMs: START.clockMs + 50 }).site(1, ['/a.js', 1, 1]);
   const row = (made: number) => [{ site: 1, liveTensors: made, liveBytes: 4 * made, allocatedTensors: made }];
   const first = builder.tick({ ms: 100 }, row(1)).build();
@@ -131,7 +131,7 @@ test('what a process wrote last counts, also when it ends between the look at it
   }
 });
 
-test('run and live count a child as long as it runs', async () => {
+test('run and live count a child while it runs', async () => {
   const file = path.join(folder, 'run.ltna');
   const options = ['run', '--follow-children', '--interval', '100ms', '-o', file, '--json', `${file}.json`];
   const child = spawn(process.execPath, [CLI, ...options, '--', process.execPath, fixture('family.cjs')], {

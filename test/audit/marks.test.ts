@@ -62,7 +62,7 @@ test('reports list them, and the page draws them with their names', async () => 
   }
 });
 
-test('they survive repair, stand in captures of several processes, and disturb no other command', async () => {
+test('they survive repair, work in captures of several processes, and do not disturb other commands', async () => {
   const child = marked({ pid: 43, clockMs: 5000 }).build().subarray(16); // without its file header
   const both = marked({ clockMs: 0 }).end();
   both.packet(PacketType.Process, Buffer.from('{"pid":43}'));
@@ -80,13 +80,13 @@ test('they survive repair, stand in captures of several processes, and disturb n
   expect((await leakAudit(['export', file('whole.ltna'), '--csv', file('out.csv')])).code).toBe(0);
 });
 
-test('redacted reports say that there is a mark, not what it says', async () => {
+test('redacted reports show a mark without its text', async () => {
   writeFileSync(file('app.ltna'), marked().end().build());
   const { stdout } = await leakAudit(['report', file('app.ltna'), '--redact-sources', '--json', '-']);
   expect(JSON.parse(stdout).marks.map((mark: { name: string }) => mark.name)).toEqual(['mark-1', 'mark-2']);
 });
 
-test('the limit of the recorded process is the one that counts; a wrong one is none', () => {
+test('the limit of the recorded process counts; an invalid one is ignored', () => {
   const limit = { bytes: 123_456_789, from: 'cgroup' };
   expect(analyse(read(marked({ memoryLimit: limit }))).summary).toMatchObject({
     memoryLimitBytes: limit.bytes,
@@ -98,7 +98,7 @@ test('the limit of the recorded process is the one that counts; a wrong one is n
   }
 });
 
-test('torch.audit.mark does nothing while nothing is recorded, and refuses what is no name', () => {
+test('torch.audit.mark does nothing without a recording, and refuses invalid names', () => {
   expect(torch.audit.mark('now')).toBeUndefined();
   for (const wrong of ['', 7, undefined, null, {}]) {
     expect(() => untyped.audit.mark(wrong)).toThrow(/audit\.mark.*name.*a string that says something/);

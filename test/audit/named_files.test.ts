@@ -1,4 +1,4 @@
-/** Files that captures name: whatever stands at a path, reading a capture neither waits for it nor fills memory with it. */
+/** Files named in captures: reading a capture neither waits for such a file nor fills memory with it, whatever it is. */
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
@@ -24,7 +24,7 @@ beforeAll(() => {
 
 const NAMES = ['pipe', 'folder', 'zero', 'tty', 'sparse', 'to-pipe', 'to-zero', 'to-web'].map((name) => `${name}.js`);
 
-test('pipes, devices, folders and endless files are passed over', async () => {
+test('pipes, devices, folders and endless files are skipped', async () => {
   const builder = new CaptureBuilder();
   for (const [i, name] of NAMES.entries()) builder.site(i + 1, [file(name), 1, 1, 'f']);
   for (let i = 1; i <= 3; i++)
@@ -38,14 +38,14 @@ test('pipes, devices, folders and endless files are passed over', async () => {
   for (const name of NAMES) expect(stdout).toContain(`${name}:1:1`);
 });
 
-test('so it is where the library itself names lines', () => {
+test('the same for lines that the library itself reports', () => {
   for (const name of NAMES) {
     const frame = { file: file(name), line: 1, column: 1, function: 'f' };
     expect(original(frame)).toEqual(frame);
   }
 });
 
-test('a map of more segments than memory should hold is not decoded', () => {
+test('a map with too many segments for memory is not decoded', () => {
   const map = (mappings: string) => JSON.stringify({ version: 3, sources: ['src.ts'], names: [], mappings });
   writeFileSync(file('many.js'), 'f();\n//# sourceMappingURL=many.map\n');
   writeFileSync(file('many.map'), map(`AAAA${';'.repeat(5_000_000)}`));
@@ -57,7 +57,7 @@ test('a map of more segments than memory should hold is not decoded', () => {
   expect(at('few.js')).toBe(file('src.ts'));
 });
 
-test('the text of sources is not kept, and what a map lists is bounded in all', () => {
+test('the text of sources is not kept, and the total size of a map’s lists is bounded', () => {
   const maps = new SourceMaps();
   const sources = Array.from({ length: 150_000 }, (_, i) => `${i}.ts`);
   for (const name of ['a', 'b']) {

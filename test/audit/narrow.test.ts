@@ -1,4 +1,4 @@
-/** What `live`, `run` and `snapshot` show in a terminal: never wider than it is. */
+/** `live`, `run` and `snapshot` never exceed the width of the terminal. */
 import * as path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { plainColors } from '../../cli/colors';
@@ -13,7 +13,7 @@ import { Service } from './service';
 
 jest.setTimeout(limitMs(240_000));
 
-test('the size of a terminal: its own, else what the environment says, else the usual', () => {
+test('the size of a terminal: its own, else that of the environment, else the default', () => {
   expect(terminalSize({ columns: 120, rows: 50 }, { COLUMNS: '60', LINES: '10' })).toEqual({ columns: 120, rows: 50 });
   expect(terminalSize({ columns: 0, rows: 0 }, { COLUMNS: '60', LINES: '10' })).toEqual({ columns: 60, rows: 10 });
   for (const bad of ['', '0', '-5', 'wide', '7.5'])
@@ -21,7 +21,7 @@ test('the size of a terminal: its own, else what the environment says, else the 
   expect(terminalSize({}, {})).toEqual({ columns: 80, rows: 24 });
 });
 
-test('text is as wide as a terminal makes it', () => {
+test('text widths are those of a terminal', () => {
   expect(['abc', '模型.ts', 'é', 'e\u0301', '\x1b[1mbold\x1b[22m', '🔥'].map(displayWidth)).toEqual([3, 7, 1, 1, 4, 2]);
   expect(cutEnd('src/模型/訓練.ts', 9)).toBe('src/模型…');
   expect(cutEnd('src/模型/訓練.ts', 8)).toBe('src/模…');
@@ -61,7 +61,7 @@ test.each([20, 40, 60, 80, 81, 100, 200])('lines of %d columns', (columns) => {
   expect(lines.some((line) => line.includes('1,234,567,890 '))).toBe(true);
 });
 
-test('the titles come again when the size changes, or a child comes', () => {
+test('the headings are repeated when the size changes or a child appears', () => {
   const lines: string[] = [];
   let columns = 80;
   const live = new LiveLines(
@@ -114,7 +114,7 @@ test.each([
   expect(lines.join('\n')).not.toContain('\x1b');
 });
 
-/** `live` in a terminal that does not know its size, until it is ended with q. */
+/** Runs `live` in a terminal of unknown size until the key q. */
 async function unsized(pid: number, env: NodeJS.ProcessEnv): Promise<string[][]> {
   const script = `
 import os, pty, sys
@@ -143,7 +143,7 @@ sys.stdout.buffer.write(out)`;
     .map((picture) => stripVTControlCharacters(picture).split(/\r*\n/));
 }
 
-test('a terminal of 0 by 0 is as large as the environment says, else 80 by 24', async () => {
+test('a terminal of 0 by 0 gets its size from the environment, else 80 by 24', async () => {
   const service = await Service.start();
   await service.tell('hold 2');
   for (const [env, columns, rows] of [

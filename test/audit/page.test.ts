@@ -24,13 +24,13 @@ async function makePage(capture: string, html: string, ...options: string[]): Pr
   expect(outcome).toMatchObject({ code: 0, stderr: '' });
 }
 
-test('names nothing outside itself', () => {
+test('does not refer to external resources', () => {
   const html = readFileSync(file('app.html'), 'utf8');
   expect(html).not.toMatch(/https?:\/\/|\bsrc=|\bhref=|@import|url\(/);
 });
 
 test.each(['light', 'dark'] as const)(
-  'is whole in %s: verdict first, charts, table, flames; nothing is loaded',
+  'is complete in %s: verdict first, charts, table, flames; nothing is loaded',
   async (colorScheme) => {
     const { page, complaints } = await open(browser, file('app.html'), { colorScheme });
     await picture(page, colorScheme);
@@ -72,7 +72,7 @@ test.each([1240, 800, 390])('fits a window of %i pixels', async (width) => {
   expect(beyond).toBe(0);
 });
 
-test('everything that can be focused has a name', async () => {
+test('all focusable elements have a name', async () => {
   const { page } = await open(browser, file('app.html'));
   const names = await focusableNames(page);
   expect(names.length).toBeGreaterThan(20);
@@ -80,7 +80,7 @@ test('everything that can be focused has a name', async () => {
   await page.close();
 });
 
-test('the chart is read and switched by keys', async () => {
+test('the chart can be read and switched by keys', async () => {
   const { page, complaints } = await open(browser, file('app.html'));
   const chart = page.getByRole('slider', { name: /Living bytes by site/ });
   await chart.focus();
@@ -93,7 +93,7 @@ test('the chart is read and switched by keys', async () => {
   await page.keyboard.press('Escape');
   expect(await chart.locator('.reading').isVisible()).toBe(false);
   const rss = page.locator('#timeline').getByRole('button', { name: 'process (RSS)' });
-  expect(await rss.getAttribute('aria-pressed')).toBe('false'); // it would press the rest flat
+  expect(await rss.getAttribute('aria-pressed')).toBe('false'); // it would flatten the rest
   await rss.press('Enter');
   expect(await rss.getAttribute('aria-pressed')).toBe('true');
   expect(await page.locator('#timeline polyline').count()).toBe(2);
@@ -133,7 +133,7 @@ test('flames: three values, zoom, and the keys of a tree', async () => {
   await page.close();
 });
 
-test('the table sorts by its headings, by keys too, and is filtered', async () => {
+test('the table can be sorted by its headings, also by keys, and filtered', async () => {
   const { page, complaints } = await open(browser, file('app.html'));
   const column = async (index: number) =>
     await page.locator(`#site-table tbody tr:not([hidden]) td:nth-child(${index})`).allTextContents();
@@ -159,7 +159,7 @@ test('the table sorts by its headings, by keys too, and is filtered', async () =
   await page.close();
 });
 
-test('a page of a long run of many sites has few elements, and opens with them', async () => {
+test('a page of a long run with many sites has few elements, and opens with them', async () => {
   const sites = 1000;
   const builder = new CaptureBuilder();
   for (let site = 1; site <= sites; site++) {
@@ -194,7 +194,7 @@ test('names that look like markup are shown as they are', async () => {
   await page.close();
 });
 
-test('a capture of one round, or of none, has a page too', async () => {
+test('captures of one round and of zero rounds have a page too', async () => {
   const one = new CaptureBuilder().site(1, ['/a.js', 1, 1]);
   one.tick({ ms: 250 }, [{ site: 1, liveTensors: 1, liveBytes: 8 }]);
   writeFileSync(file('one.ltna'), one.build());
@@ -208,7 +208,7 @@ test('a capture of one round, or of none, has a page too', async () => {
   }
 });
 
-test('--redact-sources leaves no name of a file, a function or a command in it', async () => {
+test('--redact-sources removes all names of files, functions and commands', async () => {
   await makePage('app.ltna', 'redacted.html', '--redact-sources', '--json', file('redacted.json'));
   for (const name of ['redacted.html', 'redacted.json']) {
     const text = readFileSync(file(name), 'utf8');

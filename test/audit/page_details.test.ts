@@ -1,4 +1,4 @@
-/** What the page shows of single tensors and of labels, where the capture holds them. */
+/** The page's details of single tensors and labels, if the capture has them. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { ARTEFACTS, type Browser, launch, open } from './browser';
@@ -58,7 +58,7 @@ test('the oldest tensors, with shape, dtype and bytes; ages are exact', async ()
     'float32',
     'cpu',
     '488.3 KiB',
-    '?', // a capture from before owners were told
+    '?', // a capture from before owners were recorded
     '?',
     '/srv/ping.ts:9:3 answer',
   ]);
@@ -81,7 +81,7 @@ test('the oldest tensors, with shape, dtype and bytes; ages are exact', async ()
   await page.close();
 });
 
-test('who owns the oldest, and whether a collection reached their objects', async () => {
+test('the owners of the oldest tensors, and whether a collection reached their objects', async () => {
   const builder = new CaptureBuilder().site(1, ['/srv/a.ts', 5, 3, 'make']);
   builder.births(
     { id: 1, site: 1, birthMs: 0, owner: 1 },
@@ -128,7 +128,7 @@ test('each value of a label has its line', async () => {
   await page.close();
 });
 
-test('redacted, values of labels are gone too', () => {
+test('redaction removes the values of labels too', () => {
   const html = readFileSync(file('redacted.html'), 'utf8');
   expect(html).toContain('<code>value-1</code>');
   expect(html).not.toMatch(/\/upload|\/ping|srv|keep|answer/);

@@ -1,4 +1,4 @@
-/** What the page's policy forbids. Every test of the page complains of a violation; here the policy itself is tried. */
+/** The page's policy. Every test of the page fails on a violation; these tests check the policy itself. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { type Browser, launch, open } from './browser';
@@ -18,7 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => browser?.close());
 
-test('names what may run by its hash, and nothing else', () => {
+test('allows only content with a listed hash', () => {
   const policy = /<meta http-equiv="Content-Security-Policy" content="([^"]*)">/.exec(html)![1]!;
   expect(policy).toMatch(
     /^default-src 'none'; style-src 'sha256-[\w+/=]{44}'; script-src 'sha256-[\w+/=]{44}'; base-uri 'none'; form-action 'none'$/,
@@ -27,7 +27,7 @@ test('names what may run by its hash, and nothing else', () => {
   expect(html).not.toMatch(/ style=| on\w+=/);
 });
 
-test('nothing that the page does itself is a violation', async () => {
+test('the page itself does not violate the policy', async () => {
   const { page, complaints } = await open(browser, file('app.html'));
   await page.getByRole('slider', { name: /Living bytes by site/ }).focus();
   for (const key of ['Home', 'ArrowRight', 'PageDown', 'Escape']) await page.keyboard.press(key);
@@ -61,7 +61,7 @@ test.each([
   ['a style', '<style>body { display: none }</style>', 'style-src-elem'],
   ['a base', '<base href="http://127.0.0.1:1/">', 'base-uri'],
   ['a picture', '<img src="http://127.0.0.1:1/x.png">', 'img-src'],
-])('%s that somebody gets into the page does nothing', async (_name, injected, directive) => {
+])('%s injected into the page does nothing', async (_name, injected, directive) => {
   writeFileSync(file('injected.html'), html.replace('<main>', `<main>${injected}`));
   const { page, complaints } = await open(browser, file('injected.html'));
   await page.waitForFunction("document.readyState === 'complete'");
@@ -71,7 +71,7 @@ test.each([
   await page.close();
 });
 
-test('a form that somebody gets into the page is sent nowhere', async () => {
+test('a form injected into the page is not sent', async () => {
   const form = '<form id="f" action="http://127.0.0.1:1/"><input name="x" value="y"></form>';
   writeFileSync(file('form.html'), html.replace('<main>', `<main>${form}`));
   const { page, complaints } = await open(browser, file('form.html'));

@@ -1,4 +1,4 @@
-/** What leak-audit writes goes where it was told to, whatever others planted beside it, and who may read it. */
+/** leak-audit writes only to the requested files, whatever others planted beside them, with the right permissions. */
 
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -39,7 +39,7 @@ beforeEach(() => {
   writeFileSync(file('c.ltna'), leakyCapture().build());
 });
 
-/** leak-audit in a process whose number is known beforehand: links stand where names made of it would be. */
+/** Runs leak-audit with a known process id, with links at the names that could be derived from it. */
 function planted(output: string, args: string[], umask = '022') {
   const names = [`${output}.$$.tmp`, `${folder}/.leak-audit-$$.tmp`, `${output}.tmp`, `${output}.new`];
   const script = `umask ${umask}; ${names.map((name) => `ln -s ${file('victim')} "${name}"`).join('; ')}; exec "$@"`;
@@ -57,7 +57,7 @@ const WRITERS: [string, string[], number][] = [
   ['run', ['run', '-o', file('out'), '--', process.execPath, '-e', '0'], 0o600],
 ];
 
-test.each(WRITERS)('%s follows no link', async (_name, args, mode) => {
+test.each(WRITERS)('%s does not follow links', async (_name, args, mode) => {
   const { code, stderr } = await planted(file('out'), args);
   expect({ code: (code ?? 9) <= 1, stderr }).toEqual({ code: true, stderr: '' });
   expect(readFileSync(file('victim'), 'utf8')).toBe(VICTIM);
@@ -67,7 +67,7 @@ test.each(WRITERS)('%s follows no link', async (_name, args, mode) => {
   expect(left).toEqual([]);
 });
 
-test('a capture is its owner’s alone, whatever the umask; a report as it says, or as it was', async () => {
+test('a capture is private whatever the umask; a report gets the mode of the umask, or keeps its mode', async () => {
   await planted(file('out'), ['repair', file('c.ltna'), '-o', file('out')], '000');
   expect(modeOf('out')).toBe(0o600);
   await planted(file('shown'), ['report', file('c.ltna'), '--json', file('shown')], '077');
@@ -78,7 +78,7 @@ test('a capture is its owner’s alone, whatever the umask; a report as it says,
   expect(modeOf('kept')).toBe(0o640);
 });
 
-test('a name that is taken is neither followed nor overwritten, and nothing stays of what fails', () => {
+test('an existing name is neither followed nor overwritten, and failures leave nothing behind', () => {
   const bytes = Buffer.alloc(12, 7);
   const name = file(`.leak-audit-${bytes.toString('hex')}.tmp`);
   const random = jest.mocked(randomBytes as (size: number) => Buffer);
@@ -105,14 +105,14 @@ test('a name that is taken is neither followed nor overwritten, and nothing stay
   expect(readFileSync(file('victim'), 'utf8')).toBe(VICTIM);
 });
 
-test('a link that is given as the output is replaced, not followed', async () => {
+test('a link as the output is replaced, not followed', async () => {
   symlinkSync(file('victim'), file('out'));
   await planted(file('other'), ['export', file('c.ltna'), '--csv', file('out')]);
   expect(lstatSync(file('out')).isFile()).toBe(true);
   expect(readFileSync(file('victim'), 'utf8')).toBe(VICTIM);
 });
 
-test('children’s captures are files: a pipe or a link of their name is nobody’s child, and nobody waits for it', () => {
+test('children’s captures are files: a pipe or link with such a name is ignored and not waited for', () => {
   execFileSync('mkfifo', [file('c.ltna.1.child')]);
   symlinkSync(file('victim'), file('c.ltna.2.child'));
   writeFileSync(file('c.ltna.3.child'), '');

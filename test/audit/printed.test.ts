@@ -1,4 +1,4 @@
-/** What leaves for a terminal: names of programs, files and arguments steer nothing, whatever stands in them. */
+/** Terminal output: names of programs, files and arguments cannot control the terminal, whatever they contain. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
@@ -18,9 +18,9 @@ const file = (name: string) => path.join(folder, name);
 const HOSTILE =
   'a\x1b]0;owned\x07b\x1b[2J\x1b[1mc\x07\r\bd\nCLEAN\x9b2J\x85\x7f\u202ee\u2066\u200b\u2028\u061c\u{e0001}f';
 
-/** Lines of text with nothing but text in them. */
+/** Checks that lines contain only text. */
 const RAW = /[^\P{Cc}\n]|[\p{Cf}\p{Zl}\p{Zp}]/gu;
-/** The same of CSV, whose lines end with both. */
+/** The same for CSV, whose lines end with \r\n. */
 const RAW_CSV = /[^\P{Cc}\n\r]|[\p{Cf}\p{Zl}\p{Zp}]|\r(?!\n)/gu;
 const ESC = '\x1b';
 const COLORS = new RegExp(`${ESC}\\[(?:[12]|22|3[1236]|39)m`, 'g');
@@ -103,8 +103,8 @@ test.each(COMMANDS.map((args) => ({ name: args.map(printable).join(' ').replaceA
   },
 );
 
-test('libtorch-node build: a libtorch, a cache and a compiler whose names steer terminals', async () => {
-  const name = HOSTILE.replace('\n', ''); // a line of a path is a line of the message
+test('libtorch-node build: a libtorch, a cache and a compiler with control sequences in their names', async () => {
+  const name = HOSTILE.replace('\n', ''); // a line break in a path is one in the message
   const cli = path.join(ROOT, 'dist/cli/libtorch-node.js');
   for (const env of [{ LIBTORCH: `/no/${name}` }, { LIBTORCH_NODE_CACHE: `/proc/${name}` }, { CXX: `/no/${name}` }]) {
     const { code, stdout, stderr } = await run(process.execPath, [cli, 'build', '--force'], {
@@ -124,7 +124,7 @@ test('the scripts escape as the command does', async () => {
   expect(stdout).toBe(forTerminal(HOSTILE.replace('\x1b[1m', ''), false));
 });
 
-test('what programs read holds the names as they are', async () => {
+test('machine-readable output has the names unchanged', async () => {
   const outputs = { json: file('o.json'), speedscope: file('o.speedscope'), pprof: file('o.pb.gz') };
   await leakAudit(['report', file('c.ltna'), '--json', outputs.json]);
   await leakAudit(['export', file('c.ltna'), '--speedscope', outputs.speedscope, '--pprof', outputs.pprof]);
@@ -136,7 +136,7 @@ test('what programs read holds the names as they are', async () => {
   expect(gunzipSync(readFileSync(outputs.pprof)).includes(HOSTILE)).toBe(true);
 });
 
-test('only line ends, and colours where there are colours, leave as they are', () => {
+test('only line ends, and colours if enabled, are printed unescaped', () => {
   const text = `a\n\x1b[31mb\x1b[39m\x1b[5mc\x1b]8;;x\x07\r\n${HOSTILE}`;
   expect(forTerminal(text, true)).toContain('a\n\x1b[31mb\x1b[39m\\u001b[5mc\\u001b]8;;x\\u0007\r\n');
   expect(forTerminal(text, false)).toMatch(/^a\n\\u001b\[31mb/);
@@ -145,7 +145,7 @@ test('only line ends, and colours where there are colours, leave as they are', (
   expect(jsonText(HOSTILE).match(RAW)).toBeNull();
 });
 
-test('progress, and what has the terminal to itself', () => {
+test('progress and the full-screen view', () => {
   const written: string[] = [];
   let now = 0;
   const progress = new Progress({ isTTY: true, columns: 200, write: (text) => written.push(text) }, () => now);
@@ -173,7 +173,7 @@ test('progress, and what has the terminal to itself', () => {
   }
 });
 
-test('there is no other way out: only the writers write', () => {
+test('only the writers write to the output', () => {
   const files = execFileSync('git', ['ls-files', '-co', '--exclude-standard', 'cli/*.ts'], {
     cwd: ROOT,
     encoding: 'utf8',

@@ -28,7 +28,7 @@ function main(): CaptureBuilder {
   return builder;
 }
 
-/** Lives from 300 to 700 ms of the main process, with so many tensors; its peak is at its end. */
+/** Lives from 300 to 700 ms of the main process, with that many tensors; its peak is at its end. */
 function child(pid: number, live: number, startMs = 300): CaptureBuilder {
   const start = { ...START, pid, clockMs: START.clockMs + startMs, command: 'node child.js' };
   const builder = new CaptureBuilder(start).site(1, ['/child.js', 5, 1]).label(1, { route: `/${pid}` });
@@ -40,7 +40,7 @@ function child(pid: number, live: number, startMs = 300): CaptureBuilder {
   return builder;
 }
 
-test('children are lined up in time, and sums are those of the processes that run', () => {
+test('children are aligned in time, and sums are those of the running processes', () => {
   fs.writeFileSync(file, main().end().build());
   fs.writeFileSync(`${file}.77.child`, child(77, 4).end().build());
   fs.writeFileSync(`${file}.78-1.child`, child(78, 5).build());
@@ -81,7 +81,7 @@ test('children are lined up in time, and sums are those of the processes that ru
   expect(report.summary).toMatchObject({ liveTensors: 1, peakAllocatedBytes: 1000 });
 });
 
-test('a child that leaked until it ended has leaked', () => {
+test('a child that leaked until its end is a leak', () => {
   const start = { ...START, clockMs: START.clockMs + 10 };
   const builder = new CaptureBuilder({ ...start, pid: 7 }).site(1, ['/child.js', 5, 1]);
   for (let i = 1; i <= 40; i++) builder.tick({ ms: i * 100 }, [row(i)]);
@@ -100,7 +100,7 @@ test.each([
   ['never claimed', fileHeader(0)],
   ['flagged', child(7, 1).build().fill(Flag.lost, 12, 13)],
   ['damaged', child(7, 1).build().fill(0xff, 60, 70)],
-])('a child file that is %s flags lost events', (_, content) => {
+])('a %s child file flags lost events', (_, content) => {
   fs.writeFileSync(file, main().end().build());
   fs.writeFileSync(`${file}.7.child`, content);
   joinChildren(file);
@@ -109,7 +109,7 @@ test.each([
   expect(capture.ticks).toHaveLength(10);
 });
 
-test('what an interrupted run left behind is removed, and nothing else', () => {
+test('files left by an interrupted run are removed, and nothing else', () => {
   fs.writeFileSync(`${file}.7.child`, '');
   fs.writeFileSync(`${file}.7x.child`, '');
   removeChildren(file);
@@ -117,7 +117,7 @@ test('what an interrupted run left behind is removed, and nothing else', () => {
 });
 
 test('a child that cannot make its file flags the capture of the program', async () => {
-  const long = path.join(folder, `${'x'.repeat(245)}.ltna`); // its children's names are too long
+  const long = path.join(folder, `${'x'.repeat(245)}.ltna`); // the names of its children's files are too long
   const args = ['run', '--quiet', '--check', '--follow-children', '-o', long, '--', 'node', fixture('children.cjs')];
   const outcome = await leakAudit(...args);
   expect(outcome.stderr).toMatch(/leak-audit: this process is not recorded: cannot create .*File name too long/);
@@ -129,7 +129,7 @@ test('a child that cannot make its file flags the capture of the program', async
   expect(capture.end?.reason).toBe('exit');
 }, 600_000);
 
-/** In the last round of a capture that grows; undefined where there is none yet. */
+/** In the last round of a growing capture; undefined before the first round. */
 function tensorsIn(name: string): number | undefined {
   const follower = new CaptureFollower(path.join(folder, name));
   try {
@@ -140,11 +140,11 @@ function tensorsIn(name: string): number | undefined {
   }
 }
 
-test('--follow-children records what a program starts; without it, the program sees nothing of the audit', async () => {
+test('--follow-children records a program’s children; without it, the children do not see the audit', async () => {
   const args = ['run', '--quiet', '--interval', '200ms', '--json', path.join(folder, 'r.json'), '--follow-children'];
   const go = path.join(folder, 'go');
   const ended = leakAudit(...args, '-o', file, '--', 'node', fixture('children.cjs'), go);
-  // One is killed, once both captures show what is held.
+  // One is killed after both captures show the tensors.
   const children = () => fs.readdirSync(folder).filter((name) => name.endsWith('.child'));
   await until(async () => tensorsIn('c.ltna') === 1 && children().some((name) => tensorsIn(name) === 20));
   fs.writeFileSync(go, '');

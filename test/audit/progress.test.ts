@@ -1,4 +1,4 @@
-/** Long work says what it is at, to a terminal, and to nobody else. */
+/** Long work shows its progress, only on a terminal. */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { closeSync, constants, openSync, writeSync } from 'node:fs';
 import * as path from 'node:path';
@@ -10,7 +10,7 @@ import { CLI, testFolder } from './command';
 
 const folder = testFolder();
 
-/** A terminal that keeps what it is told, and a clock that the test sets. */
+/** A terminal that records its input, and a clock that the test sets. */
 function terminal(columns = 80, isTTY = true) {
   const state = { now: 0, text: '' };
   const write = (text: string) => {
@@ -19,7 +19,7 @@ function terminal(columns = 80, isTTY = true) {
   return { state, progress: new Progress({ isTTY, columns, write }, () => state.now) };
 }
 
-test('nothing within a second, then a line that is written over, and taken away', () => {
+test('nothing within a second, then a line that is overwritten and removed', () => {
   const { state, progress } = terminal();
   progress.bytes('reading a.ltna', 1, 1000);
   state.now = 999;
@@ -40,7 +40,7 @@ test('nothing within a second, then a line that is written over, and taken away'
   expect(state.text).toBe(`\r${' '.repeat(9)}\r`);
 });
 
-test('quick work after it says nothing again', () => {
+test('later quick work prints nothing again', () => {
   const { state, progress } = terminal();
   progress.count('judging', 1, 2000, 'sites');
   state.now = 5000;
@@ -52,7 +52,7 @@ test('quick work after it says nothing again', () => {
   expect(state.text).toBe('');
 });
 
-test('in a narrow terminal the end of the line is left', () => {
+test('in a narrow terminal the end of the line remains', () => {
   const { state, progress } = terminal(20);
   progress.stage('');
   state.now = 2000;
@@ -60,20 +60,20 @@ test('in a narrow terminal the end of the line is left', () => {
   expect(state.text).toBe('\r…path/app.ltna: 5 B');
 });
 
-test('what is no terminal is told nothing', () => {
+test('without a terminal nothing is printed', () => {
   const { state, progress } = terminal(80, false);
   for (state.now = 0; state.now < 10_000; state.now += 100) progress.bytes('reading', state.now, 10_000);
   progress.end();
   expect(state.text).toBe('');
 });
 
-/** Runs its arguments in a terminal of their own, and hands on what they write there. */
+/** Runs its arguments in a new terminal, and copies their output. */
 const IN_TERMINAL = `
 import os, pty, sys
 status = pty.spawn(sys.argv[1:], lambda fd: os.read(fd, 65536))
 sys.exit(os.waitstatus_to_exitcode(status))`;
 
-test('a capture that comes slowly, in a terminal: a line while it is read, gone before the report', async () => {
+test('a slow capture in a terminal: a line while it is read, removed before the report', async () => {
   const pipe = path.join(folder, 'slow.ltna');
   execFileSync('mkfifo', [pipe]);
   const args = ['-c', IN_TERMINAL, process.execPath, CLI, 'report', pipe];
@@ -84,11 +84,11 @@ test('a capture that comes slowly, in a terminal: a line while it is read, gone 
     text += chunk;
   });
   const ended = new Promise<number | null>((resolve) => child.on('close', resolve));
-  // Opening for reading alone would wait for the reader, and a full pipe for its reading.
+  // Opening only for writing would wait for the reader, and writing to a full pipe for its reads.
   const fd = openSync(pipe, constants.O_RDWR | constants.O_NONBLOCK);
   writeSync(fd, leakyCapture().build());
   const later: number = 99;
-  const nothing = packet(later, Buffer.alloc(8)); // of a type that no reader knows
+  const nothing = packet(later, Buffer.alloc(8)); // of an unknown type
   while (!text.includes('slow.ltna: ') && child.exitCode === null) {
     try {
       writeSync(fd, nothing);

@@ -20,7 +20,7 @@ const parse = (bytes: Buffer) => {
   return parser.capture;
 };
 
-test('a whole capture gives start, sites, rounds and end', () => {
+test('a complete capture gives start, sites, rounds and end', () => {
   const capture = parse(leakyCapture(10).end('exit').build());
   expect(capture.start).toMatchObject({ pid: 42, mode: 'full', command: 'node app.js' });
   expect(capture.end?.reason).toBe('exit');
@@ -33,14 +33,14 @@ test('a whole capture gives start, sites, rounds and end', () => {
   expect(capture.tornBytes).toBe(0);
 });
 
-test('the portions in which bytes arrive make no difference', () => {
+test('chunk boundaries do not matter', () => {
   const bytes = leakyCapture(5).end().build();
   const parser = new CaptureParser();
   for (let i = 0; i < bytes.length; i += 7) parser.feed(bytes.subarray(i, i + 7));
   expect(parser.capture).toEqual(parse(bytes));
 });
 
-test('a torn tail is left out and counted, wherever it is torn', () => {
+test('a torn tail is skipped and counted, wherever it is torn', () => {
   const whole = leakyCapture(3).build();
   const longer = leakyCapture(3).tick({ ms: 1000 }, []).build();
   for (let cut = whole.length + 1; cut < longer.length; cut++) {
@@ -51,7 +51,7 @@ test('a torn tail is left out and counted, wherever it is torn', () => {
   }
 });
 
-test('a packet whose checksum is wrong is passed over and counts as lost', () => {
+test('a packet with a wrong checksum is skipped and counts as lost', () => {
   const whole = leakyCapture(3).build();
   const longer = leakyCapture(3).tick({ ms: 1000 }, []).tick({ ms: 1250 }, []).build();
   longer[whole.length + 40]! ^= 1; // in the payload of the round at 1000 ms
@@ -62,7 +62,7 @@ test('a packet whose checksum is wrong is passed over and counts as lost', () =>
   expect(capture.tornBytes).toBe(0);
 });
 
-test('after a damaged length the next whole packet is found', () => {
+test('the next complete packet after a damaged length is found', () => {
   const whole = leakyCapture(3).build();
   const longer = leakyCapture(3).tick({ ms: 1000 }, []).tick({ ms: 1250 }, []).build();
   longer[whole.length + 5]! ^= 0xff; // its length: the checksum of the packet's header is wrong
@@ -74,7 +74,7 @@ test('after a damaged length the next whole packet is found', () => {
   }
 });
 
-test('zeros at the end, as a power cut leaves them, are a torn tail; other bytes are damage', () => {
+test('trailing zeros, as after a power failure, are a torn tail; other bytes are damage', () => {
   const whole = leakyCapture(3).build();
   const zeros = parse(Buffer.concat([whole, Buffer.alloc(5000)]));
   expect(zeros).toMatchObject({ tornBytes: 5000, lost: 0 });
@@ -83,12 +83,12 @@ test('zeros at the end, as a power cut leaves them, are a torn tail; other bytes
   expect(noise.ticks).toHaveLength(3);
 });
 
-test('the flag of the header says that events are missing', () => {
+test('a flag in the header marks missing events', () => {
   expect(parse(new CaptureBuilder({}, Flag.lost).tick({ ms: 1 }).build()).lost).toBe(1);
   expect(parse(new CaptureBuilder({}, Flag.capped).tick({ ms: 1 }).build())).toMatchObject({ lost: 0, capped: true });
 });
 
-test('rows count once the packet of their round is there', () => {
+test('rows count once the packet of their round has arrived', () => {
   const builder = new CaptureBuilder().site(1, ['/a.js', 1, 1]);
   builder.rows([{ site: 1, liveTensors: 5, liveBytes: 50 }]);
   expect(parse(builder.build()).series.size).toBe(0);
@@ -96,7 +96,7 @@ test('rows count once the packet of their round is there', () => {
   expect(parse(builder.build()).series.get('1 cpu')).toMatchObject({ ticks: [0], liveTensors: [7] });
 });
 
-test('living tensors are those born and not dead, with shape, label and weight', () => {
+test('live tensors are those with a birth and without a death, with shape, label and weight', () => {
   const builder = new CaptureBuilder()
     .site(1, ['/a.js', 1, 1])
     .shape(4, [2, 3])
@@ -114,7 +114,7 @@ test('living tensors are those born and not dead, with shape, label and weight',
   expect(capture.labels.get(9)).toEqual({ route: '/classify' });
 });
 
-test('series of different labels are apart', () => {
+test('series of different labels are separate', () => {
   const capture = parse(
     new CaptureBuilder()
       .tick({ ms: 10 }, [
@@ -127,7 +127,7 @@ test('series of different labels are apart', () => {
   expect(capture.series.get('1 cpu 3')).toMatchObject({ labelId: 3, liveTensors: [2] });
 });
 
-test('any ids in any order: the set of living tensors agrees with a Map', () => {
+test('any ids in any order: the set of live tensors agrees with a Map', () => {
   const seed = Number(process.env.LIBTORCH_NODE_SEED ?? Date.now() % 1e9);
   console.log(`seed ${seed}`);
   let state = seed;
@@ -155,14 +155,14 @@ test('any ids in any order: the set of living tensors agrees with a Map', () => 
   expect(found).toHaveLength(model.size);
 });
 
-test('kinds of tensors that are gone are forgotten, those of the living stay what they are', () => {
+test('kinds of freed tensors are dropped, those of live ones stay unchanged', () => {
   const living = new LivingTensors();
   const birth = Buffer.alloc(48);
   const born = (id: number) => {
     birth.writeUInt32LE(id, 0);
     birth.writeUInt32LE(id % 7, 4);
     birth.writeDoubleLE(0, 24);
-    birth.writeUInt32LE(3 * id, 24); // each of its own size
+    birth.writeUInt32LE(3 * id, 24); // each with a different size
     birth.writeInt32LE(-id, 16);
     birth.writeInt32LE(-1, 20);
     living.add(birth, 0);
@@ -177,8 +177,8 @@ test('kinds of tensors that are gone are forgotten, those of the living stay wha
   );
 });
 
-test('crafted files cost no more than their size', () => {
-  // A packet's header that promises more than there is, over and over; and packets within packets.
+test('the memory for crafted files is bounded by their size', () => {
+  // Repeated packet headers with a length beyond the data; and packets within packets.
   const promise = new CaptureBuilder().packet(99, Buffer.alloc(16)).build().subarray(-36, -16);
   promise.writeUInt32LE(16 * 1024 * 1024, 4);
   promise.writeUInt32LE(crc32(promise.subarray(0, 12)), 12);
@@ -193,7 +193,7 @@ test('packets of unknown type are skipped', () => {
   expect(capture.ticks).toHaveLength(1);
 });
 
-test('what is no capture is refused with a reason', () => {
+test('files that are not captures are refused with a reason', () => {
   const write = (name: string, content: string | Buffer) => {
     fs.writeFileSync(path.join(folder, name), content);
     return path.join(folder, name);
@@ -212,7 +212,7 @@ test('what is no capture is refused with a reason', () => {
   expect(() => readCapture(path.join(folder, 'missing'))).toThrow(UsageError);
 });
 
-test('a growing file is followed from before it exists', () => {
+test('a growing file is followed, also if it does not exist yet', () => {
   const file = path.join(folder, 'growing');
   const follower = new CaptureFollower(file);
   expect(follower.poll()).toBe(false);
@@ -227,14 +227,14 @@ test('a growing file is followed from before it exists', () => {
   follower.close();
 });
 
-test('a file that is cut back or replaced while it is followed is read as it is then', () => {
+test('a followed file that is truncated or replaced is read anew', () => {
   const file = path.join(folder, 'changing');
   const follower = new CaptureFollower(file);
   const bytes = leakyCapture(4).build();
   const before = leakyCapture(3).build();
   fs.writeFileSync(file, bytes.subarray(0, bytes.length - 10));
   follower.poll();
-  fs.truncateSync(file, before.length); // a write that failed is cut off; another comes in its place
+  fs.truncateSync(file, before.length); // a failed write is truncated; another one replaces it
   fs.appendFileSync(file, new CaptureBuilder().tick({ ms: 999 }).build().subarray(new CaptureBuilder().build().length));
   follower.poll();
   expect(follower.capture.ticks.map((tick) => tick.ms)).toEqual([250, 500, 750, 999]);
@@ -246,11 +246,11 @@ test('a file that is cut back or replaced while it is followed is read as it is 
   follower.close();
 });
 
-test('a file that no process has claimed is a program without tensors', () => {
+test('an unclaimed file is a program without tensors', () => {
   const file = path.join(folder, 'reserved');
   fs.writeFileSync(file, fileHeader(Flag.reserved));
   expect(readCapture(file).start).toBeUndefined();
-  fs.writeFileSync(file, fileHeader(Flag.lost)); // claimed, but there was no room for more
+  fs.writeFileSync(file, fileHeader(Flag.lost)); // claimed, but without space for more
   expect(readCapture(file).lost).toBe(1);
   fs.writeFileSync(file, fileHeader(0));
   expect(() => readCapture(file)).toThrow(/empty or cut off/);

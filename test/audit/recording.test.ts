@@ -1,4 +1,4 @@
-/** What gets into a capture: modes, sizes, labels. With the built command and the built addon. */
+/** The contents of a capture: modes, sizes, labels. With the built command and the built addon. */
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
@@ -28,7 +28,7 @@ const atLine = (capture: Capture, line: number): Series[] =>
 const total = (series: Series[], of: (one: Series) => number[]) => series.reduce((sum, one) => sum + last(of(one)), 0);
 
 test(
-  'full: every surviving tensor is there with its shape, in at most 64 bytes',
+  'full: every surviving tensor is recorded with its shape, in at most 64 bytes',
   async () => {
     const count = 20_000;
     const { capture, file, code } = await record([fixture('survivors.cjs'), String(count)]);
@@ -42,7 +42,7 @@ test(
     expect(total(site, (one) => one.liveBytes)).toBe(count * 64);
     expect(capture.lost).toBe(0);
     expect(capture.processes).toEqual([expect.objectContaining({ ended: 'exit', startMs: 0 })]);
-    // What comes with each round beside the births: its totals and the rows of two sites.
+    // The bytes per round besides births: totals and the rows of two sites.
     const rounds = capture.ticks.length * 400;
     expect(fs.statSync(file).size - rounds).toBeLessThanOrEqual(64 * count);
   },
@@ -50,7 +50,7 @@ test(
 );
 
 test(
-  'who owns each tensor: the collector, a scope, or the collector after a scope; also when that changes later',
+  'the owner of each tensor: the collector, a scope, or the collector after a scope; also if it changes later',
   async () => {
     const { capture } = await record(['--expose-gc', fixture('owners.cjs')]);
     const living = [...capture.livingTensors()].sort((a, b) => a.shape![0]! - b.shape![0]!);
@@ -64,7 +64,7 @@ test(
     const [, outer, , , movedOn] = living.map((one) => one.scope);
     expect(outer).toBeGreaterThan(0);
     expect(movedOn).toBe(outer);
-    // All were made before that collection began, and lived on.
+    // All were made before that collection, and survived it.
     const collected = capture.ticks.at(-1)!.collectedMs!;
     expect(living.filter((one) => one.birthMs >= collected)).toEqual([]);
     expect(collected).toBeLessThan(capture.durationMs);
@@ -73,7 +73,7 @@ test(
 );
 
 test(
-  '--frames: so many of a stack are kept, the innermost',
+  '--frames: that number of innermost frames is kept',
   async () => {
     const { capture } = await record([fixture('sizes.cjs')], ['--frames', '2']);
     expect(capture.start?.depth).toBe(2);
@@ -85,14 +85,14 @@ test(
 );
 
 test(
-  'sample: what is as large as the interval is exact, the rest is estimated without bias',
+  'sample: tensors as large as the interval are exact, the rest is estimated without bias',
   async () => {
     const { capture } = await record([fixture('sizes.cjs')], ['--mode', 'sample', '--sample-bytes', '1MiB']);
     expect(capture.start).toMatchObject({ mode: 'sample', sampleBytes: 2 ** 20 });
     const big = atLine(capture, 5);
     expect(total(big, (one) => one.liveTensors)).toBe(3);
     expect(total(big, (one) => one.liveBytes)).toBe(3 * 2 ** 20);
-    // 3,000 storages of which each is drawn with a chance of 6%: a deviation of 7%. Six of them are left as room.
+    // 3,000 storages, each drawn with a probability of 6%: a standard deviation of 7%. The tolerance is six of them.
     for (const line of [8, 9]) {
       const made = total(atLine(capture, line), (one) => one.allocatedTensors);
       expect(made).toBeGreaterThan(3000 * 0.55);
@@ -105,14 +105,14 @@ test(
     expect(drawn.length).toBeLessThan(1000);
     const estimate = drawn.reduce((sum, one) => sum + one.weight, 0);
     expect(Math.abs(estimate - total(kept, (one) => one.liveTensors))).toBeLessThan(drawn.length * 0.01 + 1);
-    // The totals are no estimates.
+    // The totals are exact.
     expect(capture.ticks.at(-1)?.tensors).toBe(3004);
   },
   TIMEOUT_MS,
 );
 
 test(
-  'counters: exact totals, no sites',
+  'counters: exact totals without sites',
   async () => {
     const { capture } = await record([fixture('sizes.cjs')], ['--mode', 'counters']);
     expect(capture.ticks.at(-1)).toMatchObject({ tensors: 3004, storages: 3004 });
@@ -125,7 +125,7 @@ test(
 );
 
 test(
-  '--max-size holds, and the totals stay exact',
+  '--max-size is kept, and the totals stay exact',
   async () => {
     const count = 30_000; // 1.4 MB of births
     const cap = 256 * 1024;
@@ -164,7 +164,7 @@ test(
     expect(of({})).toBe(2);
     const byLabel = [...capture.series.values()].filter((series) => series.labelId !== 0);
     expect(total(byLabel, (one) => one.liveTensors)).toBe(11);
-    // 1,200 values: not one set of counters each.
+    // 1,200 values: not each gets its own counters.
     expect(capture.labels.size).toBeLessThan(1100);
     expect([...capture.labels.values()]).toContainEqual({ id: '(other)' });
 

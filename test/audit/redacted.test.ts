@@ -1,4 +1,4 @@
-/** `--redact-sources`: no text of the program's is in what is shown to others; and cells that a spreadsheet would run. */
+/** `--redact-sources`: reports do not contain the program's texts. Also cells that a spreadsheet would evaluate. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { gunzipSync } from 'node:zlib';
@@ -68,7 +68,7 @@ test.each(COMMANDS.map((args) => ({ name: args.join(' ').replaceAll(folder, ''),
   },
 );
 
-test('our own words stay, and values have the same number wherever they stand', async () => {
+test('fixed words stay, and equal values have the same number everywhere', async () => {
   const { stdout } = await leakAudit(['report', file('b.ltna'), '--by', 'route', '--redact-sources']);
   expect(stdout).toMatch(/ \(before attach\)$/m);
   expect(stdout).toMatch(/ label-1$/m);
@@ -76,13 +76,13 @@ test('our own words stay, and values have the same number wherever they stand', 
   expect(stdout).toMatch(/file-\d:10:5 function-\d/);
 });
 
-test('baselines and suppressions know sites by their names all the same', async () => {
+test('baselines and suppressions still match sites by name', async () => {
   const args = ['check', file('b.ltna'), '--redact-sources'];
   const { stdout } = await leakAudit([...args, '--suppressions', file('suppressed.json')]);
   expect(stdout).toMatch(/suppressed: file-\d:10:5 grows by .*: bounded/);
 });
 
-test('a baseline, which holds names, is not written where none are to be shown', async () => {
+test('a baseline, which contains names, is not written with redaction', async () => {
   for (const to of [file('baseline.json'), '-']) {
     const args = ['check', file('b.ltna'), '--redact-sources', '--write-baseline', to];
     expect(await leakAudit(args)).toMatchObject({
@@ -99,7 +99,7 @@ const NUMBERS = {
   ...{ growthBytesPerMinute: 0, growthTensorsPerMinute: 0, oldestMs: null },
 };
 
-test('formulas do not begin in the middle of a cell of CSV where the separator is a semicolon or a tab', () => {
+test('formulas do not start inside a CSV cell if the separator is a semicolon or a tab', () => {
   const names = ['a;=cmd()', 'a; \t+1', 'a;"-2', 'a\t@SUM(1)', 'a;;＝1', 'a;b', 'a;b=1'];
   const sites = names.map((name) => ({ verdict: 'steady', file: name, function: '', devices: [], line: 7 }));
   const rows = renderCsv(sites.map((site) => ({ ...NUMBERS, ...site })) as unknown as SiteReport[])
@@ -117,7 +117,7 @@ test('formulas do not begin in the middle of a cell of CSV where the separator i
   ]);
 });
 
-test('cells of CSV that a spreadsheet would run are texts; numbers are numbers, also below zero', async () => {
+test('CSV cells that a spreadsheet would evaluate are texts; numbers stay numbers, also negative ones', async () => {
   const names = ['=cmd()', '+1', '-2+3', '@SUM(1)', '\t=1', '\r=1', '＝1', "'ok", 'ok=1'];
   const builder = new CaptureBuilder();
   for (const [i, name] of names.entries()) builder.site(i + 1, [name, i + 1, 1, name]);

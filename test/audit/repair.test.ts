@@ -20,7 +20,7 @@ const write = (name: string, content: Buffer | string) => {
   return path.join(folder, name);
 };
 
-test('what the checksums vouch for is kept, and that something was lost stays known', async () => {
+test('packets with valid checksums are kept, and the capture stays marked as incomplete', async () => {
   const bytes = leakyCapture(48).end().build();
   const middle = Math.floor(bytes.length / 2);
   bytes.fill(0xaa, middle, middle + 40);
@@ -34,10 +34,10 @@ test('what the checksums vouch for is kept, and that something was lost stays kn
   expect(repaired.ticks).toEqual(readCapture(file).ticks);
   expect(repaired.end?.reason).toBe('exit');
   expect(fs.readFileSync(file)).toEqual(bytes);
-  expect((await leakAudit('check', `${file}.repaired`)).code).toBe(1); // the leak is seen all the same
+  expect((await leakAudit('check', `${file}.repaired`)).code).toBe(1); // the leak is still found
 });
 
-test('a torn tail is no loss, a damaged header can be done without', async () => {
+test('a torn tail does not count as a loss, and a damaged header is not needed', async () => {
   const bytes = leakyCapture(10).build();
   const torn = write('torn', bytes.subarray(0, bytes.length - 9));
   const out = path.join(folder, 'out');
@@ -51,7 +51,7 @@ test('a torn tail is no loss, a damaged header can be done without', async () =>
   expect(fs.readFileSync(out)).toEqual(bytes);
 });
 
-test('every round that a single flipped bit does not touch is recovered', async () => {
+test('every round without the flipped bit is recovered', async () => {
   const bytes = leakyCapture(6).build();
   const first = new CaptureBuilder().build().length;
   for (let at = first; at < bytes.length; at += 23) {
@@ -63,7 +63,7 @@ test('every round that a single flipped bit does not touch is recovered', async 
   }
 });
 
-test('what is no capture is refused in one line, and nothing is written', async () => {
+test('files that are not captures are refused in one line, and nothing is written', async () => {
   const newer = leakyCapture(1).build();
   newer.writeUInt32LE(3, 8);
   const older = leakyCapture(1).build();

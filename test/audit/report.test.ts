@@ -21,7 +21,7 @@ const read = (builder: CaptureBuilder) => {
 const limit = { bytes: 2 ** 30, from: 'cgroup' as const };
 const text = (builder: CaptureBuilder) => renderText(analyse(read(builder), { limit }), { colors, folder: '/srv' });
 
-test('given a leak, its site comes first in the report, with rate and age', () => {
+test('with a leak, its site comes first in the report, with rate and age', () => {
   const report = analyse(read(leakyCapture().end()));
   expect(report.verdict).toBe('leak');
   expect(report.sites.map((site) => site.verdict)).toEqual(['leak', 'steady']);
@@ -41,14 +41,14 @@ test('given a leak, its site comes first in the report, with rate and age', () =
   expect(report.timeline[47]).toMatchObject({ ms: 12_000, liveTensors: 49, rss: 1e8, heapUsed: 1e7, external: 1e6 });
 });
 
-test('the text names the line, the rate, the confidence and the time that is left in its first sentences', () => {
+test('the first sentences name the line, the rate, the confidence and the remaining time', () => {
   expect(text(leakyCapture().end()).trim().split('\n')[0]).toBe(
     'LEAK  app.js:10:5 (handle) leaks 240.0 KiB per minute (240 tensors), from the start, with more than 99.9% confidence. ' +
       'At this rate the 1.0 GiB of the control group last for 2 d 18 h.',
   );
 });
 
-test('confidence and bounds are in the report, and kinds beside the verdicts', () => {
+test('the report has confidence, bounds, and kinds beside the verdicts', () => {
   const { sites, summary } = analyse(read(leakyCapture().end()), { limit });
   expect(sites[0]).toMatchObject({
     kind: 'leak',
@@ -62,7 +62,7 @@ test('confidence and bounds are in the report, and kinds beside the verdicts', (
   expect(analyse(read(leakyCapture(4).end()), { limit }).summary.msToMemoryLimit).toBeNull();
 });
 
-test('the limit is that of the control group where it is less than the machine has', () => {
+test('the limit is that of the control group if it is less than the machine’s memory', () => {
   expect(memoryLimit('/no/such/root')).toEqual({ bytes: os.totalmem(), from: 'machine' });
   const root = fs.mkdtempSync(path.join(os.tmpdir(), 'limit-'));
   const write = (file: string, content: string) => {
@@ -76,7 +76,7 @@ test('the limit is that of the control group where it is less than the machine h
   fs.rmSync(root, { recursive: true });
 });
 
-test('a process that grows while neither tensors nor V8 do: the allocator keeps what was freed', () => {
+test('a process that grows without its tensors and V8: the allocator keeps freed memory', () => {
   const capture = read(leakyCapture(96).end());
   for (const [i, tick] of capture.ticks.entries()) tick.rss = 2e8 + i * 2 ** 20;
   const { summary } = analyse(capture, { limit });
@@ -87,7 +87,7 @@ test('a process that grows while neither tensors nor V8 do: the allocator keeps 
   expect(analyse(read(leakyCapture(96).end())).summary.retainedGrowthBytesPerMinute).toBe(0);
 });
 
-test('what grew after the last collection alone may be garbage; what survived it is held', () => {
+test('growth only after the last collection may be garbage; survivors of it are held', () => {
   const verdict = (survives: boolean) => {
     const capture = read(leakyCapture(96).end());
     for (const [i, tick] of capture.ticks.entries()) tick.collections = i < 40 ? 3 : 4;
@@ -100,7 +100,7 @@ test('what grew after the last collection alone may be garbage; what survived it
   expect(verdict(false)).not.toBe('leak');
 });
 
-test('one hundred sites of noise beside a leak: the leak alone is one', () => {
+test('one hundred sites of noise beside a leak: only the leak is reported', () => {
   const rand = random(5);
   const builder = new CaptureBuilder();
   for (let site = 1; site <= 101; site++) builder.site(site, ['/srv/app.js', site, 1]);
@@ -115,7 +115,7 @@ test('one hundred sites of noise beside a leak: the leak alone is one', () => {
   expect(leaks.map(({ line }) => line)).toEqual([101]);
 });
 
-test('a killed program and a torn tail are told', () => {
+test('a killed program and a torn tail are reported', () => {
   const bytes = leakyCapture().build();
   const parser = new CaptureParser();
   parser.feed(bytes.subarray(0, bytes.length - 5));
@@ -126,7 +126,7 @@ test('a killed program and a torn tail are told', () => {
   expect(shown).toMatch(/the capture is torn/);
 });
 
-test('a program without tensors is clean, one that never loaded the library is not', () => {
+test('a program without tensors is clean, a program that never loaded the library is not', () => {
   const report = analyse(new CaptureParser().capture);
   expect(report).toMatchObject({ verdict: 'insufficient', sites: [], timeline: [] });
   expect(report.summary.insufficient).toBe('not-loaded');
@@ -136,7 +136,7 @@ test('a program without tensors is clean, one that never loaded the library is n
   expect(text(loaded)).toMatch(/^\s*CLEAN {2}The program made no tensors\.\n/);
 });
 
-test('totals alone are no reason to call it clean, unless nothing lives', () => {
+test('totals alone do not make a report clean, unless nothing is alive', () => {
   const totals = (tensors: number) => {
     const builder = new CaptureBuilder({ mode: 'counters' });
     for (let i = 1; i <= 40; i++) builder.tick({ ms: 250 * i, tensors, bytes: 4 * tensors });
@@ -147,7 +147,7 @@ test('totals alone are no reason to call it clean, unless nothing lives', () => 
   expect(analyse(read(totals(0))).verdict).toBe('clean');
 });
 
-test('where totals alone were recorded, what tensors hold is not laid to what none of them shows', () => {
+test('with totals only, memory of tensors is not counted as hidden memory', () => {
   const growing = (bytes: number) => {
     const builder = new CaptureBuilder({ mode: 'counters' });
     for (let i = 1; i <= 40; i++) {
@@ -161,7 +161,7 @@ test('where totals alone were recorded, what tensors hold is not laid to what no
   ]);
 });
 
-test('a site that began to grow too late to be judged keeps the report from being clean', () => {
+test('a site that started to grow too late to be judged prevents a clean report', () => {
   const late = (grows: boolean) => {
     const builder = new CaptureBuilder().site(1, ['/srv/old.js', 1, 1]).site(2, ['/srv/late.js', 2, 1]);
     for (let i = 1; i <= 96; i++) {
@@ -178,10 +178,10 @@ test('a site that began to grow too late to be judged keeps the report from bein
   expect(text(late(true))).toMatch(
     /INSUFFICIENT {2}late\.js:2:1 grew by 960\.0 KiB per minute \(240 tensors\), for too short a time/,
   );
-  expect(analyse(read(late(false))).verdict).toBe('clean'); // it came late and stands
+  expect(analyse(read(late(false))).verdict).toBe('clean'); // it appeared late and is constant
 });
 
-test('what is left out of the table is not left out of the verdict', () => {
+test('sites omitted from the table count in the verdict', () => {
   const report = analyse(read(leakyCapture().end()), { minAgeMs: 3_600_000, limit });
   expect(report).toMatchObject({ verdict: 'leak', sites: [], summary: { leaks: 1, minAgeMs: 3_600_000 } });
   const shown = renderText(report, { colors, folder: '/srv' });
@@ -189,7 +189,7 @@ test('what is left out of the table is not left out of the verdict', () => {
   expect(shown).toMatch(/note: --min-age leaves out 1 site that leaks/);
 });
 
-test('a report of one device says so', () => {
+test('a report of one device names it', () => {
   const builder = new CaptureBuilder().site(1, ['/a.js', 1, 1]).site(2, ['/a.js', 2, 1]);
   for (let i = 1; i <= 48; i++) {
     builder.tick({ ms: i * 250 }, [
@@ -208,7 +208,7 @@ test('a report of one device says so', () => {
   expect(() => checkDevice([read(builder)], 'cuda')).not.toThrow();
 });
 
-test('a short run is insufficient while something lives, and clean when nothing does', () => {
+test('a short run is insufficient if something is alive, else clean', () => {
   expect(analyse(read(leakyCapture(5).end())).verdict).toBe('insufficient');
   const short = new CaptureBuilder().site(1, ['/a.js', 1, 1]);
   short.tick({ ms: 250 }, [{ site: 1, liveTensors: 5, liveBytes: 50 }]);
@@ -232,7 +232,7 @@ test('stacks that end at the same position are one site', () => {
   expect(sites[0]!.stack[1]).toMatchObject({ line: 20 });
 });
 
-test('devices and ages can be picked', () => {
+test('devices and ages can be selected', () => {
   const builder = new CaptureBuilder().site(1, ['/a.js', 1, 1]).site(2, ['/a.js', 2, 1]);
   builder.tick({ ms: 1000 }, [
     { site: 1, liveTensors: 1, liveBytes: 10, oldestBirthMs: 900 },
@@ -254,7 +254,7 @@ test('live lines are aligned and end in a sparkline', () => {
   expect(sparkline([260, 266])).toBe('▁▃'); // noise stays low
 });
 
-test('units, there and back', () => {
+test('units, formatted and parsed', () => {
   expect(formatBytes(0)).toBe('0 B');
   expect(formatBytes(1023.96 * 1024)).toBe('1.0 MiB');
   expect(formatDuration(61_000)).toBe('1 min 1 s');
@@ -286,20 +286,20 @@ function workerCapture(rounds: number, workers = 1): CaptureBuilder {
   return builder;
 }
 
-test('a worker thread that grew and ended too soon to tell is no reason to call it clean; many that did, are', () => {
+test('a worker thread that grew and ended too soon to judge prevents a clean report; many such threads do not', () => {
   const report = analyse(read(workerCapture(10)));
   expect(report).toMatchObject({ verdict: 'insufficient', summary: { insufficient: 'young-sites' } });
   expect(report.sites[0]).toMatchObject({ liveTensors: 0, verdict: 'insufficient', growthTensorsPerMinute: 240 });
   expect(analyse(read(workerCapture(10, 3))).verdict).toBe('clean');
 });
 
-test('a worker thread that leaked until it ended has leaked', () => {
+test('a worker thread that leaked until its end is a leak', () => {
   const report = analyse(read(workerCapture(40)));
   expect(report.verdict).toBe('leak');
   expect(report.sites[0]).toMatchObject({ liveTensors: 0, oldestMs: null, sinceMs: 0, verdict: 'leak' });
 });
 
-test('memory that grows and that no tensor sees is told', () => {
+test('growing memory without tensors is reported', () => {
   const builder = new CaptureBuilder();
   for (let i = 1; i <= 48; i++) builder.tick({ ms: i * 250, tensors: 1, bytes: 4, allocatedBytes: 4 + i * 10_000 });
   const report = analyse(read(builder.end()));
@@ -308,7 +308,7 @@ test('memory that grows and that no tensor sees is told', () => {
   expect(analyse(read(leakyCapture())).summary.unexplainedGrowthBytesPerMinute).toBe(0);
 });
 
-describe('hidden growth is a leak, and is laid to', () => {
+describe('hidden growth is a leak, attributed to', () => {
   /** Site 1 always holds one tensor and replaces it, site 2 makes 10,000 bytes a round, site 3 nothing. */
   const capture = (rootHolds: number, madeBytes: number) => {
     const builder = new CaptureBuilder();
@@ -323,17 +323,17 @@ describe('hidden growth is a leak, and is laid to', () => {
     return analyse(read(builder.end()), { limit });
   };
 
-  test('the line that replaces what it holds', () => {
+  test('the line that replaces its tensors', () => {
     const report = capture(1, 10_000);
     expect(report.verdict).toBe('leak');
     expect(report.sites[0]).toMatchObject({ line: 1, verdict: 'leak', hiddenGrowthBytesPerMinute: 2_400_000 });
   });
 
-  test('else the line that makes as much', () => {
+  test('else the line that allocates as much', () => {
     expect(capture(0, 10_300).sites[0]).toMatchObject({ line: 2, verdict: 'leak' });
   });
 
-  test('else no line', () => {
+  test('else it is not attributed', () => {
     const report = capture(0, 5000);
     expect(report.verdict).toBe('leak');
     expect(report.sites[0]).toMatchObject({ file: '(seen by no tensor)', line: 0, verdict: 'leak' });

@@ -12,7 +12,7 @@ const verdicts = (series: SiteHistory[]) => series.map((one) => judge(one).verdi
 const share = (all: string[], wanted: string) => all.filter((one) => one === wanted).length / all.length;
 const seeds = Array.from({ length: 200 }, (_, i) => i + 1);
 
-test('Theil–Sen finds the slope of a line and is deaf to an outlier', () => {
+test('Theil–Sen finds the slope of a line and ignores an outlier', () => {
   const x = Array.from({ length: 20 }, (_, i) => i);
   const y = x.map((i) => 3 * i + 1);
   expect(theilSen(x, y)).toMatchObject({ slope: 3, low: 3, high: 3 });
@@ -21,7 +21,7 @@ test('Theil–Sen finds the slope of a line and is deaf to an outlier', () => {
   expect(theilSen(x, y).slope).toBe(3);
 });
 
-test('Theil–Sen does not vouch for noise', () => {
+test('Theil–Sen does not find significance in noise', () => {
   const rand = random(7);
   const x = Array.from({ length: 40 }, (_, i) => i);
   const noise = x.map(() => rand());
@@ -31,7 +31,7 @@ test('Theil–Sen does not vouch for noise', () => {
   expect(p).toBeGreaterThan(0.01);
 });
 
-test('values that depend on those before them count for less', () => {
+test('autocorrelated values have less weight', () => {
   const alarms = (memory: number) =>
     seeds.filter((seed) => {
       const rand = random(seed);
@@ -54,7 +54,7 @@ test('the tail of the normal distribution', () => {
   expect(upperTail(6) / 9.866e-10).toBeCloseTo(1, 3);
 });
 
-test('Benjamini and Hochberg: their own example of 15 hypotheses, of which 4 stand at 5%', () => {
+test('Benjamini and Hochberg: their example of 15 hypotheses, 4 of them significant at 5%', () => {
   const p = [
     ...[0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344],
     ...[0.0459, 0.324, 0.4262, 0.5719, 0.6528, 0.759, 1],
@@ -66,11 +66,11 @@ test('Benjamini and Hochberg: their own example of 15 hypotheses, of which 4 sta
   expect(falseDiscovery([])).toEqual([]);
 });
 
-test('the floor is what is never given back', () => {
+test('the floor is the memory that is never freed', () => {
   expect(floorOf([1, 5, 2, 7, 3])).toEqual([1, 2, 2, 3, 3]);
 });
 
-test('steps are those that matter, teeth are rises that were given back', () => {
+test('steps are the relevant ones, teeth are rises that were freed again', () => {
   expect(steps([0, 1, 2, 3, 4])).toBe(4);
   expect(steps([0, 0, 97, 98, 99, 100])).toBe(1);
   expect(steps([5, 5])).toBe(0);
@@ -101,13 +101,13 @@ test('the rate of a leak is right', () => {
   expect(judged.growthTensorsPerMinute).toBeCloseTo((2 * 60_000) / MS, 0);
 });
 
-test('one tensor that grows is a leak too', () => {
+test('a single growing tensor is a leak too', () => {
   const one = history(ROUNDS, () => 1);
   one.liveBytes = one.liveBytes.map((_, i) => i * 4096);
   expect(judge(one).verdict).toBe('leak');
 });
 
-test('a leak in a program that then becomes idle is still one', () => {
+test('a leak in a program that then becomes idle is still a leak', () => {
   const one = history(ROUNDS, (i) => Math.min(i, 32) * 3);
   one.work = one.ms.map((_, i) => Math.min(i, 32) * 100);
   expect(judge(one).verdict).toBe('leak');
@@ -125,13 +125,13 @@ test('caches that fill and stay full are caches', () => {
   expect(share(found, 'cache')).toBeGreaterThanOrEqual(0.95);
 });
 
-test('a bounded cache that fills in a straight line is none either', () => {
+test('a bounded cache that fills linearly is not a leak either', () => {
   for (const full of [4, 8, 16, 24, 32]) {
     expect(judge(history(ROUNDS, (i) => Math.min(i, full) * 10)).verdict).toBe('cache');
   }
 });
 
-test('kinds: a cache that still fills, a full one, a sawtooth, steady, a leak', () => {
+test('kinds: a filling cache, a full one, a sawtooth, steady, a leak', () => {
   const kind = (tensors: (i: number) => number) => judge(history(ROUNDS, tensors)).kind;
   expect(kind((i) => 300 * (1 - Math.exp(-i / 12)))).toBe('filling-cache');
   expect(kind((i) => Math.min(i, 20) * 10)).toBe('full-cache');
@@ -141,13 +141,13 @@ test('kinds: a cache that still fills, a full one, a sawtooth, steady, a leak', 
   expect(judge(history(10, (i) => i)).kind).toBe('insufficient');
 });
 
-test('a batch that is not yet full when the program ends is no leak; the first of its kind may be one', () => {
+test('a batch that is incomplete at the end is not a leak; the first of its kind may be one', () => {
   const wave = (i: number) => (i % 20) * 10;
   expect(judge(history(57, wave))).toMatchObject({ verdict: 'steady', kind: 'sawtooth' });
   expect(judge(history(57, (i) => (i < 20 ? 0 : wave(i - 20) + i * 10))).verdict).toBe('leak');
 });
 
-test('the bounds of the rate hold it, and are closer with more rounds', () => {
+test('the bounds contain the rate, and are narrower with more rounds', () => {
   const width = (rounds: number) => {
     const rand = random(11);
     const one = judge(history(rounds, (i) => 3 * i + 30 * rand(), 1000));
@@ -183,16 +183,16 @@ test('weights that are loaded once are steady', () => {
   expect(judge(history(ROUNDS, (i) => (i < 3 ? 0 : 20))).verdict).toBe('steady');
 });
 
-test('too few rounds are insufficient, unless nothing lives', () => {
+test('too few rounds are insufficient, unless nothing is alive', () => {
   expect(judge(history(10, (i) => i * 100)).verdict).toBe('insufficient');
   expect(judge(history(10, (i) => (i < 9 ? 100 : 0))).verdict).toBe('steady');
 });
 
-test('a few tensors more are a trifle', () => {
+test('a few more tensors are negligible', () => {
   expect(judge(history(ROUNDS, (i) => Math.floor(i / 12), 100)).verdict).not.toBe('leak');
 });
 
-test('many tensors of which none is old are garbage; a few may be replaced by ever larger ones', () => {
+test('many tensors without an old one are garbage; a few may be replaced by ever larger ones', () => {
   const many = history(ROUNDS, (i) => i);
   expect(judge({ ...many, oldestBirthMs: many.ms[40]! }).verdict).toBe('steady');
   expect(judge({ ...many, oldestBirthMs: many.ms[5]! }).verdict).toBe('leak');
@@ -200,7 +200,7 @@ test('many tensors of which none is old are garbage; a few may be replaced by ev
   expect(judge({ ...one, oldestBirthMs: many.ms.at(-1)! }).verdict).toBe('leak');
 });
 
-test('a tensor that grows among much garbage of its own line is found', () => {
+test('a growing tensor among much garbage of the same line is found', () => {
   const found = seeds.slice(0, 50).map((seed) => {
     const rand = random(seed);
     const one = history(ROUNDS, (i) => 1 + ((i + seed) % 4) * (8 + 4 * rand()));
@@ -210,7 +210,7 @@ test('a tensor that grows among much garbage of its own line is found', () => {
   expect(share(verdicts(found), 'leak')).toBeGreaterThanOrEqual(0.9);
 });
 
-test('what did not survive the last full collection is garbage, however long ago that was', () => {
+test('tensors that did not survive the last full collection are garbage, however long ago it was', () => {
   const many = { ...history(ROUNDS, (i) => i), oldestBirthMs: 16 * MS };
   expect(judge(many).verdict).toBe('leak');
   expect(judge({ ...many, lastCollectionMs: 15 * MS }).verdict).toBe('steady');

@@ -10,7 +10,7 @@ import { ms } from '../support/async';
 const ROOT = path.resolve(__dirname, '../..');
 const CLI = path.join(ROOT, 'dist/cli/leak-audit.js');
 const FIXTURES = path.join(__dirname, 'fixtures');
-/** How often the programs do their work, 10 ms apart at least: some 320 rounds of 25 ms, of which a slow machine may miss most. */
+/** How often the programs work, at least 10 ms apart: about 320 rounds of 25 ms, most of which a slow machine may miss. */
 const WORK = '800';
 const INTERVAL = ['--interval', '100ms'];
 
@@ -44,7 +44,7 @@ function audit(args: string[], onStart?: (child: ChildProcess, stdout: string) =
 }
 
 let reports = 0;
-/** Runs a fixture with `--json`; the report comes beside the outcome. */
+/** Runs a fixture with `--json`; returns the report and the outcome. */
 async function report(program: string[], options: string[] = []): Promise<Outcome & { report: Report }> {
   const json = path.join(folder, `report-${reports++}.json`);
   const outcome = await audit(['run', ...INTERVAL, '--json', json, ...options, '--', 'node', ...program]);
@@ -54,10 +54,10 @@ async function report(program: string[], options: string[] = []): Promise<Outcom
 const fixture = (name: string) => path.join(FIXTURES, name);
 
 describe('verdicts', () => {
-  // All at once: they sleep most of their time.
+  // All at once, because they mostly sleep.
   const TYPESCRIPT = `import * as torch from 'libtorch-node';
 type Entry = { tensor: unknown };
-const held: Entry[] = ((globalThis as { held?: Entry[] }).held = []); // until the exit, when its timer is gone
+const held: Entry[] = ((globalThis as { held?: Entry[] }).held = []); // until the exit, after its timer has ended
 interface Unused { a: number }
 const timer = setInterval((): void => {
   held.push({ tensor: torch.zeros([1024]) });
@@ -90,7 +90,7 @@ const timer = setInterval((): void => {
     expect(site).toMatchObject({ file: fixture('leaky.cjs'), line: 12, function: 'handle', verdict: 'leak' });
     expect(site.liveTensors).toBe(Number(WORK));
     expect(site.liveBytes).toBe(site.liveTensors * 4096);
-    // How fast is the machine's business; that it is bytes, and of a minute, is not.
+    // The speed depends on the machine; the unit, bytes per minute, does not.
     const onAverage = site.liveBytes / (leaky.report.timeline.at(-1)!.ms / 60_000);
     expect(site.growthBytesPerMinute / onAverage).toBeGreaterThan(0.1);
     expect(site.growthBytesPerMinute / onAverage).toBeLessThan(10);
@@ -130,13 +130,13 @@ const timer = setInterval((): void => {
   });
 });
 
-describe('the program notices nothing', () => {
+describe('the program is not affected', () => {
   const run = async (args: string[]) => {
     const outcome = await audit(['run', '--quiet', '--json', path.join(folder, 'ignored.json'), '--', 'node', ...args]);
     return { ...outcome, seen: JSON.parse(outcome.stdout.split('\n')[0]!) };
   };
 
-  test('arguments, environment, streams and exit status are untouched', async () => {
+  test('arguments, environment, streams and exit status are unchanged', async () => {
     const args = [fixture('transparent.cjs'), 'torch', '7', '--check', '-o', 'x'];
     const { code, seen, stderr } = await run(args);
     const plain = spawnSync(process.execPath, args);
@@ -146,7 +146,7 @@ describe('the program notices nothing', () => {
     expect(code).toBe(7);
   });
 
-  test('of a program that never loads the library nothing is said, least of all that it is clean', async () => {
+  test('a program that never loads the library does not get a verdict', async () => {
     const { code, stdout } = await run([fixture('transparent.cjs'), 'no-torch']);
     expect(code).toBe(0);
     expect(stdout).toMatch(/INSUFFICIENT {2}nothing was recorded: the program never loaded libtorch-node\./);
@@ -161,7 +161,7 @@ describe('the program notices nothing', () => {
 });
 
 describe('signals', () => {
-  /** Sends `signal` to the command or, by `to`, to the program itself, once its tensor stands in the capture. */
+  /** Sends `signal` to the command or, by `to`, to the program itself, once its tensor is in the capture. */
   const killed = (signal: NodeJS.Signals, to: 'command' | 'program', ...args: string[]) => {
     const file = path.join(folder, `${signal}-${to}.ltna`);
     const send = async (command: number, program: number) => {
@@ -178,7 +178,7 @@ describe('signals', () => {
     });
   };
 
-  test('are forwarded, and the program ends in its own way', async () => {
+  test('are forwarded, and the program handles them', async () => {
     for (const signal of ['SIGTERM', 'SIGUSR2'] as const) {
       const { code, stdout } = await killed(signal, 'command', 'handle');
       expect(code).toBe(9);

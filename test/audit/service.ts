@@ -1,4 +1,4 @@
-/** test/audit/fixtures/service.cjs in a process of its own, and the leak-audit that looks at it. */
+/** test/audit/fixtures/service.cjs in a new process, and leak-audit commands on it. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import * as path from 'node:path';
 import { createInterface } from 'node:readline';
@@ -9,7 +9,7 @@ import { CLI } from './command';
 
 const FIXTURE = path.join(__dirname, 'fixtures/service.cjs');
 
-/** All that were started by a test file, and live. */
+/** The live processes started by a test file. */
 const running = new Set<Service>();
 afterEach(() => {
   for (const service of running) service.kill();
@@ -38,7 +38,7 @@ export class Service {
     return this.child.pid!;
   }
 
-  /** What the service answers to a command. */
+  /** The service's answer to a command. */
   tell(command: string): Promise<any> {
     this.say(command);
     return this.answer();
@@ -59,7 +59,7 @@ export class Service {
   }
 }
 
-/** `leak-audit …` that is not waited for. */
+/** `leak-audit …` in the background. */
 export class Running {
   readonly outcome: Promise<Outcome>;
   readonly child: ChildProcess;
@@ -81,7 +81,7 @@ export class Running {
 
   /** Settles once it has written that. */
   async wrote(what: RegExp): Promise<void> {
-    let hasEnded = false; // and all that it wrote was read
+    let hasEnded = false; // and all its output was read
     void this.outcome.then(() => {
       hasEnded = true;
     });
@@ -92,7 +92,7 @@ export class Running {
   }
 }
 
-/** Until `fn` gives something; the test's own limit ends what never comes. */
+/** Waits until `fn` returns a truthy value; the test's own limit is the timeout. */
 export async function until<T>(fn: () => Promise<T | undefined | false>): Promise<T> {
   for (;;) {
     const value = await fn();

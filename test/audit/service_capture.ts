@@ -1,9 +1,9 @@
-/** A capture as a service leaves it, for reports and exports to show. */
+/** A capture like that of a service, for tests of reports and exports. */
 import { CaptureBuilder } from './capture_builder';
 
 /**
  * A service: `classify` (reached from two routes) leaks, `put` fills a cache, `load` holds weights, `step` makes garbage
- * in a sawtooth, and libtorch itself holds what no tensor shows.
+ * in a sawtooth, and libtorch itself holds memory without tensors.
  */
 export function serviceCapture(rounds = 96): CaptureBuilder {
   const main: [string, number, number, string] = ['/srv/shop/src/main.ts', 12, 3, 'main'];

@@ -1,4 +1,4 @@
-/** Simulated sites: families of leaks and of innocents. A series is told by its family and its seed. */
+/** Simulated sites: families of leaks and of innocents. Family and seed identify a series. */
 import type { SiteHistory } from '../../cli/rules/verdict';
 
 /** Mulberry32: the same series in every run. */
@@ -14,7 +14,7 @@ export function random(seed: number): () => number {
 
 export const ROUND_MS = 250;
 
-/** `tensors(i)` living tensors of `size` bytes after round i, in which the program did `load(i)` work. */
+/** `tensors(i)` live tensors of `size` bytes after round i, in which the program did `load(i)` work. */
 export function history(
   rounds: number,
   tensors: (i: number) => number,
@@ -35,15 +35,15 @@ export function history(
 }
 
 type Random = () => number;
-/** Roughly normal, mean 0, deviation 1. */
+/** Roughly normal, mean 0, standard deviation 1. */
 const normal = (rand: Random) => rand() + rand() + rand() + rand() + rand() + rand() - 3;
 const between = (rand: Random, low: number, high: number) => low + (high - low) * rand();
 
 type Load = (i: number) => number;
-/** Living tensors by round; and how much the program does, where that is not always the same. */
+/** Live tensors by round, and the program's load if it varies. */
 type Family = (rand: Random, rounds: number) => Load | [Load, Load];
 
-/** Adds up what `next` gives, for ever. */
+/** Endless cumulative sums of `next`. */
 function sum(next: (i: number) => number): (i: number) => number {
   let held = 0;
   return (i) => {
@@ -52,7 +52,7 @@ function sum(next: (i: number) => number): (i: number) => number {
   };
 }
 
-/** Garbage of a line: piles up, and goes at collections that come at no fixed times. */
+/** Garbage of a line: accumulates, and is freed by collections at irregular times. */
 function garbage(rand: Random, most: number): () => number {
   let [held, until] = [0, most * between(rand, 0.5, 1)];
   const rate = most / between(rand, 3, 9);
@@ -156,7 +156,7 @@ export const INNOCENTS: Record<string, Family> = {
   },
 };
 
-/** Neither: values without memory of a level. Said to be no leak; listed because it is the hardest. */
+/** Neither: a random walk. Counted as not a leak; listed because it is the hardest case. */
 export const RANDOM_WALK: Family = (rand) => {
   let held = between(rand, 100, 300);
   return () => {

@@ -50,7 +50,7 @@ const textOf = (snapshot: Snapshot, columns?: number) =>
     ...(columns === undefined ? {} : { columns }),
   });
 
-test('one is one', () => {
+test('one tensor is singular', () => {
   expect([0, 1, 2, 1234].map((n) => counted(n, 'tensor'))).toEqual([
     '0 tensors',
     '1 tensor',
@@ -64,14 +64,14 @@ test('one is one', () => {
   expect(textOf(snapshotOf(21, sites.slice(1)))).toMatch(/^… and 1 more site$/m);
 });
 
-test('no sites are no empty table', () => {
+test('without sites the table is omitted', () => {
   expect(textOf({ ...snapshotOf(2, []), mode: 'counters' })).toMatch(
     /\n\nno site is known \(--mode counters\)\n\nrecorded /,
   );
   expect(textOf(snapshotOf(0, []))).toMatch(/\n\nno tensor was made yet\n\nrecorded for 1\.0 s \(--mode full\)\n$/);
 });
 
-test('in 80 columns no line is wider, and what was there before is not called made', () => {
+test('lines fit 80 columns, and earlier tensors are not called made', () => {
   const before = { ...site(0, 9), file: '(before attach)', line: 0, column: 0, function: '' };
   const sites = [
     before,

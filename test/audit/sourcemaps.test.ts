@@ -87,7 +87,7 @@ test('an esbuild bundle, minified', () => {
   expect(resolveMark(outfile)).toMatchObject({ file: source, ...find(SOURCE, MARK) });
 });
 
-test('without a map, with a broken one and without a file the position stays', () => {
+test('without a map, with a broken one and without a file the position is unchanged', () => {
   const plain = compile({});
   const frame = { file: plain, line: 3, column: 4, function: '' };
   expect(new SourceMaps().resolve(frame)).toEqual(frame);

@@ -1,4 +1,4 @@
-/** What `leak-audit export` writes, opened in speedscope itself: its own format, pprof, and collapsed stacks. */
+/** Output of `leak-audit export`, opened in speedscope: its own format, pprof, and collapsed stacks. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { limitMs } from '../support/sanitized';
@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => browser?.close());
 
-// What speedscope says it takes the file for, and the title once it is drawn.
+// The format that speedscope detects, and the title once it is drawn.
 test.each([
   ['pprof', 'app.pb.gz', 'Importing as protobuf encoded pprof file', 'app.pb.gz - speedscope'],
   [

@@ -18,19 +18,19 @@ test('the stack begins at the caller, with file, line, column and function', () 
   expect(Number.isSafeInteger(key)).toBe(true);
 });
 
-test('equal places have equal keys, other places have others', () => {
+test('equal places have equal keys, different places different ones', () => {
   const keys = [1, 2].map(() => capture().key);
   expect(keys[0]).toBe(keys[1]);
   expect(capture().key).not.toBe(keys[0]);
 });
 
-test('at most the wanted number of frames', () => {
+test('at most the requested number of frames', () => {
   const deep = (n: number): number => (n === 0 ? capture(4).frames().length : deep(n - 1));
   expect(deep(30)).toBe(4);
 });
 
-test('frames of the library at the top, however many, take none of the wanted ones', () => {
-  // Callbacks of Node between: left out at the top as the library's own frames are.
+test('frames of the library at the top do not count, however many', () => {
+  // Node's callbacks in between are omitted at the top, like the library's own frames.
   const through = (n: number): number => {
     if (n > 0) return [n].map(() => Reflect.apply(through, undefined, [n - 1]))[0]!;
     return capture(3).frames().length;
@@ -45,7 +45,7 @@ test('frames of the library at the top, however many, take none of the wanted on
   expect(frames).toEqual([expect.objectContaining({ file: __filename })]);
 });
 
-describe("the program's own settings of Error are back afterwards", () => {
+describe('the program’s settings of Error are restored afterwards', () => {
   const limit = globalError.stackTraceLimit;
   const prepare = globalError.prepareStackTrace;
   afterEach(() => {
@@ -53,7 +53,7 @@ describe("the program's own settings of Error are back afterwards", () => {
     globalError.prepareStackTrace = prepare;
   });
 
-  test('when it set them', () => {
+  test('if it set them', () => {
     const own = () => 'mine';
     globalError.prepareStackTrace = own;
     globalError.stackTraceLimit = 3;
@@ -63,13 +63,13 @@ describe("the program's own settings of Error are back afterwards", () => {
     expect(new Error('x').stack).toBe('mine');
   });
 
-  test('when it did not', () => {
+  test('if it did not', () => {
     Reflect.deleteProperty(globalError, 'prepareStackTrace');
     capture();
     expect(Object.hasOwn(globalError, 'prepareStackTrace')).toBe(false);
   });
 
-  test('when it forbids changes', () => {
+  test('if it forbids changes', () => {
     Object.defineProperty(globalError, 'stackTraceLimit', { value: 7, writable: false, configurable: true });
     expect(() => capture()).not.toThrow();
     expect(globalError.stackTraceLimit).toBe(7);

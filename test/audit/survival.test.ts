@@ -1,4 +1,4 @@
-/** Captures whose writing does not end well: kills, disks without room. With the built command and the built addon. */
+/** Captures with an abnormal end: kills, full disks. With the built command and the built addon. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import * as fs from 'node:fs';
@@ -23,7 +23,7 @@ describe('SIGKILL', () => {
     return state / 2 ** 32;
   };
 
-  /** Kills a recorded program `ms` after it began to work (below 0: before). What the file held just before, and after. */
+  /** Kills a recorded program `ms` after it started to work (negative: before). Returns the file just before and after. */
   async function kill(number: number, ms: number) {
     const file = path.join(folder, `killed-${number}`);
     fs.writeFileSync(file, fileHeader(Flag.reserved));
@@ -58,7 +58,7 @@ describe('SIGKILL', () => {
         expect(capture.end).toBeUndefined();
         if (ready) expect(capture.start?.mode).toBe('full');
         const rows = [...capture.series.values()].reduce((sum, one) => sum + (one.liveTensors.at(-1) ?? 0), 0);
-        // The births are those of the rows, but for what was made while the round was put together.
+        // The births match the rows, except tensors made while the round was assembled.
         const births = [...capture.livingTensors()].length;
         expect(Math.abs(rows - births)).toBeLessThanOrEqual(50);
       }
@@ -68,11 +68,11 @@ describe('SIGKILL', () => {
   );
 });
 
-describe('no room', () => {
-  /** The run says it, `check` of its capture does not pass. */
+describe('no space', () => {
+  /** The run reports the loss, and `check` of its capture fails. */
   const check = async (file: string, run: { code: number | null; stderr: string }) => {
     expect(run.stderr).toMatch(/events? or more (was|were) lost/);
-    expect(run.code).toBe(0); // of the program, in which no leak was found
+    expect(run.code).toBe(0); // the program's own status: a leak was not found
     const checked = await leakAudit('check', file);
     expect(checked.stdout).toMatch(/lost: /);
     expect(checked.code).toBe(4);
@@ -80,7 +80,7 @@ describe('no room', () => {
   };
 
   test(
-    'a file that may not grow (RLIMIT_FSIZE): the program goes on, and the loss is told',
+    'a file size limit (RLIMIT_FSIZE): the program continues, and the loss is reported',
     async () => {
       const file = path.join(folder, 'limited.ltna');
       const program = `ulimit -f 64; exec node ${fixture('survivors.cjs')} 5000`; // 5,000 births take 240 kB
@@ -109,7 +109,7 @@ describe('no room', () => {
     TIMEOUT_MS,
   );
 
-  test('a folder that cannot be written to is told before the program runs', async () => {
+  test('an unwritable folder is reported before the program runs', async () => {
     const { code, stdout, stderr } = await leakAudit('run', '-o', '/proc/x.ltna', '--', 'node', '-e', 'console.log(1)');
     expect(stderr).toMatch(/cannot write \/proc\/x\.ltna/);
     expect(stdout).toBe('');
@@ -117,7 +117,7 @@ describe('no room', () => {
   });
 
   test(
-    'a process that cannot reach its capture says so, and goes on',
+    'a process that cannot reach its capture reports that, and continues',
     async () => {
       const wish = JSON.stringify({ file: path.join(folder, 'no', 'such', 'folder') });
       const program = [process.execPath, fixture('transparent.cjs'), 'torch', '7'];
@@ -129,7 +129,7 @@ describe('no room', () => {
   );
 });
 
-test('a mistake of our own is one line and status 70', async () => {
+test('an internal error is one line and status 70', async () => {
   const broken = path.join(folder, 'broken.cjs');
   fs.writeFileSync(broken, 'process.stdout.write = () => { throw new TypeError("boom\\n  and more"); };');
   const file = path.join(folder, 'reserved.ltna');

@@ -1,4 +1,4 @@
-/** Anomaly detection: what is said of the forward call, and that nothing is said otherwise. */
+/** Anomaly detection: the report of the forward call, and silence otherwise. */
 import { run } from '../support/child';
 import { LIB, thrown, torch } from '../support/torch';
 
@@ -7,7 +7,7 @@ const leaf = (...data: number[]) => torch.tensor(data, { requiresGrad: true });
 
 afterEach(() => setDetectAnomaly(false));
 
-it('an error names the line of the forward call, and of the backward that made a node', async () => {
+it('an error names the line of the forward call, and of the backward that made the node', async () => {
   const { stdout, stderr, code } = await run(process.execPath, ['test/autograd/anomaly_lines.cjs', LIB]);
   expect({ stderr, code }).toEqual({ stderr: '', code: 0 });
   const results = JSON.parse(stdout) as [message: string, line: number][];
@@ -31,7 +31,7 @@ it('checkNan: false lets NaN through', () => {
   expect(Number.isNaN(x.grad!.at(0).item())).toBe(true);
 });
 
-it('says so where the line is not known, and nothing where it is off', () => {
+it('says so if the line is unknown, and nothing if it is off', () => {
   const x = leaf(0);
   const y = () => x.div(x.mul(0)).sum();
   const before = y();
@@ -41,7 +41,7 @@ it('says so where the line is not known, and nothing where it is off', () => {
   y().backward();
 });
 
-it('leaves what a hook throws as it is', () => {
+it('does not change errors thrown by hooks', () => {
   setDetectAnomaly(true);
   const x = leaf(1);
   const error = new Error('mine');
@@ -53,7 +53,7 @@ it('leaves what a hook throws as it is', () => {
   expect(error.message).toBe('mine');
 });
 
-it('is switched, and put back', () => {
+it('is switched on and restored', () => {
   expect(isAnomalyEnabled()).toBe(false);
   expect(detectAnomaly(() => [isAnomalyEnabled(), isAnomalyCheckNanEnabled()])).toEqual([true, true]);
   expect(detectAnomaly(() => isAnomalyCheckNanEnabled(), { checkNan: false })).toBe(false);

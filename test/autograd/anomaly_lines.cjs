@@ -1,4 +1,4 @@
-/** Messages of backwards that fail, each with the lines of the forward calls: which nothing has transformed, as in a test file. */
+/** Messages of failing backwards, with the lines of the forward calls. Plain JavaScript, so that lines are not transformed. */
 'use strict';
 
 const torch = require(process.argv[2]);

@@ -1,4 +1,4 @@
-/** torch.utils.checkpoint: the gradients of PyTorch's, and what is refused. Memory: checkpoint_memory.test.ts. */
+/** torch.utils.checkpoint: PyTorch's gradients, and refusals. Memory: checkpoint_memory.test.ts. */
 import type { Tensor } from '../../types';
 import { run } from '../support/child';
 import { type Call, compare } from '../support/compare';
@@ -36,7 +36,7 @@ function gradOf(fn: (...tensors: any[]) => any, ...tensors: any[]): unknown[] {
   return grad(outputs, leaves, { gradOutputs: outputs.map((one: any) => untyped.onesLike(one)), allowUnused: true });
 }
 
-/** What a checkpoint is of, with its arguments: `C` is the function, without the options. */
+/** Checkpointed calls: `C` is the function, without the options. */
 const bodies: Call[] = [
   ['C((a) => a.sin().exp(), x)', 'C(lambda a: a.sin().exp(), x)'],
   ['C((a, b) => a.mul(b).tanh(), x, y)', 'C(lambda a, b: a.mul(b).tanh(), x, y)'],
@@ -78,7 +78,7 @@ test.each([true, false])('backward() gives PyTorch’s gradients, useReentrant: 
   expect({ wrong, failed }).toEqual({ wrong: [], failed: [] });
 });
 
-test('autograd.grad gives PyTorch’s gradients, also of what the function has by itself', async () => {
+test('autograd.grad gives PyTorch’s gradients, also for tensors captured by the function', async () => {
   const python = 'lambda f, *a, **o: torch.utils.checkpoint.checkpoint(f, *a, use_reentrant=False, **o)';
   const C = (fn: any, ...args: any[]) => untyped.utils.checkpoint.checkpoint(fn, ...args, { useReentrant: false });
   const more: Call[] = [
@@ -96,7 +96,7 @@ test('autograd.grad gives PyTorch’s gradients, also of what the function has b
   expect({ wrong, failed }).toEqual({ wrong: [], failed: [] });
 });
 
-test('without preserveRngState the backward draws on, as in PyTorch; with it the source is as it was', async () => {
+test('without preserveRngState the backward continues the random sequence, as in PyTorch; with it the state is restored', async () => {
   const off = { preserveRngState: false };
   const C = (fn: any, ...args: any[]) => untyped.utils.checkpoint.checkpoint(fn, ...args, off);
   const after = (fn: () => unknown) => [fn(), untyped.rand([2])];
@@ -117,7 +117,7 @@ test('checkpointSequential gives PyTorch’s gradients', async () => {
   const layers = '[(a) => a.sin(), (a) => a.mul(y), (a) => F.dropout(a), (a) => a.exp(), (a) => a.tanh()]';
   const pythons =
     '[lambda a: a.sin(), lambda a: a.mul(y), lambda a: F.dropout(a), lambda a: a.exp(), lambda a: a.tanh()]';
-  // PyTorch 2 wants to be told; PyTorch 1 has no such argument of this function.
+  // PyTorch 2 requires this argument; PyTorch 1 does not have it in this function.
   const explicit = '**({} if torch.__version__.startswith("1.") else {"use_reentrant": True})';
   const calls = [1, 2, 3, 5].map(
     (n): Call => [
@@ -149,7 +149,7 @@ test('second derivatives go through it, with createGraph', () => {
   }
 });
 
-test('backward with inputs accumulates into those alone', () => {
+test('backward with inputs accumulates only into those', () => {
   const [x, w, v] = [leaf(1, 2), leaf(3, 4), leaf(5, 6)];
   checkpoint((a) => a.mul(w).mul(v), x, off)
     .sum()
@@ -162,7 +162,7 @@ test('backward with inputs accumulates into those alone', () => {
   ]);
 });
 
-test('results have gradients where the function’s own have', () => {
+test('results require gradients if the function’s own do', () => {
   const x = leaf(1, 2);
   const both = (a: Tensor): [Tensor, Tensor] => [a.mul(2), a.detach().mul(2)];
   expect(checkpoint(both, x, off).map((one) => one.requiresGrad)).toEqual([true, false]);
@@ -174,7 +174,7 @@ test('results have gradients where the function’s own have', () => {
   expect([given.gradFn, constant.gradFn, constant.requiresGrad]).toEqual(['CheckpointFunctionBackward', null, false]);
 });
 
-test('a graph that is kept is walked again', () => {
+test('a retained graph can be walked again', () => {
   const x = leaf(1, 2);
   for (const useReentrant of [true, false]) {
     x.grad = null;
@@ -200,7 +200,7 @@ test('in torch.run: autograd.grad runs at once, and backward is refused', async 
     const refused = torch.run((T: any) => void T.backward(loss, given));
     await expect(refused).rejects.toMatchObject({ code: 'ERR_TORCH_CALLBACK_THREAD' });
   }
-  // Another's graph, beside a checkpoint that nobody has gone back through.
+  // Another graph, beside a checkpoint without a backward.
   const beside = checkpoint(f, x, off);
   const loss = w.pow(2).sum();
   w.grad = null;
@@ -208,7 +208,7 @@ test('in torch.run: autograd.grad runs at once, and backward is refused', async 
   expect([w.grad!.toArray(), beside.shape]).toEqual([[6, 8], [2]]);
 });
 
-test('an argument that was written to since is an error, as in PyTorch', () => {
+test('an argument modified since is an error, as in PyTorch', () => {
   for (const useReentrant of [true, false]) {
     const x = leaf(1, 2).mul(2);
     const y = checkpoint((a) => a.pow(2), x, { useReentrant }).sum();
@@ -217,7 +217,7 @@ test('an argument that was written to since is an error, as in PyTorch', () => {
   }
 });
 
-test('what was computed before, and is used inside by itself, goes on to its leaves', () => {
+test('gradients of captured results continue to their leaves', () => {
   const x = leaf(1, 2);
   const h = x.exp();
   const f = (a: Tensor) => a.mul(h).tanh();
@@ -231,7 +231,7 @@ test('what was computed before, and is used inside by itself, goes on to its lea
   expect(torch.allclose(x.grad!, torch.tensor(plain as number[]))).toBe(true);
 });
 
-test('anomaly detection says the line in the function', () => {
+test('anomaly detection reports the line in the function', () => {
   const x = leaf(0);
   torch.autograd.detectAnomaly(() => {
     const y = checkpoint((a) => a.sqrt().mul(0), x, off).sum();
@@ -241,7 +241,7 @@ test('anomaly detection says the line in the function', () => {
   });
 });
 
-test('hooks run inside it, and keep what they make', () => {
+test('hooks run inside it, and keep their tensors', () => {
   torch.scope(() => {
     const [x, w] = [leaf(1, 2), leaf(3, 4)];
     const kept: Tensor[] = [];
@@ -262,7 +262,7 @@ test('hooks run inside it, and keep what they make', () => {
   });
 });
 
-test('errors have codes, and name the argument', async () => {
+test('errors have codes and name the argument', async () => {
   const [x, w] = [leaf(1, 2), leaf(3, 4)];
   const c = untyped.utils.checkpoint.checkpoint;
   const sequential = untyped.utils.checkpoint.checkpointSequential;
@@ -315,7 +315,7 @@ test('errors have codes, and name the argument', async () => {
   });
 });
 
-test('an unused input of autograd.grad is the same error as without checkpoints', () => {
+test('an unused input of autograd.grad gives the same error as without checkpoints', () => {
   const [x, w] = [leaf(1, 2), leaf(3, 4)];
   const plain = thrown(() => grad(x.exp().sum(), [x, w]));
   const through = thrown(() => grad(checkpoint((a) => a.exp(), x, off).sum(), [x, w]));
@@ -323,7 +323,7 @@ test('an unused input of autograd.grad is the same error as without checkpoints'
   expect(shown(through)).toEqual(shown(plain));
 });
 
-test('where the results differ and are not compared, PyTorch’s rules hold', () => {
+test('if the results differ and are not compared, PyTorch’s rules apply', () => {
   const x = leaf(1, 2);
   let calls = 0;
   const other = (a: Tensor) => (calls++ === 0 ? a.mul(1) : a.mul(5).to('float64'));
@@ -331,7 +331,7 @@ test('where the results differ and are not compared, PyTorch’s rules hold', ()
   expect(y.dtype).toBe('float32');
 });
 
-test('no argument that requires gradients: a warning, and no gradients', async () => {
+test('without an argument that requires gradients: a warning, and no gradients', async () => {
   const program = `const torch = require(process.argv[1]);
     const w = torch.ones([1], { requiresGrad: true });
     console.log(torch.utils.checkpoint.checkpoint((a) => a.mul(w), torch.ones([1])).requiresGrad);`;

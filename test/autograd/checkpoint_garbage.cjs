@@ -1,4 +1,4 @@
-/** What is left of checkpoints outside scopes: with a backward, without one, where the function threw. */
+/** Leftovers of checkpoints outside scopes: with a backward, without one, after an error of the function. */
 'use strict';
 
 const path = require('node:path');

@@ -1,14 +1,14 @@
-/** The peak of a deep computation, and what is left of it: `plain`, or with the options of checkpoints as JSON. */
+/** The peak memory and leftovers of a deep computation: `plain`, or with checkpoint options as JSON. */
 'use strict';
 
 const [lib, mode] = process.argv.slice(2);
 const torch = require(lib);
 const { checkpoint, checkpointSequential } = torch.utils.checkpoint;
 
-const SIZE = 256; // 256 KiB a tensor
+const SIZE = 256; // 256 KiB per tensor
 const weights = Array.from({ length: 8 }, () => torch.ones([SIZE], { requiresGrad: true }));
 
-/** One part: of six intermediate results that its backward needs, only the last is its result. */
+/** One part: its backward needs six intermediate results, of which the last is its result. */
 const part = (weight) => (x) => {
   let y = x.mul(weight);
   for (let i = 0; i < 6; i++) y = y.tanh();

@@ -1,4 +1,4 @@
-/** torch.utils.checkpoint: less memory at the peak, and what is owned by whom. */
+/** torch.utils.checkpoint: lower peak memory, and owners of tensors. */
 import type { Tensor } from '../../types';
 import { run } from '../support/child';
 import { balanced, LIB, torch } from '../support/torch';
@@ -9,7 +9,7 @@ const F = torch.nn.functional;
 const off = { useReentrant: false };
 const leaf = (...data: number[]) => torch.tensor(data, { requiresGrad: true });
 
-test('what the function makes is released, its results and gradients are owned as others', () => {
+test('the function’s tensors are released, its results and gradients are owned like others', () => {
   const count = () => torch.memory().tensors;
   for (const useReentrant of [true, false]) {
     const steps = () => {
@@ -45,7 +45,7 @@ test('a result outlives the scope in which its checkpoint was made', () => {
   }
 });
 
-test('a function that throws in the backward ends it, and leaves nothing', () => {
+test('a function that throws in the backward ends it, and leaks nothing', () => {
   for (const useReentrant of [true, false]) {
     let isSecond = false;
     const fails = (a: Tensor) => {
@@ -84,7 +84,7 @@ test('the peak is lower, and all is freed', async () => {
   }
 });
 
-test('outside scopes the collector finds all of it', async () => {
+test('outside scopes the collector frees all of it', async () => {
   const program = ['--expose-gc', 'test/autograd/checkpoint_garbage.cjs', LIB];
   const { stdout, stderr, code } = await run(process.execPath, program);
   expect({ stderr, code }).toEqual({ stderr: '', code: 0 });

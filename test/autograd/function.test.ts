@@ -1,4 +1,4 @@
-/** torch.autograd.Function: as PyTorch's, and what becomes of what it holds. */
+/** torch.autograd.Function: PyTorch's behaviour, and the lifetime of its tensors. */
 import type { Tensor } from '../../types';
 import { run } from '../support/child';
 import { balanced, codeOf, LIB, thrown, torch, untyped } from '../support/torch';
@@ -53,7 +53,7 @@ it('computes forward and backward', () => {
   expect(x.grad!.toArray()).toEqual(y.toArray());
 });
 
-it('takes other arguments, and gives several results', () => {
+it('takes other arguments, and returns several results', () => {
   const [x, y] = [leaf(2, 3), leaf(5, 7)];
   const [a, b] = PowMul.apply(x, 2, y);
   expect([a.toArray(), b.toArray()]).toEqual([
@@ -68,7 +68,7 @@ it('takes other arguments, and gives several results', () => {
   expect(grad(PowMul.apply(x, 2, y)[0].sum() as Tensor, y)[0]!.toArray()).toEqual([4, 9]);
 });
 
-it('is differentiated twice where its backward is made of ops', () => {
+it('can be differentiated twice if its backward consists of ops', () => {
   const x = leaf(1);
   const [first] = grad(Exp.apply(x).sum() as Tensor, x, { createGraph: true });
   const [second] = grad(first!.sum() as Tensor, x, { createGraph: true });
@@ -76,12 +76,12 @@ it('is differentiated twice where its backward is made of ops', () => {
   expect(grad(second!.sum() as Tensor, x)[0]!.toArray()).toEqual([Math.fround(Math.E)]);
 });
 
-it('records nothing where nothing needs gradients', () => {
+it('records nothing if nothing needs gradients', () => {
   expect(Exp.apply(torch.ones([1])).requiresGrad).toBe(false);
   expect(torch.noGrad(() => Exp.apply(leaf(1))).requiresGrad).toBe(false);
 });
 
-it('gives the same tensor that forward gave, and a view of an argument', () => {
+it('returns forward’s tensor itself, and a view of an argument', () => {
   let made: unknown;
   class Same extends Base {
     static override forward(_: Context, x: Tensor, through: boolean) {
@@ -112,7 +112,7 @@ it('knows which arguments need gradients', () => {
   expect(needs).toEqual([false, true, false]);
 });
 
-it('takes results without gradients, and written arguments', () => {
+it('accepts results without gradients, and modified arguments', () => {
   class Parts extends Base {
     static override forward(ctx: Context, x: Tensor): [Tensor, Tensor] {
       const index = x.argsort() as Tensor;
@@ -144,7 +144,7 @@ it('takes results without gradients, and written arguments', () => {
   expect(grad(h.sum() as Tensor, x)[0]!.toArray()).toEqual([2, 2]);
 });
 
-it('gives zeros, or null, for a result that was not used', () => {
+it('passes zeros, or null, for an unused result', () => {
   const seen: unknown[] = [];
   class Two extends Base {
     static override forward(ctx: Context, x: Tensor, materialize: boolean): [Tensor, Tensor] {
@@ -162,7 +162,7 @@ it('gives zeros, or null, for a result that was not used', () => {
   expect(seen).toEqual([[0, 0], null]);
 });
 
-it('refuses to be differentiated twice where its backward says so', () => {
+it('refuses to be differentiated twice if its backward forbids it', () => {
   class Once extends Base {
     static override forward(ctx: Context, x: Tensor) {
       ctx.saveForBackward(x);
@@ -204,7 +204,7 @@ describe('errors', () => {
     expect([error.code, error.message]).toEqual([code, expect.stringMatching(message)]);
   });
 
-  it('what forward or backward throws comes out as it is, and nothing is left', () => {
+  it('errors of forward and backward pass unchanged, and nothing is leaked', () => {
     const error = new RangeError('mine');
     class Fails extends Base {
       static override forward(_: Context, x: Tensor, now: boolean): Tensor {
@@ -225,7 +225,7 @@ describe('errors', () => {
     );
   });
 
-  it('saved tensors that were written to, or freed', () => {
+  it('saved tensors that were modified or freed', () => {
     const x = leaf(1, 2);
     const y = Exp.apply(x);
     torch.noGrad(() => y.add_(1));
@@ -238,7 +238,7 @@ describe('errors', () => {
     expect(grad(kept, x)[0]!.toArray()).toEqual([Math.fround(Math.E), expect.closeTo(7.389, 3)]);
   });
 
-  it('a forward that gives no tensor, a class without the functions', () => {
+  it('a forward that does not return a tensor, a class without the functions', () => {
     class None extends Base {
       static override forward(_: Context, __: Tensor) {
         return 5;
@@ -277,7 +277,7 @@ it('may run another backward in its backward, over itself too', () => {
   expect(grad(Nested.apply(x).sum() as Tensor, x)[0]!.toArray()).toEqual([1]);
 });
 
-it('leaves nothing: closures, contexts and tensors', async () => {
+it('does not leak closures, contexts or tensors', async () => {
   const { stdout, stderr, code } = await run(process.execPath, [
     '--expose-gc',
     'test/autograd/function_memory.cjs',

@@ -1,4 +1,4 @@
-/** How many contexts of a Function, and tensors, are left: where backward ran, where it did not, where forward threw. */
+/** Counts leftover contexts of a Function and tensors: after a backward, without one, after an error in forward. */
 'use strict';
 
 const { setImmediate: turn } = require('node:timers/promises');

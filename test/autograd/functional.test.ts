@@ -1,4 +1,4 @@
-/** torch.autograd.functional: the results of PyTorch's functions, what is refused, and that nothing is left behind. */
+/** torch.autograd.functional: PyTorch's results, refusals, and leaks. */
 import { type Call, compare } from '../support/compare';
 import { balanced, codeOf, thrown, torch, untyped } from '../support/torch';
 
@@ -69,7 +69,7 @@ const scalars: { js: string; py: string; of: string }[] = [
 
 const given = (of: string, open: string, close: string) => (of.includes(',') ? `${open}${of}${close}` : of);
 
-/** A call with the options given, in both languages. */
+/** A call with these options, in both languages. */
 function call(
   name: string,
   one: { js: string; py: string; of: string },
@@ -89,7 +89,7 @@ const flags: [string, string][] = [
 ];
 const vectorized: [string, string] = ['vectorize: true', 'vectorize=True'];
 
-test('results, and what strict refuses, are PyTorch’s', async () => {
+test('results, and the refusals of strict, are PyTorch’s', async () => {
   const calls = [
     ...functions.flatMap((one) => [
       ...[...flags, vectorized].map((flag) => call('jacobian', one, undefined, flag)),
@@ -110,12 +110,12 @@ test('results, and what strict refuses, are PyTorch’s', async () => {
   const { wrong, failed } = await compare(inputs, calls);
   expect(wrong).toEqual([]);
   expect(calls.length).toBeGreaterThan(150);
-  // Only strict refuses any of these.
+  // Only strict refuses these.
   expect(failed.filter((text) => !text.includes('strict'))).toEqual([]);
   expect(failed.length).toBeGreaterThan(10);
 });
 
-test('with createGraph the results are differentiable, by the inputs and by what the function has', async () => {
+test('with createGraph the results are differentiable by the inputs and by captured tensors', async () => {
   const g = (js: string, py: string): Call => [
     `gradOf((x) => torch.autograd.functional.${js}, x)`,
     `grad_of(lambda x: torch.autograd.functional.${py}, x)`,
@@ -179,7 +179,7 @@ test('shapes: one tensor or an array, in and out', () => {
   expect(jvp((a) => [a, a.sum()], x, x)[1].map((one) => one.shape)).toEqual([[2], []]);
 });
 
-test('the vector goes by position or by name', () => {
+test('the vector can be positional or named', () => {
   const x = torch.tensor([1, 2]);
   const cubes = (a: typeof x) => a.pow(3).sum();
   for (const product of [vhp, hvp]) {
@@ -191,7 +191,7 @@ test('the vector goes by position or by name', () => {
   expect(vjp(cubes, x, null, { strict: true })[1].toArray()).toEqual([3, 12]);
 });
 
-test('gradients do not accumulate, and modes stay as they were', () => {
+test('gradients do not accumulate, and modes are restored', () => {
   const w = torch.ones([2], { requiresGrad: true });
   torch.noGrad(() => {
     const j = jacobian((a) => a.mul(w), w);
@@ -212,10 +212,10 @@ test('gradients do not accumulate, and modes stay as they were', () => {
   expect(torch.isGradEnabled()).toBe(true);
 });
 
-test('leaves nothing behind but its result, in scopes and outside, also where it throws', () => {
+test('leaks nothing, in scopes and outside, also if it throws', () => {
   const run = () => {
     const x = torch.ones([3], { requiresGrad: true });
-    // What the program's function makes is the program's: nothing here.
+    // Tensors that the program's function makes belong to the program: none here.
     const same = (a: typeof x) => a;
     let before = torch.memory().tensors;
     const left = () => torch.memory().tensors - before;
@@ -233,7 +233,7 @@ test('leaves nothing behind but its result, in scopes and outside, also where it
       counted(() => thrown(() => jacobian(same, x, { strict: true, createGraph: true })).code),
       counted(() => thrown(() => vjp(same, x)).code),
     ];
-    // The sum is the function's: one for each call.
+    // The sum belongs to the function: one for each call.
     const sums = [hessian, vhp, hvp].map((fn) => counted(() => (fn as typeof vhp)(sum, x, fn === hessian ? {} : x)));
     return { found, sums };
   };
@@ -242,7 +242,7 @@ test('leaves nothing behind but its result, in scopes and outside, also where it
   expect(run()).toEqual(expected);
 });
 
-test('errors have codes, and name the argument', () => {
+test('errors have codes and name the argument', () => {
   const x = torch.ones([2]);
   const f = untyped.autograd.functional;
   const exp = (a: any) => a.exp();
@@ -288,7 +288,7 @@ test('errors have codes, and name the argument', () => {
   expect(codeOf(() => f.jacobian(exp, x))).toBe('ERR_TORCH_DISPOSED');
 });
 
-test('torch.run refuses it, whichever way it is called', async () => {
+test('torch.run refuses it, however it is called', async () => {
   const x = torch.ones([2]);
   const error = { code: 'ERR_TORCH_PENDING' };
   await expect(torch.run(() => jacobian((a) => a.exp(), x) as never)).rejects.toMatchObject(error);

@@ -1,4 +1,4 @@
-/** torch.autograd.grad and torch.autograd.backward: arguments, results, errors, and what is left of them. */
+/** torch.autograd.grad and torch.autograd.backward: arguments, results, errors, and leaks. */
 import { balanced, codeOf, thrown, torch, untyped } from '../support/torch';
 
 const { grad, backward } = torch.autograd;
@@ -6,7 +6,7 @@ const leaf = (...data: number[]) => torch.tensor(data, { requiresGrad: true });
 const numbers = (list: readonly (any | null)[]) => list.map((tensor) => tensor?.toArray() ?? null);
 
 describe('grad', () => {
-  it('gives the gradients in the order of the inputs, and accumulates nothing', () => {
+  it('returns the gradients in the order of the inputs, without accumulation', () => {
     const [x, y] = [leaf(1, 2), leaf(3, 4)];
     expect(numbers(grad(x.mul(y).sum(), [y, x]))).toEqual([
       [1, 2],
@@ -16,7 +16,7 @@ describe('grad', () => {
     expect(numbers(grad(x.mul(3).sum(), x))).toEqual([[3, 3]]);
   });
 
-  it('takes several outputs, with and without their gradients, and any iterable', () => {
+  it('accepts several outputs, with and without their gradients, and any iterable', () => {
     const x = leaf(1, 2);
     const outputs = () => [x.mul(2), x.sum()];
     const gradOutputs = [torch.tensor([1, 10]), null];
@@ -25,7 +25,7 @@ describe('grad', () => {
     expect(numbers(grad(x.mul(2), x, { gradOutputs: torch.tensor([1, 10]) }))).toEqual([[2, 20]]);
   });
 
-  it('is differentiable itself with createGraph', () => {
+  it('is itself differentiable with createGraph', () => {
     const x = leaf(2);
     const [first] = grad(x.pow(3).sum(), x, { createGraph: true });
     expect(first!.toArray()).toEqual([12]);
@@ -34,7 +34,7 @@ describe('grad', () => {
     expect(plain!.requiresGrad).toBe(false);
   });
 
-  it('takes what was computed as an input', () => {
+  it('accepts a computed tensor as an input', () => {
     const x = leaf(1, 2);
     const h = x.mul(2);
     expect(numbers(grad(h.pow(2).sum(), [h, x]))).toEqual([
@@ -51,7 +51,7 @@ describe('grad', () => {
     expect(codeOf(() => grad(y, x))).toBe('ERR_TORCH_RUNTIME');
   });
 
-  it('names an input that nothing was computed from, or gives null or zeros for it', () => {
+  it('names an unused input, or returns null or zeros for it', () => {
     const [x, y] = [leaf(1, 2), leaf(3, 4)];
     const error = thrown(() => grad(x.sum(), [x, y]));
     expect([error.code, error.op]).toEqual(['ERR_TORCH_RUNTIME', 'autograd.grad']);
@@ -136,7 +136,7 @@ describe('grad', () => {
     );
   });
 
-  it('refuses what was disposed, also while its arguments are read', () => {
+  it('refuses disposed tensors, also those disposed while arguments are read', () => {
     const x = leaf(1, 2);
     const y = x.sum();
     function* inputs() {
@@ -146,7 +146,7 @@ describe('grad', () => {
     expect(codeOf(() => grad(y, inputs()))).toBe('ERR_TORCH_DISPOSED');
   });
 
-  it('leaves nothing but its results', () => {
+  it('leaks nothing', () => {
     balanced(() =>
       torch.scope(() => {
         const x = leaf(1, 2);
@@ -159,7 +159,7 @@ describe('grad', () => {
     );
   });
 
-  it('gives sparse gradients', () => {
+  it('returns sparse gradients', () => {
     const weight = torch.ones([3, 2], { requiresGrad: true });
     const y = untyped.nn.functional.embedding(torch.tensor([0n, 2n]), weight, { sparse: true });
     const [d] = grad(y.sum(), weight);
@@ -181,7 +181,7 @@ describe('backward', () => {
     expect(x.grad!.toArray()).toEqual([4, 22]);
   });
 
-  it('accumulates into `inputs` alone', () => {
+  it('accumulates only into `inputs`', () => {
     const [x, y] = [leaf(1), leaf(2)];
     backward(x.mul(y).sum(), null, { inputs: y });
     expect([x.grad, y.grad!.toArray()]).toEqual([null, [1]]);

@@ -1,5 +1,5 @@
 /**
- * How many functions of hooks, and tensors, are left when the tensors that they were on are gone.
+ * Counts leftover hook functions and tensors after the tensors with the hooks are freed.
  *
  *   node --expose-gc hook_memory.cjs LIB dispose|scope|remove|dropped
  */
@@ -13,7 +13,7 @@ const COUNT = 50;
 let closures = 0;
 const gone = new FinalizationRegistry(() => closures--);
 
-/** A hook that refers to what `held` is: its own tensor, or nothing. */
+/** A hook that refers to `held`: its own tensor, or nothing. */
 function hookOf(held) {
   const hook = () => void held?.shape;
   closures++;

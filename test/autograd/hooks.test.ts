@@ -1,4 +1,4 @@
-/** Hooks on gradients: what they get and give, when they fail, and what they hold. */
+/** Hooks on gradients: arguments, results, failures, and lifetimes. */
 import { Worker } from 'node:worker_threads';
 import { run } from '../support/child';
 import { expectResident, rounds } from '../support/sanitized';
@@ -7,7 +7,7 @@ import { balanced, codeOf, LIB, thrown, torch, untyped } from '../support/torch'
 const leaf = (...data: number[]) => torch.tensor(data, { requiresGrad: true });
 
 describe('registerHook', () => {
-  it('gets the gradient, of leaves and of what was computed', () => {
+  it('gets the gradient of leaves and of computed tensors', () => {
     const x = leaf(1, 2);
     const h = x.mul(3);
     const seen: unknown[] = [];
@@ -20,7 +20,7 @@ describe('registerHook', () => {
     ]);
   });
 
-  it('goes on with what a hook returns', () => {
+  it('continues with the hook’s result', () => {
     const x = leaf(1, 2);
     x.registerHook((grad) => grad.mul(10));
     x.registerHook(() => null);
@@ -33,7 +33,7 @@ describe('registerHook', () => {
     expect(d!.at(0).item()).toBeGreaterThanOrEqual(20);
   });
 
-  it('is not called after remove(), nor after `using`', () => {
+  it('is not called after remove() or `using`', () => {
     const x = leaf(1, 2);
     const handle = x.registerHook((grad) => grad.mul(10));
     handle.remove();
@@ -43,7 +43,7 @@ describe('registerHook', () => {
     expect(x.grad!.toArray()).toEqual([1, 1]);
   });
 
-  it('throws on what the hook throws, as it is, and leaves nothing', () => {
+  it('rethrows the hook’s error unchanged, and leaks nothing', () => {
     const error = new RangeError('mine');
     balanced(() =>
       torch.scope(() => {
@@ -65,7 +65,7 @@ describe('registerHook', () => {
     );
   });
 
-  it('throws on what is no error, too', () => {
+  it('rethrows values that are not errors, too', () => {
     const x = leaf(1);
     x.registerHook(() => {
       throw 'a string';
@@ -94,7 +94,7 @@ describe('registerHook', () => {
     expect([error.code, error.message]).toEqual([code, expect.stringMatching(message)]);
   });
 
-  it('refuses what has no gradients, and what is no function', () => {
+  it('refuses tensors without gradients and values that are not functions', () => {
     expect(thrown(() => torch.ones([1]).registerHook(() => {})).message).toMatch(
       /expected a tensor that requires gradients/,
     );
@@ -102,7 +102,7 @@ describe('registerHook', () => {
     expect(codeOf(() => untyped.Tensor.prototype.registerHook.call({}, () => {}))).toBe('ERR_TORCH_ARGUMENT');
   });
 
-  it('runs in the scope that is current: what it makes ends with that', () => {
+  it('runs in the current scope, which frees its tensors', () => {
     const x = leaf(1, 2);
     let kept: any;
     torch.scope(() => {
@@ -115,7 +115,7 @@ describe('registerHook', () => {
     expect(kept.disposed).toBe(true);
   });
 
-  it('may do what it likes: dispose, call a backward, open scopes, read', () => {
+  it('may dispose, call backward, open scopes and read', () => {
     const x = leaf(1, 2);
     const h = x.mul(2);
     const y = h.pow(2).sum();
@@ -144,7 +144,7 @@ describe('registerHook', () => {
     h.registerHook((grad) => grad.mul(grad));
     const [d] = torch.autograd.grad(h.pow(2).sum(), x, { createGraph: true });
     expect(d!.toArray()).toEqual([16]);
-    // The way to x leads through h again, and its hook squares 8h.
+    // The path to x goes through h again, and its hook squares 8h.
     expect(torch.autograd.grad(d!.sum(), x)[0]!.toArray()).toEqual([256]);
   });
 
@@ -164,7 +164,7 @@ describe('registerHook', () => {
 });
 
 describe('registerPostAccumulateGradHook', () => {
-  it('gets the leaf, once its gradient is there', () => {
+  it('gets the leaf after its gradient is set', () => {
     const x = leaf(1, 2);
     const seen: unknown[] = [];
     const handle = x.registerPostAccumulateGradHook((own) => {
@@ -185,7 +185,7 @@ describe('registerPostAccumulateGradHook', () => {
     expect(seen.length).toBe(2);
   });
 
-  it('throws on what it throws', () => {
+  it('rethrows its error', () => {
     const x = leaf(1);
     const error = new Error('mine');
     x.registerPostAccumulateGradHook(() => {
@@ -194,7 +194,7 @@ describe('registerPostAccumulateGradHook', () => {
     expect(thrown(() => x.sum().backward())).toBe(error);
   });
 
-  it('refuses what is no leaf', () => {
+  it('refuses tensors that are not leaves', () => {
     expect(
       thrown(() =>
         leaf(1)
@@ -206,7 +206,7 @@ describe('registerPostAccumulateGradHook', () => {
 });
 
 describe('memory', () => {
-  it.each(['dispose', 'scope', 'remove', 'dropped'])('a hook is let go of: %s', async (how) => {
+  it.each(['dispose', 'scope', 'remove', 'dropped'])('a hook is released: %s', async (how) => {
     const { stdout, stderr, code } = await run(process.execPath, [
       '--expose-gc',
       'test/autograd/hook_memory.cjs',
@@ -218,7 +218,7 @@ describe('memory', () => {
   });
 });
 
-describe('hooks that were removed', () => {
+describe('removed hooks', () => {
   it.each(['leaf', 'computed', 'accumulated'])('leave nothing in the list of a tensor: %s', async (on) => {
     const { stdout, stderr, code } = await run(process.execPath, [
       '--expose-gc',
@@ -233,7 +233,7 @@ describe('hooks that were removed', () => {
     expectResident(grown).toBeLessThan(8);
   });
 
-  it('are not called by the backward that runs, nor are those that it adds', () => {
+  it('are not called by the running backward, nor are hooks added during it', () => {
     const x = leaf(1, 2);
     const seen: string[] = [];
     x.registerHook(() => {
@@ -251,7 +251,7 @@ describe('hooks that were removed', () => {
   });
 });
 
-/** A worker that ends in the middle of a hook, in one way or another. */
+/** A worker that ends in a hook, in several ways. */
 function worker(body: string): Promise<number> {
   const text = `
     const torch = require(${JSON.stringify(LIB)});
@@ -271,12 +271,12 @@ function worker(body: string): Promise<number> {
 it.each([
   ['process.exit', 'process.exit(7)', 7],
   ['terminate', "require('node:worker_threads').parentPort.postMessage(1); for (;;) {}", 1],
-])('a worker may end in a hook: %s', async (_, body, code) => {
+])('a worker can end in a hook: %s', async (_, body, code) => {
   expect(await worker(body)).toBe(code);
   expect(torch.ones([2]).sum().item()).toBe(2);
 });
 
-it('a program may end in a hook', async () => {
+it('a program can end in a hook', async () => {
   const text = `
     const torch = require(${JSON.stringify(LIB)});
     const x = torch.tensor([1, 2], { requiresGrad: true });

@@ -1,4 +1,4 @@
-/** torch.autograd.grad against PyTorch's, of every call that the list of calls has. */
+/** torch.autograd.grad against PyTorch's, for every call in the list of calls. */
 
 import { calls, inputs } from '../support/calls';
 import { type Call, compare } from '../support/compare';
@@ -22,7 +22,7 @@ function gradOf(fn: (...tensors: any[]) => unknown, ...tensors: any[]): unknown[
 
 test('gradients are PyTorch’s', async () => {
   const list = names.join(', ');
-  // In-place writes to leaves are refused by both; what is random needs the same seed.
+  // Both refuse in-place writes to leaves; random ops need the same seed.
   const wrapped = calls.map(
     ([js, py]): Call => [`gradOf((${list}) => ${js}, ${list})`, `grad_of(lambda ${list}: ${py}, ${list})`],
   );

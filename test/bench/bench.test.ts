@@ -1,4 +1,4 @@
-/** The benchmarks run, and their tables have their rows. What the figures are is no test's business. */
+/** The benchmarks run, and their tables have their rows. Tests do not check the figures. */
 import { execFileSync } from 'node:child_process';
 import * as path from 'node:path';
 
@@ -76,7 +76,7 @@ test('ops: every op has a ratio and a time of every program', () => {
   }
 });
 
-test('calls: every form and every way in is there', () => {
+test('calls: every form of call and of input is there', () => {
   const [forms, data] = sections.get('Calls')!;
   expect([...forms!.keys()].slice(1)).toEqual([
     ...['`a.add(b)`', '`torch.add(a, b)`', '`a.add(b, { alpha: 2 })`', '`torch.ops.aten.add.Tensor(a, b)`'],

@@ -1,10 +1,10 @@
-/** The service's bench runs, and says what it has to. What the figures are is no test's business. */
+/** The service's bench runs and prints its tables. Tests do not check the figures. */
 import * as path from 'node:path';
 import { run } from '../support/child';
 import { limitMs, ordinaryEnv } from '../support/sanitized';
 import { ROOT } from '../support/torch';
 
-/** What an expression of the bench's modules gives. */
+/** Evaluates an expression with the bench's modules. */
 async function evaluated(imports: string, expression: string): Promise<any> {
   const source = `import ${imports};\nconsole.log(JSON.stringify(${expression}));`;
   const { code, stdout, stderr } = await run(process.execPath, ['--input-type=module', '-e', source]);
@@ -15,7 +15,7 @@ async function evaluated(imports: string, expression: string): Promise<any> {
 const inBench = (name: string) => JSON.stringify(path.join(ROOT, 'bench', name));
 
 test(
-  'every service has its row, every goal its verdict',
+  'every service has a row, every goal a verdict',
   async () => {
     const args = [
       path.join(ROOT, 'bench/service/run.mjs'),
@@ -56,7 +56,7 @@ test(
   limitMs(300_000),
 );
 
-test('a trend is the slope of a line, and wide where the points scatter', async () => {
+test('a trend is the slope of a line, with a wide margin for scattered points', async () => {
   const given = (values: number[]) => JSON.stringify(values.map((value, at) => ({ at, value })));
   const [line, flat] = await evaluated(
     `{ trend } from ${inBench('service/trend.mjs')}`,
@@ -66,7 +66,7 @@ test('a trend is the slope of a line, and wide where the points scatter', async 
   expect(Math.abs(flat.slope)).toBeLessThan(flat.margin);
 });
 
-test('sections of different runs stand side by side', async () => {
+test('sections of different runs are kept', async () => {
   const old = '# R\\n\\nhead\\n\\n## A\\n\\na\\n\\n## S\\n\\nold\\n\\n## B\\n\\nb\\n';
   const [replaced, added, kept] = await evaluated(
     `{ withSection, keeping } from ${inBench('support/results.mjs')}`,

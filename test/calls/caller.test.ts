@@ -11,7 +11,7 @@ afterAll(() => x.dispose());
 
 const framesOf = (error: Error) => error.stack!.split('\n').filter((line) => line.startsWith('    at '));
 
-/** Each fails, in one way or another, on the line where it stands. */
+/** Each fails on its own line. */
 const failures: Record<string, () => unknown> = {
   'a function, native': () => torch.mm(x, x as never),
   'a method, native': () => x.mm(x as never),
@@ -67,15 +67,15 @@ test('a rejected promise', async () => {
   expect(framesOf(error)[0]).toContain('caller.test.ts');
 });
 
-/** Runs a program and gives what it prints. */
+/** Runs a program and returns its output. */
 async function output(args: string[]): Promise<string> {
   const { code, stdout, stderr } = await run(process.execPath, args);
   if (code !== 0) throw new Error(stderr);
   return stdout;
 }
 
-test('as many frames as are asked for, between them also ours; Error.prepareStackTrace is asked', async () => {
-  // In a program of its own: Jest has an Error of its own.
+test('as many frames as requested, including the library’s between them; Error.prepareStackTrace is used', async () => {
+  // In a separate program, because Jest has its own Error.
   const program = `
     const torch = require(${JSON.stringify(ROOT)});
     const x = torch.ones([2, 3]);
@@ -104,7 +104,7 @@ test('as many frames as are asked for, between them also ours; Error.prepareStac
   expect([own, limit]).toEqual([true, 5]);
 });
 
-test('in a TypeScript program, with --enable-source-maps and without', async () => {
+test('in a TypeScript program, with and without --enable-source-maps', async () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'libtorch-node-caller-'));
   try {
     const lines = [

@@ -1,4 +1,4 @@
-/** Tensors from JavaScript data: every array, what is refused and where the fault is, memory that goes both ways. */
+/** Tensors from JavaScript data: all kinds of arrays, refusals with the place of the fault, shared memory. */
 import { readdirSync, readFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { run } from '../support/child';
@@ -72,7 +72,7 @@ test(
   }),
 );
 
-test('ragged and mixed data is refused with the path to the fault', () => {
+test('ragged and mixed data is refused with the path to the wrong element', () => {
   const deep = (row: unknown) => [
     [
       [1, 2],
@@ -105,7 +105,7 @@ test('ragged and mixed data is refused with the path to the fault', () => {
 });
 
 test(
-  'complex numbers, as toArray gives them',
+  'complex numbers, as toArray returns them',
   inScope(() => {
     const t = torch.tensor([[{ re: 1, im: -2 }], [new torch.Complex(0.5, 0)]]);
     expect([t.dtype, t.shape, String(t.flatten())]).toEqual(['complex64', [2, 1], 'tensor([1.0000-2.j, 0.5000+0.j])']);
@@ -119,7 +119,7 @@ test(
   }),
 );
 
-test('fromTypedArray refuses a shape that is none of the array', () => {
+test('fromTypedArray refuses a shape that does not fit the array', () => {
   const array = new Float32Array(4);
   expect(refusal(() => torch.fromTypedArray(array, [3]))).toBe(
     "fromTypedArray: argument 'shape': expected a shape of 4 elements, got [3], of 3",
@@ -148,7 +148,7 @@ test(
 );
 
 test(
-  'the elements of an efficient zero tensor, which has no memory',
+  'the elements of an efficient zero tensor, which is without memory',
   inScope(() => {
     const zero = untyped._efficientzerotensor([2, 2]);
     expect([...zero.toTypedArray()]).toEqual([0, 0, 0, 0]);
@@ -160,7 +160,7 @@ test(
 );
 
 test(
-  'a DataView or an ArrayBuffer has no element type: frombuffer is told one',
+  'a DataView or an ArrayBuffer needs an explicit element type in frombuffer',
   inScope(() => {
     const view = new DataView(new ArrayBuffer(16), 8);
     view.setFloat32(0, 1.5, true);
@@ -193,7 +193,7 @@ test(
 );
 
 test(
-  'shared memory is shared, also one that can grow; one that can shrink is refused',
+  'shared memory is shared, also if it can grow; memory that can shrink is refused',
   inScope(() => {
     const shared = new Int32Array(new SharedArrayBuffer(8));
     const t = torch.fromTypedArray(shared);
@@ -212,11 +212,11 @@ test(
   }),
 );
 
-test('no memory of libtorch is given to V8 as a buffer of its own: Electron forbids that', () => {
+test('V8 does not get libtorch’s memory as an external buffer, which Electron forbids', () => {
   const { addonFile } = require(path.join(LIB, 'native.js')) as { addonFile: string };
   const text = readFileSync(addonFile, 'latin1');
-  expect(text).toContain('napi_create_object'); // names of what it asks of Node are there
-  // One byte that is no tensor's, and that is done without where it is refused: native/env/end_sentinel.h.
+  expect(text).toContain('napi_create_object'); // the names of its Node-API imports are present
+  // One byte that does not belong to a tensor, and is optional: native/env/end_sentinel.h.
   const asked = new Set(text.match(/napi_create_external_\w+/g));
   expect([...asked]).toEqual(['napi_create_external_buffer']);
   const native = path.join(ROOT, 'native');
@@ -227,7 +227,7 @@ test('no memory of libtorch is given to V8 as a buffer of its own: Electron forb
   expect(users).toEqual(['env/end_sentinel.cpp']);
 });
 
-test('ten million elements, nested and flat: the right ones, in memory that a plain copy takes too', async () => {
+test('ten million elements, nested and flat: correct, with the memory of a plain copy', async () => {
   const program = `
     const torch = require(${JSON.stringify(LIB)});
     const N = 10_000_000;

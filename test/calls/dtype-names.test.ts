@@ -1,4 +1,4 @@
-/** PyTorch's other names of dtypes: 'float' wherever 'float32' is accepted; results tell the dtype's own name. */
+/** PyTorch's other names of dtypes: 'float' wherever 'float32' is accepted; results have the dtype's own name. */
 import { torch, untyped } from '../support/torch';
 
 const names = {
@@ -24,7 +24,7 @@ test.each(Object.entries(names))('%s is %s', (name, dtype) => {
   expect(untyped.ops.aten.zeros.default([2], { dtype: name }).dtype).toBe(dtype);
 });
 
-test('as argument of an op, a reduction and a question', async () => {
+test('as an argument of an op, a reduction and a query', async () => {
   expect(torch.ones([2]).sum({ dtype: 'double' }).dtype).toBe('float64');
   expect(torch.ones([2]).softmax(0, 'double').dtype).toBe('float64');
   expect(torch.arange(3, { dtype: 'short' }).toTypedArray()).toEqual(new Int16Array([0, 1, 2]));
@@ -51,7 +51,7 @@ test.each(['flaot', 'toString', '__proto__', ''])('%p is not a dtype', (name) =>
   expect(() => untyped.tensor([2], { dtype: name })).toThrow(expect.objectContaining({ code: 'ERR_TORCH_ARGUMENT' }));
 });
 
-test('int64 beyond what a number holds is a bigint, exact', () => {
+test('int64 beyond the range of a number is an exact bigint', () => {
   const big = torch.tensor([2n ** 53n + 1n]);
   expect(BigInt(big.item())).toBe(2n ** 53n + 1n);
   expect(typeof (big.item() as unknown)).toBe('bigint');

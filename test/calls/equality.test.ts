@@ -1,4 +1,4 @@
-/** Tensors in the assertions of node:assert, Jest and Vitest: by dtype, shape and values, numbers as Object.is has them. */
+/** Tensors in the assertions of node:assert, Jest and Vitest: by dtype, shape and values, comparing numbers with Object.is. */
 import assert from 'node:assert';
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -82,7 +82,7 @@ test.each(different)('different: %s', (_, a, b) => {
   });
 });
 
-test('differences show values, and stacks begin at the assertion', () => {
+test('differences show values, and stacks start at the assertion', () => {
   inScope(() => {
     const message = (fn: () => void): Error & { code?: string } => {
       try {
@@ -103,12 +103,12 @@ test('differences show values, and stacks begin at the assertion', () => {
     );
     expect(message(() => assert.deepStrictEqual(of([1]), of([2]), 'mine')).message).toContain('mine');
     expect(message(() => expect(of([1, 2])).toEqual(of([1, 3]))).message).toMatch(/2,/);
-    // Without tensors it is node:assert's own.
+    // Without tensors the error is node:assert's own.
     expect(message(() => assert.deepStrictEqual({ a: 1 }, { a: 2 })).message).toMatch(/a: 1/);
   });
 });
 
-test('disposed tensors, cycles, and what has getters', () => {
+test('disposed tensors, cycles, and objects with getters', () => {
   inScope(() => {
     const [gone, other] = [of([1]), of([1])];
     gone.dispose();
@@ -132,7 +132,7 @@ test('disposed tensors, cycles, and what has getters', () => {
   });
 });
 
-test('node:assert as programs import it', async () => {
+test('node:assert with the usual imports', async () => {
   const answers = await ask(`
     const { test } = require('node:test');
     Promise.all([import('node:assert'), import('node:assert/strict'), import('node:util')]).then(([assert, strict, util]) => {

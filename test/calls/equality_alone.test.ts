@@ -1,8 +1,8 @@
-/** node:assert without tensors: its answers, its errors and what it looks at are its own. */
+/** node:assert without tensors: its results, errors and property reads are unchanged. */
 import type * as nodeAssert from 'node:assert';
 import { torch } from '../support/torch';
 
-// The module itself, after the library: a transpiled `import * as` is a copy of what was there before.
+// The module itself, after the library: a transpiled `import * as` is a copy of the earlier exports.
 const assert: typeof nodeAssert = require('node:assert');
 
 const deepStrictEqual: typeof nodeAssert.deepStrictEqual = assert.deepStrictEqual;
@@ -17,7 +17,7 @@ function caught(fn: () => void): any {
   throw new Error('expected an error');
 }
 
-test('errors have their code in the first line of the stack, and the frame of the caller first', () => {
+test('errors have their code in the first line of the stack, and the caller’s frame first', () => {
   const error = caught(() => deepStrictEqual({ a: 1 }, { a: 2 }));
   expect([error.name, error.code, error.generatedMessage]).toEqual(['AssertionError', 'ERR_ASSERTION', true]);
   const [first, ...frames] = error.stack.split('\n');
@@ -25,7 +25,7 @@ test('errors have their code in the first line of the stack, and the frame of th
   expect(frames.find((line: string) => line.startsWith('    at '))).toContain('equality_alone.test.ts');
 });
 
-test('missing arguments, errors of the program and errors as messages stay as they are', () => {
+test('missing arguments, errors of the program and errors as messages are unchanged', () => {
   expect(caught(() => (deepStrictEqual as any)()).code).toBe('ERR_MISSING_ARGS');
   expect(caught(() => (deepStrictEqual as any)(1)).code).toBe('ERR_MISSING_ARGS');
   // Jest's own Error is not node:assert's.
@@ -52,13 +52,13 @@ test('getters run as often as node:assert runs them', () => {
   expect(reads).toBe(0);
 });
 
-test('values too deep to be copied are compared all the same', () => {
+test('values too deep to be copied are still compared', () => {
   let deep: object = {};
   for (let i = 0; i < 20_000; i++) deep = { deep };
   notDeepStrictEqual(deep, {});
 });
 
-test('quantized tensors are compared by what they stand for', () => {
+test('quantized tensors are compared by the values they represent', () => {
   torch.scope(() => {
     const quantized = (value: number) =>
       torch.quantizePerTensor(torch.tensor([value, 2]), { scale: 0.5, zeroPoint: 0, dtype: 'qint8' });

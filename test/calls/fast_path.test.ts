@@ -52,11 +52,11 @@ class Ran {
   ) {}
 }
 
-// Every native row says what it was asked, and runs nothing.
+// Every native row records its arguments, and runs nothing.
 const originals = [...f];
 const { stackTraceLimit } = Error;
 beforeAll(() => {
-  Error.stackTraceLimit = 0; // most of the calls are refused, and nobody reads where
+  Error.stackTraceLimit = 0; // most of the calls are refused, and the stacks are not read
   for (let row = 0; row < f.length; row++) {
     f[row] = (...args) => {
       throw new Ran(row, unpacked(row, args));
@@ -70,7 +70,7 @@ afterAll(() => {
   });
 });
 
-/** Fast paths leave out what is none at the end, and say null for an absent tensor: the same to native code. */
+/** Fast paths omit trailing absent arguments and pass null for an absent tensor, which is the same to native code. */
 function plain(row: number, args: unknown[]): string {
   const { params } = signature(row);
   const values = params.map(({ type }, i) => {
@@ -80,7 +80,7 @@ function plain(row: number, args: unknown[]): string {
   return JSON.stringify(values, (_, value) => (typeof value === 'bigint' ? `${value}n` : value));
 }
 
-/** Whether a list has an element that its parameter does not take. Fast paths leave these to native code to refuse. */
+/** Whether a list has an element that does not fit its parameter. In fast paths native code refuses these. */
 function hasOddElement({ row, args }: Ran): boolean {
   return signature(row).params.some(({ type }, i) => {
     const list = args[i];
@@ -106,7 +106,7 @@ const group = (fn: Fn): { name: string; numbers: number[] } | undefined => {
   return match === null ? undefined : { name: match[1]!, numbers: JSON.parse(match[2]!) };
 };
 
-/** A small generator of numbers, the same in every run. */
+/** A small deterministic generator of numbers. */
 function random(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
@@ -186,7 +186,7 @@ const samples: Record<string, unknown[]> = {
   O: [0, -1, 1],
 };
 
-/** Arguments made for one signature, cut at random, and sometimes with one that does not fit. */
+/** Arguments for one signature, truncated at random, and sometimes with one that does not fit. */
 function fitting({ params, self }: Signature, asMethod: boolean, next: (n: number) => number): unknown[] {
   const positional = params.filter((param, i) => !param.keywordOnly && !param.out && !(asMethod && i === self));
   const args = positional.map(({ type }) => {
@@ -295,11 +295,11 @@ test('methods', () => {
   }
   expect(differences.slice(0, 20)).toEqual([]);
   expect(compared).toBeGreaterThan(500);
-  // What stands before a generated method.
+  // The prefix of a generated method.
   expect(byHand).toEqual([]);
 });
 
-/** The cache of call forms against the parser, where no wrapper stands before it. */
+/** The cache of call forms against the parser, without a wrapper. */
 function compareForms(
   label: string,
   candidates: Signature[],
@@ -322,7 +322,7 @@ function compareForms(
       try {
         slow = parse(label, candidates, args, self, raw);
       } catch {
-        // Refused: what the cache answered is a difference.
+        // Refused: any result of the cache is a difference.
       }
       const same =
         fast.signature === slow.signature && isDeepStrictEqual([fast.values, fast.given], [slow.values, slow.given]);

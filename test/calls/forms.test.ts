@@ -11,7 +11,7 @@ const x = () =>
   ]);
 
 test(
-  'positional, by name, mixed and defaults give the same',
+  'positional, named, mixed and default arguments give the same result',
   inScope(() => {
     const forms = [
       x().sum([1], true),
@@ -51,7 +51,7 @@ test(
 );
 
 test(
-  'out takes one tensor or several, and hands back the same objects',
+  'out takes one tensor or several, and returns the same objects',
   inScope(() => {
     const out = torch.empty([0]);
     expect(untyped.add(x(), x(), { out })).toBe(out);
@@ -75,7 +75,7 @@ test(
 );
 
 test(
-  'a number stands for int[N]; sizes may be spread',
+  'a number is accepted for int[N]; sizes may be spread',
   inScope(() => {
     const image = torch.ones([1, 1, 4, 4]);
     expect(torch.nn.functional.avgPool2d(image, 2).shape).toEqual([1, 1, 2, 2]);
@@ -89,7 +89,7 @@ test(
 );
 
 test(
-  'in place returns the same object; void returns undefined',
+  'in-place ops return the same object; void ops return undefined',
   inScope(() => {
     const t = x();
     expect(t.add_(1)).toBe(t);
@@ -182,7 +182,7 @@ test(
 );
 
 test(
-  'tensors of no dimension stand for numbers, unless their gradient would be lost',
+  'zero-dimensional tensors are accepted as numbers, unless their gradient would be lost',
   inScope(() => {
     expect(untyped.full([2], torch.tensor(3)).toArray()).toEqual([3, 3]);
     expect(untyped.full([2], torch.tensor(3n)).dtype).toBe('int64');
@@ -286,7 +286,7 @@ describe('errors of libtorch', () => {
   });
 });
 
-test('lists with an element of a wrong type are refused, on every way of the call', () => {
+test('lists with an element of a wrong type are refused in every form of call', () => {
   balanced(() =>
     torch.scope(() => {
       const calls = [

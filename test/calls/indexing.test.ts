@@ -2,19 +2,19 @@
 import torch from 'libtorch-node';
 import { balanced } from '../support/torch';
 
-/** Runs `fn` in a scope: nothing may be left. */
+/** Runs `fn` in a scope and checks that it does not leak. */
 const scoped = (fn: () => void): void => balanced(() => torch.scope(fn));
 
 const cube = () => torch.arange(24).reshape([2, 3, 4]);
 
-test('a mask without dimensions takes all or nothing of a new dimension', () =>
+test('a zero-dimensional mask selects all or nothing of a new dimension', () =>
   scoped(() => {
     expect(cube().at(torch.tensor(true)).shape).toEqual([1, 2, 3, 4]);
     expect(cube().at(torch.tensor(false)).shape).toEqual([0, 2, 3, 4]);
     expect(cube().at(true).shape).toEqual([1, 2, 3, 4]);
   }));
 
-test('an integer tensor without dimensions selects, as its number does', () =>
+test('a zero-dimensional integer tensor selects like its number', () =>
   scoped(() => {
     const index = torch.tensor(0n);
     expect(cube().at(index, torch.slice(), [0, 1]).shape).toEqual([3, 2]);
@@ -35,7 +35,7 @@ test('nested lists of booleans are masks, of integers index tensors', () =>
     expect(square.at([[0, 1]]).shape).toEqual([1, 2, 2]);
   }));
 
-test('a number is written where a mask chooses, also with other indices behind the mask', () =>
+test('a number is written where a mask selects, also with further indices after the mask', () =>
   scoped(() => {
     const t = torch.zeros([2, 3, 4]);
     t.set([[true, false], '...', torch.slice(1, 3)], 5);
@@ -54,7 +54,7 @@ test('a number is written where a mask chooses, also with other indices behind t
     ]);
   }));
 
-test('leading dimensions of size 1 of an assigned value do not count', () =>
+test('leading dimensions of size 1 of an assigned value are ignored', () =>
   scoped(() => {
     expect(
       torch
@@ -78,7 +78,7 @@ test('data that contains itself is refused', () => {
   expect(() => torch.tensor(cycle as never)).toThrow(expect.objectContaining({ code: 'ERR_TORCH_ARGUMENT' }));
 });
 
-test('a nested tensor has no sizes: a coded error, and it can be logged', () =>
+test('a nested tensor does not have sizes: an error with a code, and it can be logged', () =>
   scoped(() => {
     const nested = torch._nestedTensorFromTensorList([torch.ones([2]), torch.ones([3])]);
     expect(() => nested.shape).toThrow(expect.objectContaining({ code: 'ERR_TORCH_RUNTIME' }));

@@ -1,6 +1,6 @@
 /**
- * JavaScript's numbers as elements of integer dtypes: what PyTorch refuses is refused here, with the path to the element,
- * and what it takes becomes the same integer.
+ * JavaScript's numbers as elements of integer dtypes: values that PyTorch refuses are refused with the path to the element,
+ * and values that it accepts become the same integer.
  */
 import * as path from 'node:path';
 import { runInNewContext } from 'node:vm';
@@ -8,7 +8,7 @@ import { ask } from '../support/child';
 import { python } from '../support/python';
 import { balanced, LIB, thrown, torch, untyped } from '../support/torch';
 
-/** Integers are Python's ints, the rest its floats: as everywhere, the number says what it is. */
+/** Integers become Python's ints, others its floats: as everywhere, the value decides. */
 const numbers: readonly (readonly [js: string, py: string])[] = [
   ['NaN', 'math.nan'],
   ['Infinity', 'math.inf'],
@@ -28,7 +28,7 @@ const bigints: readonly (readonly [js: string, py: string])[] = [
 
 const dtypes = ['uint8', 'int8', 'int16', 'int32', 'int64'];
 
-/** Every way from a number of JavaScript to an element. `D` is the dtype, `V` the number. */
+/** Every way to make an element from a JavaScript number. `D` is the dtype, `V` the number. */
 const makers: readonly (readonly [js: string, py: string])[] = [
   ['torch.tensor([V], { dtype: "D" })', 'torch.tensor([V], dtype=torch.D)'],
   ['torch.tensor(V, { dtype: "D" })', 'torch.tensor(V, dtype=torch.D)'],
@@ -56,7 +56,7 @@ const applied = [
   'torch.zeros([1], dtype=torch.D).apply_(lambda x: V)',
 ];
 
-/** Arrays whose elements are floats to PyTorch, or integers, whatever their values. */
+/** Arrays whose elements are always floats, or always integers, to PyTorch. */
 const arrays: readonly (readonly [js: string, py: string])[] = [
   ...['1.5', '-1.5', '-0.4', '-0.99', '-0.0', '255', '255.5', '300', '-1', '1e10', 'NaN', '-Infinity'].flatMap(
     (value) => {
@@ -96,7 +96,7 @@ function* calls(): Generator<[js: string, py: string]> {
 
 const setItem = '(lambda set_item: EXPRESSION)(lambda t, i, v: (t.__setitem__(i, v), t)[1])';
 
-test('every number into every integer dtype, as PyTorch has it', async () => {
+test('every number into every integer dtype, as in PyTorch', async () => {
   const all = [...calls()];
   const answers = await python(all.map(([, py]) => setItem.replace('EXPRESSION', () => py)));
   const wrong: string[] = [];
@@ -159,7 +159,7 @@ const messages: readonly (readonly [data: unknown, dtype: string, text: string])
   [[{ re: 1, im: 2 }], 'float32', "real numbers, for the dtype 'float32', got complex ones"],
 ];
 
-test.each(messages)('%p as %s: the path, what is expected, what came', (data, dtype, text) => {
+test.each(messages)('%p as %s: the path, the expectation and the value', (data, dtype, text) => {
   for (const make of ['tensor', 'asTensor', 'asarray']) {
     const { code, message, op, argument } = thrown(() => untyped[make](data, { dtype }));
     expect({ code, message, op, argument }).toEqual({
@@ -174,7 +174,7 @@ test.each(messages)('%p as %s: the path, what is expected, what came', (data, dt
   like.dispose();
 });
 
-test('indices with a fraction are refused, not cut off', () => {
+test('fractional indices are refused, not truncated', () => {
   balanced(() =>
     torch.scope(() => {
       const t = torch.tensor([1, 2, 3]);
@@ -196,7 +196,7 @@ test('indices with a fraction are refused, not cut off', () => {
   );
 });
 
-test('arrays of another realm are looked at alike', () => {
+test('arrays of another realm are checked alike', () => {
   balanced(() =>
     torch.scope(() => {
       for (const [source, dtype] of [

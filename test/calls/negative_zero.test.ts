@@ -1,4 +1,4 @@
-/** -0 is how JavaScript writes PyTorch's -0.0, and what `-x` makes of 0 unasked: it never changes a dtype. */
+/** -0 is JavaScript's form of PyTorch's -0.0, and also the result of `-x` for 0, so it must not change a dtype. */
 import { balanced, torch, untyped } from '../support/torch';
 
 const inScope = (fn: () => void) => () => balanced(() => torch.scope(fn));

@@ -1,4 +1,4 @@
-"""Evaluates the Python expressions given as a JSON list on stdin with PyTorch, and prints what they give as JSON."""
+"""Evaluates the Python expressions given as a JSON list on stdin with PyTorch, and prints the results as JSON."""
 import json
 import math
 import sys
@@ -15,13 +15,13 @@ warnings.simplefilter("ignore")
 
 
 def seeded(fn):
-    """What fn gives after seeding: both sides draw the same random numbers."""
+    """The result of fn after seeding, so that both sides draw the same random numbers."""
     torch.manual_seed(7)
     return fn()
 
 
 def grads(fn, *tensors):
-    """The gradients of the sum of what fn gives (its first tensor) with respect to copies of the tensors."""
+    """The gradients of the sum of the result of fn (its first tensor) with respect to copies of the tensors."""
     leaves = [tensor.detach().clone().requires_grad_() for tensor in tensors]
     result = fn(*leaves)
     (result[0] if isinstance(result, (list, tuple)) else result).sum().backward()
@@ -29,7 +29,7 @@ def grads(fn, *tensors):
 
 
 def grad_of(fn, *tensors):
-    """torch.autograd.grad of all that fn gives with respect to those of the tensors that can have gradients."""
+    """torch.autograd.grad of all results of fn with respect to those of the tensors that can have gradients."""
     leaves = [
         tensor.detach().clone().requires_grad_() if tensor.is_floating_point() or tensor.is_complex() else tensor
         for tensor in tensors

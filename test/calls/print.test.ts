@@ -97,7 +97,7 @@ const tensors: [string, string][] = [
 ];
 
 test('prints as PyTorch prints', async () => {
-  // Meta tensors have no data to hand over: their text alone is asked for.
+  // Meta tensors do not have data, so only their text is compared.
   const answers = await python(tensors.map(([, py]) => `str(${py})`));
   const before = settled().tensors;
   const got = tensors.map(([js]) => torch.scope(() => String(new Function('torch', `return ${js}`)(untyped))));
@@ -125,7 +125,7 @@ const settings: [string, string, string, string][] = [
   ['{ precision: 0 }', 'precision=0', 'torch.tensor([0.5, 1.5, 2.25])', 'torch.tensor([.5, 1.5, 2.25])'],
 ];
 
-test('setPrintOptions does what it does in PyTorch', async () => {
+test('setPrintOptions behaves as in PyTorch', async () => {
   const [begin, end] = ['torch.set_printoptions(', 'torch.set_printoptions(profile="default")'];
   const answers = await python(settings.map(([, py, , value]) => `(${begin}${py}), str(${value}), ${end})[1]`));
   const wrong = settings.flatMap(([js, , value], i) =>
@@ -139,7 +139,7 @@ test('setPrintOptions does what it does in PyTorch', async () => {
   expect(wrong.join('\n\n')).toBe('');
 });
 
-test('setPrintOptions refuses what is no option, and changes nothing then', () => {
+test('setPrintOptions refuses unknown options, and then changes nothing', () => {
   const text = String(torch.tensor([0.5]));
   for (const wrong of [{ precision: 1, prcision: 2 }, { precision: -1 }, { profile: 'long' }, { sciMode: 1 }, null]) {
     const call = () => torch.setPrintOptions(wrong as never);

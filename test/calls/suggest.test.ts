@@ -1,4 +1,4 @@
-/** Unknown options: the message names the one that was meant, where one is near. */
+/** Unknown options: the message suggests a similar option, if there is one. */
 import * as path from 'node:path';
 import { balanced, LIB, thrown, torch, untyped } from '../support/torch';
 
@@ -33,7 +33,7 @@ test('ops and functions', () => {
   );
 });
 
-test('what is near: letters changed, added, left out, exchanged; capitals and underscores do not count', () => {
+test('similar names: letters changed, added, omitted or exchanged; capitals and underscores are ignored', () => {
   const known = ['dim', 'keepdim', 'dtype', 'alignCorners', 'p'];
   const cases: [string, string | undefined][] = [
     ['dims', 'dim'],

@@ -13,7 +13,7 @@ import tempfile
 
 SKIPPED = 77
 
-# Keys of torchgen's entries that nothing installed with libtorch tells; see codegen/declarations/declaration.h.
+# Keys of torchgen's entries that an installed libtorch does not contain; see codegen/declarations/declaration.h.
 NOT_DERIVABLE = {"manual_kernel_registration", "category_override", "device_guard", "with_gil", "deprecated"}
 OUR_KEYS = {"ops_header"}
 
@@ -27,7 +27,7 @@ def torchgen_source():
         return None, f"torchgen cannot be imported: {error}"
     source = os.path.join(os.path.dirname(torchgen.__file__), "packaged", "ATen")
     if not os.path.isfile(os.path.join(source, "native", "native_functions.yaml")):
-        return None, f"torchgen has no native_functions.yaml below {source}"
+        return None, f"torchgen lacks native_functions.yaml below {source}"
     return source, ""
 
 
@@ -82,8 +82,8 @@ def without(entry, keys):
 
 
 def is_made_up_from_composite(entry, all_entries):
-    """An out-variant of an operator that has but a composite kernel. Whether that makes the variant abstract, torchgen 1.13
-    and 2.x disagree, and nothing installed tells; nothing of ours asks."""
+    """An out-variant of an operator that only has a composite kernel. Whether that makes the variant abstract, torchgen 1.13
+    and 2.x disagree, and an installed libtorch does not tell; codegen does not use the key."""
     name, overload = entry["operator_name"], entry["overload_name"]
     if not overload.endswith("out"):
         return False

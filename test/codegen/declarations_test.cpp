@@ -57,7 +57,7 @@ TEST_F(Declarations, ReadsRegistrationsInOrder) {
   EXPECT_FALSE(lines[1].dispatch);
 }
 
-TEST_F(Declarations, RefusesLinesThatAreNoRegistration) {
+TEST_F(Declarations, RefusesLinesThatAreNotRegistrations) {
   EXPECT_EQ(refused_line(file("a.h", "\nTensor f();\n")), 2);
   EXPECT_EQ(refused_line(file("b.h", "Tensor f(); // {\"schema\": \n")), 1);
   EXPECT_EQ(refused_line(file("c.h", "// x\n// y\nTensor f(); // {\"dispatch\": \"True\"}\n")), 3);
@@ -123,7 +123,7 @@ TEST_F(Declarations, ModulesComeFromExceptionsThenPrefixes) {
                Error);
 }
 
-TEST(YamlString, QuotesWhatAReaderCouldTakeForSomethingElse) {
+TEST(YamlString, QuotesAmbiguousText) {
   EXPECT_EQ(yaml_string("const at::Tensor &"), "const at::Tensor &");
   EXPECT_EQ(yaml_string(""), "''");
   EXPECT_EQ(yaml_string("n"), "'n'");

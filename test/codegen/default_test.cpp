@@ -100,7 +100,7 @@ TEST(ParseDefault, RepeatsOneNumberForASizedList) {
   EXPECT_THROW(parse_default("1", list(Base::Int)), std::invalid_argument);
 }
 
-TEST(ParseDefault, RefusesWhatDoesNotFitTheType) {
+TEST(ParseDefault, RefusesTextThatDoesNotFitTheType) {
   EXPECT_THROW(parse_default("1", simple(Base::Bool)), std::invalid_argument);
   EXPECT_THROW(parse_default("1.5", simple(Base::Int)), std::invalid_argument);
   EXPECT_THROW(parse_default("99999999999999999999", simple(Base::Int)), std::invalid_argument);

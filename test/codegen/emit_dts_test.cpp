@@ -1,4 +1,4 @@
-// Given a tiny model, when its declarations are emitted, then they hold these signatures, and no others for the name.
+// Given a tiny model, when its declarations are emitted, then they have exactly these signatures for the name.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -105,7 +105,7 @@ TEST(EmitDts, OptionalParametersGoByPositionOrByName) {
                    "| undefined }): Tensor;"}));
 }
 
-TEST(EmitDts, OptionalOptionsListWhatOtherOverloadsTake) {
+TEST(EmitDts, OptionalOptionsListNamesOfOtherOverloads) {
   const Files files =
       emitted({op("sum(Tensor self, *, Scalar s=1) -> Tensor"), op("sum.d(Tensor self, int dim) -> Tensor"),
                op("_sum(Tensor self, *, Scalar s=1) -> Tensor"), op("_sum.d(Tensor self, int dim) -> Tensor")});
@@ -152,13 +152,13 @@ TEST(EmitDts, FactoriesTakeRequiresGrad) {
             "undefined }>): Tensor;");
 }
 
-TEST(EmitDts, WhatHandsBackSelfReturnsItsType) {
+TEST(EmitDts, OpsThatReturnSelfHaveItsType) {
   const Files files = emitted({op("relu_(Tensor !self) -> Tensor")});
   EXPECT_EQ(lines_of(files, "methods.d.ts", "relu_<").at(0), "relu_<TSelf extends Tensor>(this: TSelf): TSelf;");
   EXPECT_EQ(lines_of(files, "functions.d.ts", "relu_<").at(0), "relu_<TSelf extends Tensor>(self: TSelf): TSelf;");
 }
 
-// A rule as types.yaml would have it.
+// A rule as in types.yaml.
 TypeRule rule(const std::string& op, std::vector<TypeRule::Bind> binds, const std::string& result,
               std::map<std::string, std::string> checks = {}) {
   TypeRule made;
@@ -306,7 +306,7 @@ TEST(EmitDts, PublicFunctionsReplaceOpsOrExtendThem) {
   EXPECT_EQ(lines_of(files, "methods.d.ts", "float(").at(0), "float(): Tensor;");
 }
 
-TEST(EmitDts, ClosedNamespacesShowWhatTheSpecLists) {
+TEST(EmitDts, ClosedNamespacesShowTheNamesInTheSpec) {
   Spec spec;
   spec.closed["nn.functional"] = {
       false, {"gelu"}, {{"logsigmoid", "log_sigmoid"}, {"conv1d", "conv1d"}, {"no", "nothing"}}};

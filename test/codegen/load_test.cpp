@@ -1,4 +1,5 @@
-// Given a tiny Declarations.yaml, when it is loaded, then the model holds it, or the error names line and expectation.
+// Given a tiny Declarations.yaml, when it is loaded, then the model has its contents or the error names line and
+// expectation.
 #include "codegen/bindings/load.h"
 
 #include <gtest/gtest.h>
@@ -64,7 +65,7 @@ void expect_refused(const std::string& text, int line, const std::string& messag
   }
 }
 
-TEST(Load, HoldsWhatTheFileSays) {
+TEST(Load, HasTheContentsOfTheFile) {
   const Model model = load_declarations_text(kAdd, "D.yaml");
   EXPECT_EQ(model.libtorch_version, "9.8.7");
   ASSERT_EQ(model.declarations.size(), 1U);
@@ -104,10 +105,12 @@ TEST(Load, RefusesMalformedYaml) {
 }
 
 TEST(Load, RefusesAMissingVersion) {
-  expect_refused(replaced("# libtorch 9.8.7", "# other"), 1, "no libtorch version", "# libtorch <version>");
+  expect_refused(replaced("# libtorch 9.8.7", "# other"), 1, "the libtorch version is missing", "# libtorch <version>");
 }
 
-TEST(Load, RefusesATextThatIsNoList) { expect_refused("# libtorch 1.0\nname: add\n", 2, "no list", "entries"); }
+TEST(Load, RefusesATextThatIsNotAList) {
+  expect_refused("# libtorch 1.0\nname: add\n", 2, "the list of declarations is missing", "entries");
+}
 
 TEST(Load, RefusesAMissingKeyOfADeclaration) {
   expect_refused(replaced("  ops_header: add_ops.h\n", ""), 2, "'ops_header' is missing", "`ops_header:`");
@@ -118,10 +121,10 @@ TEST(Load, RefusesAMissingKeyOfAnArgument) {
 }
 
 TEST(Load, RefusesAWrongNodeKind) {
-  expect_refused(replaced("overload_name: Tensor", "overload_name: [Tensor]"), 4, "'overload_name' is no text",
+  expect_refused(replaced("overload_name: Tensor", "overload_name: [Tensor]"), 4, "'overload_name' is not a scalar",
                  "scalar");
-  expect_refused(replaced("  method_of:\n  - Type\n  - Tensor\n", "  method_of: Type\n"), 24, "'method_of' is no list",
-                 "a list");
+  expect_refused(replaced("  method_of:\n  - Type\n  - Tensor\n", "  method_of: Type\n"), 24,
+                 "'method_of' is not a list", "a list");
   expect_refused(replaced("is_nullable: false", "is_nullable: maybe"), 9, "'is_nullable' is 'maybe'", "true or false");
 }
 
@@ -144,16 +147,16 @@ TEST(Load, RefusesASchemaOfAnotherOperator) {
 }
 
 TEST(Load, RefusesASchemaWithOtherArguments) {
-  expect_refused(replaced("Tensor other, ", ""), 5, "other arguments or returns", "3 arguments and 1 returns");
+  expect_refused(replaced("Tensor other, ", ""), 5, "arguments or returns differ", "3 arguments and 1 returns");
 }
 
 TEST(Load, RefusesADuplicate) {
   const std::string text = kAdd;
-  expect_refused(text + text.substr(text.find('\n') + 1), 33, "a second declaration of 'add_.Tensor'", "line 2");
+  expect_refused(text + text.substr(text.find('\n') + 1), 33, "duplicate declaration of 'add_.Tensor'", "line 2");
 }
 
 TEST(Load, RefusesASecondArgumentOfOneName) {
-  expect_refused(replaced("    name: other\n", "    name: self\n"), 15, "a second argument 'self'", "one of each name");
+  expect_refused(replaced("    name: other\n", "    name: self\n"), 15, "duplicate argument 'self'", "unique names");
 }
 
 TEST(Load, NamesAFileThatIsMissing) {

@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A fresh folder per test, gone afterwards.
+// A fresh folder per test, removed afterwards.
 class WriteIfChanged : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -39,7 +39,7 @@ TEST_F(WriteIfChanged, LeavesAnUnchangedFileAlone) {
   fs::last_write_time(path, old);
   EXPECT_FALSE(write_if_changed(path, "one\n"));
   EXPECT_EQ(fs::last_write_time(path), old);
-  // Same size, other text: a comparison by size alone would miss it.
+  // Same size, different text: a comparison by size alone would miss it.
   EXPECT_TRUE(write_if_changed(path, "two\n"));
   EXPECT_NE(fs::last_write_time(path), old);
   EXPECT_EQ(read_text(path), "two\n");

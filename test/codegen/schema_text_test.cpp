@@ -31,7 +31,7 @@ TEST(SchemaText, ReadsTheRestOfTheArguments) {
   EXPECT_EQ(signature_code(parse_function("f(int?[2] size) -> ()")), "size I?[2]=>");
 }
 
-TEST(SchemaText, SaysWhatItExpected) {
+TEST(SchemaText, NamesTheExpectation) {
   EXPECT_THROW(parse_function("no parentheses"), std::invalid_argument);
   EXPECT_THROW(parse_function("f(Quaternion q) -> Tensor"), std::invalid_argument);
   EXPECT_THROW(parse_function("f(int[x] q) -> Tensor"), std::invalid_argument);

@@ -45,21 +45,21 @@ TEST(TypeTable, CodesFollowTheSchemaGrammar) {
   EXPECT_EQ(code("c10::SymBool"), "Z");
 }
 
-TEST(TypeTable, RefusesWhatItDoesNotKnow) {
+TEST(TypeTable, RefusesUnknownTypes) {
   EXPECT_THROW(code("at::Quaternion"), std::invalid_argument);
   EXPECT_THROW(code(""), std::invalid_argument);
   EXPECT_THROW(code("::std::array<bool,x>"), std::invalid_argument);
   EXPECT_THROW(code("int64_t", false, 2), std::invalid_argument);
 }
 
-// Every type that has a C++ spelling must come back from it: writer and reader of Declarations.yaml share the table.
-TEST(TypeTable, ReadsBackWhatDeclarationsWrites) {
+// Every type with a C++ spelling must be parsed back from it: writer and reader of Declarations.yaml share the table.
+TEST(TypeTable, ReadsTheOutputOfDeclarations) {
   OperatorStyle older;
   OperatorStyle newer;
   newer.spelling = {"::std::optional", "::std::nullopt", "::std::string_view"};
   for (const OperatorStyle& style : {older, newer}) {
     for (const TypeRow& row : type_table()) {
-      if (*row.cpp == '\0') continue;  // of public functions only
+      if (*row.cpp == '\0') continue;  // only in public functions
       for (const bool nullable : {false, true}) {
         for (const int size : {-1, 0, 4}) {
           Type type;

@@ -1,6 +1,6 @@
 /**
- * The labelled corpus: small real programs, of which some leak at the line marked `// LEAK` and some only look as if. Each
- * runs under `leak-audit run`. The table that this prints stands in docs/verdicts.md.
+ * The labelled corpus: small real programs. Some leak at the line marked `// LEAK`, others only seem to. Each runs under
+ * `leak-audit run`. docs/verdicts.md has the table that this prints.
  */
 import { spawn } from 'node:child_process';
 import * as fs from 'node:fs';
@@ -11,7 +11,7 @@ import { limitMs } from '../support/sanitized';
 import { ROOT } from '../support/torch';
 
 const CLI = path.join(ROOT, 'dist/cli/leak-audit.js');
-/** The programs mostly wait, so more than one goes on a processor. */
+/** The programs mostly wait, so several run per processor. */
 const AT_ONCE = 2 * os.availableParallelism();
 
 interface Result {
@@ -89,13 +89,13 @@ test('at least 20 leaks and 20 innocents, each leak with one marked line, each i
 });
 
 test(
-  'the right line ranks first in all but one leak in twenty, and at most one innocent is called a leak',
+  'the right line ranks first in at least 19 of 20 leaks, and at most one innocent is called a leak',
   async () => {
     const all = [...leaks, ...innocents];
     const isLeak = new Set(leaks.map((file) => path.basename(file, '.cjs')));
     const isWrong = ({ name, verdict, right }: Result) => (isLeak.has(name) ? !right : verdict !== 'clean');
     const first = await runAll(all);
-    // Beside other tests a program may get no processor for whole rounds. What was judged wrong then is run once more, alone.
+    // Beside other tests a program may not be scheduled for whole rounds. Wrongly judged programs are rerun alone.
     const again = new Set(first.filter(isWrong).map(({ name }) => name));
     const second = await runAll(
       all.filter((file) => again.has(path.basename(file, '.cjs'))),

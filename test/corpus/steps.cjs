@@ -1,6 +1,6 @@
 /**
- * What drives the programs of the corpus: so many pieces of work, with a pause after each, in which timers, messages and
- * finalizers have their turn. Work counts, not time: on a slower machine the same program takes longer.
+ * Drives the programs of the corpus: a number of work steps with a pause after each, in which timers, messages and
+ * finalizers run. Steps count, not time: on a slower machine the same program takes longer.
  */
 const { setTimeout: pause } = require('node:timers/promises');
 

@@ -1,15 +1,15 @@
-/** torch.cuda: PyTorch's answers where there is no device; with one, its memory. */
+/** torch.cuda: PyTorch's behaviour without a device; with one, its memory. */
 
 import { python } from '../support/python';
 import { codeOf, counts, settled, thrown, torch, untyped } from '../support/torch';
 
-/** Only one of the two kinds exists on a machine: a skipped test counts as one that did not pass. */
+/** Only one of the two kinds is defined on a machine, because a skipped test counts as a failure. */
 const absent = (_name: string, _test: () => unknown): void => {};
 const withDevice = torch.cuda.isAvailable() ? it : absent;
 const withoutDevice = torch.cuda.isAvailable() ? absent : it;
 
 describe('torch.cuda', () => {
-  withoutDevice('answers as PyTorch where there is no device', async () => {
+  withoutDevice('behaves as PyTorch without a device', async () => {
     const names = ['is_available', 'device_count', 'memory_allocated', 'memory_reserved', 'empty_cache'];
     const oracle = await python(names.map((name) => `torch.cuda.${name}()`));
     expect(oracle.map(({ value, error }) => error ?? value ?? null)).toEqual([false, 0, 0, 0, null]);
@@ -32,7 +32,7 @@ describe('torch.cuda', () => {
     }
   });
 
-  withoutDevice('says what to do where a device is needed', () => {
+  withoutDevice('says what to do if a device is needed', () => {
     for (const name of ['synchronize', 'currentDevice'] as const) {
       const error = thrown(() => torch.cuda[name]());
       expect(error).toMatchObject({ code: 'ERR_TORCH_CUDA', op: `cuda.${name}` });
@@ -57,14 +57,14 @@ describe('torch.cuda', () => {
     expect(counts()).toEqual(before);
   });
 
-  it('refuses what is no CUDA device', () => {
+  it('refuses values that are not CUDA devices', () => {
     for (const device of ['cpu', 'cuda:', 'cuda:x', 'cuda:-1', -1, 0.5, Number.NaN, null, {}, 1n]) {
       const error = thrown(() => untyped.cuda.memory(device));
       expect(error).toMatchObject({ code: 'ERR_TORCH_ARGUMENT', op: 'cuda.memory', argument: 'device' });
     }
   });
 
-  it('is a named export with these names alone', () => {
+  it('is a named export with exactly these names', () => {
     expect(Object.keys(torch.cuda).sort()).toEqual([
       'currentDevice',
       'deviceCount',
@@ -75,7 +75,7 @@ describe('torch.cuda', () => {
     ]);
   });
 
-  withDevice('counts what tensors on the device hold, and gives the cache back', () => {
+  withDevice('counts the memory of tensors on the device, and frees the cache', () => {
     const before = torch.cuda.memory(0);
     const tensor = torch.zeros([1 << 20], { device: 'cuda:0' });
     expect(torch.cuda.memory(0).allocatedBytes).toBe(before.allocatedBytes + (4 << 20));
@@ -91,7 +91,7 @@ describe('torch.cuda', () => {
     expect(torch.cuda.memory(0).reservedBytes).toBeLessThanOrEqual(before.reservedBytes);
   });
 
-  withDevice('a loop that drops 64 GiB of device tensors in one go stays small', () => {
+  withDevice('the memory of a loop that drops 64 GiB of device tensors stays small', () => {
     for (let i = 0; i < 4096; i++) torch.empty([1 << 22], { device: 'cuda' });
     expect(torch.cuda.memory().peakReservedBytes).toBeLessThan(2 ** 31);
   });

@@ -1,4 +1,4 @@
-/** `npm run docs` as it is: no warning about a declaration of ours, a page for every op, and on it what the schema tells. */
+/** `npm run docs`: no warnings, and a page for every op with the contents of its schema. */
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
@@ -25,12 +25,12 @@ const page = (file: string): string =>
     .replace(/&#39;/g, "'")
     .replace(/\s+/g, ' ');
 
-test('it ends well and warns of nothing', () => {
+test('typedoc succeeds without warnings', () => {
   expect(outcome.code).toBe(0);
   expect(outcome.stdout + outcome.stderr).not.toMatch(/warning|error/i);
 });
 
-test('every op that is no internal one has a page, as a function and as a method', () => {
+test('every public op has a page, as a function and as a method', () => {
   const pages = new Set(fs.readdirSync(path.join(folder, 'functions')));
   const functionsOf = (space: object) =>
     Object.keys(space).filter((name) => !name.startsWith('_') && /^[a-z]/.test(name) && isOp(space, name));
@@ -64,7 +64,7 @@ test('every op that is no internal one has a page, as a function and as a method
   expect(count).toBeGreaterThan(1800);
 });
 
-test('a page has the schema, what the arguments are, defaults, errors, and since when', () => {
+test('a page has the schema, the arguments, defaults, errors, and the first version', () => {
   const sum = page('functions/torch.sum.html');
   expect(sum).toContain('aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False');
   expect(sum).toContain('dimensions; negative ones count from the end');

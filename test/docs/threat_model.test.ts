@@ -1,4 +1,4 @@
-/** docs/threat-model.md: each line names tests, and each of them is there. */
+/** docs/threat-model.md: each line names tests, and all of them exist. */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { ROOT } from '../support/torch';
@@ -24,10 +24,10 @@ function named(cell: string): { file: string; title: string }[] {
   }
   return found;
 }
-/** What stands between the tests that a cell names. */
+/** The text between the tests in a cell. */
 const between = (cell: string) => cell.replace(/`[^`]+`|"[^"]*"/g, '').trim();
 
-/** The titles in a file of tests: those of Jest as they are written, those of GoogleTest as Suite.Name. */
+/** The titles in a file of tests: those of Jest as written, those of GoogleTest as Suite.Name. */
 function titlesIn(text: string): Set<string> {
   const jest = [...text.matchAll(/(?:\b(?:it|test|describe)\b[^('"`]*\(|\)\()\s*(['"`])((?:\\.|(?!\1).)*)\1/g)];
   const native = [...text.matchAll(/^TEST(?:_F|_P)?\((\w+),\s*(\w+)\)/gm)];
@@ -50,7 +50,7 @@ it('is one page of whole lines', () => {
   expect(rows[0]![0]).not.toBe('');
 });
 
-it('every test that it names is in the tree, by that title', () => {
+it('every test that it names exists with that title', () => {
   const missing = tests.filter(({ file, title }) => {
     const where = path.join(ROOT, 'test', file);
     return !fs.existsSync(where) || !titlesIn(fs.readFileSync(where, 'utf8')).has(title);

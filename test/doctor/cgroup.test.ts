@@ -1,9 +1,9 @@
-/** Control groups as Linux shows them, from texts of real machines. */
+/** Control groups of Linux, with texts from real machines. */
 import { parseBytesLimit, parseCpuQuota, parseMemberships, parseMounts, readCgroup } from '../../cli/doctor/cgroup';
 import { GIB, MIB, machine, v1Mounts, v2Mount } from './machine';
 
 describe('a control group of version 2', () => {
-  it('in a container: the mount shows the own group as its root', () => {
+  it('in a container: the mount shows its own group as the root', () => {
     const root = machine({
       '/proc/self/cgroup': '0::/\n',
       '/proc/self/mountinfo': v2Mount,
@@ -19,7 +19,7 @@ describe('a control group of version 2', () => {
     });
   });
 
-  it('a limit of a group around it holds when it is the smaller', () => {
+  it('the limit of a parent group applies if it is smaller', () => {
     const group = '/sys/fs/cgroup/system.slice/app.service';
     const root = machine({
       '/proc/self/cgroup': '0::/system.slice/app.service\n',
@@ -63,7 +63,7 @@ describe('a control group of version 1', () => {
     });
   });
 
-  it('in a container without a namespace of its own, whose mount is the group', () => {
+  it('in a container without its own namespace, with the group as the mount', () => {
     const root = machine({
       '/proc/self/cgroup': '5:memory:/docker/1f\n',
       '/proc/self/mountinfo': v1Mounts('/docker/1f'),
@@ -83,7 +83,7 @@ it('no control groups, no files: no limits', () => {
   ).toBeNull();
 });
 
-it('reads this very machine', () => {
+it('reads this machine', () => {
   const { memory, cpus } = readCgroup();
   if (memory !== null) expect(memory.bytes).toBeGreaterThan(0);
   if (cpus !== null) expect(cpus).toBeGreaterThan(0);

@@ -29,8 +29,8 @@ async function report(args: string[] = [], env: NodeJS.ProcessEnv = {}) {
 const addonFile = process.env.LIBTORCH_NODE_ADDON ?? path.join(ROOT, 'build/Release/libtorch_node.node');
 const compile = (args: string[]) => execFileSync('g++', args, { stdio: 'pipe' });
 
-describe('a machine that is well', () => {
-  it('says so in a short text, and nothing else', async () => {
+describe('a machine without problems', () => {
+  it('gets a short text', async () => {
     const { code, stdout, stderr } = await doctor();
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     const names = stdout.split('\n').map((line) => /^(?:ok|note|PROBLEM) +(\w+)/.exec(line)?.[1]);
@@ -43,7 +43,7 @@ describe('a machine that is well', () => {
     expect(stdout.trimEnd().endsWith('healthy')).toBe(true);
   });
 
-  it('as JSON, with what the text rests on', async () => {
+  it('as JSON, with the data behind the text', async () => {
     const { code, stderr, json, check } = await report();
     expect({ code, stderr, version: json.version, verdict: json.verdict }).toEqual({
       code: 0,
@@ -58,7 +58,7 @@ describe('a machine that is well', () => {
 });
 
 describe('an addon that does not load', () => {
-  it('is not there', async () => {
+  it('is missing', async () => {
     const { code, json, check } = await report([], { LIBTORCH_NODE_ADDON: '/nowhere/x.node' });
     expect({ code, verdict: json.verdict }).toEqual({ code: 1, verdict: 'problems' });
     expect(check('addon')).toMatchObject({ status: 'problem', details: ['  /nowhere/x.node: not there'] });
@@ -66,7 +66,7 @@ describe('an addon that does not load', () => {
     expect(check('op')).toBeUndefined();
   });
 
-  it('is no library, lacks one, or is another addon: each with its reason and its fix', async () => {
+  it('is not a library, lacks one, or is another addon: each with its reason and its fix', async () => {
     const at = folder();
     const file = (name: string) => path.join(at, name);
     fs.writeFileSync(file('text.node'), 'no library');
@@ -89,7 +89,7 @@ describe('an addon that does not load', () => {
     }
   });
 
-  it('ends its process: doctor lives to say so', async () => {
+  it('crashes its process: doctor survives and reports it', async () => {
     const file = path.join(folder(), 'crash.cjs');
     fs.writeFileSync(file, "process.stderr.write('so long\\n'); process.kill(process.pid, 'SIGSEGV');");
     const { code, stderr, check } = await report([], { LIBTORCH_NODE_ADDON: file });
@@ -100,7 +100,7 @@ describe('an addon that does not load', () => {
 });
 
 describe('a limit on memory', () => {
-  it('gets a figure for torch.setMemoryLimit that leaves room for the rest', async () => {
+  it('gets a value for torch.setMemoryLimit that leaves room for the rest', async () => {
     const { code, json, check } = await report(['--root', container(2 * GIB)], {
       NODE_OPTIONS: '--max-old-space-size=512',
     });
@@ -115,14 +115,14 @@ describe('a limit on memory', () => {
     expect(check('memory')!.fix).toContain(`torch.setMemoryLimit(${bytes})`);
   });
 
-  it('that V8 could fill alone asks for a smaller heap', async () => {
+  it('that V8 alone could fill: doctor suggests a smaller heap', async () => {
     const { json, check } = await report(['--root', container(2 * GIB)], { NODE_OPTIONS: '--max-old-space-size=4096' });
     expect(json.memoryLimit).toMatchObject({ heapMiB: 512, fits: true });
     expect(check('memory')!.fix).toContain('--max-old-space-size=512');
     expect(json.memoryLimit!.bytes).toBeGreaterThan(512 * MIB);
   });
 
-  it('that is too small for libtorch is a problem; one above the memory of the machine is none', async () => {
+  it('that is too small for libtorch is a problem; one above the memory of the machine is not', async () => {
     const small = await report(['--root', container(128 * MIB)]);
     expect({ code: small.code, status: small.check('memory')!.status }).toEqual({ code: 1, status: 'problem' });
     expect(small.check('memory')!.fix).toContain('Raise the limit');
@@ -141,7 +141,7 @@ it('more threads than the quota of processors', async () => {
 });
 
 const referenceBlas = '/usr/lib/x86_64-linux-gnu/blas';
-// Debian installs it beside OpenBLAS; elsewhere there is nothing to try.
+// Debian installs it beside OpenBLAS; elsewhere this cannot be tested.
 if (fs.existsSync(path.join(referenceBlas, 'libblas.so.3'))) {
   it('the reference BLAS', async () => {
     const { code, check } = await report([], { LD_LIBRARY_PATH: referenceBlas });
@@ -150,7 +150,7 @@ if (fs.existsSync(path.join(referenceBlas, 'libblas.so.3'))) {
   });
 }
 
-it('wrong use exits 2, with a word on stderr alone', async () => {
+it('wrong use exits 2, with a message only on stderr', async () => {
   for (const args of [['doctor', '--nope'], ['doctor', '--root', '/nowhere'], ['doctor', 'x'], ['nothing'], []]) {
     const { code, stdout, stderr } = await run(process.execPath, [program, ...args]);
     expect({ args, code, stdout }).toEqual({ args, code: 2, stdout: '' });

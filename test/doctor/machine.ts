@@ -1,4 +1,4 @@
-/** Folders that stand for a machine's /proc and /sys. */
+/** Folders that simulate a machine's /proc and /sys. */
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
@@ -11,7 +11,7 @@ afterAll(() => {
   for (const folder of made.splice(0)) fs.rmSync(folder, { recursive: true });
 });
 
-/** An empty folder, gone after the tests. */
+/** An empty folder, removed after the tests. */
 export function folder(): string {
   const made_ = fs.mkdtempSync(path.join(os.tmpdir(), 'libtorch-node-doctor-'));
   made.push(made_);

@@ -23,10 +23,10 @@ test('interrupted, it ends its service and removes its files', async () => {
   const demo = start('demo.js', ['--seconds', '30'], { TMPDIR: folder });
   try {
     await demo.shows(/under leak-audit/);
-    // leak-audit has its folder, too, once it runs.
+    // leak-audit has its folder too, once it runs.
     while (fs.readdirSync(folder).length < 2) await sleep(100);
     demo.child.kill('SIGINT');
-    const { code, stderr } = await demo.ended; // its pipes are closed: nothing of it runs any more
+    const { code, stderr } = await demo.ended; // its pipes are closed, so all its processes have ended
     expect(code).toBe(130);
     expect(stderr).not.toMatch(/Error|demo:/);
     expect(fs.readdirSync(folder)).toEqual([]);

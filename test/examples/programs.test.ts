@@ -1,11 +1,11 @@
-/** The examples that are one file each, as they are built: what they print is what they are for. */
+/** The built single-file examples: they print the expected results. */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { ROOT, run } from './programs';
 
 jest.setTimeout(240_000);
 
-/** The lines that an example prints, once it has ended well and said nothing else. */
+/** The lines of stdout of an example that succeeds without stderr. */
 async function lines(name: string, ...args: string[]): Promise<string[]> {
   const { code, stdout, stderr } = await run(`../${name}.js`, args);
   expect({ name, code, stderr }).toEqual({ name, code: 0, stderr: '' });
@@ -15,7 +15,7 @@ async function lines(name: string, ...args: string[]): Promise<string[]> {
 /** The numbers in a text. */
 const numbers = (text: string | undefined): number[] => text?.match(/-?\d+(\.\d+)?/g)?.map(Number) ?? [];
 
-test('regression: the slopes and the offset behind the points', async () => {
+test('regression: finds the slopes and the offset of the points', async () => {
   const said = await lines('regression');
   const losses = said.slice(0, 4).map((line) => numbers(line)[1]!);
   expect(losses[0]).toBeGreaterThan(5);
@@ -27,7 +27,7 @@ test('regression: the slopes and the offset behind the points', async () => {
   expect(said[5]).toBe('least squares agrees: true');
 });
 
-test('convnet: reads most digits that it has not seen', async () => {
+test('convnet: reads most held-out digits', async () => {
   const said = await lines('convnet', '--steps', '60');
   expect(said).toHaveLength(4);
   const [digits, percent] = numbers(said[3]);
@@ -35,7 +35,7 @@ test('convnet: reads most digits that it has not seen', async () => {
   expect(percent).toBeGreaterThan(75);
 });
 
-test('attention: says the rhyme', async () => {
+test('attention: recites the rhyme', async () => {
   const said = await lines('attention');
   expect(said.at(-1)).toMatch(/^twinkle twinkle little star how i wonder what you are/);
 });
@@ -77,7 +77,7 @@ test('images: the edges of a picture, in and out through sharp', async () => {
   const said = await lines('images');
   const [width, height, red, green, blue, marked] = numbers(said[0]);
   expect([width, height]).toEqual([96, 64]);
-  // The drawing: a dark blue ground, a yellow disc of radius 18, a red box of 24 × 32.
+  // The drawing: a dark blue background, a yellow disc of radius 18, a red box of 24 × 32.
   expect(red).toBeGreaterThan(blue!);
   expect(red).toBeGreaterThan(green!);
   expect(marked).toBeGreaterThan(100);
@@ -94,7 +94,7 @@ test('spectrum: the three tones', async () => {
   ]);
 });
 
-test('pca: components keep ever more, and what is left out is what is missed', async () => {
+test('pca: more components keep more variance, and the error is the variance left out', async () => {
   const said = await lines('pca');
   const shares = said.slice(0, 5).map((line) => numbers(line)[1]!);
   expect(shares).toEqual([...shares].sort((a, b) => a - b));
@@ -119,7 +119,7 @@ test('kmeans: the groups that the points were drawn from', async () => {
   expect(numbers(said[4])[0]).toBeGreaterThan(95);
 });
 
-test('pipeline: every part is computed, and no tensor is left', async () => {
+test('pipeline: every part is computed, and all tensors are freed', async () => {
   const said = await lines('pipeline');
   expect(said[0]).toMatch(/^part-00: mean \d\.\d\d, [0-9a-f]{8}$/);
   // Part i has a variance of (i + 1)².
@@ -127,7 +127,7 @@ test('pipeline: every part is computed, and no tensor is left', async () => {
   expect(said.slice(3)).toEqual(['12 parts, 4 at once', 'tensors left: 0']);
 });
 
-test('batches: less memory takes more chunks, to the same result', async () => {
+test('batches: less memory takes more chunks, with the same result', async () => {
   const little = await lines('batches', '--limit', '32');
   const much = await lines('batches', '--limit', '512');
   const [, chunks, rows, refused] = numbers(little[0]);
@@ -140,7 +140,7 @@ test('batches: less memory takes more chunks, to the same result', async () => {
 
 test('every example is in the list', () => {
   const list = fs.readFileSync(path.join(ROOT, 'examples/README.md'), 'utf8');
-  // A build puts the JavaScript of each beside it.
+  // A build places the JavaScript of each beside it.
   const found = fs.readdirSync(path.join(ROOT, 'examples'));
   const names = found.filter((name) => name !== 'README.md' && !name.endsWith('.js'));
   expect(names.filter((name) => !list.includes(`](${name.endsWith('.ts') ? name : `${name}/`}`))).toEqual([]);

@@ -1,4 +1,4 @@
-/** The digits example: what it learns, what its service answers, and what each of its caches holds. */
+/** The digits example: its training, its service's answers, and the contents of its caches. */
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
@@ -23,7 +23,7 @@ afterAll(() => fs.rmSync(folder, { recursive: true, force: true }));
 const image = (i: number) => Array.from(heldOut.pixels.subarray(i * PIXELS, (i + 1) * PIXELS));
 const imageWith = (at: number, value: unknown) => image(0).map((pixel, i) => (i === at ? value : pixel));
 
-/** Runs the service for the time of `use`, then ends it in its own way. */
+/** Runs the service during `use`, then shuts it down. */
 async function withService<T>(cache: string, use: (url: string, service: Running) => Promise<T>): Promise<T> {
   const service = start('server.js', ['--weights', weights, '--cache', cache, '--capacity', String(CAPACITY)]);
   try {
@@ -45,20 +45,20 @@ const load = (url: string, requests: number) =>
   runLoad(url, heldOut, { requests, seconds: Number.POSITIVE_INFINITY, perSecond: 1e6, clients: 4 });
 
 describe('training', () => {
-  test('one pass is enough for more than 85 % of the digits it has not seen', () => {
+  test('one pass is enough for more than 85 % of the held-out digits', () => {
     expect(training).toMatchObject({ code: 0, stderr: '' });
     const accuracy = /^epoch 1 +loss [\d.]+ +accuracy ([\d.]+) %\n$/.exec(training.stdout)?.[1];
     expect(Number(accuracy)).toBeGreaterThan(85);
   });
 
-  test('the same seed gives the same weights, another seed others', async () => {
+  test('the same seed gives the same weights, another seed different ones', async () => {
     const file = (seed: string) => path.join(folder, `seed-${seed}.bin`);
     for (const seed of ['7', '8']) await run('train.js', ['--epochs', '1', '--seed', seed, '--save', file(seed)]);
     expect(fs.readFileSync(file('7')).equals(fs.readFileSync(weights))).toBe(true);
     expect(fs.readFileSync(file('8')).equals(fs.readFileSync(weights))).toBe(false);
   });
 
-  test('digits held out are not among those learned from', () => {
+  test('held-out digits are not among the training digits', () => {
     const { training: learned, heldOut: others } = loadDigits();
     expect(learned.labels.length + others.labels.length).toBe(10_000);
     expect(new Set(others.labels).size).toBe(10);
@@ -84,7 +84,7 @@ test.each(['unbounded', 'bounded'])('the service with the %s cache reads digits'
   });
 });
 
-test('bad bodies are refused with 400, say why, and leave no tensor', async () => {
+test('bad bodies are refused with 400 and a reason, and leak nothing', async () => {
   await withService('unbounded', async (url) => {
     const before = await memory(url);
     const bad: [string, RegExp][] = [
@@ -130,7 +130,7 @@ test('the leaky cache keeps one tensor per request', async () => {
   });
 });
 
-test('the fixed cache fills and then stays as it is', async () => {
+test('the fixed cache fills and then stays constant', async () => {
   await withService('bounded', async (url) => {
     const before = await memory(url);
     await load(url, 10); // five images, each twice
@@ -144,7 +144,7 @@ test('the fixed cache fills and then stays as it is', async () => {
   });
 });
 
-test('the load goes nowhere but to this machine, and ends in time', async () => {
+test('the load goes only to this machine, and ends in time', async () => {
   await expect(runLoad('http://192.0.2.1:80', heldOut, { requests: 1, seconds: 1, perSecond: 1 })).rejects.toThrow(
     /not on this machine/,
   );
@@ -161,7 +161,7 @@ test('the load goes nowhere but to this machine, and ends in time', async () => 
   });
 });
 
-test('the service says how it is used, and which weights it cannot read', async () => {
+test('the service prints its usage, and which weights it cannot read', async () => {
   const usage = await run('server.js', []);
   expect(usage).toMatchObject({ code: 1, stdout: '' });
   expect(usage.stderr).toMatch(/^usage: /);

@@ -1,4 +1,4 @@
-/** What was loaded stays as it was, whatever becomes of the file or the bytes; and what `mmap` means. */
+/** Loaded tensors do not change, whatever happens to the file or the bytes; and the meaning of `mmap`. */
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,7 +10,7 @@ import { balanced, codeOf, LIB, thrown, torch } from '../support/torch';
 let folder: string;
 const at = (name: string) => path.join(folder, name);
 
-/** Writes files of all formats, each with 50,000 numbers of that value, where they are: nothing is renamed. */
+/** Writes files of all formats in place, each with 50,000 numbers of that value. */
 const SCRIPT = `
 import sys, json, struct, numpy as np, torch
 folder, value = sys.argv[1] + '/', float(sys.argv[2])
@@ -41,7 +41,7 @@ beforeAll(() => {
   }
 }, limitMs(120_000));
 
-/** Writes all of them anew, in place, as Python does. */
+/** Rewrites all of them in place, like Python. */
 function write(value: number): void {
   for (const name of fs.readdirSync(at(`of${value}`)))
     fs.writeFileSync(at(name), fs.readFileSync(at(`of${value}/${name}`)));
@@ -49,7 +49,7 @@ function write(value: number): void {
 beforeEach(() => write(1));
 afterAll(() => fs.rmSync(folder, { recursive: true }));
 
-/** Each gives a tensor of what is in the file. */
+/** Each loads a tensor from the file. */
 const loaders: Readonly<Record<string, [file: string, load: (t: any, file: string, options?: object) => any]>> = {
   'torch.load': ['a.pt', (t, file, options) => t.load(file, options).a],
   'safetensors.load': ['a.safetensors', (t, file, options) => t.safetensors.load(file, options).a],
@@ -68,7 +68,7 @@ const loaders: Readonly<Record<string, [file: string, load: (t: any, file: strin
   'jit.load': ['a.jit', (t, file, options) => t.jit.load(file, options).namedParameters().weight.detach()],
 };
 
-/** For programs: `loaded()` is what all of them give, by name. */
+/** For programs: `loaded()` gives the tensors of all files, by name. */
 const LOADERS = (options = '{}') => `
   const fs = require('fs');
   const loaders = {${Object.entries(loaders).map(([name, [file, load]]) => `${JSON.stringify(name)}: [${JSON.stringify(file)}, ${load.toString()}]`)}};
@@ -84,7 +84,7 @@ const LOADERS = (options = '{}') => `
 
 const ones = Object.keys(loaders).map(() => [1, 1]);
 
-test('another program writes the files anew, then cuts them short: what was loaded stays, the process too', async () => {
+test('another program rewrites and then truncates the files: loaded tensors and the process are not affected', async () => {
   const answers = await ask(`${LOADERS()}
     const tensors = loaded();
     require('child_process').execFileSync('/usr/bin/python3', ${JSON.stringify(writer(folder, 2))},
@@ -95,7 +95,7 @@ test('another program writes the files anew, then cuts them short: what was load
   expect(answers).toEqual([ones, ones]);
 });
 
-test('bytes in memory that are used for something else: what was loaded stays', () => {
+test('bytes in memory that are reused: loaded tensors are not affected', () => {
   for (const [name, [file, load]] of Object.entries(loaders)) {
     if (name === 'safetensors.open') continue;
     balanced(() =>
@@ -109,9 +109,9 @@ test('bytes in memory that are used for something else: what was loaded stays', 
   }
 });
 
-test('each byte is charged once, to libtorch’s memory, and no more at the peak', async () => {
+test('each byte is charged once, to libtorch’s memory, also at the peak', async () => {
   const answers = await ask(`${LOADERS()}
-    // All stay, so that each load passes the peak of those before it.
+    // All stay alive, so that each load exceeds the previous peak.
     const kept = [];
     answer(Object.entries(loaders).map(([name, [file, load]]) => {
       const before = torch.memory();
@@ -122,14 +122,14 @@ test('each byte is charged once, to libtorch’s memory, and no more at the peak
         after.peakAllocatedBytes - before.allocatedBytes];
     }));`);
   for (const [name, bytes, allocated, counted, peak] of answers) {
-    const script = name === 'jit.load'; // libtorch keeps a little of its own
+    const script = name === 'jit.load'; // libtorch keeps a little memory
     expect([name, bytes, counted]).toEqual([name, 200_000, 200_000]);
     expect([name, script ? Math.floor(allocated / 10_000) * 10_000 : allocated]).toEqual([name, 200_000]);
     expect([name, peak < (script ? 220_000 : 200_001)]).toEqual([name, true]);
   }
 });
 
-test('the limit of memory is kept, and nothing stays of what it refuses', () => {
+test('the memory limit is kept, and refused loads leak nothing', () => {
   for (const [name, [file, load]] of Object.entries(loaders)) {
     balanced(() => {
       torch.setMemoryLimit(torch.memory().allocatedBytes + 100_000);
@@ -142,10 +142,10 @@ test('the limit of memory is kept, and nothing stays of what it refuses', () => 
   }
 });
 
-/** Formats without sums of what they hold. */
+/** Formats without checksums. */
 const unsummed = ['safetensors.load', 'safetensors.open', 'npy.load'];
 
-test('what nobody looks at is read to where it belongs, and at once', () => {
+test('data without checksums is read directly into the tensors', () => {
   const node = require('node:fs');
   for (const name of unsummed) {
     const [file, load] = loaders[name]!;
@@ -165,7 +165,7 @@ test('what nobody looks at is read to where it belongs, and at once', () => {
   }
 });
 
-test('a file that shrinks after it was measured: an error, as for a part that is read again', () => {
+test('a file that shrinks after its size was read: an error, as for a part that is read again', () => {
   const { native } = require(path.join(LIB, 'native.js'));
   const read = native.readBytes;
   for (const name of unsummed) {
@@ -188,10 +188,10 @@ test('a file that shrinks after it was measured: an error, as for a part that is
   }
 });
 
-/** Where Linux has huge pages, whether it hands them out or not. */
+/** Exists where Linux supports huge pages, whether enabled or not. */
 const HUGE_PAGES = '/sys/kernel/mm/transparent_hugepage';
 
-test('a large file is read into huge pages, no larger than it is', async () => {
+test('a large file is read into huge pages of at most its size', async () => {
   const answer = await ask(`
     const fs = require('fs');
     const file = ${JSON.stringify(at('large.npy'))};
@@ -207,7 +207,7 @@ test('a large file is read into huge pages, no larger than it is', async () => {
   expect(answer).toEqual({ sum: 2 ** 24, least: fs.existsSync(HUGE_PAGES), most: true });
 });
 
-test('a file that is cut short, or written to, while it is read is an error', () => {
+test('a file that is truncated or modified while it is read is an error', () => {
   const node = require('node:fs');
   const read = node.readSync;
   const harms: [string, (file: string) => void, RegExp][] = [
@@ -234,7 +234,7 @@ test('a file that is cut short, or written to, while it is read is an error', ()
   }
 });
 
-test('an open safetensors file that is written to: what comes later is refused, what came stays', () => {
+test('an open safetensors file that is modified: later reads are refused, earlier tensors stay', () => {
   for (const mmap of [false, true]) {
     for (const harm of [() => write(2), () => fs.truncateSync(at('a.safetensors'), 150)]) {
       write(1);
@@ -254,7 +254,7 @@ test('an open safetensors file that is written to: what comes later is refused, 
   }
 });
 
-test('a model whose file is written to while libtorch reads it: libtorch gets the code that was examined', async () => {
+test('a model whose file is modified while libtorch reads it: libtorch gets the checked code', async () => {
   const answer = await ask(`
     const fs = require('fs');
     const file = ${JSON.stringify(at('a.jit'))};
@@ -267,7 +267,7 @@ test('a model whose file is written to while libtorch reads it: libtorch gets th
       const fd = fs.openSync(file, 'r+');
       fs.writeSync(fd, Buffer.alloc(400, 0xff), 0, 400, size - 400); // the directory
       fs.closeSync(fd);
-      if (hidden) fs.utimesSync(file, 1e9, 1e9); // so that the end of the load does not find out
+      if (hidden) fs.utimesSync(file, 1e9, 1e9); // so that the check at the end of the load does not notice
       return load(...args);
     };
     let hidden = true;
@@ -285,11 +285,11 @@ test('a model whose file is written to while libtorch reads it: libtorch gets th
 describe('mmap: true', () => {
   const mapped = ['torch.load', 'safetensors.load', 'safetensors.open', 'npy.load', 'npz.load'];
 
-  test('nothing is allocated, writing stays here, and a file that is replaced by rename stays as it was', async () => {
+  test('nothing is allocated, writes do not reach the file, and replacing the file by rename changes nothing', async () => {
     const answers = await ask(`${LOADERS('{ mmap: true }')}
       delete loaders['npz.load of packed arrays'];
       delete loaders['jit.load'];
-      torch.scope(() => torch.npz.save({ a: torch.ones([50000]) }, at('a.npz'))); // NumPy's own are not aligned, and copied
+      torch.scope(() => torch.npz.save({ a: torch.ones([50000]) }, at('a.npz'))); // NumPy's own files are not aligned, so they are copied
       const before = torch.memory().allocatedBytes;
       const tensors = loaded();
       const allocated = torch.memory().allocatedBytes - before;
@@ -305,7 +305,7 @@ describe('mmap: true', () => {
     expect(answers).toEqual([mapped, 0, of(1), of(2), of(1)]);
   });
 
-  test('a file that is written in place shows, and one that is cut short ends the process, as the docs say', async () => {
+  test('writing to the file in place is visible, and truncating it ends the process, as the docs say', async () => {
     const source = (harm: string) => `${LOADERS('{ mmap: true }')}
       const t = torch.safetensors.load(at('a.safetensors'), { mmap: true }).a;
       ${harm}

@@ -1,4 +1,4 @@
-/** Files of another format than the loader's: each says what came, and what reads it. */
+/** Files of another format than the loader's: each error names the format and its loader. */
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -57,7 +57,7 @@ afterAll(() => fs.rmSync(folder, { recursive: true }));
 
 const SAVE = 'load it in Python and save it again with torch.save';
 
-/** What each file is to a loader that wants another one. */
+/** The description of each file for a loader of another format. */
 const files: [file: string, got: string][] = [
   ['new.pt', 'a file of torch.save: use torch.load'],
   ['script.pt', 'a TorchScript model: use torch.jit.load'],
@@ -107,13 +107,13 @@ describe.each(loaders)('%s', (_, own, code, start, load) => {
     }
   });
 
-  test('nothing stays of what is refused', () => {
+  test('refused files leak nothing', () => {
     balanced(() => {
       for (const [file] of files) if (file !== own) thrown(() => load(at(file)));
     });
   });
 
-  test('its own, an empty file, a folder, nothing', () => {
+  test('its own format, an empty file, a folder, a missing file', () => {
     torch.scope(() => expect(load(at(own))).toBeDefined());
     const empty = thrown(() => load(at('empty.pt')));
     expect([empty.code, empty.message.endsWith('empty.pt is empty')]).toEqual([code, true]);
@@ -122,14 +122,14 @@ describe.each(loaders)('%s', (_, own, code, start, load) => {
     expect(thrown(() => load(at('gone'))).code).toBe('ENOENT');
   });
 
-  test('an archive of something else, and what is of no format', () => {
+  test('other archives, and files of unknown formats', () => {
     for (const source of [at('other.zip'), Buffer.from('PK\x03\x04 and so on'), Buffer.alloc(600, 7)]) {
       expect(thrown(() => torch.scope(() => load(source))).code).toBe(code);
     }
   });
 });
 
-test('streams say it by their first bytes, or where the archive is whole', async () => {
+test('streams are recognized by their first bytes, or once the archive is complete', async () => {
   const streams: [string, (bytes: Uint8Array) => Promise<unknown>][] = [
     ['safetensors: expected a safetensors file', (bytes) => torch.safetensors.loadFromStream(bytes)],
     ['npy: expected an npy file', (bytes) => torch.npy.loadFromStream(bytes)],
@@ -139,7 +139,7 @@ test('streams say it by their first bytes, or where the archive is whole', async
   for (const [start, load] of streams) {
     for (const [file, got] of files.filter(([name]) => ['new.pt.gz', 'legacy.pt', 'lfs.pt'].includes(name))) {
       const error: any = await load(fs.readFileSync(at(file))).catch((reason) => reason);
-      // A stream's first bytes are a few.
+      // A stream only has a few first bytes.
       const short =
         file === 'legacy.pt' && /^safe|^npy/.test(start) ? `a Python pickle: ${SAVE}, or with safetensors` : got;
       expect([error.code, error.message]).toEqual(['ERR_TORCH_FILE', `${start}, got ${short}`]);

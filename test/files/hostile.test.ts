@@ -1,4 +1,4 @@
-/** Files made to harm: each gives one coded error on one short line, soon, and with little memory. */
+/** Malicious files: each gives one error with a code on one short line, quickly, and with little memory. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
@@ -13,7 +13,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** What is refused is refused with ERR_TORCH_FILE, on one line that a terminal shows as it is. */
+/** Refusals have ERR_TORCH_FILE and one line without control characters. */
 function refused(load: () => unknown): string {
   const error = balanced(() => thrown(load));
   // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what must not be there
@@ -22,7 +22,7 @@ function refused(load: () => unknown): string {
   return error.message;
 }
 
-/** Every n-th byte changed, by one bit and altogether: a value, or ERR_TORCH_FILE. Gives how many were refused. */
+/** Changes every n-th byte, by one bit and completely: a value, or ERR_TORCH_FILE. Returns the number of refusals. */
 function changeBytes(bytes: Uint8Array, step: number, load: (changed: Buffer) => unknown): number {
   let errors = 0;
   const other: unknown[] = [];
@@ -61,8 +61,8 @@ describe('safetensors', () => {
   const cases: [string, string, RegExp][] = [
     ['lists in lists for a dtype', `{"a":{"dtype":${'['.repeat(1e5)}${']'.repeat(1e5)}}}`, /nested too deeply/],
     ['objects in objects', `${'{"a":'.repeat(1e5)}1${'}'.repeat(1e5)}`, /nested too deeply/],
-    ['brackets that nobody closes', `{${'['.repeat(1e6)}`, /nested too deeply/],
-    ['a string that nobody closes', `{"${'x'.repeat(1e6)}`, /no JSON/],
+    ['unclosed brackets', `{${'['.repeat(1e6)}`, /nested too deeply/],
+    ['an unclosed string', `{"${'x'.repeat(1e6)}`, /no JSON/],
     ['a backslash at the end', '{"a\\', /no JSON/],
     ['a number for an entry', '{"a":1}', /expected an object/],
     ['null for an entry', '{"a":null}', /expected an object/],
@@ -88,7 +88,7 @@ describe('safetensors', () => {
     expect(refused(() => safetensors.load(made(header, 1)))).toMatch(message);
   });
 
-  test('long texts are read, and __proto__ is a name like others', () => {
+  test('long texts are read, and __proto__ is an ordinary name', () => {
     const text = 'x'.repeat(3_000_000);
     writeFileSync(path.join(folder, 'text'), made(`{"__metadata__":{"__proto__":"${text}","a":"\\\\\\""}}`));
     const file = safetensors.open(path.join(folder, 'text'));
@@ -97,7 +97,7 @@ describe('safetensors', () => {
     file.close();
   });
 
-  test('every byte of the header changed', () => {
+  test('each byte of the header changed', () => {
     const bytes = torch.scope(() =>
       safetensors.serialize({ a: torch.ones([2, 3]), b: torch.tensor([1n, 2n]) }, { metadata: { k: 'v' } }),
     );
@@ -133,7 +133,7 @@ describe('pickles', () => {
   const call = (name: string, args: string) => `c${name.replace(' ', '\n')}\n(${args}tR`;
   /** 2^53 - 1, as LONG1. */
   const far = '\x8a\x07\xff\xff\xff\xff\xff\xff\x1f';
-  /** Lists of the one before, twice: 2^40 elements to whoever walks through them all. */
+  /** Each list contains the previous one twice: 2^40 elements for a full walk. */
   let bomb = `]q\x00(${text('ab')}e`;
   for (let i = 1; i <= 40; i++)
     bomb += `0]q${String.fromCharCode(i)}(h${String.fromCharCode(i - 1)}h${String.fromCharCode(i - 1)}e`;
@@ -144,14 +144,14 @@ describe('pickles', () => {
 
   const cases: [string, string, RegExp][] = [
     ['nothing on the stack', '', /nothing is left on the stack/],
-    ['a pop of nothing', '0', /nothing is left on the stack/],
+    ['a pop from an empty stack', '0', /nothing is left on the stack/],
     ['a mark for a value', '(', /a mark stands/],
     ['no mark', 'u', /no mark is left/],
-    ['a memo of what was never stored', 'h\x05', /nothing was kept as 5/],
+    ['an unknown memo index', 'h\x05', /nothing was kept as 5/],
     ['a key without a value', '}(K\x01u', /a key has no value/],
     ['an append to a tuple', ')K\x01a', /appends to what is no list/],
     ['an element of a list', ']K\x01K\x02s', /no dictionary/],
-    ['a set that is none', ']((\x90', /adds to what is no set|a mark/],
+    ['an append to a list as a set', ']((\x90', /adds to what is no set|a mark/],
     ['LONG4 of 4 GB', '\x8b\xff\xff\xff\xff', /integer of 4294967295 bytes/],
     ['LONG4 of a negative length', '\x8b\x00\x00\x00\x80', /integer of 2147483648 bytes/],
     ['LONG4 that takes hours', `\x8b${u32(3e6)}${'\x7f'.repeat(3e6)}`, /integer of 3000000 bytes/],
@@ -160,7 +160,7 @@ describe('pickles', () => {
     ['BINBYTES8', `\x8e${'\xff'.repeat(8)}`, /0x8e is not known/],
     ['BYTEARRAY8', `\x96${'\xff'.repeat(8)}`, /0x96 is not known/],
     ['BINBYTES that is cut off', 'B\xff\xff\xff\x7f', /cut off/],
-    ['a text that is no UTF-8', text('\xff\xfe'), /no UTF-8/],
+    ['a text that is not UTF-8', text('\xff\xfe'), /no UTF-8/],
     ['a name without an end', 'ctorch', /cut off/],
     ['a name of numbers', 'K\x01K\x02\x93', /a name that is no text/],
     ['a name of lists', `${bomb}${text('x')}\x93`, /a name that is no text/],
@@ -174,16 +174,16 @@ describe('pickles', () => {
     ['a state for a list', ']}b', /gives a state to what has none/],
     ['an OrderedDict of a number', call('collections OrderedDict', 'K\x05'), /no pairs/],
     ['an OrderedDict of numbers', call('collections OrderedDict', ']K\x05a'), /no pairs/],
-    ['a Size of nothing', call('torch Size', ''), /no sizes/],
+    ['a Size without arguments', call('torch Size', ''), /no sizes/],
     ['a Size of None', call('torch Size', 'N'), /no sizes/],
     ['a Size of text', call('torch Size', text('abc')), /no sizes/],
-    ['a complex number of nothing', call('builtins complex', ''), /complex number that is none/],
+    ['a complex number without arguments', call('builtins complex', ''), /complex number that is none/],
     ['a complex number of lists', bombed('builtins complex', 'K\x01'), /complex number that is none/],
     ['a device of lists', bombed('torch device'), /a device that is none/],
     ['a set of a number', call('builtins set', 'K\x05'), /a set of what is no list/],
-    ['a parameter of nothing', call('torch._utils _rebuild_parameter', ''), /without a tensor/],
+    ['a parameter without arguments', call('torch._utils _rebuild_parameter', ''), /without a tensor/],
     ['a persistent id that is a number', 'K\x05Q', /no storage/],
-    ['a persistent id of nothing', ')Q', /no storage/],
+    ['an empty persistent id', ')Q', /no storage/],
     ['a persistent id of one text', `(${text('storage')}tQ`, /kind that is not known/],
     ['a storage of a function', storage(text('0'), 'collections\nOrderedDict'), /kind that is not known/],
     ['a storage named by a list', storage(']'), /name is no text/],
@@ -195,7 +195,7 @@ describe('pickles', () => {
       /16 bytes, not/,
     ],
     ['a storage of a list of elements', storage(text('0'), 'torch\nFloatStorage', ']'), /not a list elements/],
-    ['a tensor of nothing', tensor(''), /without a storage/],
+    ['a tensor without arguments', tensor(''), /without a storage/],
     ['a tensor of a number', tensor('K\x05K\x00)))'), /without a storage/],
     ['a negative size', tensor(`${storage()}K\x00J\xff\xff\xff\xff\x85K\x01\x85`), /wrong sizes/],
     ['a negative stride', tensor(`${storage()}K\x00K\x02\x85J\xff\xff\xff\xff\x85`), /wrong sizes/],
@@ -228,7 +228,7 @@ describe('pickles', () => {
     expect(refused(() => load(code))).toMatch(message);
   });
 
-  test('lists that hold themselves, keys such as __proto__, and names that are values', () => {
+  test('lists that contain themselves, keys such as __proto__, and names that are values', () => {
     balanced(() => {
       const list = load(']q\x00h\x00a') as unknown[];
       expect(list[0]).toBe(list);
@@ -256,12 +256,12 @@ describe('pickles', () => {
     });
   });
 
-  test('integers of any length go both ways', () => {
+  test('integers of any length are written and read', () => {
     const values = [2n ** 2039n, -(2n ** 2039n), 2n ** 2047n, 2n ** 5000n, -(2n ** 5000n) + 1n];
     expect(torch.load(torch.saveToBuffer(values))).toEqual(values);
   });
 
-  test('every byte of the pickle changed, the archive’s sums right', () => {
+  test('each byte of the pickle changed, with correct checksums of the archive', () => {
     const bytes = torch.scope(() =>
       torch.saveToBuffer({
         a: torch.arange(6).view([2, 3]),
@@ -280,7 +280,7 @@ describe('pickles', () => {
 });
 
 describe('archives and npy', () => {
-  test('entries that share their bytes, or unpack to what cannot be', () => {
+  test('entries that share their bytes, or unpack to an impossible size', () => {
     const one = torch.scope(() => npy.serialize(torch.zeros([1000])));
     const packed = deflateRawSync(one);
     const make = (entries: { name: string; size: number; offset: number }[]) => {
@@ -348,7 +348,7 @@ describe('archives and npy', () => {
   });
 });
 
-test('options: only those that there are, and the nearest is named', () => {
+test('options: only known ones are accepted, and the nearest is suggested', () => {
   const bytes = torch.scope(() => torch.saveToBuffer([torch.ones([1])]));
   const tensors = torch.scope(() => safetensors.serialize({ a: torch.ones([1]) }));
   for (const call of [

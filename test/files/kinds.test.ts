@@ -1,4 +1,4 @@
-/** What is not a regular file, where a path of a file of tensors or of a model stands: one error at once, and no waiting. */
+/** Special files in place of a file of tensors or of a model: one error at once, without waiting. */
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -23,7 +23,7 @@ const loaders: [string, (torch: any, file: string) => unknown, string][] = [
 ];
 
 test.each(loaders)('%s of a FIFO, a device, a folder, a socket', async (_, load, code) => {
-  // In a process of its own, which is ended if it waits.
+  // In a separate process, which is killed if it waits.
   const answers = await ask(`
     const server = require('net').createServer().listen(${JSON.stringify(path.join(folder, 'socket'))}, () => {
       const load = ${load.toString()};
@@ -40,7 +40,7 @@ test.each(loaders)('%s of a FIFO, a device, a folder, a socket', async (_, load,
   expect(answers[5]).toMatch(new RegExp(`^${code} .* is empty$`));
 });
 
-test('a FIFO that takes the place of the file after the first look', () => {
+test('a FIFO that replaces the file after the first check', () => {
   const fifo = path.join(folder, 'fifo');
   const node = require('node:fs');
   for (const [, load, code] of loaders) {
@@ -59,7 +59,7 @@ test('a FIFO that takes the place of the file after the first look', () => {
   }
 });
 
-test('the file that was opened is the one that is mapped, whatever its name stands for afterwards', () => {
+test('the opened file is mapped, whatever its name refers to afterwards', () => {
   const file = path.join(folder, 'first.npy');
   const other = path.join(folder, 'second.npy');
   torch.scope(() => {
@@ -80,7 +80,7 @@ test('the file that was opened is the one that is mapped, whatever its name stan
   }
 });
 
-test('descriptors are closed, also of what is refused', () => {
+test('descriptors are closed, also those of refused files', () => {
   const count = () => fs.readdirSync('/proc/self/fd').length;
   const file = path.join(folder, 'x.npy');
   torch.scope(() => torch.npy.save(file, torch.ones([4])));
@@ -93,7 +93,7 @@ test('descriptors are closed, also of what is refused', () => {
   expect(count()).toBe(before);
 });
 
-test('a package is not unpacked where others could put another one in its place', async () => {
+test('a package is not unpacked where others could replace it', async () => {
   const open = path.join(folder, 'open');
   fs.mkdirSync(open);
   const answers = await ask(`
@@ -113,7 +113,7 @@ test('a package is not unpacked where others could put another one in its place'
     }));`);
   expect(answers).toEqual([
     0o700,
-    0o700, // sticky, as /tmp is
+    0o700, // sticky, like /tmp
     expect.stringMatching(/TMPDIR\): .*open can be written by other users \(mode 0777\)/),
   ]);
   expect(fs.readdirSync(open)).toEqual([]);

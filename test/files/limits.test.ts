@@ -1,4 +1,4 @@
-/** What a small file may become: bytes, tensors, objects and levels are counted, in every archive, and nothing of a refused one stays. */
+/** Limits on the expansion of small files: bytes, tensors, objects and levels, in every archive; refusals do not leak. */
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
@@ -40,10 +40,10 @@ const u32 = (n: number) => String.fromCharCode(n & 255, (n >> 8) & 255, (n >> 16
 const text = (value: string) => `X${u32(value.length)}${value}`;
 const rebuild = 'ctorch._utils\n_rebuild_tensor_v2\nq\x00';
 const args = `(${`(${text('storage')}ctorch\nFloatStorage\n${text('0')}${text('cpu')}K\x04tQ`}K\x00K\x04\x85K\x01\x85tq\x01`;
-/** A list of so many tensors over one storage, five bytes each. */
+/** A list of `count` tensors over one storage, five bytes each. */
 const tensors = (count: number) => `${rebuild}0${args}0](${'h\x00h\x01R'.repeat(count)}e`;
 
-/** Loads the file in a process of its own: the error, what is left, and the most memory that was used. */
+/** Loads the file in a new process: the error, leftovers, and the peak memory. */
 const attempt = async (bytes: Uint8Array, load: string) => {
   const file = path.join(folder, 'attempt');
   fs.writeFileSync(file, bytes);
@@ -63,7 +63,7 @@ const attempt = async (bytes: Uint8Array, load: string) => {
   );
 };
 
-describe('the attacks of small files', () => {
+describe('attacks with small files', () => {
   test('1.9 GB of zeros in an npz of 1.9 MB, from a path, bytes and a stream', async () => {
     const array = torch.scope(() => torch.npy.serialize(torch.zeros([120_000_000 / 4])));
     const bomb = packed(Object.fromEntries(Array.from({ length: 16 }, (_, i) => [`a${i}.npy`, array])));
@@ -89,8 +89,8 @@ describe('the attacks of small files', () => {
     expect(message).toMatch(/more than 16\d{3} tensors \(maxTensors\)$/);
   });
 
-  test('a storage of 2 GB that is packed', async () => {
-    // Never written out: the directory alone says what it would be, and is believed.
+  test('a compressed storage of 2 GB', async () => {
+    // Never written: only the directory states the size.
     const zip = packed(withPickle(tensors(1)));
     const at = zip.lastIndexOf('archive/data/0') - 46;
     zip.writeUInt32LE(2 ** 31, at + 24);
@@ -108,7 +108,7 @@ describe('each limit', () => {
     return error.message;
   };
 
-  test('tensors: parameters count, and a limit may be set higher or lower', () => {
+  test('tensors: parameters count, and the limit can be raised or lowered', () => {
     torch.scope(() => expect((load(tensors(5), { maxTensors: 5 }) as unknown[]).length).toBe(5));
     expect(refusal(tensors(6), { maxTensors: 5 })).toMatch(/more than 5 tensors \(maxTensors\)/);
     const parameter = `ctorch._utils\n_rebuild_parameter\n(${rebuild}${args}R\x89NtR`;
@@ -124,7 +124,7 @@ describe('each limit', () => {
     ['sets', '\x8f0'],
     ['empty tuples', ')0'],
     ['tuples', 'N\x850'],
-    ['bytes of nothing', 'C\x000'],
+    ['empty bytes', 'C\x000'],
     ['names', 'ctorch\nSize\n0'],
     ['calls', `ctorch\nSize\n(]tR0`],
   ])('objects: %s', (_, code) => {
@@ -134,7 +134,7 @@ describe('each limit', () => {
     );
   });
 
-  test('objects of a packed pickle: as many as its bytes in the file allow', () => {
+  test('objects of a compressed pickle: limited by its bytes in the file', () => {
     const error = balanced(() => thrown(() => torch.load(packed(withPickle(`${']0'.repeat(1_000_000)}N`)))));
     expect(error.message).toMatch(/more than 26\d{4} lists and dictionaries/);
   });
@@ -152,7 +152,7 @@ describe('each limit', () => {
     expect(refusal(tuples(100_000), { maxDepth: Number.POSITIVE_INFINITY })).toMatch(/nested too deeply/);
   });
 
-  test('calls that copy their arguments are counted by what they copy', () => {
+  test('calls that copy their arguments count by the copied size', () => {
     const list = `](${'K\x01'.repeat(10_000)}eq\x02`;
     for (const name of ['torch\nSize', 'builtins\nset']) {
       const copies = `c${name}\nq\x03${list}\x85q\x04(${'h\x03h\x04R'.repeat(1000)}t`;
@@ -166,13 +166,13 @@ describe('each limit', () => {
     expect(refusal(code)).toMatch(/100000 dimensions, at most 64/);
   });
 
-  test('the memo: no number far beyond those before', () => {
+  test('the memo: numbers far beyond the previous ones are refused', () => {
     expect(refusal(`Nr${u32(4e9)}`)).toMatch(/keeps a value as 4000000000, far beyond/);
     expect(load(`K\x07r${u32(1000)}0j${u32(1000)}`)).toBe(7);
     expect(refusal(`K\x07r${u32(1000)}0j${u32(999)}`)).toMatch(/nothing was kept as 999/);
   });
 
-  test('bytes: what is stored counts as well, an npz as a file of torch.save', () => {
+  test('bytes: stored bytes count too, in an npz as in a file of torch.save', () => {
     torch.scope(() => {
       const state = { a: torch.ones([1000]) };
       const file = path.join(folder, 'state.pt');
@@ -198,11 +198,11 @@ describe('each limit', () => {
         expect(error).toMatchObject({ code: 'ERR_TORCH_ARGUMENT', argument: name });
       }
     }
-    expect(codeOf(() => untyped.npz.load(bytes, { maxDepth: 1 }))).toBe('ERR_TORCH_ARGUMENT'); // it has none
+    expect(codeOf(() => untyped.npz.load(bytes, { maxDepth: 1 }))).toBe('ERR_TORCH_ARGUMENT'); // not an option of npz
     expect(codeOf(() => untyped.jit.load(bytes, { maxObjects: -1 }))).toBe('ERR_TORCH_ARGUMENT');
   });
 
-  test('entries whose headers reach over the next one', () => {
+  test('entries whose headers overlap the next one', () => {
     const array = torch.scope(() => torch.npy.serialize(torch.zeros([1])));
     const zip = packed({ 'a.npy': array, 'b.npy': array });
     zip.writeUInt16LE(40, 28); // the first local header: its extra field covers a part of the second entry
@@ -211,7 +211,7 @@ describe('each limit', () => {
 });
 
 describe('keys that may collide', () => {
-  // V8 hashes them without a seed: who knows it chooses those of one hash. Here they are any, as the rule does not look at the hash.
+  // V8 hashes them without a seed, so an attacker can choose colliding ones. Any will do here: the rule ignores the hash.
   const f64 = (n: number) => {
     const bytes = Buffer.alloc(8);
     bytes.writeDoubleBE(n);
@@ -246,13 +246,13 @@ describe('keys that may collide', () => {
     expect(some instanceof Map ? some.size : Object.keys(some).length).toBe(4000);
   });
 
-  test('in sets, in the calls that make them, in parts, and in a model', () => {
+  test('in sets, in calls that make sets, in parts, and in a model', () => {
     const keys = doubles(40_000);
     refused(`\x8f(${keys.join('')}\x90`);
     refused(`cbuiltins\nset\n](${keys.join('')}e\x85R`);
     refused(`ccollections\nOrderedDict\n](${keys.map((key) => `${key}N\x86`).join('')}e\x85R`);
     refused(`}${keys.map((key) => `${key}Ns`).join('')}`);
-    refused(`](${Array.from({ length: 80 }, () => dict(doubles(2000))).join('')}e`); // many small ones, together
+    refused(`](${Array.from({ length: 80 }, () => dict(doubles(2000))).join('')}e`); // many small ones in total
     const entries = withPickle('N');
     const model = {
       'archive/version': Buffer.from('3\n'),
@@ -262,7 +262,7 @@ describe('keys that may collide', () => {
     expect(thrown(() => torch.jit.load(stored(model))).message).toContain('chosen to collide');
   });
 
-  test('what is compared for long: a key again and again, an integer of many digits', () => {
+  test('long comparisons: repeated keys, an integer of many digits', () => {
     const key = text('k'.repeat(1_000_000));
     refused(`}q\x00${key}q\x01N${'s'}${key}q\x02${'0h\x00'}${'h\x02Ns'.repeat(10_000)}`);
     const large = (i: number) => long((BigInt(i) << 1900n) + 1n, 254);
@@ -270,8 +270,8 @@ describe('keys that may collide', () => {
     expect(load(dict(numbers(50, large))).size).toBe(50);
   });
 
-  test('0 to n in any order, ids, and a vocabulary are taken; Infinity takes any', () => {
-    const shuffled = (count: number) => numbers(count, (i) => i32((i * 48_271) % count)); // prime to it
+  test('0 to n in any order, ids, and a vocabulary are accepted; Infinity accepts any', () => {
+    const shuffled = (count: number) => numbers(count, (i) => i32((i * 48_271) % count)); // coprime to `count`
     expect(load(dict(numbers(300_000, i32))).size).toBe(300_000);
     expect(load(dict([i32(2 ** 31 - 1), i32(-100), ...numbers(100_000, i32)])).size).toBe(100_002);
     expect(load(dict(shuffled(100_000))).size).toBe(100_000);
@@ -282,8 +282,8 @@ describe('keys that may collide', () => {
   });
 });
 
-describe('what is large by itself is loaded without a word', () => {
-  test('thousands of tensors with storages of their own, and a vocabulary of many pairs', () => {
+describe('large honest files are loaded', () => {
+  test('thousands of tensors with their own storages, and a vocabulary of many pairs', () => {
     torch.scope(() => {
       const state: Record<string, unknown> = {
         vocabulary: Array.from({ length: 200_000 }, (_, i) => [`token ${i}`, i]),
@@ -295,12 +295,12 @@ describe('what is large by itself is loaded without a word', () => {
     });
   });
 
-  test('an array that is packed to a hundredth', () => {
+  test('an array that is compressed to a hundredth', () => {
     const array = torch.scope(() => torch.npy.serialize(torch.zeros([10_000_000])));
     torch.scope(() => expect(torch.npz.load(packed({ 'a.npy': array })).a!.numel).toBe(10_000_000));
   });
 
-  test('a shape far beyond its storage, as expand makes it: one tensor', () => {
+  test('a shape far beyond its storage, as made by expand: one tensor', () => {
     const far = '\x8a\x06\0\0\0\0\0\x01';
     const code = `${rebuild}((${text('storage')}ctorch\nFloatStorage\n${text('0')}${text('cpu')}K\x04tQK\x00${far}\x85K\x00\x85tR`;
     torch.scope(() => expect((torch.load(stored(withPickle(code))) as any).shape).toEqual([2 ** 40]));

@@ -22,7 +22,7 @@ async function numpy(script: string): Promise<void> {
 
 const DTYPES = 'bool uint8 int8 int16 int32 int64 float16 float32 float64 complex64 complex128'.split(' ');
 
-test('what NumPy wrote: dtypes, byte orders, columns first, no dimensions, none at all, packed', async () => {
+test('files of NumPy: dtypes, byte orders, Fortran order, zero dimensions, empty, compressed', async () => {
   await numpy(`
 d = sys.argv[1] + '/'
 a = np.array([[0, 1, 2], [3, 4, 5]])
@@ -84,7 +84,7 @@ np.save(d + 'objects', np.array([{}], dtype=object)); np.save(d + 'texts', np.ar
   );
 });
 
-test('what is written here, NumPy reads, and the bytes are NumPy’s', async () => {
+test('NumPy reads our files, and the bytes are NumPy’s', async () => {
   torch.scope(() => {
     const a = torch.arange(6, { dtype: 'float32' }).view([2, 3]);
     torch.npy.save(at('here.npy'), a.t());
@@ -108,7 +108,7 @@ assert z['a'].tolist() == a.tolist() and z['b c'].tolist() == (a * -1j).tolist()
 `);
 });
 
-test('what is refused', () => {
+test('refused files', () => {
   balanced(() => {
     const good = torch.scope(() => torch.npy.serialize(torch.ones([2, 3])));
     const text = good.toString('latin1');

@@ -1,4 +1,4 @@
-/** Where a path is asked for: URLs of files, as Node reads them, and the order of a saver's arguments. */
+/** Paths: file URLs as in Node, and the order of a saver's arguments. */
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
@@ -7,12 +7,12 @@ import { balanced, thrown, torch, untyped } from '../support/torch';
 
 let folder: string;
 beforeAll(() => {
-  folder = fs.mkdtempSync(path.join(tmpdir(), 'ltn-paths ä#?%-')); // what a URL has to encode
+  folder = fs.mkdtempSync(path.join(tmpdir(), 'ltn-paths ä#?%-')); // characters that a URL must encode
 });
 afterAll(() => fs.rmSync(folder, { recursive: true }));
 const at = (name: string) => path.join(folder, name);
 
-/** Each format: save(value, path), load(path), and what there is to save. */
+/** Each format: save(value, path), load(path), and a value to save. */
 const formats: [string, any, string, (t: any) => unknown, (value: any) => any][] = [
   ['torch', untyped, 'a.pt', (t) => ({ a: t }), ({ a }) => a],
   ['safetensors', untyped.safetensors, 'a.safetensors', (t) => ({ a: t }), ({ a }) => a],
@@ -35,7 +35,7 @@ test.each(formats)('%s: URLs, and both orders of the arguments of save', (_, spa
           expect([way, tensorOf(space.load(from)).tolist()]).toEqual([way, [i]]);
         }
       }
-      // Two paths: the order that is documented. Only torch.save can save a text.
+      // Two paths: the documented order. Only torch.save can save a text.
       const error = thrown(() => untyped.safetensors.save(at('x'), at('y')));
       expect([error.code, error.message]).toEqual([
         'ERR_TORCH_ARGUMENT',
@@ -75,7 +75,7 @@ const calls: [string, (place: any) => unknown][] = [
   ["inductor.aotiLoadPackage: argument 'path'", (place) => torch.inductor.aotiLoadPackage(place)],
 ];
 
-test.each(calls)('%s: what is no place', (start, call) => {
+test.each(calls)('%s: values that are not paths', (start, call) => {
   const expected = start.includes('source') ? 'a path or a Uint8Array' : 'a path or a file: URL';
   const places: [unknown, string][] = [
     [new URL('https://example.org/a.pt'), "a path or a file: URL, got 'https://example.org/a.pt': "],

@@ -1,4 +1,4 @@
-/** torch.safetensors: what goes in comes out, Python reads it, a mapped file costs nothing, and no header is believed. */
+/** torch.safetensors: round trips, exchange with Python, mapped files without a copy, and checked headers. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
@@ -49,9 +49,9 @@ test('round trips: every dtype, scalars, empty ones, views, through a file and t
       expect(readFileSync(at('many')).equals(bytes)).toBe(true);
       expect(plain(safetensors.load(bytes))).toEqual(plain(tensors));
       expect(plain(safetensors.load(at('many')))).toEqual(plain(tensors));
-      // Once more: the same bytes.
+      // Saving again gives the same bytes.
       expect(safetensors.serialize(safetensors.load(bytes), { metadata }).equals(bytes)).toBe(true);
-      // Bytes in memory that lie at an odd address.
+      // Bytes in memory at an odd address.
       const odd = new Uint8Array(bytes.length + 1);
       odd.set(bytes, 1);
       expect(plain(safetensors.load(odd.subarray(1)))).toEqual(plain(tensors));
@@ -60,7 +60,7 @@ test('round trips: every dtype, scalars, empty ones, views, through a file and t
   expect(readdirSync(folder)).toEqual(['many']);
 });
 
-test('the data is aligned, and the header what the format’s own library writes', () => {
+test('the data is aligned, and the header is that of the format’s own library', () => {
   torch.scope(() => {
     const bytes = safetensors.serialize({ b: torch.ones([2]), a: torch.ones([1], { dtype: 'int64' }) });
     const text =
@@ -72,7 +72,7 @@ test('the data is aligned, and the header what the format’s own library writes
   });
 });
 
-test('Python reads what is written here, and the other way round', async () => {
+test('Python reads our files, and we read Python’s', async () => {
   const script = `
 import json, struct, sys, torch
 names = {'BOOL': torch.bool, 'U8': torch.uint8, 'I8': torch.int8, 'I16': torch.int16, 'I32': torch.int32, 'I64': torch.int64,
@@ -87,7 +87,7 @@ for name, e in header.items():
     part = bytearray(data[8 + n + begin:8 + n + end])
     t = torch.frombuffer(part, dtype=names[e['dtype']]).reshape(e['shape']) if part else torch.empty(e['shape'], dtype=names[e['dtype']])
     sys.stdout.write(json.dumps([name, str(t.dtype)[6:], torch.view_as_real(t).tolist() if t.is_complex() else t.tolist()]) + '\\n')
-    # Written again, each plus itself, in another order.
+    # Written back, each doubled, in another order.
     s = t if t.dtype == torch.bool else t + t
     blob = bytes(s.contiguous().reshape(-1).view(torch.uint8).tolist()) if s.numel() else b''
     blobs.append(blob)
@@ -113,7 +113,7 @@ open(sys.argv[2], 'wb').write(struct.pack('<Q', len(text)) + text + b''.join(blo
     const numbers = (t: any) => (t.dtype === 'complex64' ? untyped.viewAsReal(t.resolveConj()) : t).toArray();
     const expected = Object.entries(tensors).map(([name, t]) => [name, [t.dtype, numbers(t)]]);
     const bigints = (_: string, value: unknown) => (typeof value === 'bigint' ? Number(value) : value);
-    // JSON of JavaScript has no -0, and no bigint.
+    // JavaScript's JSON cannot represent -0 and bigint.
     expect(JSON.parse(JSON.stringify(Object.fromEntries(seen)))).toEqual(
       JSON.parse(JSON.stringify(Object.fromEntries(expected), bigints)),
     );
@@ -126,7 +126,7 @@ open(sys.argv[2], 'wb').write(struct.pack('<Q', len(text)) + text + b''.join(blo
   torch.disposeAll(tensors);
 });
 
-test('a file is mapped where that is asked for: nothing is read before it is used, and writing stays here', async () => {
+test('mmap maps a file: nothing is read before use, and writes do not reach the file', async () => {
   const file = at('large');
   torch.scope(() => safetensors.save(file, { a: torch.ones([2 ** 24]), b: torch.zeros([2 ** 24]) }));
   const { opened, allocated, read, sum, same, closed } = await ask(`
@@ -181,7 +181,7 @@ test('one tensor after the other: names, shapes and metadata without reading', (
   });
 });
 
-describe('what is refused', () => {
+describe('refused files', () => {
   const made = (header: string | Buffer, data = 0, length?: bigint) => {
     const text = Buffer.from(header as string);
     const bytes = Buffer.alloc(8 + text.length + data);
@@ -229,7 +229,7 @@ describe('what is refused', () => {
     ['an overlap', made(`{"a":${entry('U8', [4], 0, 4)},"b":${entry('U8', [4], 2, 6)}}`, 6), /"b" overlaps/],
     ['a gap', made(`{"a":${entry('U8', [1], 0, 1)},"b":${entry('U8', [1], 2, 3)}}`, 3), /"b" leaves a gap of 1 bytes/],
     ['data beyond the file', made(`{"a":${entry('U8', [9], 0, 9)}}`, 4), /tensors have 9 bytes, the file has 4/],
-    ['data that is nobody’s', made(`{"a":${entry('U8', [1], 0, 1)}}`, 3), /tensors have 1 bytes, the file has 3/],
+    ['data outside all tensors', made(`{"a":${entry('U8', [1], 0, 1)}}`, 3), /tensors have 1 bytes, the file has 3/],
     ['an entry that is a list', made('{"a":[]}'), /expected an object/],
     ['an unknown key', made('{"a":{"dtype":"U8","shape":[0],"data_offsets":[0,0],"x":1}}'), /unknown key "x"/],
     ['metadata of numbers', made('{"__metadata__":{"a":1}}'), /not an object of strings/],
@@ -250,7 +250,7 @@ describe('what is refused', () => {
     });
   });
 
-  test('names of Object.prototype are names', () => {
+  test('names of Object.prototype are ordinary names', () => {
     torch.scope(() => {
       const tensors = Object.create(null);
       for (const name of ['__proto__', 'constructor', 'toString']) tensors[name] = torch.ones([1]);
@@ -260,7 +260,7 @@ describe('what is refused', () => {
     });
   });
 
-  test('a header near the limit is read, in no long time', () => {
+  test('a header near the limit is read quickly', () => {
     torch.scope(() => {
       const one = torch.ones([1]);
       const tensors = Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`layer.${i}.weight`, one]));
@@ -268,7 +268,7 @@ describe('what is refused', () => {
     });
   });
 
-  test('a missing file, a folder, wrong arguments, and a save that fails leaves what was there', () => {
+  test('a missing file, a folder, wrong arguments; a failed save does not change the old file', () => {
     balanced(() => {
       expect(thrown(() => safetensors.load(at('missing'))).code).toBe('ENOENT');
       expect(codeOf(() => safetensors.load(folder))).toBe('ERR_TORCH_FILE');

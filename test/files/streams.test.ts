@@ -1,4 +1,4 @@
-/** Files of tensors as streams: both ways, at the reader's pace; what is cut off, fails or is aborted, with nothing left. */
+/** Files of tensors as streams: reading, writing, backpressure; truncation, failure and abort without leaks. */
 import { createReadStream, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
@@ -15,7 +15,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 type Load = (source: any, options?: any) => Promise<any>;
 
-/** Every format that has streams: what it writes at once, what it streams, and how it reads. */
+/** Every format with streams: its save to bytes, its stream, and its reader. */
 const formats: [string, { bytes(): Uint8Array; stream(): any; load: Load; tensor(loaded: any): Tensor }][] = [
   [
     'safetensors',
@@ -59,7 +59,7 @@ const formats: [string, { bytes(): Uint8Array; stream(): any; load: Load; tensor
 ];
 const value = () => torch.arange(12).view([3, 4]).t();
 
-/** A ReadableStream of parts of `bytes`, which counts what is asked of it. */
+/** A ReadableStream of chunks of `bytes`, which counts its reads. */
 function source(bytes: Uint8Array, size = 7, end: 'close' | 'hang' | Error = 'close') {
   const seen = { pulls: 0, cancelled: undefined as unknown };
   let at = 0;
@@ -92,14 +92,14 @@ const failure = (promise: Promise<unknown>): Promise<Error & { code: string; cau
   );
 
 describe.each(formats)('%s', (_name, { bytes, stream, load, tensor }) => {
-  test('streams what it writes at once', () =>
+  test('streams the same bytes as a save at once', () =>
     balancedAsync(() =>
       torch.scope(async () => {
         expect(Buffer.compare(await buffer(stream()), Buffer.from(bytes()))).toBe(0);
       }),
     ));
 
-  test('from a ReadableStream in odd parts, a Readable, a file, a Blob, an iterable, bytes', () =>
+  test('from a ReadableStream in odd chunks, a Readable, a file, a Blob, an iterable, bytes', () =>
     balancedAsync(() =>
       torch.scope(async () => {
         const all = bytes();
@@ -122,7 +122,7 @@ describe.each(formats)('%s', (_name, { bytes, stream, load, tensor }) => {
       }),
     ));
 
-  test('cut off anywhere: a coded error, and nothing is left', () =>
+  test('truncated anywhere: an error with a code, and nothing is leaked', () =>
     balancedAsync(async () => {
       const all = torch.scope(() => bytes());
       for (let length = 0; length < all.length; length += length < 90 ? 1 : 37) {
@@ -152,7 +152,7 @@ describe.each(formats)('%s', (_name, { bytes, stream, load, tensor }) => {
       expect((await failure(load(readable))).code).toMatch(/^ERR_TORCH_(STREAM|FILE)$/);
     }));
 
-  test('aborted: before, meanwhile, and by a peer that sends nothing', () =>
+  test('aborted: before, during, and with a peer that sends nothing', () =>
     balancedAsync(async () => {
       const all = torch.scope(() => bytes());
       const reason = new Error('enough');
@@ -167,7 +167,7 @@ describe.each(formats)('%s', (_name, { bytes, stream, load, tensor }) => {
       }
     }));
 
-  test('no more than maxBytes', () =>
+  test('at most maxBytes', () =>
     balancedAsync(async () => {
       const all = torch.scope(() => bytes());
       const { stream: from, seen } = source(all, 10);
@@ -177,7 +177,7 @@ describe.each(formats)('%s', (_name, { bytes, stream, load, tensor }) => {
       await torch.scope(async () => void (await load(source(all).stream, { maxBytes: all.length })));
     }));
 
-  test('a stream that nobody reads to its end lets go of its tensors', () =>
+  test('a stream that is not read to its end releases its tensors', () =>
     balancedAsync(async () => {
       const cancelled = torch.scope(() => stream()) as ReadableStream<Uint8Array>;
       const reader = cancelled.getReader();
@@ -186,7 +186,7 @@ describe.each(formats)('%s', (_name, { bytes, stream, load, tensor }) => {
       await (torch.scope(() => stream()) as ReadableStream).cancel();
     }));
 
-  test('what is no source, and chunks that are no bytes', async () => {
+  test('values that are not sources, and chunks that are not bytes', async () => {
     for (const wrong of [undefined, null, 3, 'path', {}, [1]])
       expect((await failure(load(wrong))).code).toBe('ERR_TORCH_ARGUMENT');
     expect((await failure(load(Readable.from(['text'])))).code).toBe('ERR_TORCH_ARGUMENT');
@@ -202,7 +202,7 @@ describe('at the pace of the slower', () => {
     const stream = torch.npy.saveToStream(big) as ReadableStream<Uint8Array>;
     const reader = stream.getReader();
     const parts = [(await reader.read()).value!, (await reader.read()).value!];
-    big.fill_(7); // what was not yet read is not yet made
+    big.fill_(7); // parts that were not read yet are produced lazily
     for (;;) {
       const { done, value: part } = await reader.read();
       if (done) break;
@@ -221,7 +221,7 @@ describe('at the pace of the slower', () => {
     expect(back!.sum().item()).toBe(((1 << 19) * ((1 << 19) - 1)) / 2);
   });
 
-  test('a source is asked for no more than is wanted', async () => {
+  test('a source is read only as far as needed', async () => {
     const lying = Buffer.alloc(1000);
     lying.writeBigUInt64LE(2n ** 40n);
     const { stream, seen } = source(lying, 10);
@@ -229,7 +229,7 @@ describe('at the pace of the slower', () => {
     expect(seen).toEqual({ pulls: 1, cancelled: expect.objectContaining({ code: 'ERR_TORCH_FILE' }) });
   });
 
-  test('a tensor that is larger than memory is refused without waiting for it', async () => {
+  test('a tensor larger than memory is refused without waiting for its data', async () => {
     const header = Buffer.from(JSON.stringify({ x: { dtype: 'U8', shape: [2 ** 50], data_offsets: [0, 2 ** 50] } }));
     const length = Buffer.alloc(8);
     length.writeBigUInt64LE(BigInt(header.length));
@@ -238,7 +238,7 @@ describe('at the pace of the slower', () => {
   });
 });
 
-test('what is read belongs to the scope that reads it', async () => {
+test('tensors belong to the scope that reads them', async () => {
   const bytes = torch.npy.serialize(torch.ones([4]));
   const kept = await torch.scope(async () => {
     const gone = await torch.npy.loadFromStream(new Blob([bytes]));
@@ -249,7 +249,7 @@ test('what is read belongs to the scope that reads it', async () => {
   expect(kept.stays.disposed).toBe(false);
 });
 
-test('dtypes, empty tensors and none', async () => {
+test('dtypes, empty tensors and empty files', async () => {
   const tensors = {
     bools: torch.tensor([true, false]),
     halves: torch.ones([2], { dtype: 'bfloat16' }),

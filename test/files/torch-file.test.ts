@@ -1,4 +1,4 @@
-/** torch.load and torch.save: files of PyTorch, both ways, and files that lie. */
+/** torch.load and torch.save: exchange of files with PyTorch, and inconsistent files. */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
@@ -30,7 +30,7 @@ const DTYPES = [
   ...['complex64', 'complex128'],
 ];
 
-test('what Python saved: state dicts, views of one storage, parameters, every dtype, nested values', async () => {
+test('files of Python: state dicts, views of one storage, parameters, every dtype, nested values', async () => {
   await python(
     `
 base = torch.arange(12.).view(3, 4)
@@ -70,7 +70,7 @@ torch.save(value, sys.argv[1])
         ]);
         expect(value.part.toArray()).toEqual([6, 10]);
         value.part.add_(100);
-        expect(value.base.at(1, 2).item()).toBe(106); // one storage, as it was
+        expect(value.base.at(1, 2).item()).toBe(106); // still one storage
         expect([value.parameter.requiresGrad, value.base.requiresGrad]).toEqual([true, false]);
         expect([value.scalar.item(), value.scalar.dtype, value.empty.shape]).toEqual([5, 'int64', [0, 3]]);
         for (const dtype of DTYPES) {
@@ -107,7 +107,7 @@ torch.save(value, sys.argv[1])
   );
 });
 
-test('what is saved here, Python loads, with weights_only as well', async () => {
+test('Python loads our files, also with weights_only', async () => {
   balanced(() =>
     torch.scope(() => {
       const base = torch.arange(12, { dtype: 'float32' }).view([3, 4]);
@@ -144,7 +144,7 @@ test('what is saved here, Python loads, with weights_only as well', async () => 
         shared: [shared, shared],
       };
       torch.save(value, at('here'));
-      // PyTorch 1.13's weights_only knows no floating-point numbers.
+      // PyTorch 1.13's weights_only does not support floating-point numbers.
       torch.save({ ...value, plain: null }, at('weights'));
       expect(readFileSync(at('here')).equals(torch.saveToBuffer(value))).toBe(true);
       const again = torch.load(at('here')) as any;
@@ -175,7 +175,7 @@ print(1)
   expect(readdirSync(folder).sort()).toEqual(['here', 'python', 'weights']);
 });
 
-describe('what is refused', () => {
+describe('refused files', () => {
   const cases: [string, string, RegExp][] = [
     ['a class of the program', 'class C: pass\nv = C()', /__main__\.C is not among the names/],
     [
@@ -196,7 +196,7 @@ describe('what is refused', () => {
     expect(readdirSync(folder).filter((entry) => entry.endsWith('.run'))).toEqual([]);
   });
 
-  test('cut off anywhere, and any byte changed: an error or the same tensors, never anything else', async () => {
+  test('truncated anywhere, and any byte changed: an error or the same tensors, never anything else', async () => {
     const whole = torch.scope(() => torch.saveToBuffer({ a: torch.arange(6), list: [1, 'x', [2.5]] }));
     const expected = torch.scope(() => JSON.stringify((torch.load(whole) as any).a.toArray()));
     const outcomes = { refused: 0, same: 0, other: [] as number[] };
@@ -263,7 +263,7 @@ describe('what is refused', () => {
     });
   });
 
-  test('wrong arguments, and values that have no place in such a file', () => {
+  test('wrong arguments, and values that such a file cannot contain', () => {
     balanced(() => {
       expect(thrown(() => torch.load(at('missing'))).code).toBe('ENOENT');
       for (const wrong of [5, null, new Float32Array(2)])

@@ -1,14 +1,14 @@
-/** Files that are written whole: their temporary names, their permissions, and what Node does not write at once. */
+/** Atomically written files: temporary names, permissions, and partial writes of Node. */
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
 import { codeOf, LIB, ROOT, thrown, torch } from '../support/torch';
 
-test('more than 2 GiB go in pieces that Node takes', () => {
+test('more than 2 GiB are written in chunks that Node accepts', () => {
   const { writeWhole } = require(path.join(LIB, 'files/write.js'));
   const folder = fs.mkdtempSync(path.join(tmpdir(), 'ltn-write-'));
   const pieces: [number, number][] = [];
-  // Pages that nobody touches are no memory, and nothing is written.
+  // Untouched pages do not take memory, and nothing is written.
   const large = new Uint8Array(2 ** 31 + 5);
   const spy = jest.spyOn(require('node:fs'), 'writeSync').mockImplementation(((
     _: number,
@@ -41,7 +41,7 @@ describe('beside the file', () => {
   afterEach(() => fs.rmSync(folder, { recursive: true }));
   const save = (to: string) => torch.scope(() => torch.save([torch.ones([2])], to));
 
-  /** What was opened for writing while `work` ran. */
+  /** The files opened for writing during `work`. */
   function opened(work: () => void): [string, number, number][] {
     const calls: [string, number, number][] = [];
     const node = require('node:fs');
@@ -58,7 +58,7 @@ describe('beside the file', () => {
     return calls;
   }
 
-  test('a random name, opened as a new file that no link leads to', () => {
+  test('a random name, opened as a new file without following links', () => {
     const calls = [...opened(() => save(file())), ...opened(() => save(file()))];
     const { O_CREAT, O_EXCL, O_NOFOLLOW, O_TRUNC, O_WRONLY } = fs.constants;
     for (const [name, flags] of calls) {
@@ -70,7 +70,7 @@ describe('beside the file', () => {
     expect(fs.readdirSync(folder)).toEqual(['x.pt']);
   });
 
-  test('a planted link is neither followed nor kept, a planted file is not taken', () => {
+  test('a planted link is neither followed nor kept, a planted file is not used', () => {
     const victim = file('victim');
     fs.writeFileSync(victim, 'theirs');
     const { writeWhole } = require(path.join(LIB, 'files/write.js'));
@@ -103,29 +103,32 @@ describe('beside the file', () => {
   });
 
   const asRoot = process.geteuid?.() === 0;
-  (asRoot ? test : test.skip)("another user's file gives no rights beyond the umask, and its own limits stay", () => {
-    const { writeWholeFile } = require(path.join(ROOT, 'dist/cli/whole_file.js'));
-    const usual = 0o666 & ~process.umask();
-    for (const write of [save, (to: string) => writeWholeFile(to, 'text')]) {
-      const modeAfter = (mode: number, uid: number) => {
-        fs.rmSync(file(), { force: true });
-        fs.writeFileSync(file(), 'planted');
-        fs.chownSync(file(), uid, uid);
-        fs.chmodSync(file(), mode);
-        write(file());
-        const stat = fs.statSync(file());
-        return [stat.uid, stat.mode & 0o7777];
-      };
-      const STRANGER = 65533;
-      expect(modeAfter(0o666, STRANGER)).toEqual([0, usual]);
-      expect(modeAfter(0o777, STRANGER)).toEqual([0, usual]);
-      expect(modeAfter(0o600, STRANGER)).toEqual([0, 0o600]);
-      expect(modeAfter(0, STRANGER)).toEqual([0, 0o600]);
-      expect(modeAfter(0o666, 0)).toEqual([0, 0o666]);
-    }
-  });
+  (asRoot ? test : test.skip)(
+    "another user's file does not give rights beyond the umask, and its own restrictions stay",
+    () => {
+      const { writeWholeFile } = require(path.join(ROOT, 'dist/cli/whole_file.js'));
+      const usual = 0o666 & ~process.umask();
+      for (const write of [save, (to: string) => writeWholeFile(to, 'text')]) {
+        const modeAfter = (mode: number, uid: number) => {
+          fs.rmSync(file(), { force: true });
+          fs.writeFileSync(file(), 'planted');
+          fs.chownSync(file(), uid, uid);
+          fs.chmodSync(file(), mode);
+          write(file());
+          const stat = fs.statSync(file());
+          return [stat.uid, stat.mode & 0o7777];
+        };
+        const STRANGER = 65533;
+        expect(modeAfter(0o666, STRANGER)).toEqual([0, usual]);
+        expect(modeAfter(0o777, STRANGER)).toEqual([0, usual]);
+        expect(modeAfter(0o600, STRANGER)).toEqual([0, 0o600]);
+        expect(modeAfter(0, STRANGER)).toEqual([0, 0o600]);
+        expect(modeAfter(0o666, 0)).toEqual([0, 0o666]);
+      }
+    },
+  );
 
-  test('a failure leaves what was there, and nothing beside it', () => {
+  test('a failure does not change the old file, and leaves nothing beside it', () => {
     fs.writeFileSync(file(), 'old');
     const spy = jest.spyOn(require('node:fs'), 'fsyncSync').mockImplementation(() => {
       throw Object.assign(new Error('no space'), { code: 'ENOSPC' });

@@ -1,6 +1,6 @@
 /**
- * Packages that are cut, damaged, incomplete or for another machine: refused by the library's own examination, before
- * anything of them is loaded. None of this asks libtorch, so it is the same on every one.
+ * Packages that are truncated, damaged, incomplete or for another machine: the library's own check refuses them before
+ * anything is loaded. This does not use libtorch, so it is the same for every version.
  */
 import * as fs from 'node:fs';
 import * as os from 'node:os';
@@ -30,7 +30,7 @@ function archive(entries: Entries): Buffer {
 
 const metadata = (more = {}) => JSON.stringify({ AOTI_DEVICE_KEY: 'cpu', ...more });
 const MODEL = 'p/data/aotinductor/model/';
-/** A package in all but its library. */
+/** A package without its library. */
 const entries = (more: Entries = {}, name = MODEL): Entries => ({
   'p/archive_format': 'pt2',
   [`${name}x.wrapper.so`]: 'a library',
@@ -51,7 +51,7 @@ function refused(bytes: Buffer, name?: string): string {
   expect(error.code).toBe('REFUSED');
   return error.message;
 }
-/** Unpacks and gives what is refused then. */
+/** Unpacks and returns the refusal. */
 function refusedLibrary(library: Uint8Array | string): string {
   const to = fs.mkdtempSync(path.join(folder, 'unpacked-'));
   const error = thrown(() => examined(archive(entries({ [`${MODEL}x.wrapper.so`]: library }))).unpack(to));
@@ -59,7 +59,7 @@ function refusedLibrary(library: Uint8Array | string): string {
   return error.message;
 }
 
-test('what a package has, with a folder around all and without', () => {
+test('the contents of a package, with and without an enclosing folder', () => {
   for (const model of [MODEL, 'data/aotinductor/model/']) {
     const found = examined(archive(entries({ [`${model}weights.blob`]: 'weights' }, model)));
     expect(found).toMatchObject({ device: 'cpu', bytes: 'a library'.length + 'weights'.length });
@@ -69,7 +69,7 @@ test('what a package has, with a folder around all and without', () => {
   expect(other.device).toBe('cpu');
 });
 
-test('its files are written as they are, without sources', () => {
+test('its files are written unchanged, without sources', () => {
   const addon = fs.readFileSync(addonFile);
   const to = fs.mkdtempSync(path.join(folder, 'unpacked-'));
   const more = { [`${MODEL}x.cpp`]: 'source', [`${MODEL}in/side.txt`]: 'inside', 'p/data/constants/c0': 'constant' };
@@ -80,7 +80,7 @@ test('its files are written as they are, without sources', () => {
   expect(fs.readFileSync(path.join(to, 'in/side.txt'), 'latin1')).toBe('inside');
 });
 
-test('what was cut off or changed', () => {
+test('truncated and changed packages', () => {
   const bytes = archive(entries());
   for (let size = 0; size < bytes.length; size += 13) refused(bytes.subarray(0, size));
   for (const place of ['a library', 'AOTI_DEVICE_KEY', 'pt2']) {
@@ -90,7 +90,7 @@ test('what was cut off or changed', () => {
   }
 });
 
-test('what is no package, or lacks a part', () => {
+test('files that are not packages, or lack a part', () => {
   expect(refused(archive({ 'p/models/model.json': '{}' }))).toMatch(
     /^expected a package of AOTInductor, got a program of torch\.export: /,
   );
@@ -108,7 +108,7 @@ test('what is no package, or lacks a part', () => {
   expect(refused(beside)).toContain('weights are not in its library');
 });
 
-test('names that lead elsewhere', () => {
+test('names that lead outside the folder', () => {
   for (const name of ['../../x', 'a/../b', './b', 'a//b', 'a\\b', '/etc/x']) {
     expect(refused(archive(entries({ [MODEL + name]: 'x' })))).toContain('no name of a file');
   }
@@ -125,7 +125,7 @@ test('metadata', () => {
   expect(named(' '.repeat(2 ** 20 + 1))).toContain('larger than');
 });
 
-test('libraries that are none, or for another machine', () => {
+test('files that are not libraries, or for another machine', () => {
   const addon = fs.readFileSync(addonFile);
   const changed = (at: number) => {
     const copy = Buffer.from(addon);

@@ -1,10 +1,10 @@
-/** What the source in a package tells of a model's inputs: the same on every libtorch. */
+/** The properties of a model's inputs from the source in a package: the same on every libtorch. */
 import * as path from 'node:path';
 import { LIB } from '../support/torch';
 
 const { inputsOf, packed } = require(path.join(LIB, 'inductor/inputs.js'));
 
-/** As torch/_inductor/codegen/cpp_wrapper_cpu.py writes it, with what stands between left out. */
+/** Excerpts in the form of torch/_inductor/codegen/cpp_wrapper_cpu.py. */
 const check = (number: number, name: string, dtype: string, conditions: string[]) => `
 AOTI_NOINLINE static void check_input_${number}(
     AtenTensorHandle* input_handles
@@ -58,7 +58,7 @@ test('dtypes, sizes and strides', () => {
   ]);
 });
 
-test('what it does not tell is missing', () => {
+test('unknown properties are missing', () => {
   expect(inputsOf('').size).toBe(0);
   expect(inputsOf('void AOTInductorModel::run_impl(').size).toBe(0);
   expect(inputsOf(check(0, 'a', 'no_such_dtype', [])).size).toBe(0);
@@ -68,7 +68,7 @@ test('what it does not tell is missing', () => {
   expect(inputsOf(check(0, 'a', 'float32', ['1 != a_size[1000000]'])).size).toBe(0);
 });
 
-test('as native code reads them', () => {
+test('as read by native code', () => {
   const source = check(3, 'a', 'float64', ['2 != a_size[0]', '1 != a_stride[0]']) + END;
   const code = packed(inputsOf(source));
   expect([code[0], ...code.slice(2)]).toEqual([3, 1, 2, 2, 1]);

@@ -1,4 +1,4 @@
-"""Packages for the tests, compiled by PyTorch, with inputs and what PyTorch gives for them: models.py FOLDER."""
+"""Packages for the tests, compiled by PyTorch, with inputs and PyTorch's results: models.py FOLDER."""
 import sys
 
 import torch
@@ -19,7 +19,7 @@ class MLP(nn.Module):
 
 
 class Nested(nn.Module):
-    """Containers in and out, an argument by name, constants, and a result that is the model's own memory."""
+    """Containers in and out, a named argument, constants, and a result in the model's own memory."""
 
     def __init__(self):
         super().__init__()
@@ -38,7 +38,7 @@ class Nested(nn.Module):
 
 
 class Writer(nn.Module):
-    """Writes to its argument, and gives two tensors."""
+    """Writes to its argument, and returns two tensors."""
 
     def forward(self, x):
         x.add_(1)
@@ -67,5 +67,5 @@ save("nested", Nested(), (x, more, "ab"), named)
 
 save("writer", Writer(), (torch.arange(4.0),))
 
-# What is no compiled model, in an archive of the same name.
+# Not a compiled model, in an archive of the same name.
 torch.export.save(export(MLP().eval(), (torch.randn(5, 6),)), f"{folder}/exported.pt2")

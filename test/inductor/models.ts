@@ -1,4 +1,4 @@
-/** The packages of models.py, in a folder that is gone after the tests of the file. */
+/** The packages of models.py, in a folder that is removed after the tests of the file. */
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
@@ -28,6 +28,6 @@ export function removePackages(): void {
 export const pathOf = (name: string): string => path.join(folder, `${name}.pt2`);
 export const load = (name: string, options = {}) => torch.inductor.aotiLoadPackage(pathOf(name), options);
 
-/** What PyTorch was given, by place and by name, and what it gave. */
+/** PyTorch's positional and named inputs, and its results. */
 export const valuesOf = (name: string): { inputs: any[]; named: any; output: any } =>
   torch.load(path.join(folder, `${name}.values.pt`)) as { inputs: any[]; named: any; output: any };

@@ -1,4 +1,4 @@
-/** Models that PyTorch compiled: what they give, how they live, what they refuse. */
+/** Models compiled by PyTorch: results, lifetimes, refusals. */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { ask, program } from '../support/child';
@@ -11,7 +11,7 @@ const { ZipReader, ZipWriter } = require(path.join(LIB, 'files/zip.js'));
 const zipOf = (bytes: Buffer) =>
   new ZipReader({ size: bytes.length, read: (from: number, n: number) => bytes.subarray(from, from + n) }, Error);
 
-/** The entries of packages, as one archive whose names and bytes `change` gives. Returns its path. */
+/** The entries of packages, as one archive with names and bytes from `change`. Returns its path. */
 function repacked(
   name: string,
   models: string[],
@@ -34,14 +34,14 @@ function repacked(
   return pathOf(name);
 }
 
-/** Without it there is one thing to say, and archive.test.ts has the rest. */
+/** Without support there is one test; archive.test.ts covers the rest. */
 const without = () => {
-  test('this libtorch loads none', () => {
+  test('this libtorch does not load packages', () => {
     expect(codeOf(() => torch.inductor.aotiLoadPackage('model.pt2'))).toBe('ERR_TORCH_NOT_IMPLEMENTED');
   });
 };
 
-/** As PyTorch's, nested alike. */
+/** Like PyTorch's results, with the same nesting. */
 function expectSame(value: any, wanted: any): void {
   if (Array.isArray(wanted)) {
     expect(value.length).toBe(wanted.length);
@@ -55,7 +55,7 @@ function expectSame(value: any, wanted: any): void {
   }
 }
 
-/** What is in the folder of the folders into which packages are unpacked, and how often the library is mapped. */
+/** The folders of unpacked packages, and how often the library is mapped. */
 const FOLDERS = `
   const fs = require('node:fs');
   const os = require('node:os');
@@ -69,7 +69,7 @@ const withPackages = () => {
   beforeAll(makePackages, PACKAGES_MS);
   afterAll(removePackages);
 
-  test.each(['mlp', 'nested', 'writer'])('%s gives what PyTorch gives', (name) => {
+  test.each(['mlp', 'nested', 'writer'])('%s gives PyTorch’s results', (name) => {
     balanced(() =>
       torch.scope(() => {
         const { inputs, named, output } = valuesOf(name);
@@ -80,7 +80,7 @@ const withPackages = () => {
     );
   });
 
-  test('metadata, and what is shown', () => {
+  test('metadata and inspection', () => {
     const model = load('mlp');
     expect(model.metadata.AOTI_DEVICE_KEY).toBe('cpu');
     expect(Object.isFrozen(model.metadata)).toBe(true);
@@ -90,7 +90,7 @@ const withPackages = () => {
     expect(model.metadata.AOTI_DEVICE_KEY).toBe('cpu');
   });
 
-  test('batches of any size that it was compiled for', () => {
+  test('batches of any size within the compiled range', () => {
     torch.scope(() => {
       const model = load('mlp');
       const all = torch.randn([7, 6]);
@@ -100,7 +100,7 @@ const withPackages = () => {
     });
   });
 
-  test('what it writes to is seen', () => {
+  test('its writes are seen', () => {
     torch.scope(() => {
       const model = load('writer');
       const x = torch.zeros([4]);
@@ -113,7 +113,7 @@ const withPackages = () => {
     });
   });
 
-  test('results stay when the package goes, also those that were memory of its own', () => {
+  test('results outlive the package, also those in its own memory', () => {
     const { inputs, named, output } = valuesOf('nested');
     const model = load('nested');
     const result: any = model.forward(...inputs, named);
@@ -180,8 +180,8 @@ const withPackages = () => {
     );
   });
 
-  test('code that fails is an error each time, and leaves nothing of its inputs', async () => {
-    // From 2.7 on the code itself refuses a batch of one, if it is told to check; before, it refuses another dtype.
+  test('failing code is an error each time, and leaks nothing', async () => {
+    // From 2.7 on the code itself refuses a batch of one if checks are enabled; earlier versions refuse another dtype.
     const { code: end, answer: found } = await program(`
       process.env.AOTI_RUNTIME_CHECK_INPUTS = '1';
       const model = torch.inductor.aotiLoadPackage(${JSON.stringify(pathOf('mlp'))});
@@ -200,7 +200,7 @@ const withPackages = () => {
       const good = torch.scope(() => model.forward(torch.ones([2, 6])).shape);
       answer({ first, before, after, good });
     `);
-    expect(end).toBe(0); // and libtorch's own words on stderr
+    expect(end).toBe(0); // with libtorch's message on stderr
     const [code, op, message] = found.first;
     expect([code, op]).toEqual(['ERR_TORCH_RUNTIME', 'AotiPackage.forward']);
     expect(message).toContain(packagesCheckInputs ? 'expected it to be >= 2, but got: 1' : 'wrote to stderr why');
@@ -210,7 +210,7 @@ const withPackages = () => {
   });
 
   test('the memory limit', () => {
-    settled(); // at the limit the garbage of other tests goes
+    settled(); // frees garbage of other tests before the limit
     torch.scope(() => {
       const model = load('mlp');
       const x = torch.ones([1000, 6]);
@@ -255,7 +255,7 @@ const withPackages = () => {
     });
   });
 
-  test('500 calls and 100 loads leave nothing: no handle, no byte, no folder', async () => {
+  test('500 calls and 100 loads leak nothing: handles, bytes or folders', async () => {
     const found = await ask(`${FOLDERS}
       const file = ${JSON.stringify(pathOf('mlp'))};
       const model = torch.inductor.aotiLoadPackage(file);
@@ -271,7 +271,7 @@ const withPackages = () => {
   });
 
   describe('off the event loop', () => {
-    test('inputs and package may go meanwhile', async () => {
+    test('inputs and package may be disposed meanwhile', async () => {
       await balancedAsync(async () => {
         const model = load('mlp');
         const x = torch.ones([5, 6]);
@@ -285,7 +285,7 @@ const withPackages = () => {
       });
     });
 
-    test.each([1, 3])('many calls at once with %i runners, some of which fail', async (numRunners) => {
+    test.each([1, 3])('many concurrent calls with %i runners, some of them failing', async (numRunners) => {
       const threads = torch.asyncPool.threads;
       torch.asyncPool.threads = 4;
       try {
@@ -325,7 +325,7 @@ const withPackages = () => {
       });
     });
 
-    test('in torch.run it takes pending tensors and gives one', async () => {
+    test('in torch.run it takes pending tensors and returns one', async () => {
       await balancedAsync(async () => {
         await torch.scope(async () => {
           const [mlp, writer] = [load('mlp'), load('writer')];
@@ -370,7 +370,7 @@ const withPackages = () => {
     expect(error.message).toContain('another libtorch: libtorch_cqu.so');
   });
 
-  test('what was cut off or changed is refused before anything of it is loaded', () => {
+  test('truncated and changed packages are refused before anything is loaded', () => {
     const bytes = fs.readFileSync(pathOf('mlp'));
     const file = path.join(path.dirname(pathOf('mlp')), 'damaged.pt2');
     const refused = (damaged: Uint8Array) => {

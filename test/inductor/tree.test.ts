@@ -1,4 +1,4 @@
-/** How arguments and results are nested, as PyTorch writes it: the same on every libtorch. */
+/** The nesting of arguments and results in PyTorch's notation: the same on every libtorch. */
 import * as path from 'node:path';
 import { balanced, LIB, thrown, torch } from '../support/torch';
 
@@ -21,7 +21,7 @@ test('values become lists of tensors and back', () => {
       const tree = parseTree(text(list(leaf, dict(['y', 'x'], leaf, node('builtins.tuple', 'null', leaf, leaf)))));
       const tensors: unknown[] = [];
       flatten(tree, [a, { x: [c, 5], y: b }], 'argument 1', 'fn', tensors);
-      expect(tensors).toEqual([a, b, c]); // in the order of the keys as they are written down; 5 is no tensor
+      expect(tensors).toEqual([a, b, c]); // in the order of the serialized keys; 5 is not a tensor
       expect(unflatten(tree, [1, 2, 3, 4])).toEqual([1, { y: 2, x: [3, 4] }]);
       expect(unflatten(tree, [1, 2, 3])).toBeUndefined();
     }),
@@ -60,7 +60,7 @@ test('dictionaries of other kinds and with other keys', () => {
   expect(unflatten(parseTree(text(node('some.NamedTuple', '"some.NamedTuple"', leaf, leaf))), [1, 2])).toEqual([1, 2]);
 });
 
-test('what does not fit is refused by its place', () => {
+test('values that do not fit are refused with their place', () => {
   const tree = parseTree(text(list(leaf, dict(['a', 'b'], leaf, list(leaf)))));
   const refused = (value: unknown) => {
     const error = thrown(() => flatten(tree, value, 'argument 2', 'fn', []));
@@ -81,7 +81,7 @@ test('what does not fit is refused by its place', () => {
   });
 });
 
-test('what is no tree is none', () => {
+test('invalid trees are refused', () => {
   const deep = (depth: number) => {
     let root: unknown = leaf;
     for (let i = 0; i < depth; i++) root = list(root);

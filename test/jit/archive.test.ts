@@ -1,6 +1,6 @@
 /**
- * Archives that are cut, damaged or made to break their reader: each is refused by the library's own examination, before
- * libtorch reads a byte. (libtorch's message would begin with "libtorch cannot load it".)
+ * Archives that are truncated, damaged or malicious: the library's own check refuses each before libtorch reads a byte.
+ * (libtorch's message would begin with "libtorch cannot load it".)
  */
 import * as fs from 'node:fs';
 import * as os from 'node:os';
@@ -12,7 +12,7 @@ const { ZipReader, ZipWriter } = require(path.join(LIB, 'files/zip.js'));
 const { examineSource } = require(path.join(LIB, 'jit/source.js'));
 
 beforeAll(makeModels, MODELS_MS);
-beforeEach(() => void settled()); // garbage of other tests would go meanwhile, and counts with it
+beforeEach(() => void settled()); // garbage of other tests freed meanwhile would change the counts
 afterAll(removeModels);
 
 const zipOf = (bytes: Buffer) =>
@@ -43,7 +43,7 @@ const changed = (name: string, change: (entries: Map<string, Buffer | string>) =
 const sourceWith = (entries: Map<string, Buffer | string>, text: string): string =>
   [...entries.keys()].find((name) => name.endsWith('.py') && String(entries.get(name)).includes(text))!;
 
-/** The message with which it is refused, by us. */
+/** The message of our own refusal. */
 function refused(bytes: Uint8Array | string): string {
   const before = counts();
   const error = thrown(() => torch.jit.load(bytes));
@@ -53,14 +53,14 @@ function refused(bytes: Uint8Array | string): string {
   return error.message;
 }
 
-test('an archive that was packed anew is a model still', () => {
+test('a repacked archive is still a model', () => {
   torch.scope(() => {
     const m = torch.jit.load(changed('mlp-scripted', () => {}));
     expect(m.forward(torch.ones([1, 6])).shape).toEqual([1, 3]);
   });
 });
 
-test('what was cut off', () => {
+test('truncated archives', () => {
   const bytes = bytesOf('mlp-scripted');
   for (let size = 0; size < bytes.length; size += 97) refused(bytes.subarray(0, size));
   refused(bytes.subarray(0, bytes.length - 1));
@@ -68,7 +68,7 @@ test('what was cut off', () => {
   refused(Buffer.concat([bytes, Buffer.from('x')]));
 });
 
-test('what was changed in any entry', () => {
+test('changes in any entry', () => {
   const bytes = bytesOf('cnn-traced');
   const zip = zipOf(bytes);
   for (const entry of zip.entries.values()) {
@@ -81,7 +81,7 @@ test('what was changed in any entry', () => {
   }
 });
 
-/** Where the directory has its record of an entry. */
+/** The offset of an entry's record in the directory. */
 function recordOf(bytes: Buffer, name: string): number {
   for (let at = bytes.indexOf('PK\x01\x02'); at >= 0; at = bytes.indexOf('PK\x01\x02', at + 1)) {
     if (bytes.toString('latin1', at + 46, at + 46 + bytes.readUInt16LE(at + 28)) === name) return at;
@@ -89,7 +89,7 @@ function recordOf(bytes: Buffer, name: string): number {
   throw new Error(`no ${name}`);
 }
 
-test('an archive that says two things', () => {
+test('an ambiguous archive', () => {
   const bytes = archive(entriesOf('mlp-scripted'));
   const edit = (change: (copy: Buffer, at: (name: string) => number) => void) => {
     const copy = Buffer.from(bytes);
@@ -106,10 +106,10 @@ test('an archive that says two things', () => {
   expect(edit((b, at) => b.writeUInt32LE(2 ** 31, at('version') + 42))).toContain('lies over what comes after it');
   expect(edit((b) => b.writeUInt32LE(b.readUInt32LE(b.length - 6) - 1, b.length - 6))).toContain('directory');
   expect(edit((b) => b.writeUInt16LE(4, b.length - 2))).toContain('cut off');
-  refused(Buffer.concat([bytes, bytes])); // whose places are those of one archive
+  refused(Buffer.concat([bytes, bytes])); // whose offsets are those of one archive
 });
 
-test('packed entries that would fill the memory', () => {
+test('compressed entries that would fill the memory', () => {
   const bytes = bytesOf('mlp-scripted');
   const packed = [...zipOf(bytes).entries.values()].find(({ deflated }) => deflated);
   const at = recordOf(bytes, packed.name);
@@ -117,7 +117,7 @@ test('packed entries that would fill the memory', () => {
   expect(refused(bytes)).toMatch(/\d+ bytes cannot be unpacked to 536870912/);
 });
 
-test('entries that are missing or stand elsewhere', () => {
+test('missing and misplaced entries', () => {
   for (const name of ['data.pkl', 'version', 'data/0']) {
     const without = changed('mlp-scripted', (entries) => {
       entries.delete(name);
@@ -147,7 +147,7 @@ test('tensors that do not fit their storages', () => {
   expect(refused(wide)).toContain('a tensor of shape [16, 7] reaches beyond its storage of 96 elements');
 });
 
-test('pickles that name, call or hold what a model has not', () => {
+test('pickles that name, call or contain foreign objects', () => {
   const pickle = (body: string) =>
     changed('mlp-scripted', (entries) => entries.set('data.pkl', Buffer.from(body, 'latin1')));
   const cases: [string, string][] = [
@@ -169,7 +169,7 @@ test('pickles that name, call or hold what a model has not', () => {
   for (const [body, message] of cases) expect(refused(pickle(body))).toContain(message);
 });
 
-test('source that is nested without bound', () => {
+test('source with unbounded nesting', () => {
   const source = (code: string) =>
     changed('mlp-scripted', (entries) => {
       const file = sourceWith(entries, 'forward');
@@ -196,7 +196,7 @@ test('source that is nested without bound', () => {
   }
 });
 
-test('source that is only long, or looks nested inside strings and comments, is not refused', () => {
+test('source that is only long, or that only looks nested in strings and comments, is not refused', () => {
   const fail = (what: string) => new Error(what);
   const quotes = ["'", '"', "'''", '"""'];
   const strings = quotes.map((quote) => `x = ${quote}${'(['.repeat(900)}\\${quote[0]} ${'(- '.repeat(900)}${quote}`);
@@ -206,11 +206,11 @@ test('source that is only long, or looks nested inside strings and comments, is 
   const comment = `# ${'('.repeat(5000)}\n`;
   for (const text of [...strings, multiline, lines, list, comment])
     expect(() => examineSource(text, fail)).not.toThrow();
-  const seen = `${multiline}x = ${'('.repeat(300)}`; // what follows a string is looked at
+  const seen = `${multiline}x = ${'('.repeat(300)}`; // text after a string is checked
   expect(() => examineSource(seen, fail)).toThrow('brackets nested');
 });
 
-test('what is well made, but no model to libtorch, has a code too', () => {
+test('a valid archive that libtorch refuses gives an error with a code', () => {
   const unknown = changed('cnn-scripted', (entries) => {
     const file = sourceWith(entries, 'torch.max_pool2d(');
     entries.set(file, String(entries.get(file)).replace('torch.max_pool2d(', 'torch.no_such_op('));

@@ -1,11 +1,11 @@
-/** Models off the event loop: torch.async's rules hold for methods. */
+/** Models off the event loop: torch.async's rules apply to methods. */
 import { balancedAsync, torch, untyped } from '../support/torch';
 import { MODELS_MS, makeModels, model, removeModels } from './models';
 
 beforeAll(makeModels, MODELS_MS);
 afterAll(removeModels);
 
-test('inputs may go while the method runs, and so may the model', async () => {
+test('inputs and the model may be disposed while the method runs', async () => {
   await balancedAsync(async () => {
     const m = model('values');
     const x = torch.eye(64);
@@ -18,7 +18,7 @@ test('inputs may go while the method runs, and so may the model', async () => {
   });
 });
 
-test('results belong to the scope in which the call was made', async () => {
+test('results belong to the scope of the call', async () => {
   const m = model('values');
   let result: any;
   await torch.scope(async () => {
@@ -35,7 +35,7 @@ test('results belong to the scope in which the call was made', async () => {
   torch.disposeAll([kept, m]);
 });
 
-test('values that are no tensors come back', async () => {
+test('values that are not tensors are returned', async () => {
   const m = model('values');
   expect(await m.async.call('plain', 1, 3, true, 'x')).toEqual([2, 1.5, false, 'x!']);
   expect(await m.async.call('maybe', null)).toBeNull();
@@ -84,7 +84,7 @@ test('modes are those of the call', async () => {
   });
 });
 
-test('calls that change the model come one after the other, and who reads it waits', async () => {
+test('calls that change the model run one after the other, and readers wait', async () => {
   const threads = torch.asyncPool.threads;
   torch.asyncPool.threads = 4;
   try {
@@ -106,7 +106,7 @@ test('calls that change the model come one after the other, and who reads it wai
   }
 });
 
-test('what a call off the thread does to the model and its arguments is counted', async () => {
+test('changes by an asynchronous call to the model and its arguments are counted', async () => {
   await balancedAsync(() =>
     torch.scope(async () => {
       const m = model('state');
@@ -128,7 +128,7 @@ test('what a call off the thread does to the model and its arguments is counted'
 });
 
 describe('inside torch.run', () => {
-  test('a model takes pending tensors and gives one: one trip for what is before, the model and what is behind', async () => {
+  test('a model takes pending tensors and returns one: a single job for the ops before, the model and the ops after', async () => {
     await balancedAsync(async () => {
       await torch.scope(async () => {
         const [first, second] = [model('mlp-scripted'), model('values')];
@@ -162,7 +162,7 @@ describe('inside torch.run', () => {
     });
   });
 
-  test('values that are no tensors are awaited; ordinary arguments are taken at once', async () => {
+  test('values that are not tensors are awaited; ordinary arguments are read at once', async () => {
     await balancedAsync(async () => {
       const m = model('values');
       const x = torch.ones([2, 3]);
@@ -175,7 +175,7 @@ describe('inside torch.run', () => {
     });
   });
 
-  test('errors are those of the method; a pending tensor inside a list, or of another run, is refused', async () => {
+  test('errors are the method’s; a pending tensor inside a list, or of another run, is refused', async () => {
     const m = model('values');
     const x = torch.ones([2]);
     const codeOfRun = (fn: (t: any) => unknown) => untyped.run(fn).catch((error: unknown) => error);
@@ -201,7 +201,7 @@ describe('inside torch.run', () => {
     torch.disposeAll([m, x]);
   });
 
-  test('a method that changes the model is alone in it, and what it did is counted', async () => {
+  test('a method that changes the model runs alone in it, and its changes are counted', async () => {
     await torch.scope(async () => {
       const m = model('state');
       const one = torch.ones([4]);

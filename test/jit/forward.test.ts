@@ -1,4 +1,4 @@
-/** Models give what they give in PyTorch, and take and give every kind of value. */
+/** Models give the same results as in PyTorch, and take and return every kind of value. */
 import { codeOf, thrown, torch, untyped } from '../support/torch';
 import { bytesOf, MODELS_MS, makeModels, model, pathOf, removeModels, valuesOf } from './models';
 
@@ -19,7 +19,7 @@ function plain(value: any): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, element]) => [key, plain(element)]));
 }
 
-test.each(names)('%s gives what it gives in PyTorch', async (name) => {
+test.each(names)('%s gives the same result as in PyTorch', async (name) => {
   await torch.scope(async () => {
     const { inputs, output } = valuesOf(name);
     for (const loaded of [model(name), torch.jit.load(bytesOf(name), { device: 'cpu' })]) {
@@ -33,7 +33,7 @@ test.each(names)('%s gives what it gives in PyTorch', async (name) => {
 const inScope = (fn: () => void) => () => torch.scope(fn);
 
 test(
-  'values of every kind go in and come back',
+  'values of every kind are passed and returned',
   inScope(() => {
     const m = model('values');
     const x = torch.tensor([1, 2]);
@@ -66,7 +66,7 @@ test(
 );
 
 test(
-  'what fits no argument is refused by name',
+  'values that do not fit are refused with the argument’s name',
   inScope(() => {
     const m = model('values');
     const x = torch.tensor([1]);
@@ -91,7 +91,7 @@ test(
       expect(thrown(call).message).toContain(message);
       expect(codeOf(call)).toBe('ERR_TORCH_ARGUMENT');
     }
-    // A number is that GPU, as for every other function.
+    // A number is the index of a GPU, as in every other function.
     const [byNumber, byName] = [99, 'cuda:99'].map((device) =>
       thrown(() => untyped.jit.load(pathOf('values'), { device })),
     );
@@ -100,7 +100,7 @@ test(
 );
 
 test(
-  'values inside themselves, or shared too often, end neither side',
+  'cyclic values, and values shared too often, do not crash either side',
   inScope(() => {
     const m = model('values');
     const loop: unknown[] = [];
@@ -133,7 +133,7 @@ test(
 );
 
 test(
-  'errors of a method tell what, where and of which method',
+  'errors of a method name the cause, the place and the method',
   inScope(() => {
     const m = model('values');
     const error = thrown(() => m.call('fails', torch.ones([2])));

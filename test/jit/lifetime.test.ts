@@ -1,4 +1,4 @@
-/** A model lives as a tensor does, its memory is counted once, and what a method does to it is counted too. */
+/** A model has the lifetime of a tensor, its memory is counted once, and changes by methods are counted too. */
 import { ask } from '../support/child';
 import { balanced, codeOf, counts, settled, thrown, torch } from '../support/torch';
 import { bytesOf, MODELS_MS, makeModels, model, pathOf, removeModels } from './models';
@@ -8,7 +8,7 @@ afterAll(removeModels);
 
 const parameterBytes = 4 * (6 * 16 + 16 + 16 * 3 + 3);
 
-test('a scope owns its models, and gives away the one that it returns', () => {
+test('a scope owns its models, except the one that it returns', () => {
   balanced(() => {
     let inner: any;
     torch.scope(() => {
@@ -47,7 +47,7 @@ test('use after dispose', () => {
   used.dispose();
 });
 
-test('a model is one handle, its bytes are those of its storages, and taken as tensors they are shared', () => {
+test('a model is one handle with the bytes of its storages, which its tensors share', () => {
   balanced(() => {
     const before = counts();
     const { allocatedBytes } = torch.memory();
@@ -78,7 +78,7 @@ test('a model is one handle, its bytes are those of its storages, and taken as t
   });
 });
 
-test('the collector frees models that nobody has, in a loop that never waits', async () => {
+test('the collector frees unreachable models, also in a loop that never waits', async () => {
   const answer = await ask(`
     const bytes = require('fs').readFileSync(${JSON.stringify(pathOf('block-traced'))});
     for (let i = 0; i < 100; i++) torch.jit.load(bytes);
@@ -88,7 +88,7 @@ test('the collector frees models that nobody has, in a loop that never waits', a
   expect(answer.bytes).toBeLessThan(20 * 4096);
 });
 
-test('what a method keeps, replaces and lets go of is counted, also when it fails', () => {
+test('tensors that a method keeps, replaces and releases are counted, also if it fails', () => {
   balanced(() => {
     torch.scope(() => {
       const m = model('state');
@@ -116,7 +116,7 @@ test('what a method keeps, replaces and lets go of is counted, also when it fail
   });
 });
 
-test('arguments that a method writes to are taken up, and none is left larger than its memory', () => {
+test('writes of a method to its arguments are accounted for, and tensors do not exceed their memory', () => {
   settled();
   torch.scope(() => {
     const m = model('state');
@@ -136,7 +136,7 @@ test('arguments that a method writes to are taken up, and none is left larger th
   });
 });
 
-test('a method that changes the model is not run twice where memory is short; one that does not is', async () => {
+test('if memory is short, a method is retried only if it does not change the model', async () => {
   const answer = await ask(`
     (async () => {
       const state = torch.jit.load(${JSON.stringify(pathOf('state'))});
@@ -157,7 +157,7 @@ test('a method that changes the model is not run twice where memory is short; on
   expect(answer).toEqual({ codes: Array(5).fill('ERR_TORCH_MEMORY_LIMIT'), count: 2 });
 });
 
-test('a call off the thread collects and is tried again where memory is short', async () => {
+test('an asynchronous call is retried after a collection if memory is short', async () => {
   const answer = await ask(`
     (async () => {
       const values = torch.jit.load(${JSON.stringify(pathOf('values'))});
@@ -170,7 +170,7 @@ test('a call off the thread collects and is tried again where memory is short', 
   expect(answer).toEqual([1 << 20]);
 });
 
-test('a worker has models of its own, which end with it', async () => {
+test('a worker has its own models, which end with it', async () => {
   const answer = await ask(`
     const { Worker } = require('worker_threads');
     const bytes = require('fs').readFileSync(${JSON.stringify(pathOf('mlp-traced'))});

@@ -1,4 +1,4 @@
-/** What a small model may become: the same limits as with files of tensors, and what libtorch would make of it besides. */
+/** Limits on the expansion of small models: those of files of tensors, and those on libtorch's own parsing. */
 import * as path from 'node:path';
 import { packed } from '../support/packed';
 import { balanced, codeOf, LIB, thrown, torch } from '../support/torch';
@@ -8,7 +8,7 @@ const { ZipReader } = require(path.join(LIB, 'files/zip.js'));
 beforeAll(makeModels, MODELS_MS);
 afterAll(removeModels);
 
-/** The model with other or further entries, all of them packed. */
+/** The model with other or further entries, all compressed. */
 function model(entries: Record<string, string | Uint8Array>): Buffer {
   const bytes = bytesOf('control');
   const zip = new ZipReader(
@@ -35,7 +35,7 @@ const storage = `(${text('storage')}ctorch\nFloatStorage\n${text('9')}${text('cp
 const parts = (value: string, entries = {}) => model({ 'control/data.pkl': pickle(value), ...entries });
 const withStorage = (value: string) => parts(value, { 'control/data/9': new Uint8Array(MIB) });
 
-test('a storage that is named a thousand times is read a thousand times by libtorch: bytes', () => {
+test('libtorch reads a storage as often as it is named: the limit of bytes', () => {
   expect(refused(withStorage(`(${storage}${'h\x01Q'.repeat(1000)}t`))).toMatch(
     /unpacks to \d+ bytes or more.*maxBytes/,
   );
@@ -56,7 +56,7 @@ test('tensors, objects, levels', () => {
   );
 });
 
-test('a memo of a number that libtorch would make room for', () => {
+test('a huge memo index, for which libtorch would allocate memory', () => {
   expect(refused(parts(`Nr${u32(4e9)}`))).toMatch(/far beyond those before/);
 });
 

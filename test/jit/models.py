@@ -1,4 +1,4 @@
-"""Models for the tests, made by PyTorch, with inputs and what PyTorch gives for them: models.py FOLDER."""
+"""Models for the tests, made by PyTorch, with inputs and PyTorch's results: models.py FOLDER."""
 import sys
 from typing import Any, Dict, List, NamedTuple, Optional, Tuple
 
@@ -68,7 +68,7 @@ class Pair(NamedTuple):
 
 
 class Values(nn.Module):
-    """Every kind of value, to and fro."""
+    """Takes and returns every kind of value."""
 
     def forward(self, x: Tensor) -> Tensor:
         return x
@@ -116,7 +116,7 @@ class Values(nn.Module):
 
     @torch.jit.export
     def doubled(self, depth: int) -> List[List[Any]]:
-        """The same list many times over: 2 ** depth values for who looks at each way."""
+        """A shared list: 2 ** depth values when every path is visited."""
         now: List[Any] = [1]
         for _ in range(depth):
             nothing: List[Any] = [now, now]
@@ -126,7 +126,7 @@ class Values(nn.Module):
 
     @torch.jit.export
     def itself(self, x: Tensor) -> List[Any]:
-        """Call it once in a model: libtorch 1.13's optimiser recurses without end over such a list at the second call."""
+        """Call it once in a model: libtorch 1.13's optimiser recurses endlessly over such a list at the second call."""
         loop: List[Any] = [x]
         loop.append(loop)
         return loop
@@ -163,7 +163,7 @@ class Values(nn.Module):
 
 
 class State(nn.Module):
-    """Changes itself and what it is given."""
+    """Changes itself and its argument."""
 
     count: int
     log: List[int]

@@ -1,4 +1,4 @@
-/** The models of models.py, in a folder that is gone after the tests of the file. */
+/** The models of models.py, in a folder that is removed after the tests of the file. */
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
@@ -8,7 +8,7 @@ import { ROOT, torch } from '../support/torch';
 
 let folder = '';
 
-/** A limit for beforeAll: Python, tracing and scripting on a machine with much else to do. */
+/** A limit for beforeAll: Python, tracing and scripting on a busy machine. */
 export const MODELS_MS = limitMs(300_000);
 
 /** For beforeAll. */
@@ -28,6 +28,6 @@ export const pathOf = (name: string): string => path.join(folder, `${name}.pt`);
 export const bytesOf = (name: string): Buffer => fs.readFileSync(pathOf(name));
 export const model = (name: string) => torch.jit.load(pathOf(name));
 
-/** What PyTorch was given and what it gave. */
+/** PyTorch's inputs and results. */
 export const valuesOf = (name: string): { inputs: any[]; output: any } =>
   torch.load(path.join(folder, `${name}.values.pt`)) as { inputs: any[]; output: any };

@@ -1,4 +1,4 @@
-"""Models whose code runs while they are loaded, or that reach files: running.py FOLDER VICTIM."""
+"""Models whose code runs while they are loaded, or that access files: running.py FOLDER VICTIM."""
 import sys
 from typing import NamedTuple, Optional, Tuple
 
@@ -31,7 +31,7 @@ class SetState(nn.Module):
 
 
 class Reaching(nn.Module):
-    """Reaches a file when it is called."""
+    """Accesses a file when it is called."""
 
     def forward(self, n: int) -> Tensor:
         return torch.from_file("/etc/hostname", False, n, dtype=torch.uint8)
@@ -43,7 +43,7 @@ class Pair(NamedTuple):
 
 
 class Defaults(nn.Module):
-    """Default values and constants of every kind, none of which is code."""
+    """Default values and constants of every kind, without code."""
 
     scale: torch.jit.Final[float]
 

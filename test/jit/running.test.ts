@@ -1,4 +1,4 @@
-/** Code of a model that runs while it is loaded: what it can do, and that 'refuse' refuses it before anything runs. */
+/** Code that runs while a model is loaded: its effects, and that 'refuse' refuses it before anything runs. */
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
@@ -25,7 +25,7 @@ afterAll(() => {
   fs.rmSync(folder, { recursive: true, force: true });
 });
 
-/** The archive with other entries: `change` gives an entry's new name and bytes. */
+/** The archive with changed entries: `change` returns an entry's new name and bytes. */
 function changed(bytes: Uint8Array, change: (name: string, data: Buffer) => [string, Uint8Array]): Buffer {
   const zip = new ZipReader(
     { size: bytes.length, read: (from: number, n: number) => bytes.subarray(from, from + n) },
@@ -43,7 +43,7 @@ const withSource = (name: string, change: (source: string) => string) =>
     entry.endsWith('__torch__.py') ? Buffer.from(change(data.toString())) : data,
   ]);
 
-/** Loads in a process of its own, which the code may harm. */
+/** Loads in a separate process, which the code may damage. */
 const load = (file: string, options = '{}') =>
   ask(`
     let error;
@@ -58,17 +58,17 @@ const refused = (source: string | Uint8Array): string => {
   return error.message;
 };
 
-test('__setstate__ overwrites a file while the model is loaded; refused, it does not', async () => {
+test('__setstate__ can overwrite a file while the model is loaded; if refused, it does not', async () => {
   fs.writeFileSync(victim(), 'theirs');
   const { code, message, left } = await load(own('set-state'), "{ codeWhileLoading: 'refuse' }");
   expect({ code, left }).toEqual({ code: 'ERR_TORCH_MODEL', left: 0 });
   expect(message).toMatch(/runs code while it is loaded: a class has __setstate__$/);
   expect(fs.readFileSync(victim(), 'utf8')).toBe('theirs');
   expect(await load(own('set-state'))).toMatchObject({ left: 0 });
-  expect(fs.readFileSync(victim(), 'utf8')).toBe('XXXXXX'); // what the docs warn of
+  expect(fs.readFileSync(victim(), 'utf8')).toBe('XXXXXX'); // as the docs warn
 });
 
-test('a default value that is computed runs while the model is loaded; refused, it does not', async () => {
+test('a computed default value runs while the model is loaded; if refused, it does not', async () => {
   const made = path.join(folder, 'made');
   const call = `torch.numel(torch.from_file("${made}", True, 4))`;
   const file = path.join(folder, 'computed.pt');
@@ -95,7 +95,7 @@ test('ordinary models are not refused', () => {
   });
 });
 
-test('a file that is written to between the check and the loading: what was checked is loaded', () => {
+test('a file that is modified between the check and the load: the checked bytes are loaded', () => {
   const file = path.join(folder, 'written-to.pt');
   fs.copyFileSync(own('defaults'), file);
   const archive = require(path.join(LIB, 'jit/archive.js'));
@@ -118,7 +118,7 @@ test('a file that is written to between the check and the loading: what was chec
   }
 });
 
-test('code that reaches files, wherever it stands', () => {
+test('code that accesses files, in any place', () => {
   expect(refused(own('reaching'))).toMatch(/names from_file, which may reach files/);
   const instead = (call: string) =>
     withSource('reaching', (source) => source.replace(/torch\.from_file\([^)]*\)/, call));
@@ -155,7 +155,7 @@ test.each([
     '    def f(x: int=torch.seed()):\n      return x\n    return',
     /not in the form/,
   ],
-])('what libtorch might read otherwise, or runs: %s', (_, from, to, message) => {
+])('sources that libtorch might parse differently, or runs: %s', (_, from, to, message) => {
   let done = 0;
   const bytes = withSource('defaults', (source) => {
     if (!source.includes(from)) return source;
@@ -166,7 +166,7 @@ test.each([
   expect(refused(bytes)).toMatch(message);
 });
 
-test('libtorch finds an entry whatever the case of its name: so does what examines it', () => {
+test('libtorch ignores the case of entry names, and so does the check', () => {
   const shouting = (name: string) => name.replace(/code\/.*/, (code) => code.toUpperCase());
   const deep = (name: string, data: Buffer): Buffer =>
     name.endsWith('.py') ? Buffer.from(`${data}\n${'('.repeat(5000)}`) : data;
@@ -188,7 +188,7 @@ test('libtorch finds an entry whatever the case of its name: so does what examin
   expect(thrown(() => torch.jit.load(twice)).message).toMatch(/another entry has this name but for its case/);
 });
 
-test('what else than allow and refuse, and options that are not there', () => {
+test('values other than allow and refuse, and unknown options', () => {
   for (const value of [null, true, 'no']) {
     const error = thrown(() => untyped.jit.load(pathOf('mlp'), { codeWhileLoading: value }));
     expect(error).toMatchObject({ code: 'ERR_TORCH_ARGUMENT', argument: 'codeWhileLoading' });

@@ -1,4 +1,4 @@
-/** libtorch-node/testing is exact: the same figures every time, whatever the collector does by itself. */
+/** libtorch-node/testing is exact: the same figures every time, whatever the collector does. */
 import { ask } from '../support/child';
 import { LIB } from '../support/torch';
 
@@ -14,7 +14,7 @@ test('200 measurements in one process are all right', async () => {
       const noise = [];
       const held = [];
       for (let run = 0; run < 100; run++) {
-        // Collections come when V8 likes, and functions are compiled meanwhile.
+        // Collections run at any time, and functions are compiled meanwhile.
         noise.push(Array.from({ length: 2000 }, () => ({ run })));
         if (noise.length > 3) noise.shift();
         const work = new Function('torch', 'return torch.ones([3, ' + (run + 1) + ']).mul(2).sum([1])');
@@ -27,11 +27,11 @@ test('200 measurements in one process are all right', async () => {
       answer(wrong);
     })();
   `;
-  // Seconds of collections, on a machine that has time for us.
+  // Seconds of collections on an idle machine.
   expect(await ask(program, [], limit)).toEqual([]);
 });
 
-test('measurements that are asked for at once come one after the other', async () => {
+test('concurrent measurements run one after the other', async () => {
   const figures = await ask(
     `${TESTING}
     const held = [];
@@ -49,7 +49,7 @@ test('measurements that are asked for at once come one after the other', async (
   expect(figures).toEqual([3, 0, 'its own', 6]);
 });
 
-test("tensors of other threads are not taken for the function's", async () => {
+test('tensors of other threads are not attributed to the function', async () => {
   const figures = await ask(
     `${TESTING}
     const { Worker } = require('node:worker_threads');

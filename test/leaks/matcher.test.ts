@@ -1,4 +1,4 @@
-/** The matcher of libtorch-node/jest: what is a leak, what is not, and the lines that it names. */
+/** The matcher of libtorch-node/jest: leaks, non-leaks, and the lines that it names. */
 import 'libtorch-node/jest';
 import { readFileSync } from 'node:fs';
 import type { Tensor } from 'libtorch-node';
@@ -9,7 +9,7 @@ const source = readFileSync(__filename, 'utf8').split('\n');
 /** The line of this file that ends with `// <mark>`, as a message names it. */
 const place = (mark: string) => `${__filename}:${source.findIndex((line) => line.endsWith(`// ${mark}`)) + 1}:`;
 
-/** What the matcher says against a function that leaks. */
+/** The matcher's message for a leaking function. */
 async function complaint(fn: () => unknown, options = {}): Promise<string> {
   const said = await expect(fn)
     .not.toLeakTensors(options)
@@ -21,11 +21,11 @@ async function complaint(fn: () => unknown, options = {}): Promise<string> {
   return said;
 }
 
-/** Little to wait for: these leak, and nothing that is waited for changes it. */
+/** Short waits, because these leak and waiting does not change that. */
 const soon = { iterations: 4, warmup: 1, settleMs: 0 };
 
-describe('what leaks', () => {
-  test('tensors that something holds, with the line that made them', async () => {
+describe('leaks', () => {
+  test('referenced tensors, with the line that made them', async () => {
     const held: unknown[] = [];
     function remember() {
       torch.zeros([9]); // garbage
@@ -46,7 +46,7 @@ describe('what leaks', () => {
     expect(message).toContain('not disposed: 4 tensors owned by a scope that is still open');
   });
 
-  test('one tensor that grows', async () => {
+  test('a growing tensor', async () => {
     let all = torch.zeros([1]) as Tensor;
     const message = await complaint(() => {
       all = untyped.cat([all, torch.ones([10])]); // grown
@@ -55,7 +55,7 @@ describe('what leaks', () => {
     expect(message).toContain(place('grown'));
   });
 
-  test('a graph that a sum of losses keeps', async () => {
+  test('a graph kept by a sum of losses', async () => {
     const weight = torch.ones([100], { requiresGrad: true });
     let total: Tensor = torch.zeros([]);
     const message = await complaint(() => {
@@ -65,7 +65,7 @@ describe('what leaks', () => {
     total.dispose();
   });
 
-  test('what async functions leave', async () => {
+  test('leaks of async functions', async () => {
     const held: unknown[] = [];
     const message = await complaint(async () => {
       await null;
@@ -83,8 +83,8 @@ describe('what leaks', () => {
   });
 });
 
-describe('what does not', () => {
-  test('garbage, what a call returns, and what is disposed of', async () => {
+describe('not leaks', () => {
+  test('garbage, results of a call, and disposed tensors', async () => {
     await expect(() => torch.ones([2]).add(1)).not.toLeakTensors();
     await expect(async () => torch.async.ones([2])).not.toLeakTensors(soon);
     await expect(() => torch.scope(() => void torch.ones([2]))).not.toLeakTensors(soon);
@@ -92,7 +92,7 @@ describe('what does not', () => {
     await expect(() => {}).not.toLeakTensors({ iterations: 1, warmup: 0 });
   });
 
-  test('a full cache that replaces its entries, and what is made once', async () => {
+  test('a full cache that replaces its entries, and tensors made once', async () => {
     const entries: unknown[] = [];
     let lazy: unknown;
     let calls = 0;
@@ -103,7 +103,7 @@ describe('what does not', () => {
     expect(lazy).toBeDefined();
   });
 
-  test('what a timer lets go of soon, also under clocks of a test', async () => {
+  test('tensors that a timer releases soon, also with fake timers', async () => {
     await expect(() => {
       const late = torch.ones([2]);
       setTimeout(() => late.dispose(), 20);
@@ -116,7 +116,7 @@ describe('what does not', () => {
     }
   });
 
-  test('the opposite is said as well', async () => {
+  test('the negated matcher has its own message', async () => {
     const { message } = (await expect(() => {})
       .toLeakTensors(soon)
       .catch((error: unknown) => error)) as unknown as Error;
@@ -124,7 +124,7 @@ describe('what does not', () => {
   });
 });
 
-test('what waits for collection is told from what is not disposed of', () => {
+test('tensors awaiting collection are distinguished from tensors that are not disposed', () => {
   const { leaksText } = require('../../dist/lib/testing/text');
   const site = { file: '/a.ts', line: 3, column: 5, function: 'f', stack: '', example: 'float32[]' };
   const leaks = {
@@ -143,7 +143,7 @@ test('what waits for collection is told from what is not disposed of', () => {
   );
 });
 
-test('something older that goes meanwhile hides no leak, and what takes its place is none', async () => {
+test('an older tensor that is freed meanwhile does not hide a leak, and its replacement is not a leak', async () => {
   const older = Array.from({ length: 30 }, () => torch.ones([3]));
   const held: unknown[] = [];
   let calls = 0;
@@ -163,7 +163,7 @@ test('something older that goes meanwhile hides no leak, and what takes its plac
   }).not.toLeakTensors({ ...soon, iterations: 8 });
 });
 
-test('when a series of figures rises', () => {
+test('when a series counts as rising', () => {
   const steady = Array.from({ length: 9 }, () => 5);
   expect(rises(steady)).toBe(false);
   expect(rises(steady.map((_, i) => i))).toBe(true);
@@ -191,5 +191,5 @@ test('wrong use', async () => {
       throw new Error('its own');
     }),
   ).rejects.toThrow('its own');
-  expect(codeOf(() => untyped.ones([1]).view([2]))).toBe('ERR_TORCH_RUNTIME'); // the library goes on
+  expect(codeOf(() => untyped.ones([1]).view([2]))).toBe('ERR_TORCH_RUNTIME'); // the library still works
 });

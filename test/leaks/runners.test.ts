@@ -1,4 +1,4 @@
-/** libtorch-node/testing in the runners that it is for: the real node:test and the real Vitest. */
+/** libtorch-node/testing in its runners: the real node:test and the real Vitest. */
 import * as fs from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
@@ -20,7 +20,7 @@ beforeAll(() => {
 afterAll(() => fs.rmSync(project, { recursive: true, force: true }));
 
 const at = (name: string) => path.join(project, name);
-/** As outside of Jest, whose workers tell their children that they are tests. */
+/** The environment outside Jest, whose workers set variables for tests. */
 const env = () =>
   Object.fromEntries(
     Object.entries({ ...ordinaryEnv(), NO_COLOR: '1' }).filter(
@@ -88,7 +88,7 @@ test('matched', () => expect(remember).not.toLeakTensors(soon));
   );
   fs.writeFileSync(
     at('vitest.config.mjs'),
-    // A link is no folder of node_modules to Vite, which would take the package for source of the project.
+    // Vite resolves links, and would treat a linked package as source of the project.
     'export default { test: { globals: true, testTimeout: 600000, include: ["*.spec.ts"], server: { deps: { external: [/dist\\/lib/] } } } };',
   );
   const vitest = path.join(ROOT, 'node_modules/vitest/vitest.mjs');

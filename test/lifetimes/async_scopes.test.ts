@@ -1,4 +1,4 @@
-/** Scopes and asynchronous code: each continuation has its own, whatever runs in between. */
+/** Scopes and asynchronous code: each continuation keeps its own scope, whatever runs in between. */
 import { writeFileSync } from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
@@ -15,7 +15,7 @@ const tick = (ms = 0) => new Promise((resolve) => setTimeout(resolve, ms));
 const read = (file: string) =>
   require('node:fs').readFileSync(path.join(ROOT, 'test/lifetimes/programs', file), 'utf8');
 
-/** Runs a program of this folder, compiled for Node 20, which has no `using` of its own. */
+/** Runs a program of this folder, compiled for Node 20, which lacks `using`. */
 async function interleaved(seed: number): Promise<any> {
   const { code } = esbuild.transformSync(read('interleaved.ts'), { loader: 'ts', target: 'node20', format: 'cjs' });
   const file = path.join(os.tmpdir(), `interleaved-${process.pid}-${seed}.cjs`);
@@ -40,7 +40,7 @@ describe('1,000 interleaved tasks in scopes of every kind', () => {
 });
 
 describe('openScope in an async function', () => {
-  test('is current in the function only, also before its first await', async () => {
+  test('is current only in the function, also before its first await', async () => {
     await balancedAsync(async () => {
       const made: any[] = [];
       async function task(): Promise<void> {
@@ -63,7 +63,7 @@ describe('openScope in an async function', () => {
     });
   });
 
-  test('a value that is no promise, a thenable and a rejection are awaited alike', async () => {
+  test('plain values, thenables and rejections are awaited alike', async () => {
     await balancedAsync(async () => {
       for (const value of [
         () => 5,
@@ -91,7 +91,7 @@ describe('openScope in an async function', () => {
     });
   });
 
-  test('a callee that waits, or a promise that is made, leaves the scope with the caller', async () => {
+  test('a waiting callee, or a new promise, does not take the scope from the caller', async () => {
     await balancedAsync(async () => {
       let mine: any[] = [];
       const callee = async () => {
@@ -115,7 +115,7 @@ describe('openScope in an async function', () => {
     });
   });
 
-  test('recursion: each activation has its own', async () => {
+  test('recursion: each activation has its own scope', async () => {
     await balancedAsync(async () => {
       const made: any[][] = [];
       async function task(level: number): Promise<void> {
@@ -161,7 +161,7 @@ describe('openScope in an async function', () => {
     expect(stdout).toBe('ANSWER [[true,true,true,true],false,1]\n');
   });
 
-  test('opened by a helper, it is its caller’s', async () => {
+  test('opened by a helper, it belongs to the helper’s caller', async () => {
     await balancedAsync(async () => {
       let inside: any[] = [];
       const begin = () => torch.openScope();
@@ -181,7 +181,7 @@ describe('openScope in an async function', () => {
     });
   });
 
-  test('left open by a callback, it follows what the callback began and is nowhere else', async () => {
+  test('left open by a callback, it is current only in the callback’s continuations', async () => {
     await balancedAsync(async () => {
       const made: any[] = [];
       const done = new Promise<void>((resolve) => {
@@ -204,7 +204,7 @@ describe('openScope in an async function', () => {
     });
   });
 
-  test('left open by the main script, it is not the scope of what runs later', async () => {
+  test('left open by the main script, it is not current in later callbacks', async () => {
     const answers = await ask(`
       const s = torch.openScope();
       const mine = torch.ones([1]);
@@ -222,7 +222,7 @@ describe('openScope in an async function', () => {
 });
 
 describe('scopes around scopes', () => {
-  test('a scope whose code waits outlives the one around it, and then belongs to the next', async () => {
+  test('a scope whose code waits outlives its parent, and then belongs to the next outer scope', async () => {
     await balancedAsync(async () => {
       let outer: any;
       const inside: any[] = [];
@@ -248,7 +248,7 @@ describe('scopes around scopes', () => {
     });
   });
 
-  test('a scope that is forgotten ends with the one around it: the same function', async () => {
+  test('a scope that is not closed ends with its parent: the same function', async () => {
     await balancedAsync(async () => {
       let inner: any;
       await torch.scope(async () => {
@@ -273,7 +273,7 @@ describe('scopes around scopes', () => {
     });
   });
 
-  test('forgotten by another task, it ends when nobody can close it any more', async () => {
+  test('not closed by another task, it ends when it becomes unreachable', async () => {
     const left = await ask(
       `
       const tick = () => new Promise((resolve) => setImmediate(resolve));
@@ -290,7 +290,7 @@ describe('scopes around scopes', () => {
     expect(left).toEqual([2, 0]);
   });
 
-  test('what is made after the end of its scope is the next one’s around, or the collector’s', async () => {
+  test('tensors made after the end of their scope belong to the next outer scope, or to the collector', async () => {
     const outer = torch.openScope();
     const late: any[] = [];
     await torch.scope(async () => {
@@ -309,8 +309,8 @@ describe('scopes around scopes', () => {
   });
 });
 
-describe('a scope that is passed on', () => {
-  test('run: what fn makes is the scope’s, from anywhere, before and after an await', async () => {
+describe('a scope passed to other code', () => {
+  test('run: tensors of fn belong to the scope, from anywhere, before and after an await', async () => {
     await balancedAsync(async () => {
       const s = torch.openScope();
       const made: any[] = [];
@@ -336,7 +336,7 @@ describe('a scope that is passed on', () => {
     });
   });
 
-  test('run: throws pass, and the scope before is current again', () => {
+  test('run: errors pass, and the previous scope is current again', () => {
     const s = torch.openScope();
     torch.scope(() => {
       expect(() =>
@@ -346,11 +346,11 @@ describe('a scope that is passed on', () => {
       ).toThrow(RangeError);
       const t = ones();
       s.close();
-      expect(t.disposed).toBe(true); // the block lies inside s
+      expect(t.disposed).toBe(true); // the block is inside s
     });
   });
 
-  test('what has ended is refused', async () => {
+  test('ended scopes are refused', async () => {
     const s = torch.openScope();
     expect(s.parent).toBe(null);
     await s[Symbol.asyncDispose]();
@@ -362,6 +362,6 @@ describe('a scope that is passed on', () => {
   });
 });
 
-test('counts stay as they were', () => {
-  expect(settled().tensors).toBeLessThanOrEqual(before); // fewer, when garbage of another file in this process went
+test('counts do not change', () => {
+  expect(settled().tensors).toBeLessThanOrEqual(before); // fewer if garbage of another file in this process was freed
 });

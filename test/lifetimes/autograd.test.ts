@@ -1,4 +1,4 @@
-/** Gradients, and the modes that switch their recording; nothing is held that should not be. */
+/** Gradients, and the modes that switch their recording, without leaks. */
 import { balanced, codeOf, torch, untyped } from '../support/torch';
 
 const leaf = (values: number[]) => torch.tensor(values, { requiresGrad: true });
@@ -21,7 +21,7 @@ test('backward fills grad and adds to it', () => {
   );
 });
 
-test('a gradient may be given, also in the options', () => {
+test('a gradient may be passed, also in the options', () => {
   torch.scope(() => {
     const x = leaf([1, 2]);
     x.mul(2).backward(torch.tensor([1, 10]));
@@ -43,7 +43,7 @@ test('inputs limits where gradients go', () => {
   });
 });
 
-test('retainGraph allows a second backward, and only it', () => {
+test('only retainGraph allows a second backward', () => {
   torch.scope(() => {
     const x = leaf([3]);
     const y = x.mul(x);
@@ -63,11 +63,11 @@ test('createGraph makes gradients differentiable', () => {
     x.grad = null;
     first.backward();
     expect(x.grad!.toArray()).toEqual([12]);
-    x.grad = null; // or the graph of the gradient holds itself
+    x.grad = null; // otherwise the graph of the gradient is a cycle
   });
 });
 
-test('the graph keeps what it needs though its handles are gone, and lets go with the result', () => {
+test('the graph keeps its tensors without handles, and releases them with the result', () => {
   balanced(() => {
     const x = leaf([1, 2]);
     const { allocatedBytes } = torch.memory();
@@ -99,11 +99,11 @@ test('each read of grad is a handle of the same storage', () => {
   );
 });
 
-test('what is wrong is refused', () => {
+test('wrong arguments are refused', () => {
   torch.scope(() => {
     const x = leaf([1, 2]);
     const y = x.mul(2);
-    expect(codeOf(() => (y.requiresGrad = false))).toBe('ERR_TORCH_RUNTIME'); // no leaf
+    expect(codeOf(() => (y.requiresGrad = false))).toBe('ERR_TORCH_RUNTIME'); // not a leaf
     expect(codeOf(() => x.add_(1))).toBe('ERR_TORCH_RUNTIME'); // a leaf that requires grad, in place
     expect(codeOf(() => (torch.tensor([1n]).requiresGrad = true))).toBe('ERR_TORCH_RUNTIME');
     expect(codeOf(() => torch.ones([1]).backward())).toBe('ERR_TORCH_RUNTIME');
@@ -162,7 +162,7 @@ describe('modes', () => {
     expect(torch.isGradEnabled()).toBe(true);
   });
 
-  test('inferenceMode nests; its tensors stay out of autograd', () => {
+  test('inferenceMode nests; its tensors are excluded from autograd', () => {
     torch.scope(() => {
       const x = leaf([1]);
       const made = torch.inferenceMode(() => {

@@ -10,7 +10,7 @@ function run(program: string): { status: number | null; stdout: string; stderr: 
   return spawnSync(process.execPath, ['--expose-gc', '-e', text], { encoding: 'utf8', timeout: limitMs(60_000) });
 }
 
-test('a buffer that is transferred away leaves the tensor its memory', () => {
+test('the tensor keeps the memory of a transferred buffer', () => {
   const result = run(`
     const array = new Float32Array(1 << 20).fill(1);
     const tensor = torch.fromTypedArray(array);
@@ -26,7 +26,7 @@ test('a buffer that is transferred away leaves the tensor its memory', () => {
   expect(result).toMatchObject({ status: 0, stdout: `${(1 << 20) + 1} ${1 << 20}\n` });
 });
 
-test('a buffer that can be resized is refused', () => {
+test('a resizable buffer is refused', () => {
   const result = run(`
     try {
       torch.fromTypedArray(new Float32Array(new ArrayBuffer(16, { maxByteLength: 32 })));
@@ -37,7 +37,7 @@ test('a buffer that can be resized is refused', () => {
   expect(result).toMatchObject({ status: 0, stdout: 'ERR_TORCH_ARGUMENT\n' });
 });
 
-test("the program's own gc stays, and new contexts get none they had not", () => {
+test("the program's own gc stays, and new contexts do not get gc", () => {
   const result = run(`
     const vm = require('node:vm');
     for (let i = 0; i < 20000; i++) torch.zeros([1]); // past the first scavenge

@@ -1,6 +1,6 @@
 /**
- * A vm timeout ends code without running its `finally`. What the code had changed (modes, the current scope, what is
- * recorded) is as it was on the next turn of the event loop, and before where an outer part of it ends.
+ * A vm timeout ends code without running its `finally`. Modes, the current scope and the recording that the code had
+ * changed are restored on the next turn of the event loop, or earlier when an enclosing scope ends.
  */
 import { setTimeout as later, setImmediate as nextTurn } from 'node:timers/promises';
 import * as vm from 'node:vm';
@@ -8,13 +8,13 @@ import { settled, torch, untyped } from '../support/torch';
 
 const ones = () => torch.ones([4]);
 
-/** Runs `source` until it is ended from outside, in its loop: it must not end by itself. */
+/** Runs `source` until it is interrupted in its loop: it must not end by itself. */
 function cutOff(source: string, values: object = {}): void {
   let isInLoop = false;
   const loop = () => {
     isInLoop = true;
   };
-  // A slow machine may need more time to come so far.
+  // A slow machine may need more time to get there.
   for (let timeout = 20; !isInLoop; timeout *= 2) {
     const context = vm.createContext({ torch, ...values, loop });
     let code = 'it ended by itself';
@@ -27,7 +27,7 @@ function cutOff(source: string, values: object = {}): void {
   }
 }
 
-/** What code of the library can change for all code after it. */
+/** Global state that code of the library can change. */
 function state(): object {
   const t = ones();
   const sum = t.sum();
@@ -38,11 +38,11 @@ function state(): object {
     inference: torch.isInferenceModeEnabled(),
     recorded: !(sum.numel >= 0),
     owner: untyped.scope((s: { parent: unknown }) => s.parent),
-    // A number that a tensor stands for: the parser's own state.
+    // A tensor used as a number: the parser's own state.
     number: four.toArray(),
     prepare: Object.hasOwn(Error, 'prepareStackTrace'),
   };
-  // Now: a collection may leave what a frame of the interpreter still names.
+  // At once, because a collection may keep tensors that an interpreter frame still references.
   torch.disposeAll([t, sum, three, four]);
   return look;
 }
@@ -92,18 +92,18 @@ describe.each(turns)('at the next turn: %s', (_name, turn) => {
   });
 });
 
-test('a list that was being read', async () => {
+test('a list that is being read', async () => {
   const { ints } = require('../../dist/lib/packed') as { ints(list: number[]): unknown };
   const packs = () => typeof ints([0, 1]) === 'number';
   expect(packs()).toBe(true);
   cutOff('torch.sum(torch.ones([2, 2]), new Proxy([0], { get() { while (true); } }))');
-  expect(packs()).toBe(false); // which goes on, by another way
+  expect(packs()).toBe(false); // which continues by another path
   expect(torch.ones([2, 2]).sum([1]).toArray()).toEqual([2, 2]);
   await Promise.resolve();
   expect(packs()).toBe(true);
 });
 
-test('microtasks that a program runs in the middle of its code restore nothing', async () => {
+test('microtasks run in the middle of the code do not restore the mode', async () => {
   const { _tickCallback } = process as unknown as { _tickCallback(): void };
   await nextTurn();
   const [sum, grad] = torch.scope(() => {
@@ -117,7 +117,7 @@ test('microtasks that a program runs in the middle of its code restore nothing',
   });
   expect([sum.toArray(), grad]).toEqual([[2, 2, 2, 2], false]);
   sum.dispose();
-  // What was cut off before them is restored all the same.
+  // State interrupted before them is still restored.
   cutOff('torch.noGrad(() => { while (true); })');
   _tickCallback();
   await nextTurn();
@@ -125,21 +125,21 @@ test('microtasks that a program runs in the middle of its code restore nothing',
   expect(torch.isGradEnabled()).toBe(true);
 });
 
-test('the mode that held before, not the usual one', async () => {
+test('the previous mode is restored, not the default', async () => {
   torch.setGradEnabled(false);
   cutOff('torch.enableGrad(() => { while (true); })');
   await nextTurn();
   expect(torch.isGradEnabled()).toBe(false);
 });
 
-test('a mode that is set for good afterwards stays', async () => {
+test('a permanent mode set afterwards stays', async () => {
   torch.noGrad(() => cutOff('torch.enableGrad(() => { while (true); })'));
   torch.setGradEnabled(false);
   await nextTurn();
   expect(torch.isGradEnabled()).toBe(false);
 });
 
-test('the end of what is around it restores at once', () => {
+test('the end of the enclosing scope restores at once', () => {
   torch.noGrad(() => {
     cutOff('torch.enableGrad(() => torch.inferenceMode(() => { while (true); }))');
   });
@@ -153,7 +153,7 @@ test('the end of what is around it restores at once', () => {
   kept.dispose();
 });
 
-test('scopes that wait, and those of openScope, go on', async () => {
+test('waiting scopes, and those of openScope, stay open', async () => {
   await torch.scope(async (outer) => {
     using opened = torch.openScope();
     const mine = ones();
@@ -172,7 +172,7 @@ test('scopes that wait, and those of openScope, go on', async () => {
   });
 });
 
-test('inside scope.run, of a scope that stays open', async () => {
+test('inside scope.run of a scope that stays open', async () => {
   const { current, s, t } = await torch.scope(async (open) => {
     cutOff('open.run(() => { while (true); })', { open });
     await nextTurn();
@@ -183,7 +183,7 @@ test('inside scope.run, of a scope that stays open', async () => {
   t.dispose();
 });
 
-test('a stack that has no room for the end of a scope', async () => {
+test('a stack without space for the end of a scope', async () => {
   const tensors = settled();
   let calls = 0;
   const down = (): void => {

@@ -1,10 +1,10 @@
-/** Names in files are data: a dictionary with a key that the library's own objects have is a dictionary all the same. */
+/** Names in files are data: a dictionary with a key of the library's own objects is still a dictionary. */
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import { balanced, settled, torch, untyped } from '../support/torch';
 
-/** What tensors, models, tokens, promises and other objects with a meaning have. */
+/** Properties of tensors, models, tokens, promises and other special objects. */
 const NAMES = [
   '_token',
   '_handle',
@@ -99,7 +99,7 @@ test('npz', () => {
   );
 });
 
-test('one such key beside others', () => {
+test('one such key among others', () => {
   balanced(() => {
     for (const name of NAMES) {
       const bytes = torch.scope(() => torch.saveToBuffer(dictionary(['a', name])));
@@ -110,7 +110,7 @@ test('one such key beside others', () => {
   });
 });
 
-test('a value that is awaited, or told in an error, is not what its keys say', async () => {
+test('an awaited value, or one in an error message, is not identified by its keys', async () => {
   const value = torch.scope(() => dictionary(['then', 'constructor', '_describe']));
   expect(await Promise.resolve(value)).toBe(value);
   expect(await torch.scope(async () => value)).toBe(value);
@@ -120,9 +120,9 @@ test('a value that is awaited, or told in an error, is not what its keys say', a
   torch.disposeAll(value);
 });
 
-test('objects of the library are found by what they are', () => {
+test('objects of the library are identified by their class, not by their keys', () => {
   balanced(() => {
-    // A generator has no tensor; the properties of a copy are no object of the library's.
+    // A generator does not have a tensor; a copy of its properties is not an object of the library.
     const generator = new torch.Generator();
     expect(torch.scope(() => ({ generator, copy: { ...generator } })).generator).toBe(generator);
     torch.disposeAll([generator]);

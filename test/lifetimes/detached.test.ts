@@ -1,6 +1,6 @@
 /**
- * Every way that JavaScript has to detach, resize or grow the buffer under a tensor. The tensor, its views, its graph and
- * what runs on the pool meanwhile read the very values that were there. In a child process: a mistake here is a crash.
+ * Every way in JavaScript to detach, resize or grow the buffer under a tensor. The tensor, its views, its graph and
+ * concurrent work on the pool still read the old values. In a child process, because a mistake here is a crash.
  */
 import { ask } from '../support/child';
 
@@ -14,7 +14,7 @@ const FLAGS = [
   ...(major < 26 ? [] : ['--js-immutable-arraybuffer']),
 ];
 
-/** Ways to take the memory away from `buffer`. What they return is dropped. */
+/** Ways to detach the memory of `buffer`. Their results are dropped. */
 const WAYS: Record<string, string> = {
   'transfer()': 'buffer.transfer()',
   'transfer(same size)': 'buffer.transfer(buffer.byteLength)',
@@ -42,7 +42,7 @@ const WAYS: Record<string, string> = {
   'detached by V8 itself': 'detach(buffer)',
 };
 
-/** Buffers that V8 does not let go, or that only grow. `buffer` is of `bytes` at least; `more()` makes it grow. */
+/** Buffers that V8 does not detach, or that only grow. `buffer` has at least `bytes`; `more()` makes it grow. */
 const GROWING: Record<string, string> = {
   'WebAssembly.Memory':
     'const memory = new WebAssembly.Memory({ initial: 64, maximum: 512 }); return { buffer: memory.buffer, more: () => memory.grow(64) };',
@@ -62,7 +62,7 @@ const PROGRAM = `
   const { once } = require('node:events');
   const { MessageChannel, receiveMessageOnPort, Worker } = require('node:worker_threads');
   const detach = new Function('buffer', '%ArrayBufferDetach(buffer)');
-  const N = 1 << 19; // of 2 MB: memory of its own, gone for the process when it is freed
+  const N = 1 << 19; // 2 MB: a separate mapping, which is unmapped when it is freed
   const bytes = N * 4;
   const first = 40000; // all sums are exact
   const wrongs = (tensor) => { const got = tensor.toTypedArray(); let wrong = 0; for (let i = 0; i < N; i++) if (got[i] !== (first + i) % 1000) wrong++; return wrong; };
@@ -107,7 +107,7 @@ const PROGRAM = `
   const finish = (all) => { gc(); answer({ all, figures: counts() }); };
 `;
 
-test('a buffer that is detached leaves its tensors the memory', async () => {
+test('tensors keep the memory of a detached buffer', async () => {
   const { all, figures } = await ask(
     `${PROGRAM}
     const names = ['buffer', 'vm', 'once', 'MessageChannel', 'receiveMessageOnPort', 'Worker', 'detach'];
@@ -122,12 +122,12 @@ test('a buffer that is detached leaves its tensors the memory', async () => {
   for (const name of attempted) expect({ name, what: all[name].what }).not.toEqual({ name, what: 'absent' });
   const wrong = Object.fromEntries(Object.entries<any>(all).map(([name, { wrong }]) => [name, wrong]));
   expect(wrong).toEqual(Object.fromEntries(Object.keys(WAYS).map((name) => [name, 0])));
-  // From Node 24 on a marked buffer is not let go; before, it is.
+  // Node 24 and later do not detach a marked buffer; earlier versions do.
   expect(all['transfer()']).toMatchObject(major < 24 ? { what: 'done', length: 0 } : { what: 'refused' });
   expect(figures).toEqual({ tensors: 0, storages: 0, bytes: 0 });
 });
 
-test('a buffer that grows leaves its tensors the memory', async () => {
+test('tensors keep the memory of a growing buffer', async () => {
   const { all, figures } = await ask(
     `${PROGRAM}
     results(${JSON.stringify(GROWING)}, async (name, source) => {
@@ -156,7 +156,7 @@ const RESIZABLE: Record<string, string> = {
   'made resizable by a transfer of one that is': 'return new Float32Array(buffer.transfer(128));',
 };
 
-test('a buffer that can be resized is refused, however it is dressed', async () => {
+test('a resizable buffer is refused in any disguise', async () => {
   const codes = await ask(
     `
     const codes = {};
@@ -175,7 +175,7 @@ test('a buffer that can be resized is refused, however it is dressed', async () 
   expect(codes).toEqual(Object.fromEntries(Object.keys(RESIZABLE).map((name) => [name, 'ERR_TORCH_ARGUMENT'])));
 });
 
-test('a shape whose elements detach the buffer finds it without memory', async () => {
+test('a shape whose elements detach the buffer is refused, as the buffer is empty then', async () => {
   const codes = await ask(
     `
     const codes = [];
@@ -196,6 +196,6 @@ test('a shape whose elements detach the buffer finds it without memory', async (
     `,
     FLAGS,
   );
-  // It was read before, or there is no memory to borrow, or V8 does not let the buffer go.
+  // It was read before, or the buffer was empty, or V8 does not detach the buffer.
   for (const code of codes) expect([0, 'ERR_TORCH_ARGUMENT', 'TypeError']).toContain(code);
 });

@@ -1,4 +1,4 @@
-/** dispose, use after dispose, disposeAll, `using`: counts return exactly to where they were. */
+/** dispose, use after dispose, disposeAll, `using`: counts return exactly to their old values. */
 import type { Tensor } from '../../types';
 import { balanced, codeOf, counts, settled, thrown, torch, untyped } from '../support/torch';
 
@@ -16,7 +16,7 @@ test('dispose is idempotent and frees the bytes at once', () => {
   expect(counts()).toEqual(before);
 });
 
-test('a second dispose does not reach the tensor that took the slot', () => {
+test('a second dispose does not affect the tensor that reuses the slot', () => {
   balanced(() => {
     const old = torch.zeros([1]);
     old.dispose();
@@ -126,7 +126,7 @@ test('disposeAll finds tensors in arrays, maps, sets, plain objects and cycles',
   });
 });
 
-test('disposeAll leaves class instances alone', () => {
+test('disposeAll ignores class instances', () => {
   class Holder {
     constructor(readonly t = torch.ones([1])) {}
   }
@@ -136,7 +136,7 @@ test('disposeAll leaves class instances alone', () => {
   holder.t.dispose();
 });
 
-test('disposeAll of anything that is no tensor does nothing', () => {
+test('disposeAll of other values does nothing', () => {
   for (const value of [null, undefined, 1, 'text', [], {}, new Map()]) torch.disposeAll(value);
 });
 

@@ -1,4 +1,4 @@
-/** What a scope's result takes along: at any depth, through the protocol symbol, and what is refused. */
+/** Tensors moved by a scope's result: at any depth, through the protocol symbol, and refusals. */
 import { Readable } from 'node:stream';
 import * as vm from 'node:vm';
 import { balanced, balancedAsync, codeOf, thrown, torch, untyped } from '../support/torch';
@@ -63,7 +63,7 @@ describe('torch.tensors, the protocol of classes', () => {
     });
   });
 
-  test('a class without it is not looked into: what it holds stays in the scope', () => {
+  test('a class without it is not searched: its tensors stay in the scope', () => {
     balanced(() => {
       class Plain {
         t = ones();
@@ -72,7 +72,7 @@ describe('torch.tensors, the protocol of classes', () => {
     });
   });
 
-  test('a function can have it; an error in it passes, and everything is released', () => {
+  test('a function can have it; its errors pass, and everything is released', () => {
     balanced(() => {
       const f = torch.scope(() => {
         const t = ones();
@@ -92,7 +92,7 @@ describe('torch.tensors, the protocol of classes', () => {
   });
 });
 
-test('depth, cycles, values of another realm, and deep nesting without a deep stack', () => {
+test('depth, cycles, values of another realm, and deep nesting without deep recursion', () => {
   balanced(() => {
     const result: any = torch.scope(() => {
       const t = ones();
@@ -131,7 +131,7 @@ test('a tensor and its view, each alone and both', () => {
   });
 });
 
-test('a tensor moves with its gradient; a handle to the gradient is of the scope where it was read', () => {
+test('a tensor moves with its gradient; a handle of the gradient belongs to the scope that read it', () => {
   balanced(() => {
     let readInside: any;
     const leaf = torch.scope(() => {
@@ -158,7 +158,7 @@ test('a tensor moves with its gradient; a handle to the gradient is of the scope
   });
 });
 
-describe('what is read later is refused, and everything released', () => {
+describe('lazily read values are refused, and everything is released', () => {
   function* generator(t: Tensor): Generator<Tensor> {
     yield t;
   }
@@ -189,7 +189,7 @@ describe('what is read later is refused, and everything released', () => {
     });
   });
 
-  test('also where the function itself is a generator', () => {
+  test('also if the function itself is a generator', () => {
     balanced(() => {
       expect(
         codeOf(() =>
@@ -212,7 +212,7 @@ describe('what is read later is refused, and everything released', () => {
   });
 });
 
-test('what an error carries is released like the rest, unless it was moved', () => {
+test('tensors in an error are released like the rest, unless moved', () => {
   balanced(() => {
     let error: any;
     try {

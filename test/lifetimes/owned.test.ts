@@ -1,7 +1,7 @@
-/** A tensor has an owner from the moment its slot is made: whatever fails on the way to the program, nothing is left. */
+/** A tensor has an owner as soon as its slot exists: failures before it reaches the program do not leak. */
 import { ask } from '../support/child';
 
-/** Collects until two looks in a row find the same. */
+/** Collects until two successive counts are equal. */
 const SETTLE = `
   require('v8').setFlagsFromString('--expose-gc');
   const gc = require('vm').runInNewContext('gc');
@@ -43,7 +43,7 @@ test('a stack overflow in the middle of a result that is a list, a generator or 
             try {
               descend(...rest);
             } catch {
-              // The end: from here on upwards there is a little more stack in each frame.
+              // The end of the stack: towards the outer frames there is a little more space in each.
             }
             if (budget-- <= 0) return;
             try {
@@ -64,7 +64,7 @@ test('a stack overflow in the middle of a result that is a list, a generator or 
   expect(calls).toBeGreaterThan(100);
 });
 
-test('a process.emitWarning that throws: the error arrives, nothing else stays', async () => {
+test('a process.emitWarning that throws: the error passes, nothing is leaked', async () => {
   const { messages, left, scope } = await ask(`${SETTLE}
     const [x, y] = [torch.rand([4, 4]), torch.ones([3])];
     const messages = [];

@@ -1,11 +1,11 @@
-/** torch.scope and torch.openScope: what is made inside ends with it, what is returned moves out, exactly. */
+/** torch.scope and torch.openScope: tensors made inside are freed at the end, returned ones move out, exactly. */
 import type { Tensor } from '../../types';
 import { balanced, balancedAsync, codeOf, counts, torch, untyped } from '../support/torch';
 
 const ones = () => torch.ones([8]);
 
 describe('torch.scope', () => {
-  test('releases what was made inside and not returned', () => {
+  test('releases tensors made inside and not returned', () => {
     balanced(() => {
       const kept = torch.scope(() => {
         ones().add(1).mul(2);
@@ -17,7 +17,7 @@ describe('torch.scope', () => {
     });
   });
 
-  test('releases everything when it throws, nested too', () => {
+  test('releases everything if it throws, also nested', () => {
     balanced(() => {
       expect(() =>
         torch.scope(() => {
@@ -64,7 +64,7 @@ describe('torch.scope', () => {
     });
   });
 
-  test('a returned outer tensor stays where it belongs', () => {
+  test('a returned outer tensor keeps its owner', () => {
     balanced(() => {
       const outside = ones();
       expect(torch.scope(() => outside)).toBe(outside);
@@ -81,7 +81,7 @@ describe('torch.scope', () => {
     });
   });
 
-  test('moves one level: to the scope around it, then out', () => {
+  test('moves one level: to the parent scope, then out', () => {
     balanced(() => {
       let escaped: any;
       const result = torch.scope(() => {
@@ -95,7 +95,7 @@ describe('torch.scope', () => {
     });
   });
 
-  test('a result disposed inside is handed back disposed', () => {
+  test('a result disposed inside is returned disposed', () => {
     balanced(() => {
       const t = torch.scope(() => {
         const inner = ones();
@@ -106,13 +106,13 @@ describe('torch.scope', () => {
     });
   });
 
-  test('10,000 scopes of ten tensors each leave nothing', () => {
+  test('10,000 scopes of ten tensors each leak nothing', () => {
     balanced(() => {
       for (let i = 0; i < 10_000; i++) torch.scope(() => Array.from({ length: 10 }, () => ones()).length);
     });
   });
 
-  test('refuses what is no function', () => {
+  test('refuses values that are not functions', () => {
     expect(codeOf(() => untyped.scope(1))).toBe('ERR_TORCH_ARGUMENT');
   });
 });
@@ -133,7 +133,7 @@ describe('torch.openScope', () => {
     });
   });
 
-  test('closing twice does nothing; what is made afterwards is not the scope’s', () => {
+  test('closing twice does nothing; later tensors do not belong to the scope', () => {
     balanced(() => {
       const s = torch.openScope();
       s.close();
@@ -174,7 +174,7 @@ describe('torch.openScope', () => {
     });
   });
 
-  test('move can hand out of a scope that is not the current one', () => {
+  test('move works on a scope that is not the current one', () => {
     balanced(() => {
       const outer = torch.openScope();
       const t = ones();
@@ -188,7 +188,7 @@ describe('torch.openScope', () => {
   });
 });
 
-test('keep hands to the collector, through every scope', () => {
+test('keep passes a tensor to the collector, through every scope', () => {
   balanced(() => {
     const kept = torch.scope(() => torch.scope(() => ({ list: [torch.keep(ones())] })).list[0]!);
     let also: any;
@@ -234,7 +234,7 @@ describe('async scopes', () => {
     });
   });
 
-  test('concurrent scopes do not mix', async () => {
+  test('concurrent scopes are independent', async () => {
     await balancedAsync(async () => {
       const made: any[] = [];
       const one = (rounds: number) =>
@@ -255,7 +255,7 @@ describe('async scopes', () => {
     });
   });
 
-  test('what the code around it makes meanwhile is not the scope’s', async () => {
+  test('tensors that the surrounding code makes meanwhile do not belong to the scope', async () => {
     await balancedAsync(async () => {
       const pending = torch.scope(async () => {
         ones();
@@ -282,7 +282,7 @@ describe('async scopes', () => {
     });
   });
 
-  test('one whose code waits outlives the scope around it, and no other scope gets its tensors', async () => {
+  test('a scope whose code waits outlives its parent, and other scopes do not get its tensors', async () => {
     await balancedAsync(async () => {
       let inside: any;
       let pending: Promise<unknown> | undefined;

@@ -1,9 +1,9 @@
-/** What following scopes costs and leaves: no tensor, no object, hooks only while they are needed, one state for copies. */
+/** The cost of following scopes: no leaks, hooks only while needed, one state for all copies. */
 import * as path from 'node:path';
 import { ask } from '../support/child';
 import { LIB } from '../support/torch';
 
-test('10,000 async scopes leave no tensor and no object of the library', async () => {
+test('10,000 async scopes do not leak tensors or objects of the library', async () => {
   const { grown, left } = await ask(
     `
     const one = () => torch.scope(async () => { torch.ones([4]); await null; torch.ones([4]); });
@@ -22,10 +22,10 @@ test('10,000 async scopes leave no tensor and no object of the library', async (
     ['--expose-gc'],
   );
   expect(left).toBe(0);
-  expect(grown).toBeLessThan(400_000); // 20 bytes each; one object of a scope has more
+  expect(grown).toBeLessThan(400_000); // 20 bytes each; one scope object is larger
 });
 
-test('the hooks are on only while a scope is open that waits, and synchronous scopes stop switching them on', async () => {
+test('hooks are on only while a waiting scope is open, and synchronous scopes stop switching them on', async () => {
   const answers = await ask(`
     // Node gives promises an async id while hooks are on.
     const watched = () => Object.getOwnPropertySymbols(Promise.resolve()).some((symbol) => /async_id/.test(String(symbol)));
@@ -63,7 +63,7 @@ test('the hooks are on only while a scope is open that waits, and synchronous sc
   expect(answers).toEqual([false, false, true, false, true, false]);
 });
 
-test('copies of the library over one addon, as Jest makes them, share the current scope', async () => {
+test('copies of the library over one addon, as in Jest, share the current scope', async () => {
   const seen = await ask(`
     for (const file of Object.keys(require.cache)) if (!file.endsWith('.node')) delete require.cache[file];
     const copy = require(${JSON.stringify(path.join(LIB, 'index.js'))});

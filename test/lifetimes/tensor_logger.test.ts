@@ -1,4 +1,4 @@
-/** torch.TensorLogger: true counts, ages and places; nothing kept alive, nothing left when cancelled. */
+/** torch.TensorLogger: exact counts, ages and places, without keeping tensors alive or leaking after cancel. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
@@ -6,7 +6,7 @@ import * as esbuild from 'esbuild';
 import { ask, program, run } from '../support/child';
 import { codeOf, LIB, ROOT, torch, untyped } from '../support/torch';
 
-/** `report(options)`: the first report of a logger, which is cancelled then, and what torch.memory() said with it. */
+/** `report(options)`: the first report of a logger that is then cancelled, and torch.memory() at that time. */
 const PRELUDE = `
   const after = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
   const report = (options = {}) => new Promise((resolve) => {
@@ -22,11 +22,11 @@ const logged = (source: string, nodeOptions: string[] = []) =>
 
 afterAll(() => esbuild.stop());
 
-describe('what it counts', () => {
+describe('counts', () => {
   test('tensors by dtype and device, each storage once, as torch.memory does', async () => {
     const { first, filtered } = await logged(`
       const base = torch.zeros([1000]);
-      const parts = [torch.tensor([[0n, 2n]]), torch.ones([2])]; // no garbage, which might go at any moment
+      const parts = [torch.tensor([[0n, 2n]]), torch.ones([2])]; // not garbage, which might be freed at any time
       const kept = [base, base.view([10, 100]), base.expand([3, 1000]), torch.ones([5], { dtype: 'int64' }),
         torch.fromTypedArray(new Float32Array(100)), torch.sparseCooTensor(...parts, [3])];
       const first = await report();
@@ -45,7 +45,7 @@ describe('what it counts', () => {
     expect(first.text).toContain('float32 cpu: ');
   });
 
-  test('ages, and none of what was made before', async () => {
+  test('ages, without earlier tensors', async () => {
     const { before, later } = await logged(`
       const old = torch.ones([3]);
       const before = await report();
@@ -81,7 +81,7 @@ describe('what it counts', () => {
   });
 });
 
-describe('where tensors were made', () => {
+describe('places of creation', () => {
   test('the stack names the line of the source, through its source map', async () => {
     const folder = mkdtempSync(path.join(tmpdir(), 'ltn-logger-'));
     try {
@@ -118,7 +118,7 @@ leak();
     }
   });
 
-  test('stacks are sampled by bytes: large tensors have theirs, few of the small ones do', async () => {
+  test('stacks are sampled by bytes: large tensors have a stack, few small ones do', async () => {
     const { sampled, large } = await logged(`
       const keep = torch.TensorLogger.start({ frequency: 100000 });
       const small = Array.from({ length: 5000 }, () => torch.ones([1]));
@@ -135,8 +135,8 @@ leak();
   });
 });
 
-describe('what it costs', () => {
-  test('it keeps no tensor: one that nobody holds is collected while it runs', async () => {
+describe('side effects', () => {
+  test('it does not keep tensors: unreachable ones are collected while it runs', async () => {
     const counted = await logged(
       `
       const seen = [];
@@ -153,7 +153,7 @@ describe('what it costs', () => {
     expect(counted).toEqual({ tensors: 0, bytes: 0 });
   });
 
-  test('it keeps no process alive, and writes to stderr alone', async () => {
+  test('it does not keep the process alive, and writes only to stderr', async () => {
     const { code, stdout, stderr } = await program(`
       torch.TensorLogger.start({ frequency: 20 });
       const kept = torch.ones([2]);
@@ -164,10 +164,10 @@ describe('what it costs', () => {
     expect(stderr).toContain('TensorLogger: 1 tensor, 8 B in 1 storage');
   });
 
-  test('cancelled, it reports no more, the births are no longer noted; the others go on', async () => {
+  test('after cancel it stops reporting and recording births; other loggers continue', async () => {
     const { flagsAlone, flagsBoth, flagsNone, stopped, going } = await logged(`
       const { native } = require(${JSON.stringify(`${LIB}/native.js`)});
-      // A native call outside lib/tensor.ts: nothing takes the flag down.
+      // A native call outside lib/tensor.ts, which does not clear the flag.
       const raised = () => { native.fromCopy(new Float32Array(1), [1], 6, null); const handle = native.result[0];
         const up = native.flags[0] !== 0; native.free(handle); native.watchTag(0); native.flags[0] = 0; return up; };
       const flagsNone = raised();
@@ -208,7 +208,7 @@ describe('what it costs', () => {
     expect(inside).toEqual({ tensors: 2, bytes: 44 });
   });
 
-  test('the audit records beside it, with its own stacks', async () => {
+  test('the audit records in parallel, with its own stacks', async () => {
     const folder = mkdtempSync(path.join(tmpdir(), 'ltn-logger-'));
     try {
       const script = path.join(folder, 'program.js');
@@ -220,7 +220,7 @@ const kept = [];
 torch.TensorLogger.start({ frequency: 5, sampleBytes: 0, logger(text, { details }) {
   if (details.length > 0) console.error(details[0].stack.split('\\n')[0]);
   clearInterval(alive);
-  kept.length = 0; // until then the tensor is in reach
+  kept.length = 0; // until then the tensor is reachable
 } });
 kept.push(torch.ones([50])); // line 9
 `,

@@ -1,4 +1,4 @@
-/** A warning of libtorch's is an Error that waits for the next tick: it must not hold the tensor that warned. */
+/** A warning of libtorch is an Error emitted on the next tick: until then it must not keep the tensor alive. */
 import { ask } from '../support/child';
 
 test('a tensor whose op warned is collected before the warning is delivered', async () => {

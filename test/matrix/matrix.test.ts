@@ -1,4 +1,4 @@
-/** npm run matrix: where its mirror comes from, what it refuses, and that nothing of it stays behind. */
+/** npm run matrix: its mirror, its refusals, and its cleanup. */
 import { execFileSync, spawn } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as os from 'node:os';
@@ -63,16 +63,16 @@ describe('the mirror', () => {
     expect(JSON.parse(stdout)).toEqual({ uri: 'https://mirror.example/debian', keyring: '/usr/k.gpg' });
   });
 
-  it('or what LIBTORCH_NODE_MIRROR names; with none of them the way out is said', async () => {
+  it('or LIBTORCH_NODE_MIRROR; without any of them the error says what to set', async () => {
     const named = await findMirror({ LIBTORCH_NODE_MIRROR: 'http://named.example/debian' });
     expect(JSON.parse(named.stdout)).toEqual({ uri: 'http://named.example/debian' });
     const none = await findMirror();
     expect(none.code).toBe(1);
-    expect(none.stderr).toMatch(/No mirror of Debian was found in .*bookworm[\s\S]*LIBTORCH_NODE_MIRROR/);
+    expect(none.stderr).toMatch(/No Debian mirror was found in .*bookworm[\s\S]*LIBTORCH_NODE_MIRROR/);
   });
 });
 
-describe('what cannot work is refused in words, with exit status 1', () => {
+describe('impossible runs are refused with a message and exit status 1', () => {
   const matrix = (args: string[], uid: number, env: NodeJS.ProcessEnv = {}) =>
     run(
       process.execPath,
@@ -101,7 +101,7 @@ describe('what cannot work is refused in words, with exit status 1', () => {
   });
 });
 
-it('a machine without permission for namespaces is told so, and what allows them', async () => {
+it('without permission for namespaces the error says so, and how to get it', async () => {
   const bin = path.join(folder, 'bin');
   fs.mkdirSync(bin);
   fs.symlinkSync('/bin/sh', path.join(bin, 'sh'));
@@ -111,10 +111,10 @@ it('a machine without permission for namespaces is told so, and what allows them
   const code = 'await m.requireMachine().catch((error) => { console.log(error.message); });';
   const asRoot = `process.getuid = () => 0;\n${code}`;
   const { stdout } = await evaluate('scripts/matrix/roots.mjs', asRoot, { PATH: bin });
-  expect(stdout).toMatch(/this machine refuses them: unshare: .*not permitted\n.*--privileged.*SYS_ADMIN/);
+  expect(stdout).toMatch(/this machine refuses: unshare: .*not permitted\n.*--privileged.*SYS_ADMIN/);
 });
 
-it('the checkout is copied: what changed, and nothing that is gone', async () => {
+it('the checkout is copied: changed files, without deleted ones', async () => {
   const copy = path.join(folder, 'copy');
   const code = `m.copyCheckout('${copy}');`;
   expect((await evaluate('scripts/matrix/checkout.mjs', code)).stderr).toBe('');
@@ -158,11 +158,11 @@ describe('inside a root', () => {
       .split('\n')
       .filter((line) => line === words);
 
-  it('a command has its own processes and mounts, what is lent is read-only, and its status comes back', async () => {
+  it('a command has its own processes and mounts, mounted folders are read-only, and its status is returned', async () => {
     const root = smallRoot();
     const command = 'echo here > /tmp/made; test $(ls -d /proc/[0-9]* | wc -l) -lt 9; touch /usr/x 2>&1; ls /; exit 7';
     const { code, stdout } = await run(process.execPath, [program(root, command)], { env: ordinaryEnv() });
-    if (!isRoot) return expect(code).not.toBe(0); // chroot is root's
+    if (!isRoot) return expect(code).not.toBe(0); // chroot needs root
     expect(code).toBe(7);
     expect(stdout).toMatch(/Read-only file system/);
     expect(stdout.split('\n')).toEqual(expect.arrayContaining(['proc', 'dev', 'sys', 'usr']));
@@ -172,7 +172,7 @@ describe('inside a root', () => {
   });
 
   it.each(['SIGTERM', 'SIGKILL', 'SIGINT'] as const)(
-    '%s ends all that runs inside, and leaves no mount',
+    '%s ends all processes inside, and removes the mounts',
     async (signal) => {
       const root = smallRoot();
       const words = `sleep 9${process.pid}${{ SIGTERM: 1, SIGKILL: 2, SIGINT: 3 }[signal]}`;

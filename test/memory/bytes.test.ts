@@ -1,4 +1,4 @@
-/** torch.memory(): each storage once, to the byte, whatever is done to the tensors in front of it. */
+/** torch.memory(): each storage once, to the byte, whatever happens to its tensors. */
 import { balanced, codeOf, counts, torch, untyped } from '../support/torch';
 
 const bytesOf = (fn: () => unknown): number => {
@@ -9,7 +9,7 @@ const bytesOf = (fn: () => unknown): number => {
 
 const inScope = (fn: () => void) => balanced(() => torch.scope(fn));
 
-test('tensors, storages and bytes, and what the allocator holds', () => {
+test("tensors, storages and bytes, and the allocator's memory", () => {
   inScope(() => {
     const before = torch.memory();
     const t = torch.zeros([3, 5], { dtype: 'float64' });
@@ -75,7 +75,7 @@ test('out= resizes its target, also through several outs', () => {
   });
 });
 
-test('set_ moves the handle to another storage, and the charge with it', () => {
+test('set_ moves the handle and its charge to another storage', () => {
   inScope(() => {
     const a = torch.zeros([10]);
     const b = torch.zeros([100]);
@@ -99,7 +99,7 @@ test('set_ with a Storage, and to nothing', () => {
   });
 });
 
-test('set_data changes the storage of every handle on the same tensor', () => {
+test('set_data changes the storage of all handles of the same tensor', () => {
   inScope(() => {
     const x = torch.zeros([10], { requiresGrad: true });
     const kept = x.mul(1);
@@ -118,7 +118,7 @@ test('set_data changes the storage of every handle on the same tensor', () => {
   });
 });
 
-test('an op that fails after it resized its out is counted all the same', () => {
+test('an op that fails after resizing its out is counted too', () => {
   inScope(() => {
     const out = torch.empty([0]);
     const index = torch.tensor([0n, 99n]);
@@ -136,7 +136,7 @@ test('a sparse tensor is one handle with the bytes of its indices and values', (
     const before = counts();
     const coo = untyped.sparseCooTensor(indices, values, [6]);
     expect(counts().tensors - before.tensors).toBe(1);
-    expect(counts().bytes - before.bytes).toBe(0); // it shares both
+    expect(counts().bytes - before.bytes).toBe(0); // it shares both storages
     torch.disposeAll([indices, values]);
     expect(counts().bytes).toBe(before.bytes);
     const more = bytesOf(() => coo.coalesce());
@@ -154,7 +154,7 @@ test('CSR tensors count both index tensors and the values', () => {
     const before = counts();
     const csr = dense.toSparseCsr();
     expect(counts().tensors - before.tensors).toBe(1);
-    // Where libtorch 2.14 converts, the columns are a part of the indices of a COO tensor, whose memory they keep.
+    // libtorch 2.14 converts through COO: the columns are part of that tensor's indices, whose memory they keep.
     const held = counts().bytes - before.bytes;
     const parts = [csr.crowIndices(), csr.colIndices(), csr.values()];
     expect(parts.map(({ nbytes }) => nbytes)).toEqual([3 * 8, 3 * 8, 3 * 4]);
@@ -164,7 +164,7 @@ test('CSR tensors count both index tensors and the values', () => {
   });
 });
 
-test('a sparse tensor that is changed in place is counted anew', () => {
+test('a sparse tensor changed in place is recounted', () => {
   inScope(() => {
     const a = torch.tensor([1, 0, 0, 2]).toSparse();
     const b = torch.tensor([0, 3, 0, 0]).toSparse();
@@ -175,7 +175,7 @@ test('a sparse tensor that is changed in place is counted anew', () => {
   });
 });
 
-test('meta tensors have a shape and no bytes', () => {
+test('meta tensors have a shape but not bytes', () => {
   inScope(() => {
     expect(bytesOf(() => untyped.empty([2 ** 30], { device: 'meta' }))).toBe(0);
     expect(torch.memory().devices.meta!.tensors).toBe(1);
@@ -217,7 +217,7 @@ describe('fromTypedArray', () => {
       expect(codeOf(() => t.resize_([1000]))).toBe('ERR_TORCH_RUNTIME');
     });
   });
-  test('refuses a shape of another size, and what is no typed array', () => {
+  test('refuses a shape of another size, and values that are not typed arrays', () => {
     inScope(() => {
       expect(codeOf(() => torch.fromTypedArray(new Float32Array(4), [5]))).toBe('ERR_TORCH_ARGUMENT');
       expect(codeOf(() => untyped.fromTypedArray([1, 2]))).toBe('ERR_TORCH_ARGUMENT');

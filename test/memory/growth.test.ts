@@ -1,4 +1,4 @@
-/** What memory a program takes whose tensors nobody disposes. In child processes; bytes, never times. */
+/** The memory of programs that do not dispose tensors. In child processes; bytes, never times. */
 import { ask } from '../support/child';
 import { expectResident, rounds } from '../support/sanitized';
 
@@ -41,7 +41,7 @@ test('1,000,000 one-element adds in a scope each: RSS grows by less than 20 MB',
   expect(left).toBe(0);
 });
 
-test('1,000,000 disposed adds leave nothing', async () => {
+test('1,000,000 disposed adds leak nothing', async () => {
   const { grown, left } = await ask(`
     const a = torch.ones([1]);
     const before = rssMB();
@@ -53,14 +53,14 @@ test('1,000,000 disposed adds leave nothing', async () => {
   expect(left[0]).toEqual(left[1]);
 });
 
-test('the collector frees all garbage: counts come back to what is held', async () => {
+test('the collector frees all garbage: counts return to those of the live tensors', async () => {
   const { before, after, told } = await ask(
     `
     const kept = torch.ones([10]);
     const before = counts();
     for (let i = 0; i < 2000; i++) kept.add(1).view([5, 2]).t();
     (async () => {
-      // V8's compiler, which works beside the program, may hold some of it for as long as it works on this.
+      // V8's compiler runs concurrently and may hold some garbage while it compiles this.
       while (counts().tensors > before.tensors) { gc(); await new Promise((resolve) => setTimeout(resolve, 5)); }
       answer({ before, after: counts(), told: kept.numel });
     })();

@@ -1,7 +1,7 @@
-/** `allocatedBytes` covers what no handle sees: graphs, their temporaries, the work of libtorch's own threads. */
+/** `allocatedBytes` covers memory without handles: graphs, their temporaries, the work of libtorch's own threads. */
 import { ask } from '../support/child';
 
-test('a graph whose leaves are disposed still shows, with the bytes that it keeps, and goes with its root', async () => {
+test('a graph with disposed leaves is still visible, with its bytes, and is freed with its root', async () => {
   const { held, grown, released } = await ask(`
     const SIZE = 250_000, BYTES = 4 * SIZE;
     const start = torch.memory().allocatedBytes;
@@ -18,12 +18,12 @@ test('a graph whose leaves are disposed still shows, with the bytes that it keep
     answer({ grown, held, released: since() });
   `);
   expect(grown).toBe(4);
-  // Handles see the root's 4 bytes; the graph keeps a, b and power, and not the product.
+  // Handles see the root's 4 bytes; the graph keeps a, b and power, but not the product.
   expect(held).toEqual([4, 3]);
   expect(released).toBe(0);
 });
 
-test('gradients that no handle was made for count, until their leaf is gone', async () => {
+test('gradients without a handle count until their leaf is freed', async () => {
   const { handles, all, released } = await ask(`
     const start = torch.memory().allocatedBytes;
     const leaf = torch.ones([1000], { requiresGrad: true });
@@ -35,7 +35,7 @@ test('gradients that no handle was made for count, until their leaf is gone', as
   expect({ handles, all, released }).toEqual({ handles: 4000, all: 8000, released: 0 });
 });
 
-test('a backward that fails half way keeps nothing: the engine leaves its tasks to the next one', async () => {
+test("a backward that fails halfway leaks nothing: the next one gets the engine's remaining tasks", async () => {
   const { refused, released } = await ask(`
     const start = torch.memory().allocatedBytes;
     let refused;
@@ -69,7 +69,7 @@ test('the same on a thread of torch.run', async () => {
   expect({ refused, released }).toEqual({ refused: 'ERR_TORCH_RUNTIME', released: 0 });
 });
 
-test('ops on several threads and backward return it exactly to the start', async () => {
+test('ops on several threads and backward return the count exactly to the start', async () => {
   const { threads, peak, after } = await ask(`
     torch.setNumThreads(2);
     const work = () => torch.scope(() => {
@@ -79,7 +79,7 @@ test('ops on several threads and backward return it exactly to the start', async
       torch.ones([1 << 20]).sort(0);
       torch.conv2d(torch.ones([4, 3, 64, 64]), torch.ones([8, 3, 3, 3])).sum();
     });
-    work(); // what libtorch sets up once
+    work(); // libtorch's one-time set-up
     const start = torch.memory().allocatedBytes;
     const after = [];
     for (let i = 0; i < 10; i++) { work(); after.push(torch.memory().allocatedBytes - start); }

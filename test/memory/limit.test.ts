@@ -1,4 +1,4 @@
-/** torch.setMemoryLimit, and garbage that only libtorch's own bytes show. In child processes; bytes, never times. */
+/** torch.setMemoryLimit, and garbage visible only in libtorch's own bytes. In child processes; bytes, never times. */
 import { ask } from '../support/child';
 
 const MB = 2 ** 20;
@@ -24,13 +24,13 @@ test('a 2 GiB loop under a limit of 512 MiB finishes', async () => {
   expect(peak).toBeLessThanOrEqual(512 * MB);
 });
 
-test('a limit just above what one step needs holds too: room is made inside the op', async () => {
+test('a limit just above the need of one step works too: memory is freed inside the op', async () => {
   const { peak, wrong } = await ask(`${helpers}
-    // A step holds three tensors of 8 MiB at its height, and the variable still the sum of the step before.
+    // A step holds three tensors of 8 MiB at its peak, and the variable still holds the previous sum.
     torch.setMemoryLimit(32 * MB + 4096);
     let wrong = 0;
     for (let i = 0; i < 200; i++) {
-      // The operands belong to nobody once their handles are numbers in the call.
+      // The operands are unreachable once their handles are numbers in the call.
       const sum = torch.full([2 * MB], i + 0.5).add(torch.full([2 * MB], i + 0.5));
       if (sum.at(7).item() !== 2 * i + 1 || sum.at(-1).item() !== 2 * i + 1) wrong++;
     }
@@ -40,7 +40,7 @@ test('a limit just above what one step needs holds too: room is made inside the 
   expect(peak).toBeLessThanOrEqual(32 * MB + 4096);
 });
 
-test('lists of operands that nobody else holds survive the collection inside the op', async () => {
+test('otherwise unreachable lists of operands survive the collection inside the op', async () => {
   const { wrong } = await ask(`${helpers}
     torch.setMemoryLimit(36 * MB + 4096); // three operands, the result and the one before
     let wrong = 0;
@@ -53,7 +53,7 @@ test('lists of operands that nobody else holds survive the collection inside the
   expect(wrong).toBe(0);
 });
 
-test('what is in use is not freed: the error names op, bytes and limit, and nothing leaks', async () => {
+test('tensors in use are not freed: the error names op, bytes and limit, and nothing leaks', async () => {
   const { error, before, after, kept, again } = await ask(`${helpers}
     const kept = torch.full([16 * MB / 4], 3);
     torch.setMemoryLimit(40 * MB);
@@ -73,11 +73,11 @@ test('what is in use is not freed: the error names op, bytes and limit, and noth
   expect(again).toBe(32 * MB);
 });
 
-test('scopes, backward, and limits below what is held', async () => {
+test('scopes, backward, and limits below the current memory', async () => {
   const { scope, backward, below, zero, lifted, limit, left } = await ask(`${helpers}
     const start = torch.memory().allocatedBytes;
     torch.setMemoryLimit(start + 20 * MB);
-    // The scope owns all of them: nothing can be collected.
+    // The scope owns all of them, so none can be collected.
     const scope = codeOf(() => torch.scope(() => { for (let i = 0; i < 8; i++) torch.zeros([MB]); }));
     const x = torch.ones([MB], { requiresGrad: true });
     const loss = x.exp().sum();
@@ -112,7 +112,7 @@ test('bad limits are refused', async () => {
   expect(new Set(codes)).toEqual(new Set(['ERR_TORCH_ARGUMENT']));
 });
 
-test('the limit is the process’s: a worker keeps it, and collects its own garbage', async () => {
+test('the limit applies to the process: a worker obeys it, and collects its own garbage', async () => {
   const { peak, inside } = await ask(`${helpers}
     const { Worker } = require('node:worker_threads');
     torch.setMemoryLimit(64 * MB);
@@ -129,7 +129,7 @@ test('the limit is the process’s: a worker keeps it, and collects its own garb
   expect(peak).toBeLessThanOrEqual(64 * MB);
 });
 
-test('graphs behind small results are garbage too: their bytes start the collector', async () => {
+test('graphs behind small results are garbage too: their bytes trigger the collector', async () => {
   const { peak } = await ask(`${helpers}
     const x = torch.ones([MB], { requiresGrad: true });
     // Each loss is 4 bytes to JavaScript, and keeps 8 MiB of its graph.
@@ -139,7 +139,7 @@ test('graphs behind small results are garbage too: their bytes start the collect
   expect(peak).toBeLessThan(400 * MB);
 });
 
-test('a failed allocation collects and is tried again: an address space with room for a few tensors', async () => {
+test('a failed allocation collects and retries: an address space for a few tensors', async () => {
   const { made, code } = await ask(`${helpers}
     const { execFileSync } = require('node:child_process');
     const used = kilobytes('VmSize') * 1024;
@@ -155,10 +155,10 @@ test('a failed allocation collects and is tried again: an address space with roo
   expect(code).toBe('ERR_TORCH_OUT_OF_MEMORY');
 });
 
-test('what no machine has is refused at once', async () => {
+test('impossible sizes are refused at once', async () => {
   const { code, alive } = await ask(
     `${helpers}
-    gc(); // V8 has none of its own under way
+    gc(); // so that V8 does not start a collection of its own
     for (let i = 0; i < 3; i++) torch.zeros([MB]);
     const code = codeOf(() => torch.empty([2 ** 46]));
     answer({ code, alive: torch.memory().tensors });
@@ -166,5 +166,5 @@ test('what no machine has is refused at once', async () => {
     ['--expose-gc'],
   );
   expect(code).toBe('ERR_TORCH_OUT_OF_MEMORY');
-  expect(alive).toBe(3); // no collection for it
+  expect(alive).toBe(3); // without a collection
 });

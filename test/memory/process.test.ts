@@ -1,4 +1,4 @@
-/** Ends: of worker threads, of the process, of borrowed arrays. In child processes. */
+/** The ends of worker threads, of the process, and of borrowed arrays. In child processes. */
 import { ask, program } from '../support/child';
 import { LIB } from '../support/torch';
 
@@ -11,7 +11,7 @@ const WORKER = `
   });
 `;
 
-test('a worker thread that ends frees all it held', async () => {
+test('a worker thread that ends frees all its tensors', async () => {
   const { before, during, after } = await ask(`${WORKER}
     const mine = torch.ones([10]);
     const before = counts();
@@ -32,7 +32,7 @@ test('a worker thread that ends frees all it held', async () => {
   expect(after).toEqual(before);
 });
 
-test('twenty workers, some terminated in mid-work, leave nothing', async () => {
+test('twenty workers, some terminated during work, leak nothing', async () => {
   const { before, after } = await ask(`${WORKER}
     (async () => {
       const before = counts();
@@ -40,7 +40,7 @@ test('twenty workers, some terminated in mid-work, leave nothing', async () => {
         const work = 'global.held = []; for (let i = 0; i < 500; i++) held.push(torch.ones([100]).add(1));';
         await Promise.all([inWorker(work), inWorker('throw 1').catch(() => {}), inWorker(work + 'process.exit(0)')]);
         const endless = new Worker('const torch = require(${JSON.stringify(`${LIB}/index.js`)}); for (;;) torch.ones([1000]);', { eval: true });
-        await new Promise((resolve) => endless.once('online', resolve)); // Node 22 complains when it is ended before
+        await new Promise((resolve) => endless.once('online', resolve)); // Node 22 reports an error if it is terminated earlier
         await new Promise((resolve) => setTimeout(resolve, 300));
         await endless.terminate();
       }
@@ -64,13 +64,13 @@ test.each([
   expect({ code, signal, stderr, stdout }).toEqual({ code: 0, signal: null, stderr: '', stdout: '' });
 });
 
-test('an uncaught error of the library ends the process as any other, with its code', async () => {
+test('an uncaught error of the library ends the process like any other, with its code', async () => {
   const { code, stderr } = await program('torch.ones([2]).add(torch.ones([3]));');
   expect(code).toBe(1);
   expect(stderr).toContain('ERR_TORCH_');
 });
 
-test('a borrowed array lives as long as the tensor, and no longer', async () => {
+test('a borrowed array lives exactly as long as the tensor', async () => {
   const { alive, sum, gone } = await ask(
     `
     const pause = async () => { for (let i = 0; i < 5; i++) { gc(); await new Promise((resolve) => setTimeout(resolve, 5)); } };
@@ -96,7 +96,7 @@ test('a borrowed array lives as long as the tensor, and no longer', async () => 
   expect({ alive, sum, gone }).toEqual({ alive: true, sum: 2000, gone: 1 });
 });
 
-test('an allocation that cannot be is an error, in a loop too, and leaks nothing', async () => {
+test('an impossible allocation is an error, also in a loop, and leaks nothing', async () => {
   const { codes, before, after } = await ask(`
     const before = counts();
     const codes = new Set();
@@ -112,8 +112,8 @@ test('an allocation that cannot be is an error, in a loop too, and leaks nothing
   expect(after.bytes - before.bytes).toBeLessThan(1000);
 });
 
-test('collections while errors are thrown do not end the process', async () => {
-  // Each error is thrown while young garbage with finalizers waits: a collection comes in the middle of some throws.
+test('collections while errors are thrown do not crash the process', async () => {
+  // Each error is thrown while young garbage with finalizers exists, so that some throws trigger a collection.
   const { errors } = await ask(
     `
     const a = torch.ones([2]), b = torch.ones([3]);

@@ -1,4 +1,4 @@
-/** Large allocations on the diagnostics channel, and nothing at all while nobody subscribes. */
+/** Large allocations on the diagnostics channel, without any cost while there are no subscribers. */
 import * as diagnosticsChannel from 'node:diagnostics_channel';
 import { ask } from '../support/child';
 import { codeOf, torch, untyped } from '../support/torch';
@@ -7,7 +7,7 @@ const CHANNEL = 'libtorch-node:allocation';
 
 type Event = import('libtorch-node').AllocationEvent;
 
-/** What is announced while `fn` runs. */
+/** The messages published during `fn`. */
 function announced(threshold: number | null, fn: () => unknown): Event[] {
   const events: Event[] = [];
   const listen = (event: unknown) => events.push(event as Event);
@@ -38,7 +38,7 @@ test('bytes, dtype, device, shape and the line', () => {
   expect(events[0]!.stack.split('\n').length).toBeGreaterThan(1);
 });
 
-test('each storage once: no views, nothing in place, all results of one op', () => {
+test('each storage once: without views and in-place ops, all results of an op', () => {
   const events = announced(4000, () => {
     const base = torch.ones([2000]);
     base.view([2, 1000]).add_(1).detach();
@@ -48,7 +48,7 @@ test('each storage once: no views, nothing in place, all results of one op', () 
   expect(events.map(({ bytes, dtype }) => `${bytes} ${dtype}`)).toEqual(['8000 float32', '4000 float32', '8000 int64']);
 });
 
-test('what a subscriber allocates, and what comes when nobody listens, is not announced', () => {
+test('allocations of subscribers, and those without a subscriber, are not published', () => {
   let calls = 0;
   const listen = () => {
     calls++;
@@ -86,7 +86,7 @@ test('results of torch.async and torch.run have the line of their call', async (
   expect(events[0]!.site).toContain(__filename);
 });
 
-test('subscribed before the library is loaded, in several threads, and by source line', async () => {
+test('subscriptions before the library is loaded, in several threads, and by source line', async () => {
   const figures = await ask(`
     const { Worker } = require('node:worker_threads');
     const program = \`
@@ -112,8 +112,8 @@ test('subscribed before the library is loaded, in several threads, and by source
   expect(figures.mine).toEqual([2 ** 24]);
 });
 
-test('without a subscriber new tensors take the short way, whatever the threshold', async () => {
-  // As the audit does, a listener gives each storage an entry in the ledger; without one a plain result stays alone.
+test('without a subscriber new tensors take the fast path, whatever the threshold', async () => {
+  // Like the audit, a subscriber gives each storage an entry in the ledger; without one a plain result does not have one.
   const listening = await ask(`
     const { native } = require(require('node:path').join(${JSON.stringify(require.resolve('libtorch-node'))}, '../native.js'));
     const channel = require('node:diagnostics_channel').channel('${CHANNEL}');

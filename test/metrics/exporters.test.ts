@@ -13,14 +13,14 @@ import * as prometheus from 'prom-client';
 import { ask } from '../support/child';
 import { codeOf, LIB, ROOT, settled, torch } from '../support/torch';
 
-// Garbage of other tests would go while figures are compared.
+// Garbage of other tests could be freed between two figures.
 beforeEach(() => void settled());
 afterEach(() => {
   torch.setMemoryLimit(null);
   prometheus.register.clear();
 });
 
-/** The lines of a scrape that are no comments, by what is before the value. */
+/** The lines of a scrape without comments, by the text before the value. */
 async function scrape(registry: prometheus.Registry = prometheus.register): Promise<Map<string, number>> {
   const lines = (await registry.metrics()).split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   return new Map(lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.split(' ').at(-1))]));
@@ -51,7 +51,7 @@ describe('Prometheus', () => {
     exported.stop();
   });
 
-  test('types and help as Prometheus wants them', async () => {
+  test("types and help in Prometheus' format", async () => {
     using exported = exportToPrometheus();
     const text = await prometheus.register.metrics();
     for (const name of NAMES) expect(text).toContain(`# TYPE libtorch_node_${name} gauge`);
@@ -60,7 +60,7 @@ describe('Prometheus', () => {
     exported.stop();
   });
 
-  test('the limit is there while there is one', async () => {
+  test('the limit is exported while it is set', async () => {
     using exported = exportToPrometheus();
     const name = 'libtorch_node_memory_limit_bytes';
     expect((await scrape()).has(name)).toBe(false);
@@ -71,7 +71,7 @@ describe('Prometheus', () => {
     exported.stop();
   });
 
-  test('another registry, prefix and prom-client; the end takes all out', async () => {
+  test('another registry, prefix and prom-client; the end removes everything', async () => {
     const registry = new prometheus.Registry();
     const exported = exportToPrometheus({ register: registry, prefix: 'app_torch_', client: prometheus });
     expect([...(await scrape(registry)).keys()]).toContain('app_torch_tensors{device="cpu"}');
@@ -83,14 +83,14 @@ describe('Prometheus', () => {
     exportToPrometheus({ register: registry, prefix: 'app_torch_' }).stop();
   });
 
-  test('a name that is taken half way leaves nothing behind', async () => {
+  test('a name conflict halfway leaves nothing behind', async () => {
     const registry = new prometheus.Registry();
     new prometheus.Gauge({ name: 'libtorch_node_live_bytes', help: 'mine', registers: [registry] });
     expect(() => exportToPrometheus({ register: registry })).toThrow(/already been registered/);
     expect((await registry.getMetricsAsJSON()).map(({ name }) => name)).toEqual(['libtorch_node_live_bytes']);
   });
 
-  test('a prefix that no metric can have', () => {
+  test('an invalid prefix', () => {
     expect(codeOf(() => exportToPrometheus({ prefix: '1-' }))).toBe('ERR_TORCH_ARGUMENT');
   });
 });
@@ -101,7 +101,7 @@ describe('OpenTelemetry', () => {
   const provider = new MeterProvider({ readers: [reader] });
   afterAll(() => provider.shutdown());
 
-  /** What a collection gives, by name. */
+  /** The metrics of a collection, by name. */
   async function collect() {
     const { resourceMetrics } = await reader.collect();
     const all = resourceMetrics.scopeMetrics.flatMap(({ metrics }) => metrics);
@@ -140,12 +140,12 @@ describe('OpenTelemetry', () => {
     exported.stop();
     const last = cpu!.tensors;
     const more = [torch.ones([1]), torch.ones([1])];
-    // The SDK goes on with the last values that it has; they are asked for no more.
+    // The SDK keeps reporting the last values, but does not query them any more.
     expect((await collect()).get('libtorch.tensors')?.dataPoints[0]?.value ?? last).toBe(last);
     torch.disposeAll([held, more]);
   });
 
-  test('by default the global provider is asked', async () => {
+  test('the global provider is the default', async () => {
     api.setGlobalMeterProvider(provider);
     using exported = exportToOpenTelemetry();
     const { resourceMetrics } = await reader.collect();
@@ -157,7 +157,7 @@ describe('OpenTelemetry', () => {
   });
 });
 
-describe('a package that is not there', () => {
+describe('a missing package', () => {
   test.each([
     ['exportToPrometheus', 'prom-client'],
     ['exportToOpenTelemetry', '@opentelemetry/api'],

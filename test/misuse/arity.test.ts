@@ -1,4 +1,4 @@
-/** Arguments that a hand-written function does not have are refused: JavaScript would pass over them. */
+/** Hand-written functions refuse extra arguments, which JavaScript would ignore. */
 import * as path from 'node:path';
 import { balanced, LIB, thrown, torch, untyped } from '../support/torch';
 
@@ -13,15 +13,15 @@ const functionsIn = (space: object, at = ''): string[] =>
 const names = [...functionsIn(written), 'run'];
 const found = (name: string) => name.split('.').reduce((space, part) => space[part], untyped as any);
 
-/** Where what comes first is told of first. */
+/** Functions that report another error first. */
 const first: Record<string, unknown[]> = { fromTypedArray: [new Float32Array(2), [2]] };
 
-test('each is there', () => {
+test('each exists', () => {
   expect(names.length).toBeGreaterThan(60);
   expect(names.filter((name) => typeof found(name) !== 'function')).toEqual([]);
 });
 
-/** Passes on whatever it is given: its arguments are those of a function of the program. */
+/** Passes its arguments on to a function of the program. */
 const passesOn = ['utils.checkpoint.checkpoint'];
 
 test.each(names.filter((name) => !passesOn.includes(name)))('%s', async (name) => {
@@ -49,7 +49,7 @@ test('hand-written methods', () => {
   );
 });
 
-test('undefined at the end, what forEach adds, and values that are not tensors pass', () => {
+test("trailing undefined, forEach's extra arguments, and values that are not tensors are accepted", () => {
   balanced(() => {
     const list = [torch.ones([2]), torch.ones([2])];
     const one = untyped.tensor(1, undefined, undefined);

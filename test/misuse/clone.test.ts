@@ -1,4 +1,4 @@
-/** Copies of a tensor's JavaScript object: refused with the way to do it, or the tensor itself. */
+/** Copies of a tensor's JavaScript object: refused with a hint at the right way, or the tensor itself. */
 import * as v8 from 'node:v8';
 import { MessageChannel, Worker } from 'node:worker_threads';
 import { balanced, codeOf, torch, untyped } from '../support/torch';
@@ -46,7 +46,7 @@ describe.each(places)('a tensor %s', (_, within) => {
   });
 });
 
-test('a copy of its properties is no tensor', () => {
+test('a copy of its properties is not a tensor', () => {
   balanced(() => {
     const t = torch.tensor([1, 2]);
     const copy = { ...(t as any) };

@@ -1,4 +1,4 @@
-/** One rule for a device, whoever takes it: a name, or the number of a GPU, as in PyTorch. */
+/** All functions accept a device in the same form: a name, or the index of a GPU, as in PyTorch. */
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
@@ -30,7 +30,7 @@ beforeAll(() => {
   });
 });
 
-// The number of no machine's GPU.
+// An index that is not a GPU on any machine.
 test.each(Object.entries(takers))('%s takes a number as a GPU', (_name, take) => {
   balanced(() =>
     torch.scope(() => {

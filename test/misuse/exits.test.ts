@@ -1,4 +1,4 @@
-/** Programs that end, or are torn, while scopes are open. */
+/** Programs that end or fail while scopes are open. */
 import { ask, program } from '../support/child';
 import { LIB } from '../support/torch';
 
@@ -8,7 +8,7 @@ test('process.exit inside scopes, synchronous and not, with its own status', asy
     'torch.scope(async () => { torch.ones([1000]); await null; torch.ones([5]); process.exit(7); });',
     "torch.openScope(); torch.ones([5]); process.on('exit', () => { torch.ones([6]).add(1); }); process.exit(7);",
     "process.on('exit', () => { const s = torch.openScope(); torch.ones([6]); torch.scope(() => process.exit(7)); });",
-    // Ops run on other threads right then, and more are waiting.
+    // At that time ops run on other threads, and more are waiting.
     'for (let i = 0; i < 20; i++) torch.async.mm(torch.ones([300, 300]), torch.ones([300, 300])); setTimeout(() => process.exit(7), 5);',
     'torch.run((t) => { let x = t.ones([300, 300]); for (let i = 0; i < 99; i++) x = t.mm(x, x); return x; }); process.exit(7);',
     'torch.TensorLogger.start({ frequency: 1 }); torch.scope(() => { torch.ones([5]); process.exit(7); });',
@@ -18,7 +18,7 @@ test('process.exit inside scopes, synchronous and not, with its own status', asy
   }
 }, 150_000); // seven programs
 
-test('process.exit in a worker inside a scope ends the worker alone, and its tensors', async () => {
+test('process.exit in a worker inside a scope ends only the worker, and frees its tensors', async () => {
   const { status, left } = await ask(`
     const { Worker } = require('worker_threads');
     const worker = new Worker(\`const torch = require(${JSON.stringify(`${LIB}/index.js`)});
@@ -28,14 +28,14 @@ test('process.exit in a worker inside a scope ends the worker alone, and its ten
   expect({ status, left }).toEqual({ status: 3, left: { tensors: 0, storages: 0, bytes: 0 } });
 });
 
-test('an uncaught exception while scopes are open: they close, and the program goes on', async () => {
+test('an uncaught exception while scopes are open: they close, and the program continues', async () => {
   const seen = await ask(`
     const seen = [];
     process.on('uncaughtException', (error) => seen.push(error.message));
     setImmediate(() => torch.scope(() => { torch.ones([10]); torch.scope(() => { torch.ones([10]); throw new Error('first'); }); }));
     setImmediate(() => { const inner = torch.openScope(); torch.ones([10]); inner.close(); throw new Error('second'); });
     setImmediate(() => torch.scope(async () => { torch.ones([10]); await null; throw new Error('third'); }).catch((error) => seen.push(error.message)));
-    // Immediates come in the order in which they are set, timers when their time has come.
+    // Immediates run in the order in which they are set, timers when they are due.
     const end = () => seen.length < 3 ? setImmediate(end)
       : answer({ seen, counts: counts(), works: torch.scope(() => torch.ones([2]).sum().item()) });
     setImmediate(end);
@@ -47,7 +47,7 @@ test('an uncaught exception while scopes are open: they close, and the program g
   });
 });
 
-test('an opened scope that an exception left open is closed by the scope around it', async () => {
+test('a scope left open by an exception is closed by its parent', async () => {
   const left = await ask(`
     try { torch.scope(() => { torch.openScope(); torch.ones([10]); throw new Error('inside'); }); } catch {}
     answer(counts());

@@ -1,4 +1,4 @@
-/** libtorch's messages in JavaScript's words: each entry of the table meets a message that this libtorch really gives. */
+/** libtorch's messages in JavaScript terms: each entry of the table matches a message that this libtorch really gives. */
 import * as path from 'node:path';
 import { release } from '../support/release';
 import { LIB, thrown, torch, untyped } from '../support/torch';
@@ -27,7 +27,7 @@ const changed = () => {
   y.sum().backward();
 };
 
-/** A call that gives the message, and what JavaScript is told. */
+/** A call that gives the message, and its text in JavaScript. */
 const provoked: Record<string, [call: () => unknown, told: string | RegExp]> = {
   apology: [() => untyped.bernoulli(x().mul(2)), /^aten::bernoulli: Expected [^(]*$/],
   allocator: [() => untyped.zeros([2 ** 50]), /^aten::zeros: cannot allocate \d+ bytes on cpu: [^[]*$/],
@@ -74,7 +74,7 @@ const provoked: Record<string, [call: () => unknown, told: string | RegExp]> = {
   'snake case': [() => x().split(-1), /expects? splitSize (to )?be non-negative, (but )?got splitSize=-1/],
 };
 
-/** What only some releases say, or only machines that these tests do not have: the text as it stands in libtorch's source. */
+/** Messages of only some releases, or of machines that these tests do not have: the text from libtorch's source. */
 const quoted: Record<string, [text: string, told: string]> = {
   stack: ['no\nException raised from f at ../a.cpp:12 (most recent call first):\nframe #0: …', 'no'],
   assertion: [
@@ -90,7 +90,7 @@ const quoted: Record<string, [text: string, told: string]> = {
   numpy: ['Use tensor.numpy() instead', 'Use t.toTypedArray() instead'],
 };
 
-test('every entry is provoked, or quoted from the source', () => {
+test('every entry is triggered, or quoted from the source', () => {
   expect([...Object.keys(provoked), ...Object.keys(quoted)].sort()).toEqual(
     translations.map(({ name }) => name).sort(),
   );
@@ -102,7 +102,7 @@ test.each(Object.entries(provoked))('%s', (name, [call, told]) => {
     const [first] = error.message.split('\n');
     expect(first).toMatch(told);
     expect(error.stack).toContain(error.message);
-    if (release !== '1.13') return; // other releases have other words for some
+    if (release !== '1.13') return; // other releases word some differently
     expect(error.libtorchMessage).toMatch(translations.find((entry) => entry.name === name)!.pattern);
     expect(Object.keys(error)).not.toContain('libtorchMessage');
   });
@@ -135,12 +135,12 @@ test('words of other releases', () => {
   for (const [text, told] of cases) expect(translated(text)).toBe(told);
 });
 
-test('names that are none of ours, kernels in quotes and operators stay', () => {
+test('foreign names, quoted kernels and operators are not changed', () => {
   const text = '"add_stub" not implemented, see aten::index_select and prob_dist';
   expect(translated(text)).toBe(text);
 });
 
-test('what the addon itself says is left alone, but for the name that was called', () => {
+test("the addon's own messages are not changed, except the name of the called op", () => {
   const text = "fromCopy: argument 'device': expected a device such as 'cpu' or 'cuda:0', got 'Long_name=True'";
   expect(worded(text, 'ERR_TORCH_ARGUMENT')).toBe(text.replace('fromCopy', 'tensor'));
 });

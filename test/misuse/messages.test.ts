@@ -1,6 +1,6 @@
 /**
- * Mistakes of new users, and the first line of what they are told: the tables in messages/ are reviewed like code. Each is
- * made in a real process, one after the other. After a change of words: `node test/misuse/messages/run.cjs --write`.
+ * Mistakes of new users, and the first line of each message: the tables in messages/ are reviewed like code. A real process
+ * makes the mistakes, one after the other. After a change of messages: `node test/misuse/messages/run.cjs --write`.
  */
 import * as path from 'node:path';
 import { run } from '../support/child';
@@ -34,7 +34,7 @@ beforeAll(async () => {
 
 const shown = ({ table, mistake, got }: Row) => `${table}: ${mistake}\n  ${got.code}  ${got.message}`;
 
-test('every mistake is told as the tables say', () => {
+test('every mistake gets the message in the tables', () => {
   const expectedOf = ({ expected, release }: Row) => expected[release] ?? expected[''];
   const known = rows.filter((row) => expectedOf(row) !== undefined);
   expect(known.map(({ mistake, got }) => ({ mistake, ...got }))).toEqual(
@@ -42,24 +42,24 @@ test('every mistake is told as the tables say', () => {
   );
 });
 
-test('there are many, none twice, and each says something', () => {
+test('there are many messages, without duplicates or empty ones', () => {
   expect(new Set(rows.map(({ mistake }) => mistake)).size).toBe(rows.length);
   expect(rows.length).toBeGreaterThanOrEqual(160);
   expect(rows.filter(({ expected }) => Object.keys(expected).length === 0).map(shown)).toEqual([]);
 });
 
-test('none succeeds, and each error has a code', () => {
+test('all mistakes fail, and each error has a code', () => {
   expect(rows.filter(({ got }) => !/^(ERR_|E[A-Z]+$)/.test(got.code)).map(shown)).toEqual([]);
 });
 
-test('an error of ours names the function, and what was expected and came', () => {
+test("the library's errors name the function, the expectation and the value", () => {
   const ours = rows.filter(({ got }) => /^ERR_TORCH_(ARGUMENT|OVERLOAD)$/.test(got.code));
   const says =
     /^[\w.:[\]]+: (argument '[\w.]+'( or '\w+')*( is missing|: expected .+, got .+)|takes .+, got \d+.*|there is no option '.+|.+ to make .+|use .+)$/;
   expect(ours.filter(({ got }) => !says.test(got.message)).map(shown)).toEqual([]);
 });
 
-test('on every libtorch: no Python, no names of its source, nothing for a terminal', () => {
+test('on every libtorch: without Python, names of its source, and control characters', () => {
   const python =
     /\b(True|False|None)\b(?!\])|\b(retain_graph|requires_grad|no_grad|set_detect_anomaly|keep_dim|grad_fn)\b|Exception raised from|\.(cpp|h|py):\d|INTERNAL ASSERT|please report|Variable|\p{Cc}/u;
   const unknown = ({ got, mistake }: Row) => !mistake.includes(python.exec(got.message)?.[0] ?? '');

@@ -1,8 +1,8 @@
-/** Python's names, and names in another case: reading one says how it is written here. */
+/** Python's names, and names in another case: reading one throws with the right spelling. */
 import { ask } from '../support/child';
 import { balanced, thrown, torch } from '../support/torch';
 
-/** The module itself: `import *` of a CommonJS module is a copy of its names. */
+/** The module itself: `import *` of a CommonJS module is a copy of its exports. */
 const untyped = require('libtorch-node');
 
 const wrong: readonly (readonly [path: string, text: string])[] = [
@@ -47,7 +47,7 @@ test.each(wrong)('%s', (path, text) => {
   );
 });
 
-test('every name in snake case leads to the one that is meant', () => {
+test('every snake_case name leads to the right name', () => {
   const snake = (name: string) => name.replace(/(?<=[a-z0-9])[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
   const silent: string[] = [];
   let tried = 0;
@@ -73,7 +73,7 @@ test('every name in snake case leads to the one that is meant', () => {
   expect(tried).toBeGreaterThan(800);
 });
 
-test('what is there, and what nobody means, is as before', () => {
+test('existing names, and names without a suggestion, are not changed', () => {
   expect(untyped.ops.aten.log_softmax.int.schema).toContain('log_softmax');
   expect('log_softmax' in untyped).toBe(false);
   expect(Object.keys(untyped)).not.toContain('log_softmax');
@@ -89,7 +89,7 @@ test('what is there, and what nobody means, is as before', () => {
   expect(copy.add).toBe(untyped.add);
 });
 
-test('import gives the module that hints, and import * and destructuring fail by themselves', async () => {
+test('import gives the module with hints; import * and destructuring fail without them', async () => {
   const got = await ask(`
     import('libtorch-node').catch(() => import(${JSON.stringify(`${process.cwd()}/dist/lib/index.mjs`)})).then((space) => {
       const messages = [];

@@ -1,6 +1,6 @@
 /**
- * JavaScript's syntax on a tensor, where Python's works by element: each form gives what it says, or an error that says what
- * to write. None goes on with NaN, undefined or nothing.
+ * JavaScript's syntax on a tensor, where Python's works elementwise: each form gives the right result, or an error that says
+ * what to write. None silently continues with NaN or undefined.
  */
 import * as util from 'node:util';
 import { ask } from '../support/child';
@@ -102,7 +102,7 @@ const given: readonly (readonly [form: string, value: unknown])[] = [
   ],
 ];
 
-test.each(given)('%s is what it was', (form, value) => {
+test.each(given)('%s is unchanged', (form, value) => {
   balanced(() =>
     torch.scope(() => {
       const [t, m] = [torch.tensor([1, 2, 3]), torch.tensor([[1, 2], [3, 4]])]; // biome-ignore format: one line
@@ -111,7 +111,7 @@ test.each(given)('%s is what it was', (form, value) => {
   );
 });
 
-test('slice takes a dimension first, as libtorch’s', () => {
+test('slice takes a dimension first, like libtorch’s', () => {
   balanced(() =>
     torch.scope(() => {
       const t = untyped.arange(6);
@@ -133,7 +133,7 @@ test('slice takes a dimension first, as libtorch’s', () => {
   );
 });
 
-test('rows belong to the scope in which the loop is', () => {
+test('rows belong to the scope of the loop', () => {
   balanced(() => {
     const m = torch.tensor([[1, 2], [3, 4]]); // biome-ignore format: one line
     const before = torch.memory().tensors;
@@ -148,13 +148,13 @@ test('rows belong to the scope in which the loop is', () => {
   });
 });
 
-test('tools that look at every object find nothing in the way', async () => {
+test('tools that inspect every object work', async () => {
   balanced(() =>
     torch.scope(() => {
       const t = torch.tensor([1, 2]);
       expect(util.inspect(t)).toBe('tensor([1., 2.])');
       expect(util.format('%s %j', t, t)).toBe('tensor([1., 2.]) [1,2]');
-      // What a REPL and mocks do.
+      // Like a REPL and mocks.
       const names: string[] = [];
       for (let at: object | null = t; at !== null; at = Object.getPrototypeOf(at))
         names.push(...Object.getOwnPropertyNames(at));

@@ -1,11 +1,11 @@
-/** Shapes that libtorch leaves larger than their memory: a resize that fails half way, set_ to a smaller storage. */
+/** Shapes that libtorch leaves larger than their memory: a resize that fails halfway, set_ to a smaller storage. */
 import { thrown, torch, untyped } from '../support/torch';
 
 const aten = (torch as any).ops.aten;
 const inScope = (fn: () => void) => () => torch.scope(fn);
 
 test(
-  'a resize that fails leaves an empty tensor, not one that reads foreign memory',
+  'a failed resize leaves an empty tensor, not one that reads foreign memory',
   inScope(() => {
     const array = Float32Array.of(1, 2);
     const borrowed = torch.fromTypedArray(array);
@@ -18,7 +18,7 @@ test(
 );
 
 test(
-  'so does out= where the result does not fit',
+  'the same for out= if the result does not fit',
   inScope(() => {
     const borrowed = torch.fromTypedArray(Float32Array.of(1, 2));
     const error = thrown(() => untyped.add(torch.ones([1000]), 1, { out: borrowed }));
@@ -28,17 +28,17 @@ test(
 );
 
 test(
-  'set_ to a storage that is too small for the shape is refused',
+  'set_ to a storage too small for the shape is refused',
   inScope(() => {
     const large = torch.ones([1000]);
     const small = torch.ones([2]);
     const error = thrown(() => aten.set_.source_Storage_storage_offset(large, small.storage(), 0, [1000], [1]));
     expect(error.code).toBe('ERR_TORCH_RUNTIME');
     expect(error.message).toMatch(/smaller than the tensor|out of bounds for storage/);
-    // Where libtorch finds it beforehand (2.14), nothing has changed.
+    // If libtorch detects it in advance (2.14), nothing has changed.
     expect(large.shape).toEqual(error.message.includes('out of bounds') ? [1000] : [0]);
     expect(small.toArray()).toEqual([1, 1]);
-    // The memory that `large` had is gone with its storage; what it has now is small's, counted once.
+    // The old memory of `large` is freed with its storage; it now has small's, counted once.
     const fits = torch.ones([2]);
     aten.set_.source_Storage_storage_offset(fits, small.storage(), 0, [2], [1]);
     expect(fits.toArray()).toEqual([1, 1]);

@@ -11,7 +11,7 @@ describe('vm contexts', () => {
   const context = vm.createContext({ torch });
   const inContext = (code: string) => vm.runInContext(code, context);
 
-  test('tensors made there are tensors here, and its arrays are data', () => {
+  test('tensors made there are tensors here, and arrays from there are data', () => {
     balanced(() => {
       const t = inContext('torch.tensor([[1, 2], [3, 4]])');
       expect(t).toBeInstanceOf(torch.Tensor);
@@ -47,7 +47,7 @@ test('two copies of the library over one addon work together', async () => {
     const [a, b] = [torch.tensor([1, 2]), other.tensor([10, 20])];
     const distinct = torch.Tensor !== other.Tensor && !(b instanceof torch.Tensor);
     const sums = [torch.add(a, b), a.add(b), b.add(a), torch.cat([a, b]), other.scope(() => torch.stack([a, b]))].map((t) => t.toArray());
-    // a scope of one copy owns what the other makes in it, and lets its result out
+    // a scope of one copy owns the tensors that the other makes in it, and releases its result
     const out = other.scope(() => { a.mul(2); return { kept: torch.tensor([7]), mine: other.tensor([8]) }; });
     const kept = [out.kept.item(), out.mine.item()];
     other.disposeAll([a, out]);
@@ -73,7 +73,7 @@ test('two copies of the library over one addon work together', async () => {
   });
 });
 
-test('a copy over an addon of its own: a clear error', async () => {
+test('a copy over its own addon: a clear error', async () => {
   const { codes, messages } = await ask(`
     const fs = require('fs'); const p = require('path');
     const folder = fs.mkdtempSync(p.join(require('os').tmpdir(), 'ltn-copy-'));
@@ -102,7 +102,7 @@ test('a Jest run of 20 test files in one process: passes, leaks nothing, ends by
       writeFileSync(
         path.join(folder, 'tests', `file${String(i).padStart(2, '0')}.test.js`),
         `const torch = require(${library});
-test('makes, leaves and frees tensors, with a registry of its own', () => {
+test('makes, leaves and frees tensors, with its own registry', () => {
   const left = [torch.ones([100]), torch.scope(() => torch.ones([50]).add(1))];
   expect(left[1].sum().item()).toBe(100);
   expect(() => torch.ones([2]).view([3])).toThrow(/invalid/);

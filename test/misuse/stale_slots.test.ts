@@ -1,19 +1,19 @@
-/** A handle whose slot was used again, a hundred thousand times: it never reaches the tensor that is there now. */
+/** A handle whose slot was reused, a hundred thousand times: it never reaches the new tensor. */
 import { ask } from '../support/child';
 import { codeOf, torch } from '../support/torch';
 
-test('a disposed tensor stays disposed however often its slot is used again', () => {
+test('a disposed tensor stays disposed however often its slot is reused', () => {
   const stale: any[] = [];
   for (let i = 0; i < 20_000; i++) {
     const t = torch.full([1], i);
     stale.push(t);
     t.dispose();
   }
-  // The slots are taken now by others.
+  // Other tensors have the slots now.
   const live = Array.from({ length: 100 }, (_, i) => torch.full([2], i));
   for (const t of stale) {
     if (!t.disposed) throw new Error('a stale handle reached a tensor');
-    t.dispose(); // must free nobody else's
+    t.dispose(); // must not free another tensor
   }
   for (let i = 0; i < stale.length; i += 97) {
     expect(codeOf(() => stale[i].add(1))).toBe('ERR_TORCH_DISPOSED');
@@ -28,7 +28,7 @@ test('a disposed tensor stays disposed however often its slot is used again', ()
   });
 });
 
-test('random ends and reuse: each name answers for its own tensor or says that it is gone', async () => {
+test('random disposal and reuse: each handle refers to its own tensor or throws that it is disposed', async () => {
   const { wrong, stale, live, left } = await ask(`
     let state = 12345;
     const random = (n) => { state = (state * 1103515245 + 12345) % 2147483648; return state % n; };

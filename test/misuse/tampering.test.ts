@@ -1,13 +1,13 @@
-/** Programs that change what the library stands on: its prototypes, Object's, Array's. A coded error or the right result. */
+/** Programs that change prototypes of the library, Object or Array: an error with a code, or the right result. */
 import { ask, program } from '../support/child';
 
-/** What a use gives: its elements, or the code of its error. */
+/** The result of a use: its elements, or the code of its error. */
 const PRELUDE = `
   const outcome = (fn) => { try { const r = fn(); return r instanceof torch.Tensor ? r.toArray() : r; } catch (e) { return e.code ?? e.constructor.name + ': ' + e.message; } };
 `;
 const outcomes = (source: string) => ask(PRELUDE + source);
 
-test('methods of Tensor.prototype deleted or replaced', async () => {
+test('deleted and replaced methods of Tensor.prototype', async () => {
   const [deleted, replaced, hidden, others] = await outcomes(`
     const t = torch.tensor([1, 2]);
     const { add, mul } = torch.Tensor.prototype;
@@ -29,7 +29,7 @@ test('methods of Tensor.prototype deleted or replaced', async () => {
   });
 });
 
-test('names of options on Object.prototype are no options', async () => {
+test('properties of Object.prototype are not options', async () => {
   const results = await outcomes(`
     const t = torch.tensor([[1, 2], [3, 4]]);
     const uses = [
@@ -75,8 +75,8 @@ test('setters on Object.prototype and Array.prototype, and another array iterato
   `);
   const { before, tampered, again } = results;
   expect(again).toEqual(before);
-  // Each use gives what it gives without, or throws: never something else. Only accessors at the indices of all arrays are
-  // beyond that, since they take the elements of every array that is filled one by one: the process has to live on.
+  // Each use gives the same result as without the change, or throws. The exception is accessors at the indices of all
+  // arrays, which receive the elements of every array that is filled one by one: then the process only must not crash.
   for (const [name, got] of Object.entries<string[]>(tampered)) {
     if (name.startsWith('setter')) continue;
     got.forEach((text, i) => {
@@ -86,7 +86,7 @@ test('setters on Object.prototype and Array.prototype, and another array iterato
   }
 });
 
-test('Symbol.hasInstance of Tensor: everything or nothing is an instance', async () => {
+test('Symbol.hasInstance of Tensor that accepts everything or nothing', async () => {
   const results = await outcomes(`
     const t = torch.tensor([1, 2]);
     const set = (value) => Object.defineProperty(torch.Tensor, Symbol.hasInstance, { value, configurable: true });
@@ -129,7 +129,7 @@ test('arguments whose conversion throws: the error passes, nothing leaks', async
   expect(left).toEqual([0, 0]);
 });
 
-test('an argument that disposes of another one while it is read gives an error, not a crash', async () => {
+test('an argument that disposes another one while it is read gives an error, not a crash', async () => {
   const { code, answer } = await program(`
     const t = torch.ones([2]);
     const options = { get alpha() { t.dispose(); return 2; } };

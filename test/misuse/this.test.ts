@@ -1,4 +1,4 @@
-/** Methods and getters with something else as `this`, and what only looks like a tensor: coded errors, never a wrong result. */
+/** Methods and getters with a wrong `this`, and objects that resemble tensors: errors with codes, never a wrong result. */
 import { ask } from '../support/child';
 import { balanced, codeOf, thrown, torch, untyped } from '../support/torch';
 
@@ -41,7 +41,7 @@ const names = (of: object) =>
 const getters = names(prototype).filter((name) => Object.getOwnPropertyDescriptor(prototype, name)?.get);
 const methods = names(prototype).filter((name) => !getters.includes(name));
 
-describe('`this` is no tensor', () => {
+describe('`this` is not a tensor', () => {
   test('every getter refuses it', () => {
     expect(getters).toEqual(expect.arrayContaining(['shape', 'grad', 'disposed', 'nbytes', 'T', 'requiresGrad']));
     for (const name of getters) {
@@ -76,14 +76,14 @@ describe('`this` is no tensor', () => {
     });
   });
 
-  test('the message names the method and what came', () => {
+  test('the message names the method and the value', () => {
     const { add } = torch.ones([2]);
     expect(() => (add as any)(1)).toThrow("Tensor.add: argument 'this': expected a Tensor, got undefined");
     expect(() => (add as any).call({}, 1)).toThrow("Tensor.add: argument 'this': expected a Tensor, got an object");
     expect(() => prototype.shape).toThrow("Tensor.shape: argument 'this'");
   });
 
-  test("a Generator's methods refuse a Tensor, whose number means something else there", () => {
+  test("a Generator's methods refuse a Tensor, whose handle has another meaning there", () => {
     const generator = new untyped.Generator();
     const t = torch.ones([2]);
     const { dispose } = generator;
@@ -136,7 +136,7 @@ describe('an object that only has the prototype', () => {
       expect(codeOf(make)).toBe('ERR_TORCH_ARGUMENT');
   });
 
-  test('a tensor whose prototype became a subclass works on', () => {
+  test('a tensor whose prototype became a subclass still works', () => {
     class Mine extends untyped.Tensor {
       twice(): any {
         return (this as any).mul(2);
@@ -160,7 +160,7 @@ describe('a Proxy around a tensor', () => {
     expect(proxy.at(0).item()).toBe(1);
   });
 
-  test('is what a call gives back that gives back its argument', () => {
+  test('is returned by calls that return their argument', () => {
     torch.scope(() => {
       const proxy: any = new Proxy(torch.tensor([1, -2]), {});
       expect(proxy.add_(1)).toBe(proxy);
@@ -174,7 +174,7 @@ describe('a Proxy around a tensor', () => {
     });
   });
 
-  test('is asked for its handle once, and before the library opens a scope of its own', () => {
+  test('is read for its handle once, before the library opens its own scope', () => {
     torch.scope(() => {
       const t = torch.ones([4, 4]);
       const made: any[] = [];
@@ -206,7 +206,7 @@ describe('a Proxy around a tensor', () => {
     });
   });
 
-  test('one that is revoked throws a TypeError', () => {
+  test('a revoked one throws a TypeError', () => {
     const t = torch.tensor([1, 2]);
     const { proxy, revoke } = Proxy.revocable(t, {});
     revoke();
@@ -215,7 +215,7 @@ describe('a Proxy around a tensor', () => {
     expect(t.toArray()).toEqual([1, 2]);
   });
 
-  test('one that hides the handle is refused', () => {
+  test('one without the handle is refused', () => {
     const t = torch.tensor([1, 2]);
     const proxy = new Proxy(t, { get: (target, name) => (name === '_handle' ? 'none' : Reflect.get(target, name)) });
     expect(codeOf(() => t.add(proxy))).toBe('ERR_TORCH_ARGUMENT');
@@ -233,7 +233,7 @@ test('frozen and sealed tensors work; those outside a scope can be kept, dispose
   });
 });
 
-test('a frozen tensor that a scope hands to the collector lives as long as it is held', async () => {
+test('a frozen tensor that a scope passes to the collector lives as long as it is reachable', async () => {
   const { alive, left } = await ask(
     `
     let t = torch.scope(() => Object.freeze(torch.ones([2])));

@@ -1,4 +1,4 @@
-/** LIBTORCH_NODE_DEBUG=1: where a disposed tensor was made, and where and how it ended. */
+/** LIBTORCH_NODE_DEBUG=1: where a disposed tensor was made, and where and how it was disposed. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import * as path from 'node:path';
@@ -9,7 +9,7 @@ const folder = mkdtempSync(path.join(tmpdir(), 'ltn-debug-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 const script = path.join(folder, 'program.js');
 
-/** Runs a program whose first line loads torch, and gives back the errors that it reported with `told(fn)`. */
+/** Runs a program whose first line loads torch, and returns the errors that it reported with `told(fn)`. */
 async function errors(lines: string[], debug: boolean, nodeOptions: string[] = []): Promise<any[]> {
   const prelude = `const torch = require(${JSON.stringify(`${LIB}/index.js`)}); const told = (fn) => { try { fn(); } catch (e) { console.log(JSON.stringify({ code: e.code, message: e.message, stack: e.stack, created: e.created, disposed: e.disposed, disposedBy: e.disposedBy })); } };`;
   writeFileSync(script, [prelude, ...lines].join('\n'));
@@ -25,7 +25,7 @@ async function errors(lines: string[], debug: boolean, nodeOptions: string[] = [
 
 const at = (line: number) => `${script}:${line}:`;
 
-test('dispose(), disposeAll(), the end of a scope: made here, ended there', async () => {
+test('dispose(), disposeAll(), the end of a scope: the error says where the tensor was made and disposed', async () => {
   const [disposed, symbol, all, scope, opened, kept] = await errors(
     [
       'function make(n) {',
@@ -72,7 +72,7 @@ test('dispose(), disposeAll(), the end of a scope: made here, ended there', asyn
   expect(kept.disposed).toContain(at(18));
 });
 
-test('async scopes too', async () => {
+test('also async scopes', async () => {
   const [error] = await errors(
     [
       'torch.scope(async () => {',
@@ -90,7 +90,7 @@ test('async scopes too', async () => {
   expect(error.created).toContain(at(7));
 });
 
-test('only the last 10,000 ends are remembered; the error says so', async () => {
+test('only the last 10,000 disposals are remembered; the error says so', async () => {
   const [gone, there] = await errors(
     [
       'const first = torch.ones([1]);',
@@ -109,7 +109,7 @@ test('only the last 10,000 ends are remembered; the error says so', async () => 
   expect(there.disposed).toContain(at(6));
 });
 
-test('a copy of the object, whose tensor the collector freed', async () => {
+test('a copy of an object whose tensor the collector freed', async () => {
   const [error] = await errors(
     [
       'const copy = Object.create(torch.Tensor.prototype);',
@@ -124,7 +124,7 @@ test('a copy of the object, whose tensor the collector freed', async () => {
   expect(error.message).toContain('freed by the garbage collector');
 });
 
-test('in a worker as well', async () => {
+test('in a worker too', async () => {
   const [error] = await errors(
     [
       "const { Worker, isMainThread } = require('worker_threads');",

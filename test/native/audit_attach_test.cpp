@@ -1,5 +1,5 @@
-// A capture that begins in the middle: what the recorder and the slot table tell of what was there before, requests,
-// and the limit of the memory.
+// A capture that begins during the run: reports of the recorder and the slot table about earlier tensors, requests, and
+// the memory limit.
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -32,7 +32,7 @@ Birth birth_of(const void* storage, uint64_t bytes, bool is_new) {
 
 class AuditBegin : public ::testing::Test {
  protected:
-  // The latest row of the site that says `file`, over all drains.
+  // The latest row of the site with `file`, over all drains.
   CellRow row(const std::string& file) {
     Recorder::News news;
     recorder.drain(&news);
@@ -49,7 +49,7 @@ class AuditBegin : public ::testing::Test {
   int a = 0, b = 0;  // their addresses are storage identities
 };
 
-TEST_F(AuditBegin, CountsWhatWasThereUntilItDies) {
+TEST_F(AuditBegin, CountsEarlierTensorsUntilTheyDie) {
   recorder.begin(1);
   const uint32_t first = recorder.found(birth_of(&a, 1000, true), 99, 1);
   recorder.found(birth_of(&a, 1000, true), 99, 1);  // another handle on it
@@ -63,7 +63,7 @@ TEST_F(AuditBegin, CountsWhatWasThereUntilItDies) {
   EXPECT_EQ(row("before attach").live_bytes, 1000u);
 }
 
-TEST_F(AuditBegin, CountsAsMadeOnlyWhatWasMade) {
+TEST_F(AuditBegin, CountsOnlyNewTensorsAsMade) {
   recorder.begin(1);
   recorder.found(birth_of(&a, 1000, true), 99, 1);
   EXPECT_EQ(recorder.made().tensors, 0u);
@@ -86,7 +86,7 @@ TEST_F(AuditBegin, ChargesAViewOfAnotherThreadOnlyUntilItsBaseIsTold) {
   EXPECT_EQ(row("before attach").live_bytes, 1000u);
 }
 
-TEST_F(AuditBegin, HearsNothingOfOtherCaptures) {
+TEST_F(AuditBegin, IsIndependentOfOtherCaptures) {
   recorder.begin(1);
   const uint32_t old = recorder.created(birth_of(&a, 8, true), 1, false, 1, 1);
   recorder.begin(2);
@@ -102,7 +102,7 @@ TEST_F(AuditBegin, HearsNothingOfOtherCaptures) {
   EXPECT_EQ(recorder.recorded_totals().tensors, 0u);
 }
 
-// A table that lives while captures come and go.
+// A table that outlives captures.
 class AuditOfTable : public ::testing::Test {
  protected:
   static void SetUpTestSuite() { accounting::install_counting_cpu_allocator(); }
@@ -119,11 +119,11 @@ class AuditOfTable : public ::testing::Test {
     options.path = folder + "/" + std::to_string(++captures);
     options.totals = &accounting::read_totals;
     options.mode = mode;
-    options.sample_bytes = uint64_t{1} << 40;  // only what is as large is drawn
+    options.sample_bytes = uint64_t{1} << 40;  // only storages of that size are drawn
     ASSERT_TRUE(start(options, nullptr));
   }
   handles::Handle make(int64_t count) { return table.create(at::zeros({count}, at::kFloat)); }
-  // Bytes and tensors of all sites, which must be those of the ledger.
+  // Bytes and tensors of all sites, which must equal those of the ledger.
   void expect_whole() {
     table.tell_capture();
     uint64_t bytes = 0, tensors = 0;
@@ -157,18 +157,18 @@ TEST_F(AuditOfTable, IsWholeWhateverHappensFirst) {
 
   make(3);
   begin();
-  table.free(other);  // a death, of one that the capture before knew
+  table.free(other);  // the death of a tensor in the previous capture
   expect_whole();
   stop("done");
 
-  table.free(base);  // while nothing is recorded
+  table.free(base);  // without a recording
   begin();
   expect_whole();
   stop("done");
   EXPECT_EQ(look(10).rows.size(), 0u);
 }
 
-TEST_F(AuditOfTable, WhatIsNotDrawnIsCountedAndNotRecorded) {
+TEST_F(AuditOfTable, TensorsNotDrawnAreCountedButNotRecorded) {
   const auto recorded = [] {
     uint64_t tensors = 0;
     for (const Snapshot::Row& row : look(1000).rows) tensors += row.live_tensors;
@@ -177,7 +177,7 @@ TEST_F(AuditOfTable, WhatIsNotDrawnIsCountedAndNotRecorded) {
   const handles::Handle before = make(5);
   begin(Options::Sample);
   table.tell_capture();
-  EXPECT_EQ(recorded(), 1u);  // what was there is exact
+  EXPECT_EQ(recorded(), 1u);  // earlier tensors are exact
   std::vector<handles::Handle> small;
   for (int i = 0; i < 100; ++i) small.push_back(make(25));
   EXPECT_EQ(recorded(), 1u);
@@ -186,7 +186,7 @@ TEST_F(AuditOfTable, WhatIsNotDrawnIsCountedAndNotRecorded) {
   EXPECT_EQ(totals.storages, 101u);
   EXPECT_EQ(totals.bytes, 20u + 100 * 100);
 
-  // A view of one that is not recorded is not either; both are one storage.
+  // A view of an unrecorded tensor is not recorded either; both have one storage.
   const handles::Handle view = table.create(table.use(small[0])->view({5, 5}));
   table.settle_used();
   EXPECT_EQ(recorded(), 1u);
@@ -200,7 +200,7 @@ TEST_F(AuditOfTable, WhatIsNotDrawnIsCountedAndNotRecorded) {
   EXPECT_EQ(recorded(), 0u);
   stop("done");
 
-  begin();  // and the next capture finds what this one passed over
+  begin();  // and the next capture finds the tensors that this one skipped
   expect_whole();
   make(4);
   expect_whole();
@@ -272,7 +272,7 @@ TEST_F(AuditMemoryLimit, IsTheSmallestOfTheGroupsAround) {
   EXPECT_TRUE(memory_limit(root).of_group);
 }
 
-TEST_F(AuditMemoryLimit, ReadsVersion1AndWhatAContainerSees) {
+TEST_F(AuditMemoryLimit, ReadsVersion1AndTheViewInAContainer) {
   write("/proc/self/cgroup", "4:cpu,memory:/docker/1f/app\n0::/\n");
   write("/proc/self/mountinfo",
         "30 25 0:26 / /unified rw - cgroup2 cgroup2 rw\n31 25 0:27 /docker/1f /memory rw - cgroup cgroup "

@@ -1,4 +1,4 @@
-// The capture file: what a reader finds in it, also after a kill.
+// The capture file as seen by a reader, also after a kill.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -42,7 +42,7 @@ class AuditCapture : public ::testing::Test {
   }
   size_t packets_now() const {
     const std::string bytes = read_file(path);
-    bool torn = false;  // the last one may be under way
+    bool torn = false;  // the last one may be incomplete
     return bytes.size() <= kHeaderBytes ? 0 : parse(bytes, &torn).size();
   }
   std::string folder, path;
@@ -112,7 +112,7 @@ TEST_F(AuditCapture, ClaimsAFileThatWaitsForItsFirstProcess) {
   EXPECT_EQ(read_file(path)[kFlagsAt], 0);
 }
 
-TEST_F(AuditCapture, ATakenFileIsReservedUntilItHasAPacketAndNobodyElseTakesIt) {
+TEST_F(AuditCapture, AClaimedFileStaysReservedUntilItsFirstPacket) {
   PacketBuffer header;
   header.put_header(kReserved);
   std::ofstream(path, std::ios::binary) << header.bytes();
@@ -149,7 +149,7 @@ TEST_F(AuditCapture, RecordsNothingWhenOffOrCounting) {
 TEST_F(AuditCapture, IsReadableAfterAKill) {
   const pid_t child = ::fork();
   if (child == 0) {
-    ::alarm(600);  // should nobody be left to kill it
+    ::alarm(600);  // in case the parent does not kill it
     if (!start(options(), nullptr)) ::_exit(1);
     std::vector<int> identities(100'000);
     for (auto& identity : identities) {
@@ -161,9 +161,9 @@ TEST_F(AuditCapture, IsReadableAfterAKill) {
       tag_pending(0, 1);
       ::usleep(100);
     }
-    for (;;) ::pause();  // it is the kill that ends it
+    for (;;) ::pause();  // until it is killed
   }
-  // However late it comes to write some rounds.
+  // However late it writes some rounds.
   while (packets_now() < 5 && ::waitpid(child, nullptr, WNOHANG) == 0) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }

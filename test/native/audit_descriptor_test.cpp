@@ -1,4 +1,4 @@
-// Who owns the file of a capture, whatever fails.
+// Ownership of a capture's file descriptor, whatever fails.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -72,7 +72,7 @@ TEST(AuditDescriptor, OfACaptureIsClosedAtWhicheverAllocationItsBeginFails) {
     thread_allocations_left = -1;
     done = answer.find("\"ok\":true") != std::string::npos;
     EXPECT_EQ(desk.began(1), recording());
-    desk.gone(1);  // what the server does with a client whose request failed so
+    desk.gone(1);  // like the server after a failed request
     EXPECT_EQ(open_descriptors(), before) << "after " << failures << " allocations";
     EXPECT_FALSE(recording());
     ASSERT_LT(failures, 10'000);

@@ -1,4 +1,4 @@
-// Who is answered on the socket of leak-audit: the decision, what it is made of, and how fast strangers are refused.
+// Which peers are answered on the socket of leak-audit: the decision, its inputs, and the rate limit for strangers.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -35,7 +35,7 @@ TEST(AuditPeer, IsThisUserInTheSameNamespaces) {
   EXPECT_EQ(judge(facts), Verdict::OtherUser);
 }
 
-TEST(AuditPeer, IsNotWhoHasTheNumberOfAllThatAreNotMapped) {
+TEST(AuditPeer, IsNotTheOverflowUser) {
   for (const char* map : {"", kMapped, kRootOnly, "1 1 4294967294", "0 0 x", "garbage"}) {
     PeerFacts facts = facts_of(65534);
     facts.uid_map = map;
@@ -50,7 +50,7 @@ TEST(AuditPeer, IsNotWhoHasTheNumberOfAllThatAreNotMapped) {
   EXPECT_EQ(judge(mapped), Verdict::Ours);
 }
 
-TEST(AuditPeer, IsNotInAnotherNamespaceUnlessThatIsAllowed) {
+TEST(AuditPeer, IsNotInAnotherNamespaceUnlessAllowed) {
   for (std::string Namespaces::*kind : {&Namespaces::pid, &Namespaces::mount, &Namespaces::user}) {
     PeerFacts facts = facts_of(1000);
     facts.peer.*kind = "pid:[99]";
@@ -90,7 +90,7 @@ TEST(AuditPeer, OfARealSocketIsThisProcess) {
   EXPECT_EQ(pid, ::getpid());
 }
 
-TEST(AuditPeer, IsNobodyWhereTheSocketIsNotConnected) {
+TEST(AuditPeer, IsUnknownIfTheSocketIsNotConnected) {
   const Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   pid_t pid = 7;
   EXPECT_NE(verdict_on_peer(socket.get(), true, &pid), Verdict::Ours);
@@ -126,7 +126,7 @@ TEST(AuditAttachRule, IsOffForGoodWhereTheProcessOrMainSaysSo) {
   EXPECT_EQ(attach_rule("all-namespaces", "0", true), AttachRule::Off);
 }
 
-TEST(AuditAttachRule, AWorkersOwnEnvironmentSwitchesNothingOnAndNothingWider) {
+TEST(AuditAttachRule, AWorkersOwnEnvironmentOnlySwitchesItselfOff) {
   EXPECT_EQ(attach_rule("", "0", false), AttachRule::NotByThis);
   EXPECT_EQ(attach_rule("all-namespaces", "0", false), AttachRule::NotByThis);
   EXPECT_EQ(attach_rule("", "all-namespaces", false), AttachRule::Listen);

@@ -1,4 +1,4 @@
-// Where a capture lies: folders and files that others swap or plant while it is written.
+// The place of a capture: folders and files that others swap or plant while it is written.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -44,7 +44,7 @@ class AuditPlace : public ::testing::Test {
     return n;
   }
 
-  // A capture of many rounds, of which a smaller one can be made.
+  // A capture of many rounds, which can be shortened.
   void fill(CaptureFile* file) const {
     PacketBuffer buffer;
     buffer.put_header();
@@ -64,7 +64,7 @@ class AuditPlace : public ::testing::Test {
   std::string root, path;
 };
 
-TEST_F(AuditPlace, ACaptureIsItsOwnersAloneFromTheFirstByteWhateverTheMask) {
+TEST_F(AuditPlace, ACaptureIsPrivateFromTheFirstByteWhateverTheUmask) {
   const mode_t before = ::umask(0);
   CaptureFile file;
   ASSERT_TRUE(file.claim(path, nullptr));
@@ -142,7 +142,7 @@ TEST_F(AuditPlace, PlantedNamesAreNeitherFollowedNorWritten) {
   EXPECT_FALSE(fs::is_symlink(path));
 }
 
-TEST_F(AuditPlace, WhatIsNoFileIsNotOpened) {
+TEST_F(AuditPlace, SpecialFilesAreNotOpened) {
   std::string why;
   CaptureFile file;
   fs::create_symlink(root + "/precious", path);
@@ -204,8 +204,8 @@ TEST_F(AuditPlace, AnOpenFileOfAnotherUserIsNotTaken) {
   EXPECT_EQ(read(path), header.bytes());
 }
 
-// Whoever takes the names between the look and the step.
-TEST_F(AuditPlace, ReplacesOnlyWhatIsMeant) {
+// Takes the names between the check and the use.
+TEST_F(AuditPlace, ReplacesOnlyTheRightFile) {
   CapturePlace place;
   ASSERT_TRUE(place.open(path));
   const Descriptor before = place.make_file();

@@ -1,4 +1,4 @@
-// The recorder's tables: who is blamed for which bytes.
+// The recorder's tables: which site is charged with which bytes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -104,7 +104,7 @@ TEST_F(AuditRecorder, MovesBytesBetweenSitesWhenAHandleJoinsAnotherStorage) {
 
 TEST_F(AuditRecorder, SurvivesAnAddressThatIsUsedAgain) {
   const uint32_t stale = make(&a, 100, true, 1, 10);
-  make(&a, 300, true, 2, 20);  // a new storage at the same address, its release was never told
+  make(&a, 300, true, 2, 20);  // a new storage at the same address; the old one's release was not reported
   EXPECT_EQ(row(1).live_bytes, 0u);
   EXPECT_EQ(row(2).live_bytes, 300u);
   recorder.freed(stale);
@@ -123,7 +123,7 @@ TEST_F(AuditRecorder, IgnoresStaleAndForeignIds) {
   EXPECT_EQ(row(1).live_tensors, 1u);
 }
 
-TEST_F(AuditRecorder, TellsWhoWaitsForItsStack) {
+TEST_F(AuditRecorder, CountsBirthsWaitingForAStack) {
   Birth birth;
   birth.env = 3;
   const uint32_t first = recorder.created(birth, 1, false, 10);
@@ -136,7 +136,7 @@ TEST_F(AuditRecorder, TellsWhoWaitsForItsStack) {
   recorder.tag_pending(3, 7);
   EXPECT_EQ(recorder.pending(3), 0u);
   EXPECT_EQ(row(0).live_tensors, 0u);
-  EXPECT_EQ(row(0).allocated_tensors, 1u);  // the one that was freed without a stack
+  EXPECT_EQ(row(0).allocated_tensors, 1u);  // the tensor freed without a stack
   EXPECT_EQ(row(7).live_tensors, 1u);
   EXPECT_EQ(row(7).allocated_tensors, 1u);
 }
@@ -197,7 +197,7 @@ TEST_F(AuditRecorder, TakesFreesFromAnyThread) {
   threads.clear();
   for (int t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
-      // Each frees what another one made.
+      // Each thread frees tensors of another one.
       for (int i = 0; i < kEach; ++i) recorder.freed(ids[static_cast<size_t>(((t + 1) % kThreads) * kEach + i)]);
     });
   }
@@ -238,7 +238,7 @@ TEST_F(AuditRecorder, TellsABirthOnceItHasItsStack) {
   EXPECT_EQ(news.births[0].site, 5u);
 }
 
-TEST_F(AuditRecorder, TellsAgainWhatDidNotArrive) {
+TEST_F(AuditRecorder, RepeatsReportsThatDidNotArrive) {
   const uint32_t site = recorder.define_site(0, 0, "[]");
   const uint32_t one = make(&a, 1, true, site, 10);
   const uint32_t two = make(&b, 2, true, site, 20);
@@ -257,7 +257,7 @@ TEST_F(AuditRecorder, TellsAgainWhatDidNotArrive) {
   EXPECT_NE(std::find(news.deaths.begin(), news.deaths.end(), two), news.deaths.end());
 }
 
-TEST_F(AuditRecorder, TellsWhoOwnsABirthAndWhereItGoes) {
+TEST_F(AuditRecorder, ReportsTheOwnerOfABirthAndItsChanges) {
   constexpr uint32_t kScope = 1 << 20 | 3, kOuter = 1 << 20 | 2;
   const auto born = [&](uint32_t owner, int64_t at) {
     Birth birth;
@@ -281,7 +281,7 @@ TEST_F(AuditRecorder, TellsWhoOwnsABirthAndWhereItGoes) {
 
   recorder.moved(scoped, kOuter);
   recorder.moved(scoped, kScope);
-  recorder.moved(scoped, kOuter);  // only where it is at the round's end
+  recorder.moved(scoped, kOuter);  // only the owner at the round's end counts
   drain();
   ASSERT_EQ(news.scopes.size(), 1u);
   EXPECT_EQ(news.scopes[0].scope, kOuter);
@@ -293,7 +293,7 @@ TEST_F(AuditRecorder, TellsWhoOwnsABirthAndWhereItGoes) {
   drain();
   EXPECT_TRUE(news.kept.empty());
 
-  std::vector<BirthEntry> file(1);  // as it was written at first
+  std::vector<BirthEntry> file(1);  // as first written
   file[0].id = scoped;
   file[0].flags = kByScope | kView;
   recorder.keep_living(&file);
@@ -305,15 +305,15 @@ TEST_F(AuditRecorder, TellsWhoOwnsABirthAndWhereItGoes) {
   EXPECT_TRUE(news.scopes.empty());
 }
 
-TEST_F(AuditRecorder, KnowsWhatEveryHeapWasCollectedSince) {
+TEST_F(AuditRecorder, KnowsSinceWhenAllHeapsWereCollected) {
   EXPECT_EQ(recorder.collected_everywhere(), INT64_MIN);
-  recorder.collection_began(1, 50);  // of one that made no tensors
+  recorder.collection_began(1, 50);  // of an environment without tensors
   EXPECT_EQ(recorder.collected_everywhere(), INT64_MIN);
   Birth birth;
   birth.env = 1;
   recorder.created(birth, 1, false, 10);
   EXPECT_EQ(recorder.collected_everywhere(), 50);
-  recorder.collection_began(1, 40);  // told late
+  recorder.collection_began(1, 40);  // reported late
   EXPECT_EQ(recorder.collected_everywhere(), 50);
   birth.env = 2;
   recorder.created(birth, 1, false, 60);
@@ -348,8 +348,8 @@ TEST_F(AuditRecorder, InternsShapesAndKeepsLabelsApart) {
   EXPECT_EQ(by_label[label], 2u);
 }
 
-// What a loop frees at once must not be kept until the next round.
-TEST_F(AuditRecorder, ForgetsWhatIsFreedAtOnce) {
+// Tensors that a loop frees at once must not be kept until the next round.
+TEST_F(AuditRecorder, DropsTensorsFreedAtOnce) {
   for (int i = 0; i < 2'000'000; ++i) recorder.freed(make(nullptr, 0, false, 1, i));
   drain();
   EXPECT_TRUE(news.births.empty());

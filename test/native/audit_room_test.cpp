@@ -1,4 +1,4 @@
-// The capture file where room is short: its size for what lives, its cap, a disk that is full.
+// The capture file with little space: its size for live tensors, its cap, a full disk.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -29,7 +29,7 @@ struct Seen {
   bool torn = false, has_end = false;
 };
 
-// What a reader makes of a file. The recorder is the process's, so each test has sites of its own.
+// A reader's view of a file. The recorder is global to the process, so each test has its own sites.
 Seen look(const std::string& path) {
   Seen seen;
   for (const Packet& packet : parse(read_file(path), &seen.torn)) {
@@ -91,7 +91,7 @@ class AuditRoom : public ::testing::Test {
     return record;
   }
   void rest() const { std::this_thread::sleep_for(std::chrono::milliseconds(options.interval_ms)); }
-  // Until the file has changed so often, however late it does. A round changes it once, or twice where it makes room.
+  // Waits until the file has changed this often, however late. A round changes it once, or twice if it frees space.
   void changes(int count) const {
     for (int i = 0; i < count; ++i) {
       for (const auto before = file(); file() == before;) rest();
@@ -108,7 +108,7 @@ class AuditRoom : public ::testing::Test {
   std::vector<uint32_t> records;
 };
 
-TEST_F(AuditRoom, TakesAtMost64BytesForWhatLives) {
+TEST_F(AuditRoom, TakesAtMost64BytesPerLiveTensor) {
   ASSERT_TRUE(start(options, nullptr));
   constexpr int kCount = 200'000;
   for (int i = 0; i < kCount; ++i) records.push_back(make(1));
@@ -119,7 +119,7 @@ TEST_F(AuditRoom, TakesAtMost64BytesForWhatLives) {
   EXPECT_LE(size_of(options.path), int64_t{64} * kCount);
 }
 
-TEST_F(AuditRoom, WhatLivesBrieflyIsInTheCountersAlone) {
+TEST_F(AuditRoom, ShortLivedTensorsAreOnlyInTheCounters) {
   options.interval_ms = 60'000;
   ASSERT_TRUE(start(options, nullptr));
   for (int i = 0; i < 200'000; ++i) freed(make(3), capture());
@@ -173,7 +173,7 @@ TEST_F(AuditRoom, AFileThatMayNotGrowIsFlaggedAndTheProgramLives) {
     if (::setrlimit(RLIMIT_FSIZE, &limit) != 0 || !start(options, nullptr)) ::_exit(1);
     for (int i = 0; i < 5'000; ++i) make(1);
     for (int i = 0; i < 20; ++i) rest();
-    stop("done");  // on this thread, which takes signals
+    stop("done");  // on this thread, which receives signals
     ::_exit(3);
   }
   int status = 0;

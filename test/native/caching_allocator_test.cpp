@@ -1,5 +1,5 @@
-// CUDA's caching allocator: the build without it, and the questions it asks before it takes more from a device. The
-// tests with a device need one, or a stand-in for the CUDA runtime that has host memory.
+// CUDA's caching allocator: the build without it, and its queries before it allocates more from a device. The tests
+// with a device need one, or a fake CUDA runtime with host memory.
 #include "native/cuda/caching_allocator.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 
 using accounting::GrowthGate;
 
-TEST(GrowthGate, OpensAfterTheLeastGrowthAndThenAfterHalfOfWhatIsInUse) {
+TEST(GrowthGate, OpensAfterTheMinimumGrowthAndThenAfterHalfOfTheBytesInUse) {
   GrowthGate gate;
   EXPECT_FALSE(gate.due(0));
   EXPECT_FALSE(gate.due(GrowthGate::kLeast - 1));
@@ -34,7 +34,7 @@ TEST(GrowthGate, OpensAfterTheLeastGrowthAndThenAfterHalfOfWhatIsInUse) {
 
 #ifndef LTN_CUDA
 
-TEST(CachingAllocator, IsNotThereInABuildWithoutCuda) {
+TEST(CachingAllocator, IsMissingInABuildWithoutCuda) {
   install_relief([](uint64_t) { return true; });
   empty_cache();
   EXPECT_FALSE(has_caching_allocator());
@@ -62,9 +62,9 @@ class CachingAllocator : public ::testing::Test {
   static void SetUpTestSuite() {
     EXPECT_FALSE(is_started());
     EXPECT_EQ(device_memory(0).reserved_bytes, 0u);
-    empty_cache();  // does nothing yet
+    empty_cache();  // no effect yet
     install_relief(&drop_garbage);
-    install_relief(nullptr);  // the first counts
+    install_relief(nullptr);  // the first call counts
   }
   void SetUp() override {
     if (c10::cuda::device_count() == 0) GTEST_SKIP() << "no CUDA device";
@@ -75,7 +75,7 @@ class CachingAllocator : public ::testing::Test {
   }
 };
 
-TEST_F(CachingAllocator, TellsWhatADeviceHolds) {
+TEST_F(CachingAllocator, ReportsTheMemoryOfADevice) {
   ASSERT_TRUE(is_started());
   const DeviceMemory before = device_memory(0);
   {
@@ -91,14 +91,14 @@ TEST_F(CachingAllocator, TellsWhatADeviceHolds) {
   EXPECT_EQ(device_memory(0).reserved_bytes, 0u);
 }
 
-TEST_F(CachingAllocator, AsksForGarbageBeforeItGrowsAndUsesWhatWasFreed) {
+TEST_F(CachingAllocator, RequestsACollectionBeforeItGrowsAndUsesFreedBlocks) {
   for (int i = 0; i < 400; ++i) garbage.push_back(allocate(4 << 20));  // 1,600 MiB in all
   EXPECT_GT(asked, 0);
   EXPECT_LT(asked, 100);  // not for every block
   EXPECT_LT(device_memory(0).peak_reserved_bytes, uint64_t{256} << 20);
 }
 
-TEST_F(CachingAllocator, AsksAFewTimesOnlyWhileNothingIsGarbage) {
+TEST_F(CachingAllocator, RequestsFewCollectionsWithoutGarbage) {
   std::vector<c10::DataPtr> used;
   for (int i = 0; i < 256; ++i) used.push_back(allocate(4 << 20));
   EXPECT_LT(asked, 10);

@@ -1,4 +1,4 @@
-// What a failed allocation leaves behind while a handle is made or taken up anew: nothing, at whichever allocation.
+// A failed allocation while a handle is made or recharged does not leak, at whichever allocation.
 #include <ATen/ops/empty.h>
 #include <ATen/ops/eye.h>
 #include <ATen/ops/zeros.h>
@@ -56,7 +56,7 @@ class ChargeFailure : public ::testing::Test {
     EXPECT_EQ(now.bytes, before.bytes);
     EXPECT_EQ(table.live(), live_before);
   }
-  // Lets the first, second, … allocation of `act` fail until none does; `check` runs after each failure.
+  // Lets the first, second, … allocation of `act` fail until `act` succeeds; `check` runs after each failure.
   template <class Act, class Check>
   int failures_of(Act act, Check check) {
     for (int failures = 0;; ++failures) {
@@ -79,7 +79,7 @@ class ChargeFailure : public ::testing::Test {
   size_t live_before = 0;
 };
 
-TEST_F(ChargeFailure, AHandleThatCannotBeMadeLeavesNothing) {
+TEST_F(ChargeFailure, AHandleThatCannotBeMadeDoesNotLeak) {
   for (const bool sparse : {false, true}) {
     // Many, so that the ledger's tables and pools grow on the way; all live, so that nothing is reused.
     std::vector<at::Tensor> tensors;
@@ -110,7 +110,7 @@ TEST_F(ChargeFailure, AStorageThatCannotBeTakenUpLeavesTheOldCharge) {
   const int64_t told_before = told();
   int failures = 0;
   for (int i = 0; i < 100; ++i) {
-    table.use(handle)->mul_(2);  // the next reconcile charges both storages anew
+    table.use(handle)->mul_(2);  // the next reconcile recharges both storages
     table.settle_used();
     before = accounting::ledger_totals();
     live_before = table.live();

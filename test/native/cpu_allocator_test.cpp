@@ -1,4 +1,4 @@
-// The counting CPU allocator: every byte of libtorch's, to the byte.
+// The counting CPU allocator counts libtorch's memory to the byte.
 #include "native/accounting/cpu_allocator.h"
 
 #include <ATen/ops/empty.h>
@@ -20,7 +20,7 @@ class CpuAllocator : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     install_counting_cpu_allocator();
-    install_counting_cpu_allocator();  // does nothing
+    install_counting_cpu_allocator();  // no effect
   }
   static uint64_t held() { return cpu_allocator_totals().allocated_bytes; }
 };
@@ -42,7 +42,7 @@ TEST_F(CpuAllocator, BlocksAreAlignedAndWritable) {
   }
 }
 
-TEST_F(CpuAllocator, NothingIsAllocatedForNothing) {
+TEST_F(CpuAllocator, ZeroBytesAreNotAllocated) {
   const uint64_t before = held();
   const c10::DataPtr block = c10::GetCPUAllocator()->allocate(0);
   EXPECT_EQ(block.get(), nullptr);
@@ -61,7 +61,7 @@ TEST_F(CpuAllocator, ThePeakIsTheHighestSoFar) {
   EXPECT_EQ(cpu_allocator_totals().peak_allocated_bytes, peak + 1);
 }
 
-TEST_F(CpuAllocator, AnAllocationThatCannotBeIsAnOutOfMemoryErrorAndCountsNothing) {
+TEST_F(CpuAllocator, AnImpossibleAllocationIsAnOutOfMemoryErrorAndIsNotCounted) {
   const AllocatorTotals before = cpu_allocator_totals();
   for (const size_t bytes : {std::numeric_limits<size_t>::max(), std::numeric_limits<size_t>::max() - 10,
                              size_t{1} << 62, size_t{1} << 46}) {
@@ -77,7 +77,7 @@ TEST_F(CpuAllocator, AFailureThatWasLostCanBeThrownAgain) {
   const uint64_t before = held();
   set_memory_limit(before + 1000);
   EXPECT_THROW(c10::GetCPUAllocator()->allocate(2000), MemoryLimitError);
-  std::thread([] { EXPECT_NO_THROW(throw_refusal()); }).join();  // another thread's is none of its own
+  std::thread([] { EXPECT_NO_THROW(throw_refusal()); }).join();  // a refusal is per thread
   EXPECT_THROW(throw_refusal(), MemoryLimitError);
   set_memory_limit(kNoLimit);
   EXPECT_THROW(c10::GetCPUAllocator()->allocate(std::numeric_limits<size_t>::max()), c10::OutOfMemoryError);

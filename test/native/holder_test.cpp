@@ -1,4 +1,4 @@
-// Objects with storages inside, such as models: charged as what they hold, and looked at again after a change.
+// Objects with storages inside, such as models: charged with their storages, and rechecked after a change.
 #include "native/handles/holder.h"
 
 #include <ATen/ops/zeros.h>
@@ -73,7 +73,7 @@ TEST_F(HolderTest, ItsBytesAreThoseOfItsStoragesAndSharedOnesCountOnce) {
   EXPECT_EQ(told(), 0);
 }
 
-TEST_F(HolderTest, ReconcileAllTakesUpWhatIsNewGoneAndLarger) {
+TEST_F(HolderTest, ReconcileAllFindsNewFreedAndLargerStorages) {
   parts->tensors = {floats(10)};
   const Handle handle = hold();
   const Handle part = table.create(at::Tensor(parts->tensors[0]));
@@ -115,7 +115,7 @@ TEST_F(HolderTest, WhileItChangesItsChargeStaysAsItWas) {
   EXPECT_EQ(ledger_bytes(), 200u);
 }
 
-TEST(Holder, IsNoOtherTensor) { EXPECT_EQ(Holder::of(at::zeros({1})), nullptr); }
+TEST(Holder, IsNotAnOrdinaryTensor) { EXPECT_EQ(Holder::of(at::zeros({1})), nullptr); }
 
 }  // namespace
 }  // namespace ltn::handles

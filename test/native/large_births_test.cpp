@@ -1,4 +1,4 @@
-// New storages of many bytes, as the slot table finds them.
+// Large new storages, found by the slot table.
 #include "native/handles/large_births.h"
 
 #include <ATen/ops/empty.h>
@@ -40,7 +40,7 @@ TEST_F(LargeBirthsTest, NewStoragesFromTheThresholdOn) {
   EXPECT_EQ(large.waiting(), 0u);
 }
 
-TEST_F(LargeBirthsTest, OffForgetsWhatWaits) {
+TEST_F(LargeBirthsTest, OffDropsWaitingBirths) {
   LargeBirths& large = LargeBirths::of_thread();
   large.set_threshold(0);
   table.create(at::empty({1}));
@@ -51,14 +51,14 @@ TEST_F(LargeBirthsTest, OffForgetsWhatWaits) {
   EXPECT_FALSE(large.is_large(LargeBirths::kOff));
 }
 
-TEST_F(LargeBirthsTest, OfAnotherEnvironmentNothingIsTaken) {
+TEST_F(LargeBirthsTest, BirthsOfAnotherEnvironmentAreNotTaken) {
   LargeBirths& large = LargeBirths::of_thread();
   large.set_threshold(0);
   table.create(at::empty({1}));
   EXPECT_TRUE(large.take(6).empty());
 }
 
-TEST_F(LargeBirthsTest, AThreadThatEndsListensNoMore) {
+TEST_F(LargeBirthsTest, AnEndedThreadIsUnsubscribed) {
   std::thread([] {
     LargeBirths::of_thread().set_threshold(1);
     EXPECT_TRUE(audit::enabled());

@@ -1,4 +1,4 @@
-// One storage, several environments: V8 is told of it in exactly one of them, one that has a handle.
+// One storage, several environments: its memory is reported to V8 in exactly one environment, which has a handle.
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 
 c10::StorageImpl* storage_of(const at::Tensor& tensor) { return tensor.storage().unsafeGetStorageImpl(); }
 
-// An environment as the ledger sees it. `told` is what its V8 heard.
+// An environment as seen by the ledger. `told` is the memory reported to its V8.
 struct Environment {
   int64_t told = 0;
   ExternalMemory external{[](void* told, int64_t bytes) { *static_cast<int64_t*>(told) += bytes; }, &told};
@@ -61,7 +61,7 @@ TEST(LedgerEnvironments, TheChargeMovesToOneThatIsLeft) {
   EXPECT_EQ(c.knows(), 0);
 }
 
-TEST(LedgerEnvironments, OneThatOnlyVisitsChangesNothing) {
+TEST(LedgerEnvironments, ATemporaryHandleElsewhereChangesNothing) {
   const at::Tensor tensor = at::zeros({100});
   Environment a, b;
   StorageEntry* entry = a.hold(tensor);
@@ -77,7 +77,7 @@ TEST(LedgerEnvironments, OneThatOnlyVisitsChangesNothing) {
   EXPECT_EQ(a.knows(), 0);
 }
 
-TEST(LedgerEnvironments, OneThatComesBackIsNotChargedAgain) {
+TEST(LedgerEnvironments, AReturningEnvironmentIsNotChargedAgain) {
   const at::Tensor tensor = at::zeros({100});
   Environment a, b;
   StorageEntry* entry = a.hold(tensor);
@@ -108,7 +108,7 @@ TEST(LedgerEnvironments, AnotherSizeIsTheOwnersAffair) {
   EXPECT_EQ(b.knows(), 0);
 }
 
-TEST(LedgerEnvironments, AnEntryThatIsUsedAgainRemembersNobody) {
+TEST(LedgerEnvironments, AReusedEntryForgetsOldEnvironments) {
   Environment a, b;
   for (int i = 0; i < 100; ++i) {
     const at::Tensor tensor = at::zeros({10});
@@ -125,7 +125,7 @@ TEST(LedgerEnvironments, AnEntryThatIsUsedAgainRemembersNobody) {
   EXPECT_EQ(a.knows() + b.knows(), 0);
 }
 
-// Whatever the order, the environments together know of each storage once, and only such as have a handle do.
+// In any order, each storage is reported in exactly one environment, and only in one with a handle.
 TEST(LedgerEnvironments, AThousandRandomSteps) {
   std::mt19937 random(7);
   std::array<Environment, 5> environments;
@@ -192,7 +192,7 @@ TEST(LedgerEnvironments, ThreadsPassStoragesAround) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  // Not each alone at 0 before all have ended: the last figures come from elsewhere.
+  // Not each is 0 before all have ended, because the last figures come from other environments.
   for (Environment& environment : environments) EXPECT_EQ(environment.knows(), 0);
   EXPECT_EQ(ledger_totals().bytes, before.bytes);
   EXPECT_EQ(ledger_totals().storages, before.storages);

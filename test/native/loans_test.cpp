@@ -1,4 +1,4 @@
-// Tensors that steps work on: not looked at until they are returned, and looked at then.
+// Tensors lent to steps: not read until they are returned, and read then.
 #include "native/handles/loans.h"
 
 #include <ATen/ops/sparse_coo_tensor.h>
@@ -25,10 +25,10 @@ uint64_t ledger_tensors() { return accounting::ledger_totals().tensors; }
 at::Tensor sparse(int64_t elements) {
   return at::sparse_coo_tensor(at::zeros({1, elements}, at::kLong), at::zeros({elements}, at::kFloat), {100});
 }
-// Of the two storages inside.
+// The bytes of the two storages inside.
 uint64_t sparse_bytes(int64_t elements) { return static_cast<uint64_t>(elements) * (8 + 4); }
 
-// What a step does that replaces the storages inside, as add_ and zero_ do.
+// A step that replaces the storages inside, like add_ and zero_.
 void replace(const at::Tensor& tensor, int64_t elements) { tensor.set_data(sparse(elements)); }
 
 class LoansTest : public ::testing::Test {
@@ -58,7 +58,7 @@ class LoansTest : public ::testing::Test {
   SlotTable table{1, external, flags};
 };
 
-TEST_F(LoansTest, NoWalkLooksAtWhatAStepHasAndItsEndDoes) {
+TEST_F(LoansTest, WalksSkipTensorsOnLoanUntilTheStepEnds) {
   const Handle mine = table.create(sparse(2));
   const Handle free = table.create(sparse(2));
   lend(1, {tensor(mine)});
@@ -117,7 +117,7 @@ TEST_F(LoansTest, ASecondHandleOnATensorOnLoanIsChargedWhenItReturns) {
   EXPECT_EQ(ledger_tensors() - tensors, 0u);
 }
 
-TEST_F(LoansTest, HandlesOfResultsThatNobodyKnowsAreFoundAtTheEnd) {
+TEST_F(LoansTest, HandlesOfUnknownResultsAreFoundAtTheEnd) {
   const Handle mine = table.create(at::zeros({2}, at::kFloat));
   const at::Tensor other = tensor(mine);
   table.use(mine);
@@ -125,7 +125,7 @@ TEST_F(LoansTest, HandlesOfResultsThatNobodyKnowsAreFoundAtTheEnd) {
   table.lend_to(1, {{}, {other}, Reach::Arguments});
   tensor(mine).set_data(at::zeros({50}, at::kFloat));
   table.return_from(1);
-  table.lend_to(2, {{}, {other}, Reach::Arguments});  // before anybody looked
+  table.lend_to(2, {{}, {other}, Reach::Arguments});  // before it is read
   table.take_up_returned();
   EXPECT_EQ(bytes(), 8u) << "another batch has it";
   end(2);
@@ -133,7 +133,7 @@ TEST_F(LoansTest, HandlesOfResultsThatNobodyKnowsAreFoundAtTheEnd) {
   table.free(mine);
 }
 
-TEST_F(LoansTest, WhatABackwardMayComeUponWaitsForItsEnd) {
+TEST_F(LoansTest, TensorsReachableByABackwardWaitForItsEnd) {
   const Handle leaf = table.create(at::zeros({100}, at::kFloat));
   tensor(leaf).set_requires_grad(true);
   tensor(leaf).mutable_grad() = sparse(2);
@@ -154,7 +154,7 @@ TEST_F(LoansTest, WhatABackwardMayComeUponWaitsForItsEnd) {
   EXPECT_EQ(bytes(), 0u);
 }
 
-TEST_F(LoansTest, WhatAModelMayHoldWaitsForItsEnd) {
+TEST_F(LoansTest, TensorsOfAModelWaitForItsEnd) {
   const Handle parameter = table.create(at::zeros({2}, at::kFloat));
   const Handle own = table.create(at::zeros({2}, at::kFloat));
   const at::Tensor of_the_model = tensor(parameter);
@@ -171,7 +171,7 @@ TEST_F(LoansTest, WhatAModelMayHoldWaitsForItsEnd) {
   table.free(own);
 }
 
-TEST_F(LoansTest, WhatIsKnownOfATensorOnLoanIsWhatItWasBefore) {
+TEST_F(LoansTest, ATensorOnLoanKeepsItsKnownFigures) {
   const Handle mine = table.create(sparse(2));
   lend(1, {tensor(mine)});
   replace(tensor(mine), 10);
@@ -221,7 +221,7 @@ class Parts final : public Holder {
   const std::vector<at::Tensor> tensors;
 };
 
-TEST_F(LoansTest, AModelOneOfWhosePartsAStepHasIsLookedAtLater) {
+TEST_F(LoansTest, AModelWithAPartOnLoanIsReadLater) {
   const at::Tensor part = at::zeros({2}, at::kFloat);
   const Handle model = table.create(at::detail::make_tensor<Parts>(std::vector<at::Tensor>{part}));
   EXPECT_EQ(bytes(), 8u);
@@ -234,7 +234,7 @@ TEST_F(LoansTest, AModelOneOfWhosePartsAStepHasIsLookedAtLater) {
   table.free(model);
 }
 
-TEST_F(LoansTest, ABatchForWhichThereIsNoMemoryHasNothing) {
+TEST_F(LoansTest, ABatchWithoutMemoryDoesNotTakeLoans) {
   const Handle mine = table.create(sparse(2));
   for (int64_t allocations = 0;; ++allocations) {
     bool failed = false;
@@ -259,7 +259,7 @@ TEST_F(LoansTest, ABatchForWhichThereIsNoMemoryHasNothing) {
       },
       c10::Error);
   end(2);
-  end(2);  // of a strand that has none
+  end(2);  // of a strand without loans
   table.free(mine);
 }
 

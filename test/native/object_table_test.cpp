@@ -8,7 +8,7 @@
 
 namespace ltn {
 
-// The way to a slot's last generation that does not take 2^27 rounds.
+// Sets a slot's generation to the last one without 2^27 rounds.
 struct ObjectTablePeek {
   template <class T>
   static void set_generation(ObjectTable<T>& table, uint64_t index, uint64_t generation) {
@@ -34,7 +34,7 @@ TEST(ObjectTable, AHandleFindsItsObjectUntilItIsFreed) {
   EXPECT_EQ(table.find(first), nullptr);
 }
 
-TEST(ObjectTable, ASlotWhoseGenerationsAreSpentIsRetired) {
+TEST(ObjectTable, ASlotIsRetiredAfterItsLastGeneration) {
   ObjectTable<std::string> table;
   table.create("first");
   ObjectTablePeek::set_generation(table, 0, kLast - 1);

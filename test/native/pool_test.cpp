@@ -1,4 +1,4 @@
-// async::Pool where threads cannot be made, where they are too many, and at its end.
+// async::Pool if threads cannot be created, with too many threads, and at its end.
 #include "native/async/pool.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ struct Seen {
   std::atomic<int> ran{0}, cancelled{0}, dropped{0}, freed{0};
 };
 
-// Runs until it is let go.
+// Runs until it is released.
 class Waiting final : public Job {
  public:
   explicit Waiting(Seen& seen) : seen_(seen) {}
@@ -38,7 +38,7 @@ class Waiting final : public Job {
   Seen& seen_;
 };
 
-// Makes as many threads as it may.
+// Starts the maximum number of threads.
 struct Starter {
   int left;
   std::thread operator()(std::function<void()> body) {
@@ -62,7 +62,7 @@ TEST(Pool, WithoutAnyThreadTheJobIsGoneAndTheCallerHearsIt) {
     expect_idle(pool);
   }
   EXPECT_EQ(seen.ran.load(), 0);
-  pool.set_threads(5);  // nothing waits, so none is missing
+  pool.set_threads(5);  // nothing is waiting, so threads are not needed
 }
 
 TEST(Pool, AThreadThatIsThereDoesTheWorkOfThoseThatCannotBeMade) {
@@ -91,7 +91,7 @@ TEST(Pool, TriesAgainWhenThreadsCanBeMade) {
   EXPECT_EQ(seen.ran.load(), 1);
 }
 
-TEST(Pool, StopDropsWhatWaitsEndsWhatRunsAndTakesNothingMore) {
+TEST(Pool, StopDropsWaitingJobsEndsRunningOnesAndRefusesNewOnes) {
   Seen first, second;
   auto pool = std::make_unique<Pool>(1, Starter{1});
   pool->submit(std::make_unique<Waiting>(first));
@@ -106,7 +106,7 @@ TEST(Pool, StopDropsWhatWaitsEndsWhatRunsAndTakesNothingMore) {
   expect_idle(*pool);
 }
 
-TEST(Pool, EndDropsWhatWaitsOfTheOwnerAndWaitsForWhatRuns) {
+TEST(Pool, EndDropsTheOwnersWaitingJobsAndWaitsForRunningOnes) {
   Seen first, second, others;
   const int owner = 0, other = 0;
   Pool pool(1, Starter{1});
@@ -129,7 +129,7 @@ TEST(Pool, EndDropsWhatWaitsOfTheOwnerAndWaitsForWhatRuns) {
   others.ended.get_future().wait();
 }
 
-TEST(Pool, EndOfAnOwnerWithoutJobsWaitsForNobody) {
+TEST(Pool, EndOfAnOwnerWithoutJobsDoesNotWait) {
   Seen others;
   const int owner = 0, other = 0;
   Pool pool(1, Starter{1});
@@ -140,7 +140,7 @@ TEST(Pool, EndOfAnOwnerWithoutJobsWaitsForNobody) {
   others.go.set_value();
 }
 
-TEST(Pool, StopCancelsWhatRuns) {
+TEST(Pool, StopCancelsRunningJobs) {
   Seen seen;
   Pool pool(1, Starter{1});
   pool.submit(std::make_unique<Waiting>(seen));

@@ -1,4 +1,4 @@
-// Scopes of the slot table: what they own, and how they end, in every order.
+// Scopes of the slot table: their tensors and their ends, in every order.
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -29,7 +29,7 @@ class SlotScopes : public ::testing::Test {
   SlotTable table{1, external, flags};
 };
 
-TEST_F(SlotScopes, ClosingFreesWhatWasMadeInsideAndNothingElse) {
+TEST_F(SlotScopes, ClosingFreesExactlyTheTensorsMadeInside) {
   const Handle outside = make();
   const ScopeId scope = table.open_scope();
   EXPECT_NE(flags.scope, 0u);
@@ -94,9 +94,9 @@ TEST_F(SlotScopes, ClosingAnOuterScopeEndsThoseInside) {
   EXPECT_EQ(table.current_scope(), 0u);
 }
 
-TEST_F(SlotScopes, ClosingEndsAlsoInnerScopesThatAreNotCurrent) {
+TEST_F(SlotScopes, ClosingAlsoEndsInnerScopesThatAreNotCurrent) {
   const ScopeId outer = table.open_scope();
-  const ScopeId left = table.open_scope();  // as an async scope: open, but not current
+  const ScopeId left = table.open_scope();  // like an async scope: open, but not current
   const Handle in_left = make();
   table.enter_scope(outer);
   const ScopeId right = table.open_scope();
@@ -149,8 +149,8 @@ TEST_F(SlotScopes, MovedTensorsEndWithTheirNewOwner) {
   EXPECT_TRUE(alive(to_collector));
 }
 
-// Two hundred thousand, each opened in the one before and left open: ended by one pass, where a look at all scopes for
-// each of them would take hours.
+// Two hundred thousand nested open scopes: ended by one pass, whereas a scan of all scopes for each of them would take
+// hours.
 TEST_F(SlotScopes, ClosingTakesAsLongAsThereIsInside) {
   constexpr int kDeep = 200'000;
   const ScopeId outer = table.open_scope();
@@ -160,7 +160,7 @@ TEST_F(SlotScopes, ClosingTakesAsLongAsThereIsInside) {
   for (int i = 0; i < kDeep; ++i) inside.push_back(table.open_scope());
   const Handle innermost = make();
   table.enter_scope(beside);
-  for (int i = 0; i < kDeep; ++i) {  // and as many beside each other
+  for (int i = 0; i < kDeep; ++i) {  // and as many siblings
     table.enter_scope(beside);
     inside.push_back(table.open_scope());
   }
@@ -172,7 +172,7 @@ TEST_F(SlotScopes, ClosingTakesAsLongAsThereIsInside) {
   for (const ScopeId scope : inside) ASSERT_FALSE(table.is_open(scope));
   EXPECT_FALSE(table.is_open(beside));
   EXPECT_EQ(table.current_scope(), 0u);
-  // All of them can be opened again.
+  // All of them can be reopened.
   const ScopeId again = table.open_scope();
   EXPECT_TRUE(table.is_open(again));
   EXPECT_TRUE(table.close_scope(again));
@@ -233,7 +233,7 @@ TEST_F(SlotScopes, NoScopeIsTakenForTheCollectorInACapture) {
   ::rmdir(folder.c_str());
 }
 
-// Against a model: scopes as sets with parents, closed at random, with tensors made, moved and freed in between.
+// Compared with a model: scopes as sets with parents, closed at random, with tensors made, moved and freed in between.
 TEST_F(SlotScopes, AgreesWithAModelOverRandomOrders) {
   struct ModelScope {
     ScopeId id, parent;

@@ -1,4 +1,4 @@
-// Handles, generations, scopes and the finalizers' queue: who frees a tensor, and that nobody does it twice.
+// Handles, generations, scopes and the finalizers' queue: each tensor is freed exactly once.
 #include "native/handles/slot_table.h"
 
 #include <ATen/ops/eye.h>
@@ -28,7 +28,7 @@ void ignore_report(void* context, int64_t bytes) { *static_cast<int64_t*>(contex
 uint64_t ledger_bytes() { return accounting::ledger_totals().bytes; }
 uint64_t ledger_tensors() { return accounting::ledger_totals().tensors; }
 
-// As in the addon: with its allocator in force, and each op's arguments taken by use() and settled after it.
+// Like the addon: with its allocator installed, and each op's arguments read by use() and settled after it.
 class SlotTableTest : public ::testing::Test {
  protected:
   static void SetUpTestSuite() { accounting::install_counting_cpu_allocator(); }
@@ -112,7 +112,7 @@ TEST_F(SlotTableTest, ReferencesStayGoodWhileTheTableGrows) {
   EXPECT_EQ(table.live(), 20001u);
 }
 
-TEST_F(SlotTableTest, ASlotWhoseGenerationsAreSpentIsRetired) {
+TEST_F(SlotTableTest, ASlotIsRetiredAfterItsLastGeneration) {
   constexpr Handle kIndexMask = (Handle{1} << kIndexBits) - 1;
   constexpr uint32_t kLast = (uint32_t{1} << kGenerationBits) - 1;
   const Handle index = make() & kIndexMask;

@@ -1,4 +1,4 @@
-// The book of storages: each counted once however many handles see it, and refunded to the byte.
+// The ledger of storages: each is counted once whatever the number of its handles, and refunded to the byte.
 #include "native/accounting/storage_ledger.h"
 
 #include <ATen/ops/_efficientzerotensor.h>
@@ -53,7 +53,7 @@ TEST_F(StorageLedger, AStorageIsChargedToItsFirstHandleAndRefundedByItsLast) {
   expect_since(0, 0, 0);
 }
 
-TEST_F(StorageLedger, RefreshChargesTheDifferenceAndReleaseWhatWasCharged) {
+TEST_F(StorageLedger, RefreshChargesTheDifferenceAndReleaseRefundsTheCharge) {
   const at::Tensor tensor = at::zeros({10});
   Change change;
   StorageEntry* entry = acquire(storage_of(tensor), account, &change);
@@ -61,7 +61,7 @@ TEST_F(StorageLedger, RefreshChargesTheDifferenceAndReleaseWhatWasCharged) {
   EXPECT_EQ(refresh(entry, account).bytes, 3960);
   EXPECT_EQ(refresh(entry, account).bytes, 0);
   expect_since(1, 1, 4000);
-  tensor.resize_({2000});  // nobody refreshed: the refund is what was charged
+  tensor.resize_({2000});  // without a refresh the refund equals the charge
   EXPECT_EQ(release(entry, account).bytes, -4000);
   expect_since(0, 0, 0);
 }
@@ -76,7 +76,7 @@ TEST_F(StorageLedger, AnEntryKeepsTheAddressButNotTheMemory) {
   EXPECT_EQ(release(entry, account).bytes, -40);
 }
 
-TEST_F(StorageLedger, AMetaTensorHasNoBytes) {
+TEST_F(StorageLedger, AMetaTensorHasZeroBytes) {
   const at::Tensor tensor = at::empty({1000}, at::TensorOptions().device(at::kMeta));
   Change change;
   StorageEntry* entry = acquire(storage_of(tensor), account, &change);
@@ -87,7 +87,7 @@ TEST_F(StorageLedger, AMetaTensorHasNoBytes) {
 
 void borrowed_deleter(void*) {}
 
-TEST_F(StorageLedger, BorrowedMemoryIsChargedNothing) {
+TEST_F(StorageLedger, BorrowedMemoryIsNotCharged) {
   set_borrowed_deleter(&borrowed_deleter);
   static float data[64];
   auto storage = c10::make_intrusive<c10::StorageImpl>(
@@ -124,7 +124,7 @@ TEST_F(StorageLedger, ManyStoragesInRandomOrder) {
     bytes -= static_cast<uint64_t>(entries[i].second);
   }
   expect_since(kCount / 2, kCount / 2, bytes);
-  // Those that are left are found, not entered a second time.
+  // Remaining ones are found, not entered a second time.
   for (size_t i = kCount / 2; i < kCount; ++i) {
     Change change;
     ASSERT_EQ(acquire(const_cast<c10::StorageImpl*>(entries[i].first->key), account, &change), entries[i].first);

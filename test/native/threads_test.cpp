@@ -1,5 +1,5 @@
-// Threads that meet in the ledger, the token table and the recorder, as environments and the pool's threads do. Under
-// `npm run test:tsan` each access of theirs is watched; here the sums must be right at the end.
+// Threads that share the ledger, the token table and the recorder, like environments and the pool's threads. Under
+// `npm run test:tsan` their accesses are checked; here the sums must be right at the end.
 #include <ATen/SparseTensorImpl.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/ones.h>
@@ -35,7 +35,7 @@ using handles::SlotTable;
 
 void ignore_report(void* context, int64_t bytes) { *static_cast<int64_t*>(context) += bytes; }
 
-// What native/async/mailbox.h is without Node: the ends of batches, for the thread that sent them.
+// native/async/mailbox.h without Node: the ends of batches, for the thread that sent them.
 class Ends {
  public:
   void post(uint64_t strand) {
@@ -68,7 +68,7 @@ class Steps final : public async::Job {
 
  private:
   void end() noexcept {
-    body_ = nullptr;  // lets go of its tensors first, as a batch does
+    body_ = nullptr;  // releases its tensors first, like a batch
     ends_.post(strand_);
   }
   const uint64_t strand_;
@@ -80,14 +80,14 @@ at::Tensor sparse(int64_t elements) {
   return at::sparse_coo_tensor(at::arange(elements).unsqueeze(0), at::ones({elements}), {100});
 }
 
-// Puts other tensors inside, in code that is compiled here: what libtorch's own does is not seen by the sanitizer.
+// Replaces the tensors inside in code compiled here, because the sanitizer does not see libtorch's own code.
 void narrow(const at::Tensor& tensor) {
   auto* impl = static_cast<at::SparseTensorImpl*>(tensor.unsafeGetTensorImpl());
   if (impl->nnz() > 1) impl->set_nnz_and_narrow(impl->nnz() - 1);
 }
 
-// One environment: a thread with a slot table, whose chains of steps replace what is inside sparse tensors while the
-// thread looks at everything that it may.
+// One environment: a thread with a slot table, whose chains of steps replace the storages of sparse tensors while the
+// thread reads everything that it may read.
 class Environment {
  public:
   Environment(uint32_t number, async::Pool& pool, int rounds) : number_(number), pool_(pool), rounds_(rounds) {}
@@ -119,7 +119,7 @@ class Environment {
       }
     }
     external_.flush();
-    // What the ledger says at the end is what the tensors hold.
+    // At the end the ledger equals the memory of the tensors.
     uint64_t bytes = 0;
     table.for_each([&](Handle, const handles::TensorFacts&, accounting::StorageEntry* const* entries, size_t count) {
       for (size_t i = 0; i < count; ++i) bytes += entries[i]->bytes;
@@ -147,7 +147,7 @@ class Environment {
         target.add_(other);
         narrow(target);
         target.zero_();
-        if (strand == 0) {  // as autograd's engine does
+        if (strand == 0) {  // like autograd's engine
           leaf.grad().add_(other);
           narrow(leaf.grad());
         }
@@ -156,7 +156,7 @@ class Environment {
     }));
   }
 
-  // All that looks at tensors which it was not given.
+  // All functions that read tensors other than their arguments.
   void look(SlotTable& table, Handle added) {
     table.reconcile_inner();
     table.reconcile_all();
@@ -166,7 +166,7 @@ class Environment {
     });
     const handles::ScopeId scope = table.open_scope();
     table.create(at::zeros({10}));
-    table.create(at::Tensor(*table.find(targets_[0])));  // a second handle on what a step has
+    table.create(at::Tensor(*table.find(targets_[0])));  // a second handle of a tensor that a step uses
     table.create(at::Tensor(table.find(leaves_[0])->grad()));
     table.create(at::Tensor(*table.find(added)));
     table.close_scope(scope);
@@ -200,7 +200,7 @@ TEST_F(Threads, StrandsReplaceStoragesWhileTheirEnvironmentsLookAround) {
   EXPECT_EQ(accounting::ledger_totals().bytes, before);
 }
 
-// Storages that several environments hold at once, and tokens that come and go.
+// Storages shared by several environments, and short-lived tokens.
 TEST_F(Threads, EnvironmentsShareTensorsByTokens) {
   const uint64_t before = accounting::ledger_totals().bytes;
   share::TokenTable tokens;
@@ -245,7 +245,7 @@ TEST_F(Threads, EnvironmentsShareTensorsByTokens) {
   EXPECT_EQ(accounting::ledger_totals().bytes, before);
 }
 
-// Captures begin and end while environments make and free tensors, and strands are under way.
+// Captures begin and end while environments make and free tensors, and strands are running.
 TEST_F(Threads, CapturesBeginAndEndWhileEnvironmentsWork) {
   char pattern[] = "/tmp/ltn-threads-XXXXXX";
   const std::string folder = ::mkdtemp(pattern);

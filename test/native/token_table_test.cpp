@@ -1,4 +1,4 @@
-// Tokens: how long they keep a tensor, and who may take it. A shared_ptr stands for V8's backing store.
+// Tokens: how long they keep a tensor, and who may take it. A shared_ptr represents V8's backing store.
 #include "native/share/token_table.h"
 
 #include <ATen/ops/arange.h>
@@ -44,7 +44,7 @@ TEST_F(TokenTableTest, ATokenIsTakenAgainAndAgainAndHoldsTheTensor) {
   EXPECT_EQ(table.totals().bytes, 40u);
 }
 
-TEST_F(TokenTableTest, ATokenThatNobodyHasIsFreedByTheNextSweep) {
+TEST_F(TokenTableTest, AnUnreachableTokenIsFreedByTheNextSweep) {
   auto store = new_store();
   auto in_flight = store;
   table.add(offer_of(tensor), store, 1);
@@ -70,7 +70,7 @@ TEST_F(TokenTableTest, OtherMemoryDoesNotOpenIt) {
   EXPECT_TRUE(table.take(id, store).has_value());
 }
 
-TEST_F(TokenTableTest, ARevokedTokenIsGoneAndWhatWasTakenStays) {
+TEST_F(TokenTableTest, ARevokedTokenIsFreedAndTakenTensorsStay) {
   const auto store = new_store();
   const TokenId id = table.add(offer_of(tensor), store, 1);
   const auto offer = table.take(id, store);
@@ -131,7 +131,7 @@ TEST_F(TokenTableTest, ThreadsAddTakeAndSweepAtOnce) {
   EXPECT_EQ(tensor.storage().use_count(), 1);
 }
 
-TEST(Alias, HasTheMemoryAndNothingElseInCommon) {
+TEST(Alias, SharesOnlyTheMemory) {
   at::Tensor tensor = at::arange(6, at::kFloat).view({2, 3}).t();
   const auto version = tensor._version();
   at::Tensor alias = alias_of(tensor);
@@ -163,7 +163,7 @@ TEST(Alias, ASparseOneHasTensorsOfItsOwnInside) {
 
 void borrowed_deleter(void*) {}
 
-TEST(Alias, WhatBelongsToOneThreadIsRefused) {
+TEST(Alias, TensorsBoundToOneThreadAreRefused) {
   EXPECT_FALSE(why_not(at::ones({2}), &borrowed_deleter).has_value());
   EXPECT_FALSE(why_not(at::ones({2}).requires_grad_(), &borrowed_deleter).has_value());
   EXPECT_TRUE(why_not(at::ones({2}).requires_grad_().mul(2), &borrowed_deleter).has_value());

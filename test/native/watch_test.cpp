@@ -37,14 +37,14 @@ TEST(Watch, RemembersSoManySitesOnly) {
   EXPECT_EQ(watch.site(Watch::kMostSites + 1), "");
 }
 
-TEST(Watch, ForgetsItsSitesWhenNobodyLooks) {
+TEST(Watch, ForgetsItsSitesWithoutListeners) {
   Watch watch(1);
   watch.configure(true, 0, false);
   EXPECT_EQ(watch.define_site("first"), 1u);
   watch.configure(false, 0, false);
   EXPECT_EQ(watch.site(1), "");
   EXPECT_EQ(watch.define_site("another"), 1u);
-  // But not those that ends refer to.
+  // But not births that ends refer to.
   watch.configure(true, 0, true);
   watch.announce(Watch::Cause::Dispose, 1);
   watch.freed(7, 0);
@@ -87,7 +87,7 @@ TEST(Watch, BelongsToOneGenerationOfASlot) {
   EXPECT_EQ(flags.audit_pending, 0u);
 }
 
-TEST(Watch, ATableThatEndsListensNoMore) {
+TEST(Watch, AnEndedTableIsUnsubscribed) {
   accounting::ExternalMemory external(&report_nothing, nullptr);
   Flags flags;
   {

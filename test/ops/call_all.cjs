@@ -1,6 +1,6 @@
 /**
- * Calls every op of a range of rows in every variant of its arguments, and says before each call which it is: the parent
- * knows then which call ended the process. Prints one JSON line per op: results, error codes, faults.
+ * Calls every op of a range of rows in every variant of its arguments, and prints each call before making it, so that the
+ * parent knows which call crashed the process. Prints one JSON line per op: results, error codes, faults.
  *
  *   call_all.cjs LIB {"first": row, "end": row, "skip": ["op variant"], "only": "op variant", "describe": true}
  *
@@ -21,7 +21,7 @@ const { raw } = require(path.join(lib, 'generated/raw.js'));
 const { signature } = require(path.join(lib, 'signature.js'));
 const { Tensor } = torch;
 
-/** How messages call an op: `_backward` is told as the method that programs come to it by. */
+/** An op's name in messages: `_backward` appears as the method by which programs call it. */
 const nameOf = (key) => (key === '_backward.default' ? 'backward' : `aten::${key.replace(/\.default$/, '')}`);
 
 const say = (text) => fs.writeSync(1, `${text}\n`);
@@ -30,7 +30,7 @@ const held = () => {
   return `${tensors} tensors, ${storages} storages, ${bytes} bytes`;
 };
 
-/** Distinct living tensors in a value. */
+/** Distinct live tensors in a value. */
 function tensorsIn(value, found = new Set()) {
   if (value instanceof Tensor) {
     if (!value.disposed) found.add(value);
@@ -38,7 +38,7 @@ function tensorsIn(value, found = new Set()) {
   return found;
 }
 
-/** The bytes of the distinct storages behind the tensors, asked of libtorch; -1 when one has no storage of its own. */
+/** The bytes of the distinct storages behind the tensors, from libtorch; -1 if one does not have its own storage. */
 function trueBytes(tensors) {
   const distinct = [];
   let bytes = 0;
@@ -47,7 +47,7 @@ function trueBytes(tensors) {
     if (distinct.some((other) => native.sameStorage(other._handle, tensor._handle))) continue;
     distinct.push(tensor);
     try {
-      // Autograd's zeros have sizes, and no memory behind them.
+      // Autograd's zeros have sizes but not memory.
       bytes += torch.ops.aten._is_zerotensor.default(tensor) ? 0 : tensor.storageBytes;
     } catch {
       return -1;

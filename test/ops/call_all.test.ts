@@ -1,6 +1,6 @@
 /**
- * Every op, called for real with valid-looking arguments in child processes: a result or a coded error, never the end of
- * the process; and afterwards every count is exactly what it was. test/ops/known-crashes lists what crashes each libtorch.
+ * Calls every op with valid-looking arguments in child processes: a result or an error with a code, never a crash; and
+ * afterwards every count has its old value. test/ops/known-crashes lists the calls that crash each libtorch.
  */
 import { readFileSync } from 'node:fs';
 import * as path from 'node:path';
@@ -27,7 +27,7 @@ const known = JSON.parse(readFileSync(path.join(__dirname, `known-crashes/libtor
 const child = (options: object, env = process.env) =>
   run(process.execPath, ['--expose-gc', CHILD, LIB, JSON.stringify(options)], { env, limitMs: 240_000 });
 
-/** Runs a range of ops; after a crash it goes on behind the call that crashed. */
+/** Runs a range of ops; after a crash it continues after the call that crashed. */
 async function callRange(first: number, end: number) {
   const reports: Report[] = [];
   const crashes: string[] = [];
@@ -62,12 +62,12 @@ beforeAll(async () => {
   };
 }, 240_000);
 
-test('no call ends the process, but for those that end PyTorch as well', () => {
+test('calls do not crash the process, except those that also crash PyTorch', () => {
   expect(results.crashes).toEqual([]);
   expect(new Set(results.reports.map(({ key }) => key)).size).toBe(rows.length);
 });
 
-test('every failure has a code, no valid argument is refused, and every byte is counted and given back', () => {
+test('every failure has a code, valid arguments are accepted, and every byte is counted and freed', () => {
   expect(results.reports.flatMap(({ faults }) => faults)).toEqual([]);
   expect(results.ends).toEqual(Array(2).fill('end 0 tensors, 0 storages, 0 bytes'));
 });
@@ -77,7 +77,7 @@ test('most ops return a result for some of the arguments', () => {
   expect(succeeded).toBeGreaterThan(release === '1.13' ? 2100 : rows.length * 0.7);
 });
 
-test('every listed crash is PyTorch’s own: the same call ends Python too', async () => {
+test('every listed crash is PyTorch’s own: the same call crashes Python too', async () => {
   const calls = known.ops.flatMap(({ op, calls: list }) =>
     list.map((variant) => ({ op, variant, call: `${op} ${variant}` })),
   );
@@ -89,7 +89,7 @@ test('every listed crash is PyTorch’s own: the same call ends Python too', asy
     if (line === undefined) throw new Error(`no arguments for ${call}: ${stderr}`);
     lines.push(JSON.stringify({ ...JSON.parse(line), call }));
   }
-  // A debugging malloc notices writes past the end of a block at once, not in some later call.
+  // A debugging malloc detects writes past the end of a block at once, not in a later call.
   const { stdout, stderr, code } = await run('/usr/bin/python3', [path.join(__dirname, 'crash_oracle.py')], {
     input: `${lines.join('\n')}\n`,
     env: { ...ordinaryEnv(), LD_PRELOAD: 'libc_malloc_debug.so.0', MALLOC_CHECK_: '3' },

@@ -10,7 +10,7 @@ import sys
 import time
 import warnings
 
-# Threads of the parent do not live on in a forked child, but the locks that they held do.
+# Threads of the parent do not exist in a forked child, but the locks that they held do.
 os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 try:
@@ -66,8 +66,8 @@ def call(line):
     return op(*positional, **keywords)
 
 
-# For one call. A debugging malloc that finds its heap written over may wait for its own lock while it ends the process, so
-# that a call that does not come back is one that ended it.
+# For one call. A debugging malloc that detects a corrupted heap may deadlock on its own lock while it aborts, so a call
+# that hangs counts as a crash.
 SECONDS = 20
 
 

@@ -1,4 +1,4 @@
-/** Every declaration of Declarations.yaml is there in the raw form, with its schema and all of its arguments. */
+/** Every declaration of Declarations.yaml exists in the raw form, with its schema and all of its arguments. */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { declared as expectedDeclarations, release } from '../support/release';
@@ -12,7 +12,7 @@ interface Declaration {
   arguments: string[];
 }
 
-/** Reads the few fields that matter here; the file is written by codegen, always in the same form. */
+/** Reads the few fields needed here; codegen always writes the file in the same form. */
 function declarations(): Declaration[] {
   const list: Declaration[] = [];
   let inArguments = false;
@@ -38,7 +38,7 @@ const ledger = fs
   .filter((line) => line !== '' && !line.startsWith('#'))
   .map((line) => line.split('\t'));
 
-test('all of libtorch is declared and in the ledger, none skipped', () => {
+test('all ops of libtorch are declared and in the ledger, none skipped', () => {
   expect(ledger).toBeDefined();
   expect(declared).toHaveLength(expectedDeclarations(ledger.length));
   expect(ledger.filter(([, status]) => status === 'skipped')).toEqual([]);
@@ -63,7 +63,7 @@ test('each is torch.ops.aten.<name>.<overload>, enumerable, with the schema of D
     expect(Object.keys(untyped.ops.aten[name]).sort()).toEqual([...overloads].sort());
 });
 
-test('each takes every one of its arguments: a wrong value is refused by its name, and nothing is allocated', () => {
+test('each op reads all its arguments: a wrong value is refused with its name, and nothing is allocated', () => {
   const wrong: string[] = [];
   const never = () => 0;
   let tried = 0;
@@ -90,7 +90,7 @@ test('each takes every one of its arguments: a wrong value is refused by its nam
   expect(torch.memory().allocatedBytes).toBe(allocatedBytes);
 });
 
-test('an argument too many and an unknown name are refused by every op', () => {
+test('every op refuses an extra argument and an unknown name', () => {
   const wrong: string[] = [];
   for (const { key, name, overload, number } of rows) {
     const values = maker.values(signature(number), variants[0]!);

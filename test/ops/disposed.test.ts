@@ -12,10 +12,10 @@ const gone = () => {
   return tensor;
 };
 
-test('torch.ops: each tensor argument in turn is a disposed one', () => {
+test('torch.ops: each tensor argument in turn is disposed', () => {
   const wrong: string[] = [];
   let tried = 0;
-  const before = settled(); // garbage of another file would go meanwhile
+  const before = settled(); // garbage of another file could be freed meanwhile
   const allocated = torch.memory().allocatedBytes;
   for (const { key, name, overload, number } of rows) {
     const { params } = signature(number);

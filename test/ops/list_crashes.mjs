@@ -1,7 +1,7 @@
 /**
- * node test/ops/list_crashes.mjs, after a build for another libtorch: finds the calls of call_all.cjs that end the process,
- * asks PyTorch whether they end it too, and prints the list for test/ops/known-crashes/libtorch-<release>.json. What ends
- * only our process goes to stderr: that is ours to mend.
+ * node test/ops/list_crashes.mjs, after a build for another libtorch: finds the calls of call_all.cjs that crash the
+ * process, checks whether they crash PyTorch too, and prints the list for test/ops/known-crashes/libtorch-<release>.json.
+ * Calls that only crash our process go to stderr, because those are our bugs.
  */
 import { spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
@@ -14,7 +14,7 @@ const child = path.join(here, 'call_all.cjs');
 const { raw } = createRequire(import.meta.url)(path.join(lib, 'generated/raw.js'));
 const keys = Object.entries(raw.aten).flatMap(([name, overloads]) => Object.keys(overloads).map((o) => `${name}.${o}`));
 
-/** A debugging malloc notices writes past the end of a block at once, not in some later call. */
+/** A debugging malloc detects writes past the end of a block at once, not in a later call. */
 const env = { ...process.env, LD_PRELOAD: 'libc_malloc_debug.so.0', MALLOC_CHECK_: '3' };
 
 function run(command, args, input = '') {

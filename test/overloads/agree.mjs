@@ -1,13 +1,13 @@
 /**
- * Whether overloads are chosen as PyTorch chooses them: tens of thousands of calls, made from the signatures of PyTorch's
- * own argument parser, on both sides. The operators that ran must be the same, and what they gave; differences.json lists
- * what differs on purpose, with the reason. After `npm run build`:
+ * Checks that overloads are chosen as in PyTorch: makes tens of thousands of calls from the signatures of PyTorch's own
+ * argument parser on both sides. The operators that ran and their results must be the same; differences.json lists
+ * intended differences, with the reason. After `npm run build`:
  *
  *     node test/overloads/agree.mjs [EVERY]
  *
- * With a number, the first calls of each signature and one in EVERY of the others, as `npm test` does. Prints what is
- * unexplained, and ends with 1 when there is anything. Both sides run under a memory limit: a call whose sizes libtorch
- * reads from where nobody has written may want gigabytes, or not, from run to run. It is listed then, not compared.
+ * With a number, the first calls of each signature and one in EVERY of the others, as `npm test` does. Prints
+ * unexplained differences, and exits with 1 if there are any. Both sides run under a memory limit: a call whose sizes
+ * libtorch reads from uninitialized memory may need gigabytes in some runs. Such calls are listed, not compared.
  */
 import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
@@ -25,7 +25,7 @@ const rules = JSON.parse(fs.readFileSync(path.join(HERE, 'differences.json'), 'u
   met: 0,
 }));
 
-/** Also where the calls run: one of them, from_file, makes a file. */
+/** Also the working folder of the calls: one of them, from_file, makes a file. */
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'libtorch-node-overloads-'));
 
 function output(command, args) {
@@ -47,7 +47,7 @@ function compileRecorder(folder) {
   return file;
 }
 
-/** An op for a tensor's number, or for what Python reads from the tensor without asking libtorch. */
+/** An op that reads a tensor's number, or a property that Python reads from the tensor without an op. */
 const silent =
   /^aten::(item|is_nonzero|is_floating_point|is_neg|is_signed|is_conj|is_inference|stride\.int|requires_grad_)$/;
 const operators = ({ ops }) =>
@@ -69,7 +69,7 @@ function same(a, b) {
 const outOfMemory = /allocate memory|out of memory|bad_alloc|MemoryError|ERR_TORCH_(OUT_OF_MEMORY|MEMORY_LIMIT)/;
 const wantsMemory = ({ error }) => error !== undefined && outOfMemory.test(error);
 
-/** refused: only PyTorch takes the call. taken: only we do. operators: others ran. value: they gave something else. */
+/** refused: only PyTorch takes the call. taken: only we do. operators: different ones ran. value: different results. */
 function difference(theirs, ours) {
   if (theirs.error !== undefined) return ours.error === undefined ? 'taken' : undefined;
   if (ours.error !== undefined) return 'refused';
@@ -116,7 +116,7 @@ try {
     const told = [theirs[i], ours[i]].map((answer) => answer.error ?? `${answer.ops} ${JSON.stringify(answer.value)}`);
     unexplained.push(`${kind}: ${line}\n  PyTorch: ${told[0]}\n  here: ${told[1]}`.slice(0, 900));
   });
-  // One call in some meets not every rule.
+  // A sample of the calls does not use every rule.
   const idle = every !== '1' ? [] : rules.filter(({ met }) => met === 0).map((rule) => rule.calls);
   for (const text of [...unexplained, ...idle.map((text) => `no call differs any more: ${text}`)]) console.log(text);
   console.log(

@@ -1,19 +1,19 @@
 /**
- * Overloads are chosen as PyTorch chooses them: some thousand calls over every signature of PyTorch's own argument parser,
- * made on both sides; the operators that ran and what they gave must be the same. `node test/overloads/agree.mjs` makes ten
- * times as many.
+ * Overloads are chosen as in PyTorch: some thousand calls over every signature of PyTorch's own argument parser are made on
+ * both sides; the operators that ran and their results must be the same. `node test/overloads/agree.mjs` makes ten times as
+ * many.
  */
 import * as path from 'node:path';
 import { run } from '../support/child';
 import { release } from '../support/release';
 import { ordinaryEnv } from '../support/sanitized';
 
-/** Reasons in differences.json are those of the PyTorch that it was written beside. */
+/** The reasons in differences.json are for the PyTorch with which it was written. */
 const WRITTEN_FOR = '1.13';
 const SEVERAL_MINUTES = 600_000;
 
 test(
-  'the same operators run as in PyTorch, and give the same',
+  'the same operators run as in PyTorch, with the same results',
   async () => {
     const args = [path.join(__dirname, 'agree.mjs'), '16'];
     const { stdout, stderr } = await run(process.execPath, args, { limitMs: SEVERAL_MINUTES, env: ordinaryEnv() });

@@ -26,7 +26,7 @@ FORMS = {
 OTHER_FORMS = [T["f"]]
 PLAIN_STRINGS = {"indexing": "ij", "reduce": "sum", "padding": "valid", "rounding_mode": "floor", "approximate": "tanh",
                  "mode": "constant", "reduction": "mean", "side": "left", "UPLO": "L", "driver": None, "ord": "fro"}
-# Of a fixed length, a list is as long as the schema says, and one number stands for all of it.
+# A list of fixed length has the schema's length, and a single number is accepted for it.
 DIMENSIONS = {"dim", "dims", "dim0", "dim1", "start_dim", "end_dim", "axis", "source", "destination", "index"}
 SWITCHES = {"requires_grad", "pin_memory", "non_blocking"}
 
@@ -48,7 +48,7 @@ def plain(param):
 
 
 def call(signature, values, by_name=(), receiver="f"):
-    """`values` maps parameters to what is passed; positional as far as they follow each other, the rest by name."""
+    """`values` maps parameters to arguments; consecutive ones are positional, the rest named."""
     args, kwargs, in_order = [], {}, True
     for param in signature.params:
         if param.name not in values:
@@ -86,7 +86,7 @@ def cases(signature):
                 yield call(signature, {**positional, param.name: form})
         if param.nullable or not param.optional:
             yield call(signature, {**required, param.name: None})
-    # Pairs: which type the first argument has may decide about the second.
+    # Pairs: the type of the first argument may affect the second.
     tensors = [param for param in usual if param.kind == "Tensor" and not param.optional]
     for first in tensors[:1]:
         for form in (T["i"],):

@@ -1,4 +1,4 @@
-"""Runs the calls with PyTorch. Two lines of JSON for each: the call; then the operators that it ran, and what it gave.
+"""Runs the calls with PyTorch. Two lines of JSON for each: the call; then the operators that it ran, and its result.
 
     pytorch.py RECORDER EVERY
 
@@ -68,7 +68,7 @@ def encode(value):
     return {"object": str(value)}
 
 
-# Of such arguments libtorch itself dies: reads and writes beyond its memory, divisions by zero.
+# Such arguments crash libtorch itself: reads and writes out of bounds, divisions by zero.
 DEADLY = {"lstm_cell", "quantized_lstm_cell", "choose_qparams_optimized", "native_channel_shuffle", "align_to"}
 
 

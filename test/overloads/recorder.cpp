@@ -1,13 +1,13 @@
 // Which operators a call runs: "aten::add.Tensor" and so on, the outermost ones only, in order.
 //
 // One shared library for both sides of the comparison: Python loads it with ctypes, Node as an addon. It observes
-// through at::RecordFunction, so it sees what libtorch's dispatcher ran, whoever asked.
+// through at::RecordFunction, so it sees what libtorch's dispatcher ran for either caller.
 #include <ATen/record_function.h>
 
 #include <memory>
 #include <string>
 
-// The little of Node-API that it needs. Weak: Python has none of it, and binds everything at once.
+// The few functions of Node-API that it needs. Weak, because Python lacks them and binds all symbols at load.
 extern "C" {
 using Callback = void* (*)(void* env, void* info);
 __attribute__((weak)) int napi_create_function(void* env, const char*, size_t, Callback, void* data, void** result);
@@ -17,7 +17,7 @@ __attribute__((weak)) int napi_set_named_property(void* env, void* object, const
 
 namespace {
 
-// Of the one thread that makes the calls.
+// State of the single thread that makes the calls.
 std::string recorded;
 int depth = 0;
 at::CallbackHandle handle = at::INVALID_CALLBACK_HANDLE;
@@ -37,7 +37,7 @@ void leave(const at::RecordFunction&, at::ObserverContext*) { --depth; }
 
 extern "C" {
 
-// From here on the calling thread's operators are recorded.
+// Starts recording the calling thread's operators.
 __attribute__((visibility("default"))) void recorder_start() {
   recorded.clear();
   depth = 0;

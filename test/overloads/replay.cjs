@@ -1,5 +1,5 @@
 /**
- * Makes the calls of pytorch.py with libtorch-node: one JSON object a line in, one out, as pytorch.py answers.
+ * Makes the calls of pytorch.py with libtorch-node: one JSON object per line in and out, in the form of pytorch.py.
  *
  *     replay.cjs LIBRARY RECORDER CALLS
  */

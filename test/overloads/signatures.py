@@ -1,4 +1,4 @@
-"""The signatures of PyTorch's own argument parser, read from where they stand: its library's string constants.
+"""The signatures of PyTorch's own argument parser, read from its library's string constants.
 
 `add(Tensor input, Tensor other, *, Scalar alpha=1, Tensor out=None)`: a function names its tensor `input`, a method has
 none of it. Only names that PyTorch's public namespaces have are kept, so that both sides call what users call.
@@ -48,7 +48,7 @@ class Signature:
 
 
 def split(text):
-    """At commas that no bracket encloses."""
+    """Splits at commas outside brackets."""
     parts, depth, start = [], 0, 0
     for at, character in enumerate(text):
         depth += character in "<[(" and 1 or character in ">])" and -1 or 0

@@ -1,4 +1,4 @@
-/** `libtorch-node build` where it cannot succeed: one message with the fix, exit status 1, and nothing left behind. */
+/** Failures of `libtorch-node build`: one message with the fix, exit status 1, and no leftovers. */
 import { spawn } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
@@ -17,7 +17,7 @@ const build = (env: NodeJS.ProcessEnv, args: string[] = ['--force']): Promise<Ou
 const below = (dir: string): string[] =>
   (fs.readdirSync(dir, { recursive: true }) as string[]).filter((name) => fs.statSync(path.join(dir, name)).isFile());
 
-/** A compiler that says its version and then does what `script` says. */
+/** A compiler that prints its version or runs `script`. */
 function compiler(script: string): string {
   const file = path.join(folder(), 'g++');
   fs.writeFileSync(file, `#!/bin/sh\n[ "$1" = --version ] && echo 'g++ (made for a test) 1.0' && exit 0\n${script}\n`, {
@@ -26,7 +26,7 @@ function compiler(script: string): string {
   return file;
 }
 
-it('has nothing to do where an addon loads', async () => {
+it('does nothing if an addon loads', async () => {
   const cache = folder();
   const { code, stderr } = await build({ LIBTORCH_NODE_CACHE: cache }, []);
   expect({ code, files: below(cache) }).toEqual({ code: 0, files: [] });
@@ -49,11 +49,11 @@ it('no compiler', async () => {
   expect(wrong.stderr).toContain('The compiler that CXX names, /nowhere/g++ -m64, does not run');
 });
 
-it("no headers of Node's", async () => {
+it("Node's headers are missing", async () => {
   const bin = path.join(folder(), 'bin');
   fs.mkdirSync(bin);
   const node = path.join(bin, 'node');
-  fs.copyFileSync(process.execPath, node); // a Node without its archive around it
+  fs.copyFileSync(process.execPath, node); // a Node without the rest of its archive
   const script = `
     import { findHeaders } from ${JSON.stringify(path.join(ROOT, 'scripts/installed/toolchain.mjs'))};
     const { existsSync } = await import('node:fs');
@@ -68,10 +68,10 @@ it("no headers of Node's", async () => {
   );
 });
 
-it('a cache that cannot be written', async () => {
+it('an unwritable cache', async () => {
   const file = path.join(folder(), 'file');
   fs.writeFileSync(file, 'mine');
-  // Root may write everywhere but where the kernel has nothing to write to.
+  // Root may write everywhere except in the kernel's file systems.
   for (const cache of [path.join(file, 'cache'), '/proc/self/cache']) {
     const { code, stdout, stderr } = await build({ LIBTORCH_NODE_CACHE: cache });
     expect({ cache, code, stdout }).toEqual({ cache, code: 1, stdout: '' });
@@ -80,7 +80,7 @@ it('a cache that cannot be written', async () => {
   expect(fs.readFileSync(file, 'utf8')).toBe('mine');
 });
 
-it('code that does not compile: the first error, and nothing left', async () => {
+it('code that does not compile: the first error, and no leftovers', async () => {
   const cache = folder();
   const failing = compiler("echo 'shard.cpp:1:1: error: this libtorch lacks what the code wants' >&2; exit 1");
   const { code, stdout, stderr } = await build({ LIBTORCH_NODE_CACHE: cache, CXX: failing });
@@ -91,14 +91,14 @@ it('code that does not compile: the first error, and nothing left', async () => 
 
 it('an addon that does not load is not kept', async () => {
   const cache = folder();
-  // "Compiles" every file to nothing, and links the nothing to a text.
+  // "Compiles" every file to an empty object, and "links" a text file.
   const lying = compiler('while [ "$1" != -o ]; do shift; done; echo text > "$2"');
   const { code, stderr } = await build({ LIBTORCH_NODE_CACHE: cache, CXX: lying });
   expect({ code, files: below(cache) }).toEqual({ code: 1, files: [] });
   expect(stderr).toMatch(/The addon was built, but does not work:[\s\S]*is no shared library/);
 });
 
-it('a libtorch whose generated sources nobody brought, and no CMake for codegen', async () => {
+it('a libtorch without generated sources, and without CMake for codegen', async () => {
   const cache = folder();
   const root = made({ version: '2.9.1' });
   const version = path.join(root, 'include/torch/csrc/api/include/torch/version.h');
@@ -115,7 +115,7 @@ it('a libtorch whose generated sources nobody brought, and no CMake for codegen'
   );
 });
 
-it('an interruption leaves nothing, and what a killed build left goes with the next one', async () => {
+it('an interruption leaves nothing, and the next build removes the leftovers of a killed one', async () => {
   const cache = folder();
   const child = spawn(process.execPath, [program, 'build', '--force'], {
     env: environment({ LIBTORCH_NODE_CACHE: cache, CXX: compiler('echo > "$0.started"; exec sleep 60') }),
@@ -125,7 +125,7 @@ it('an interruption leaves nothing, and what a killed build left goes with the n
   let said = '';
   await new Promise<void>((resolve) => {
     child.stderr.on('data', (chunk) => {
-      said += chunk; // in parts of any size
+      said += chunk; // in chunks of any size
       if (said.includes(' 0 of ')) resolve();
     });
     child.once('close', () => resolve());

@@ -1,4 +1,4 @@
-/** Reading the header of a shared library: whatever its bytes are, the answer is an answer or an ElfError. */
+/** Reading the header of a shared library: any bytes give a result or an ElfError. */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import fc from 'fast-check';
@@ -18,14 +18,14 @@ const problemOf = (file: string): string => {
   return 'none';
 };
 
-it('says what an addon needs', () => {
+it('reads the needs of an addon', () => {
   const { soname, needed, machine } = readElf(addon);
   expect({ soname, machine }).toEqual({ soname: 'libtorch_node.node', machine: process.arch });
   expect(needed.filter((name) => name.startsWith('libtorch_cpu'))).toHaveLength(1);
   expect(readElf(addon).strings()).toContain('\0napi_register_module_v1\0');
 });
 
-it('refuses what cannot be loaded, each with its reason', () => {
+it('refuses files that cannot be loaded, each with its reason', () => {
   const at = folder();
   const bytes = fs.readFileSync(addon);
   const write = (name: string, content: Uint8Array | string) => {
@@ -55,7 +55,7 @@ it('refuses what cannot be loaded, each with its reason', () => {
   expect(problemOf(path.join(at, 'none'))).toBe('cannot be read: ENOENT');
 });
 
-it('survives any damage to the header and to the tables it points at', () => {
+it('survives any damage to the header and to its tables', () => {
   const file = path.join(folder(), 'damaged');
   const bytes = fs.readFileSync(addon);
   const dynamicAt = bytes.indexOf(Buffer.from('libtorch_cpu.so')) & ~7;
@@ -66,7 +66,7 @@ it('survives any damage to the header and to the tables it points at', () => {
     fc.property(damage, (changes) => {
       const fd = fs.openSync(file, 'r+');
       for (const [offset, value] of changes) fs.writeSync(fd, Buffer.from([value]), 0, 1, offset);
-      problemOf(file); // throws what is no ElfError
+      problemOf(file); // throws errors other than ElfError
       for (const [offset] of changes) fs.writeSync(fd, bytes, offset, 1, offset);
       fs.closeSync(fd);
     }),

@@ -1,4 +1,4 @@
-/** Folders that are gone after the tests. */
+/** Folders that are removed after the tests. */
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';

@@ -1,4 +1,4 @@
-/** The package as npm packs it, installed into an empty project without any install script. */
+/** The package as packed by npm, installed into an empty project without install scripts. */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { type Outcome, run } from '../support/child';
@@ -10,7 +10,7 @@ const packing = folder();
 export const project = path.join(folder(), 'project');
 export const installed = path.join(project, 'node_modules/libtorch-node');
 
-/** An environment as outside of npm: what `npm test` sets would reach the npm of the tests. */
+/** An environment as outside npm: otherwise variables of `npm test` would affect the npm of the tests. */
 function environment(): NodeJS.ProcessEnv {
   const plain = Object.entries(ordinaryEnv()).filter(
     ([name]) => !/^(npm_(?!config)|npm_config_nodedir|LIBTORCH|NODE_OPTIONS|JEST)/.test(name),

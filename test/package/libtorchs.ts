@@ -1,4 +1,4 @@
-/** Folders that look like a libtorch: of the real one, damaged, or made of a few lines of C++. */
+/** Folders that resemble a libtorch: links to the real one, damaged copies, or made of a few lines of C++. */
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
@@ -48,7 +48,7 @@ interface Made {
   versioned?: boolean;
 }
 
-/** A libtorch of another kind, as PyTorch's wheels lay them out: names and symbols are right, nothing else is. */
+/** A fake libtorch in the layout of PyTorch's wheels: only names and symbols are right. */
 export function made({ version, abi = 'new', cuda = false, versioned = false }: Made): string {
   const root = folder();
   const lib = path.join(root, 'lib');

@@ -1,4 +1,4 @@
-/** Declarations of several libtorchs in one file: nothing is lost, and what is not in all says so. */
+/** Declarations of several versions of libtorch in one file: complete, with remarks on names that not all have. */
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
@@ -83,7 +83,7 @@ it('merges names, overloads and nested objects', () => {
   expect(tidy.match(/add\(self: A\): A/g)).toHaveLength(1);
 });
 
-it('leaves one alone, and what two have in common is what one has', async () => {
+it('does not change a single one, and declarations in both are not marked', async () => {
   const file = path.join(ROOT, 'types/generated/methods.d.ts');
   const text = fs.readFileSync(file, 'utf8');
   expect(merged([{ version: '1.13', text }])).toBe(text);
@@ -95,7 +95,7 @@ it('leaves one alone, and what two have in common is what one has', async () => 
   const signatures = (of: string) =>
     [...new Set(of.split('\n').map((line) => line.trim()))].filter((line) => /^\w+\(/.test(line)).sort();
   expect(signatures(twice)).toEqual(signatures(text));
-  // What comes out is TypeScript.
+  // The output is TypeScript.
   const dir = folder();
   fs.writeFileSync(path.join(dir, 'methods.d.ts'), twice);
   const script = `const ts = require('typescript'); const text = require('fs').readFileSync(${JSON.stringify(path.join(dir, 'methods.d.ts'))}, 'utf8');

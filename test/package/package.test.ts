@@ -1,11 +1,11 @@
-/** The package as npm packs it, installed into an empty project without any install script, and used in every way there is. */
+/** The package as packed by npm, installed into an empty project without install scripts, and used in every way. */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { limitMs } from '../support/sanitized';
 import { ROOT, torch } from '../support/torch';
 import { command, files, install, installed, project, write } from './installed';
 
-jest.setTimeout(limitMs(240_000)); // TypeScript reads four megabytes of declarations, from nothing
+jest.setTimeout(limitMs(240_000)); // TypeScript reads four megabytes of declarations, without a cache
 
 let tarball = '';
 
@@ -19,8 +19,8 @@ beforeAll(async () => {
   tarball = await install();
 }, 240_000);
 
-describe('what is in it', () => {
-  it('is small, and nothing is missing or too much', () => {
+describe('contents', () => {
+  it('is small and complete, without extra files', () => {
     expect(fs.statSync(tarball).size).toBeLessThan(25e6);
     const names = files();
     expect(names).toEqual(
@@ -30,14 +30,14 @@ describe('what is in it', () => {
       ]),
     );
     const folders = [...new Set(names.map((name) => name.split('/').slice(0, 2).join('/')))];
-    // Of bench/ what README.md leads to; examples/ is shipped.test.ts's.
+    // From bench/ only the targets of README.md's links; shipped.test.ts covers examples/.
     expect(
       folders.filter((name) => /^(test|bench|build|node_modules|lib)\b|native\/generated|ledger/.test(name)).sort(),
     ).toEqual(['bench/PROFILES.md', 'bench/RESULTS.md']);
     expect(names.filter((name) => /binding\.gyp$|\.o$|^dist\/(lib\/generated|examples)\//.test(name))).toEqual([]);
   });
 
-  it('has no trace of the folder that it was built in, nor of a place to download from', () => {
+  it('does not contain the build folder or a download location', () => {
     const traces = files().filter((name) => fs.readFileSync(path.join(installed, name)).includes(ROOT));
     expect(traces).toEqual([]);
     const code = files().filter((name) => /\.(m?js|node)$/.test(name));
@@ -49,7 +49,7 @@ describe('what is in it', () => {
     expect(fetching).toEqual([]);
   });
 
-  it('has the same version of everything, and no install script', () => {
+  it('has the same version everywhere, and does not have an install script', () => {
     const manifest = JSON.parse(fs.readFileSync(path.join(installed, 'package.json'), 'utf8'));
     for (const name of ['preinstall', 'install', 'postinstall', 'prepare'])
       expect(manifest.scripts[name]).toBeUndefined();
@@ -60,8 +60,8 @@ describe('what is in it', () => {
   });
 });
 
-describe('is used', () => {
-  it('from CommonJS, on the addon that it brings', async () => {
+describe('use', () => {
+  it('from CommonJS, with the packaged addon', async () => {
     write(
       'a.cjs',
       "const torch = require('libtorch-node'); console.log(torch.ones([2, 3]).sum().item(), Object.keys(require.cache).filter((f) => f.endsWith('.node')).join());",
@@ -95,9 +95,9 @@ describe('is used', () => {
        const x: Tensor = torch.ones([2, 3]);
        const shape: number[] = x.shape;
        const total: torch.Tensor = scope(() => x.sum());
-       // @ts-expect-error: a string is no tensor
+       // @ts-expect-error: a string is not a tensor
        const wrong = () => torch.matmul(x, 'x');
-       // @ts-expect-error: there is no such op
+       // @ts-expect-error: an unknown op
        torch.noSuchOp;
        console.log(total.item(), shape.length, typeof wrong);`,
     );
@@ -117,7 +117,7 @@ describe('is used', () => {
     expect(await node([`${dir}/out/main${ending.replace('t', 'j')}`])).toBe('6 2 function');
   });
 
-  it('by a compiler that checks its declarations, without the mark that they are', async () => {
+  it('by a compiler that checks its declarations, without the mark that they are checked', async () => {
     write('checked/main.ts', "import * as torch from 'libtorch-node';\nconsole.log(torch.ones([2]).dtype);");
     const options = { strict: true, target: 'es2022', module: 'node16', skipLibCheck: false, types: [], noEmit: true };
     const lib = ['es2022', 'esnext.disposable', 'dom'];
@@ -155,7 +155,7 @@ describe('is used', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('2 passed, 2 total') });
   });
 
-  it('its entries for tests and metrics, which need none of their optional packages', async () => {
+  it('its entries for tests and metrics, without their optional packages', async () => {
     write(
       'entries/main.mts',
       `import torch from 'libtorch-node';
@@ -170,7 +170,7 @@ describe('is used', () => {
            return (error as { code: string }).code;
          }
        };
-       // @ts-expect-error: there is no such option
+       // @ts-expect-error: an unknown option
        const wrong = () => measureTensorLeaks(() => {}, { rounds: 1 });
        console.log(leaks.leaks, missing(exportToPrometheus), missing(exportToOpenTelemetry), typeof wrong);`,
     );
@@ -233,7 +233,7 @@ describe('is used', () => {
   });
 });
 
-describe('is well described', () => {
+describe('metadata', () => {
   it('publint finds nothing', async () => {
     const script = `import { publint } from 'publint';
       const { messages } = await publint({ pkgDir: ${JSON.stringify(installed)}, strict: true, pack: false });
@@ -250,14 +250,14 @@ describe('is well described', () => {
       console.log(JSON.stringify(analysis.problems));`;
     const { code, stdout, stderr } = await command(process.execPath, ['--input-type=module', '-e', script], ROOT);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    // Node's resolution before 12 knows no "exports", so it finds no libtorch-node/jest; this package needs Node 20.
+    // Node's resolution before 12 ignores "exports", so it does not find libtorch-node/jest; this package needs Node 20.
     const problems = JSON.parse(stdout).filter(
       (problem: { resolutionKind?: string }) => problem.resolutionKind !== 'node10',
     );
     expect(problems).toEqual([]);
   });
 
-  it('npm publish --dry-run has nothing to say against it', async () => {
+  it('npm publish --dry-run succeeds without warnings', async () => {
     const { code, stderr } = await command('npm', ['publish', '--dry-run', tarball], project);
     expect(code).toBe(0);
     const warnings = stderr

@@ -1,6 +1,6 @@
 /**
- * What must not load, does not: a libtorch that is damaged, for another machine, of another kind, or a second one. Real
- * files, real processes: one message that says what is wrong and what to do, exit status 1, no crash.
+ * Refused libraries: a libtorch that is damaged, for another machine, of another kind, or a second one. With real files and
+ * processes: one message with the problem and the fix, exit status 1, and no crash.
  */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
@@ -24,7 +24,7 @@ const load = (env: NodeJS.ProcessEnv, before = ''): Promise<Outcome> =>
 const doctor = (env: NodeJS.ProcessEnv): Promise<Outcome> =>
   run(process.execPath, [path.join(ROOT, 'dist/cli/libtorch-node.js'), 'doctor'], { env: environment(env) });
 
-/** Loading, doctor and build all refuse it: what each says. */
+/** The messages of loading, doctor and build, all of which refuse it. */
 async function refused(
   env: NodeJS.ProcessEnv,
   { build = true } = {},
@@ -45,8 +45,8 @@ async function refused(
   return { load: loaded.stderr, doctor: told.stdout, build: built.stderr };
 }
 
-it('a libtorch at another place, with the same names, is the one that is used', async () => {
-  const root = likeOwn((_, file) => setByte(file('c10'), 0, 0x7f)); // a copy: the byte is what it was
+it('a libtorch in another place with the same names is used', async () => {
+  const root = likeOwn((_, file) => setByte(file('c10'), 0, 0x7f)); // a copy: the byte is unchanged
   const maps = "console.log(require('fs').readFileSync('/proc/self/maps', 'utf8'));";
   const { code, stdout, stderr } = await run(process.execPath, ['-e', sum + maps], {
     env: environment({ LIBTORCH: root }),
@@ -56,7 +56,7 @@ it('a libtorch at another place, with the same names, is the one that is used', 
   expect([...libraries]).toEqual([path.join(root, 'lib', path.basename(own.files.c10!))]);
 });
 
-it('the PyTorch of python3 is found without importing it', async () => {
+it('the PyTorch of python3 is found without an import', async () => {
   const env = { LIBTORCH_USE_PYTORCH: '1', PATH: '/usr/bin:/bin' };
   expect(await load(env)).toMatchObject({ code: 0, stdout: '6\n', stderr: '' });
   const told = await doctor(env);
@@ -64,7 +64,7 @@ it('the PyTorch of python3 is found without importing it', async () => {
   expect(told.stdout).toContain('chosen: by LIBTORCH_USE_PYTORCH');
 });
 
-it('a python3 without PyTorch, and none', async () => {
+it('a python3 without PyTorch, and a missing one', async () => {
   const bin = folder();
   fs.writeFileSync(path.join(bin, 'python3'), '#!/bin/sh\necho\n', { mode: 0o755 });
   const without = await refused({ LIBTORCH_USE_PYTORCH: '1', PATH: `${bin}:/usr/bin:/bin` });
@@ -86,7 +86,7 @@ it('a wrong LIBTORCH', async () => {
   expect(half.load).toMatch(/\(LIBTORCH_LIB\) lacks libtorch_cpu.so, libc10.so/);
 });
 
-it('a line break or an escape sequence in a variable begins no line of the message and steers no terminal', async () => {
+it('line breaks and escape sequences in a variable are escaped in the message', async () => {
   const evil = '/no/such\nplace\u001b[2J\u202e';
   const named = [{ LIBTORCH: evil }, { LIBTORCH_LIB: evil }, { LIBTORCH_INCLUDE: evil, LIBTORCH_LIB: evil }];
   const texts = [(await load({ LIBTORCH_NODE_ADDON: evil })).stderr];
@@ -110,7 +110,7 @@ it('a truncated library', async () => {
   }
 });
 
-it('a libtorch of another processor', async () => {
+it('a libtorch for another processor', async () => {
   const root = likeOwn((_, file) => setByte(file('c10'), 18, process.arch === 'arm64' ? 62 : 183));
   for (const text of Object.values(await refused({ LIBTORCH: root }))) {
     expect(text).toMatch(/is for another processor: it is for (arm64|x64), this Node is for (arm64|x64)/);
@@ -134,7 +134,7 @@ describe('a libtorch that the addon was not built for: both are named', () => {
   });
 });
 
-it('an addon without binding.json is judged by the names that it asks for', async () => {
+it('an addon without binding.json is checked by the symbols that it needs', async () => {
   const at = folder();
   const addon = path.join(at, 'libtorch_node.node');
   fs.copyFileSync(path.join(ROOT, 'build/Release/libtorch_node.node'), addon);
@@ -150,7 +150,7 @@ it('a truncated addon', async () => {
   expect(texts.load).toContain(`${addon}: is truncated`);
 });
 
-it('headers and libraries of two versions are no libtorch to build for', async () => {
+it('headers and libraries of different versions are refused for a build', async () => {
   const env = {
     LIBTORCH_LIB: path.join(made({ version: '2.9.1', versioned: true }), 'lib'),
     LIBTORCH_INCLUDE: own.include,
@@ -163,7 +163,7 @@ it('headers and libraries of two versions are no libtorch to build for', async (
   expect(build).toContain('is 2.9.');
 });
 
-it('a libtorch that nothing tells the version of', async () => {
+it('a libtorch of unknown version', async () => {
   const root = made({ version: '2.9.1' });
   fs.rmSync(path.join(root, 'version.py'));
   const { load: text } = await refused({ LIBTORCH: root }, { build: false });
@@ -183,7 +183,7 @@ it('two libtorchs in one process', async () => {
   expect(stderr).toContain(`this process already has a libtorch, ${other}, and libtorch-node would load another`);
   expect(stderr).toContain(`libtorch ${own.version}`);
   expect(stderr).toMatch(/Set LIBTORCH .* so that both use the same/);
-  // The same one twice is no second one.
+  // The same one twice does not count as two.
   expect(await load({ LIBTORCH: path.dirname(path.dirname(other)) }, first)).toMatchObject({ code: 0, stdout: '6\n' });
 });
 

@@ -5,8 +5,8 @@ import { run } from '../support/child';
 import { ROOT } from '../support/torch';
 
 /**
- * What is built, packed into this folder; building is `npm run build`'s. Where `LTN_TARBALL` names a tarball it is that one:
- * a release tests the very file that it publishes (.github/workflows/release.yml).
+ * Packs the current build into this folder (`npm run build` makes it), or uses the tarball that `LTN_TARBALL` names, because
+ * a release tests the file that it publishes (.github/workflows/release.yml).
  */
 export async function packedInto(folder: string, env: NodeJS.ProcessEnv): Promise<string> {
   const given = process.env.LTN_TARBALL;

@@ -1,6 +1,6 @@
 /**
- * Code that others could have planted is not run: a cache of bindings that is somebody else's or that others may write to,
- * and a module of Python in the current folder. Real folders, real owners (as root), real processes.
+ * Code that other users could have planted is not run: a cache of bindings that belongs to another user or is writable by
+ * others, and a Python module in the current folder. With real folders, owners (as root) and processes.
  */
 import * as fs from 'node:fs';
 import * as os from 'node:os';
@@ -18,7 +18,7 @@ const asRoot = process.getuid?.() === 0;
 const platform = `${process.platform}-${process.arch}`;
 const version = JSON.parse(fs.readFileSync(path.join(ROOT, 'package.json'), 'utf8')).version;
 
-/** The package as it is installed, without a build of its own, so that the cache is looked at. */
+/** The installed package without its own build, so that the cache is used. */
 const copy = folder();
 beforeAll(() => {
   fs.cpSync(path.join(ROOT, 'dist'), path.join(copy, 'dist'), { recursive: true });
@@ -31,11 +31,11 @@ interface Planted {
   cache: string;
   /** The folder of the binding. */
   binding: string;
-  /** There if the code of the binding was run. */
+  /** Exists if the code of the binding was run. */
   marker: string;
 }
 
-/** A cache with a binding that works, and says that it was run. */
+/** A cache with a working binding that records its execution. */
 function plant(cache = path.join(folder(), 'cache')): Planted {
   const marker = path.join(folder(), 'ran');
   const binding = path.join(cache, 'bindings', version, platform, 'libtorch-x');
@@ -70,7 +70,7 @@ const load = (env: NodeJS.ProcessEnv, uid?: number): Promise<Outcome> => {
   const script = `const t = require(${JSON.stringify(path.join(copy, 'dist/lib'))}); console.log(t.ones([2, 3]).sum().item());`;
   const command = [process.execPath, '-e', script];
   if (uid === undefined) return run(command[0]!, command.slice(1), { env: environment(env) });
-  // Certificates that others cannot read would be a warning on stderr, and so may the folder be that tests run in.
+  // Unreadable certificates would cause a warning on stderr, and so may the folder of the tests.
   const { NODE_EXTRA_CA_CERTS: _, ...rest } = environment(env);
   const as = ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups'];
   return run('/bin/sh', ['-c', 'cd / && exec "$@"', 'sh', ...as, ...command], { env: rest });
@@ -78,7 +78,7 @@ const load = (env: NodeJS.ProcessEnv, uid?: number): Promise<Outcome> => {
 const program = (args: string[], env: NodeJS.ProcessEnv): Promise<Outcome> =>
   run(process.execPath, [path.join(copy, 'dist/cli/libtorch-node.js'), ...args], { env: environment(env) });
 
-/** Of the checkout, which has the sources. */
+/** The checkout's script, which has the sources. */
 const buildAnew = (env: NodeJS.ProcessEnv): Promise<Outcome> =>
   run(process.execPath, [path.join(ROOT, 'dist/cli/libtorch-node.js'), 'build', '--force'], { env: environment(env) });
 
@@ -94,7 +94,7 @@ async function expectRefused({ cache, marker }: Planted, reason: RegExp): Promis
   expect(loaded.stderr).toMatch(reason);
 }
 
-it('a cache that is ours alone is used', async () => {
+it('a private cache is used', async () => {
   const { cache, marker } = plant();
   expect(await load({ LIBTORCH_NODE_CACHE: cache })).toMatchObject({ code: 0, stdout: '6\n', stderr: '' });
   expect(fs.existsSync(marker)).toBe(true);
@@ -103,7 +103,7 @@ it('a cache that is ours alone is used', async () => {
   expect(await load({ LIBTORCH_NODE_CACHE: linked })).toMatchObject({ code: 0, stdout: '6\n' });
 });
 
-describe('a part that others may write to', () => {
+describe('a part that others can write to', () => {
   const parts: [string, (planted: Planted) => string, number][] = [
     ['a folder above the cache', ({ cache }) => path.dirname(cache), 0o777],
     ['the cache', ({ cache }) => cache, 0o777],
@@ -126,14 +126,14 @@ describe('a part that others may write to', () => {
 });
 
 describe('links and other kinds of files', () => {
-  it('a binding that lies elsewhere', async () => {
+  it('a binding in another place', async () => {
     const planted = plant();
     const elsewhere = path.join(folder(), 'elsewhere');
     fs.renameSync(planted.binding, elsewhere);
     fs.symlinkSync(elsewhere, planted.binding);
     await expectRefused(planted, /libtorch-x is a symbolic link, expected a folder/);
   });
-  it('a file that lies elsewhere, and one that is a FIFO', async () => {
+  it('a file in another place, and a FIFO', async () => {
     const planted = plant();
     const file = path.join(planted.binding, 'generated', 'raw.js');
     fs.renameSync(file, path.join(planted.cache, 'raw.js'));
@@ -162,7 +162,7 @@ describe('links and other kinds of files', () => {
     await expectRefused(planted, new RegExp(`${theirs[0]} belongs to uid ${STRANGER}, expected root: remove it`));
   });
 
-  it('is refused also where it was named by HOME', async () => {
+  it('is also refused if HOME names it', async () => {
     const home = folder();
     const planted = plant(path.join(home, '.cache', 'libtorch-node'));
     give(STRANGER, ...below(home));
@@ -171,8 +171,8 @@ describe('links and other kinds of files', () => {
     expect(stderr).toContain(`${home} belongs to uid ${STRANGER}`);
   });
 
-  it("what is root's or their own serves another user; a third one's does not", async () => {
-    // Who does not own the parent folders may go through them.
+  it("another user can use root's files and their own, but not a third user's", async () => {
+    // Another user may traverse the parent folders.
     const open = (file: string) => fs.chmodSync(file, 0o755);
     open(copy);
     const ofRoot = plant();
@@ -194,15 +194,15 @@ describe('links and other kinds of files', () => {
   });
 });
 
-(asRoot ? it : it.skip)('a link of another user is not followed, neither to load nor to build', async () => {
-  const planted = plant(); // ours, and so is the folder that it is in
+(asRoot ? it : it.skip)('a link of another user is not followed, for loading or building', async () => {
+  const planted = plant(); // ours, in a folder of ours
   const link = path.join(folder(), 'link');
   fs.symlinkSync(planted.cache, link);
   give(STRANGER, link);
   const reason = `${link} belongs to uid ${STRANGER}, expected root: remove it`;
   await expectRefused({ ...planted, cache: link }, new RegExp(reason));
   const before = below(planted.cache);
-  // Also a cache that is still to be made: nothing is made where the link leads, nor in a stranger's folder.
+  // Also a cache that does not exist yet: nothing is created at the link's target or in another user's folder.
   const theirs = folder();
   give(STRANGER, theirs);
   for (const cache of [link, path.join(link, 'new', 'cache'), path.join(theirs, 'cache')]) {
@@ -213,14 +213,14 @@ describe('links and other kinds of files', () => {
   expect([below(planted.cache), fs.readdirSync(theirs)]).toEqual([before, []]);
 });
 
-it('a link that is turned while the addon is built: what was examined is what is built in', async () => {
+it('a link redirected during the build: the build uses the examined folder', async () => {
   const [good, evil] = [path.join(folder(), 'good'), path.join(folder(), 'evil')];
   fs.mkdirSync(good, { mode: 0o700 });
   const link = path.join(folder(), 'link');
   fs.symlinkSync(good, link);
   const { binding } = plant(evil);
   const log = path.join(folder(), 'written');
-  // The first call turns the link; the addon that works then lies where the build, by the link's name, would try its own.
+  // The first call redirects the link to a working addon, which a build would try if it used the link's name.
   const script = `#!/bin/sh
 [ "$1" = --version ] && echo 'g++ 1.0' && exit 0
 ln -sfn ${evil} ${link}
@@ -237,11 +237,11 @@ mkdir -p "$(dirname "$2")" && echo text > "$2"
   expect(stderr).toMatch(/The addon was built, but does not work/);
   const written = fs.readFileSync(log, 'utf8').trim().split('\n');
   expect(written.filter((file) => !file.startsWith(`${fs.realpathSync(good)}/`))).toEqual([]);
-  // Nothing was built, tried or put in place over there.
+  // Nothing was built, tried or installed there.
   expect(fs.readdirSync(path.dirname(binding)).filter((name) => !name.startsWith('.'))).toEqual(['libtorch-x']);
 });
 
-it('a HOME that is relative does not make the current folder the place of the cache', () => {
+it('a relative HOME does not place the cache in the current folder', () => {
   const { cacheFolder } = require(path.join(ROOT, 'dist/lib/libtorch/bindings.js'));
   const home = os.userInfo().homedir;
   const usual = cacheFolder({ HOME: home });
@@ -250,7 +250,7 @@ it('a HOME that is relative does not make the current folder the place of the ca
   for (const HOME of ['rel', '.', '']) expect(cacheFolder({ HOME, XDG_CACHE_HOME: 'rel' })).toBe(usual);
 });
 
-it('doctor says why, and what to do; build does not build there', async () => {
+it('doctor says why and what to do; build refuses to build there', async () => {
   const planted = plant();
   fs.chmodSync(planted.cache, 0o777);
   const env = { LIBTORCH_NODE_CACHE: planted.cache };
@@ -279,11 +279,11 @@ it('doctor says why, and what to do; build does not build there', async () => {
   expect(built.stderr).toContain(`${planted.cache} can be written by other users`);
 });
 
-it('what build makes is for this user alone, whatever the umask', async () => {
+it('files of build are private, whatever the umask', async () => {
   const cache = path.join(folder(), 'a', 'cache');
   const bin = folder();
   const log = path.join(bin, 'log');
-  // A compiler that notes the modes of all that is there when it is called, and fails.
+  // A compiler that records the modes of all existing files, and fails.
   const script = `#!/bin/sh\n[ "$1" = --version ] && echo 'g++ 1.0' && exit 0\ntouch ${cache}/probe\nfind ${path.dirname(cache)} -printf '%m %y %p\\n' >> ${log}\nexit 1\n`;
   fs.writeFileSync(path.join(bin, 'g++'), script, { mode: 0o755 });
   const build = path.join(ROOT, 'dist/cli/libtorch-node.js');
@@ -307,7 +307,7 @@ describe('LIBTORCH_USE_PYTORCH', () => {
       env: { ...rest, LIBTORCH_USE_PYTORCH: '1' },
     });
   };
-  /** A virtual environment whose PyTorch is the libtorch at hand. */
+  /** A virtual environment whose PyTorch is the libtorch in use. */
   async function environmentWithTorch(): Promise<{ bin: string; torch: string }> {
     const dir = path.join(folder(), 'venv');
     const made = await run('/usr/bin/python3', ['-m', 'venv', '--without-pip', dir]);
@@ -318,7 +318,7 @@ describe('LIBTORCH_USE_PYTORCH', () => {
     fs.writeFileSync(path.join(torch, '__init__.py'), 'raise Exception("nobody imports it")\n');
     return { bin: path.join(dir, 'bin'), torch };
   }
-  it('finds that of a virtual environment; runs no module of the current folder, nor a python3 in it', async () => {
+  it('finds that of a virtual environment; does not run modules or a python3 in the current folder', async () => {
     const { bin, torch } = await environmentWithTorch();
     const dir = folder();
     const ran = (name: string) => path.join(dir, `${name} ran`);

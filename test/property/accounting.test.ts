@@ -1,6 +1,6 @@
 /**
  * Exact accounting: 100,000 random steps of two threads, in child processes; after each of them `torch.memory()` equals a
- * model of the storages to the byte. What failed is printed with its seed, and
+ * model of the storages to the byte. A failure is printed with its seed, and
  * `LIBTORCH_NODE_SEED=… LIBTORCH_NODE_PATH=…` runs it again.
  */
 import { randomInt } from 'node:crypto';
@@ -21,7 +21,7 @@ async function steps(seed: number, count: number, replay: string[] = []): Promis
 
 const NOTHING = { tensors: 0, storages: 0, bytes: 0, allocatedBytes: 0, tokens: 0 };
 
-/** Kinds of steps that must have come up in one of the runs, so that no mistake in a step's condition leaves one out. */
+/** Kinds of steps that must occur in one of the runs, to detect mistakes in a step's condition. */
 const KINDS = [
   ...['empty', 'meta', 'fromTypedArray', 'cat', 'to', 'view', 'expand', 'asStrided', 'storage', 'detach', 'split'],
   ...['add_', 'copy_', 'resize_', 'out=', 'out= that fails', 'set_ to a tensor', 'set_ to a storage', 'set_data'],
@@ -55,7 +55,7 @@ if (chosen !== undefined) {
   const seen = new Set<string>();
   const seeds = [20_261, 77_003, 5_550_001, randomInt(2 ** 30)];
   test.each(seeds)(
-    `${STEPS} random steps from seed %i: every figure equals the model's, nothing is left`,
+    `${STEPS} random steps from seed %i: every figure equals the model's, nothing is leaked`,
     async (seed) => {
       const { steps: done, widest, kinds, before, after } = await steps(seed, STEPS);
       expect(done).toBeGreaterThanOrEqual(STEPS);
@@ -66,7 +66,7 @@ if (chosen !== undefined) {
     600_000,
   );
 
-  test('every kind of step came up', () => {
+  test('every kind of step occurred', () => {
     expect(KINDS.filter((kind) => !seen.has(kind))).toEqual([]);
   });
 }

@@ -1,10 +1,10 @@
 /**
- * What torch.memory() must say, in plain JavaScript. Nothing here is read from the library: every step says by its own
- * rule which storages its results have.
+ * The expected torch.memory(), in plain JavaScript. It does not read anything from the library: each step has its own rule
+ * for the storages of its results.
  *
- * A handle (what JavaScript calls a Tensor) stands for an Impl (a tensor of libtorch, several handles may share it), and an
- * Impl has storages: one, or several when it is sparse. A figure counts live handles, the distinct storages behind them,
- * and the bytes of those.
+ * A handle (a Tensor in JavaScript) refers to an Impl (a tensor of libtorch, which several handles may share), and an Impl
+ * has storages: one, or several if it is sparse. The figures count live handles, their distinct storages, and the bytes of
+ * those.
  */
 'use strict';
 
@@ -27,7 +27,7 @@ class Storage {
 }
 
 class Impl {
-  /** Strides are null where the rule that gave the tensor says nothing of them. */
+  /** Strides are null if the rule for the tensor does not determine them. */
   constructor({ storages, shape, dtype, strides = null, offset = 0, layout = 'strided', version = { count: 0 } }) {
     this.storages = storages;
     this.shape = shape;
@@ -35,10 +35,10 @@ class Impl {
     this.strides = strides;
     this.offset = offset;
     this.layout = layout;
-    this.version = version; // shared by a tensor and its views, as autograd counts writes
+    this.version = version; // shared by a tensor and its views, like autograd's count of writes
     this.graph = null; // { node } of a result of autograd, or { leaf: true }
     this.grad = null; // the Impl of a leaf's gradient
-    this.base = null; // the Impl that this one is a view of: autograd holds it, wherever set_ takes the view
+    this.base = null; // the Impl that this one is a view of: autograd holds it, even if set_ moves the view elsewhere
   }
 
   static fresh(shape, dtype, { device = 'cpu', strides = contiguousStrides(shape) } = {}) {
@@ -66,7 +66,7 @@ class Impl {
   get contiguous() {
     return this.strides !== null && isContiguous(this.shape, this.strides);
   }
-  /** false: each element has a place of its own, so the tensor may be written to. */
+  /** false: each element has its own memory, so the tensor may be written to. */
   get overlap() {
     return this.strides === null ? null : overlaps(this.shape, this.strides);
   }
@@ -89,10 +89,10 @@ class Scope {
 class Handle {
   constructor(number, tensor, impl, scope) {
     this.number = number;
-    this.tensor = tensor; // null once the program let go of it
+    this.tensor = tensor; // null once the program has dropped it
     this.impl = impl;
     this.scope = scope;
-    this.guarded = false; // the collector frees it when the program lets go of it
+    this.guarded = false; // the collector frees it when the program drops it
     this.live = true;
   }
 }
@@ -126,7 +126,7 @@ class Model {
     this.handles.delete(handle);
   }
 
-  /** Hands over to a scope, or to the collector (null). */
+  /** Passes ownership to a scope, or to the collector (null). */
   move(handle, scope) {
     handle.scope?.handles.delete(handle);
     handle.scope = scope;
@@ -138,7 +138,7 @@ class Model {
     return new Scope(parent);
   }
 
-  /** What a scope's result takes along: what the scope or one inside it owns. */
+  /** The tensors that a scope's result moves: those owned by the scope or one inside it. */
   moveOut(handles, scope) {
     for (const handle of handles) {
       if (handle.live && handle.scope?.isInside(scope)) this.move(handle, openAncestor(scope));
@@ -154,7 +154,7 @@ class Model {
     if (this.current === scope) this.current = scope.parent;
   }
 
-  /** A full collection: tensors that the program let go of and that have a guard. */
+  /** A full collection frees tensors that the program has dropped and that have a guard. */
   collect() {
     for (const handle of this.handles) if (handle.tensor === null && handle.guarded) this.free(handle);
   }
@@ -179,14 +179,14 @@ class Model {
     return { tensors: handles.length, storages: seen.size, bytes, devices };
   }
 
-  /** Bytes that libtorch holds, where nothing is hidden. */
+  /** Bytes that libtorch holds, if none are hidden. */
   allocated(bytes) {
     return bytes + this.sharing.hidden((storage) => this.sees(storage));
   }
 
   /**
-   * Whether libtorch may hold bytes that no handle sees: graphs, gradients, and the base of a view that set_ took
-   * elsewhere (autograd keeps it).
+   * Whether libtorch may hold bytes without handles: graphs, gradients, and the base of a view that set_ moved elsewhere
+   * (autograd keeps it).
    */
   get hides() {
     for (const { impl } of this.all) {
@@ -203,7 +203,7 @@ class Model {
   }
 }
 
-/** The nearest scope around that is still open. */
+/** The nearest enclosing scope that is still open. */
 function openAncestor(scope) {
   let parent = scope.parent;
   while (parent !== null && !parent.open) parent = parent.parent;

@@ -1,4 +1,4 @@
-/** The other thread of the test, which lives on from run to run and answers while this one waits. */
+/** The other thread of the test, which is reused for all runs and answers while this one waits. */
 'use strict';
 
 const assert = require('node:assert');
@@ -16,7 +16,7 @@ class Peer {
     this.native = require(path.resolve(lib, 'native.js')).native;
   }
 
-  /** Bytes that V8 was told of in this thread. */
+  /** Bytes reported to V8 in this thread. */
   reportedHere() {
     return this.native.reportedBytes();
   }
@@ -37,7 +37,7 @@ class Peer {
     this.external = this.ask({ do: 'external' });
   }
 
-  /** Does a command and gives its answer; throws what it threw, with its code. */
+  /** Runs a command and returns its answer; rethrows its error, with the code. */
   ask(command) {
     if (this.worker === null) this.start();
     this.commands.postMessage(command);
@@ -47,7 +47,7 @@ class Peer {
   }
 
   wait(command) {
-    // Counted: the call that wakes this thread may be a late one, for the answer before.
+    // Counted, because a wake-up may be a late one for the previous answer.
     while (Atomics.load(this.answered, 0) === this.answers) {
       const woken = Atomics.wait(this.answered, 0, this.answers, LIMIT_MS);
       if (woken === 'timed-out') assert.fail(`no answer to ${command.do}`);
@@ -56,13 +56,13 @@ class Peer {
     return receiveMessageOnPort(this.commands).message;
   }
 
-  /** A message that it does not read until it is asked to. */
+  /** A message that the thread does not read until requested. */
   post(message) {
     if (this.worker === null) this.start();
     this.mail.postMessage(message);
   }
 
-  /** Ends it: idle, in the midst of its work, or by itself. */
+  /** Ends the thread: idle, during work, or by itself. */
   async stop(how = 'idle') {
     const { worker } = this;
     if (worker === null) return;

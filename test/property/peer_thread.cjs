@@ -1,4 +1,4 @@
-/** What the other thread does: one command at a time, each a few lines of a program that shares tensors. */
+/** The other thread's program: one command at a time, each a few lines that share tensors. */
 'use strict';
 
 const path = require('node:path');
@@ -8,7 +8,7 @@ const { lib, commands, mail, answered } = workerData;
 const torch = require(path.resolve(lib, 'index.js'));
 const { native } = require(path.resolve(lib, 'native.js'));
 
-const held = new Map(); // tensors by the number that the model gave them
+const held = new Map(); // tensors by their numbers in the model
 const tokens = new Map();
 
 const hold = (as, tensor) => {
@@ -25,7 +25,7 @@ const makers = {
 
 const table = {
   external: () => process.memoryUsage().external,
-  // Any call into the library: what other threads left to be told is told.
+  // Any call into the library delivers pending reports of other threads.
   figures: () => ({ ...torch.memory(), external: process.memoryUsage().external }),
   reported: () => native.reportedBytes(),
   collect: () => globalThis.gc(),
@@ -79,7 +79,7 @@ const table = {
   exit: () => torch.scope(() => process.exit(torch.ones([1000]).numel - 1000)),
 };
 
-/** Work without end, for somebody to stop. */
+/** Endless work, to be interrupted. */
 function workOn() {
   for (;;) {
     torch.scope(() => {
@@ -90,7 +90,7 @@ function workOn() {
   }
 }
 
-/** Answers, and lets go of the message: no variable of a frame that stays names what it brought. */
+/** Answers, and drops the message: no variable of a remaining frame refers to its contents. */
 commands.on('message', (command) => {
   let answer;
   try {

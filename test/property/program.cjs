@@ -1,6 +1,6 @@
 /**
- * A child process of accounting.test.ts: random steps against the model until `steps` of them have run, then nothing may
- * be left. Usage: node --expose-gc program.cjs LIB SEED STEPS [PATH]. Prints one line of JSON; a failure with its seed,
+ * A child process of accounting.test.ts: random steps against the model until `steps` of them have run; then nothing may
+ * be leaked. Usage: node --expose-gc program.cjs LIB SEED STEPS [PATH]. Prints one line of JSON; a failure with its seed,
  * path and the shrunk list of steps.
  */
 'use strict';
@@ -17,7 +17,7 @@ const peer = new Peer(lib);
 const seed = Number(seedText);
 const wanted = Number(stepsText);
 
-/** libtorch's warnings of what the steps do on purpose (an out= that is resized) are no news. */
+/** Ignores libtorch's warnings about intended steps (a resized out=). */
 process.removeAllListeners('warning');
 
 const figures = () => {
@@ -27,12 +27,12 @@ const figures = () => {
 
 const totals = { steps: 0, runs: 0, widest: 0, kinds: {} };
 let last = [];
-/** How long a failure is shrunk. fast-check's own limit would leave a run going beside the next one. */
+/** How long a failure is shrunk. fast-check's own limit would leave a run active beside the next one. */
 const SHRINK_MS = 40_000;
 let shrinkUntil = Number.POSITIVE_INFINITY;
-let first; // the steps of the first failure, should it not come again when they are shrunk
+let first; // the steps of the first failure, in case it does not recur while shrinking
 
-/** What a failed step made and did not enter must not fail the next, smaller list. */
+/** Unregistered tensors of a failed step must not fail the next, smaller list. */
 async function clean() {
   for (let i = 0; i < 2; i++) {
     await new Promise((resolve) => setImmediate(resolve));
@@ -55,7 +55,7 @@ async function once(steps, autograd) {
 }
 
 async function main() {
-  // What libtorch and fast-check set up once is no part of the figures.
+  // The one-time set-up of libtorch and fast-check is excluded from the figures.
   await once(fc.sample(stepsArbitrary, { seed: 1, numRuns: 1 })[0], true);
   globalThis.gc();
   Object.assign(totals, { steps: 0, runs: 0, widest: 0, kinds: {} });
@@ -69,7 +69,7 @@ async function main() {
       endOnFailure: false,
     });
     if (result.failed && result.counterexample !== null) {
-      // The shrunk list once more, for its printed steps.
+      // Runs the shrunk list again, for its printed steps.
       shrinkUntil = Number.POSITIVE_INFINITY;
       const error = await once(...result.counterexample).catch((thrown) => thrown);
       const shown = error === undefined ? ['(it did not come again; the whole list)', ...first] : last;

@@ -1,4 +1,4 @@
-/** One run: a list of steps from nothing to nothing, with the figures compared after each. */
+/** One run: a list of steps from an empty to an empty state, with the figures compared after each. */
 'use strict';
 
 const assert = require('node:assert');
@@ -8,11 +8,11 @@ const { wheel, withoutGraphs } = require('./steps.cjs');
 const { several, nested, names } = require('./steps/lifetimes.cjs');
 const { Sharing } = require('./sharing.cjs');
 
-/** What V8's own buffers may make of `process.memoryUsage().external` beside the tensors. */
+/** The share of V8's own buffers in `process.memoryUsage().external`. */
 const SLACK = 2 ** 20;
-/** How long garbage is waited for that V8's compiler may hold. */
+/** How long to wait for garbage that V8's compiler may hold. */
 const PATIENCE_MS = 15_000 * Number(process.env.LTN_TIME_FACTOR ?? 1);
-/** Handles that a run may have at hand. */
+/** The maximum number of handles in a run. */
 const MOST = 40;
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
@@ -41,9 +41,9 @@ class Run {
       for (const step of steps) await this.step(world, step);
     } catch (error) {
       await this.peer.stop();
-      throw this.failure ?? error; // of several sequences, the first to fail says why
+      throw this.failure ?? error; // of several sequences, the first failure is reported
     } finally {
-      // A failed run leaves nothing to the next, however it failed.
+      // A failed run must not affect the next, however it failed.
       for (const { scope } of this.opened) scope.close();
       this.dispose();
     }
@@ -61,12 +61,12 @@ class Run {
       this.model.free(handle);
     }
     for (const token of this.model.sharing.tokens) {
-      token.token?.dispose?.(); // one from the other thread has no dispose
+      token.token?.dispose?.(); // one from the other thread lacks dispose
       token.token = null;
     }
   }
 
-  /** The other thread lives on, with nothing. */
+  /** The other thread stays alive without tensors. */
   endSharing() {
     const { sharing } = this.model;
     if (this.peer.worker !== null) this.peer.ask({ do: 'clear' });
@@ -108,7 +108,7 @@ class Run {
       assert.deepStrictEqual(actual, expected, 'torch.memory()');
     }
     assert.strictEqual(since('tokens'), model.sharing.tokens.size, 'tokens');
-    // libtorch holds what handles and tokens see; only graphs and the like come on top.
+    // libtorch holds the memory of handles and tokens, plus that of graphs and similar objects.
     const allocated = since('allocatedBytes');
     const seen = model.allocated(expected.bytes);
     if (model.hides) assert.ok(allocated >= seen, `${allocated} bytes allocated, handles and tokens see more`);
@@ -116,16 +116,16 @@ class Run {
     this.compareExternal(expected.bytes);
   }
 
-  /** What V8 makes of the tensors, in each thread. */
+  /** The memory that V8 counts for tensors, in each thread. */
   compareExternal(bytes) {
     const { model, peer } = this;
     this.toldHere = model.sharing.toldHere(model.handles);
     this.within(process.memoryUsage().external - this.externalBefore - this.toldHere, 'process.memoryUsage().external');
-    // While it has nothing, and had nothing, it is left in peace.
+    // Not queried while it has and had no tensors.
     const hadSome = this.hasSome;
     this.hasSome = model.sharing.there.size > 0;
     if (!hadSome && !this.hasSome) return;
-    // It looks at torch.memory() too: one process, the same figures.
+    // It checks torch.memory() too: one process, the same figures.
     const there = peer.ask({ do: 'figures' });
     assert.strictEqual(there.bytes - this.before.bytes, bytes, 'bytes, asked in the other thread');
     this.within(there.external - peer.external - (bytes - this.toldHere), 'external of the other thread');
@@ -137,7 +137,7 @@ class Run {
     this.totals.widest = Math.max(this.totals.widest, apart);
   }
 
-  /** The same to the byte: what the library told V8. */
+  /** The same to the byte: the memory that the library reported to V8. */
   compareTold() {
     const { peer, toldHere } = this;
     const told = [peer.reportedHere() - this.reportedBefore, peer.worker === null ? 0 : peer.ask({ do: 'reported' })];
@@ -149,7 +149,7 @@ class Run {
     this.totals.kinds[kind] = (this.totals.kinds[kind] ?? 0) + 1;
   }
 
-  /** Steps that need no waiting; the others fall back to a flat one inside synchronous scopes. */
+  /** Steps without waiting; inside synchronous scopes the others fall back to a flat one. */
   synchronous(world, step) {
     const draw = new Draw(step.draws);
     if (step.nested === 'scope') this.scope(world, draw, step.steps);
@@ -241,7 +241,7 @@ class Run {
     scope.close();
     model.closeScope(closing);
     opened.length = at;
-    scope.close(); // twice does nothing
+    scope.close(); // a second close has no effect
     world.say(`scope ${at + 1} .close()`);
     this.count('closeScope');
     return this.check();
@@ -260,7 +260,7 @@ class Run {
 
   // ---- async scopes ----
 
-  /** Async scopes that take turns; each turn ends where the microtasks do, so that the model sees every end in order. */
+  /** Async scopes that take turns; each turn ends with the microtasks, so that the model sees every end in order. */
   async concurrent(world, draw, lists) {
     const { model, torch } = this;
     world.say('async scopes {');
@@ -305,10 +305,10 @@ class Run {
     this.check();
   }
 
-  /** Tensors of the collector that nobody can reach: a full collection frees them all. */
+  /** Unreachable tensors of the collector: a full collection frees all of them. */
   async drop(world, draw) {
     const handles = this.letGo(world, draw);
-    // The frames that named them are gone, and no other sequence had its turn.
+    // The frames that referenced them have ended, and other sequences have not run.
     await null;
     this.model.collect();
     this.model.sharing.collect();
@@ -319,11 +319,11 @@ class Run {
   }
 
   /**
-   * One collection, as a rule. V8's optimizing compiler works on a thread of its own, and until the main thread takes its
-   * work it holds what the code refers to: the context of a closure that is being compiled, and so a tensor in one of its
+   * Usually one collection. V8's optimizing compiler runs on its own thread, and until the main thread takes its result it
+   * holds references of the code: the context of a closure that is being compiled, and so a tensor in one of its
    * variables. (Heap snapshots show the context under the compiler's handles alone; with --single-threaded,
-   * --no-concurrent-recompilation or --no-opt the first collection does.) Then another one, once it has done. Nobody else
-   * has a turn meanwhile.
+   * --no-concurrent-recompilation or --no-opt the first collection does.) Then another one, once the compiler has finished. Other
+   * sequences do not run meanwhile.
    */
   collectUntil() {
     const tensors = this.before.tensors + this.model.figures().tensors;
@@ -334,7 +334,7 @@ class Run {
       globalThis.gc();
       const now = this.torch.memory();
       if (now.tensors <= tensors && now.tokens <= tokens) return;
-      // Copies of tokens that the other thread has let go of.
+      // Copies of tokens that the other thread has dropped.
       if (this.peer.worker !== null) this.peer.ask({ do: 'collect' });
       Atomics.wait(clock, 0, 0, Math.min(i, 20));
     }
@@ -354,7 +354,7 @@ class Run {
 
   // ---- the other thread ----
 
-  /** It ends, and with it all it held; the next step that needs one starts another. */
+  /** Ends it with all its tensors; the next step that needs a thread starts another. */
   async stop(world, draw) {
     if (this.peer.worker === null || !draw.once(3)) return this.flat(world, draw, 0);
     const how = draw.pick(['idle', 'busy', 'exit']);

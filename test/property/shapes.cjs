@@ -1,4 +1,4 @@
-/** Sizes and strides as PyTorch computes them: what the model needs to tell a view from a copy. */
+/** Sizes and strides as in PyTorch, with which the model distinguishes views from copies. */
 'use strict';
 
 const itemSizes = {
@@ -42,8 +42,8 @@ function isContiguous(shape, strides) {
 }
 
 /**
- * The strides under which `shape` with `strides` can be seen as `wanted` (of as many elements), or null where only a copy
- * can: each run of dimensions that lies evenly in memory may be cut anew.
+ * The strides with which `shape` with `strides` can be viewed as `wanted` (of the same size), or null if that needs a copy:
+ * each group of dimensions that is contiguous in memory may be split differently.
  */
 function viewStrides(shape, strides, wanted) {
   if (numelOf(shape) === 0) return same(shape, wanted) ? [...strides] : contiguousStrides(wanted);
@@ -74,7 +74,7 @@ function viewStrides(shape, strides, wanted) {
 
 const same = (a, b) => a.length === b.length && a.every((size, i) => size === b[i]);
 
-/** Whether two elements may lie in one place: surely not (false), surely (true), unknown (null). */
+/** Whether two elements may share memory: no (false), yes (true), unknown (null). */
 function overlaps(shape, strides) {
   if (strides.some((stride, i) => stride === 0 && shape[i] > 1)) return true;
   const dims = shape.map((size, i) => [strides[i], size]).filter(([, size]) => size !== 1);

@@ -1,15 +1,15 @@
-/** The model of tokens, and of what the other thread holds: handles and tokens by number. */
+/** The model of tokens, and of the other thread's handles and tokens, by number. */
 'use strict';
 
 const { Impl } = require('./model.cjs');
 
-/** What `t.share()` put up: the tensor as it was then, on storages that can no longer grow. */
+/** A result of `t.share()`: the tensor at that time, on storages that can no longer grow. */
 class Token {
   constructor(number, impl) {
     this.number = number;
-    this.token = null; // what this thread has of it, null when it has none
-    this.isThere = false; // whether the other thread has it: it took it, or has a message with it
-    this.inMail = false; // nowhere else there
+    this.token = null; // this thread's token object, or null
+    this.isThere = false; // whether the other thread has it, taken or in a message
+    this.inMail = false; // only in the other thread's unread messages
     const { storages, shape, dtype, strides, offset, layout, entries, coalesced, places } = impl;
     this.storages = [...storages];
     this.as = { shape: [...shape], dtype, strides, offset, layout, entries, coalesced, places };
@@ -35,10 +35,10 @@ class Token {
 /** The tokens of the process, and the other thread. */
 class Sharing {
   constructor() {
-    this.tokens = new Set(); // that may still be taken
+    this.tokens = new Set(); // those that may still be taken
     this.made = 0;
     this.there = new Set(); // handles of the other thread
-    this.mail = []; // tokens in messages that it has not read
+    this.mail = []; // tokens in its unread messages
     this.isTold = new Map(); // storage -> whether in this thread
   }
 
@@ -48,12 +48,12 @@ class Sharing {
     return token;
   }
 
-  /** Nobody can take it from now on. */
+  /** It cannot be taken any more. */
   dispose(token) {
     this.tokens.delete(token);
   }
 
-  /** Both threads collected: tokens that nobody has are gone. */
+  /** Both threads have collected: unreachable tokens are freed. */
   collect() {
     for (const token of this.tokens) if (!token.isHeld) this.dispose(token);
   }
@@ -66,7 +66,7 @@ class Sharing {
     this.collect();
   }
 
-  /** Bytes of storages that tokens alone hold. */
+  /** Bytes of storages held only by tokens. */
   hidden(sees) {
     const storages = new Set([...this.tokens].flatMap((token) => token.storages));
     let bytes = 0;
@@ -75,8 +75,8 @@ class Sharing {
   }
 
   /**
-   * The bytes that V8 is told in this thread. It is told of a storage in one: where its first handle is, until that thread
-   * has let go of its last one.
+   * The bytes reported to V8 in this thread. A storage is reported in one thread: that of its first handle, until that thread
+   * has released its last one.
    */
   toldHere(here) {
     const of = (handles) => new Set([...handles].flatMap(({ impl }) => impl.storages));

@@ -1,4 +1,4 @@
-/** The steps there are, and what fast-check draws for a list of them. */
+/** The steps, and fast-check's arbitrary for a list of them. */
 'use strict';
 
 const fc = require('fast-check');
@@ -15,7 +15,7 @@ const flat = [
   ...require('./steps/threads.cjs'),
 ];
 
-/** Each step as often as its weight says. */
+/** Each step repeated according to its weight. */
 const wheel = flat.flatMap((step) => new Array(Math.ceil(step.weight * 10)).fill(step));
 const withoutGraphs = wheel.filter((step) => !graphs.has(step));
 

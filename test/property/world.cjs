@@ -1,10 +1,10 @@
-/** What a step works with: the library, the model, the draws of the step, and the tensors at hand. */
+/** A step's context: the library, the model, the draws of the step, and the existing tensors. */
 'use strict';
 
 const assert = require('node:assert');
 const { dtypes, numelOf } = require('./shapes.cjs');
 
-/** Choices out of the numbers that fast-check drew for one step; smaller numbers give simpler steps. */
+/** Choices from the numbers that fast-check drew for one step; smaller numbers give simpler steps. */
 class Draw {
   constructor(numbers) {
     this.numbers = numbers;
@@ -14,20 +14,20 @@ class Draw {
   below(count) {
     const round = Math.floor(this.next / this.numbers.length);
     const number = this.numbers[this.next++ % this.numbers.length];
-    // Used up, the numbers serve again with other digits.
+    // When all are used, the numbers are reused with other digits.
     return Math.floor(number / 7 ** round) % count;
   }
   pick(list) {
     return list[this.below(list.length)];
   }
-  /** True once in `times`. */
+  /** True with a probability of 1 / `times`. */
   once(times) {
     return this.below(times) === times - 1;
   }
   dtype() {
     return this.pick(dtypes);
   }
-  /** Up to four dimensions; sizes of 0 and 1 come up often. */
+  /** Up to four dimensions; sizes of 0 and 1 are frequent. */
   shape(most = 4) {
     const shape = [];
     for (let i = this.below(most + 1); i > 0; i--) shape.push(this.below(6));
@@ -54,7 +54,7 @@ class World {
     this.asyncScope = scope;
     this.log = run.log;
     this.revoked = undefined; // a token that was disposed
-    this.disposed = []; // a few tensors that are gone
+    this.disposed = []; // a few disposed tensors
   }
 
   get owner() {
@@ -66,14 +66,14 @@ class World {
     return true;
   }
 
-  /** A handle at hand for which `fits`, or null. */
+  /** An existing handle for which `fits`, or null. */
   some(draw, fits = () => true) {
     const found = [];
     for (const handle of this.model.handles) if (handle.tensor !== null && fits(handle.impl)) found.push(handle);
     return found.length === 0 ? null : draw.pick(found);
   }
 
-  /** The same of the other thread. */
+  /** The same for the other thread. */
   someThere(draw, fits = () => true) {
     const found = [...this.model.sharing.there].filter(({ impl }) => fits(impl));
     return found.length === 0 ? null : draw.pick(found);
@@ -88,7 +88,7 @@ class World {
   /** Enters a new tensor that the library returned. */
   made(tensor, impl) {
     const handle = this.model.add(tensor, impl, this.owner);
-    // A rule that is wrong about a shape would go astray later: say so at once.
+    // A rule with a wrong shape would cause failures later, so check it at once.
     assert.deepStrictEqual(tensor.shape, impl.shape, 'the model knows the shape');
     return handle;
   }
@@ -108,7 +108,7 @@ class World {
     return this.say(`there: #${handle.number} = ${what}`);
   }
 
-  /** Runs what must fail with `code`. */
+  /** Runs a call that must fail with `code`. */
   refused(what, code, fn) {
     this.say(`${what} must throw ${code}`);
     assert.throws(fn, (error) => {
@@ -131,9 +131,9 @@ const isStrided = (impl) => impl.layout === 'strided' && impl.storage.device ===
 /** Dense, on the CPU, and unknown to autograd. */
 const isPlain = (impl) => isStrided(impl) && impl.graph === null;
 const isKnown = (impl) => isPlain(impl) && impl.strides !== null;
-/** Each element has its own place, and nobody minds other values. */
+/** Each element has its own memory, and its value may change. */
 const isWritable = (impl) => isPlain(impl) && impl.overlap === false && !impl.storage.readonly;
-/** Nobody else counts on its shape. */
+/** Other tensors do not depend on its shape. */
 const isLoose = (impl) => isWritable(impl) && !impl.isGrad && !impl.version.saved;
 const isSmall = (impl) => numelOf(impl.shape) <= 65_536;
 const isFloat = (impl) => impl.dtype === 'float32' || impl.dtype === 'float64';

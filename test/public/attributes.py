@@ -1,4 +1,4 @@
-"""What of PyTorch's Tensor is an attribute and what a method, and the values of those of autograd, as JSON."""
+"""The attributes and the methods of PyTorch's Tensor, and the values of autograd's attributes, as JSON."""
 import inspect
 import json
 import types

@@ -1,4 +1,4 @@
-/** What is an attribute of PyTorch's Tensor in Python is a property here, and what is a method there is one here. */
+/** Attributes of PyTorch's Tensor in Python are properties here, and methods are methods. */
 import * as path from 'node:path';
 import type { Tensor } from '../../lib/tensor';
 import { run } from '../support/child';
@@ -22,7 +22,7 @@ beforeAll(async () => {
   told = JSON.parse(stdout);
 });
 
-/** The exceptions, as docs/from-pytorch.md has them. */
+/** The exceptions listed in docs/from-pytorch.md. */
 const opsAsMethods = ['real', 'imag', 'data'];
 const methodsAsProperties = ['numel'];
 
@@ -32,7 +32,7 @@ const isMethod = (name: string) => {
   return typeof found?.value === 'function';
 };
 
-it('every attribute of Python that is here is a property, but for the exceptions', () => {
+it('every attribute of Python is a property here, with exceptions', () => {
   expect(told.attributes).toEqual(expect.arrayContaining(['is_leaf', 'is_cuda', 'shape', 'requires_grad', '_version']));
   const methods = told.attributes.filter((name) => isMethod(camelCase(name)));
   expect(methods.sort()).toEqual(opsAsMethods.sort());
@@ -40,13 +40,13 @@ it('every attribute of Python that is here is a property, but for the exceptions
   expect(properties.length).toBeGreaterThanOrEqual(20);
 });
 
-it('every method of Python that is here is a method, but for the exceptions', () => {
+it('every method of Python is a method here, with exceptions', () => {
   const properties = told.methods.filter((name) => isProperty(camelCase(name)));
   expect(properties).toEqual(methodsAsProperties);
   expect(told.methods.filter((name) => isMethod(camelCase(name))).length).toBeGreaterThan(400);
 });
 
-it('what tells yes or no is a method or a property as in Python', () => {
+it('predicates are methods or properties as in Python', () => {
   for (const name of ['isContiguous', 'isFloatingPoint', 'isComplex', 'isSigned', 'isConj', 'isNeg', 'isInference'])
     expect([name, isMethod(name)]).toEqual([name, true]);
   for (const name of ['isLeaf', 'isCuda', 'isCpu', 'isMeta', 'isSparse', 'isSparseCsr', 'isMkldnn', 'isQuantized'])
@@ -89,7 +89,7 @@ it('isLeaf, requiresGrad, retainsGrad, outputNr and _version are those of Python
   );
 });
 
-it('of nothing, and of a tensor that is gone or not there yet, they are errors', async () => {
+it('on other objects, and on disposed and pending tensors, they throw', async () => {
   const names = ['isLeaf', 'retainsGrad', 'outputNr', '_version'] as const;
   const gone = torch.ones([2]);
   gone.dispose();

@@ -1,4 +1,4 @@
-/** Calls of public functions: their forms, and their errors, which are the parser's of the ops. */
+/** Calls of public functions: their forms, and their errors, which come from the parser of ops. */
 import { balanced, codeOf, thrown, torch, untyped } from '../support/torch';
 
 const inScope = (fn: () => void) => () => balanced(() => torch.scope(fn));
@@ -10,7 +10,7 @@ const x = () =>
   ]);
 
 test(
-  'positional, by name and mixed give the same',
+  'positional, named and mixed arguments give the same result',
   inScope(() => {
     const target = torch.tensor([0n, 2n]);
     const forms = [
@@ -40,7 +40,7 @@ test(
 );
 
 test(
-  'a call that does not fit lists every signature, those of the op with it',
+  "a call that does not fit lists every signature, including the op's",
   inScope(() => {
     const error = thrown(() => F.crossEntropy(x(), 'target'));
     expect([error.name, error.code, error.op, error.argument]).toEqual([
@@ -65,7 +65,7 @@ test(
 );
 
 test(
-  'a value that is refused is named with what was expected',
+  'a refused value is named with the expectation',
   inScope(() => {
     const error = thrown(() => F.mseLoss(x(), x(), { reduction: 'average' }));
     expect([error.code, error.op, error.argument]).toEqual(['ERR_TORCH_ARGUMENT', 'mseLoss', 'reduction']);
@@ -75,7 +75,7 @@ test(
 );
 
 test(
-  'tensors that are gone, and methods without their tensor',
+  'disposed tensors, and methods without their tensor',
   inScope(() => {
     const gone = x();
     gone.dispose();
@@ -93,7 +93,7 @@ test(
 );
 
 test(
-  'settings of the process come back as they were set',
+  'settings of the process are read back as set',
   inScope(() => {
     const state = untyped.getRngState();
     const drawn = torch.rand([3]).toArray();

@@ -1,4 +1,4 @@
-/** What the comparisons of public functions share: tensors and helpers that both sides have. */
+/** Tensors and helpers of both sides, for the comparisons of public functions. */
 import { type Call, compare, toPython } from '../support/compare';
 import { hasDimensionNames } from '../support/release';
 import { untyped } from '../support/torch';
@@ -77,13 +77,13 @@ const inputs: Record<string, Call> = Object.fromEntries(
   Object.entries(javascript).map(([name, js]) => [name, [js, special[name] ?? toPython(js)]]),
 );
 
-/** After seeding: both sides draw the same random numbers. */
+/** Seeds first, so that both sides draw the same random numbers. */
 function seeded<T>(fn: () => T): T {
   untyped.manualSeed(7);
   return fn();
 }
 
-/** The matrix that a decomposition is of. */
+/** The matrix that a decomposition reconstructs. */
 const rebuilt = ([u, s, v]: any[]) => u.mul(s).matmul(v.mT);
 
 /** The gradients of the sum of what `fn` gives (its first tensor) with respect to copies of the tensors. */
@@ -98,7 +98,7 @@ function grads(fn: (...leaves: any[]) => any, ...tensors: any[]): unknown[] {
   return leaves.map((leaf) => leaf.grad);
 }
 
-/** JavaScript alone, where Python's text follows from it, or both. */
+/** Only JavaScript, if Python's text can be derived from it, or both. */
 export type Line = string | Call;
 
 /** Runs the calls on both sides; all must agree. */

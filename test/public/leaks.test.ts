@@ -1,11 +1,11 @@
-/** Composed functions leave nothing behind but their results: in scopes, outside them, with and without gradients. */
+/** Composed functions only leave their results: in scopes, outside them, with and without gradients. */
 import { ask as askWithWarnings } from '../support/child';
 import { limitMs } from '../support/sanitized';
 import { LIB } from '../support/torch';
 
 const ask = (source: string) => askWithWarnings(source, ['--no-warnings']);
 
-/** Calls over `x`, `y`, `img`, … each of which makes tensors on its way. */
+/** Calls over `x`, `y`, `img`, … each of which makes intermediate tensors. */
 const program = (body: string) => `
   const F = torch.nn.functional;
   const { collectAll } = require(${JSON.stringify(`${LIB}/collector.js`)});
@@ -44,7 +44,7 @@ const calls = `
 /** Tensors that the expressions themselves make, besides the function's. */
 const TEMPORARIES = { 5: 1, 6: 1 };
 
-test('in a scope only the results are there when the function returns', async () => {
+test('in a scope only the results exist when the function returns', async () => {
   const left = await ask(
     program(`${calls}
     answer(torch.scope(() => calls.map(([, call]) => {
@@ -61,7 +61,7 @@ test('in a scope only the results are there when the function returns', async ()
   expect(left).toEqual(expected);
 });
 
-test('outside every scope the results belong to the collector, and the rest is gone at once', async () => {
+test('outside every scope the results belong to the collector, and the rest is freed at once', async () => {
   const { after, grown } = await ask(
     program(`${calls}
     collectAll();
@@ -69,7 +69,7 @@ test('outside every scope the results belong to the collector, and the rest is g
     for (let n = 0; n < 20; n++) for (const [, call] of calls) call();
     for (let n = 0; n < 20; n++) for (const call of failing) { try { call(); } catch {} }
     const limit = Date.now() + ${limitMs(15_000)};
-    // V8's compiler, which works beside the program, may hold some of it for as long as it works on a function.
+    // V8's compiler runs concurrently and may hold some garbage while it compiles a function.
     (function look() {
       collectAll();
       const now = torch.memory();
@@ -82,7 +82,7 @@ test('outside every scope the results belong to the collector, and the rest is g
   expect({ after, grown }).toEqual({ after: 0, grown: 0 });
 });
 
-test('with gradients the graph alone keeps what it needs, until it goes', async () => {
+test('with gradients only the graph keeps its tensors, until it is freed', async () => {
   const { left, bytes } = await ask(
     program(`${calls}
     const leaf = torch.ones([2, 3]);
@@ -101,7 +101,7 @@ test('with gradients the graph alone keeps what it needs, until it goes', async 
   expect({ left, bytes }).toEqual({ left: 0, bytes: 0 });
 });
 
-test('a call that fails releases what it had made', async () => {
+test('a failed call releases its tensors', async () => {
   const left = await ask(
     program(`${calls}
     answer(torch.scope(() => failing.map((call) => {
@@ -113,7 +113,7 @@ test('a call that fails releases what it had made', async () => {
   expect(left).toEqual([0, 0, 0, 0, 0, 0]);
 });
 
-test('iteration gives rows that live as long as those of unbind', async () => {
+test('rows of an iteration live as long as those of unbind', async () => {
   const { sum, inside, after, rows, again } = await ask(
     program(`
     const t = torch.tensor([[1, 2], [3, 4], [5, 6]]);

@@ -3,7 +3,7 @@ import { expectPyTorchs, type Line } from './inputs';
 
 const reductions = ['none', 'mean', 'sum'];
 
-/** A loss in all its reductions, in the older way of saying them, and its derivatives. */
+/** A loss in all its reductions, with the older arguments for them, and its derivatives. */
 const loss = (name: string, args: string, options = '', older = true): Line[] => {
   const with_ = (more: string) => {
     const all = [options, more].filter((text) => text !== '').join(', ');

@@ -1,4 +1,4 @@
-/** The table of what is not there: a name that is there by now is no line of it, and what is missing is in it. */
+/** The table of missing names: it does not list existing names, and lists all missing ones. */
 import * as path from 'node:path';
 import { run } from '../support/child';
 import { ordinaryEnv } from '../support/sanitized';
@@ -21,7 +21,7 @@ beforeAll(async () => {
   told = JSON.parse(stdout);
 });
 
-/** What stands here at one of PyTorch's names, `torch.nn.functional.log_softmax` for example. */
+/** The value here for one of PyTorch's names, such as `torch.nn.functional.log_softmax`. */
 function here(name: string): unknown {
   const [, ...parts] = name.split('.');
   let object: any = untyped;
@@ -42,7 +42,7 @@ const spaces = () => [...new Set([...Object.keys(told.pytorch), ...Object.keys(t
 const outOf = (space: string) =>
   told.left_out.filter(({ namespace }) => namespace === space).flatMap(({ names }) => names);
 
-it('the table has what people look for first', () => {
+it('the table has the names that users look for first', () => {
   for (const name of ['torch.nn.Module', 'torch.optim', 'torch.utils.data', 'torch.distributed', 'torch.autocast'])
     expect([name, isMissing(name)]).toEqual([name, true]);
   for (const name of ['torch.amp', 'torch.func', 'torch.vmap', 'torch.compile', 'torch.profiler', 'torch.hub'])
@@ -53,14 +53,14 @@ it('the table has what people look for first', () => {
   expect(new Set(listed).size).toBe(listed.length);
 });
 
-it('nothing in the table is there', () => {
+it('names in the table do not exist', () => {
   expect(listed.filter((name) => !isPattern(name) && here(name) !== undefined)).toEqual([]);
   const all = [...spaces().flatMap(functionsOf), ...spaces().flatMap(othersOf)];
   for (const pattern of listed.filter(isPattern))
     expect([pattern, fitting(pattern, all).filter((name) => here(name) !== undefined)]).toEqual([pattern, []]);
 });
 
-it('functions that PyTorch has and that are missing are in the table, or left out with a reason, not both', () => {
+it('missing functions of PyTorch are in the table, or left out with a reason, not both', () => {
   for (const space of Object.keys(told.pytorch)) {
     const out = new Set(outOf(space).map(full(space)));
     const missing = functionsOf(space).filter((name) => here(name) === undefined && !out.has(name) && !isMissing(name));
@@ -69,11 +69,11 @@ it('functions that PyTorch has and that are missing are in the table, or left ou
   }
 });
 
-it('so are its classes, modules and values', () => {
-  // Those of the release that the table was written from; later ones have more insides in sight.
+it('the same for classes, modules and values', () => {
+  // The names of the release for which the table was written; later ones expose more internals.
   if (!told.version.startsWith('1.13.')) return;
   for (const space of Object.keys(told.others)) {
-    if (here(`torch.${space}`) === undefined && hasPartsOf(`torch.${space}`)) continue; // missing as a whole, as its parts say
+    if (here(`torch.${space}`) === undefined && hasPartsOf(`torch.${space}`)) continue; // missing as a whole, as the table says of its parts
     const out = outOf(space).map(full(space));
     const missing = othersOf(space).filter(
       (name) => here(name) === undefined && !out.includes(name) && !isMissing(name) && !hasPartsOf(name),

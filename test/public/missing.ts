@@ -1,4 +1,4 @@
-/** What docs/from-pytorch.md says is not there: the one table of names that PyTorch has in Python and that are missing here. */
+/** The table in docs/from-pytorch.md of names that PyTorch has in Python and that are missing here. */
 import { readFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { ROOT } from '../support/torch';
@@ -19,7 +19,7 @@ export const rows: Row[] = [...section.matchAll(/^\| (`.*?) \| (.*?) \| (.*?) \|
   }),
 );
 
-/** PyTorch's names as they stand in the table, from `torch.` on. */
+/** PyTorch's names in the table, starting with `torch.`. */
 export const listed: string[] = rows
   .flatMap(({ names }) => names)
   .map((name) => name.replace(/^Tensor\./, 'torch.Tensor.'));
@@ -40,6 +40,6 @@ export function isMissing(name: string): boolean {
 /** Whether the table has parts of a namespace. */
 export const hasPartsOf = (name: string): boolean => listed.some((other) => other.startsWith(`${name}.`));
 
-/** The names among these that a pattern of the table fits. */
+/** The names among these that a pattern of the table matches. */
 export const fitting = (pattern: string, names: string[]): string[] =>
   names.filter((name) => patternOf(pattern).test(name));

@@ -11,7 +11,7 @@ import yaml
 
 
 def functions(space):
-    """Public names of a module that can be called and are no classes."""
+    """Public callable names of a module, without classes."""
     names = []
     for name in dir(space):
         value = getattr(space, name)
@@ -21,7 +21,7 @@ def functions(space):
 
 
 def others(space):
-    """Its other public names: classes, modules and values, without what other modules' imports leave in it."""
+    """Its other public names: classes, modules and values, without names from imports."""
     names = []
     for name in dir(space):
         value = getattr(space, name)
@@ -40,12 +40,12 @@ def others(space):
 
 
 def constants():
-    """Names of dtypes, layouts and memory formats, with what they name here."""
+    """Names of dtypes, layouts and memory formats, with their names here."""
     found = {}
     for name in dir(torch):
         value = getattr(torch, name)
         if re.fullmatch(r"u?int[1-7]|bits\w+|jagged", name):
-            continue  # of PyTorch 2: names that libtorch has no ops for
+            continue  # of PyTorch 2: names without ops in libtorch
         if isinstance(value, (torch.dtype, torch.layout)):
             found[name] = str(value).replace("torch.", "")
         elif isinstance(value, torch.memory_format) and not name.startswith("legacy"):

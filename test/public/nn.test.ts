@@ -1,5 +1,5 @@
-/** torch.nn.functional but for its losses against PyTorch: modes, derivatives and refusals. How many calls each list has
- *  refused (on both sides) is counted, so that no call is refused by mistake. */
+/** torch.nn.functional without its losses against PyTorch: modes, derivatives and refusals. The refused calls (on both
+ *  sides) of each list are counted, to detect calls that are refused by mistake. */
 import { expectPyTorchs, type Line } from './inputs';
 
 const inplace = (call: string, input = 'x.clone()'): Line[] => [

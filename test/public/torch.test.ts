@@ -220,7 +220,7 @@ const module_: Line[] = [
 
 const conversions = 'float double half bfloat16 bool byte char short int long'.split(' ');
 
-/** Of libtorchs that have them. */
+/** Only in versions of libtorch that have them. */
 const dimensionNames: Line[] = [
   ['named.names', 'list(named.names)'],
   ['x.names', 'list(x.names)'],
@@ -313,7 +313,7 @@ test('torch.functional', async () => {
 
 test('functions of the module, torch.sparse', async () => {
   const { failed } = await expectPyTorchs(module_);
-  // libtorch 1.13 compares the indices with the size; later ones do where they are asked to.
+  // libtorch 1.13 compares the indices with the size; later ones do if requested.
   const unchecked = 'torch.sparseCooTensor([[0], [5]], [1], [2, 2])';
   expect(failed.filter((call) => call !== unchecked)).toEqual(['torch.finfo("int32")', 'torch.iinfo("float32")']);
 });
@@ -329,7 +329,7 @@ test('derivatives of torch.functional', async () => {
   expect((await expectPyTorchs(derivatives)).failed).toHaveLength(0);
 });
 
-test('Jest’s toEqual takes tensors by their values, though they can be iterated', () => {
+test('Jest’s toEqual compares tensors by values, although they are iterable', () => {
   balanced(() =>
     torch.scope(() => {
       const t = torch.tensor([[1, 2]]);

@@ -1,10 +1,10 @@
 /**
- * Every generated function and method, each of its signatures, with each argument in the forms that run code of the program.
+ * Every generated function and method, each of its signatures, with each argument in the forms that run user code.
  *
  *   generated.cjs LIB {"skip": [op], "seed": 1, "all": false, "mirror": false}
  *
- * `mirror`: the functions through torch.async, from the same list. They give promises, and have read everything when they do.
- * Prints one JSON line: how many calls there were, and what was wrong.
+ * `mirror`: the functions through torch.async, from the same list. They return promises, after they have read all arguments.
+ * Prints one JSON line: the number of calls, and the failures.
  */
 'use strict';
 
@@ -23,7 +23,7 @@ const { signature, decodeSignature } = require(path.join(lib, 'signature.js'));
 const { publics } = require(path.join(lib, 'wrappers.js'));
 const skipped = new Set(skip);
 
-/** Values of parameters that take any; others are lists of numbers. */
+/** Values for parameters of any type; others get lists of numbers. */
 const any = {
   split_size_or_sections: 1,
   buffer: new Float32Array(4),
@@ -42,7 +42,7 @@ let turn = seed;
 const wrong = [];
 const counts = { functions: 0, signatures: 0, calls: 0 };
 
-/** Signatures behind a wrapper: of its ops, and of what is written in lib/public. */
+/** Signatures behind a wrapper: those of its ops and of the functions in lib/public. */
 function signaturesOf(space, name, fn) {
   const found = /(?:method|function|public)Site\((?:'[^']*', )?'[^']*', (\[[^\]]*\])/.exec(String(fn));
   const rows = found === null ? [] : JSON.parse(found[1]);
@@ -72,7 +72,7 @@ function* wrappers() {
   }
 }
 
-/** The arguments of a call, with one of them in another form: positional as far as they go. */
+/** The arguments of a call, with one of them in another form: positional as far as possible. */
 function argumentsOf({ params, self }, values, method, at, form) {
   const positional = [];
   const options = {};
@@ -104,10 +104,10 @@ function formsOf(param, value) {
   return list;
 }
 
-/** What these give holds whatever was there. */
+/** Ops with uninitialized results. */
 const uninitialised = /empty|resize|_weightNormInterface|_histogramddBinEdges/i;
 
-/** Functions that make a tensor of JavaScript's data, through torch.async too. */
+/** Functions that make a tensor from JavaScript data, also through torch.async. */
 const atOnce = /^\.(?:asTensor|asarray) /;
 
 /** A variant of arguments that works. */
@@ -153,7 +153,7 @@ async function check(label, sig, { fn, space, mirrored }) {
 function prepared(sig, { method, variant, at, kind, name }) {
   torch.manualSeed(0);
   const values = valuesOf(sig, variant, true);
-  // An optional one that is not given has a value here, so the result may be another.
+  // An omitted optional argument has a value here, so the result may differ.
   const given = values[at] !== undefined;
   if (!given) [values[at]] = valuesOf({ ...sig, params: [sig.params[at]] }, variant);
   const run = new Run(name, () => values.find((value) => value instanceof torch.Tensor)?.dispose());
@@ -188,7 +188,7 @@ async function one(label, sig, { fn, method, variant, at, kind, name, first, ste
       if (kind === 'getter') assert(run.runs === 1, `the getter ran ${run.runs} times`);
       if (run.runs > 0 && name === 'throw') assert(outcome.code === 'mine', `its error is lost: ${outcome.code}`);
       if (!given || name === 'throw' || name === 'dispose' || !steady) return;
-      // Options after a gap need names, which some overloads read as another call: then both are refused.
+      // Options after a gap need names, which some overloads parse as another call: then both are refused.
       assert(same(outcome, first), `another result: ${JSON.stringify([outcome, first])}`.slice(0, 600));
     });
     await checkPromises(run);
@@ -199,7 +199,7 @@ async function one(label, sig, { fn, method, variant, at, kind, name, first, ste
   }
 }
 
-/** What a promise of torch.async gives. */
+/** The result of a promise of torch.async. */
 const settled = (promise, ended = () => {}) =>
   promise.then(
     (value) => {
@@ -232,7 +232,7 @@ async function oneMirrored(label, sig, { mirrored, variant, at, kind, name, stea
       checkAfter(run, before);
       const outcome = await settled(promise, (value) => {
         run.over = true;
-        // A promise looks for `then` in what it is given: here the program's own Proxy, which an op in place gives back.
+        // A promise reads `then` of its value: here the program's own Proxy, which an in-place op returns.
         const late = run.runs - runs;
         assert(late === 0 || types.isProxy(value), `the callback ran ${late} times after the call had returned`);
       });

@@ -1,6 +1,6 @@
 /**
- * The hand-written functions: each with a callback at every point where it runs code of the program. A name of lib/torch.ts
- * that is missing here is an error, and so is one that is gone.
+ * The hand-written functions: each with a callback at every point where it runs user code. A name of lib/torch.ts that is
+ * missing here is an error, and so is one that no longer exists.
  *
  *   handwritten.cjs LIB {"folder": a folder to write into}
  */
@@ -34,9 +34,9 @@ function* generator(fire, values) {
   fire();
   yield* values;
 }
-/** Takes tensors alone, which run code of the program where they are Proxies. */
+/** Takes only tensors, which run user code if they are Proxies. */
 const tensorsOnly = (...calls) => calls.map((call) => Object.assign(call, { tensorsOnly: true }));
-/** A sum of squares, and what it was computed from; then `fire` runs. */
+/** A sum of squares and its input; then `fire` runs. */
 function squares(fire = () => {}) {
   const w = torch.ones([2], { requiresGrad: true });
   return [w.pow(2).sum(), w, fire()];
@@ -45,7 +45,7 @@ const backwardOfProduct = (fire) => (ctx, grad) => {
   const [w] = ctx.savedTensors;
   return [read(fire, grad.mul(w).mul(2)), null];
 };
-/** The same of a Function, whose forward runs `fire`. */
+/** The same for a Function whose forward runs `fire`. */
 function product(fire, backward) {
   class Product extends torch.autograd.Function {
     static forward(ctx, w, n) {
@@ -67,12 +67,12 @@ const products = (name, shape) => [
       },
     }),
 ];
-/** Runs nothing of the program: why. */
+/** Does not run user code, for this reason. */
 const nothing = (why) => ({ why });
 const numbers = 'takes numbers, strings or nothing';
 const path_ = 'takes a path and options that ownOptions reads once: see load';
 
-/** What to call, given the callback and a tensor to dispose of. */
+/** The calls, by the callback and a tensor to dispose. */
 const functions = {
   getAllocationThreshold: nothing(numbers),
   setAllocationThreshold: nothing(numbers),
@@ -130,7 +130,7 @@ const functions = {
   'autograd.functional.jvp': products('jvp', [2, 2]),
   'autograd.functional.vhp': products('vhp', [2, 2]),
   'autograd.functional.hvp': products('hvp', [2, 2]),
-  // Their functions run in a scope of their own, as that of scope does: what those make is gone when the call is over.
+  // Their functions run in their own scope, like that of scope, so their tensors are freed when the call ends.
   'utils.checkpoint.checkpoint': [
     (fire) => {
       const w = torch.ones([2], { requiresGrad: true });
@@ -237,7 +237,7 @@ const functions = {
   full: [(fire) => torch.full(list(fire, [2, 3]), 5), (fire) => torch.full([2], options(fire, 'fillValue', 5))],
 };
 
-/** Not of lib/torch.ts, or with callbacks that no signature shows. */
+/** Functions outside lib/torch.ts, or with callbacks that are not in a signature. */
 const others = {
   'Tensor.registerHook': [
     (fire, t) => {
@@ -293,7 +293,7 @@ const others = {
 const wrong = [];
 let calls = 0;
 
-/** `proxied`: the callback runs in the traps of a Proxy around the tensor, at every look at it, and nowhere else. */
+/** `proxied`: the callback runs in the traps of a Proxy around the tensor, at every access to it, and nowhere else. */
 async function one(label, call, name, proxied = false) {
   const where = `${label}, ${proxied ? 'a Proxy, ' : ''}${name}`;
   const expected = torch.scope(() => outcomeOf(() => call(() => {}, ones())));
@@ -331,7 +331,7 @@ async function one(label, call, name, proxied = false) {
   }
 }
 
-/** torch.run and torch.async: what the callback calls is its own, recorded by torch.run alone, and strands are not mixed. */
+/** torch.run and torch.async: calls of the callback are separate, recorded only by torch.run, and strands are not mixed. */
 async function oneAsync(label, call, name) {
   const tensors = torch.memory().tensors;
   const kept = torch.keep(ones());

@@ -1,6 +1,5 @@
 /**
- * What a program's code may do in the middle of a call, and the forms of arguments that run it there. Plain Node, for child
- * processes.
+ * Actions of user code during a call, and the forms of arguments that run it. Plain Node, for child processes.
  */
 'use strict';
 
@@ -21,7 +20,7 @@ function hostileKit(lib) {
   );
   const mine = new Error('of the callback');
 
-  /** What one run of a callback left, and how it ends. */
+  /** The leftovers of one run of a callback, and its end. */
   class Run {
     constructor(name, victim) {
       this.name = name;
@@ -34,7 +33,7 @@ function hostileKit(lib) {
     }
     /** The callback itself. */
     fire() {
-      if (this.over) return; // what the test itself asks of a Proxy
+      if (this.over) return; // the test's own accesses to a Proxy
       this.runs++;
       actions[this.name](this);
     }
@@ -90,7 +89,7 @@ function hostileKit(lib) {
     return [current, native.flags[5], torch.isGradEnabled(), torch.isInferenceModeEnabled()];
   };
 
-  /** After a call, in the scope around it: what the callback made is there and the program's, and all is as it was. */
+  /** After a call, in its enclosing scope: the callback's tensors exist and belong to the program, and state is restored. */
   function checkAfter(run, before) {
     for (const tensor of run.kept.splice(0)) {
       assert(!tensor.disposed, 'what the callback made is gone');
@@ -194,7 +193,7 @@ function hostileKit(lib) {
     im: value.im,
   });
 
-  /** What no collection frees either is lost: a number above `before` says so. */
+  /** Tensors that a collection does not free are leaks: the count is above `before`. */
   function tensorsLeft(before) {
     if (torch.memory().tensors !== before) collectAll();
     return torch.memory().tensors - before;

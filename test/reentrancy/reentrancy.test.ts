@@ -1,10 +1,11 @@
 /**
- * Code of the program in the middle of calls: getters of options, elements that are accessors, Proxies, generators and
- * callbacks, each of which disposes of an argument, allocates, calls with lists, calls 200 times, starts a torch.async op,
- * throws, leaves a scope open or collects; a Proxy of a tensor in place of each. The same through torch.async. The call gives what it gives with plain values, or a coded error; a getter ran
- * once, nothing is lost or left, and scope, modes and recording are as before.
+ * User code during calls: getters of options, elements that are accessors, Proxies, generators and callbacks, each of which
+ * disposes an argument, allocates, calls with lists, calls 200 times, starts a torch.async op, throws, leaves a scope open
+ * or collects; also a Proxy in place of each tensor, and the same through torch.async. The call gives the same result as
+ * with plain values, or an error with a code; getters run once, nothing is lost or leaked, and scope, modes and recording
+ * are unchanged.
  *
- * One in four generated functions is tried, others with another LTN_REENTRANCY_SEED; LTN_REENTRANCY=all tries all of them,
+ * Tests one in four generated functions, others with another LTN_REENTRANCY_SEED; LTN_REENTRANCY=all tests all of them,
  * with every callback.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -31,8 +32,8 @@ async function ask(program: string, options: object) {
 }
 
 /**
- * From libtorch 2.6 on, oneDNN's lstm accepts a hidden state of four dimensions, of which it writes the first row of h_n and c_n
- * alone: the rest is what the memory held before.
+ * From libtorch 2.6 on, oneDNN's lstm accepts a hidden state of four dimensions, but writes only the first row of h_n and c_n:
+ * the rest is uninitialized memory.
  */
 const unwritten = release === '1.13' ? [] : ['torch.async.lstm ('];
 
@@ -51,7 +52,7 @@ const limit = all ? 3_600_000 : undefined;
 test(`every generated function and method, seed ${seed}`, () => tryGenerated(false), limit);
 test(`every function of torch.async, seed ${seed}`, () => tryGenerated(true), limit);
 
-test('every hand-written function, torch.run and torch.async; none is missing', async () => {
+test('every hand-written function, torch.run and torch.async; the list is complete', async () => {
   const folder = mkdtempSync(path.join(tmpdir(), 'libtorch-node-reentrancy-'));
   try {
     const { wrong, missing, gone, calls } = await ask('handwritten.cjs', { folder });

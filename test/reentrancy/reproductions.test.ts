@@ -1,7 +1,7 @@
-/** What was found once: code of the program in the middle of a call gave wrong results without a word. */
+/** Regressions: user code during a call silently gave wrong results. */
 import { balancedAsync, torch, untyped } from '../support/torch';
 
-/** So many that the ring of integers is written over more than once. */
+/** Enough calls to overwrite the ring of integers more than once. */
 function manyCalls(): void {
   for (let i = 0; i < 200; i++) torch.scope(() => torch.ones([5, 5]).roll([1, 1], [0, 1]));
 }
@@ -32,7 +32,7 @@ test(
 );
 
 test(
-  'an element that makes 200 calls: the list before it keeps its values, and it has the value that was looked at',
+  'an element that makes 200 calls: the list before it keeps its values, and the element has the checked value',
   inScope(() => {
     let reads = 0;
     const dims = withGetter([0], 0, () => {
@@ -65,7 +65,7 @@ test(
 );
 
 test(
-  'a generator is read once, whatever overloads there are',
+  'a generator is read once, whatever the overloads',
   inScope(() => {
     function* two() {
       yield x();
@@ -76,7 +76,7 @@ test(
   }),
 );
 
-test('a nested op of torch.async goes into a strand of its own', async () => {
+test('a nested op of torch.async gets its own strand', async () => {
   await balancedAsync(async () => {
     const a = x();
     let nested: Promise<any> | undefined;
@@ -112,7 +112,7 @@ test('a nested op of torch.async goes into a strand of its own', async () => {
   });
 });
 
-describe('tensors that code of the program makes in the middle of a call are its own', () => {
+describe('tensors that user code makes during a call belong to the user code', () => {
   const kept: any[] = [];
   const keep = (value: unknown) => {
     kept.push(torch.tensor([7]));
@@ -144,7 +144,7 @@ describe('tensors that code of the program makes in the middle of a call are its
 });
 
 test(
-  'the memory limit: an array that was given is not read in the middle of a kernel',
+  'the memory limit: an argument array is not read during a kernel',
   inScope(() => {
     let reads = 0;
     const list = withGetter(new Array(17).fill(1), 0, () => {
@@ -175,7 +175,7 @@ test.each([
         for (;;) yield 1;
       })(),
   ],
-])('a list is not read beyond what a call has a use for: %s', (_name, list) => {
+])('a list is read only as far as a call needs it: %s', (_name, list) => {
   const x = torch.ones([2]);
   const calls = [
     () => untyped.stack(list()),

@@ -1,4 +1,4 @@
-/** `npm run audit`: which advisories a release is refused for. A made-up npm answers as a registry would. */
+/** `npm run audit`: the advisories that block a release. A fake npm answers like a registry. */
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
@@ -8,7 +8,7 @@ import { ROOT } from '../support/torch';
 const bin = fs.mkdtempSync(path.join(os.tmpdir(), 'libtorch-node-audit-'));
 afterAll(() => fs.rmSync(bin, { recursive: true, force: true }));
 
-/** Runs it with an npm that answers this, whatever it is asked. */
+/** Runs it with an npm that always gives this answer. */
 function audit(answer: string, status = 0) {
   fs.writeFileSync(path.join(bin, 'answer'), answer);
   fs.writeFileSync(path.join(bin, 'npm'), `#!/bin/sh\ncat ${bin}/answer\nexit ${status}\n`, { mode: 0o755 });
@@ -20,20 +20,23 @@ const entry = (name: string, severity: string, nodes = [`node_modules/${name}`])
 });
 const report = (...entries: object[]) => JSON.stringify({ vulnerabilities: Object.assign({}, ...entries) });
 
-it('passes where nothing is known', async () => {
+it('passes without advisories', async () => {
   const { code, stdout } = await audit(report());
   expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/^\d+ packages, 0 with advisories/) });
 });
 
-it('refuses any advisory on what comes with the package', async () => {
+it('refuses any advisory on a runtime dependency', async () => {
   const { code, stdout, stderr } = await audit(report(entry('commander', 'low')), 1);
-  expect({ code, stderr }).toEqual({ code: 1, stderr: '\nNo release with these: commander.\n' });
+  expect({ code, stderr }).toEqual({ code: 1, stderr: '\nThese advisories block a release: commander.\n' });
   expect(stdout).toBe('low: commander, comes with the package\n  a fault of commander (https://example.test/1)\n');
 });
 
-it('refuses high and critical ones on tools, and prints the others', async () => {
+it('refuses high and critical advisories on tools, and prints the others', async () => {
   const one = await audit(report(entry('esbuild', 'moderate'), entry('jest', 'high')), 1);
-  expect({ code: one.code, stderr: one.stderr }).toEqual({ code: 1, stderr: '\nNo release with these: jest.\n' });
+  expect({ code: one.code, stderr: one.stderr }).toEqual({
+    code: 1,
+    stderr: '\nThese advisories block a release: jest.\n',
+  });
   const other = await audit(report(entry('esbuild', 'moderate')), 1);
   expect({ code: other.code, stdout: other.stdout }).toEqual({
     code: 0,
@@ -41,7 +44,7 @@ it('refuses high and critical ones on tools, and prints the others', async () =>
   });
 });
 
-it('a package that is both, or that the lock does not know, counts as coming with the package', async () => {
+it('a package that is both, or that is not in the lock file, counts as a runtime dependency', async () => {
   const both = ['node_modules/picocolors', 'node_modules/jest'];
   expect((await audit(report(entry('picocolors', 'low', both)), 1)).code).toBe(1);
   expect((await audit(report(entry('unheard-of', 'low')), 1)).code).toBe(1);
@@ -50,11 +53,11 @@ it('a package that is both, or that the lock does not know, counts as coming wit
 it.each([
   ['a refusal', '{ "message": "405 Method Not Allowed" }', '405 Method Not Allowed'],
   ['nothing', '', 'nothing'],
-  ['no JSON', '<html>', 'nothing'],
-])('refuses where the registry answers %s', async (_what, answer, told) => {
+  ['text that is not JSON', '<html>', 'nothing'],
+])('fails if the registry answers %s', async (_what, answer, told) => {
   const { code, stderr } = await audit(answer, 1);
   expect({ code, stderr }).toEqual({
     code: 1,
-    stderr: `\nexpected advisories from the registry, got: ${told}\nNothing is known.\n`,
+    stderr: `\nexpected advisories from the registry, got: ${told}\nThe audit has no result.\n`,
   });
 });

@@ -1,4 +1,4 @@
-/** package-lock.json: what is installed from it is checked, and it names no place to download from. */
+/** package-lock.json: packages have integrity hashes, and it does not contain download locations. */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { run } from '../support/child';
@@ -20,7 +20,7 @@ const exceptions: { reason: string; packages: string[] } = json('scripts/lock-ex
 const nameOf = (place: string) => place.replace(/^.*node_modules\//, '');
 const label = ([place, entry]: [string, Entry]) => `${nameOf(place)}@${entry.version}`;
 
-/** Runs lines of a module that imports from scripts/steps/npm.mjs, and gives what it prints. */
+/** Runs lines of a module that imports from scripts/steps/npm.mjs, and returns its output. */
 async function inSteps(lines: string): Promise<string> {
   const from = JSON.stringify(path.join(ROOT, 'scripts/steps/npm.mjs'));
   const program = `import { requireIntegrity } from ${from};\n${lines}`;
@@ -29,7 +29,7 @@ async function inSteps(lines: string): Promise<string> {
   return stdout.trim();
 }
 
-it('every package has its integrity, but those that are listed with the reason', () => {
+it('every package has an integrity hash, except those listed with the reason', () => {
   expect(entries.length).toBeGreaterThan(500);
   const checked = entries.filter(([, { integrity }]) => integrity !== undefined);
   for (const [, { integrity }] of checked) expect(integrity).toMatch(/^sha512-[A-Za-z0-9+/]{86}==$/);
@@ -38,7 +38,7 @@ it('every package has its integrity, but those that are listed with the reason',
   expect(exceptions.reason).toMatch(/does not carry/);
 });
 
-it('what has no integrity is a tool for a platform that the project is not developed or released on', () => {
+it('every entry without an integrity hash is a tool for a platform without development or releases', () => {
   const unchecked = entries.filter(([, { integrity }]) => integrity === undefined);
   for (const [place, { dev, optional, os, cpu, libc }] of unchecked) {
     expect([place, dev, optional]).toEqual([place, true, true]);
@@ -47,13 +47,13 @@ it('what has no integrity is a tool for a platform that the project is not devel
   }
 });
 
-it('names no place to download from, and no package that is not from a registry', () => {
+it('does not contain download locations or packages from outside a registry', () => {
   const text = fs.readFileSync(path.join(ROOT, 'package-lock.json'), 'utf8');
   expect(text).not.toMatch(/"resolved"|"link"|git\+|file:/);
   expect(json('package-lock.json').lockfileVersion).toBe(3);
 });
 
-it('asks for the versions that package.json asks for, each fixed', () => {
+it('has the exact versions of package.json', () => {
   const manifest = json('package.json');
   const own = json('package-lock.json').packages[''];
   for (const list of ['dependencies', 'devDependencies', 'peerDependencies']) expect(own[list]).toEqual(manifest[list]);
@@ -63,7 +63,7 @@ it('asks for the versions that package.json asks for, each fixed', () => {
   }
 });
 
-it('nothing is installed where the lock has a package for this machine without integrity', async () => {
+it('nothing is installed if the lock file has a package for this machine without an integrity hash', async () => {
   const packages = {
     '': { version: '1.0.0' },
     'node_modules/checked': { version: '1.0.0', integrity: 'sha512-x' },
@@ -79,7 +79,7 @@ it('nothing is installed where the lock has a package for this machine without i
     `try { requireIntegrity(${JSON.stringify(packages)}, ${JSON.stringify(machine)}); } catch (error) { console.log(error.message); }`,
   );
   expect(told).toMatch(
-    /^package-lock\.json has no integrity for @a\/everywhere@2\.0\.0, here@3\.0\.0, not-windows@5\.0\.0, so nothing was installed\.$/m,
+    /^package-lock\.json lacks the integrity hash of @a\/everywhere@2\.0\.0, here@3\.0\.0, not-windows@5\.0\.0, so nothing was installed\.$/m,
   );
   const file = path.join(ROOT, 'package-lock.json');
   expect(

@@ -1,4 +1,4 @@
-/** sbom.cdx.json against the tarball that it lies in: everything in there that is not ours is named, and nothing else is. */
+/** sbom.cdx.json against its tarball: it lists exactly the foreign parts of the tarball. */
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import * as os from 'node:os';
@@ -45,7 +45,7 @@ const npm = () => bill.components.filter(({ purl }) => purl?.startsWith('pkg:npm
 const files = () => bill.components.filter(({ type }) => type === 'file');
 const purlOf = (name: string, version: string) => `pkg:npm/${name.replace('@', '%40')}@${version}`;
 
-/** The folder of a package as Node finds it from another's, also where its exports do not have package.json. */
+/** The folder of a package as Node resolves it from another's, also if its exports lack package.json. */
 function installedAt(name: string, from: string): string {
   const candidate = path.join(from, 'node_modules', name);
   if (fs.existsSync(path.join(candidate, 'package.json'))) return candidate;
@@ -53,7 +53,7 @@ function installedAt(name: string, from: string): string {
   return installedAt(name, path.dirname(from));
 }
 
-/** The versions of all packages that come with ours, by what is installed in the checkout. */
+/** The installed versions of all runtime dependencies in the checkout. */
 function closure(): Map<string, string> {
   const found = new Map<string, string>();
   const visit = (name: string, from: string) => {
@@ -67,7 +67,7 @@ function closure(): Map<string, string> {
   return found;
 }
 
-/** Runs lines of a module with what scripts/steps/sbom.mjs exports. */
+/** Runs lines of a module with the exports of scripts/steps/sbom.mjs. */
 async function inSbom(lines: string, env: NodeJS.ProcessEnv = {}): Promise<string> {
   const from = JSON.stringify(path.join(ROOT, 'scripts/steps/sbom.mjs'));
   const program = `import { billOfMaterials, runtimePackages, sourceTime } from ${from};\n${lines}`;
@@ -87,7 +87,7 @@ it('is CycloneDX, of this package', () => {
   expect((bill.metadata.component as { externalReferences?: object[] }).externalReferences).toEqual(places);
 });
 
-it('names each package that comes with this one: version, licence, purl, hash, and no tool', () => {
+it('names each runtime dependency with version, licence, purl and hash, but not tools', () => {
   const wanted = closure();
   expect(Object.fromEntries(npm().map(({ name, version }) => [name, version]))).toEqual(Object.fromEntries(wanted));
   const { packages } = json(path.join(ROOT, 'package-lock.json'));
@@ -103,7 +103,7 @@ it('names each package that comes with this one: version, licence, purl, hash, a
   expect(npm().filter(({ name }) => tools.includes(name))).toEqual([]);
 });
 
-it('names each addon in the tarball with its hash, and the libtorch that it is linked with as not shipped', () => {
+it('names each addon in the tarball with its hash, and its libtorch as not shipped', () => {
   const names = (fs.readdirSync(at('.'), { recursive: true }) as string[]).filter((name) => /\.(node|so)\b/.test(name));
   expect(names.length).toBeGreaterThan(0);
   expect(
@@ -130,7 +130,7 @@ it('names each addon in the tarball with its hash, and the libtorch that it is l
 const libtorchs = () =>
   files().map(({ name }) => json(at(path.dirname(name), 'binding.json')).libtorch.version as string);
 
-it('every reference leads to a component, and every component is reached from the package', () => {
+it('every reference leads to a component, and every component is reachable from the package', () => {
   const edges = new Map(bill.dependencies.map(({ ref, dependsOn }) => [ref, dependsOn]));
   const reached = new Set<string>();
   const visit = (ref: string) => {
@@ -145,7 +145,7 @@ it('every reference leads to a component, and every component is reached from th
   expect(edges.size).toBe(reached.size);
 });
 
-it('tells nothing of the machine: no folder, no registry, no user', () => {
+it('does not contain folders, registries or users of the machine', () => {
   const repository: string | undefined = manifest.repository?.url;
   const text = fs.readFileSync(at('sbom.cdx.json'), 'utf8').replaceAll(JSON.stringify(repository), '');
   for (const trace of [ROOT, os.homedir() + path.sep, 'registry', 'file:']) expect(text).not.toContain(trace);
@@ -153,7 +153,7 @@ it('tells nothing of the machine: no folder, no registry, no user', () => {
   expect(new Set(urls)).toEqual(new Set(['https://github.com']));
 });
 
-it('is the same for the same checkout, with the time that SOURCE_DATE_EPOCH or the commit says', async () => {
+it('is the same for the same checkout, with the time of SOURCE_DATE_EPOCH or the commit', async () => {
   const print =
     "import { prebuiltFolders } from '" +
     path.join(ROOT, 'scripts/steps/prebuilds.mjs') +
@@ -172,7 +172,7 @@ it('is the same for the same checkout, with the time that SOURCE_DATE_EPOCH or t
   expect(wrong).toBe('SOURCE_DATE_EPOCH: expected seconds since 1970, got "today"');
 });
 
-it('finds a package where Node would, in the folder of the one that needs it before those above', async () => {
+it("finds a package like Node, in the dependent's folder before the folders above", async () => {
   const packages = {
     '': { dependencies: { '@a/b': '1' } },
     'node_modules/@a/b': { dependencies: { c: '2', d: '1' } },

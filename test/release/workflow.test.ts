@@ -1,6 +1,6 @@
 /**
- * The workflows as files: who may do what, and that what is published is the file that was tested. The steps that pack and
- * publish are run here, with a made-up npm.
+ * The workflow files: permissions, and that the published file is the tested one. The steps that pack and publish are run
+ * here with a fake npm.
  */
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
@@ -59,7 +59,7 @@ const texts = [...names.map(textOf), ...actions.map(({ text }) => text)];
 const publishing = 'release.yml publish';
 
 describe('every workflow', () => {
-  it('gives nothing to all of its jobs, and each job no more than to read the sources', () => {
+  it('does not give global permissions, and each job can at most read the sources', () => {
     for (const [name, { permissions }] of workflows) expect([name, permissions]).toEqual([name, {}]);
     for (const [name, { permissions }] of jobs) {
       const allowed = name === publishing ? { 'id-token': 'write' } : { contents: 'read' };
@@ -67,7 +67,7 @@ describe('every workflow', () => {
     }
   });
 
-  it('names each action by its commit, with the version beside it, and the same commit everywhere', () => {
+  it('refers to each action by commit, with the version in a comment, and the same commit everywhere', () => {
     const all = texts.flatMap((text) => [...text.matchAll(/^\s*(?:- )?uses:(.*)$/gm)].map(([, what]) => what!));
     const used = all.filter((what) => !local.has(what.trim()));
     expect(used.length).toBeGreaterThanOrEqual(8);
@@ -82,13 +82,13 @@ describe('every workflow', () => {
     expect(steps.filter(([, { uses }]) => uses !== undefined)).toHaveLength(all.length);
   });
 
-  it('leaves no credentials in a checkout', () => {
+  it('does not leave credentials in a checkout', () => {
     const checkouts = steps.filter(([, { uses }]) => uses?.startsWith('actions/checkout@'));
     expect(checkouts.length).toBeGreaterThan(0);
     for (const [name, step] of checkouts) expect([name, step.with?.['persist-credentials']]).toEqual([name, false]);
   });
 
-  it('ends by itself, and is not started by what a stranger sends with rights of ours', () => {
+  it("has a timeout, and is not started with our permissions by a stranger's pull request", () => {
     for (const [name, job] of jobs) expect([name, job['timeout-minutes']]).toEqual([name, expect.any(Number)]);
     for (const [name, { on, concurrency }] of workflows) {
       const risky = ['pull_request_target', 'workflow_run', 'issue_comment'].filter((event) => event in on);
@@ -97,11 +97,11 @@ describe('every workflow', () => {
     }
   });
 
-  it('puts no expression into a script: what a tag or a branch is called is never run', () => {
+  it('does not put expressions into scripts: names of tags and branches are never run', () => {
     for (const [name, step] of steps) expect([name, step.run?.includes('${{') ?? false]).toEqual([name, false]);
   });
 
-  it('shows secrets to the one step that publishes, and to no other', () => {
+  it('passes secrets only to the step that publishes', () => {
     const shown = texts.flatMap((text) =>
       [...text.matchAll(/\bsecrets\.\w+|\bgithub\.token\b/g)].map(([what]) => what),
     );
@@ -125,7 +125,7 @@ describe('the release', () => {
   const scripts = (job: Job) => job.steps.map((step) => step.run ?? step.uses!);
   const indexOf = (job: Job, what: RegExp) => scripts(job).findIndex((script) => what.test(script));
 
-  it('publishes from a job of its own, after the audit and the tests, on a tag that was pushed', () => {
+  it('publishes from its own job, after the audit and the tests, on a pushed tag', () => {
     expect(publish!.needs).toEqual(['audit', 'package']);
     expect(publish!.environment).toBe('release');
     expect(publish!.if).toBe("github.event_name == 'push' && startsWith(github.ref, 'refs/tags/v')");
@@ -134,7 +134,7 @@ describe('the release', () => {
     expect(scripts(binding!)).toContain('node scripts/test.mjs --no-lint');
   });
 
-  it('the job with the identity has no checkout, and neither installs, builds nor packs', () => {
+  it('the job with the identity does not check out, install, build or pack', () => {
     const used = publish!.steps.flatMap(({ uses }) => (uses === undefined ? [] : [uses.split('@')[0]]));
     expect(used).toEqual(['actions/setup-node', 'actions/download-artifact']);
     const commands = publish!.steps.map((step) => step.run ?? '').join('\n');
@@ -147,7 +147,7 @@ describe('the release', () => {
     expect(commands).toContain('npm publish "./package/$FILE" --ignore-scripts --provenance --access public\n');
   });
 
-  it('packs once, what says its repository already, and sends it off before any test runs', () => {
+  it('packs once, with the repository in package.json, and uploads the tarball before any test runs', () => {
     const all = names.map(textOf).join('\n');
     expect(all.match(/^ +npm pack\b.*$/gm)).toEqual([
       expect.stringContaining('npm pack --ignore-scripts --pack-destination package'),
@@ -171,7 +171,7 @@ describe('the release', () => {
   });
 });
 
-/** Runs the steps that pack and those that publish, as the runner would, with an npm that packs a made-up package. */
+/** Runs the steps that pack and those that publish, like the runner, with an npm that packs a fake package. */
 describe('the steps, run', () => {
   const place = folder();
   const at = (...parts: string[]) => path.join(place, ...parts);
@@ -188,7 +188,7 @@ describe('the steps, run', () => {
   };
   const made = (text: string) => JSON.stringify({ version: '1.2.3', repository: { url: repository }, text });
 
-  /** npm, which packs what `manifest` is and writes down what else it was asked. */
+  /** An npm that packs `manifest` and logs its other calls. */
   function npm(manifest: string) {
     fs.rmSync(at('work'), { recursive: true, force: true });
     for (const name of ['bin', 'work', 'made/package']) fs.mkdirSync(at(name), { recursive: true });
@@ -219,7 +219,7 @@ describe('the steps, run', () => {
     );
   }
 
-  /** Step by step until one fails. What npm was asked, if it came to that. */
+  /** Runs the steps until one fails. Returns the calls of npm, if any. */
   async function publish(outputs: Record<string, string>, env: NodeJS.ProcessEnv = {}) {
     for (const step of release.jobs.publish!.steps.filter((candidate) => candidate.run !== undefined)) {
       const given = Object.entries(step.env!).flatMap(([name, value]) => {
@@ -233,7 +233,7 @@ describe('the steps, run', () => {
   }
   const refused = { stopped: expect.stringContaining('The file is the one that was tested'), asked: '' };
 
-  it('publish the tarball that was packed, with a token that is in no file and no argument', async () => {
+  it('publish the packed tarball, with a token that is not in a file or argument', async () => {
     const outputs = await pack(made('tested'));
     const bytes = fs.readFileSync(at('work/package/x-1.2.3.tgz'));
     const digest = (name: string) => createHash(name).update(bytes).digest('hex');
@@ -255,13 +255,13 @@ describe('the steps, run', () => {
     ['a second file', () => fs.writeFileSync(at('work/package/y.tgz'), '')],
     ['a hidden file', () => fs.writeFileSync(at('work/package/.npmrc'), 'ignore-scripts=false')],
     ['no file', () => fs.rmSync(at('work/package/x-1.2.3.tgz'))],
-  ])('stop before npm is asked: %s', async (_what, tamper) => {
+  ])('stop before npm is called: %s', async (_what, tamper) => {
     const outputs = await pack(made('tested'));
     tamper();
     expect(await publish(outputs)).toEqual(refused);
   });
 
-  it('stop where the digests are those of nothing', async () => {
+  it('stop if the digests are those of empty input', async () => {
     const outputs = await pack(made('tested'));
     expect(await publish({ ...outputs, sha256: '' })).toEqual(refused);
     expect(await publish({ ...outputs, sha512: '' })).toEqual(refused);
@@ -273,7 +273,7 @@ describe('the steps, run', () => {
     ['a branch', made('tested'), { GITHUB_REF_NAME: '1.2.3' }],
     ['another repository', made('tested'), { GITHUB_REPOSITORY: 'owner/fork' }],
     ['a package that says no repository', JSON.stringify({ version: '1.2.3' }), {}],
-    ['a package that is no JSON', '{', {}],
+    ['a package.json that is not JSON', '{', {}],
   ])('stop: %s', async (_what, manifest, env) => {
     expect(await publish(await pack(manifest), env)).toEqual(refused);
   });

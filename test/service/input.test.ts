@@ -1,4 +1,4 @@
-/** What comes in: right answers, and a defined one for everything else, of which nothing is left. */
+/** Input: right answers, and a defined answer without leaks for everything else. */
 import { once } from 'node:events';
 import * as net from 'node:net';
 import { run } from '../support/child';
@@ -28,7 +28,7 @@ afterAll(() => models.remove());
 const bytesOf = (values: number[]) => new Uint8Array(Float32Array.from(values).buffer);
 const BYTES = 'application/octet-stream';
 
-/** A request of which only a part is sent. */
+/** A request that is sent only partially. */
 async function sendPart(url: string, text: string): Promise<net.Socket> {
   const socket = net.connect(Number(new URL(url).port), '127.0.0.1');
   socket.on('error', () => {});
@@ -63,7 +63,7 @@ test(
     await service.settled(base);
     const metrics = await service.metrics();
     expect(metrics.get('service_batch_size_sum')).toBe(400);
-    expect(metrics.get('service_batch_size_count')).toBeLessThan(400); // some had company
+    expect(metrics.get('service_batch_size_count')).toBeLessThan(400); // some batches had several requests
     expect(metrics.get('service_request_seconds_count{route="/classify",status="200"}')).toBe(400);
     expect(metrics.get('libtorch_node_live_bytes{device="cpu"}')).toBe(base.memory.bytes);
     expect(metrics.get('libtorch_node_memory_limit_bytes')).toBe(512 * 2 ** 20);
@@ -88,7 +88,7 @@ test(
 );
 
 test(
-  'wrong bodies are refused, say why, and leave nothing',
+  'wrong bodies are refused with a reason, and leak nothing',
   async () => {
     service = await startService(models.pathOf('reader'));
     const base = await service.health();
@@ -130,7 +130,7 @@ test(
     const unknown = await service.get('/nowhere');
     expect([unknown.status, await unknown.json()]).toEqual([
       404,
-      { error: 'NOT_FOUND', message: 'there is no GET /nowhere' },
+      { error: 'NOT_FOUND', message: 'GET /nowhere is not a route' },
     ]);
     await service.settled(base);
     expect((await service.metrics()).get('service_batch_size_count')).toBe(0);
@@ -142,9 +142,9 @@ test(
 );
 
 test(
-  'bodies that are cut off, or never end, hold nothing',
+  'truncated and endless bodies do not hold memory',
   async () => {
-    // What the clients here send whole has to come in that time too, however seldom they have their turn.
+    // Complete requests must also arrive within that time, even if the clients are rarely scheduled.
     service = await startService(models.pathOf('reader'), ['--body-timeout', String(limitMs(2000))]);
     const base = await service.health();
     const body = question();
@@ -168,7 +168,7 @@ test(
 );
 
 test(
-  'who goes while waiting for a batch is taken out of the queue',
+  'a client that disconnects while waiting for a batch is removed from the queue',
   async () => {
     const limits = ['--max-batch', '1', '--threads', '1', ...PATIENT];
     service = await startService(models.pathOf('obedient'), limits);
@@ -193,7 +193,7 @@ test(
 );
 
 test(
-  'a batch that needs too much memory is refused, and the next one is not',
+  'a batch that needs too much memory is refused, the next one is not',
   async () => {
     service = await startService(models.pathOf('obedient'), ['--memory-limit', '64']);
     const base = await service.health();

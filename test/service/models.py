@@ -8,7 +8,7 @@ folder = sys.argv[1]
 
 
 class Reader(nn.Module):
-    """Gives [n, 10], as the service's own model does, but has learned nothing."""
+    """Returns [n, 10] like the service's own model, but is untrained."""
 
     def __init__(self, classes: int = 10):
         super().__init__()
@@ -24,7 +24,7 @@ class NotFinite(Reader):
 
 
 class Obedient(Reader):
-    """Does what the first two pixels ask for: so many steps of work, so much memory."""
+    """The first two pixels are the number of work steps and the amount of memory."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-/** Ten times as many clients as there is room for. */
+/** Ten times as many clients as the service accepts. */
 import { LIMIT_MS, makeModels, PATIENT, type Service, sleep, startClients, startService } from './support';
 
 let models: Awaited<ReturnType<typeof makeModels>>;
@@ -15,12 +15,12 @@ const QUEUE = 16;
 const ROOM = BATCH + QUEUE;
 
 test(
-  'they are answered or refused, none hangs, and tensors stay as few',
+  'requests are answered or refused, none hangs, and the number of tensors stays bounded',
   async () => {
     const limits = ['--max-batch', `${BATCH}`, '--max-queue', `${QUEUE}`, '--threads', '1', ...PATIENT];
     service = await startService(models.pathOf('obedient'), limits);
     const base = await service.health();
-    // Some tenths of a second a batch: while one runs, the crowd is all there.
+    // Some tenths of a second per batch: while one runs, all clients have connected.
     const clients = startClients({ url: service.url, connections: 10 * ROOM, seconds: 600, requests: 3, first: 0.002 });
     let under = true;
     const samples: { tensors: number; bytes: number; waiting: number }[] = [];
@@ -42,7 +42,7 @@ test(
     expect(refused).toBeGreaterThan(ROOM);
     expect(result).toMatchObject({ lost: 0, unconnected: 0, withoutRetryAfter: 0 });
 
-    // One image for each that has a place, the batch, and what it gives; whatever the crowd.
+    // One image per place in the queue, the batch and its results, whatever the number of clients.
     const most = (field: 'tensors' | 'bytes' | 'waiting') => Math.max(...samples.map((sample) => sample[field]));
     expect(most('waiting')).toBeLessThanOrEqual(QUEUE);
     expect(most('tensors') - base.memory.tensors).toBeLessThanOrEqual(ROOM + BATCH + 4);
@@ -54,7 +54,7 @@ test(
 );
 
 test(
-  'who waits too long is refused',
+  'requests that wait too long are refused',
   async () => {
     const limits = ['--max-batch', '1', '--threads', '1', '--queue-timeout', '200'];
     service = await startService(models.pathOf('obedient'), limits);

@@ -1,4 +1,4 @@
-/** The model file is replaced, damaged, taken away and brought back while clients ask. */
+/** The model file is replaced, damaged, removed and restored under load. */
 import * as fs from 'node:fs';
 import { LIMIT_MS, makeModels, PATIENT, question, type Service, sleep, startClients, startService } from './support';
 
@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterEach(() => service.kill());
 afterAll(() => models.remove());
 
-/** As one replaces a file that others read: whole, or not at all. */
+/** Replaces the file atomically. */
 function replace(file: string, content: string | Buffer): void {
   fs.writeFileSync(`${file}.new`, typeof content === 'string' ? fs.readFileSync(content) : content);
   fs.renameSync(`${file}.new`, file);
@@ -23,7 +23,7 @@ test.each([
   ['in this process', []],
   ['in workers', ['--workers', '2']],
 ])(
-  'every file comes to what it should, and no request notices: %s',
+  'every file has the expected outcome, and requests are not affected: %s',
   async (_where, args) => {
     const file = models.copyOf('reader');
     service = await startService(file, [...FILES, ...args]);
@@ -69,12 +69,12 @@ test.each([
   LIMIT_MS,
 );
 
-/** What the workers' tensors hold. */
+/** The memory of the workers' tensors. */
 const workersOf = (metrics: Map<string, number>) =>
   [...metrics].filter(([name]) => /^service_worker_(tensors|live_bytes)/.test(name));
 
 test(
-  'SIGHUP takes the file at once',
+  'SIGHUP loads the file at once',
   async () => {
     const file = models.copyOf('reader');
     service = await startService(file, ['--poll', '1000000']);
@@ -95,7 +95,7 @@ test(
 );
 
 test(
-  'the model that is replaced answers the batch that it has, and is gone after it',
+  'the replaced model finishes its batch and is then freed',
   async () => {
     const file = models.copyOf('obedient');
     service = await startService(file, [...FILES, '--threads', '1']);
@@ -105,7 +105,7 @@ test(
     replace(file, models.pathOf('reader'));
     await service.when(({ model }) => model.version !== base.model.version);
     expect((await asked).body.model).toBe(base.model.version);
-    // The obedient one holds 256 KiB more than this one; it goes when the thread that ran its batch lets go of it.
+    // The obedient model has 256 KiB more than this one; it is freed when the thread of its batch releases it.
     const isGone = ({ tensors, bytes }: typeof base.memory) => tensors === 1 && bytes < base.memory.bytes - 200_000;
     await service.when(({ running, memory }) => running === 0 && isGone(memory));
     await service.end();

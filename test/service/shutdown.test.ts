@@ -1,4 +1,4 @@
-/** The end: SIGTERM under load loses no request that was accepted. */
+/** Shutdown: SIGTERM under load does not lose accepted requests. */
 import { once } from 'node:events';
 import * as net from 'node:net';
 import { LIMIT_MS, makeModels, PATIENT, question, type Service, startClients, startService } from './support';
@@ -20,7 +20,7 @@ test.each([
 ])(
   'every client is answered until it is told to close its connection: %s',
   async (_where, args) => {
-    // A machine that is slow to run the clients must not come to the end of the grace.
+    // The grace period must not end before the clients on a slow machine.
     service = await startService(models.pathOf('reader'), ['--drain', '600000', ...PATIENT, ...args]);
     const clients = startClients({ url: service.url, connections: CLIENTS, seconds: 600 });
     await clients.allAnswered();
@@ -28,7 +28,7 @@ test.each([
     const { answers, lost, closed, unconnected } = await clients.result;
     expect({ lost, closed, unconnected }).toEqual({ lost: 0, closed: CLIENTS, unconnected: 0 });
     expect(answers).toEqual({ 200: expect.any(Number) });
-    expect({ answered, gone }).toEqual({ answered: answers[200], gone: 0 }); // nobody else has asked for anything
+    expect({ answered, gone }).toEqual({ answered: answers[200], gone: 0 }); // there were no other requests
     expect(service.said()).toBe('');
     await expect(service.get('/health/live')).rejects.toThrow();
   },
@@ -36,11 +36,11 @@ test.each([
 );
 
 test(
-  'a batch that runs and those that wait are finished, connections that do not ask are closed',
+  'running and waiting batches are finished, idle connections are closed',
   async () => {
     const limits = ['--max-batch', '1', '--threads', '1', '--drain', '100', ...PATIENT];
     service = await startService(models.pathOf('obedient'), limits);
-    // One that says nothing, one that never says all.
+    // A silent connection, and one with an incomplete request.
     const mute = [
       '',
       'POST /classify HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{',
@@ -63,7 +63,7 @@ test(
 );
 
 test(
-  'while it drains it is not ready, and connections that are open may still ask',
+  'while draining it is not ready, and open connections may still send requests',
   async () => {
     service = await startService(models.pathOf('obedient'), ['--drain', '600000']);
     const asked = service.post(question(0.01));

@@ -11,13 +11,13 @@ import { ROOT } from '../support/torch';
 export { sleep };
 export const PIXELS = 28 * 28;
 
-/** A limit for tests that start services, and for beforeAll: a busy machine takes long for each process. */
+/** A limit for tests that start services, and for beforeAll: a busy machine starts processes slowly. */
 export const LIMIT_MS = limitMs(300_000);
 
-/** For services whose requests are to be answered however long they wait for a batch. */
+/** Options with which requests never time out waiting for a batch. */
 export const PATIENT = ['--queue-timeout', '600000'];
 
-/** No connection stays open that the service would wait for at its end. */
+/** Without keep-alive, because the service would wait for open connections when it ends. */
 const CLOSING = { connection: 'close' };
 
 export interface Health {
@@ -37,7 +37,7 @@ export interface Answer {
 
 export type Service = Awaited<ReturnType<typeof startService>>;
 
-/** A folder that holds the models of models.py, for one test file; `remove` it afterwards. */
+/** A folder with the models of models.py, for one test file; `remove` deletes it. */
 export async function makeModels() {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'ltn-service-'));
   const script = path.join(ROOT, 'test/service/models.py');
@@ -62,7 +62,7 @@ export async function startService(model: string, args: string[] = []) {
   const url = (await program.shows(/^listening on (http:\S+)\n/m))[1]!;
   const get = (where: string) => fetch(`${url}${where}`, { headers: CLOSING });
   const health = async () => (await (await get('/health')).json()) as Health;
-  /** What it says of itself, once `wanted` of it. */
+  /** The service's state, once it satisfies `wanted`. */
   const when = async (wanted: (health: Health) => boolean): Promise<Health> => {
     for (;;) {
       const now = await health();
@@ -81,22 +81,22 @@ export async function startService(model: string, args: string[] = []) {
       const answer = await fetch(`${url}/classify`, { method: 'POST', body, headers });
       return { status: answer.status, headers: answer.headers, body: await answer.json() };
     },
-    /** Resolves when a batch runs; or when `asked` is answered already, on a machine that let this process wait. */
+    /** Resolves when a batch runs; or if `asked` is already answered, on a busy machine. */
     busy: (asked: Promise<unknown>) => Promise.race([when(({ running }) => running === 1), asked]),
-    /** The figures of /metrics, by name and labels as they stand there. */
+    /** The figures of /metrics, by name and labels as printed. */
     async metrics(): Promise<Map<string, number>> {
       const lines = (await (await get('/metrics')).text()).split('\n').filter((line) => /^[a-z]/.test(line));
       return new Map(lines.map((line) => [line.replace(/ \S+$/, ''), Number(/ (\S+)$/.exec(line)![1])]));
     },
-    /** Resolves when what the tensors hold is what it was then: nothing has leaked. */
+    /** Resolves when the memory of tensors is the same as then: nothing has leaked. */
     settled: ({ memory }: Health) =>
       when(
         (now) =>
           now.waiting + now.running === 0 && now.memory.tensors === memory.tensors && now.memory.bytes === memory.bytes,
       ),
-    /** Ends it in order; `asked` where that has begun. */
+    /** Shuts it down gracefully; `asked` if that has already begun. */
     async end(asked = false): Promise<{ answered: number; gone: number }> {
-      if (!asked) program.child.kill('SIGTERM'); // a second one would end it at once
+      if (!asked) program.child.kill('SIGTERM'); // a second signal would end it at once
       const { code, signal, stdout } = await program.ended;
       expect({ code, signal }).toEqual({ code: 0, signal: null });
       const last = /\nended: (\d+) requests begun, (\d+) answered, (\d+) clients gone before\n$/.exec(stdout)!;
@@ -104,7 +104,7 @@ export async function startService(model: string, args: string[] = []) {
       expect(answered + gone).toBe(begun);
       return { answered, gone };
     },
-    /** For afterEach: whatever the test left. */
+    /** For afterEach: cleans up after the test. */
     async kill(): Promise<void> {
       program.child.kill('SIGKILL');
       await program.ended;
@@ -112,11 +112,11 @@ export async function startService(model: string, args: string[] = []) {
   };
 }
 
-/** A picture; the first pixels are those given. */
+/** A picture that starts with the given pixels. */
 export const picture = (...first: number[]): number[] => [...first, ...new Array(PIXELS - first.length).fill(0)];
 export const question = (...first: number[]): string => JSON.stringify({ pixels: picture(...first) });
 
-/** Clients in a process of their own: bench/service/load.mjs. */
+/** Clients in a separate process: bench/service/load.mjs. */
 export function startClients(options: {
   url: string;
   connections: number;

@@ -1,4 +1,4 @@
-/** A worker that dies: its requests are told so, others do not notice, and another takes its place. */
+/** A worker that dies: its requests get an error, others are not affected, and a new worker replaces it. */
 import * as fs from 'node:fs';
 import { LIMIT_MS, makeModels, PATIENT, question, type Service, startService } from './support';
 
@@ -26,7 +26,7 @@ test.each(['SIGKILL', 'SIGABRT'] as const)(
     const held = await workerFigures('live_bytes');
     const asked = service.post(question(1)); // longer than this test
     await service.when(({ running }) => running === 1);
-    expect((await service.post(question())).status).toBe(200); // the other worker goes on
+    expect((await service.post(question())).status).toBe(200); // the other worker continues
 
     process.kill(base.workers[0]!.pid, signal);
     const { status, headers, body } = await asked;
@@ -48,7 +48,7 @@ test.each(['SIGKILL', 'SIGABRT'] as const)(
 );
 
 test(
-  'all at once: what waits is answered by those that come back, with the model that was good',
+  'all at once: waiting requests are answered by the restarted workers, with the last good model',
   async () => {
     const file = models.copyOf('reader');
     service = await startService(file, ['--workers', '2', '--poll', '50', ...PATIENT]);
@@ -59,7 +59,7 @@ test(
     await service.when(({ workers }) => workers.some(({ ready, restarts }) => !ready || restarts > 0));
     const answers = await Promise.all(Array.from({ length: 20 }, () => service.post(question())));
     for (const { status, body } of answers) {
-      // One may have been given to a worker whose end was not known yet.
+      // One may have been sent to a worker whose end was not detected yet.
       if (status === 503) expect(body.error).toBe('WORKER_GONE');
       else expect([status, body.model]).toEqual([200, base.model.version]);
     }
@@ -73,7 +73,7 @@ test(
 );
 
 test(
-  'without a worker it lives, and is not ready',
+  'without a worker it is alive but not ready',
   async () => {
     service = await startService(models.pathOf('reader'), ['--workers', '1']);
     const status = async (path: string) => (await service.get(`/health/${path}`)).status;

@@ -90,10 +90,10 @@ function argumentMaker(lib) {
     if (isBoolean.test(param.name)) dtype = 'bool';
     if (dtype === 'int64' || dtype === 'bool') return torch.zeros(shape, { dtype });
     return torch.scope(() => {
-      // A symmetric, positive matrix where it is one: linear algebra works on it.
+      // If it is a matrix: a symmetric, positive one, for linear algebra.
       let made = torch.full(shape, 0.5, { dtype });
       if (shape.length === 2 && shape[0] === shape[1]) made = made.add(torch.eye(shape[0], { dtype }));
-      // Where libtorch has named dimensions no more, that variant is the first one again.
+      // In versions of libtorch without named dimensions, that variant repeats the first one.
       if (names !== undefined && torch.Tensor.prototype.refineNames) made = made.refineNames(names);
       else if (sparse) made = made.toSparse();
       else if (quantized) made = torch.quantizePerTensor(made, 0.1, 0, 'quint8');

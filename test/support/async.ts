@@ -1,8 +1,8 @@
-/** What tests of promises ask again and again. */
+/** Common helpers for tests of promises. */
 
 export const ms = (time: number) => new Promise((resolve) => setTimeout(resolve, time));
 
-/** What a promise rejects with, as a coded error. Fails when it does not. */
+/** The error with code that a promise rejects with. Fails if it does not reject. */
 export async function failure(
   promise: Promise<unknown>,
 ): Promise<Error & { code: string; op?: string; argument?: string }> {
@@ -14,7 +14,7 @@ export async function failure(
   throw new Error('expected a rejection');
 }
 
-/** Waits until something is so, however slow the machine is. */
+/** Waits until a condition holds, however slow the machine is. */
 export async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await ms(1);
 }

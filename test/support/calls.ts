@@ -51,7 +51,7 @@ export const calls: [string, string][] = [
   ...unary.flatMap((name) =>
     ['f', 'i', 'b', 'c'].map((x): [string, string] => [`${x}.${camel(name)}()`, `torch.${name}(${x})`]),
   ),
-  // Promotion: tensor with tensor, with numbers of each kind, with tensors of no dimension.
+  // Promotion: tensor with tensor, with numbers of each kind, with zero-dimensional tensors.
   ...binary.flatMap((name) =>
     [
       ['f', 'd'],

@@ -1,4 +1,4 @@
-/** Programs in child processes, for what would end or burden this one. */
+/** Programs in child processes, for tests that could crash or affect this one. */
 import { spawn } from 'node:child_process';
 import { limitMs } from './sanitized';
 import { LIB } from './torch';
@@ -32,7 +32,7 @@ export function run(
       clearTimeout(limit);
       resolve({ code, signal, stdout, stderr });
     });
-    child.stdin.on('error', () => {}); // a child that ends early reads no more
+    child.stdin.on('error', () => {}); // a child may end before it reads everything
     child.stdin.end(options.input ?? '');
   });
 }
@@ -56,7 +56,7 @@ export async function program(
   return { ...outcome, answer: line === undefined ? undefined : JSON.parse(line) };
 }
 
-/** The same, and it must end well and answer. */
+/** The same, and it must succeed and answer. */
 export async function ask(
   source: string,
   nodeOptions: string[] = [],

@@ -1,4 +1,4 @@
-/** The same calls here and in PyTorch: values, dtypes and shapes must agree, and what fails there must fail here. */
+/** The same calls here and in PyTorch: values, dtypes and shapes must agree, and calls that fail there must fail here. */
 import { type Answer, type PythonTensor, python } from './python';
 import { pythonDiffers, refusedByNow } from './release';
 import { balanced, torch, untyped } from './torch';
@@ -42,14 +42,14 @@ function tensorsIn(value: unknown, found = new Set<unknown>()): Set<unknown> {
   return found;
 }
 
-/** One call on plain arguments, which makes nothing but what the function makes. */
+/** One call on plain arguments, in which only the function makes tensors. */
 const isOneCall = (js: string) => /^(torch\.)?(\w+\.)?\w+\([^()]*\)$/.test(js);
 
 export interface Outcome {
   wrong: string[];
-  /** calls that fail on both sides, but for those that only a newer libtorch refuses (release.ts) */
+  /** calls that fail on both sides, except those that only a newer libtorch refuses (release.ts) */
   failed: string[];
-  /** calls whose tensors were counted: as many as in the result, and no more */
+  /** calls whose tensors were counted: exactly as many as in the result */
   counted: number;
 }
 

@@ -1,4 +1,4 @@
-/** Zip archives whose entries are deflated: what the library itself reads and does not write. */
+/** Zip archives whose entries are deflated: the library reads these but does not write them. */
 import { crc32, deflateRawSync } from 'node:zlib';
 
 export function packed(entries: Record<string, Uint8Array>): Buffer {

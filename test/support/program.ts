@@ -1,4 +1,4 @@
-/** A program that goes on while the test looks at it. */
+/** A program that runs while the test observes it. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Outcome } from './child';
 import { ROOT } from './torch';
@@ -6,9 +6,9 @@ import { ROOT } from './torch';
 export interface Running {
   child: ChildProcess;
   ended: Promise<Outcome>;
-  /** What is on stdout once `pattern` is there; rejects when the program ends before. */
+  /** The stdout once `pattern` matches; rejects if the program ends before. */
   shows(pattern: RegExp): Promise<RegExpExecArray>;
-  /** What has come on stderr until now. */
+  /** The stderr so far. */
   said(): string;
 }
 

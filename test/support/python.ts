@@ -16,7 +16,7 @@ export interface Answer {
   error?: string;
 }
 
-/** What the expressions give in PyTorch, all in one process. Fails with the reason when PyTorch is not there. */
+/** Evaluates the expressions in PyTorch, all in one process. Fails with the reason if PyTorch is missing. */
 export async function python(expressions: string[]): Promise<Answer[]> {
   const script = path.join(ROOT, 'test/calls/oracle.py');
   const { code, stdout, stderr } = await run('/usr/bin/python3', [script], {

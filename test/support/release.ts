@@ -1,15 +1,15 @@
-/** Facts that differ from libtorch to libtorch; the only place in the tests that has any. */
+/** Differences between versions of libtorch; tests have them only here. */
 import { untyped } from './torch';
 
 /** '1.13' */
 export const release: string = untyped.libtorchVersion.split('.').slice(0, 2).join('.');
 
-/** Named dimensions left libtorch in the course of 2.x. */
+/** Named dimensions were removed from libtorch during 2.x. */
 export const hasDimensionNames: boolean = 'refineNames' in untyped.Tensor.prototype;
 
 /**
- * Calls (JavaScript) that PyTorch for Python answers otherwise than this library, with the reason: functions of ours that
- * are not ops are the same for every libtorch, PyTorch's are its release's. A call that agrees after all is a failure.
+ * Calls (JavaScript) for which PyTorch for Python behaves differently, with the reason: functions of ours that
+ * are not ops are the same for every libtorch, PyTorch's are its release's. A listed call that agrees is a failure.
  */
 const newRank = 'PyTorch 1.13 has another algorithm: other signs of the vectors, after another draw of random numbers';
 const noNormDtype = 'PyTorch 1.13 refuses a dtype for this norm';
@@ -31,7 +31,7 @@ const otherwise: Record<string, Record<string, string>> = {
 };
 export const pythonDiffers: Readonly<Record<string, string>> = otherwise[release] ?? {};
 
-/** Calls that libtorch itself took once, and refuses by now; PyTorch as well. */
+/** Calls that libtorch and PyTorch once accepted and now refuse. */
 const largeWindow = 'F.maxPool1d(seq, 99)';
 const refused: Record<string, string[]> = { '2.6': [largeWindow], '2.14': [largeWindow] };
 export const refusedByNow: readonly string[] = refused[release] ?? [];
@@ -39,7 +39,7 @@ export const refusedByNow: readonly string[] = refused[release] ?? [];
 /** How many operators each declares. */
 const declarations: Record<string, number> = { '1.13': 2952, '2.6': 3144, '2.14': 3103 };
 
-/** For another libtorch the ledger alone says how many there are. */
+/** For another libtorch only the ledger gives the number. */
 export const declared = (inLedger: number): number => declarations[release] ?? inLedger;
 
 /** Packages of AOTInductor: libtorch loads them from 2.6 on, and from 2.7 on their source tells of their inputs. */

@@ -1,4 +1,4 @@
-/** Jest's environment where things take longer (LTN_TIME_FACTOR of jest.config.cjs): so many times each test's own limit. */
+/** Jest's environment on slow machines: multiplies each test's own limit by LTN_TIME_FACTOR (jest.config.cjs). */
 'use strict';
 
 const { TestEnvironment } = require('jest-environment-node');

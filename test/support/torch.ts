@@ -1,10 +1,10 @@
-/** The built package as tests use it, with its types, and what they ask of it again and again. */
+/** The built package for tests, with its types, and common helpers. */
 import * as path from 'node:path';
 import * as v8 from 'node:v8';
 import * as loaded from 'libtorch-node';
 import type typed from '../../types';
 
-/** The module with the types that its users see. */
+/** The module with its public types. */
 export const torch = loaded as unknown as typeof typed;
 /** The same for calls that the types forbid. */
 export const untyped = loaded as any;
@@ -19,13 +19,13 @@ export interface Counts {
   bytes: number;
 }
 
-/** What handles hold now. */
+/** The current counts of handles. */
 export function counts(): Counts {
   const { tensors, storages, bytes } = torch.memory();
   return { tensors, storages, bytes };
 }
 
-/** What `fn` throws, as a coded error. Fails when it does not throw. */
+/** The error with code that `fn` throws. Fails if it does not throw. */
 export function thrown(fn: () => unknown): Error & { code: string; op?: string; argument?: string } {
   try {
     fn();
@@ -35,29 +35,29 @@ export function thrown(fn: () => unknown): Error & { code: string; op?: string; 
   throw new Error('expected an error, none was thrown');
 }
 
-/** The code of what `fn` throws. */
+/** The code of the error that `fn` throws. */
 export const codeOf = (fn: () => unknown): string => thrown(fn).code;
 
 const { collectAll } = require(path.join(LIB, 'collector.js')) as { collectAll(): void };
 
 /**
- * Waits for V8's compiler, which works beside the program and holds garbage (the context of the closure that it compiles,
- * and so a tensor in one of its variables) until the main thread takes its work. A V8 without this word has none to wait for.
+ * Waits for V8's compiler, which runs concurrently and holds garbage (the context of the closure that it compiles, and so a
+ * tensor in one of its variables) until the main thread takes its result. A V8 without this function does not need the wait.
  */
 function endCompiling(): void {
   v8.setFlagsFromString('--allow-natives-syntax');
   try {
-    new Function('%FinalizeOptimization()')(); // each time: V8 drops what was compiled, and reads the source again
+    new Function('%FinalizeOptimization()')(); // each time, because V8 drops the compiled code
   } catch {
-    // There is no such word.
+    // This V8 does not have the function.
   } finally {
     v8.setFlagsFromString('--no-allow-natives-syntax');
   }
 }
 
 /**
- * What handles hold once the garbage of earlier tests is gone. What one collection frees may have held more: so they go
- * on, with pauses, until one finds nothing.
+ * The counts of handles once the garbage of earlier tests is freed. Freed objects may have held others, so collections
+ * continue, with pauses, until one frees nothing.
  */
 export function settled(): Counts {
   const clock = new Int32Array(new SharedArrayBuffer(4));
@@ -73,7 +73,7 @@ export function settled(): Counts {
   return last;
 }
 
-/** Runs `fn` and demands that afterwards, before any collection, every count is exactly what it was. */
+/** Runs `fn` and expects that afterwards, before any collection, every count is unchanged. */
 export function balanced<T>(fn: () => T): T {
   const before = settled();
   const result = fn();

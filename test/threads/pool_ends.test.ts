@@ -1,6 +1,6 @@
 /**
- * Every end of a worker, and of the main thread, during every kind of pool work: no crash, the exit code that is due, and
- * every count back to where it was. The work reads memory that goes with the thread whose it is.
+ * Every end of a worker, and of the main thread, during every kind of pool work: no crash, the right exit code, and
+ * every count back to its old value. The work reads memory that is freed with its thread.
  */
 import { ask, program } from '../support/child';
 import { GC, WORKERS } from './prelude';
@@ -15,8 +15,8 @@ beforeAll(async () => {
 afterAll(removeFiles);
 
 /**
- * All kinds of work at once, each again and again until `going` is false; then which were right. A worker that does one
- * kind alone is no different for the pool, and loading the library is what takes long.
+ * All kinds of work at once, each repeated until `going` is false; then reports which were right. A worker with a single
+ * kind is not different for the pool, and loading the library takes most of the time.
  */
 const WORK = `
   ${BEGIN}
@@ -43,7 +43,7 @@ const WORKER = `${WORK}
   parentPort.postMessage('begun');
 `;
 
-/** `busy` waits until so many kinds of work run at this moment: the rest are between two runs. */
+/** `busy` waits until that many kinds of work are running: the others are between two runs. */
 const PROGRAM = `${WORKERS}
   const kinds = ${Object.keys(WORKS).length};
   torch.asyncPool.threads = 2 * kinds;
@@ -114,7 +114,7 @@ test.each([
         ${end};
       })();
     `);
-    // An uncaught error is told there; anything else is not what ended the process.
+    // stderr has the uncaught error; other output is unexpected.
     const told = expected === 1 ? expect.stringContaining('stop') : '';
     expect({ code, signal, stderr }).toEqual({ code: expected, signal: null, stderr: told });
   },

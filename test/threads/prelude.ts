@@ -1,11 +1,11 @@
-/** What the programs of these tests begin with. */
+/** The common beginning of these tests' programs. */
 import { limitMs } from '../support/sanitized';
 import { LIB } from '../support/torch';
 
-/** How long programs wait for figures; after it those that there are fail the test. */
+/** How long programs wait for figures; afterwards the current ones fail the test. */
 export const PATIENCE_MS = limitMs(15_000);
 
-/** Workers over source text, exact figures, and waiting for what V8 frees in the background. */
+/** Workers from source text, exact figures, and waiting for memory that V8 frees in the background. */
 export const WORKERS = `
   const { Worker, MessageChannel, SHARE_ENV } = require('node:worker_threads');
   const { once } = require('node:events');
@@ -13,7 +13,7 @@ export const WORKERS = `
     + 'const { parentPort, workerData, Worker } = require("node:worker_threads");';
   const start = (source, options = {}) => new Worker(HEAD + source, { eval: true, ...options });
   const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-  /** Resolves with what happened: the exit code, the error if there was one, and the messages. */
+  /** Resolves with the exit code, the error if there was one, and the messages. */
   const finish = (worker) => new Promise((resolve) => {
     const outcome = { messages: [] };
     worker.on('message', (message) => outcome.messages.push(message));

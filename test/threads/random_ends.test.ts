@@ -7,10 +7,10 @@ import { GC, WORKERS } from './prelude';
 import { BEGIN, FILES_MS, type Files, makeFiles, removeFiles } from './works';
 
 const ENDS = Number(process.env.LTN_WORKER_ENDS ?? 100);
-/** Workers whose heap is full, in processes of ten: with a number of ends alone, since V8 has a word in how they end. */
+/** Workers with a full heap, in processes of ten: only with LTN_WORKER_ENDS, because V8 influences how they end. */
 const HEAPS = process.env.LTN_WORKER_ENDS === undefined ? 0 : Math.ceil(ENDS / 200);
 const COUNT = 1 << 16;
-// In `npm test` always the same ends; whoever asks for a number of them gets others each time.
+// `npm test` always uses the same ends; with an explicit number they differ each time.
 const anySeed = process.env.LTN_WORKER_ENDS === undefined ? 1 : Date.now() % 2 ** 31;
 const seed = Number(process.env.LIBTORCH_NODE_SEED ?? anySeed);
 let files: Files;
@@ -20,7 +20,7 @@ beforeAll(async () => {
 }, FILES_MS);
 afterAll(removeFiles);
 
-/** Does the kinds of work that it is told, each again and again, and ends as it is told, when it is told. */
+/** Repeats the requested kinds of work, and ends in the requested way, on request. */
 const WORKER = `${BEGIN}
   const { kinds, end, turns, count, files } = workerData;
   let left = turns;
@@ -89,7 +89,7 @@ test(
   240_000 + ENDS * 1000,
 );
 
-/** The same without the library: how often Node itself ends the process. */
+/** The same without the library: how often Node itself crashes. */
 const CONTROL = `
   const { Worker } = require('node:worker_threads');
   const source = 'const hoard = []; setImmediate(() => { for (;;) hoard.push(new Array(100).fill(0)); });';

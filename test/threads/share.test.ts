@@ -1,11 +1,11 @@
-/** Tokens within one thread: what they accept, what they refuse, how long they hold. */
+/** Tokens within one thread: accepted tensors, refusals, lifetimes. */
 import { ask } from '../support/child';
 import { balanced, codeOf, counts, torch, untyped } from '../support/torch';
 import { PATIENCE_MS } from './prelude';
 
 const NATIVE = require.resolve('libtorch-node').replace(/index\.js$/, 'native.js');
 
-/** Waits until tokens that nobody has are gone; V8 frees their memory in the background after a collection. */
+/** Waits until unreachable tokens are freed; V8 frees their memory in the background after a collection. */
 const UNTIL = `
   const until = async (done) => {
     const limit = Date.now() + ${PATIENCE_MS};
@@ -31,7 +31,7 @@ describe('a token', () => {
     );
   });
 
-  test('is cloneable, and the clone is a plain object that opens it too', () => {
+  test('is cloneable, and the clone is a plain object that also works', () => {
     const t = torch.ones([3]);
     const token = t.share();
     const clone = structuredClone({ deep: [token] }).deep[0]!;
@@ -43,14 +43,14 @@ describe('a token', () => {
     token.dispose();
   });
 
-  test('keeps the tensor when the sender disposes its own', () => {
+  test('keeps the tensor if the sender disposes its own', () => {
     const t = torch.ones([3]);
     using token = t.share();
     t.dispose();
     expect(torch.fromShared(token).sum().item()).toBe(3);
   });
 
-  test('once disposed gives nothing, in no copy; what was taken stays', () => {
+  test('is useless once disposed, in all copies; tensors taken before stay', () => {
     const token = torch.ones([3]).share();
     const clone = structuredClone(token);
     const taken = torch.fromShared(token);
@@ -63,7 +63,7 @@ describe('a token', () => {
     expect(taken.sum().item()).toBe(3);
   });
 
-  test('belongs to the scope in which it is taken', () => {
+  test('gives a tensor that belongs to the scope in which it is taken', () => {
     using token = torch.ones([3]).share();
     balanced(() => torch.scope(() => void torch.fromShared(token)));
   });
@@ -109,7 +109,7 @@ describe('a token', () => {
     expect(torch.fromShared(token).device).toBe('meta');
   });
 
-  test('of an inference tensor gives one', () => {
+  test('of an inference tensor gives an inference tensor', () => {
     const t = torch.inferenceMode(() => torch.ones([2]));
     using token = t.share();
     const u = torch.fromShared(token);
@@ -127,7 +127,7 @@ describe('a token', () => {
 });
 
 describe('refused, with ERR_TORCH_SHARED or ERR_TORCH_ARGUMENT', () => {
-  test('what was computed with gradients', () => {
+  test('tensors computed with gradients', () => {
     const y = torch.ones([2], { requiresGrad: true }).mul(2);
     expect(codeOf(() => y.share())).toBe('ERR_TORCH_SHARED');
     expect(() => y.share()).toThrow(/detach/);
@@ -161,7 +161,7 @@ describe('refused, with ERR_TORCH_SHARED or ERR_TORCH_ARGUMENT', () => {
     expect(codeOf(() => untyped.fromShared(value))).toBe('ERR_TORCH_ARGUMENT');
   });
 
-  test('memory that only looks like that of a token', () => {
+  test('memory that only resembles a token', () => {
     const token = torch.ones([3]).share();
     const forged = new SharedArrayBuffer(16);
     expect(codeOf(() => torch.fromShared({ shared: forged }))).toBe('ERR_TORCH_SHARED');
@@ -180,8 +180,8 @@ describe('refused, with ERR_TORCH_SHARED or ERR_TORCH_ARGUMENT', () => {
   });
 });
 
-describe('in a process of its own', () => {
-  test('a token that nobody takes is freed', async () => {
+describe('in a separate process', () => {
+  test('a token that is never taken is freed', async () => {
     const { before, made, freed, after } = await ask(
       `${UNTIL}
       (async () => {
@@ -201,7 +201,7 @@ describe('in a process of its own', () => {
     expect(after).toEqual(before);
   });
 
-  test('a message that nobody reads holds it, until its port is closed', async () => {
+  test('an unread message holds it until its port is closed', async () => {
     const { held, freed } = await ask(
       `${UNTIL}
       const { MessageChannel } = require('node:worker_threads');
@@ -221,7 +221,7 @@ describe('in a process of its own', () => {
     expect({ held, freed }).toEqual({ held: 1, freed: true });
   });
 
-  test('4,000 × 1 MiB put up in one synchronous loop do not pile up', async () => {
+  test('4,000 × 1 MiB shared in one synchronous loop do not accumulate', async () => {
     const { peak, tokens } = await ask(`
       let peak = 0;
       for (let i = 0; i < 4000; i++) {
@@ -234,7 +234,7 @@ describe('in a process of its own', () => {
     expect(tokens).toBeLessThan(512);
   });
 
-  test('where V8 cannot be asked a token lives until it is taken', async () => {
+  test("without V8's support a token lives until it is taken", async () => {
     const { first, second, made, left } = await ask(`
       const { native } = require(${JSON.stringify(NATIVE)});
       const shared = new SharedArrayBuffer(16);

@@ -50,7 +50,7 @@ test('64 workers create, compute, share and end', async () => {
             if (sum !== undefined) sums.push(sum);
             if (offer === undefined) return;
             taken++;
-            // Some are taken at once, some after the worker has ended, some never.
+            // Some tokens are taken at once, some after the worker has ended, some never.
             if (taken % 3 === 0) torch.scope(() => { torch.fromShared(offer).detach().add(1).sum().item(); });
             if (taken % 3 === 1) kept.push(offer);
           });

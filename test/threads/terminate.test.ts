@@ -1,11 +1,11 @@
 /**
- * Workers that are stopped in the middle of everything: no crash, no word on stderr, and every count back to where it was,
- * allocated bytes too. The moment is drawn at random, so each run stops them somewhere else.
+ * Workers terminated at any point: no crash, no output on stderr, and every count back to its old value, including
+ * allocated bytes. The time is random, so each run stops them at other points.
  */
 import { ask, program } from '../support/child';
 import { GC, WORKERS } from './prelude';
 
-/** What a worker does, without end, once it has said that it begins. */
+/** The endless work of a worker, after it has reported its start. */
 const LOOPS: Record<string, string> = {
   'in a long product': 'const a = torch.ones([700, 700]); begin(); for (;;) a.mm(a);',
   'in a loop of ops': 'begin(); for (;;) torch.ones([1000]).add(1).sum();',
@@ -38,7 +38,7 @@ const LOOPS: Record<string, string> = {
   'in a worker of its own': `const worker = new Worker('const torch = require(process.argv[2]); require("node:worker_threads").parentPort.postMessage(1); for (;;) torch.ones([99]).add(1);', { eval: true, argv: [workerData.library] }); worker.once('message', begin); worker.on('error', () => {});`,
 };
 
-/** One process for several: loading the library is what takes long. */
+/** One process for several workers, because loading the library takes long. */
 const names = Object.keys(LOOPS);
 const groups = [0, 1, 2].map((part) => names.filter((_, i) => i % 3 === part));
 
@@ -104,7 +104,7 @@ test('while they load the library', async () => {
   expect(after).toEqual(before);
 }, 150_000);
 
-test('messages to a worker that never reads them are freed with it', async () => {
+test('unread messages to a worker are freed with it', async () => {
   const { held, before, after } = await ask(
     `${WORKERS}
     (async () => {
@@ -134,7 +134,7 @@ test.each([
   ['an uncaught error in the main thread', 'setImmediate(() => { throw "stop"; })', 1],
   ['process.exit in a scope', 'torch.scope(() => { torch.ones([10]).share(); process.exit(0); })', 0],
 ])(
-  '%s while workers compute ends the process as it should',
+  '%s while workers compute ends the process normally',
   async (_, end, expected) => {
     for (let round = 0; round < 2; round++) {
       const { code, signal, stderr } = await program(`${WORKERS}
@@ -142,7 +142,7 @@ test.each([
       const workers = [0, 1, 2].map(() => start(${JSON.stringify(WORK)}, { workerData: token }));
       Promise.all(workers.map((worker) => once(worker, 'message'))).then(() => setTimeout(() => { ${end}; }, 20 * Math.random()));
     `);
-      // An uncaught error is told there; anything else is not what ended the process.
+      // stderr has the uncaught error; other output is unexpected.
       const told = expected === 1 ? expect.stringContaining('stop') : '';
       expect({ code, signal, stderr }).toEqual({ code: expected, signal: null, stderr: told });
     }

@@ -40,7 +40,7 @@ test('a tensor is shared with a worker without copying, both ways, and counted o
   expect(after).toEqual(before);
 });
 
-test('one token serves many workers, and one from a worker that has ended is good', async () => {
+test('one token serves many workers, and a token of an ended worker is valid', async () => {
   const { sums, late, before, after } = await ask(
     `${WORKERS}
     (async () => {
@@ -61,7 +61,7 @@ test('one token serves many workers, and one from a worker that has ended is goo
   expect(after).toEqual(before);
 });
 
-test('a token is revoked for all threads', async () => {
+test('disposing a token revokes it for all threads', async () => {
   const { code } = await ask(`${WORKERS}
     (async () => {
       const token = torch.ones([3]).share();
@@ -90,7 +90,7 @@ test('gradients of a shared leaf belong to each thread', async () => {
   expect({ mine, theirs, leaf }).toEqual({ mine: [2, 2, 2, 2], theirs: [5, 5, 5, 5], leaf: true });
 });
 
-test('noGrad and inferenceMode of one thread are none of another', async () => {
+test('noGrad and inferenceMode apply to one thread', async () => {
   const { inside, after } = await ask(`${WORKERS}
     (async () => {
       const source = 'parentPort.postMessage([torch.isGradEnabled(), torch.isInferenceModeEnabled()]); torch.setGradEnabled(false);';
@@ -104,7 +104,7 @@ test('noGrad and inferenceMode of one thread are none of another', async () => {
   expect({ inside, after }).toEqual({ inside: [true, false], after: [true, false, [true, false]] });
 });
 
-test('what the threads tell V8 adds up to what there is, whoever lets go first', async () => {
+test('the memory that threads report to V8 adds up to the total, in any order of release', async () => {
   const { steps } = await ask(
     `${WORKERS}
     const { native } = require(${JSON.stringify(NATIVE)});
@@ -134,7 +134,7 @@ test('what the threads tell V8 adds up to what there is, whoever lets go first',
       await look();
       t.dispose(); // the charge moves to a worker
       await look();
-      await tell(0, { drop: true }); // and on to the other, or stays there
+      await tell(0, { drop: true }); // and then to the other, or stays there
       await look();
       t = torch.fromShared(token);
       await tell(1, { drop: true });
@@ -170,7 +170,7 @@ test('what the threads tell V8 adds up to what there is, whoever lets go first',
   expect(steps[8]).toEqual([0, 0, 0, 0]);
 });
 
-test('torch.memory() from several threads while others make and free is never torn', async () => {
+test('torch.memory() is consistent in several threads while others allocate and free', async () => {
   const { bad, looks, before, after } = await ask(
     `${WORKERS}
     (async () => {
@@ -191,7 +191,7 @@ test('torch.memory() from several threads while others make and free is never to
       const looker = \`
         let bad = [], looks = 0;
         const until = Date.now() + 1500;
-        // At least so long, and until everybody has done enough, whoever has the processor first.
+        // At least this long, and until every thread has done enough, in any scheduling.
         while (Date.now() < until || looks < 1000 || workerData.rounds.some((_, i) => Atomics.load(workerData.rounds, i) < 100)) {
           const m = torch.memory();
           looks++;

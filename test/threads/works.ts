@@ -1,4 +1,4 @@
-/** Kinds of work on the pool, each over memory that would be gone with its worker. For tests of what ends while it runs. */
+/** Kinds of work on the pool, each on memory that could be freed with its worker. For tests of ends during work. */
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
@@ -9,8 +9,8 @@ import { LIB, torch } from '../support/torch';
 const { ZipWriter } = require(path.join(LIB, 'files/zip.js'));
 
 /**
- * By name what begins the work and gives the promise of its result, which is ones. `count` is how many floats it reads, all
- * 0 (16 times as many where an op is to take long); `files` are those of `makeFiles`.
+ * By name, an expression that starts the work and gives the promise of its result, which is ones. `count` is the number of
+ * floats that it reads, all 0 (16 times as many for long ops); `files` are those of `makeFiles`.
  */
 export const WORKS: Record<string, string> = {
   'ops over a typed array': 'torch.run((T) => chain(T, zeros(16 * count)))',
@@ -64,7 +64,7 @@ export interface Files {
   torch: string;
 }
 
-/** A TorchScript model, written by hand: where these tests run there need be no PyTorch. */
+/** A hand-written TorchScript model, so that these tests do not need PyTorch. */
 function slowModel(): Buffer {
   const parts: Uint8Array[] = [];
   const zip = new ZipWriter((bytes: Uint8Array) => parts.push(Buffer.from(bytes)));
@@ -78,7 +78,7 @@ function slowModel(): Buffer {
     ...Array.from({ length: 10 }, (_, i) => `    y${i} = torch.exp(x)`),
     '    return y9\n',
   ];
-  // An object of that class without a value but `training`: false.
+  // An object of that class with only `training`: false.
   const object = '\x80\x02c__torch__\nSlow\n)\x81}(X\x08\0\0\0training\x89ub.';
   const entries = {
     'data.pkl': object,
@@ -120,5 +120,5 @@ export async function makeFiles(count: number): Promise<Files> {
 /** For afterAll. */
 export const removeFiles = (): void => fs.rmSync(folder, { recursive: true, force: true });
 
-/** A limit for beforeAll: a compiler, on a machine with much else to do. */
+/** A limit for beforeAll: a compiler on a busy machine. */
 export const FILES_MS = limitMs(120_000);

@@ -32,11 +32,11 @@ torch.async.split(a, 2, 1).then((parts) => expectTypeOf(parts).toExtend<readonly
 
 // @ts-expect-error: 3 is not 2
 torch.async.matmul(a, a);
-// @ts-expect-error: 3 is not 2, also once it is there
+// @ts-expect-error: 3 is not 2, also after the await
 torch.async.matmul(a, torch.async.relu(a));
-// @ts-expect-error: there is no dimension 2
+// @ts-expect-error: dimension 2 does not exist
 torch.async.sum(a, [2]);
 // @ts-expect-error: no such option
 torch.async.sum(a, [1], { keepDim: true });
-// @ts-expect-error: what is written to has to be there
+// @ts-expect-error: an out tensor cannot be pending
 torch.async.add(a, a, { out: torch.async.relu(a) });

@@ -1,4 +1,4 @@
-/** Checked by `npm run typecheck`, never run: what torch.autograd.functional and torch.utils.checkpoint take and give. */
+/** Checked by `npm run typecheck`, never run: the types of torch.autograd.functional and torch.utils.checkpoint. */
 import { expectTypeOf } from 'expect-type';
 import torch, { type Tensor } from '../../types';
 

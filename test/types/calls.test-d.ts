@@ -40,7 +40,7 @@ torch.add(a, b, { other: b });
 torch.add('a', b);
 // @ts-expect-error: methods leave self out
 a.add({ self: a, other: b });
-// @ts-expect-error: in-place ops have no out
+// @ts-expect-error: in-place ops do not have out
 a.add_(b, { out: a });
 // @ts-expect-error: no such op
 torch.addd(a, b);
@@ -60,13 +60,13 @@ a.sum({ dtype: 'int64' });
 a.sum({ dtype: 'float' });
 // @ts-expect-error: an unknown dtype
 a.sum({ dtype: 'flaot' });
-// @ts-expect-error: keepdim is no number
+// @ts-expect-error: keepdim is not a number
 a.sum(1, 1);
-// @ts-expect-error: keepdim alone fits no overload
+// @ts-expect-error: keepdim alone does not fit any overload
 a.sum({ keepdim: true });
-// @ts-expect-error: a tensor is no options object, though it has a dtype
+// @ts-expect-error: a tensor is not an options object, although it has a dtype
 torch.sum(a, b);
-// @ts-expect-error: a tensor is no options object
+// @ts-expect-error: a tensor is not an options object
 torch.zeros([2], a);
 
 // Sizes: a list, or numbers where the list is the only positional parameter.
@@ -97,10 +97,10 @@ torch.add(a, b, { requiresGrad: true });
 torch.zeros(['2']);
 // @ts-expect-error: dtypes are strings of a fixed set
 torch.zeros([2], { dtype: 'flaot' });
-// @ts-expect-error: a layout is no memory format
+// @ts-expect-error: a layout is not a memory format
 torch.emptyLike(a, { memoryFormat: 'strided' });
 
-// Lists of tensors, and lists that one value stands for.
+// Lists of tensors, and lists for which a single value is accepted.
 torch.cat([a, b], 1);
 torch.cat(new Set([a, b]), { dim: 1 });
 torch.cat([a, b], { out: a });
@@ -111,9 +111,9 @@ torch.conv2d(a, b, { stride: [2, 2], padding: 1, groups: 2 });
 torch.conv2d(a, { weight: b, padding: 1 });
 torch.indexPut(a, [null, b], a, true);
 torch._foreachAdd_([a, b], 1);
-// @ts-expect-error: a number is no list of tensors
+// @ts-expect-error: a number is not a list of tensors
 torch.cat(1);
-// @ts-expect-error: null is no tensor here
+// @ts-expect-error: null is not a tensor here
 torch.cat([a, null]);
 // @ts-expect-error: stride is misspelt
 torch.conv2d(a, b, { strides: 2 });
@@ -135,7 +135,7 @@ torch.div(a, b, { rounding: 'floor' });
 // @ts-expect-error: a generator is an object of its own
 a.random_(0, 10, { generator: a });
 
-// The forms of slice; what an array's takes is in errors.test.ts.
+// The forms of slice; the forms of an array's slice are in errors.test.ts.
 a.slice();
 a.slice({ start: 2, end: 5 });
 a.slice(0, { start: 2, end: 5, step: 1 });
@@ -147,5 +147,5 @@ a.slice(0, 2, { end: 5 });
 a.slice(0, 2, 5, { step: 1 });
 // @ts-expect-error: a start and nothing else
 a.slice(0, 2, undefined);
-// @ts-expect-error: no fifth argument
+// @ts-expect-error: a fifth argument
 a.slice(0, 2, 5, 1, 1);

@@ -1,9 +1,9 @@
-/** Programs that the compiler refuses, and what it says: the error names the sizes that clash. */
+/** Programs that the compiler refuses, and its errors, which name the conflicting sizes. */
 import * as path from 'node:path';
 import * as ts from 'typescript';
 import { ROOT } from '../support/torch';
 
-/** Each program, and what its error must say. `a` is [2, 3], `b` is [4, 5]. */
+/** Each program, and a text in its error. `a` is [2, 3], `b` is [4, 5]. */
 const refused: [program: string, text: string][] = [
   ['a + 1', "Operator '+' cannot be applied"],
   ['a * 2', 'must be of type'],
@@ -76,7 +76,7 @@ const refused: [program: string, text: string][] = [
   ['torch.tensor([[1, 2], [3]])', 'rows of 1 and 2 elements'],
   ['torch.add(a, a, { alhpa: 1 })', "'alhpa' does not exist in type"],
   ["torch.zeros([2], { dtype: 'flaot' })", 'is not assignable to type'],
-  // A method is true in every condition; what Python has as an attribute is a property, which cannot be called.
+  // A method is truthy in every condition; Python's attributes are properties, which cannot be called.
   ['a.isContiguous ? 1 : 2', 'this function is always defined. Did you mean to call it'],
   ['a.isFloatingPoint ? 1 : 2', 'this function is always defined. Did you mean to call it'],
   ['a.isComplex && a', 'this function is always defined. Did you mean to call it'],
@@ -90,7 +90,7 @@ const refused: [program: string, text: string][] = [
   ['a.outputNr()', 'This expression is not callable'],
   ['a.isCuda()', 'This expression is not callable'],
   ['a.isLeaf = true', 'read-only'],
-  // What an array's slice takes.
+  // The arguments of an array's slice.
   ['a.slice(0, 2)', 'slice(0, 2) of an array is x.at(torch.slice(0, 2)) here'],
   ['a.slice(1)', 'slice(1) of an array is x.at(torch.slice(1)) here'],
   ['a.slice(-2)', 'slice(-2) of an array is x.at(torch.slice(-2)) here'],
@@ -98,7 +98,7 @@ const refused: [program: string, text: string][] = [
   ['a.slice({ axis: 1 })', "'axis' does not exist"],
   ['a.slice(0, { begin: 1 })', "'begin' does not exist"],
   ['a.slice(0, 1, { stop: 1 })', "'stop' does not exist"],
-  // An option that is not there is blamed by its name.
+  // The error names an unknown option.
   ['torch.sum(a, { axis: 1 })', "'axis' does not exist"],
   ['a.sum(1, { keepDim: true })', "'keepDim' does not exist"],
   ['a.mean({ axis: 1 })', "'axis' does not exist"],
@@ -118,7 +118,7 @@ const refused: [program: string, text: string][] = [
   ["a.to({ dtyp: 'int64' })", "'dtyp' does not exist"],
   ['torch.conv2d(torch.zeros([1, 3, 8, 8]), torch.zeros([4, 3, 3, 3]), { pad: 1 })', "'pad' does not exist"],
   ["F.crossEntropy(a, i, { reduktion: 'sum' })", "'reduktion' does not exist"],
-  // What libtorch would refuse.
+  // Calls that libtorch would refuse.
   ['torch.zeros([-1, 2])', 'size -1 is negative'],
   ['torch.full([3, -2], 0)', 'size -2 is negative'],
   ['torch.rand(2, -3)', 'No overload matches'],
@@ -152,7 +152,7 @@ const refused: [program: string, text: string][] = [
   ['{ let h; h = a; h = torch.cat([h, h]); h.view(5, 2) }', 'shape [4,3] has 12 elements, which [5,2] cannot have'],
 ];
 
-/** What says the sentence once, and nothing of other overloads. */
+/** Programs whose error has the sentence once, without other overloads. */
 const once = [
   'a.slice(0, 2)',
   'a.slice(1)',
@@ -165,7 +165,7 @@ const once = [
   'torch.nn.functional.linear(a, b)',
 ];
 
-/** The same of hand-written functions, whatever the mistake is. */
+/** The same for hand-written functions, whatever the mistake. */
 const byHand = [
   'F.crossEntropy(a, torch.zeros([4], { dtype: "int64" }))',
   'F.crossEntropy(a, torch.zeros([2]))',
@@ -193,7 +193,7 @@ const lines = [
   ...[...once, ...byHand].map((program) => `${program} as unknown;`),
 ];
 
-/** By line, all that the compiler says. */
+/** All errors of the compiler, by line. */
 function diagnose(): Map<number, string> {
   const config = ts.readConfigFile(path.join(ROOT, 'tsconfig.json'), ts.sys.readFile).config;
   const { options } = ts.parseJsonConfigFileContent(config, ts.sys, ROOT);
@@ -219,7 +219,7 @@ function diagnose(): Map<number, string> {
 
 const said = diagnose();
 
-test('each error says what clashes, in the place of the call', () => {
+test('each error names the conflict, at the place of the call', () => {
   expect([...said.keys()].filter((line) => line < FIRST)).toEqual([]);
   const unexplained = refused.filter(([, text], i) => !said.get(i + FIRST)?.includes(text));
   expect(unexplained.map(([program]) => `${program}: ${said.get(lines.indexOf(`${program};`)) ?? 'accepted'}`)).toEqual(

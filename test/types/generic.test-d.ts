@@ -1,4 +1,4 @@
-/** Checked by `npm run typecheck`, never run: what flows through generic and through careless code. */
+/** Checked by `npm run typecheck`, never run: types in generic and in loosely typed code. */
 import { expectTypeOf } from 'expect-type';
 import type { DType, Shape, Tensor } from '../../types';
 import * as torch from '../../types';
@@ -9,7 +9,7 @@ declare const size: number;
 declare const sizes: number[];
 const a = torch.zeros([2, 3]);
 
-// Any tensor is a Tensor, and code that takes and gives Tensor is not asked for more.
+// Any tensor is a Tensor, and code that takes and returns Tensor needs nothing else.
 const kept: Tensor = a;
 const half: Tensor<'float32'> = a;
 const loose: Tensor<DType, [number, number]> = a;
@@ -42,7 +42,7 @@ expectTypeOf(float.add(a)).toEqualTypeOf<Tensor<'float32'>>();
 expectTypeOf(dynamic.shape).toEqualTypeOf<Shape>();
 expectTypeOf(dynamic.split(2)).toEqualTypeOf<Tensor[]>();
 
-// `number` sizes are not known, and no error.
+// `number` sizes are unknown, but not errors.
 const n = torch.zeros([size, 3]);
 expectTypeOf(n).toEqualTypeOf<Tensor<'float32', [number, 3]>>();
 expectTypeOf(torch.zeros(sizes)).toEqualTypeOf<Tensor<'float32'>>();
@@ -59,7 +59,7 @@ expectTypeOf(n.at(size)).toEqualTypeOf<Tensor<'float32', [3]>>();
 expectTypeOf(torch.zeros([2n, 3])).toEqualTypeOf<Tensor<'float32', [number, 3]>>();
 expectTypeOf(torch.zeros([2], { dtype: 'int64' as DType })).toEqualTypeOf<Tensor<DType, [2]>>();
 
-// One of several shapes: each is followed.
+// A union of shapes: each is computed.
 declare const either: Tensor<'float32', [2, 3]> | Tensor<'float32', [4, 3]>;
 expectTypeOf(either.relu()).toExtend<Tensor<'float32', [number, 3]>>();
 expectTypeOf(either.add(torch.zeros([3]))).toExtend<Tensor<'float32', [number, 3]>>();

@@ -15,7 +15,7 @@ expectTypeOf(model.metadata).toEqualTypeOf<Readonly<Record<string, string>>>();
 expectTypeOf(model.modelName).toEqualTypeOf<string>();
 expectTypeOf(model.disposed).toEqualTypeOf<boolean>();
 
-// @ts-expect-error: no value of a model's
+// @ts-expect-error: not a value for a model
 model.forward(() => 1);
 // @ts-expect-error: a path
 torch.inductor.aotiLoadPackage(new Uint8Array(1));

@@ -43,13 +43,13 @@ torch.load('x.pt', { mmap: 1 });
 torch.npy.loadFromStream(new Uint8Array(1), { mmap: true });
 // @ts-expect-error: no tensors
 torch.safetensors.save('x', 'y');
-// @ts-expect-error: arrays have no levels
+// @ts-expect-error: arrays do not have levels
 torch.npz.load('x.npz', { maxDepth: 3 });
 expectTypeOf(torch.jit.load(new Uint8Array(1)).to('cuda:0')).toEqualTypeOf<ScriptModule>();
 
 // @ts-expect-error: torch.jit.load makes them
 new torch.ScriptModule();
-// @ts-expect-error: no value of TorchScript
+// @ts-expect-error: not a value for TorchScript
 model.forward(() => 1);
 // @ts-expect-error: a path or bytes
 torch.jit.load(1);

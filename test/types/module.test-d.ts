@@ -38,7 +38,7 @@ a.at(0, torch.slice(0, 2));
   torch.fromShared(posted);
   expectTypeOf(torch.memory().tokens).toEqualTypeOf<number>();
 }
-// @ts-expect-error: what crosses to a thread is a token
+// @ts-expect-error: only tokens are sent to threads
 torch.fromShared(a);
 class Holder {
   get [torch.tensors](): unknown {
@@ -50,7 +50,7 @@ expectTypeOf(torch.keep(new Holder())).toEqualTypeOf<Holder>();
   await using s = torch.openScope();
   s.close();
 })();
-// @ts-expect-error: unknown option, though the hand-written function takes any
+// @ts-expect-error: unknown option, although the hand-written function takes any
 torch.full([2], 1, { typo: 1 });
 // @ts-expect-error: no such name
 torch.nothing;

@@ -1,4 +1,4 @@
-/** Ordinary programs compile, whichever of the compiler's stricter options a project sets. */
+/** Ordinary programs compile under all of the compiler's stricter options. */
 import * as path from 'node:path';
 import * as ts from 'typescript';
 import { ROOT } from '../support/torch';

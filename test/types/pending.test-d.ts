@@ -1,4 +1,4 @@
-/** Checked by `npm run typecheck`, never run: what torch.run hands over gives pending tensors, whose values are promises. */
+/** Checked by `npm run typecheck`, never run: the argument of torch.run's function gives pending tensors, whose values are promises. */
 import { expectTypeOf } from 'expect-type';
 import type { PendingTensor, Tensor } from '../../types';
 import * as torch from '../../types';
@@ -31,7 +31,7 @@ torch.run((t) => {
   if (product.item() > 0.5) return null;
   // @ts-expect-error: nor an index
   list[product.argmax().item()];
-  // @ts-expect-error: a pending tensor is not one that is there
+  // @ts-expect-error: a pending tensor is not a Tensor
   const there: Tensor = product;
   return there;
 });

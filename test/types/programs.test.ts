@@ -1,4 +1,4 @@
-/** Types tell the truth: what the compiler says of the tensors that a program makes is what they are. */
+/** Types are correct: the compiler's types of a program's tensors match the tensors. */
 import { execFileSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
@@ -9,7 +9,7 @@ import * as shapes from './programs/shapes';
 
 const fileOf = (name: string) => path.join(__dirname, 'programs', `${name}.ts`);
 
-/** The program of a thousand lines that the bench has checked, too. */
+/** The program of a thousand lines that the bench also checks. */
 const families = path.join(ROOT, 'build/test-types/families.ts');
 const script = `import { familiesProgram } from ${JSON.stringify(path.join(ROOT, 'bench/support/families.mjs'))};
   process.stdout.write(familiesProgram(1000));`;
@@ -35,13 +35,13 @@ beforeAll(() => {
   checker = program.getTypeChecker();
 }, 600_000);
 
-/** By name, what the compiler says of each exported tensor. */
+/** The compiler's type of each exported tensor, by name. */
 function said(name: string): Map<string, Said> {
   const source = program.getSourceFile(files[name]!)!;
   const told = new Map<string, Said>();
   for (const symbol of checker.getExportsOfModule(checker.getSymbolAtLocation(source)!)) {
     const whole = checker.getTypeOfSymbol(symbol);
-    // `values` of a tuple is an array's member too.
+    // `values` of a tuple is also a member of arrays.
     const type = (whole.isIntersection() ? whole.types : [whole]).find((part) => part.getSymbol()?.name === 'Tensor');
     if (type === undefined) continue;
     const [dtype, shape] = checker.getTypeArguments(type as ts.TypeReference);
@@ -62,7 +62,7 @@ interface Made {
   shape: number[];
 }
 
-test.each(Object.keys(programs))('the tensors of %s are what their types say', (name) => {
+test.each(Object.keys(programs))('the tensors of %s match their types', (name) => {
   const file = program.getSourceFile(files[name]!)!;
   expect(
     ts.getPreEmitDiagnostics(program, file).map((d) => ts.flattenDiagnosticMessageText(d.messageText, '\n')),

@@ -3,7 +3,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { ROOT, untyped } from '../support/torch';
 
-test('types/algebra/promotion.d.ts says what torch.promoteTypes says', () => {
+test('types/algebra/promotion.d.ts agrees with torch.promoteTypes', () => {
   const text = fs.readFileSync(path.join(ROOT, 'types/algebra/promotion.d.ts'), 'utf8');
   const wrong: string[] = [];
   let compared = 0;

@@ -1,4 +1,4 @@
-/** Checked by `npm run typecheck`, never run: PyTorch's public functions, in the forms in which they are called. */
+/** Checked by `npm run typecheck`, never run: PyTorch's public functions, in all forms of calls. */
 import { expectTypeOf } from 'expect-type';
 import torch, { type Complex, type Tensor } from '../../types';
 
@@ -6,7 +6,7 @@ const F = torch.nn.functional;
 const a = torch.ones([2, 3]);
 const image = torch.ones([1, 8, 8]);
 
-// A result by what was asked for.
+// A result that depends on the arguments.
 expectTypeOf(F.maxPool2d(image, 2)).toEqualTypeOf<Tensor<'float32', [1, 4, 4]>>();
 {
   const [values, indices] = F.maxPool2d(image, 2, { returnIndices: true });
@@ -19,7 +19,7 @@ expectTypeOf(torch.unique(a, { returnInverse: true, returnCounts: true }).counts
 expectTypeOf(torch.nonzero(a, { asTuple: true })).toEqualTypeOf<Tensor[]>();
 expectTypeOf(F.multiHeadAttentionForward(a, a, a, 4, 2, a, a, null, null, false, 0, a, a)[1]).toExtend<Tensor | null>();
 
-// One by one, or as a list, with options after them.
+// Separate arguments, or a list, with options after them.
 expectTypeOf(torch.einsum('ij,jk->ik', a, a)).toExtend<Tensor>();
 expectTypeOf(torch.einsum('ij,jk->ik', [a, a])).toExtend<Tensor>();
 expectTypeOf(torch.einsum(a, [0, 1], a, [1, '...'])).toExtend<Tensor>();

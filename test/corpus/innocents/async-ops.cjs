@@ -1,4 +1,4 @@
-// Ops off the main thread, awaited, and their results left to the collector.
+// Awaited ops off the main thread, with their results left to the collector.
 const torch = require('libtorch-node');
 const steps = require('../steps.cjs');
 const w = torch.randn([64, 64]);

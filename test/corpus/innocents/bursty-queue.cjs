@@ -1,4 +1,4 @@
-// Work comes in bursts and is worked off.
+// Work arrives in bursts and is processed.
 const torch = require('libtorch-node');
 const steps = require('../steps.cjs');
 const queue = [];

@@ -1,4 +1,4 @@
-// Nothing is disposed of; the collector has to do it all.
+// Tensors are not disposed; the collector frees all of them.
 const torch = require('libtorch-node');
 const steps = require('../steps.cjs');
 steps(() => {

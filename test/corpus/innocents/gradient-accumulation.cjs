@@ -1,4 +1,4 @@
-// One update for eight batches: the graph grows for eight steps, then goes.
+// One update for eight batches: the graph grows for eight steps and is then freed.
 const torch = require('libtorch-node');
 const steps = require('../steps.cjs');
 const w = torch.randn([64, 1], { requiresGrad: true });

@@ -1,4 +1,4 @@
-// Layers are made when they are first needed, some of them late.
+// Layers are created at first use, some of them late.
 const torch = require('libtorch-node');
 const steps = require('../steps.cjs');
 const layers = new Map();

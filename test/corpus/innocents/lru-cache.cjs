@@ -1,4 +1,4 @@
-// Results by key; the one that was not used for longest makes room.
+// Results by key; the least recently used one is evicted.
 const torch = require('libtorch-node');
 const steps = require('../steps.cjs');
 const cache = new Map();

@@ -1,4 +1,4 @@
-// A running mean, detached from the graphs that it was made of.
+// A running mean, detached from the graphs of its inputs.
 const torch = require('libtorch-node');
 const steps = require('../steps.cjs');
 const w = torch.randn([64, 1], { requiresGrad: true });

@@ -1,4 +1,4 @@
-// Now and then a large import: much memory, then none of it.
+// Occasional large imports, whose memory is freed afterwards.
 const torch = require('libtorch-node');
 const steps = require('../steps.cjs');
 steps((i) => {

@@ -1,4 +1,4 @@
-// Samples are collected into batches of 40, each used and thrown away.
+// Samples are collected into batches of 40, each used and dropped.
 const torch = require('libtorch-node');
 const steps = require('../steps.cjs');
 let samples = [];

@@ -1,4 +1,4 @@
-// A memo over sixty keys that come at random; all of them are known after a while.
+// A memo of sixty keys in random order; after a while it has all of them.
 const torch = require('libtorch-node');
 const steps = require('../steps.cjs');
 const memo = new Map();

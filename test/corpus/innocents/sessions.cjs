@@ -1,4 +1,4 @@
-// Sessions open and end in no order, thirty of them at most.
+// Sessions open and end in any order, at most thirty at a time.
 const torch = require('libtorch-node');
 const steps = require('../steps.cjs');
 const sessions = new Map();

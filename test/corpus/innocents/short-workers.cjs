@@ -1,4 +1,4 @@
-// A thread per job, one after the other; each ends with all it held.
+// A thread per job, one after the other; each frees its tensors at its end.
 const torch = require('libtorch-node');
 const steps = require('../steps.cjs');
 const { Worker, isMainThread, parentPort } = require('node:worker_threads');

@@ -1,4 +1,4 @@
-// A window over the last 50 samples: appended in front, cut off behind.
+// A window over the last 50 samples: new ones are appended, old ones are cut off.
 const torch = require('libtorch-node');
 const steps = require('../steps.cjs');
 let window = torch.zeros([50, 32]);

@@ -1,4 +1,4 @@
-// Replies take twenty steps, but they come.
+// Replies take twenty steps, but they arrive.
 const torch = require('libtorch-node');
 const steps = require('../steps.cjs');
 const waiting = [];

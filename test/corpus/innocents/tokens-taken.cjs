@@ -1,4 +1,4 @@
-// Frames for another thread, which takes each and says so; then the token is withdrawn.
+// Frames for another thread, which takes each and confirms; then the token is disposed.
 const torch = require('libtorch-node');
 const steps = require('../steps.cjs');
 const { Worker, isMainThread, parentPort } = require('node:worker_threads');

@@ -1,4 +1,4 @@
-// Training as it should be: each step in a scope, gradients dropped.
+// Correct training: each step in a scope, gradients dropped.
 const torch = require('libtorch-node');
 const steps = require('../steps.cjs');
 const w = torch.randn([64, 1], { requiresGrad: true });

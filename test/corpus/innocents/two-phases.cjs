@@ -1,4 +1,4 @@
-// First training, then evaluation with tables of its own.
+// First training, then evaluation with its own tables.
 const torch = require('libtorch-node');
 const steps = require('../steps.cjs');
 const weights = torch.randn([64, 64]);

@@ -1,4 +1,4 @@
-// Results may be collected; a WeakRef finds them as long as they are there.
+// Results may be collected; a WeakRef finds them as long as they exist.
 const torch = require('libtorch-node');
 const steps = require('../steps.cjs');
 const cache = new Map();

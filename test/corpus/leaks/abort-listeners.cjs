@@ -1,4 +1,4 @@
-// One AbortSignal for the life of the process; every call adds a listener and none is removed.
+// One AbortSignal for the life of the process; every call adds a listener, and listeners are never removed.
 const torch = require('libtorch-node');
 const steps = require('../steps.cjs');
 const { setMaxListeners } = require('node:events');

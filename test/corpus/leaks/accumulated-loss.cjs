@@ -1,4 +1,4 @@
-// The classic: a running sum of losses that carries the graphs of all batches.
+// The classic: a running sum of losses that keeps the graphs of all batches.
 const torch = require('libtorch-node');
 const steps = require('../steps.cjs');
 const w = torch.randn([64, 1], { requiresGrad: true });

@@ -1,4 +1,4 @@
-// A copy of the weights every few steps, "to go back", and none is ever dropped.
+// A copy of the weights every few steps, "to go back", which is never dropped.
 const torch = require('libtorch-node');
 const steps = require('../steps.cjs');
 const w = torch.randn([64, 32]);

@@ -1,4 +1,4 @@
-// Middleware wraps what was there before: each closure holds the next, and the global one all.
+// Middleware wraps the previous handler: each closure holds the next, and the global one all of them.
 const torch = require('libtorch-node');
 const steps = require('../steps.cjs');
 globalThis.handle = (x) => x;

@@ -1,4 +1,4 @@
-// Chunks are collected for the end of a stream that has none.
+// Chunks are collected until the end of an endless stream.
 const torch = require('libtorch-node');
 const steps = require('../steps.cjs');
 const { PassThrough } = require('node:stream');

@@ -1,4 +1,4 @@
-// Bad requests are reported later, with their input.
+// Bad requests are kept with their input for a later report.
 const torch = require('libtorch-node');
 const steps = require('../steps.cjs');
 const reports = [];

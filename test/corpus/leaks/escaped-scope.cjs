@@ -1,4 +1,4 @@
-// What a scope would have freed is kept for a debugger that is never opened.
+// Tensors that a scope would have freed are kept for a debugger that is never opened.
 const torch = require('libtorch-node');
 const steps = require('../steps.cjs');
 const activations = [];

@@ -1,4 +1,4 @@
-// Garbage from the same line, and one of two is kept.
+// One of two tensors from the same line is kept, the other is garbage.
 const torch = require('libtorch-node');
 const steps = require('../steps.cjs');
 const kept = [];

@@ -1,4 +1,4 @@
-// Samples are appended to a batch that nobody cuts off.
+// Samples are appended to a batch that is never truncated.
 const torch = require('libtorch-node');
 const steps = require('../steps.cjs');
 let batch = torch.randn([1, 128]);

@@ -1,4 +1,4 @@
-// For a chart, the losses are kept; each keeps its graph.
+// Losses are kept for a chart, and each keeps its graph.
 const torch = require('libtorch-node');
 const steps = require('../steps.cjs');
 const w = torch.randn([64, 1], { requiresGrad: true });

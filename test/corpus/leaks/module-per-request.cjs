@@ -1,4 +1,4 @@
-// The model is made anew for each request, and a registry remembers all of them.
+// A new model is created for each request, and a registry keeps all of them.
 const torch = require('libtorch-node');
 const steps = require('../steps.cjs');
 class Model {

@@ -1,4 +1,4 @@
-// Each block hands its result to the scope around it, which lasts as long as the service.
+// Each block moves its result to its parent scope, which lasts as long as the service.
 const torch = require('libtorch-node');
 const steps = require('../steps.cjs');
 const service = torch.openScope();

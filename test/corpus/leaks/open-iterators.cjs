@@ -1,4 +1,4 @@
-// Readers look at the first batch and leave the iterator open.
+// Readers read the first batch and leave the iterator open.
 const torch = require('libtorch-node');
 const steps = require('../steps.cjs');
 const open = [];

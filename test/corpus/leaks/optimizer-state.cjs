@@ -1,4 +1,4 @@
-// The optimizer is made in the training step; a list for checkpoints holds every one of them.
+// The optimizer is created in each training step; a list for checkpoints holds all of them.
 const torch = require('libtorch-node');
 const steps = require('../steps.cjs');
 const w = torch.randn([50, 10]);

@@ -1,4 +1,4 @@
-// A reply that never comes: the async function waits for ever, and with it what it holds.
+// A reply that never arrives: the async function waits forever and holds its tensors.
 const torch = require('libtorch-node');
 const steps = require('../steps.cjs');
 const waiting = new Map();

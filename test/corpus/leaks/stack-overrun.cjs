@@ -1,4 +1,4 @@
-// Two frames come for each that is worked on, the newest first; the old ones wait for ever.
+// Two frames arrive for each processed one, newest first; the old ones wait forever.
 const torch = require('libtorch-node');
 const steps = require('../steps.cjs');
 const stack = [];

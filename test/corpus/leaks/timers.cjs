@@ -1,4 +1,4 @@
-// A heartbeat per session; nobody clears it when the session ends.
+// A heartbeat per session, which is not cleared when the session ends.
 const torch = require('libtorch-node');
 const steps = require('../steps.cjs');
 function open() {

@@ -1,4 +1,4 @@
-// Tensors are sent to a thread that has stopped to read its messages.
+// Tensors are sent to a thread that has stopped reading its messages.
 const torch = require('libtorch-node');
 const steps = require('../steps.cjs');
 const { Worker } = require('node:worker_threads');

@@ -1,4 +1,4 @@
-// Results by request id: no id comes twice, nothing is ever dropped.
+// Results by request id: ids are unique, and entries are never dropped.
 const torch = require('libtorch-node');
 const steps = require('../steps.cjs');
 const results = new Map();

@@ -1,4 +1,4 @@
-// Only the first row is wanted, but a row is a view: it keeps the batch.
+// Only the first row is needed, but a row is a view and keeps the batch.
 const torch = require('libtorch-node');
 const steps = require('../steps.cjs');
 const samples = [];

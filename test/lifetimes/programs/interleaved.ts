@@ -8,7 +8,7 @@ import type typed from '../../../types';
 
 const library = process.argv[2]!;
 const torch = require(path.join(library, 'index.js')) as typeof typed;
-/** Which scope owns a tensor is nothing that programs can ask. */
+/** Programs cannot query the owner of a tensor, so this reads internals. */
 const { native } = require(path.join(library, 'native.js')) as { native: Native };
 type Tensor = typed.Tensor;
 type Scope = typed.Scope;
@@ -23,7 +23,7 @@ function random(): number {
 }
 const below = (limit: number) => Math.floor(random() * limit);
 
-/** A scope as the model sees it. */
+/** A scope in the model. */
 class Model {
   readonly owned = new Set<Tensor>();
   result: Tensor[] = [];
@@ -43,7 +43,7 @@ const collectors = new Set<Tensor>();
 const statistics = { checks: 0, steps: 0, ended: 0, thrown: 0, outside: 0, late: 0, moved: 0, outlived: 0 };
 const failures: string[] = [];
 
-/** Scopes that ended since: what they owned is gone, what they returned is their parent's. */
+/** Scopes that have ended since: their tensors are freed, their results belong to their parents. */
 function settle(): void {
   for (const model of models) {
     if (!model.scope?.closed) continue;
@@ -59,7 +59,7 @@ function settle(): void {
   }
 }
 
-// The model must hear of each end when it happens: what a scope returned may end with its parent right after.
+// The model must process each end when it happens, because a scope's result may end with its parent right after.
 const { close } = torch.Scope.prototype;
 torch.Scope.prototype.close = function (this: Scope): void {
   close.call(this);
@@ -100,7 +100,7 @@ const pauses: (() => PromiseLike<unknown>)[] = [
   () => new Promise<void>((resolve) => queueMicrotask(resolve)),
   () => new Promise<void>((resolve) => process.nextTick(resolve)),
   () => Promise.resolve().then(() => Promise.resolve()),
-  () => null as never, // no promise at all
+  () => null as never, // not a promise
   // biome-ignore lint/suspicious/noThenProperty: an await takes any thenable
   () => ({ then: (resolve: () => void) => setImmediate(resolve) }) as never,
   () => Promise.reject(new Error('a pause')).catch(() => {}),
@@ -148,14 +148,14 @@ function step(model: Model, depth: number): PromiseLike<unknown> {
   return pause();
 }
 
-/** Code that the task started and that may run when its scope has ended. */
+/** Code that the task started and that may run after its scope has ended. */
 function late(model: Model): void {
   statistics.late++;
   make(model);
   check('late');
 }
 
-/** What a task gives back: one of its own, or nothing. */
+/** The result of a task: one of its own tensors, or nothing. */
 function results(model: Model): Tensor[] {
   const mine = [...model.owned].slice(0, below(3));
   model.result = mine;
@@ -210,7 +210,7 @@ const withFinally: Variant = async (parent, depth) => {
   const scope = torch.openScope();
   const model = begin(parent, scope);
   try {
-    await helper(model); // a callee that awaits leaves the scope with its caller
+    await helper(model); // a callee that awaits does not take the scope from its caller
     make(model);
     const pending = helper(model);
     make(model);
@@ -230,7 +230,7 @@ async function helper(model: Model | null): Promise<void> {
 
 const variants: Variant[] = [asyncFunction, plainFunction, withUsing, withAwaitUsing, withFinally];
 
-/** Runs one variant; the errors that it throws by plan are its end. */
+/** Runs one variant until it ends or throws a planned error. */
 function task(parent: Model | null, depth: number): Promise<void> {
   const caught = (error: unknown) => {
     if (!(error instanceof Planned)) throw error;
@@ -239,12 +239,12 @@ function task(parent: Model | null, depth: number): Promise<void> {
   try {
     return variants[below(variants.length)]!(parent, depth).then(() => {}, caught);
   } catch (error) {
-    caught(error); // a plain function throws before there is a promise
+    caught(error); // a plain function throws before it makes a promise
     return Promise.resolve();
   }
 }
 
-/** Code that has to do with no scope. */
+/** Code outside all scopes. */
 async function unrelated(): Promise<void> {
   for (let i = 0; i < 200; i++) {
     const tensor = make(null);
@@ -265,7 +265,7 @@ async function main(): Promise<void> {
     check('after a call');
     if (below(4) === 0) await pause();
   }
-  for (let i = 0; i < running.length; i++) await running[i]; // it grows meanwhile
+  for (let i = 0; i < running.length; i++) await running[i]; // the list grows meanwhile
   await new Promise((resolve) => setTimeout(resolve, 50));
   check('at the end');
   if (models.size > 0) failures.push(`${models.size} scopes are still open`);

@@ -1,10 +1,10 @@
 /**
- * Makes each mistake of the tables in this folder, and says what came of it: one line of JSON a mistake on stdout. With
- * --write it writes what this libtorch answers into the tables instead, for review.
+ * Makes each mistake of the tables in this folder, and prints one line of JSON per mistake to stdout. With --write it
+ * writes the messages of this libtorch into the tables instead, for review.
  *
  * A table has a line of JavaScript for each mistake, and below it, indented, the code and the first line of its message.
- * libtorch's own words differ between releases: "1.13,2.6  CODE  message" is for those two alone; on a release that has no
- * line, the general rules of messages.test.ts are all there is.
+ * libtorch's own messages differ between releases: "1.13,2.6  CODE  message" is only for those two; on a release without a
+ * line, only the general rules of messages.test.ts apply.
  */
 'use strict';
 const fs = require('node:fs');
@@ -12,11 +12,11 @@ const os = require('node:os');
 const path = require('node:path');
 
 const { release } = process.env;
-/** Codes of what libtorch says in its own words. */
+/** The codes of libtorch's own messages. */
 const OF_LIBTORCH = /^ERR_TORCH_(RUNTIME|INDEX|VALUE|TYPE|NOT_IMPLEMENTED|LINALG)$/;
 const LINE = /^ {2}(?:(\d+\.\d+(?:,\d+\.\d+)*) {2})?(\S+) {2}(.*)$/;
 
-/** The blocks of a table: comments and mistakes with what is expected of them, by release or '' for all. */
+/** The blocks of a table: comments and mistakes with their expected messages, by release or '' for all. */
 function readTable(file) {
   const blocks = [];
   for (const line of fs.readFileSync(file, 'utf8').trimEnd().split('\n')) {
@@ -30,7 +30,7 @@ function readTable(file) {
   return blocks;
 }
 
-/** One line for the releases that say the same. */
+/** One line for releases with the same message. */
 function linesOf(expected) {
   const releases = new Map();
   for (const [of, { code, message }] of Object.entries(expected)) {
@@ -55,7 +55,7 @@ const library = process.env.LIBRARY ?? path.resolve(__dirname, '../../../dist/li
 
 const AsyncFunction = (async () => {}).constructor;
 
-/** What a mistake may name. */
+/** The names that a mistake may use. */
 function things(torch, dir) {
   return {
     torch,
@@ -74,7 +74,7 @@ function things(torch, dir) {
   };
 }
 
-/** The statements before the last `;` prepare, what comes after is the mistake. */
+/** The statements before the last `;` are preparation, the rest is the mistake. */
 async function outcome(mistake, torch, dir) {
   const names = things(torch, dir);
   const at = mistake.lastIndexOf('; ') + 1;

@@ -6,7 +6,7 @@
 
 namespace ltn {
 
-// The test program's operator new throws when this many more allocations of the thread were served; negative: never.
+// The test program's operator new throws after this many further allocations of the thread; negative: never.
 // (libtorch's tensor memory comes from posix_memalign, not from here.) Defined in charge_failure_test.cpp.
 extern thread_local int64_t thread_allocations_left;
 

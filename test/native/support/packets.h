@@ -39,7 +39,7 @@ inline uint64_t u64(const std::string& bytes, size_t at) {
   return value;
 }
 
-// All whole packets; `torn` when something follows the last one.
+// All complete packets; `torn` if data follows the last one.
 inline std::vector<Packet> parse(const std::string& bytes, bool* torn) {
   std::vector<Packet> packets;
   EXPECT_EQ(bytes.substr(0, 8), "LTNAUDIT");

@@ -40,7 +40,7 @@ const like = (name) => ({
 });
 
 const fresh = (impl, options) => Impl.fresh(impl.shape, impl.dtype, options);
-/** Results keep their operands' strides where they can, those of dimensions of size 1 too: known only for plain ones. */
+/** Results keep their operands' strides if possible, even for dimensions of size 1: known only for plain operands. */
 const isOrderly = ({ shape, strides }) => strides !== null && same(strides, contiguousStrides(shape));
 const stridesLike = (...impls) => (impls.every(isOrderly) ? undefined : null);
 
@@ -53,7 +53,7 @@ module.exports = [
     run(world, draw) {
       const [type, own] = draw.pick(arrays);
       const count = draw.below(20);
-      // Converted, there is a tensor between that must not stay.
+      // With a conversion there is an intermediate tensor, which must be freed.
       const dtype = draw.once(3) ? draw.pick(dtypes) : own;
       const tensor = world.torch.tensor(new type(count), { dtype });
       return world.result(`torch.tensor(${type.name}(${count}), ${dtype})`, tensor, Impl.fresh([count], dtype));
@@ -141,7 +141,7 @@ module.exports = [
       if (handle === null) return false;
       const { impl, tensor, number } = handle;
       const dtype = draw.dtype();
-      // The same dtype gives the same tensor: another handle on the same Impl.
+      // The same dtype gives the same tensor: another handle of the same Impl.
       const result = dtype === impl.dtype ? impl : Impl.fresh(impl.shape, dtype, { strides: stridesLike(impl) });
       return world.result(`#${number}.to(${dtype})`, tensor.to(dtype), result);
     },

@@ -13,7 +13,7 @@ const isResult = (impl) => impl.graph !== null && !impl.graph.leaf;
 const isTable = (impl) => impl.graph?.table === true;
 const isUsable = (impl) => isGraph(impl) && !isTable(impl);
 
-/** What a node keeps of a tensor, to see whether it was written to since. */
+/** A node's record of a tensor, to detect later writes. */
 const save = (impl) => {
   impl.version.saved = true;
   return { version: impl.version, count: impl.version.count };
@@ -40,7 +40,7 @@ function reach(root) {
   return { nodes: [...nodes], leaves: [...leaves] };
 }
 
-/** An edge to a tensor as it is now: its graph changes when it is written to. */
+/** An edge to the current state of a tensor: writes change its graph. */
 const edge = (impl) => ({ impl, graph: impl.graph });
 const edges = (...impls) => impls.filter(isGraph).map(edge);
 
@@ -48,9 +48,9 @@ const edges = (...impls) => impls.filter(isGraph).map(edge);
 const added = (leaves) => leaves.filter(({ grad }) => grad !== null).map(({ grad }) => grad.version);
 
 /**
- * Whether a backward finds all it saved. null where that is not known: an earlier failure left a node or a counter unknown,
- * or a node saved a gradient that the same backward adds to in place. The engine adds as soon as the leaf's last use is
- * done, so whether the node still finds the old values goes by the order of the nodes.
+ * Whether a backward finds all saved tensors unchanged. null if unknown: an earlier failure left a node or a counter
+ * unknown, or a node saved a gradient that the same backward adds to in place. The engine adds as soon as the leaf's last
+ * use is done, so whether the node still finds the old values depends on the order of the nodes.
  */
 function willSucceed(nodes, leaves) {
   if (nodes.some((node) => node.spoiled)) return null;
@@ -62,7 +62,7 @@ function willSucceed(nodes, leaves) {
   return saved.some(({ version }) => changing.has(version)) ? null : true;
 }
 
-/** A backward that failed may have added to a gradient, or not: what was saved of it before may be of its version or not. */
+/** A failed backward may have added to a gradient, so earlier saved versions of it may or may not match. */
 function doubt(version) {
   const { count } = version;
   const from = version.doubt?.to === count ? version.doubt.from : count;
@@ -72,8 +72,8 @@ function doubt(version) {
 const isDoubtful = ({ doubt, count: now }, count) => doubt?.to === now && count >= doubt.from && count < now;
 
 /**
- * A sum of sparse gradients: new storages with room for the entries of both sides, which are the same ones here, so that
- * they meet and their number stays.
+ * A sum of sparse gradients: new storages with space for the entries of both sides. Both have the same entries here, so they
+ * are merged and their number stays.
  */
 function sparseSum(leaf) {
   const { entries } = leaf.graph;
@@ -82,14 +82,14 @@ function sparseSum(leaf) {
   return storages;
 }
 
-/** What a backward adds to a leaf. `aliased`: the storage of a gradient that reaches the leaf as it was given. */
+/** Adds a backward's result to a leaf. `aliased`: the storage of a gradient that reaches the leaf unchanged. */
 function accumulate(leaf, nodes, aliased) {
   if (leaf.grad !== null) {
     leaf.grad.version.count++;
     if (leaf.graph.table) leaf.grad.storages = sparseSum(leaf); // the tensor stays
   } else if (leaf.graph.table) {
     const { entries, index } = leaf.graph;
-    // One use hands its indices on as they are; several are added up first.
+    // A single use passes its indices on unchanged; several are summed first.
     const uses = nodes.filter((node) => node.inputs.some(({ impl }) => impl === leaf)).length;
     const grad = coo(leaf.shape, leaf.dtype, entries, { indices: index, coalesced: false });
     grad.storages[1].bytes *= leaf.shape[1];
@@ -116,7 +116,7 @@ function backward(world, handle, options, printed, aliased) {
     for (const leaf of leaves) accumulate(leaf, nodes, aliased);
     return world.say(printed);
   }
-  // How far it comes is libtorch's affair: the gradients are set anew. A sparse one may have changed under its handles.
+  // libtorch decides how far it gets, so the gradients are reset. A sparse one may have changed under its handles.
   if (leaves.some(isTable)) return false;
   const held = leaves.map((leaf) => [...world.model.handles].find((h) => h.impl === leaf && h.tensor !== null));
   if (held.includes(undefined)) return false;
@@ -229,7 +229,7 @@ module.exports = [
       world.result('weight, requiresGrad', weight, table);
       for (let uses = 1 + draw.below(2); uses > 0; uses--) {
         const looked = world.torch.embedding(weight, indices, -1, false, true);
-        // The table itself is kept for its size, and its writes are counted all the same.
+        // The node keeps the table for its size, and writes to it are counted too.
         const node = { inputs: edges(table), saved: [save(index), save(table)] };
         const twice = { inputs: [{ graph: { leaf: false, node } }], saved: [] };
         world.result('embedding(…, sparse) × 2', looked.mul(2), computed([entries, columns], 'float32', twice));
@@ -246,7 +246,7 @@ module.exports = [
       if (handle === null) return false;
       const { impl, number } = handle;
       const retainGraph = draw.once(3);
-      // The sum is a node of its own, and gone with the scope.
+      // The sum is a separate node, freed with the scope.
       const { torch } = world;
       const sum = handle.tensor.sum();
       const root = { tensor: sum, impl: computed([], impl.dtype, { inputs: edges(impl), saved: [] }) };
@@ -266,12 +266,12 @@ module.exports = [
       const count = impl.numel;
       const given = world.some(draw, (i) => isPlain(i) && i.contiguous && i.dtype === impl.dtype && i.numel === count);
       if (leave(given) || given.impl.version.saved) return false;
-      // The old gradient may overlap with the one that is added to it.
+      // The old gradient may overlap with the added one.
       if (impl.grad?.storages.includes(given.impl.storage)) return false;
       const view = tensor.view(given.impl.shape);
       const node = { inputs: edges(impl), saved: [] };
       const root = { tensor: view, impl: computed(given.impl.shape, impl.dtype, node) };
-      // A view's backward hands the gradient on as it is, so the leaf's shares its storage.
+      // A view's backward passes the gradient on unchanged, so the leaf's gradient shares its storage.
       const printed = `#${number}.view(…).backward({ gradient: #${given.number} })`;
       const done = backward(world, root, { gradient: given.tensor }, printed, given.impl);
       if (done) given.impl.isGrad = true;

@@ -5,7 +5,7 @@ const { text, isPlain, isSmall } = require('../world.cjs');
 
 const isAny = () => true;
 
-/** Up to `most` handles at hand. */
+/** Up to `most` existing handles. */
 function several(world, draw, most) {
   const list = new Set();
   for (let i = 1 + draw.below(most); i > 0; i--) {
@@ -71,7 +71,7 @@ module.exports = [
     name: 'let go inside a scope',
     weight: 1,
     run(world, draw) {
-      // Its scope owns it: no collection frees it.
+      // Its scope owns it, so collections do not free it.
       if (world.model.current === null) return false;
       const handle = world.some(draw, isAny);
       if (handle === null || handle.scope === null || handle.guarded) return false;

@@ -20,7 +20,7 @@ function columnIndices({ scope, tensor }) {
 }
 
 function coo(shape, dtype, entries, { indices, values, room = entries, coalesced = true, places } = {}) {
-  // Autograd and later reads count on what the indices say.
+  // Autograd and later reads rely on the indices.
   const storages = [indices ?? new Storage(8 * shape.length * room), values ?? new Storage(itemSizes[dtype] * room)];
   storages[0].readonly = true;
   const impl = new Impl({ storages, shape, dtype, layout: 'coo' });
@@ -82,7 +82,7 @@ module.exports = [
       const handle = world.some(draw, isCoo);
       if (handle === null) return false;
       const { impl, tensor, number } = handle;
-      const { version } = impl; // the parts count writes together with the whole, as views do
+      const { version } = impl; // the parts share the count of writes with the whole, like views
       const part = (i, shape, dtype) => new Impl({ storages: [impl.storages[i]], shape, dtype, version });
       if (draw.below(2) === 0) {
         const indices = tensor._indices();
@@ -115,7 +115,7 @@ module.exports = [
       const { impl } = self;
       impl.version.count++;
       if (entries > 0) {
-        // New storages with room for the entries of both, also where they meet.
+        // New storages with space for the entries of both, also for common ones.
         const room = impl.entries + entries;
         const places = [...new Set([...impl.places, ...first(entries)])];
         const { storages } = coo(impl.shape, impl.dtype, places.length, { room });

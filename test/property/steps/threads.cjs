@@ -1,4 +1,4 @@
-/** What another thread does with tensors, its own and shared ones. Each command ends before this thread goes on. */
+/** Steps of another thread with its own and shared tensors. Each command ends before this thread continues. */
 'use strict';
 
 const { Storage, Impl } = require('../model.cjs');
@@ -7,18 +7,18 @@ const { text, isPlain, isKnown, isSmall, isLoose, isWritable } = require('../wor
 const { isClear, isRefused, MOST } = require('./tokens.cjs');
 const { resize, become } = require('./writing.cjs');
 
-/** Handles that the other thread may have. */
-const MOST_THERE = 12;
+/** The maximum number of handles of the other thread. */
+const MAX_THERE = 12;
 
 const hasToken = ({ token }) => token !== null;
 const isThere = (token) => token.isThere && !token.inMail;
 
-/** A step that gives the other thread a tensor more: one too many, and it disposes one. */
+/** A step that adds a tensor to the other thread, which disposes one if it has too many. */
 const gains = (name, weight, run) => ({
   name,
   weight,
   run(world, draw) {
-    if (world.model.sharing.there.size >= MOST_THERE) return disposeThere(world, draw);
+    if (world.model.sharing.there.size >= MAX_THERE) return disposeThere(world, draw);
     return run(world, draw);
   },
 });

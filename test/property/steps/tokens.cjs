@@ -3,17 +3,17 @@
 
 const { isSmall } = require('../world.cjs');
 
-/** Tokens that a run may have at hand. */
+/** The maximum number of tokens in a run. */
 const MOST = 8;
 
 const hasToken = ({ token }) => token !== null;
-/** What the model can say of a shared copy: a sparse gradient may change under its handles. */
+/** The model's knowledge of a shared copy: a sparse gradient may change under its handles. */
 const isClear = (impl) => !impl.ofGrad && !impl.graph?.table;
 const isRefused = (impl) =>
   (impl.graph !== null && !impl.graph.leaf) || impl.storages.some((storage) => storage.borrowed);
 
 function disposeToken(world, token) {
-  token.token.dispose?.(); // one from the other thread has no dispose
+  token.token.dispose?.(); // one from the other thread lacks dispose
   if (token.token.dispose === undefined) return false;
   world.model.sharing.dispose(token);
   world.revoked = token.token;
@@ -73,7 +73,7 @@ module.exports = [
     name: 'write through a token',
     weight: 1,
     run(world, draw) {
-      // The one that is taken lives for a moment, and is no version of the others.
+      // The taken tensor lives briefly, and does not share the others' version.
       const token = world.someToken(draw, (one) => hasToken(one) && one.as.layout === 'strided' && !one.isLeaf);
       if (token === null || !isSmall(token.as) || token.storages[0].readonly || token.taken().overlap !== false) {
         return false;

@@ -1,4 +1,4 @@
-/** New handles on storages that are there. */
+/** New handles of existing storages. */
 'use strict';
 
 const { Impl } = require('../model.cjs');
@@ -24,7 +24,7 @@ const step = (name, weight, apply, fits = () => true) => ({
 
 const hasDims = (impl) => impl.shape.length > 0;
 
-/** Another cut of as many elements. */
+/** Another shape with the same number of elements. */
 function otherShape(impl, draw) {
   const count = impl.numel;
   const shapes = [[count], [1, count], [count, 1]];
@@ -46,7 +46,7 @@ function selected(impl, dim, index) {
   return impl.view(impl.shape.toSpliced(dim, 1), impl.strides.toSpliced(dim, 1), offset);
 }
 
-/** The parts of a dimension, each `size` long but the last. */
+/** The parts of a dimension, each of length `size` except the last. */
 function parts(impl, dim, size) {
   const result = [];
   for (let start = 0; start < impl.shape[dim]; start += size) {
@@ -117,7 +117,7 @@ module.exports = [
       if (draw.below(2) === 0) return [`at(${index})`, tensor.at(index), selected(impl, 0, index)];
       const result = narrowed(impl, 0, index, impl.shape[0] - index);
       const shape = [1, ...result.shape];
-      // The new dimension comes first, while the next one is still whole.
+      // The new dimension comes first, before the next one is split.
       const strides = [impl.shape[0] * impl.strides[0], ...result.strides];
       const view = result.view(shape, strides);
       return [`at(null, slice(${index}))`, tensor.at(null, world.torch.slice(index)), view];
@@ -175,7 +175,7 @@ module.exports = [
   }),
   step('storage', 2, (tensor, impl) => {
     const bytes = impl.storage.bytes;
-    // Bytes of their own kind: autograd does not see a write through them.
+    // A different dtype on the same bytes: autograd does not see writes through it.
     const result = new Impl({ storages: impl.storages, shape: [bytes], dtype: 'uint8', strides: [1] });
     return ['storage()', tensor.storage(), result];
   }),
@@ -216,7 +216,7 @@ module.exports = [
       if (handle === null) return false;
       const { impl, tensor, number } = handle;
       const result = impl.view(impl.shape, impl.strides);
-      // To autograd a detached tensor is no view: it keeps no base, and is the base of its own views.
+      // To autograd a detached tensor is not a view: it does not keep a base, and is the base of its own views.
       if (name === 'detach') result.base = null;
       return world.result(`#${number}.${name}()`, tensor[name](), result);
     },
@@ -237,7 +237,7 @@ module.exports = [
       const made = world.torch.broadcastTensors([tensor, ...others]);
       world.result(`[0] of broadcastTensors of #${number} and these`, made[0], impl.view(shape, [0, ...impl.strides]));
       world.result('[1]', made[1], wide);
-      // The one that has the shape already is handed back: another handle on the same Impl.
+      // A tensor that already has the shape is returned: another handle of the same Impl.
       return world.result('[2]', made[2], one.view(shape, new Array(shape.length).fill(0)));
     },
   },

@@ -9,7 +9,7 @@ const wrote = (impl) => {
   impl.version.count++;
 };
 
-/** What resize_ does to an Impl: false where its storage would have to grow and cannot. */
+/** resize_ of an Impl: false if its storage would have to grow but cannot. */
 function resize(impl, shape) {
   if (same(impl.shape, shape)) return true;
   const count = numelOf(shape);
@@ -23,12 +23,12 @@ function resize(impl, shape) {
   return true;
 }
 
-/** Takes on another Impl's place in memory. */
+/** Takes over another Impl's memory. */
 function become(impl, { storages, shape, strides, offset }) {
   Object.assign(impl, { storages, shape, strides, offset, moved: impl.base !== null });
 }
 
-/** A tensor whose resize failed has the new shape and the old bytes (libtorch's doing): nobody may read it again. */
+/** A tensor whose resize failed has the new shape and the old bytes (a property of libtorch), so it must not be read again. */
 function disposeBroken(world, impl) {
   for (const handle of [...world.model.handles]) {
     if (handle.impl !== impl) continue;
@@ -160,7 +160,7 @@ module.exports = [
       if (resize(out.impl, a.impl.shape)) {
         const result = world.torch.add(a.tensor, 1, { out: out.tensor });
         if (result !== out.tensor) throw new Error('out= gives its argument back');
-        if (out.impl.numel === 0) out.impl.strides = null; // of no elements: the op's own choice
+        if (out.impl.numel === 0) out.impl.strides = null; // without elements the op decides
         wrote(out.impl);
         return world.say(what);
       }
@@ -183,7 +183,7 @@ module.exports = [
         world.torch.indexSelect(a.tensor, 0, index, { out: out.tensor }),
       );
       index.dispose();
-      // It was resized before the index was looked at.
+      // It was resized before the index was checked.
       resize(out.impl, [2]);
       return true;
     },
@@ -214,10 +214,10 @@ module.exports = [
       const offset = draw.below(10);
       const needed = (offset + shape[0]) * impl.itemSize;
       const whole = draw.below(2) === 0;
-      // Where sizes stay as they are libtorch does not look at the bytes: such a tensor would reach beyond them.
+      // If sizes do not change, libtorch does not check the bytes, and such a tensor would exceed them.
       if (!whole && needed > storage.bytes && same(impl.shape, shape)) return false;
       const count = Math.floor(storage.bytes / impl.itemSize);
-      // The same where the whole has the size that the tensor has already: it keeps its strides.
+      // The same if the whole has the tensor's size already: it keeps its strides.
       const kept = same(impl.shape, [count]);
       if (whole && kept && !impl.contiguous) return false;
       const bytes = source.tensor.storage();
@@ -228,7 +228,7 @@ module.exports = [
         bytes.dispose();
         return world.say(`#${self.number}.set_(storage of #${source.number})`);
       }
-      // With sizes of its own: a storage that is too small grows, in the source's hands too.
+      // With explicit sizes: a storage that is too small grows, also for the source.
       const what = `#${self.number}.set_(storage of #${source.number}, ${offset}, ${text(shape)}, [1])`;
       const call = () => world.aten.set_.source_Storage_storage_offset(self.tensor, bytes, offset, shape, [1]);
       if (needed > storage.bytes && !storage.grows) {

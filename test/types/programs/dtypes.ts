@@ -1,4 +1,4 @@
-/** As shapes.ts, for dtypes. */
+/** Like shapes.ts, for dtypes. */
 import * as torch from 'libtorch-node';
 
 const f32 = torch.zeros([2]);

@@ -1,4 +1,4 @@
-/** Programs as people write them, which the compiler accepts whatever its strictness: never run. */
+/** Ordinary programs, which the compiler accepts at any strictness: never run. */
 
 import type { Tensor } from 'libtorch-node';
 import * as torch from 'libtorch-node';
@@ -37,7 +37,7 @@ export function train(batches: Iterable<{ x: Tensor; y: Tensor }>, weights: Tens
   return total / Math.max(seen, 1);
 }
 
-/** Attention over what was seen before. */
+/** Attention over previous positions. */
 export function attend(x: Tensor, past?: readonly [Tensor, Tensor]): Tensor {
   let [q, k, v] = x.unbind(0);
   if (past !== undefined) {
@@ -91,7 +91,7 @@ export async function answer(body: { pixels: number[] }): Promise<{ label: strin
   return { label: labels[indices.item()], share: values.item() };
 }
 
-/** Generic helpers, and what is known exactly given to what takes any. */
+/** Generic helpers, and exactly typed tensors passed to loosely typed functions. */
 export const double = <T extends Tensor>(x: T): Tensor => x.mul(2);
 export const doubled = [torch.rand([2]), torch.rand([3, 4])].map((x) => double(x));
 const sizes = [2, 3] as const;

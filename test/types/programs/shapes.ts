@@ -1,6 +1,6 @@
 /**
  * Programs whose results test/types/programs.test.ts compares with their types: each exported tensor has the dtype and the
- * shape that the compiler says, as literals. A name that ends in `Dynamic` may have sizes that the compiler does not know.
+ * shape of its type, as literals. A name that ends in `Dynamic` may have sizes that the compiler does not know.
  */
 import * as torch from 'libtorch-node';
 
