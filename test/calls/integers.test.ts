@@ -212,7 +212,7 @@ test('arrays of another realm are checked alike', () => {
   );
 });
 
-test('native code and JavaScript have one rule', () => {
+test('native code and JavaScript have the same rule', () => {
   const { native } = require(path.join(LIB, 'native.js'));
   const { wrap } = require(path.join(LIB, 'tensor.js'));
   const { firstOutside } = require(path.join(LIB, 'integers.js'));
@@ -271,7 +271,7 @@ test('native code and JavaScript have one rule', () => {
   expect(asked).toBeGreaterThan(5000);
 });
 
-test('an element that does not fit is found wherever it is', () => {
+test('an element that does not fit is found in any place', () => {
   balanced(() =>
     torch.scope(() => {
       for (const at of [0, 1, 1023, 1024, 2047, 2999]) {
@@ -295,7 +295,7 @@ test('an element that does not fit is found wherever it is', () => {
         floats[at] = 200;
         expect(torch.tensor(floats, { dtype: 'uint8' }).sum().item()).toBe(200);
       }
-      // Rows of floats among arrays of numbers: -1 is an integer in the one and a float in the other.
+      // Rows of floats among arrays of numbers: -1 is a float in the former and an integer in the latter.
       expect(torch.tensor([[-1, 2]], { dtype: 'uint8' }).toArray()).toEqual([[255, 2]]);
       expect(
         thrown(() => torch.tensor([[-1, 2], new Float32Array([3, -1])] as number[][], { dtype: 'uint8' })).message,
@@ -304,7 +304,7 @@ test('an element that does not fit is found wherever it is', () => {
   );
 });
 
-test('numbers become integers without a tensor of them between', async () => {
+test('numbers become integers without an intermediate tensor', async () => {
   const peaks = await ask(`
     const data = new Float64Array(1e6);
     const peakOf = (given) => {

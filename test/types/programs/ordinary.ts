@@ -165,7 +165,7 @@ export function looped(weights: readonly Tensor[], squares: readonly Tensor<'flo
   return any.sum().add(tokens.sum());
 }
 
-/** A device that the program learns at run time. */
+/** A device known only at run time. */
 export async function place(weights: string, model: string) {
   const device = process.env.DEVICE ?? 'cpu';
   const x = torch.zeros([2, 3], { device });
