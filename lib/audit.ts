@@ -5,6 +5,7 @@
 import { isMainThread } from 'node:worker_threads';
 import type { Announcer } from './allocations';
 import { watchCollections } from './audit/collections';
+import { answerHeap, type HeapNative } from './audit/heap';
 import { currentLabel } from './audit/label';
 import { captureStack, type Stack } from './audit/stack';
 import { printable } from './printable';
@@ -12,7 +13,9 @@ import { restoring } from './turn';
 import { isWatched, tagWatched, type WatchNative } from './watch';
 
 /** What the addon offers (native/audit/js_api.cpp). One per environment. */
-export interface AuditNative extends WatchNative {
+export interface AuditNative extends WatchNative, HeapNative {
+  /** Whether a recording runs, for code that cannot afford to ask native code. */
+  recordingHere?: boolean;
   /** `flags[0]` is non-zero while new handles of this environment wait for their site. Memory of the addon. */
   readonly flags: Uint32Array;
   /** The reason why it did not start ('': the capture has an owner, or is running here), or undefined. */
@@ -133,7 +136,10 @@ export function startAudit(native: AuditNative, warn: (text: string, code: strin
   if (text !== undefined && options?.followChildren !== true) delete process.env[VARIABLE];
   if (options !== undefined && native.auditOn() === 0) begin(native, options);
   const watcher = new Watcher(native);
-  native.auditFollow(() => watcher.update());
+  native.auditFollow(() => {
+    watcher.update();
+    answerHeap(native, warn);
+  });
   watcher.update();
   // Where it cannot listen, all else works.
   const whyNot = native.auditListen(process.env[ATTACH_VARIABLE], isMainThread);
@@ -154,12 +160,14 @@ class Watcher {
   }
 
   private stop(): void {
+    this.native.recordingHere = false;
     this.end?.();
     this.end = undefined;
   }
 
   private start(): void {
     const { native } = this;
+    native.recordingHere = true;
     native.auditTellCapture();
     const collections = watchCollections((agoMs) => native.auditCollection(agoMs));
     const watch = () => {
