@@ -69,7 +69,7 @@ function numbered(names: Map<string, string>, name: string, kind: string): strin
 }
 
 export function redactReport(report: Report, redaction: Redaction): Report {
-  const site = (one: SiteReport) => ({
+  const site = ({ heldBy: _names, ...one }: SiteReport) => ({
     ...redaction.frame(one),
     stack: one.stack.map((frame) => redaction.frame(frame)),
   });

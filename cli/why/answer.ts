@@ -3,6 +3,7 @@ import type { Frame } from '../capture/capture';
 import type { Redaction } from '../redact';
 import { NO_STACK, sourceStack } from '../sites';
 import { SourceMaps } from '../sourcemaps';
+import { EsModules } from './es_modules';
 import { COLUMNS, type Facts, NO_FACTS } from './facts';
 import { Groups } from './groups';
 import { Names } from './names';
@@ -10,7 +11,7 @@ import { ownersOf } from './owners';
 import { Paths } from './paths';
 import { Scripts } from './scripts';
 import { Edge, HeapSnapshot, Kind } from './snapshot';
-import { WANTED, type WellKnown, wellKnownOf } from './well_known';
+import { globalsOf, WANTED, type WellKnown, wellKnownOf } from './well_known';
 import { isOwnFile, wordsFor } from './words';
 
 export interface SiteShare extends Frame {
@@ -57,8 +58,11 @@ export function answerFrom(fd: number, facts: Facts | undefined, options: Answer
   const { folder, redaction } = options;
   const words = wordsFor(folder, redaction);
   const scripts = new Scripts(heap, known);
-  const paths = new Paths(heap, known, scripts, isOwnFile);
-  const groups = new Groups(paths, new Names(heap, known, scripts, paths, words, isOwnFile));
+  const modules = new EsModules(heap, known);
+  const globals = globalsOf(heap, known);
+  const paths = new Paths(heap, known, scripts, modules, globals, isOwnFile);
+  const names = new Names(heap, known, scripts, modules, paths, words, globals, isOwnFile);
+  const groups = new Groups(paths, names);
   const told = facts ?? NO_FACTS;
   const sites = new Sites(told, options);
   const rows = rowsOf(told);

@@ -1,5 +1,6 @@
 /** What a step of a way is called: the words of the program, not those of V8. */
 import type { Frame } from '../capture/capture';
+import { type EsModules, keyBefore } from './es_modules';
 import type { Paths } from './paths';
 import { isNodes, type Scripts } from './scripts';
 import { Edge, type HeapSnapshot, Kind } from './snapshot';
@@ -41,8 +42,10 @@ export class Names {
     private readonly heap: HeapSnapshot,
     private readonly known: WellKnown,
     private readonly scripts: Scripts,
+    private readonly modules: EsModules,
     private readonly paths: Paths,
     private readonly words: Words,
+    private readonly globals: ReadonlySet<number>,
     private readonly isOwn: (file: string) => boolean,
   ) {
     this.timers = new Set([known.Timeout, known.Immediate]);
@@ -134,8 +137,9 @@ export class Names {
       const function_ = this.functionText(node);
       return { text: `listener of '${this.words.name(name)}'${function_ === undefined ? '' : ` (${function_})`}` };
     }
+    if (heap.names[node] === known.AsyncContextFrame) return undefined;
     if (STORE.test(name)) return { text: `AsyncLocalStorage store${this.suffix(node)}` };
-    if (before < 0 && this.isGlobal(from))
+    if (this.globals.has(from))
       return { text: `globalThis.${this.words.name(name)}${this.suffix(node)}`, begins: true };
     if (id === known.exports && heap.names[from] === known.Module && heap.kinds[from] === Kind.object) {
       const file = heap.follow(from, known.filename, Edge.property);
@@ -158,6 +162,11 @@ export class Names {
     if (name === known.reactions_or_result && heap.kinds[node] !== Kind.hidden)
       return { text: `value of the promise${this.suffix(node)}` };
     if (heap.kinds[from] === Kind.array) return this.inArray(from, node);
+    const exported = this.modules.exportOf(from, this.paths);
+    if (exported !== undefined) {
+      const { name: called, file } = exported;
+      return { text: `${this.words.name(called)} (module ${this.words.file(file, 1, 1)})`, begins: true };
+    }
     return undefined;
   }
 
@@ -169,6 +178,7 @@ export class Names {
     const name = heap.edgeNames[edge]!;
     const owner = this.paths.before(array);
     if (name === known.parameters_and_registers) return { text: `local variable${this.suffix(node)}` };
+    if (heap.names[owner] === known.AsyncContextFrame) return { text: `AsyncLocalStorage store${this.suffix(node)}` };
     const event = name === known.table ? this.eventOf(owner, array, node) : undefined;
     if (event !== undefined) return event === '' ? undefined : { text: `event '${this.words.name(event)}'` };
     const isCollection = name === known.table && this.collections.has(heap.names[owner]!);
@@ -182,13 +192,7 @@ export class Names {
     const edge = this.paths.edgeTo(map);
     if (edge < 0 || heap.edgeKinds[edge] !== Edge.property || heap.strings.at(heap.edgeNames[edge]!) !== LISTENERS)
       return undefined;
-    const place = Number(heap.strings.at(heap.edgeNames[this.paths.edgeTo(node)]!));
-    for (let at = heap.first[table]!; at < heap.first[table + 1]!; at++) {
-      const key = heap.targets[at]!;
-      if (heap.kinds[key] !== Kind.string || heap.edgeKinds[at] !== Edge.internal) continue;
-      if (Number(heap.strings.at(heap.edgeNames[at]!)) === place - 1) return heap.nameOf(key);
-    }
-    return '';
+    return keyBefore(heap, table, this.paths.edgeTo(node)) ?? '';
   }
 
   /** A function that waits, where one is reached. */
@@ -206,13 +210,6 @@ export class Names {
     const text =
       name === '(Stack roots)' ? 'a running function' : name === '(Handle scope)' ? 'a native call' : 'a native handle';
     return { text: `${text}${this.suffix(node)}`, begins: true };
-  }
-
-  private isGlobal(node: number): boolean {
-    const { heap } = this;
-    for (let edge = heap.first[0]!; edge < heap.first[1]!; edge++)
-      if (heap.edgeKinds[edge] === Edge.shortcut && heap.targets[edge] === node) return true;
-    return false;
   }
 
   /** `setInterval of 1,000 ms (tick, server.js:8)`; undefined for a class of the program's that is called so too. */

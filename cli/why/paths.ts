@@ -4,6 +4,7 @@
  * what V8 adds (hidden classes, feedback, code, prototypes). Weak references hold nothing; the value in a WeakMap is held by
  * its key, not by the map.
  */
+import type { EsModules } from './es_modules';
 import { isNodes, type Scripts } from './scripts';
 import { Edge, type HeapSnapshot, Kind } from './snapshot';
 import type { WellKnown } from './well_known';
@@ -35,6 +36,8 @@ export class Paths {
     private readonly heap: HeapSnapshot,
     private readonly known: WellKnown,
     scripts: Scripts,
+    modules: EsModules,
+    globals: ReadonlySet<number>,
     isOwn: (file: string) => boolean,
   ) {
     const { nodes } = heap;
@@ -67,9 +70,8 @@ export class Paths {
       ).map((name) => known[name]),
     );
     for (const [context, { file }] of scripts.all()) if (!isNodes(file) && !isOwn(file)) this.begin(context);
-    for (let edge = heap.first[0]!; edge < heap.first[1]!; edge++) {
-      if (heap.edgeKinds[edge] === Edge.shortcut) this.begin(heap.targets[edge]!);
-    }
+    for (const [module, file] of modules.all()) if (!isOwn(file)) this.begin(module);
+    for (const node of globals) this.begin(node);
     this.beginAtModules();
     this.spread(Cost.good);
     this.begin(0);

@@ -1,5 +1,5 @@
 /** Names that V8, Node and the library give: looked up once, then compared as numbers. */
-import type { HeapSnapshot } from './snapshot';
+import { Edge, type HeapSnapshot, Kind } from './snapshot';
 
 /** What leads to an object's prototype. */
 const PROTO = '__proto__';
@@ -27,6 +27,9 @@ const NAMES = [
   'Object',
   'Tensor',
   'SharedToken',
+  'ModuleWrap',
+  'url',
+  'global_object',
   'MessagePort',
   'Worker',
   'AsyncContextFrame',
@@ -81,3 +84,20 @@ export const wellKnownOf = ({ strings }: HeapSnapshot): WellKnown => ({
   ...(Object.fromEntries(NAMES.map((name) => [name, strings.idOf(name)])) as Record<Name, number>),
   proto: strings.idOf(PROTO),
 });
+
+/** The global objects: the program's, and those of other contexts (`vm`). */
+export function globalsOf(heap: HeapSnapshot, known: WellKnown): Set<number> {
+  const globals = new Set<number>();
+  const add = (node: number) => {
+    if (node >= 0 && heap.kinds[node] === Kind.object) globals.add(node);
+  };
+  for (let edge = heap.first[0]!; edge < heap.first[1]!; edge++)
+    if (heap.edgeKinds[edge] === Edge.shortcut) add(heap.targets[edge]!);
+  for (let node = 0; node < heap.nodes; node++) {
+    if (heap.names[node] !== known['system / NativeContext']) continue;
+    // Releases of V8 call it by one name or the other.
+    add(heap.follow(node, known.global_object, Edge.internal));
+    add(heap.follow(node, known.extension, Edge.internal));
+  }
+  return globals;
+}

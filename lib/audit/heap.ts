@@ -70,6 +70,31 @@ export function writeHeap(native: HeapNative, snapshot: number, facts: number, s
   return pausedMs;
 }
 
+/** Files that `leak-audit run --why` holds open, by their places in /proc: written at the exit of the program. */
+export interface HeapFiles {
+  snapshot: string;
+  facts: string;
+}
+
+/** What `answerHeap` does, at the end of a program: `stop` ends the recording, which is not to show this. */
+export function leaveHeap(native: HeapNative, { snapshot, facts }: HeapFiles, stop: () => void): void {
+  const sites = native.auditSites();
+  stop();
+  const open: number[] = [];
+  try {
+    for (const file of [snapshot, facts]) {
+      const fd = fs.openSync(file, fs.constants.O_WRONLY);
+      open.push(fd);
+      if (!fs.fstatSync(fd).isFile()) return;
+    }
+    writeHeap(native, open[0]!, open[1]!, sites);
+  } catch {
+    // leak-audit is gone, or its disk is full: it finds no facts, and says so. The program ends as it would.
+  } finally {
+    for (const fd of open) fs.closeSync(fd);
+  }
+}
+
 function factsOf(native: HeapNative, sites: Float64Array, pausedMs: number): object {
   const library = native as unknown as Library;
   const owners = new Map<number, readonly [site: number, scope: number]>();
