@@ -34,7 +34,7 @@ export class EsModules {
     if (edge < 0) return undefined;
     const table = paths.before(cell);
     const file = paths.edgeTo(table) < 0 ? undefined : this.files.get(paths.before(table));
-    if (file === undefined || heap.edgeKinds[edge] !== Edge.internal) return undefined;
+    if (file === undefined || heap.edgeKind(edge) !== Edge.internal) return undefined;
     const key = keyBefore(heap, table, edge);
     return key === undefined ? undefined : { name: key, file };
   }
@@ -42,11 +42,11 @@ export class EsModules {
 
 /** In V8's tables a key stands right before its value. Undefined where it is no text. */
 export function keyBefore(heap: HeapSnapshot, table: number, edge: number): string | undefined {
-  const place = Number(heap.strings.at(heap.edgeNames[edge]!));
+  const place = Number(heap.strings.at(heap.edgeName(edge)));
   for (let at = heap.first[table]!; at < heap.first[table + 1]!; at++) {
     const key = heap.targets[at]!;
-    if (heap.kinds[key] !== Kind.string || heap.edgeKinds[at] !== Edge.internal) continue;
-    if (Number(heap.strings.at(heap.edgeNames[at]!)) === place - 1) return heap.nameOf(key);
+    if (heap.kinds[key] !== Kind.string || heap.edgeKind(at) !== Edge.internal) continue;
+    if (Number(heap.strings.at(heap.edgeName(at))) === place - 1) return heap.nameOf(key);
   }
   return undefined;
 }

@@ -64,8 +64,8 @@ export class Names {
     if (isObject && heap.names[node] === known.MessagePort && !this.isVariable(edge, from))
       return { text: 'MessagePort', begins: true };
     if (heap.kinds[from] === Kind.synthetic) return this.root(from, node);
-    const name = heap.edgeNames[edge]!;
-    switch (heap.edgeKinds[edge]) {
+    const name = heap.edgeName(edge);
+    switch (heap.edgeKind(edge)) {
       case Edge.context:
         return this.variable(from, heap.strings.at(name), node);
       case Edge.element:
@@ -90,7 +90,7 @@ export class Names {
   private isVariable(edge: number, context: number): boolean {
     const module = this.scripts.moduleOf(context);
     return (
-      this.heap.edgeKinds[edge] === Edge.context &&
+      this.heap.edgeKind(edge) === Edge.context &&
       module !== undefined &&
       !isNodes(module.file) &&
       !this.isOwn(module.file)
@@ -111,12 +111,12 @@ export class Names {
     const info = heap.follow(context, known.scope_info, Edge.internal);
     const names: number[] = [];
     for (let at = heap.first[info] ?? 0; info >= 0 && at < heap.first[info + 1]!; at++) {
-      if (heap.edgeKinds[at] === Edge.hidden && heap.kinds[heap.targets[at]!] === Kind.string)
+      if (heap.edgeKind(at) === Edge.hidden && heap.kinds[heap.targets[at]!] === Kind.string)
         names.push(heap.targets[at]!);
     }
     let [place, slots] = [-1, 0];
     for (let at = heap.first[context]!; at < heap.first[context + 1]!; at++) {
-      if (heap.edgeKinds[at] !== Edge.hidden) continue;
+      if (heap.edgeKind(at) !== Edge.hidden) continue;
       if (at === edge) place = slots;
       slots++;
     }
@@ -133,7 +133,7 @@ export class Names {
     if (name === LISTENERS || (id === known.next && heap.names[node] === known.Listener)) return undefined;
     if (id === known.listener && heap.names[from] === known.Listener) return { text: `listener${this.suffix(node)}` };
     const before = this.paths.edgeTo(from);
-    if (before >= 0 && heap.edgeNames[before] === known._events && heap.edgeKinds[before] === Edge.property) {
+    if (before >= 0 && heap.edgeName(before) === known._events && heap.edgeKind(before) === Edge.property) {
       const function_ = this.functionText(node);
       return { text: `listener of '${this.words.name(name)}'${function_ === undefined ? '' : ` (${function_})`}` };
     }
@@ -175,7 +175,7 @@ export class Names {
     const { heap, known } = this;
     const edge = this.paths.edgeTo(array);
     if (edge < 0 || heap.kinds[node] === Kind.array) return undefined;
-    const name = heap.edgeNames[edge]!;
+    const name = heap.edgeName(edge);
     const owner = this.paths.before(array);
     if (name === known.parameters_and_registers) return { text: `local variable${this.suffix(node)}` };
     if (heap.names[owner] === known.AsyncContextFrame) return { text: `AsyncLocalStorage store${this.suffix(node)}` };
@@ -190,7 +190,7 @@ export class Names {
   private eventOf(map: number, table: number, node: number): string | undefined {
     const { heap } = this;
     const edge = this.paths.edgeTo(map);
-    if (edge < 0 || heap.edgeKinds[edge] !== Edge.property || heap.strings.at(heap.edgeNames[edge]!) !== LISTENERS)
+    if (edge < 0 || heap.edgeKind(edge) !== Edge.property || heap.strings.at(heap.edgeName(edge)) !== LISTENERS)
       return undefined;
     return keyBefore(heap, table, this.paths.edgeTo(node)) ?? '';
   }

@@ -17,17 +17,21 @@ enum Cost {
   never,
 }
 
+enum State {
+  unknown,
+  reached,
+  /** All its edges lead to what is reached, or may never be taken. */
+  spent,
+}
+
 const NONE = 0xffffffff;
 
 export class Paths {
   /** The edge by which a node was reached; NONE for a begin, and for what was not reached. */
   private readonly via: Uint32Array;
-  private readonly from: Uint32Array;
-  private readonly reached: Uint8Array;
+  private readonly states: Uint8Array;
   private readonly order: Uint32Array;
   private count = 0;
-  /** 1 where all edges of a node lead to what is reached, or may never be taken. */
-  private readonly spent: Uint8Array;
   /** Names of edges that are V8's own. */
   private readonly poor: ReadonlySet<number>;
   private readonly badRoots: ReadonlySet<number>;
@@ -42,10 +46,8 @@ export class Paths {
   ) {
     const { nodes } = heap;
     this.via = new Uint32Array(nodes).fill(NONE);
-    this.from = new Uint32Array(nodes);
-    this.reached = new Uint8Array(nodes);
+    this.states = new Uint8Array(nodes);
     this.order = new Uint32Array(nodes);
-    this.spent = new Uint8Array(nodes);
     this.poor = new Set([
       known.map,
       known.proto,
@@ -90,41 +92,40 @@ export class Paths {
   }
 
   private begin(node: number): void {
-    if (this.reached[node] === 1) return;
-    this.reached[node] = 1;
+    if (this.states[node] !== State.unknown) return;
+    this.states[node] = State.reached;
     this.order[this.count++] = node;
   }
 
   /** From all that was reached, by edges that cost no more. */
   private spread(most: Cost): void {
-    const { heap, reached, order } = this;
+    const { heap, states, order } = this;
     // What was gone through at a lower price is gone through again, if it has dearer ways.
     for (let at = 0; at < this.count; at++) {
       const node = order[at]!;
-      if (this.spent[node] === 1) continue;
+      if (states[node] === State.spent) continue;
       let dearer = false;
       for (let edge = heap.first[node]!; edge < heap.first[node + 1]!; edge++) {
         const target = heap.targets[edge]!;
-        if (reached[target] === 1) continue;
+        if (states[target] !== State.unknown) continue;
         const cost = this.costOf(node, edge);
         if (cost > most) {
           dearer ||= cost < Cost.never;
           continue;
         }
-        reached[target] = 1;
+        states[target] = State.reached;
         this.via[target] = edge;
-        this.from[target] = node;
         order[this.count++] = target;
       }
-      this.spent[node] = dearer ? 0 : 1;
+      if (!dearer) states[node] = State.spent;
     }
   }
 
   private costOf(node: number, edge: number): Cost {
     const { heap } = this;
-    const kind = heap.edgeKinds[edge]!;
+    const kind = heap.edgeKind(edge);
     if (kind === Edge.weak || kind === Edge.other) return Cost.never;
-    const name = heap.edgeNames[edge]!;
+    const name = heap.edgeName(edge);
     const nodeKind = heap.kinds[node]!;
     // The table of a WeakMap: its key holds the value.
     if (kind === Edge.internal && nodeKind === Kind.array && heap.strings.isPair(name)) return Cost.never;
@@ -135,7 +136,7 @@ export class Paths {
   }
 
   isReached(node: number): boolean {
-    return this.reached[node] === 1;
+    return this.states[node] !== State.unknown;
   }
 
   /** The edge by which the node was reached, or -1 for a begin. */
@@ -145,6 +146,6 @@ export class Paths {
 
   /** Where that edge comes from. */
   before(node: number): number {
-    return this.from[node]!;
+    return this.heap.sourceOf(this.via[node]!);
   }
 }

@@ -28,6 +28,10 @@ export enum Edge {
   weak,
 }
 
+/** There are eight kinds of edges: three bits; names and indices have the others. */
+const KIND_SHIFT = 29;
+const KIND_UNIT = 2 ** KIND_SHIFT;
+
 const KINDS: Record<string, Kind> = {
   object: Kind.object,
   closure: Kind.closure,
@@ -111,22 +115,38 @@ export class HeapSnapshot {
   readonly names: Uint32Array;
   /** Of node i the edges from `first[i]` to `first[i + 1]`. */
   readonly first: Uint32Array;
-  readonly edgeKinds: Uint8Array;
-  /** A text's number; of elements and hidden edges, an index. */
-  readonly edgeNames: Uint32Array;
+  /** Kind and name of an edge in one. */
+  private readonly edges: Uint32Array;
   readonly targets: Uint32Array;
   strings!: Strings;
-  private locationNodes = new Uint32Array(0);
-  private locationPlaces = new Uint32Array(0);
-  private locations: Map<number, Location> | undefined;
+  private readonly locations = new Map<number, Location>();
 
   private constructor({ nodes, edges }: Layout) {
     this.kinds = new Uint8Array(nodes);
     this.names = new Uint32Array(nodes);
     this.first = new Uint32Array(nodes + 1);
-    this.edgeKinds = new Uint8Array(edges);
-    this.edgeNames = new Uint32Array(edges);
+    this.edges = new Uint32Array(edges);
     this.targets = new Uint32Array(edges);
+  }
+
+  edgeKind(edge: number): Edge {
+    return (this.edges[edge]! >>> KIND_SHIFT) as Edge;
+  }
+
+  /** A text's number; of elements and hidden edges, an index. */
+  edgeName(edge: number): number {
+    return this.edges[edge]! & (KIND_UNIT - 1);
+  }
+
+  /** The object that an edge belongs to. */
+  sourceOf(edge: number): number {
+    let [low, high] = [0, this.nodes];
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.first[middle + 1]! > edge) high = middle;
+      else low = middle + 1;
+    }
+    return low;
   }
 
   get nodes(): number {
@@ -176,44 +196,26 @@ export class HeapSnapshot {
       for (let i = 0; i < fields.width; i++) row[i] = reader.number();
       const target = row[fields.to]! / nodeFields.width;
       if (!Number.isInteger(target) || target >= nodes || target < 0) throw malformed('an edge leads nowhere');
-      this.edgeKinds[edge] = edgeKinds[row[fields.type]!] ?? Edge.other;
-      this.edgeNames[edge] = row[fields.name]!;
+      const kind = edgeKinds[row[fields.type]!] ?? Edge.other;
+      this.edges[edge] = kind * KIND_UNIT + Math.min(row[fields.name]!, KIND_UNIT - 1);
       this.targets[edge] = target;
     }
     if (reader.number() !== -1) throw malformed('it has more edges than it promises');
   }
 
-  /** Rows of object, script, line, column. */
+  /** Rows of object, script, line, column; those of functions alone are kept. */
   private readLocations(reader: ByteReader, { nodeFields }: Layout): void {
     reader.expect('[');
-    let count = 0;
-    for (let node = reader.number(); node >= 0; node = reader.number()) {
+    for (let index = reader.number(); index >= 0; index = reader.number()) {
+      const node = index / nodeFields.width;
       reader.number();
-      if (count === this.locationNodes.length) {
-        const size = Math.max(1024, 2 * count);
-        const [more, places] = [new Uint32Array(size), new Uint32Array(2 * size)];
-        more.set(this.locationNodes);
-        places.set(this.locationPlaces);
-        this.locationNodes = more;
-        this.locationPlaces = places;
-      }
-      this.locationNodes[count] = node / nodeFields.width;
-      this.locationPlaces[2 * count] = Math.max(0, reader.number());
-      this.locationPlaces[2 * count + 1] = Math.max(0, reader.number());
-      count++;
+      const [line, column] = [Math.max(0, reader.number()) + 1, Math.max(0, reader.number()) + 1];
+      if (this.kinds[node] === Kind.closure) this.locations.set(node, { line, column });
     }
-    this.locationNodes = this.locationNodes.slice(0, count);
   }
 
   /** Where a function begins, from 1 on. */
   locationOf(node: number): Location | undefined {
-    if (this.locations === undefined) {
-      this.locations = new Map();
-      for (const [i, at] of this.locationNodes.entries()) {
-        const [line, column] = [this.locationPlaces[2 * i]! + 1, this.locationPlaces[2 * i + 1]! + 1];
-        if (this.kinds[at] === Kind.closure) this.locations.set(at, { line, column });
-      }
-    }
     return this.locations.get(node);
   }
 
@@ -224,8 +226,8 @@ export class HeapSnapshot {
   /** The first edge of that name, or -1. `name`: a text's number. */
   edgeTo(node: number, name: number, kind?: Edge): number {
     for (let edge = this.first[node]!; edge < this.first[node + 1]!; edge++) {
-      if (this.edgeNames[edge] !== name) continue;
-      const found = this.edgeKinds[edge]!;
+      if (this.edgeName(edge) !== name) continue;
+      const found = this.edgeKind(edge);
       if (found === Edge.element || found === Edge.hidden) continue; // its number is an index
       if (kind === undefined || found === kind) return edge;
     }

@@ -6,6 +6,8 @@ import * as fs from 'node:fs';
 import { type ByteReader, malformed } from './bytes';
 
 const [QUOTE, COMMA, BACKSLASH, CLOSE, ZERO, NINE] = [34, 44, 92, 93, 48, 57];
+const CHUNK_BITS = 16;
+const CHUNK = 1 << CHUNK_BITS;
 /** Longer names are cut. */
 const MOST_BYTES = 400;
 /** Of names that are looked for, and of the begin of others. */
@@ -20,7 +22,8 @@ const hashOf = (bytes: Uint8Array, length: number) => {
 };
 
 export class Strings {
-  private offsets = new Float64Array(1 << 16);
+  /** In chunks, so that growing copies nothing. */
+  private readonly offsets: (Uint32Array | Float64Array)[] = [];
   private count = 0;
   /** Of the names that are looked for: their numbers. */
   private readonly known = new Map<string, number>();
@@ -29,7 +32,11 @@ export class Strings {
   private readonly cache = new Map<number, string>();
   private readonly head = Buffer.alloc(HEAD);
 
-  private constructor(private readonly fd: number) {}
+  private readonly Offsets: typeof Uint32Array | typeof Float64Array;
+
+  private constructor(private readonly fd: number) {
+    this.Offsets = fs.fstatSync(fd).size < 2 ** 32 ? Uint32Array : Float64Array;
+  }
 
   /** Reads the list that comes next; `wanted` are looked for in it. */
   static read(reader: ByteReader, fd: number, wanted: readonly string[]): Strings {
@@ -46,12 +53,9 @@ export class Strings {
   }
 
   private add(reader: ByteReader, byHash: ReadonlyMap<number, string>): void {
-    if (this.count === this.offsets.length) {
-      const larger = new Float64Array(2 * this.count);
-      larger.set(this.offsets);
-      this.offsets = larger;
-    }
-    this.offsets[this.count] = reader.position;
+    const { offsets } = this;
+    if (this.count === offsets.length * CHUNK) offsets.push(new this.Offsets(CHUNK));
+    offsets[this.count >>> CHUNK_BITS]![this.count & (CHUNK - 1)] = reader.position;
     const { head } = this;
     let length = 0;
     let escaped = false;
@@ -76,6 +80,10 @@ export class Strings {
     }
   }
 
+  private offsetOf(id: number): number {
+    return this.offsets[id >>> CHUNK_BITS]![id & (CHUNK - 1)]!;
+  }
+
   get size(): number {
     return this.count;
   }
@@ -94,7 +102,7 @@ export class Strings {
     let text = this.cache.get(id);
     if (text === undefined) {
       const buffer = Buffer.alloc(MOST_BYTES);
-      const length = id < this.count ? fs.readSync(this.fd, buffer, 0, MOST_BYTES, this.offsets[id]!) : 0;
+      const length = id < this.count ? fs.readSync(this.fd, buffer, 0, MOST_BYTES, this.offsetOf(id)) : 0;
       text = textIn(buffer.subarray(0, length), 0);
       this.cache.set(id, text);
     }
@@ -108,7 +116,7 @@ export class Strings {
     let begin = 0;
     let end = 0;
     for (const id of sorted) {
-      const offset = this.offsets[id]!;
+      const offset = this.offsetOf(id);
       if (offset + MOST_BYTES > end) {
         begin = offset;
         end = offset + fs.readSync(this.fd, window, 0, window.length, offset);

@@ -92,7 +92,7 @@ export function globalsOf(heap: HeapSnapshot, known: WellKnown): Set<number> {
     if (node >= 0 && heap.kinds[node] === Kind.object) globals.add(node);
   };
   for (let edge = heap.first[0]!; edge < heap.first[1]!; edge++)
-    if (heap.edgeKinds[edge] === Edge.shortcut) add(heap.targets[edge]!);
+    if (heap.edgeKind(edge) === Edge.shortcut) add(heap.targets[edge]!);
   for (let node = 0; node < heap.nodes; node++) {
     if (heap.names[node] !== known['system / NativeContext']) continue;
     // Releases of V8 call it by one name or the other.
