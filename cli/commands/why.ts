@@ -5,7 +5,7 @@ import { withProcess } from '../attach/connection';
 import { colorsFor } from '../colors';
 import { ExitCode, UsageError } from '../errors';
 import { checkDistinct, checkWritable, writeOutput } from '../output';
-import { jsonText, printableAll } from '../printable';
+import { jsonText, printable, printableAll } from '../printable';
 import { renderWhy, type WhyReport, whyReport } from '../reporters/why';
 import { analyseHeap } from '../why/analyst';
 import { askWhy, tellPauses } from '../why/ask';
@@ -48,7 +48,8 @@ Examples:
       const report = await why(given, options);
       if (json !== '-') {
         const shown = printableAll(report);
-        print(renderWhy(shown, { colors: colorsFor(process.stdout), folder: process.cwd() }));
+        const site = options.site && printable(options.site);
+        print(renderWhy(shown, { colors: colorsFor(process.stdout), folder: process.cwd(), site }));
       }
       if (json !== undefined) writeOutput(json, `${jsonText(report, 2)}\n`);
       done(ExitCode.clean);

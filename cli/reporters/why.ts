@@ -55,9 +55,15 @@ const amountOf = ({ tensors, bytes }: { tensors: number; bytes: number }) =>
 
 export const pathText = (path: readonly string[]): string => path.join(' → ');
 
-export function renderWhy(report: WhyReport, { colors, folder }: { colors: Colors; folder: string }): string {
+export function renderWhy(
+  report: WhyReport,
+  { colors, folder, site }: { colors: Colors; folder: string; site?: string | undefined },
+): string {
   const { heldBy, threads } = report;
-  if (heldBy.length === 0) return 'no tensor lives that something holds\n';
+  if (heldBy.length === 0)
+    return site === undefined
+      ? 'no tensor lives that something holds\n'
+      : `no tensor lives that ${site} made; lines are known while the process is recorded\n`;
   const lines: string[] = [];
   for (const { path, sites, thread, ...amount } of heldBy.slice(0, MOST_HOLDERS)) {
     const where = threads.length > 1 ? ` ${thread === 0 ? '(main thread)' : `(worker ${thread})`}` : '';

@@ -146,7 +146,7 @@ export class Names {
       if (file >= 0) return { text: `module.exports (${this.words.file(heap.nameOf(file), 1, 1)})`, begins: true };
     }
     const shown = this.words.name(name);
-    const text = IDENTIFIER.test(shown)
+    const text = IDENTIFIER.test(name)
       ? `.${shown}`
       : name.startsWith('<symbol')
         ? `[${shown}]`

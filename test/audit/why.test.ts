@@ -7,6 +7,7 @@ import { leakAudit, Service } from './service';
 jest.setTimeout(limitMs(120_000));
 
 const FILE = 'test/audit/fixtures/holders.cjs';
+const MODULE = 'test/audit/fixtures/holders_module.mjs';
 const FIXTURE = path.join(__dirname, 'fixtures/holders.cjs');
 
 interface Held {
@@ -78,6 +79,8 @@ test.each<[string, number, number, (string | RegExp)[]]>([
   ['an object that is used as a map', 20, 220, [`byName (module ${FILE})`, '20 × .embedding']],
   ['a linked list', 8, 230, [`head (module ${FILE})`, '.next … (a linked list)', '.value']],
   ['what a module exports', 1, 240, [`module.exports (${FILE})`, '.weights']],
+  ['an export of an ES module', 1, 260, [`weights (module ${MODULE})`]],
+  ['a variable of an ES module', 6, 270, [`inside (module ${MODULE})`, '6 × .entry']],
   [
     'a worker',
     7,
