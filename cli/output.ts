@@ -12,8 +12,11 @@ import type { Report } from './report';
 import { renderHtml } from './reporters/html';
 import { renderJson } from './reporters/json';
 import { renderText } from './reporters/text';
+import { renderWhy, whyReport } from './reporters/why';
 import { terminalSize } from './terminal';
 import { writeWholeFile } from './whole_file';
+import type { Answer } from './why/answer';
+import { withHolders } from './why/held';
 import { print, sendBytes } from './writers';
 
 export interface ShowOptions {
@@ -22,6 +25,8 @@ export interface ShowOptions {
   /** The device that the report is of. */
   device?: string;
   redactSources?: boolean;
+  /** Who holds the tensors, where that was asked. */
+  held?: readonly Answer[];
 }
 
 /** `redaction` gives the numbers, where names are not to be shown. Shows the report: text on stdout, unless the JSON goes there (`--json -`). */
@@ -33,7 +38,8 @@ export function showReport(
 ): void {
   const folder = process.cwd();
   const { json, html } = options;
-  const shown = redaction === undefined ? report : redactReport(report, redaction);
+  const whole = options.held === undefined ? report : withHolders(report, options.held);
+  const shown = redaction === undefined ? whole : redactReport(whole, redaction);
   if (html !== undefined) {
     progress.stage(`writing ${html}`);
     writeOutput(html, renderHtml(pageData(capture, report, { ...options, folder }, redaction), folder));
@@ -45,7 +51,10 @@ export function showReport(
   }
   if (json !== undefined) writeOutput(json, renderJson(shown));
   const columns = terminalColumns(process.stdout);
-  print(renderText(printableAll(shown), { colors: colorsFor(process.stdout), folder, columns }));
+  const colors = colorsFor(process.stdout);
+  print(renderText(printableAll(shown), { colors, folder, columns }));
+  if (options.held !== undefined && redaction === undefined)
+    print(`\nwho holds them at the end\n${renderWhy(printableAll(whyReport(options.held)), { colors, folder })}`);
 }
 
 /** Writes a file as a whole or not at all; '-' is stdout. What is no file, a pipe or /dev/null, stays what it is. */

@@ -20,6 +20,7 @@ export class Redaction {
   private readonly labels = new Map<string, string>();
   private readonly labelNames = new Map<string, string>();
   private readonly marks = new Map<string, string>();
+  private readonly words = new Map<string, string>();
 
   frame<T extends Frame>(frame: T): T {
     if (frame.line === 0 && frame.function === '' && OWN_WORDS.has(frame.file)) return frame;
@@ -37,6 +38,11 @@ export class Redaction {
   /** What a person called it. */
   mark(name: string): string {
     return numbered(this.marks, name, 'mark');
+  }
+
+  /** Of a variable, a property, a class, an event. */
+  word(name: string): string {
+    return numbered(this.words, name, 'name');
   }
 
   /** Values of labels are routes, which are paths too. */
@@ -63,7 +69,7 @@ function numbered(names: Map<string, string>, name: string, kind: string): strin
 }
 
 export function redactReport(report: Report, redaction: Redaction): Report {
-  const site = (one: SiteReport) => ({
+  const site = ({ heldBy: _names, ...one }: SiteReport) => ({
     ...redaction.frame(one),
     stack: one.stack.map((frame) => redaction.frame(frame)),
   });

@@ -37,6 +37,8 @@ export interface SiteReport {
   kind: SiteKind;
   /** Of a leak: 1 less the share of false ones that is to be expected among the leaks so called; else null. */
   confidence: number | null;
+  /** Who holds its living tensors (`--why`), those with most bytes first. */
+  heldBy?: { path: string[]; tensors: number; bytes: number }[];
 }
 
 export interface TimelinePoint {

@@ -5,6 +5,7 @@
 import { isMainThread } from 'node:worker_threads';
 import type { Announcer } from './allocations';
 import { watchCollections } from './audit/collections';
+import { answerHeap, type HeapFiles, type HeapNative, leaveHeap } from './audit/heap';
 import { currentLabel } from './audit/label';
 import { captureStack, type Stack } from './audit/stack';
 import { printable } from './printable';
@@ -12,7 +13,9 @@ import { restoring } from './turn';
 import { isWatched, tagWatched, type WatchNative } from './watch';
 
 /** What the addon offers (native/audit/js_api.cpp). One per environment. */
-export interface AuditNative extends WatchNative {
+export interface AuditNative extends WatchNative, HeapNative {
+  /** Whether a recording runs, for code that cannot afford to ask native code. */
+  recordingHere?: boolean;
   /** `flags[0]` is non-zero while new handles of this environment wait for their site. Memory of the addon. */
   readonly flags: Uint32Array;
   /** The reason why it did not start ('': the capture has an owner, or is running here), or undefined. */
@@ -54,6 +57,8 @@ export interface AuditOptions {
   sampleBytes?: number;
   maxBytes?: number;
   followChildren?: boolean;
+  /** `--why`: who holds the tensors when the program ends. */
+  why?: HeapFiles;
   command?: string;
 }
 
@@ -131,9 +136,12 @@ export function startAudit(native: AuditNative, warn: (text: string, code: strin
   // Gone before any code of the program runs: neither it nor its children see that they are watched, unless they are to
   // be followed.
   if (text !== undefined && options?.followChildren !== true) delete process.env[VARIABLE];
-  if (options !== undefined && native.auditOn() === 0) begin(native, options);
-  const watcher = new Watcher(native);
-  native.auditFollow(() => watcher.update());
+  const isFirst = options !== undefined && native.auditOn() === 0 && begin(native, options);
+  const watcher = new Watcher(native, isFirst && isMainThread ? options.why : undefined);
+  native.auditFollow(() => {
+    watcher.update();
+    answerHeap(native, warn);
+  });
   watcher.update();
   // Where it cannot listen, all else works.
   const whyNot = native.auditListen(process.env[ATTACH_VARIABLE], isMainThread);
@@ -144,7 +152,10 @@ export function startAudit(native: AuditNative, warn: (text: string, code: strin
 class Watcher {
   private end: (() => void) | undefined;
 
-  constructor(private readonly native: AuditNative) {}
+  constructor(
+    private readonly native: AuditNative,
+    private readonly why: HeapFiles | undefined,
+  ) {}
 
   update(): void {
     const on = this.native.auditOn() > 0;
@@ -154,12 +165,14 @@ class Watcher {
   }
 
   private stop(): void {
+    this.native.recordingHere = false;
     this.end?.();
     this.end = undefined;
   }
 
   private start(): void {
     const { native } = this;
+    native.recordingHere = true;
     native.auditTellCapture();
     const collections = watchCollections((agoMs) => native.auditCollection(agoMs));
     const watch = () => {
@@ -173,7 +186,9 @@ class Watcher {
     const timer = setInterval(watch, WATCH_MS).unref();
     // First in the queue, before handlers of the program free things: the capture shows what lived at the end. It also
     // comes before the environment is torn down, which frees all. The capture goes on when a worker thread ends.
-    const atExit = () => native.auditStop('exit');
+    const stop = () => native.auditStop('exit');
+    const { why } = this;
+    const atExit = why === undefined ? stop : () => leaveHeap(native, why, stop);
     if (isMainThread) process.prependListener('exit', atExit);
     this.end = () => {
       clearInterval(timer);
@@ -184,9 +199,13 @@ class Watcher {
   }
 }
 
-/** Another process of the same command line may have claimed the capture: then this one is a child, or not audited. */
-function begin(native: AuditNative, options: AuditOptions): void {
+/**
+ * Another process of the same command line may have claimed the capture: then this one is a child, or not audited. Whether it is
+ * the one that claimed it.
+ */
+function begin(native: AuditNative, options: AuditOptions): boolean {
   let refusal = native.auditStart(options);
+  const isFirst = refusal === undefined;
   if (refusal === '' && options.followChildren === true) {
     const command = [process.argv0, ...process.argv.slice(1)].join(' ');
     for (let n = 0; refusal === '' && n < MOST_OF_ONE_PID && native.auditOn() === 0; n++) {
@@ -194,9 +213,10 @@ function begin(native: AuditNative, options: AuditOptions): void {
       refusal = native.auditStart({ ...options, file, command });
     }
   }
-  if (!refusal) return;
+  if (!refusal) return isFirst;
   native.auditFlagLoss(options.file);
   process.stderr.write(`leak-audit: this process is not recorded: ${printable(refusal)}\n`);
+  return false;
 }
 
 function parseOptions(text: string): AuditOptions | undefined {

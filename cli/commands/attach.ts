@@ -13,6 +13,9 @@ import { isForLook, reserve } from '../run/reserve';
 import { reportCapture, showLive } from '../run/show';
 import { nearName } from '../terminal';
 import { parseDuration } from '../units';
+import type { Answer } from '../why/answer';
+import { askWhy, tellPauses } from '../why/ask';
+import { keepBeside, removeBeside } from '../why/kept';
 import { print, tell } from '../writers';
 
 interface Options extends RecordingOptions {
@@ -22,6 +25,7 @@ interface Options extends RecordingOptions {
   html?: string;
   json?: string;
   quiet?: boolean;
+  why?: boolean;
 }
 
 /** Each of them detaches; the report follows. */
@@ -38,6 +42,7 @@ export function attachCommand(done: (status: number) => void): Command {
   return intervalOption(command)
     .option('--html <file>', 'also write the report as one offline page')
     .option('--json <file>', "also write the report as JSON ('-': to stdout, instead of the text)")
+    .option('--why', 'before it detaches, also ask who holds the tensors: each thread pauses (`leak-audit why`)')
     .option('--quiet', 'no lines while it records')
     .addHelpText(
       'after',
@@ -61,6 +66,10 @@ Examples:
 async function attach(pidText: string, options: Options): Promise<void> {
   if (options.background && (options.html !== undefined || options.json !== undefined))
     throw new UsageError('--background leaves no report: run leak-audit report on the capture, once it is detached');
+  if (options.background && options.why)
+    throw new UsageError(
+      '--why asks before it detaches, so it does not go with --background: leak-audit why PID asks at any time',
+    );
   if (options.output === '-') throw new UsageError('a capture is no stream: name a file with -o FILE');
   const { output, html, json } = options;
   checkDistinct({ '-o': output, '--html': html, '--json': json });
@@ -93,7 +102,7 @@ async function begin(connection: Connection, options: Options): Promise<{ file: 
       sample: options.sampleBytes,
       depth: options.frames,
       max: options.maxSize ?? 0,
-      duration: Math.ceil(options.duration ?? 0),
+      duration: options.why ? 0 : Math.ceil(options.duration ?? 0), // else it is ended from here, once it was asked
       keep: options.background ? 1 : 0,
     });
   } catch (error) {
@@ -137,20 +146,45 @@ async function follow(connection: Connection, follower: CaptureFollower, options
   const { file } = follower;
   const shown = printable(nearName(file));
   let asked = false;
+  let held: Answer[] | undefined;
+  const asking = async () => {
+    if (options.why) held = await heldNow(connection);
+  };
   const detach = () => {
     if (asked)
       connection.close(); // it does not answer: it is stopped, say. When it goes on it finds nobody, and detaches
-    else void connection.ask('detach').catch(() => {}); // it may have been detached by another, or have ended
+    else
+      void asking()
+        .then(() => connection.ask('detach'))
+        .catch(() => {}); // detached by another meanwhile, or ended
     asked = true;
   };
   for (const signal of SIGNALS) process.on(signal, detach);
   tell(`leak-audit: recording process ${connection.pid} to ${shown}; Ctrl-C detaches\n`);
   const stopShowing = options.quiet ? () => {} : showLive(follower, options.interval);
+  const timer = options.why && options.duration ? setTimeout(detach, options.duration) : undefined;
   await connection.ended;
+  clearTimeout(timer);
   for (const signal of SIGNALS) process.off(signal, detach);
   stopShowing();
   withPlace(file, () => follower.poll());
   follower.close();
-  reportCapture(follower.finish(), options);
+  if (held !== undefined) keepBeside(file, held);
+  else removeBeside(file);
+  reportCapture(follower.finish(), held === undefined ? options : { ...options, held });
   tell(`leak-audit: the capture is in ${shown}\n`);
+}
+
+/** Undefined, and said why, where it does not answer: the recording is there all the same. */
+async function heldNow(connection: Connection): Promise<Answer[] | undefined> {
+  try {
+    const { answers, silent } = await askWhy(connection, {});
+    for (const reason of silent) tell(`leak-audit: --why: ${reason}\n`);
+    tellPauses(answers, connection.pid);
+    return answers;
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    tell(`leak-audit: --why: ${error.message}\n`);
+    return undefined;
+  }
 }

@@ -12,6 +12,7 @@ import { repairCommand } from './repair';
 import { reportCommand } from './report';
 import { runCommand } from './run';
 import { snapshotCommand } from './snapshot';
+import { whyCommand } from './why';
 
 /** Builds a command; its action hands its exit status to `done`. */
 export type CommandFactory = (done: (status: number) => void) => Command;
@@ -23,6 +24,7 @@ export const commands: CommandFactory[] = [
   detachCommand,
   markCommand,
   snapshotCommand,
+  whyCommand,
   reportCommand,
   checkCommand,
   diffCommand,

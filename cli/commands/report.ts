@@ -10,6 +10,7 @@ import { tellSites } from '../progress';
 import { Redaction } from '../redact';
 import { renderLabels } from '../reporters/labels';
 import { parseDuration } from '../units';
+import { readBeside } from '../why/kept';
 import { print } from '../writers';
 
 interface Options {
@@ -57,7 +58,8 @@ Examples:
       const redaction = options.redactSources ? new Redaction() : undefined;
       const byLabel = options.by && renderLabels(capture, options.by, colorsFor(process.stdout), redaction);
       const report = analyse(capture, { minAgeMs: options.minAge, device, seen: tellSites });
-      showReport(exactly(report, loaded), capture, options, redaction);
+      const held = readBeside(file);
+      showReport(exactly(report, loaded), capture, held === undefined ? options : { ...options, held }, redaction);
       if (byLabel && options.json !== '-') print(byLabel);
       done(ExitCode.clean);
     });

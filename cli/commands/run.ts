@@ -12,6 +12,8 @@ import type { Report } from '../report';
 import { dieBy, type Ending, runChild } from '../run/child';
 import { intervalOption, modeOptions, type RecordingOptions, roundMs } from '../run/options';
 import { reportCapture, reserve, showLive } from '../run/show';
+import { HeapAtEnd } from '../why/at_end';
+import { keepBeside, removeBeside } from '../why/kept';
 
 interface Options extends RecordingOptions {
   output?: string;
@@ -20,6 +22,7 @@ interface Options extends RecordingOptions {
   json?: string;
   check?: boolean;
   quiet?: boolean;
+  why?: boolean;
 }
 
 /** lib/audit.ts reads and removes it. */
@@ -40,6 +43,7 @@ export function runCommand(done: (status: number) => void): Command {
     .option('--html <file>', 'also write the report as one offline page')
     .option('--json <file>', "also write the report as JSON ('-': to stdout, instead of the text)")
     .option('--check', 'exit with 1 when a leak was found and the program itself succeeded')
+    .option('--why', 'also who holds the tensors of the main thread when the program ends by itself')
     .option('--quiet', 'no lines while the program runs')
     .addHelpText(
       'after',
@@ -67,6 +71,7 @@ async function run(program: string[], options: Options): Promise<number> {
   const folder = options.output === undefined ? fs.mkdtempSync(path.join(os.tmpdir(), 'leak-audit-')) : undefined;
   const file = folder === undefined ? path.resolve(options.output!) : path.join(folder, 'capture.ltna');
   removeChildren(file);
+  removeBeside(file);
   fs.closeSync(reserve(file));
   let result: Result;
   try {
@@ -86,23 +91,30 @@ interface Result {
 }
 
 async function record(program: string[], file: string, options: Options): Promise<Result> {
-  const follower = new CaptureFollower(file);
-  const stopShowing = options.quiet ? () => {} : showLive(follower, options.interval);
-  const wish = {
-    file,
-    mode: options.mode,
-    intervalMs: roundMs(options),
-    sampleBytes: options.sampleBytes,
-    depth: options.frames,
-    maxBytes: options.maxSize ?? 0,
-    followChildren: options.followChildren === true,
-    command: program.map(quoted).join(' '),
-  };
-  const ending = await runChild(program, { [VARIABLE]: JSON.stringify(wish) }).finally(stopShowing);
-  const capture = whole(file, follower);
-
-  const report = reportCapture(capture, options);
-  return { ending, report };
+  const heap = options.why ? new HeapAtEnd() : undefined;
+  try {
+    const follower = new CaptureFollower(file);
+    const stopShowing = options.quiet ? () => {} : showLive(follower, options.interval);
+    const wish = {
+      file,
+      mode: options.mode,
+      intervalMs: roundMs(options),
+      sampleBytes: options.sampleBytes,
+      depth: options.frames,
+      maxBytes: options.maxSize ?? 0,
+      followChildren: options.followChildren === true,
+      command: program.map(quoted).join(' '),
+      ...(heap === undefined ? {} : { why: heap.files }),
+    };
+    const ending = await runChild(program, { [VARIABLE]: JSON.stringify(wish) }).finally(stopShowing);
+    const capture = whole(file, follower);
+    const held = await heap?.answers();
+    if (held !== undefined && options.output !== undefined) keepBeside(file, held);
+    const report = reportCapture(capture, held === undefined ? options : { ...options, held });
+    return { ending, report };
+  } finally {
+    heap?.close();
+  }
 }
 
 /** As it would be typed in a shell. */

@@ -13,6 +13,7 @@ import { types } from 'node:util';
 import { native } from '../native';
 import { isArming } from '../turn';
 import { birthOfPromise, isLeft, type Opener } from './opener';
+import { forgetOpening, noteOpening } from './openings';
 
 const { flags } = native;
 
@@ -272,6 +273,7 @@ function goOff(): void {
   now.idle = 0;
   if (around.some((run) => run.current !== null)) return;
   for (const id of mayWait) if (!native.scopeIsOpen(id)) mayWait.delete(id); // ended with the scope around it
+  native.scopeOpenings?.sweep((id) => native.scopeIsOpen(id));
   if (mayWait.size > 0) return;
   now.hooks?.disable();
   now.hooks = null;
@@ -282,11 +284,13 @@ function goOff(): void {
 /** Follows a scope that may be open while its code waits. */
 export function mayBeWaiting(scope: ScopeNode): void {
   mayWait.add(scope._id);
+  noteOpening(scope._id, mayBeWaiting);
   follow();
 }
 
 export function waitsNoMore(scope: ScopeNode): void {
   mayWait.delete(scope._id);
+  forgetOpening(scope._id);
 }
 
 /** Whether openScope should note its opener. Programs in which no opener ever waits are spared the stack. */

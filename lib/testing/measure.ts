@@ -10,6 +10,7 @@ import { native } from '../native';
 import { isOptions, unknownOption } from '../options';
 import { type Demand, unwatch, watch } from '../watch';
 import { grows, rises } from './floor';
+import { type LeakHolder, whoHolds } from './held';
 import { countNow, type Held, handlesNow, type Look, look, type SiteHeld } from './look';
 import { type Place, placeOf } from './places';
 
@@ -20,6 +21,11 @@ export interface LeakOptions {
   warmup?: number;
   /** How long, in ms, what a call left running may take to let go before it is called a leak (default 250). */
   settleMs?: number;
+  /**
+   * Whether a check that fails also says who holds the tensors (default true). It takes a heap snapshot: about a second for
+   * 100 MB of heap.
+   */
+  why?: boolean;
 }
 
 /** Tensors that are left, by the line that made them. */
@@ -49,6 +55,8 @@ export interface TensorLeaks {
   readonly awaitingCollection: { readonly tensors: number; readonly bytes: number };
   /** The lines whose tensors add up, most bytes first; empty without a leak. */
   readonly sites: readonly LeakSite[];
+  /** Who holds them, where a check failed and it could be told; most bytes first. */
+  readonly heldBy?: readonly LeakHolder[];
 }
 
 type Options = Required<LeakOptions>;
@@ -61,7 +69,7 @@ const { setImmediate, setTimeout } = timers;
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
-const checks: { [Name in keyof Options]: [least: number, byDefault: number] } = {
+const checks: { [Name in Exclude<keyof Options, 'why'>]: [least: number, byDefault: number] } = {
   iterations: [1, 20],
   warmup: [0, 5],
   settleMs: [0, 250],
@@ -69,11 +77,14 @@ const checks: { [Name in keyof Options]: [least: number, byDefault: number] } = 
 
 function checked(fn: string, given: LeakOptions): Options {
   if (!isOptions(given)) throw argumentError(fn, 'options', 'an object', given);
-  const options = {} as Options;
+  const { why = true } = given;
+  if (typeof why !== 'boolean') throw argumentError(fn, 'why', 'a boolean', why);
+  const options = { why } as Options;
   for (const name of Object.keys(given)) {
-    if (!Object.hasOwn(checks, name)) throw unknownOption(fn, 'options', name, Object.keys(checks));
+    if (name !== 'why' && !Object.hasOwn(checks, name))
+      throw unknownOption(fn, 'options', name, [...Object.keys(checks), 'why']);
   }
-  for (const [name, [least, byDefault]] of Object.entries(checks) as [keyof Options, [number, number]][]) {
+  for (const [name, [least, byDefault]] of Object.entries(checks) as [keyof typeof checks, [number, number]][]) {
     const value = given[name] ?? byDefault;
     if (!Number.isInteger(value) || value < least)
       throw argumentError(fn, name, `an integer of ${least} or more`, value);
@@ -158,10 +169,16 @@ function sitesOf(looks: readonly Look[]): LeakSite[] {
   return shown.map(({ site }) => site).sort((a, b) => b.bytes - a.bytes || b.tensors - a.tensors);
 }
 
+const heldBy = (all: LeakHolder[] | undefined) => (all === undefined ? {} : { heldBy: all });
+
 /** Every tensor has its stack taken. */
 const demand = (): Demand => ({ sampleBytes: 0, deaths: false });
 
-async function measure(fn: () => unknown, { iterations, warmup, settleMs }: Options): Promise<TensorLeaks> {
+async function measure(
+  fn: () => unknown,
+  { iterations, warmup, settleMs, why }: Options,
+  fails: boolean,
+): Promise<TensorLeaks> {
   const own = demand();
   const older = handlesNow();
   watch(native, own);
@@ -200,6 +217,7 @@ async function measure(fn: () => unknown, { iterations, warmup, settleMs }: Opti
         first.hiddenBytes === null || last.hiddenBytes === null ? null : last.hiddenBytes - first.hiddenBytes,
       awaitingCollection: awaiting,
       sites: leaks ? sitesOf(looks) : [],
+      ...(leaks && why && fails ? heldBy(await whoHolds(older)) : {}),
     };
   } finally {
     unwatch(native, own);
@@ -211,14 +229,14 @@ const measuring = new AsyncLocalStorage<true>();
 /** One measurement at a time: it counts all tensors of the thread. */
 let queue: Promise<unknown> = Promise.resolve();
 
-/** What the exported functions and the matcher do; `name` is theirs, for messages. */
-export function measured(name: string, fn: unknown, given: LeakOptions = {}): Promise<TensorLeaks> {
+/** What the exported functions and the matcher do; `name` is theirs, for messages. `fails`: a leak is a failure. */
+export function measured(name: string, fn: unknown, given: LeakOptions, fails: boolean): Promise<TensorLeaks> {
   if (typeof fn !== 'function') throw argumentError(name, 'fn', 'a function to call', fn);
   const options = checked(name, given);
   if (measuring.getStore()) {
     throw codedError(Error, 'ERR_TORCH_ARGUMENT', `${name}: called by a function that is being measured itself`);
   }
-  const begin = () => measuring.run(true, () => measure(fn as () => unknown, options));
+  const begin = () => measuring.run(true, () => measure(fn as () => unknown, options, fails));
   const result = queue.then(begin, begin);
   queue = result.catch(() => {});
   return result;

@@ -1,8 +1,10 @@
 /** What was left behind, in words. */
 import { printable } from '../printable';
+import type { LeakHolder } from './held';
 import type { LeakSite, TensorLeaks } from './measure';
 
 const MOST_SITES = 10;
+const MOST_HOLDERS = 5;
 
 const many = (count: number, what: string) => `${count.toLocaleString('en')} ${what}${count === 1 ? '' : 's'}`;
 
@@ -20,12 +22,21 @@ function siteText(site: LeakSite): string {
   ].join('\n');
 }
 
+function holdersText(holders: readonly LeakHolder[]): string[] {
+  const shown = holders
+    .slice(0, MOST_HOLDERS)
+    .map(({ path, tensors }) => `  held by ${path.map(printable).join(' → ')}: ${many(tensors, 'tensor')}`);
+  const more = holders.length - MOST_HOLDERS;
+  return more > 0 ? [...shown, `  and by ${many(more, 'other')}`] : shown;
+}
+
 /** Several lines: the verdict's figures, each line that made what is left, and what was merely garbage. */
 export function leaksText(leaks: TensorLeaks): string {
   const { iterations, tensors, bytes, hiddenBytes, awaitingCollection: awaiting, sites } = leaks;
   const lines = [`${many(iterations, 'call')} left ${many(tensors, 'tensor')} and ${many(bytes, 'byte')} behind`];
   lines.push(...sites.slice(0, MOST_SITES).map(siteText));
   if (sites.length > MOST_SITES) lines.push(`  and ${many(sites.length - MOST_SITES, 'more line')}`);
+  lines.push(...holdersText(leaks.heldBy ?? []));
   if (leaks.leaks && hiddenBytes !== null && hiddenBytes > 0) {
     lines.push(
       `  ${many(hiddenBytes, 'byte')} are held by libtorch and seen by no tensor: look for graphs of autograd that are kept`,

@@ -11,6 +11,7 @@
 #include "native/audit/descriptor.h"
 #include "native/audit/recorder.h"
 #include "native/audit/sampler.h"
+#include "native/audit/sites.h"
 #include "native/audit/writer.h"
 
 namespace ltn::audit {
@@ -196,6 +197,10 @@ Snapshot look(size_t most_sites) {
   }
   return snapshot;
 }
+
+uint32_t site_of(uint32_t record) noexcept { return record == 0 ? 0 : state().recorder.site_of(record); }
+
+std::string site_text(uint32_t site) { return state().recorder.site_json(site); }
 
 Made made_so_far() noexcept { return state().recorder.made(); }
 

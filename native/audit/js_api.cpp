@@ -8,6 +8,7 @@
 #include "native/audit/attach.h"
 #include "native/audit/audit.h"
 #include "native/audit/capture_file.h"
+#include "native/audit/heap_requests.h"
 #include "native/audit/js_api_follow.h"
 
 namespace ltn::audit {
@@ -21,6 +22,8 @@ Sources sources() noexcept {
   const Sources* given = process_sources.load();
   Sources all = given == nullptr ? Sources{} : *given;
   all.wait_until_told = &wait_until_told;
+  all.environments = &followed_environments;
+  all.wake = &wake_followers;
   return all;
 }
 
@@ -126,6 +129,24 @@ Napi::Value audit_live(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), static_cast<double>(recorded_live()));
 }
 
+// auditTakeHeap(): [snapshot, facts], descriptors of files that this environment is to write; undefined: nobody asked.
+Napi::Value take_heap(const Napi::CallbackInfo& info) {
+  const auto env_number = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(info.Data()));
+  HeapRequests::Files files;
+  if (!process_heap_requests().take(env_number, &files)) return info.Env().Undefined();
+  const Napi::Array result = Napi::Array::New(info.Env(), 2);
+  result.Set(0u, Napi::Number::New(info.Env(), files.snapshot));
+  result.Set(1u, Napi::Number::New(info.Env(), files.facts));
+  return result;
+}
+
+// auditHeapDone(pausedMs: number, error: string): void
+void heap_done(const Napi::CallbackInfo& info) {
+  const auto env_number = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(info.Data()));
+  process_heap_requests().done(env_number, info[0].As<Napi::Number>().DoubleValue(),
+                               info[1].As<Napi::String>().Utf8Value());
+}
+
 }  // namespace
 
 void set_sources(const Sources& sources) noexcept {
@@ -143,7 +164,7 @@ void export_js(Napi::Env env, Napi::Object exports, uint32_t env_number) {
   exports.Set("auditStop", Napi::Function::New<audit_stop>(env, "auditStop"));
   exports.Set("auditListen", Napi::Function::New<audit_listen>(env, "auditListen"));
   exports.Set("auditMark", Napi::Function::New<audit_mark>(env, "auditMark"));
-  export_follow(env, exports);
+  export_follow(env, exports, env_number);
   exports.Set("auditOn", Napi::Function::New<audit_on>(env, "auditOn"));
   exports.Set("auditTag", Napi::Function::New<audit_tag>(env, "auditTag", number));
   exports.Set("auditDefineSite", Napi::Function::New<audit_define_site>(env, "auditDefineSite", number));
@@ -151,6 +172,8 @@ void export_js(Napi::Env env, Napi::Object exports, uint32_t env_number) {
   exports.Set("auditFlagLoss", Napi::Function::New<audit_flag_loss>(env, "auditFlagLoss"));
   exports.Set("auditHeap", Napi::Function::New<audit_heap>(env, "auditHeap"));
   exports.Set("auditCollection", Napi::Function::New<audit_collection>(env, "auditCollection", number));
+  exports.Set("auditTakeHeap", Napi::Function::New<take_heap>(env, "auditTakeHeap", number));
+  exports.Set("auditHeapDone", Napi::Function::New<heap_done>(env, "auditHeapDone", number));
   exports.Set("auditLive", Napi::Function::New<audit_live>(env, "auditLive"));
 }
 

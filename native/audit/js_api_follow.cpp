@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "native/audit/audit.h"
+#include "native/audit/heap_requests.h"
 
 namespace ltn::audit {
 
@@ -16,6 +17,7 @@ namespace {
 // One per environment, deleted by its first cleanup hook.
 struct Follower {
   napi_env env = nullptr;
+  uint32_t number = 0;  // the environment's
   napi_ref callback = nullptr;
   napi_threadsafe_function wake = nullptr;
   // Begins and ends that it was called for, and the last of those that its callback has run after.
@@ -70,6 +72,7 @@ void close(void* data) {
   {
     Followers& followers = process_followers();
     const std::lock_guard<std::mutex> lock(followers.mutex);
+    process_heap_requests().end_environment(follower->number);
     followers.all.erase(std::remove(followers.all.begin(), followers.all.end(), follower), followers.all.end());
   }
   process_followers().changed.notify_all();
@@ -116,10 +119,21 @@ void wait_until_told(int64_t most_ms) {
                              [&] { return std::all_of(followers.all.begin(), followers.all.end(), has_heard); });
 }
 
-void export_follow(Napi::Env env, Napi::Object exports) {
+std::vector<uint32_t> followed_environments() {
+  Followers& followers = process_followers();
+  const std::lock_guard<std::mutex> lock(followers.mutex);
+  std::vector<uint32_t> numbers;
+  for (const Follower* follower : followers.all) numbers.push_back(follower->number);
+  return numbers;  // in the order in which they came, the main thread's first where it loaded the library first
+}
+
+void wake_followers() { tell_all(); }
+
+void export_follow(Napi::Env env, Napi::Object exports, uint32_t env_number) {
   set_follower(&tell_all);
   auto follower = std::make_unique<Follower>();
   follower->env = env;
+  follower->number = env_number;
   exports.Set("auditFollow", Napi::Function::New<follow>(env, "auditFollow", follower.get()));
   napi_add_env_cleanup_hook(env, &destroy, follower.get());
   static_cast<void>(follower.release());

@@ -15,6 +15,12 @@ Recorder::Record* Recorder::find(uint32_t id) noexcept {
   return record.live && record.generation == id >> kIndexBits ? &record : nullptr;
 }
 
+uint32_t Recorder::site_of(uint32_t id) noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const Record* const record = find(id);
+  return record == nullptr || record->cell == 0 ? 0 : cells_[record->cell].site;
+}
+
 uint32_t Recorder::cell_of(uint32_t site, uint32_t label, int8_t device_type, int8_t device_index) {
   const uint64_t key = uint64_t{site} << 32 | uint64_t{label & 0xFFFF} << 16 |
                        uint64_t{static_cast<uint8_t>(device_type)} << 8 | uint64_t{static_cast<uint8_t>(device_index)};

@@ -91,6 +91,8 @@ class Recorder {
   // The counters of the cells that hold most, at most so many.
   std::vector<CellRow> holding_most(size_t most) const;
   Made made() const noexcept;
+  // Of a living record; 0 for any other.
+  uint32_t site_of(uint32_t id) noexcept;
   // A site's stack, as it was defined; "" for one that is unknown.
   std::string site_json(uint32_t id) const;
   // What is kept for the next drain.

@@ -14,6 +14,7 @@
 
 #include "native/audit/capture_file.h"
 #include "native/audit/descriptor.h"
+#include "native/audit/heap_requests.h"
 #include "native/audit/made.h"
 #include "native/audit/writer.h"
 
@@ -127,7 +128,28 @@ std::string Desk::answer(std::string_view line, uint64_t client, pid_t pid) {
   if (request.verb == "detach") return detach();
   if (request.verb == "mark") return mark_now(request);
   if (request.verb == "snapshot") return snapshot();
+  if (request.verb == "threads") return threads();
+  if (request.verb == "heap") return heap(request, client, pid);
+  if (request.verb == "heap-state") return heap_state(request);
   return error_answer("not a request that the process knows");
+}
+
+// A file that leak-audit holds open. Not by its path: that may name another file here, or none, or one that this
+// process may not write to.
+static Descriptor open_of(pid_t pid, uint64_t fd, std::string* why_not) {
+  if (pid <= 0) {
+    *why_not = "the process does not see leak-audit's: run leak-audit in its container";
+    return {};
+  }
+  const std::string source = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(fd);
+  struct stat found {};
+  if (::stat(source.c_str(), &found) == 0 && !S_ISREG(found.st_mode)) {  // to open a device may be an act already
+    *why_not = "the file is no capture that waits for its process";
+    return {};
+  }
+  Descriptor file(::open(source.c_str(), O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  if (!file) *why_not = std::string("the process cannot open the file: ") + std::strerror(errno);
+  return file;
 }
 
 std::string Desk::status() const {
@@ -143,15 +165,10 @@ std::string Desk::status() const {
 
 std::string Desk::attach(const Request& request, uint64_t client, pid_t pid) {
   if (audit::recording()) return error_answer(on_ ? "attached" : "run");
-  if (pid <= 0) return error_answer("the process does not see leak-audit's: run leak-audit in its container");
+  std::string refusal;
+  Descriptor file = open_of(pid, request.number("fd", 0), &refusal);
+  if (!file) return error_answer(refusal);
   Options options;
-  const std::string source = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(request.number("fd", 0));
-  // Not by its path: that may name another file here, or none, or one that this process may not write to.
-  struct stat found {};
-  if (::stat(source.c_str(), &found) == 0 && !S_ISREG(found.st_mode))  // to open a device may be an act already
-    return error_answer("the file is no capture that waits for its process");
-  Descriptor file(::open(source.c_str(), O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
-  if (!file) return error_answer(std::string("the process cannot open the file: ") + std::strerror(errno));
   options.path = request.text("path");
   const std::string& mode = request.text("mode");
   options.mode = mode == "counters" ? Options::Counters : mode == "sample" ? Options::Sample : Options::Full;
@@ -231,6 +248,48 @@ std::string Desk::snapshot() const {
   return out + "," + field("ms", static_cast<uint64_t>(now.ms)) + ",\"mode\":\"" + mode + "\"}";
 }
 
+std::string Desk::threads() const {
+  std::string out = "{\"ok\":true,\"threads\":[";
+  const char* separator = "";
+  for (const uint32_t env : sources_.environments == nullptr ? std::vector<uint32_t>() : sources_.environments()) {
+    out += separator + std::to_string(env);
+    separator = ",";
+  }
+  return out + "]}";
+}
+
+bool Desk::has_environment(uint64_t env) const {
+  if (sources_.environments == nullptr) return false;
+  const std::vector<uint32_t> all = sources_.environments();
+  return std::find(all.begin(), all.end(), env) != all.end();
+}
+
+std::string Desk::heap(const Request& request, uint64_t client, pid_t pid) {
+  const uint64_t env = request.number("thread", 0);
+  if (!has_environment(env) || sources_.wake == nullptr) return error_answer("the thread has ended");
+  std::string refusal;
+  Descriptor snapshot = open_of(pid, request.number("fd", 0), &refusal);
+  if (!snapshot) return error_answer(refusal);
+  Descriptor facts = open_of(pid, request.number("facts", 0), &refusal);
+  if (!facts) return error_answer(refusal);
+  if (!process_heap_requests().ask(static_cast<uint32_t>(env), client, std::move(snapshot), std::move(facts)))
+    return error_answer("another leak-audit waits for this heap already");
+  sources_.wake();
+  return "{\"ok\":true}";
+}
+
+std::string Desk::heap_state(const Request& request) const {
+  const uint64_t env = request.number("thread", 0);
+  const HeapRequests::Progress progress = process_heap_requests().look(static_cast<uint32_t>(env));
+  if (progress.state == HeapRequests::Progress::Failed) return error_answer(progress.error);
+  if (progress.state == HeapRequests::Progress::None) return error_answer("the thread has ended");
+  const char* const state = progress.state == HeapRequests::Progress::Waiting   ? "waiting"
+                            : progress.state == HeapRequests::Progress::Writing ? "writing"
+                                                                                : "done";
+  return "{\"ok\":true,\"state\":\"" + std::string(state) + "\"," +
+         field("pausedMs", static_cast<uint64_t>(progress.paused_ms)) + "}";
+}
+
 void Desk::end(const char* reason) noexcept {
   stop(reason);
   to_tell_ = client_;
@@ -239,6 +298,7 @@ void Desk::end(const char* reason) noexcept {
 }
 
 void Desk::gone(uint64_t client) noexcept {
+  process_heap_requests().forget_client(client);
   if (to_tell_ == client) to_tell_ = 0;
   if (!began(client)) return;
   if (!kept_) end("abandoned");

@@ -42,6 +42,10 @@ struct Sources {
   std::vector<DeviceFigures> (*devices)() = nullptr;
   // Waits, at most so long, until each environment has told a recording that began what it held then.
   void (*wait_until_told)(int64_t most_ms) = nullptr;
+  // The numbers of the environments (threads) that JavaScript can be asked of, the main thread's first.
+  std::vector<uint32_t> (*environments)() = nullptr;
+  // Their JavaScript looks soon whether something is asked of it.
+  void (*wake)() = nullptr;
 };
 
 // What requests do. One thread.
@@ -66,6 +70,10 @@ class Desk {
   std::string detach();
   std::string mark_now(const Request& request);
   std::string snapshot() const;
+  std::string threads() const;
+  std::string heap(const Request& request, uint64_t client, pid_t pid);
+  std::string heap_state(const Request& request) const;
+  bool has_environment(uint64_t env) const;
   void end(const char* reason) noexcept;
 
   const Sources sources_;

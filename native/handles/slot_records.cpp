@@ -41,6 +41,12 @@ void SlotTable::tell_capture() noexcept {
   if (capture != 0 && capture != audit_capture_) tell_all(capture, kNone);
 }
 
+uint32_t SlotTable::record_of(Handle handle) noexcept {
+  const Slot* const slot = live_slot(handle);
+  if (slot == nullptr || slot->record == kWatchedOnly || audit::capture() != audit_capture_) return 0;
+  return slot->record;
+}
+
 // Also while a slot is being freed, in a finalizer too: the figure for V8 does not change, and no JavaScript runs.
 void SlotTable::tell_all(uint32_t capture, uint32_t but) noexcept {
   audit_capture_ = capture;

@@ -144,6 +144,9 @@ class SlotTable {
   // it.
   void tell_capture() noexcept;
 
+  // The audit's record of a live tensor in the running capture; 0 where there is none.
+  uint32_t record_of(Handle handle) noexcept;
+
   // Calls visit(handle, facts, entries, entry count) for each live tensor, but for those that a step under way may come
   // upon by itself (Loans): nothing can be said of them now. `visit` must not create or free one.
   template <class Visit>

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "native/audit/sites.h"
 #include "native/handles/large_births.h"
 #include "native/internals/internals.h"
 
@@ -125,6 +126,24 @@ napi_value tell_capture(Call& call) {
   return nullptr;
 }
 
+// auditSites() -> per living tensor its handle, the audit's site (0 where none is known) and its scope (0: none)
+napi_value sites_of(Call& call) {
+  handles::SlotTable& slots = call.state.slots();
+  std::vector<double> rows;
+  rows.reserve(slots.live() * 3);
+  slots.for_each([&](handles::Handle handle, const handles::TensorFacts&, accounting::StorageEntry* const*, size_t) {
+    const double row[] = {static_cast<double>(handle), static_cast<double>(audit::site_of(slots.record_of(handle))),
+                          static_cast<double>(slots.scope_of(handle))};
+    rows.insert(rows.end(), std::begin(row), std::end(row));
+  });
+  return float64_array(call, rows);
+}
+
+// auditSite(site) -> json, "" when unknown
+napi_value audit_site(Call& call) {
+  return write_string(call, audit::site_text(static_cast<uint32_t>(read_number(call, 0))));
+}
+
 // watchLarge(bytes): from how many bytes on a new storage is large; negative: none is
 napi_value watch_large(Call& call) {
   const double bytes = read_number(call, 0);
@@ -150,6 +169,8 @@ const Internal kInternals[] = {
     internal_body<&read, 0>("watchRead", "watchRead() -> object"),
     internal_body<&watch_large, 1>("watchLarge", "watchLarge(float bytes) -> ()"),
     internal_body<&tell_capture, 0>("auditTellCapture", "auditTellCapture() -> ()"),
+    internal_body<&sites_of, 0>("auditSites", "auditSites() -> object"),
+    internal_body<&audit_site, 1>("auditSite", "auditSite(int site) -> str"),
     internal_body<&take_large, 0>("watchTakeLarge", "watchTakeLarge() -> object"),
 };
 

@@ -13,12 +13,12 @@ import { leakAudit, Running, refused, Service, until } from './service';
 const folder = testFolder();
 jest.setTimeout(limitMs(240_000));
 const NOBODY = 65534;
-const COMMANDS = [['attach'], ['detach'], ['snapshot'], ['live'], ['mark']];
+const COMMANDS = [['attach'], ['detach'], ['snapshot'], ['live'], ['mark'], ['why']];
 const all = (pid: string | number, message: RegExp) =>
   Promise.all(
     COMMANDS.map(async ([name]) => {
       const given = name === 'mark' ? [String(pid), 'x'] : [String(pid)];
-      if (name === 'live' && !/^\d+$/.test(String(pid))) return; // that is a file
+      if ((name === 'live' || name === 'why') && !/^\d+$/.test(String(pid))) return; // that is a file
       expect(await refused(name!, ...given)).toMatch(message);
     }),
   );

@@ -26,10 +26,14 @@ export class Service {
     void this.exited.then(() => running.delete(this));
   }
 
-  static async start(env: NodeJS.ProcessEnv = {}, command: string[] = [process.execPath]): Promise<Service> {
+  static async start(
+    env: NodeJS.ProcessEnv = {},
+    command: string[] = [process.execPath],
+    fixture = FIXTURE,
+  ): Promise<Service> {
     const [file, ...args] = command as [string, ...string[]];
     const all = { ...process.env, LTN_LIB: path.join(LIB, 'index.js'), ...env };
-    const service = new Service(spawn(file, [...args, FIXTURE], { stdio: ['pipe', 'pipe', 'inherit'], env: all }));
+    const service = new Service(spawn(file, [...args, fixture], { stdio: ['pipe', 'pipe', 'inherit'], env: all }));
     expect(await service.answer()).toBe('ready');
     return service;
   }

@@ -1,0 +1,80 @@
+/** Who holds the tensors, as text and as JSON. */
+import type { Colors } from '../colors';
+import { counted, formatBytes } from '../units';
+import type { Answer, Holder, SiteShare } from '../why/answer';
+import { position } from './position';
+
+const MOST_HOLDERS = 20;
+const MOST_SITES = 5;
+
+export interface WhyReport {
+  version: 1;
+  pid: number;
+  tensors: number;
+  bytes: number;
+  threads: { thread: number; pausedMs: number }[];
+  /** Most bytes first. */
+  heldBy: (Holder & { thread: number })[];
+  /** The same by the line that made the tensors, where it is known. */
+  sites: (SiteShare & { heldBy: { path: string[]; tensors: number; bytes: number }[] })[];
+}
+
+export function whyReport(answers: readonly Answer[]): WhyReport {
+  const heldBy = answers
+    .flatMap(({ thread, heldBy: all }) => all.map((holder) => ({ ...holder, thread })))
+    .sort((a, b) => b.bytes - a.bytes || b.tensors - a.tensors);
+  const sum = (figure: 'tensors' | 'bytes') => answers.reduce((total, answer) => total + answer[figure], 0);
+  return {
+    version: 1,
+    pid: answers[0]?.pid ?? 0,
+    tensors: sum('tensors'),
+    bytes: sum('bytes'),
+    threads: answers.map(({ thread, pausedMs }) => ({ thread, pausedMs })),
+    heldBy,
+    sites: sitesOf(heldBy),
+  };
+}
+
+function sitesOf(holders: readonly Holder[]): WhyReport['sites'] {
+  const sites = new Map<string, WhyReport['sites'][number]>();
+  for (const { path, sites: shares } of holders) {
+    for (const { tensors, bytes, ...frame } of shares) {
+      const key = `${frame.file}:${frame.line}:${frame.column}`;
+      const site = sites.get(key) ?? { ...frame, tensors: 0, bytes: 0, heldBy: [] };
+      site.tensors += tensors;
+      site.bytes += bytes;
+      site.heldBy.push({ path, tensors, bytes });
+      sites.set(key, site);
+    }
+  }
+  return [...sites.values()].sort((a, b) => b.bytes - a.bytes || b.tensors - a.tensors);
+}
+
+const amountOf = ({ tensors, bytes }: { tensors: number; bytes: number }) =>
+  [...(tensors > 0 ? [counted(tensors, 'tensor')] : []), ...(bytes > 0 ? [formatBytes(bytes)] : [])].join(', ');
+
+export const pathText = (path: readonly string[]): string => path.join(' → ');
+
+export function renderWhy(
+  report: WhyReport,
+  { colors, folder, site }: { colors: Colors; folder: string; site?: string | undefined },
+): string {
+  const { heldBy, threads } = report;
+  if (heldBy.length === 0)
+    return site === undefined
+      ? 'no tensor lives that something holds\n'
+      : `no tensor lives that ${site} made; lines are known while the process is recorded\n`;
+  const lines: string[] = [];
+  for (const { path, sites, thread, ...amount } of heldBy.slice(0, MOST_HOLDERS)) {
+    const where = threads.length > 1 ? ` ${thread === 0 ? '(main thread)' : `(worker ${thread})`}` : '';
+    const figures = amountOf(amount);
+    lines.push(`${figures === '' ? '' : `${colors.bold(figures)}  `}${pathText(path)}${where}`);
+    for (const site of sites.slice(0, MOST_SITES)) {
+      const name = site.function === '' ? '' : ` (${site.function})`;
+      lines.push(`    made at ${position(site, folder)}${name}: ${amountOf(site)}`);
+    }
+    if (sites.length > MOST_SITES) lines.push(`    and at ${counted(sites.length - MOST_SITES, 'more line')}`);
+  }
+  if (heldBy.length > MOST_HOLDERS) lines.push(`… and ${counted(heldBy.length - MOST_HOLDERS, 'more holder')}`);
+  return `${lines.join('\n')}\n`;
+}

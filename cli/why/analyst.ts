@@ -1,0 +1,88 @@
+/** Has a heap snapshot read by a process of its own (child.ts). */
+import { spawn } from 'node:child_process';
+import * as path from 'node:path';
+import { amount, list, object, text, whole } from '../capture/fields';
+import { UsageError } from '../errors';
+import type { Answer, Holder, SiteShare } from './answer';
+import type { ChildOptions } from './child';
+
+const CHILD = path.join(__dirname, 'child.js');
+const MOST_ANSWER = 256 * 2 ** 20;
+const MOST_HOLDERS = 1_000_000;
+
+export interface AnalystOptions {
+  redact?: boolean;
+  site?: string;
+}
+
+/** The descriptors stay the caller's. */
+export async function analyseHeap(
+  snapshot: number,
+  facts: number | undefined,
+  options: AnalystOptions,
+): Promise<Answer> {
+  const told: ChildOptions = {
+    folder: process.cwd(),
+    redact: options.redact === true,
+    facts: facts !== undefined,
+    ...(options.site === undefined ? {} : { site: options.site }),
+  };
+  const stdio: ('ignore' | 'pipe' | 'inherit' | number)[] = ['ignore', 'pipe', 'inherit', snapshot];
+  if (facts !== undefined) stdio.push(facts);
+  const { NODE_OPTIONS: _options, ...env } = process.env; // what they load is for the program, not for this
+  const child = spawn(process.execPath, [CHILD, JSON.stringify(told)], { stdio, env });
+  const parts: Buffer[] = [];
+  let size = 0;
+  child.stdout!.on('data', (part: Buffer) => {
+    size += part.length;
+    if (size > MOST_ANSWER) child.kill('SIGKILL');
+    else parts.push(part);
+  });
+  const [code, signal] = await new Promise<[number | null, NodeJS.Signals | null]>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (...ending) => resolve(ending));
+  });
+  if (code !== 0)
+    throw new UsageError(
+      signal === null
+        ? `the heap snapshot could not be read (status ${code})`
+        : `who read the heap snapshot was ended by ${signal}`,
+    );
+  return checked(JSON.parse(Buffer.concat(parts).toString()));
+}
+
+/** It comes from a file that anybody may have written, or from an older leak-audit. */
+export function checked(value: unknown): Answer {
+  const given = object(value, 'answer');
+  if (typeof given.error === 'string') throw new UsageError(given.error);
+  return {
+    pid: whole(given.pid, 'pid', 2 ** 32),
+    thread: whole(given.thread, 'thread', 2 ** 32),
+    pausedMs: amount(given.pausedMs, 'pausedMs'),
+    tensors: amount(given.tensors, 'tensors'),
+    bytes: amount(given.bytes, 'bytes'),
+    heldBy: list(given.heldBy, 'heldBy', MOST_HOLDERS).map((one, i) => holderOf(one, `heldBy[${i}]`)),
+  };
+}
+
+function holderOf(value: unknown, where: string): Holder {
+  const given = object(value, where);
+  return {
+    path: list(given.path, `${where}.path`, 64).map((step) => text(step, `${where}.path`)),
+    tensors: amount(given.tensors, `${where}.tensors`),
+    bytes: amount(given.bytes, `${where}.bytes`),
+    sites: list(given.sites, `${where}.sites`, MOST_HOLDERS).map((one, i) => siteOf(one, `${where}.sites[${i}]`)),
+  };
+}
+
+function siteOf(value: unknown, where: string): SiteShare {
+  const given = object(value, where);
+  return {
+    file: text(given.file, `${where}.file`),
+    line: whole(given.line, `${where}.line`, 2 ** 32),
+    column: whole(given.column, `${where}.column`, 2 ** 32),
+    function: text(given.function, `${where}.function`),
+    tensors: amount(given.tensors, `${where}.tensors`),
+    bytes: amount(given.bytes, `${where}.bytes`),
+  };
+}

@@ -1,0 +1,188 @@
+/** Who holds the tensors of one heap. What leaves this module are names and figures; no other text of the heap does. */
+import type { Frame } from '../capture/capture';
+import type { Redaction } from '../redact';
+import { NO_STACK, sourceStack } from '../sites';
+import { SourceMaps } from '../sourcemaps';
+import { EsModules } from './es_modules';
+import { COLUMNS, type Facts, NO_FACTS } from './facts';
+import { Groups } from './groups';
+import { Names } from './names';
+import { ownersOf } from './owners';
+import { Paths } from './paths';
+import { Scripts } from './scripts';
+import { Edge, HeapSnapshot, Kind } from './snapshot';
+import { globalsOf, WANTED, type WellKnown, wellKnownOf } from './well_known';
+import { isOwnFile, wordsFor } from './words';
+
+export interface SiteShare extends Frame {
+  tensors: number;
+  bytes: number;
+}
+
+/** One holder, or many that hold in the same way. */
+export interface Holder {
+  /** From what a program names to the tensors. */
+  path: string[];
+  tensors: number;
+  /** Of storages, each counted once. 0 where the heap alone is there to tell. */
+  bytes: number;
+  /** Lines that made them, those with most bytes first; empty where nothing was recorded. */
+  sites: SiteShare[];
+}
+
+export interface Answer {
+  pid: number;
+  thread: number;
+  /** How long the thread stood still for its snapshot. */
+  pausedMs: number;
+  tensors: number;
+  bytes: number;
+  heldBy: Holder[];
+}
+
+export interface AnswerOptions {
+  folder: string;
+  redaction?: Redaction;
+  /** Only tensors that this line made, as `file:line` or `file:line:column`. */
+  site?: string;
+}
+
+interface Target {
+  node: number;
+  handle: number;
+}
+
+export function answerFrom(fd: number, facts: Facts | undefined, options: AnswerOptions): Answer {
+  const heap = HeapSnapshot.read(fd, WANTED);
+  const known = wellKnownOf(heap);
+  const { folder, redaction } = options;
+  const words = wordsFor(folder, redaction);
+  const scripts = new Scripts(heap, known);
+  const modules = new EsModules(heap, known);
+  const globals = globalsOf(heap, known);
+  const paths = new Paths(heap, known, scripts, modules, globals, isOwnFile);
+  const names = new Names(heap, known, scripts, modules, paths, words, globals, isOwnFile);
+  const groups = new Groups(paths, names);
+  const told = facts ?? NO_FACTS;
+  const sites = new Sites(told, options);
+  const rows = rowsOf(told);
+  const seen = new Set<number>();
+  for (const { node, handle } of targetsIn(heap, known, facts !== undefined)) {
+    const row = rows.get(handle);
+    // A handle that the thread does not know is that of a tensor that was disposed of.
+    if (facts !== undefined && row === undefined) continue;
+    if (seen.has(handle) || !sites.isWanted(row?.site ?? 0)) continue;
+    if (row !== undefined && row.scope !== 0) continue; // its scope holds it, whatever else refers to it
+    if (!paths.isReached(node)) continue;
+    seen.add(handle);
+    groups.add(node, row?.site ?? 0, row?.bytes ?? 0);
+  }
+  const held = groups.all().map(({ path, tensors, bytes, sites: shares }) => ({
+    path,
+    tensors,
+    bytes,
+    sites: sites.shares(shares),
+  }));
+  const heldBy = [...held, ...ownersOf(told, rows, seen, sites, words)].sort(
+    (a, b) => b.bytes - a.bytes || b.tensors - a.tensors,
+  );
+  return {
+    pid: told.pid,
+    thread: told.thread,
+    pausedMs: told.pausedMs,
+    tensors: heldBy.reduce((sum, { tensors }) => sum + tensors, 0),
+    bytes: heldBy.reduce((sum, { bytes }) => sum + bytes, 0),
+    heldBy,
+  };
+}
+
+export interface Row {
+  bytes: number;
+  site: number;
+  scope: number;
+}
+
+function rowsOf({ tensors }: Facts): Map<number, Row> {
+  const rows = new Map<number, Row>();
+  for (let at = 0; at < tensors.length; at += COLUMNS)
+    rows.set(tensors[at]!, { bytes: tensors[at + 1]!, site: tensors[at + 2]!, scope: tensors[at + 3]! });
+  return rows;
+}
+
+/** Objects with a handle, and which. Where nobody knows the handles, each tensor counts, with a number of our own. */
+function targetsIn(heap: HeapSnapshot, known: WellKnown, areKnown: boolean): Target[] {
+  const nodes: number[] = [];
+  const texts: number[] = [];
+  for (let node = 0; node < heap.nodes; node++) {
+    if (heap.kinds[node] !== Kind.object) continue;
+    const number = heap.follow(node, known._handle, Edge.property);
+    if (number < 0 || heap.kinds[number] !== Kind.number) continue;
+    if (!areKnown) {
+      if (heap.names[node] === known.Tensor) nodes.push(node);
+      continue;
+    }
+    const value = heap.follow(number, known.value, Edge.internal);
+    if (value < 0) continue;
+    nodes.push(node);
+    texts.push(heap.names[value]!);
+  }
+  if (!areKnown) return nodes.map((node, i) => ({ node, handle: i }));
+  const handles = new Map<number, number>();
+  heap.strings.each(texts, (id, text) => handles.set(id, Number(text)));
+  return nodes.map((node, i) => ({ node, handle: handles.get(texts[i]!) ?? Number.NaN }));
+}
+
+/** Lines that made tensors, in the source that somebody wrote. */
+export class Sites {
+  private readonly maps = new SourceMaps();
+  private readonly frames = new Map<number, Frame>();
+
+  constructor(
+    private readonly facts: Facts,
+    private readonly options: AnswerOptions,
+  ) {}
+
+  frameOf(site: number): Frame {
+    let frame = this.frames.get(site);
+    if (frame === undefined) {
+      frame = sourceStack(this.facts.stacks.get(site) ?? [], this.maps)[0] ?? NO_STACK;
+      this.frames.set(site, frame);
+    }
+    return frame;
+  }
+
+  /** The source of a stack that has no number. */
+  top(stack: Frame[]): Frame | undefined {
+    const frame = sourceStack(stack, this.maps)[0];
+    return frame === undefined || this.options.redaction === undefined ? frame : this.options.redaction.frame(frame);
+  }
+
+  isWanted(site: number): boolean {
+    const { site: wanted } = this.options;
+    if (wanted === undefined) return true;
+    const { file, line, column } = this.frameOf(site);
+    const place = `${file}:${line}`;
+    return [place, `${place}:${column}`].some(
+      (one) => one === wanted || one.endsWith(`/${wanted.replace(/^\.\//, '')}`),
+    );
+  }
+
+  shares(all: ReadonlyMap<number, { tensors: number; bytes: number }>): SiteShare[] {
+    const { redaction } = this.options;
+    const byPlace = new Map<string, SiteShare>();
+    for (const [site, { tensors, bytes }] of all) {
+      const frame = this.frameOf(site);
+      if (frame === NO_STACK) continue;
+      const key = `${frame.file}:${frame.line}:${frame.column}`;
+      const share = byPlace.get(key) ?? {
+        ...(redaction === undefined ? frame : redaction.frame(frame)),
+        tensors: 0,
+        bytes: 0,
+      };
+      share.tensors += tensors;
+      share.bytes += bytes;
+      byPlace.set(key, share);
+    }
+    return [...byPlace.values()].sort((a, b) => b.bytes - a.bytes || b.tensors - a.tensors);
+  }
+}

@@ -1,0 +1,76 @@
+/** Asks a running process for its heaps, one thread after the other, so that it never pauses as a whole. */
+import * as fs from 'node:fs';
+import type { Connection } from '../attach/connection';
+import { list, text, whole } from '../capture/fields';
+import { UsageError } from '../errors';
+import { tell } from '../writers';
+import { type AnalystOptions, analyseHeap } from './analyst';
+import type { Answer } from './answer';
+import { openPrivate } from './private_file';
+
+const MOST_THREADS = 4096;
+/** Between two looks whether a thread has written its snapshot, */
+const LOOK_MS = 50;
+/** and for so long it may not come to its event loop before it is given up. */
+const PATIENCE_MS = 20_000;
+
+export interface Asked {
+  answers: Answer[];
+  /** Threads that did not answer, and why. */
+  silent: string[];
+}
+
+export async function askWhy(connection: Connection, options: AnalystOptions): Promise<Asked> {
+  const { threads } = await connection.ask('threads');
+  const numbers = list(threads, 'threads', MOST_THREADS).map((one, i) => whole(one, `threads[${i}]`, 2 ** 32));
+  if (numbers.length === 0) throw new UsageError(`process ${connection.pid} has no thread with libtorch-node left`);
+  const asked: Asked = { answers: [], silent: [] };
+  for (const thread of numbers) {
+    try {
+      asked.answers.push(await askThread(connection, thread, options));
+    } catch (error) {
+      if (!(error instanceof UsageError)) throw error;
+      if (numbers.length === 1) throw error;
+      asked.silent.push(error.message);
+    }
+  }
+  if (asked.answers.length === 0) throw new UsageError(asked.silent[0]!);
+  return asked;
+}
+
+async function askThread(connection: Connection, thread: number, options: AnalystOptions): Promise<Answer> {
+  const snapshot = openPrivate();
+  let facts: number | undefined;
+  try {
+    facts = openPrivate();
+    await connection.ask('heap', { thread, fd: snapshot, facts });
+    await written(connection, thread);
+    return await analyseHeap(snapshot, facts, options);
+  } finally {
+    fs.closeSync(snapshot);
+    if (facts !== undefined) fs.closeSync(facts);
+  }
+}
+
+/** Until the thread has written both files. */
+async function written(connection: Connection, thread: number): Promise<void> {
+  const since = performance.now();
+  for (;;) {
+    const answer = await connection.ask('heap-state', { thread });
+    const state = text(answer.state, 'state');
+    if (state === 'done') return;
+    if (state === 'waiting' && performance.now() - since > PATIENCE_MS)
+      throw new UsageError(
+        `process ${connection.pid}: a thread did not come to its event loop for ${PATIENCE_MS / 1000} s, so it could not write its heap: it computes, or is blocked`,
+      );
+    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+  }
+}
+
+/** On stderr, for who waits. */
+export function tellPauses(answers: readonly Answer[], pid: number): void {
+  for (const { thread, pausedMs } of answers)
+    tell(
+      `leak-audit: ${thread === 0 ? 'the main thread' : `worker ${thread}`} of process ${pid} paused for ${Math.ceil(pausedMs)} ms\n`,
+    );
+}

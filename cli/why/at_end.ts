@@ -1,0 +1,48 @@
+/** `run --why`: the files into which the program writes its heap when it ends, and what they tell. */
+import * as fs from 'node:fs';
+import { UsageError } from '../errors';
+import { tell } from '../writers';
+import { analyseHeap } from './analyst';
+import type { Answer } from './answer';
+import { openPrivate } from './private_file';
+
+/** Owns both files until `close`. */
+export class HeapAtEnd {
+  private readonly snapshot = openPrivate();
+  private readonly facts: number;
+
+  constructor() {
+    try {
+      this.facts = openPrivate();
+    } catch (error) {
+      fs.closeSync(this.snapshot);
+      throw error;
+    }
+  }
+
+  /** Where the program finds them. */
+  get files(): { snapshot: string; facts: string } {
+    const place = (fd: number) => `/proc/${process.pid}/fd/${fd}`;
+    return { snapshot: place(this.snapshot), facts: place(this.facts) };
+  }
+
+  /** Once the program has ended. Says on stderr where there is nothing. */
+  async answers(): Promise<Answer[] | undefined> {
+    try {
+      if (fs.fstatSync(this.facts).size === 0)
+        throw new UsageError(
+          'the program left no heap snapshot: a signal or process.abort ended it, it never loaded libtorch-node, or the disk is full',
+        );
+      return [await analyseHeap(this.snapshot, this.facts, {})];
+    } catch (error) {
+      if (!(error instanceof UsageError)) throw error;
+      tell(`leak-audit: --why: ${error.message}\n`);
+      return undefined;
+    }
+  }
+
+  close(): void {
+    fs.closeSync(this.snapshot);
+    fs.closeSync(this.facts);
+  }
+}

@@ -1,0 +1,51 @@
+/**
+ * The process that reads a heap snapshot: descriptor 3, with the facts as descriptor 4 where there are some. Whatever such a
+ * file does to it, and whatever memory it takes, is this process's own. It answers with one line of JSON.
+ */
+import * as fs from 'node:fs';
+import { UsageError } from '../errors';
+import { Redaction } from '../redact';
+import { sendBytes } from '../writers';
+import { type AnswerOptions, answerFrom } from './answer';
+import { factsOf } from './facts';
+
+export const SNAPSHOT_FD = 3;
+export const FACTS_FD = 4;
+
+export interface ChildOptions {
+  folder: string;
+  redact: boolean;
+  facts: boolean;
+  site?: string;
+}
+
+if (require.main === module) {
+  const { folder, redact, facts, site } = JSON.parse(process.argv[2]!) as ChildOptions;
+  const options: AnswerOptions = {
+    folder,
+    ...(redact ? { redaction: new Redaction() } : {}),
+    ...(site === undefined ? {} : { site }),
+  };
+  let answer: unknown;
+  try {
+    const told = facts ? factsOf(textFrom(FACTS_FD)) : undefined;
+    answer = answerFrom(SNAPSHOT_FD, told, options);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    answer = { error: error.message };
+  }
+  sendBytes(Buffer.from(`${JSON.stringify(answer)}\n`));
+}
+
+/** From its begin, wherever whoever wrote it left the descriptor. */
+function textFrom(fd: number): string {
+  const { size } = fs.fstatSync(fd);
+  const buffer = Buffer.alloc(size);
+  let done = 0;
+  while (done < size) {
+    const n = fs.readSync(fd, buffer, done, size - done, done);
+    if (n === 0) break;
+    done += n;
+  }
+  return buffer.toString('utf8', 0, done);
+}

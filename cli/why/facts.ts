@@ -1,0 +1,73 @@
+/** What a thread tells beside its heap (lib/audit/heap.ts): its tensors by handle, who made them, and who owns them. */
+import type { Frame } from '../capture/capture';
+import { amount, list, Names, object, whole } from '../capture/fields';
+import { Budget } from '../capture/limits';
+import { InvalidData } from '../errors';
+
+/** Rows have as many columns: handle, bytes, site, scope. */
+export const COLUMNS = 4;
+const MOST_TENSORS = 50_000_000;
+const MOST_SITES = 262_144;
+
+export interface Facts {
+  pid: number;
+  /** 0: the main thread. */
+  thread: number;
+  pausedMs: number;
+  tensors: readonly number[];
+  /** By site, innermost frame first. */
+  stacks: ReadonlyMap<number, Frame[]>;
+  /** Where open scopes were opened, as far as it was noted. */
+  openings: ReadonlyMap<number, Frame[]>;
+  tokens: number;
+  /** Tensors that carry a graph. */
+  graphs: number;
+  /** What libtorch holds in the process and no tensor shows. */
+  hiddenBytes: number;
+}
+
+export const NO_FACTS: Facts = {
+  pid: 0,
+  thread: 0,
+  pausedMs: 0,
+  tensors: [],
+  stacks: new Map(),
+  openings: new Map(),
+  tokens: 0,
+  graphs: 0,
+  hiddenBytes: 0,
+};
+
+/** Throws InvalidData where it is something else. */
+export function factsOf(text: string): Facts {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw new InvalidData('facts: expected JSON, got other text');
+  }
+  const given = object(value, 'facts');
+  const names = new Names(new Budget());
+  const stacks = (key: string) =>
+    new Map(
+      list(given[key], `facts.${key}`, MOST_SITES).map((one, i) => {
+        const where = `facts.${key}[${i}]`;
+        const [id, stack] = list(one, where, 2);
+        return [amount(id, where), names.stack(stack, where)];
+      }),
+    );
+  const tensors = list(given.tensors, 'facts.tensors', COLUMNS * MOST_TENSORS);
+  if (tensors.length % COLUMNS !== 0) throw new InvalidData('facts.tensors: expected whole rows');
+  for (const figure of tensors) amount(figure, 'facts.tensors');
+  return {
+    pid: whole(given.pid, 'facts.pid', 2 ** 32),
+    thread: whole(given.thread, 'facts.thread', 2 ** 32),
+    pausedMs: amount(given.pausedMs, 'facts.pausedMs'),
+    tensors: tensors as number[],
+    stacks: stacks('stacks'),
+    openings: stacks('openings'),
+    tokens: amount(given.tokens, 'facts.tokens'),
+    graphs: amount(given.graphs, 'facts.graphs'),
+    hiddenBytes: amount(given.hiddenBytes, 'facts.hiddenBytes'),
+  };
+}

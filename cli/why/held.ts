@@ -1,0 +1,15 @@
+/** Who holds the tensors, in a report: each site with its holders. */
+import type { Report } from '../report';
+import { whyReport } from '../reporters/why';
+import type { Answer } from './answer';
+
+export function withHolders(report: Report, answers: readonly Answer[]): Report {
+  const holders = new Map(
+    whyReport(answers).sites.map(({ file, line, column, heldBy }) => [`${file}:${line}:${column}`, heldBy]),
+  );
+  const sites = report.sites.map((site) => {
+    const heldBy = holders.get(`${site.file}:${site.line}:${site.column}`);
+    return heldBy === undefined ? site : { ...site, heldBy };
+  });
+  return { ...report, sites };
+}

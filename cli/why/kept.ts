@@ -1,0 +1,67 @@
+/**
+ * Who held the tensors at the end of a run, kept beside its capture as FILE.why: what was found, and not the heap, which holds
+ * everything else that the program did.
+ */
+import * as fs from 'node:fs';
+import { list, object } from '../capture/fields';
+import { UsageError } from '../errors';
+import { OWNER_ALONE, writeWholeFile } from '../whole_file';
+import { checked } from './analyst';
+import type { Answer } from './answer';
+
+const MOST_BYTES = 256 * 2 ** 20;
+const MOST_THREADS = 4096;
+
+export const nameBeside = (capture: string): string => `${capture}.why`;
+
+export function keepBeside(capture: string, answers: readonly Answer[]): void {
+  writeWholeFile(nameBeside(capture), `${JSON.stringify({ version: 1, answers })}\n`, OWNER_ALONE);
+}
+
+/** Of an earlier run. */
+export function removeBeside(capture: string): void {
+  fs.rmSync(nameBeside(capture), { force: true });
+}
+
+/** Undefined where the run was not asked. */
+export function readBeside(capture: string): Answer[] | undefined {
+  const file = nameBeside(capture);
+  const there = fs.statSync(file, { throwIfNoEntry: false });
+  if (there === undefined) return undefined;
+  if (!there.isFile() || there.size > MOST_BYTES) throw new UsageError(`${file}: expected a file of \`run --why\``);
+  let value: unknown;
+  try {
+    value = JSON.parse(fs.readFileSync(file, 'utf8'));
+  } catch {
+    throw new UsageError(`${file}: expected JSON, got other text`);
+  }
+  return list(object(value, file).answers, `${file}: answers`, MOST_THREADS).map(checked);
+}
+
+/** For `why FILE`. */
+export function answersBeside(capture: string, { site, redact }: { site?: string; redact?: boolean }): Answer[] {
+  const answers = readBeside(capture);
+  if (answers === undefined)
+    throw new UsageError(
+      `${capture}: nobody asked who held its tensors: record it with \`leak-audit run --why -o FILE\`, or ask the process (\`leak-audit why PID\`)`,
+    );
+  if (redact)
+    throw new UsageError(
+      '--redact-sources: what was kept beside a capture holds names; `leak-audit why PID --redact-sources` leaves them out',
+    );
+  return site === undefined ? answers : answers.map((answer) => onlySite(answer, site));
+}
+
+function onlySite(answer: Answer, wanted: string): Answer {
+  const heldBy = answer.heldBy.flatMap((holder) => {
+    const sites = holder.sites.filter(({ file, line, column }) =>
+      [`${file}:${line}`, `${file}:${line}:${column}`].some(
+        (place) => place === wanted || place.endsWith(`/${wanted}`),
+      ),
+    );
+    const sum = (figure: 'tensors' | 'bytes') => sites.reduce((total, site) => total + site[figure], 0);
+    return sites.length === 0 ? [] : [{ ...holder, sites, tensors: sum('tensors'), bytes: sum('bytes') }];
+  });
+  const sum = (figure: 'tensors' | 'bytes') => heldBy.reduce((total, holder) => total + holder[figure], 0);
+  return { ...answer, heldBy, tensors: sum('tensors'), bytes: sum('bytes') };
+}

@@ -1,0 +1,85 @@
+/** Holders that no way through the heap shows: open scopes, tokens, graphs, and what V8 has not let go of yet. */
+import type { Holder, Row, Sites } from './answer';
+import type { Facts } from './facts';
+import type { Words } from './names';
+
+interface Sum {
+  tensors: number;
+  bytes: number;
+  sites: Map<number, { tensors: number; bytes: number }>;
+  scopes: Set<number>;
+}
+
+const newSum = (): Sum => ({ tensors: 0, bytes: 0, sites: new Map(), scopes: new Set() });
+
+function add(sum: Sum, { bytes, site, scope }: Row): void {
+  sum.tensors++;
+  sum.bytes += bytes;
+  sum.scopes.add(scope);
+  const share = sum.sites.get(site) ?? { tensors: 0, bytes: 0 };
+  sum.sites.set(site, { tensors: share.tensors + 1, bytes: share.bytes + bytes });
+}
+
+const many = (count: number, one: string, more = `${one}s`) =>
+  `${count.toLocaleString('en')} ${count === 1 ? one : more}`;
+
+/** `seen`: handles to which the heap has a way. */
+export function ownersOf(
+  facts: Facts,
+  rows: ReadonlyMap<number, Row>,
+  seen: ReadonlySet<number>,
+  sites: Sites,
+  words: Words,
+): Holder[] {
+  const scopes = new Map<string, Sum>();
+  const rest = newSum();
+  for (const [handle, row] of rows) {
+    if (!sites.isWanted(row.site)) continue;
+    if (row.scope !== 0) {
+      const place = placeOf(facts, row.scope, sites, words);
+      const sum = scopes.get(place) ?? newSum();
+      add(sum, row);
+      scopes.set(place, sum);
+    } else if (!seen.has(handle)) add(rest, row);
+  }
+  const holders: Holder[] = [...scopes].map(([place, { tensors, bytes, sites: shares, scopes: all }]) => ({
+    path: [
+      `${many(all.size, 'scope that is still open', 'scopes that are still open')}${place}`,
+      many(tensors, 'tensor'),
+    ],
+    tensors,
+    bytes,
+    sites: sites.shares(shares),
+  }));
+  if (rest.tensors > 0) {
+    holders.push({
+      path: [
+        'no way from JavaScript: native code that runs, or garbage that was not freed yet',
+        many(rest.tensors, 'tensor'),
+      ],
+      tensors: rest.tensors,
+      bytes: rest.bytes,
+      sites: sites.shares(rest.sites),
+    });
+  }
+  // Of the process: told once.
+  if (facts.thread !== 0 || !sites.isWanted(0)) return holders;
+  if (facts.tokens > 0)
+    holders.push({
+      path: ['tokens of share()', `${many(facts.tokens, 'token')} that may still be taken`],
+      tensors: 0,
+      bytes: 0,
+      sites: [],
+    });
+  if (facts.graphs > 0 && facts.hiddenBytes > 0) {
+    const path = [`autograd graphs of ${many(facts.graphs, 'tensor')} with a gradFn`, 'memory that no tensor shows'];
+    holders.push({ path, tensors: 0, bytes: facts.hiddenBytes, sites: [] });
+  }
+  return holders;
+}
+
+function placeOf(facts: Facts, scope: number, sites: Sites, words: Words): string {
+  const frame = sites.top(facts.openings.get(scope) ?? []);
+  if (frame === undefined) return '';
+  return `, opened at ${words.written(frame)}`;
+}

@@ -1,0 +1,151 @@
+/**
+ * For each object the nearest way to it. Ways go from what a program names (variables of modules, the global object, what
+ * modules export) before they go from V8's roots, and take what a program wrote (properties, elements, variables) before
+ * what V8 adds (hidden classes, feedback, code, prototypes). Weak references hold nothing; the value in a WeakMap is held by
+ * its key, not by the map.
+ */
+import type { EsModules } from './es_modules';
+import { isNodes, type Scripts } from './scripts';
+import { Edge, type HeapSnapshot, Kind } from './snapshot';
+import type { WellKnown } from './well_known';
+
+/** Ways of one kind are all taken before any of the next. */
+enum Cost {
+  good,
+  poor,
+  bad,
+  never,
+}
+
+enum State {
+  unknown,
+  reached,
+  /** All its edges lead to what is reached, or may never be taken. */
+  spent,
+}
+
+const NONE = 0xffffffff;
+
+export class Paths {
+  /** The edge by which a node was reached; NONE for a begin, and for what was not reached. */
+  private readonly via: Uint32Array;
+  private readonly states: Uint8Array;
+  private readonly order: Uint32Array;
+  private count = 0;
+  /** Names of edges that are V8's own. */
+  private readonly poor: ReadonlySet<number>;
+  private readonly badRoots: ReadonlySet<number>;
+
+  constructor(
+    private readonly heap: HeapSnapshot,
+    private readonly known: WellKnown,
+    scripts: Scripts,
+    modules: EsModules,
+    globals: ReadonlySet<number>,
+    isOwn: (file: string) => boolean,
+  ) {
+    const { nodes } = heap;
+    this.via = new Uint32Array(nodes).fill(NONE);
+    this.states = new Uint8Array(nodes);
+    this.order = new Uint32Array(nodes);
+    this.poor = new Set([
+      known.map,
+      known.proto,
+      known.shared,
+      known.script,
+      known.script_or_debug_info,
+      known.feedback_cell,
+      known.code,
+      known.scope_info,
+      known.prototype,
+    ]);
+    this.badRoots = new Set(
+      (
+        [
+          '(Stack roots)',
+          '(Handle scope)',
+          '(Relocatable)',
+          '(Bootstrapper)',
+          '(Compilation cache)',
+          '(Debugger)',
+        ] as const
+      ).map((name) => known[name]),
+    );
+    for (const [context, { file }] of scripts.all()) if (!isNodes(file) && !isOwn(file)) this.begin(context);
+    for (const [module, file] of modules.all()) if (!isOwn(file)) this.begin(module);
+    for (const node of globals) this.begin(node);
+    this.beginAtModules();
+    this.spread(Cost.good);
+    this.begin(0);
+    for (const most of [Cost.good, Cost.poor, Cost.bad]) this.spread(most);
+  }
+
+  private beginAtModules(): void {
+    const { heap, known } = this;
+    if (known.Module < 0 || known.exports < 0) return;
+    for (let node = 0; node < heap.nodes; node++) {
+      if (heap.kinds[node] !== Kind.object || heap.names[node] !== known.Module) continue;
+      if (heap.edgeTo(node, known.exports, Edge.property) < 0 || heap.edgeTo(node, known.filename, Edge.property) < 0)
+        continue;
+      this.begin(node);
+    }
+  }
+
+  private begin(node: number): void {
+    if (this.states[node] !== State.unknown) return;
+    this.states[node] = State.reached;
+    this.order[this.count++] = node;
+  }
+
+  /** From all that was reached, by edges that cost no more. */
+  private spread(most: Cost): void {
+    const { heap, states, order } = this;
+    // What was gone through at a lower price is gone through again, if it has dearer ways.
+    for (let at = 0; at < this.count; at++) {
+      const node = order[at]!;
+      if (states[node] === State.spent) continue;
+      let dearer = false;
+      for (let edge = heap.first[node]!; edge < heap.first[node + 1]!; edge++) {
+        const target = heap.targets[edge]!;
+        if (states[target] !== State.unknown) continue;
+        const cost = this.costOf(node, edge);
+        if (cost > most) {
+          dearer ||= cost < Cost.never;
+          continue;
+        }
+        states[target] = State.reached;
+        this.via[target] = edge;
+        order[this.count++] = target;
+      }
+      if (!dearer) states[node] = State.spent;
+    }
+  }
+
+  private costOf(node: number, edge: number): Cost {
+    const { heap } = this;
+    const kind = heap.edgeKind(edge);
+    if (kind === Edge.weak || kind === Edge.other) return Cost.never;
+    const name = heap.edgeName(edge);
+    const nodeKind = heap.kinds[node]!;
+    // The table of a WeakMap: its key holds the value.
+    if (kind === Edge.internal && nodeKind === Kind.array && heap.strings.isPair(name)) return Cost.never;
+    if (nodeKind === Kind.synthetic) return this.badRoots.has(heap.names[node]!) ? Cost.bad : Cost.good;
+    if (nodeKind === Kind.shape || nodeKind === Kind.code) return Cost.bad;
+    if (kind === Edge.property || kind === Edge.internal) return this.poor.has(name) ? Cost.poor : Cost.good;
+    return Cost.good;
+  }
+
+  isReached(node: number): boolean {
+    return this.states[node] !== State.unknown;
+  }
+
+  /** The edge by which the node was reached, or -1 for a begin. */
+  edgeTo(node: number): number {
+    return this.via[node] === NONE ? -1 : this.via[node]!;
+  }
+
+  /** Where that edge comes from. */
+  before(node: number): number {
+    return this.heap.sourceOf(this.via[node]!);
+  }
+}

@@ -1,0 +1,27 @@
+/** Files for what holds a program's secrets: nobody finds them, and nothing of them stays, whoever is killed. */
+import { randomBytes } from 'node:crypto';
+import * as fs from 'node:fs';
+import * as os from 'node:os';
+import * as path from 'node:path';
+import { UsageError } from '../errors';
+import { OWNER_ALONE } from '../whole_file';
+
+const { O_CREAT, O_EXCL, O_NOFOLLOW, O_RDWR } = fs.constants;
+
+/**
+ * Opens a new file in the folder for temporary files, and takes its name away at once: the kernel frees it with its last
+ * descriptor. Whoever is to write it opens the descriptor through /proc. The caller owns it.
+ */
+export function openPrivate(): number {
+  const file = path.join(os.tmpdir(), `.leak-audit-${randomBytes(16).toString('hex')}.heap`);
+  try {
+    const fd = fs.openSync(file, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, OWNER_ALONE);
+    fs.rmSync(file);
+    return fd;
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    throw new UsageError(
+      `cannot write a heap snapshot to ${os.tmpdir()} (${code ?? message}): name another folder with TMPDIR`,
+    );
+  }
+}

@@ -1,0 +1,41 @@
+/** How names and places of the program are written in a path: as in its source, or redacted. */
+import * as path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Redaction } from '../redact';
+import { position, relativeFile } from '../reporters/position';
+import { SourceMaps } from '../sourcemaps';
+import type { Words } from './names';
+
+/** V8 has URLs of ES modules, and paths of others. */
+export function pathOf(file: string): string {
+  try {
+    return file.startsWith('file:') ? fileURLToPath(file) : file;
+  } catch {
+    return file;
+  }
+}
+
+export function wordsFor(folder: string, redaction: Redaction | undefined): Words {
+  const maps = new SourceMaps();
+  const written = (file: string, line: number, column: number) => {
+    const frame = maps.resolve({ file: pathOf(file), line, column, function: '' });
+    return redaction === undefined ? frame : redaction.frame(frame);
+  };
+  return {
+    name: (text) => (redaction === undefined ? text : redaction.word(text)),
+    file: (file, line, column) => relativeFile(written(file, line, column), folder),
+    written: (frame) => {
+      const place = position(frame, folder);
+      return frame.function === '' ? place : `${place} (${frame.function})`;
+    },
+    place: (file, line, column) => {
+      const frame = written(file, line, column);
+      return `${position(frame, folder).replace(/:\d+$/, '')}`;
+    },
+  };
+}
+
+/** Files of this package: what the library itself keeps is no holder. */
+export function isOwnFile(file: string): boolean {
+  return pathOf(file).startsWith(`${path.resolve(__dirname, '../../lib')}${path.sep}`);
+}

@@ -1,0 +1,44 @@
+/** Where scopes were opened that may wait: noted while somebody records or watches, since it costs a stack. */
+import type { AuditNative } from '../audit';
+import { captureStack, type Frame } from '../audit/stack';
+import { native } from '../native';
+import { isWatched } from '../watch';
+
+/** Of a stack: the line that opened it, and who called. */
+const DEPTH = 4;
+/** Scopes that are remembered at once; later ones have no line. */
+const MOST = 10_000;
+
+export class Openings {
+  /** Stacks by the scope's id. */
+  private readonly stacks = new Map<number, readonly Frame[]>();
+
+  note(scope: number, below: (...args: never[]) => unknown): void {
+    if (this.stacks.size < MOST) this.stacks.set(scope, captureStack(DEPTH, below).frames());
+  }
+
+  forget(scope: number): void {
+    this.stacks.delete(scope);
+  }
+
+  /** Those that ended with a scope around them. */
+  sweep(isOpen: (scope: number) => boolean): void {
+    for (const scope of this.stacks.keys()) if (!isOpen(scope)) this.stacks.delete(scope);
+  }
+
+  of(scope: number): readonly Frame[] | undefined {
+    return this.stacks.get(scope);
+  }
+}
+
+/** Notes the scope that the caller of `below` opened, if somebody records. */
+export function noteOpening(scope: number, below: (...args: never[]) => unknown): void {
+  const audit = native as AuditNative;
+  if (!isWatched(audit) && audit.recordingHere !== true) return;
+  native.scopeOpenings ??= new Openings();
+  native.scopeOpenings.note(scope, below);
+}
+
+export function forgetOpening(scope: number): void {
+  native.scopeOpenings?.forget(scope);
+}

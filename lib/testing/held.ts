@@ -1,0 +1,111 @@
+/**
+ * Who holds the tensors that a measurement left behind: this thread's heap, read by a process of its own, which is that of
+ * `leak-audit why`. The heap goes into a file without a name, so nothing of it stays.
+ */
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import * as fs from 'node:fs';
+import * as os from 'node:os';
+import * as path from 'node:path';
+import * as v8 from 'node:v8';
+import { native } from '../native';
+import { placeOf } from './places';
+
+/** What holds tensors, from a name in the program to them. */
+export interface LeakHolder {
+  /** Such as `cache (module server.js)`, `.images (Map)`, `44 × .pixels`. */
+  readonly path: readonly string[];
+  readonly tensors: number;
+  readonly bytes: number;
+}
+
+/** Of another part of the package, which this one never imports: it is another program. */
+const READER = path.join(__dirname, '../../cli/why/child.js');
+/** Columns of native.watchRead(). */
+const COLUMNS = 7;
+const OWNER_ALONE = 0o600;
+const { O_CREAT, O_EXCL, O_NOFOLLOW, O_RDWR } = fs.constants;
+
+function openPrivate(): number {
+  const file = path.join(os.tmpdir(), `.libtorch-node-${randomBytes(16).toString('hex')}.heap`);
+  const fd = fs.openSync(file, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, OWNER_ALONE);
+  fs.rmSync(file);
+  return fd;
+}
+
+/** `older`: handles from before the measurement. Undefined where it cannot be told: a test fails all the same. */
+export async function whoHolds(older: ReadonlySet<number>): Promise<LeakHolder[] | undefined> {
+  const open: number[] = [];
+  try {
+    const [snapshot, facts] = [openPrivate(), openPrivate()];
+    open.push(snapshot, facts);
+    v8.writeHeapSnapshot(`/proc/self/fd/${snapshot}`, { exposeNumericValues: true });
+    fs.writeFileSync(facts, JSON.stringify(factsAbout(older)));
+    return await read(snapshot, facts);
+  } catch {
+    return undefined; // no /proc, no room for a heap, no second process: the lines that made the tensors are known
+  } finally {
+    for (const fd of open) fs.closeSync(fd);
+  }
+}
+
+/** As lib/audit/heap.ts writes them for leak-audit. */
+function factsAbout(older: ReadonlySet<number>): object {
+  const { tensors, storages } = native.watchRead();
+  const seen = new Set<number>();
+  const rows: number[] = [];
+  const stacks = new Map<number, object[]>();
+  const openings = new Map<number, object>();
+  for (let at = 0; at < tensors.length; at += COLUMNS) {
+    const [handle, site] = [tensors[at]!, tensors[at + 4]!];
+    if (older.has(handle)) continue;
+    let bytes = 0;
+    for (let i = 0; i < tensors[at + 6]!; i++) {
+      const storage = (tensors[at + 5]! + i) * 2;
+      if (!seen.has(storages[storage]!)) bytes += storages[storage + 1]!;
+      seen.add(storages[storage]!);
+    }
+    const scope = native.scopeOf(handle);
+    rows.push(handle, bytes, site, scope);
+    if (!stacks.has(site)) {
+      const { file, line, column, function: name } = placeOf(site);
+      stacks.set(site, file === null ? [] : [{ file, line, column, function: name }]);
+    }
+    const opening = native.scopeOpenings?.of(scope);
+    if (opening !== undefined) openings.set(scope, opening);
+  }
+  const none = { pausedMs: 0, tokens: 0, graphs: 0, hiddenBytes: 0 };
+  return {
+    ...none,
+    version: 1,
+    pid: process.pid,
+    thread: 0,
+    tensors: rows,
+    stacks: [...stacks],
+    openings: [...openings],
+  };
+}
+
+function read(snapshot: number, facts: number): Promise<LeakHolder[] | undefined> {
+  const options = { folder: process.cwd(), redact: false, facts: true };
+  const { NODE_OPTIONS: _options, ...env } = process.env; // what a test runner loads is not for this program
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, [READER, JSON.stringify(options)], {
+      stdio: ['ignore', 'pipe', 'ignore', snapshot, facts],
+      env,
+    });
+    let text = '';
+    child.stdout!.setEncoding('utf8').on('data', (part: string) => {
+      text += part;
+    });
+    child.once('error', reject);
+    child.once('close', () => {
+      try {
+        const { heldBy } = JSON.parse(text) as { heldBy?: LeakHolder[] };
+        resolve(heldBy?.map(({ path: steps, tensors, bytes }) => ({ path: steps, tensors, bytes })));
+      } catch (error) {
+        reject(error as Error);
+      }
+    });
+  });
+}

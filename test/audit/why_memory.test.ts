@@ -1,0 +1,114 @@
+/** What it takes to read a heap snapshot: bytes, in a process of its own, and what a snapshot that is none does to it. */
+import { spawn } from 'node:child_process';
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { run } from '../support/child';
+import { limitMs, ordinaryEnv } from '../support/sanitized';
+import { ROOT, testFolder } from './command';
+import { leakAudit, refused } from './service';
+
+jest.setTimeout(limitMs(300_000));
+const folder = testFolder();
+const CHILD = path.join(ROOT, 'dist/cli/why/child.js');
+
+/** A heap of some 100 MB: maps of objects with arrays and texts, and in it what is looked for. */
+const PROGRAM = `
+const held = new Map();
+class Tensor { constructor(i) { this._handle = 4294967296 + i; } }
+const cache = new Map();
+for (let i = 0; i < 4000; i++) cache.set('key' + i, { pixels: new Tensor(i) });
+for (let i = 0; i < 330000; i++) held.set('name ' + i, { id: i, tags: [i, i + 1], text: 'text of ' + i, next: { at: i / 3 } });
+module.exports = () => [cache, held];
+const used = () => process.memoryUsage().heapUsed;
+require('node:v8').writeHeapSnapshot(process.argv[2], { exposeNumericValues: true });
+console.log(used());
+`;
+
+interface Reading {
+  code: number | null;
+  stdout: string;
+  peakBytes: number;
+}
+
+/** The child of `leak-audit why` on a file, and the most memory that it had: the kernel's own figure. */
+function read(file: string, facts?: string): Promise<Reading> {
+  const options = JSON.stringify({ folder, redact: false, facts: facts !== undefined });
+  const watch = `process.on('exit', () => require('fs').writeSync(2, '\\n' + process.resourceUsage().maxRSS))`;
+  const file_ = path.join(folder, 'watch.cjs');
+  fs.writeFileSync(file_, watch);
+  const fds = [file, ...(facts === undefined ? [] : [facts])].map((name) => fs.openSync(name, 'r'));
+  const child = spawn(process.execPath, ['-r', file_, CHILD, options], {
+    stdio: ['ignore', 'pipe', 'pipe', ...fds],
+    env: ordinaryEnv(),
+  });
+  for (const fd of fds) fs.closeSync(fd);
+  let [stdout, stderr] = ['', ''];
+  child.stdout!.on('data', (part) => {
+    stdout += part;
+  });
+  child.stderr!.on('data', (part) => {
+    stderr += part;
+  });
+  return new Promise((resolve) =>
+    child.once('close', (code) =>
+      resolve({ code, stdout, peakBytes: 1024 * Number(stderr.trim().split('\n').at(-1)) }),
+    ),
+  );
+}
+
+test('100 MB of heap are read in less than twice that', async () => {
+  const program = path.join(folder, 'heap.cjs');
+  const file = path.join(folder, 'large.heapsnapshot');
+  fs.writeFileSync(program, PROGRAM);
+  const written = await run(process.execPath, [program, file], { env: ordinaryEnv() });
+  const heap = Number(written.stdout.trim());
+  expect(heap).toBeGreaterThan(90e6);
+  const { code, stdout, peakBytes } = await read(file);
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout).heldBy).toEqual([
+    { path: ['cache (module heap.cjs)', '4,000 × .pixels'], tensors: 4000, bytes: 0, sites: [] },
+  ]);
+  expect(peakBytes).toBeGreaterThan(0);
+  expect(peakBytes).toBeLessThan(2 * heap);
+});
+
+const META = {
+  node_fields: ['type', 'name', 'id', 'self_size', 'edge_count'],
+  node_types: [['hidden', 'object', 'synthetic'], 'string', 'number', 'number', 'number'],
+  edge_fields: ['type', 'name_or_index', 'to_node'],
+  edge_types: [['context', 'property', 'internal'], 'string_or_number', 'node'],
+};
+const snapshotOf = (parts: object, head: object = {}) =>
+  JSON.stringify({
+    snapshot: { meta: META, node_count: 1, edge_count: 1, ...head },
+    nodes: [2, 0, 1, 0, 1],
+    edges: [1, 0, 0],
+    strings: ['a'],
+    ...parts,
+  });
+
+test.each<[string, string, RegExp]>([
+  ['nothing of it', '{}', /it does not begin with its description/],
+  ['other JSON', '{"a":1}', /it does not begin with its description/],
+  ['no fields', '{"snapshot":{}}', /it does not describe its fields/],
+  ['more than its size', snapshotOf({}, { node_count: 2e9 }), /it holds less than it promises/],
+  ['numbers below zero', snapshotOf({}, { edge_count: -1 }), /it holds less than it promises/],
+  ['edges to nowhere', snapshotOf({ edges: [1, 0, 500] }), /an edge leads nowhere/],
+  ['edges into the middle', snapshotOf({ edges: [1, 0, 3] }), /an edge leads nowhere/],
+  ['more edges of an object than there are', snapshotOf({ nodes: [2, 0, 1, 0, 9] }), /more edges than it promises/],
+  ['too few numbers', snapshotOf({ edges: [1] }), /(expected a number|leads nowhere|less than it promises)/],
+  ['no texts', snapshotOf({ strings: undefined }), /it has no strings/],
+  ['cut off in a text', snapshotOf({ strings: ['a'] }).slice(0, -4), /it ends within a text/],
+  ['words for numbers', snapshotOf({ edges: ['x', 0, 0] }), /expected a number/],
+])('a file with %s is refused in a line', async (name, content, message) => {
+  const file = path.join(folder, `${name.replace(/\W/g, '_')}.heapsnapshot`);
+  fs.writeFileSync(file, content);
+  expect(await refused('why', file)).toMatch(message);
+});
+
+test('names that a text does not have, and ways without an end, are no way out', async () => {
+  const file = path.join(folder, 'loop.heapsnapshot');
+  fs.writeFileSync(file, snapshotOf({ edges: [1, 4_000_000_000, 0] }));
+  const { code, stdout } = await leakAudit('why', file);
+  expect({ code, stdout }).toEqual({ code: 0, stdout: 'no tensor lives that something holds\n' });
+});

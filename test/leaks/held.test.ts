@@ -1,0 +1,74 @@
+/** A check that fails says who holds the tensors. */
+import { assertNoTensorLeaks, measureTensorLeaks, type TensorLeakError } from 'libtorch-node/testing';
+import 'libtorch-node/jest';
+import { limitMs } from '../support/sanitized';
+import { torch } from '../support/torch';
+
+jest.setTimeout(limitMs(120_000));
+
+class ImageCache {
+  images = new Map<number, { pixels: unknown }>();
+}
+const cache = new ImageCache();
+const leak = () => {
+  cache.images.set(cache.images.size, { pixels: torch.zeros([8]) });
+};
+afterEach(() => torch.disposeAll([...cache.images.values()].map(({ pixels }) => pixels)));
+
+const failure = async (fn: () => Promise<unknown>): Promise<Error> => {
+  try {
+    await fn();
+  } catch (error) {
+    return error as Error;
+  }
+  throw new Error('expected an error, none was thrown');
+};
+
+const FAST = { iterations: 8, warmup: 1, settleMs: 0 };
+
+test('assertNoTensorLeaks: the message and the error have the path', async () => {
+  const error = (await failure(() => assertNoTensorLeaks(leak, FAST))) as TensorLeakError;
+  expect(error.message).toMatch(
+    /\n {2}held by cache \(module test\/leaks\/held\.test\.ts\) → \.images \(Map\) → 9 × \.pixels: 9 tensors\n/,
+  );
+  expect(error.leaks.heldBy).toEqual([
+    { path: ['cache (module test/leaks/held.test.ts)', '.images (Map)', '9 × .pixels'], tensors: 9, bytes: 288 },
+  ]);
+});
+
+test('toLeakTensors: the same, where a leak is what fails', async () => {
+  cache.images.clear();
+  const { message } = await failure(() => expect(leak).not.toLeakTensors(FAST));
+  expect(message).toMatch(/held by cache \(module test\/leaks\/held\.test\.ts\) → \.images \(Map\) → \d+ × \.pixels/);
+});
+
+test('a scope that is never closed, with the line that opened it', async () => {
+  const scopes: { close(): void }[] = [];
+  const open = () => {
+    scopes.push(torch.openScope());
+    torch.zeros([16]);
+  };
+  const error = await failure(() => assertNoTensorLeaks(open, FAST));
+  for (const scope of scopes.reverse()) scope.close();
+  expect(error.message).toMatch(
+    /held by \d+ scopes that are still open, opened at .*held\.test\.ts:\d+:\d+.* → \d+ tensors/,
+  );
+});
+
+test('no snapshot where none is wanted, or where nothing fails', async () => {
+  const written = jest.spyOn(require('node:v8') as typeof import('node:v8'), 'writeHeapSnapshot');
+  try {
+    const error = (await failure(() => assertNoTensorLeaks(leak, { ...FAST, why: false }))) as TensorLeakError;
+    expect(error.leaks).not.toHaveProperty('heldBy');
+    expect((await measureTensorLeaks(leak, FAST)).leaks).toBe(true);
+    await expect(leak).toLeakTensors(FAST);
+    expect(written).not.toHaveBeenCalled();
+  } finally {
+    written.mockRestore();
+  }
+});
+
+test('why is a boolean', async () => {
+  const { message } = await failure(() => assertNoTensorLeaks(leak, { why: 1 as never }));
+  expect(message).toBe("assertNoTensorLeaks: argument 'why': expected a boolean, got 1");
+});
