@@ -1,6 +1,8 @@
 /** The verdict on one site: at the program's end, before that end began, and at the ends of its worker threads. */
 import type { Capture, Series } from './capture/capture';
 import { IdMap } from './capture/id_map';
+import { ownBytes, provedUntil } from './capture/rounds';
+import { firstFrom, Survivors } from './capture/survivors';
 import { finalPhase } from './rules/final_fall';
 import { type Judgement, judge, NO_GROWTH, type RuleOptions, undecided } from './rules/verdict';
 import { firstRound, type Group, lastCollection, lastOf, oldestOf, totalOf } from './sites';
@@ -14,6 +16,11 @@ const LAST_ROUNDS = 3;
 /** And makes at least this share of what was collected, as `torch.stack` and `torch.cat` do. */
 const USES_UP = 0.5;
 
+/** With more living tensors than this the crowd itself tells enough, and takes long to go through. */
+const MOST_LIVING = 2 ** 20;
+/** What survived the last collection is still there, or else the program gave it back. */
+const STILL_THERE = 0.5;
+
 /** What the sites of a capture are judged by. */
 export interface Program {
   capture: Capture;
@@ -24,6 +31,8 @@ export interface Program {
   rounds: number;
   /** Threads that ended, in which order. */
   ended: IdMap<number>;
+  /** What is proved to have been held, and until when; undefined where that is not known. */
+  held: { parts: Survivors[]; rounds: number } | undefined;
 }
 
 export interface Judged {
@@ -45,7 +54,25 @@ export function programOf(capture: Capture, groups: Group[], wanted: Series[]): 
     work: totalOf(wanted, capture.ticks.length, (series) => series.allocatedTensors),
     rounds: until === -1 ? capture.ticks.length : until,
     ended,
+    held: heldOf(capture),
   };
+}
+
+/** Of one process: of several, each has collections of its own. */
+function heldOf({ details, ticks, droppedDetail }: Capture): Program['held'] {
+  const [detail] = details;
+  const last = ticks.at(-1);
+  if (detail === undefined || details.length > 1 || last === undefined || droppedDetail > 0) return undefined;
+  const { living, survivors } = detail;
+  const collectedMs = last.collectedMs ?? 0;
+  if (collectedMs === 0 || living.size > MOST_LIVING || survivors.isFull) return undefined;
+  const alive = new Survivors();
+  for (let row = 0; row < living.size; row++) {
+    const birth = living.at(row);
+    const proved = provedUntil(birth, last);
+    if (proved >= birth.birthMs) alive.add(birth.siteId, ticks, birth.birthMs, proved, birth.weight, ownBytes(birth));
+  }
+  return { parts: [survivors, alive], rounds: firstFrom(ticks, collectedMs + 1) };
 }
 
 export function judgeGroup(program: Program, group: Group, options: RuleOptions): Judged {
@@ -53,6 +80,8 @@ export function judgeGroup(program: Program, group: Group, options: RuleOptions)
   const all = group.members.map((member) => member.series);
   const atEnd = judgeToEnd(program, group, all, program.rounds, options);
   if (atEnd.judgement.verdict === 'leak') return atEnd;
+  const survivors = judgeSurvivors(program, group, atEnd, options);
+  if (survivors !== undefined) return survivors;
   // What a worker thread held is freed when it ends; it may have leaked until then all the same.
   const ended: Judged[] = [];
   for (const [environment, its] of endedSeries(program, all)) {
@@ -64,6 +93,36 @@ export function judgeGroup(program: Program, group: Group, options: RuleOptions)
   // One that ended too soon to tell, and grew until then. Where several came and went, none lives long enough to leak.
   const only = ended.length === 1 ? ended[0]!.judgement : undefined;
   return only?.verdict === 'insufficient' && grew(only) ? ended[0]! : atEnd;
+}
+
+/** By those alone that are proved to have been held: a line may make much garbage, and hold a few for good. */
+function judgeSurvivors(program: Program, group: Group, atEnd: Judged, options: RuleOptions): Judged | undefined {
+  const { capture, work, held, rounds: most } = program;
+  if (held === undefined || !['steady', 'cache'].includes(atEnd.judgement.verdict)) return undefined;
+  const all = group.members.map((member) => member.series);
+  const end = Math.min(held.rounds, most);
+  const from = Math.max(0, firstRound(all));
+  if (from >= end) return undefined;
+  const ids = new Set(all.map(({ siteId }) => siteId));
+  const parts = held.parts.map((part) => part.series(ids, capture.ticks));
+  const sum = (values: number[][]) => capture.ticks.map((_, i) => values.reduce((total, own) => total + own[i]!, 0));
+  const liveTensors = sum(parts.map(({ tensors }) => tensors));
+  const liveBytes = sum(parts.map(({ bytes }) => bytes));
+  const judgement = judge(
+    {
+      ms: capture.ticks.slice(from, end).map(({ ms }) => ms),
+      liveBytes: liveBytes.slice(from, end),
+      liveTensors: liveTensors.slice(from, end),
+      work: work.slice(from, end),
+    },
+    { ...options, mixed: true },
+  );
+  if (judgement.verdict !== 'leak') return undefined;
+  const stays = lastOf(all, (series) => series.liveTensors) >= STILL_THERE * liveTensors[end - 1]!;
+  const isSure = stays && !isUsedUp(program, group, program.rounds - LAST_ROUNDS, program.rounds);
+  // Another chance to be wrong.
+  const found = isSure ? { ...judgement, p: Math.min(1, 2 * judgement.p) } : undecided(judgement);
+  return { judgement: found, oldest: atEnd.oldest, freedMs: atEnd.freedMs };
 }
 
 const grew = ({ growthBytesPerMinute, growthTensorsPerMinute }: Judgement) =>

@@ -125,6 +125,13 @@ napi_value tell_capture(Call& call) {
   return nullptr;
 }
 
+// auditCensus(collected): a running capture hears what autograd graphs hold. `collected`: right after a full
+// collection.
+napi_value census(Call& call) {
+  call.state.slots().take_census(read_bool(call, call.arguments[0], 0));
+  return nullptr;
+}
+
 // watchLarge(bytes): from how many bytes on a new storage is large; negative: none is
 napi_value watch_large(Call& call) {
   const double bytes = read_number(call, 0);
@@ -150,6 +157,7 @@ const Internal kInternals[] = {
     internal_body<&read, 0>("watchRead", "watchRead() -> object"),
     internal_body<&watch_large, 1>("watchLarge", "watchLarge(float bytes) -> ()"),
     internal_body<&tell_capture, 0>("auditTellCapture", "auditTellCapture() -> ()"),
+    internal_body<&census, 1>("auditCensus", "auditCensus(bool collected) -> ()"),
     internal_body<&take_large, 0>("watchTakeLarge", "watchTakeLarge() -> object"),
 };
 
