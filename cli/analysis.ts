@@ -130,7 +130,7 @@ function reportSite(capture: Capture, group: Group, judged: Judged, error: numbe
 
 /** The site's value carries a graph that grows. */
 function carries(site: SiteReport, root: Root): void {
-  const { judgement, freedMs } = root;
+  const { judgement, freedMs, sinceMs } = root;
   site.graph = graphReport(root, variableAt(site));
   if (site.verdict === 'leak') return;
   const { verdict, kind, p } = judgement;
@@ -138,6 +138,7 @@ function carries(site: SiteReport, root: Root): void {
     verdict,
     kind,
     freedMs,
+    sinceMs,
     confidence: verdict === 'leak' ? 1 - p : null,
   } satisfies Partial<SiteReport>);
 }

@@ -32,6 +32,8 @@ export interface Root extends Carried {
   /** The rounds that it was judged by. */
   rounds: number;
   freedMs: number | null;
+  /** When the line had a graph first, ms. */
+  sinceMs: number;
 }
 
 export function carriedBy({ capture }: Program, group: Group): Carried | undefined {
@@ -132,7 +134,8 @@ function grown(program: Program, carried: Carried, options: RuleOptions): Root |
   if ((verdict !== 'leak' && verdict !== 'insufficient') || growthTensorsPerMinute <= 0) return undefined;
   const series = carried.group.members.map((member) => member.series);
   const made = totalOf(series, program.capture.ticks.length, ({ allocatedTensors }) => allocatedTensors);
-  return { ...carried, ...judged, nodesPerStep: perStep(made, carried.nodes, from, judged.rounds) };
+  const sinceMs = program.capture.ticks[from]!.ms;
+  return { ...carried, ...judged, sinceMs, nodesPerStep: perStep(made, carried.nodes, from, judged.rounds) };
 }
 
 /** The line that made most of the memory that no tensor shows and that grows. */

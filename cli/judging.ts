@@ -4,7 +4,7 @@ import { IdMap } from './capture/id_map';
 import { ownBytes, provedUntil } from './capture/rounds';
 import { firstFrom, Survivors } from './capture/survivors';
 import { finalPhase } from './rules/final_fall';
-import { type Judgement, judge, NO_GROWTH, type RuleOptions, undecided } from './rules/verdict';
+import { type Judgement, judge, NO_GROWTH, type RuleOptions, undecided, warmupRounds } from './rules/verdict';
 import { firstRound, type Group, lastCollection, lastOf, oldestOf, totalOf } from './sites';
 
 /** The name of the mark behind which nothing is judged: the program releases what it holds. */
@@ -21,6 +21,18 @@ const MOST_LIVING = 2 ** 20;
 /** What survived the last collection is still there, or else the program gave it back. */
 const STILL_THERE = 0.5;
 
+/** With fewer of them after the warm-up survivors prove nothing. */
+const LEAST_COLLECTIONS = 3;
+/** In tensors, or as many bytes: one that is judged by bytes has to rise by more anyway. */
+const LEAST_EXACT_RISE = 4;
+/** With fewer than these, what was there before must be at least by this share less: few numbers often rise by chance. */
+const MANY_COLLECTIONS = 8;
+const SHARE_OF_FEW = 0.25;
+/** Of two collections the later found more, in so many pairs of them. */
+const MOST_PAIRS = 0.9;
+/** So much of the rise comes in its second half. */
+const LATE_RISE = 0.25;
+
 /** What the sites of a capture are judged by. */
 export interface Program {
   capture: Capture;
@@ -32,7 +44,14 @@ export interface Program {
   /** Threads that ended, in which order. */
   ended: IdMap<number>;
   /** What is proved to have been held, and until when; undefined where that is not known. */
-  held: { parts: Survivors[]; rounds: number } | undefined;
+  held: Held | undefined;
+}
+
+interface Held {
+  parts: Survivors[];
+  rounds: number;
+  /** The last round before each full collection. What a collection reached lived then, and nothing else did. */
+  exact: number[];
 }
 
 export interface Judged {
@@ -59,7 +78,7 @@ export function programOf(capture: Capture, groups: Group[], wanted: Series[]): 
 }
 
 /** Of one process: of several, each has collections of its own. */
-function heldOf({ details, ticks, droppedDetail }: Capture): Program['held'] {
+function heldOf({ details, ticks, droppedDetail }: Capture): Held | undefined {
   const [detail] = details;
   const last = ticks.at(-1);
   if (detail === undefined || details.length > 1 || last === undefined || droppedDetail > 0) return undefined;
@@ -72,7 +91,9 @@ function heldOf({ details, ticks, droppedDetail }: Capture): Program['held'] {
     const proved = provedUntil(birth, last);
     if (proved >= birth.birthMs) alive.add(birth.siteId, ticks, birth.birthMs, proved, birth.weight, ownBytes(birth));
   }
-  return { parts: [survivors, alive], rounds: firstFrom(ticks, collectedMs + 1) };
+  const begins = new Set(ticks.map((tick) => tick.collectedMs ?? 0).filter((ms) => ms > 0));
+  const exact = [...begins].map((ms) => firstFrom(ticks, ms + 1) - 1).filter((round) => round >= 0);
+  return { parts: [survivors, alive], rounds: firstFrom(ticks, collectedMs + 1), exact: [...new Set(exact)] };
 }
 
 export function judgeGroup(program: Program, group: Group, options: RuleOptions): Judged {
@@ -117,12 +138,38 @@ function judgeSurvivors(program: Program, group: Group, atEnd: Judged, options: 
     },
     { ...options, mixed: true },
   );
-  if (judgement.verdict !== 'leak') return undefined;
+  if (
+    judgement.verdict !== 'leak' ||
+    ![liveTensors, liveBytes].some((counts) => risesExactly(counts, held, from, options))
+  )
+    return undefined;
   const stays = lastOf(all, (series) => series.liveTensors) >= STILL_THERE * liveTensors[end - 1]!;
   const isSure = stays && !isUsedUp(program, group, program.rounds - LAST_ROUNDS, program.rounds);
   // Another chance to be wrong.
   const found = isSure ? { ...judgement, p: Math.min(1, 2 * judgement.p) } : undecided(judgement);
   return { judgement: found, oldest: atEnd.oldest, freedMs: atEnd.freedMs };
+}
+
+/**
+ * Between collections less is proved to be held than is: what a full cache drops before the next one counts for nothing. Right
+ * before each collection the count is exact, so it is there that it has to rise, most of the way and until the last.
+ */
+function risesExactly(counts: number[], { exact }: Held, from: number, options: RuleOptions): boolean {
+  const begin = from + warmupRounds(counts.length - from, options);
+  const values = exact.filter((round) => round >= begin).map((round) => counts[round]!);
+  if (values.length < LEAST_COLLECTIONS) return false;
+  const rise = values.at(-1)! - values[0]!;
+  if (rise < LEAST_EXACT_RISE) return false;
+  if (values.length < MANY_COLLECTIONS && rise < SHARE_OF_FEW * values.at(-1)!) return false;
+  let [up, pairs] = [0, 0];
+  for (let i = 0; i < values.length; i++) {
+    for (let k = i + 1; k < values.length; k++) {
+      pairs++;
+      if (values[k]! > values[i]!) up++;
+    }
+  }
+  const middle = values[values.length >> 1]!;
+  return up >= MOST_PAIRS * pairs && values.at(-1)! - middle >= LATE_RISE * rise;
 }
 
 const grew = ({ growthBytesPerMinute, growthTensorsPerMinute }: Judgement) =>

@@ -117,7 +117,8 @@ export function shortfallText({ summary, sites }: Report, folder: string): strin
     const worst = young[0];
     if (worst === undefined) return 'sites that --min-age leaves out grow, for too short a time to tell a leak';
     const more = young.length > 1 ? ` and ${counted(young.length - 1, 'other')}` : '';
-    const grew = `${position(worst, folder)}${more} grew by ${rate(worst)}`;
+    const nodes = worst.graph === null ? '' : `carries a graph that grew to ${counted(worst.graph.nodes, 'node')}`;
+    const grew = `${position(worst, folder)}${more} ${nodes || `grew by ${rate(worst)}`}`;
     return summary.insufficient === 'grew-to-the-end'
       ? `${grew} until the end${freedText(worst)}: a leak, or results that were collected and then used. A longer run ` +
           "tells, or torch.audit.mark('shutdown') before the program releases what it holds"

@@ -68,6 +68,7 @@ test('a value that carries its graph along is the root, by its line and its name
   expect(report.sites[0]).toMatchObject({
     line: 8,
     verdict: 'leak',
+    sinceMs: MS,
     graph: { variable: 'total', tensors: 1, nodes: 288, atLeast: false, nodesPerStep: 3 },
   });
   expect(report.sites[0]!.hiddenGrowthBytesPerMinute).toBeGreaterThan(1e6);
@@ -120,30 +121,41 @@ test('a redacted report has no name of a variable', () => {
 test('the end: a graph that was let go only then is not clean', () => {
   const report = reportOf({ bytes: 0, nodes: (i) => (i < 48 ? 6 * i : 0) });
   expect(report).toMatchObject({ verdict: 'insufficient', summary: { insufficient: 'grew-to-the-end' } });
-  expect(report.sites[0]).toMatchObject({ line: 8, kind: 'grew-to-the-end' });
+  expect(report.sites[0]).toMatchObject({ line: 8, kind: 'grew-to-the-end', freedMs: MS });
+  expect(renderText(report, { colors, folder })).toMatch(
+    /INSUFFICIENT {2}running-loss\.js:8:17 carries a graph that grew to 282 nodes until the end, and was freed only in the last 250 ms: /,
+  );
 });
 
-test('survivors: a straight line of few among hundreds of garbage is a leak; without it, it is not', () => {
-  const crowd = (kept: boolean) => {
-    const builder = new CaptureBuilder().site(1, ['/srv/app.js', 5, 1]);
-    for (let i = 1, id = 1; i <= 48; i++) {
-      // A collection every fourth round frees what the three before made, but for one tensor.
-      const collection = i >> 2;
-      const garbage = 30 + (i % 4) * 210 + ((i * 7919) % 90);
-      if (i % 2 === 1) {
-        builder.births({ id, site: 1, birthMs: i * MS - 10, owner: 1, bytes: 64 });
-        if (!kept && id > 6) builder.deaths(id - 6);
-        id++;
-      }
-      const live = garbage + (kept ? i >> 1 : 6);
-      builder.tick({ ms: i * MS, collections: collection, collectedMs: Math.max(0, collection * 4 * MS - 20) }, [
-        { site: 1, liveTensors: live, liveBytes: 64 * live, allocatedTensors: 300 * i, oldestBirthMs: 100 },
-      ]);
+/** A site with hundreds of garbage, collected every `gap` rounds, of whose tensors one in every second round is held for `lives` rounds. */
+function crowd(lives: number, gap: number, rounds = 64) {
+  const builder = new CaptureBuilder().site(1, ['/srv/app.js', 5, 1]);
+  for (let i = 1, id = 1; i <= rounds; i++) {
+    const collections = Math.floor(i / gap);
+    const old = id - Math.floor(lives / 2);
+    if (i % 2 === 1) {
+      if (old > 0) builder.deaths(old);
+      builder.births({ id, site: 1, birthMs: i * MS - 10, owner: 1, bytes: 64 });
+      id++;
     }
-    return analyse(parse(builder.end()));
-  };
-  expect(crowd(true).sites[0]).toMatchObject({ line: 5, verdict: 'leak' });
-  expect(crowd(false).verdict).toBe('clean');
+    const live = 30 + (i % gap) * 210 + ((i * 7919) % 90) + Math.min(id, lives / 2);
+    builder.tick({ ms: i * MS, collections, collectedMs: Math.max(0, collections * gap * MS - 20) }, [
+      { site: 1, liveTensors: live, liveBytes: 64 * live, allocatedTensors: 300 * i, oldestBirthMs: 100 },
+    ]);
+  }
+  return analyse(parse(builder.end()));
+}
+
+test('survivors: a straight line of few among hundreds of garbage is a leak', () => {
+  for (const gap of [4, 7, 12]) expect(crowd(Infinity, gap).sites[0]).toMatchObject({ line: 5, verdict: 'leak' });
+});
+
+test('survivors: what a full cache drops between collections does not make it grow', () => {
+  for (const gap of [4, 7, 12]) {
+    for (const lives of [4, 8, 12, 20, 32]) {
+      expect({ gap, lives, verdict: crowd(lives, gap).verdict }).toEqual({ gap, lives, verdict: 'clean' });
+    }
+  }
 });
 
 test('what a value is called', () => {
