@@ -4,7 +4,7 @@ import { IdMap } from './capture/id_map';
 import { ownBytes, provedUntil } from './capture/rounds';
 import { firstFrom, Survivors } from './capture/survivors';
 import { finalPhase } from './rules/final_fall';
-import { type Judgement, judge, NO_GROWTH, type RuleOptions, undecided, warmupRounds } from './rules/verdict';
+import { type Judgement, judge, LEAST_WARMUP, NO_GROWTH, type RuleOptions, undecided } from './rules/verdict';
 import { firstRound, type Group, lastCollection, lastOf, oldestOf, totalOf } from './sites';
 
 /** The name of the mark behind which nothing is judged: the program releases what it holds. */
@@ -21,7 +21,7 @@ const MOST_LIVING = 2 ** 20;
 /** What survived the last collection is still there, or else the program gave it back. */
 const STILL_THERE = 0.5;
 
-/** With fewer of them after the warm-up survivors prove nothing. */
+/** With fewer of them survivors prove nothing. */
 const LEAST_COLLECTIONS = 3;
 /** In tensors, or as many bytes: one that is judged by bytes has to rise by more anyway. */
 const LEAST_EXACT_RISE = 4;
@@ -152,10 +152,11 @@ function judgeSurvivors(program: Program, group: Group, atEnd: Judged, options: 
 
 /**
  * Between collections less is proved to be held than is: what a full cache drops before the next one counts for nothing. Right
- * before each collection the count is exact, so it is there that it has to rise, most of the way and until the last.
+ * before each collection the count is exact, so it is there that it has to rise, most of the way and until the last. Few
+ * collections come in a short run: those of the first rounds alone are left out, and late growth tells that no cache filled.
  */
 function risesExactly(counts: number[], { exact }: Held, from: number, options: RuleOptions): boolean {
-  const begin = from + warmupRounds(counts.length - from, options);
+  const begin = from + Math.min(LEAST_WARMUP, options.warmup ?? LEAST_WARMUP);
   const values = exact.filter((round) => round >= begin).map((round) => counts[round]!);
   if (values.length < LEAST_COLLECTIONS) return false;
   const rise = values.at(-1)! - values[0]!;
