@@ -1,6 +1,6 @@
 /** From a capture to a report: stacks through source maps, sites by position, a verdict for each. */
 import type { Capture, Series } from './capture/capture';
-import { type Carried, carriedBy, graphReport, makerOf, type Root, rootOf } from './graphs';
+import { graphReport, hiddenBytesOf, makerOf, type Root, rootOf } from './graphs';
 import { type Hidden, judgeHidden, likelyRoot } from './hidden';
 import { type Judged, judgeGroup, type Program, programOf } from './judging';
 import { REPORT_VERSION, type Report, type Shortfall, type SiteReport } from './report';
@@ -31,9 +31,7 @@ export function analyse(capture: Capture, options: AnalysisOptions = {}): Report
   // The more sites there are, the surer each leak has to be.
   const errors = falseDiscovery(judged.map(({ judgement }) => judgement.p));
   const all = groups.map((group, i) => reportSite(capture, group, judged[i]!, errors[i]!));
-  const carried = groups.flatMap((group) => carriedBy(program, group) ?? []);
-  for (const one of carried) all[groups.indexOf(one.group)]!.hiddenBytes = one.hiddenBytes.at(-1) ?? 0;
-  const root = rootOf(program, carried, options);
+  const root = rootOf(program, options);
   if (root !== undefined) carries(all[groups.indexOf(root.group)]!, root);
   const growing = groups.flatMap((group, i) =>
     GROWING.includes(all[i]!.kind) ? group.members.map(({ series }) => series) : [],
@@ -44,8 +42,7 @@ export function analyse(capture: Capture, options: AnalysisOptions = {}): Report
       ? capture.ticks.map((tick) => tick.bytes)
       : totalOf(growing, capture.ticks.length, (series) => series.liveBytes);
   const hidden = judgeHidden(program, explained, options);
-  if (hidden.judgement.verdict === 'leak' && deviceMatches('cpu', options.device))
-    blame(program, all, hidden, carried, options);
+  if (hidden.judgement.verdict === 'leak' && deviceMatches('cpu', options.device)) blame(program, all, hidden, options);
   const found = all
     .filter((site) => site.allocatedTensors > 0 || site.liveTensors > 0 || site.verdict === 'leak')
     .sort(
@@ -117,7 +114,7 @@ function reportSite(capture: Capture, group: Group, judged: Judged, error: numbe
     growthHighBytesPerMinute: finite(judgement.highBytesPerMinute),
     growthTensorsPerMinute: Math.round(judgement.growthTensorsPerMinute * 10) / 10,
     hiddenGrowthBytesPerMinute: 0,
-    hiddenBytes: 0,
+    hiddenBytes: hiddenBytesOf(capture, group),
     graph: null,
     oldestMs: oldest === null || liveTensors === 0 ? null : Math.max(0, capture.durationMs - oldest),
     sinceMs: oldest,
@@ -147,13 +144,7 @@ function carries(site: SiteReport, root: Root): void {
 const finite = (value: number) => (Number.isFinite(value) ? Math.round(value) : null);
 
 /** Adds hidden growth to the site that most likely causes it: a leak that is seen, an inferred line, or none. */
-function blame(
-  program: Program,
-  sites: SiteReport[],
-  found: Hidden,
-  carried: readonly Carried[],
-  options: RuleOptions,
-): void {
+function blame(program: Program, sites: SiteReport[], found: Hidden, options: RuleOptions): void {
   const { judgement: hidden, rounds } = found;
   const growth = Math.round(hidden.growthBytesPerMinute);
   const root = sites.find(({ graph, verdict }) => graph !== null && verdict === 'leak');
@@ -169,7 +160,7 @@ function blame(
     seen.growthBytesPerMinute += growth;
     return;
   }
-  const maker = makerOf(program, carried, options) ?? likelyRoot(program, rounds, options);
+  const maker = makerOf(program, options) ?? likelyRoot(program, rounds, options);
   const site = maker === undefined ? unknownSite(program.capture) : sites[program.groups.indexOf(maker)]!;
   if (maker === undefined) sites.push(site);
   Object.assign(site, {

@@ -2,7 +2,7 @@
  * Values that carry an autograd graph from step to step: a loss that is summed up, a hidden state that is never detached.
  * The capture says how large the graphs are that the living tensors of each line lead to.
  */
-import type { GraphSeries } from './capture/capture';
+import type { Capture, GraphSeries } from './capture/capture';
 import { GraphFlag } from './capture/format';
 import type { Program } from './judging';
 import type { GraphReport } from './report';
@@ -14,6 +14,9 @@ import { type Group, totalOf } from './sites';
 const HELD = 0.5;
 /** One of two lines carries the other's graph when theirs are about as large. */
 const AS_LARGE = 0.9;
+
+/** So many lines at least are compared. */
+const MOST_ROOTS = 64;
 
 /** What graphs hold by way of one line, at each round. */
 export interface Carried {
@@ -36,7 +39,13 @@ export interface Root extends Carried {
   sinceMs: number;
 }
 
-export function carriedBy({ capture }: Program, group: Group): Carried | undefined {
+/** Bytes made at the lines of `group` that no tensor shows at the end, and that something holds. */
+export function hiddenBytesOf({ graphs }: Capture, group: Group): number {
+  const ids = new Set(group.members.map(({ series }) => series.siteId));
+  return [...ids].reduce((sum, id) => sum + (graphs.get(id)?.hiddenBytes.at(-1) ?? 0), 0);
+}
+
+function carriedBy({ capture }: Program, group: Group): Carried | undefined {
   const ids = [...new Set(group.members.map(({ series }) => series.siteId))];
   const all = ids.flatMap((id) => capture.graphs.get(id) ?? []);
   if (all.length === 0) return undefined;
@@ -103,8 +112,16 @@ export function judgeCount(program: Program, counts: number[], from: number, opt
  * The line whose value carries a graph that grows from step to step. Where several lead to the same graph: one that was
  * there after collections (garbage is not), whose value carries its own earlier values, and then the largest.
  */
-export function rootOf(program: Program, all: readonly Carried[], options: RuleOptions): Root | undefined {
-  const growing = all.flatMap((carried) => grown(program, carried, options) ?? []);
+export function rootOf(program: Program, options: RuleOptions): Root | undefined {
+  let growing: Root[] = [];
+  for (const group of program.groups) {
+    const carried = carriedBy(program, group);
+    const root = carried && grown(program, carried, options);
+    if (root === undefined) continue;
+    growing.push(root);
+    // Each has a value for every round: of very many, those with small graphs are not it.
+    if (growing.length > 2 * MOST_ROOTS) growing = growing.sort((a, b) => sizeOf(b) - sizeOf(a)).slice(0, MOST_ROOTS);
+  }
   const certain = growing.filter(({ judgement }) => judgement.verdict === 'leak');
   const found = certain.length > 0 ? certain : growing;
   const collected = program.capture.ticks
@@ -139,9 +156,10 @@ function grown(program: Program, carried: Carried, options: RuleOptions): Root |
 }
 
 /** The line that made most of the memory that no tensor shows and that grows. */
-export function makerOf(program: Program, all: readonly Carried[], options: RuleOptions): Group | undefined {
+export function makerOf(program: Program, options: RuleOptions): Group | undefined {
   let [maker, most]: [Group | undefined, number] = [undefined, 0];
-  for (const { group, hiddenBytes } of all) {
+  for (const group of program.groups) {
+    const hiddenBytes = carriedBy(program, group)?.hiddenBytes ?? [];
     const from = hiddenBytes.findIndex((n) => n > 0);
     if (from === -1) continue;
     const { judgement } = judgeCount(program, hiddenBytes, from, options, true);

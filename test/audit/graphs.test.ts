@@ -3,6 +3,7 @@ import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import { analyse } from '../../cli/analysis';
+import { PacketType } from '../../cli/capture/format';
 import { CaptureParser } from '../../cli/capture/reader';
 import { plainColors as colors } from '../../cli/colors';
 import { condense } from '../../cli/condense';
@@ -156,6 +157,23 @@ test('survivors: what a full cache drops between collections does not make it gr
       expect({ gap, lives, verdict: crowd(lives, gap).verdict }).toEqual({ gap, lives, verdict: 'clean' });
     }
   }
+});
+
+test('what nobody wrote: sites without a stack, counts beyond all bounds, half a row', () => {
+  const builder = new CaptureBuilder().site(1, ['/srv/app.js', 5, 1]);
+  const most = Buffer.alloc(100, 0xff);
+  for (let i = 1; i <= 48; i++) {
+    most.writeUInt32LE(i % 2, 0);
+    builder.packet(PacketType.Graphs, most);
+    builder.tick({ ms: i * MS, collectedMs: 2 ** 31 }, [{ site: 1, liveTensors: i % 5, liveBytes: 4 }]);
+  }
+  const report = analyse(parse(builder.end()));
+  expect(JSON.stringify(report)).not.toMatch(/NaN|Infinity/);
+  expect(report.sites.every(({ hiddenBytes }) => Number.isFinite(hiddenBytes))).toBe(true);
+  const many = new CaptureBuilder();
+  const rows = Buffer.alloc(40 * 300_000);
+  for (let i = 0; i < 300_000; i++) rows.writeUInt32LE(i, 40 * i);
+  expect(() => parse(many.packet(PacketType.Graphs, rows).tick({ ms: 1 }))).toThrow('series of counters');
 });
 
 test('what a value is called', () => {
