@@ -1,5 +1,6 @@
 /** From a capture to a report: stacks through source maps, sites by position, a verdict for each. */
 import type { Capture, Series } from './capture/capture';
+import { graphReport, hiddenBytesOf, makerOf, type Root, rootOf } from './graphs';
 import { type Hidden, judgeHidden, likelyRoot } from './hidden';
 import { type Judged, judgeGroup, type Program, programOf } from './judging';
 import { REPORT_VERSION, type Report, type Shortfall, type SiteReport } from './report';
@@ -7,6 +8,7 @@ import { falseDiscovery } from './rules/false_discovery';
 import { ERROR, enoughRounds, type RuleOptions, type SiteKind, type SiteVerdict, unsure } from './rules/verdict';
 import { deviceMatches, type Group, groupByPosition, lastOf, stackOf, totalOf } from './sites';
 import { type SummaryOptions, summarise } from './summary';
+import { variableAt } from './variable';
 
 export interface AnalysisOptions extends SummaryOptions {
   /** Is told how many sites are judged, of how many. */
@@ -29,6 +31,8 @@ export function analyse(capture: Capture, options: AnalysisOptions = {}): Report
   // The more sites there are, the surer each leak has to be.
   const errors = falseDiscovery(judged.map(({ judgement }) => judgement.p));
   const all = groups.map((group, i) => reportSite(capture, group, judged[i]!, errors[i]!));
+  const root = rootOf(program, options);
+  if (root !== undefined) carries(all[groups.indexOf(root.group)]!, root);
   const growing = groups.flatMap((group, i) =>
     GROWING.includes(all[i]!.kind) ? group.members.map(({ series }) => series) : [],
   );
@@ -87,7 +91,8 @@ function shortfall({ start, ticks }: Capture, sites: SiteReport[], options: Anal
 
 /** It looks like a leak so far, but began too late to be judged, or may have been used and freed at the end. */
 export const isYoungAndGrows = (site: SiteReport): boolean =>
-  site.verdict === 'insufficient' && (site.growthBytesPerMinute > 0 || site.growthTensorsPerMinute > 0);
+  site.verdict === 'insufficient' &&
+  (site.growthBytesPerMinute > 0 || site.growthTensorsPerMinute > 0 || site.graph !== null);
 
 /** `error`: the share of false finds among the leaks if this one is taken for one. */
 function reportSite(capture: Capture, group: Group, judged: Judged, error: number): SiteReport {
@@ -109,6 +114,8 @@ function reportSite(capture: Capture, group: Group, judged: Judged, error: numbe
     growthHighBytesPerMinute: finite(judgement.highBytesPerMinute),
     growthTensorsPerMinute: Math.round(judgement.growthTensorsPerMinute * 10) / 10,
     hiddenGrowthBytesPerMinute: 0,
+    hiddenBytes: hiddenBytesOf(capture, group),
+    graph: null,
     oldestMs: oldest === null || liveTensors === 0 ? null : Math.max(0, capture.durationMs - oldest),
     sinceMs: oldest,
     freedMs: judgement.verdict === 'leak' || judgement.verdict === 'insufficient' ? freedMs : null,
@@ -118,6 +125,21 @@ function reportSite(capture: Capture, group: Group, judged: Judged, error: numbe
   };
 }
 
+/** The site's value carries a graph that grows. */
+function carries(site: SiteReport, root: Root): void {
+  const { judgement, freedMs, sinceMs } = root;
+  site.graph = graphReport(root, variableAt(site));
+  if (site.verdict === 'leak') return;
+  const { verdict, kind, p } = judgement;
+  Object.assign(site, {
+    verdict,
+    kind,
+    freedMs,
+    sinceMs,
+    confidence: verdict === 'leak' ? 1 - p : null,
+  } satisfies Partial<SiteReport>);
+}
+
 /** JSON has no infinity: too few rounds for a bound. */
 const finite = (value: number) => (Number.isFinite(value) ? Math.round(value) : null);
 
@@ -125,20 +147,22 @@ const finite = (value: number) => (Number.isFinite(value) ? Math.round(value) : 
 function blame(program: Program, sites: SiteReport[], found: Hidden, options: RuleOptions): void {
   const { judgement: hidden, rounds } = found;
   const growth = Math.round(hidden.growthBytesPerMinute);
-  const seen = sites
+  const root = sites.find(({ graph, verdict }) => graph !== null && verdict === 'leak');
+  const leak = sites
     .filter((site) => site.verdict === 'leak')
     .reduce<SiteReport | undefined>(
       (a, b) => (a === undefined || b.growthTensorsPerMinute > a.growthTensorsPerMinute ? b : a),
       undefined,
     );
+  const seen = root ?? leak;
   if (seen !== undefined) {
     seen.hiddenGrowthBytesPerMinute = growth;
     seen.growthBytesPerMinute += growth;
     return;
   }
-  const root = likelyRoot(program, rounds, options);
-  const site = root === undefined ? unknownSite(program.capture) : sites[program.groups.indexOf(root)]!;
-  if (root === undefined) sites.push(site);
+  const maker = makerOf(program, options) ?? likelyRoot(program, rounds, options);
+  const site = maker === undefined ? unknownSite(program.capture) : sites[program.groups.indexOf(maker)]!;
+  if (maker === undefined) sites.push(site);
   Object.assign(site, {
     growthBytesPerMinute: growth,
     growthLowBytesPerMinute: finite(hidden.lowBytesPerMinute),
@@ -167,6 +191,8 @@ function unknownSite(capture: Capture): SiteReport {
     growthHighBytesPerMinute: 0,
     growthTensorsPerMinute: 0,
     hiddenGrowthBytesPerMinute: 0,
+    hiddenBytes: 0,
+    graph: null,
     oldestMs: null,
     sinceMs: null,
     freedMs: null,

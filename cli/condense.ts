@@ -22,15 +22,16 @@ export function condense(capture: Capture, limits: Limits = { rounds: MOST_ROUND
 }
 
 const isLarge = (capture: Capture, { rows }: Limits) =>
-  capture.ticks.length * capture.series.size > MOST_POINTS || rowsOf(capture) > rows;
+  capture.ticks.length * (capture.series.size + capture.graphs.size) > MOST_POINTS || rowsOf(capture) > rows;
 
 /** For those who want all rounds: only what no program records is thinned out. */
 export const condenseHostile = (capture: Capture): void =>
   condense(capture, { rounds: Number.POSITIVE_INFINITY, rows: Number.POSITIVE_INFINITY });
 
-const rowsOf = ({ series }: Capture) => {
+const rowsOf = ({ series, graphs }: Capture) => {
   let rows = 0;
   for (const one of series.values()) rows += one.ticks.length;
+  for (const one of graphs.values()) rows += one.ticks.length;
   return rows;
 };
 
@@ -60,21 +61,25 @@ function keep(capture: Capture, kept: number[]): void {
   // In its place: there may be more of them than a call takes arguments.
   for (const [k, i] of kept.entries()) capture.ticks[k] = capture.ticks[i]!;
   capture.ticks.length = kept.length;
-  for (const series of capture.series.values()) thin(series, target);
+  for (const series of capture.series.values()) thin(series.ticks, columnsOf(series), target);
+  for (const series of capture.graphs.values()) {
+    const { tensors, nodes, hiddenStorages, hiddenBytes, flags } = series;
+    thin(series.ticks, [tensors, nodes, hiddenStorages, hiddenBytes, flags], target);
+  }
   // The last kept round that is not after the one before the end.
   for (const [environment, round] of capture.ended) capture.ended.set(environment, target[round + 1]! - 1);
 }
 
+const columnsOf = (series: Series) => [
+  series.liveTensors,
+  series.liveBytes,
+  series.allocatedTensors,
+  series.allocatedBytes,
+  series.oldestBirthMs,
+];
+
 /** Counters are absolute, so of those that now share a round the last one stands. */
-function thin(series: Series, target: Int32Array): void {
-  const { ticks } = series;
-  const columns = [
-    series.liveTensors,
-    series.liveBytes,
-    series.allocatedTensors,
-    series.allocatedBytes,
-    series.oldestBirthMs,
-  ];
+function thin(ticks: number[], columns: number[][], target: Int32Array): void {
   let count = 0;
   for (let i = 0; i < ticks.length; i++) {
     const round = target[ticks[i]!]!;

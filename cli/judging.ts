@@ -1,8 +1,10 @@
 /** The verdict on one site: at the program's end, before that end began, and at the ends of its worker threads. */
 import type { Capture, Series } from './capture/capture';
 import { IdMap } from './capture/id_map';
+import { ownBytes, provedUntil } from './capture/rounds';
+import { firstFrom, Survivors } from './capture/survivors';
 import { finalPhase } from './rules/final_fall';
-import { type Judgement, judge, NO_GROWTH, type RuleOptions, undecided } from './rules/verdict';
+import { type Judgement, judge, LEAST_WARMUP, NO_GROWTH, type RuleOptions, undecided } from './rules/verdict';
 import { firstRound, type Group, lastCollection, lastOf, oldestOf, totalOf } from './sites';
 
 /** The name of the mark behind which nothing is judged: the program releases what it holds. */
@@ -14,6 +16,23 @@ const LAST_ROUNDS = 3;
 /** And makes at least this share of what was collected, as `torch.stack` and `torch.cat` do. */
 const USES_UP = 0.5;
 
+/** With more living tensors than this the crowd itself tells enough, and takes long to go through. */
+const MOST_LIVING = 2 ** 20;
+/** What survived the last collection is still there, or else the program gave it back. */
+const STILL_THERE = 0.5;
+
+/** With fewer of them survivors prove nothing. */
+const LEAST_COLLECTIONS = 3;
+/** In tensors, or as many bytes: one that is judged by bytes has to rise by more anyway. */
+const LEAST_EXACT_RISE = 4;
+/** With fewer than these, what was there before must be at least by this share less: few numbers often rise by chance. */
+const MANY_COLLECTIONS = 8;
+const SHARE_OF_FEW = 0.25;
+/** Of two collections the later found more, in so many pairs of them. */
+const MOST_PAIRS = 0.9;
+/** So much of the rise comes in its second half. */
+const LATE_RISE = 0.25;
+
 /** What the sites of a capture are judged by. */
 export interface Program {
   capture: Capture;
@@ -24,6 +43,15 @@ export interface Program {
   rounds: number;
   /** Threads that ended, in which order. */
   ended: IdMap<number>;
+  /** What is proved to have been held, and until when; undefined where that is not known. */
+  held: Held | undefined;
+}
+
+interface Held {
+  parts: Survivors[];
+  rounds: number;
+  /** The last round before each full collection. What a collection reached lived then, and nothing else did. */
+  exact: number[];
 }
 
 export interface Judged {
@@ -45,7 +73,27 @@ export function programOf(capture: Capture, groups: Group[], wanted: Series[]): 
     work: totalOf(wanted, capture.ticks.length, (series) => series.allocatedTensors),
     rounds: until === -1 ? capture.ticks.length : until,
     ended,
+    held: heldOf(capture),
   };
+}
+
+/** Of one process: of several, each has collections of its own. */
+function heldOf({ details, ticks, droppedDetail }: Capture): Held | undefined {
+  const [detail] = details;
+  const last = ticks.at(-1);
+  if (detail === undefined || details.length > 1 || last === undefined || droppedDetail > 0) return undefined;
+  const { living, survivors } = detail;
+  const collectedMs = last.collectedMs ?? 0;
+  if (collectedMs === 0 || living.size > MOST_LIVING || survivors.isFull) return undefined;
+  const alive = new Survivors();
+  for (let row = 0; row < living.size; row++) {
+    const birth = living.at(row);
+    const proved = provedUntil(birth, last);
+    if (proved >= birth.birthMs) alive.add(birth.siteId, ticks, birth.birthMs, proved, birth.weight, ownBytes(birth));
+  }
+  const begins = new Set(ticks.map((tick) => tick.collectedMs ?? 0).filter((ms) => ms > 0));
+  const exact = [...begins].map((ms) => firstFrom(ticks, ms + 1) - 1).filter((round) => round >= 0);
+  return { parts: [survivors, alive], rounds: firstFrom(ticks, collectedMs + 1), exact: [...new Set(exact)] };
 }
 
 export function judgeGroup(program: Program, group: Group, options: RuleOptions): Judged {
@@ -53,6 +101,8 @@ export function judgeGroup(program: Program, group: Group, options: RuleOptions)
   const all = group.members.map((member) => member.series);
   const atEnd = judgeToEnd(program, group, all, program.rounds, options);
   if (atEnd.judgement.verdict === 'leak') return atEnd;
+  const survivors = judgeSurvivors(program, group, atEnd, options);
+  if (survivors !== undefined) return survivors;
   // What a worker thread held is freed when it ends; it may have leaked until then all the same.
   const ended: Judged[] = [];
   for (const [environment, its] of endedSeries(program, all)) {
@@ -64,6 +114,63 @@ export function judgeGroup(program: Program, group: Group, options: RuleOptions)
   // One that ended too soon to tell, and grew until then. Where several came and went, none lives long enough to leak.
   const only = ended.length === 1 ? ended[0]!.judgement : undefined;
   return only?.verdict === 'insufficient' && grew(only) ? ended[0]! : atEnd;
+}
+
+/** By those alone that are proved to have been held: a line may make much garbage, and hold a few for good. */
+function judgeSurvivors(program: Program, group: Group, atEnd: Judged, options: RuleOptions): Judged | undefined {
+  const { capture, work, held, rounds: most } = program;
+  if (held === undefined || !['steady', 'cache'].includes(atEnd.judgement.verdict)) return undefined;
+  const all = group.members.map((member) => member.series);
+  const end = Math.min(held.rounds, most);
+  const from = Math.max(0, firstRound(all));
+  if (from >= end) return undefined;
+  const ids = new Set(all.map(({ siteId }) => siteId));
+  const parts = held.parts.map((part) => part.series(ids, capture.ticks));
+  const sum = (values: number[][]) => capture.ticks.map((_, i) => values.reduce((total, own) => total + own[i]!, 0));
+  const liveTensors = sum(parts.map(({ tensors }) => tensors));
+  const liveBytes = sum(parts.map(({ bytes }) => bytes));
+  const judgement = judge(
+    {
+      ms: capture.ticks.slice(from, end).map(({ ms }) => ms),
+      liveBytes: liveBytes.slice(from, end),
+      liveTensors: liveTensors.slice(from, end),
+      work: work.slice(from, end),
+    },
+    { ...options, mixed: true },
+  );
+  if (
+    judgement.verdict !== 'leak' ||
+    ![liveTensors, liveBytes].some((counts) => risesExactly(counts, held, from, options))
+  )
+    return undefined;
+  const stays = lastOf(all, (series) => series.liveTensors) >= STILL_THERE * liveTensors[end - 1]!;
+  const isSure = stays && !isUsedUp(program, group, program.rounds - LAST_ROUNDS, program.rounds);
+  // Another chance to be wrong.
+  const found = isSure ? { ...judgement, p: Math.min(1, 2 * judgement.p) } : undecided(judgement);
+  return { judgement: found, oldest: atEnd.oldest, freedMs: atEnd.freedMs };
+}
+
+/**
+ * Between collections less is proved to be held than is: what a full cache drops before the next one counts for nothing. Right
+ * before each collection the count is exact, so it is there that it has to rise, most of the way and until the last. Few
+ * collections come in a short run: those of the first rounds alone are left out, and late growth tells that no cache filled.
+ */
+function risesExactly(counts: number[], { exact }: Held, from: number, options: RuleOptions): boolean {
+  const begin = from + Math.min(LEAST_WARMUP, options.warmup ?? LEAST_WARMUP);
+  const values = exact.filter((round) => round >= begin).map((round) => counts[round]!);
+  if (values.length < LEAST_COLLECTIONS) return false;
+  const rise = values.at(-1)! - values[0]!;
+  if (rise < LEAST_EXACT_RISE) return false;
+  if (values.length < MANY_COLLECTIONS && rise < SHARE_OF_FEW * values.at(-1)!) return false;
+  let [up, pairs] = [0, 0];
+  for (let i = 0; i < values.length; i++) {
+    for (let k = i + 1; k < values.length; k++) {
+      pairs++;
+      if (values[k]! > values[i]!) up++;
+    }
+  }
+  const middle = values[values.length >> 1]!;
+  return up >= MOST_PAIRS * pairs && values.at(-1)! - middle >= LATE_RISE * rise;
 }
 
 const grew = ({ growthBytesPerMinute, growthTensorsPerMinute }: Judgement) =>

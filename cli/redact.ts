@@ -72,6 +72,7 @@ export function redactReport(report: Report, redaction: Redaction): Report {
   const site = ({ heldBy: _names, ...one }: SiteReport) => ({
     ...redaction.frame(one),
     stack: one.stack.map((frame) => redaction.frame(frame)),
+    graph: one.graph === null ? null : { ...one.graph, variable: '' },
   });
   const { summary } = report;
   return {

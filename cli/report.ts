@@ -4,6 +4,19 @@ import type { SiteKind, SiteVerdict } from './rules/verdict';
 
 export const REPORT_VERSION = 1;
 
+/** A graph that grows from step to step, since a value carries it along. */
+export interface GraphReport {
+  /** What the source calls the value; empty where that is not known. */
+  variable: string;
+  /** Living tensors of the site that have a graph. */
+  tensors: number;
+  /** Nodes of the largest such graph, without leaves; with `atLeast`, more than so many. */
+  nodes: number;
+  atLeast: boolean;
+  /** How many are added with each tensor that the site makes. */
+  nodesPerStep: number;
+}
+
 export interface SiteReport {
   file: string;
   line: number;
@@ -23,6 +36,10 @@ export interface SiteReport {
   growthTensorsPerMinute: number;
   /** The part of the growth that no tensor shows: this site is the likely root of it (a kept autograd graph). */
   hiddenGrowthBytesPerMinute: number;
+  /** Bytes made here that no tensor shows any more, and that something holds: a graph, a token. */
+  hiddenBytes: number;
+  /** The graph that a value of this site carries along, where that grows; else null. */
+  graph: GraphReport | null;
   /** Age of the oldest living tensor at the end; null when none lives. */
   oldestMs: number | null;
   /** Since when (ms after the start of the capture) it holds what it never gave back; null when none lives. */

@@ -2,10 +2,12 @@
  * The audit's part inside the program: it starts the recorder when `leak-audit` asked for it, gives new tensors their
  * call site, and reports what only the JS thread knows (heap figures, collections). Internal; not exported by index.
  */
+import { performance } from 'node:perf_hooks';
 import { isMainThread } from 'node:worker_threads';
 import type { Announcer } from './allocations';
 import { watchCollections } from './audit/collections';
 import { answerHeap, type HeapFiles, type HeapNative, leaveHeap } from './audit/heap';
+import { watchGraphs } from './audit/graphs';
 import { currentLabel } from './audit/label';
 import { captureStack, type Stack } from './audit/stack';
 import { printable } from './printable';
@@ -32,6 +34,8 @@ export interface AuditNative extends WatchNative, HeapNative {
   auditFollow(callback: () => void): void;
   /** Tells a recording that began what this environment holds. */
   auditTellCapture(): void;
+  /** Tells a recording what autograd graphs hold. `collected`: right after a full collection. */
+  auditCensus(collected: boolean): void;
   auditMark(name: string): boolean;
   auditTag(siteId: number, labelId: number): void;
   auditDefineSite(json: string): number;
@@ -44,6 +48,8 @@ export interface AuditNative extends WatchNative, HeapNative {
   auditCollection(agoMs: number): void;
   /** Living tensors that are recorded. */
   auditLive(): number;
+  /** What libtorch holds, whether a tensor shows it or not. */
+  allocatedBytes(): number;
   /** Tells subscribers of large allocations. */
   announcer?: Announcer;
 }
@@ -70,6 +76,10 @@ const MOST_OF_ONE_PID = 1000;
 const DEFAULT_DEPTH = 16;
 /** How often the JS thread is asked for its figures. */
 const WATCH_MS = 250;
+/** How often it is asked what graphs hold; a round has one answer. */
+const GRAPH_MS = 50;
+/** A program that never comes to its event loop is looked at between its tensors: the time after each so many. */
+const TENSORS_PER_LOOK = 32;
 
 /** Sites of this environment: a stack's key to its site id. */
 const siteIds = new Map<number, number>();
@@ -79,6 +89,10 @@ export interface Site {
   readonly stack: Stack;
   readonly labelId: number;
 }
+
+/** While something is recorded: looks at this environment where its timers have not for long. */
+let lookIfLate: (() => void) | undefined;
+let untilLook = TENSORS_PER_LOOK;
 
 /** What to give to tensors that come up on another turn of the event loop than their call. */
 let begun: Site | undefined;
@@ -124,6 +138,9 @@ export function captureSite(native: AuditNative): void {
   native.flags[0] = 0;
   const { announcer } = native;
   if (announcer?.on) announcer.announce(stack);
+  if (--untilLook > 0) return;
+  untilLook = TENSORS_PER_LOOK;
+  lookIfLate?.();
 }
 
 /**
@@ -175,15 +192,29 @@ class Watcher {
     native.recordingHere = true;
     native.auditTellCapture();
     const collections = watchCollections((agoMs) => native.auditCollection(agoMs));
+    const graphs = watchGraphs((collected) => native.auditCensus(collected));
+    let looked = performance.now();
     const watch = () => {
       if (native.auditOn() === 0) return this.stop(); // another copy of the library was told of its end
+      looked = performance.now();
       if (isMainThread) {
         const { heapUsed, external } = process.memoryUsage();
         native.auditHeap(heapUsed, external);
       }
-      collections.collectIfDue(native.auditLive());
+      graphs.look(collections.collectIfDue(native.auditLive(), native.allocatedBytes()));
     };
     const timer = setInterval(watch, WATCH_MS).unref();
+    let counted = looked;
+    const count = () => {
+      counted = performance.now();
+      graphs.look(false);
+    };
+    const census = setInterval(count, GRAPH_MS).unref();
+    lookIfLate = () => {
+      const now = performance.now();
+      if (now - looked > 2 * WATCH_MS) watch();
+      else if (now - counted > 2 * GRAPH_MS) count();
+    };
     // First in the queue, before handlers of the program free things: the capture shows what lived at the end. It also
     // comes before the environment is torn down, which frees all. The capture goes on when a worker thread ends.
     const stop = () => native.auditStop('exit');
@@ -192,6 +223,8 @@ class Watcher {
     if (isMainThread) process.prependListener('exit', atExit);
     this.end = () => {
       clearInterval(timer);
+      clearInterval(census);
+      lookIfLate = undefined;
       collections.stop();
       process.off('exit', atExit);
     };

@@ -37,8 +37,11 @@ function gc(options?: { type: 'minor' }): void {
   else exposed?.(options);
 }
 
-/** Collects everything that is unreachable. Takes milliseconds, more with a large heap. */
-export const collectAll = (): void => gc();
+/** Collects everything that is unreachable. Takes milliseconds, more with a large heap. False where V8 offers no way to. */
+export const collectAll = (): boolean => {
+  gc();
+  return exposed !== undefined;
+};
 
 /** Collects among the young objects. */
 export const scavenge = (): void => gc({ type: 'minor' });

@@ -3,6 +3,7 @@ import { deviceName, dtypeName } from './format';
 import { IdMap } from './id_map';
 import type { Kind } from './kinds';
 import type { LivingTensors } from './living';
+import type { Survivors } from './survivors';
 
 export interface Frame {
   file: string;
@@ -80,6 +81,22 @@ export interface Series {
   oldestBirthMs: number[];
 }
 
+/** What autograd graphs hold by way of one site, at the ticks where somebody looked. */
+export interface GraphSeries {
+  siteId: number;
+  /** Indices into `Capture.ticks`, ascending. */
+  ticks: number[];
+  /** Living tensors that have a graph. */
+  tensors: number[];
+  /** Of the largest such graph. */
+  nodes: number[];
+  /** Storages made there that no tensor shows any more and that are still held, and their bytes. */
+  hiddenStorages: number[];
+  hiddenBytes: number[];
+  /** Of `GraphFlag`. */
+  flags: number[];
+}
+
 /** What `torch.audit.label` said: names to values. */
 export type Labels = Readonly<Record<string, string>>;
 
@@ -98,6 +115,8 @@ export interface LivingTensor {
   storage: number;
   /** Whether its storage was another tensor's before. */
   isView: boolean;
+  /** Whether autograd knew at its birth where it came from. */
+  hasGraph: boolean;
   /** How many tensors it stands for: 1, but in `sample` mode. Its bytes count as many times. */
   weight: number;
   /** As in `Capture.environments`. */
@@ -126,6 +145,8 @@ export interface ProcessInfo {
 export interface Detail {
   living: LivingTensors;
   shapes: IdMap<readonly number[]>;
+  /** Of those that are gone. */
+  survivors: Survivors;
   siteId(id: number): number;
   labelId(id: number): number;
   environment(id: number): number;
@@ -148,6 +169,8 @@ export class Capture {
   /** Environments that ended before the capture, with the last round before each freed what it held. */
   readonly ended = new IdMap<number>();
   readonly series = new Map<string, Series>();
+  /** By site. */
+  readonly graphs = new IdMap<GraphSeries>();
   /** Bytes at the end that are no whole packet: the process was killed while writing. */
   tornBytes = 0;
   /** Packets whose checksum is wrong; what they held is lost, and `lost` counts them. */
@@ -213,6 +236,7 @@ export class Capture {
       bytes: birth.bytes,
       storage: birth.storage,
       isView: birth.isView,
+      hasGraph: birth.hasGraph,
       weight: birth.weight,
       environment: detail.environment(birth.environment),
       process,

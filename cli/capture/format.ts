@@ -17,6 +17,16 @@ export const Flag = {
   capped: 4,
 } as const;
 
+/** Of a row of graphs. */
+export const GraphFlag = {
+  /** There are more nodes than were counted. */
+  cutOff: 1,
+  /** The graph reaches back to an earlier value of the same site. */
+  carriesItself: 2,
+  /** Found right after a full collection. */
+  collected: 4,
+} as const;
+
 /** sync u32, length u32, type u8, 3 × 0, crc32 of these 12 bytes u32, crc32 of the payload u32. */
 export const PACKET_HEADER_BYTES = 20;
 export const SYNC = 0x504e544c;
@@ -24,6 +34,7 @@ export const ROUND_BYTES = 88;
 export const ROW_BYTES = 56;
 export const BIRTH_BYTES = 48;
 export const SCOPE_BYTES = 8;
+export const GRAPH_BYTES = 40;
 /** Nothing the recorder writes comes near this: a larger length is damage. */
 export const MAX_PACKET_BYTES = 16 * 1024 * 1024;
 
@@ -43,6 +54,7 @@ export enum PacketType {
   Mark = 13,
   Scopes = 14,
   Kept = 15,
+  Graphs = 16,
 }
 
 /** One whole packet. */

@@ -16,6 +16,8 @@ export interface Kind {
   dtype: number;
   /** Whether another tensor had the storage before it. */
   isView: boolean;
+  /** Whether autograd knew at its birth where it came from. False in older captures. */
+  hasGraph: boolean;
   /** Number of the environment (thread). */
   environment: number;
   /** As its birth was written: who ends it. Unknown in older captures. */
@@ -81,6 +83,7 @@ export class Kinds {
       deviceIndex: rows.readInt8(at + 25),
       dtype: rows.readInt8(at + 26),
       isView: (rows[at + 27]! & 1) !== 0,
+      hasGraph: (rows[at + 27]! & 8) !== 0,
       environment: rows.readUInt32LE(at + 28),
       owner: OWNERS[(rows[at + 27]! >> 1) & 3]!,
     };

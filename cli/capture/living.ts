@@ -91,6 +91,12 @@ export class LivingTensors {
     if (this.kinds.tooMany(this.count)) this.sweepKinds();
   }
 
+  /** The one of that id, where it lives. */
+  find(id: number): Birth | undefined {
+    const row = this.index[this.slotOf(id)]! - 1;
+    return row < 0 ? undefined : this.at(row);
+  }
+
   /** The tensor belongs to a scope from now on, or (KEPT) to the collector. */
   setOwner(id: number, owner: number): void {
     const row = this.index[this.slotOf(id)]! - 1;

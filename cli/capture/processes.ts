@@ -1,7 +1,7 @@
 /** Several processes in one capture: their rounds on one clock, their counters added up. */
-import { Capture, type ProcessInfo, type Series, type Tick } from './capture';
+import { Capture, type GraphSeries, type ProcessInfo, type Series, type Tick } from './capture';
 import { IdMap } from './id_map';
-import { newSeries, seriesKey } from './rounds';
+import { newGraphSeries, newSeries, seriesKey } from './rounds';
 
 /** Rounds of different processes that are closer than this part of the interval become one. */
 const SAME_ROUND = 0.5;
@@ -140,8 +140,9 @@ function addPart(whole: Capture, part: Part, number: number): void {
   if (hasEnded) {
     for (const env of capture.environments.values()) whole.ended.set(environment(env), gone - 1);
   }
-  const { living, shapes } = capture.details[0]!;
-  whole.details.push({ living, shapes, siteId: sites.of, labelId: labels.of, environment, startMs });
+  for (const graphs of capture.graphs.values()) moveGraphs(whole, graphs, sites.of(graphs.siteId), rounds, gone);
+  const { living, shapes, survivors } = capture.details[0]!;
+  whole.details.push({ living, shapes, survivors, siteId: sites.of, labelId: labels.of, environment, startMs });
   whole.droppedDetail += capture.droppedDetail;
   whole.processes.push(processInfo(capture, startMs));
 }
@@ -178,6 +179,22 @@ function moveSeries(
   }
   whole.series.set(seriesKey(moved), moved);
   return moved;
+}
+
+function moveGraphs(whole: Capture, own: GraphSeries, siteId: number, rounds: number[], gone: number): void {
+  const moved = newGraphSeries(siteId);
+  const keys = ['tensors', 'nodes', 'hiddenStorages', 'hiddenBytes', 'flags'] as const;
+  for (const [i, tick] of own.ticks.entries()) {
+    const round = rounds[tick]!;
+    const to = moved.ticks.at(-1) === round ? moved.ticks.length - 1 : moved.ticks.length;
+    moved.ticks[to] = round;
+    for (const key of keys) moved[key][to] = own[key][i]!;
+  }
+  if (gone > 0 && gone < whole.ticks.length && (moved.ticks.at(-1) ?? gone) < gone) {
+    moved.ticks.push(gone);
+    for (const key of keys) moved[key].push(0);
+  }
+  whole.graphs.set(siteId, moved);
 }
 
 /** What the process held is gone with it. */

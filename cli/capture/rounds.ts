@@ -1,11 +1,12 @@
 /** What the packets of one process say. A round's rows, births and deaths count once its own packet is there. */
 import { InvalidData } from '../errors';
-import type { Capture, Series } from './capture';
+import type { Capture, GraphSeries, Series, Tick } from './capture';
 import { checkLength, endInfo, json, Names, shape, startInfo, text } from './fields';
-import { BIRTH_BYTES, deviceName, PacketType, ROUND_BYTES, ROW_BYTES, SCOPE_BYTES } from './format';
+import { BIRTH_BYTES, deviceName, GRAPH_BYTES, PacketType, ROUND_BYTES, ROW_BYTES, SCOPE_BYTES } from './format';
 import { IdMap } from './id_map';
 import { Budget, MOST_MS, MOST_PENDING_BYTES } from './limits';
-import { KEPT, LivingTensors } from './living';
+import { type Birth, KEPT, LivingTensors } from './living';
+import { Survivors } from './survivors';
 
 const NONE = -(2n ** 63n);
 const U32 = 2 ** 32;
@@ -16,6 +17,7 @@ const same = (id: number) => id;
 export class ProcessReader {
   private readonly living = new LivingTensors();
   private readonly shapes = new IdMap<readonly number[]>();
+  private readonly survivors = new Survivors();
   /** Of the round whose own packet has not come yet. */
   private pending: { type: number; payload: Buffer }[] = [];
   private pendingBytes = 0;
@@ -31,6 +33,7 @@ export class ProcessReader {
     capture.details.push({
       living: this.living,
       shapes: this.shapes,
+      survivors: this.survivors,
       siteId: same,
       labelId: same,
       environment: same,
@@ -84,6 +87,7 @@ export class ProcessReader {
       case PacketType.Deaths:
       case PacketType.Scopes:
       case PacketType.Kept:
+      case PacketType.Graphs:
         this.pendingBytes += payload.length;
         if (this.pendingBytes > MOST_PENDING_BYTES)
           throw new InvalidData(
@@ -118,7 +122,8 @@ export class ProcessReader {
     for (const part of this.pending) {
       if (part.type === PacketType.Rows) this.readRows(part.payload, tick);
       else if (part.type === PacketType.Births) this.readBirths(part.payload);
-      else this.readIds(part.type, part.payload);
+      else if (part.type === PacketType.Graphs) this.readGraphs(part.payload, tick);
+      else this.readIds(part.type, part.payload, tick);
     }
     this.pending = [];
     this.pendingBytes = 0;
@@ -133,15 +138,51 @@ export class ProcessReader {
     }
   }
 
-  private readIds(type: number, payload: Buffer): void {
+  private readIds(type: number, payload: Buffer, tick: number): void {
     const { living } = this;
+    const before = this.capture.ticks[tick - 1];
     const step = type === PacketType.Scopes ? SCOPE_BYTES : 4;
     for (let at = 0; at + step <= payload.length; at += step) {
       const id = payload.readUInt32LE(at);
       if (type === PacketType.Scopes) living.setOwner(id, payload.readUInt32LE(at + 4));
       else if (type === PacketType.Kept) living.setOwner(id, KEPT);
-      else living.delete(id);
+      else {
+        if (before !== undefined) this.outlived(living.find(id), before);
+        living.delete(id);
+      }
     }
+  }
+
+  /** It lived at the round `before`, and is gone. */
+  private outlived(birth: Birth | undefined, before: Tick): void {
+    if (birth === undefined) return;
+    const proved = provedUntil(birth, before);
+    if (proved < birth.birthMs) return;
+    const { siteId, birthMs, weight } = birth;
+    this.survivors.add(siteId, this.capture.ticks, birthMs, proved, weight, ownBytes(birth));
+  }
+
+  private readGraphs(payload: Buffer, tick: number): void {
+    for (let at = 0; at + GRAPH_BYTES <= payload.length; at += GRAPH_BYTES) {
+      const series = this.graphsOf(payload.readUInt32LE(at));
+      const i = series.ticks.at(-1) === tick ? series.ticks.length - 1 : series.ticks.length;
+      series.ticks[i] = tick;
+      series.flags[i] = payload.readUInt32LE(at + 4);
+      series.tensors[i] = u64(payload, at + 8);
+      series.nodes[i] = u64(payload, at + 16);
+      series.hiddenStorages[i] = u64(payload, at + 24);
+      series.hiddenBytes[i] = u64(payload, at + 32);
+    }
+  }
+
+  private graphsOf(siteId: number): GraphSeries {
+    let series = this.capture.graphs.get(siteId);
+    if (series === undefined) {
+      this.budget.take('series of counters');
+      series = newGraphSeries(siteId);
+      this.capture.graphs.set(siteId, series);
+    }
+    return series;
   }
 
   private readRows(payload: Buffer, tick: number): void {
@@ -179,6 +220,23 @@ export class ProcessReader {
     return series;
   }
 }
+
+export const newGraphSeries = (siteId: number): GraphSeries => ({
+  siteId,
+  ticks: [],
+  tensors: [],
+  nodes: [],
+  hiddenStorages: [],
+  hiddenBytes: [],
+  flags: [],
+});
+
+/** Until when a tensor that lived at a round is proved to have been held: by its scope, or by a collection that reached it. */
+export const provedUntil = ({ owner, scope }: Birth, { ms, collectedMs }: Tick): number =>
+  owner === 'scope' || scope > 0 ? ms : (collectedMs ?? 0);
+
+/** What it adds to its site, as far as it is known: a view has no bytes of its own. */
+export const ownBytes = ({ isView, bytes, weight }: Birth): number => (isView ? 0 : bytes * weight);
 
 export function newSeries(siteId: number, device: string, labelId: number): Series {
   return {

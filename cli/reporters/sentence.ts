@@ -1,7 +1,7 @@
 /** The verdict in one plain sentence: what leaks, since when, how fast, how sure, and when it is over. */
 import { isYoungAndGrows } from '../analysis';
 import { plainColors } from '../colors';
-import type { Report, SiteReport, Summary } from '../report';
+import type { GraphReport, Report, SiteReport, Summary } from '../report';
 import { counted, formatBytes, formatDuration } from '../units';
 import { position } from './position';
 import type { TextOptions } from './text';
@@ -64,12 +64,43 @@ function leakText({ summary, sites }: Report, { colors, folder }: TextOptions): 
     const fast = `${formatBytes(summary.leakBytesPerMinute)} per minute`;
     return `${counted(leaks, 'site')} ${leaks === 1 ? 'leaks' : 'leak'} ${fast}.${limitText(summary)}`;
   }
+  const more = leaks > 1 ? ` ${leaks - 1} more ${leaks > 2 ? 'sites leak' : 'site leaks'}.` : '';
+  if (worst.graph !== null)
+    return `${graphText(worst, worst.graph, sites, folder, colors.bold)}${limitText(summary)}${more}`;
   const where = colors.bold(position(worst, folder)) + (worst.function === '' ? '' : ` (${worst.function})`);
   const sure = worst.confidence === null ? '' : `, with ${confidenceText(worst.confidence)} confidence`;
   const since = sinceText(worst.sinceMs) + freedText(worst) + sure;
   const keeps = isHidden(worst) ? 'most likely keeps' : 'leaks';
-  const more = leaks > 1 ? ` ${leaks - 1} more ${leaks > 2 ? 'sites leak' : 'site leaks'}.` : '';
   return `${where} ${keeps} ${rate(worst)}${since}.${limitText(summary)}${more}`;
+}
+
+/** The lines that made what the graph holds; the largest of them, which make most of it. */
+const MOST_MAKERS = 3;
+
+/** What carries which graph, what to do, and what is held by it. */
+function graphText(
+  site: SiteReport,
+  graph: GraphReport,
+  sites: SiteReport[],
+  folder: string,
+  bold: (text: string) => string,
+): string {
+  const line = (one: SiteReport) => position(one, folder).replace(/:\d+$/, '');
+  const name = graph.variable === '' ? site.function : graph.variable;
+  const called = name === '' ? '' : ` (${name})`;
+  const size = `${graph.atLeast ? 'more than ' : ''}${counted(graph.nodes, 'node')}`;
+  const step = graph.nodesPerStep > 0 ? `, +${graph.nodesPerStep.toLocaleString('en-US')} per step` : '';
+  const sure = site.confidence === null ? '' : `, with ${confidenceText(site.confidence)} confidence`;
+  const grows = site.growthBytesPerMinute > 0 ? `It keeps ${rate(site)}` : 'It grows';
+  const held = sites.filter(({ hiddenBytes }) => hiddenBytes > 0).sort((a, b) => b.hiddenBytes - a.hiddenBytes);
+  const bytes = held.reduce((sum, { hiddenBytes }) => sum + hiddenBytes, 0);
+  const made = held.slice(0, MOST_MAKERS).map(line).join(', ');
+  const of =
+    bytes > 0 ? ` ${formatBytes(bytes)} that graphs hold ${bytes === 1 ? 'was' : 'were'} made at ${made}.` : '';
+  return (
+    `${bold(line(site))}${called} carries a graph of ${size}${step}; use detach() or item(). ` +
+    `${grows}${sinceText(site.sinceMs)}${freedText(site)}${sure}.${of}`
+  );
 }
 
 /** Why nothing can be said, as a clause. */
@@ -86,7 +117,8 @@ export function shortfallText({ summary, sites }: Report, folder: string): strin
     const worst = young[0];
     if (worst === undefined) return 'sites that --min-age leaves out grow, for too short a time to tell a leak';
     const more = young.length > 1 ? ` and ${counted(young.length - 1, 'other')}` : '';
-    const grew = `${position(worst, folder)}${more} grew by ${rate(worst)}`;
+    const nodes = worst.graph === null ? '' : `carries a graph that grew to ${counted(worst.graph.nodes, 'node')}`;
+    const grew = `${position(worst, folder)}${more} ${nodes || `grew by ${rate(worst)}`}`;
     return summary.insufficient === 'grew-to-the-end'
       ? `${grew} until the end${freedText(worst)}: a leak, or results that were collected and then used. A longer run ` +
           "tells, or torch.audit.mark('shutdown') before the program releases what it holds"

@@ -138,7 +138,9 @@ export function notes({ summary, sites }: Report, { colors, columns }: TextOptio
   const found: string[] = [];
   if (summary.unexplainedGrowthBytesPerMinute > 0) {
     const growth = formatBytes(summary.unexplainedGrowthBytesPerMinute);
-    found.push(`what no tensor sees grows by ${growth} per minute: is a loss with its autograd graph kept?`);
+    const known = sites.some(({ verdict, graph }) => verdict === 'leak' && graph !== null);
+    const asks = known ? '' : ': is a loss with its autograd graph kept?';
+    found.push(`what no tensor sees grows by ${growth} per minute${asks}`);
   }
   if (summary.retainedGrowthBytesPerMinute > 0) {
     const growth = formatBytes(summary.retainedGrowthBytesPerMinute);

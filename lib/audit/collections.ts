@@ -12,10 +12,17 @@ const LEAST_PAUSE_MS = 500;
 const REST_FACTOR = 100;
 /** But for the first ones, which may take this long in all: a short run needs evidence too. */
 const ALLOWANCE_MS = 300;
+/** Less is a trifle: what no tensor shows may be held by garbage all the same, such as a token. */
+const LEAST_BYTES = 64 * 1024;
+/** The observer hears on the event loop, to which a program may not come. */
+const MOST_UNHEARD = 16;
 
 export interface Collections {
-  /** Causes a full collection when there are more tensors than before and none came by itself for a while. */
-  collectIfDue(liveTensors: number): void;
+  /**
+   * Causes a full collection when there are more tensors than before, or libtorch holds more, and none came by itself for a
+   * while. True where it did.
+   */
+  collectIfDue(liveTensors: number, allocatedBytes: number): boolean;
   /** Reports no more. */
   stop(): void;
 }
@@ -25,14 +32,22 @@ export function watchCollections(onCollection: (agoMs: number) => void): Collect
   let last = performance.now();
   let rest = LEAST_PAUSE_MS;
   let floor = Number.POSITIVE_INFINITY;
+  let floorBytes = Number.POSITIVE_INFINITY;
   let spent = 0;
+  /** Those that were caused here, from and until when: they are told at once, and the observer hears of them later. */
+  let caused: [from: number, until: number][] = [];
 
   const observer = new PerformanceObserver((list) => {
     for (const entry of list.getEntries()) {
       const { kind } = (entry as unknown as { detail?: { kind?: number } }).detail ?? {};
       if (kind !== constants.NODE_PERFORMANCE_GC_MAJOR) continue;
       last = Math.max(last, entry.startTime + entry.duration);
-      floor = Number.POSITIVE_INFINITY;
+      const known = caused.findIndex(([from, until]) => entry.startTime >= from && entry.startTime <= until);
+      if (known >= 0) {
+        caused = caused.slice(known + 1);
+        continue;
+      }
+      floor = floorBytes = Number.POSITIVE_INFINITY;
       onCollection(performance.now() - entry.startTime);
     }
   });
@@ -40,19 +55,26 @@ export function watchCollections(onCollection: (agoMs: number) => void): Collect
 
   return {
     stop: () => observer.disconnect(),
-    collectIfDue(liveTensors) {
+    collectIfDue(liveTensors, allocatedBytes) {
       floor = Math.min(floor, liveTensors);
+      floorBytes = Math.min(floorBytes, allocatedBytes);
       const begun = performance.now();
-      if (begun - last < rest || liveTensors <= floor) return;
+      if (begun - last < rest) return false;
+      if (liveTensors <= floor && allocatedBytes < floorBytes + LEAST_BYTES) return false;
       const before = process.cpuUsage();
-      collectAll();
+      const collected = collectAll();
       last = performance.now();
+      if (collected) {
+        caused = [...caused.slice(-MOST_UNHEARD), [begun, last]];
+        onCollection(last - begun);
+      }
       const { user, system } = process.cpuUsage(before);
       // The lesser: beside other programs the clock tells how busy the machine is, beside V8's helpers the processors do.
       const cost = Math.min(last - begun, (user + system) / 1000);
       spent += cost;
       rest = spent < ALLOWANCE_MS ? LEAST_PAUSE_MS : Math.max(LEAST_PAUSE_MS, cost * REST_FACTOR);
-      floor = Number.POSITIVE_INFINITY;
+      floor = floorBytes = Number.POSITIVE_INFINITY;
+      return collected;
     },
   };
 }

@@ -272,6 +272,12 @@ Change refresh(StorageEntry* entry, ExternalMemory& account) noexcept {
   return change;
 }
 
+bool has_handles(const c10::StorageImpl* storage) noexcept {
+  Shard& shard = shard_of(storage);
+  Locked locked(shard.lock);
+  return shard.find(storage) != nullptr;
+}
+
 void add_sole_totals(const SoleTotals* totals) {
   SoleList& list = process_sole();
   Locked locked(list.lock);

@@ -104,6 +104,9 @@ struct SoleTotals {
 void add_sole_totals(const SoleTotals* totals);
 void remove_sole_totals(const SoleTotals* totals) noexcept;
 
+// Whether a handle of any environment sees `storage`, of which the caller keeps the address. Any thread.
+bool has_handles(const c10::StorageImpl* storage) noexcept;
+
 // Whether `storage` is memory of libtorch's CPU allocator, charged with all of its bytes.
 bool is_plain_cpu(const c10::StorageImpl* storage) noexcept;
 

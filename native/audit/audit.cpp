@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "native/audit/descriptor.h"
+#include "native/audit/graphs.h"
 #include "native/audit/recorder.h"
 #include "native/audit/sampler.h"
 #include "native/audit/sites.h"
@@ -109,6 +110,20 @@ void moved(uint32_t record, uint32_t capture, uint32_t owner) noexcept {
     state().writer.note_lost();
   }
 }
+
+void places_of(uint32_t capture, const uint32_t* records, size_t count, BirthPlace* places) noexcept {
+  state().recorder.places_of(records, count, places, capture);
+}
+
+void tell_graphs(uint32_t capture, const std::vector<GraphRow>& rows) noexcept {
+  try {
+    state().recorder.tell_graphs(rows, capture);
+  } catch (...) {
+    state().writer.note_lost();
+  }
+}
+
+uint32_t rounds_so_far() noexcept { return state().recorder.rounds(); }
 
 void storage_released(const void* storage) noexcept { state().recorder.storage_released(storage); }
 

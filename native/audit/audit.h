@@ -50,6 +50,7 @@ struct Birth {
   size_t ndim = 0;
   uint32_t env = 0;             // number of the environment (thread)
   uint32_t owner = kCollector;  // or kKept, or a scope's number
+  bool has_graph = false;       // autograd knows where it came from
 };
 
 // Records begin anew with each capture. Who keeps their ids says which capture they are of; when another one runs, a

@@ -166,6 +166,12 @@ void PacketBuffer::put_kept(const std::vector<uint32_t>& ids, size_t begin, size
   close(at);
 }
 
+void PacketBuffer::put_graphs(const std::vector<GraphRow>& rows) {
+  const size_t at = open(PacketType::Graphs);
+  for (const GraphRow& row : rows) put(row);
+  close(at);
+}
+
 void PacketBuffer::put_deaths(const std::vector<uint32_t>& ids, size_t begin, size_t end) {
   const size_t at = open(PacketType::Deaths);
   for (size_t i = begin; i < end; ++i) put(ids[i]);

@@ -10,6 +10,7 @@
 #include "native/audit/audit.h"
 #include "native/audit/capture_place.h"
 #include "native/audit/descriptor.h"
+#include "native/audit/graphs.h"
 
 namespace ltn::audit {
 
@@ -40,6 +41,7 @@ enum class PacketType : uint8_t {
   Mark = 13,
   Scopes = 14,
   Kept = 15,
+  Graphs = 16,
 };
 
 // The counters of one (site, label, device), as they are now. Absolute values, so that a lost packet costs detail only.
@@ -70,8 +72,9 @@ struct BirthEntry {
 };
 inline constexpr size_t kBirthBytes = 48;
 static_assert(sizeof(BirthEntry) == kBirthBytes);
-// The storage was another tensor's before; who owned the tensor when this was written (one of three).
-enum BirthFlag : uint8_t { kView = 1, kByCollector = 2, kByKeep = 4, kByScope = 6 };
+// The storage was another tensor's before; who owned the tensor when this was written (one of three); autograd knew
+// where it came from.
+enum BirthFlag : uint8_t { kView = 1, kByCollector = 2, kByKeep = 4, kByScope = 6, kHasGraph = 8 };
 
 // A scope owns the tensor from now on.
 struct ScopeEntry {
@@ -110,6 +113,7 @@ class PacketBuffer {
   void put_births(const std::vector<BirthEntry>& births, size_t begin, size_t end, int64_t start_ms);
   void put_scopes(const std::vector<ScopeEntry>& entries, size_t begin, size_t end);
   void put_kept(const std::vector<uint32_t>& ids, size_t begin, size_t end);
+  void put_graphs(const std::vector<GraphRow>& rows);
   void put_deaths(const std::vector<uint32_t>& ids, size_t begin, size_t end);
 
   const std::string& bytes() const noexcept { return bytes_; }

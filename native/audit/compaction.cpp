@@ -18,6 +18,7 @@ namespace {
 constexpr size_t kFlushBytes = size_t{1} << 20;
 constexpr uint64_t kFineThinning = 16;  // up to which the rounds before a thread's end all stay
 constexpr size_t kPlaceBytes = 12;      // of a row: site, label, device
+constexpr size_t kSiteBytes = 4;        // what a row of graphs is of
 
 // The packets of the file, one after the other. Its own writer wrote them, so lengths are taken at their word.
 class Packets {
@@ -97,6 +98,7 @@ class Compaction {
           ++sizes.count;
           [[fallthrough]];
         case PacketType::Rows:
+        case PacketType::Graphs:
           sizes.rounds += bytes;
           break;
         case PacketType::Births:
@@ -121,6 +123,7 @@ class Compaction {
     if (!new_ || ::ftruncate(new_.get(), 0) != 0) return false;
     size_ = 0;
     rows_.clear();
+    graphs_.clear();
     out_.clear();
     out_.put_header(file_->flags() | kCapped);
     uint64_t round = 0;
@@ -129,6 +132,11 @@ class Compaction {
         case PacketType::Rows:
           for (size_t at = 0; at + kRowBytes <= packets.payload.size(); at += kRowBytes) {
             rows_[packets.payload.substr(at, kPlaceBytes)] = packets.payload.substr(at, kRowBytes);
+          }
+          break;
+        case PacketType::Graphs:
+          for (size_t at = 0; at + kGraphBytes <= packets.payload.size(); at += kGraphBytes) {
+            graphs_[packets.payload.substr(at, kSiteBytes)] = packets.payload.substr(at, kGraphBytes);
           }
           break;
         case PacketType::Tick: {
@@ -180,6 +188,12 @@ class Compaction {
     for (size_t at = 0; at < rows.size(); at += kFlushBytes / kRowBytes * kRowBytes) {
       out_.put_packet(PacketType::Rows, std::string_view(rows).substr(at, kFlushBytes / kRowBytes * kRowBytes));
     }
+    std::string graphs;
+    for (const auto& [site, row] : graphs_) graphs += row;
+    graphs_.clear();
+    for (size_t at = 0; at < graphs.size(); at += kFlushBytes / kGraphBytes * kGraphBytes) {
+      out_.put_packet(PacketType::Graphs, std::string_view(graphs).substr(at, kFlushBytes / kGraphBytes * kGraphBytes));
+    }
     out_.put_packet(PacketType::Tick, payload);
   }
 
@@ -196,7 +210,8 @@ class Compaction {
   std::string beside_;
   int64_t size_ = 0;
   PacketBuffer out_;
-  std::map<std::string, std::string> rows_;  // by place, since the last round that stays
+  std::map<std::string, std::string> rows_;    // by place, since the last round that stays
+  std::map<std::string, std::string> graphs_;  // likewise by site
 };
 
 }  // namespace

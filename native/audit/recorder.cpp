@@ -186,6 +186,7 @@ uint32_t Recorder::add(const Birth& birth, float weight, uint32_t cell, uint32_t
   record.dtype = birth.dtype;
   record.shape = shape;
   record.is_view = birth.storage != nullptr && !birth.storage_is_new;
+  record.has_graph = birth.has_graph;
   const uint32_t id = uint32_t{generation} << kIndexBits | index;
 
   fresh_.push_back(id);

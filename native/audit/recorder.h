@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -21,6 +22,7 @@
 
 #include "native/audit/audit.h"
 #include "native/audit/capture_file.h"
+#include "native/audit/graphs.h"
 #include "native/audit/made.h"
 
 namespace ltn::audit {
@@ -52,6 +54,7 @@ class Recorder {
     std::vector<uint32_t> deaths;    // of births that were told
     std::vector<ScopeEntry> scopes;  // of told births that a scope owns, new ones and those that it got
     std::vector<uint32_t> kept;      // told births that left their scope for the collector
+    std::vector<GraphRow> graphs;    // of sites that a census looked at
   };
 
   Recorder();
@@ -79,6 +82,11 @@ class Recorder {
   uint32_t define_site(uint32_t parent, uint32_t env, std::string json);
   // 0, which is no label, when there are too many.
   uint32_t define_label(std::string json);
+
+  // What graphs hold (graphs.h). A later row of a site replaces one that was not told yet.
+  void places_of(const uint32_t* records, size_t count, BirthPlace* places, uint32_t capture) noexcept;
+  void tell_graphs(const std::vector<GraphRow>& rows, uint32_t capture);
+  uint32_t rounds() const noexcept { return rounds_.load(std::memory_order_relaxed); }
 
   // For the writer: what happened since the last call.
   void drain(News* news);
@@ -120,9 +128,9 @@ class Recorder {
     float weight = 1;
     uint16_t env = 0;
     uint8_t generation = 0;
-    bool live : 1, waiting : 1, told : 1, is_view : 1, moving : 1;
+    bool live : 1, waiting : 1, told : 1, is_view : 1, moving : 1, has_graph : 1;
     int8_t device_type = 0, device_index = -1, dtype = 0;
-    Record() : live(false), waiting(false), told(false), is_view(false), moving(false) {}
+    Record() : live(false), waiting(false), told(false), is_view(false), moving(false), has_graph(false) {}
   };
 
   struct Storage {
@@ -220,7 +228,9 @@ class Recorder {
   // Ids of births that were not told yet; some are dead since. And of deaths that were not told: there is room for
   // those of all told births, since `freed` runs in finalizers and must not allocate.
   std::vector<uint32_t> fresh_, deaths_;
-  std::vector<uint32_t> moved_;  // told births whose owner was not told; some are dead since
+  std::vector<uint32_t> moved_;          // told births whose owner was not told; some are dead since
+  std::map<uint32_t, GraphRow> graphs_;  // by site, not told yet
+  std::atomic<uint32_t> rounds_{0};      // news that were asked for
   uint64_t fresh_live_ = 0, told_live_ = 0;
   std::array<Env, kEnvs> envs_;
 };

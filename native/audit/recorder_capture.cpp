@@ -23,6 +23,7 @@ void Recorder::begin(uint32_t capture) {
   fresh_ = {};
   deaths_ = {};
   moved_ = {};
+  graphs_ = {};
   fresh_live_ = told_live_ = 0;
   for (Env& env : envs_) {
     env.records = {};

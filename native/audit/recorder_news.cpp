@@ -22,6 +22,26 @@ void Recorder::drain(News* news) {
   drain_rows(&news->rows);
   drain_owners(news);  // before births: those tell their own
   drain_births(news);
+  news->graphs.clear();
+  for (const auto& [site, row] : graphs_) news->graphs.push_back(row);
+  graphs_.clear();
+  rounds_.fetch_add(1, std::memory_order_relaxed);
+}
+
+void Recorder::places_of(const uint32_t* records, size_t count, BirthPlace* places, uint32_t capture) noexcept {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (size_t i = 0; i < count; ++i) {
+    places[i] = BirthPlace{};
+    const Record* record = capture == capture_ ? find(records[i]) : nullptr;
+    if (record == nullptr || record->waiting) continue;
+    places[i] = {true, cells_[record->cell].site, record->birth_ms, record->weight};
+  }
+}
+
+void Recorder::tell_graphs(const std::vector<GraphRow>& rows, uint32_t capture) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (capture != capture_) return;
+  for (const GraphRow& row : rows) graphs_[row.site] = row;
 }
 
 CellRow Recorder::row_of(const Cell& cell) const {
@@ -79,7 +99,8 @@ void Recorder::drain_births(News* news) {
     birth.device_type = record->device_type;
     birth.device_index = record->device_index;
     birth.dtype = record->dtype;
-    birth.flags = static_cast<uint8_t>((record->is_view ? kView : 0) | owner_flags(record->owner));
+    birth.flags = static_cast<uint8_t>((record->is_view ? kView : 0) | owner_flags(record->owner) |
+                                       (record->has_graph ? kHasGraph : 0));
     if (record->owner > kKept) news->scopes.push_back({id, record->owner});
     birth.env = record->env;
     news->births.push_back(birth);
@@ -135,6 +156,7 @@ void Recorder::untell(const News& news) {
   }
   for (const ScopeEntry& entry : news.scopes) tell_owner(entry.id, find(entry.id));
   for (const uint32_t id : news.kept) tell_owner(id, find(id));
+  for (const GraphRow& row : news.graphs) graphs_.try_emplace(row.site, row);
 }
 
 void Recorder::redraw() {
@@ -166,7 +188,7 @@ void Recorder::keep_living(std::vector<BirthEntry>* births) {
   };
   births->erase(std::remove_if(births->begin(), births->end(), gone), births->end());
   for (BirthEntry& birth : *births) {
-    birth.flags = static_cast<uint8_t>((birth.flags & kView) | owner_flags(find(birth.id)->owner));
+    birth.flags = static_cast<uint8_t>((birth.flags & (kView | kHasGraph)) | owner_flags(find(birth.id)->owner));
   }
 }
 

@@ -271,6 +271,7 @@ bool Writer::put_round(const Tick& tick) {
     buffer_.put_rows(news_.rows, at, std::min(at + kRowsPerPacket, news_.rows.size()), start_ms_);
     if (!flush(kFlushBytes)) return false;
   }
+  if (!news_.graphs.empty()) buffer_.put_graphs(news_.graphs);
   buffer_.put_tick(tick);
   if (!flush(0)) return false;
   dropped_told_ = dropped_births_;
@@ -288,9 +289,10 @@ void Writer::make_room() {
     dropped_births_ += without;
   }
   constexpr int64_t kRoundBytes = 512;  // headers of packets, the round itself, the end
-  int64_t coming = kRoundBytes + static_cast<int64_t>(news_.births.size() * kBirthBytes + news_.deaths.size() * 4 +
-                                                      news_.scopes.size() * kScopeBytes + news_.kept.size() * 4 +
-                                                      news_.rows.size() * kRowBytes);
+  int64_t coming =
+      kRoundBytes + static_cast<int64_t>(news_.births.size() * kBirthBytes + news_.deaths.size() * 4 +
+                                         news_.scopes.size() * kScopeBytes + news_.kept.size() * 4 +
+                                         news_.rows.size() * kRowBytes + news_.graphs.size() * kGraphBytes);
   for (const auto& site : news_.sites) coming += static_cast<int64_t>(site.json.size() + kPacketHeaderBytes + 12);
   for (const auto& shape : news_.shapes)
     coming += static_cast<int64_t>(shape.sizes.size() * 8 + kPacketHeaderBytes + 4);

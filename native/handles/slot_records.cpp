@@ -1,5 +1,6 @@
 // What the slot table tells of births and deaths: to the audit's recorder, and to the watch of this environment.
 #include "native/audit/audit.h"
+#include "native/handles/graph_census.h"
 #include "native/handles/large_births.h"
 #include "native/handles/slot_table.h"
 #include "native/handles/storage_of.h"
@@ -31,6 +32,7 @@ audit::Birth SlotTable::birth_of(const Slot& slot, const TensorFacts& facts, boo
     birth.ndim = facts.sizes.size();
   }
   birth.env = env_number_;
+  birth.has_graph = !is_out(slot) && has_graph(slot.tensor);
   birth.owner = slot.scope == kNone ? audit::kCollector : audit_owner(slot.scope);
   return birth;
 }

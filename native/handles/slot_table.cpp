@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "native/audit/audit.h"
+#include "native/handles/graph_census.h"
 #include "native/handles/storage_of.h"
 
 namespace ltn::handles {
@@ -125,7 +126,15 @@ at::Tensor* SlotTable::use(Handle handle) {
 void SlotTable::release_slot(uint32_t index) noexcept {
   Slot& slot = at(index);
   unlink(index);
-  if (slot.record != 0 || audit::enabled()) record_death(index);
+  if (slot.record != 0 || audit::enabled()) {
+    release_recorded(index);
+  } else {
+    let_go(index);
+  }
+}
+
+void SlotTable::let_go(uint32_t index) noexcept {
+  Slot& slot = at(index);
   slot.live = slot.due = slot.untold = false;
   --live_;
   refund(slot);

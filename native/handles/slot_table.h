@@ -20,6 +20,9 @@
 
 namespace ltn::handles {
 
+class GraphCensus;
+struct Hidden;
+
 // generation * 2^26 + index: exact in a JS number (53 bits). 0 is "no tensor".
 using Handle = uint64_t;
 constexpr int kIndexBits = 26;
@@ -146,6 +149,9 @@ class SlotTable {
 
   // The audit's record of a live tensor in the running capture; 0 where there is none.
   uint32_t record_of(Handle handle) noexcept;
+  // Looks at what autograd graphs hold, and tells the running capture: once a round, or right after a full collection
+  // (`collected`). Takes time with the number of tensors and of new nodes.
+  void take_census(bool collected);
 
   // Calls visit(handle, facts, entries, entry count) for each live tensor, but for those that a step under way may come
   // upon by itself (Loans): nothing can be said of them now. `visit` must not create or free one.
@@ -210,6 +216,9 @@ class SlotTable {
   Slot* live_slot(Handle handle) noexcept;
   uint32_t take_slot();
   void release_slot(uint32_t index) noexcept;
+  void release_recorded(uint32_t index) noexcept;
+  void let_go(uint32_t index) noexcept;
+  Hidden hidden_of(const Slot& slot) const noexcept;
   void charge(Slot& slot);  // all or, when it throws, nothing
   void refund(Slot& slot) noexcept;
   void refund_inner(const std::vector<accounting::StorageEntry*>& inner) noexcept;
@@ -264,6 +273,7 @@ class SlotTable {
   Loans loans_;
   uint32_t audit_capture_ = 0;  // the capture that the slots' records are of
   std::unique_ptr<Watch> watch_;
+  std::unique_ptr<GraphCensus> census_;  // null until something was recorded
 #ifdef LTN_DEBUG
   const std::thread::id thread_ = std::this_thread::get_id();
 #endif

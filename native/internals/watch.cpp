@@ -144,6 +144,13 @@ napi_value audit_site(Call& call) {
   return write_string(call, audit::site_text(static_cast<uint32_t>(read_number(call, 0))));
 }
 
+// auditCensus(collected): a running capture hears what autograd graphs hold. `collected`: right after a full
+// collection.
+napi_value census(Call& call) {
+  call.state.slots().take_census(read_bool(call, call.arguments[0], 0));
+  return nullptr;
+}
+
 // watchLarge(bytes): from how many bytes on a new storage is large; negative: none is
 napi_value watch_large(Call& call) {
   const double bytes = read_number(call, 0);
@@ -171,6 +178,7 @@ const Internal kInternals[] = {
     internal_body<&tell_capture, 0>("auditTellCapture", "auditTellCapture() -> ()"),
     internal_body<&sites_of, 0>("auditSites", "auditSites() -> object"),
     internal_body<&audit_site, 1>("auditSite", "auditSite(int site) -> str"),
+    internal_body<&census, 1>("auditCensus", "auditCensus(bool collected) -> ()"),
     internal_body<&take_large, 0>("watchTakeLarge", "watchTakeLarge() -> object"),
 };
 

@@ -28,6 +28,16 @@ export interface BirthInput {
   environment?: number;
 }
 
+export interface GraphInput {
+  site: number;
+  tensors: number;
+  nodes: number;
+  /** 1 cut off, 2 carries itself, 4 after a collection. */
+  flags?: number;
+  hiddenStorages?: number;
+  hiddenBytes?: number;
+}
+
 export interface TickInput {
   ms: number;
   tensors?: number;
@@ -126,6 +136,18 @@ export class CaptureBuilder {
     const payload = Buffer.alloc(4 * ids.length);
     for (const [i, id] of ids.entries()) payload.writeUInt32LE(id, 4 * i);
     return this.packet(PacketType.Deaths, payload);
+  }
+
+  graphs(...rows: GraphInput[]): this {
+    const payload = Buffer.alloc(40 * rows.length);
+    for (const [i, row] of rows.entries()) {
+      const at = 40 * i;
+      payload.writeUInt32LE(row.site, at);
+      payload.writeUInt32LE(row.flags ?? 0, at + 4);
+      const fields = [row.tensors, row.nodes, row.hiddenStorages ?? 0, row.hiddenBytes ?? 0];
+      for (const [k, value] of fields.entries()) payload.writeBigUInt64LE(BigInt(value), at + 8 + 8 * k);
+    }
+    return this.packet(PacketType.Graphs, payload);
   }
 
   shape(id: number, sizes: number[]): this {

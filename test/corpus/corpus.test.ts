@@ -26,9 +26,11 @@ interface Result {
 const programs = (folder: string) =>
   fs
     .readdirSync(path.join(__dirname, folder))
-    .filter((name) => name.endsWith('.cjs'))
+    .filter((name) => /\.[cm]js$/.test(name))
     .sort()
     .map((name) => path.join(__dirname, folder, name));
+
+const nameOf = (file: string) => path.parse(file).name;
 
 const markedLine = (file: string) =>
   fs
@@ -59,7 +61,7 @@ async function runAll(files: string[], atOnce = AT_ONCE): Promise<Result[]> {
   const rest = [...files];
   const worker = async () => {
     for (let file = rest.shift(); file !== undefined; file = rest.shift()) {
-      const name = path.basename(file, '.cjs');
+      const name = nameOf(file);
       const { verdict, sites } = await audit(file, path.join(folder, `${name}.json`));
       const site = sites[0];
       const right = site?.verdict === 'leak' && site.file === file && site.line === markedLine(file);
@@ -84,7 +86,7 @@ test('at least 20 leaks and 20 innocents, each leak with one marked line, each i
   expect(leaks.filter((file) => marks(file) !== 1)).toEqual([]);
   expect(innocents.filter((file) => marks(file) !== 0)).toEqual([]);
   const page = fs.readFileSync(path.join(ROOT, 'docs/verdicts.md'), 'utf8');
-  const named = [...leaks, ...innocents].filter((file) => !page.includes(`| ${path.basename(file, '.cjs')} |`));
+  const named = [...leaks, ...innocents].filter((file) => !page.includes(`| ${nameOf(file)} |`));
   expect(named).toEqual([]);
 });
 
@@ -92,13 +94,13 @@ test(
   'the right line ranks first in at least 19 of 20 leaks, and at most one innocent is called a leak',
   async () => {
     const all = [...leaks, ...innocents];
-    const isLeak = new Set(leaks.map((file) => path.basename(file, '.cjs')));
+    const isLeak = new Set(leaks.map((file) => nameOf(file)));
     const isWrong = ({ name, verdict, right }: Result) => (isLeak.has(name) ? !right : verdict !== 'clean');
     const first = await runAll(all);
     // Beside other tests a program may not be scheduled for whole rounds. Wrongly judged programs are rerun alone.
     const again = new Set(first.filter(isWrong).map(({ name }) => name));
     const second = await runAll(
-      all.filter((file) => again.has(path.basename(file, '.cjs'))),
+      all.filter((file) => again.has(nameOf(file))),
       1,
     );
     const results = first.map((one) => second.find(({ name }) => name === one.name) ?? one);

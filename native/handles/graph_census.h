@@ -1,0 +1,86 @@
+// What autograd graphs hold: for each site, how large the graphs are that its living tensors lead to, and which memory
+// made there is held although no tensor of JavaScript shows it any more.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/StorageImpl.h>
+#include <c10/util/intrusive_ptr.h>
+#include <torch/csrc/autograd/function.h>
+
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "native/audit/graphs.h"
+
+namespace ltn::handles {
+
+// The node that made the tensor; null for a leaf and for what needs no gradient. Changes nothing, unlike
+// Tensor::grad_fn(), which may give a view a new node.
+torch::autograd::Node* graph_of(const at::Tensor& tensor) noexcept;
+inline bool has_graph(const at::Tensor& tensor) noexcept { return graph_of(tensor) != nullptr; }
+
+// A storage whose last handle is gone.
+struct Hidden {
+  // Keeps the address, not the data.
+  c10::weak_intrusive_ptr<c10::StorageImpl> storage{c10::intrusive_ptr<c10::StorageImpl>()};
+  const c10::StorageImpl* key = nullptr;  // null: there is nothing to remember
+  uint64_t bytes = 0;
+  uint32_t site = 0;
+};
+
+// Lifetime: part of its slot table. It owns no node and no data: nodes are known by address and number, storages by
+// weak references. Thread: the environment's JS thread only.
+class GraphCensus {
+ public:
+  struct Candidate {
+    const torch::autograd::Node* node;  // lives as long as the tensor does, through the census
+    uint32_t site;
+    int64_t birth_ms;
+  };
+
+  // Begins anew for another capture.
+  void begin(uint32_t capture);
+  uint32_t capture() const noexcept { return capture_; }
+
+  // What a tensor left behind that is gone, where others hold it still.
+  void add(Hidden&& hidden) noexcept;
+
+  // One row for each site that has a graph or hidden memory, or had some at the last census. Changes the order of
+  // `living`.
+  std::vector<audit::GraphRow> rows(std::vector<Candidate>* living, uint32_t flags);
+
+  // The capture's round at the last census.
+  uint32_t round = 0;
+
+ private:
+  struct Known {
+    uint64_t sequence = 0;         // with the address this names a node: neither alone does, once nodes are freed
+    uint64_t least = 0, most = 0;  // of the numbers of all its nodes
+    uint64_t nodes = 0;
+    uint64_t sites = 0;  // whose tensors it comes by, as bits
+    bool is_cut_off = false, carries_itself = false;
+  };
+  using KnownNodes = std::unordered_map<const torch::autograd::Node*, Known>;
+
+  const Known* find(const torch::autograd::Node* node) const;
+  Known walk(const torch::autograd::Node* from, uint64_t own);
+  static uint64_t nodes_of_all(std::vector<Known>* graphs);
+  uint64_t bit_of(uint32_t site);
+  void drop_freed() noexcept;
+
+  uint32_t capture_ = 0;
+  KnownNodes before_, now_;                      // of the last census, and of this one so far
+  uint64_t budget_ = 0;                          // nodes that this census may still visit
+  std::unordered_map<uint32_t, uint64_t> bits_;  // by site
+  std::vector<uint32_t> told_;                   // sites with a row that was not 0
+  std::vector<Hidden> hidden_;
+  size_t look_at_ = 0;  // `hidden_` is looked through when there are so many
+  std::unordered_set<const torch::autograd::Node*> seen_;
+  std::vector<const torch::autograd::Node*> stack_;
+  std::vector<Known> met_;
+};
+
+}  // namespace ltn::handles

@@ -1,0 +1,191 @@
+/** What a capture says of autograd graphs and of survivors, and what the report makes of it. */
+import * as fs from 'node:fs';
+import * as os from 'node:os';
+import * as path from 'node:path';
+import { analyse } from '../../cli/analysis';
+import { PacketType } from '../../cli/capture/format';
+import { CaptureParser } from '../../cli/capture/reader';
+import { plainColors as colors } from '../../cli/colors';
+import { condense } from '../../cli/condense';
+import { Redaction, redactReport } from '../../cli/redact';
+import { renderText } from '../../cli/reporters/text';
+import { variableIn } from '../../cli/variable';
+import { CaptureBuilder, type GraphInput } from './capture_builder';
+
+const MS = 250;
+const SUM = 1;
+const SHOWN = 2;
+const BATCH = 3;
+
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'graphs-'));
+const source = path.join(folder, 'running-loss.js');
+fs.writeFileSync(source, '\n\n\n\n\n\n\n  total = total.add(loss);\n  shown = total.div(n);\n  const x = randn();\n');
+afterAll(() => fs.rmSync(folder, { recursive: true, force: true }));
+
+const parse = (builder: CaptureBuilder) => {
+  const parser = new CaptureParser();
+  parser.feed(builder.build());
+  return parser.finish();
+};
+
+interface Running {
+  rounds?: number;
+  /** Bytes that a round adds to what graphs hold. */
+  bytes?: number;
+  /** What else the census of round i found. */
+  more?: (i: number) => GraphInput[];
+  nodes?: (i: number) => number;
+  flags?: (i: number) => number;
+}
+
+/** A sum whose graph grows by 6 nodes a round, in which the line makes 2 tensors; garbage around it. */
+function running({ rounds = 48, bytes = 8192, more, nodes = (i) => 6 * i, flags = () => 2 }: Running): CaptureBuilder {
+  const builder = new CaptureBuilder()
+    .site(SUM, [source, 8, 17, 'train'])
+    .site(SHOWN, [source, 9, 17, 'train'])
+    .site(BATCH, [source, 10, 13, 'train']);
+  for (let i = 1; i <= rounds; i++) {
+    builder.graphs(
+      { site: SUM, tensors: 1, nodes: nodes(i), flags: flags(i) },
+      { site: BATCH, tensors: 0, nodes: 0, hiddenStorages: 2 * i, hiddenBytes: bytes * i },
+      ...(more?.(i) ?? []),
+    );
+    const garbage = 5 + (i % 7);
+    builder.tick({ ms: i * MS, allocatedBytes: bytes * i + 4096, collections: i >> 2 }, [
+      { site: SUM, liveTensors: garbage, liveBytes: 4 * garbage, allocatedTensors: 2 * i, oldestBirthMs: i * MS },
+      { site: SHOWN, liveTensors: 1, liveBytes: 4, allocatedTensors: 2 * i, oldestBirthMs: i * MS },
+      { site: BATCH, liveTensors: 1, liveBytes: 4096, allocatedTensors: 2 * i, allocatedBytes: 8192 * i },
+    ]);
+  }
+  return builder.end();
+}
+
+const reportOf = (given: Running) => analyse(parse(running(given)));
+const sentenceOf = (given: Running) => renderText(reportOf(given), { colors, folder }).trim().split('\n')[0]!;
+
+test('a value that carries its graph along is the root, by its line and its name, with what the graph holds', () => {
+  const report = reportOf({});
+  expect(report.verdict).toBe('leak');
+  expect(report.sites[0]).toMatchObject({
+    line: 8,
+    verdict: 'leak',
+    sinceMs: MS,
+    graph: { variable: 'total', tensors: 1, nodes: 288, atLeast: false, nodesPerStep: 3 },
+  });
+  expect(report.sites[0]!.hiddenGrowthBytesPerMinute).toBeGreaterThan(1e6);
+  expect(report.sites.find(({ line }) => line === 10)).toMatchObject({ hiddenBytes: 48 * 8192 });
+  expect(sentenceOf({})).toMatch(
+    /^LEAK {2}running-loss\.js:8 \(total\) carries a graph of 288 nodes, \+3 per step; use detach\(\) or item\(\)\. It keeps .* that no tensor shows, .*\. 384\.0 KiB that graphs hold were made at running-loss\.js:10\./,
+  );
+  // Without the file beside it: the function's name.
+  fs.renameSync(source, `${source}.away`);
+  expect(sentenceOf({})).toContain('running-loss.js:8 (train) carries');
+  fs.renameSync(`${source}.away`, source);
+});
+
+test('a graph alone is a leak, however few bytes it keeps; one of constant size, or that is let go, is none', () => {
+  expect(reportOf({ bytes: 0 }).sites[0]).toMatchObject({ line: 8, verdict: 'leak' });
+  expect(sentenceOf({ bytes: 0 })).toMatch(/ \(total\) carries a graph of 288 nodes, .* It grows/);
+  expect(reportOf({ bytes: 0, nodes: () => 40 }).verdict).toBe('clean');
+  expect(reportOf({ bytes: 0, nodes: (i) => 6 * (i % 8) }).verdict).toBe('clean');
+});
+
+test('of lines that lead to the same graph: the one that collections left, then the one whose value carries itself', () => {
+  const shown = (i: number) => ({ site: SHOWN, tensors: 1, nodes: 6 * i + 1 });
+  expect(reportOf({ more: (i) => [shown(i)] }).sites[0]).toMatchObject({ line: 8 });
+  const collected = (i: number) => (i % 4 === 0 ? 4 : 0);
+  const garbage = (i: number) =>
+    collected(i) === 0 ? { ...shown(i), flags: 2 } : { site: SHOWN, tensors: 0, nodes: 0, flags: 4 };
+  expect(reportOf({ more: (i) => [garbage(i)], flags: (i) => collected(i) }).sites[0]).toMatchObject({ line: 8 });
+});
+
+test('memory that something else than a graph holds has the line that made it', () => {
+  const report = reportOf({ nodes: () => 0 });
+  expect(report.sites[0]).toMatchObject({ line: 10, verdict: 'leak', graph: null });
+  expect(report.sites.map(({ file }) => file)).not.toContain('(seen by no tensor)');
+});
+
+test('a graph too large to be counted says so, and rounds that are thinned out keep what graphs hold', () => {
+  expect(sentenceOf({ flags: () => 3 })).toContain('carries a graph of more than 288 nodes');
+  const capture = parse(running({ rounds: 192 }));
+  condense(capture, { rounds: 64, rows: 1e6 });
+  expect(capture.ticks.length).toBeLessThanOrEqual(64);
+  expect(analyse(capture).sites[0]).toMatchObject({ line: 8, graph: { nodes: 6 * 192 } });
+});
+
+test('a redacted report has no name of a variable', () => {
+  const redacted = redactReport(reportOf({}), new Redaction());
+  expect(redacted.sites[0]!.graph).toMatchObject({ variable: '', nodes: 288 });
+  expect(JSON.stringify(redacted)).not.toContain('total"');
+});
+
+test('the end: a graph that was let go only then is not clean', () => {
+  const report = reportOf({ bytes: 0, nodes: (i) => (i < 48 ? 6 * i : 0) });
+  expect(report).toMatchObject({ verdict: 'insufficient', summary: { insufficient: 'grew-to-the-end' } });
+  expect(report.sites[0]).toMatchObject({ line: 8, kind: 'grew-to-the-end', freedMs: MS });
+  expect(renderText(report, { colors, folder })).toMatch(
+    /INSUFFICIENT {2}running-loss\.js:8:17 carries a graph that grew to 282 nodes until the end, and was freed only in the last 250 ms: /,
+  );
+});
+
+/** A site with hundreds of garbage, collected every `gap` rounds, of whose tensors one in every second round is held for `lives` rounds. */
+function crowd(lives: number, gap: number, rounds = 64) {
+  const builder = new CaptureBuilder().site(1, ['/srv/app.js', 5, 1]);
+  for (let i = 1, id = 1; i <= rounds; i++) {
+    const collections = Math.floor(i / gap);
+    const old = id - Math.floor(lives / 2);
+    if (i % 2 === 1) {
+      if (old > 0) builder.deaths(old);
+      builder.births({ id, site: 1, birthMs: i * MS - 10, owner: 1, bytes: 64 });
+      id++;
+    }
+    const live = 30 + (i % gap) * 210 + ((i * 7919) % 90) + Math.min(id, lives / 2);
+    builder.tick({ ms: i * MS, collections, collectedMs: Math.max(0, collections * gap * MS - 20) }, [
+      { site: 1, liveTensors: live, liveBytes: 64 * live, allocatedTensors: 300 * i, oldestBirthMs: 100 },
+    ]);
+  }
+  return analyse(parse(builder.end()));
+}
+
+test('survivors: a straight line of few among hundreds of garbage is a leak', () => {
+  for (const gap of [4, 7, 12]) expect(crowd(Infinity, gap).sites[0]).toMatchObject({ line: 5, verdict: 'leak' });
+});
+
+test('survivors: what a full cache drops between collections does not make it grow', () => {
+  for (const gap of [4, 7, 12]) {
+    for (const lives of [4, 8, 12, 20, 32]) {
+      expect({ gap, lives, verdict: crowd(lives, gap).verdict }).toEqual({ gap, lives, verdict: 'clean' });
+    }
+  }
+});
+
+test('what nobody wrote: sites without a stack, counts beyond all bounds, half a row', () => {
+  const builder = new CaptureBuilder().site(1, ['/srv/app.js', 5, 1]);
+  const most = Buffer.alloc(100, 0xff);
+  for (let i = 1; i <= 48; i++) {
+    most.writeUInt32LE(i % 2, 0);
+    builder.packet(PacketType.Graphs, most);
+    builder.tick({ ms: i * MS, collectedMs: 2 ** 31 }, [{ site: 1, liveTensors: i % 5, liveBytes: 4 }]);
+  }
+  const report = analyse(parse(builder.end()));
+  expect(JSON.stringify(report)).not.toMatch(/NaN|Infinity/);
+  expect(report.sites.every(({ hiddenBytes }) => Number.isFinite(hiddenBytes))).toBe(true);
+  const many = new CaptureBuilder();
+  const rows = Buffer.alloc(40 * 300_000);
+  for (let i = 0; i < 300_000; i++) rows.writeUInt32LE(i, 40 * i);
+  expect(() => parse(many.packet(PacketType.Graphs, rows).tick({ ms: 1 }))).toThrow('series of counters');
+});
+
+test('what a value is called', () => {
+  const at = (text: string, call: string) => variableIn(text, text.indexOf(call) + 1);
+  expect(at('  total = total.add(loss);', 'add')).toBe('total');
+  expect(at('const { a } = f(); let sum = a.add(b)', 'add')).toBe('sum');
+  expect(at('this.#state = mixed.tanh();', 'tanh')).toBe('this.#state');
+  expect(at('this.state: Tensor = mixed.tanh();', 'tanh')).toBe('this.state');
+  expect(at('    return total.add(loss);', 'add')).toBe('total');
+  expect(at('if (a === b.add(c)) f();', 'add')).toBe('b');
+  expect(at('steps(() => x.add(1))', 'add')).toBe('x');
+  expect(at('torch.add(a, b)', 'add')).toBe('');
+  expect(variableIn('', 5)).toBe('');
+  expect(variableIn('x'.repeat(100_000), 99_999)).toBe('');
+});
