@@ -145,11 +145,13 @@ TEST(EmitDts, FactoriesTakeRequiresGrad) {
   const Files files =
       emitted({op("zeros(int[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
                   "bool? pin_memory=None) -> Tensor")});
-  EXPECT_EQ(lines_of(files, "functions.d.ts", "zeros(").at(0),
-            "zeros(size: readonly Int[], options?: Options<{ dtype?: DTypeLike | null | undefined; layout?: Layout | "
-            "null | undefined; "
-            "device?: Device | null | undefined; pinMemory?: boolean | null | undefined; requiresGrad?: boolean | "
-            "undefined }>): Tensor;");
+  EXPECT_EQ(
+      lines_of(files, "functions.d.ts", "zeros<").at(0),
+      "zeros<const TDevice extends string = Device>(size: readonly Int[], options?: Options<{ dtype?: DTypeLike | "
+      "null | undefined; layout?: Layout | null | undefined; "
+      "device?: DeviceLike<TDevice> | null | undefined; pinMemory?: boolean | null | undefined; requiresGrad?: boolean "
+      "| "
+      "undefined }>): Tensor;");
 }
 
 TEST(EmitDts, OpsThatReturnSelfHaveItsType) {
