@@ -58,7 +58,8 @@ const spaces = { torch, F: torch.nn.functional, linalg: torch.linalg, fft: torch
 function run(call) {
   const name = camel(call.name);
   const holder = call.space === 'method' ? tensors[call.self]() : spaces[call.space];
-  if (typeof holder[name] !== 'function') return { absent: true };
+  // A name that means another one throws when it is read.
+  if (!(name in holder) || typeof holder[name] !== 'function') return { absent: true };
   const args = call.args.map(decode);
   const options = Object.fromEntries(Object.entries(call.kwargs).map(([key, value]) => [camel(key), decode(value)]));
   if (Object.keys(options).length > 0) args.push(options);
