@@ -356,10 +356,10 @@ napi_value record_list(Call& call, async::Strand& strand, std::unique_ptr<async:
     flags.recording = handles::Flags::kRecordedValue;
     return nullptr;
   }
-  constexpr size_t kMost = size_t{1} << async::kCellBits;
+  constexpr size_t kMax = size_t{1} << async::kCellBits;
   napi_value array = new_array(call, all.size());
-  for (size_t first = 0; first < all.size(); first += kMost) {
-    const size_t count = std::min(kMost, all.size() - first);
+  for (size_t first = 0; first < all.size(); first += kMax) {
+    const size_t count = std::min(kMax, all.size() - first);
     auto part = std::make_unique<async::PartStep>(*call.row, strand, list, first, count);
     const auto begin = all.begin() + static_cast<std::ptrdiff_t>(first);
     part->shadows.assign(begin, begin + static_cast<std::ptrdiff_t>(count));

@@ -22,15 +22,15 @@ constexpr size_t kBlockUnit = 64;
 class BlockCache {
  public:
   using GiveBack = void (*)(void* block);
-  static constexpr size_t kMostUnits = 33;                 // 2 KiB of data and its header
-  static constexpr size_t kMostBytesPerSize = 256 * 1024;  // what a thread may keep of one size
+  static constexpr size_t kMaxUnits = 33;                 // 2 KiB of data and its header
+  static constexpr size_t kMaxBytesPerSize = 256 * 1024;  // what a thread may keep of one size
 
   explicit BlockCache(GiveBack give_back) noexcept : give_back_(give_back) {}
   ~BlockCache() { clear(); }
   BlockCache(const BlockCache&) = delete;
   BlockCache& operator=(const BlockCache&) = delete;
 
-  // A block of `units`, at most kMostUnits, or null.
+  // A block of `units`, at most kMaxUnits, or null.
   void* take(size_t units) noexcept {
     List& list = lists_[units];
     Free* block = list.first;
@@ -43,7 +43,7 @@ class BlockCache {
   // False when there are enough of that size.
   bool keep(void* block, size_t units) noexcept {
     List& list = lists_[units];
-    if ((list.count + 1) * units * kBlockUnit > kMostBytesPerSize) return false;
+    if ((list.count + 1) * units * kBlockUnit > kMaxBytesPerSize) return false;
     auto* free = static_cast<Free*>(block);
     free->next = list.first;
     list.first = free;
@@ -71,7 +71,7 @@ class BlockCache {
     size_t count = 0;
   };
   const GiveBack give_back_;
-  List lists_[kMostUnits + 1];
+  List lists_[kMaxUnits + 1];
 };
 
 }  // namespace ltn::accounting

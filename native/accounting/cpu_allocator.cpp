@@ -58,11 +58,11 @@ BlockCache* set_up_blocks() {
 }
 
 void* cached_block(size_t units) noexcept {
-  return units <= BlockCache::kMostUnits && thread_blocks != nullptr ? thread_blocks->take(units) : nullptr;
+  return units <= BlockCache::kMaxUnits && thread_blocks != nullptr ? thread_blocks->take(units) : nullptr;
 }
 
 bool cache_block(void* block, size_t units) noexcept {
-  if (units > BlockCache::kMostUnits) return false;
+  if (units > BlockCache::kMaxUnits) return false;
   BlockCache* blocks = thread_blocks;
   if (blocks == nullptr) blocks = set_up_blocks();
   return blocks != nullptr && blocks->keep(block, units);

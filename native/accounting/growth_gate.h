@@ -8,23 +8,23 @@
 namespace ltn::accounting {
 
 // A collection costs milliseconds, so it waits until the bytes in use have grown by half since the last one, and by at
-// least kLeast: a program that only loads a large model is collected a few times, one that leaves garbage behind is
+// least kMin: a program that only loads a large model is collected a few times, one that leaves garbage behind is
 // collected before its garbage is half of what it uses.
 // Lifetime: one per device, static. Thread: any; two threads that ask at once may both be told to collect.
 class GrowthGate {
  public:
-  static constexpr uint64_t kLeast = uint64_t{64} << 20;
+  static constexpr uint64_t kMin = uint64_t{64} << 20;
 
   // `in_use`: bytes that the allocator has given out and not got back.
   bool due(uint64_t in_use) const noexcept { return in_use >= next_.load(std::memory_order_relaxed); }
 
   // A collection left so much in use.
   void collected(uint64_t in_use) noexcept {
-    next_.store(in_use + std::max(kLeast, in_use / 2), std::memory_order_relaxed);
+    next_.store(in_use + std::max(kMin, in_use / 2), std::memory_order_relaxed);
   }
 
  private:
-  std::atomic<uint64_t> next_{kLeast};
+  std::atomic<uint64_t> next_{kMin};
 };
 
 }  // namespace ltn::accounting

@@ -24,8 +24,8 @@ class BatchWarnings final : public compat::WarningHandler {
 
  private:
   void warned(const std::string& text) override {
-    constexpr size_t kMost = 64;  // a loop inside an op may warn a thousand times
-    if (texts_.size() < kMost) texts_.push_back(text);
+    constexpr size_t kMax = 64;  // a loop inside an op may warn a thousand times
+    if (texts_.size() < kMax) texts_.push_back(text);
   }
   std::vector<std::string>& texts_;
   c10::WarningHandler* const before_;

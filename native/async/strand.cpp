@@ -79,8 +79,8 @@ bool keeps_shapes(const OpRow& row) {
 }  // namespace
 
 double Strand::add(std::unique_ptr<Step> step) {
-  constexpr size_t kMostSteps = size_t{1} << kStepBits >> kCellBits;
-  TORCH_CHECK(steps_.size() < kMostSteps, "torch.run: more than ", kMostSteps, " ops");
+  constexpr size_t kMaxSteps = size_t{1} << kStepBits >> kCellBits;
+  TORCH_CHECK(steps_.size() < kMaxSteps, "torch.run: more than ", kMaxSteps, " ops");
   const double at = std::ldexp(static_cast<double>(id), kStepBits) + static_cast<double>(steps_.size() << kCellBits);
   if (step->may_write()) {
     writes = true;

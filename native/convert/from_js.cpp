@@ -183,10 +183,10 @@ c10::Device read_device(Call& call, napi_value value, size_t index) {
 }
 
 c10::DeviceIndex read_device_index(Call& call, napi_value value, size_t index) {
-  constexpr int64_t kMost = std::numeric_limits<c10::DeviceIndex>::max();
+  constexpr int64_t kMax = std::numeric_limits<c10::DeviceIndex>::max();
   const int64_t number = read_int(call, value, index);
-  if (number >= -1 && number <= kMost) return static_cast<c10::DeviceIndex>(number);
-  throw BadArgument(index, "the number of a device, at most " + std::to_string(kMost), std::to_string(number));
+  if (number >= -1 && number <= kMax) return static_cast<c10::DeviceIndex>(number);
+  throw BadArgument(index, "the number of a device, at most " + std::to_string(kMax), std::to_string(number));
 }
 
 #ifdef LTN_HAS_DIMNAMES

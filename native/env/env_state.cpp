@@ -127,9 +127,9 @@ void EnvState::open_mailbox(napi_value on_mail) {
 
 uint64_t EnvState::open_strand() {
   // Codes of results have room for so many (strand.h); the first are long gone when the numbers begin anew.
-  constexpr uint64_t kMostStrands = uint64_t{1} << 32;
+  constexpr uint64_t kMaxStrands = uint64_t{1} << 32;
   do {
-    last_strand_ = last_strand_ % kMostStrands + 1;
+    last_strand_ = last_strand_ % kMaxStrands + 1;
   } while (strands_.count(last_strand_) != 0);
   const uint64_t id = last_strand_;
   strands_.emplace(id, std::make_shared<async::Strand>(id));

@@ -5,7 +5,7 @@
 namespace ltn {
 
 void Warnings::warned(const std::string& text) {
-  if (texts_.size() < kMost) texts_.push_back(text);
+  if (texts_.size() < kMax) texts_.push_back(text);
 }
 
 void Warnings::set_sink(napi_value function) {

@@ -45,7 +45,7 @@ class Warnings final : public compat::WarningHandler {
   void warned(const std::string& text) override;
   void deliver_all();
 
-  static constexpr size_t kMost = 64;  // a loop inside an op may warn a thousand times
+  static constexpr size_t kMax = 64;  // a loop inside an op may warn a thousand times
   const napi_env env_;
   napi_ref sink_ = nullptr;
   std::vector<std::string> texts_;

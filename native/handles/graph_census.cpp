@@ -16,12 +16,12 @@ using torch::autograd::Node;
 
 namespace {
 // Of one census: some 10 ms.
-constexpr uint64_t kMostNodes = 100'000;
+constexpr uint64_t kMaxNodes = 100'000;
 // The youngest of a site: a running value is among them.
-constexpr size_t kMostOfSite = 64;
+constexpr size_t kMaxOfSite = 64;
 // A graph so small is gone through, so that what it shares with others is counted once.
 constexpr uint64_t kSmall = 32;
-constexpr size_t kLeastLook = 4096;
+constexpr size_t kMinLook = 4096;
 }  // namespace
 
 Node* graph_of(const at::Tensor& tensor) noexcept {
@@ -52,7 +52,7 @@ void GraphCensus::add(Hidden&& hidden) noexcept {
 void GraphCensus::drop_freed() noexcept {
   const auto is_gone = [](const Hidden& one) { return one.storage.expired(); };
   hidden_.erase(std::remove_if(hidden_.begin(), hidden_.end(), is_gone), hidden_.end());
-  look_at_ = std::max(kLeastLook, 2 * hidden_.size());
+  look_at_ = std::max(kMinLook, 2 * hidden_.size());
 }
 
 const GraphCensus::Known* GraphCensus::find(const Node* node) const {
@@ -136,7 +136,7 @@ void keep_youngest(std::vector<GraphCensus::Candidate>* living, const IsOlder& i
   for (const Candidate& one : *living) {
     of_site = kept > 0 && one.site == site ? of_site + 1 : 0;
     site = one.site;
-    if (of_site < kMostOfSite) (*living)[kept++] = one;
+    if (of_site < kMaxOfSite) (*living)[kept++] = one;
   }
   living->erase(living->begin() + static_cast<std::ptrdiff_t>(kept), living->end());
 }
@@ -158,7 +158,7 @@ std::vector<audit::GraphRow> GraphCensus::rows(std::vector<Candidate>* living, u
   keep_youngest(living, is_older);
   // The oldest first: what is younger may lead to it.
   std::sort(living->begin(), living->end(), is_older);
-  budget_ = kMostNodes;
+  budget_ = kMaxNodes;
   now_.clear();
   for (const Candidate& one : *living) {
     const uint64_t own = bit_of(one.site);
@@ -219,7 +219,7 @@ void SlotTable::take_census(bool collected) {
     if (places[i].known) candidates[known++] = {candidates[i].node, places[i].site, places[i].birth_ms};
   }
   candidates.resize(known);
-  audit::tell_graphs(capture, census_->rows(&candidates, collected ? audit::kCollected : 0));
+  audit::add_graphs(capture, census_->rows(&candidates, collected ? audit::kCollected : 0));
 }
 
 // What of a dying slot's tensor may stay: its storage, where somebody else holds that or the tensor.

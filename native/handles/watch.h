@@ -31,8 +31,8 @@ class Watch {
     Cause cause = Cause::Collector;
   };
 
-  static constexpr size_t kMostDeaths = 10'000;
-  static constexpr size_t kMostSites = 10'000;
+  static constexpr size_t kMaxDeaths = 10'000;
+  static constexpr size_t kMaxSites = 10'000;
 
   explicit Watch(uint64_t seed) : sampler_(seed) {}
 

@@ -46,7 +46,7 @@ torch::jit::Stack read_arguments(Call& call, napi_value list, const Method& meth
 napi_value write_value(Call& call, const c10::IValue& value);
 
 // Values in one argument list or result.
-constexpr size_t kMostValues = size_t{1} << 20;
+constexpr size_t kMaxValues = size_t{1} << 20;
 constexpr int kDeepest = 200;
 
 }  // namespace ltn::models

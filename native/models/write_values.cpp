@@ -21,7 +21,7 @@ using c10::IValue;
 class Examiner {
  public:
   void look(const IValue& value) {
-    if (++count_ > kMostValues) refuse("it has more than " + std::to_string(kMostValues) + " values");
+    if (++count_ > kMaxValues) refuse("it has more than " + std::to_string(kMaxValues) + " values");
     const bool is_container = value.isList() || value.isTuple() || value.isGenericDict();
     if (!is_container) {
       look_at_plain(value);

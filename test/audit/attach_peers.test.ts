@@ -259,7 +259,7 @@ test('a process that cannot listen warns of it, once', async () => {
       {
         name: 'TorchWarning',
         code: 'ERR_TORCH_ATTACH',
-        message: 'leak-audit attach cannot reach this process: no socket: Too many open files',
+        message: 'leak-audit attach cannot reach this process: cannot create a socket: Too many open files',
       },
     ],
   });

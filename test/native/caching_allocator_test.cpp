@@ -21,10 +21,10 @@ using accounting::GrowthGate;
 TEST(GrowthGate, OpensAfterTheMinimumGrowthAndThenAfterHalfOfTheBytesInUse) {
   GrowthGate gate;
   EXPECT_FALSE(gate.due(0));
-  EXPECT_FALSE(gate.due(GrowthGate::kLeast - 1));
-  EXPECT_TRUE(gate.due(GrowthGate::kLeast));
+  EXPECT_FALSE(gate.due(GrowthGate::kMin - 1));
+  EXPECT_TRUE(gate.due(GrowthGate::kMin));
   gate.collected(0);
-  EXPECT_TRUE(gate.due(GrowthGate::kLeast));
+  EXPECT_TRUE(gate.due(GrowthGate::kMin));
   const uint64_t large = uint64_t{8} << 30;
   gate.collected(large);
   EXPECT_FALSE(gate.due(large));

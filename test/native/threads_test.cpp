@@ -266,7 +266,7 @@ TEST_F(Threads, CapturesBeginAndEndWhileEnvironmentsWork) {
     EXPECT_TRUE(audit::start(options, &why)) << why;
     audit::tag_pending(1, audit::define_site(0, "[]", 1));
     audit::mark("round");
-    static_cast<void>(audit::look(10));
+    static_cast<void>(audit::take_snapshot(10));
     std::this_thread::yield();
     audit::stop("test");
     ::unlink(options.path.c_str());
