@@ -223,7 +223,7 @@ napi_value current_error(napi_env env, Call* call) noexcept {
   if (error == nullptr) return take_pending(env);
   if (call != nullptr) set_string(env, error, "op", call->row->name);
   if (!report.argument.empty()) set_string(env, error, "argument", report.argument);
-  if (call != nullptr) call->state.tell_error(error, report.disposed);
+  if (call != nullptr) call->state.complete_error(error, report.disposed);
   return error;
 }
 

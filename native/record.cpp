@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "native/async/shadows.h"
+#include "native/async/meta_results.h"
 #include "native/convert/from_js.h"
 #include "native/convert/to_js.h"
 #include "native/schema_text.h"
@@ -341,8 +341,8 @@ bool is_defined(const at::Tensor& tensor) { return tensor.defined(); }
 // The results as they are known beforehand: where nobody can go on without, an error.
 napi_value record_list(Call& call, async::Strand& strand, std::unique_ptr<async::OpStep> step) {
   handles::Flags& flags = call.state.flags();
-  const bool is_empty = async::find_shadows(strand, *step);
-  const std::vector<at::Tensor> all = is_empty ? std::vector<at::Tensor>() : step->shadows;
+  const bool is_empty = async::infer_metas(strand, *step);
+  const std::vector<at::Tensor> all = is_empty ? std::vector<at::Tensor>() : step->metas;
   const bool known = is_empty || std::all_of(all.begin(), all.end(), is_defined);
   if (!known && gives_tensors_alone(flags.recording)) {
     throw CodedError(
@@ -362,7 +362,7 @@ napi_value record_list(Call& call, async::Strand& strand, std::unique_ptr<async:
     const size_t count = std::min(kMax, all.size() - first);
     auto part = std::make_unique<async::PartStep>(*call.row, strand, list, first, count);
     const auto begin = all.begin() + static_cast<std::ptrdiff_t>(first);
-    part->shadows.assign(begin, begin + static_cast<std::ptrdiff_t>(count));
+    part->metas.assign(begin, begin + static_cast<std::ptrdiff_t>(count));
     const double code = strand.add(std::move(part));
     for (size_t i = 0; i < count; ++i) {
       set_element(call, array, first + i, write_double(call, code - static_cast<double>(i)));

@@ -5,7 +5,7 @@
 #include "native/schema_text.h"
 
 namespace ltn {
-std::string describe_tensor(const void* tensor);  // native/errors.h, which knows Node
+std::string describe_tensor(const void* tensor);  // from native/errors.h, which includes Node headers
 }
 
 namespace ltn::async {
@@ -61,12 +61,12 @@ void Step::run() {
 
 namespace {
 
-// Of ops that write to a tensor: whether that leaves its shape.
+// Whether an op that writes to a tensor keeps its shape.
 bool keeps_shapes(const OpRow& row) {
   static const char* const kReshaping[] = {"as_strided_", "detach_",    "set_",    "squeeze_",
                                            "swapaxes_",   "swapdims_",  "t_",      "resize",
                                            "transpose_",  "unsqueeze_", "sparse_", "rename_"};
-  if ((row.mutated & ~OpRow::kWritesElsewhere) == 0) return true;  // a backward: gradients have shapes of their own
+  if ((row.mutated & ~OpRow::kWritesElsewhere) == 0) return true;  // a backward: gradients have their own shapes
   const std::string name = row.name;
   const std::string base = name.substr(name.find(':') + 2, name.find('.') - name.find(':') - 2);
   if (base.empty() || base.back() != '_') return false;  // `out` takes any shape
@@ -103,7 +103,7 @@ std::vector<Step*> Strand::next_batch(const std::vector<uint32_t>* wanted) {
   std::vector<Step*> batch;
   for (size_t i = submitted_; i < steps_.size(); ++i) batch.push_back(steps_[i].get());
   submitted_ = steps_.size();
-  shadows.clear();
+  metas.clear();
   for (const Step* step : batch) {
     for (Step* used : step->recording.uses()) ++used->readers;
   }

@@ -1,4 +1,4 @@
-// The begin of a capture, which finds what was there before it, and a look at what lives now.
+// Start of a capture, handles older than it, and queries of the current state.
 #include <algorithm>
 #include <limits>
 

@@ -195,7 +195,7 @@ void EnvState::set_error_sink(napi_value function) {
   napi_create_reference(env_, function, 1, &error_sink_);
 }
 
-void EnvState::tell_error(napi_value error, handles::Handle handle) noexcept {
+void EnvState::complete_error(napi_value error, handles::Handle handle) noexcept {
   napi_value sink = nullptr;
   napi_value receiver = nullptr;
   napi_value number = nullptr;

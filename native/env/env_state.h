@@ -91,7 +91,7 @@ class EnvState {
   // `sink(error, handle)` completes each error that native code makes: lib/caller.ts, and under LIBTORCH_NODE_DEBUG
   // lib/debug.ts, for which `handle` is the disposed tensor's, else 0. Null until it is set.
   void set_error_sink(napi_value function);
-  void tell_error(napi_value error, handles::Handle handle) noexcept;
+  void complete_error(napi_value error, handles::Handle handle) noexcept;
 
   EnvState(const EnvState&) = delete;
   EnvState& operator=(const EnvState&) = delete;

@@ -63,7 +63,7 @@ void Watch::freed(uint64_t handle, uint32_t index) noexcept {
     dead_.erase(order_.front());
     order_.pop_front();
   } catch (const std::bad_alloc&) {
-    // A message that says less is better than a tensor that cannot be freed.
+    // A less informative message is better than a tensor that cannot be freed.
   }
 }
 

@@ -2,7 +2,7 @@
 #include <ATen/Parallel.h>
 
 #include "native/async/batch.h"
-#include "native/async/shadows.h"
+#include "native/async/meta_results.h"
 #include "native/env/end_sentinel.h"
 #include "native/env/environment_end.h"
 #include "native/internals/internals.h"
@@ -101,7 +101,7 @@ napi_value settle(Call& call) {
   handles::SlotTable& slots = call.state.slots();
   if (wrote) slots.reconcile_all();
   if (wrote || wrote_gradients) slots.reconcile_inner();
-  slots.take_up_returned();
+  slots.reconcile_returned();
   for (std::string& text : strand->warnings) call.state.warnings().add(std::move(text));
   strand->warnings.clear();
   return write_bool(call, strand->failed == nullptr);
@@ -139,10 +139,10 @@ napi_value take(Call& call) {
 }
 
 // strandShadow(id, code): [dtype, device, ...shape] of a result that may not be there yet; null where nothing is known.
-napi_value shadow(Call& call) {
+napi_value strand_meta(Call& call) {
   const auto strand = strand_argument(call);
   const double code = read_double(call, call.arguments[1], 1);
-  const at::Tensor found = async::shadow_of(*strand, code);
+  const at::Tensor found = async::result_meta(*strand, code);
   const std::string device = found.defined() ? async::device_of(*strand, code) : "";
   if (device.empty() || found.layout() != c10::kStrided) {
     napi_value null = nullptr;
@@ -200,7 +200,7 @@ const Internal kInternals[] = {
     internal_body<&error, 1>("strandError", "strandError(int strand) -> Error"),
     internal_body<&can_repeat, 1>("strandCanRepeat", "strandCanRepeat(int strand) -> bool"),
     internal_body<&take, 2>("strandTake", "strandTake(int strand, int step) -> Any"),
-    internal_body<&shadow, 2>("strandShadow", "strandShadow(int strand, float code) -> Any"),
+    internal_body<&strand_meta, 2>("strandShadow", "strandShadow(int strand, float code) -> Any"),
     internal_body<&require_read, 1>("strandRequireRead", "strandRequireRead(Tensor self) -> ()"),
     internal_body<&cancel, 1>("strandCancel", "strandCancel(int strand) -> ()"),
     internal_body<&close_strand, 1>("strandClose", "strandClose(int strand) -> ()"),

@@ -121,8 +121,8 @@ napi_value read(Call& call) {
 }
 
 // auditTellCapture(): a recording that began hears what this environment's tensors are.
-napi_value tell_capture(Call& call) {
-  call.state.slots().tell_capture();
+napi_value report_to_capture(Call& call) {
+  call.state.slots().report_to_capture();
   return nullptr;
 }
 
@@ -175,7 +175,7 @@ const Internal kInternals[] = {
     internal_body<&set_error_sink, 1>("setErrorSink", "setErrorSink(function sink) -> ()"),
     internal_body<&read, 0>("watchRead", "watchRead() -> object"),
     internal_body<&watch_large, 1>("watchLarge", "watchLarge(float bytes) -> ()"),
-    internal_body<&tell_capture, 0>("auditTellCapture", "auditTellCapture() -> ()"),
+    internal_body<&report_to_capture, 0>("auditTellCapture", "auditTellCapture() -> ()"),
     internal_body<&sites_of, 0>("auditSites", "auditSites() -> object"),
     internal_body<&audit_site, 1>("auditSite", "auditSite(int site) -> str"),
     internal_body<&census, 1>("auditCensus", "auditCensus(bool collected) -> ()"),

@@ -180,14 +180,14 @@ Model::Named Model::buffers() const {
   return named;
 }
 
-bool Model::try_storages(const std::function<bool(const at::Tensor&)>& may_look, std::vector<c10::Storage>* storages,
+bool Model::try_storages(const std::function<bool(const at::Tensor&)>& may_read, std::vector<c10::Storage>* storages,
                          bool* all) const {
   *all = true;
   const std::shared_lock<std::shared_mutex> lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return false;
   std::unordered_set<const c10::StorageImpl*> seen;
   for_each_tensor(module_._ivalue(), [&](const at::Tensor& tensor) {
-    if (!may_look(tensor)) *all = false;
+    if (!may_read(tensor)) *all = false;
     if (!*all || !tensor.unsafeGetTensorImpl()->has_storage()) return;
     if (seen.insert(tensor.storage().unsafeGetStorageImpl()).second) storages->push_back(tensor.storage());
   });

@@ -71,9 +71,9 @@ class Model {
   using Named = std::vector<std::pair<std::string, at::Tensor>>;
   Named parameters() const;
   Named buffers() const;
-  // All that it holds, each once. False while a call changes it, and, with `*all` false, when `may_look` refuses a
+  // All that it holds, each once. False while a call changes it, and, with `*all` false, when `may_read` refuses a
   // tensor.
-  bool try_storages(const std::function<bool(const at::Tensor&)>& may_look, std::vector<c10::Storage>* storages,
+  bool try_storages(const std::function<bool(const at::Tensor&)>& may_read, std::vector<c10::Storage>* storages,
                     bool* all) const;
 
  private:

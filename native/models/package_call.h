@@ -14,7 +14,7 @@ namespace ltn::models {
 class PackageToken final : public handles::Holder {
  public:
   PackageToken(std::shared_ptr<Package> package, uint64_t bytes);
-  bool refresh(const MayLook&) override { return true; }
+  bool refresh(const MayRead&) override { return true; }
 
   const std::shared_ptr<Package> package;
 };

@@ -4,10 +4,10 @@
 
 namespace ltn::models {
 
-bool Token::refresh(const MayLook& may_look) {
+bool Token::refresh(const MayRead& may_read) {
   std::vector<c10::Storage> storages;
   bool all = true;
-  if (model->try_storages(may_look, &storages, &all)) put(std::move(storages));
+  if (model->try_storages(may_read, &storages, &all)) put(std::move(storages));
   return all;
 }
 

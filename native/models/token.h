@@ -15,7 +15,7 @@ class Token final : public handles::Holder {
   explicit Token(std::shared_ptr<Model> model) : model(std::move(model)) {
     refresh([](const at::Tensor&) { return true; });  // nobody else knows the model yet
   }
-  bool refresh(const MayLook& may_look) override;
+  bool refresh(const MayRead& may_read) override;
 
   const std::shared_ptr<Model> model;
 };

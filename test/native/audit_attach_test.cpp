@@ -125,7 +125,7 @@ class AuditOfTable : public ::testing::Test {
   handles::Handle make(int64_t count) { return table.create(at::zeros({count}, at::kFloat)); }
   // Bytes and tensors of all sites, which must equal those of the ledger.
   void expect_whole() {
-    table.tell_capture();
+    table.report_to_capture();
     uint64_t bytes = 0, tensors = 0;
     for (const Snapshot::Row& row : take_snapshot(1000).rows) {
       bytes += row.live_bytes;
@@ -176,7 +176,7 @@ TEST_F(AuditOfTable, TensorsNotDrawnAreCountedButNotRecorded) {
   };
   const handles::Handle before = make(5);
   begin(Options::Sample);
-  table.tell_capture();
+  table.report_to_capture();
   EXPECT_EQ(recorded(), 1u);  // earlier tensors are exact
   std::vector<handles::Handle> small;
   for (int i = 0; i < 100; ++i) small.push_back(make(25));

@@ -110,7 +110,7 @@ class Environment {
         table.reconcile(targets_[strand]);
         table.reconcile(added);
         table.reconcile_inner();
-        table.take_up_returned();
+        table.reconcile_returned();
         if (left-- > 0) {
           send(table, strand, added);
         } else {
@@ -160,7 +160,7 @@ class Environment {
   void look(SlotTable& table, Handle added) {
     table.reconcile_inner();
     table.reconcile_all();
-    table.tell_capture();
+    table.report_to_capture();
     table.for_each([](Handle, const handles::TensorFacts& facts, accounting::StorageEntry* const*, size_t) {
       EXPECT_EQ(facts.sizes.size(), 1u);
     });
