@@ -11,7 +11,7 @@
 #include <mutex>
 #include <string>
 
-#include "native/accounting/growth_gate.h"
+#include "native/accounting/collection_threshold.h"
 
 namespace ltn::cuda {
 namespace {
@@ -19,7 +19,7 @@ namespace {
 namespace allocator = c10::cuda::CUDACachingAllocator;
 
 std::atomic<Relief> process_relief{nullptr};
-std::array<accounting::GrowthGate, C10_COMPILE_TIME_MAX_GPUS> process_gates;
+std::array<accounting::CollectionThreshold, C10_COMPILE_TIME_MAX_GPUS> process_thresholds;
 // Whether a thread is in its callback. The callback may free blocks of other devices, under their locks; with one
 // thread at a time in it, no two can wait for each other's device.
 std::atomic<bool> process_relieving{false};
@@ -78,13 +78,13 @@ class AskForGarbage final : public c10::FreeMemoryCallback {
     const Relief relieve = process_relief.load(std::memory_order_acquire);
     if (relieve == nullptr) return false;
     const int device = static_cast<int>(c10::cuda::current_device());
-    if (device < 0 || device >= static_cast<int>(process_gates.size())) return false;
-    accounting::GrowthGate& gate = process_gates[static_cast<size_t>(device)];
-    if (!gate.due(device_memory(device).allocated_bytes)) return false;
+    if (device < 0 || device >= static_cast<int>(process_thresholds.size())) return false;
+    accounting::CollectionThreshold& threshold = process_thresholds[static_cast<size_t>(device)];
+    if (!threshold.due(device_memory(device).allocated_bytes)) return false;
     const Turn turn;
     if (!turn.taken()) return false;
     const bool freed = relieve(0);
-    gate.collected(device_memory(device).allocated_bytes);
+    threshold.collected(device_memory(device).allocated_bytes);
     return freed;
   }
 };

@@ -143,7 +143,7 @@ std::shared_ptr<Package> Package::load(const PackageFiles& files, size_t runners
   if (maker == makers.end()) {
     throw CodedError("ERR_TORCH_MODEL", "it was compiled for '" + files.device + "', which this libtorch has not");
   }
-  accounting::forget_refusal();
+  accounting::clear_allocation_failure();
   try {
     auto compiled = std::make_unique<Compiled>();
     compiled->runner = make_runner(maker->second, files, runners);
@@ -161,7 +161,7 @@ std::shared_ptr<Package> Package::load(const PackageFiles& files, size_t runners
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& error) {
-    accounting::throw_refusal();
+    accounting::rethrow_allocation_failure();
     throw CodedError("ERR_TORCH_MODEL", "libtorch cannot load it: " + message_of(error));
   }
 }
@@ -228,12 +228,12 @@ std::vector<at::Tensor> Package::run(const std::vector<at::Tensor>& inputs) {
   std::vector<at::Tensor> outputs;
   // libtorch's runner has a queue too, in which whoever waits is not told of a call that failed.
   const Turn turn(*this);
-  accounting::forget_refusal();
+  accounting::clear_allocation_failure();
   try {
     outputs = compiled_->runner->run(given.own);
   } catch (...) {  // whatever it is: the model lets go of its inputs before it is passed on
     given.empty_lost();
-    accounting::throw_refusal();
+    accounting::rethrow_allocation_failure();
     try {
       throw;
     } catch (const std::exception& error) {

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "native/accounting/growth_gate.h"
+#include "native/accounting/collection_threshold.h"
 
 #ifdef LTN_CUDA
 #include <c10/cuda/CUDACachingAllocator.h>
@@ -16,20 +16,20 @@
 namespace ltn::cuda {
 namespace {
 
-using accounting::GrowthGate;
+using accounting::CollectionThreshold;
 
-TEST(GrowthGate, OpensAfterTheMinimumGrowthAndThenAfterHalfOfTheBytesInUse) {
-  GrowthGate gate;
-  EXPECT_FALSE(gate.due(0));
-  EXPECT_FALSE(gate.due(GrowthGate::kMin - 1));
-  EXPECT_TRUE(gate.due(GrowthGate::kMin));
-  gate.collected(0);
-  EXPECT_TRUE(gate.due(GrowthGate::kMin));
+TEST(CollectionThreshold, IsDueAfterTheMinimumGrowthAndThenAfterHalfOfTheBytesInUse) {
+  CollectionThreshold threshold;
+  EXPECT_FALSE(threshold.due(0));
+  EXPECT_FALSE(threshold.due(CollectionThreshold::kMin - 1));
+  EXPECT_TRUE(threshold.due(CollectionThreshold::kMin));
+  threshold.collected(0);
+  EXPECT_TRUE(threshold.due(CollectionThreshold::kMin));
   const uint64_t large = uint64_t{8} << 30;
-  gate.collected(large);
-  EXPECT_FALSE(gate.due(large));
-  EXPECT_FALSE(gate.due(large + large / 2 - 1));
-  EXPECT_TRUE(gate.due(large + large / 2));
+  threshold.collected(large);
+  EXPECT_FALSE(threshold.due(large));
+  EXPECT_FALSE(threshold.due(large + large / 2 - 1));
+  EXPECT_TRUE(threshold.due(large + large / 2));
 }
 
 #ifndef LTN_CUDA
