@@ -85,7 +85,7 @@ class Reader {
       case TypeKind::OptionalType: {
         const TypePtr& element = type->castRaw<c10::OptionalType>()->getElementType();
         const bool is_tensor = element->kind() == TypeKind::TensorType;
-        if (is_tensor ? is_no_tensor(call_, value) : is_null(call_, value)) return IValue();
+        if (is_tensor ? is_null_tensor(call_, value) : is_null(call_, value)) return IValue();
         return read(value, index, element, to);
       }
       case TypeKind::TensorType: {
@@ -165,7 +165,7 @@ class Reader {
     for (uint32_t i = 0; i < length; ++i) {
       const napi_value element = list_element(call_, value, i);
       if constexpr (!std::is_same_v<T, at::Tensor>) {
-        if (is_no_tensor(call_, element)) {
+        if (is_null_tensor(call_, element)) {
           list.push_back(c10::nullopt);
           continue;
         }

@@ -7,8 +7,8 @@
 namespace ltn {
 namespace {
 
-// `place()` gives a text. What is returned owns the function: the environment
-// that is asked no more lets go of it.
+// `place()` returns a text. The returned value owns the function: the environment releases it when it is no longer
+// called.
 napi_value set_place(Call &call) {
   auto callback = std::make_shared<autograd::Callback>(call, call.arguments[0]);
   autograd::set_place(callback);
