@@ -1,4 +1,4 @@
-// A build without CUDA, or without CUDA's headers: there is no allocator to ask.
+// For a build without CUDA, or without CUDA's headers: there is no allocator.
 #include "native/cuda/caching_allocator.h"
 
 namespace ltn::cuda {

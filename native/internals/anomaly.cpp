@@ -17,7 +17,7 @@ napi_value set_place(Call &call) {
 
 std::vector<std::string> take_anomaly() {
   std::vector<std::string> texts;
-  for (autograd::MadeAt &made : autograd::take_anomaly()) {
+  for (autograd::CreatedAt &made : autograd::take_anomaly()) {
     texts.push_back(std::move(made.node));
     texts.push_back(std::move(made.place));
   }

@@ -49,7 +49,7 @@ std::string schema_text(const std::string& name, const c10::FunctionSchema& sche
   return name + "(" + text + ") -> " + (result.empty() ? "None" : result);
 }
 
-// Calls visit(tensor) for every tensor that can be reached, once for each way to it.
+// Calls visit(tensor) for every reachable tensor, once per path to it.
 template <class Visit>
 void for_each_tensor(const c10::IValue& root, Visit&& visit) {
   std::vector<c10::IValue> pending = {root};
@@ -105,7 +105,7 @@ const Method& Model::method(const std::string& name) const {
     if (method->name == name) return *method;
     known += (known.empty() ? "" : ", ") + method->name;
   }
-  throw BadArgument(1, known.empty() ? "a method, of which this model has none" : "one of its methods (" + known + ")",
+  throw BadArgument(1, known.empty() ? "a method, but this model has none" : "one of its methods (" + known + ")",
                     "'" + name + "'");
 }
 
@@ -118,7 +118,7 @@ c10::IValue Model::run(const Method& method, torch::jit::Stack arguments, bool* 
     shared.unlock();
     alone.lock();
   }
-  // What was given may be written to, and must not stay larger than its memory where a resize fails.
+  // Arguments may be written to, and must not stay larger than their memory after a failed resize.
   const torch::jit::Stack given = *wrote ? arguments : torch::jit::Stack();
   const auto end = [&] {
     if (!*wrote) return;
@@ -131,7 +131,7 @@ c10::IValue Model::run(const Method& method, torch::jit::Stack arguments, bool* 
   arguments.insert(arguments.begin(), c10::IValue(module_._ivalue()));
   try {
     method.function->run(arguments);
-  } catch (...) {  // whatever it is: the model is whole again before it is passed on
+  } catch (...) {  // any exception: clean up before it is passed on
     end();
     throw_script_error();
   }
@@ -150,7 +150,7 @@ void Model::look_at_training() {
 void Model::train(bool on) {
   const std::unique_lock<std::shared_mutex> lock(mutex_);
   for (torch::jit::Module part : module_.modules()) {
-    // A frozen model has none, and what is constant cannot be changed.
+    // A frozen model has none, and constants cannot be changed.
     if (part.type()->findAttributeSlot("training").has_value()) part.setattr("training", on);
   }
   look_at_training();
