@@ -347,8 +347,7 @@ napi_value record_list(Call& call, async::Strand& strand, std::unique_ptr<async:
   if (!known && needs_tensor_results(flags.recording)) {
     throw CodedError("ERR_TORCH_PENDING",
                      "the number of its results is not known before it has run: await it, as in `await t.unbind(x)` on "
-                     "the object that "
-                     "torch.run passes to its function");
+                     "the object that torch.run passes to its function");
   }
   async::OpStep& list = *step;
   flags.result = strand.add(std::move(step));

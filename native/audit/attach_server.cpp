@@ -38,10 +38,10 @@ void AttachServer::run() noexcept {
 
 void AttachServer::wait() {
   const int64_t before = steady_ms();
-  const bool looks = accept_limiter_.may_accept(before);  // poll ignores a negative descriptor
-  std::vector<pollfd> watched{{looks ? socket_.get() : -1, POLLIN, 0}};
+  const bool accepts = accept_limiter_.may_accept(before);  // poll ignores a negative descriptor
+  std::vector<pollfd> watched{{accepts ? socket_.get() : -1, POLLIN, 0}};
   int64_t until = handler_.deadline();
-  if (!looks) until = std::min(until, accept_limiter_.paused_until());
+  if (!accepts) until = std::min(until, accept_limiter_.paused_until());
   for (const Client& client : clients_) {
     watched.push_back({client.socket.get(), static_cast<short>(client.out.empty() ? POLLIN : POLLIN | POLLOUT), 0});
     until = std::min(until, idle_deadline(client));
@@ -115,7 +115,7 @@ void AttachServer::accept_one(Descriptor socket, int64_t now) {
   clients_.splice(clients_.end(), one);
 }
 
-// Drops the client that has been idle longest, so that a crowd of open connections keeps nobody out.
+// Drops the client that has been idle longest, so that many open connections cannot lock others out.
 void AttachServer::drop_idlest() noexcept {
   Client* oldest = nullptr;
   for (Client& client : clients_) {

@@ -184,7 +184,7 @@ void stop(const char* reason) {
   s.depth = 0;
   if (process_capture.exchange(0) != 0) listen(false);
   s.writer.close(reason);
-  s.recorder.begin(0);  // gives back its memory, and forgets what it will not hear of any more
+  s.recorder.begin(0);  // frees its memory, and ignores late calls
   notify_follower();
 }
 

@@ -64,7 +64,7 @@ class Recorder {
   // nothing.
   void begin(uint32_t capture);
 
-  // `weight` is how many handles like this one the record stands for (1 unless sampled). `known_only` records the
+  // `weight` is the number of handles that the record represents (1 unless sampled). `known_only` records the
   // handle only when its storage is recorded already (and with that storage's weight).
   uint32_t created(const Birth& birth, float weight, bool known_only, int64_t now_ms, uint32_t capture = 0);
   // Records a handle older than the capture.

@@ -1,4 +1,4 @@
-// The changes that the recorder hands to the writer in each round.
+// The changes that the recorder passes to the writer in each round.
 #include <algorithm>
 #include <limits>
 

@@ -1,4 +1,4 @@
-// The tensors inside a tensor that has no storage of its own.
+// The tensors inside a tensor without its own storage.
 #pragma once
 
 #include <ATen/SparseCsrTensorImpl.h>

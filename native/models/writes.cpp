@@ -17,7 +17,7 @@ using torch::jit::Block;
 using torch::jit::Node;
 using torch::jit::Value;
 
-// Ops whose result always has its own memory. Schemas do not tell: dropout and type_as may return their argument.
+// Ops whose result always has its own memory. Schemas do not show this: dropout and type_as may return their argument.
 const std::unordered_set<std::string>& ops_with_new_result() {
   static const std::unordered_set<std::string> names = {
       "aten::_convolution",

@@ -45,7 +45,7 @@ class TokenTable {
   // Makes the token invalid. False if there is none.
   bool revoke(TokenId id) noexcept;
 
-  // Frees the tensors of tokens that nobody has any more.
+  // Frees the tensors of expired tokens.
   void sweep_expired() noexcept;
 
   // The environment ends: frees its tokens that have no store, and what has expired.
@@ -84,7 +84,7 @@ class TokenTable {
 
 TokenTable& process_tokens();
 
-// Frees the tensors of tokens that nobody has any more. Any thread; for memory pressure too.
+// Frees the tensors of expired tokens. Any thread; also called under memory pressure.
 inline void sweep_expired() noexcept { process_tokens().sweep_expired(); }
 
 }  // namespace ltn::share

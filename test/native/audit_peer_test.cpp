@@ -97,7 +97,7 @@ TEST(AuditPeer, IsUnknownIfTheSocketIsNotConnected) {
   EXPECT_EQ(pid, 0);
 }
 
-TEST(AuditAcceptLimiter, TellsSomeStrangersWhyAndThenClosesForAMoment) {
+TEST(AuditAcceptLimiter, RefusesSomePeersWithTheReasonAndThenPauses) {
   AcceptLimiter limiter;
   int64_t now = 1'000'000;
   int refusals = 0;
