@@ -20,8 +20,8 @@ class ThrownByProgram : public std::exception {
 };
 
 // Called after a failed call into JavaScript, with its exception taken. If the thread is being terminated, that
-// exception was V8's termination, which ends where it is caught: it is requested again, otherwise a program that
-// catches errors in a loop would never end.
+// exception was V8's termination, which counts as handled once it is caught. So it is requested again, otherwise a
+// program that catches errors in a loop would never end.
 void renew_termination(napi_env env) noexcept;
 
 }  // namespace ltn

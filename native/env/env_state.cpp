@@ -101,9 +101,9 @@ void EnvState::finalize_generator(node_api_basic_env, void* handle, void* self) 
 void EnvState::request_collection_if_due() noexcept {
   constexpr uint64_t kYoungBytes = 32 * 1024 * 1024;
   const uint64_t allocated = accounting::cpu_allocated_bytes();
-  if (allocated < young_collected_at_) young_collected_at_ = allocated;
-  if (external_.charged_more_than(kYoungBytes) || allocated - young_collected_at_ > kYoungBytes) {
-    young_collected_at_ = allocated;
+  if (allocated < young_requested_at_) young_requested_at_ = allocated;
+  if (external_.charged_more_than(kYoungBytes) || allocated - young_requested_at_ > kYoungBytes) {
+    young_requested_at_ = allocated;
     if (flags_->collect == handles::Flags::kNone) flags_->collect = handles::Flags::kScavenge;
   }
   const uint64_t limit = accounting::memory_limit();

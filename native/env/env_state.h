@@ -125,7 +125,7 @@ class EnvState {
   EndSentinel* end_sentinel_ = nullptr;  // owned by its finalizer
   bool borrowed_ = false;
   napi_ref collector_ = nullptr;
-  uint64_t young_collected_at_ = 0;  // allocatedBytes when young garbage was last collected
+  uint64_t young_requested_at_ = 0;  // allocatedBytes when a young collection was last requested
   uint64_t soft_collect_above_ = 0;  // under a memory limit: no full collection until allocatedBytes exceed this
   bool closed_ = false;
 };
