@@ -74,7 +74,7 @@ struct BirthEntry {
 inline constexpr size_t kBirthBytes = 48;
 static_assert(sizeof(BirthEntry) == kBirthBytes);
 // kView: the storage existed before the tensor. kBy…: the owner when this was written (one of three). kHasGraph: the
-// tensor is the result of a differentiable operation.
+// tensor has a grad_fn.
 enum BirthFlag : uint8_t { kView = 1, kByCollector = 2, kByKeep = 4, kByScope = 6, kHasGraph = 8 };
 
 // A scope owns the tensor from now on.
