@@ -50,7 +50,7 @@ struct Birth {
   size_t ndim = 0;
   uint32_t env = 0;             // number of the environment (thread)
   uint32_t owner = kCollector;  // or kKept, or a scope's number
-  bool has_graph = false;  // it has a grad_fn
+  bool has_graph = false;       // it has a grad_fn
 };
 
 // Each capture starts with an empty set of records. Whoever stores a record id also stores its capture; a call for

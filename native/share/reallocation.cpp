@@ -146,7 +146,8 @@ void unpin(const void* begin) noexcept {
   const Pinned pinned = found->second;
   registry.pinned.erase(found);
   if (pinned.released_by == nullptr) return;
-  reinterpret_cast<Free>(pinned.released_by->functions[kFree])(pinned.released_by, const_cast<void*>(begin), pinned.bytes);
+  reinterpret_cast<Free>(pinned.released_by->functions[kFree])(pinned.released_by, const_cast<void*>(begin),
+                                                               pinned.bytes);
 }
 
 }  // namespace ltn::share
