@@ -21,7 +21,7 @@ std::atomic<uint64_t> process_allocated{0};
 std::atomic<uint64_t> process_peak{0};
 std::atomic<uint64_t> process_allocations{0};
 std::atomic<uint64_t> process_limit{kNoLimit};
-std::atomic<Relief> process_relief{nullptr};
+std::atomic<FreeMemory> process_free_memory{nullptr};
 // The wrapped allocator. Written once, under process_once, before the counting allocator is published.
 c10::Allocator* process_wrapped = nullptr;
 std::once_flag process_once;
@@ -85,9 +85,9 @@ bool can_never_fit(uint64_t bytes) noexcept {
   return bytes > physical_bytes() || bytes > process_limit.load(std::memory_order_relaxed);
 }
 
-void ask_for_relief(uint64_t bytes) {
+void call_free_memory(uint64_t bytes) {
   if (can_never_fit(bytes)) return;
-  if (const Relief relief = process_relief.load(std::memory_order_acquire)) relief(bytes);
+  if (const FreeMemory free_memory = process_free_memory.load(std::memory_order_acquire)) free_memory(bytes);
 }
 
 // The last allocation failure of this thread: its kind and size.
@@ -114,7 +114,7 @@ uint64_t charge(uint64_t bytes) {
   const uint64_t now = process_allocated.fetch_add(bytes, std::memory_order_relaxed) + bytes;
   if (__builtin_expect(fits(now), 1)) return now;
   process_allocated.fetch_sub(bytes, std::memory_order_relaxed);
-  ask_for_relief(bytes);
+  call_free_memory(bytes);
   const uint64_t then = process_allocated.fetch_add(bytes, std::memory_order_relaxed) + bytes;
   if (fits(then)) return then;
   process_allocated.fetch_sub(bytes, std::memory_order_relaxed);
@@ -174,7 +174,7 @@ void* new_block(size_t bytes) {
   try {
     return process_wrapped->raw_allocate(all);
   } catch (const c10::Error&) {
-    ask_for_relief(bytes);  // there may be memory after a collection
+    call_free_memory(bytes);  // there may be memory after a collection
   }
   try {
     return process_wrapped->raw_allocate(all);
@@ -247,6 +247,8 @@ Deleter counted_deleter() noexcept { return &free_counted; }
 void set_memory_limit(uint64_t bytes) noexcept { process_limit.store(bytes, std::memory_order_relaxed); }
 uint64_t memory_limit() noexcept { return process_limit.load(std::memory_order_relaxed); }
 
-void set_relief(Relief relief) noexcept { process_relief.store(relief, std::memory_order_release); }
+void set_free_memory(FreeMemory free_memory) noexcept {
+  process_free_memory.store(free_memory, std::memory_order_release);
+}
 
 }  // namespace ltn::accounting

@@ -53,7 +53,7 @@ uint64_t memory_limit() noexcept;
 
 // Frees unused memory when `bytes` would exceed the limit or could not be allocated. Process-wide; called on the
 // allocating thread, inside an op.
-using Relief = void (*)(uint64_t bytes);
-void set_relief(Relief relief) noexcept;
+using FreeMemory = void (*)(uint64_t bytes);
+void set_free_memory(FreeMemory free_memory) noexcept;
 
 }  // namespace ltn::accounting

@@ -10,7 +10,7 @@
 #include "native/async/engine_leftovers.h"
 #include "native/async/strand.h"
 #include "native/convert/from_js.h"
-#include "native/env/relief.h"
+#include "native/env/free_memory.h"
 
 namespace ltn {
 namespace {
@@ -27,7 +27,7 @@ napi_value run_body(Call& call, Body body) {
   } catch (const accounting::ExhaustedError&) {  // the CPU's allocator has already retried
     throw;
   } catch (const c10::OutOfMemoryError&) {  // if nothing was freed, a second try would fail too
-    if (!can_be_repeated(*call.row) || !relieve(0)) throw;
+    if (!can_be_repeated(*call.row) || !free_unreachable(0)) throw;
   }
   return body(call);
 }

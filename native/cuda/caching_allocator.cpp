@@ -18,11 +18,11 @@ namespace {
 
 namespace allocator = c10::cuda::CUDACachingAllocator;
 
-std::atomic<Relief> process_relief{nullptr};
+std::atomic<FreeMemory> process_free_memory{nullptr};
 std::array<accounting::CollectionThreshold, C10_COMPILE_TIME_MAX_GPUS> process_thresholds;
 // Whether a thread is in its callback. The callback may free blocks of other devices, under their locks; with only one
 // thread in it, no two threads can deadlock on each other's device.
-std::atomic<bool> process_relieving{false};
+std::atomic<bool> process_in_callback{false};
 
 // libtorch 2.x: the allocator is an object that reports whether it was initialized.
 template <class Allocator>
@@ -53,12 +53,12 @@ DeviceMemory read(const Stats& stats) {
   return memory;
 }
 
-// Resets process_relieving at the end of a callback. Lifetime: the callback's frame. Thread: the allocating one.
+// Resets process_in_callback at the end of a callback. Lifetime: the callback's frame. Thread: the allocating one.
 class CallbackLock {
  public:
-  CallbackLock() noexcept : taken_(!process_relieving.exchange(true, std::memory_order_acquire)) {}
+  CallbackLock() noexcept : taken_(!process_in_callback.exchange(true, std::memory_order_acquire)) {}
   ~CallbackLock() {
-    if (taken_) process_relieving.store(false, std::memory_order_release);
+    if (taken_) process_in_callback.store(false, std::memory_order_release);
   }
   CallbackLock(const CallbackLock&) = delete;
   CallbackLock& operator=(const CallbackLock&) = delete;
@@ -74,15 +74,15 @@ class CollectGarbage final : public c10::FreeMemoryCallback {
  public:
   // Returns whether something was freed: then the allocator searches its cache again.
   bool Execute() override {
-    const Relief relieve = process_relief.load(std::memory_order_acquire);
-    if (relieve == nullptr) return false;
+    const FreeMemory free_memory = process_free_memory.load(std::memory_order_acquire);
+    if (free_memory == nullptr) return false;
     const int device = static_cast<int>(c10::cuda::current_device());
     if (device < 0 || device >= static_cast<int>(process_thresholds.size())) return false;
     accounting::CollectionThreshold& threshold = process_thresholds[static_cast<size_t>(device)];
     if (!threshold.due(device_memory(device).allocated_bytes)) return false;
     const CallbackLock callback_lock;
     if (!callback_lock.taken()) return false;
-    const bool freed = relieve(0);
+    const bool freed = free_memory(0);
     threshold.collected(device_memory(device).allocated_bytes);
     return freed;
   }
@@ -103,18 +103,19 @@ void empty_cache() {
   if (is_started()) allocator::emptyCache();
 }
 
-void install_relief(Relief relieve) {
+void install_free_memory_callback(FreeMemory free_memory) {
   static std::once_flag process_once;
-  std::call_once(process_once, [relieve] {
-    process_relief.store(relieve, std::memory_order_release);
+  std::call_once(process_once, [free_memory] {
+    process_free_memory.store(free_memory, std::memory_order_release);
     // The registry ends the process on a duplicate name, so each copy of the addon has its own.
     c10::FreeCudaMemoryCallbacksRegistry()->Register(
-        relief_name(), []() -> std::unique_ptr<c10::FreeMemoryCallback> { return std::make_unique<CollectGarbage>(); });
+        free_memory_callback_name(),
+        []() -> std::unique_ptr<c10::FreeMemoryCallback> { return std::make_unique<CollectGarbage>(); });
   });
 }
 
-const char* relief_name() noexcept {
-  static const std::string name = "libtorch-node-" + std::to_string(reinterpret_cast<uintptr_t>(&process_relief));
+const char* free_memory_callback_name() noexcept {
+  static const std::string name = "libtorch-node-" + std::to_string(reinterpret_cast<uintptr_t>(&process_free_memory));
   return name.c_str();
 }
 

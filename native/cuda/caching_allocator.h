@@ -34,12 +34,12 @@ void empty_cache();
 // unreachable tensors and returns whether it freed anything. The requested size is not known: `bytes` is 0. It runs
 // under the device's allocator lock, on the allocating thread, and may free tensors on that thread; it must not wait
 // for another thread.
-using Relief = bool (*)(uint64_t bytes);
+using FreeMemory = bool (*)(uint64_t bytes);
 
-// Registers `relieve` with libtorch (c10::FreeMemoryCallback). Process-wide; the first call counts. Any thread.
-void install_relief(Relief relieve);
+// Registers `free_memory` with libtorch (c10::FreeMemoryCallback). Process-wide; the first call counts. Any thread.
+void install_free_memory_callback(FreeMemory free_memory);
 
 // The name of the callback in libtorch's registry, or null in a build without CUDA. For tests.
-const char* relief_name() noexcept;
+const char* free_memory_callback_name() noexcept;
 
 }  // namespace ltn::cuda

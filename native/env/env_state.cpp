@@ -10,7 +10,7 @@
 #include "native/cuda/caching_allocator.h"
 #include "native/env/end_sentinel.h"
 #include "native/env/environment_end.h"
-#include "native/env/relief.h"
+#include "native/env/free_memory.h"
 #include "native/errors.h"
 #include "native/share/token_table.h"
 #include "native/thrown.h"
@@ -48,20 +48,20 @@ EnvState::EnvState(napi_env env)
 
 EnvState* EnvState::create(napi_env env) {
   accounting::install_counting_cpu_allocator();
-  accounting::set_relief([](uint64_t bytes) { relieve(bytes); });
-  cuda::install_relief(&relieve);
+  accounting::set_free_memory([](uint64_t bytes) { free_unreachable(bytes); });
+  cuda::install_free_memory_callback(&free_unreachable);
   // libtorch symbolizes a C++ backtrace for every error, at several ms each; the library's errors never show it.
   std::call_once(process_no_backtraces, [] { c10::SetStackTraceFetcher([] { return std::string(); }); });
   auto* state = new EnvState(env);  // owned by the environment: close() and guard_gone() delete it
   napi_add_env_cleanup_hook(env, &EnvState::close, state);
   end_pool_work_first(*state);
-  add_to_relief(state);
+  register_environment(state);
   return state;
 }
 
 void EnvState::close(void* self) noexcept {
   auto* state = static_cast<EnvState*>(self);
-  remove_from_relief(state);
+  unregister_environment(state);
   state->closed_ = true;
   end_pool_work(*state);
   if (state->end_sentinel_ != nullptr) state->end_sentinel_->retire();

@@ -35,11 +35,11 @@ TEST(CollectionThreshold, IsDueAfterTheMinimumGrowthAndThenAfterHalfOfTheBytesIn
 #ifndef LTN_CUDA
 
 TEST(CachingAllocator, IsMissingInABuildWithoutCuda) {
-  install_relief([](uint64_t) { return true; });
+  install_free_memory_callback([](uint64_t) { return true; });
   empty_cache();
   EXPECT_FALSE(has_caching_allocator());
   EXPECT_FALSE(is_started());
-  EXPECT_EQ(relief_name(), nullptr);
+  EXPECT_EQ(free_memory_callback_name(), nullptr);
   EXPECT_EQ(device_memory(0).reserved_bytes, 0u);
 }
 
@@ -63,8 +63,8 @@ class CachingAllocator : public ::testing::Test {
     EXPECT_FALSE(is_started());
     EXPECT_EQ(device_memory(0).reserved_bytes, 0u);
     empty_cache();  // no effect yet
-    install_relief(&drop_garbage);
-    install_relief(nullptr);  // the first call counts
+    install_free_memory_callback(&drop_garbage);
+    install_free_memory_callback(nullptr);  // the first call counts
   }
   void SetUp() override {
     if (c10::cuda::device_count() == 0) GTEST_SKIP() << "no CUDA device";

@@ -1,4 +1,4 @@
-#include "native/env/relief.h"
+#include "native/env/free_memory.h"
 
 #include <algorithm>
 #include <mutex>
@@ -13,7 +13,7 @@ namespace {
 
 // Environments of this thread: one, or one per loaded copy of the library (Jest).
 thread_local std::vector<EnvState*> thread_states;
-thread_local bool thread_relieving = false;
+thread_local bool thread_is_freeing = false;
 
 // All environments, to request collections. Guarded by process_mutex.
 std::mutex process_mutex;
@@ -72,13 +72,13 @@ std::vector<handles::Handle> handles_in_use(const EnvState& state) {
 
 }  // namespace
 
-void add_to_relief(EnvState* state) {
+void register_environment(EnvState* state) {
   thread_states.push_back(state);
   const std::lock_guard<std::mutex> lock(process_mutex);
   process_states().push_back(state);
 }
 
-void remove_from_relief(EnvState* state) noexcept {
+void unregister_environment(EnvState* state) noexcept {
   const auto remove = [&](std::vector<EnvState*>& states) {
     states.erase(std::remove(states.begin(), states.end(), state), states.end());
   };
@@ -87,8 +87,8 @@ void remove_from_relief(EnvState* state) noexcept {
   remove(process_states());
 }
 
-bool relieve(uint64_t) noexcept {
-  if (thread_relieving) return false;  // a finalizer or the collector itself allocates
+bool free_unreachable(uint64_t) noexcept {
+  if (thread_is_freeing) return false;  // a finalizer or the collector itself allocates
   EnvState* active = nullptr;
   for (EnvState* state : thread_states) {
     if (state->current_call() != nullptr) active = state;
@@ -101,7 +101,7 @@ bool relieve(uint64_t) noexcept {
   } catch (const std::system_error&) {  // the lock failed: the others are not notified
   }
   if (active == nullptr) return false;
-  thread_relieving = true;
+  thread_is_freeing = true;
   size_t freed = 0;
   try {
     const HandleScope scope(active->env());
@@ -112,7 +112,7 @@ bool relieve(uint64_t) noexcept {
     }
   } catch (const std::bad_alloc&) {  // out of memory for the list of handles: nothing was freed
   }
-  thread_relieving = false;
+  thread_is_freeing = false;
   return freed != 0;
 }
 

@@ -9,13 +9,13 @@ namespace ltn {
 class EnvState;
 
 // Registers or unregisters an environment of this thread. Thread: the environment's.
-void add_to_relief(EnvState* state);
-void remove_from_relief(EnvState* state) noexcept;
+void register_environment(EnvState* state);
+void unregister_environment(EnvState* state) noexcept;
 
 // Collects on this thread if JavaScript may run here (inside an op), frees what finalizers queued, and requests a
 // collection from the other environments at their next tensor. `bytes`: the size of the allocation. Returns whether
 // anything was freed. Any thread: without an op of JavaScript in progress, nothing can be collected. For allocators of
 // any device.
-bool relieve(uint64_t bytes) noexcept;
+bool free_unreachable(uint64_t bytes) noexcept;
 
 }  // namespace ltn
