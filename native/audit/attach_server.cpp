@@ -53,7 +53,7 @@ void AttachServer::wait() {
   for (Client& client : clients_) {
     const short events = ready > 0 ? watched[i].revents : static_cast<short>(0);
     ++i;
-    if ((events & (POLLIN | POLLHUP | POLLERR)) != 0) take(client);
+    if ((events & (POLLIN | POLLHUP | POLLERR)) != 0) receive(client);
     if (steady_ms() >= idle_deadline(client)) client.finished = true;
   }
   if (const uint64_t id = handler_.take_client_to_notify()) {
@@ -99,10 +99,10 @@ void AttachServer::accept_one(Descriptor socket, int64_t now) {
       accept_limiter_.pause_until(now + kFloodPauseMs);  // closed without an answer
       return;
     }
-    Client stranger;
-    stranger.socket = std::move(socket);
-    stranger.out = error_answer(refusal_text(status)) + "\n";
-    send(stranger);
+    Client refused;
+    refused.socket = std::move(socket);
+    refused.out = error_answer(refusal_text(status)) + "\n";
+    send(refused);
     return;
   }
   if (clients_.size() >= kMaxClients) drop_idlest();
@@ -125,7 +125,7 @@ void AttachServer::drop_idlest() noexcept {
   drop();
 }
 
-void AttachServer::take(Client& client) {
+void AttachServer::receive(Client& client) {
   char bytes[4096];
   const ssize_t n = ::recv(client.socket.get(), bytes, sizeof(bytes), 0);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;

@@ -43,7 +43,7 @@ class AttachServer {
   void accept_all();
   void accept_one(Descriptor socket, int64_t now);
   void drop_idlest() noexcept;
-  void take(Client& client);
+  void receive(Client& client);
   void send(Client& client);
   void drop() noexcept;
 

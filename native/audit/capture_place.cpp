@@ -58,35 +58,35 @@ Descriptor CapturePlace::open_file() const noexcept {
   return file;
 }
 
-Descriptor CapturePlace::make_beside(std::string* name) const {
+Descriptor CapturePlace::make_temporary(std::string* name) const {
   std::string random;
   if (!random_name(&random)) return Descriptor();
   *name = ".leak-audit-" + random;
   return Descriptor(::openat(folder_.get(), name->c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
 }
 
-bool CapturePlace::replace(int before, int now, const std::string& beside) const noexcept {
-  if (!holds(before) || !names(beside, now)) {
+bool CapturePlace::replace(int before, int now, const std::string& temporary) const noexcept {
+  if (!holds(before) || !names(temporary, now)) {
     errno = ESTALE;
     return false;
   }
   const int folder = folder_.get();
-  if (exchange(folder, beside.c_str(), name_.c_str()) == 0) {
+  if (exchange(folder, temporary.c_str(), name_.c_str()) == 0) {
     // Checked after the exchange, which leaves no time in between: the removed file must be the capture.
-    if (holds(now) && names(beside, before)) {
-      remove_beside(beside, before);
+    if (holds(now) && names(temporary, before)) {
+      remove_temporary(temporary, before);
       return true;
     }
-    static_cast<void>(exchange(folder, beside.c_str(), name_.c_str()));
+    static_cast<void>(exchange(folder, temporary.c_str(), name_.c_str()));
     errno = ESTALE;
     return false;
   }
   // File systems without RENAME_EXCHANGE: the check above comes right before the rename.
   if (errno != EINVAL && errno != ENOSYS && errno != EPERM) return false;
-  return ::renameat(folder, beside.c_str(), folder, name_.c_str()) == 0;
+  return ::renameat(folder, temporary.c_str(), folder, name_.c_str()) == 0;
 }
 
-void CapturePlace::remove_beside(const std::string& name, int fd) const noexcept {
+void CapturePlace::remove_temporary(const std::string& name, int fd) const noexcept {
   if (names(name, fd)) ::unlinkat(folder_.get(), name.c_str(), 0);
 }
 

@@ -28,12 +28,12 @@ class CapturePlace {
   bool holds(int fd) const noexcept { return names(name_, fd); }
 
   // Creates a file in the same directory with mode 0600 and an unpredictable name.
-  Descriptor make_beside(std::string* name) const;
-  // Gives `now`, whose name is `beside`, the name of the capture, which is `before`. False, with nothing changed, if
+  Descriptor make_temporary(std::string* name) const;
+  // Gives `now`, whose name is `temporary`, the name of the capture, which is `before`. False, with nothing changed, if
   // one of the names refers to another file.
-  bool replace(int before, int now, const std::string& beside) const noexcept;
+  bool replace(int before, int now, const std::string& temporary) const noexcept;
   // Removes it if the name refers to this file.
-  void remove_beside(const std::string& name, int fd) const noexcept;
+  void remove_temporary(const std::string& name, int fd) const noexcept;
 
  private:
   bool names(const std::string& name, int fd) const noexcept;

@@ -83,7 +83,7 @@ class Compaction {
   Compaction(CaptureFile* file, const std::function<void(std::vector<BirthEntry>*)>& keep)
       : file_(file), keep_living_(keep) {}
   ~Compaction() {
-    if (new_) file_->place().remove_beside(beside_, new_.get());
+    if (new_) file_->place().remove_temporary(temporary_, new_.get());
   }
   Compaction(const Compaction&) = delete;
   Compaction& operator=(const Compaction&) = delete;
@@ -119,7 +119,7 @@ class Compaction {
   // Writes the new file with every `thinning`-th round, and without the first `skip` living births.
   bool write(uint64_t count, uint64_t thinning, uint64_t skip) {
     if (!file_->place()) return false;
-    if (!new_) new_ = file_->place().make_beside(&beside_);
+    if (!new_) new_ = file_->place().make_temporary(&temporary_);
     if (!new_ || ::ftruncate(new_.get(), 0) != 0) return false;
     size_ = 0;
     rows_.clear();
@@ -173,7 +173,7 @@ class Compaction {
     }
     // Data before the rename: after a machine crash the name must not refer to an empty file.
     if (::fdatasync(new_.get()) != 0 && errno != EINVAL && errno != ENOSYS) return false;
-    if (!file_->place().replace(file_->fd(), new_.get(), beside_)) return false;
+    if (!file_->place().replace(file_->fd(), new_.get(), temporary_)) return false;
     file_->adopt(std::move(new_), size_);
     return true;
   }
@@ -206,8 +206,8 @@ class Compaction {
 
   CaptureFile* const file_;
   const std::function<void(std::vector<BirthEntry>*)>& keep_living_;
-  Descriptor new_;  // its name is beside_
-  std::string beside_;
+  Descriptor new_;  // its name is temporary_
+  std::string temporary_;
   int64_t size_ = 0;
   PacketBuffer out_;
   std::map<std::string, std::string> rows_;    // by (site, label, device), since the last round that stays

@@ -33,7 +33,7 @@ class HeapRequests {
   // The environment finished the request, or failed if `error` is not empty. Closes the files.
   void done(uint32_t env, double paused_ms, const std::string& error);
   // The progress. A finished request is reported once and then removed.
-  Progress look(uint32_t env);
+  Progress take_progress(uint32_t env);
   // The environment ends: removes its request.
   void end_environment(uint32_t env) noexcept;
   // The client disconnected: removes its requests that are not Writing yet, so that no thread pauses in vain.

@@ -280,7 +280,7 @@ std::string RequestHandler::heap(const Request& request, uint64_t client, pid_t 
 
 std::string RequestHandler::heap_state(const Request& request) const {
   const uint64_t env = request.number("thread", 0);
-  const HeapRequests::Progress progress = process_heap_requests().look(static_cast<uint32_t>(env));
+  const HeapRequests::Progress progress = process_heap_requests().take_progress(static_cast<uint32_t>(env));
   if (progress.state == HeapRequests::Progress::Failed) return error_answer(progress.error);
   if (progress.state == HeapRequests::Progress::None) return error_answer("the thread has ended");
   const char* const state = progress.state == HeapRequests::Progress::Waiting   ? "waiting"

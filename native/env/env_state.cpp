@@ -52,7 +52,7 @@ EnvState* EnvState::create(napi_env env) {
   cuda::install_free_memory_callback(&free_unreachable);
   // libtorch symbolizes a C++ backtrace for every error, at several ms each; the library's errors never show it.
   std::call_once(process_no_backtraces, [] { c10::SetStackTraceFetcher([] { return std::string(); }); });
-  auto* state = new EnvState(env);  // owned by the environment: close() and guard_gone() delete it
+  auto* state = new EnvState(env);  // owned by the environment: close() and guard_finalized() delete it
   napi_add_env_cleanup_hook(env, &EnvState::close, state);
   end_pool_work_first(*state);
   register_environment(state);
@@ -79,7 +79,7 @@ void EnvState::close(void* self) noexcept {
   if (state->guards_ == 0) delete state;
 }
 
-void EnvState::guard_gone() noexcept {
+void EnvState::guard_finalized() noexcept {
   --guards_;
   if (closed_ && guards_ == 0) delete this;
 }
@@ -87,13 +87,13 @@ void EnvState::guard_gone() noexcept {
 void EnvState::finalize_tensor(node_api_basic_env, void* handle, void* self) {
   auto* state = static_cast<EnvState*>(self);
   if (!state->closed_) state->slots_->free_from_finalizer(as_handle(handle));
-  state->guard_gone();
+  state->guard_finalized();
 }
 
 void EnvState::finalize_generator(node_api_basic_env, void* handle, void* self) {
   auto* state = static_cast<EnvState*>(self);
   state->generators_.free(as_handle(handle));
-  state->guard_gone();
+  state->guard_finalized();
 }
 
 // V8 lets about 64 MB accumulate before it collects; large tensors justify an earlier collection of young objects.

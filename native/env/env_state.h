@@ -75,7 +75,7 @@ class EnvState {
   // Calls it. Only inside an op.
   void collect() noexcept;
   // The next tensor owned by the collector starts a full collection. Any thread, while the environment is registered.
-  void ask_for_collection() noexcept {
+  void request_collection() noexcept {
     __atomic_store_n(&flags_->collect, handles::Flags::kCollectAll, __ATOMIC_RELAXED);
   }
 
@@ -101,7 +101,7 @@ class EnvState {
   static void finalize_tensor(node_api_basic_env env, void* handle, void* self);
   static void finalize_generator(node_api_basic_env env, void* handle, void* self);
   napi_value add_guard(napi_value object, node_api_basic_finalize finalize, uint64_t handle);
-  void guard_gone() noexcept;
+  void guard_finalized() noexcept;
   void request_collection_if_due() noexcept;
 
   const napi_env env_;

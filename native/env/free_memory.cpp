@@ -96,7 +96,7 @@ bool free_unreachable(uint64_t) noexcept {
   try {
     const std::lock_guard<std::mutex> lock(process_mutex);
     for (EnvState* state : process_states()) {
-      if (state != active) state->ask_for_collection();
+      if (state != active) state->request_collection();
     }
   } catch (const std::system_error&) {  // the lock failed: the others are not notified
   }

@@ -96,7 +96,7 @@ Model::Model(torch::jit::Module module) : module_(std::move(module)) {
     method->writes = writes_of(*method->function);
     methods_.push_back(std::move(method));
   }
-  look_at_training();
+  update_training();
 }
 
 const Method& Model::method(const std::string& name) const {
@@ -126,7 +126,7 @@ c10::IValue Model::run(const Method& method, torch::jit::Stack arguments, bool* 
     for (const c10::IValue& value : given) {
       for_each_tensor(value, [](const at::Tensor& tensor) { handles::empty_if_outgrown(tensor); });
     }
-    look_at_training();
+    update_training();
   };
   arguments.insert(arguments.begin(), c10::IValue(module_._ivalue()));
   try {
@@ -139,7 +139,7 @@ c10::IValue Model::run(const Method& method, torch::jit::Stack arguments, bool* 
   return arguments.empty() ? c10::IValue() : std::move(arguments.back());
 }
 
-void Model::look_at_training() {
+void Model::update_training() {
   bool any = false;
   for (const torch::jit::Module& part : module_.modules()) {
     any |= part.hasattr("training") && part.attr("training").isBool() && part.attr("training").toBool();
@@ -153,7 +153,7 @@ void Model::train(bool on) {
     // A frozen model has none, and constants cannot be changed.
     if (part.type()->findAttributeSlot("training").has_value()) part.setattr("training", on);
   }
-  look_at_training();
+  update_training();
 }
 
 bool Model::is_training() const {

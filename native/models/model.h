@@ -76,7 +76,7 @@ class Model {
 
  private:
   explicit Model(torch::jit::Module module);
-  void look_at_training();
+  void update_training();
 
   torch::jit::Module module_;
   std::vector<std::unique_ptr<Method>> methods_;
