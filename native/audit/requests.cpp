@@ -87,7 +87,7 @@ uint64_t Request::number(const std::string& name, uint64_t fallback) const {
   const std::string& value = text(name);
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  return value.empty() || error != std::errc() || end != value.data() + value.size() ? otherwise : number;
+  return value.empty() || error != std::errc() || end != value.data() + value.size() ? fallback : number;
 }
 
 bool parse_request(std::string_view line, Request* request, std::string* why_not) {
