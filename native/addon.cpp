@@ -1,4 +1,4 @@
-// The addon's entry: what lib/native.ts loads, once per environment.
+// The addon's entry point, loaded by lib/native.ts once per environment.
 #include <napi.h>
 
 #include "native/accounting/totals.h"
@@ -16,7 +16,7 @@ Napi::Value make_function(Napi::Env env, const BoundOp* op, const char* name) {
   return Napi::Value(env, function);
 }
 
-// `ops(i)` gives the native function of table row i. Made on first use: most programs use few of the ops.
+// `ops(i)` returns the native function of table row i. Created on first use: most programs use few of the ops.
 Napi::Value op_function(const Napi::CallbackInfo& info) {
   auto* state = static_cast<EnvState*>(info.Data());
   if (info.Length() != 1 || !info[0].IsNumber()) throw Napi::TypeError::New(info.Env(), "ops: expected a row number");
@@ -49,12 +49,12 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
 }  // namespace
 }  // namespace ltn
 
-// Not NODE_API_MODULE, which lets through what is no Napi::Error, and so ends the process when a worker is terminated
-// while it loads the addon: then any call of Node-API fails.
+// Not NODE_API_MODULE: it does not catch exceptions other than Napi::Error, and so ends the process if a worker is
+// terminated while it loads the addon, when every Node-API call fails.
 NAPI_MODULE_INIT() {
   try {
     return ltn::init(env, Napi::Object(env, exports));
-  } catch (...) {  // everything: nothing may pass through a C frame
+  } catch (...) {  // any exception: none may pass through a C frame
     if (napi_value error = ltn::current_error(env, nullptr)) ltn::throw_error(env, error);
   }
   return nullptr;

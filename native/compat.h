@@ -1,5 +1,5 @@
-// Where libtorch's C++ differs between the versions that are supported, and no template or type table absorbs it. This
-// is the only hand-written file that may ask which libtorch it is compiled with (test/architecture enforces that).
+// Differences between the supported libtorch versions in C++ that no template or type table absorbs. This is the only
+// hand-written file that may check the libtorch version it is compiled with (test/architecture enforces that).
 #pragma once
 
 #include <c10/core/Allocator.h>
@@ -9,17 +9,17 @@
 #include <cstring>
 #include <string>
 
-// Named dimensions left libtorch in the course of 2.x, and every schema with a Dimname with them.
+// Named dimensions were removed from libtorch in the course of 2.x, with every schema that has a Dimname.
 #if __has_include(<ATen/core/Dimname.h>)
 #define LTN_HAS_DIMNAMES
 #endif
 
-// Packages of AOTInductor, from 2.6 on: earlier ones have the runner of a model, but nothing that finds it by device.
+// Packages of AOTInductor, from 2.6 on: earlier versions have the runner of a model, but cannot find it by device.
 #if __has_include(<torch/csrc/inductor/aoti_package/model_package_loader.h>)
 #define LTN_HAS_PACKAGES
 #endif
 
-// Hooks that run when a gradient was accumulated, from 2.1 on.
+// Hooks that run after a gradient was accumulated, from 2.1 on.
 #if TORCH_VERSION_MAJOR > 2 || (TORCH_VERSION_MAJOR == 2 && TORCH_VERSION_MINOR >= 1)
 #define LTN_HAS_POST_ACCUMULATE_HOOKS
 #endif
@@ -28,8 +28,8 @@ namespace ltn::compat {
 
 // An allocator whose class `Own` has `c10::DataPtr take(size_t bytes) const`.
 //
-// libtorch 1.13 declares allocate() const, 2.x does not; copy_data() is of 2.x. So none here says `override`: what the
-// libtorch at hand does not declare is an unused function.
+// libtorch 1.13 declares allocate() const, 2.x does not; copy_data() exists from 2.x on. So nothing here says
+// `override`: what the present libtorch does not declare is an unused function.
 template <class Own>
 class Allocator : public c10::Allocator {
  public:
@@ -41,7 +41,7 @@ class Allocator : public c10::Allocator {
   const Own& own() const { return static_cast<const Own&>(*this); }
 };
 
-// A handler of libtorch's warnings. libtorch 2 hands over an object, and gave the functions another home.
+// A handler of libtorch's warnings. libtorch 2 passes an object, and moved the functions.
 class WarningHandler : public c10::WarningHandler {
  public:
 #if TORCH_VERSION_MAJOR >= 2

@@ -23,8 +23,8 @@ struct Report {
   Kind kind = Kind::Error;
   const char* code = "ERR_TORCH_RUNTIME";
   std::string message;
-  std::string argument;   // the name of the argument at fault, when one is
-  uint64_t disposed = 0;  // the handle of the tensor that was disposed, when one was
+  std::string argument;   // the name of the invalid argument, if any
+  uint64_t disposed = 0;  // the handle of the disposed tensor, if any
 };
 
 std::string argument_name(const Call* call, size_t index) {
@@ -35,7 +35,7 @@ std::string argument_name(const Call* call, size_t index) {
   return "argument " + std::to_string(index);
 }
 
-// The tensor behind a handle number, or null. Never throws: it serves messages.
+// The tensor of a handle number, or null. Never throws: it is for messages.
 const at::Tensor* peek_tensor(Call* call, napi_value value) {
   double number = 0;
   if (napi_get_value_double(call->env, value, &number) != napi_ok || !(number > 0)) return nullptr;
@@ -57,7 +57,7 @@ std::string describe_list(Call* call, napi_value list) {
   return "[" + text + "]";
 }
 
-// "self: float32[2, 3], mat2: float32[2, 3]" for the tensors of the call.
+// The tensors of the call: "self: float32[2, 3], mat2: float32[2, 3]".
 std::string describe_inputs(Call* call) {
   if (call == nullptr) return "";
   if (call->inputs != nullptr) return *call->inputs;
@@ -92,8 +92,8 @@ Report report_current(Call* call, bool* pending) {
   } catch (const PendingTensor& error) {
     report = {Kind::Error, "ERR_TORCH_PENDING", "", argument_name(call, error.index())};
     report.message = "argument '" + report.argument +
-                     "': the result is not there yet: await it, or call the op on what "
-                     "torch.run hands to its function";
+                     "': the result is not there yet: await it, or call the op on the object that "
+                     "torch.run passes to its function";
   } catch (const NoCuda& error) {
     report = {Kind::Error, "ERR_TORCH_CUDA", "", argument_name(call, error.index())};
     report.message = "argument '" + report.argument + "': " + error.what();
@@ -119,7 +119,7 @@ Report report_current(Call* call, bool* pending) {
     report = {Kind::Error, "ERR_TORCH_OUT_OF_MEMORY", "out of memory", ""};
   } catch (const std::exception& error) {
     report = {Kind::Error, "ERR_TORCH_RUNTIME", error.what(), ""};
-  } catch (...) {  // something that is no std::exception: still no reason to end the process
+  } catch (...) {  // not a std::exception: still no reason to end the process
     report = {Kind::Error, "ERR_TORCH_RUNTIME", "an unknown C++ exception", ""};
   }
   return report;
@@ -132,7 +132,7 @@ void set_string(napi_env env, napi_value object, const char* name, const std::st
   }
 }
 
-// Whether this is Bun: `process.versions.bun` is there. It has V8's symbols, of which some do nothing.
+// Whether this is Bun: `process.versions.bun` exists. It has V8's symbols, but some do nothing.
 bool is_bun(napi_env env) noexcept {
   napi_value value = nullptr;
   napi_valuetype type = napi_undefined;
@@ -156,11 +156,11 @@ napi_value take_pending(napi_env env) noexcept {
   return error;
 }
 
-// Not napi_throw: it leaves the exception with the napi_env while V8 allocates its message. A collection right then
-// runs our basic finalizers, and Node takes that exception for one of theirs and ends the process ("Check failed:
-// AllowJavascriptExecution"). V8's own throw does not pass through the napi_env. A Node-API value is a v8::Local, one
-// pointer. Where the symbols are not there, or do nothing (Bun: what is thrown so arrives as undefined), there is no
-// such trap either.
+// Not napi_throw: it keeps the exception in the napi_env while V8 allocates its message. A collection at that moment
+// runs basic finalizers, and Node takes that exception for one of theirs and ends the process ("Check failed:
+// AllowJavascriptExecution"). V8's own throw does not use the napi_env. A Node-API value is a v8::Local, one pointer.
+// If the symbols do not exist, or do nothing (in Bun an exception thrown this way arrives as undefined), napi_throw is
+// safe.
 void throw_error(napi_env env, napi_value error) noexcept {
   using CurrentIsolate = void* (*)();
   using ThrowException = void* (*)(void* isolate, napi_value error);
@@ -176,7 +176,7 @@ void throw_error(napi_env env, napi_value error) noexcept {
 }
 
 void renew_termination(napi_env env) noexcept {
-  // Node-API calls that may run JavaScript are refused once the thread is being ended.
+  // Node-API refuses calls that may run JavaScript once the thread is being terminated.
   napi_value global = nullptr;
   bool has = false;
   if (napi_get_global(env, &global) != napi_ok || napi_has_named_property(env, global, "Object", &has) == napi_ok)
@@ -194,7 +194,7 @@ napi_value current_error(napi_env env, Call* call) noexcept {
     throw;
   } catch (const ThrownByProgram& error) {
     return error.value();
-  } catch (...) {  // all else gets a message below
+  } catch (...) {  // all others get a message below
   }
   bool pending = false;
   Report report = report_current(call, &pending);
@@ -223,7 +223,7 @@ napi_value current_error(napi_env env, Call* call) noexcept {
   if (error == nullptr) return take_pending(env);
   if (call != nullptr) set_string(env, error, "op", call->row->name);
   if (!report.argument.empty()) set_string(env, error, "argument", report.argument);
-  if (call != nullptr) call->state.tell_error(error, report.disposed);
+  if (call != nullptr) call->state.complete_error(error, report.disposed);
   return error;
 }
 
@@ -236,7 +236,7 @@ std::string describe_tensor(const void* pointer) {
     text << '[';
     for (size_t i = 0; i < sizes.size(); ++i) text << (i == 0 ? "" : ", ") << sizes[i];
     text << ']';
-  } catch (const c10::Error&) {  // a nested tensor has no sizes, and a message must not fail
+  } catch (const c10::Error&) {  // a nested tensor has no sizes; a message must not fail
     text << "[nested]";
   }
   if (tensor.layout() != c10::kStrided) text << ' ' << tensor.layout();
@@ -267,7 +267,7 @@ std::string describe_value(napi_env env, napi_value value) {
     default:
       break;
   }
-  // Numbers, booleans, strings and bigints are shown, cut to a line.
+  // Numbers, booleans, strings and bigints are shown, truncated to a line.
   napi_value string = nullptr;
   if (napi_coerce_to_string(env, value, &string) != napi_ok) return "an unknown value";
   char buffer[64] = "";

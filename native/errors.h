@@ -1,4 +1,4 @@
-// How C++ failures become JS errors: every one has a stable code, the op, and what came in; none ends the process.
+// Conversion of C++ failures to JS errors: each has a stable code, the op, and its inputs; none ends the process.
 #pragma once
 
 #include <node_api.h>
@@ -11,7 +11,7 @@ namespace ltn {
 
 class Call;
 
-// An argument that cannot become what the op wants.
+// An argument that cannot be converted to the op's type.
 class BadArgument : public std::exception {
  public:
   BadArgument(size_t index, std::string expected, std::string got)
@@ -27,7 +27,7 @@ class BadArgument : public std::exception {
   std::string got_;
 };
 
-// A tensor whose memory was released already.
+// A tensor that was disposed.
 class DisposedTensor : public std::exception {
  public:
   DisposedTensor(size_t index, uint64_t handle) : index_(index), handle_(handle) {}
@@ -40,7 +40,7 @@ class DisposedTensor : public std::exception {
   uint64_t handle_;
 };
 
-// The result of an op that was recorded and has not run.
+// The result of a recorded op that has not run.
 class PendingTensor : public std::exception {
  public:
   explicit PendingTensor(size_t index) : index_(index) {}
@@ -51,10 +51,10 @@ class PendingTensor : public std::exception {
   size_t index_;
 };
 
-// A JS exception is pending already (a getter threw, say): leave it as it is.
+// A JS exception is already pending (e.g. from a getter): leave it as it is.
 class PendingJsException : public std::exception {};
 
-// An error with a code of ours, where neither of the above fits.
+// An error with one of the library's codes, if none of the above fits.
 class CodedError : public std::exception {
  public:
   CodedError(const char* code, std::string message) : code_(code), message_(std::move(message)) {}
@@ -66,23 +66,23 @@ class CodedError : public std::exception {
   std::string message_;
 };
 
-// The JS error for the current C++ exception, or the JS exception that is pending already, which is taken. `call` gives
-// the op and the arguments; it may be null. Call it only inside a catch block.
+// The JS error for the current C++ exception, or the already pending JS exception, which is taken. `call` provides the
+// op and the arguments; it may be null. Call it only inside a catch block.
 napi_value current_error(napi_env env, Call* call) noexcept;
 
-// Takes the JS exception that is pending, if one is.
+// Takes the pending JS exception, if any.
 napi_value take_pending(napi_env env) noexcept;
 
-// Throws into JavaScript. The last thing that a native function does.
+// Throws into JavaScript. Must be the last call of a native function.
 void throw_error(napi_env env, napi_value error) noexcept;
 
 // "a string", "an array", "2.5": for messages.
 std::string describe_value(napi_env env, napi_value value);
 
-// "float32[2, 3]", and the device when it is not the CPU.
+// "float32[2, 3]", and the device if it is not the CPU.
 std::string describe_tensor(const void* tensor);
 
-// Throws PendingJsException or CodedError when a Node-API call failed.
+// Throws PendingJsException or CodedError if a Node-API call failed.
 void check(napi_env env, napi_status status);
 
 }  // namespace ltn

@@ -1,4 +1,5 @@
-// One template per C++ signature: all ops that share it share the code; the table row carries the function pointer.
+// One template per C++ signature: ops with the same signature share the code; the table row carries the function
+// pointer.
 #pragma once
 
 #include <tuple>
@@ -11,7 +12,7 @@
 
 namespace ltn {
 
-// A result by reference is an argument that the op wrote to: JavaScript has it already.
+// A result by reference is an argument that the op wrote to: JavaScript already has it.
 template <class R>
 constexpr bool returns_its_argument = std::is_reference_v<R>;
 template <class... T>
@@ -35,7 +36,7 @@ struct Invoker<R(A...)> {
 
   template <size_t... I>
   static napi_value convert_and_call([[maybe_unused]] Call& c, std::index_sequence<I...>) {
-    // Braces: converted from left to right, so that the first bad argument is the one reported.
+    // Braces: converted from left to right, so that the first invalid argument is reported.
     [[maybe_unused]] Holders holders{{FromJs<A>(c, I)}...};
     const auto function = reinterpret_cast<R (*)(A...)>(c.row->function);
     if constexpr (std::is_void_v<R> || returns_its_argument<R>) {

@@ -1,4 +1,4 @@
-// The table of everything that JavaScript can call by number: one row per overload, emitted by codegen.
+// The table of all ops that JavaScript can call by number: one row per overload, emitted by codegen.
 #pragma once
 
 #include <node_api.h>
@@ -14,19 +14,19 @@ using AnyFunction = void (*)();
 
 // One overload. All rows are constant data.
 struct OpRow {
-  // In `mutated`: the op also writes to tensors that are none of its arguments (autograd's engine).
+  // In `mutated`: the op also writes to tensors that are not its arguments (autograd's engine).
   static constexpr uint64_t kWritesElsewhere = uint64_t{1} << 63;
-  // The op takes a storage over without comparing it with the shape (set_).
+  // The op takes a storage without comparing it with the shape (set_).
   static constexpr uint64_t kMayOutgrow = uint64_t{1} << 62;
 
   const char* name;      // "aten::add.Tensor"
   const char* schema;    // "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"
   napi_callback invoke;  // Invoker<signature>::call
-  AnyFunction function;  // at::_ops::add_Tensor::call, as the signature that `invoke` knows
-  uint64_t mutated;      // bit i: argument i is written to, its storage may be another or larger afterwards
+  AnyFunction function;  // at::_ops::add_Tensor::call, with the signature known to `invoke`
+  uint64_t mutated;      // bit i: argument i is written to; its storage may change or grow
 };
 
-// What a JS function carries: the row and the environment it was made in.
+// The data of a JS function: the row and the environment it was created in.
 struct BoundOp {
   EnvState* state;
   const OpRow* row;

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "native/async/shadows.h"
+#include "native/async/meta_results.h"
 #include "native/convert/from_js.h"
 #include "native/convert/to_js.h"
 #include "native/schema_text.h"
@@ -20,7 +20,7 @@ using c10::IValue;
 using c10::TypeKind;
 using c10::TypePtr;
 
-// "aten::add.Tensor" of the op table, as libtorch's dispatcher knows it.
+// Finds "aten::add.Tensor" of the op table in libtorch's dispatcher.
 c10::optional<c10::OperatorHandle> find_op(const OpRow& row) {
   const std::string name = row.name;
   const size_t dot = name.find('.');
@@ -42,16 +42,16 @@ bool gives_list(const c10::FunctionSchema& schema) {
          type->castRaw<c10::ListType>()->getElementType()->kind() == TypeKind::TensorType;
 }
 
-// Code goes on that can do nothing with a result that is not a tensor.
-bool gives_tensors_alone(uint32_t recording) {
+// Whether only results that are tensors can be used: the code that follows cannot use others.
+bool needs_tensor_results(uint32_t recording) {
   return recording == handles::Flags::kTensorOps || recording == handles::Flags::kBody;
 }
 
-// What waits for steps that were recorded cannot be read yet: `what` is of a tensor that is there.
-[[noreturn]] void refuse_unwritten(const std::string& what) {
+// Refuses a read that depends on recorded steps: `what` is a property of an existing tensor.
+[[noreturn]] void refuse_stale_read(const std::string& what) {
   throw CodedError("ERR_TORCH_PENDING",
-                   "ops recorded before in this torch.run write to tensors and have not run, so " + what +
-                       " is not what it will be: await what they give, or read it when torch.run has resolved");
+                   "ops recorded earlier in this torch.run write to tensors and have not run, so " + what +
+                       " is not up to date: await their results, or read it after torch.run has resolved");
 }
 
 bool is_one_of(std::string_view name, std::initializer_list<const char*> names) {
@@ -79,13 +79,13 @@ class Reader {
   }
 
  private:
-  // `to`: where the value will be; null inside a list.
+  // `to`: the location of the value; null inside a list.
   IValue read(napi_value value, size_t index, const TypePtr& type, IValue* to) {
     switch (type->kind()) {
       case TypeKind::OptionalType: {
         const TypePtr& element = type->castRaw<c10::OptionalType>()->getElementType();
         const bool is_tensor = element->kind() == TypeKind::TensorType;
-        if (is_tensor ? is_no_tensor(call_, value) : is_null(call_, value)) return IValue();
+        if (is_tensor ? is_null_tensor(call_, value) : is_null(call_, value)) return IValue();
         return read(value, index, element, to);
       }
       case TypeKind::TensorType: {
@@ -117,13 +117,13 @@ class Reader {
     }
   }
 
-  // The tensor of a handle, or the place of a result, which is there already or not.
+  // The tensor of a handle, or the cell of a result; the flag tells whether it is computed.
   std::pair<const at::Tensor*, bool> find(napi_value value, size_t index) {
     double code = 0;
     if (napi_get_value_double(call_.env, value, &code) != napi_ok || code > async::kPending) {
       const at::Tensor& tensor = call_.tensor(value, index);
-      // A later op may resize it through a view that no handle of ours ever sees. The tensor itself is not asked
-      // anything: another strand's step may be at work on it.
+      // A later op may resize it through a view without a handle. The tensor itself is not examined: a step of another
+      // strand may be using it.
       if (code > 0) step_.mutated.push_back(static_cast<handles::Handle>(code));
       return {&tensor, true};
     }
@@ -165,7 +165,7 @@ class Reader {
     for (uint32_t i = 0; i < length; ++i) {
       const napi_value element = list_element(call_, value, i);
       if constexpr (!std::is_same_v<T, at::Tensor>) {
-        if (is_no_tensor(call_, element)) {
+        if (is_null_tensor(call_, element)) {
           list.push_back(c10::nullopt);
           continue;
         }
@@ -177,7 +177,7 @@ class Reader {
     return list;
   }
 
-  // Names of dimensions are strings to the dispatcher.
+  // The dispatcher takes dimension names as strings.
   IValue read_text(napi_value value, size_t index) {
 #ifdef LTN_HAS_DIMNAMES
     if (is_dimension_name(index)) return IValue(read_dimname(call_, value, index));
@@ -203,7 +203,7 @@ napi_value value_to_js(Call& call, const IValue& value) {
     check(call.env, napi_get_null(call.env, &null));
     return null;
   }
-  TORCH_CHECK(value.isList(), "no JavaScript value stands for ", value.tagKind());
+  TORCH_CHECK(value.isList(), "no JavaScript value for ", value.tagKind());
   const auto list = value.toListRef();
   napi_value array = new_array(call, list.size());
   for (size_t i = 0; i < list.size(); ++i) set_element(call, array, i, value_to_js(call, list[i]));
@@ -216,12 +216,12 @@ namespace {
 
 bool share_memory(const at::Tensor& a, const at::Tensor& b) {
   if (!a.defined() || !b.defined()) return false;
-  if (!a.has_storage() || !b.has_storage()) return true;  // sparse ones: nobody looks inside
+  if (!a.has_storage() || !b.has_storage()) return true;  // sparse ones are not examined
   return a.storage().unsafeGetStorageImpl() == b.storage().unsafeGetStorageImpl();
 }
 
-// Ops that may give back their argument, or a view of it, though their schema does not say so.
-constexpr std::initializer_list<const char*> kPassOn = {
+// Ops that may return their argument, or a view of it, although their schema does not say so.
+constexpr std::initializer_list<const char*> kMayReturnArgument = {
     "aten::dropout",       "aten::feature_dropout", "aten::alpha_dropout", "aten::feature_alpha_dropout",
     "aten::type_as",       "aten::atleast_1d",      "aten::atleast_2d",    "aten::atleast_3d",
     "aten::conj_physical", "aten::_unsafe_view",    "aten::rrelu",         "aten::cartesian_prod",
@@ -230,14 +230,14 @@ constexpr std::initializer_list<const char*> kPassOn = {
 // Whether a result may share its memory with an argument.
 bool may_be_view(const async::Step& step) {
   const auto* op = dynamic_cast<const async::OpStep*>(&step);
-  if (op == nullptr || is_one_of(op->row.name, kPassOn)) return true;
+  if (op == nullptr || is_one_of(op->row.name, kMayReturnArgument)) return true;
   for (const c10::Argument& result : op->op.schema().returns()) {
     if (result.alias_info() != nullptr || result.type()->kind() != TypeKind::TensorType) return true;
   }
   return false;
 }
 
-// Of a step that may be at work: only what does not change meanwhile is looked at.
+// For a step that may be running: reads only what does not change in the meantime.
 bool may_write_to(Call& call, const async::Step& step, const at::Tensor& tensor) {
   for (const handles::Handle handle : step.mutated) {
     const at::Tensor* given = call.state.slots().find(handle);
@@ -263,53 +263,53 @@ void require_up_to_date(Call& call) {
   if (body && is_one_of(name, {"aten::equal", "aten::allclose"})) {
     throw CodedError(
         "ERR_TORCH_PENDING",
-        "in the function of torch.run it would hold the event loop: expected a call on what torch.run hands to "
-        "it, as in `await t." +
+        "inside the function of torch.run it would block the event loop: expected a call on the object that torch.run "
+        "passes to it, as in `await t." +
             std::string(name.substr(6)) + "(a, b)`");
   }
   const bool reads =
       is_one_of(name, {"aten::equal", "aten::allclose", "aten::item", "aten::_local_scalar_dense", "aten::is_nonzero",
                        "copyInto", "grad", "setGrad", "gradFnName", "requiresGrad", "strandRequireRead"});
-  const bool looks = is_one_of(name, {"shape", "strides", "numel", "ndim", "storageBytes", "storageOffset", "storage",
-                                      "aten::size.int", "aten::stride.int"});
-  // What they look at is all that a tensor was computed from, or what a function of the program takes from elsewhere.
-  const bool anything = is_one_of(name, {"autograd.grad", "autograd.backward", "functionBegin"});
-  if (!reads && !looks && !anything) return;
+  const bool reads_shape = is_one_of(name, {"shape", "strides", "numel", "ndim", "storageBytes", "storageOffset",
+                                            "storage", "aten::size.int", "aten::stride.int"});
+  // These read everything that a tensor was computed from, or what a function of the program captures.
+  const bool reads_graph = is_one_of(name, {"autograd.grad", "autograd.backward", "functionBegin"});
+  if (!reads && !reads_shape && !reads_graph) return;
   async::Strand* strand = nullptr;
   try {
     strand = &call.state.current_strand();
-  } catch (const CodedError&) {  // its torch.run has ended: nothing waits any more
+  } catch (const CodedError&) {  // its torch.run has ended: nothing is pending
     return;
   }
-  if (anything) {
+  if (reads_graph) {
     for (size_t i = 0; strand->writes && i < strand->size(); ++i) {
       const async::Step& step = *strand->step(i);
-      if (!step.settled && step.may_write()) refuse_unwritten("a value");
+      if (!step.settled && step.may_write()) refuse_stale_read("a value");
     }
     return;
   }
-  if (!(strand->writes && reads) && !(strand->reshapes && looks)) return;
+  if (!(strand->writes && reads) && !(strand->reshapes && reads_shape)) return;
   double handle = 0;
   if (call.count == 0 || napi_get_value_double(call.env, call.arguments[0], &handle) != napi_ok || !(handle > 0))
     return;
   const at::Tensor* tensor = call.state.slots().find(static_cast<handles::Handle>(handle));
-  if (tensor == nullptr) return;  // the call says so
+  if (tensor == nullptr) return;  // the call itself reports it
   const bool of_gradient = name == "grad" || name == "setGrad";
   for (size_t i = 0; i < strand->size(); ++i) {
     const async::Step& step = *strand->step(i);
     if (step.settled || !step.may_write()) continue;
     const bool everywhere = (step.row.mutated & OpRow::kWritesElsewhere) != 0;
     if (everywhere ? of_gradient : may_write_to(call, step, *tensor)) {
-      refuse_unwritten(reads ? "the value" : "the " + std::string(name));
+      refuse_stale_read(reads ? "the value" : "the " + std::string(name));
     }
   }
 }
 
 namespace {
 
-// torch.zeros and its like: as torch.tensor does, they give tensors that are there, for torch.keep, say. Random ones
-// are drawn in their place among other ops.
-bool makes_alone(const OpRow& row) {
+// Factories such as torch.zeros: like torch.tensor, they return computed tensors, e.g. for torch.keep. Random ones are
+// recorded, in order with other ops.
+bool runs_immediately(const OpRow& row) {
   const std::string_view schema = row.schema;
   const std::string_view arguments = schema.substr(0, schema.find("->"));
   const std::string_view name = row.name;
@@ -320,14 +320,14 @@ bool makes_alone(const OpRow& row) {
 }  // namespace
 
 bool is_recorded(Call& call) {
-  // Functions of the library's own classes are not ops, and a quantization scheme has no value of its own when boxed.
+  // Functions of the library's own classes are not ops, and a quantization scheme has no type of its own when boxed.
   if (!call.is_op || std::strncmp(call.row->name, "aten::", 6) != 0) {
     require_up_to_date(call);
     return false;
   }
   if (std::strstr(call.row->schema, "-> QScheme") != nullptr) return false;
-  if (!gives_tensors_alone(call.state.flags().recording)) return true;
-  if (call.state.flags().recording == handles::Flags::kBody && makes_alone(*call.row)) return false;
+  if (!needs_tensor_results(call.state.flags().recording)) return true;
+  if (call.state.flags().recording == handles::Flags::kBody && runs_immediately(*call.row)) return false;
   const auto op = find_op(*call.row);
   if (op.has_value() && (gives_tensors_only(op->schema()) || gives_list(op->schema()))) return true;
   require_up_to_date(call);
@@ -338,17 +338,16 @@ namespace {
 
 bool is_defined(const at::Tensor& tensor) { return tensor.defined(); }
 
-// The results as they are known beforehand: where nobody can go on without, an error.
+// The results as known in advance; an error if the caller cannot continue without them.
 napi_value record_list(Call& call, async::Strand& strand, std::unique_ptr<async::OpStep> step) {
   handles::Flags& flags = call.state.flags();
-  const bool is_empty = async::find_shadows(strand, *step);
-  const std::vector<at::Tensor> all = is_empty ? std::vector<at::Tensor>() : step->shadows;
+  const bool is_empty = async::infer_metas(strand, *step);
+  const std::vector<at::Tensor> all = is_empty ? std::vector<at::Tensor>() : step->metas;
   const bool known = is_empty || std::all_of(all.begin(), all.end(), is_defined);
-  if (!known && gives_tensors_alone(flags.recording)) {
-    throw CodedError(
-        "ERR_TORCH_PENDING",
-        "how many tensors it gives is not known before it has run: await it, as in `await t.unbind(x)` on what "
-        "torch.run hands to its function");
+  if (!known && needs_tensor_results(flags.recording)) {
+    throw CodedError("ERR_TORCH_PENDING",
+                     "the number of its results is not known before it has run: await it, as in `await t.unbind(x)` on "
+                     "the object that torch.run passes to its function");
   }
   async::OpStep& list = *step;
   flags.result = strand.add(std::move(step));
@@ -356,13 +355,13 @@ napi_value record_list(Call& call, async::Strand& strand, std::unique_ptr<async:
     flags.recording = handles::Flags::kRecordedValue;
     return nullptr;
   }
-  constexpr size_t kMost = size_t{1} << async::kCellBits;
+  constexpr size_t kMax = size_t{1} << async::kCellBits;
   napi_value array = new_array(call, all.size());
-  for (size_t first = 0; first < all.size(); first += kMost) {
-    const size_t count = std::min(kMost, all.size() - first);
+  for (size_t first = 0; first < all.size(); first += kMax) {
+    const size_t count = std::min(kMax, all.size() - first);
     auto part = std::make_unique<async::PartStep>(*call.row, strand, list, first, count);
     const auto begin = all.begin() + static_cast<std::ptrdiff_t>(first);
-    part->shadows.assign(begin, begin + static_cast<std::ptrdiff_t>(count));
+    part->metas.assign(begin, begin + static_cast<std::ptrdiff_t>(count));
     const double code = strand.add(std::move(part));
     for (size_t i = 0; i < count; ++i) {
       set_element(call, array, first + i, write_double(call, code - static_cast<double>(i)));

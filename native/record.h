@@ -1,4 +1,4 @@
-// Ops that are recorded, to run later on a thread of the pool: the other way of a call than native/invoke.h.
+// Recording of ops, to run later on a pool thread: the alternative to native/invoke.h.
 #pragma once
 
 #include "native/async/step.h"
@@ -6,13 +6,13 @@
 
 namespace ltn {
 
-// Whether the op of this call is recorded now, and not run. (Flags::recording is not kOff.)
+// Whether the op of this call is to be recorded instead of run. (Flags::recording is not kOff.)
 bool is_recorded(Call& call);
-// Records it. What goes back stands for the result: the code of a tensor where its handle would stand.
+// Records it. Returns a placeholder for the result: a tensor's code in place of its handle.
 napi_value record(Call& call);
-// Throws where what a call reads of a tensor that is there will be changed by steps that were recorded before.
+// Throws if the call reads a property of an existing tensor that earlier recorded steps will change.
 void require_up_to_date(Call& call);
-// The result of a step that has run, as the op itself would have given it.
+// The result of a step that has run, in the form the op itself would return.
 napi_value take_result(Call& call, async::Step& step);
 
 }  // namespace ltn

@@ -1,4 +1,4 @@
-// Reads argument types and names out of a schema string. Only error messages need them, so they are not stored.
+// Parses argument types and names from a schema string. Only error messages need them, so they are not stored.
 #pragma once
 
 #include <string>

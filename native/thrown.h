@@ -1,4 +1,4 @@
-// What JavaScript threw that was called in the middle of an op.
+// Exceptions of JavaScript that was called in the middle of an op.
 #pragma once
 
 #include <node_api.h>
@@ -7,8 +7,8 @@
 
 namespace ltn {
 
-// What code of the program threw: it leaves the op as it is.
-// Lifetime of the value: the handle scope of the outermost native call, which the exception does not leave.
+// An exception of the program's code, passed through the op unchanged. Lifetime of the value: the handle scope of the
+// outermost native call, which the exception does not leave.
 class ThrownByProgram : public std::exception {
  public:
   explicit ThrownByProgram(napi_value value) : value_(value) {}
@@ -19,9 +19,9 @@ class ThrownByProgram : public std::exception {
   napi_value value_;
 };
 
-// For after a call into JavaScript that failed, its exception taken. When the thread is being ended, that exception was
-// V8's order to end, which counts as obeyed where it is caught: the order is given anew, or a program that catches
-// errors in a loop would never end.
+// Called after a failed call into JavaScript, with its exception taken. If the thread is being terminated, that
+// exception was V8's termination, which counts as handled once it is caught. So it is requested again, otherwise a
+// program that catches errors in a loop would never end.
 void renew_termination(napi_env env) noexcept;
 
 }  // namespace ltn

@@ -21,13 +21,13 @@ std::atomic<uint64_t> process_allocated{0};
 std::atomic<uint64_t> process_peak{0};
 std::atomic<uint64_t> process_allocations{0};
 std::atomic<uint64_t> process_limit{kNoLimit};
-std::atomic<Relief> process_relief{nullptr};
-// The allocator that was in force before ours. Written once, under process_once, before ours is published.
+std::atomic<FreeMemory> process_free_memory{nullptr};
+// The wrapped allocator. Written once, under process_once, before the counting allocator is published.
 c10::Allocator* process_wrapped = nullptr;
 std::once_flag process_once;
 
-// A block starts with its size, so that the bytes refunded are exactly the bytes charged. 64 bytes keep the alignment
-// that libtorch's kernels count on (gAlignment).
+// A block starts with its size, so that the bytes refunded are exactly the bytes charged. 64 bytes preserve the
+// alignment that libtorch's kernels rely on (gAlignment).
 struct alignas(kBlockUnit) Header {
   uint64_t bytes;
 };
@@ -35,17 +35,17 @@ static_assert(sizeof(Header) == kBlockUnit);
 
 size_t units_of(uint64_t bytes) noexcept { return (bytes + sizeof(Header) + kBlockUnit - 1) / kBlockUnit; }
 
-void give_back(void* block) { process_wrapped->raw_deallocate(block); }
+void free_block(void* block) { process_wrapped->raw_deallocate(block); }
 
 #ifndef LTN_NO_BLOCK_CACHE
-// A plain pointer: reading it needs no check whether this thread set it up. Null before the first use on a thread, and
-// after its end, when static destructors may still free tensors.
+// A plain pointer: reading it needs no initialization check. Null before the first use on a thread, and after its end,
+// when static destructors may still free tensors.
 thread_local BlockCache* thread_blocks = nullptr;
 thread_local bool thread_ended = false;
 
 BlockCache* set_up_blocks() {
   struct Owner {
-    BlockCache blocks{&give_back};
+    BlockCache blocks{&free_block};
     ~Owner() {
       thread_blocks = nullptr;
       thread_ended = true;
@@ -58,11 +58,11 @@ BlockCache* set_up_blocks() {
 }
 
 void* cached_block(size_t units) noexcept {
-  return units <= BlockCache::kMostUnits && thread_blocks != nullptr ? thread_blocks->take(units) : nullptr;
+  return units <= BlockCache::kMaxUnits && thread_blocks != nullptr ? thread_blocks->take(units) : nullptr;
 }
 
 bool cache_block(void* block, size_t units) noexcept {
-  if (units > BlockCache::kMostUnits) return false;
+  if (units > BlockCache::kMaxUnits) return false;
   BlockCache* blocks = thread_blocks;
   if (blocks == nullptr) blocks = set_up_blocks();
   return blocks != nullptr && blocks->keep(block, units);
@@ -80,28 +80,28 @@ uint64_t physical_bytes() noexcept {
   return bytes;
 }
 
-// More than a collection could ever make room for.
-bool is_hopeless(uint64_t bytes) noexcept {
+// More than a collection could ever free.
+bool can_never_fit(uint64_t bytes) noexcept {
   return bytes > physical_bytes() || bytes > process_limit.load(std::memory_order_relaxed);
 }
 
-void ask_for_relief(uint64_t bytes) {
-  if (is_hopeless(bytes)) return;
-  if (const Relief relief = process_relief.load(std::memory_order_acquire)) relief(bytes);
+void call_free_memory(uint64_t bytes) {
+  if (can_never_fit(bytes)) return;
+  if (const FreeMemory free_memory = process_free_memory.load(std::memory_order_acquire)) free_memory(bytes);
 }
 
-// The last failure of a thread: which, and of how many bytes.
-enum class Refusal { None, Limit, Exhausted };
-thread_local Refusal thread_refusal = Refusal::None;
-thread_local uint64_t thread_refused_bytes = 0;
+// The last allocation failure of this thread: its kind and size.
+enum class Failure { None, Limit, Exhausted };
+thread_local Failure thread_failure = Failure::None;
+thread_local uint64_t thread_failed_bytes = 0;
 
-void note_refusal(Refusal refusal, uint64_t bytes) noexcept {
-  thread_refusal = refusal;
-  thread_refused_bytes = bytes;
+void note_failure(Failure failure, uint64_t bytes) noexcept {
+  thread_failure = failure;
+  thread_failed_bytes = bytes;
 }
 
 [[noreturn]] void fail_limit(uint64_t bytes) {
-  note_refusal(Refusal::Limit, bytes);
+  note_failure(Failure::Limit, bytes);
   const uint64_t limit = process_limit.load(std::memory_order_relaxed);
   throw MemoryLimitError({__func__, __FILE__, static_cast<uint32_t>(__LINE__)},
                          "cannot allocate " + std::to_string(bytes) + " bytes: libtorch holds " +
@@ -109,12 +109,12 @@ void note_refusal(Refusal refusal, uint64_t bytes) noexcept {
                              " bytes and the memory limit is " + std::to_string(limit) + " bytes");
 }
 
-// What is allocated in all with these bytes.
+// Charges the bytes; returns the total.
 uint64_t charge(uint64_t bytes) {
   const uint64_t now = process_allocated.fetch_add(bytes, std::memory_order_relaxed) + bytes;
   if (__builtin_expect(fits(now), 1)) return now;
   process_allocated.fetch_sub(bytes, std::memory_order_relaxed);
-  ask_for_relief(bytes);
+  call_free_memory(bytes);
   const uint64_t then = process_allocated.fetch_add(bytes, std::memory_order_relaxed) + bytes;
   if (fits(then)) return then;
   process_allocated.fetch_sub(bytes, std::memory_order_relaxed);
@@ -128,12 +128,12 @@ void raise_peak(uint64_t now) noexcept {
 }
 
 [[noreturn]] void fail_exhausted(size_t bytes, const char* why) {
-  note_refusal(Refusal::Exhausted, bytes);
+  note_failure(Failure::Exhausted, bytes);
   throw ExhaustedError({__func__, __FILE__, static_cast<uint32_t>(__LINE__)},
                        "cannot allocate " + std::to_string(bytes) + " bytes on cpu: " + why);
 }
 
-// Bytes that were charged and are not there yet.
+// Bytes charged for an allocation in progress.
 class Charge {
  public:
   explicit Charge(uint64_t bytes) : bytes_(bytes), now_(charge(bytes)) {}
@@ -152,12 +152,12 @@ class Charge {
   const uint64_t now_;
 };
 
-// A block on its way to a tensor.
+// A block not yet owned by a tensor.
 class Block {
  public:
   explicit Block(void* block) noexcept : block_(block) {}
   ~Block() {
-    if (block_ != nullptr) give_back(block_);
+    if (block_ != nullptr) free_block(block_);
   }
   Block(const Block&) = delete;
   Block& operator=(const Block&) = delete;
@@ -174,34 +174,34 @@ void* new_block(size_t bytes) {
   try {
     return process_wrapped->raw_allocate(all);
   } catch (const c10::Error&) {
-    ask_for_relief(bytes);  // there may be memory after a collection
+    call_free_memory(bytes);  // there may be memory after a collection
   }
   try {
     return process_wrapped->raw_allocate(all);
   } catch (const c10::Error& error) {
-    // The wrapped allocator reports exhaustion as a plain error; callers must be able to tell it from others.
+    // The wrapped allocator reports exhaustion as a plain error; callers must be able to distinguish it.
     fail_exhausted(bytes, error.what_without_backtrace());
   }
 }
 
-// The deleter of our blocks. `data` is what the tensor saw; the block behind it is kept for the next tensor of this
-// thread, or goes back to the wrapped allocator.
+// The deleter of counted blocks. `data` is the tensor's pointer; the block is kept for the next tensor of this thread,
+// or returned to the wrapped allocator.
 void free_counted(void* data) {
   if (data == nullptr) return;
   auto* header = reinterpret_cast<Header*>(static_cast<char*>(data) - sizeof(Header));
   const uint64_t bytes = header->bytes;
   process_allocated.fetch_sub(bytes, std::memory_order_relaxed);
-  if (!cache_block(header, units_of(bytes))) give_back(header);
+  if (!cache_block(header, units_of(bytes))) free_block(header);
 }
 
-// Lifetime: static, never destroyed while libtorch may still free through it. Thread: any, as libtorch's own.
+// Lifetime: static, never destroyed while libtorch may still free through it. Thread: any, like libtorch's own.
 class CountingCpuAllocator final : public compat::Allocator<CountingCpuAllocator> {
  public:
   c10::DataPtr take(size_t bytes) const {
     if (bytes == 0) return {nullptr, nullptr, &free_counted, c10::Device(c10::DeviceType::CPU)};
     if (bytes > std::numeric_limits<int64_t>::max() - 2 * sizeof(Header)) fail_exhausted(bytes, "the size overflows");
     Block block(cached_block(units_of(bytes)));
-    // What no machine has is not charged before it is there: the figures are everybody's.
+    // More than the physical memory is allocated before it is charged: the totals are shared by all threads.
     if (bytes > physical_bytes() && fits(bytes)) block.set(new_block(bytes));
     Charge charge(bytes);
     if (!block.is_there()) block.set(new_block(bytes));
@@ -220,7 +220,7 @@ void install_counting_cpu_allocator() {
   std::call_once(process_once, [] {
     static CountingCpuAllocator allocator;
     process_wrapped = c10::GetCPUAllocator();
-    // A wrapped allocator without a raw interface cannot carry our header; then allocatedBytes stays 0.
+    // A wrapped allocator without a raw interface cannot carry the header; then allocatedBytes stays 0.
     if (process_wrapped->raw_deleter() == nullptr) return;
     c10::SetCPUAllocator(&allocator, 1);
   });
@@ -234,12 +234,12 @@ uint64_t cpu_allocated_bytes() noexcept { return process_allocated.load(std::mem
 
 uint64_t cpu_allocations() noexcept { return process_allocations.load(std::memory_order_relaxed); }
 
-void forget_refusal() noexcept { note_refusal(Refusal::None, 0); }
+void clear_allocation_failure() noexcept { note_failure(Failure::None, 0); }
 
-void throw_refusal() {
-  const Refusal refusal = thread_refusal;
-  if (refusal == Refusal::Limit) fail_limit(thread_refused_bytes);
-  if (refusal == Refusal::Exhausted) fail_exhausted(thread_refused_bytes, "it is used up");
+void rethrow_allocation_failure() {
+  const Failure failure = thread_failure;
+  if (failure == Failure::Limit) fail_limit(thread_failed_bytes);
+  if (failure == Failure::Exhausted) fail_exhausted(thread_failed_bytes, "out of memory");
 }
 
 Deleter counted_deleter() noexcept { return &free_counted; }
@@ -247,6 +247,8 @@ Deleter counted_deleter() noexcept { return &free_counted; }
 void set_memory_limit(uint64_t bytes) noexcept { process_limit.store(bytes, std::memory_order_relaxed); }
 uint64_t memory_limit() noexcept { return process_limit.load(std::memory_order_relaxed); }
 
-void set_relief(Relief relief) noexcept { process_relief.store(relief, std::memory_order_release); }
+void set_free_memory(FreeMemory free_memory) noexcept {
+  process_free_memory.store(free_memory, std::memory_order_release);
+}
 
 }  // namespace ltn::accounting

@@ -1,4 +1,4 @@
-// What V8 is told about the bytes behind JS handles of one environment.
+// The external memory of one environment's JS handles, as reported to V8.
 #pragma once
 
 #include <atomic>
@@ -6,70 +6,72 @@
 
 namespace ltn::accounting {
 
-// Collects changes and passes them on in lots, because one report costs as much as a small op.
-// Lifetime: part of its environment. Thread: the environment's JS thread only, but add_from_elsewhere().
+// Collects changes and reports them in batches, because one report costs as much as a small op. Lifetime: part of its
+// environment. Thread: the environment's JS thread only, except add_from_other_thread().
 class ExternalMemory {
  public:
   using Report = void (*)(void* context, int64_t bytes);
-  static constexpr int64_t kLot = 64 * 1024;  // bytes that may go unreported
+  static constexpr int64_t kBatchBytes = 64 * 1024;  // bytes that may go unreported
 
   ExternalMemory(Report report, void* context) noexcept : report_(report), context_(context) {}
   ExternalMemory(const ExternalMemory&) = delete;
   ExternalMemory& operator=(const ExternalMemory&) = delete;
 
   void add(int64_t bytes) noexcept {
-    debt_ += bytes;
+    unreported_ += bytes;
     if (bytes > 0) charged_ += bytes;
   }
 
-  // Bytes that another environment's act charges to (or takes from) this one; the next settle() or flush() takes them
-  // up. Any thread, while this environment has a handle on the storage at hand.
-  void add_from_elsewhere(int64_t bytes) noexcept { elsewhere_.fetch_add(bytes, std::memory_order_relaxed); }
+  // Bytes that another environment charges to (or takes from) this one; added by the next settle() or flush(). Any
+  // thread, while this environment has a handle on the storage.
+  void add_from_other_thread(int64_t bytes) noexcept {
+    from_other_threads_.fetch_add(bytes, std::memory_order_relaxed);
+  }
 
-  // Whether more than `bytes` were charged since the last time that this was so.
+  // Whether more than `bytes` were charged since this last returned true.
   bool charged_more_than(int64_t bytes) noexcept {
     if (charged_ <= bytes) return false;
     charged_ = 0;
     return true;
   }
 
-  // Reports a refund at once when it is large. Safe during a collection: a smaller figure starts none.
+  // Reports a large refund at once. Safe during a collection: a smaller amount starts none.
   void settle_refund() noexcept {
-    if (debt_ <= -kLot) flush();
+    if (unreported_ <= -kBatchBytes) flush();
   }
 
-  // Reports when the debt has grown large. A larger figure may start a collection, which frees slots: call it only
-  // where no reference into the slot table is held.
+  // Reports if the unreported amount is large. A larger amount may start a collection, which frees slots: call it only
+  // while no reference into the slot table is held.
   void settle() noexcept {
-    take_up();
-    if (debt_ >= kLot || debt_ <= -kLot) flush();
+    add_remote();
+    if (unreported_ >= kBatchBytes || unreported_ <= -kBatchBytes) flush();
   }
 
   void flush() noexcept {
-    take_up();
-    const int64_t bytes = debt_;
+    add_remote();
+    const int64_t bytes = unreported_;
     if (bytes == 0) return;
-    debt_ = 0;
+    unreported_ = 0;
     reported_ += bytes;
     report_(context_, bytes);
   }
 
-  // What V8 believes this environment's handles hold.
+  // The amount reported to V8 for this environment.
   int64_t reported() const noexcept { return reported_; }
 
  private:
-  void take_up() noexcept {
-    if (__builtin_expect(elsewhere_.load(std::memory_order_relaxed) != 0, 0)) {
-      debt_ += elsewhere_.exchange(0, std::memory_order_relaxed);
+  void add_remote() noexcept {
+    if (__builtin_expect(from_other_threads_.load(std::memory_order_relaxed) != 0, 0)) {
+      unreported_ += from_other_threads_.exchange(0, std::memory_order_relaxed);
     }
   }
 
   Report report_;
   void* context_;
-  int64_t debt_ = 0;
+  int64_t unreported_ = 0;
   int64_t reported_ = 0;
   int64_t charged_ = 0;  // refunds do not lower it
-  std::atomic<int64_t> elsewhere_{0};
+  std::atomic<int64_t> from_other_threads_{0};
 };
 
 }  // namespace ltn::accounting

@@ -50,8 +50,8 @@ uint64_t mix(const void* key) noexcept {
 uint64_t charge_of(const c10::StorageImpl* storage, bool borrowed) noexcept {
   if (borrowed) return 0;
   const auto bytes = storage->sym_nbytes();
-  if (bytes.is_symbolic()) return 0;  // no memory stands behind a symbolic size
-  // A size without memory: meta tensors, and the zeros that autograd makes where it needs none (_efficientzerotensor).
+  if (bytes.is_symbolic()) return 0;  // a symbolic size has no memory
+  // A size without memory: meta tensors, and autograd's efficient zero tensors (_efficientzerotensor).
   if (storage->data_ptr().get() == nullptr) return 0;
   return static_cast<uint64_t>(bytes.as_int_unchecked());
 }
@@ -79,7 +79,7 @@ struct Shard {
     table[i] = entry;
   }
 
-  // All that may throw, before anything changes.
+  // Does everything that may throw, before anything changes.
   void make_room() {
     if ((used + 1) * 2 > table.size()) {
       std::vector<StorageEntry*> old(table.size() * 2, nullptr);
@@ -99,7 +99,7 @@ struct Shard {
     ++used;
   }
 
-  // Backward-shift deletion keeps probe sequences without tombstones.
+  // Backward-shift deletion preserves probe sequences without tombstones.
   void erase(const void* key) noexcept {
     const size_t mask = table.size() - 1;
     size_t hole = home(key);
@@ -120,7 +120,7 @@ struct Shard {
     return entry;
   }
 
-  // The entry's storage may have changed: takes up what it is now, and returns the difference in bytes.
+  // Updates the entry from its storage, and returns the difference in bytes.
   int64_t recharge(StorageEntry* entry) noexcept {
     const auto deleter = entry->key->data_ptr().get_deleter();
     entry->borrowed = deleter != nullptr && deleter == process_borrowed_deleter.load(std::memory_order_relaxed);
@@ -134,22 +134,22 @@ struct Shard {
 
 std::array<Shard, kShards>& process_shards() {
   // Never destroyed: handles may be freed by static destructors of other libraries.
-  static auto* shards = new std::array<Shard, kShards>;  // the process owns it
+  static auto* shards = new std::array<Shard, kShards>;  // owned by the process
   return *shards;
 }
 
-// The environments' sums. Guarded by its lock.
+// The totals of all environments. Guarded by its lock.
 struct SoleList {
   SpinLock lock;
   std::vector<const SoleTotals*> totals;
 };
 
 SoleList& process_sole() {
-  static auto* list = new SoleList;  // as the shards
+  static auto* list = new SoleList;  // like the shards
   return *list;
 }
 
-// What all environments' slots hold without an entry.
+// Adds the storages held by slots of all environments without an entry.
 void add_sole(uint64_t* storages, uint64_t* bytes) noexcept {
   SoleList& list = process_sole();
   Locked locked(list.lock);
@@ -161,7 +161,7 @@ void add_sole(uint64_t* storages, uint64_t* bytes) noexcept {
 
 Shard& shard_of(const void* key) { return process_shards()[mix(key) & (kShards - 1)]; }
 
-// A handle of `account` joins an entry that others hold. Changes nothing when it throws.
+// Adds a handle of `account` to an entry that others hold. Changes nothing if it throws.
 void add_holder(StorageEntry& entry, ExternalMemory& account) {
   if (entry.holders == nullptr) {
     if (entry.owner == &account) return;
@@ -178,18 +178,19 @@ void add_holder(StorageEntry& entry, ExternalMemory& account) {
   entry.holders->push_back({&account, 1});
 }
 
-// The size of the entry's storage changed by `difference`, as `account` found: the one that is charged hears of it.
+// The size of the entry's storage changed by `difference`, as found by `account`: reports it to the charged
+// environment.
 void charge_owner(StorageEntry& entry, ExternalMemory& account, int64_t difference, Change* change) noexcept {
   if (difference == 0) return;
   change->resized = true;
   if (entry.owner == &account) {
     change->bytes = difference;
   } else {
-    entry.owner->add_from_elsewhere(difference);
+    entry.owner->add_from_other_thread(difference);
   }
 }
 
-// A handle of `account` leaves an entry that several environments hold. Returns the bytes to add to `account`.
+// Removes a handle of `account` from an entry held by several environments. Returns the bytes to add to `account`.
 int64_t drop_holder(StorageEntry& entry, ExternalMemory& account) noexcept {
   std::vector<Holder>& holders = *entry.holders;
   size_t i = 0;
@@ -199,7 +200,7 @@ int64_t drop_holder(StorageEntry& entry, ExternalMemory& account) noexcept {
   holders.pop_back();
   if (entry.owner != &account) return 0;
   entry.owner = holders.front().account;
-  entry.owner->add_from_elsewhere(static_cast<int64_t>(entry.bytes));
+  entry.owner->add_from_other_thread(static_cast<int64_t>(entry.bytes));
   return -static_cast<int64_t>(entry.bytes);
 }
 
@@ -214,7 +215,7 @@ StorageEntry* acquire(c10::StorageImpl* storage, ExternalMemory& account, Change
     entry = shard.take();
     entry->key = storage;
     entry->id = process_next_id.fetch_add(1, std::memory_order_relaxed);
-    auto strong = c10::intrusive_ptr<c10::StorageImpl>::reclaim(storage);  // borrowed: given back below
+    auto strong = c10::intrusive_ptr<c10::StorageImpl>::reclaim(storage);  // borrowed: released below
     entry->weak = c10::weak_intrusive_ptr<c10::StorageImpl>(strong);
     static_cast<void>(strong.release());
     entry->handles = 0;
@@ -228,7 +229,7 @@ StorageEntry* acquire(c10::StorageImpl* storage, ExternalMemory& account, Change
     change->first = true;
   } else {
     if (entry->owner != &account || entry->holders != nullptr) add_holder(*entry, account);
-    // It may have been resized through a tensor that no handle stands for, or as the target of a larger set_.
+    // It may have been resized through a tensor without a handle, or as the target of a larger set_.
     charge_owner(*entry, account, shard.recharge(entry), change);
   }
   ++entry->handles;

@@ -1,5 +1,5 @@
-// The process-wide book of storages that JS handles see: each storage once, with the bytes it was charged.
-// "True size" is the storage's, not the handle's: a view, an expand or a detach adds a handle but no bytes.
+// The process-wide ledger of storages with JS handles: each storage once, with the bytes it was charged. The size is
+// the storage's, not the handle's: a view, an expand or a detach adds a handle but no bytes.
 #pragma once
 
 #include <c10/core/StorageImpl.h>
@@ -15,13 +15,13 @@
 
 namespace ltn::accounting {
 
-// How many handles one environment has on a storage that several environments see.
+// The number of handles of one environment on a storage shared by several environments.
 struct Holder {
   ExternalMemory* account;
   uint64_t handles;
 };
 
-// What is written under a lock and read without it.
+// A value written under a lock and read without it.
 template <class T>
 class Relaxed {
  public:
@@ -36,26 +36,25 @@ class Relaxed {
   std::atomic<T> value_;
 };
 
-// One storage with at least one live handle.
-// Lifetime: owned by the ledger; valid from the first acquire() to the matching last release().
-// Thread: everything but the key changes only under the ledger's shard lock. Who has a handle reads key, id, bytes and
-// borrowed without it.
+// One storage with at least one live handle. Lifetime: owned by the ledger; valid from the first acquire() to the
+// matching last release(). Thread: everything but the key changes only under the ledger's shard lock. A thread with a
+// handle reads key, id, bytes and borrowed without it.
 struct StorageEntry {
   const c10::StorageImpl* key = nullptr;
-  // Keeps the StorageImpl's address (not its data) from being reused while the entry stands.
+  // Keeps the StorageImpl's address (not its data) from being reused while the entry exists.
   c10::weak_intrusive_ptr<c10::StorageImpl> weak{c10::intrusive_ptr<c10::StorageImpl>()};
-  uint64_t id = 0;  // never used again, unlike the entry's address
+  uint64_t id = 0;  // never reused, unlike the entry's address
   uint64_t handles = 0;
-  uint64_t tensors = 0;         // the handles that count as a tensor
-  Relaxed<uint64_t> bytes = 0;  // what was charged; refunded exactly
-  // The one environment whose V8 knows of the bytes. It has a handle; when it lets go of its last one while others have
-  // some, the charge moves to one of those.
+  uint64_t tensors = 0;         // the number of handles that count as a tensor
+  Relaxed<uint64_t> bytes = 0;  // the charged amount; refunded exactly
+  // The environment charged for the bytes. It has a handle; when it releases its last one while others have some, the
+  // charge moves to one of them.
   ExternalMemory* owner = nullptr;
   // Null while only the owner has handles, which is nearly always.
   std::unique_ptr<std::vector<Holder>> holders;
   int8_t device_type = 0;
   int8_t device_index = 0;
-  Relaxed<bool> borrowed = false;  // the memory belongs to a JS ArrayBuffer, which V8 counts already: charged 0
+  Relaxed<bool> borrowed = false;  // memory of a JS ArrayBuffer, which V8 counts already: charged 0
   StorageEntry* next_free = nullptr;
 };
 
@@ -64,35 +63,34 @@ struct DeviceTotals {
   uint64_t tensors = 0, storages = 0, bytes = 0;
 };
 
-// What one ledger operation changed, for the collector's account of the calling environment and for the audit.
+// The changes of one ledger operation, for the external memory of the calling environment and for the audit.
 struct Change {
   int64_t bytes = 0;     // to add to the calling environment's external memory (negative: refund)
   bool first = false;    // acquire: the storage had no handle before
-  bool last = false;     // release: the storage has no handle any more
+  bool last = false;     // release: the storage has no handle left
   bool resized = false;  // acquire, refresh: the bytes of a storage that had a handle changed
 };
 
-// `account` is the calling environment's; what concerns another one it hears through add_from_elsewhere().
+// `account` is the calling environment's; changes for another one go through its add_from_other_thread().
 
-// A new handle sees `storage`. Never null. `change.bytes` is its charge when this is the first handle, else what its
-// size differs from what was charged. A tensor with several storages (sparse) counts as one tensor: it acquires all but
-// the first with `is_tensor` false. When it throws (out of memory), nothing was changed.
+// Adds a handle on `storage`. Never null. `change.bytes` is its charge if this is the first handle, otherwise the
+// difference between its size and the charge. A tensor with several storages (sparse) counts as one tensor: it acquires
+// all but the first with `is_tensor` false. If it throws (out of memory), nothing has changed.
 StorageEntry* acquire(c10::StorageImpl* storage, ExternalMemory& account, Change* change, bool is_tensor = true);
 
-// A handle is gone; `is_tensor` as for its acquire(). `entry` may be invalid afterwards.
+// Removes a handle; `is_tensor` as for its acquire(). `entry` may be invalid afterwards.
 Change release(StorageEntry* entry, ExternalMemory& account, bool is_tensor = true) noexcept;
 
 // The storage may have been resized in place: charges or refunds the difference.
 Change refresh(StorageEntry* entry, ExternalMemory& account) noexcept;
 
-// Storages that need no entry: nobody but one handle holds them, so no second handle can appear unseen. The handle's
-// slot has the charge; here are the sums of one environment.
-// Thread: written on the environment's thread alone, read on any.
+// Totals of the storages of one environment that need no entry: one handle alone holds them, so no second handle can
+// appear unnoticed. The handle's slot has the charge. Thread: written on the environment's thread only, read on any.
 struct SoleTotals {
   std::atomic<uint64_t> storages{0}, bytes{0};
 
   void add(int64_t more_storages, int64_t more_bytes) noexcept {
-    const auto add_to = [](std::atomic<uint64_t>& sum, int64_t more) {  // one writer: no need for an atomic addition
+    const auto add_to = [](std::atomic<uint64_t>& sum, int64_t more) {  // single writer: no atomic addition needed
       sum.store(sum.load(std::memory_order_relaxed) + static_cast<uint64_t>(more), std::memory_order_relaxed);
     };
     add_to(storages, more_storages);
@@ -100,11 +98,11 @@ struct SoleTotals {
   }
 };
 
-// `totals` count in the sums below until they are removed. They are of the CPU and of tensors with one storage each.
+// `totals` are included in the sums below until they are removed. They are of CPU tensors with one storage each.
 void add_sole_totals(const SoleTotals* totals);
 void remove_sole_totals(const SoleTotals* totals) noexcept;
 
-// Whether a handle of any environment sees `storage`, of which the caller keeps the address. Any thread.
+// Whether any environment has a handle on `storage`; the caller keeps the address valid. Any thread.
 bool has_handles(const c10::StorageImpl* storage) noexcept;
 
 // Whether `storage` is memory of libtorch's CPU allocator, charged with all of its bytes.
@@ -117,13 +115,13 @@ struct LedgerTotals {
 };
 LedgerTotals ledger_totals();
 
-// Sum alone, without allocating: for the audit's writer thread.
+// The sums only, without allocating: for the audit's writer thread.
 void ledger_sums(uint64_t* tensors, uint64_t* storages, uint64_t* bytes) noexcept;
 
-// Handles on tensors without any storage (opaque ones) are counted apart from entries.
+// Handles on tensors without any storage (opaque ones) are counted separately.
 void count_storageless(int64_t delta) noexcept;
 
-// Marks the deleter that borrowed memory carries, see borrowed_buffer.h.
+// Sets the deleter that marks borrowed memory, see borrowed_buffer.h.
 void set_borrowed_deleter(void (*deleter)(void*)) noexcept;
 
 }  // namespace ltn::accounting

@@ -1,11 +1,11 @@
-// torch.memory(): what handles hold and what libtorch holds, for the process.
+// torch.memory(): memory held by handles and by libtorch, for the process.
 #pragma once
 
 #include "native/audit/audit.h"
 
 namespace ltn::accounting {
 
-// Any thread; does not allocate. Also what the audit's writer thread reads.
+// Any thread; does not allocate. Also read by the audit's writer thread.
 audit::Totals read_totals() noexcept;
 
 }  // namespace ltn::accounting

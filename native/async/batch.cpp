@@ -12,7 +12,7 @@
 namespace ltn::async {
 namespace {
 
-// Gathers what the ops of a batch warn of. Thread: the one of the pool that runs the batch.
+// Collects the warnings of a batch's ops. Thread: the pool thread that runs the batch.
 class BatchWarnings final : public compat::WarningHandler {
  public:
   explicit BatchWarnings(std::vector<std::string>& texts) : texts_(texts), before_(compat::warning_handler()) {
@@ -24,14 +24,14 @@ class BatchWarnings final : public compat::WarningHandler {
 
  private:
   void warned(const std::string& text) override {
-    constexpr size_t kMost = 64;  // a loop inside an op may warn a thousand times
-    if (texts_.size() < kMost) texts_.push_back(text);
+    constexpr size_t kMax = 64;  // a loop inside an op may warn a thousand times
+    if (texts_.size() < kMax) texts_.push_back(text);
   }
   std::vector<std::string>& texts_;
   c10::WarningHandler* const before_;
 };
 
-// Those among a value: models take them in lists, tuples and dicts, too.
+// Collects the tensors in a value: models also take lists, tuples and dicts of them.
 void add_tensors(const c10::IValue& value, std::vector<at::Tensor>* tensors) {
   if (value.isTensor()) {
     if (value.toTensor().defined()) tensors->push_back(value.toTensor());
@@ -45,7 +45,7 @@ void add_tensors(const c10::IValue& value, std::vector<at::Tensor>* tensors) {
   }
 }
 
-// An op may use as many threads as on the thread that recorded it; the setting is each thread's own with OpenMP.
+// An op may use as many threads as on the thread that recorded it; with OpenMP the setting is per thread.
 void take_over_threads(int count) {
   if (at::get_num_threads() != count) at::set_num_threads(count);
 }
@@ -66,7 +66,7 @@ void Batch::run() noexcept {
       now = step;
       step->run();
     }
-  } catch (...) {  // everything: it is thrown again on the JS thread, as that op's
+  } catch (...) {  // any exception: rethrown on the JS thread, as that op's
     strand->failed = now != nullptr ? now : steps.empty() ? nullptr : steps.front();
     strand->error = std::current_exception();
     if (now != nullptr && (now->row.mutated & OpRow::kWritesElsewhere) != 0) free_engine_leftovers();  // a backward
@@ -84,7 +84,7 @@ void Batch::drop_from(Step* step) noexcept {
   strand->error = std::make_exception_ptr(std::runtime_error("dropped: the process is ending"));
 }
 
-// Whoever hears of the end may close the strand, and counts on its tensors being gone then.
+// Whoever is notified of the end may close the strand, and relies on its tensors being gone then.
 void Batch::end() noexcept {
   const uint64_t id = strand->id;
   strand.reset();
@@ -99,7 +99,7 @@ handles::Borrowed Batch::borrowed() const {
     any_writes |= step->may_write();
     for (const c10::IValue& value : step->arguments) add_tensors(value, &borrowed.named);
   }
-  // Results of earlier steps that JavaScript has by now. Those that nobody writes to need no look afterwards.
+  // Results of earlier steps that JavaScript has by now. Without writes they need no reconciliation.
   std::vector<at::Tensor>& cells = any_writes ? borrowed.unnamed : borrowed.named;
   for (const Step* step : steps) {
     for (const Step* used : step->recording.uses()) {

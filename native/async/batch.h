@@ -1,4 +1,4 @@
-// Steps of one strand that the pool runs one after the other.
+// Steps of one strand that the pool runs in sequence.
 #pragma once
 
 #include <atomic>
@@ -11,27 +11,27 @@
 
 namespace ltn::async {
 
-// Lifetime: made by the environment's JS thread, given to the pool, freed there once its end is in the mailbox.
+// Lifetime: created on the environment's JS thread, passed to the pool, and freed there once its end is in the mailbox.
 struct Batch final : Job {
   std::shared_ptr<Strand> strand;
   std::vector<Step*> steps;
   std::shared_ptr<Mailbox> mailbox;
   int intra_op_threads = 1;
 
-  // Until the end, the first failure, or until the strand or the batch is cancelled.
+  // Runs the steps until the end, the first failure, or until the strand or the batch is cancelled.
   void run() noexcept override;
   void cancel() noexcept override { cancelled_.store(true, std::memory_order_relaxed); }
   void drop() noexcept override;
-  // Whether a step may write to a tensor that the program sees, also through a view.
+  // Whether a step may write to a tensor visible to the program, also through a view.
   bool writes() const noexcept;
-  // The tensors that it works on, while it is the JS thread's.
+  // The tensors it works on. Call it while the batch belongs to the JS thread.
   handles::Borrowed borrowed() const;
 
  private:
   void drop_from(Step* step) noexcept;
   void end() noexcept;
 
-  std::atomic<bool> cancelled_{false};  // the strand's own is out of reach once it is let go
+  std::atomic<bool> cancelled_{false};  // the strand's own flag is unreachable after release
 };
 
 }  // namespace ltn::async

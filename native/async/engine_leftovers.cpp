@@ -14,7 +14,7 @@ void free_engine_leftovers() noexcept {
     at::Tensor nothing = at::empty({0}, at::TensorOptions(at::kFloat));
     nothing.set_requires_grad(true);
     nothing.backward(at::empty({0}, at::TensorOptions(at::kFloat)));
-  } catch (...) {  // no memory even for this: the next backward will do it
+  } catch (...) {  // out of memory: the next backward frees them
   }
 }
 

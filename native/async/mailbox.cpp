@@ -22,7 +22,7 @@ std::shared_ptr<Mailbox> Mailbox::create(napi_env env, napi_value on_mail) {
   }
   wake->data = mailbox.get();
   uv_unref(reinterpret_cast<uv_handle_t*>(wake.get()));
-  mailbox->wake_ = wake.release();  // close() hands it to libuv
+  mailbox->wake_ = wake.release();  // close() passes it to libuv
   return mailbox;
 }
 
@@ -43,7 +43,7 @@ void Mailbox::post(uint64_t strand) noexcept {
       waiting_.push_back(strand);
       uv_async_send(wake_);
       return;
-    } catch (const std::bad_alloc&) {  // a promise depends on it: others have to free memory first
+    } catch (const std::bad_alloc&) {  // a promise depends on it: wait until others free memory
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
   }
@@ -72,7 +72,8 @@ void Mailbox::deliver() noexcept {
   if (napi_open_handle_scope(env_, &scope) != napi_ok) return;
   if (napi_get_reference_value(env_, on_mail_, &function) == napi_ok && napi_get_global(env_, &receiver) == napi_ok &&
       napi_make_callback(env_, context_, receiver, function, 0, nullptr, nullptr) == napi_pending_exception) {
-    // Not from the library's own code, which rejects promises: out of stack, say, or the worker is being terminated.
+    // Not from the library's own code, which rejects promises: e.g. a stack overflow, or the worker is being
+    // terminated.
     napi_value error = nullptr;
     if (napi_get_and_clear_last_exception(env_, &error) == napi_ok) napi_fatal_exception(env_, error);
   }

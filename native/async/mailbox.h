@@ -1,4 +1,4 @@
-// The way back from the pool to the JS thread of an environment.
+// Messages from the pool to the JS thread of an environment.
 #pragma once
 
 #include <node_api.h>
@@ -11,12 +11,11 @@
 
 namespace ltn::async {
 
-// Lifetime: shared by its environment and by the batches under way, so a batch that ends after its environment finds it
-// closed and does nothing.
-// Thread: post() from any; the rest on the environment's JS thread.
+// Lifetime: shared by its environment and the running batches, so a batch that ends after its environment finds it
+// closed and does nothing. Thread: post() from any; the rest on the environment's JS thread.
 class Mailbox {
  public:
-  // `on_mail()` is called on the JS thread, soon after one post() or several.
+  // `on_mail()` is called on the JS thread, soon after one or several calls of post().
   static std::shared_ptr<Mailbox> create(napi_env env, napi_value on_mail);
 
   void set_receiver(napi_value on_mail);
@@ -24,7 +23,7 @@ class Mailbox {
   void post(uint64_t strand) noexcept;
   // The strands whose batches have ended since the last call.
   std::vector<uint64_t> take();
-  // While batches are under way they keep the process alive.
+  // A running batch keeps the process alive.
   void begin() noexcept;
   void end() noexcept;
   void close() noexcept;

@@ -11,10 +11,10 @@ namespace ltn::async {
 
 Pool& Pool::process() {
   static Pool* const pool = [] {
-    at::set_num_threads(at::get_num_threads());  // makes libtorch's own pool, whose destructor is to come after stop()
+    at::set_num_threads(at::get_num_threads());  // creates libtorch's own pool, to be destroyed after stop()
     const size_t cores = std::max(1u, std::thread::hardware_concurrency());
     const size_t threads = std::max<size_t>(1, cores / static_cast<size_t>(std::max(1, at::get_num_threads())));
-    // Never destroyed: its threads may outlive static destructors otherwise.
+    // Never destroyed: its threads may outlive static destructors.
     auto* made = new Pool(threads, [](std::function<void()> body) { return std::thread(std::move(body)); });
     std::atexit([] { process().stop(); });
     return made;
@@ -25,14 +25,14 @@ Pool& Pool::process() {
 Pool::Pool(size_t threads, Start start) : start_(std::move(start)), wanted_(threads) {}
 
 void Pool::start_missing() {
-  for (std::thread& thread : ended_) thread.join();  // at its last line
+  for (std::thread& thread : ended_) thread.join();  // already at their last line
   ended_.clear();
   while (alive_ < wanted_ && alive_ < running_.size() + queue_.size()) {
     std::list<std::thread> made;
     try {
       made.emplace_back();
       made.back() = start_([this] { work(); });
-    } catch (const std::exception&) {  // no room, or a limit of the system's: those that are there do the work
+    } catch (const std::exception&) {  // out of memory or a system limit: existing threads do the work
       if (alive_ > 0) return;
       throw;
     }
@@ -48,7 +48,7 @@ void Pool::submit(std::unique_ptr<Job> job, const void* owner) {
     queue_.push_back({std::move(job), owner});
     try {
       start_missing();
-    } catch (const std::exception&) {  // nobody would ever take it
+    } catch (const std::exception&) {  // no thread would ever run it
       queue_.pop_back();
       throw;
     }
@@ -82,7 +82,7 @@ void Pool::work() {
     lock.unlock();
     entry->job->run();
     lock.lock();
-    std::unique_ptr<Job> job = std::move(entry->job);  // cancel() finds it no more
+    std::unique_ptr<Job> job = std::move(entry->job);  // cancel() no longer finds it
     lock.unlock();
     job.reset();
     lock.lock();

@@ -1,4 +1,4 @@
-// Which results that are not there yet the arguments of a recorded op name, and where.
+// The pending results among the arguments of a recorded op, and their positions.
 #pragma once
 
 #include <ATen/core/List.h>
@@ -18,11 +18,11 @@ class Recording {
  public:
   explicit Recording(Strand& strand) : strand_(strand) {}
 
-  // Where the result with that code is, or will be (strand.h); null when it is none of this strand's. `is_there`: it
-  // can be read now.
+  // The cell of the result with that code (strand.h); null if it is not from this strand. `is_there`: it can be read
+  // now.
   const at::Tensor* find(double code, bool* is_there);
 
-  // Once the steps before have run, `to` becomes the tensor that is then in `from`.
+  // Once the previous steps have run, `to` becomes the tensor that is then in `from`.
   void put_later(c10::IValue* to, const at::Tensor& from) { values_.emplace_back(to, &from); }
   void put_later(const c10::List<at::Tensor>& list, size_t position, const at::Tensor& from) {
     tensors_.push_back({list, position, &from});
@@ -32,7 +32,7 @@ class Recording {
   }
   void put_now();
 
-  // The steps whose results are among the arguments, once for each time.
+  // The steps whose results are among the arguments, once per use.
   const std::vector<Step*>& uses() const noexcept { return uses_; }
   void use(Step* step) { uses_.push_back(step); }
 
@@ -42,7 +42,7 @@ class Recording {
     size_t position;
     const at::Tensor* from;
   };
-  // What put_later() was told of.
+  // What put_later() recorded.
   const std::vector<std::pair<c10::IValue*, const at::Tensor*>>& values() const noexcept { return values_; }
   const std::vector<Element<at::Tensor>>& tensors() const noexcept { return tensors_; }
   const std::vector<Element<c10::optional<at::Tensor>>>& optionals() const noexcept { return optionals_; }

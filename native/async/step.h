@@ -16,9 +16,9 @@
 
 namespace ltn::async {
 
-// Lifetime: owned by its Strand.
-// Thread: made and read on the environment's JS thread, run on a thread of the pool in between. The pool's lock orders
-// the hand-over and the mailbox's the way back; neither side touches it in the other's time.
+// Lifetime: owned by its Strand. Thread: created and read on the environment's JS thread, run on a pool thread in
+// between. The pool's lock orders the hand-over, the mailbox's lock the return; neither side touches it while the other
+// has it.
 class Step {
  public:
   // `row`: its name and schema, for messages.
@@ -27,17 +27,17 @@ class Step {
   Step(const Step&) = delete;
   Step& operator=(const Step&) = delete;
 
-  // Runs with the modes of the thread that recorded it, and lets go of the arguments. Throws what the call throws;
-  // then the arguments stay, and it can be run again.
+  // Runs with the thread-local state of the thread that recorded it, and releases the arguments. Throws what the call
+  // throws; then the arguments stay, and it can be run again.
   void run();
-  // "self: float32[2, 3], mat2: float32[2, 3]": of the arguments, for messages.
+  // The arguments for messages: "self: float32[2, 3], mat2: float32[2, 3]".
   std::string describe() const;
-  // What it may write to beside its arguments.
+  // What it may write to besides its arguments.
   virtual handles::Reach reach() const noexcept {
     return (row.mutated & OpRow::kWritesElsewhere) != 0 ? handles::Reach::Gradients : handles::Reach::Arguments;
   }
   virtual bool may_write() const noexcept { return row.mutated != 0; }
-  // Lets go of the result.
+  // Releases the result.
   void drop() noexcept {
     result.clear();
     for (at::Tensor& cell : cells) cell.reset();
@@ -45,35 +45,33 @@ class Step {
 
   const OpRow& row;
   Recording recording;
-  torch::jit::Stack arguments;           // does not grow: the recording holds addresses
-  torch::jit::Stack result;              // one value for each result of the schema
+  torch::jit::Stack arguments;           // fixed size: the recording holds addresses
+  torch::jit::Stack result;              // one value per result of the schema
   std::vector<at::Tensor> cells;         // the tensors of the result, for later steps
   std::vector<handles::Handle> mutated;  // handles of its arguments, whose storages may have changed
-  uint32_t readers = 0;                  // steps still to run that read `cells`
-  bool wanted = true;                    // JavaScript takes the result, or a later step may come that reads it
+  uint32_t readers = 0;                  // number of steps still to run that read `cells`
+  bool wanted = true;                    // JavaScript takes the result, or a later step may read it
   bool done = false;
-  // As `done`, for the JS thread while other steps run. Its result and cells are the JS thread's alone to change then:
-  // steps that run only read the cells.
+  // `done` as seen by the JS thread while other steps run. Only the JS thread may then change the result and the cells:
+  // running steps only read the cells.
   bool settled = false;
-  bool taken = false;  // the result is JavaScript's
-  // What is known of the results before they are there: tensors on the meta device, in the order of `cells` or of the
-  // list that is the result; an undefined one where nothing is known (native/async/shadows.h). Empty: nobody has asked
-  // yet.
-  std::vector<at::Tensor> shadows;
-  // The call has changed, or may have, what lies behind handles that are none of its arguments: a model's state. It is
-  // not run again, then.
+  bool taken = false;  // JavaScript owns the result
+  // Shapes of the results before they are computed: tensors on the meta device, in the order of `cells` or of the
+  // result list; undefined if unknown (native/async/meta_results.h). Empty: not inferred yet.
+  std::vector<at::Tensor> metas;
+  // The call may have changed tensors that are not its arguments, such as a model's state. Then it is not run again.
   bool wrote_elsewhere = false;
 
  protected:
-  // Takes the arguments off the stack and leaves the results.
+  // Pops the arguments from the stack and pushes the results.
   virtual void call(torch::jit::Stack* stack) = 0;
 
  private:
   const at::ThreadLocalState modes_;
 };
 
-// An op, called "boxed", through values of one type, so that no op costs code of its own; native/invoke.h, where a call
-// must be fast, has a template per C++ signature.
+// An op, called "boxed", through values of one type, so no op needs separate code. native/invoke.h, where calls must be
+// fast, has a template per C++ signature.
 class OpStep final : public Step {
  public:
   OpStep(const OpRow& row, c10::OperatorHandle op, Strand& strand)
@@ -85,7 +83,7 @@ class OpStep final : public Step {
   void call(torch::jit::Stack* stack) override { op.callBoxed(stack); }
 };
 
-// Some of the tensors in the list that another step gives: a step has room for so many.
+// Some of the tensors in another step's result list: a step has room for only so many.
 class PartStep final : public Step {
  public:
   PartStep(const OpRow& row, Strand& strand, Step& list, size_t first, size_t count)

@@ -5,7 +5,7 @@
 #include "native/schema_text.h"
 
 namespace ltn {
-std::string describe_tensor(const void* tensor);  // native/errors.h, which knows Node
+std::string describe_tensor(const void* tensor);  // from native/errors.h, which includes Node headers
 }
 
 namespace ltn::async {
@@ -61,12 +61,12 @@ void Step::run() {
 
 namespace {
 
-// Of ops that write to a tensor: whether that leaves its shape.
+// Whether an op that writes to a tensor keeps its shape.
 bool keeps_shapes(const OpRow& row) {
   static const char* const kReshaping[] = {"as_strided_", "detach_",    "set_",    "squeeze_",
                                            "swapaxes_",   "swapdims_",  "t_",      "resize",
                                            "transpose_",  "unsqueeze_", "sparse_", "rename_"};
-  if ((row.mutated & ~OpRow::kWritesElsewhere) == 0) return true;  // a backward: gradients have shapes of their own
+  if ((row.mutated & ~OpRow::kWritesElsewhere) == 0) return true;  // a backward: gradients have their own shapes
   const std::string name = row.name;
   const std::string base = name.substr(name.find(':') + 2, name.find('.') - name.find(':') - 2);
   if (base.empty() || base.back() != '_') return false;  // `out` takes any shape
@@ -79,8 +79,8 @@ bool keeps_shapes(const OpRow& row) {
 }  // namespace
 
 double Strand::add(std::unique_ptr<Step> step) {
-  constexpr size_t kMostSteps = size_t{1} << kStepBits >> kCellBits;
-  TORCH_CHECK(steps_.size() < kMostSteps, "torch.run: more than ", kMostSteps, " ops");
+  constexpr size_t kMaxSteps = size_t{1} << kStepBits >> kCellBits;
+  TORCH_CHECK(steps_.size() < kMaxSteps, "torch.run: more than ", kMaxSteps, " ops");
   const double at = std::ldexp(static_cast<double>(id), kStepBits) + static_cast<double>(steps_.size() << kCellBits);
   if (step->may_write()) {
     writes = true;
@@ -103,7 +103,7 @@ std::vector<Step*> Strand::next_batch(const std::vector<uint32_t>* wanted) {
   std::vector<Step*> batch;
   for (size_t i = submitted_; i < steps_.size(); ++i) batch.push_back(steps_[i].get());
   submitted_ = steps_.size();
-  shadows.clear();
+  metas.clear();
   for (const Step* step : batch) {
     for (Step* used : step->recording.uses()) ++used->readers;
   }

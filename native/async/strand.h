@@ -1,4 +1,4 @@
-// Ops that were recorded to run in order on a thread of the pool: `torch.run`, and `torch.async` with one op.
+// Ops recorded to run in order on a pool thread: `torch.run`, and `torch.async` with one op.
 #pragma once
 
 #include <atomic>
@@ -15,35 +15,35 @@
 
 namespace ltn::async {
 
-// Codes of results that are not there yet, which stand where handles do: -(2^32 + strand * 2^20 + step * 16 + cell).
+// Codes of pending results, used in place of handles: -(2^32 + strand * 2^20 + step * 16 + cell).
 constexpr double kPending = -4294967296.0;
 constexpr int kCellBits = 4, kStepBits = 20;
 
-// What stands for a tensor that is there on the meta device. The weak reference keeps its address from being another's.
-struct Shadow {
+// The meta tensor of an existing tensor. The weak reference keeps its address from being reused.
+struct MetaTensor {
   std::optional<c10::weak_intrusive_ptr<c10::TensorImpl>> of;
   at::Tensor tensor;
 };
 
-// Lifetime: shared by its environment and by the job that runs it. Thread: as Step; `cancelled` from any.
+// Lifetime: shared by its environment and the job that runs it. Thread: as Step; `cancelled` from any.
 class Strand {
  public:
   explicit Strand(uint64_t id) : id(id) {}
 
   // The code of the first tensor of its result.
   double add(std::unique_ptr<Step> step);
-  // The step of a code and the tensor in its cells, or null when it is not this strand's.
+  // The step of a code and the tensor in its cell, or null if it is not from this strand.
   at::Tensor* cell(double code, Step** step);
   Step* step(size_t index) { return index < steps_.size() ? steps_[index].get() : nullptr; }
   size_t size() const noexcept { return steps_.size(); }
-  // Those before are under way, or have run.
+  // The steps before this index are running or have run.
   size_t submitted() const noexcept { return submitted_; }
 
-  // The steps that were recorded since the last batch. `wanted` null: all results stay.
+  // The steps recorded since the last batch. `wanted` null: all results stay.
   std::vector<Step*> next_batch(const std::vector<uint32_t>* wanted);
-  // A batch that failed goes on with the step that did.
+  // The steps of a failed batch from the failed one on.
   std::vector<Step*> rest_of_batch();
-  // Lets go of results that are there and that nobody will read. Not while a batch is under way.
+  // Releases computed results that nobody will read. Not while a batch is running.
   void drop_unwanted() noexcept;
 
   const uint64_t id;
@@ -52,11 +52,11 @@ class Strand {
   Step* failed = nullptr;
   std::exception_ptr error;
   std::vector<std::string> warnings;
-  // Steps that have not run yet write to tensors, or change their shapes. What JavaScript reads at once is not what it
-  // would be if they had run.
+  // Steps that have not run yet write to tensors, or change their shapes, so what JavaScript reads now differs from
+  // what it would read after they run.
   bool writes = false, reshapes = false;
-  // Of tensors that are there, for steps that were recorded since the last batch: their place on the meta device.
-  std::unordered_map<const void*, Shadow> shadows;
+  // Meta tensors of existing tensors, for steps recorded since the last batch.
+  std::unordered_map<const void*, MetaTensor> metas;
 
  private:
   std::deque<std::unique_ptr<Step>> steps_;

@@ -30,7 +30,7 @@ void* serve(void* server) {
   return nullptr;
 }
 
-// The thread runs code of this library: it must stay when the worker that loaded it ends.
+// The thread runs code of this library, so the library must stay loaded when the worker that loaded it ends.
 void pin_library() noexcept {
   Dl_info info{};
   if (::dladdr(reinterpret_cast<void*>(&serve), &info) != 0 && info.dli_fname != nullptr) {
@@ -46,7 +46,7 @@ std::string own_prefix() {
   for (ssize_t i = 0; i < n; ++i) {
     if (link[i] >= '0' && link[i] <= '9') space += link[i];
   }
-  // Containers may share a network, and so these addresses, but not the numbers of their processes.
+  // Containers may share a network namespace, and so these addresses, but not a pid namespace.
   return "libtorch-node/" + space + "/" + std::to_string(::getpid()) + "/";
 }
 
@@ -54,7 +54,7 @@ bool new_address(const std::string& prefix, sockaddr_un* address) {
   std::string random;
   if (!random_name(&random)) return false;
   std::string name = prefix + random + "/";
-  // To the full: some versions of libuv fill up an abstract address with zeros, others do not.
+  // Padded to the full length: some versions of libuv pad an abstract address with zeros, others do not.
   name.resize(sizeof(sockaddr_un::sun_path) - 1, '.');
   *address = {};
   address->sun_family = AF_UNIX;
@@ -67,14 +67,14 @@ ino_t inode_of(int fd) noexcept {
   return ::fstat(fd, &found) == 0 ? found.st_ino : 0;
 }
 
-// Whether another copy of the library in this process listens: one is enough, and of two the one with the smaller
-// number stays. Names tell it, since nobody else has descriptors here.
+// Whether another copy of the library in this process listens. One is enough; the copy whose socket has the smaller
+// inode stays. The name is sufficient proof, since only this process has descriptors here.
 bool another_listens(int own, const std::string& prefix) {
   const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc/self/fd"), &::closedir);
   if (!folder) return false;
   const ino_t own_inode = inode_of(own);
   while (const dirent* entry = ::readdir(folder.get())) {
-    const int fd = std::atoi(entry->d_name);  // 0 for . and .., which is no socket of ours either
+    const int fd = std::atoi(entry->d_name);  // 0 for . and .., which is not one of these sockets
     sockaddr_un address{};
     socklen_t size = sizeof(address);
     int listens = 0;
@@ -89,24 +89,24 @@ bool another_listens(int own, const std::string& prefix) {
   return false;
 }
 
-// Why it cannot listen; "" where it does, or another copy does.
+// Returns why it cannot listen; "" if it does, or if another copy does.
 std::string begin(const Sources& sources, bool any_namespace) {
   const auto failed = [&](const char* what) { return std::string(what) + ": " + std::strerror(errno); };
   Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket) return failed("no socket");
+  if (!socket) return failed("cannot create a socket");
   const std::string prefix = own_prefix();
   sockaddr_un address{};
   if (!new_address(prefix, &address) ||
       ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
-      ::listen(socket.get(), kMostWaiting) != 0)
-    return failed("no address");
+      ::listen(socket.get(), kListenBacklog) != 0)
+    return failed("cannot listen");
   if (another_listens(socket.get(), prefix)) return "";
   auto server = std::make_unique<AttachServer>(std::move(socket), sources, any_namespace);
   pin_library();
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  // It inherits the mask: no signal of the program may be delivered to it.
+  // The thread inherits the mask: no signal of the program may be delivered to it.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -115,8 +115,8 @@ std::string begin(const Sources& sources, bool any_namespace) {
   const bool runs = errno == 0;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attributes);
-  if (!runs) return failed("no thread");
-  static_cast<void>(server.release());  // the thread has it, as long as there is a process
+  if (!runs) return failed("cannot start a thread");
+  static_cast<void>(server.release());  // owned by the thread until the process ends
   return "";
 }
 
@@ -125,7 +125,7 @@ std::string begin(const Sources& sources, bool any_namespace) {
 AttachRule attach_rule(std::string_view process, std::string_view own, bool is_main_thread) noexcept {
   constexpr std::string_view kOff = "0", kAll = "all-namespaces";
   if (process == kOff || (is_main_thread && own == kOff)) return AttachRule::Off;
-  if (own == kOff) return AttachRule::NotByThis;
+  if (own == kOff) return AttachRule::NotThisEnvironment;
   if (process == kAll || (is_main_thread && own == kAll)) return AttachRule::AllNamespaces;
   return AttachRule::Listen;
 }
@@ -135,11 +135,11 @@ std::string listen_to_leak_audit(const Sources& sources, std::string_view own, b
   static bool process_decided = false;
   const std::lock_guard<std::mutex> lock(process_once);
   if (process_decided) return "";
-  // Not the thread's environment: what main switched off, a worker with an environment of its own must not switch on.
+  // The process's environment, not the thread's: a worker with its own environment must not enable what main disabled.
   const char* const process = ::getenv("LIBTORCH_NODE_ATTACH");
   const AttachRule rule = attach_rule(process == nullptr ? "" : process, own, is_main_thread);
-  process_decided = rule != AttachRule::NotByThis;
-  if (rule == AttachRule::Off || rule == AttachRule::NotByThis) return "";
+  process_decided = rule != AttachRule::NotThisEnvironment;
+  if (rule == AttachRule::Off || rule == AttachRule::NotThisEnvironment) return "";
   return begin(sources, rule == AttachRule::AllNamespaces);
 }
 

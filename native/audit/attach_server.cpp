@@ -13,24 +13,24 @@ namespace ltn::audit {
 
 namespace {
 
-constexpr size_t kMostClients = 64;
-// Who began no recording and says nothing for so long, or does not take its answer, is let go; sooner who never asked.
-constexpr int64_t kPatienceMs = 120'000, kFirstPatienceMs = 10'000;
-constexpr size_t kMostUnread = size_t{16} << 20;
-// Between two looks at the door while strangers flood it, and while no descriptor is left.
+constexpr size_t kMaxClients = 64;
+// Idle limits of clients that started no recording, or do not read their answer: after a request, and before the first.
+constexpr int64_t kIdleTimeoutMs = 120'000, kFirstRequestTimeoutMs = 10'000;
+constexpr size_t kMaxUnread = size_t{16} << 20;
+// Pauses of accept: while other users' connections flood it, and while the process is out of descriptors.
 constexpr int64_t kFloodPauseMs = 50, kFullPauseMs = 100;
 
 }  // namespace
 
 AttachServer::AttachServer(Descriptor socket, const Sources& sources, bool any_namespace)
-    : socket_(std::move(socket)), any_namespace_(any_namespace), desk_(sources) {}
+    : socket_(std::move(socket)), any_namespace_(any_namespace), handler_(sources) {}
 
 void AttachServer::run() noexcept {
   for (;;) {
     try {
       wait();
-    } catch (...) {  // no memory: whoever asked may ask again
-      for (Client& client : clients_) client.over = true;
+    } catch (...) {  // out of memory: the client may ask again
+      for (Client& client : clients_) client.finished = true;
     }
     drop();
   }
@@ -38,25 +38,25 @@ void AttachServer::run() noexcept {
 
 void AttachServer::wait() {
   const int64_t before = steady_ms();
-  const bool looks = gate_.is_open(before);  // a negative descriptor is passed over by poll
-  std::vector<pollfd> watched{{looks ? socket_.get() : -1, POLLIN, 0}};
-  int64_t until = desk_.deadline();
-  if (!looks) until = std::min(until, gate_.closed_until());
+  const bool accepts = accept_limiter_.may_accept(before);  // poll ignores a negative descriptor
+  std::vector<pollfd> watched{{accepts ? socket_.get() : -1, POLLIN, 0}};
+  int64_t until = handler_.deadline();
+  if (!accepts) until = std::min(until, accept_limiter_.paused_until());
   for (const Client& client : clients_) {
     watched.push_back({client.socket.get(), static_cast<short>(client.out.empty() ? POLLIN : POLLIN | POLLOUT), 0});
-    until = std::min(until, patience_ends(client));
+    until = std::min(until, idle_deadline(client));
   }
   const int64_t left = until == INT64_MAX ? -1 : std::clamp<int64_t>(until - before, 0, 60'000);
   const int ready = ::poll(watched.data(), watched.size(), static_cast<int>(left));
-  desk_.at_deadline();
+  handler_.at_deadline();
   size_t i = 1;
   for (Client& client : clients_) {
     const short events = ready > 0 ? watched[i].revents : static_cast<short>(0);
     ++i;
-    if ((events & (POLLIN | POLLHUP | POLLERR)) != 0) take(client);
-    if (steady_ms() >= patience_ends(client)) client.over = true;
+    if ((events & (POLLIN | POLLHUP | POLLERR)) != 0) receive(client);
+    if (steady_ms() >= idle_deadline(client)) client.finished = true;
   }
-  if (const uint64_t id = desk_.ended()) {
+  if (const uint64_t id = handler_.take_client_to_notify()) {
     for (Client& client : clients_) {
       if (client.id == id) client.out += "{\"event\":\"ended\"}\n";
     }
@@ -66,45 +66,46 @@ void AttachServer::wait() {
   if (ready > 0 && watched[0].revents != 0) accept_all();
 }
 
-bool AttachServer::is_limited(const Client& client) const noexcept {
-  return !desk_.began(client.id) || !client.out.empty();
+bool AttachServer::can_time_out(const Client& client) const noexcept {
+  return !handler_.is_recording_of(client.id) || !client.out.empty();
 }
 
-int64_t AttachServer::patience_ends(const Client& client) const noexcept {
-  if (!is_limited(client)) return INT64_MAX;
-  return client.since_ms + (client.asked ? kPatienceMs : kFirstPatienceMs);
+int64_t AttachServer::idle_deadline(const Client& client) const noexcept {
+  if (!can_time_out(client)) return INT64_MAX;
+  return client.since_ms + (client.asked ? kIdleTimeoutMs : kFirstRequestTimeoutMs);
 }
 
-// All that wait, so that nobody keeps the owner's place in the queue: strangers are gone with one look each.
+// Accepts all pending connections, so that others' connections cannot block the owner's: each is dropped after one
+// check.
 void AttachServer::accept_all() {
-  for (int accepted = 0; accepted < kMostWaiting; ++accepted) {
+  for (int accepted = 0; accepted < kListenBacklog; ++accepted) {
     Descriptor socket(::accept4(socket_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (socket) {
       accept_one(std::move(socket), steady_ms());
       continue;
     }
     if (errno == ECONNABORTED || errno == EINTR) continue;
-    // No descriptor is left, say: it stays ready, so that without a pause this would be a busy loop.
-    if (errno != EAGAIN) gate_.close_until(steady_ms() + kFullPauseMs);
+    // E.g. out of descriptors: the socket stays readable, so without a pause this would be a busy loop.
+    if (errno != EAGAIN) accept_limiter_.pause_until(steady_ms() + kFullPauseMs);
     return;
   }
 }
 
 void AttachServer::accept_one(Descriptor socket, int64_t now) {
   pid_t pid = 0;
-  const Verdict verdict = verdict_on_peer(socket.get(), any_namespace_, &pid);
-  if (verdict != Verdict::Ours) {
-    if (!gate_.refused(now)) {
-      gate_.close_until(now + kFloodPauseMs);  // closed without a word
+  const PeerStatus status = peer_status(socket.get(), any_namespace_, &pid);
+  if (status != PeerStatus::Ours) {
+    if (!accept_limiter_.allow_refusal(now)) {
+      accept_limiter_.pause_until(now + kFloodPauseMs);  // closed without an answer
       return;
     }
-    Client stranger;
-    stranger.socket = std::move(socket);
-    stranger.out = error_answer(refusal_of(verdict)) + "\n";
-    send(stranger);
+    Client refused;
+    refused.socket = std::move(socket);
+    refused.out = error_answer(refusal_text(status)) + "\n";
+    send(refused);
     return;
   }
-  if (clients_.size() >= kMostClients) make_place();
+  if (clients_.size() >= kMaxClients) drop_idlest();
   std::list<Client> one(1);
   Client& client = one.front();
   client.socket = std::move(socket);
@@ -114,34 +115,34 @@ void AttachServer::accept_one(Descriptor socket, int64_t now) {
   clients_.splice(clients_.end(), one);
 }
 
-// The one that was silent for longest goes: a crowd that holds its connections keeps nobody out.
-void AttachServer::make_place() noexcept {
+// Drops the client that has been idle longest, so that many open connections cannot lock others out.
+void AttachServer::drop_idlest() noexcept {
   Client* oldest = nullptr;
   for (Client& client : clients_) {
-    if (is_limited(client) && (oldest == nullptr || client.since_ms < oldest->since_ms)) oldest = &client;
+    if (can_time_out(client) && (oldest == nullptr || client.since_ms < oldest->since_ms)) oldest = &client;
   }
-  if (oldest != nullptr) oldest->over = true;
+  if (oldest != nullptr) oldest->finished = true;
   drop();
 }
 
-void AttachServer::take(Client& client) {
+void AttachServer::receive(Client& client) {
   char bytes[4096];
   const ssize_t n = ::recv(client.socket.get(), bytes, sizeof(bytes), 0);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (n <= 0) {
-    client.over = true;
+    client.finished = true;
     return;
   }
   client.in.append(bytes, static_cast<size_t>(n));
   for (size_t end = client.in.find('\n'); end != std::string::npos; end = client.in.find('\n')) {
     client.asked = true;
-    client.since_ms = steady_ms();  // of whole requests: bytes one by one win no time
-    client.out += desk_.answer(std::string_view(client.in).substr(0, end), client.id, client.pid) + "\n";
+    client.since_ms = steady_ms();  // only complete requests count: sending single bytes does not extend the time
+    client.out += handler_.answer(std::string_view(client.in).substr(0, end), client.id, client.pid) + "\n";
     client.in.erase(0, end + 1);
-    if (client.out.size() > kMostUnread) client.over = true;  // it asks, and does not listen
-    if (client.over) return;
+    if (client.out.size() > kMaxUnread) client.finished = true;  // it sends requests without reading the answers
+    if (client.finished) return;
   }
-  if (client.in.size() > kMostRequestBytes) client.over = true;
+  if (client.in.size() > kMaxRequestBytes) client.finished = true;
 }
 
 void AttachServer::send(Client& client) {
@@ -150,7 +151,7 @@ void AttachServer::send(Client& client) {
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) return;
     if (n <= 0) {
-      client.over = true;
+      client.finished = true;
       return;
     }
     client.since_ms = steady_ms();
@@ -160,9 +161,9 @@ void AttachServer::send(Client& client) {
 
 void AttachServer::drop() noexcept {
   for (const Client& client : clients_) {
-    if (client.over) desk_.gone(client.id);
+    if (client.finished) handler_.client_closed(client.id);
   }
-  clients_.remove_if([](const Client& client) { return client.over; });
+  clients_.remove_if([](const Client& client) { return client.finished; });
 }
 
 }  // namespace ltn::audit

@@ -16,8 +16,8 @@
 
 namespace ltn::audit {
 
-// How many connections the kernel lets wait.
-inline constexpr int kMostWaiting = 128;
+// Backlog of listen(2).
+inline constexpr int kListenBacklog = 128;
 
 // Lives as long as the process, on its thread.
 class AttachServer {
@@ -32,25 +32,25 @@ class AttachServer {
     Descriptor socket;
     pid_t pid = 0;
     std::string in, out;
-    int64_t since_ms = 0;  // of its last act
-    bool asked = false;    // a whole request
-    bool over = false;
+    int64_t since_ms = 0;  // time of its last activity
+    bool asked = false;    // has sent a complete request
+    bool finished = false;
   };
 
   void wait();
-  bool is_limited(const Client& client) const noexcept;
-  int64_t patience_ends(const Client& client) const noexcept;
+  bool can_time_out(const Client& client) const noexcept;
+  int64_t idle_deadline(const Client& client) const noexcept;
   void accept_all();
   void accept_one(Descriptor socket, int64_t now);
-  void make_place() noexcept;
-  void take(Client& client);
+  void drop_idlest() noexcept;
+  void receive(Client& client);
   void send(Client& client);
   void drop() noexcept;
 
   const Descriptor socket_;
   const bool any_namespace_;
-  Desk desk_;
-  Gate gate_;
+  RequestHandler handler_;
+  AcceptLimiter accept_limiter_;
   std::list<Client> clients_;
   uint64_t clients_so_far_ = 0;
 };

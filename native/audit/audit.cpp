@@ -23,7 +23,7 @@ std::atomic<uint32_t> process_listeners{0};
 
 namespace {
 
-// Process-wide. Never destroyed: finalizers of worker threads and of the environment may come after static destructors.
+// Process-wide. Never destroyed: finalizers of workers and of the environment may run after static destructors.
 struct State {
   Recorder recorder;
   Writer writer{&recorder};
@@ -31,7 +31,7 @@ struct State {
   std::atomic<Options::Mode> mode{Options::Full};
   std::atomic<uint64_t> sample_bytes{512 * 1024};
   std::atomic<int> depth{0};
-  std::atomic<void (*)()> tell{nullptr};
+  std::atomic<void (*)()> notify{nullptr};
   uint32_t captures = 0;  // so far
 };
 
@@ -47,8 +47,8 @@ Sampler& thread_sampler() {
   return sampler;
 }
 
-void tell_follower() noexcept {
-  if (auto* tell = state().tell.load()) tell();
+void notify_follower() noexcept {
+  if (auto* notify = state().notify.load()) notify();
 }
 
 }  // namespace
@@ -115,9 +115,9 @@ void places_of(uint32_t capture, const uint32_t* records, size_t count, BirthPla
   state().recorder.places_of(records, count, places, capture);
 }
 
-void tell_graphs(uint32_t capture, const std::vector<GraphRow>& rows) noexcept {
+void add_graphs(uint32_t capture, const std::vector<GraphRow>& rows) noexcept {
   try {
-    state().recorder.tell_graphs(rows, capture);
+    state().recorder.add_graphs(rows, capture);
   } catch (...) {
     state().writer.note_lost();
   }
@@ -173,7 +173,7 @@ bool start(const Options& options, std::string* why_not, bool* taken) {
     process_capture.store(capture);
     listen(true);
   }
-  tell_follower();
+  notify_follower();
   return true;
 }
 
@@ -184,8 +184,8 @@ void stop(const char* reason) {
   s.depth = 0;
   if (process_capture.exchange(0) != 0) listen(false);
   s.writer.close(reason);
-  s.recorder.begin(0);  // gives back its memory, and forgets what it will not hear of any more
-  tell_follower();
+  s.recorder.begin(0);  // frees its memory, and ignores late calls
+  notify_follower();
 }
 
 bool mark(const std::string& name) noexcept {
@@ -196,9 +196,9 @@ bool mark(const std::string& name) noexcept {
 
 int depth() noexcept { return state().depth.load(std::memory_order_relaxed); }
 
-void set_follower(void (*tell)()) noexcept { state().tell.store(tell); }
+void set_follower(void (*notify)()) noexcept { state().notify.store(notify); }
 
-Snapshot look(size_t most_sites) {
+Snapshot take_snapshot(size_t max_sites) {
   State& s = state();
   Snapshot snapshot;
   const std::lock_guard<std::mutex> lock(s.control);
@@ -206,7 +206,7 @@ Snapshot look(size_t most_sites) {
   if (!recording()) return snapshot;
   snapshot.mode = s.mode.load();
   snapshot.ms = steady_ms() - s.writer.start_ms();
-  for (const CellRow& row : s.recorder.holding_most(most_sites)) {
+  for (const CellRow& row : s.recorder.holding_most(max_sites)) {
     snapshot.rows.push_back({row.site, row.device_type, row.device_index, row.live_tensors, row.live_bytes,
                              row.allocated_tensors, row.allocated_bytes, s.recorder.site_json(row.site)});
   }
@@ -217,7 +217,7 @@ uint32_t site_of(uint32_t record) noexcept { return record == 0 ? 0 : state().re
 
 std::string site_text(uint32_t site) { return state().recorder.site_json(site); }
 
-Made made_so_far() noexcept { return state().recorder.made(); }
+CreatedTotals created_totals() noexcept { return state().recorder.created_totals(); }
 
 void note_heap(uint64_t heap_used, uint64_t external) noexcept { state().writer.note_heap(heap_used, external); }
 

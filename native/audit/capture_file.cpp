@@ -46,7 +46,7 @@ void PacketBuffer::close(size_t at) {
   const size_t begin = at + kPacketHeaderBytes;
   const auto length = static_cast<uint32_t>(bytes_.size() - begin);
   std::memcpy(&bytes_[at + 4], &length, 4);
-  // The length has a checksum of its own: when it is right, a reader can step over a packet that is damaged.
+  // The header has its own checksum: when it is right, a reader can skip a damaged packet.
   const uint32_t head = crc32(bytes_.data() + at, 12);
   const uint32_t body = crc32(bytes_.data() + begin, length);
   std::memcpy(&bytes_[at + 12], &head, 4);
@@ -180,7 +180,7 @@ void PacketBuffer::put_deaths(const std::vector<uint32_t>& ids, size_t begin, si
 
 namespace {
 
-// While it lives, a write beyond RLIMIT_FSIZE fails instead of ending the program, on whatever thread this is.
+// While it lives, a write of this thread beyond RLIMIT_FSIZE fails instead of ending the program.
 class NoSizeSignal {
  public:
   NoSizeSignal() noexcept {
@@ -233,7 +233,7 @@ bool CaptureFile::take(Descriptor file, std::string* why_not) {
     return true;
   }
   ::flock(fd, LOCK_UN);
-  if (why_not != nullptr) *why_not = "the file is no capture that waits for its process";
+  if (why_not != nullptr) *why_not = "the file is not a capture reserved for a process";
   errno = EINVAL;
   return false;
 }
@@ -244,15 +244,15 @@ bool CaptureFile::claim_open(Descriptor file, const std::string& path, std::stri
   size_ = 0;
   struct stat found {};
   if (::fstat(file.get(), &found) != 0 || found.st_uid != ::geteuid()) {
-    // Who owns it would read what is written to it.
+    // Its owner could read what is written to it.
     if (why_not != nullptr) *why_not = "the file belongs to another user";
     errno = EACCES;
     return false;
   }
-  // Another file, or none, where the process has another view of the disk.
+  // The path names another file, or none, if the process has another view of the file system.
   if (!path.empty() && (!place_.open(path) || !place_.holds(file.get()))) {
     place_.close();
-    if (why_not != nullptr) *why_not = "--max-size needs a file that the process sees under the same name";
+    if (why_not != nullptr) *why_not = "--max-size requires a file that the process sees under the same name";
     errno = EINVAL;
     return false;
   }
@@ -276,7 +276,7 @@ bool CaptureFile::claim(const std::string& path, std::string* why_not) {
     code = errno;
     struct stat found {};
     if (there && (::fstat(there.get(), &found) != 0 || found.st_uid != ::geteuid())) {
-      // Who planted it would read what is written to it.
+      // Whoever planted it could read what is written to it.
       if (why_not != nullptr) *why_not = "cannot write to " + path + ": the file belongs to another user";
       place_.close();
       errno = EACCES;
@@ -299,7 +299,7 @@ bool CaptureFile::claim(const std::string& path, std::string* why_not) {
 
 void CaptureFile::settle_claim() noexcept {
   if (!claiming_) return;
-  // Where the disk does not take it, the lock alone keeps others from taking the file.
+  // If this write fails, the lock alone keeps others from taking the file.
   if (!write_at(fd(), std::string_view("\0", 1), kFlagsAt)) return;
   ::flock(fd(), LOCK_UN);
   claiming_ = false;
@@ -340,11 +340,11 @@ void flag_foreign_loss(const std::string& path) noexcept {
     const Descriptor file = place.open_file();
     char header[kHeaderBytes];
     const char flags = kLost;
-    // Into a capture only: what else has the name keeps its bytes.
+    // Only into a capture: any other file of this name is left unchanged.
     if (file && ::pread(file.get(), header, kHeaderBytes, 0) == kHeaderBytes &&
         std::memcmp(header, kMagic, sizeof(kMagic)) == 0)
       write_at(file.get(), std::string_view(&flags, 1), kForeignFlagsAt);
-  } catch (...) {  // no memory: that the events are missing stays untold
+  } catch (...) {  // out of memory: the missing events stay unflagged
   }
 }
 

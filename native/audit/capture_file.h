@@ -1,4 +1,4 @@
-// The capture file: how packets are laid out and appended. docs/capture-format.md is the specification.
+// The layout of packets in the capture file and how they are appended. Specification: docs/capture-format.md.
 #ifndef LIBTORCH_NODE_NATIVE_AUDIT_CAPTURE_FILE_H_
 #define LIBTORCH_NODE_NATIVE_AUDIT_CAPTURE_FILE_H_
 
@@ -17,8 +17,8 @@ namespace ltn::audit {
 inline constexpr char kMagic[8] = {'L', 'T', 'N', 'A', 'U', 'D', 'I', 'T'};
 inline constexpr uint32_t kFormatVersion = 2;
 inline constexpr size_t kHeaderBytes = 16;
-inline constexpr int64_t kFlagsAt = 12;         // those of the process that owns the file
-inline constexpr int64_t kForeignFlagsAt = 13;  // those that other processes may set
+inline constexpr int64_t kFlagsAt = 12;         // flags of the process that owns the file
+inline constexpr int64_t kForeignFlagsAt = 13;  // flags that other processes may set
 enum Flag : uint8_t { kLost = 1, kReserved = 2, kCapped = 4 };
 
 inline constexpr uint32_t kSync = 0x504E544C;  // "LTNP"
@@ -44,7 +44,7 @@ enum class PacketType : uint8_t {
   Graphs = 16,
 };
 
-// The counters of one (site, label, device), as they are now. Absolute values, so that a lost packet costs detail only.
+// Current counters of one (site, label, device). Absolute values, so that a lost packet costs detail only.
 struct CellRow {
   uint32_t site = 0;
   uint32_t label = 0;
@@ -59,7 +59,8 @@ struct CellRow {
 
 inline constexpr size_t kRowBytes = 56;
 
-// A tensor that outlived the interval of its birth, as the file has it but for `birth_ms`: on the steady clock.
+// A tensor that outlived the interval of its birth. Same layout as in the file, except that `birth_ms` is on the steady
+// clock.
 struct BirthEntry {
   uint32_t id = 0, site = 0, label = 0, shape = 0;
   int64_t birth_ms = 0;
@@ -72,8 +73,8 @@ struct BirthEntry {
 };
 inline constexpr size_t kBirthBytes = 48;
 static_assert(sizeof(BirthEntry) == kBirthBytes);
-// The storage was another tensor's before; who owned the tensor when this was written (one of three); autograd knew
-// where it came from.
+// kView: the storage existed before the tensor. kBy…: the owner when this was written (one of three). kHasGraph: the
+// tensor has a grad_fn.
 enum BirthFlag : uint8_t { kView = 1, kByCollector = 2, kByKeep = 4, kByScope = 6, kHasGraph = 8 };
 
 // A scope owns the tensor from now on.
@@ -82,7 +83,7 @@ struct ScopeEntry {
 };
 inline constexpr size_t kScopeBytes = 8;
 
-// What one interval tells about the whole process.
+// Figures of the whole process after one interval.
 struct Tick {
   uint64_t ms = 0;  // since the capture's start
   Totals totals;
@@ -91,7 +92,7 @@ struct Tick {
   uint64_t external = 0;
   uint64_t lost_events = 0;
   uint32_t collections = 0;
-  uint32_t collected_ms = 0;  // what was born before it and lives was reached by a collection; 0: nothing
+  uint32_t collected_ms = 0;  // living tensors born before this were reached by a collection; 0: none
 };
 
 // Builds packets in memory. Not thread-safe: it belongs to the writer thread.
@@ -107,7 +108,7 @@ class PacketBuffer {
   void put_dropped(uint64_t births);
   void put_mark(uint64_t ms, std::string_view name);
   void put_tick(const Tick& tick);
-  // Those of [begin, end), which make one packet. `start_ms` is the steady-clock time of the capture's start: births
+  // Writes the entries [begin, end) as one packet. `start_ms` is the steady-clock time of the capture's start: births
   // are written relative to it.
   void put_rows(const std::vector<CellRow>& rows, size_t begin, size_t end, int64_t start_ms);
   void put_births(const std::vector<BirthEntry>& births, size_t begin, size_t end, int64_t start_ms);
@@ -128,32 +129,31 @@ class PacketBuffer {
   std::string bytes_;
 };
 
-// The file, which is only appended to. A failed append is cut off again, so that the file always ends with a whole
-// packet. By write(2), not through a mapping: both survive a kill of the process, and a mapped page that the disk has
-// no room for, or that somebody cut off, would end the audited program with SIGBUS. Not thread-safe: it belongs to the
-// writer thread.
+// The append-only file. A failed append is truncated away, so that the file always ends with a whole packet. It uses
+// write(2), not a mapping: both survive a kill of the process, but a mapped page for which the disk is full, or that
+// someone truncated, would end the audited program with SIGBUS. Not thread-safe: it belongs to the writer thread.
 class CaptureFile {
  public:
-  // Claims the path: a new file, or one of this user that leak-audit made for the first process that comes. False when
-  // it exists and has an owner; `size` is then 0.
+  // Claims the path: creates a file, or takes one of this user that leak-audit reserved for the first process. False
+  // when it exists and has an owner; `size` is then 0.
   bool claim(const std::string& path, std::string* why_not);
-  // Likewise a file that leak-audit made and opened. It is locked until `settle_claim`. `path`, where it is not empty,
-  // has to be its name: by it a smaller file is to take its place.
+  // The same for a file that leak-audit created and opened. It is locked until `settle_claim`. `path`, if not empty,
+  // must be its name: compaction replaces the file there.
   bool claim_open(Descriptor file, const std::string& path, std::string* why_not);
-  // The file has an owner from now on. Called after the first packet, so that one who is killed in between leaves a
-  // file that still waits for its process, and none that says nothing.
+  // Marks the file as owned. Called after the first packet, so that a process killed before leaves a file that is still
+  // reserved instead of an empty capture.
   void settle_claim() noexcept;
   bool append(std::string_view bytes) noexcept;
   // Sets flags in the header, which needs no new block on the disk.
   void flag(uint8_t flags) noexcept;
   void close() noexcept;
-  // Goes on with this one, which replaced it on the disk.
+  // Switches to the file that replaced this one on the disk.
   void adopt(Descriptor file, int64_t size) noexcept;
 
   int fd() const noexcept { return file_.get(); }
   int64_t size() const noexcept { return size_; }
   uint8_t flags() const noexcept { return flags_; }
-  // Where it can be replaced; false where it was claimed without its name.
+  // Where it can be replaced; false if it was claimed without its name.
   const CapturePlace& place() const noexcept { return place_; }
 
  private:
@@ -166,10 +166,10 @@ class CaptureFile {
   bool claiming_ = false;
 };
 
-// Writes all of it at `offset`. No signal comes of it: where the file may not grow (RLIMIT_FSIZE), it returns false.
+// Writes all bytes at `offset`. Where the file may not grow (RLIMIT_FSIZE), it returns false and raises no signal.
 bool write_at(int fd, std::string_view bytes, int64_t offset) noexcept;
 
-// Says in another process's capture that this process's events are missing. Best effort.
+// Flags in another process's capture that this process's events are missing. Best effort.
 void flag_foreign_loss(const std::string& path) noexcept;
 
 // `text` as a JSON string literal with its quotes.

@@ -14,7 +14,7 @@ namespace ltn::audit {
 
 namespace {
 
-// Of linux/fs.h, which does not go with stdio.h everywhere.
+// From linux/fs.h, which conflicts with stdio.h on some systems.
 constexpr unsigned kExchange = 1u << 1;
 
 int exchange(int folder, const char* a, const char* b) noexcept {
@@ -32,7 +32,7 @@ bool CapturePlace::open(const std::string& path) {
     return false;
   }
   const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-  // By O_PATH: a folder that may be written to need not be readable.
+  // O_PATH: a writable directory need not be readable.
   folder_.reset(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   return static_cast<bool>(folder_);
 }
@@ -44,11 +44,11 @@ Descriptor CapturePlace::make_file() const noexcept {
 Descriptor CapturePlace::open_file() const noexcept {
   struct stat found {};
   if (::fstatat(folder_.get(), name_.c_str(), &found, AT_SYMLINK_NOFOLLOW) != 0) return Descriptor();
-  if (!S_ISREG(found.st_mode)) {  // to open a device may be an act already
+  if (!S_ISREG(found.st_mode)) {  // opening a device may have side effects
     errno = EEXIST;
     return Descriptor();
   }
-  // Should a pipe or a terminal have come since, it is not waited for.
+  // O_NONBLOCK: a pipe or a terminal that took the name since must not block.
   constexpr int kFlags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
   Descriptor file(::openat(folder_.get(), name_.c_str(), kFlags));
   if (file && (::fstat(file.get(), &found) != 0 || !S_ISREG(found.st_mode))) {
@@ -58,35 +58,35 @@ Descriptor CapturePlace::open_file() const noexcept {
   return file;
 }
 
-Descriptor CapturePlace::make_beside(std::string* name) const {
+Descriptor CapturePlace::make_temporary(std::string* name) const {
   std::string random;
   if (!random_name(&random)) return Descriptor();
   *name = ".leak-audit-" + random;
   return Descriptor(::openat(folder_.get(), name->c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
 }
 
-bool CapturePlace::replace(int before, int now, const std::string& beside) const noexcept {
-  if (!holds(before) || !names(beside, now)) {
+bool CapturePlace::replace(int before, int now, const std::string& temporary) const noexcept {
+  if (!holds(before) || !names(temporary, now)) {
     errno = ESTALE;
     return false;
   }
   const int folder = folder_.get();
-  if (exchange(folder, beside.c_str(), name_.c_str()) == 0) {
-    // Looked at afterwards, so that nobody has time in between: what was taken away must be the capture.
-    if (holds(now) && names(beside, before)) {
-      remove_beside(beside, before);
+  if (exchange(folder, temporary.c_str(), name_.c_str()) == 0) {
+    // Checked after the exchange, which leaves no time in between: the removed file must be the capture.
+    if (holds(now) && names(temporary, before)) {
+      remove_temporary(temporary, before);
       return true;
     }
-    static_cast<void>(exchange(folder, beside.c_str(), name_.c_str()));
+    static_cast<void>(exchange(folder, temporary.c_str(), name_.c_str()));
     errno = ESTALE;
     return false;
   }
-  // File systems that cannot exchange: the check above stands right before the step.
+  // File systems without RENAME_EXCHANGE: the check above comes right before the rename.
   if (errno != EINVAL && errno != ENOSYS && errno != EPERM) return false;
-  return ::renameat(folder, beside.c_str(), folder, name_.c_str()) == 0;
+  return ::renameat(folder, temporary.c_str(), folder, name_.c_str()) == 0;
 }
 
-void CapturePlace::remove_beside(const std::string& name, int fd) const noexcept {
+void CapturePlace::remove_temporary(const std::string& name, int fd) const noexcept {
   if (names(name, fd)) ::unlinkat(folder_.get(), name.c_str(), 0);
 }
 

@@ -1,8 +1,8 @@
-// Where a capture lies: its folder, held open, and its name there.
+// Where a capture is: its directory, held open, and its name there.
 //
-// A path is looked up once. Whoever swaps a folder of the path afterwards changes what the path names, and not where
-// this writes: all later steps go through the descriptor, and a file is renamed or removed only while its name still
-// stands for the file that is meant (device and inode).
+// A path is resolved once. Replacing a directory of the path afterwards changes what the path names, but not where this
+// writes: all later steps use the descriptor, and a file is renamed or removed only while its name still refers to the
+// intended file (device and inode).
 #ifndef LIBTORCH_NODE_NATIVE_AUDIT_CAPTURE_PLACE_H_
 #define LIBTORCH_NODE_NATIVE_AUDIT_CAPTURE_PLACE_H_
 
@@ -12,28 +12,28 @@
 
 namespace ltn::audit {
 
-// Belongs to a CaptureFile, and so to its thread. Functions set errno where they fail.
+// Belongs to a CaptureFile, and so to its thread. Functions set errno on failure.
 class CapturePlace {
  public:
-  // Opens the folder of `path`.
+  // Opens the directory of `path`.
   bool open(const std::string& path);
   void close() noexcept { folder_.reset(); }
   explicit operator bool() const noexcept { return static_cast<bool>(folder_); }
 
-  // A new file of that name, for its owner alone. EEXIST where something has the name, a link too.
+  // Creates a file of that name with mode 0600. EEXIST if the name exists, also as a link.
   Descriptor make_file() const noexcept;
-  // The regular file that has the name. No link is followed, and nothing is waited for.
+  // Opens the regular file of that name. Does not follow links and does not block.
   Descriptor open_file() const noexcept;
-  // Whether the name stands for this open file.
+  // Whether the name refers to this open file.
   bool holds(int fd) const noexcept { return names(name_, fd); }
 
-  // A new file beside it, for its owner alone, with a name that nobody can know before.
-  Descriptor make_beside(std::string* name) const;
-  // Gives `now`, which is `beside`, the name of the capture, which is `before`. False, and nothing is changed, where
-  // one of the names stands for something else.
-  bool replace(int before, int now, const std::string& beside) const noexcept;
-  // Removes it while the name stands for this file.
-  void remove_beside(const std::string& name, int fd) const noexcept;
+  // Creates a file in the same directory with mode 0600 and an unpredictable name.
+  Descriptor make_temporary(std::string* name) const;
+  // Gives `now`, whose name is `temporary`, the name of the capture, which is `before`. False, with nothing changed, if
+  // one of the names refers to another file.
+  bool replace(int before, int now, const std::string& temporary) const noexcept;
+  // Removes it if the name refers to this file.
+  void remove_temporary(const std::string& name, int fd) const noexcept;
 
  private:
   bool names(const std::string& name, int fd) const noexcept;

@@ -16,11 +16,11 @@ namespace ltn::audit {
 namespace {
 
 constexpr size_t kFlushBytes = size_t{1} << 20;
-constexpr uint64_t kFineThinning = 16;  // up to which the rounds before a thread's end all stay
+constexpr uint64_t kFineThinning = 16;  // up to this, the rounds before the end of a thread all stay
 constexpr size_t kPlaceBytes = 12;      // of a row: site, label, device
-constexpr size_t kSiteBytes = 4;        // what a row of graphs is of
+constexpr size_t kSiteBytes = 4;        // of a row of graphs: site
 
-// The packets of the file, one after the other. Its own writer wrote them, so lengths are taken at their word.
+// Reads the packets of the file in order. The file's own writer wrote them, so lengths are trusted.
 class Packets {
  public:
   Packets(int fd, int64_t size) : fd_(fd), size_(size) {}
@@ -37,7 +37,7 @@ class Packets {
     return read(payload.data(), length);
   }
 
-  // The type of the packet after this one; Start where there is none.
+  // The type of the next packet; Start if there is none.
   PacketType peek() const {
     std::array<char, kPacketHeaderBytes> header{};
     if (::pread(fd_, header.data(), header.size(), at_) != static_cast<ssize_t>(header.size()))
@@ -83,12 +83,12 @@ class Compaction {
   Compaction(CaptureFile* file, const std::function<void(std::vector<BirthEntry>*)>& keep)
       : file_(file), keep_living_(keep) {}
   ~Compaction() {
-    if (new_) file_->place().remove_beside(beside_, new_.get());
+    if (new_) file_->place().remove_temporary(temporary_, new_.get());
   }
   Compaction(const Compaction&) = delete;
   Compaction& operator=(const Compaction&) = delete;
 
-  // How large the parts are. Deaths need no place: the dead are left out.
+  // Measures the parts. Deaths need no space: the dead are dropped.
   Sizes measure() {
     Sizes sizes;
     for (Packets packets(file_->fd(), file_->size()); packets.next();) {
@@ -105,7 +105,7 @@ class Compaction {
           sizes.births += static_cast<int64_t>(living_of(packets.payload, keep_living_).size() * kBirthBytes);
           break;
         case PacketType::Deaths:
-        case PacketType::Scopes:  // births say it, but for the scope's number
+        case PacketType::Scopes:  // births have it, except for the scope's number
         case PacketType::Kept:
         case PacketType::Dropped:
           break;
@@ -119,7 +119,7 @@ class Compaction {
   // Writes the new file with every `thinning`-th round, and without the first `skip` living births.
   bool write(uint64_t count, uint64_t thinning, uint64_t skip) {
     if (!file_->place()) return false;
-    if (!new_) new_ = file_->place().make_beside(&beside_);
+    if (!new_) new_ = file_->place().make_temporary(&temporary_);
     if (!new_ || ::ftruncate(new_.get(), 0) != 0) return false;
     size_ = 0;
     rows_.clear();
@@ -167,13 +167,13 @@ class Compaction {
   }
 
   bool replace() {
-    char foreign = 0;  // set by another process meanwhile
+    char foreign = 0;  // set by another process in the meantime
     if (::pread(file_->fd(), &foreign, 1, kForeignFlagsAt) == 1 && foreign != 0) {
       write_at(new_.get(), std::string_view(&foreign, 1), kForeignFlagsAt);
     }
-    // Its bytes before its name: after a crash of the machine the name must not stand for an empty file.
+    // Data before the rename: after a machine crash the name must not refer to an empty file.
     if (::fdatasync(new_.get()) != 0 && errno != EINVAL && errno != ENOSYS) return false;
-    if (!file_->place().replace(file_->fd(), new_.get(), beside_)) return false;
+    if (!file_->place().replace(file_->fd(), new_.get(), temporary_)) return false;
     file_->adopt(std::move(new_), size_);
     return true;
   }
@@ -206,12 +206,12 @@ class Compaction {
 
   CaptureFile* const file_;
   const std::function<void(std::vector<BirthEntry>*)>& keep_living_;
-  Descriptor new_;  // of the name beside_
-  std::string beside_;
+  Descriptor new_;  // its name is temporary_
+  std::string temporary_;
   int64_t size_ = 0;
   PacketBuffer out_;
-  std::map<std::string, std::string> rows_;    // by place, since the last round that stays
-  std::map<std::string, std::string> graphs_;  // likewise by site
+  std::map<std::string, std::string> rows_;    // by (site, label, device), since the last round that stays
+  std::map<std::string, std::string> graphs_;  // by site, since then
 };
 
 }  // namespace
@@ -220,13 +220,13 @@ bool compact(CaptureFile* file, int64_t target, const std::function<void(std::ve
              Compacted* done) {
   Compaction compaction(file, keep_living);
   const Sizes sizes = compaction.measure();
-  // Half of what is free is for rounds at least: detail is worth less than the curve.
+  // At least half of the free space is for rounds: detail is worth less than the curve.
   const int64_t free_bytes = std::max<int64_t>(0, target - sizes.fixed);
   const int64_t for_births = std::min(sizes.births, free_bytes / 2);
   const auto skip = static_cast<uint64_t>((sizes.births - for_births) / static_cast<int64_t>(kBirthBytes));
   const int64_t for_rounds = std::max<int64_t>(1, free_bytes - for_births);
   auto thinning = static_cast<uint64_t>(sizes.rounds / for_rounds + 1);
-  // Rows that change in few rounds each do not get fewer with them: thinned out until it fits, or one round is left.
+  // Dropping rounds does not reduce rows that change in few rounds each. So double until it fits or one round is left.
   for (;; thinning *= 2) {
     if (!compaction.write(sizes.count, thinning, skip)) return false;
     if (compaction.size() <= target || thinning > std::max<uint64_t>(sizes.count, 1)) break;

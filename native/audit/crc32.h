@@ -1,4 +1,4 @@
-// CRC-32 (IEEE 802.3, the one of zlib and PNG), so that a reader can tell a torn packet from a whole one.
+// CRC-32 (IEEE 802.3, as in zlib and PNG), so that a reader can detect a torn packet.
 #ifndef LIBTORCH_NODE_NATIVE_AUDIT_CRC32_H_
 #define LIBTORCH_NODE_NATIVE_AUDIT_CRC32_H_
 

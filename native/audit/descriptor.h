@@ -1,4 +1,4 @@
-// A file descriptor and its owner.
+// An owned file descriptor.
 #ifndef LIBTORCH_NODE_NATIVE_AUDIT_DESCRIPTOR_H_
 #define LIBTORCH_NODE_NATIVE_AUDIT_DESCRIPTOR_H_
 
@@ -8,7 +8,7 @@
 
 namespace ltn::audit {
 
-// Closes it, whichever way its scope is left.
+// Closes the descriptor when its scope is left.
 class Descriptor {
  public:
   Descriptor() = default;

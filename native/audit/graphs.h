@@ -1,4 +1,4 @@
-// What autograd graphs hold, as the census of each environment finds it (native/handles/graph_census.h).
+// What autograd graphs hold, as counted by the census of each environment (native/handles/graph_census.h).
 #ifndef LIBTORCH_NODE_NATIVE_AUDIT_GRAPHS_H_
 #define LIBTORCH_NODE_NATIVE_AUDIT_GRAPHS_H_
 
@@ -11,16 +11,16 @@ namespace ltn::audit {
 enum GraphFlag : uint32_t {
   kCutOff = 1,         // there are more nodes than were counted
   kCarriesItself = 2,  // the graph reaches back to an earlier value of the same site
-  kCollected = 4,      // found right after a full collection: what lives is held
+  kCollected = 4,      // counted right after a full collection: what lives is reachable
 };
 
-// Of one site, as the file has it.
+// One site. Same layout as in the file.
 struct GraphRow {
   uint32_t site = 0;
   uint32_t flags = 0;            // of GraphFlag
   uint64_t tensors = 0;          // living ones that have a graph
   uint64_t nodes = 0;            // of the largest such graph
-  uint64_t hidden_storages = 0;  // made here, seen by no tensor any more, and still held
+  uint64_t hidden_storages = 0;  // created here, without a living tensor, but still held
   uint64_t hidden_bytes = 0;
 };
 inline constexpr size_t kGraphBytes = 40;
@@ -33,11 +33,11 @@ struct BirthPlace {
   float weight = 1;
 };
 
-// Where living records were born. Any thread.
+// Site and birth time of living records. Any thread.
 void places_of(uint32_t capture, const uint32_t* records, size_t count, BirthPlace* places) noexcept;
 
 // Rows for the next round. Any thread.
-void tell_graphs(uint32_t capture, const std::vector<GraphRow>& rows) noexcept;
+void add_graphs(uint32_t capture, const std::vector<GraphRow>& rows) noexcept;
 
 // Rounds of the running capture so far. Any thread.
 uint32_t rounds_so_far() noexcept;

@@ -35,7 +35,7 @@ void HeapRequests::done(uint32_t env, double paused_ms, const std::string& error
   it->second.progress = {error.empty() ? Progress::Done : Progress::Failed, paused_ms, error};
 }
 
-HeapRequests::Progress HeapRequests::look(uint32_t env) {
+HeapRequests::Progress HeapRequests::take_progress(uint32_t env) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto it = requests_.find(env);
   if (it == requests_.end()) return {};

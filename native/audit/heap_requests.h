@@ -1,7 +1,7 @@
-// Heap snapshots that leak-audit asked for: which environment is to write one, where, and how far it is.
+// Heap snapshots requested by leak-audit: which environment writes one, where, and its progress.
 //
-// A snapshot holds everything that the program holds. It goes into a file that leak-audit opened, which has no name any
-// more: nobody else can come by it, and nothing of it stays when leak-audit is killed.
+// A snapshot holds everything in the program's heap. It is written to a file that leak-audit opened and unlinked:
+// nobody else can open it, and nothing of it remains when leak-audit is killed.
 #ifndef LIBTORCH_NODE_NATIVE_AUDIT_HEAP_REQUESTS_H_
 #define LIBTORCH_NODE_NATIVE_AUDIT_HEAP_REQUESTS_H_
 
@@ -14,8 +14,7 @@
 
 namespace ltn::audit {
 
-// Lifetime: one for the process, never destroyed; it owns the files' descriptors until the request is over. Thread:
-// any.
+// Lifetime: one per process, never destroyed; owns the files' descriptors until the request is finished. Thread: any.
 class HeapRequests {
  public:
   struct Files {
@@ -27,17 +26,17 @@ class HeapRequests {
     std::string error;
   };
 
-  // False while the environment has one already. `client`: who asked.
+  // Adds a request. False if the environment has one already. `client`: who asked.
   bool ask(uint32_t env, uint64_t client, Descriptor snapshot, Descriptor facts);
-  // For the environment itself: its request, which it is at from now on. False where nobody asked.
+  // For the environment itself: takes its request and sets it to Writing. False if there is none.
   bool take(uint32_t env, Files* files);
-  // It is done with it, or (`error` is not empty) it failed. The files are closed.
+  // The environment finished the request, or failed if `error` is not empty. Closes the files.
   void done(uint32_t env, double paused_ms, const std::string& error);
-  // How far it is. What is over is told once, and then forgotten.
-  Progress look(uint32_t env);
-  // The environment ends: nobody will answer.
+  // The progress. A finished request is reported once and then removed.
+  Progress take_progress(uint32_t env);
+  // The environment ends: removes its request.
   void end_environment(uint32_t env) noexcept;
-  // Whoever asked is gone: what nobody began yet is forgotten, so that no thread pauses for nobody.
+  // The client disconnected: removes its requests that are not Writing yet, so that no thread pauses in vain.
   void forget_client(uint64_t client) noexcept;
 
  private:

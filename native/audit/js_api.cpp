@@ -21,7 +21,7 @@ std::atomic<const Sources*> process_sources{nullptr};
 Sources sources() noexcept {
   const Sources* given = process_sources.load();
   Sources all = given == nullptr ? Sources{} : *given;
-  all.wait_until_told = &wait_until_told;
+  all.wait_until_notified = &wait_until_notified;
   all.environments = &followed_environments;
   all.wake = &wake_followers;
   return all;
@@ -32,30 +32,29 @@ std::string text_of(const Napi::Object& options, const char* key) {
   return value.IsString() ? value.As<Napi::String>().Utf8Value() : std::string();
 }
 
-uint64_t number_of(const Napi::Object& options, const char* key, uint64_t otherwise) {
+uint64_t number_of(const Napi::Object& options, const char* key, uint64_t fallback) {
   const Napi::Value value = options.Get(key);
-  if (!value.IsNumber()) return otherwise;
+  if (!value.IsNumber()) return fallback;
   const double number = value.As<Napi::Number>().DoubleValue();
-  return number >= 1 ? static_cast<uint64_t>(number) : otherwise;
+  return number >= 1 ? static_cast<uint64_t>(number) : fallback;
 }
 
-// No program is killed later than this after what the capture tells of it.
-constexpr uint64_t kMostIntervalMs = 1000;
+// Longest interval: a killed program loses at most this much of its capture.
+constexpr uint64_t kMaxIntervalMs = 1000;
 
-// auditStart({ file, mode, intervalMs, sampleBytes, depth, command, maxBytes }): string | undefined, the reason why
-// not;
-// '' when the capture has an owner.
+// auditStart({ file, mode, intervalMs, sampleBytes, depth, command, maxBytes }): string | undefined, the reason for a
+// failure; '' when the capture has an owner.
 Napi::Value audit_start(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   if (info.Length() < 1 || !info[0].IsObject()) {
-    throw Napi::TypeError::New(env, "auditStart: an options object is needed");
+    throw Napi::TypeError::New(env, "auditStart: expected an options object");
   }
   const auto given = info[0].As<Napi::Object>();
   Options options;
   options.path = text_of(given, "file");
   const std::string mode = text_of(given, "mode");
   options.mode = mode == "counters" ? Options::Counters : mode == "sample" ? Options::Sample : Options::Full;
-  options.interval_ms = std::min(number_of(given, "intervalMs", options.interval_ms), kMostIntervalMs);
+  options.interval_ms = std::min(number_of(given, "intervalMs", options.interval_ms), kMaxIntervalMs);
   options.sample_bytes = number_of(given, "sampleBytes", options.sample_bytes);
   options.depth = static_cast<int>(number_of(given, "depth", 16));
   options.command = text_of(given, "command");
@@ -74,11 +73,11 @@ void audit_stop(const Napi::CallbackInfo& info) {
   stop(reason.c_str());
 }
 
-// auditOn(): number, of frames that stacks should have; 0 while no capture runs.
+// auditOn(): number, the frames per stack; 0 while no capture runs.
 Napi::Value audit_on(const Napi::CallbackInfo& info) { return Napi::Number::New(info.Env(), depth()); }
 
-// auditListen(variable: string | undefined, isMainThread: boolean): string | undefined, the reason why it cannot, once.
-// To `leak-audit attach` and its like. `variable`: what LIBTORCH_NODE_ATTACH is in this environment.
+// auditListen(variable: string | undefined, isMainThread: boolean): string | undefined, the reason for a failure, once.
+// Listens for `leak-audit attach` and similar. `variable`: LIBTORCH_NODE_ATTACH in this environment.
 Napi::Value audit_listen(const Napi::CallbackInfo& info) {
   const std::string variable = info[0].IsString() ? info[0].As<Napi::String>().Utf8Value() : std::string();
   const bool is_main_thread = info[1].IsBoolean() && info[1].As<Napi::Boolean>().Value();
@@ -103,7 +102,7 @@ Napi::Value audit_define_label(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), define_label(info[0].As<Napi::String>().Utf8Value()));
 }
 
-// auditFlagLoss(file: string): void; in the capture of another process.
+// auditFlagLoss(file: string): void; flags the capture of another process.
 void audit_flag_loss(const Napi::CallbackInfo& info) { flag_foreign_loss(info[0].As<Napi::String>().Utf8Value()); }
 
 // auditDefineSite(json: string): number
@@ -118,18 +117,19 @@ void audit_heap(const Napi::CallbackInfo& info) {
             static_cast<uint64_t>(info[1].As<Napi::Number>().DoubleValue()));
 }
 
-// auditCollection(agoMs: number): void, after a full collection of this environment, which began so long ago.
+// auditCollection(agoMs: number): void, after a full collection of this environment, which began `agoMs` ago.
 void audit_collection(const Napi::CallbackInfo& info) {
   const auto env_number = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(info.Data()));
   note_collection(env_number, info[0].As<Napi::Number>().DoubleValue());
 }
 
-// auditLive(): number, living handles that are recorded.
+// auditLive(): number of living recorded handles.
 Napi::Value audit_live(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), static_cast<double>(recorded_live()));
 }
 
-// auditTakeHeap(): [snapshot, facts], descriptors of files that this environment is to write; undefined: nobody asked.
+// auditTakeHeap(): [snapshot, facts], descriptors of the files that this environment is to write; undefined without a
+// request.
 Napi::Value take_heap(const Napi::CallbackInfo& info) {
   const auto env_number = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(info.Data()));
   HeapRequests::Files files;
@@ -155,9 +155,10 @@ void set_sources(const Sources& sources) noexcept {
 }
 
 void export_js(Napi::Env env, Napi::Object exports, uint32_t env_number) {
-  // The number travels as the functions' data pointer: no allocation whose lifetime would have to be managed.
+  // The number is passed as the functions' data pointer: no allocation to manage.
   void* const number = reinterpret_cast<void*>(static_cast<uintptr_t>(env_number));
-  // Hooks run last in, first out: before that of the handles layer, which frees everything, since that was added first.
+  // Hooks run last in, first out: this one before the hook of the handles layer, which frees everything and was added
+  // first.
   napi_add_env_cleanup_hook(
       env, [](void* data) { environment_closing(static_cast<uint32_t>(reinterpret_cast<uintptr_t>(data))); }, number);
   exports.Set("auditStart", Napi::Function::New<audit_start>(env, "auditStart"));

@@ -1,5 +1,5 @@
-// The recorder's face towards lib/audit.ts: auditStart, auditStop, auditOn, auditListen, auditMark, auditTag,
-// auditDefineSite, auditHeap, auditCollection, auditLive; auditFollow is that of js_api_follow.h.
+// The recorder's functions for lib/audit.ts: auditStart, auditStop, auditOn, auditListen, auditMark, auditTag,
+// auditDefineSite, auditHeap, auditCollection, auditLive; auditFollow is in js_api_follow.h.
 #ifndef LIBTORCH_NODE_NATIVE_AUDIT_JS_API_H_
 #define LIBTORCH_NODE_NATIVE_AUDIT_JS_API_H_
 
@@ -12,12 +12,12 @@
 
 namespace ltn::audit {
 
-// Where the process's figures are read from, on threads without JavaScript. Set once by the addon before the first
-// environment exports (accounting is above audit, so audit cannot ask it by name).
+// Readers of the process's figures, for threads without JavaScript. Set once by the addon before the first environment
+// exports (accounting is a layer above audit, so audit cannot call it directly).
 void set_sources(const Sources& sources) noexcept;
 
-// Adds the audit functions to `exports` of one environment. JS thread of that environment. To be called after the
-// environment's own cleanup hook was added, so that the audit's runs before it.
+// Adds the audit functions to `exports` of one environment. JS thread of that environment. Call it after the
+// environment's own cleanup hook was added, so that the audit's hook runs first.
 void export_js(Napi::Env env, Napi::Object exports, uint32_t env_number);
 
 }  // namespace ltn::audit

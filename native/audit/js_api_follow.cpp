@@ -20,24 +20,24 @@ struct Follower {
   uint32_t number = 0;  // the environment's
   napi_ref callback = nullptr;
   napi_threadsafe_function wake = nullptr;
-  // Begins and ends that it was called for, and the last of those that its callback has run after.
+  // Calls requested (begins, ends, wakes), and the count up to which the callback has run.
   uint64_t calls = 0, heard = 0;  // guarded by Followers::mutex
 };
 
 struct Followers {
   std::mutex mutex;
   std::condition_variable changed;
-  std::vector<Follower*> all;  // that are open
+  std::vector<Follower*> all;  // the open ones
 };
 
-// Process-wide, never destroyed: recordings end as late as in exit handlers.
+// Process-wide, never destroyed: a recording may end as late as in an exit handler.
 Followers& process_followers() {
   static Followers* const instance = new Followers;
   return *instance;
 }
 
-// Any thread. One call that waits is enough: it looks at what is then.
-void tell_all() noexcept {
+// Any thread. One pending call is enough: the callback reads the state at the time it runs.
+void notify_followers() noexcept {
   Followers& followers = process_followers();
   const std::lock_guard<std::mutex> lock(followers.mutex);
   for (Follower* follower : followers.all) {
@@ -98,24 +98,24 @@ void open(napi_env env, Follower* follower) {
 void follow(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   auto* follower = static_cast<Follower*>(info.Data());
-  if (info.Length() < 1 || !info[0].IsFunction()) throw Napi::TypeError::New(env, "auditFollow: a function is needed");
+  if (info.Length() < 1 || !info[0].IsFunction()) throw Napi::TypeError::New(env, "auditFollow: expected a function");
   napi_ref callback = nullptr;
   if (napi_create_reference(env, info[0], 1, &callback) != napi_ok) throw Napi::Error::New(env);
   if (follower->callback != nullptr) napi_delete_reference(env, follower->callback);
   follower->callback = callback;
   if (follower->wake != nullptr) return;
   open(env, follower);
-  // Hooks run last in, first out: before that of the wake, which frees it.
+  // Hooks run last in, first out: this one before the hook of the thread-safe function, which frees it.
   napi_add_env_cleanup_hook(env, &close, follower);
 }
 
 }  // namespace
 
-void wait_until_told(int64_t most_ms) {
+void wait_until_notified(int64_t max_ms) {
   Followers& followers = process_followers();
   std::unique_lock<std::mutex> lock(followers.mutex);
   const auto has_heard = [](const Follower* follower) { return follower->heard == follower->calls; };
-  followers.changed.wait_for(lock, std::chrono::milliseconds(most_ms),
+  followers.changed.wait_for(lock, std::chrono::milliseconds(max_ms),
                              [&] { return std::all_of(followers.all.begin(), followers.all.end(), has_heard); });
 }
 
@@ -124,13 +124,13 @@ std::vector<uint32_t> followed_environments() {
   const std::lock_guard<std::mutex> lock(followers.mutex);
   std::vector<uint32_t> numbers;
   for (const Follower* follower : followers.all) numbers.push_back(follower->number);
-  return numbers;  // in the order in which they came, the main thread's first where it loaded the library first
+  return numbers;  // in order of loading: the main thread's first if it loaded the library first
 }
 
-void wake_followers() { tell_all(); }
+void wake_followers() { notify_followers(); }
 
 void export_follow(Napi::Env env, Napi::Object exports, uint32_t env_number) {
-  set_follower(&tell_all);
+  set_follower(&notify_followers);
   auto follower = std::make_unique<Follower>();
   follower->env = env;
   follower->number = env_number;

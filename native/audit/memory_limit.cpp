@@ -15,8 +15,8 @@ namespace ltn::audit {
 namespace {
 
 constexpr uint64_t kNone = std::numeric_limits<uint64_t>::max();
-// Version 1 says "none" by its largest count of pages.
-constexpr uint64_t kMost = uint64_t{1} << 60;
+// Version 1 expresses "none" as its largest number of pages.
+constexpr uint64_t kMax = uint64_t{1} << 60;
 
 std::vector<std::string> lines_of(const std::string& file) {
   std::ifstream in(file);
@@ -51,7 +51,7 @@ std::string unescape(const std::string& text) {
   return out;
 }
 
-// A mounted tree of control groups: the files of group `root` are in `point`.
+// A mounted control group tree: the files of group `root` are in `point`.
 struct Mount {
   bool v2 = false;
   std::string controllers, root, point;
@@ -75,13 +75,13 @@ uint64_t bytes_in(const std::string& file) {
   std::ifstream(file) >> text;
   if (text.empty() || text.find_first_not_of("0123456789") != std::string::npos) return kNone;
   const uint64_t bytes = std::strtoull(text.c_str(), nullptr, 10);
-  return bytes >= kMost ? kNone : bytes;
+  return bytes >= kMax ? kNone : bytes;
 }
 
-// Of the process's group and of those around it, inside the mounted tree.
+// The smallest limit of the process's group and its ancestors inside the mounted tree.
 uint64_t group_limit(const std::string& root) {
   const std::vector<Mount> mounts = mounts_of(root);
-  // A version 1 tree of its own goes before the unified one.
+  // A version 1 memory tree takes precedence over the unified one.
   auto mount = std::find_if(mounts.begin(), mounts.end(),
                             [](const Mount& one) { return !one.v2 && has(one.controllers, "memory"); });
   const bool v1 = mount != mounts.end();
@@ -93,7 +93,8 @@ uint64_t group_limit(const std::string& root) {
     const std::string controllers = line.substr(first + 1, second - first - 1);
     if (v1 ? !has(controllers, "memory") : !controllers.empty()) continue;
     std::string group = line.substr(second + 1);
-    // Without a namespace of its own, a container sees its group's full path, of which the mount shows the end alone.
+    // Without its own cgroup namespace, a container sees its group's full path, while the mount shows only the end of
+    // it.
     if (mount->root != "/" && group.compare(0, mount->root.size(), mount->root) == 0) {
       group.erase(0, mount->root.size());
     }

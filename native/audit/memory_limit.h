@@ -1,4 +1,4 @@
-// How much memory this process may have: what its control group allows, or what the machine has.
+// How much memory this process may use: the limit of its control group, or the memory of the machine.
 #ifndef LIBTORCH_NODE_NATIVE_AUDIT_MEMORY_LIMIT_H_
 #define LIBTORCH_NODE_NATIVE_AUDIT_MEMORY_LIMIT_H_
 
@@ -12,7 +12,7 @@ struct MemoryLimit {
   bool of_group = false;
 };
 
-// The smallest that holds, as cli/memory_limit.ts reads it. `root` is where /proc and /sys are looked for.
+// The smallest limit that applies, as cli/memory_limit.ts computes it. `root` is the prefix of /proc and /sys.
 MemoryLimit memory_limit(const std::string& root = "");
 
 }  // namespace ltn::audit

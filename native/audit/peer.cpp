@@ -22,7 +22,7 @@ namespace {
 #define SO_PEERPIDFD 77  // Linux 6.5
 #endif
 
-// A small file of /proc. False where it cannot be read.
+// Reads a small file of /proc. False if it cannot be read.
 bool read_small(const std::string& path, std::string* text) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return false;
@@ -38,14 +38,14 @@ bool read_small(const std::string& path, std::string* text) {
   }
 }
 
-// The text of a link; "" with errno.
+// The target of a link; "" with errno set on failure.
 std::string link_text(const std::string& path) {
   std::array<char, 128> text{};
   const ssize_t n = ::readlink(path.c_str(), text.data(), text.size());
   return n <= 0 ? std::string() : std::string(text.data(), static_cast<size_t>(n));
 }
 
-// False where one is there and cannot be read.
+// False if one exists and cannot be read.
 bool read_namespaces(const std::string& process, Namespaces* all) {
   const std::array<std::pair<const char*, std::string*>, 3> kinds{
       {{"pid", &all->pid}, {"mnt", &all->mount}, {"user", &all->user}}};
@@ -56,10 +56,10 @@ bool read_namespaces(const std::string& process, Namespaces* all) {
   return true;
 }
 
-// /proc may be that of another pid namespace: then its numbers are others' numbers.
+// /proc may belong to another pid namespace: then its pids mean other processes.
 bool is_own_proc() { return link_text("/proc/self") == std::to_string(::getpid()); }
 
-// When the process began, in ticks since the machine's start; "" where it is gone.
+// Start time of the process, in ticks since boot; "" if it is gone.
 std::string start_time(pid_t pid) {
   std::string stat;
   if (!read_small("/proc/" + std::to_string(pid) + "/stat", &stat)) return "";
@@ -74,7 +74,7 @@ std::string start_time(pid_t pid) {
   return stat.substr(at, stat.find(' ', at) - at);
 }
 
-// Holds the peer's process, so that its number is not another's meanwhile. By start times on a kernel without.
+// Holds the peer's process by a pidfd, so that its pid is not reused meanwhile. Compares start times on older kernels.
 class SameProcess {
  public:
   SameProcess(int socket, pid_t pid) : pid_(pid) {
@@ -86,7 +86,7 @@ class SameProcess {
       began_ = start_time(pid);
     }
   }
-  // Whether it lives, and so had the number all the time.
+  // Whether it still lives, so that the pid was its own all the time.
   bool lives() const {
     if (!process_) return !began_.empty() && start_time(pid_) == began_;
     pollfd watched{process_.get(), POLLIN, 0};
@@ -115,43 +115,43 @@ bool is_identity(const std::string& uid_map) noexcept {
          outside == 0 && count >= 4294967295ull;
 }
 
-Verdict judge(const PeerFacts& facts) noexcept {
-  if (facts.uid != facts.own_uid) return Verdict::OtherUser;
-  if (facts.uid == facts.overflow_uid && !is_identity(facts.uid_map)) return Verdict::Unmapped;
-  if (facts.any_namespace) return Verdict::Ours;
-  if (!facts.is_visible) return Verdict::OtherNamespace;
-  if (!facts.is_known) return Verdict::Unknown;
-  return facts.peer == facts.own ? Verdict::Ours : Verdict::OtherNamespace;
+PeerStatus classify_peer(const PeerFacts& facts) noexcept {
+  if (facts.uid != facts.own_uid) return PeerStatus::OtherUser;
+  if (facts.uid == facts.overflow_uid && !is_identity(facts.uid_map)) return PeerStatus::Unmapped;
+  if (facts.any_namespace) return PeerStatus::Ours;
+  if (!facts.is_visible) return PeerStatus::OtherNamespace;
+  if (!facts.is_known) return PeerStatus::Unknown;
+  return facts.peer == facts.own ? PeerStatus::Ours : PeerStatus::OtherNamespace;
 }
 
-const char* refusal_of(Verdict verdict) noexcept {
-  switch (verdict) {
-    case Verdict::Ours:
+const char* refusal_text(PeerStatus status) noexcept {
+  switch (status) {
+    case PeerStatus::Ours:
       return "";
-    case Verdict::OtherUser:
+    case PeerStatus::OtherUser:
       return "the process belongs to another user";
-    case Verdict::Unmapped:
+    case PeerStatus::Unmapped:
       return "the process runs as the user number that all users outside its user namespace share, so it cannot tell "
              "who asks";
-    case Verdict::Unknown:
+    case PeerStatus::Unknown:
       return "the process cannot tell in which namespaces leak-audit runs: /proc does not show it";
-    case Verdict::OtherNamespace:
+    case PeerStatus::OtherNamespace:
       break;
   }
   return "leak-audit is in another pid, mount or user namespace: run it where the process runs (docker exec, nsenter), "
          "or start the process with LIBTORCH_NODE_ATTACH=all-namespaces";
 }
 
-Verdict verdict_on_peer(int socket, bool any_namespace, pid_t* pid) {
+PeerStatus peer_status(int socket, bool any_namespace, pid_t* pid) {
   PeerFacts facts;
   facts.any_namespace = any_namespace;
   facts.own_uid = ::geteuid();
   ucred who{};
   socklen_t size = sizeof(who);
   *pid = 0;
-  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0) return Verdict::OtherUser;
+  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &who, &size) != 0) return PeerStatus::OtherUser;
   facts.uid = who.uid;
-  if (facts.uid != facts.own_uid) return judge(facts);  // strangers cost no more than this
+  if (facts.uid != facts.own_uid) return classify_peer(facts);  // other users cost no more than this
   *pid = who.pid;
   facts.overflow_uid = overflow_uid();
   if (!read_small("/proc/self/uid_map", &facts.uid_map) && errno == ENOENT && is_own_proc())
@@ -162,17 +162,17 @@ Verdict verdict_on_peer(int socket, bool any_namespace, pid_t* pid) {
     facts.is_known =
         read_namespaces("self", &facts.own) && read_namespaces(std::to_string(who.pid), &facts.peer) && process.lives();
   }
-  return judge(facts);
+  return classify_peer(facts);
 }
 
-bool Gate::refused(int64_t now_ms) noexcept {
-  const int64_t more = std::max<int64_t>(0, now_ms - counted_ms_) / kEachMs;
-  if (left_ + more >= kMost) {
-    left_ = kMost;
+bool AcceptLimiter::allow_refusal(int64_t now_ms) noexcept {
+  const int64_t more = std::max<int64_t>(0, now_ms - counted_ms_) / kRefillMs;
+  if (left_ + more >= kBurst) {
+    left_ = kBurst;
     counted_ms_ = now_ms;
   } else {
     left_ += more;
-    counted_ms_ += more * kEachMs;
+    counted_ms_ += more * kRefillMs;
   }
   if (left_ == 0) return false;
   --left_;

@@ -1,8 +1,8 @@
-// Who connects to a process: told by the kernel, and judged.
+// Checks the credentials of a process that connects.
 //
-// Abstract addresses belong to a network namespace, which containers may share, and know no permissions. So a peer is
-// answered only where it is this user, and where it lives in the same pid, mount and user namespaces: a container of
-// the same user number is another machine as far as secrets go.
+// Abstract addresses belong to a network namespace, which containers may share, and have no permissions. So a peer gets
+// an answer only if it has the same user and the same pid, mount and user namespaces: a container with the same user
+// number counts as another machine, for secrets.
 #ifndef LIBTORCH_NODE_NATIVE_AUDIT_PEER_H_
 #define LIBTORCH_NODE_NATIVE_AUDIT_PEER_H_
 
@@ -13,7 +13,7 @@
 
 namespace ltn::audit {
 
-// As the links in /proc/PID/ns say, "pid:[4026531836]"; empty where the kernel has no such thing.
+// From the links in /proc/PID/ns, "pid:[4026531836]"; empty if the kernel lacks that kind of namespace.
 struct Namespaces {
   std::string pid, mount, user;
   bool operator==(const Namespaces& other) const noexcept {
@@ -21,53 +21,53 @@ struct Namespaces {
   }
 };
 
-enum class Verdict {
+enum class PeerStatus {
   Ours,
   OtherUser,
-  Unmapped,        // it has the number of all users that our user namespace does not know
+  Unmapped,        // it has the overflow uid, shared by all users unknown to our user namespace
   Unknown,         // its namespaces cannot be read
-  OtherNamespace,  // of processes, of mounts or of users
+  OtherNamespace,  // pid, mount or user namespace
 };
 
-// What is known of a peer, and of us.
+// Facts about a peer and about this process.
 struct PeerFacts {
   uid_t uid = 0, own_uid = 0;
   uid_t overflow_uid = 65534;  // /proc/sys/kernel/overflowuid
-  std::string uid_map;         // /proc/self/uid_map; empty in a namespace that knows nobody
+  std::string uid_map;         // /proc/self/uid_map; empty in a namespace without a mapping
   bool any_namespace = false;  // LIBTORCH_NODE_ATTACH=all-namespaces
-  bool is_visible = false;     // it has a number in our pid namespace
-  bool is_known = false;       // the namespaces below are its own, and ours
+  bool is_visible = false;     // it has a pid in our pid namespace
+  bool is_known = false;       // the namespaces below are valid
   Namespaces peer, own;
 };
 
-Verdict judge(const PeerFacts& facts) noexcept;
+PeerStatus classify_peer(const PeerFacts& facts) noexcept;
 
-// For people; "" where there is nothing to say.
-const char* refusal_of(Verdict verdict) noexcept;
+// The message for the user; "" for Ours.
+const char* refusal_text(PeerStatus status) noexcept;
 
-// Whether the map gives each user of the machine its own number.
+// Whether the map is the identity on all users of the machine.
 bool is_identity(const std::string& uid_map) noexcept;
 
-// The peer of a connected socket. `pid` is its number here, 0 where it has none.
-Verdict verdict_on_peer(int socket, bool any_namespace, pid_t* pid);
+// Classifies the peer of a connected socket. `pid` is set to its pid here, 0 if it has none.
+PeerStatus peer_status(int socket, bool any_namespace, pid_t* pid);
 
-// How often strangers are refused. Refusals beyond a number per second close the door for a moment: then what waits is
-// let in together, so that a flood costs little, and the owner comes in with the others. One thread.
-class Gate {
+// Rate limit for refused connections. Above the limit, accept pauses for a moment; then all pending connections are
+// accepted together, so that a flood costs little and the owner gets in with the others. One thread.
+class AcceptLimiter {
  public:
-  // One was refused. True: it may be told why; false: there are too many, and the door is to be closed.
-  bool refused(int64_t now_ms) noexcept;
-  // Not before this time is the door looked at again.
-  void close_until(int64_t ms) noexcept { closed_until_ = ms; }
-  int64_t closed_until() const noexcept { return closed_until_; }
-  bool is_open(int64_t now_ms) const noexcept { return now_ms >= closed_until_; }
+  // Counts a refusal. True: the peer may get the reason. False: too many, the caller pauses accept.
+  bool allow_refusal(int64_t now_ms) noexcept;
+  // No accept before this time.
+  void pause_until(int64_t ms) noexcept { paused_until_ = ms; }
+  int64_t paused_until() const noexcept { return paused_until_; }
+  bool may_accept(int64_t now_ms) const noexcept { return now_ms >= paused_until_; }
 
  private:
-  static constexpr int64_t kMost = 32;    // refusals at once
-  static constexpr int64_t kEachMs = 50;  // one more after so long
-  int64_t left_ = kMost;
+  static constexpr int64_t kBurst = 32;     // burst
+  static constexpr int64_t kRefillMs = 50;  // interval per further refusal
+  int64_t left_ = kBurst;
   int64_t counted_ms_ = 0;
-  int64_t closed_until_ = 0;
+  int64_t paused_until_ = 0;
 };
 
 }  // namespace ltn::audit

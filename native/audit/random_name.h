@@ -1,4 +1,4 @@
-// Names that nobody can know before they are used.
+// Unpredictable names.
 #ifndef LIBTORCH_NODE_NATIVE_AUDIT_RANDOM_NAME_H_
 #define LIBTORCH_NODE_NATIVE_AUDIT_RANDOM_NAME_H_
 
@@ -9,7 +9,8 @@
 
 namespace ltn::audit {
 
-// 128 bits of the kernel's, as 32 hexadecimal digits. False, with errno, where it gives none; it is not waited for.
+// 128 random bits from the kernel, as 32 hexadecimal digits. False, with errno, if the kernel has none yet; does not
+// block.
 inline bool random_name(std::string* name) {
   std::array<unsigned char, 16> bytes{};
   if (::getrandom(bytes.data(), bytes.size(), GRND_NONBLOCK) != static_cast<ssize_t>(bytes.size())) return false;

@@ -88,7 +88,7 @@ void Recorder::link_to_storage(uint32_t index, uint32_t storage_index) {
   add_owned_bytes(storage_index, +1);
 }
 
-// Leaves the storage; the next oldest record becomes its owner. A storage that nobody sees any more is forgotten.
+// Unlinks the record; the next oldest record becomes the owner. A storage without records is forgotten.
 void Recorder::unlink_from_storage(uint32_t index) noexcept {
   Record& record = records_[index];
   const uint32_t storage_index = record.storage;
@@ -107,7 +107,7 @@ void Recorder::unlink_from_storage(uint32_t index) noexcept {
 
 uint32_t Recorder::new_storage(const void* identity, uint64_t bytes, float weight) {
   const auto [it, is_new] = by_identity_.try_emplace(identity, 0);
-  if (!is_new) forget_storage(it->second);  // its release was not told: the address is in use again
+  if (!is_new) forget_storage(it->second);  // its release was not reported: the address was reused
   const uint32_t index = storages_.take();
   by_identity_[identity] = index;
   storages_[index] = Storage{identity, bytes, weight, List{}};
@@ -128,9 +128,9 @@ void Recorder::forget_storage(uint32_t index) noexcept {
   storages_.give(index);
 }
 
-// Interned: a capture names a shape once, a birth its number.
+// Interned: a capture defines a shape once, births refer to its number.
 uint32_t Recorder::shape_of(const Birth& birth) {
-  if (birth.sizes == nullptr || birth.ndim > kMostDims) return 0;
+  if (birth.sizes == nullptr || birth.ndim > kMaxDims) return 0;
   uint64_t hash = 0xcbf29ce484222325u ^ birth.ndim;
   for (size_t i = 0; i < birth.ndim; ++i) {
     hash = (hash ^ static_cast<uint64_t>(birth.sizes[i])) * 0x9e3779b97f4a7c15u;
@@ -142,18 +142,18 @@ uint32_t Recorder::shape_of(const Birth& birth) {
     const std::vector<int64_t>& known = shapes_[it->second - 1].sizes;
     if (known.size() == birth.ndim && std::equal(known.begin(), known.end(), birth.sizes)) return it->second;
   }
-  if (shapes_.size() == kMostShapes) return 0;
+  if (shapes_.size() == kMaxShapes) return 0;
   const auto id = static_cast<uint32_t>(shapes_.size() + 1);
   shapes_.push_back({id, std::vector<int64_t>(birth.sizes, birth.sizes + birth.ndim)});
   by_shape_[hash] = id;
   return id;
 }
 
-// In a loop that makes and frees many, most of the list are dead ones.
-void Recorder::purge_fresh() {
-  if (fresh_.size() <= 2 * fresh_live_ + 1024) return;
+// In a loop that creates and frees many, most entries are dead.
+void Recorder::purge_unwritten() {
+  if (unwritten_.size() <= 2 * unwritten_live_ + 1024) return;
   const auto gone = [this](uint32_t id) { return find(id) == nullptr; };
-  fresh_.erase(std::remove_if(fresh_.begin(), fresh_.end(), gone), fresh_.end());
+  unwritten_.erase(std::remove_if(unwritten_.begin(), unwritten_.end(), gone), unwritten_.end());
 }
 
 uint32_t Recorder::known_storage(const void* identity) const {
@@ -161,11 +161,11 @@ uint32_t Recorder::known_storage(const void* identity) const {
   return it != by_identity_.end() ? it->second : 0;
 }
 
-// A new living record in `cell`, on `storage` (0: one that is not known yet). 0 when there are too many.
+// Adds a living record to `cell`, on `storage` (0: not known yet). 0 when there are too many.
 uint32_t Recorder::add(const Birth& birth, float weight, uint32_t cell, uint32_t storage, int64_t birth_ms,
                        int64_t* allocated) {
   const uint32_t shape = shape_of(birth);
-  purge_fresh();
+  purge_unwritten();
   const uint32_t index = records_.take();
   if (index > kIndexMask) {
     records_.give(index);
@@ -189,8 +189,8 @@ uint32_t Recorder::add(const Birth& birth, float weight, uint32_t cell, uint32_t
   record.has_graph = birth.has_graph;
   const uint32_t id = uint32_t{generation} << kIndexBits | index;
 
-  fresh_.push_back(id);
-  ++fresh_live_;
+  unwritten_.push_back(id);
+  ++unwritten_live_;
   link_to_cell(index, cell);
   cells_[cell].live_units += units(weight);
   cells_[cell].allocated_units += units(weight);
@@ -238,13 +238,13 @@ void Recorder::freed(uint32_t id, uint32_t capture) noexcept {
   unlink_from_cell(index);
   cells_[record->cell].live_units -= units(record->weight);
   if (record->waiting) envs_[record->env].count.fetch_sub(1, std::memory_order_relaxed);
-  if (record->told) {
+  if (record->written) {
     deaths_.push_back(id);
-    --told_live_;
+    --written_live_;
   } else {
-    --fresh_live_;
+    --unwritten_live_;
   }
-  record->live = record->waiting = record->told = false;
+  record->live = record->waiting = record->written = false;
   records_.give(index);
 }
 
@@ -331,7 +331,7 @@ uint32_t Recorder::define_site(uint32_t parent, uint32_t env, std::string json) 
 
 uint32_t Recorder::define_label(std::string json) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (labels_.size() == kMostLabels) return 0;
+  if (labels_.size() == kMaxLabels) return 0;
   const auto id = static_cast<uint32_t>(labels_.size() + 1);
   labels_.push_back({id, std::move(json)});
   return id;

@@ -1,4 +1,4 @@
-// The begin of a capture, which finds what was there before it, and a look at what lives now.
+// Start of a capture, handles older than it, and queries of the current state.
 #include <algorithm>
 #include <limits>
 
@@ -7,7 +7,7 @@
 namespace ltn::audit {
 
 namespace {
-// The CLI shows a frame of line 0 as it is.
+// The CLI shows a frame with line 0 unchanged.
 constexpr char kBefore[] = "[{\"file\":\"(before attach)\",\"line\":0,\"column\":0,\"function\":\"\"}]";
 }  // namespace
 
@@ -20,11 +20,11 @@ void Recorder::begin(uint32_t capture) {
   dirty_ = {};
   by_identity_ = {};
   by_place_ = {};
-  fresh_ = {};
+  unwritten_ = {};
   deaths_ = {};
-  moved_ = {};
+  owner_queue_ = {};
   graphs_ = {};
-  fresh_live_ = told_live_ = 0;
+  unwritten_live_ = written_live_ = 0;
   for (Env& env : envs_) {
     env.records = {};
     env.seen = false;
@@ -41,7 +41,7 @@ uint32_t Recorder::found(const Birth& birth, int64_t birth_ms, uint32_t capture)
     sites_.push_back({id, 0, 0, kBefore});
     site_before_ = id;
   }
-  // Another thread may have told of the storage, or made a view of it meanwhile.
+  // Another thread may have reported the storage, or made a view of it, in the meantime.
   const uint32_t storage = birth.storage != nullptr ? known_storage(birth.storage) : 0;
   Birth first = birth;
   first.storage_is_new = storage == 0;
@@ -51,7 +51,7 @@ uint32_t Recorder::found(const Birth& birth, int64_t birth_ms, uint32_t capture)
              &allocated);
 }
 
-std::vector<CellRow> Recorder::holding_most(size_t most) const {
+std::vector<CellRow> Recorder::holding_most(size_t max) const {
   std::vector<CellRow> rows;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -64,15 +64,15 @@ std::vector<CellRow> Recorder::holding_most(size_t most) const {
     return a.live_bytes != b.live_bytes ? a.live_bytes > b.live_bytes : a.live_tensors > b.live_tensors;
   };
   std::sort(rows.begin(), rows.end(), more);
-  if (rows.size() > most) rows.resize(most);
+  if (rows.size() > max) rows.resize(max);
   return rows;
 }
 
-Made Recorder::made() const noexcept {
+CreatedTotals Recorder::created_totals() const noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
   int64_t units = 0, bytes = 0;
   for (const Cell& cell : cells_) {
-    if (cell.site != 0 && cell.site == site_before_) continue;  // that was found, not made
+    if (cell.site != 0 && cell.site == site_before_) continue;  // found, not created
     units += cell.allocated_units;
     bytes += cell.allocated_bytes;
   }

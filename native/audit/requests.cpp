@@ -13,20 +13,20 @@
 #include <utility>
 
 #include "native/audit/capture_file.h"
+#include "native/audit/created_totals.h"
 #include "native/audit/descriptor.h"
 #include "native/audit/heap_requests.h"
-#include "native/audit/made.h"
 #include "native/audit/writer.h"
 
 namespace ltn::audit {
 
 namespace {
 
-constexpr size_t kMostSites = 300;
-constexpr size_t kMostNameBytes = 800;
-constexpr uint64_t kMostIntervalMs = 1000;
-constexpr int64_t kUntilToldMs = 500;
-constexpr uint64_t kMostDepth = 64;
+constexpr size_t kMaxSites = 300;
+constexpr size_t kMaxNameBytes = 800;
+constexpr uint64_t kMaxIntervalMs = 1000;
+constexpr int64_t kNotifyTimeoutMs = 500;
+constexpr uint64_t kMaxDepth = 64;
 
 int hex(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -50,7 +50,7 @@ bool decode(std::string_view text, std::string* out) {
   return out->find('\0') == std::string::npos;
 }
 
-// Sequences of one to four bytes; what is none would make the answers no JSON.
+// Sequences of one to four bytes; anything else would make the answers invalid JSON.
 bool is_utf8(std::string_view text) {
   for (size_t i = 0; i < text.size();) {
     const auto byte = static_cast<unsigned char>(text[i]);
@@ -83,11 +83,11 @@ const std::string& Request::text(const std::string& name) const {
   return it == fields.end() ? none : it->second;
 }
 
-uint64_t Request::number(const std::string& name, uint64_t otherwise) const {
+uint64_t Request::number(const std::string& name, uint64_t fallback) const {
   const std::string& value = text(name);
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  return value.empty() || error != std::errc() || end != value.data() + value.size() ? otherwise : number;
+  return value.empty() || error != std::errc() || end != value.data() + value.size() ? fallback : number;
 }
 
 bool parse_request(std::string_view line, Request* request, std::string* why_not) {
@@ -109,7 +109,7 @@ bool parse_request(std::string_view line, Request* request, std::string* why_not
     std::string value;
     if (equals == 0 || equals == std::string_view::npos || !decode(words[i].substr(equals + 1), &value) ||
         !is_utf8(value)) {
-      *why_not = "a field of the request cannot be read";
+      *why_not = "a field of the request is malformed";
       return false;
     }
     request->fields[std::string(words[i].substr(0, equals))] = value;
@@ -119,7 +119,7 @@ bool parse_request(std::string_view line, Request* request, std::string* why_not
 
 std::string error_answer(const std::string& why) { return "{\"error\":" + json_quote(why) + "}"; }
 
-std::string Desk::answer(std::string_view line, uint64_t client, pid_t pid) {
+std::string RequestHandler::answer(std::string_view line, uint64_t client, pid_t pid) {
   Request request;
   std::string why_not;
   if (!parse_request(line, &request, &why_not)) return error_answer(why_not);
@@ -131,20 +131,20 @@ std::string Desk::answer(std::string_view line, uint64_t client, pid_t pid) {
   if (request.verb == "threads") return threads();
   if (request.verb == "heap") return heap(request, client, pid);
   if (request.verb == "heap-state") return heap_state(request);
-  return error_answer("not a request that the process knows");
+  return error_answer("unknown request");
 }
 
-// A file that leak-audit holds open. Not by its path: that may name another file here, or none, or one that this
+// Opens a file that leak-audit holds open. Not by its path, which may name another file here, or none, or one that this
 // process may not write to.
 static Descriptor open_of(pid_t pid, uint64_t fd, std::string* why_not) {
   if (pid <= 0) {
-    *why_not = "the process does not see leak-audit's: run leak-audit in its container";
+    *why_not = "leak-audit's pid is not visible to the process: run leak-audit in its container";
     return {};
   }
   const std::string source = "/proc/" + std::to_string(pid) + "/fd/" + std::to_string(fd);
   struct stat found {};
-  if (::stat(source.c_str(), &found) == 0 && !S_ISREG(found.st_mode)) {  // to open a device may be an act already
-    *why_not = "the file is no capture that waits for its process";
+  if (::stat(source.c_str(), &found) == 0 && !S_ISREG(found.st_mode)) {  // opening a device may have side effects
+    *why_not = "the file is not a capture reserved for a process";
     return {};
   }
   Descriptor file(::open(source.c_str(), O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
@@ -152,19 +152,19 @@ static Descriptor open_of(pid_t pid, uint64_t fd, std::string* why_not) {
   return file;
 }
 
-std::string Desk::status() const {
+std::string RequestHandler::status() const {
   std::string recording = "null";
   if (audit::recording()) {
-    recording = std::string(R"({"by":")") + (on_ ? "attach" : "run") + "\"";
-    if (on_)
+    recording = std::string(R"({"by":")") + (attached_ ? "attach" : "run") + "\"";
+    if (attached_)
       recording += ",\"file\":" + json_quote(file_) + "," + field("ms", static_cast<uint64_t>(steady_ms() - began_ms_));
     recording += "}";
   }
   return "{\"ok\":true," + field("pid", static_cast<uint64_t>(::getpid())) + ",\"recording\":" + recording + "}";
 }
 
-std::string Desk::attach(const Request& request, uint64_t client, pid_t pid) {
-  if (audit::recording()) return error_answer(on_ ? "attached" : "run");
+std::string RequestHandler::attach(const Request& request, uint64_t client, pid_t pid) {
+  if (audit::recording()) return error_answer(attached_ ? "attached" : "run");
   std::string refusal;
   Descriptor file = open_of(pid, request.number("fd", 0), &refusal);
   if (!file) return error_answer(refusal);
@@ -172,9 +172,9 @@ std::string Desk::attach(const Request& request, uint64_t client, pid_t pid) {
   options.path = request.text("path");
   const std::string& mode = request.text("mode");
   options.mode = mode == "counters" ? Options::Counters : mode == "sample" ? Options::Sample : Options::Full;
-  options.interval_ms = std::min(request.number("interval", kMostIntervalMs), kMostIntervalMs);
+  options.interval_ms = std::min(request.number("interval", kMaxIntervalMs), kMaxIntervalMs);
   options.sample_bytes = request.number("sample", options.sample_bytes);
-  options.depth = static_cast<int>(std::clamp<uint64_t>(request.number("depth", 16), 1, kMostDepth));
+  options.depth = static_cast<int>(std::clamp<uint64_t>(request.number("depth", 16), 1, kMaxDepth));
   options.max_bytes = request.number("max", 0);
   options.totals = sources_.totals;
   options.command = command_line();
@@ -182,8 +182,8 @@ std::string Desk::attach(const Request& request, uint64_t client, pid_t pid) {
   std::string why_not;
   options.fd = file.release();
   if (!start(options, &why_not)) return error_answer(why_not);
-  on_ = true;
-  kept_ = request.number("keep", 0) != 0;
+  attached_ = true;
+  keep_ = request.number("keep", 0) != 0;
   client_ = client;
   file_ = std::move(options.path);
   began_ms_ = steady_ms();
@@ -192,26 +192,26 @@ std::string Desk::attach(const Request& request, uint64_t client, pid_t pid) {
   return "{\"ok\":true," + field("pid", static_cast<uint64_t>(::getpid())) + "}";
 }
 
-std::string Desk::detach() {
+std::string RequestHandler::detach() {
   if (!audit::recording()) return error_answer("not attached");
-  if (!on_) return error_answer("run");
-  // A thread that was busy ever since the recording began has to come to its event loop first.
-  if (sources_.wait_until_told != nullptr) sources_.wait_until_told(kUntilToldMs);
+  if (!attached_) return error_answer("run");
+  // A thread that has been busy since the recording began must reach its event loop first.
+  if (sources_.wait_until_notified != nullptr) sources_.wait_until_notified(kNotifyTimeoutMs);
   const std::string file = json_quote(file_);
   const auto ms = static_cast<uint64_t>(steady_ms() - began_ms_);
   end("detached");
   return "{\"ok\":true,\"file\":" + file + "," + field("ms", ms) + "}";
 }
 
-std::string Desk::mark_now(const Request& request) {
+std::string RequestHandler::mark_now(const Request& request) {
   const std::string& name = request.text("name");
-  if (name.empty() || name.size() > kMostNameBytes) return error_answer("the name of a mark has 1 to 800 bytes");
+  if (name.empty() || name.size() > kMaxNameBytes) return error_answer("the name of a mark must have 1 to 800 bytes");
   if (!audit::recording()) return error_answer("not attached");
   return audit::mark(name) ? "{\"ok\":true}" : error_answer("the capture has no room for more marks");
 }
 
-std::string Desk::snapshot() const {
-  const Snapshot now = look(kMostSites);
+std::string RequestHandler::snapshot() const {
+  const Snapshot now = take_snapshot(kMaxSites);
   const Totals totals = sources_.totals != nullptr ? sources_.totals() : Totals{};
   std::string out = "{\"ok\":true," + field("pid", static_cast<uint64_t>(::getpid())) + "," + field("rss", now.rss) +
                     "," + field("tensors", totals.tensors) + "," + field("storages", totals.storages) + "," +
@@ -240,15 +240,15 @@ std::string Desk::snapshot() const {
   }
   const char* mode = now.mode == Options::Counters ? "counters" : now.mode == Options::Sample ? "sample" : "full";
   if (now.mode != Options::Counters) {
-    const Made made = made_so_far();
-    out += "],\"made\":{" + field("tensors", made.tensors) + "," + field("bytes", made.bytes) + "}";
+    const CreatedTotals since_start = created_totals();
+    out += "],\"made\":{" + field("tensors", since_start.tensors) + "," + field("bytes", since_start.bytes) + "}";
   } else {
     out += "]";
   }
   return out + "," + field("ms", static_cast<uint64_t>(now.ms)) + ",\"mode\":\"" + mode + "\"}";
 }
 
-std::string Desk::threads() const {
+std::string RequestHandler::threads() const {
   std::string out = "{\"ok\":true,\"threads\":[";
   const char* separator = "";
   for (const uint32_t env : sources_.environments == nullptr ? std::vector<uint32_t>() : sources_.environments()) {
@@ -258,13 +258,13 @@ std::string Desk::threads() const {
   return out + "]}";
 }
 
-bool Desk::has_environment(uint64_t env) const {
+bool RequestHandler::has_environment(uint64_t env) const {
   if (sources_.environments == nullptr) return false;
   const std::vector<uint32_t> all = sources_.environments();
   return std::find(all.begin(), all.end(), env) != all.end();
 }
 
-std::string Desk::heap(const Request& request, uint64_t client, pid_t pid) {
+std::string RequestHandler::heap(const Request& request, uint64_t client, pid_t pid) {
   const uint64_t env = request.number("thread", 0);
   if (!has_environment(env) || sources_.wake == nullptr) return error_answer("the thread has ended");
   std::string refusal;
@@ -273,14 +273,14 @@ std::string Desk::heap(const Request& request, uint64_t client, pid_t pid) {
   Descriptor facts = open_of(pid, request.number("facts", 0), &refusal);
   if (!facts) return error_answer(refusal);
   if (!process_heap_requests().ask(static_cast<uint32_t>(env), client, std::move(snapshot), std::move(facts)))
-    return error_answer("another leak-audit waits for this heap already");
+    return error_answer("another leak-audit is already waiting for this heap");
   sources_.wake();
   return "{\"ok\":true}";
 }
 
-std::string Desk::heap_state(const Request& request) const {
+std::string RequestHandler::heap_state(const Request& request) const {
   const uint64_t env = request.number("thread", 0);
-  const HeapRequests::Progress progress = process_heap_requests().look(static_cast<uint32_t>(env));
+  const HeapRequests::Progress progress = process_heap_requests().take_progress(static_cast<uint32_t>(env));
   if (progress.state == HeapRequests::Progress::Failed) return error_answer(progress.error);
   if (progress.state == HeapRequests::Progress::None) return error_answer("the thread has ended");
   const char* const state = progress.state == HeapRequests::Progress::Waiting   ? "waiting"
@@ -290,31 +290,31 @@ std::string Desk::heap_state(const Request& request) const {
          field("pausedMs", static_cast<uint64_t>(progress.paused_ms)) + "}";
 }
 
-void Desk::end(const char* reason) noexcept {
+void RequestHandler::end(const char* reason) noexcept {
   stop(reason);
-  to_tell_ = client_;
-  on_ = false;
+  client_to_notify_ = client_;
+  attached_ = false;
   deadline_ms_ = INT64_MAX;
 }
 
-void Desk::gone(uint64_t client) noexcept {
+void RequestHandler::client_closed(uint64_t client) noexcept {
   process_heap_requests().forget_client(client);
-  if (to_tell_ == client) to_tell_ = 0;
-  if (!began(client)) return;
-  if (!kept_) end("abandoned");
-  client_ = to_tell_ = 0;
+  if (client_to_notify_ == client) client_to_notify_ = 0;
+  if (!is_recording_of(client)) return;
+  if (!keep_) end("abandoned");
+  client_ = client_to_notify_ = 0;
 }
 
-int64_t Desk::deadline() const noexcept { return on_ ? deadline_ms_ : INT64_MAX; }
+int64_t RequestHandler::deadline() const noexcept { return attached_ ? deadline_ms_ : INT64_MAX; }
 
-void Desk::at_deadline() noexcept {
-  if (on_ && steady_ms() >= deadline_ms_) end("detached");
+void RequestHandler::at_deadline() noexcept {
+  if (attached_ && steady_ms() >= deadline_ms_) end("detached");
 }
 
-uint64_t Desk::ended() noexcept {
-  if (on_ && !audit::recording()) end("exit");  // the process is at its end
-  const uint64_t client = to_tell_;
-  to_tell_ = 0;
+uint64_t RequestHandler::take_client_to_notify() noexcept {
+  if (attached_ && !audit::recording()) end("exit");  // the process is exiting
+  const uint64_t client = client_to_notify_;
+  client_to_notify_ = 0;
   return client;
 }
 

@@ -1,7 +1,7 @@
-// What leak-audit asks a running process, as text: docs/leak-audit.md names the requests.
+// The text protocol between leak-audit and a running process: docs/leak-audit.md names the requests.
 //
-// A request is one line: "ltn1", a verb, and fields "name=value" of which values are percent-encoded. An answer is one
-// line of JSON.
+// A request is one line: "ltn1", a verb, and fields "name=value" with percent-encoded values. An answer is one line of
+// JSON.
 #ifndef LIBTORCH_NODE_NATIVE_AUDIT_REQUESTS_H_
 #define LIBTORCH_NODE_NATIVE_AUDIT_REQUESTS_H_
 
@@ -17,18 +17,18 @@
 
 namespace ltn::audit {
 
-inline constexpr size_t kMostRequestBytes = 16 * 1024;
+inline constexpr size_t kMaxRequestBytes = 16 * 1024;
 
 struct Request {
   std::string verb;
   std::map<std::string, std::string> fields;
 
-  // "" where there is no such field.
+  // "" if there is no such field.
   const std::string& text(const std::string& name) const;
-  uint64_t number(const std::string& name, uint64_t otherwise) const;
+  uint64_t number(const std::string& name, uint64_t fallback) const;
 };
 
-// False, with the reason, when it is none. `line` has no newline.
+// False, with the reason, if the line is not a request. `line` has no newline.
 bool parse_request(std::string_view line, Request* request, std::string* why_not);
 
 struct DeviceFigures {
@@ -36,33 +36,33 @@ struct DeviceFigures {
   uint64_t tensors = 0, storages = 0, bytes = 0, allocated_bytes = 0, peak_allocated_bytes = 0;
 };
 
-// Where figures come from that the audit cannot ask for by name. Any thread.
+// Readers of figures of the layers above audit. Any thread.
 struct Sources {
   ReadTotals totals = nullptr;
   std::vector<DeviceFigures> (*devices)() = nullptr;
-  // Waits, at most so long, until each environment has told a recording that began what it held then.
-  void (*wait_until_told)(int64_t most_ms) = nullptr;
-  // The numbers of the environments (threads) that JavaScript can be asked of, the main thread's first.
+  // Waits, at most `max_ms`, until each environment has reported what it held when the recording began.
+  void (*wait_until_notified)(int64_t max_ms) = nullptr;
+  // The numbers of the environments (threads) that run JavaScript, the main thread's first.
   std::vector<uint32_t> (*environments)() = nullptr;
-  // Their JavaScript looks soon whether something is asked of it.
+  // Makes their JavaScript look for requests soon.
   void (*wake)() = nullptr;
 };
 
-// What requests do. One thread.
-class Desk {
+// Executes requests. One thread.
+class RequestHandler {
  public:
-  explicit Desk(const Sources& sources) : sources_(sources) {}
+  explicit RequestHandler(const Sources& sources) : sources_(sources) {}
 
-  // The answer, without its newline. `client` is who asks (any number that is its own), `pid` its process.
+  // The answer, without its newline. `client` identifies the connection, `pid` its process.
   std::string answer(std::string_view line, uint64_t client, pid_t pid);
-  // The client is gone: what it began, and no one is to keep, ends.
-  void gone(uint64_t client) noexcept;
-  // When a recording has to end by itself, on the steady clock; INT64_MAX: never.
+  // The client disconnected: the recording that it started ends unless it is to be kept.
+  void client_closed(uint64_t client) noexcept;
+  // When the recording ends by itself, on the steady clock; INT64_MAX: never.
   int64_t deadline() const noexcept;
   void at_deadline() noexcept;
-  // Whom to tell that the recording that it began has ended, once; 0: nobody.
-  uint64_t ended() noexcept;
-  bool began(uint64_t client) const noexcept { return on_ && client_ == client; }
+  // The client to notify that the recording it started has ended, once; 0: none.
+  uint64_t take_client_to_notify() noexcept;
+  bool is_recording_of(uint64_t client) const noexcept { return attached_ && client_ == client; }
 
  private:
   std::string status() const;
@@ -77,9 +77,9 @@ class Desk {
   void end(const char* reason) noexcept;
 
   const Sources sources_;
-  bool on_ = false;  // a recording that `attach` began
-  bool kept_ = false;
-  uint64_t client_ = 0, to_tell_ = 0;
+  bool attached_ = false;  // a recording started by `attach` runs
+  bool keep_ = false;
+  uint64_t client_ = 0, client_to_notify_ = 0;
   int64_t began_ms_ = 0, deadline_ms_ = INT64_MAX;
   std::string file_;
 };

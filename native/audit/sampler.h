@@ -1,4 +1,4 @@
-// Which new storages a sampled audit records: Poisson by bytes, as heap profilers do.
+// Poisson sampling of new storages by bytes, as in heap profilers.
 #ifndef LIBTORCH_NODE_NATIVE_AUDIT_SAMPLER_H_
 #define LIBTORCH_NODE_NATIVE_AUDIT_SAMPLER_H_
 
@@ -7,8 +7,8 @@
 
 namespace ltn::audit {
 
-// One per thread, never shared. A storage of s bytes is drawn with probability p = 1 - exp(-s / interval), whatever
-// came before it (the exponential distance has no memory), and counts 1/p times: so sums over samples are unbiased
+// One per thread, never shared. A storage of s bytes is drawn with probability p = 1 - exp(-s / interval), independent
+// of earlier ones (the exponential distance has no memory), and counts 1/p times, so sums over samples are unbiased
 // estimates of sums over all. At or above the interval everything is drawn and counts once.
 class Sampler {
  public:
@@ -17,7 +17,7 @@ class Sampler {
 
   explicit Sampler(uint64_t seed) : state_(seed | 1) {}
 
-  // True when drawn, with how many storages it stands for.
+  // True if drawn; `weight` is the number of storages it represents.
   bool draw(uint64_t bytes, uint64_t interval, float* weight) noexcept {
     const uint64_t size = bytes + kHandleBytes;
     if (size >= interval) {
@@ -37,7 +37,7 @@ class Sampler {
 
  private:
   double next_distance() noexcept {
-    state_ ^= state_ << 13;  // xorshift64: plenty for this, and no lock
+    state_ ^= state_ << 13;  // xorshift64: good enough here, and without a lock
     state_ ^= state_ >> 7;
     state_ ^= state_ << 17;
     const double uniform = (static_cast<double>(state_ >> 11) + 0.5) * 0x1.0p-53;

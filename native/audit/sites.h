@@ -1,4 +1,4 @@
-// Where recorded tensors were made, for those who ask for one of them.
+// The sites of single recorded tensors.
 #ifndef LIBTORCH_NODE_NATIVE_AUDIT_SITES_H_
 #define LIBTORCH_NODE_NATIVE_AUDIT_SITES_H_
 
@@ -7,10 +7,10 @@
 
 namespace ltn::audit {
 
-// The site of a living record of the running capture; 0: none is known. Any thread.
+// The site of a living record of the running capture; 0: unknown. Any thread.
 uint32_t site_of(uint32_t record) noexcept;
 
-// Its stack as it was defined, [{"file":…,"line":…,"column":…,"function":…}]; "" for one that is unknown.
+// Its stack as passed to `define_site`, [{"file":…,"line":…,"column":…,"function":…}]; "" if it is unknown.
 std::string site_text(uint32_t site);
 
 }  // namespace ltn::audit

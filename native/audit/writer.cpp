@@ -60,12 +60,12 @@ std::string start_json(const Options& options) {
          ",\"command\":" + json_quote(options.command) + "}";
 }
 
-// What one packet holds at most: a reader keeps a packet in memory.
+// Maximum entries per packet: a reader keeps a packet in memory.
 constexpr size_t kRowsPerPacket = 8192, kBirthsPerPacket = 8192, kDeathsPerPacket = 65536, kScopesPerPacket = 32768;
-// A longer buffer is written before the round is complete.
+// A longer buffer is flushed before the round is complete.
 constexpr size_t kFlushBytes = size_t{4} << 20;
-// They stay when the capture is compacted.
-constexpr uint32_t kMostMarks = 10'000;
+// Compaction keeps them.
+constexpr uint32_t kMaxMarks = 10'000;
 
 }  // namespace
 
@@ -76,7 +76,7 @@ int64_t steady_ms() noexcept {
 
 namespace {
 
-// While it lives, a thread that is made inherits the mask: no signal of the program may be delivered to it.
+// A thread created while it lives inherits the mask: no signal of the program may be delivered to it.
 class NoSignals {
  public:
   NoSignals() noexcept {
@@ -92,7 +92,7 @@ class NoSignals {
   sigset_t before_;
 };
 
-// Closes the file of a writer that does not run in the end.
+// Closes the file if the writer thread does not run in the end.
 struct ClosedUnless {
   const std::thread& runs;
   CaptureFile& file;
@@ -115,12 +115,12 @@ bool Writer::open(const Options& options, std::string* why_not, bool* taken, Des
   start_ms_ = steady_ms();
   stopping_ = false;
   lost_ = 0;
-  dropped_births_ = dropped_told_ = 0;
+  dropped_births_ = dropped_written_ = 0;
   marks_ = 0;
   collections_ = 0;
-  // A third for what comes while a new file of a third is written.
+  // A third is left for what comes while a new file of a third is written.
   compact_at_ = static_cast<int64_t>(options.max_bytes / 3 * 2);
-  recorder_->redraw();
+  recorder_->requeue_all();
   buffer_.clear();
   if (file_.size() == 0) buffer_.put_header();
   buffer_.put_text(PacketType::Start, start_json(options_));
@@ -134,7 +134,7 @@ bool Writer::open(const Options& options, std::string* why_not, bool* taken, Des
   try {
     thread_ = std::thread([this] { loop(); });
     return true;
-  } catch (const std::system_error& error) {  // there are too many
+  } catch (const std::system_error& error) {  // too many threads
     if (why_not != nullptr) *why_not = std::string("cannot start the writer thread: ") + error.what();
     return false;
   }
@@ -192,7 +192,7 @@ void Writer::environment_closing(uint32_t env) noexcept {
 
 bool Writer::mark(const std::string& name) noexcept {
   const std::lock_guard<std::mutex> lock(packet_mutex_);
-  if (marks_ == kMostMarks) return false;
+  if (marks_ == kMaxMarks) return false;
   try {
     buffer_.clear();
     buffer_.put_mark(static_cast<uint64_t>(steady_ms() - start_ms_), name);
@@ -212,7 +212,7 @@ void Writer::tick() {
 void Writer::write_round() {
   bool drained = false;
   try {
-    recorder_->drain(&news_);
+    recorder_->drain(&changes_);
     drained = true;
     Tick tick;
     tick.ms = static_cast<uint64_t>(steady_ms() - start_ms_);
@@ -223,17 +223,17 @@ void Writer::write_round() {
     tick.lost_events = lost_.load(std::memory_order_relaxed);
     tick.collections = collections_.load(std::memory_order_relaxed);
     const int64_t collected = recorder_->collected_everywhere();
-    constexpr int64_t kMost = std::numeric_limits<uint32_t>::max();  // 49 days
-    if (collected > start_ms_) tick.collected_ms = static_cast<uint32_t>(std::min(collected - start_ms_, kMost));
+    constexpr int64_t kMax = std::numeric_limits<uint32_t>::max();  // 49 days
+    if (collected > start_ms_) tick.collected_ms = static_cast<uint32_t>(std::min(collected - start_ms_, kMax));
     make_room();
     if (!put_round(tick)) {
       note_lost();
-      recorder_->untell(news_);  // once writing works again, the next round makes up for this one
+      recorder_->requeue(changes_);  // once writing works again, the next round includes this one
     }
   } catch (...) {
-    note_lost();  // no memory for a packet; the program must not notice
+    note_lost();  // out of memory; the program must not notice
     try {
-      if (drained) recorder_->untell(news_);
+      if (drained) recorder_->requeue(changes_);
     } catch (...) {
       note_lost();
     }
@@ -242,61 +242,61 @@ void Writer::write_round() {
 }
 
 void Writer::put_definitions() {
-  for (const auto& site : news_.sites) buffer_.put_site(site.id, site.parent, site.env, site.json);
-  for (const auto& shape : news_.shapes) buffer_.put_shape(shape.id, shape.sizes);
-  for (const auto& label : news_.labels) buffer_.put_label(label.id, label.json);
+  for (const auto& site : changes_.sites) buffer_.put_site(site.id, site.parent, site.env, site.json);
+  for (const auto& shape : changes_.shapes) buffer_.put_shape(shape.id, shape.sizes);
+  for (const auto& label : changes_.labels) buffer_.put_label(label.id, label.json);
 }
 
 bool Writer::put_round(const Tick& tick) {
   buffer_.clear();
   put_definitions();
-  if (dropped_told_ != dropped_births_) buffer_.put_dropped(dropped_births_);
-  for (size_t at = 0; at < news_.deaths.size(); at += kDeathsPerPacket) {
-    buffer_.put_deaths(news_.deaths, at, std::min(at + kDeathsPerPacket, news_.deaths.size()));
+  if (dropped_written_ != dropped_births_) buffer_.put_dropped(dropped_births_);
+  for (size_t at = 0; at < changes_.deaths.size(); at += kDeathsPerPacket) {
+    buffer_.put_deaths(changes_.deaths, at, std::min(at + kDeathsPerPacket, changes_.deaths.size()));
     if (!flush(kFlushBytes)) return false;
   }
-  for (size_t at = 0; at < news_.births.size(); at += kBirthsPerPacket) {
-    buffer_.put_births(news_.births, at, std::min(at + kBirthsPerPacket, news_.births.size()), start_ms_);
+  for (size_t at = 0; at < changes_.births.size(); at += kBirthsPerPacket) {
+    buffer_.put_births(changes_.births, at, std::min(at + kBirthsPerPacket, changes_.births.size()), start_ms_);
     if (!flush(kFlushBytes)) return false;
   }
-  for (size_t at = 0; at < news_.scopes.size(); at += kScopesPerPacket) {
-    buffer_.put_scopes(news_.scopes, at, std::min(at + kScopesPerPacket, news_.scopes.size()));
+  for (size_t at = 0; at < changes_.scopes.size(); at += kScopesPerPacket) {
+    buffer_.put_scopes(changes_.scopes, at, std::min(at + kScopesPerPacket, changes_.scopes.size()));
     if (!flush(kFlushBytes)) return false;
   }
-  for (size_t at = 0; at < news_.kept.size(); at += kDeathsPerPacket) {
-    buffer_.put_kept(news_.kept, at, std::min(at + kDeathsPerPacket, news_.kept.size()));
+  for (size_t at = 0; at < changes_.kept.size(); at += kDeathsPerPacket) {
+    buffer_.put_kept(changes_.kept, at, std::min(at + kDeathsPerPacket, changes_.kept.size()));
     if (!flush(kFlushBytes)) return false;
   }
-  for (size_t at = 0; at < news_.rows.size(); at += kRowsPerPacket) {
-    buffer_.put_rows(news_.rows, at, std::min(at + kRowsPerPacket, news_.rows.size()), start_ms_);
+  for (size_t at = 0; at < changes_.rows.size(); at += kRowsPerPacket) {
+    buffer_.put_rows(changes_.rows, at, std::min(at + kRowsPerPacket, changes_.rows.size()), start_ms_);
     if (!flush(kFlushBytes)) return false;
   }
-  if (!news_.graphs.empty()) buffer_.put_graphs(news_.graphs);
+  if (!changes_.graphs.empty()) buffer_.put_graphs(changes_.graphs);
   buffer_.put_tick(tick);
   if (!flush(0)) return false;
-  dropped_told_ = dropped_births_;
+  dropped_written_ = dropped_births_;
   return true;
 }
 
-// Keeps the file under its cap: first by dropping what old detail there is, then new births' detail, then rounds.
+// Keeps the file under its limit: first drops old detail, then detail of new births, then rounds.
 void Writer::make_room() {
   if (compact_at_ == 0) return;
   const auto cap = static_cast<int64_t>(options_.max_bytes);
-  const auto most_births = static_cast<size_t>(cap / 6) / kBirthBytes;
-  if (news_.births.size() > most_births) {
-    const size_t without = news_.births.size() - most_births;
-    news_.births.erase(news_.births.begin(), news_.births.begin() + static_cast<std::ptrdiff_t>(without));
+  const auto max_births = static_cast<size_t>(cap / 6) / kBirthBytes;
+  if (changes_.births.size() > max_births) {
+    const size_t without = changes_.births.size() - max_births;
+    changes_.births.erase(changes_.births.begin(), changes_.births.begin() + static_cast<std::ptrdiff_t>(without));
     dropped_births_ += without;
   }
   constexpr int64_t kRoundBytes = 512;  // headers of packets, the round itself, the end
   int64_t coming =
-      kRoundBytes + static_cast<int64_t>(news_.births.size() * kBirthBytes + news_.deaths.size() * 4 +
-                                         news_.scopes.size() * kScopeBytes + news_.kept.size() * 4 +
-                                         news_.rows.size() * kRowBytes + news_.graphs.size() * kGraphBytes);
-  for (const auto& site : news_.sites) coming += static_cast<int64_t>(site.json.size() + kPacketHeaderBytes + 12);
-  for (const auto& shape : news_.shapes)
+      kRoundBytes + static_cast<int64_t>(changes_.births.size() * kBirthBytes + changes_.deaths.size() * 4 +
+                                         changes_.scopes.size() * kScopeBytes + changes_.kept.size() * 4 +
+                                         changes_.rows.size() * kRowBytes + changes_.graphs.size() * kGraphBytes);
+  for (const auto& site : changes_.sites) coming += static_cast<int64_t>(site.json.size() + kPacketHeaderBytes + 12);
+  for (const auto& shape : changes_.shapes)
     coming += static_cast<int64_t>(shape.sizes.size() * 8 + kPacketHeaderBytes + 4);
-  for (const auto& label : news_.labels) coming += static_cast<int64_t>(label.json.size() + kPacketHeaderBytes + 4);
+  for (const auto& label : changes_.labels) coming += static_cast<int64_t>(label.json.size() + kPacketHeaderBytes + 4);
   if (file_.size() + coming <= compact_at_) return;
 
   Compacted done;
@@ -306,15 +306,15 @@ void Writer::make_room() {
     buffer_.clear();
     buffer_.put_dropped(dropped_births_);
     if (!file_.append(buffer_.bytes())) note_lost();
-    dropped_told_ = dropped_births_;
+    dropped_written_ = dropped_births_;
   }
-  // Where even that is too large, not at every round again.
+  // If even that is too large, do not retry at every round.
   compact_at_ = std::max<int64_t>(cap / 3 * 2, file_.size() + (cap - file_.size()) / 2);
 }
 
-// Writes the buffer if it holds more than `least`. False when it could not, or must not.
-bool Writer::flush(size_t least) {
-  if (buffer_.bytes().size() <= least) return true;
+// Writes the buffer if it holds more than `min` bytes. False if it could not, or the file would exceed its limit.
+bool Writer::flush(size_t min) {
+  if (buffer_.bytes().size() <= min) return true;
   const std::string& bytes = buffer_.bytes();
   const auto max = static_cast<int64_t>(options_.max_bytes);
   if (max != 0 && file_.size() + static_cast<int64_t>(bytes.size()) > max) return false;
@@ -323,7 +323,7 @@ bool Writer::flush(size_t least) {
   return true;
 }
 
-// In the header, where there is room when the disk is full.
+// In the header, which needs no space on a full disk.
 void Writer::flag_loss() {
   if (lost_.load(std::memory_order_relaxed) != 0) file_.flag(kLost);
 }

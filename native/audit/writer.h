@@ -20,29 +20,29 @@ namespace ltn::audit {
 // Milliseconds on the steady clock.
 int64_t steady_ms() noexcept;
 
-// Of this process; 0 where /proc does not tell.
+// Of this process; 0 if /proc cannot be read.
 uint64_t resident_bytes() noexcept;
 
-// Lives from `open` to `close`, both called under the control lock of audit.cpp (or a test). Its thread touches no
-// JavaScript and takes no signals, so neither a blocked event loop nor the program's signal handlers notice it. It
-// does not keep the process alive: `close` joins it at exit, and a killed process needs no join.
+// Runs from `open` to `close`, both called under the control lock of audit.cpp (or by a test). Its thread calls no
+// JavaScript and takes no signals, so it is independent of a blocked event loop and of the program's signal handlers.
+// It does not keep the process alive: `close` joins it at exit, and a killed process needs no join.
 class Writer {
  public:
   explicit Writer(Recorder* recorder) : recorder_(recorder) {}
   ~Writer() { close("destroyed"); }
 
-  // `taken`: the file has an owner. `file` is the open one, where it is not to be opened by its path. Where this
-  // throws, for want of memory, nothing stays open.
+  // `taken`: the file has an owner. `file` is the open one, if it is not opened by path. If this throws, for lack of
+  // memory, nothing stays open.
   bool open(const Options& options, std::string* why_not, bool* taken = nullptr, Descriptor file = Descriptor());
   void close(const char* reason);
 
-  // Writes a round and then the mark that this environment ends. Any thread, under the control lock.
+  // Writes a round and then the packet for the end of this environment. Any thread, under the control lock.
   void environment_closing(uint32_t env) noexcept;
 
-  // Adds a mark at this moment. False when there is no room. Any thread, under the control lock.
+  // Adds a mark now. False when there is no space. Any thread, under the control lock.
   bool mark(const std::string& name) noexcept;
 
-  // Of the capture that is open.
+  // Of the open capture.
   int64_t start_ms() const noexcept { return start_ms_; }
 
   // Any thread.
@@ -57,13 +57,13 @@ class Writer {
   void put_definitions();
   bool put_round(const Tick& tick);
   void make_room();
-  bool flush(size_t least);
+  bool flush(size_t min);
   void flag_loss();
 
   Recorder* const recorder_;
   Options options_;
   CaptureFile file_;
-  std::atomic<int64_t> start_ms_{0};  // read by threads that still hear of the capture before
+  std::atomic<int64_t> start_ms_{0};  // read by threads that may still see the previous capture
   std::thread thread_;
   std::mutex mutex_;
   std::condition_variable wake_;
@@ -74,10 +74,10 @@ class Writer {
 
   std::mutex packet_mutex_;  // guards the file and all below
   PacketBuffer buffer_;
-  Recorder::News news_;
-  int64_t compact_at_ = 0;       // bytes; 0: no cap
-  uint64_t dropped_births_ = 0;  // whose detail had no room
-  uint64_t dropped_told_ = 0;    // of those, what the file says
+  Recorder::Changes changes_;
+  int64_t compact_at_ = 0;        // bytes; 0: no cap
+  uint64_t dropped_births_ = 0;   // without detail in the file
+  uint64_t dropped_written_ = 0;  // of those, as written to the file
   uint32_t marks_ = 0;
 };
 

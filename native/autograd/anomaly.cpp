@@ -13,10 +13,9 @@ using torch::autograd::AnomalyMetadata;
 using torch::autograd::AnomalyMode;
 using torch::autograd::Node;
 
-// Per-thread state: a node is made, and fails, on the thread that runs the op
-// or the backward.
+// Per-thread state: a node is created, and fails, on the thread that runs the op or the backward.
 thread_local std::weak_ptr<Callback> thread_place;
-thread_local std::vector<MadeAt> thread_anomaly;
+thread_local std::vector<CreatedAt> thread_anomaly;
 
 // Lifetime: the node's. Thread: any.
 class Metadata : public AnomalyMetadata {
@@ -26,8 +25,8 @@ class Metadata : public AnomalyMetadata {
     if (place == nullptr) return;
     try {
       place->call([&](CallbackFrame &frame) { place_ = frame.text(frame.run()); });
-    } catch (const std::exception &) {  // no stack left, say: the op is not to
-                                        // fail for want of a place
+    } catch (const std::exception &) {  // e.g. a stack overflow: the op must not
+                                        // fail because its place is unknown
     }
   }
 
@@ -48,15 +47,15 @@ class Metadata : public AnomalyMetadata {
   std::shared_ptr<Node> parent_;
 };
 
-// The engine is what makes the metadata of nodes, and all that differs here.
-class PlacesEngine : public torch::autograd::Engine {
+// The engine creates the metadata of nodes; nothing else differs here.
+class PlaceEngine : public torch::autograd::Engine {
  public:
   std::unique_ptr<AnomalyMetadata> make_anomaly_metadata() override { return std::make_unique<Metadata>(); }
 };
 
-// Never freed: its threads may be at work when the process ends.
+// Never freed: its threads may be running when the process ends.
 torch::autograd::Engine &process_engine() {
-  static PlacesEngine &engine = *new PlacesEngine;
+  static PlaceEngine &engine = *new PlaceEngine;
   return engine;
 }
 
@@ -72,6 +71,6 @@ bool is_anomaly_nan_checked() noexcept { return AnomalyMode::should_check_nan();
 
 void set_place(const std::shared_ptr<Callback> &place) { thread_place = place; }
 
-std::vector<MadeAt> take_anomaly() { return std::exchange(thread_anomaly, {}); }
+std::vector<CreatedAt> take_anomaly() { return std::exchange(thread_anomaly, {}); }
 
 }  // namespace ltn::autograd

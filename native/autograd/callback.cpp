@@ -9,7 +9,7 @@
 namespace ltn::autograd {
 namespace {
 
-// The number of the environment whose JS thread this is; 0 for every other thread.
+// The number of the environment with this JS thread; 0 for any other thread.
 thread_local uint32_t thread_environment = 0;
 
 }  // namespace
@@ -70,9 +70,9 @@ void Callback::call(const std::function<void(CallbackFrame&)>& use) const {
   if (reference_ == nullptr) return;
   if (thread_environment != environment_ || state_->current_call() == nullptr) {
     throw CodedError("ERR_TORCH_CALLBACK_THREAD",
-                     "a hook or an autograd.Function of JavaScript: expected a backward that runs on the thread of its "
-                     "JavaScript, got one on another (torch.run and torch.async run ops on threads of their own, CUDA "
-                     "its backwards): call backward() outside of them, on tensors of the CPU");
+                     "a hook or an autograd.Function of JavaScript: expected a backward on the thread of its "
+                     "JavaScript, got one on another thread (torch.run and torch.async run ops on pool threads, CUDA "
+                     "runs backwards on its own): call backward() outside of them, on CPU tensors");
   }
   Call& call = *state_->current_call();
   napi_escapable_handle_scope scope = nullptr;
@@ -82,13 +82,13 @@ void Callback::call(const std::function<void(CallbackFrame&)>& use) const {
     check(call.env, napi_get_reference_value(call.env, reference_, &function));
     CallbackFrame frame(call, function);
     use(frame);
-  } catch (const ThrownByProgram& error) {  // what it threw outlives the scope
+  } catch (const ThrownByProgram& error) {  // the exception outlives the scope
     napi_value value = nullptr;
     const bool is_kept = napi_escape_handle(call.env, scope, error.value(), &value) == napi_ok;
     napi_close_escapable_handle_scope(call.env, scope);
-    if (!is_kept) throw CodedError("ERR_TORCH_INTERNAL", "what the program's function threw could not be kept");
+    if (!is_kept) throw CodedError("ERR_TORCH_INTERNAL", "the exception of the program's function could not be kept");
     throw ThrownByProgram(value);
-  } catch (...) {  // the scope has no owner but this function
+  } catch (...) {  // the scope is owned by this function only
     napi_close_escapable_handle_scope(call.env, scope);
     throw;
   }

@@ -1,4 +1,4 @@
-// A function of the library's that libtorch's graph holds, and calls in the middle of a backward.
+// A JavaScript function that libtorch's graph holds, and calls in the middle of a backward.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,21 +14,21 @@
 
 namespace ltn::autograd {
 
-// The values that JavaScript gives and gets during one call of a callback.
-// Lifetime: a frame of the engine. Thread: the environment's JS thread.
+// The values passed to and from JavaScript during one call of a callback. Lifetime: a frame of the engine. Thread: the
+// environment's JS thread.
 class CallbackFrame {
  public:
   CallbackFrame(Call& call, napi_value function);
   CallbackFrame(const CallbackFrame&) = delete;
   CallbackFrame& operator=(const CallbackFrame&) = delete;
 
-  // A tensor for JavaScript, owned as every result is; null for an undefined one.
+  // Adds a tensor argument, owned like every result; null for an undefined one.
   void push(const at::Tensor& tensor);
   void push_list(const std::vector<at::Tensor>& tensors);
-  // What the function returns. Throws ThrownByProgram.
+  // Calls the function and returns its result. Throws ThrownByProgram.
   napi_value run();
 
-  // The tensor of a handle that the function returned; undefined for 0.
+  // The tensor of a returned handle; undefined for 0.
   at::Tensor tensor(napi_value handle);
   std::vector<at::Tensor> tensors(napi_value handles);
   std::string text(napi_value value);
@@ -39,9 +39,9 @@ class CallbackFrame {
   std::vector<napi_value> arguments_;
 };
 
-// Lifetime: of the hook or node that it belongs to, which any thread may free; the reference to the function goes to
-// the environment's ReleaseQueue, and with the environment. So what the function refers to is kept as long as the
-// graph, or the leaf, that the hook is on. Thread: made and called on the environment's JS thread; a call on another is
+// Lifetime: that of its hook or node, which any thread may free; the reference to the function goes to the
+// environment's ReleaseQueue, and is deleted with the environment. So the function's references live as long as the
+// graph, or the leaf, of the hook. Thread: created and called on the environment's JS thread; a call on another is
 // refused.
 class Callback {
  public:
@@ -50,13 +50,13 @@ class Callback {
   Callback(const Callback&) = delete;
   Callback& operator=(const Callback&) = delete;
 
-  // Calls `use(frame)`, in which the frame is run. Throws CodedError on another thread than the function's.
+  // Calls `use(frame)`, which runs the frame. Throws CodedError on another thread than the function's.
   void call(const std::function<void(CallbackFrame&)>& use) const;
-  // Lets go of the function: call() does nothing afterwards.
+  // Releases the function: call() does nothing afterwards.
   void drop() noexcept;
 
  private:
-  EnvState* const state_;  // to be touched on its thread alone, which ends after it
+  EnvState* const state_;  // used only on its thread, which outlives it
   const std::shared_ptr<ReleaseQueue> releases_;
   const uint32_t environment_;
   napi_ref reference_ = nullptr;

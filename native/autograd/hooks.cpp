@@ -37,14 +37,14 @@ HookHandle::HookHandle(const std::shared_ptr<HookList>& list, const std::shared_
     : list_(list), callback_(callback), number_(list->add(callback)) {}
 
 void HookHandle::remove() {
-  // A backward that runs has a list of its own of those that it calls.
+  // A running backward has its own list of hooks to call.
   if (const auto callback = callback_.lock()) callback->drop();
   if (const auto list = list_.lock()) list->remove(number_);
 }
 
 namespace {
 
-// The entry of libtorch's list. Lifetime and thread: those of its HookList, which it owns.
+// The entry in libtorch's list. Lifetime and thread: those of its HookList, which it owns.
 struct GradientHooks {
   at::TensorBase operator()(const at::TensorBase& gradient) const {
     if (!gradient.defined()) return at::TensorBase();
@@ -67,10 +67,10 @@ struct GradientHooks {
   std::shared_ptr<HookList> list;
 };
 
-// The hooks of the tensor that an entry of type `Entry` stands for, which is made where none is.
+// The hook list of the tensor's entry of type `Entry`, which is created if there is none.
 template <class Entry, class Make>
 std::shared_ptr<HookList> list_of(const at::Tensor& tensor, Make make) {
-  // In-place operations give a tensor another list.
+  // In-place ops give a tensor another list.
   const auto* meta = torch::autograd::impl::get_autograd_meta(tensor);
   if (meta != nullptr && meta->cpp_hooks_list_ != nullptr) {
     for (const auto& function : *meta->cpp_hooks_list_) {
@@ -78,7 +78,7 @@ std::shared_ptr<HookList> list_of(const at::Tensor& tensor, Make make) {
     }
   }
   auto list = std::make_shared<HookList>();
-  // A Tensor's own function of that name wraps what it gets, so that it would not be found again.
+  // Tensor::register_hook wraps its argument, so the entry would not be found again.
   static_cast<const at::TensorBase&>(tensor).register_hook(make(list));
   return list;
 }
@@ -126,9 +126,9 @@ namespace {
 
 using Weak = c10::weak_intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>;
 
-// This libtorch has no such hooks. A hook on the leaf comes before the accumulation, so what it asks for is a call at
-// the end of the backward. The leaf owns its hooks, which therefore must not own the leaf.
-// Lifetime and thread: those of its HookList, which it owns.
+// This libtorch has no such hooks. A hook on the leaf runs before the accumulation, so it requests a call at the end of
+// the backward. The leaf owns its hooks, which therefore must not own the leaf. Lifetime and thread: those of its
+// HookList, which it owns.
 struct PostAccumulateHooks {
   at::TensorBase operator()(const at::TensorBase&) const {
     auto callbacks = list->all();

@@ -1,4 +1,4 @@
-// Hooks on gradients, whose functions are JavaScript's.
+// Hooks on gradients with JavaScript functions.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,9 +14,9 @@
 
 namespace ltn::autograd {
 
-// The hooks of one kind on one tensor, in the order of their registration. libtorch's own list of a tensor never gets
-// shorter, so it has one entry, which owns this, for all of them.
-// Lifetime: of the leaf, or of the node that made the tensor. Thread: any; a hook may add or remove others.
+// The hooks of one kind on one tensor, in order of registration. libtorch's own list of a tensor never shrinks, so it
+// has one entry for all of them, which owns this. Lifetime: that of the leaf, or of the node that created the tensor.
+// Thread: any; a hook may add or remove others.
 class HookList {
  public:
   HookList() = default;
@@ -25,7 +25,7 @@ class HookList {
 
   uint64_t add(std::shared_ptr<Callback> callback);
   void remove(uint64_t number);
-  // Those that are there now.
+  // A copy of the current hooks.
   std::vector<std::shared_ptr<Callback>> all() const;
 
  private:
@@ -34,11 +34,11 @@ class HookList {
   uint64_t last_ = 0;
 };
 
-// One hook, for the program that wants to remove it; it owns nothing. Thread: the JS thread of its function.
+// One hook, for removing it; owns nothing. Thread: the JS thread of its function.
 class HookHandle {
  public:
   HookHandle(const std::shared_ptr<HookList>& list, const std::shared_ptr<Callback>& callback);
-  // It is not called any more, and its function is let go of. Further calls do nothing.
+  // Removes the hook and releases its function. Further calls do nothing.
   void remove();
 
  private:
@@ -47,10 +47,10 @@ class HookHandle {
   uint64_t number_;
 };
 
-// `function(gradient)` gives the handle of the gradient to go on with, or 0. On a tensor that requires gradients.
+// `function(gradient)` returns the handle of the gradient to continue with, or 0. The tensor must require gradients.
 HookHandle add_hook(const at::Tensor& tensor, const std::shared_ptr<Callback>& callback);
 
-// `function(leaf)` is called when a backward has accumulated into the leaf's `grad`.
+// `function(leaf)` is called after a backward has accumulated into the leaf's `grad`.
 HookHandle add_post_accumulate_hook(const at::Tensor& leaf, const std::shared_ptr<Callback>& callback);
 
 }  // namespace ltn::autograd

@@ -83,9 +83,9 @@ variable_list JsNode::saved(const std::shared_ptr<JsNode> &self) {
   const std::lock_guard<std::mutex> lock(self->mutex_);
   if (self->is_freed_) {
     throw CodedError("ERR_TORCH_RUNTIME",
-                     "the saved tensors were freed by a backward: expected one "
-                     "with { retainGraph: true } before "
-                     "another, or before savedTensors is read");
+                     "the saved tensors were freed by a backward: pass "
+                     "{ retainGraph: true } to it before another "
+                     "backward or a read of savedTensors");
   }
   variable_list tensors;
   tensors.reserve(self->saved_.size());

@@ -1,5 +1,4 @@
-// A node of the graph whose backward is a function of JavaScript's:
-// torch.autograd.Function.
+// A graph node with a JavaScript function as backward: torch.autograd.Function.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,31 +17,28 @@ namespace ltn::autograd {
 
 using torch::autograd::variable_list;
 
-// What forward said of its arguments and results.
+// What forward declared about its arguments and results.
 struct Forward {
   variable_list outputs;
-  variable_list saved;  // undefined ones stand for null
+  variable_list saved;  // undefined tensors represent null
   variable_list dirty, non_differentiable;
   bool materialize = true;
 };
 
-// Lifetime: shared by the tensors and nodes that come after it in the graph;
-// freed on any thread. It owns the saved tensors until a backward that does not
-// keep the graph, and the function. Thread: made on the JS thread, where its
-// backward runs, or is refused (Callback).
+// Lifetime: shared by the tensors and nodes after it in the graph; freed on any thread. It owns the function, and the
+// saved tensors until a backward that does not retain the graph. Thread: created on the JS thread, where its backward
+// runs, or is refused (Callback).
 class JsNode : public torch::autograd::Node {
  public:
-  // Before forward, which may write to the inputs. Nothing of it is in a graph
-  // where no input requires gradients.
+  // Called before forward, which may write to the inputs. Without an input that requires gradients, it joins no graph.
   static std::shared_ptr<JsNode> create(std::string name, variable_list inputs);
 
-  // After forward: the outputs as they are in the graph; another tensor than
-  // was given where that is an input.
+  // Called after forward: the outputs as they are in the graph; an output that is an input is replaced by another
+  // tensor.
   static variable_list finish(const std::shared_ptr<JsNode> &self, const Forward &forward,
                               std::unique_ptr<Callback> backward);
 
-  // What forward saved. Throws what libtorch throws where a tensor was written
-  // to since.
+  // The tensors saved by forward. Throws libtorch's error if one was written to since.
   static variable_list saved(const std::shared_ptr<JsNode> &self);
 
   variable_list apply(variable_list &&gradients) override;
@@ -53,7 +49,7 @@ class JsNode : public torch::autograd::Node {
   std::string name_;
   bool is_executable_ = false;
   bool materialize_ = true;
-  bool is_freed_ = false;  // guarded by mutex_, as saved_
+  bool is_freed_ = false;  // guarded by mutex_, like saved_
   variable_list inputs_;   // until finish()
   std::vector<torch::autograd::SavedVariable> saved_;
   std::vector<torch::autograd::VariableInfo> outputs_;

@@ -11,7 +11,7 @@ namespace ltn {
 at::Generator generator_new(c10::optional<c10::Device> device) {
   const c10::Device where = device.value_or(c10::Device(c10::DeviceType::CPU));
   if (where.is_cpu()) return at::detail::createCPUGenerator();
-  // Other devices: a generator with the default one's state, as torch.Generator(device=…) gives.
+  // Other devices: a generator with the state of the default one, as returned by torch.Generator(device=…).
   at::Generator made = at::globalContext().defaultGenerator(where).clone();
   made.set_current_seed(c10::detail::getNonDeterministicRandom());
   return made;

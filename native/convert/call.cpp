@@ -10,30 +10,29 @@
 #include "native/async/engine_leftovers.h"
 #include "native/async/strand.h"
 #include "native/convert/from_js.h"
-#include "native/env/relief.h"
+#include "native/env/free_memory.h"
 
 namespace ltn {
 namespace {
 
-// An op that writes to nothing that was there before it, so that it can be done over. Functions of ours cannot.
+// Whether the op writes to no existing tensor, so that it can be repeated. The library's own functions cannot.
 bool can_be_repeated(const OpRow& row) noexcept {
   return row.mutated == 0 && std::string_view(row.name).substr(0, 6) == "aten::";
 }
 
-// A device that is full fails at once, where the CPU's allocator collects and tries again: then the op is what is tried
-// once more.
+// On the CPU the allocator collects and retries. A full device fails at once, so here the op is retried.
 napi_value run_body(Call& call, Body body) {
   try {
     return body(call);
-  } catch (const accounting::ExhaustedError&) {  // the CPU's allocator did what can be done
+  } catch (const accounting::ExhaustedError&) {  // the CPU's allocator has already retried
     throw;
-  } catch (const c10::OutOfMemoryError&) {  // with nothing freed, a second try would end in the same way
-    if (!can_be_repeated(*call.row) || !relieve(0)) throw;
+  } catch (const c10::OutOfMemoryError&) {  // if nothing was freed, a second try would fail too
+    if (!can_be_repeated(*call.row) || !free_unreachable(0)) throw;
   }
   return body(call);
 }
 
-// What the op wrote to and left larger than its memory. `is_error`: the op itself has nothing to complain of.
+// Refuses tensors that the op left larger than their memory. `is_error`: the op itself did not fail.
 void refuse_outgrown(Call& call, bool is_error) {
   bool any = false;
   for (const handles::Handle handle : call.mutated) any |= call.state.slots().empty_if_outgrown(handle);
@@ -42,10 +41,10 @@ void refuse_outgrown(Call& call, bool is_error) {
   }
 }
 
-// The number that stands for a tensor, or nothing when `value` is something else.
+// The number passed in place of a tensor, or nothing if `value` is something else.
 c10::optional<at::Scalar> read_number(Call& call, napi_value value, size_t index, double code) {
   constexpr double kRoom = sizeof(handles::Flags::ints) / sizeof(double);
-  const double at = -code - 1.5;  // as lib/runtime.ts wrote it
+  const double at = -code - 1.5;  // written by numberTensor in lib/packed.ts
   if (at >= 0 && at < kRoom && std::trunc(at) == at) {
     return scalar_of(call, call.state.flags().ints[static_cast<size_t>(at)]);
   }
@@ -81,7 +80,7 @@ napi_value run_guarded(napi_env env, napi_callback_info info, napi_value* argume
     call.state.warnings().install();
     try {
       result = run_body(call, body);
-    } catch (...) {  // everything: nothing may pass through a C frame
+    } catch (...) {  // any exception: none may pass through a C frame
       error = current_error(env, &call);
       if ((call.row->mutated & OpRow::kWritesElsewhere) != 0) free_engine_leftovers();  // it ran a backward
     }
@@ -97,8 +96,8 @@ napi_value run_guarded(napi_env env, napi_callback_info info, napi_value* argume
   call.state.external().settle();
   const double handle = call.state.flags().result;
   const bool warned = call.state.warnings().deliver();
-  call.state.flags().result = handle;  // JavaScript ran, and may have run ops of its own
-  if (warned) {                        // what the sink threw must not stay with the environment: see throw_error()
+  call.state.flags().result = handle;  // JavaScript ran, and may have run ops itself
+  if (warned) {                        // an exception of the sink must not stay pending: see throw_error()
     napi_value thrown = take_pending(env);
     if (error == nullptr) error = thrown;
   }

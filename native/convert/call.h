@@ -31,7 +31,7 @@ class Call {
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
-  // The live tensor behind a handle number. The reference stays good during the call (SlotTable::Busy).
+  // The live tensor of a handle number. The reference is valid during the call (SlotTable::Busy).
   at::Tensor& tensor(napi_value value, size_t index) {
     double number = 0;
     if (napi_get_value_double(env, value, &number) != napi_ok || !(number > 0 && number < handles::kHandleEnd)) {
@@ -44,10 +44,10 @@ class Call {
     return *found;
   }
 
-  // A tensor of no dimensions for a number that stands for it, as PyTorch's parser makes them: "wrapped", so that it
+  // A zero-dimensional tensor for a number passed in place of a tensor, "wrapped" as in PyTorch's parser, so that it
   // does not promote; or the result of an op that was recorded and has not run. The first comes as an array of one
-  // value (lib/convert.ts), or in Flags::ints, where `code`, -1.5 and down, says (lib/runtime.ts, numberTensor). Lives
-  // as long as the call. Throws BadArgument for everything else.
+  // value (lib/convert.ts), or in Flags::ints, at the position given by `code`, -1.5 and down (numberTensor in
+  // lib/packed.ts). Lives as long as the call. Throws BadArgument for everything else.
   at::Tensor& number_tensor(napi_value value, size_t index, double code);
 
   const napi_env env;
@@ -56,17 +56,17 @@ class Call {
   const bool is_op;  // of the op table, not one of the library's own functions
   const napi_value* const arguments;
   const size_t count;
-  const size_t given;                            // arguments that JavaScript passed; wrappers leave trailing nulls out
-  Call* const outer;                             // the op whose conversion of arguments ran the JS that made this call
+  const size_t given;                            // arguments that JavaScript passed; wrappers omit trailing nulls
+  Call* const outer;                             // the op whose argument conversion ran the JS that made this call
   c10::SmallVector<handles::Handle, 4> mutated;  // handles whose storages may have changed
-  std::forward_list<at::Tensor> numbers;         // of number_tensor(), where they do not move
-  const std::string* inputs = nullptr;           // for messages, where the arguments are no more at hand
+  std::forward_list<at::Tensor> numbers;         // of number_tensor(); they must not move
+  const std::string* inputs = nullptr;           // for messages, if the arguments are no longer available
 };
 
 using Body = napi_value (*)(Call&);
 
-// Runs `body` as the op that `info` carries: finalizers wait, C++ exceptions become JS errors, what the op changed
-// behind handles is taken up, and V8 hears of the bytes at the end.
+// Runs `body` as the op of `info`: finalizers wait, C++ exceptions become JS errors, changes behind handles are
+// reconciled, and external memory is reported to V8 at the end.
 napi_value run_guarded(napi_env env, napi_callback_info info, napi_value* arguments, size_t count, Body body) noexcept;
 
 }  // namespace ltn

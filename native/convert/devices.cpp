@@ -11,9 +11,9 @@ namespace {
 
 [[noreturn]] void refuse_cuda(bool linked, const std::string& got, size_t index) {
   throw NoCuda(index,
-               got + (linked ? " is not there: libtorch has CUDA, but finds no device: look whether `nvidia-smi` "
-                               "lists one, and whether CUDA_VISIBLE_DEVICES hides it"
-                             : " is not there: this libtorch has no CUDA: unpack one that has, set LIBTORCH to its "
+               got + (linked ? " is not available: libtorch has CUDA, but finds no device: check that `nvidia-smi` "
+                               "lists one, and that CUDA_VISIBLE_DEVICES does not hide it"
+                             : " is not available: this libtorch has no CUDA: unpack one that has, set LIBTORCH to its "
                                "folder and run `npx libtorch-node build`"));
 }
 

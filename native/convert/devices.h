@@ -1,5 +1,4 @@
-// Whether a device that a program names is there, asked before libtorch's dispatcher answers with a page about
-// backends.
+// Checks that a device exists, before libtorch's dispatcher answers with a page about backends.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -10,7 +9,7 @@
 
 namespace ltn {
 
-// Argument `index` names a CUDA device, and there is none: ERR_TORCH_CUDA.
+// Argument `index` names a CUDA device that does not exist: ERR_TORCH_CUDA.
 class NoCuda : public std::exception {
  public:
   NoCuda(size_t index, std::string message) : index_(index), message_(std::move(message)) {}
@@ -22,7 +21,7 @@ class NoCuda : public std::exception {
   std::string message_;
 };
 
-// Throws a NoCuda or, for any other device that is not there, a BadArgument.
+// Throws NoCuda or, for any other missing device, BadArgument.
 void require_device(c10::Device device, size_t index);
 
 }  // namespace ltn

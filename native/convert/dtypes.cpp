@@ -16,7 +16,7 @@ std::string lower(std::string text) {
 }  // namespace
 
 std::string dtype_name(c10::ScalarType type) {
-  // The C++ names that Python does not simply write in lower case.
+  // The C++ names that differ from Python's by more than case.
   static const auto* names = new std::unordered_map<std::string, std::string>{
       // constant data, never freed
       {"Byte", "uint8"},

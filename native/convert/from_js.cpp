@@ -36,8 +36,8 @@ bool has_fractions(Call& call, napi_value tensor) {
   return found != nullptr && has_fractions(found->scalar_type());
 }
 
-// Whether a call is of floating-point or complex tensors, dtypes or scalars, so that one more changes no dtype.
-bool counts_with_fractions(Call& call) {
+// Whether a call has floating-point or complex tensors, dtypes or scalars, so that another one changes no dtype.
+bool uses_fractions(Call& call) {
   const auto schema = schema_arguments(call.row->schema);
   for (size_t i = 0; i < call.given && i < call.count && i < schema.size(); ++i) {
     const napi_value argument = call.arguments[i];
@@ -61,9 +61,9 @@ bool counts_with_fractions(Call& call) {
   return false;
 }
 
-// Whether the call writes a scalar into integers: fill_, full_like, masked_fill and their kin. Their elements have the
-// dtype that is asked for, else that of the tensor; of full() without both, that of the number, which is no integer
-// then.
+// Whether the call writes a scalar into integers: fill_, full_like, masked_fill and similar. Their elements have the
+// requested dtype, otherwise that of the tensor; for full() without both, that of the number, which is then not an
+// integer.
 bool fills_integers(Call& call) {
   const std::string_view text(call.row->schema);
   const std::string_view name = text.substr(0, text.find('('));
@@ -105,7 +105,7 @@ int64_t read_int(Call& call, napi_value value, size_t index) {
 Packed read_packed(Call& call, napi_value value) {
   constexpr uint32_t kLengths = 32;
   constexpr uint32_t kRoom = sizeof(handles::Flags::ints) / sizeof(double);
-  // As a double: Deno's reader of integers takes an array for the number 0.
+  // As a double: Deno's integer reader takes an array for the number 0.
   double number = 0;
   if (napi_get_value_double(call.env, value, &number) != napi_ok || !(number >= 0 && number < 1e6)) return {};
   const auto code = static_cast<uint32_t>(number);
@@ -143,14 +143,14 @@ std::string read_string(Call& call, napi_value value, size_t index) {
 
 at::Scalar scalar_of(Call& call, double number) {
   if (!is_integer(number)) return number;
-  if (number == 0 && std::signbit(number) && counts_with_fractions(call)) return number;
+  if (number == 0 && std::signbit(number) && uses_fractions(call)) return number;
   return static_cast<int64_t>(number);
 }
 
 at::Scalar read_scalar(Call& call, napi_value value, size_t index) {
   double number = 0;
   if (napi_get_value_double(call.env, value, &number) == napi_ok) {
-    // libtorch takes 2^63 for the largest int64 when it looks for overflow, and writes the smallest.
+    // libtorch's overflow check takes 2^63 for the largest int64, and then writes the smallest.
     if (number == kTwoTo63 && fills_integers(call)) {
       throw BadArgument(index, "an integer of 64 bits", describe_value(call.env, value));
     }
@@ -175,7 +175,7 @@ c10::Device read_device(Call& call, napi_value value, size_t index) {
   try {
     device = c10::Device(text);
   } catch (const c10::Error&) {
-    // libtorch's message speaks of its own parser; the caller needs the argument.
+    // libtorch's message is about its own parser; the caller needs the argument.
     throw BadArgument(index, "a device such as 'cpu' or 'cuda:0'", describe_value(call.env, value));
   }
   require_device(device, index);
@@ -183,10 +183,10 @@ c10::Device read_device(Call& call, napi_value value, size_t index) {
 }
 
 c10::DeviceIndex read_device_index(Call& call, napi_value value, size_t index) {
-  constexpr int64_t kMost = std::numeric_limits<c10::DeviceIndex>::max();
+  constexpr int64_t kMax = std::numeric_limits<c10::DeviceIndex>::max();
   const int64_t number = read_int(call, value, index);
-  if (number >= -1 && number <= kMost) return static_cast<c10::DeviceIndex>(number);
-  throw BadArgument(index, "the number of a device, at most " + std::to_string(kMost), std::to_string(number));
+  if (number >= -1 && number <= kMax) return static_cast<c10::DeviceIndex>(number);
+  throw BadArgument(index, "the number of a device, at most " + std::to_string(kMax), std::to_string(number));
 }
 
 #ifdef LTN_HAS_DIMNAMES
@@ -235,7 +235,7 @@ bool is_null(Call& call, napi_value value) {
   return type == napi_null || type == napi_undefined;
 }
 
-bool is_no_tensor(Call& call, napi_value value) {
+bool is_null_tensor(Call& call, napi_value value) {
   double number = 0;
   if (napi_get_value_double(call.env, value, &number) == napi_ok) return number == 0;
   return is_null(call, value);

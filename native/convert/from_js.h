@@ -1,8 +1,8 @@
 // JS value -> C++ argument, one converter per C++ type that at::_ops functions take.
 //
-// A converter holds what the C++ value refers to, so that views (ArrayRef, string_view) stay good during the call:
+// A converter holds what the C++ value refers to, so that views (ArrayRef, string_view) are valid during the call:
 //   FromJs<T> holder(call, index);  op(holder.get());
-// An unknown type does not compile: a new one is one specialisation here and one row in codegen's type table.
+// An unknown type does not compile: a new one is one specialization here and one row in codegen's type table.
 #pragma once
 
 #include <ATen/core/Generator.h>
@@ -35,8 +35,8 @@ int64_t read_int(Call& call, napi_value value, size_t index);
 double read_double(Call& call, napi_value value, size_t index);
 bool read_bool(Call& call, napi_value value, size_t index);
 std::string read_string(Call& call, napi_value value, size_t index);
-// As in Python, where 1 and 1.0 differ: a number without a fraction is an integer. So is -0, which JavaScript makes of
-// `-x` unasked, where the call has nothing but integers; else it is the -0.0 that it is in JavaScript.
+// As in Python, where 1 and 1.0 differ: a number without a fraction is an integer. So is -0, which JavaScript produces
+// for `-x`, if the call has only integers; otherwise it stays -0.0.
 at::Scalar scalar_of(Call& call, double number);
 at::Scalar read_scalar(Call& call, napi_value value, size_t index);
 c10::Device read_device(Call& call, napi_value value, size_t index);
@@ -44,12 +44,12 @@ c10::DeviceIndex read_device_index(Call& call, napi_value value, size_t index);
 at::Generator read_generator(Call& call, napi_value value, size_t index);
 at::Storage read_storage(Call& call, napi_value value, size_t index);
 c10::Stream read_stream(Call& call, napi_value value, size_t index);
-// A number that JS looked up in `native.enums`; refuses what is no value of the enum.
+// A number that JS looked up in `native.enums`; refuses numbers outside the enum.
 int64_t read_enum(Call& call, napi_value value, size_t index, int64_t count, const char* expected);
 bool is_null(Call& call, napi_value value);
 // Whether argument `index` is null, undefined or not passed.
 inline bool is_absent(Call& call, size_t index) { return index >= call.given || is_null(call, call.arguments[index]); }
-bool is_no_tensor(Call& call, napi_value value);  // null, undefined or the handle 0
+bool is_null_tensor(Call& call, napi_value value);  // null, undefined or the handle 0
 uint32_t list_length(Call& call, napi_value value, size_t index, const char* expected);
 napi_value list_element(Call& call, napi_value value, uint32_t position);
 
@@ -102,7 +102,7 @@ template <>
 struct Element<c10::optional<at::Tensor>> {
   static constexpr const char* list = "an array of Tensors and nulls";
   static c10::optional<at::Tensor> read(Call& c, napi_value v, size_t i) {
-    if (is_no_tensor(c, v)) return c10::nullopt;
+    if (is_null_tensor(c, v)) return c10::nullopt;
     return c.tensor(v, i);
   }
 };
@@ -143,8 +143,8 @@ struct Element<c10::MemoryFormat> {
   }
 };
 
-// A short list of integers comes through Flags::ints, which costs a tenth of an array: `value` is then a number, 32 *
-// first + length (lib/runtime.ts, packed). Null for every other value.
+// A short list of integers is passed in Flags::ints, which costs a tenth of an array: `value` is then a number, 32 *
+// first + length (packed() in lib/packed.ts). Null for every other value.
 struct Packed {
   const double* first = nullptr;
   size_t length = 0;
@@ -154,7 +154,7 @@ int64_t read_packed_int(Call& call, double number, size_t index);
 
 template <class T, unsigned N = 8>
 c10::SmallVector<T, N> read_list(Call& c, napi_value v, size_t index) {
-  c10::SmallVector<T, N> list;  // the only one, so that it is made where the caller wants it
+  c10::SmallVector<T, N> list;  // single return value, so that it is constructed in place
   if constexpr (std::is_same_v<T, int64_t> || std::is_same_v<T, c10::SymInt>) {
     if (const Packed packed = read_packed(c, v); packed.first != nullptr) {
       list.reserve(packed.length);

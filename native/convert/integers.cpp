@@ -9,18 +9,17 @@
 namespace ltn {
 namespace {
 
-// So many stay in the processor's cache between the two loops, which have no branch: the compiler makes vectors of
-// them.
+// A block stays in the processor's cache between the two loops. They have no branch, so the compiler vectorizes them.
 constexpr size_t kBlock = 1024;
 
-// The largest integer of 64 bits is not a double: the next one is too large, and the one before it is the largest.
+// The largest integer of 64 bits is not a double: the next double is too large, so the previous one is the largest.
 template <class To>
 constexpr double largest() {
   return sizeof(To) < 8 ? static_cast<double>(std::numeric_limits<To>::max())
                         : static_cast<double>(std::numeric_limits<To>::max()) * (1 - 0x1p-53);
 }
 
-// `value` itself where it is an integer of at most 32 bits: the sum has no room for a fraction. Of 64 bits, by a call.
+// `value` itself if it is an integer. Up to 32 bits: the sum has no bits for a fraction. 64 bits: by a function call.
 template <class To>
 double whole(double value) {
   constexpr double kNoFraction = 0x1.8p52;
@@ -58,7 +57,7 @@ To converted(From value) {
   if constexpr (!std::is_floating_point_v<From> || std::is_signed_v<To>) {
     return static_cast<To>(value);
   } else if constexpr (sizeof(To) < 8) {
-    return static_cast<To>(static_cast<int64_t>(value));  // a cast of what is below zero has no meaning
+    return static_cast<To>(static_cast<int64_t>(value));  // casting a negative value directly is undefined
   } else {
     return value < 0 ? To{0} - static_cast<To>(-value) : static_cast<To>(value);
   }
@@ -101,7 +100,7 @@ auto with_wide_unsigned(Type type, Use use, int) -> decltype(static_cast<void>(T
   return type == Type::UInt64 && use(uint64_t{});
 }
 template <class Type, class Use>
-bool with_wide_unsigned(Type, Use, long) {  // chosen where the other is not a function
+bool with_wide_unsigned(Type, Use, long) {  // chosen if the other overload does not exist
   return false;
 }
 

@@ -1,4 +1,4 @@
-// The owner of C++ objects, other than tensors, that JavaScript can name by number.
+// The owner of C++ objects, other than tensors, that JavaScript refers to by number.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 namespace ltn {
 
 // Lifetime: part of its environment; its destructor frees all objects. Thread: the environment's JS thread only.
-// Handles carry a generation, so a stale one finds nothing. They are exact in a JS number; a slot whose generations are
-// spent is retired, as slots of tensors are. 0 is never a handle.
+// Handles carry a generation, so a stale one finds nothing. They are exact in a JS number; a slot with exhausted
+// generations is retired, like slots of tensors. 0 is never a handle.
 template <class T>
 class ObjectTable {
  public:

@@ -1,6 +1,7 @@
-// C++ result -> JS value. Tensors leave as handle numbers (0 for an undefined tensor); JS makes Tensors of them. Who
-// owns a tensor is decided here, where its slot is made: the current scope, or outside every scope a guard that leaves
-// with the handle. So whatever fails between here and JavaScript leaves nothing but garbage, which the collector frees.
+// C++ result -> JS value. Tensors become handle numbers (0 for an undefined tensor); JS creates Tensors from them. The
+// owner of a tensor is decided here, when its slot is created: the current scope, or outside every scope a guard that
+// is returned with the handle. So any failure between here and JavaScript leaves only garbage, which the collector
+// frees.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,14 +16,14 @@
 namespace ltn {
 
 napi_value write_double(Call& call, double value);
-napi_value write_int(Call& call, int64_t value);  // a bigint where a number is not exact
+napi_value write_int(Call& call, int64_t value);  // a bigint if a number is not exact
 napi_value write_bool(Call& call, bool value);
 napi_value write_scalar(Call& call, const at::Scalar& value);  // complex: { re, im }
-// A tensor in a list or among several results: the number of its handle inside a scope; outside, its guard, an array
-// with that number.
+// A tensor in a list or among several results: inside a scope its handle number; outside, its guard, an array with that
+// number.
 napi_value write_element(Call& call, at::Tensor&& value);
-// A tensor that is the whole result: its handle goes to Flags::result, which costs less than a number. What is returned
-// is nothing inside a scope; outside, its guard, so that nothing between here and JavaScript can lose it.
+// A tensor that is the whole result: its handle goes to Flags::result, which costs less than a number. Returns nothing
+// inside a scope; outside, its guard, so that nothing between here and JavaScript can lose it.
 napi_value write_result(Call& call, at::Tensor&& value);
 // Its guard, an array with the number of its handle.
 napi_value write_generator(Call& call, at::Generator value);
@@ -40,7 +41,7 @@ inline napi_value to_js(Call& c, c10::QScheme v) { return write_string(c, c10::t
 inline napi_value to_js(Call& c, at::Generator&& v) { return write_generator(c, std::move(v)); }
 inline napi_value to_js(Call& c, std::string&& v) { return write_string(c, v); }
 
-// Symbolic values, c10::SymInt and c10::SymBool. Here they always stand for plain ones.
+// Symbolic values, c10::SymInt and c10::SymBool. Here they always hold plain ones.
 template <class T>
 auto to_js(Call& c, const T& v) -> decltype(write_int(c, v.guard_int("", 0))) {
   return write_int(c, v.guard_int(__FILE__, __LINE__));

@@ -1,4 +1,4 @@
-// Compiled only where libtorch has CUDA. Whatever differs between libtorch 1.13 and 2.x is in this file.
+// Compiled only if libtorch has CUDA. All differences between libtorch 1.13 and 2.x are in this file.
 #include "native/cuda/caching_allocator.h"
 
 #include <c10/cuda/CUDACachingAllocator.h>
@@ -11,37 +11,37 @@
 #include <mutex>
 #include <string>
 
-#include "native/accounting/growth_gate.h"
+#include "native/accounting/collection_threshold.h"
 
 namespace ltn::cuda {
 namespace {
 
 namespace allocator = c10::cuda::CUDACachingAllocator;
 
-std::atomic<Relief> process_relief{nullptr};
-std::array<accounting::GrowthGate, C10_COMPILE_TIME_MAX_GPUS> process_gates;
-// Whether a thread is in its callback. The callback may free blocks of other devices, under their locks; with one
-// thread at a time in it, no two can wait for each other's device.
-std::atomic<bool> process_relieving{false};
+std::atomic<FreeMemory> process_free_memory{nullptr};
+std::array<accounting::CollectionThreshold, C10_COMPILE_TIME_MAX_GPUS> process_thresholds;
+// Whether a thread is in its callback. The callback may free blocks of other devices, under their locks; with only one
+// thread in it, no two threads can deadlock on each other's device.
+std::atomic<bool> process_in_callback{false};
 
-// libtorch 2.x: the allocator is an object that knows whether it was started.
+// libtorch 2.x: the allocator is an object that reports whether it was initialized.
 template <class Allocator>
-auto started(Allocator* object, int) -> decltype(object->initialized()) {
+auto is_initialized(Allocator* object, int) -> decltype(object->initialized()) {
   return object->initialized();
 }
 
-// libtorch 1.13: it is a set of functions, and those that need a device throw before it was started.
+// libtorch 1.13: the allocator is a set of functions, and those that need a device throw before initialization.
 template <class Allocator>
-bool started(Allocator*, long) {
+bool is_initialized(Allocator*, long) {
   try {
     static_cast<void>(allocator::getDeviceStats(0));
     return true;
-  } catch (const c10::Error&) {  // "Invalid device argument", as there is no device yet: that is the answer
+  } catch (const c10::Error&) {  // "Invalid device argument": there is no device yet, so not initialized
     return false;
   }
 }
 
-// The first of a StatArray is the sum over pools (AGGREGATE), whose name differs by version.
+// The first element of a StatArray is the sum over pools (AGGREGATE), whose name differs by version.
 template <class Stats>
 DeviceMemory read(const Stats& stats) {
   const auto bytes = [](int64_t value) { return value < 0 ? 0 : static_cast<uint64_t>(value); };
@@ -53,38 +53,37 @@ DeviceMemory read(const Stats& stats) {
   return memory;
 }
 
-// Lets go of process_relieving at the end of a callback.
-// Lifetime: the callback's frame. Thread: the one that allocates.
-class Turn {
+// Resets process_in_callback at the end of a callback. Lifetime: the callback's frame. Thread: the allocating one.
+class CallbackLock {
  public:
-  Turn() noexcept : taken_(!process_relieving.exchange(true, std::memory_order_acquire)) {}
-  ~Turn() {
-    if (taken_) process_relieving.store(false, std::memory_order_release);
+  CallbackLock() noexcept : taken_(!process_in_callback.exchange(true, std::memory_order_acquire)) {}
+  ~CallbackLock() {
+    if (taken_) process_in_callback.store(false, std::memory_order_release);
   }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
+  CallbackLock(const CallbackLock&) = delete;
+  CallbackLock& operator=(const CallbackLock&) = delete;
   bool taken() const noexcept { return taken_; }
 
  private:
   const bool taken_;
 };
 
-// Lifetime: libtorch makes one per question and drops it. Thread: the one that allocates, under the allocator's
-// (recursive) lock of the current device.
-class AskForGarbage final : public c10::FreeMemoryCallback {
+// Lifetime: libtorch creates one per query and drops it. Thread: the allocating one, under the allocator's (recursive)
+// lock of the current device.
+class CollectGarbage final : public c10::FreeMemoryCallback {
  public:
-  // Whether something was freed: then the allocator looks through its cache again.
+  // Returns whether something was freed: then the allocator searches its cache again.
   bool Execute() override {
-    const Relief relieve = process_relief.load(std::memory_order_acquire);
-    if (relieve == nullptr) return false;
+    const FreeMemory free_memory = process_free_memory.load(std::memory_order_acquire);
+    if (free_memory == nullptr) return false;
     const int device = static_cast<int>(c10::cuda::current_device());
-    if (device < 0 || device >= static_cast<int>(process_gates.size())) return false;
-    accounting::GrowthGate& gate = process_gates[static_cast<size_t>(device)];
-    if (!gate.due(device_memory(device).allocated_bytes)) return false;
-    const Turn turn;
-    if (!turn.taken()) return false;
-    const bool freed = relieve(0);
-    gate.collected(device_memory(device).allocated_bytes);
+    if (device < 0 || device >= static_cast<int>(process_thresholds.size())) return false;
+    accounting::CollectionThreshold& threshold = process_thresholds[static_cast<size_t>(device)];
+    if (!threshold.due(device_memory(device).allocated_bytes)) return false;
+    const CallbackLock callback_lock;
+    if (!callback_lock.taken()) return false;
+    const bool freed = free_memory(0);
+    threshold.collected(device_memory(device).allocated_bytes);
     return freed;
   }
 };
@@ -93,7 +92,7 @@ class AskForGarbage final : public c10::FreeMemoryCallback {
 
 bool has_caching_allocator() noexcept { return true; }
 
-bool is_started() { return started(allocator::get(), 0); }
+bool is_started() { return is_initialized(allocator::get(), 0); }
 
 DeviceMemory device_memory(int device) {
   if (!is_started()) return {};
@@ -104,18 +103,19 @@ void empty_cache() {
   if (is_started()) allocator::emptyCache();
 }
 
-void install_relief(Relief relieve) {
+void install_free_memory_callback(FreeMemory free_memory) {
   static std::once_flag process_once;
-  std::call_once(process_once, [relieve] {
-    process_relief.store(relieve, std::memory_order_release);
-    // The registry ends the process when a name comes twice, so each copy of the addon has its own.
+  std::call_once(process_once, [free_memory] {
+    process_free_memory.store(free_memory, std::memory_order_release);
+    // The registry ends the process on a duplicate name, so each copy of the addon has its own.
     c10::FreeCudaMemoryCallbacksRegistry()->Register(
-        relief_name(), []() -> std::unique_ptr<c10::FreeMemoryCallback> { return std::make_unique<AskForGarbage>(); });
+        free_memory_callback_name(),
+        []() -> std::unique_ptr<c10::FreeMemoryCallback> { return std::make_unique<CollectGarbage>(); });
   });
 }
 
-const char* relief_name() noexcept {
-  static const std::string name = "libtorch-node-" + std::to_string(reinterpret_cast<uintptr_t>(&process_relief));
+const char* free_memory_callback_name() noexcept {
+  static const std::string name = "libtorch-node-" + std::to_string(reinterpret_cast<uintptr_t>(&process_free_memory));
   return name.c_str();
 }
 

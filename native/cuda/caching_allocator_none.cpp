@@ -1,4 +1,4 @@
-// A build without CUDA, or without CUDA's headers: there is no allocator to ask.
+// For a build without CUDA, or without CUDA's headers: there is no allocator.
 #include "native/cuda/caching_allocator.h"
 
 namespace ltn::cuda {
@@ -7,7 +7,7 @@ bool has_caching_allocator() noexcept { return false; }
 bool is_started() { return false; }
 DeviceMemory device_memory(int) { return {}; }
 void empty_cache() {}
-void install_relief(Relief) {}
-const char* relief_name() noexcept { return nullptr; }
+void install_free_memory_callback(FreeMemory) {}
+const char* free_memory_callback_name() noexcept { return nullptr; }
 
 }  // namespace ltn::cuda

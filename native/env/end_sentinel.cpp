@@ -15,11 +15,12 @@ void EndSentinel::put(EnvState& state) noexcept {
   napi_value buffer = nullptr;
   const napi_status status =
       napi_create_external_buffer(state.env(), 1, &sentinel->memory_, &EndSentinel::finalize, sentinel, &buffer);
-  // Refused before anything was made.
+  // Refused before anything was created.
   if (status == napi_no_external_buffers_allowed || status == napi_cannot_run_js || status == napi_pending_exception) {
     return;
   }
-  // The finalizer's, which Node calls even where it failed half way: then the sentinel is not to be touched any more.
+  // Owned by the finalizer, which Node calls even after a failure half way: then the sentinel must not be touched any
+  // more.
   static_cast<void>(made.release());
   if (status != napi_ok) return;
   if (napi_create_reference(state.env(), buffer, 1, &sentinel->reference_) != napi_ok) return;  // garbage
@@ -38,7 +39,7 @@ void EndSentinel::retire() noexcept {
 void EndSentinel::finalize(node_api_basic_env, void*, void* self) {
   const std::unique_ptr<EndSentinel> sentinel(static_cast<EndSentinel*>(self));
   if (sentinel->state_ == nullptr) return;
-  // Node frees the buffer, and leaves the reference to its owner.
+  // Node frees the buffer; the reference is left to its owner.
   napi_delete_reference(sentinel->state_->env(), sentinel->reference_);
   sentinel->state_->set_end_sentinel(nullptr);
   end_pool_work(*sentinel->state_);

@@ -10,7 +10,7 @@
 #include "native/cuda/caching_allocator.h"
 #include "native/env/end_sentinel.h"
 #include "native/env/environment_end.h"
-#include "native/env/relief.h"
+#include "native/env/free_memory.h"
 #include "native/errors.h"
 #include "native/share/token_table.h"
 #include "native/thrown.h"
@@ -33,14 +33,14 @@ uint64_t as_handle(void* pointer) { return reinterpret_cast<uintptr_t>(pointer);
 
 EnvState::EnvState(napi_env env)
     : env_(env), number_(process_env_count.fetch_add(1) + 1), external_(&report_external, env), warnings_(env) {
-  // The flags live in an ArrayBuffer of V8's, because some embedders forbid external ones.
+  // The flags are in an ArrayBuffer allocated by V8, because some embedders forbid external ones.
   void* memory = nullptr;
   napi_value buffer = nullptr;
   if (napi_create_arraybuffer(env, sizeof(handles::Flags), &memory, &buffer) != napi_ok ||
       napi_create_reference(env, buffer, 1, &flags_ref_) != napi_ok) {
     throw std::runtime_error("libtorch-node could not create its flags");
   }
-  flags_ = new (memory) handles::Flags;  // in V8's memory: V8 frees it
+  flags_ = new (memory) handles::Flags;  // in V8's memory, which V8 frees
   slots_.emplace(number_, external_, *flags_);
   releases_ = ReleaseQueue::create(env);
   bound_.resize(op_count);
@@ -48,20 +48,20 @@ EnvState::EnvState(napi_env env)
 
 EnvState* EnvState::create(napi_env env) {
   accounting::install_counting_cpu_allocator();
-  accounting::set_relief([](uint64_t bytes) { relieve(bytes); });
-  cuda::install_relief(&relieve);
-  // libtorch symbolises a C++ backtrace for every error, at several ms each; our errors never show it.
+  accounting::set_free_memory([](uint64_t bytes) { free_unreachable(bytes); });
+  cuda::install_free_memory_callback(&free_unreachable);
+  // libtorch symbolizes a C++ backtrace for every error, at several ms each; the library's errors never show it.
   std::call_once(process_no_backtraces, [] { c10::SetStackTraceFetcher([] { return std::string(); }); });
-  auto* state = new EnvState(env);  // owned by the environment: close() and guard_gone() end it
+  auto* state = new EnvState(env);  // owned by the environment: close() and guard_finalized() delete it
   napi_add_env_cleanup_hook(env, &EnvState::close, state);
   end_pool_work_first(*state);
-  add_to_relief(state);
+  register_environment(state);
   return state;
 }
 
 void EnvState::close(void* self) noexcept {
   auto* state = static_cast<EnvState*>(self);
-  remove_from_relief(state);
+  unregister_environment(state);
   state->closed_ = true;
   end_pool_work(*state);
   if (state->end_sentinel_ != nullptr) state->end_sentinel_->retire();
@@ -79,7 +79,7 @@ void EnvState::close(void* self) noexcept {
   if (state->guards_ == 0) delete state;
 }
 
-void EnvState::guard_gone() noexcept {
+void EnvState::guard_finalized() noexcept {
   --guards_;
   if (closed_ && guards_ == 0) delete this;
 }
@@ -87,32 +87,32 @@ void EnvState::guard_gone() noexcept {
 void EnvState::finalize_tensor(node_api_basic_env, void* handle, void* self) {
   auto* state = static_cast<EnvState*>(self);
   if (!state->closed_) state->slots_->free_from_finalizer(as_handle(handle));
-  state->guard_gone();
+  state->guard_finalized();
 }
 
 void EnvState::finalize_generator(node_api_basic_env, void* handle, void* self) {
   auto* state = static_cast<EnvState*>(self);
   state->generators_.free(as_handle(handle));
-  state->guard_gone();
+  state->guard_finalized();
 }
 
-// V8 by itself lets some 64 MB pile up before it looks; large tensors are worth a look among the young objects sooner.
-// What libtorch holds counts, too: a small loss may be all that JavaScript sees of a graph of gigabytes.
-void EnvState::look_for_garbage() noexcept {
+// V8 lets about 64 MB accumulate before it collects; large tensors justify an earlier collection of young objects.
+// Memory of libtorch counts too: a small loss tensor may be the only JavaScript object of a graph of gigabytes.
+void EnvState::request_collection_if_due() noexcept {
   constexpr uint64_t kYoungBytes = 32 * 1024 * 1024;
   const uint64_t allocated = accounting::cpu_allocated_bytes();
-  if (allocated < young_from_) young_from_ = allocated;
-  if (external_.charged_more_than(kYoungBytes) || allocated - young_from_ > kYoungBytes) {
-    young_from_ = allocated;
+  if (allocated < young_requested_at_) young_requested_at_ = allocated;
+  if (external_.charged_more_than(kYoungBytes) || allocated - young_requested_at_ > kYoungBytes) {
+    young_requested_at_ = allocated;
     if (flags_->collect == handles::Flags::kNone) flags_->collect = handles::Flags::kScavenge;
   }
   const uint64_t limit = accounting::memory_limit();
   if (__builtin_expect(limit == accounting::kNoLimit, 1)) return;
-  // Soft pressure: the last eighth below the limit. Not again before another sixteenth is new.
+  // Soft pressure: within the last eighth below the limit. Not again before another sixteenth is allocated.
   if (allocated <= limit - limit / 8) {
-    soft_from_ = 0;
-  } else if (allocated > soft_from_) {
-    soft_from_ = allocated + limit / 16;
+    soft_collect_above_ = 0;
+  } else if (allocated > soft_collect_above_) {
+    soft_collect_above_ = allocated + limit / 16;
     flags_->collect = handles::Flags::kCollectAll;
   }
 }
@@ -126,10 +126,10 @@ void EnvState::open_mailbox(napi_value on_mail) {
 }
 
 uint64_t EnvState::open_strand() {
-  // Codes of results have room for so many (strand.h); the first are long gone when the numbers begin anew.
-  constexpr uint64_t kMostStrands = uint64_t{1} << 32;
+  // Codes of results have room for this many (strand.h); the first ones are long finished when numbers wrap.
+  constexpr uint64_t kMaxStrands = uint64_t{1} << 32;
   do {
-    last_strand_ = last_strand_ % kMostStrands + 1;
+    last_strand_ = last_strand_ % kMaxStrands + 1;
   } while (strands_.count(last_strand_) != 0);
   const uint64_t id = last_strand_;
   strands_.emplace(id, std::make_shared<async::Strand>(id));
@@ -156,7 +156,7 @@ void EnvState::collect() noexcept {
     return;
   }
   if (napi_call_function(env_, receiver, function, 0, nullptr, nullptr) == napi_ok) return;
-  // No stack left to call it, say. The allocation that wanted room reports its own failure.
+  // E.g. a stack overflow. The allocation reports its own failure.
   napi_value ignored = nullptr;
   napi_get_and_clear_last_exception(env_, &ignored);
   renew_termination(env_);
@@ -170,14 +170,14 @@ napi_value EnvState::add_guard(napi_value object, node_api_basic_finalize finali
 
 // An empty object: an external would cost a second weak handle, for the external itself.
 napi_value EnvState::make_guard(handles::Handle handle) {
-  look_for_garbage();
+  request_collection_if_due();
   napi_value object = nullptr;
   if (napi_create_object(env_, &object) != napi_ok) return nullptr;
   return add_guard(object, &EnvState::finalize_tensor, handle);
 }
 
 napi_value EnvState::make_element_guard(handles::Handle handle) {
-  look_for_garbage();
+  request_collection_if_due();
   napi_value array = nullptr;
   if (napi_create_array_with_length(env_, 1, &array) != napi_ok) return nullptr;
   return add_guard(array, &EnvState::finalize_tensor, handle);
@@ -195,7 +195,7 @@ void EnvState::set_error_sink(napi_value function) {
   napi_create_reference(env_, function, 1, &error_sink_);
 }
 
-void EnvState::tell_error(napi_value error, handles::Handle handle) noexcept {
+void EnvState::complete_error(napi_value error, handles::Handle handle) noexcept {
   napi_value sink = nullptr;
   napi_value receiver = nullptr;
   napi_value number = nullptr;
@@ -205,7 +205,7 @@ void EnvState::tell_error(napi_value error, handles::Handle handle) noexcept {
     return;
   }
   napi_value arguments[] = {error, number};
-  // What the sink throws is dropped: the error that it was to complete stays as it is.
+  // An exception of the sink is dropped: the error it was to complete stays as it is.
   if (napi_call_function(env_, receiver, sink, 2, arguments, nullptr) == napi_ok) return;
   take_pending(env_);
   renew_termination(env_);

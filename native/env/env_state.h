@@ -1,4 +1,4 @@
-// Everything native that belongs to one environment: the main thread or one worker. Nothing here is process-wide.
+// All native state of one environment: the main thread or one worker. Nothing here is process-wide.
 #pragma once
 
 #include <ATen/core/Generator.h>
@@ -29,8 +29,8 @@ class Call;
 class EndSentinel;
 
 // Lifetime: created when the addon is loaded into an environment. The environment's cleanup hook closes it (frees every
-// tensor); the memory itself goes when the last guard's finalizer has run, because those run after the hook.
-// Thread: the environment's JS thread only.
+// tensor); the object itself is deleted after the last guard's finalizer, because those run after the hook. Thread: the
+// environment's JS thread only.
 class EnvState {
  public:
   static EnvState* create(napi_env env);
@@ -49,25 +49,24 @@ class EnvState {
   bool closed() const noexcept { return closed_; }
   uint64_t guards() const noexcept { return guards_; }
 
-  // The op in progress, innermost; null when JavaScript runs.
+  // The innermost op in progress; null while JavaScript runs.
   Call* current_call() const noexcept { return current_call_; }
   void set_current_call(Call* call) noexcept { current_call_ = call; }
 
-  // ---- ops that run on threads of the pool ----
-  // `on_mail()` is called when batches have ended, in place of the one before.
+  // `on_mail()` is called when batches have ended. It replaces the previous one.
   void open_mailbox(napi_value on_mail);
   const std::shared_ptr<async::Mailbox>& mailbox() noexcept { return mailbox_; }
   uint64_t open_strand();
-  // Throws CodedError for one that has ended.
+  // Throws CodedError if it has ended.
   const std::shared_ptr<async::Strand>& strand(uint64_t id);
   void enter_strand(uint64_t id) noexcept { current_strand_ = id; }
   async::Strand& current_strand() { return *strand(current_strand_); }
   void close_strand(uint64_t id) noexcept { strands_.erase(id); }
 
-  // Memory of a buffer was lent to a tensor. take_borrowed(): whether that was so since the last call.
+  // A tensor borrowed the memory of a buffer. take_borrowed(): whether that happened since the last call.
   void note_borrowed() noexcept { borrowed_ = true; }
   bool take_borrowed() noexcept { return std::exchange(borrowed_, false); }
-  // What keeps other addons' buffers until the pool's work has ended; null until such work has borrowed memory.
+  // Keeps other addons' buffers until the pool's work has ended; null until pool work has borrowed memory.
   EndSentinel* end_sentinel() noexcept { return end_sentinel_; }
   void set_end_sentinel(EndSentinel* sentinel) noexcept { end_sentinel_ = sentinel; }
 
@@ -75,23 +74,22 @@ class EnvState {
   void set_collector(napi_value function);
   // Calls it. Only inside an op.
   void collect() noexcept;
-  // The next tensor of the collector starts a full collection. Any thread, while the environment is registered.
-  void ask_for_collection() noexcept {
+  // The next tensor owned by the collector starts a full collection. Any thread, while the environment is registered.
+  void request_collection() noexcept {
     __atomic_store_n(&flags_->collect, handles::Flags::kCollectAll, __ATOMIC_RELAXED);
   }
 
-  // An object that frees `handle` when the collector drops it. (Idea: ocaml-torch's finalizer per tensor, but run
-  // during the collection, see node_api_basic_finalize.)
-  // Null when it cannot be made.
+  // An object that frees `handle` when the collector drops it, or null if it cannot be created. (Idea: ocaml-torch's
+  // finalizer per tensor, but run during the collection, see node_api_basic_finalize.)
   napi_value make_guard(handles::Handle handle);
-  // The same as an array of one place, for the number of the handle: of a tensor in a list.
+  // The same as an array with one element, the handle number: for a tensor in a list.
   napi_value make_element_guard(handles::Handle handle);
-  napi_value make_generator_guard(uint64_t handle);  // such an array, too
+  napi_value make_generator_guard(uint64_t handle);  // also such an array
 
-  // `sink(error, handle)` completes each error that native code makes: lib/caller.ts, and under LIBTORCH_NODE_DEBUG
-  // lib/debug.ts, for which `handle` is the disposed tensor's, else 0. Null until it is set.
+  // `sink(error, handle)` completes each error created by native code: lib/caller.ts, and under LIBTORCH_NODE_DEBUG
+  // lib/debug.ts, for which `handle` is the disposed tensor's, otherwise 0. Null until it is set.
   void set_error_sink(napi_value function);
-  void tell_error(napi_value error, handles::Handle handle) noexcept;
+  void complete_error(napi_value error, handles::Handle handle) noexcept;
 
   EnvState(const EnvState&) = delete;
   EnvState& operator=(const EnvState&) = delete;
@@ -103,8 +101,8 @@ class EnvState {
   static void finalize_tensor(node_api_basic_env env, void* handle, void* self);
   static void finalize_generator(node_api_basic_env env, void* handle, void* self);
   napi_value add_guard(napi_value object, node_api_basic_finalize finalize, uint64_t handle);
-  void guard_gone() noexcept;
-  void look_for_garbage() noexcept;
+  void guard_finalized() noexcept;
+  void request_collection_if_due() noexcept;
 
   const napi_env env_;
   const uint32_t number_;
@@ -116,7 +114,7 @@ class EnvState {
   ObjectTable<at::Generator> generators_;
   std::shared_ptr<ReleaseQueue> releases_;
   Warnings warnings_;
-  std::vector<BoundOp> bound_;  // one per row of the op table; does not move
+  std::vector<BoundOp> bound_;  // one per row of the op table; never reallocated
   std::deque<BoundOp> bound_internals_;
   std::shared_ptr<async::Mailbox> mailbox_;  // null until the first strand
   std::unordered_map<uint64_t, std::shared_ptr<async::Strand>> strands_;
@@ -127,8 +125,8 @@ class EnvState {
   EndSentinel* end_sentinel_ = nullptr;  // owned by its finalizer
   bool borrowed_ = false;
   napi_ref collector_ = nullptr;
-  uint64_t young_from_ = 0;  // allocatedBytes when the last look at young garbage was asked for
-  uint64_t soft_from_ = 0;   // under a memory limit: no full collection before allocatedBytes pass this
+  uint64_t young_requested_at_ = 0;  // allocatedBytes when a young collection was last requested
+  uint64_t soft_collect_above_ = 0;  // under a memory limit: no full collection until allocatedBytes exceed this
   bool closed_ = false;
 };
 

@@ -11,7 +11,7 @@ std::shared_ptr<ReleaseQueue> ReleaseQueue::create(napi_env env) {
   if (uv_async_init(loop, wake.get(), on_wake) != 0) return queue;
   wake->data = queue.get();
   uv_unref(reinterpret_cast<uv_handle_t*>(wake.get()));  // never keeps the process alive
-  queue->wake_ = wake.release();                         // close() hands it to libuv
+  queue->wake_ = wake.release();                         // close() passes it to libuv
   return queue;
 }
 

@@ -1,4 +1,4 @@
-// JS references that C++ lets go of, from any thread, and that only the JS thread may delete.
+// JS references that C++ releases on any thread and only the JS thread may delete.
 #pragma once
 
 #include <node_api.h>
@@ -10,9 +10,9 @@
 
 namespace ltn {
 
-// Lifetime: shared by its environment and by every borrowed buffer, so a buffer freed after the environment ended finds
-// it closed and does nothing (the environment's end deleted the references).
-// Thread: push() from any; the rest on the environment's JS thread.
+// Lifetime: shared by its environment and every borrowed buffer, so a buffer freed after the environment ended finds it
+// closed and does nothing (the environment's end deleted the references). Thread: push() from any; the rest on the
+// environment's JS thread.
 class ReleaseQueue {
  public:
   static std::shared_ptr<ReleaseQueue> create(napi_env env);

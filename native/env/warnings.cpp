@@ -5,7 +5,7 @@
 namespace ltn {
 
 void Warnings::warned(const std::string& text) {
-  if (texts_.size() < kMost) texts_.push_back(text);
+  if (texts_.size() < kMax) texts_.push_back(text);
 }
 
 void Warnings::set_sink(napi_value function) {
@@ -19,7 +19,7 @@ void Warnings::deliver_all() {
   napi_value receiver = nullptr;
   if (sink_ == nullptr || napi_is_exception_pending(env_, &pending) != napi_ok || pending ||
       napi_get_reference_value(env_, sink_, &sink) != napi_ok || napi_get_undefined(env_, &receiver) != napi_ok) {
-    return;  // they wait for the next op
+    return;  // left for the next op
   }
   const std::vector<std::string> texts = std::exchange(texts_, {});
   for (const std::string& text : texts) {

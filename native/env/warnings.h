@@ -1,4 +1,4 @@
-// libtorch's warnings, which would go to stderr in a format of their own, become Node's.
+// Turns libtorch's warnings, which would go to stderr in their own format, into Node's.
 #pragma once
 
 #include <node_api.h>
@@ -10,16 +10,16 @@
 
 namespace ltn {
 
-// Gathers what ops warn of and hands it to JavaScript after the op.
-// Lifetime: part of its environment. Thread: the environment's JS thread; libtorch's handler is per thread as well.
+// Collects the warnings of ops and passes them to JavaScript after the op. Lifetime: part of its environment. Thread:
+// the environment's JS thread; libtorch's handler is per thread as well.
 class Warnings final : public compat::WarningHandler {
  public:
   explicit Warnings(napi_env env) : env_(env) {}
   Warnings(const Warnings&) = delete;
   Warnings& operator=(const Warnings&) = delete;
 
-  // From now on libtorch's warnings of this thread come here: until another environment of the thread runs an op (Jest
-  // loads the library many times), or close().
+  // Receives libtorch's warnings of this thread until another environment of the thread runs an op (Jest loads the
+  // library many times), or until close().
   void install() noexcept {
     if (compat::warning_handler() != this) compat::set_warning_handler(this);
   }
@@ -27,11 +27,11 @@ class Warnings final : public compat::WarningHandler {
   // The JS function that gets each text.
   void set_sink(napi_value function);
 
-  // Adds what an op warned of on another thread.
+  // Adds a warning of an op on another thread.
   void add(const std::string& text) { warned(text); }
 
-  // Calls the sink for what was gathered; whether there was anything. The sink may throw: then a JS exception is
-  // pending. Not while a JS exception is pending, nor inside SlotTable::Busy.
+  // Calls the sink for the collected warnings; returns whether there were any. The sink may throw: then a JS exception
+  // is pending. Not while a JS exception is pending, nor inside SlotTable::Busy.
   bool deliver() {
     if (texts_.empty()) return false;
     deliver_all();
@@ -45,7 +45,7 @@ class Warnings final : public compat::WarningHandler {
   void warned(const std::string& text) override;
   void deliver_all();
 
-  static constexpr size_t kMost = 64;  // a loop inside an op may warn a thousand times
+  static constexpr size_t kMax = 64;  // a loop inside an op may warn a thousand times
   const napi_env env_;
   napi_ref sink_ = nullptr;
   std::vector<std::string> texts_;

@@ -15,13 +15,13 @@ namespace ltn::handles {
 using torch::autograd::Node;
 
 namespace {
-// Of one census: some 10 ms.
-constexpr uint64_t kMostNodes = 100'000;
-// The youngest of a site: a running value is among them.
-constexpr size_t kMostOfSite = 64;
-// A graph so small is gone through, so that what it shares with others is counted once.
+// Limit per census: about 10 ms.
+constexpr uint64_t kMaxNodes = 100'000;
+// The youngest tensors per site are examined: an accumulated value is among them.
+constexpr size_t kMaxOfSite = 64;
+// Graphs up to this size are walked again, so that nodes shared with others count once.
 constexpr uint64_t kSmall = 32;
-constexpr size_t kLeastLook = 4096;
+constexpr size_t kMinPurgeSize = 4096;
 }  // namespace
 
 Node* graph_of(const at::Tensor& tensor) noexcept {
@@ -31,20 +31,20 @@ Node* graph_of(const at::Tensor& tensor) noexcept {
 
 void GraphCensus::begin(uint32_t capture) {
   capture_ = capture;
-  before_.clear();
-  now_.clear();
+  previous_.clear();
+  current_.clear();
   bits_.clear();
-  told_.clear();
+  reported_.clear();
   hidden_.clear();
-  look_at_ = 0;
+  purge_size_ = 0;
   round = 0;
 }
 
 void GraphCensus::add(Hidden&& hidden) noexcept {
-  if (hidden_.size() >= look_at_) drop_freed();
+  if (hidden_.size() >= purge_size_) drop_freed();
   try {
     hidden_.push_back(std::move(hidden));
-  } catch (...) {  // no memory
+  } catch (...) {  // out of memory
     audit::note_lost();
   }
 }
@@ -52,45 +52,47 @@ void GraphCensus::add(Hidden&& hidden) noexcept {
 void GraphCensus::drop_freed() noexcept {
   const auto is_gone = [](const Hidden& one) { return one.storage.expired(); };
   hidden_.erase(std::remove_if(hidden_.begin(), hidden_.end(), is_gone), hidden_.end());
-  look_at_ = std::max(kLeastLook, 2 * hidden_.size());
+  purge_size_ = std::max(kMinPurgeSize, 2 * hidden_.size());
 }
 
 const GraphCensus::Known* GraphCensus::find(const Node* node) const {
-  for (const KnownNodes* nodes : {&now_, &before_}) {
+  for (const KnownNodes* nodes : {&current_, &previous_}) {
     const auto it = nodes->find(node);
     if (it != nodes->end() && it->second.sequence == node->sequence_nr()) return &it->second;
   }
   return nullptr;
 }
 
-// There are few sites with graphs. Where there are more than bits, two share one.
+// There are few sites with graphs. With more than 64, two share a bit.
 uint64_t GraphCensus::bit_of(uint32_t site) {
   return bits_.try_emplace(site, uint64_t{1} << (bits_.size() & 63)).first->second;
 }
 
-// Graphs with a node in common both have its number between their least and their most. So those whose ranges lie apart
-// are apart, and their nodes add up; of others the largest counts.
+// A common node lies within the sequence range of both graphs. So graphs with disjoint ranges are disjoint, and their
+// nodes add up; of overlapping ones the largest counts.
 uint64_t GraphCensus::nodes_of_all(std::vector<Known>* graphs) {
-  std::sort(graphs->begin(), graphs->end(), [](const Known& a, const Known& b) { return a.most > b.most; });
-  uint64_t sum = 0, largest = 0, least = 0;
+  std::sort(graphs->begin(), graphs->end(),
+            [](const Known& a, const Known& b) { return a.max_sequence > b.max_sequence; });
+  uint64_t sum = 0, largest = 0, lowest = 0;
   for (const Known& graph : *graphs) {
-    if (largest != 0 && graph.most < least) {
+    if (largest != 0 && graph.max_sequence < lowest) {
       sum += largest;
       largest = 0;
     }
-    least = largest == 0 ? graph.least : std::min(least, graph.least);
+    lowest = largest == 0 ? graph.min_sequence : std::min(lowest, graph.min_sequence);
     largest = std::max(largest, graph.nodes);
   }
   return sum + largest;
 }
 
-// Counts the nodes from one on. A graph does not change once it is made, so it stops at nodes whose graphs are counted
-// already: a running value costs what was added to it. Leaves, which all values share, do not count.
+// Counts the nodes reachable from `from`. A graph does not change once created, so the walk stops at nodes whose graphs
+// are counted already: an accumulated value costs only what was added to it. Leaves, which all values share, do not
+// count.
 GraphCensus::Known GraphCensus::walk(const Node* from, uint64_t own) {
   Known found;
   found.sequence = from->sequence_nr();
-  found.least = found.most = found.sequence;
-  met_.clear();
+  found.min_sequence = found.max_sequence = found.sequence;
+  shared_.clear();
   seen_.clear();
   stack_.assign(1, from);
   while (!stack_.empty()) {
@@ -99,9 +101,9 @@ GraphCensus::Known GraphCensus::walk(const Node* from, uint64_t own) {
     const Known* known = node == from ? nullptr : find(node);
     if (known != nullptr) found.sites |= known->sites;
     if (known != nullptr && (known->nodes > kSmall || known->is_cut_off)) {
-      met_.push_back(*known);
-      found.least = std::min(found.least, known->least);
-      found.most = std::max(found.most, known->most);
+      shared_.push_back(*known);
+      found.min_sequence = std::min(found.min_sequence, known->min_sequence);
+      found.max_sequence = std::max(found.max_sequence, known->max_sequence);
       found.is_cut_off |= known->is_cut_off;
       continue;
     }
@@ -111,20 +113,20 @@ GraphCensus::Known GraphCensus::walk(const Node* from, uint64_t own) {
     }
     --budget_;
     ++found.nodes;
-    found.least = std::min(found.least, node->sequence_nr());
-    found.most = std::max(found.most, node->sequence_nr());
+    found.min_sequence = std::min(found.min_sequence, node->sequence_nr());
+    found.max_sequence = std::max(found.max_sequence, node->sequence_nr());
     for (const auto& edge : node->next_edges()) {
       const Node* next = edge.function.get();
       if (next != nullptr && !next->next_edges().empty() && seen_.insert(next).second) stack_.push_back(next);
     }
   }
-  found.nodes += nodes_of_all(&met_);
+  found.nodes += nodes_of_all(&shared_);
   found.carries_itself = (found.sites & own) != 0;
   found.sites |= own;
   return found;
 }
 
-// Of each site.
+// Keeps the youngest of each site.
 template <typename IsOlder>
 void keep_youngest(std::vector<GraphCensus::Candidate>* living, const IsOlder& is_older) {
   using Candidate = GraphCensus::Candidate;
@@ -136,7 +138,7 @@ void keep_youngest(std::vector<GraphCensus::Candidate>* living, const IsOlder& i
   for (const Candidate& one : *living) {
     of_site = kept > 0 && one.site == site ? of_site + 1 : 0;
     site = one.site;
-    if (of_site < kMostOfSite) (*living)[kept++] = one;
+    if (of_site < kMaxOfSite) (*living)[kept++] = one;
   }
   living->erase(living->begin() + static_cast<std::ptrdiff_t>(kept), living->end());
 }
@@ -149,41 +151,41 @@ std::vector<audit::GraphRow> GraphCensus::rows(std::vector<Candidate>* living, u
     row.flags |= flags;
     return row;
   };
-  for (const uint32_t site : told_) row_of(site);
+  for (const uint32_t site : reported_) row_of(site);
   for (const Candidate& one : *living) ++row_of(one.site).tensors;
 
   const auto is_older = [](const Candidate& a, const Candidate& b) {
     return a.birth_ms != b.birth_ms ? a.birth_ms < b.birth_ms : a.node->sequence_nr() < b.node->sequence_nr();
   };
   keep_youngest(living, is_older);
-  // The oldest first: what is younger may lead to it.
+  // Oldest first: younger ones may lead to it.
   std::sort(living->begin(), living->end(), is_older);
-  budget_ = kMostNodes;
-  now_.clear();
+  budget_ = kMaxNodes;
+  current_.clear();
   for (const Candidate& one : *living) {
     const uint64_t own = bit_of(one.site);
     const Known* known = find(one.node);
     const Known graph = known != nullptr ? *known : walk(one.node, own);
-    now_[one.node] = graph;
+    current_[one.node] = graph;
     audit::GraphRow& row = row_of(one.site);
     row.nodes = std::max(row.nodes, graph.nodes);
     if (graph.is_cut_off) row.flags |= audit::kCutOff;
     if (graph.carries_itself) row.flags |= audit::kCarriesItself;
   }
-  before_.swap(now_);
+  previous_.swap(current_);
 
   drop_freed();
   for (const Hidden& one : hidden_) {
-    if (accounting::has_handles(one.key)) continue;  // a tensor shows it again
+    if (accounting::has_handles(one.key)) continue;  // a tensor refers to it again
     audit::GraphRow& row = row_of(one.site);
     ++row.hidden_storages;
     row.hidden_bytes += one.bytes;
   }
   std::vector<audit::GraphRow> rows;
-  told_.clear();
+  reported_.clear();
   for (const auto& [site, row] : found) {
     rows.push_back(row);
-    if (row.tensors != 0 || row.hidden_storages != 0) told_.push_back(site);
+    if (row.tensors != 0 || row.hidden_storages != 0) reported_.push_back(site);
   }
   return rows;
 }
@@ -195,7 +197,7 @@ void SlotTable::take_census(bool collected) {
     census_.reset();
     return;
   }
-  tell_capture();
+  report_to_capture();
   if (census_ == nullptr) census_ = std::make_unique<GraphCensus>();
   if (census_->capture() != capture) census_->begin(capture);
   const uint32_t round = audit::rounds_so_far();
@@ -206,7 +208,7 @@ void SlotTable::take_census(bool collected) {
   std::vector<GraphCensus::Candidate> candidates;
   for (uint32_t index = 0; index < used_; ++index) {
     const Slot& slot = at(index);
-    if (!slot.live || slot.record == 0 || slot.record == kWatchedOnly || is_out(slot)) continue;
+    if (!slot.live || slot.record == 0 || slot.record == kWatchedOnly || is_in_use(slot)) continue;
     const Node* node = graph_of(slot.tensor);
     if (node == nullptr) continue;
     records.push_back(slot.record);
@@ -219,14 +221,14 @@ void SlotTable::take_census(bool collected) {
     if (places[i].known) candidates[known++] = {candidates[i].node, places[i].site, places[i].birth_ms};
   }
   candidates.resize(known);
-  audit::tell_graphs(capture, census_->rows(&candidates, collected ? audit::kCollected : 0));
+  audit::add_graphs(capture, census_->rows(&candidates, collected ? audit::kCollected : 0));
 }
 
-// What of a dying slot's tensor may stay: its storage, where somebody else holds that or the tensor.
+// The storage of a slot being freed, if someone else holds it or the tensor.
 Hidden SlotTable::hidden_of(const Slot& slot) const noexcept {
   Hidden hidden;
   const bool is_recorded = slot.record != 0 && slot.record != kWatchedOnly && audit_capture_ == audit::capture();
-  if (!is_recorded || slot.entry == nullptr || slot.entry->bytes == 0 || is_out(slot)) return hidden;
+  if (!is_recorded || slot.entry == nullptr || slot.entry->bytes == 0 || is_in_use(slot)) return hidden;
   const at::Tensor& tensor = slot.tensor;
   if (!tensor.is_cpu() || storage_of(tensor) != slot.entry->key) return hidden;
   if (tensor.use_count() == 1 && tensor.unsafeGetTensorImpl()->unsafe_storage().use_count() == 1) return hidden;
@@ -243,15 +245,15 @@ Hidden SlotTable::hidden_of(const Slot& slot) const noexcept {
 void SlotTable::release_recorded(uint32_t index) noexcept {
   Hidden hidden = hidden_of(at(index));
   record_death(index);
-  let_go(index);
-  // With another handle on it, the last of those will tell.
+  release_tensor(index);
+  // While another handle refers to it, the last one reports it.
   if (hidden.key == nullptr || hidden.storage.expired() || accounting::has_handles(hidden.key)) return;
   try {
     if (census_ == nullptr) {
       census_ = std::make_unique<GraphCensus>();
       census_->begin(audit_capture_);
     }
-  } catch (...) {  // no memory
+  } catch (...) {  // out of memory
     audit::note_lost();
     return;
   }

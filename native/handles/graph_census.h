@@ -1,5 +1,5 @@
-// What autograd graphs hold: for each site, how large the graphs are that its living tensors lead to, and which memory
-// made there is held although no tensor of JavaScript shows it any more.
+// Statistics of autograd graphs: for each site, how large the graphs of its living tensors are, and which memory
+// created there is still held although no JavaScript tensor refers to it.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -17,39 +17,38 @@
 
 namespace ltn::handles {
 
-// The node that made the tensor; null for a leaf and for what needs no gradient. Changes nothing, unlike
+// The node that created the tensor; null for a leaf and for tensors without gradient. Changes nothing, unlike
 // Tensor::grad_fn(), which may give a view a new node.
 torch::autograd::Node* graph_of(const at::Tensor& tensor) noexcept;
 inline bool has_graph(const at::Tensor& tensor) noexcept { return graph_of(tensor) != nullptr; }
 
-// A storage whose last handle is gone.
+// A storage whose last handle was freed.
 struct Hidden {
   // Keeps the address, not the data.
   c10::weak_intrusive_ptr<c10::StorageImpl> storage{c10::intrusive_ptr<c10::StorageImpl>()};
-  const c10::StorageImpl* key = nullptr;  // null: there is nothing to remember
+  const c10::StorageImpl* key = nullptr;  // null: nothing to record
   uint64_t bytes = 0;
   uint32_t site = 0;
 };
 
-// Lifetime: part of its slot table. It owns no node and no data: nodes are known by address and number, storages by
-// weak references. Thread: the environment's JS thread only.
+// Lifetime: part of its slot table. It owns no node and no data: nodes are identified by address and number, storages
+// by weak references. Thread: the environment's JS thread only.
 class GraphCensus {
  public:
   struct Candidate {
-    const torch::autograd::Node* node;  // lives as long as the tensor does, through the census
+    const torch::autograd::Node* node;  // alive while its tensor is, i.e. during the census
     uint32_t site;
     int64_t birth_ms;
   };
 
-  // Begins anew for another capture.
+  // Resets for another capture.
   void begin(uint32_t capture);
   uint32_t capture() const noexcept { return capture_; }
 
-  // What a tensor left behind that is gone, where others hold it still.
+  // Adds a storage that outlives its tensor because others hold it.
   void add(Hidden&& hidden) noexcept;
 
-  // One row for each site that has a graph or hidden memory, or had some at the last census. Changes the order of
-  // `living`.
+  // One row for each site that has a graph or hidden memory, or had some at the last census. Reorders `living`.
   std::vector<audit::GraphRow> rows(std::vector<Candidate>* living, uint32_t flags);
 
   // The capture's round at the last census.
@@ -57,10 +56,10 @@ class GraphCensus {
 
  private:
   struct Known {
-    uint64_t sequence = 0;         // with the address this names a node: neither alone does, once nodes are freed
-    uint64_t least = 0, most = 0;  // of the numbers of all its nodes
+    uint64_t sequence = 0;                        // identifies a node with its address: after frees neither alone does
+    uint64_t min_sequence = 0, max_sequence = 0;  // of the sequence numbers of all its nodes
     uint64_t nodes = 0;
-    uint64_t sites = 0;  // whose tensors it comes by, as bits
+    uint64_t sites = 0;  // bits of the sites whose tensors it reaches
     bool is_cut_off = false, carries_itself = false;
   };
   using KnownNodes = std::unordered_map<const torch::autograd::Node*, Known>;
@@ -72,15 +71,15 @@ class GraphCensus {
   void drop_freed() noexcept;
 
   uint32_t capture_ = 0;
-  KnownNodes before_, now_;                      // of the last census, and of this one so far
+  KnownNodes previous_, current_;                // of the last census, and of this one so far
   uint64_t budget_ = 0;                          // nodes that this census may still visit
   std::unordered_map<uint32_t, uint64_t> bits_;  // by site
-  std::vector<uint32_t> told_;                   // sites with a row that was not 0
+  std::vector<uint32_t> reported_;               // sites with a row that was not 0
   std::vector<Hidden> hidden_;
-  size_t look_at_ = 0;  // `hidden_` is looked through when there are so many
+  size_t purge_size_ = 0;  // size at which `hidden_` is purged
   std::unordered_set<const torch::autograd::Node*> seen_;
   std::vector<const torch::autograd::Node*> stack_;
-  std::vector<Known> met_;
+  std::vector<Known> shared_;
 };
 
 }  // namespace ltn::handles

@@ -1,5 +1,5 @@
-// A tensor without elements that stands for an object with storages inside, such as a model: the object then lives as
-// tensors do, in a slot, with a scope or a guard, and its storages are charged as those inside a sparse tensor are.
+// A tensor without elements that represents an object with storages inside, such as a model. The object then lives like
+// a tensor, in a slot, with a scope or a guard, and its storages are charged like those inside a sparse tensor.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,8 +11,8 @@
 
 namespace ltn::handles {
 
-// Lifetime: as any TensorImpl; the slot has the only reference, since no op takes such a tensor.
-// Thread: the environment's JS thread only.
+// Lifetime: as any TensorImpl; the slot has the only reference, since no op takes such a tensor. Thread: the
+// environment's JS thread only.
 class Holder : public c10::TensorImpl {
  public:
   Holder()
@@ -21,14 +21,14 @@ class Holder : public c10::TensorImpl {
     set_sizes_contiguous({0});
   }
 
-  // What is inside, as it was when refresh() looked last.
+  // The storages found by the last refresh().
   const std::vector<c10::Storage>& storages() const noexcept { return storages_; }
-  // Looks again. Does nothing while somebody changes the object: that one's end is another time to look. False when it
-  // did nothing because `may_look` refused a tensor inside, which is then not touched.
-  using MayLook = std::function<bool(const at::Tensor&)>;
-  virtual bool refresh(const MayLook& may_look) = 0;
+  // Updates storages(). Does nothing while someone changes the object: their end triggers another refresh. False if it
+  // did nothing because `may_read` refused a tensor inside, which is then not touched.
+  using MayRead = std::function<bool(const at::Tensor&)>;
+  virtual bool refresh(const MayRead& may_read) = 0;
 
-  // Null for every other tensor.
+  // Null for any other tensor.
   static Holder* of(const at::Tensor& tensor) noexcept { return dynamic_cast<Holder*>(tensor.unsafeGetTensorImpl()); }
 
  protected:

@@ -1,4 +1,4 @@
-// The tensors inside a tensor that has no storage of its own.
+// The tensors inside a tensor without its own storage.
 #pragma once
 
 #include <ATen/SparseCsrTensorImpl.h>
@@ -7,8 +7,8 @@
 
 namespace ltn::handles {
 
-// Calls visit(tensor) for the indices and values of a sparse tensor, defined or not. What it gets is a reference of its
-// own, one more than the tensor has otherwise.
+// Calls visit(tensor) for the indices and values of a sparse tensor, defined or not. `visit` gets its own reference,
+// one more than the tensor has otherwise.
 template <class Visit>
 void for_each_inner(const at::Tensor& tensor, Visit&& visit) {
   const c10::Layout layout = tensor.layout();

@@ -23,7 +23,7 @@ void LargeBirths::born(uint32_t env, uint64_t handle) noexcept {
   try {
     waiting_.emplace_back(env, handle);
   } catch (const std::bad_alloc&) {
-    // The tensor is there: better unannounced than lost.
+    // The tensor exists: better unannounced than lost.
   }
 }
 

@@ -1,4 +1,4 @@
-// New storages of many bytes, which lib/allocations.ts announces on a diagnostics channel.
+// Large new storages, which lib/allocations.ts announces on a diagnostics channel.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,12 @@
 
 namespace ltn::handles {
 
-// Lifetime: per thread, until the thread ends. Thread: its own, so nothing here is shared.
+// Lifetime: per thread, until the thread ends. Thread: its own; nothing is shared.
 class LargeBirths {
  public:
   static constexpr uint64_t kOff = UINT64_MAX;
 
-  // Environment number and handle: a thread may have run several environments one after the other.
+  // Environment number and handle: a thread may run several environments in sequence.
   using Birth = std::pair<uint32_t, uint64_t>;
 
   static LargeBirths& of_thread();
@@ -21,13 +21,13 @@ class LargeBirths {
   LargeBirths(const LargeBirths&) = delete;
   LargeBirths& operator=(const LargeBirths&) = delete;
 
-  // Births are looked at from now on (audit::listen), or with kOff no more, and what waits is forgotten.
+  // Starts listening for births (audit::listen); kOff stops it and drops what waits.
   void set_threshold(uint64_t bytes) noexcept;
   bool is_large(uint64_t bytes) const noexcept { return bytes >= threshold_ && threshold_ != kOff; }
   void born(uint32_t env, uint64_t handle) noexcept;
-  // How many wait to be announced.
+  // The number of births to announce.
   uint32_t waiting() const noexcept { return static_cast<uint32_t>(waiting_.size()); }
-  // The handles of one environment that wait; afterwards nothing does.
+  // Takes the waiting handles of one environment; drops those of others.
   std::vector<uint64_t> take(uint32_t env);
 
  private:

@@ -7,11 +7,11 @@
 
 namespace ltn::handles {
 
-TensorFacts look_at(const at::Tensor& tensor) {
+TensorFacts read_facts(const at::Tensor& tensor) {
   TensorFacts facts;
   facts.device = tensor.device();
   facts.dtype = tensor.scalar_type();
-  facts.has_sizes = !tensor.is_nested();  // which throws when asked
+  facts.has_sizes = !tensor.is_nested();  // sizes() throws for a nested tensor
   if (facts.has_sizes) facts.sizes.assign(tensor.sizes().begin(), tensor.sizes().end());
   return facts;
 }
@@ -35,7 +35,7 @@ Loans::Loan* Loans::lend(Key key, std::vector<Key>* keys) {
   keys->push_back(key);
   try {
     Loan& loan = loans_[key];
-    if (loan.batches++ == 0 && loan.unnamed) --returned_unnamed_;  // due at this batch's end, then
+    if (loan.batches++ == 0 && loan.unnamed) --returned_unnamed_;  // becomes due at the end of this batch
     return &loan;
   } catch (...) {  // out of memory
     keys->pop_back();
@@ -47,18 +47,18 @@ void Loans::lend_tensor(const at::Tensor& tensor, bool is_named, std::vector<Key
   if (!tensor.defined()) return;
   Loan* loan = lend(tensor.unsafeGetTensorImpl(), keys);
   if (!is_named) loan->unnamed = true;
-  if (loan->batches > 1) {  // a step may be changing it: what was seen before that holds
+  if (loan->batches > 1) {  // a step may be changing it: use what was seen before
     const auto inside = loan->inside;
     for (const Key key : inside) lend(key, keys);
     return;
   }
   loan->inside.clear();
   loan->is_known = !reaches(tensor);
-  if (!loan->is_known) {  // a batch under way may be changing it: nothing is looked at, so all of it is due afterwards
+  if (!loan->is_known) {  // a running batch may be changing it: due afterwards
     loan->unnamed = true;
     return;
   }
-  loan->facts = look_at(tensor);
+  loan->facts = read_facts(tensor);
   for_each_inner(tensor, [&](const at::Tensor& part) {
     if (part.defined()) loan->inside.push_back(part.unsafeGetTensorImpl());
   });
@@ -67,21 +67,21 @@ void Loans::lend_tensor(const at::Tensor& tensor, bool is_named, std::vector<Key
     Loan* inner = lend(part.unsafeGetTensorImpl(), keys);
     if (inner->batches == 1) {
       inner->is_known = true;
-      inner->facts = look_at(part);
+      inner->facts = read_facts(part);
     }
-    if (part.use_count() > 2) inner->unnamed = true;  // a handle names it, perhaps: s._values()
+    if (part.use_count() > 2) inner->unnamed = true;  // a handle may refer to it: s._values()
   });
 }
 
 void Loans::begin(uint64_t borrower, const Borrowed& borrowed) {
-  TORCH_CHECK(batches_.count(borrower) == 0, "a batch of this strand is under way");
+  TORCH_CHECK(batches_.count(borrower) == 0, "a batch of this strand is already running");
   std::vector<Key> keys;
   try {
     keys.reserve(borrowed.named.size() + borrowed.unnamed.size());
     for (const at::Tensor& tensor : borrowed.named) lend_tensor(tensor, true, &keys);
     for (const at::Tensor& tensor : borrowed.unnamed) lend_tensor(tensor, false, &keys);
     batches_.emplace(borrower, Batch{keys, borrowed.reach});
-  } catch (...) {  // out of memory: nothing is under way
+  } catch (...) {  // out of memory: nothing was started
     give_back(keys);
     throw;
   }
@@ -95,7 +95,7 @@ void Loans::give_back(const std::vector<Key>& keys) noexcept {
     const auto found = loans_.find(key);
     Loan& loan = found->second;
     if (--loan.batches != 0) continue;
-    due_ |= loan.is_put_off || loan.unnamed;
+    due_ |= loan.is_deferred || loan.unnamed;
     if (loan.unnamed) {
       ++returned_unnamed_;
     } else {
@@ -112,13 +112,13 @@ void Loans::end(uint64_t borrower) noexcept {
   writing_everything_ -= found->second.reach == Reach::Everything;
   give_back(found->second.keys);
   batches_.erase(found);
-  due_ |= all_put_off_ || (reached_put_off_ && writing_gradients_ + writing_everything_ == 0);
+  due_ |= all_deferred_ || (reached_deferred_ && writing_gradients_ + writing_everything_ == 0);
 }
 
-void Loans::put_off(const at::Tensor& tensor) noexcept {
+void Loans::defer(const at::Tensor& tensor) noexcept {
   const auto found = loans_.find(tensor.unsafeGetTensorImpl());
-  if (found != loans_.end() && found->second.batches != 0) found->second.is_put_off = true;
-  if (reaches(tensor)) reached_put_off_ = true;
+  if (found != loans_.end() && found->second.batches != 0) found->second.is_deferred = true;
+  if (reaches(tensor)) reached_deferred_ = true;
 }
 
 bool Loans::is_returned_unnamed(const at::Tensor& tensor) const noexcept {
@@ -127,12 +127,12 @@ bool Loans::is_returned_unnamed(const at::Tensor& tensor) const noexcept {
   return found != loans_.end() && found->second.batches == 0;
 }
 
-void Loans::begin_look() noexcept {
-  due_ = all_put_off_ = false;
-  if (writing_gradients_ + writing_everything_ == 0) reached_put_off_ = false;
+void Loans::begin_pass() noexcept {
+  due_ = all_deferred_ = false;
+  if (writing_gradients_ + writing_everything_ == 0) reached_deferred_ = false;
 }
 
-void Loans::end_look() noexcept {
+void Loans::end_pass() noexcept {
   if (returned_unnamed_ == 0) return;
   for (auto at = loans_.begin(); at != loans_.end();) at = at->second.batches == 0 ? loans_.erase(at) : std::next(at);
   returned_unnamed_ = 0;

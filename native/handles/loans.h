@@ -1,5 +1,5 @@
-// Tensors that steps under way work on (native/async): a pool thread reads and replaces what is inside them, so until
-// the JS thread hears of the end of the batch it looks at none of them on its own account.
+// Tensors in use by running steps (native/async): a pool thread reads and replaces what is inside them, so the JS
+// thread does not examine them until it is notified that the batch ended.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,7 +11,7 @@
 
 namespace ltn::handles {
 
-// What may be said of a tensor without a look at it.
+// The properties of a tensor that are kept while it is in use.
 struct TensorFacts {
   c10::Device device{c10::DeviceType::CPU};
   c10::ScalarType dtype = c10::ScalarType::Undefined;
@@ -19,62 +19,62 @@ struct TensorFacts {
   bool has_sizes = false;  // a nested tensor has none
 };
 
-// Reads them. Of a tensor that no step has.
-TensorFacts look_at(const at::Tensor& tensor);
+// Reads the properties of a tensor that no step uses.
+TensorFacts read_facts(const at::Tensor& tensor);
 
-// What a batch may write to beside its own arguments.
+// What a batch may write to besides its own arguments.
 enum class Reach : uint8_t {
   Arguments,   // nothing
-  Gradients,   // a backward: gradients, of which a sparse one gets other storages
-  Everything,  // a method of a model: all that the model holds
+  Gradients,   // a backward: gradients; a sparse one gets new storages
+  Everything,  // a method of a model: everything the model holds
 };
 
-// What a batch works on. The keys are only compared, never followed.
+// The tensors a batch works on. The keys are only compared, never followed.
 struct Borrowed {
-  std::vector<at::Tensor> named;    // arguments; whoever returns them knows their handles
-  std::vector<at::Tensor> unnamed;  // results of earlier steps, whose handles are not known
+  std::vector<at::Tensor> named;    // arguments; their handles are known on return
+  std::vector<at::Tensor> unnamed;  // results of earlier steps; their handles are not known
   Reach reach = Reach::Arguments;
 };
 
-// By TensorImpl, since several handles may name one.
-// Lifetime: part of its slot table. Thread: the environment's JS thread only.
+// Keyed by TensorImpl, since several handles may refer to one. Lifetime: part of its slot table. Thread: the
+// environment's JS thread only.
 class Loans {
  public:
-  // A batch is under way until end(). When it throws, nothing was changed.
+  // A batch starts; it runs until end(). If it throws, nothing has changed.
   void begin(uint64_t borrower, const Borrowed& borrowed);
-  // Nothing happens for a borrower that has none. Allocates nothing.
+  // Does nothing for a borrower without a batch. Does not allocate.
   void end(uint64_t borrower) noexcept;
 
   bool any() const noexcept { return under_way_ != 0; }
-  // Whether a step under way was given the tensor, or may come upon it by itself: a tensor that nobody but its slot
-  // holds cannot be come upon.
+  // Whether a running step was given the tensor (has), or may reach it otherwise (reaches). A tensor held only by its
+  // slot cannot be reached.
   bool has(const at::Tensor& tensor) const noexcept { return find(tensor) != nullptr; }
   bool reaches(const at::Tensor& tensor) const noexcept;
-  // What is known of a tensor that was given to a step; null for every other, and where nothing is known.
+  // The properties of a tensor that was given to a step; null for any other, and if they are unknown.
   const TensorFacts* facts(const at::Tensor& tensor) const noexcept;
 
-  // Somebody did not look at the tensor (or, without one, at any) because of a batch under way: it is due at its end.
-  void put_off(const at::Tensor& tensor) noexcept;
-  void put_off_all() noexcept { all_put_off_ = true; }
-  // Whether batches have ended for which somebody waits.
+  // Records that a tensor (or all) could not be examined because of a running batch: it is due at the batch's end.
+  void defer(const at::Tensor& tensor) noexcept;
+  void defer_all() noexcept { all_deferred_ = true; }
+  // Whether a batch has ended for which a deferred tensor waits.
   bool is_due() const noexcept { return due_; }
-  // A batch that ended may have changed the tensor, and nobody knows its handles.
+  // An ended batch may have changed the tensor, and its handles are not known.
   bool is_returned_unnamed(const at::Tensor& tensor) const noexcept;
-  // Around a look at all that is due; what cannot be looked at yet is put off again in between. A look that fails is
-  // due again, without end_look().
-  void begin_look() noexcept;
-  void end_look() noexcept;
-  void stays_due() noexcept { due_ = true; }
+  // Bracket a pass over everything that is due; what is still in use is deferred again in between. A failed pass,
+  // without end_pass(), is due again.
+  void begin_pass() noexcept;
+  void end_pass() noexcept;
+  void keep_due() noexcept { due_ = true; }
 
  private:
   using Key = const c10::TensorImpl*;
   struct Loan {
     uint32_t batches = 0;
-    bool is_put_off = false;
+    bool is_deferred = false;
     bool unnamed = false;
-    bool is_known = true;  // `facts` were looked at
+    bool is_known = true;  // `facts` are valid
     TensorFacts facts;
-    c10::SmallVector<Key, 3> inside;  // the tensors inside a sparse one, which handles may name as well
+    c10::SmallVector<Key, 3> inside;  // the tensors inside a sparse one, which handles may refer to
   };
   struct Batch {
     std::vector<Key> keys;
@@ -86,11 +86,11 @@ class Loans {
   void lend_tensor(const at::Tensor& tensor, bool is_named, std::vector<Key>* keys);
   void give_back(const std::vector<Key>& keys) noexcept;
 
-  std::unordered_map<Key, Loan> loans_;  // with `batches` 0: returned, and due because it is unnamed
+  std::unordered_map<Key, Loan> loans_;  // `batches` 0: returned, and due because it is unnamed
   std::unordered_map<uint64_t, Batch> batches_;
   uint32_t under_way_ = 0;
-  uint32_t writing_gradients_ = 0, writing_everything_ = 0;  // of those under way
-  bool reached_put_off_ = false, all_put_off_ = false, due_ = false;
+  uint32_t writing_gradients_ = 0, writing_everything_ = 0;  // counts of running batches
+  bool reached_deferred_ = false, all_deferred_ = false, due_ = false;
   uint32_t returned_unnamed_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// What a slot is charged for: its storage's bytes, in the ledger or, while nobody else holds them, in the slot itself.
+// Charges of a slot: its storage's bytes, in the ledger or, while no one else holds the storage, in the slot itself.
 #include <utility>
 
 #include "native/audit/audit.h"
@@ -10,7 +10,7 @@
 namespace ltn::handles {
 namespace {
 
-// The storages inside a tensor that has none of its own.
+// The storages inside a tensor without its own.
 std::vector<c10::StorageImpl*> inner_storages(const at::Tensor& tensor) {
   std::vector<c10::StorageImpl*> storages;
   for_each_inner(tensor, [&](const at::Tensor& part) {
@@ -41,7 +41,7 @@ void SlotTable::refund_entry(accounting::StorageEntry* entry, bool is_tensor) no
   if (change.last && audit::enabled()) audit::storage_released(id);
 }
 
-// From the slot to the ledger.
+// Moves the charge from the slot to the ledger.
 void SlotTable::publish(Slot& slot) {
   charge(slot);
   refund_alone(slot);
@@ -49,11 +49,11 @@ void SlotTable::publish(Slot& slot) {
 
 void SlotTable::publish_all() {
   for (uint32_t index = 0; index < used_; ++index) {
-    if (at(index).alone && !is_out(at(index))) publish(at(index));
+    if (at(index).alone && !is_in_use(at(index))) publish(at(index));
   }
 }
 
-// A new handle on `storage` appears during an op that may have got the storage from an argument.
+// A new handle on `storage` appears during an op that may have taken the storage from an argument.
 void SlotTable::publish_used(const c10::StorageImpl* storage) {
   for (const uint32_t index : used_alone_) {
     Slot& slot = at(index);
@@ -66,7 +66,7 @@ void SlotTable::settle_used_alone() {
     Slot& slot = at(index);
     if (slot.alone && !is_alone(slot.tensor, storage_of(slot.tensor))) publish(slot);
   }
-  // A nested op ends inside the op whose arguments it computed: the outer one looks again.
+  // A nested op ends inside the op whose arguments it computed: the outer one checks again.
   if (busy_ <= 1) used_alone_.clear();
 }
 
@@ -85,7 +85,7 @@ void SlotTable::charge(Slot& slot) {
   inner->reserve(storages.size());
   try {
     for (auto* storage : storages) inner->push_back(charge_storage(storage, &is_new, inner->empty()));
-  } catch (...) {  // out of memory: what was charged so far goes back
+  } catch (...) {  // out of memory: refund what was charged so far
     refund_inner(*inner);
     throw;
   }
@@ -94,7 +94,7 @@ void SlotTable::charge(Slot& slot) {
 }
 
 void SlotTable::refund_inner(const std::vector<accounting::StorageEntry*>& inner) noexcept {
-  bool is_tensor = true;  // the first stands for the tensor
+  bool is_tensor = true;  // the first one counts the tensor
   for (auto* entry : inner) {
     refund_entry(entry, is_tensor);
     is_tensor = false;
@@ -127,7 +127,7 @@ void SlotTable::reconcile_slot(Slot& slot) {
     if (change.resized && audit::enabled()) audit::storage_resized(audit_id(slot.entry), slot.entry->bytes);
     return;
   }
-  // Another storage: first take the new one, then let go of the old one, so that shared parts are not freed between.
+  // Another storage: acquire the new one before releasing the old one, so that shared parts are not freed in between.
   Slot old;
   old.entry = slot.entry;
   old.inner = std::move(slot.inner);
@@ -139,7 +139,7 @@ void SlotTable::reconcile_slot(Slot& slot) {
     } else {
       charge(slot);
     }
-  } catch (...) {  // out of memory: the old charge stands, and is refunded as it was made
+  } catch (...) {  // out of memory: the old charge stays
     slot.entry = old.entry;
     slot.inner = std::move(old.inner);
     throw;
@@ -162,11 +162,11 @@ void SlotTable::reconcile(Handle handle) {
   check_thread();
   Slot* slot = live_slot(handle);
   if (slot == nullptr) return;
-  if (is_out(*slot)) {
-    put_off(*slot);
+  if (is_in_use(*slot)) {
+    defer(*slot);
     return;
   }
-  if (slot->alone) {  // still so after settle_used(): its one storage is another or larger, perhaps
+  if (slot->alone) {  // still alone after settle_used(); its storage may be another or larger
     reconcile_alone(*slot);
     return;
   }
@@ -181,7 +181,7 @@ void SlotTable::reconcile(Handle handle) {
     reconcile_slot(*slot);
     return;
   }
-  // The tensor has other owners; some may be handles of ours that saw the same change.
+  // The tensor has other owners; some may be handles that saw the same change.
   for (uint32_t index = 0; index < used_; ++index) {
     Slot& other = at(index);
     if (other.live && other.tensor.unsafeGetTensorImpl() == impl) reconcile_slot(other);
@@ -191,7 +191,7 @@ void SlotTable::reconcile(Handle handle) {
 bool SlotTable::empty_if_outgrown(Handle handle) {
   check_thread();
   Slot* slot = live_slot(handle);
-  if (slot == nullptr || (loans_.any() && loans_.has(slot->tensor))) return false;  // the batch's end is another time
+  if (slot == nullptr || (loans_.any() && loans_.has(slot->tensor))) return false;  // checked at the end of the batch
   return handles::empty_if_outgrown(slot->tensor);
 }
 
@@ -213,15 +213,15 @@ void SlotTable::reconcile_inner() {
   for (uint32_t index = 0; with_inner_ > 0 && index < used_; ++index) {
     Slot& slot = at(index);
     if (!slot.live || slot.inner == nullptr) continue;
-    if (is_out(slot)) {
-      put_off(slot);
+    if (is_in_use(slot)) {
+      defer(slot);
     } else if (slot.tensor.layout() != c10::kStrided) {
       reconcile_slot(slot);
     }
   }
 }
 
-// Whether the slot is a holder's. One of whose parts a step has is due later.
+// Whether the slot is a holder's. A holder with a part in use by a step is refreshed later.
 bool SlotTable::refresh_holder(Slot& slot) {
   Holder* holder = storage_of(slot.tensor) == nullptr ? Holder::of(slot.tensor) : nullptr;
   if (holder == nullptr) return false;
@@ -230,7 +230,7 @@ bool SlotTable::refresh_holder(Slot& slot) {
     reconcile_slot(slot);
   } else {
     slot.due = true;
-    loans_.put_off_all();
+    loans_.defer_all();
   }
   return true;
 }
@@ -241,8 +241,8 @@ void SlotTable::reconcile_all() {
   for (uint32_t index = 0; index < used_; ++index) {
     Slot& slot = at(index);
     if (!slot.live) continue;
-    if (is_out(slot)) {
-      put_off(slot);
+    if (is_in_use(slot)) {
+      defer(slot);
       continue;
     }
     if (refresh_holder(slot) || slot.inner != nullptr) continue;

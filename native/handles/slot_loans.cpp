@@ -1,4 +1,4 @@
-// What waited for a batch to end: slots that were not looked at while a step had their tensors.
+// Work deferred to the end of a batch: slots whose tensors were in use by a step.
 #include "native/audit/audit.h"
 #include "native/handles/slot_table.h"
 
@@ -10,38 +10,38 @@ bool SlotTable::facts_of(const Slot& slot, TensorFacts* facts) const {
       *facts = *known;
       return true;
     }
-    if (is_out(slot)) return false;
+    if (is_in_use(slot)) return false;
   }
-  *facts = look_at(slot.tensor);
+  *facts = read_facts(slot.tensor);
   return true;
 }
 
-void SlotTable::put_off(Slot& slot) noexcept {
+void SlotTable::defer(Slot& slot) noexcept {
   slot.due = true;
-  loans_.put_off(slot.tensor);
+  loans_.defer(slot.tensor);
 }
 
-void SlotTable::take_up_due() {
+void SlotTable::reconcile_due() {
   check_thread();
   settle_used();
-  loans_.begin_look();
+  loans_.begin_pass();
   try {
     for (uint32_t index = 0; index < used_; ++index) {
       Slot& slot = at(index);
       if (!slot.live) continue;
       if (loans_.is_returned_unnamed(slot.tensor)) slot.due = true;
-      if (slot.due || slot.untold) take_up_slot(slot);
+      if (slot.due || slot.unreported) reconcile_due_slot(slot);
     }
-  } catch (...) {  // out of memory: what is left is still marked
-    loans_.stays_due();
+  } catch (...) {  // out of memory: the rest is still marked
+    loans_.keep_due();
     throw;
   }
-  loans_.end_look();
+  loans_.end_pass();
 }
 
-void SlotTable::take_up_slot(Slot& slot) {
-  if (is_out(slot)) {
-    loans_.put_off(slot.tensor);
+void SlotTable::reconcile_due_slot(Slot& slot) {
+  if (is_in_use(slot)) {
+    loans_.defer(slot.tensor);
     return;
   }
   if (slot.due) {
@@ -57,7 +57,7 @@ void SlotTable::take_up_slot(Slot& slot) {
       throw;
     }
   }
-  if (slot.untold) slot.untold = audit_capture_ == audit::capture() && !tell_found(slot, audit_capture_);
+  if (slot.unreported) slot.unreported = audit_capture_ == audit::capture() && !report_found(slot, audit_capture_);
 }
 
 }  // namespace ltn::handles

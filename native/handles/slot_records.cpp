@@ -1,4 +1,4 @@
-// What the slot table tells of births and deaths: to the audit's recorder, and to the watch of this environment.
+// Reports of births and deaths from the slot table to the audit's recorder and to this environment's watch.
 #include "native/audit/audit.h"
 #include "native/handles/graph_census.h"
 #include "native/handles/large_births.h"
@@ -32,15 +32,15 @@ audit::Birth SlotTable::birth_of(const Slot& slot, const TensorFacts& facts, boo
     birth.ndim = facts.sizes.size();
   }
   birth.env = env_number_;
-  birth.has_graph = !is_out(slot) && has_graph(slot.tensor);
+  birth.has_graph = !is_in_use(slot) && has_graph(slot.tensor);
   birth.owner = slot.scope == kNone ? audit::kCollector : audit_owner(slot.scope);
   return birth;
 }
 
-void SlotTable::tell_capture() noexcept {
+void SlotTable::report_to_capture() noexcept {
   check_thread();
   const uint32_t capture = audit::capture();
-  if (capture != 0 && capture != audit_capture_) tell_all(capture, kNone);
+  if (capture != 0 && capture != audit_capture_) report_all(capture, kNone);
 }
 
 uint32_t SlotTable::record_of(Handle handle) noexcept {
@@ -49,39 +49,41 @@ uint32_t SlotTable::record_of(Handle handle) noexcept {
   return slot->record;
 }
 
-// Also while a slot is being freed, in a finalizer too: the figure for V8 does not change, and no JavaScript runs.
-void SlotTable::tell_all(uint32_t capture, uint32_t but) noexcept {
+// May run while a slot is being freed, in a finalizer too: the amount reported to V8 does not change, and no JavaScript
+// runs.
+void SlotTable::report_all(uint32_t capture, uint32_t but) noexcept {
   audit_capture_ = capture;
   for (uint32_t index = 0; index < used_; ++index) {
     Slot& slot = at(index);
     if (!slot.live || index == but) continue;
-    if (slot.record != kWatchedOnly) slot.record = 0;  // what it had was of another capture
-    slot.untold = !tell_found(slot, capture);
-    if (slot.untold) loans_.put_off(slot.tensor);  // it joins the capture when the batch has ended
+    if (slot.record != kWatchedOnly) slot.record = 0;  // its record was of another capture
+    slot.unreported = !report_found(slot, capture);
+    if (slot.unreported) loans_.defer(slot.tensor);  // it joins the capture when the batch has ended
   }
 }
 
-bool SlotTable::tell_found(Slot& slot, uint32_t capture) noexcept {
+bool SlotTable::report_found(Slot& slot, uint32_t capture) noexcept {
   try {
     TensorFacts facts;
     if (!facts_of(slot, &facts)) return false;
-    if (slot.alone && !is_out(slot)) publish(slot);  // each storage needs a number
+    if (slot.alone && !is_in_use(slot)) publish(slot);  // each storage needs an id
     const uint32_t record = audit::found(birth_of(slot, facts, true), capture);
     if (record != 0) slot.record = record;
-  } catch (...) {  // no memory
+  } catch (...) {  // out of memory
     audit::note_lost();
   }
   return true;
 }
 
-// Of a new storage that one slot holds alone: where `sample` mode does not draw it and nobody else listens, it needs no
-// entry in the ledger, whose number records are by. That halves what this mode costs. `weight` is for record_birth.
+// Whether to record a new storage that one slot holds alone. If `sample` mode does not draw it and no one else listens,
+// it needs no entry in the ledger, which provides the ids for records. That halves the cost of this mode. `weight` is
+// for record_birth.
 bool SlotTable::is_recorded(uint64_t bytes, float* weight) noexcept {
   if (watch_ != nullptr && watch_->on()) return true;
   if (LargeBirths::of_thread().is_large(bytes)) return true;
   const uint32_t capture = audit::capture();
-  if (capture == 0) return false;              // other threads listen to theirs
-  if (capture != audit_capture_) return true;  // and all that there is has to be told first
+  if (capture == 0) return false;              // the listeners are of other threads
+  if (capture != audit_capture_) return true;  // existing tensors must be reported first
   return audit::draws(bytes, weight);
 }
 
@@ -89,12 +91,12 @@ void SlotTable::record_birth(uint32_t index, bool storage_is_new, float weight) 
   Slot& slot = at(index);
   const uint32_t capture = audit::capture();
   if (capture != 0) {
-    if (capture != audit_capture_) tell_all(capture, index);
+    if (capture != audit_capture_) report_all(capture, index);
     try {
       TensorFacts facts;
-      slot.untold = !facts_of(slot, &facts);
-      if (!slot.untold) slot.record = audit::created(birth_of(slot, facts, storage_is_new), capture, weight);
-    } catch (...) {  // no memory
+      slot.unreported = !facts_of(slot, &facts);
+      if (!slot.unreported) slot.record = audit::created(birth_of(slot, facts, storage_is_new), capture, weight);
+    } catch (...) {  // out of memory
       audit::note_lost();
     }
     flags_.audit_pending = audit::pending(env_number_);
@@ -114,7 +116,7 @@ void SlotTable::record_birth(uint32_t index, bool storage_is_new, float weight) 
 void SlotTable::record_death(uint32_t index) noexcept {
   Slot& slot = at(index);
   const bool was_known = slot.record != 0;
-  tell_capture();
+  report_to_capture();
   if (slot.record != 0 && slot.record != kWatchedOnly) audit::freed(slot.record, audit_capture_);
   slot.record = 0;
   if (was_known && watch_ != nullptr) {

@@ -22,8 +22,8 @@ ScopeId SlotTable::scope_id(uint32_t index) const noexcept {
   return index == kNone ? 0 : (scopes_[index].generation << kScopeIndexBits) | (index + 1);
 }
 
-// What captures call a scope: 20 bits of it tell those apart that are open at a time. The 12 bits above begin anew
-// after 4,095 scopes in one place and are never 0, so no scope is mistaken for kCollector or kKept.
+// The id of a scope in captures. The low 20 bits distinguish scopes that are open at a time. The 12 bits above wrap
+// after 4,095 scopes in one place and are never 0, so no scope equals kCollector or kKept.
 uint32_t SlotTable::audit_owner(uint32_t scope) const noexcept {
   constexpr uint64_t kRounds = (uint64_t{1} << (32 - kScopeIndexBits)) - 1;
   return static_cast<uint32_t>(((scopes_[scope].generation - 1) % kRounds + 1) << kScopeIndexBits | (scope + 1));
@@ -74,14 +74,14 @@ void SlotTable::leave_parent(uint32_t index) noexcept {
   if (scope.next != kNone) scopes_[scope.next].previous = scope.previous;
 }
 
-// Of a scope without open ones inside.
+// Ends a scope without open scopes inside.
 void SlotTable::end_scope(uint32_t index) noexcept {
   Scope& scope = scopes_[index];
   while (scope.head != kNone) release_slot(scope.head);
   scope.open = false;
   ++scope.generation;
   leave_parent(index);
-  // An id must stay exact in a JS number; a scope whose generations are spent is retired, as slots are.
+  // An id must stay exact in a JS number; a scope with exhausted generations is retired, like slots.
   if (scope.generation < kLastScopeGeneration) free_scopes_.push_back(index);
 }
 
@@ -91,8 +91,8 @@ bool SlotTable::close_scope(ScopeId id) noexcept {
   if (closing == kNone) return false;
   bool ends_current = false;
   const uint32_t parent = scopes_[closing].parent;
-  // Innermost first, each once: down to a scope with none inside, which ends, and on from its parent. The child that
-  // was opened last is the first of the list, so in synchronous code the way begins at the current scope.
+  // Innermost first, each once: go down to a scope with none inside, end it, and continue from its parent. The child
+  // opened last comes first in the list, so in synchronous code the walk starts at the current scope.
   for (uint32_t inner = closing;;) {
     if (scopes_[inner].first_child != kNone) {
       inner = scopes_[inner].first_child;

@@ -50,8 +50,8 @@ uint32_t SlotTable::take_slot() {
   if (used_ >> kChunkBits == chunks_.size()) chunks_.push_back(std::make_unique<Slot[]>(kChunk));
   return used_++;
 }
-// Two owners, the slot and the tensor, and no way to either but through the slot. An op that takes the tensor can
-// change that, and settle_used() looks at it afterwards.
+// The slot holds the only reference to the tensor, and the tensor the only one to the storage. An op that takes the
+// tensor can change that, and settle_used() checks it afterwards.
 bool SlotTable::is_alone(const at::Tensor& tensor, const c10::StorageImpl* storage) noexcept {
   return storage != nullptr && tensor.use_count() == 1 &&
          tensor.unsafeGetTensorImpl()->unsafe_storage().use_count() == 1 && accounting::is_plain_cpu(storage);
@@ -78,25 +78,25 @@ Handle SlotTable::create(at::Tensor&& tensor) {
   Slot& slot = at(index);
   slot.tensor = std::move(tensor);
   bool storage_is_new = false;
-  bool is_told = audit::enabled();
+  bool records_birth = audit::enabled();
   float weight = 0;
   try {
-    const bool is_out_now = is_out(slot);
-    auto* storage = is_out_now ? nullptr : storage_of(slot.tensor);
+    const bool in_use_now = is_in_use(slot);
+    auto* storage = in_use_now ? nullptr : storage_of(slot.tensor);
     const bool alone = is_alone(slot.tensor, storage);
-    if (alone && is_told) is_told = is_recorded(storage->nbytes(), &weight);
-    if (alone && !is_told) {
+    if (alone && records_birth) records_birth = is_recorded(storage->nbytes(), &weight);
+    if (alone && !records_birth) {
       charge_alone(slot, storage->nbytes());
     } else if (storage != nullptr) {
       if (!used_alone_.empty()) publish_used(storage);
       slot.entry = charge_storage(storage, &storage_is_new);
-    } else if (is_out_now) {  // a handle on what a step works on: its bytes are charged when that has ended
+    } else if (in_use_now) {  // a handle on a tensor in use by a step: charged when the step has ended
       accounting::count_storageless(1);
-      put_off(slot);
+      defer(slot);
     } else {
       charge(slot);
     }
-  } catch (...) {  // out of memory: nobody will hear of this slot
+  } catch (...) {  // out of memory: undo, no one has the slot
     slot.tensor.reset();
     slot.next = free_head_;
     free_head_ = index;
@@ -105,7 +105,7 @@ Handle SlotTable::create(at::Tensor&& tensor) {
   slot.live = true;
   ++live_;
   if (current_ != kNone) link(index, current_);
-  if (is_told) record_birth(index, storage_is_new, weight);
+  if (records_birth) record_birth(index, storage_is_new, weight);
   return (static_cast<uint64_t>(slot.generation) << kIndexBits) | index;
 }
 
@@ -129,18 +129,18 @@ void SlotTable::release_slot(uint32_t index) noexcept {
   if (slot.record != 0 || audit::enabled()) {
     release_recorded(index);
   } else {
-    let_go(index);
+    release_tensor(index);
   }
 }
 
-void SlotTable::let_go(uint32_t index) noexcept {
+void SlotTable::release_tensor(uint32_t index) noexcept {
   Slot& slot = at(index);
-  slot.live = slot.due = slot.untold = false;
+  slot.live = slot.due = slot.unreported = false;
   --live_;
   refund(slot);
   // Last: freeing a tensor may free a whole autograd graph.
   at::Tensor dying = std::move(slot.tensor);
-  // A slot whose generations are spent is retired, so that no stale handle can ever match again.
+  // A slot with exhausted generations is retired, so that no stale handle can ever match again.
   if (slot.generation == kLastGeneration) return;
   ++slot.generation;
   slot.next = free_head_;
@@ -166,7 +166,7 @@ void SlotTable::free_from_finalizer(Handle handle) noexcept {
 }
 
 void SlotTable::drain() noexcept {
-  // Freeing runs no JS, so nothing is queued meanwhile.
+  // Freeing runs no JS, so nothing is queued in the meantime.
   for (const Handle handle : queued_) free(handle);
   queued_.clear();
 }

@@ -1,8 +1,8 @@
-// The one owner of every tensor that JavaScript can name.
+// The owner of every tensor that JavaScript can refer to.
 //
-// A JS tensor holds a number, its handle: slot index and generation. The table holds the at::Tensor. Whoever frees the
-// slot first (dispose, the end of its scope, the guard's finalizer, the end of the environment) frees the tensor; a
-// later attempt finds a stale generation and does nothing. So no path can free twice, and none can use what is freed.
+// A JS tensor holds a number, its handle: slot index and generation. The table holds the at::Tensor. The first to free
+// the slot (dispose, the end of its scope, the guard's finalizer, the end of the environment) frees the tensor; a later
+// attempt finds a stale generation and does nothing. So nothing can be freed twice or used after free.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -29,34 +29,34 @@ constexpr int kIndexBits = 26;
 constexpr int kGenerationBits = 27;
 constexpr uint64_t kIndexMask = (uint64_t{1} << kIndexBits) - 1;
 constexpr uint32_t kLastGeneration = (uint32_t{1} << kGenerationBits) - 1;
-constexpr double kHandleEnd = 9007199254740992.0;  // 2^53: no handle, nor a scope's id, is as large
+constexpr double kHandleEnd = 9007199254740992.0;  // 2^53: above every handle and scope id
 
 // generation * 2^20 + index + 1. 0 is "no scope": the tensor belongs to the garbage collector.
 using ScopeId = uint64_t;
 constexpr int kScopeIndexBits = 20;
 
-// What native code shares with JavaScript, through one ArrayBuffer per environment.
+// State shared with JavaScript through one ArrayBuffer per environment.
 struct Flags {
-  uint32_t audit_pending = 0;  // new handles wait for the stack of their birth, of the audit's or the watch's
+  uint32_t audit_pending = 0;  // new handles that wait for their stack, for the audit or the watch
   uint32_t scope = 0;          // non-zero while a scope is current
   double result = 0;           // the handle of the last op's result, 0 for none
-  uint32_t collect = kNone;    // many new bytes belong to the collector, which should look for garbage
+  uint32_t collect = kNone;    // many new bytes await the collector, which should run
   uint32_t recording = kOff;   // ops are recorded into the current strand (native/record.h), not run
-  double ints[128] = {};       // lists of integers on their way into an op, see read_packed()
+  double ints[128] = {};       // integer lists passed to an op, see lib/packed.ts
 
   static constexpr uint32_t kNone = 0, kScavenge = 1, kCollectAll = 2;  // of `collect`
-  // Of `recording`: ops whose results are tensors; all ops; all, and the last one's result is not a tensor; as the
-  // first, for calls of the function of torch.run itself.
+  // Of `recording`: ops whose results are tensors; all ops; all ops, and the last one's result is not a tensor; like
+  // the first, for calls inside the function of torch.run.
   static constexpr uint32_t kOff = 0, kTensorOps = 1, kAllOps = 2, kRecordedValue = 3, kBody = 4;
 };
 
-// Whether the tensor's shape reached beyond its storage; it is empty now (SlotTable::empty_if_outgrown).
+// Empties a tensor whose shape exceeds its storage, and returns whether it did (SlotTable::empty_if_outgrown).
 bool empty_if_outgrown(const at::Tensor& tensor);
 
 // Lifetime: part of its environment; its destructor frees all tensors.
 // Thread: the environment's JS thread only, finalizers included; a debug build (LTN_DEBUG) aborts otherwise.
-// References: Slots do not move, so a reference to a tensor stays good until its slot is freed. While `Busy` stands,
-// finalizers do not free but queue, so references taken inside it stay good whatever the collector does.
+// References: slots do not move, so a reference to a tensor is valid until its slot is freed. While a `Busy` exists,
+// finalizers queue instead of freeing, so references taken inside it stay valid whatever the collector does.
 class SlotTable {
  public:
   SlotTable(uint32_t env_number, accounting::ExternalMemory& external, Flags& flags);
@@ -67,37 +67,36 @@ class SlotTable {
   // Takes the tensor, charges its storage, and puts it into the current scope. 0 for an undefined tensor.
   Handle create(at::Tensor&& tensor);
 
-  // The live tensor of a handle, or null when it was freed.
+  // The live tensor of a handle, or null if it was freed.
   at::Tensor* find(Handle handle) noexcept;
-  // As find(), for an op that gets the tensor: afterwards somebody else may hold it (settle_used).
+  // Like find(), for an op that gets the tensor: afterwards someone else may hold it (settle_used).
   at::Tensor* use(Handle handle);
-  // After an op: what used to be held by one slot alone and is no more goes into the ledger, where a second handle
-  // finds it.
+  // After an op: moves storages that are no longer held by one slot alone to the ledger, where a second handle finds
+  // them.
   void settle_used() {
     if (!used_alone_.empty()) settle_used_alone();
   }
 
-  // Frees the slot. False when it was free already.
+  // Frees the slot. False if it was free already.
   bool free(Handle handle) noexcept;
 
-  // As free(), but waits for the end of an op in progress. For finalizers: runs during collection, touches no JS.
+  // Like free(), but deferred to the end of an op in progress. For finalizers: runs during collection, calls no JS.
   void free_from_finalizer(Handle handle) noexcept;
 
-  // Takes up what a mutating op changed behind a handle: another storage (set_), another size (resize_).
+  // Updates the charge after a mutating op: another storage (set_), another size (resize_).
   void reconcile(Handle handle);
 
-  // The same for every tensor with inner storages (sparse), which an op may replace that was not given the tensor:
-  // autograd accumulates into a sparse gradient so. Dense storages are written in place.
+  // The same for every tensor with inner storages (sparse). An op may replace these without having the tensor as an
+  // argument: autograd accumulates into sparse gradients this way. Dense storages are written in place.
   void reconcile_inner();
 
-  // The same for every tensor and what else has storages inside: after a model changed what it holds, tensors that
-  // JavaScript took out of it among them.
+  // The same for every tensor and holder: after a model changed its tensors, including those that JavaScript took from
+  // it.
   void reconcile_all();
 
-  // ---- tensors that steps work on, on threads of the pool ----
-  // A batch is given to the pool: until return_from() nothing here reads what its tensors are made of, nor what it may
-  // come upon by itself. What should have been looked at meanwhile is looked at by take_up_returned(). A slot may be
-  // freed at any time. When it throws, nothing was changed.
+  // A batch is passed to the pool: until return_from() nothing here reads the contents of its tensors, nor of those it
+  // may reach. Deferred work is done by reconcile_returned(). A slot may be freed at any time. If it throws, nothing
+  // has changed.
   void lend_to(uint64_t borrower, const Borrowed& borrowed) {
     check_thread();
     loans_.begin(borrower, borrowed);
@@ -106,59 +105,56 @@ class SlotTable {
     check_thread();
     loans_.end(borrower);
   }
-  void take_up_returned() {
-    if (loans_.is_due()) take_up_due();
+  void reconcile_returned() {
+    if (loans_.is_due()) reconcile_due();
   }
 
-  // Whether the tensor's shape reaches beyond its storage, which libtorch leaves behind when a resize fails half way,
-  // and where set_ is given a smaller storage. Such a tensor becomes an empty one: reading it would read foreign
-  // memory.
+  // Empties the tensor if its shape exceeds its storage, and returns whether it did. libtorch leaves such a tensor when
+  // a resize fails half way, or when set_ gets a smaller storage; reading it would read foreign memory.
   bool empty_if_outgrown(Handle handle);
 
-  // ---- scopes ----
-  // A new scope inside the current one, and current from now on.
+  // Opens a scope inside the current one and makes it current.
   ScopeId open_scope();
-  // Frees what the scope and all scopes inside it still own; when the current scope is among them, the parent of
-  // `scope` becomes current. False when it was closed already.
+  // Frees everything the scope and the scopes inside it still own. If the current scope is among them, the parent of
+  // `scope` becomes current. False if it was closed already.
   bool close_scope(ScopeId scope) noexcept;
   ScopeId current_scope() const noexcept { return scope_id(current_); }
-  // Makes an open scope current, or none (0). A closed one makes none current.
+  // Makes an open scope current, or none (0 or a closed one).
   void enter_scope(ScopeId scope) noexcept { set_current(scope_index(scope)); }
   ScopeId parent_of(ScopeId scope) const noexcept;  // nearest open one, 0 for none
-  // Puts an open scope, with all inside it, under another parent (0: under none): it outlives the one it was opened in.
-  // False when it is closed, or when `parent` lies inside it.
+  // Moves an open scope, with all inside it, under another parent (0: none), so it outlives the one it was opened in.
+  // False if it is closed, or if `parent` lies inside it.
   bool reparent(ScopeId scope, ScopeId parent) noexcept;
   bool is_open(ScopeId scope) const noexcept;
   ScopeId scope_of(Handle handle) noexcept;
-  // Moves the handle to `scope` (0: to the collector). False when the handle is freed.
+  // Moves the handle to `scope` (0: to the collector). False if the handle was freed.
   bool move(Handle handle, ScopeId scope) noexcept;
 
   size_t live() const noexcept { return live_; }
 
-  // Frees what finalizers queued although an op is in progress, except `in_use` (sorted). Returns how many.
+  // Frees what finalizers queued, even while an op is in progress, except `in_use` (sorted). Returns the number freed.
   size_t drain_except(const std::vector<Handle>& in_use) noexcept;
-  // ---- for those who look at tensors from outside ----
-  // What is remembered of births and deaths; null until somebody configured it.
+  // The record of births and deaths; null until configure_watch().
   Watch* watch() noexcept { return watch_.get(); }
   void configure_watch(bool on, uint64_t sample_bytes, bool deaths);
   static uint32_t index_of(Handle handle) noexcept { return static_cast<uint32_t>(handle & ((1u << kIndexBits) - 1)); }
 
-  // A running capture that does not know this table's tensors is told of them. Otherwise the next birth or death does
+  // Reports this table's tensors to a running capture that does not have them. Otherwise the next birth or death does
   // it.
-  void tell_capture() noexcept;
+  void report_to_capture() noexcept;
 
-  // The audit's record of a live tensor in the running capture; 0 where there is none.
+  // The audit's record of a live tensor in the running capture; 0 if none.
   uint32_t record_of(Handle handle) noexcept;
-  // Looks at what autograd graphs hold, and tells the running capture: once a round, or right after a full collection
-  // (`collected`). Takes time with the number of tensors and of new nodes.
+  // Counts what autograd graphs hold and reports it to the running capture: once a round, or right after a full
+  // collection (`collected`). Its time grows with the number of tensors and of new nodes.
   void take_census(bool collected);
 
-  // Calls visit(handle, facts, entries, entry count) for each live tensor, but for those that a step under way may come
-  // upon by itself (Loans): nothing can be said of them now. `visit` must not create or free one.
+  // Calls visit(handle, facts, entries, entry count) for each live tensor, except those that a running step may reach
+  // (Loans): nothing is known of them now. `visit` must not create or free one.
   template <class Visit>
   void for_each(Visit&& visit);
 
-  // While one stands, finalizers queue. Nested ones count.
+  // While one exists, finalizers queue. Can be nested.
   class Busy {
    public:
     explicit Busy(SlotTable& table) noexcept : table_(table) { ++table_.busy_; }
@@ -182,25 +178,25 @@ class SlotTable {
 
   struct alignas(64) Slot {
     at::Tensor tensor;
-    accounting::StorageEntry* entry = nullptr;  // null when free, alone or without a storage
-    uint64_t alone_bytes = 0;                   // the charge, while `alone`
-    // Storages inside a tensor that has none of its own (sparse indices and values).
+    accounting::StorageEntry* entry = nullptr;  // null if free, alone or without a storage
+    uint64_t alone_bytes = 0;                   // the charge while `alone`
+    // Storages inside a tensor without its own (sparse indices and values).
     std::unique_ptr<std::vector<accounting::StorageEntry*>> inner;
     uint32_t generation = 1;                  // the low kGenerationBits are used
     uint32_t scope = kNone;                   // index of the owning scope
     uint32_t previous = kNone, next = kNone;  // in the scope's list; next also links free slots
-    uint32_t record = 0;                      // the audit's, 0 when not recorded, kWatchedOnly for the watch alone
+    uint32_t record = 0;                      // the audit's, 0 if not recorded, kWatchedOnly for the watch alone
     bool live = false;
-    bool alone = false;   // nobody else holds the tensor or its storage: the charge is here, not in the ledger
-    bool due = false;     // a batch under way was in the way of reconcile_slot()
-    bool untold = false;  // and of telling the capture of it
+    bool alone = false;       // no one else holds the tensor or its storage: charged here, not in the ledger
+    bool due = false;         // a running batch deferred reconcile_slot()
+    bool unreported = false;  // a running batch deferred reporting it to the capture
   };
 
   struct Scope {
     uint32_t head = kNone;
     uint64_t generation = 1;
     uint32_t parent = kNone;
-    uint32_t first_child = kNone;             // open scopes right inside, the last opened first
+    uint32_t first_child = kNone;             // open child scopes, the last opened first
     uint32_t previous = kNone, next = kNone;  // in the list of the parent's children
     bool open = false;
   };
@@ -217,9 +213,9 @@ class SlotTable {
   uint32_t take_slot();
   void release_slot(uint32_t index) noexcept;
   void release_recorded(uint32_t index) noexcept;
-  void let_go(uint32_t index) noexcept;
+  void release_tensor(uint32_t index) noexcept;
   Hidden hidden_of(const Slot& slot) const noexcept;
-  void charge(Slot& slot);  // all or, when it throws, nothing
+  void charge(Slot& slot);  // all or, if it throws, nothing
   void refund(Slot& slot) noexcept;
   void refund_inner(const std::vector<accounting::StorageEntry*>& inner) noexcept;
   void end_scope(uint32_t index) noexcept;
@@ -232,26 +228,26 @@ class SlotTable {
   bool is_recorded(uint64_t bytes, float* weight) noexcept;
   void record_birth(uint32_t index, bool storage_is_new, float weight);
   audit::Birth birth_of(const Slot& slot, const TensorFacts& facts, bool storage_is_new) const;
-  // True where it is told, or not to be.
-  bool tell_found(Slot& slot, uint32_t capture) noexcept;
-  void tell_all(uint32_t capture, uint32_t but) noexcept;
+  // False if it must be reported later.
+  bool report_found(Slot& slot, uint32_t capture) noexcept;
+  void report_all(uint32_t capture, uint32_t but) noexcept;
   void record_death(uint32_t index) noexcept;
   accounting::StorageEntry* charge_storage(c10::StorageImpl* storage, bool* is_new, bool is_tensor = true);
   void refund_entry(accounting::StorageEntry* entry, bool is_tensor = true) noexcept;
-  uint32_t scope_index(ScopeId id) const noexcept;  // kNone when it is not open
+  uint32_t scope_index(ScopeId id) const noexcept;  // kNone if it is not open
   ScopeId scope_id(uint32_t index) const noexcept;
   void set_current(uint32_t scope) noexcept;
   void reconcile_slot(Slot& slot);
   bool refresh_holder(Slot& slot);
-  // Whether a step under way has the tensor, or may come upon it.
-  bool is_out(const Slot& slot) const noexcept {
+  // Whether a running step has the tensor, or may reach it.
+  bool is_in_use(const Slot& slot) const noexcept {
     return loans_.any() && (loans_.has(slot.tensor) || loans_.reaches(slot.tensor));
   }
-  // False for a tensor of which nothing can be said now.
+  // False if nothing is known of the tensor now.
   bool facts_of(const Slot& slot, TensorFacts* facts) const;
-  void put_off(Slot& slot) noexcept;
-  void take_up_due();
-  void take_up_slot(Slot& slot);
+  void defer(Slot& slot) noexcept;
+  void reconcile_due();
+  void reconcile_due_slot(Slot& slot);
   void reconcile_alone(Slot& slot) noexcept;
   void check_thread() const noexcept;
 
@@ -265,13 +261,13 @@ class SlotTable {
   std::vector<uint32_t> free_scopes_;
   uint32_t current_ = kNone;
   std::vector<Handle> queued_;
-  std::vector<uint32_t> used_alone_;  // slots that were alone when an op in progress took them
+  std::vector<uint32_t> used_alone_;  // slots that were alone when the op in progress took them
   accounting::SoleTotals alone_;
   int busy_ = 0;
   size_t live_ = 0;
   size_t with_inner_ = 0;  // slots that have `inner`
   Loans loans_;
-  uint32_t audit_capture_ = 0;  // the capture that the slots' records are of
+  uint32_t audit_capture_ = 0;  // the capture that the slots' records belong to
   std::unique_ptr<Watch> watch_;
   std::unique_ptr<GraphCensus> census_;  // null until something was recorded
 #ifdef LTN_DEBUG

@@ -1,4 +1,4 @@
-// The storage behind a tensor, as the slot table's parts see it.
+// The storage of a tensor, for the parts of the slot table.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -9,7 +9,7 @@
 
 namespace ltn::handles {
 
-// Null for a tensor that has none of its own.
+// Null for a tensor without its own.
 inline c10::StorageImpl* storage_of(const at::Tensor& tensor) {
   if (!tensor.unsafeGetTensorImpl()->has_storage()) return nullptr;
   return tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
@@ -20,7 +20,7 @@ inline uint64_t bytes_of(const accounting::StorageEntry* entry) noexcept {
   return entry == nullptr ? uint64_t{0} : uint64_t{entry->bytes};
 }
 
-// What the audit calls a storage: a number that is never used again.
+// The audit's id of a storage: never reused.
 inline const void* audit_id(const accounting::StorageEntry* entry) noexcept {
   return entry == nullptr ? nullptr : reinterpret_cast<const void*>(static_cast<uintptr_t>(entry->id));
 }

@@ -43,7 +43,7 @@ const Watch::Birth* Watch::birth(uint64_t handle, uint32_t index) const noexcept
 }
 
 uint32_t Watch::define_site(std::string json) {
-  if (sites_.size() >= kMostSites) return 0;
+  if (sites_.size() >= kMaxSites) return 0;
   sites_.push_back(std::move(json));
   return static_cast<uint32_t>(sites_.size());
 }
@@ -59,11 +59,11 @@ void Watch::freed(uint64_t handle, uint32_t index) noexcept {
   try {
     order_.push_back(handle);
     dead_[handle] = {known == nullptr ? 0 : known->site, cause_site_, cause_};
-    if (order_.size() <= kMostDeaths) return;
+    if (order_.size() <= kMaxDeaths) return;
     dead_.erase(order_.front());
     order_.pop_front();
   } catch (const std::bad_alloc&) {
-    // A message that says less is better than a tensor that cannot be freed.
+    // A less informative message is better than a tensor that cannot be freed.
   }
 }
 

@@ -1,5 +1,5 @@
-// What torch.TensorLogger and LIBTORCH_NODE_DEBUG remember of the tensors of one environment: when and where each was
-// made, and with LIBTORCH_NODE_DEBUG how and where it was freed. Numbers only: it keeps nothing alive.
+// The data of torch.TensorLogger and LIBTORCH_NODE_DEBUG about the tensors of one environment: when and where each was
+// created, and with LIBTORCH_NODE_DEBUG how and where it was freed. Numbers only: it keeps nothing alive.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,10 @@
 
 namespace ltn::handles {
 
-// Lifetime: part of a slot table, from the first time that somebody looks.
-// Thread: the environment's JS thread, finalizers included.
+// Lifetime: part of a slot table, from its first use. Thread: the environment's JS thread, finalizers included.
 class Watch {
  public:
-  // How a tensor ended. The JS side announces its own reasons; what nobody announces is the collector's work.
+  // How a tensor was freed. The JS side announces its own reasons; without one it was the collector.
   enum class Cause : uint8_t { Collector, Dispose, DisposeAll, Scope };
 
   struct Birth {
@@ -31,35 +30,35 @@ class Watch {
     Cause cause = Cause::Collector;
   };
 
-  static constexpr size_t kMostDeaths = 10'000;
-  static constexpr size_t kMostSites = 10'000;
+  static constexpr size_t kMaxDeaths = 10'000;
+  static constexpr size_t kMaxSites = 10'000;
 
   explicit Watch(uint64_t seed) : sampler_(seed) {}
 
-  // `on`: births are noted. `sample_bytes`: the mean distance between stacks, 0 for a stack of every tensor. `deaths`:
-  // ends are noted as well.
+  // `on`: record births. `sample_bytes`: the mean distance between stacks, 0 for a stack of every tensor. `deaths`:
+  // record frees as well.
   void configure(bool on, uint64_t sample_bytes, bool deaths);
   bool on() const noexcept { return on_; }
   bool deaths() const noexcept { return deaths_; }
 
   void born(uint64_t handle, uint32_t index, uint64_t bytes) noexcept;
-  // Tensors whose stack was drawn and is not there yet.
+  // The number of sampled tensors that wait for their stack.
   uint32_t waiting() const noexcept { return static_cast<uint32_t>(waiting_.size()); }
   void tag_waiting(uint32_t site) noexcept;
-  // Null for a tensor from before somebody looked.
+  // Null for a tensor from before the watch was on.
   const Birth* birth(uint64_t handle, uint32_t index) const noexcept;
 
-  // A stack as JSON, defined once per environment. 0 when there are too many to remember.
+  // A stack as JSON, defined once per environment. 0 when there are too many.
   uint32_t define_site(std::string json);
-  const std::string& site(uint32_t id) const noexcept;  // "" for one that is unknown
+  const std::string& site(uint32_t id) const noexcept;  // "" if unknown
 
-  // The reason of the frees that follow, until it is announced that there is none (Collector).
+  // The reason for the following frees, until Collector is announced.
   void announce(Cause cause, uint32_t site) noexcept {
     cause_ = cause;
     cause_site_ = site;
   }
   void freed(uint64_t handle, uint32_t index) noexcept;
-  // Null for a tensor that is alive, or that ended before somebody looked or too long ago.
+  // Null for a tensor that is alive, or that was freed before the watch was on or too long ago.
   const Death* death(uint64_t handle) const noexcept;
 
   static double now_ms() noexcept;

@@ -7,8 +7,8 @@
 namespace ltn {
 namespace {
 
-// `place()` gives a text. What is returned owns the function: the environment
-// that is asked no more lets go of it.
+// `place()` returns a text. The returned value owns the function: the environment releases it when it is no longer
+// called.
 napi_value set_place(Call &call) {
   auto callback = std::make_shared<autograd::Callback>(call, call.arguments[0]);
   autograd::set_place(callback);
@@ -17,7 +17,7 @@ napi_value set_place(Call &call) {
 
 std::vector<std::string> take_anomaly() {
   std::vector<std::string> texts;
-  for (autograd::MadeAt &made : autograd::take_anomaly()) {
+  for (autograd::CreatedAt &made : autograd::take_anomaly()) {
     texts.push_back(std::move(made.node));
     texts.push_back(std::move(made.place));
   }

@@ -2,7 +2,7 @@
 #include <ATen/Parallel.h>
 
 #include "native/async/batch.h"
-#include "native/async/shadows.h"
+#include "native/async/meta_results.h"
 #include "native/env/end_sentinel.h"
 #include "native/env/environment_end.h"
 #include "native/internals/internals.h"
@@ -30,8 +30,8 @@ napi_value enter_strand(Call& call) {
   return nullptr;
 }
 
-// strandSubmit(id, wanted): what was recorded since the last time, or with `wanted` false what a failure left to do.
-// Whether it may write to tensors that the program sees.
+// strandSubmit(id, wanted): submits the ops recorded since the last call, or with `wanted` false those left by a
+// failure. Returns whether they may write to tensors visible to the program.
 napi_value submit(Call& call) {
   auto batch = std::make_unique<async::Batch>();
   batch->strand = strand_argument(call);
@@ -54,7 +54,7 @@ napi_value submit(Call& call) {
   const napi_value writes = write_bool(call, batch->writes());
   const uint64_t strand = batch->strand->id;
   call.state.slots().lend_to(strand, batch->borrowed());
-  if (call.state.take_borrowed()) {  // whose owner's hook and finalizer are there by now
+  if (call.state.take_borrowed()) {  // the owner's hook and finalizer exist by now
     end_pool_work_first(call.state);
     EndSentinel::put(call.state);
   }
@@ -62,7 +62,7 @@ napi_value submit(Call& call) {
   try {
     const void* const owner = batch->mailbox.get();
     async::Pool::process().submit(std::move(batch), owner);
-  } catch (...) {  // no thread could be started: nothing is under way, and the caller hears why
+  } catch (...) {  // no thread could be started: nothing runs, and the caller gets the error
     call.state.mailbox()->end();
     call.state.slots().return_from(strand);
     throw;
@@ -71,7 +71,7 @@ napi_value submit(Call& call) {
 }
 
 napi_value mail(Call& call) {
-  napi_value array = new_array(call, 0);  // first: what fails from here on loses mail
+  napi_value array = new_array(call, 0);  // first: a failure after take() would lose messages
   const std::vector<uint64_t> strands = call.state.mailbox()->take();
   for (const uint64_t strand : strands) call.state.slots().return_from(strand);
   for (size_t i = 0; i < strands.size(); ++i) {
@@ -81,7 +81,7 @@ napi_value mail(Call& call) {
   return array;
 }
 
-// After a batch: takes up what its ops changed behind handles, and hands on their warnings. Whether all steps ran.
+// After a batch: reconciles changes behind handles, and delivers warnings. Returns whether all steps ran.
 napi_value settle(Call& call) {
   const auto strand = strand_argument(call);
   bool wrote = false;
@@ -101,13 +101,13 @@ napi_value settle(Call& call) {
   handles::SlotTable& slots = call.state.slots();
   if (wrote) slots.reconcile_all();
   if (wrote || wrote_gradients) slots.reconcile_inner();
-  slots.take_up_returned();
+  slots.reconcile_returned();
   for (std::string& text : strand->warnings) call.state.warnings().add(std::move(text));
   strand->warnings.clear();
   return write_bool(call, strand->failed == nullptr);
 }
 
-// The error of the step that failed, as that op's.
+// The error of the failed step, as that op's.
 napi_value error(Call& call) {
   const auto strand = strand_argument(call);
   if (strand->failed == nullptr) throw CodedError("ERR_TORCH_INTERNAL", "no step failed");
@@ -117,12 +117,12 @@ napi_value error(Call& call) {
   of_op.inputs = &inputs;
   try {
     std::rethrow_exception(strand->error);
-  } catch (...) {  // whatever it is becomes a JS error
+  } catch (...) {  // any exception becomes a JS error
     return current_error(call.env, &of_op);
   }
 }
 
-// Whether the step that failed wrote to nothing that was there before it.
+// Whether the failed step wrote to no existing tensor.
 napi_value can_repeat(Call& call) {
   const auto strand = strand_argument(call);
   const async::Step* failed = strand->failed;
@@ -138,11 +138,11 @@ napi_value take(Call& call) {
   return take_result(call, *step);
 }
 
-// strandShadow(id, code): [dtype, device, ...shape] of a result that may not be there yet; null where nothing is known.
-napi_value shadow(Call& call) {
+// strandShadow(id, code): [dtype, device, ...shape] of a result that may be pending; null if unknown.
+napi_value strand_meta(Call& call) {
   const auto strand = strand_argument(call);
   const double code = read_double(call, call.arguments[1], 1);
-  const at::Tensor found = async::shadow_of(*strand, code);
+  const at::Tensor found = async::result_meta(*strand, code);
   const std::string device = found.defined() ? async::device_of(*strand, code) : "";
   if (device.empty() || found.layout() != c10::kStrided) {
     napi_value null = nullptr;
@@ -158,7 +158,7 @@ napi_value shadow(Call& call) {
   return array;
 }
 
-// Throws where values cannot be read now: steps that were recorded will write.
+// Throws if values cannot be read now: recorded steps will write to them.
 napi_value require_read(Call& call) {
   if (call.state.flags().recording != handles::Flags::kOff) require_up_to_date(call);
   return nullptr;
@@ -200,7 +200,7 @@ const Internal kInternals[] = {
     internal_body<&error, 1>("strandError", "strandError(int strand) -> Error"),
     internal_body<&can_repeat, 1>("strandCanRepeat", "strandCanRepeat(int strand) -> bool"),
     internal_body<&take, 2>("strandTake", "strandTake(int strand, int step) -> Any"),
-    internal_body<&shadow, 2>("strandShadow", "strandShadow(int strand, float code) -> Any"),
+    internal_body<&strand_meta, 2>("strandShadow", "strandShadow(int strand, float code) -> Any"),
     internal_body<&require_read, 1>("strandRequireRead", "strandRequireRead(Tensor self) -> ()"),
     internal_body<&cancel, 1>("strandCancel", "strandCancel(int strand) -> ()"),
     internal_body<&close_strand, 1>("strandClose", "strandClose(int strand) -> ()"),

@@ -9,7 +9,7 @@ namespace ltn {
 namespace {
 
 bool requires_grad(const at::Tensor& self) { return self.requires_grad(); }
-// Not set_requires_grad(), which takes any tensor: the flag of a computed one is not to be taken away.
+// Not set_requires_grad(), which takes any tensor: the flag of a computed one must not be removed.
 void set_requires_grad(const at::Tensor& self, bool value) { self.requires_grad_(value); }
 at::Tensor grad(const at::Tensor& self) { return self.grad(); }
 void set_grad(const at::Tensor& self, const c10::optional<at::Tensor>& value) {
@@ -32,8 +32,8 @@ bool grad_enabled() { return c10::GradMode::is_enabled(); }
 void set_grad_enabled(bool value) { c10::GradMode::set_enabled(value); }
 bool inference_enabled() { return c10::InferenceMode::is_enabled(); }
 
-// What the guard classes of c10 restore, held by number: JS decides when a mode ends. Thread-local, hence in order.
-// Process-wide name, per-thread state: libtorch's modes are per thread as well.
+// c10's guard objects, held by number: JS decides when a mode ends. libtorch's modes are per thread, hence thread-local
+// and in order.
 thread_local std::vector<std::unique_ptr<c10::InferenceMode>> thread_inference_modes;
 
 int64_t inference_enter() {
@@ -41,7 +41,7 @@ int64_t inference_enter() {
   return static_cast<int64_t>(thread_inference_modes.size());
 }
 
-// Ends the mode that `depth` began, and those inside it that were left open.
+// Ends the mode started at `depth`, and those inside it that were left open.
 void inference_exit(int64_t depth) {
   while (static_cast<int64_t>(thread_inference_modes.size()) >= std::max<int64_t>(depth, 1)) {
     thread_inference_modes.pop_back();

@@ -13,17 +13,17 @@
 
 namespace ltn {
 
-// Keeps the memory for as long as a storage uses it, whatever JavaScript does to the ArrayBuffer; and the ArrayBuffer
-// too, so that V8 counts the memory as in use. Where V8 cannot be asked for the memory, the ArrayBuffer is all there
-// is. Lifetime: owned by the storage's DataPtr; its deleter hands the reference back to the environment that made it.
-// Thread: made on the JS thread; freed on any.
+// Keeps the memory for as long as a storage uses it, whatever JavaScript does to the ArrayBuffer; also keeps the
+// ArrayBuffer, so that V8 counts the memory as in use. If V8 cannot be asked for the memory, it keeps the ArrayBuffer
+// only. Lifetime: owned by the storage's DataPtr; its deleter returns the reference to the environment that created it.
+// Thread: created on the JS thread; freed on any.
 class BorrowedBuffer {
  public:
   BorrowedBuffer(std::shared_ptr<ReleaseQueue> queue, std::unique_ptr<share::BufferMemory> memory)
       : queue_(std::move(queue)), memory_(std::move(memory)) {}
   ~BorrowedBuffer() {
     if (reference_ != nullptr) queue_->push(reference_);
-    // Left alone: the allocator that it would go back to is gone, and the process is about to be.
+    // Leaked: its allocator is already destroyed, and the process is about to exit.
     if (has_main_environment_ended()) static_cast<void>(memory_.release());
   }
   BorrowedBuffer(const BorrowedBuffer&) = delete;
@@ -31,7 +31,7 @@ class BorrowedBuffer {
 
   void refer_to(napi_env env, napi_value buffer) { check(env, napi_create_reference(env, buffer, 1, &reference_)); }
 
-  // The deleter of such a storage, by which accounting knows that V8 counts this memory already.
+  // The deleter of such a storage. It tells accounting that V8 counts this memory already.
   static void destroy(void* self) { delete static_cast<BorrowedBuffer*>(self); }
 
   static c10::DataPtr data_ptr(std::unique_ptr<BorrowedBuffer> buffer, void* data) {

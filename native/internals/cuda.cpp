@@ -1,5 +1,5 @@
-// torch.cuda: devices and their memory. Device questions go through libtorch's own dispatch, so that they need no CUDA
-// headers; memory goes through native/cuda.
+// torch.cuda: devices and their memory. Device queries go through libtorch's dispatch, so they need no CUDA headers;
+// memory goes through native/cuda.
 #include <ATen/detail/CUDAHooksInterface.h>
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
@@ -9,7 +9,7 @@
 namespace ltn {
 namespace {
 
-// Null where no library with CUDA is loaded.
+// Null if no library with CUDA is loaded.
 const c10::impl::DeviceGuardImplInterface* devices() {
   constexpr auto kCuda = c10::DeviceType::CUDA;
   return c10::impl::hasDeviceGuardImpl(kCuda) ? c10::impl::getDeviceGuardImpl(kCuda) : nullptr;

@@ -55,7 +55,7 @@ View typed_array(Call& call, size_t index) {
   return view;
 }
 
-// numel × item size of `shape`, or a BadArgument.
+// numel × item size of `shape`. Throws BadArgument.
 size_t bytes_of_shape(const c10::SmallVector<int64_t, 8>& shape, c10::ScalarType dtype, size_t index) {
   uint64_t bytes = c10::elementSize(dtype);
   for (const int64_t size : shape) {
@@ -88,7 +88,7 @@ Request read_request(Call& call) {
   return request;
 }
 
-// The result, where it is wanted.
+// The result on the requested device.
 napi_value write_on_device(Call& call, at::Tensor tensor) {
   const auto device = FromJs<c10::optional<c10::Device>>(call, 3).get();
   if (device.has_value() && !device->is_cpu()) tensor = tensor.to(*device);
@@ -102,8 +102,8 @@ napi_value from_copy(Call& call) {
   return write_on_device(call, std::move(tensor));
 }
 
-// fromNumbers(array, shape, dtype, device, wanted, floats): elements of `wanted`, a dtype of integers. Null where one
-// of the numbers does not fit.
+// fromNumbers(array, shape, dtype, device, wanted, floats): elements of `wanted`, an integer dtype. Null if one of the
+// numbers does not fit.
 napi_value from_numbers(Call& call) {
   const auto wanted = Element<c10::ScalarType>::read(call, call.arguments[4], 4);
   const auto numbers = read_bool(call, call.arguments[5], 5) ? Numbers::kFloats : Numbers::kAsTheyAre;
@@ -120,9 +120,8 @@ napi_value from_numbers(Call& call) {
 }
 
 #ifdef MADV_HUGEPAGE
-// What is filled at once is had in few large pieces where the system gives them: to hand out and clear 4 KiB at a time
-// takes longer than to read a file from the system's cache. Whole pieces inside the memory, so that it becomes no
-// larger. Only advice: that it is not taken is not an error.
+// Requests huge pages: allocating and clearing 4 KiB pages takes longer than reading a file from the page cache. Whole
+// huge pages inside the memory only, so that it does not grow. A failed madvise is not an error.
 void prefer_huge_pages(void* data, size_t bytes) {
   constexpr uintptr_t kHuge = uintptr_t{2} << 20;
   const auto begin = (reinterpret_cast<uintptr_t>(data) + kHuge - 1) & ~(kHuge - 1);
@@ -133,8 +132,8 @@ void prefer_huge_pages(void* data, size_t bytes) {
 void prefer_huge_pages(void*, size_t) {}
 #endif
 
-// newBytes(length): memory that fillBytes or readBytes fills. Not an op: what a loader reads is there at once, also
-// inside torch.run.
+// newBytes(length): memory for fillBytes or readBytes. Not an op: a loader's data is available at once, also inside
+// torch.run.
 napi_value new_bytes(Call& call) {
   const int64_t length = read_int(call, call.arguments[0], 0);
   if (length < 0) throw BadArgument(0, "a length of 0 or more", std::to_string(length));
@@ -143,7 +142,7 @@ napi_value new_bytes(Call& call) {
   return write_result(call, std::move(bytes));
 }
 
-// The memory of `self` from a byte on, where `bytes` have room.
+// The memory of `self` from a byte on, with at least `bytes` left.
 char* room_in(const at::Tensor& self, int64_t from, uint64_t bytes, size_t index) {
   if (self.scalar_type() != c10::ScalarType::Byte || !self.is_cpu() || !self.is_contiguous()) {
     throw BadArgument(0, "contiguous bytes", describe_tensor(&self));
@@ -155,8 +154,8 @@ char* room_in(const at::Tensor& self, int64_t from, uint64_t bytes, size_t index
   return static_cast<char*>(self.data_ptr()) + from;
 }
 
-// readBytes(self, descriptor, from): fills `self` with what the file has from there on. Gives how many bytes it had:
-// fewer than asked for where the file ends or reading fails, which the caller finds out by reading on.
+// readBytes(self, descriptor, from): fills `self` from that offset of the file. Returns the number of bytes read: fewer
+// than requested at the end of the file or on an error, which the next read of the caller finds.
 napi_value read_bytes(Call& call) {
   const at::Tensor& self = call.tensor(call.arguments[0], 0);
   const auto descriptor = static_cast<int>(read_int(call, call.arguments[1], 1));
@@ -206,8 +205,8 @@ napi_value from_borrowed(Call& call) {
   return write_result(call, std::move(tensor));
 }
 
-// Writes the elements in row-major order into an ArrayBuffer of exactly their size. JavaScript makes it: there a failed
-// allocation is an exception, in Node-API it ends the process.
+// Writes the elements in row-major order into an ArrayBuffer of exactly their size. JavaScript allocates it: there a
+// failed allocation is an exception, in Node-API it ends the process.
 napi_value copy_into(Call& call) {
   if (call.state.flags().recording != handles::Flags::kOff) require_up_to_date(call);
   const at::Tensor& self = call.tensor(call.arguments[0], 0);
@@ -220,7 +219,7 @@ napi_value copy_into(Call& call) {
   }
   if (dense.is_meta()) throw CodedError("ERR_TORCH_DEVICE", "a tensor on the meta device has no elements");
   if (!dense.is_cpu()) dense = dense.to(c10::Device(c10::DeviceType::CPU));
-  // Autograd's efficient zero tensors have no memory before they are copied.
+  // Autograd's efficient zero tensors have no memory before a copy.
   if (dense._is_zerotensor()) dense = dense.clone();
   dense = at::resolve_neg(at::resolve_conj(dense)).contiguous();
   const size_t bytes = static_cast<size_t>(dense.numel()) * dense.element_size();

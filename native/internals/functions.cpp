@@ -10,9 +10,8 @@ namespace {
 using autograd::JsNode;
 using autograd::variable_list;
 
-// What JavaScript has of a node. Lifetime: the external's, whose finalizer runs
-// on the JS thread. The node owns the function that refers to the external, so
-// this owns the node only until the node is in a graph.
+// JavaScript's reference to a node. Lifetime: the external's, whose finalizer runs on the JS thread. The node owns the
+// function that refers to the external, so this owns the node only until the node is in a graph.
 struct NodeOwner {
   std::shared_ptr<JsNode> until_finished;
   std::weak_ptr<JsNode> node;
@@ -26,7 +25,7 @@ variable_list tensors_of(Call &call, size_t index) {
 }
 
 napi_value begin_function(Call &call) {
-  // forward runs at once: it would see tensors as they were before what was recorded.
+  // forward runs at once: it would see tensors as they were before the recorded ops.
   if (call.state.flags().recording != handles::Flags::kOff) require_up_to_date(call);
   NodeOwner owner;
   owner.until_finished = JsNode::create(read_string(call, call.arguments[1], 1), tensors_of(call, 0));
@@ -49,7 +48,7 @@ napi_value end_function(Call &call) {
   variable_list outputs = JsNode::finish(node, forward, std::move(backward));
   napi_value list = new_array(call, outputs.size());
   for (size_t i = 0; i < outputs.size(); ++i) {
-    // The program has a name for it already.
+    // The program has this tensor already.
     if (outputs[i].is_same(forward.outputs[i])) outputs[i].reset();
     set_element(call, list, i, write_element(call, std::move(outputs[i])));
   }
@@ -65,7 +64,7 @@ napi_value saved_tensors(Call &call) {
   const std::shared_ptr<JsNode> node = owner_of(call).node.lock();
   if (node == nullptr) {
     throw CodedError("ERR_TORCH_RUNTIME",
-                     "expected a context whose graph is there, got one whose "
+                     "expected a context with a live graph, got one whose "
                      "graph was freed");
   }
   return to_js(call, JsNode::saved(node));

@@ -1,4 +1,4 @@
-// Gradients of some tensors with respect to others: what torch.autograd.grad and torch.autograd.backward of Python do.
+// Gradients of tensors with respect to others: torch.autograd.grad and torch.autograd.backward in Python.
 #include <ATen/ops/ones_like.h>
 #include <torch/csrc/autograd/edge.h>
 #include <torch/csrc/autograd/engine.h>
@@ -18,7 +18,7 @@ using Gradients = c10::List<c10::optional<at::Tensor>>;
 
 std::string place(const char* list, size_t index) { return std::string(list) + "[" + std::to_string(index) + "]"; }
 
-// Where the engine begins, and with which gradient.
+// Where the engine starts, and with which gradient.
 struct Roots {
   edge_list edges;
   variable_list gradients;
@@ -48,8 +48,8 @@ void add_root(Roots* roots, const at::Tensor& output, const c10::optional<at::Te
   } else {
     if (output.numel() != 1) {
       throw CodedError("ERR_TORCH_RUNTIME", place("gradOutputs", index) +
-                                                ": expected a tensor, since only an output of one element may go "
-                                                "without, got null for " +
+                                                ": expected a tensor, since only an output with one element may "
+                                                "omit it, got null for " +
                                                 place("outputs", index) + ", " + describe_tensor(&output));
     }
     with = at::ones_like(output, at::MemoryFormat::Preserve);
@@ -67,7 +67,7 @@ Roots roots_of(at::TensorList outputs, const Gradients& gradients) {
   return roots;
 }
 
-// What the engine is to compute or to accumulate into.
+// Edges of the gradients that the engine computes or accumulates.
 edge_list edges_of(at::TensorList inputs, bool accumulates) {
   edge_list edges;
   edges.reserve(inputs.size());
@@ -81,7 +81,7 @@ edge_list edges_of(at::TensorList inputs, bool accumulates) {
     if (accumulates && node != nullptr) input.retain_grad();
     const std::shared_ptr<torch::autograd::Node> goal =
         node != nullptr ? node : torch::autograd::impl::try_get_grad_accumulator(input);
-    // A node that the graph does not have stands for a leaf that was used for nothing.
+    // A node outside the graph represents a leaf that was not used.
     if (goal == nullptr) {
       edges.emplace_back(std::make_shared<torch::autograd::Identity>(), 0);
     } else {

@@ -1,4 +1,4 @@
-// Handles, guards and scopes, as lib/tensor.ts and lib/scope.ts use them.
+// Handles, guards and scopes, for lib/tensor.ts and lib/scopes.
 #include "native/internals/internals.h"
 
 namespace ltn {

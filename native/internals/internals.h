@@ -1,4 +1,4 @@
-// Native functions that are no ops, called by lib/ by name. They share the ops' error guard and converters.
+// Native functions that are not ops, called by lib/ by name. They share the ops' error guard and converters.
 #pragma once
 
 #include <vector>

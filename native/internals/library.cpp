@@ -28,7 +28,7 @@ const at::Generator& default_generator() { return at::globalContext().defaultGen
 int64_t initial_seed() { return generator_initial_seed(default_generator()); }
 int64_t seed() {
   const int64_t chosen = generator_seed(default_generator());
-  at::manual_seed(static_cast<uint64_t>(chosen));  // every device's
+  at::manual_seed(static_cast<uint64_t>(chosen));  // seeds every device
   return chosen;
 }
 at::Tensor rng_state() { return generator_get_state(default_generator()); }
@@ -56,7 +56,7 @@ napi_value set_warning_sink(Call& call) {
   return nullptr;
 }
 
-// { dtypes, layouts, memoryFormats, qschemes }: names by enum value; "" where a value is no name of its own.
+// { dtypes, layouts, memoryFormats, qschemes }: names by enum value; "" for a value without its own name.
 napi_value enums(Call& call) {
   napi_value result = nullptr;
   check(call.env, napi_create_object(call.env, &result));

@@ -20,7 +20,7 @@ napi_value new_object(Call& call) {
   return object;
 }
 
-// What libtorch's allocators hold on one device, and whether that is known.
+// Memory held by libtorch's allocators on one device, if known.
 struct Held {
   bool known = false;
   uint64_t bytes = 0, peak = 0;
@@ -38,7 +38,7 @@ Held held_on(const c10::Device& device) {
   return {};
 }
 
-// The CPU, every device with a handle, and every CUDA device whose allocator holds something or held it.
+// The CPU, every device with a handle, and every CUDA device whose allocator holds or held memory.
 std::vector<accounting::DeviceTotals> all_devices(std::vector<accounting::DeviceTotals> seen) {
   const auto add = [&](const c10::Device& device) {
     const std::string name = device.str();
@@ -57,7 +57,7 @@ std::vector<accounting::DeviceTotals> all_devices(std::vector<accounting::Device
 std::vector<audit::DeviceFigures> figures_of(const std::vector<accounting::DeviceTotals>& seen) {
   std::vector<audit::DeviceFigures> figures;
   for (const auto& device : all_devices(seen)) {
-    // Another backend's allocator is not asked: what handles hold is the figure there is.
+    // Other backends' allocators are not queried: only the bytes held by handles are known.
     const Held asked = held_on(c10::Device(device.device));
     const Held held = asked.known ? asked : Held{true, device.bytes, device.bytes};
     figures.push_back({device.device, device.tensors, device.storages, device.bytes, held.bytes, held.peak});
@@ -92,7 +92,7 @@ napi_value memory(Call& call) {
   return result;
 }
 
-// The bytes that V8 was told for this environment, after settling: for tests and doctors.
+// The bytes reported to V8 for this environment, after settling: for tests and doctors.
 napi_value reported_bytes(Call& call) {
   call.state.external().flush();
   return write_double(call, static_cast<double>(call.state.external().reported()));

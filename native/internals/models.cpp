@@ -8,7 +8,7 @@
 namespace ltn {
 namespace {
 
-// modelLoad(bytes, device): `bytes` is an archive that lib/jit has examined.
+// modelLoad(bytes, device): `bytes` is an archive that lib/jit has checked.
 napi_value load(Call& call) {
   const at::Tensor& bytes = call.tensor(call.arguments[0], 0);
   const auto device = FromJs<c10::optional<c10::Device>>(call, 1).get();
@@ -19,7 +19,7 @@ napi_value load(Call& call) {
   return write_result(call, models::make_token(models::Model::load(archive, device)));
 }
 
-// modelLoadFile(fd, size, ranges, held, device): the same of a file that is open.
+// modelLoadFile(fd, size, ranges, held, device): the same for an open file.
 napi_value load_file(Call& call) {
   const int64_t fd = read_int(call, call.arguments[0], 0);
   const int64_t size = read_int(call, call.arguments[1], 1);
@@ -53,7 +53,7 @@ napi_value to(Call& call) {
   const c10::Device device = read_device(call, call.arguments[1], 1);
   try {
     model->to(device);
-  } catch (...) {  // some of it is there by now, perhaps
+  } catch (...) {  // part of it may have moved by now
     call.state.slots().reconcile_all();
     throw;
   }
@@ -63,8 +63,7 @@ napi_value to(Call& call) {
 
 bool has_packages() { return models::Package::is_supported(); }
 
-// packageLoad(folder, library, weights, device, keepFolder, runners, bytes, forms): `bytes` are those of what was
-// unpacked.
+// packageLoad(folder, library, weights, device, keepFolder, runners, bytes, forms): `bytes` is the unpacked size.
 napi_value load_package(Call& call) {
   models::PackageFiles files;
   std::string* const texts[] = {&files.folder, &files.library, &files.weights, &files.device};
@@ -78,7 +77,7 @@ napi_value load_package(Call& call) {
   return write_result(call, at::detail::make_tensor<models::PackageToken>(std::move(package), held));
 }
 
-// packageTrees(package): those of the arguments and of the result, and how many tensors are in each.
+// packageTrees(package): the trees of the arguments and of the result, and the number of tensors in each.
 napi_value package_trees(Call& call) {
   const auto package = models::read_package(call, call.arguments[0], 0);
   const napi_value array = new_array(call, 4);
@@ -89,7 +88,7 @@ napi_value package_trees(Call& call) {
   return array;
 }
 
-// `title`: what errors call it.
+// `title`: its name in errors.
 constexpr Internal titled(Internal internal, const char* title) {
   internal.row.name = title;
   return internal;

@@ -1,4 +1,4 @@
-// Tensors between threads, as lib/share.ts uses them.
+// Sharing of tensors between threads, for lib/share.ts.
 #include "native/internals/borrowed_buffer.h"
 #include "native/internals/internals.h"
 #include "native/share/alias.h"
@@ -11,12 +11,12 @@ namespace {
 share::TokenId read_token(Call& call, size_t index) {
   double number = 0;
   if (napi_get_value_double(call.env, call.arguments[index], &number) != napi_ok || !(number > 0 && number < 0x1p53)) {
-    return 0;  // no token has it
+    return 0;  // not the id of any token
   }
   return static_cast<share::TokenId>(number);
 }
 
-// Puts the tensor up under a new id. `exact` false leaves the backing store out, as where there is none to ask.
+// Offers the tensor under a new id. `exact` false omits the backing store, as if V8 could not be asked.
 napi_value share_tensor(Call& call) {
   const at::Tensor& self = call.tensor(call.arguments[0], 0);
   if (const auto reason = share::why_not(self, &BorrowedBuffer::destroy)) throw CodedError("ERR_TORCH_SHARED", *reason);
@@ -47,7 +47,7 @@ napi_value revoke_shared(Call& call) { return write_bool(call, share::process_to
 
 bool share_sweep_is_due() { return share::process_tokens().sweep_is_due(); }
 
-// Sweeps, and says how many bytes tokens hold that may still be taken.
+// Sweeps, and returns the bytes held by tokens that can still be taken.
 int64_t sweep_shared() {
   share::sweep_expired();
   return static_cast<int64_t>(share::process_tokens().totals().bytes);

@@ -1,4 +1,4 @@
-// What a tensor is: shape, dtype, storage.
+// Properties of a tensor: shape, dtype, storage.
 #include <ATen/ops/empty.h>
 
 #include "native/compat.h"
@@ -28,7 +28,7 @@ bool same_storage(const at::Tensor& self, const at::Tensor& other) {
          self.storage().unsafeGetStorageImpl() == other.storage().unsafeGetStorageImpl();
 }
 
-// The storage as bytes: a uint8 tensor over all of it. So a Storage is owned, scoped and counted like every tensor.
+// The storage as bytes: a uint8 tensor over all of it. So a Storage is owned, scoped and counted like a tensor.
 at::Tensor storage(const at::Tensor& self) {
   if (!self.has_storage()) throw CodedError("ERR_TORCH_LAYOUT", "the tensor has no storage of its own");
   at::Tensor bytes = at::empty({0}, at::TensorOptions().dtype(c10::ScalarType::Byte).device(self.device()));

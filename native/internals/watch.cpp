@@ -1,5 +1,5 @@
-// What lib/logger.ts, lib/debug.ts, lib/testing and lib/allocations.ts ask of the slot table: the live tensors as
-// numbers, what the watch remembers, and which tensors are new and large.
+// Queries of the slot table for lib/logger.ts, lib/debug.ts, lib/testing and lib/allocations.ts: the live tensors as
+// numbers, the watch's records, and new large tensors.
 #include <cmath>
 #include <cstring>
 #include <utility>
@@ -52,7 +52,7 @@ napi_value tag(Call& call) {
   return nullptr;
 }
 
-// watchAnnounce(cause, site): why the tensors that are freed next are freed
+// watchAnnounce(cause, site): the reason for the following frees
 napi_value announce(Call& call) {
   handles::Watch* watch = call.state.slots().watch();
   if (watch == nullptr) return nullptr;
@@ -64,7 +64,7 @@ napi_value announce(Call& call) {
   return nullptr;
 }
 
-// watchDeath(handle) -> [site of birth, cause, site of the end], or undefined
+// watchDeath(handle) -> [site of birth, cause, site of the free], or undefined
 napi_value death(Call& call) {
   const handles::Watch* watch = call.state.slots().watch();
   const auto* known = watch == nullptr ? nullptr : watch->death(static_cast<uint64_t>(read_number(call, 0)));
@@ -82,8 +82,8 @@ napi_value set_error_sink(Call& call) {
   return nullptr;
 }
 
-// watchRead() -> { tensors, storages, devices }: per tensor handle, dtype, index in devices, age in ms (NaN when
-// unknown), site, and where its storages begin in `storages` and how many it has; per storage id and bytes.
+// watchRead() -> { tensors, storages, devices }: per tensor handle, dtype, index in devices, age in ms (NaN if
+// unknown), site, index of its first storage in `storages`, and number of storages; per storage id and bytes.
 napi_value read(Call& call) {
   handles::SlotTable& slots = call.state.slots();
   const handles::Watch* watch = slots.watch();
@@ -120,13 +120,13 @@ napi_value read(Call& call) {
   return result;
 }
 
-// auditTellCapture(): a recording that began hears what this environment's tensors are.
-napi_value tell_capture(Call& call) {
-  call.state.slots().tell_capture();
+// auditTellCapture(): reports this environment's tensors to a recording that began.
+napi_value report_to_capture(Call& call) {
+  call.state.slots().report_to_capture();
   return nullptr;
 }
 
-// auditSites() -> per living tensor its handle, the audit's site (0 where none is known) and its scope (0: none)
+// auditSites() -> per living tensor its handle, the audit's site (0 if unknown) and its scope (0: none)
 napi_value sites_of(Call& call) {
   handles::SlotTable& slots = call.state.slots();
   std::vector<double> rows;
@@ -144,14 +144,14 @@ napi_value audit_site(Call& call) {
   return write_string(call, audit::site_text(static_cast<uint32_t>(read_number(call, 0))));
 }
 
-// auditCensus(collected): a running capture hears what autograd graphs hold. `collected`: right after a full
+// auditCensus(collected): reports what autograd graphs hold to a running capture. `collected`: right after a full
 // collection.
 napi_value census(Call& call) {
   call.state.slots().take_census(read_bool(call, call.arguments[0], 0));
   return nullptr;
 }
 
-// watchLarge(bytes): from how many bytes on a new storage is large; negative: none is
+// watchLarge(bytes): the size from which a new storage is large; negative: none is
 napi_value watch_large(Call& call) {
   const double bytes = read_number(call, 0);
   handles::LargeBirths::of_thread().set_threshold(bytes < 0 ? handles::LargeBirths::kOff
@@ -159,7 +159,7 @@ napi_value watch_large(Call& call) {
   return nullptr;
 }
 
-// watchTakeLarge() -> handles of tensors whose storage is new and large, since the last call
+// watchTakeLarge() -> handles of tensors with a new large storage since the last call
 napi_value take_large(Call& call) {
   const auto handles = handles::LargeBirths::of_thread().take(call.state.number());
   return float64_array(call, std::vector<double>(handles.begin(), handles.end()));
@@ -175,7 +175,7 @@ const Internal kInternals[] = {
     internal_body<&set_error_sink, 1>("setErrorSink", "setErrorSink(function sink) -> ()"),
     internal_body<&read, 0>("watchRead", "watchRead() -> object"),
     internal_body<&watch_large, 1>("watchLarge", "watchLarge(float bytes) -> ()"),
-    internal_body<&tell_capture, 0>("auditTellCapture", "auditTellCapture() -> ()"),
+    internal_body<&report_to_capture, 0>("auditTellCapture", "auditTellCapture() -> ()"),
     internal_body<&sites_of, 0>("auditSites", "auditSites() -> object"),
     internal_body<&audit_site, 1>("auditSite", "auditSite(int site) -> str"),
     internal_body<&census, 1>("auditCensus", "auditCensus(bool collected) -> ()"),

@@ -1,4 +1,4 @@
-// Archives as libtorch's reader takes them: bytes at random access behind a std::istream.
+// Archives for libtorch's reader: random access behind a std::istream.
 #pragma once
 
 #include <unistd.h>
@@ -14,13 +14,13 @@
 
 namespace ltn::models {
 
-// Without a buffer of its own: libtorch asks for an entry at a time.
-// Lifetime: a local of the load; what it reads from is its caller's. Thread: that of the call.
+// Unbuffered: libtorch reads an entry at a time. Lifetime: a local of the load; the source belongs to the caller.
+// Thread: that of the call.
 class ArchiveBuffer : public std::streambuf {
  protected:
   explicit ArchiveBuffer(int64_t size) : size_(size) {}
 
-  // Copies up to `count` bytes, which there are. Returns how many; 0 where there are no more after all.
+  // Copies up to `count` bytes, which should exist. Returns the number copied; 0 if there are none after all.
   virtual int64_t copy(int64_t from, char* to, int64_t count) = 0;
 
  private:
@@ -59,7 +59,7 @@ class ArchiveBuffer : public std::streambuf {
   int64_t at_ = 0;
 };
 
-// Memory that is there already.
+// An archive in memory.
 class MemoryArchive : public ArchiveBuffer {
  public:
   MemoryArchive(const char* bytes, int64_t size) : ArchiveBuffer(size), bytes_(bytes) {}
@@ -73,8 +73,8 @@ class MemoryArchive : public ArchiveBuffer {
   const char* const bytes_;
 };
 
-// A file, of which some ranges were read before: libtorch gets those as they were then, whatever was written since. So
-// what it reads as structure and as code is what was examined, and only the elements of tensors come from the file.
+// A file of which some ranges were read before: libtorch gets those bytes, whatever was written to the file since. So
+// the structure and code that it reads are the checked ones, and only tensor data comes from the file.
 class FileArchive : public ArchiveBuffer {
  public:
   struct Range {
@@ -82,7 +82,7 @@ class FileArchive : public ArchiveBuffer {
     int64_t length;
   };
 
-  // `held`: the bytes of `ranges`, one after the other. The ranges are in order and do not touch.
+  // `held`: the concatenated bytes of `ranges`. The ranges are ordered and do not touch.
   FileArchive(int fd, int64_t size, const std::vector<Range>& ranges, const char* held) : ArchiveBuffer(size), fd_(fd) {
     for (const Range& range : ranges) {
       held_.push_back({range, held});
@@ -113,7 +113,7 @@ class FileArchive : public ArchiveBuffer {
     do {
       got = pread(fd_, to, static_cast<size_t>(count), static_cast<off_t>(from));
     } while (got < 0 && errno == EINTR);
-    return got;  // 0: the file was cut short meanwhile
+    return got;  // 0: the file was truncated in the meantime
   }
 
   const int fd_;

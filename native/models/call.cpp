@@ -11,7 +11,7 @@
 namespace ltn::models {
 namespace {
 
-// "x: float32[2, 3]": of the tensors among the arguments, for messages.
+// The tensor arguments for messages: "x: float32[2, 3]".
 std::string describe_arguments(const Method& method, const torch::jit::Stack& values) {
   std::string text;
   const auto arguments = method.arguments();
@@ -27,7 +27,7 @@ napi_value run_now(Call& call, Model& model, const Method& method, torch::jit::S
   c10::IValue result;
   try {
     result = model.run(method, std::move(values), &wrote);
-  } catch (...) {  // the method's own failure: what it had changed by then counts
+  } catch (...) {  // the method failed: its changes until then count
     if (wrote) call.state.slots().reconcile_all();
     throw;
   }
@@ -35,7 +35,7 @@ napi_value run_now(Call& call, Model& model, const Method& method, torch::jit::S
   return write_value(call, result);
 }
 
-// A method that gives a tensor can be read by later steps, as an op can.
+// Later steps can read the result of a method that returns a tensor, like that of an op.
 void record(Call& call, std::shared_ptr<Model> model, const Method& method, torch::jit::Stack values,
             const FoundTensors& found) {
   async::Strand& strand = call.state.current_strand();
@@ -69,12 +69,12 @@ napi_value call_method(Call& call) {
     const torch::jit::Stack given = values;
     try {
       return run_now(call, *model, method, std::move(values));
-    } catch (...) {  // only to say with what it was called
+    } catch (...) {  // only to describe the arguments
       inputs = describe_arguments(method, given);
       of_method.inputs = &inputs;
       throw;
     }
-  } catch (...) {  // everything: it becomes the method's error
+  } catch (...) {  // any exception becomes the method's error
     return current_error(call.env, &of_method);
   }
 }
@@ -86,7 +86,7 @@ MethodStep::MethodStep(std::shared_ptr<Model> model, const Method& method, async
 }
 
 void MethodStep::call(torch::jit::Stack* stack) {
-  // As the stack has its own reference to each argument: the method takes them off.
+  // The stack has its own reference to each argument; the method pops them.
   c10::IValue result = model_->run(method_, std::move(*stack), &wrote_elsewhere);
   stack->clear();
   stack->push_back(std::move(result));
@@ -114,7 +114,7 @@ napi_value take_value(Call& call, ValueStep& step) {
     const torch::jit::Stack result = std::move(step.result);
     step.result.clear();
     return write_value(of_method, result.at(0));
-  } catch (...) {  // everything: it becomes the method's error
+  } catch (...) {  // any exception becomes the method's error
     return current_error(call.env, &of_method);
   }
 }

@@ -9,11 +9,10 @@
 namespace ltn::models {
 
 // modelCall(model, method, values): the result's flat list (values.h), or the error as a value, because it is the
-// method's and not this function's. While ops are recorded, the call is: then nothing.
+// method's error and not this function's. While ops are recorded, the call is recorded too and returns nothing.
 napi_value call_method(Call& call);
 
-// A recorded call of a model, whose result is one value (values.h).
-// Lifetime and thread: as async::Step.
+// A recorded call of a model, with one value as the result (values.h). Lifetime and thread: as async::Step.
 class ValueStep : public async::Step {
  public:
   using Step::Step;
@@ -34,10 +33,10 @@ class MethodStep final : public ValueStep {
   const Method& method_;
 };
 
-// The result of a step of that kind that has run, as call_method() gives it.
+// The result of such a step after it has run, as call_method() returns it.
 napi_value take_value(Call& call, ValueStep& step);
 
-// Arguments that steps before will give. Throws PendingTensor for one of another strand.
+// Arguments that are results of earlier steps. Throws PendingTensor for one of another strand.
 void put_pending(async::Step& step, const FoundTensors& found);
 
 }  // namespace ltn::models

@@ -49,7 +49,7 @@ std::string schema_text(const std::string& name, const c10::FunctionSchema& sche
   return name + "(" + text + ") -> " + (result.empty() ? "None" : result);
 }
 
-// Calls visit(tensor) for every tensor that can be reached, once for each way to it.
+// Calls visit(tensor) for every reachable tensor, once per path to it.
 template <class Visit>
 void for_each_tensor(const c10::IValue& root, Visit&& visit) {
   std::vector<c10::IValue> pending = {root};
@@ -96,7 +96,7 @@ Model::Model(torch::jit::Module module) : module_(std::move(module)) {
     method->writes = writes_of(*method->function);
     methods_.push_back(std::move(method));
   }
-  look_at_training();
+  update_training();
 }
 
 const Method& Model::method(const std::string& name) const {
@@ -105,7 +105,7 @@ const Method& Model::method(const std::string& name) const {
     if (method->name == name) return *method;
     known += (known.empty() ? "" : ", ") + method->name;
   }
-  throw BadArgument(1, known.empty() ? "a method, of which this model has none" : "one of its methods (" + known + ")",
+  throw BadArgument(1, known.empty() ? "a method, but this model has none" : "one of its methods (" + known + ")",
                     "'" + name + "'");
 }
 
@@ -118,7 +118,7 @@ c10::IValue Model::run(const Method& method, torch::jit::Stack arguments, bool* 
     shared.unlock();
     alone.lock();
   }
-  // What was given may be written to, and must not stay larger than its memory where a resize fails.
+  // Arguments may be written to, and must not stay larger than their memory after a failed resize.
   const torch::jit::Stack given = *wrote ? arguments : torch::jit::Stack();
   const auto end = [&] {
     if (!*wrote) return;
@@ -126,12 +126,12 @@ c10::IValue Model::run(const Method& method, torch::jit::Stack arguments, bool* 
     for (const c10::IValue& value : given) {
       for_each_tensor(value, [](const at::Tensor& tensor) { handles::empty_if_outgrown(tensor); });
     }
-    look_at_training();
+    update_training();
   };
   arguments.insert(arguments.begin(), c10::IValue(module_._ivalue()));
   try {
     method.function->run(arguments);
-  } catch (...) {  // whatever it is: the model is whole again before it is passed on
+  } catch (...) {  // any exception: clean up before it is passed on
     end();
     throw_script_error();
   }
@@ -139,7 +139,7 @@ c10::IValue Model::run(const Method& method, torch::jit::Stack arguments, bool* 
   return arguments.empty() ? c10::IValue() : std::move(arguments.back());
 }
 
-void Model::look_at_training() {
+void Model::update_training() {
   bool any = false;
   for (const torch::jit::Module& part : module_.modules()) {
     any |= part.hasattr("training") && part.attr("training").isBool() && part.attr("training").toBool();
@@ -150,10 +150,10 @@ void Model::look_at_training() {
 void Model::train(bool on) {
   const std::unique_lock<std::shared_mutex> lock(mutex_);
   for (torch::jit::Module part : module_.modules()) {
-    // A frozen model has none, and what is constant cannot be changed.
+    // A frozen model has none, and constants cannot be changed.
     if (part.type()->findAttributeSlot("training").has_value()) part.setattr("training", on);
   }
-  look_at_training();
+  update_training();
 }
 
 bool Model::is_training() const {
@@ -180,14 +180,14 @@ Model::Named Model::buffers() const {
   return named;
 }
 
-bool Model::try_storages(const std::function<bool(const at::Tensor&)>& may_look, std::vector<c10::Storage>* storages,
+bool Model::try_storages(const std::function<bool(const at::Tensor&)>& may_read, std::vector<c10::Storage>* storages,
                          bool* all) const {
   *all = true;
   const std::shared_lock<std::shared_mutex> lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return false;
   std::unordered_set<const c10::StorageImpl*> seen;
   for_each_tensor(module_._ivalue(), [&](const at::Tensor& tensor) {
-    if (!may_look(tensor)) *all = false;
+    if (!may_read(tensor)) *all = false;
     if (!*all || !tensor.unsafeGetTensorImpl()->has_storage()) return;
     if (seen.insert(tensor.storage().unsafeGetStorageImpl()).second) storages->push_back(tensor.storage());
   });

@@ -26,13 +26,13 @@ class ArchiveBuffer;
 // Lifetime: part of its Model. Thread: any.
 struct Method {
   std::string name;    // "forward"
-  std::string title;   // "MLP.forward", which is its name in errors
+  std::string title;   // "MLP.forward", the name in errors
   std::string schema;  // "forward(Tensor x) -> Tensor": without self
-  OpRow row;           // of both, for the errors of a call
+  OpRow row;           // title and schema, for the errors of a call
   torch::jit::Function* function;
   Writes writes;
 
-  // Of the arguments without self.
+  // The arguments without self.
   c10::ArrayRef<c10::Argument> arguments() const {
     return c10::ArrayRef<c10::Argument>(function->getSchema().arguments()).slice(1);
   }
@@ -43,24 +43,23 @@ struct Method {
   }
 };
 
-// Lifetime: shared by its token (token.h) and by the calls that wait or run.
-// Thread: any. A call that may change the model is alone in it; others run at the same time.
+// Lifetime: shared by its token (token.h) and by the waiting and running calls. Thread: any. A call that may change the
+// model runs exclusively; others run concurrently.
 class Model {
  public:
-  // Of an archive that lib/jit has examined. Throws CodedError (ERR_TORCH_MODEL) for what libtorch cannot make a model
-  // of.
+  // Loads an archive that lib/jit has checked. Throws CodedError (ERR_TORCH_MODEL) if libtorch cannot load it.
   static std::shared_ptr<Model> load(ArchiveBuffer& archive, c10::optional<c10::Device> device);
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
 
   const std::vector<std::unique_ptr<Method>>& methods() const noexcept { return methods_; }
-  // Throws CodedError for a name that it has not.
+  // Throws BadArgument for an unknown name.
   const Method& method(const std::string& name) const;
 
-  // The method's result for arguments without self. `*wrote`: it has changed the model or its arguments, or may have,
-  // also where it throws.
+  // The method's result for arguments without self. `*wrote`: it may have changed the model or its arguments, also if
+  // it throws.
   c10::IValue run(const Method& method, torch::jit::Stack arguments, bool* wrote);
-  // Whether it would.
+  // Whether run() may write.
   bool may_write(const Method& method) const noexcept {
     return method.writes == Writes::Always || (method.writes == Writes::InTraining && training_);
   }
@@ -71,14 +70,13 @@ class Model {
   using Named = std::vector<std::pair<std::string, at::Tensor>>;
   Named parameters() const;
   Named buffers() const;
-  // All that it holds, each once. False while a call changes it, and, with `*all` false, when `may_look` refuses a
-  // tensor.
-  bool try_storages(const std::function<bool(const at::Tensor&)>& may_look, std::vector<c10::Storage>* storages,
+  // All its storages, each once. False while a call changes it, and, with `*all` false, if `may_read` refuses a tensor.
+  bool try_storages(const std::function<bool(const at::Tensor&)>& may_read, std::vector<c10::Storage>* storages,
                     bool* all) const;
 
  private:
   explicit Model(torch::jit::Module module);
-  void look_at_training();
+  void update_training();
 
   torch::jit::Module module_;
   std::vector<std::unique_ptr<Method>> methods_;

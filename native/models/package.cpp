@@ -27,7 +27,7 @@ namespace {
 using torch::inductor::AOTIModelContainerRunner;
 using RunnerPtr = std::unique_ptr<AOTIModelContainerRunner>;
 
-// ---- what differs between libtorchs, by what the compiler finds ----
+// ---- differences between libtorch versions, resolved by the compiler ----
 
 using MakeOf26 = RunnerPtr (*)(const std::string&, size_t, const std::string&, const std::string&);
 using MakeOf27 = RunnerPtr (*)(const std::string&, size_t, const std::string&, const std::string&, bool);
@@ -39,10 +39,10 @@ RunnerPtr make_runner(MakeOf27 make, const PackageFiles& files, size_t runners) 
   return make(files.library, runners, files.device, files.folder, /*run_single_threaded=*/false);
 }
 
-// Of a libtorch to come: the rest of the library is to compile with it.
+// For a future libtorch: the rest of the library must compile with it.
 template <class Make>
 RunnerPtr make_runner(Make, const PackageFiles&, size_t) {
-  throw CodedError("ERR_TORCH_NOT_IMPLEMENTED", "this libtorch makes them in a way that is not known here");
+  throw CodedError("ERR_TORCH_NOT_IMPLEMENTED", "packages are not supported with this version of libtorch");
 }
 
 template <class Runner>
@@ -52,40 +52,40 @@ auto read_weights(Runner& runner, const std::string& file, int)
 }
 template <class Runner>
 void read_weights(Runner&, const std::string&, long) {
-  throw CodedError("ERR_TORCH_NOT_IMPLEMENTED", "its weights are a file of their own, which this libtorch cannot read");
+  throw CodedError("ERR_TORCH_NOT_IMPLEMENTED", "its weights are in a separate file, which this libtorch cannot read");
 }
 
-// ---- what the runner knows and does not tell ----
+// ---- private parts of the runner ----
 
-struct Inside : AOTIModelContainerRunner {
+struct RunnerAccess : AOTIModelContainerRunner {
   static AOTInductorModelContainerHandle container(AOTIModelContainerRunner& runner) {
-    return runner.*(&Inside::container_handle_);
+    return runner.*(&RunnerAccess::container_handle_);
   }
-  static at::DynamicLibrary& library(AOTIModelContainerRunner& runner) { return *(runner.*(&Inside::model_so_)); }
+  static at::DynamicLibrary& library(AOTIModelContainerRunner& runner) { return *(runner.*(&RunnerAccess::model_so_)); }
 };
 
-size_t ask(AOTIModelContainerRunner& runner, const char* question) {
-  using Question = AOTIRuntimeError (*)(AOTInductorModelContainerHandle, size_t*);
+size_t query(AOTIModelContainerRunner& runner, const char* name) {
+  using Query = AOTIRuntimeError (*)(AOTInductorModelContainerHandle, size_t*);
   size_t answer = 0;
-  const auto function = reinterpret_cast<Question>(Inside::library(runner).sym(question));
-  if (function(Inside::container(runner), &answer) != AOTI_RUNTIME_SUCCESS) {
-    throw CodedError("ERR_TORCH_MODEL", std::string("its library does not answer ") + question);
+  const auto function = reinterpret_cast<Query>(RunnerAccess::library(runner).sym(name));
+  if (function(RunnerAccess::container(runner), &answer) != AOTI_RUNTIME_SUCCESS) {
+    throw CodedError("ERR_TORCH_MODEL", std::string("its library failed on ") + name);
   }
   return answer;
 }
 
 // Whether some of the weights are computed from others before the first call.
 bool computes_weights(AOTIModelContainerRunner& runner) {
-  using Question = AOTIRuntimeError (*)(AOTInductorModelContainerHandle, size_t, bool*);
-  const size_t count = ask(runner, "AOTInductorModelContainerGetNumConstants");
+  using Query = AOTIRuntimeError (*)(AOTInductorModelContainerHandle, size_t, bool*);
+  const size_t count = query(runner, "AOTInductorModelContainerGetNumConstants");
   const auto function =
-      reinterpret_cast<Question>(Inside::library(runner).sym("AOTInductorModelContainerGetConstantFromFolded"));
+      reinterpret_cast<Query>(RunnerAccess::library(runner).sym("AOTInductorModelContainerGetConstantFromFolded"));
   bool any = false;
-  for (size_t i = 0; i < count && !any; ++i) function(Inside::container(runner), i, &any);
+  for (size_t i = 0; i < count && !any; ++i) function(RunnerAccess::container(runner), i, &any);
   return any;
 }
 
-// Newer ones copy the weights out of the library.
+// Newer versions copy the weights out of the library.
 template <class Runner>
 auto bytes_of_weights(Runner& runner, int) -> decltype(runner.extract_constants_map(false), uint64_t{}) {
   uint64_t bytes = 0;
@@ -93,8 +93,8 @@ auto bytes_of_weights(Runner& runner, int) -> decltype(runner.extract_constants_
   for (const auto& [name, tensor] : weights) {
     if (tensor.defined()) bytes += tensor.nbytes();
   }
-  // It would read them from nowhere.
-  if (weights.empty() && ask(runner, "AOTInductorModelContainerGetNumConstants") > 0) {
+  // Without weights the compiled code would read invalid memory.
+  if (weights.empty() && query(runner, "AOTInductorModelContainerGetNumConstants") > 0) {
     throw CodedError("ERR_TORCH_MODEL", "its weights are not in its library (package_constants_in_so: False)");
   }
   return bytes;
@@ -106,14 +106,14 @@ uint64_t bytes_of_weights(Runner&, long) {
 
 bool is_cpu(const std::string& device) { return device.rfind("cpu", 0) == 0; }
 
-// Where a call fails before the model has taken its inputs, the runner loses its references to them. What it was given
-// are tensors of this call's own, so they can be emptied.
+// If a call fails before the model has taken its inputs, the runner leaks its references to them. The inputs passed are
+// this call's own tensors, so they can be emptied.
 class Inputs {
  public:
   explicit Inputs(const std::vector<at::Tensor>& inputs) {
     for (const at::Tensor& input : inputs) own.push_back(input.resolve_conj().resolve_neg().detach());
   }
-  void empty_lost() noexcept {
+  void empty_leaked() noexcept {
     for (const at::Tensor& tensor : own) {
       if (tensor.use_count() > 1) tensor.unsafeGetTensorImpl()->release_resources();
     }
@@ -121,12 +121,12 @@ class Inputs {
   std::vector<at::Tensor> own;
 };
 
-// Before 2.7 or so all that comes back is which function of the library failed.
+// Before about 2.7 the error only names the failed function of the library.
 std::string message_of(const std::exception& error) {
   const std::string message = script_message(error);
   const bool is_lost =
       message.find("_func_(") != std::string::npos && message.find("call failed at") != std::string::npos;
-  return is_lost ? "the compiled code failed, and wrote to stderr why" : message;
+  return is_lost ? "the compiled code failed and wrote the reason to stderr" : message;
 }
 
 }  // namespace
@@ -141,15 +141,15 @@ std::shared_ptr<Package> Package::load(const PackageFiles& files, size_t runners
   const auto& makers = torch::inductor::getAOTIModelRunnerRegistry();
   const auto maker = makers.find(files.device.substr(0, files.device.find(':')));
   if (maker == makers.end()) {
-    throw CodedError("ERR_TORCH_MODEL", "it was compiled for '" + files.device + "', which this libtorch has not");
+    throw CodedError("ERR_TORCH_MODEL", "it was compiled for '" + files.device + "', which this libtorch lacks");
   }
-  accounting::forget_refusal();
+  accounting::clear_allocation_failure();
   try {
     auto compiled = std::make_unique<Compiled>();
     compiled->runner = make_runner(maker->second, files, runners);
     AOTIModelContainerRunner& runner = *compiled->runner;
     if (!files.weights.empty()) read_weights(runner, files.weights, 0);
-    // In the first call otherwise, where a failure loses a runner, and whoever waits for it waits for ever.
+    // Otherwise it happens in the first call, where a failure loses a runner and waiting calls hang.
     if (computes_weights(runner)) runner.run_const_fold(/*use_inactive=*/false);
     std::shared_ptr<Package> package(new Package(std::move(compiled), runners));
     package->on_cpu_ = is_cpu(files.device);
@@ -161,15 +161,15 @@ std::shared_ptr<Package> Package::load(const PackageFiles& files, size_t runners
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& error) {
-    accounting::throw_refusal();
+    accounting::rethrow_allocation_failure();
     throw CodedError("ERR_TORCH_MODEL", "libtorch cannot load it: " + message_of(error));
   }
 }
 
 Package::Package(std::unique_ptr<Compiled> compiled, size_t runners) : compiled_(std::move(compiled)), idle_(runners) {
   AOTIModelContainerRunner& runner = *compiled_->runner;
-  inputs_ = ask(runner, "AOTInductorModelContainerGetNumInputs");
-  outputs_ = ask(runner, "AOTInductorModelContainerGetNumOutputs");
+  inputs_ = query(runner, "AOTInductorModelContainerGetNumInputs");
+  outputs_ = query(runner, "AOTInductorModelContainerGetNumOutputs");
   weight_bytes_ = bytes_of_weights(runner, 0);
   const std::vector<std::string> trees = runner.get_call_spec();
   if (trees.size() == 2) {
@@ -178,40 +178,40 @@ Package::Package(std::unique_ptr<Compiled> compiled, size_t runners) : compiled_
   }
   for (size_t i = 0; i < inputs_; ++i) schema_ += (i == 0 ? "" : ", ") + ("Tensor input_" + std::to_string(i));
   schema_ = "forward(" + schema_ + ") -> Tensor[]";
-  // It may write to any of its inputs: who records a call must know.
+  // It may write to any of its inputs; recorded calls depend on this.
   row_ = {"AotiPackage.forward", schema_.c_str(), nullptr, nullptr, ~uint64_t{0} >> 2};
 }
 
 Package::~Package() {
   compiled_.reset();
-  std::error_code ignored;  // nobody is left to hear of it
+  std::error_code ignored;  // no one to report it to
   if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
 }
 
-// Lifetime: a local of run(). Thread: that of the call.
-class Package::Turn {
+// Holds one runner during a call. Lifetime: a local of run(). Thread: that of the call.
+class Package::RunnerLock {
  public:
-  explicit Turn(Package& package) : package_(package) {
+  explicit RunnerLock(Package& package) : package_(package) {
     std::unique_lock<std::mutex> lock(package_.mutex_);
-    package_.turn_ended_.wait(lock, [&] { return package_.idle_ > 0; });
+    package_.runner_freed_.wait(lock, [&] { return package_.idle_ > 0; });
     --package_.idle_;
   }
-  ~Turn() {
+  ~RunnerLock() {
     {
       const std::lock_guard<std::mutex> lock(package_.mutex_);
       ++package_.idle_;
     }
-    package_.turn_ended_.notify_one();
+    package_.runner_freed_.notify_one();
   }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
+  RunnerLock(const RunnerLock&) = delete;
+  RunnerLock& operator=(const RunnerLock&) = delete;
 
  private:
   Package& package_;
 };
 
-// Code that was compiled looks at no more than the address of an input.
-void Package::demand(const at::Tensor& input, size_t index) const {
+// Compiled code uses only the address of an input, so its properties are checked here.
+void Package::check_input(const at::Tensor& input, size_t index) const {
   const bool is_there = on_cpu_ ? input.is_cpu() : !input.is_meta();
   if (!is_there || input.layout() != c10::kStrided) {
     throw BadArgument(index, on_cpu_ ? "a strided tensor on the CPU" : "a strided tensor", describe_tensor(&input));
@@ -222,18 +222,18 @@ void Package::demand(const at::Tensor& input, size_t index) const {
 }
 
 std::vector<at::Tensor> Package::run(const std::vector<at::Tensor>& inputs) {
-  for (size_t i = 0; i < inputs.size(); ++i) demand(inputs[i], i);
+  for (size_t i = 0; i < inputs.size(); ++i) check_input(inputs[i], i);
   const at::NoGradGuard no_grad;
   Inputs given(inputs);
   std::vector<at::Tensor> outputs;
-  // libtorch's runner has a queue too, in which whoever waits is not told of a call that failed.
-  const Turn turn(*this);
-  accounting::forget_refusal();
+  // libtorch's runner has a queue too, in which waiting calls are not notified of a failed one.
+  const RunnerLock runner_lock(*this);
+  accounting::clear_allocation_failure();
   try {
     outputs = compiled_->runner->run(given.own);
-  } catch (...) {  // whatever it is: the model lets go of its inputs before it is passed on
-    given.empty_lost();
-    accounting::throw_refusal();
+  } catch (...) {  // any exception: release the model's inputs before it is passed on
+    given.empty_leaked();
+    accounting::rethrow_allocation_failure();
     try {
       throw;
     } catch (const std::exception& error) {
@@ -245,7 +245,7 @@ std::vector<at::Tensor> Package::run(const std::vector<at::Tensor>& inputs) {
     const c10::StorageImpl* storage = output.storage().unsafeGetStorageImpl();
     bool is_input = false;
     for (const at::Tensor& input : given.own) is_input |= input.storage().unsafeGetStorageImpl() == storage;
-    // Memory of the library, which goes with the package.
+    // Memory of the library, which is freed with the package.
     if (!is_input && !accounting::is_plain_cpu(storage)) output = output.clone();
   }
   return outputs;
@@ -259,7 +259,7 @@ bool Package::is_supported() noexcept { return false; }
 
 std::shared_ptr<Package> Package::load(const PackageFiles&, size_t, InputForms) {
   throw CodedError("ERR_TORCH_NOT_IMPLEMENTED",
-                   "this libtorch is " TORCH_VERSION ", and 2.6 is the first that loads packages of AOTInductor");
+                   "this libtorch is " TORCH_VERSION "; AOTInductor packages need 2.6 or later");
 }
 
 Package::Package(std::unique_ptr<Compiled>, size_t runners) : idle_(runners) {}

@@ -21,8 +21,7 @@ c10::IValue run_package(Package& package, const torch::jit::Stack& inputs, bool 
   return c10::List<at::Tensor>(std::move(outputs));
 }
 
-// A call that was recorded.
-// Lifetime and thread: as async::Step.
+// A recorded call. Lifetime and thread: as async::Step.
 class PackageStep final : public ValueStep {
  public:
   PackageStep(std::shared_ptr<Package> package, bool single, async::Strand& strand, torch::jit::Stack inputs)
@@ -87,7 +86,7 @@ void record(Call& call, std::shared_ptr<Package> package, bool single, torch::ji
 }  // namespace
 
 PackageToken::PackageToken(std::shared_ptr<Package> package, uint64_t bytes) : package(std::move(package)) {
-  // Bytes that are no tensor's. Any address will do that is not null, which would say that there is no memory.
+  // Bytes that belong to no tensor. Any address except null, which would mean that there is no memory.
   c10::DataPtr data(this->package.get(), c10::Device(c10::DeviceType::CPU));
   put({c10::Storage(c10::Storage::use_byte_size_t(), bytes, std::move(data), nullptr, false)});
 }
@@ -115,12 +114,12 @@ napi_value call_package(Call& call) {
     if (!found.pending.empty()) throw PendingTensor(found.pending.front().index);
     try {
       return write_value(of_package, run_package(*package, inputs, single));
-    } catch (...) {  // only to say with what it was called
+    } catch (...) {  // only to describe the arguments
       text = describe_inputs(inputs);
       of_package.inputs = &text;
       throw;
     }
-  } catch (...) {  // everything: it becomes the model's error
+  } catch (...) {  // any exception becomes the model's error
     return current_error(call.env, &of_package);
   }
 }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kUnbounded = (int64_t{1} << 53) - 1;
 
-// Whether its elements fill a piece of memory: then no code that reads as many leaves it.
+// Whether its elements fill a contiguous piece of memory: then code that reads as many elements stays inside it.
 bool is_dense(const at::Tensor& tensor) {
   std::vector<std::pair<int64_t, int64_t>> dims;
   for (int64_t i = 0; i < tensor.dim(); ++i) {
@@ -45,7 +45,7 @@ bool InputForm::fits(const at::Tensor& tensor) const {
   if (tensor.numel() == 0) return true;
   for (size_t i = 0; i < sizes.size(); ++i) {
     const auto dim = static_cast<int64_t>(i);
-    if (tensor.size(dim) <= 1) continue;  // nothing is a stride away
+    if (tensor.size(dim) <= 1) continue;  // the stride is not used
     all_strides &= sizes[i].stride >= 0;
     if (sizes[i].stride >= 0 && tensor.stride(dim) != sizes[i].stride) return false;
   }

@@ -1,4 +1,4 @@
-// What a compiled model was compiled for. Its code reads memory by that, whatever it is given.
+// The inputs a model was compiled for. Its code accesses memory accordingly, whatever it is given.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -27,10 +27,10 @@ struct InputForm {
   std::string describe() const;
 };
 
-// By the input's number; nothing is known of the others.
+// By the input's number; nothing is known of inputs without an entry.
 using InputForms = std::map<size_t, InputForm>;
 
-// The list that lib/inductor/inputs.ts packed.
+// Reads the list packed by lib/inductor/inputs.ts.
 InputForms read_input_forms(Call& call, napi_value list, size_t index);
 
 // "float32[2, 6] of strides [1, 2]"

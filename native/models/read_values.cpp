@@ -15,8 +15,7 @@ using c10::IValue;
 using c10::TypeKind;
 using c10::TypePtr;
 
-// One argument list on its way in.
-// Lifetime: a local of read_arguments(). Thread: the JS thread.
+// Converts one argument list. Lifetime: a local of read_arguments(). Thread: the JS thread.
 class Reader {
  public:
   Reader(Call& call, napi_value list, FoundTensors* found)
@@ -24,7 +23,7 @@ class Reader {
 
   bool at_end() const noexcept { return at_ >= length_; }
 
-  // `argument`: whose value it is, for messages.
+  // `argument`: the index of the argument, for messages.
   IValue read(const TypePtr& type, size_t argument) {
     argument_ = argument;
     inside_ = 0;
@@ -65,7 +64,7 @@ class Reader {
   }
 
   IValue read(const TypePtr& type, Tag tag, int depth) {
-    if (depth > kDeepest) throw BadArgument(argument_, "values nested less deeply", "deeper ones");
+    if (depth > kMaxDepth) throw BadArgument(argument_, "values nested less deeply", "deeper ones");
     switch (type->kind()) {
       case TypeKind::OptionalType:
         if (tag == Tag::None) return IValue();
@@ -127,7 +126,7 @@ class Reader {
     refuse(type, tag);
   }
 
-  // Whether a value with that tag can be of the type, for what may be of several.
+  // Whether a value with that tag can be of the type, for union types.
   static bool fits(const TypePtr& type, Tag tag) {
     switch (type->kind()) {
       case TypeKind::NoneType:
@@ -208,7 +207,7 @@ class Reader {
     return dict;
   }
 
-  // For an argument that takes anything: as Python would see the value, with lists and dicts of anything.
+  // For an argument of type Any: converted as in Python, with lists and dicts of Any.
   IValue infer(const TypePtr& any, Tag tag, int depth) {
     switch (tag) {
       case Tag::None:
@@ -237,7 +236,7 @@ class Reader {
   const uint32_t length_;
   FoundTensors* const found_;
   uint32_t at_ = 0;
-  uint32_t inside_ = 0;  // how many containers of this argument were begun
+  uint32_t inside_ = 0;  // number of containers of this argument so far
   size_t argument_ = 0;
 };
 

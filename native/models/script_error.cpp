@@ -27,7 +27,7 @@ std::string place(const std::string& text) {
          text.substr(digits, end == std::string::npos ? end : end - digits);
 }
 
-// The message behind a traceback: its first line that is not indented. Lines of the source may follow the marker.
+// The message after a traceback: its first line that is not indented. Lines of the source may follow the marker.
 std::string after_source(const std::string& text) {
   size_t at = text.find('\n');
   while (at != std::string::npos && at + 1 < text.size() && (text[at + 1] == ' ' || text[at + 1] == '\n')) {
@@ -48,7 +48,7 @@ std::string one_line(std::string text) {
 std::string script_message(const std::exception& error) {
   const auto* of_c10 = dynamic_cast<const c10::Error*>(&error);
   const std::string text = of_c10 != nullptr ? of_c10->what_without_backtrace() : error.what();
-  // The interpreter tells where and then what, the compiler what and then where.
+  // The interpreter reports the place first and then the message, the compiler the reverse.
   const bool is_traceback = text.find("Traceback of TorchScript") != std::string::npos;
   const size_t here = is_traceback ? text.rfind(kHere) : std::string::npos;
   std::string message = here == std::string::npos ? "" : one_line(after_source(text.substr(here)));
@@ -73,7 +73,7 @@ void throw_script_error() {
     throw;
   } catch (const std::exception& error) {
     std::string message = script_message(error);
-    // As native/accounting/cpu_allocator.cpp says it.
+    // The wording of native/accounting/cpu_allocator.cpp.
     const bool is_memory = message.rfind("cannot allocate ", 0) == 0;
     if (is_memory && message.find("the memory limit is") != std::string::npos) {
       throw accounting::MemoryLimitError(here, std::move(message));

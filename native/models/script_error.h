@@ -1,4 +1,4 @@
-// Errors of TorchScript's interpreter and loader, as the library words them.
+// Errors of TorchScript's interpreter and loader, in the library's wording.
 #pragma once
 
 #include <exception>
@@ -6,11 +6,11 @@
 
 namespace ltn::models {
 
-// What went wrong and where in the model's source, in one line: libtorch's text is a traceback, with it at the end.
+// The message and the place in the model's source, in one line: libtorch's text is a traceback that ends with it.
 std::string script_message(const std::exception& error);
 
-// Throws the current exception anew: with that message, and where memory was short as that, since the interpreter makes
-// a plain error of everything. Call it only inside a catch block.
+// Rethrows the current exception with that message; memory errors keep their type, since the interpreter turns
+// everything into a plain error. Call it only inside a catch block.
 [[noreturn]] void throw_script_error();
 
 }  // namespace ltn::models

@@ -4,18 +4,18 @@
 
 namespace ltn::models {
 
-bool Token::refresh(const MayLook& may_look) {
+bool ModelToken::refresh(const MayRead& may_read) {
   std::vector<c10::Storage> storages;
   bool all = true;
-  if (model->try_storages(may_look, &storages, &all)) put(std::move(storages));
+  if (model->try_storages(may_read, &storages, &all)) put(std::move(storages));
   return all;
 }
 
-at::Tensor make_token(std::shared_ptr<Model> model) { return at::detail::make_tensor<Token>(std::move(model)); }
+at::Tensor make_token(std::shared_ptr<Model> model) { return at::detail::make_tensor<ModelToken>(std::move(model)); }
 
 const std::shared_ptr<Model>& read_model(Call& call, napi_value value, size_t index) {
   const at::Tensor& tensor = call.tensor(value, index);
-  auto* token = dynamic_cast<Token*>(tensor.unsafeGetTensorImpl());
+  auto* token = dynamic_cast<ModelToken*>(tensor.unsafeGetTensorImpl());
   if (token == nullptr) throw BadArgument(index, "a ScriptModule", "a Tensor");
   return token->model;
 }

@@ -1,4 +1,4 @@
-// What stands for a model in the slot table, and so what JavaScript's object of a model refers to.
+// Represents a model in the slot table; JavaScript's model object refers to it.
 #pragma once
 
 #include <memory>
@@ -9,13 +9,13 @@
 
 namespace ltn::models {
 
-// Lifetime: its slot's; calls under way share the model beyond it. Thread: the environment's JS thread.
-class Token final : public handles::Holder {
+// Lifetime: its slot's; running calls share the model beyond it. Thread: the environment's JS thread.
+class ModelToken final : public handles::Holder {
  public:
-  explicit Token(std::shared_ptr<Model> model) : model(std::move(model)) {
-    refresh([](const at::Tensor&) { return true; });  // nobody else knows the model yet
+  explicit ModelToken(std::shared_ptr<Model> model) : model(std::move(model)) {
+    refresh([](const at::Tensor&) { return true; });  // no one else has the model yet
   }
-  bool refresh(const MayLook& may_look) override;
+  bool refresh(const MayRead& may_read) override;
 
   const std::shared_ptr<Model> model;
 };

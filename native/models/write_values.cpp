@@ -16,35 +16,34 @@ using c10::IValue;
   throw CodedError("ERR_TORCH_MODEL", "JavaScript has no value for the result: " + why);
 }
 
-// Looks at all of a value before anything is made of it.
-// Lifetime: a local of write_value(). Thread: the JS thread.
-class Examiner {
+// Checks a whole value before any of it is converted. Lifetime: a local of write_value(). Thread: the JS thread.
+class Validator {
  public:
-  void look(const IValue& value) {
-    if (++count_ > kMostValues) refuse("it has more than " + std::to_string(kMostValues) + " values");
+  void validate(const IValue& value) {
+    if (++count_ > kMaxValues) refuse("it has more than " + std::to_string(kMaxValues) + " values");
     const bool is_container = value.isList() || value.isTuple() || value.isGenericDict();
     if (!is_container) {
-      look_at_plain(value);
+      validate_plain(value);
       return;
     }
-    if (path_.size() >= static_cast<size_t>(kDeepest)) refuse("it is nested more than 200 deep");
+    if (path_.size() >= static_cast<size_t>(kMaxDepth)) refuse("it is nested more than 200 deep");
     const void* self = value.internalToPointer();
-    if (!path_.insert(self).second) refuse("it is inside itself");
+    if (!path_.insert(self).second) refuse("it contains itself");
     if (value.isList()) {
-      for (const IValue& element : value.toListRef()) look(element);
+      for (const IValue& element : value.toListRef()) validate(element);
     } else if (value.isTuple()) {
-      for (const IValue& element : value.toTupleRef().elements()) look(element);
+      for (const IValue& element : value.toTupleRef().elements()) validate(element);
     } else {
       for (const auto& entry : value.toGenericDict()) {
-        look(entry.key());
-        look(entry.value());
+        validate(entry.key());
+        validate(entry.value());
       }
     }
     path_.erase(self);
   }
 
  private:
-  static void look_at_plain(const IValue& value) {
+  static void validate_plain(const IValue& value) {
     if (value.isNone() || value.isTensor() || value.isScalar() || value.isString() || value.isDevice()) return;
     refuse(value.isObject() ? "an object of " + value.type()->str() : "a " + value.tagKind());
   }
@@ -53,7 +52,7 @@ class Examiner {
   std::unordered_set<const void*> path_;
 };
 
-// Lifetime: a local of write_value(). Thread: the JS thread.
+// Writes a checked value as a flat list. Lifetime: a local of write_value(). Thread: the JS thread.
 class Writer {
  public:
   explicit Writer(Call& call) : call_(call) {}
@@ -132,7 +131,7 @@ class Writer {
 }  // namespace
 
 napi_value write_value(Call& call, const IValue& value) {
-  Examiner().look(value);
+  Validator().validate(value);
   Writer writer(call);
   writer.write(value);
   return writer.list();

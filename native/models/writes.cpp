@@ -17,8 +17,8 @@ using torch::jit::Block;
 using torch::jit::Node;
 using torch::jit::Value;
 
-// Ops whose result is memory of its own, always. Schemas do not say: dropout and type_as may give their argument back.
-const std::unordered_set<std::string>& makers() {
+// Ops whose result always has its own memory. Schemas do not show this: dropout and type_as may return their argument.
+const std::unordered_set<std::string>& ops_with_new_result() {
   static const std::unordered_set<std::string> names = {
       "aten::_convolution",
       "aten::abs",
@@ -76,8 +76,8 @@ const std::unordered_set<std::string>& makers() {
   return names;
 }
 
-// Ops that update running statistics behind the schema's back, and which argument says that they do.
-const std::unordered_map<std::string, const char*>& updaters() {
+// Ops that update running statistics, which their schema does not show, and the argument that enables it.
+const std::unordered_map<std::string, const char*>& ops_with_statistics() {
   static const std::unordered_map<std::string, const char*> names = {
       {"aten::batch_norm", "training"},
       {"aten::native_batch_norm", "training"},
@@ -89,16 +89,16 @@ const std::unordered_map<std::string, const char*>& updaters() {
   return names;
 }
 
-// Whether the method itself made what the value is: writing to it is then nobody else's business.
-class Own {
+// Whether the method itself created the value: writing to it is then invisible outside.
+class CreatedInside {
  public:
-  bool operator()(const Value* value) { return look(value, 0); }
+  bool operator()(const Value* value) { return is_own(value, 0); }
 
  private:
-  bool look(const Value* value, int depth) {
-    constexpr int kDeepest = 1000;  // a chain of in-place ops
+  bool is_own(const Value* value, int depth) {
+    constexpr int kMaxDepth = 1000;  // a chain of in-place ops
     if (const auto known = known_.find(value); known != known_.end()) return known->second;
-    const bool own = depth < kDeepest && find(value, depth);
+    const bool own = depth < kMaxDepth && find(value, depth);
     known_[value] = own;
     return own;
   }
@@ -109,8 +109,8 @@ class Own {
     const c10::FunctionSchema* schema = node->maybeSchema();
     if (schema == nullptr || value->offset() >= schema->returns().size()) return false;
     const c10::AliasInfo* alias = schema->returns()[value->offset()].alias_info();
-    if (alias == nullptr) return makers().count(node->kind().toQualString()) != 0;
-    // A view or its own argument: of the tensors among the arguments.
+    if (alias == nullptr) return ops_with_new_result().count(node->kind().toQualString()) != 0;
+    // A view or the argument itself: depends on the tensor arguments.
     if (alias->isWildcardBefore() || alias->isWildcardAfter()) return false;
     return std::all_of(node->inputs().begin(), node->inputs().end(), [&](const Value* input) {
       const c10::TypeKind kind = input->type()->kind();
@@ -119,7 +119,7 @@ class Own {
                             kind == c10::TypeKind::StringType || kind == c10::TypeKind::DeviceObjType ||
                             kind == c10::TypeKind::NumberType;
       const bool is_constant_list = kind == c10::TypeKind::ListType && input->node()->kind() == c10::prim::Constant;
-      return is_plain || is_constant_list || look(input, depth + 1);
+      return is_plain || is_constant_list || is_own(input, depth + 1);
     });
   }
 
@@ -135,10 +135,10 @@ Writes of_updater(const Node* node, const c10::FunctionSchema& schema, const cha
   return Writes::InTraining;
 }
 
-Writes of_node(const Node* node, Own& own) {
+Writes of_node(const Node* node, CreatedInside& own) {
   switch (node->kind()) {
     case c10::prim::SetAttr:
-    case c10::prim::CallMethod:  // of an interface: any method
+    case c10::prim::CallMethod:  // on an interface: any method
     case c10::prim::CallFunction:
     case c10::prim::fork:
       return Writes::Always;
@@ -146,10 +146,10 @@ Writes of_node(const Node* node, Own& own) {
       break;
   }
   const c10::FunctionSchema* schema = node->maybeSchema();
-  if (node->kind() == c10::aten::backward) return Writes::Always;  // gradients of whatever there is
-  if (schema == nullptr) return Writes::Never;  // control flow and constants; what can write has a schema
-  const auto updater = updaters().find(node->kind().toQualString());
-  if (updater != updaters().end()) return of_updater(node, *schema, updater->second);
+  if (node->kind() == c10::aten::backward) return Writes::Always;  // gradients of any tensor
+  if (schema == nullptr) return Writes::Never;  // control flow and constants; writing nodes have a schema
+  const auto updater = ops_with_statistics().find(node->kind().toQualString());
+  if (updater != ops_with_statistics().end()) return of_updater(node, *schema, updater->second);
   if (!schema->is_mutable()) return Writes::Never;
   for (size_t i = 0; i < schema->arguments().size() && i < node->inputs().size(); ++i) {
     const c10::AliasInfo* alias = schema->arguments()[i].alias_info();
@@ -158,10 +158,10 @@ Writes of_node(const Node* node, Own& own) {
   return Writes::Never;
 }
 
-void look_into(const Block* block, Own& own, Writes* writes) {
+void scan(const Block* block, CreatedInside& own, Writes* writes) {
   for (const Node* node : block->nodes()) {
     *writes = std::max(*writes, of_node(node, own));
-    for (const Block* inner : node->blocks()) look_into(inner, own, writes);
+    for (const Block* inner : node->blocks()) scan(inner, own, writes);
     if (*writes == Writes::Always) return;
   }
 }
@@ -173,9 +173,9 @@ Writes writes_of(torch::jit::Function& function) {
   if (graph_function == nullptr) return Writes::Always;
   const auto graph = graph_function->graph()->copy();
   torch::jit::Inline(*graph);
-  Own own;
+  CreatedInside own;
   Writes writes = Writes::Never;
-  look_into(graph->block(), own, &writes);
+  scan(graph->block(), own, &writes);
   return writes;
 }
 

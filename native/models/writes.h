@@ -1,4 +1,4 @@
-// Whether a method of a model changes anything that is there after it: the model's state, or an argument.
+// Whether a method of a model changes anything that outlives it: the model's state, or an argument.
 #pragma once
 
 namespace torch::jit {
@@ -13,7 +13,7 @@ enum class Writes {
   Always,
 };
 
-// Errs towards Always: where a value may come from outside the method, it does.
+// Conservative: Always if a value may come from outside the method.
 Writes writes_of(torch::jit::Function& function);
 
 }  // namespace ltn::models

@@ -57,7 +57,7 @@ std::optional<std::string> why_not(const at::Tensor& tensor, void (*borrowed_del
 void pin_storages(const at::Tensor& tensor) {
   for_each_part(tensor, [](const at::Tensor& part) {
     c10::StorageImpl* storage = part.storage().unsafeGetStorageImpl();
-    // Written once, before any other thread knows of it; another thread that shares it again only reads.
+    // Written once, before any other thread has the tensor; a thread that shares it again only reads.
     if (storage->resizable()) storage->set_resizable(false);
   });
 }

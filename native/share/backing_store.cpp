@@ -3,13 +3,13 @@
 #include <dlfcn.h>
 
 namespace v8 {
-class BackingStore;  // never seen whole: V8's own deleter frees it
+class BackingStore;  // incomplete type: V8's own deleter frees it
 }
 
 namespace ltn::share {
 namespace {
 
-// V8's functions by name, so that no V8 header ties the addon to one version. A Node-API value is a v8::Local, a
+// V8's functions by symbol name, so that no V8 header ties the addon to one version. A Node-API value is a v8::Local, a
 // pointer to a slot, and that pointer is `this` of its member functions.
 struct V8 {
   using Is = bool (*)(const void* self);
@@ -17,15 +17,15 @@ struct V8 {
 
   Is is_shared_array_buffer = nullptr;
   GetBackingStore get_backing_store = nullptr;
-  // The same for ArrayBuffers, and of a backing store.
+  // The same for ArrayBuffers and backing stores.
   Is is_array_buffer = nullptr;
   GetBackingStore get_array_buffers = nullptr;
   Is is_detachable = nullptr;
   Is is_resizable = nullptr;
 
   V8() noexcept {
-    // SharedArrayBuffer::New(Isolate*, std::shared_ptr<BackingStore>): its name says whose shared_ptr V8 was built
-    // with. Without it the two above may be there, but with one of another C++ library, as in Electron.
+    // SharedArrayBuffer::New(Isolate*, std::shared_ptr<BackingStore>): its symbol shows which shared_ptr V8 was built
+    // with. Without it the two above may exist, but with that of another C++ library, as in Electron.
     if (dlsym(RTLD_DEFAULT, "_ZN2v817SharedArrayBuffer3NewEPNS_7IsolateESt10shared_ptrINS_12BackingStoreEE") ==
         nullptr) {
       return;
@@ -71,7 +71,7 @@ HeldStore hold_backing_store(napi_value buffer) noexcept {
   const V8& v8 = process_v8();
   if (v8.is_array_buffer == nullptr || v8.get_array_buffers == nullptr || v8.is_resizable == nullptr ||
       !v8.is_array_buffer(buffer)) {
-    return {backing_store_of(buffer), false};  // one that is shared can only grow
+    return {backing_store_of(buffer), false};  // a shared one can only grow
   }
   const std::shared_ptr<v8::BackingStore> store = v8.get_array_buffers(buffer);
   return {store, store != nullptr && v8.is_resizable(store.get())};

@@ -8,13 +8,13 @@ std::unique_ptr<BufferMemory> BufferMemory::hold(std::shared_ptr<const void> sto
   if (store == nullptr) return nullptr;
   std::unique_ptr<BufferMemory> memory(
       new BufferMemory(std::move(store), begin));  // private constructor: owned at once
-  if (begin != nullptr) memory->kept_ = keep_in_place(begin);
+  if (begin != nullptr) memory->is_pinned_ = pin_in_place(begin);
   return memory;
 }
 
-// Before the store, whose end frees the memory, which may be somebody else's at once.
+// Before the store is released, which frees the memory for immediate reuse.
 BufferMemory::~BufferMemory() {
-  if (kept_) let_go(begin_);
+  if (is_pinned_) unpin(begin_);
 }
 
 }  // namespace ltn::share

@@ -15,7 +15,7 @@
 namespace ltn::share {
 namespace {
 
-// An allocator of V8's is known by its first word alone, the address of its virtual functions.
+// A V8 allocator is identified by its first word, the address of its virtual functions.
 struct Allocator {
   void** functions;
 };
@@ -24,7 +24,7 @@ using Allocate = void* (*)(Allocator*, size_t length);
 using Free = void (*)(Allocator*, void* data, size_t length);
 using Reallocate = void* (*)(Allocator*, void* data, size_t old_length, size_t new_length);
 
-// Of v8::ArrayBuffer::Allocator in these Nodes: after the destructors Allocate, AllocateUninitialized, Free,
+// Indices in v8::ArrayBuffer::Allocator of these Nodes: after the destructors Allocate, AllocateUninitialized, Free,
 // Reallocate.
 constexpr size_t kAllocate = 2, kFree = 4, kReallocate = 5;
 
@@ -54,44 +54,44 @@ const V8& process_v8() noexcept {
   return v8;
 }
 
-// Memory that a tensor uses. Once V8 has given it up, that of `given_up_by`.
-struct Kept {
+// Memory used by tensors. After V8 released it, it belongs to `released_by`.
+struct Pinned {
   uint64_t users = 0;
-  Allocator* given_up_by = nullptr;
+  Allocator* released_by = nullptr;
   size_t bytes = 0;
 };
 
-// The functions of one class of allocators, with ours among them.
+// The function table of one class of allocators, with the replacement in it.
 struct Functions {
   void** original;
-  std::unique_ptr<void*[]> with_ours;  // as V8 laid them out, type information first
-  void** first;                        // of them, as an allocator points to
+  std::unique_ptr<void*[]> patched;  // in V8's layout, type information first
+  void** first;                      // the entry that an allocator points to
 };
 
-// Lifetime: one for the process, never destroyed. Thread: any. The lock is held while V8's allocator is called, which
-// calls nobody else.
-struct Room {
+// Lifetime: one per process, never destroyed. Thread: any. The lock is held while V8's allocator is called, which calls
+// no one else.
+struct PinRegistry {
   std::mutex mutex;
-  std::unordered_map<const void*, Kept> kept;
+  std::unordered_map<const void*, Pinned> pinned;
   std::vector<Functions> functions;
 };
 
-Room& process_room() {
-  static Room* const room = new Room;
-  return *room;
+PinRegistry& process_registry() {
+  static PinRegistry* const registry = new PinRegistry;
+  return *registry;
 }
 
-// In place of v8::ArrayBuffer::Allocator::Reallocate, on the JS thread of any environment.
+// Replaces v8::ArrayBuffer::Allocator::Reallocate, on the JS thread of any environment.
 void* reallocate(Allocator* allocator, void* data, size_t old_length, size_t new_length) noexcept {
-  Room& room = process_room();
+  PinRegistry& registry = process_registry();
   {
-    const std::lock_guard<std::mutex> lock(room.mutex);
-    const auto found = room.kept.find(data);
-    if (found != room.kept.end()) {
+    const std::lock_guard<std::mutex> lock(registry.mutex);
+    const auto found = registry.pinned.find(data);
+    if (found != registry.pinned.end()) {
       void* fresh = reinterpret_cast<Allocate>(allocator->functions[kAllocate])(allocator, new_length);  // zeros
       if (fresh == nullptr) return nullptr;
       std::memcpy(fresh, data, std::min(old_length, new_length));
-      found->second.given_up_by = allocator;
+      found->second.released_by = allocator;
       found->second.bytes = old_length;
       return fresh;
     }
@@ -99,9 +99,9 @@ void* reallocate(Allocator* allocator, void* data, size_t old_length, size_t new
   return process_v8().reallocate(allocator, data, old_length, new_length);
 }
 
-// Null when this is not an allocator that reallocates as V8's own does.
-void** functions_with_ours(Room& room, void** original) {
-  for (const Functions& known : room.functions) {
+// Null if this is not an allocator that reallocates like V8's own.
+void** patched_functions(PinRegistry& registry, void** original) {
+  for (const Functions& known : registry.functions) {
     if (known.original == original || known.first == original) return known.first;
   }
   Dl_info info{};
@@ -116,37 +116,38 @@ void** functions_with_ours(Room& room, void** original) {
     return nullptr;
   }
   Functions made{original, std::make_unique<void*[]>(words), nullptr};
-  std::copy(table, table + words, made.with_ours.get());
-  made.first = made.with_ours.get() + before;
+  std::copy(table, table + words, made.patched.get());
+  made.first = made.patched.get() + before;
   made.first[kReallocate] = reinterpret_cast<void*>(&reallocate);
-  return room.functions.emplace_back(std::move(made)).first;
+  return registry.functions.emplace_back(std::move(made)).first;
 }
 
 }  // namespace
 
-bool keep_in_place(const void* begin) {
+bool pin_in_place(const void* begin) {
   const V8& v8 = process_v8();
   if (!v8.can_reallocate()) return false;
-  Room& room = process_room();
-  const std::lock_guard<std::mutex> lock(room.mutex);
+  PinRegistry& registry = process_registry();
+  const std::lock_guard<std::mutex> lock(registry.mutex);
   Allocator* const allocator = v8.allocator_of(v8.current_isolate());
-  void** const functions = functions_with_ours(room, allocator->functions);
+  void** const functions = patched_functions(registry, allocator->functions);
   if (functions == nullptr) return false;
-  // Other threads free by the same table meanwhile.
+  // Other threads may use the table at the same time.
   if (allocator->functions != functions) __atomic_store_n(&allocator->functions, functions, __ATOMIC_RELEASE);
-  ++room.kept[begin].users;
+  ++registry.pinned[begin].users;
   return true;
 }
 
-void let_go(const void* begin) noexcept {
-  Room& room = process_room();
-  const std::lock_guard<std::mutex> lock(room.mutex);
-  const auto found = room.kept.find(begin);
+void unpin(const void* begin) noexcept {
+  PinRegistry& registry = process_registry();
+  const std::lock_guard<std::mutex> lock(registry.mutex);
+  const auto found = registry.pinned.find(begin);
   if (--found->second.users > 0) return;
-  const Kept kept = found->second;
-  room.kept.erase(found);
-  if (kept.given_up_by == nullptr) return;
-  reinterpret_cast<Free>(kept.given_up_by->functions[kFree])(kept.given_up_by, const_cast<void*>(begin), kept.bytes);
+  const Pinned pinned = found->second;
+  registry.pinned.erase(found);
+  if (pinned.released_by == nullptr) return;
+  reinterpret_cast<Free>(pinned.released_by->functions[kFree])(pinned.released_by, const_cast<void*>(begin),
+                                                               pinned.bytes);
 }
 
 }  // namespace ltn::share

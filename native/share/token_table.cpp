@@ -39,7 +39,7 @@ void TokenTable::remove_if(Dead dead) noexcept {
 TokenId TokenTable::add(Offer offer, const std::shared_ptr<const void>& store, uint32_t environment) {
   const uint64_t bytes = bytes_of(offer.tensor);
   Entry entry{std::move(offer), bytes, store, store != nullptr, environment};
-  fresh_bytes_.fetch_add(bytes + kTokenBytes, std::memory_order_relaxed);
+  bytes_since_sweep_.fetch_add(bytes + kTokenBytes, std::memory_order_relaxed);
   const std::lock_guard<std::mutex> lock(mutex_);
   TokenId id = 0;
   while (id == 0 || entries_.count(id) != 0) id = random_() & kIdMask;
@@ -55,7 +55,7 @@ std::optional<Offer> TokenTable::take(TokenId id, const std::shared_ptr<const vo
   const auto found = entries_.find(id);
   if (found == entries_.end()) return std::nullopt;
   const Entry& entry = found->second;
-  // Whoever brings the memory holds it, so a weak reference to the same memory has not expired.
+  // The caller holds the memory it passes, so a weak reference to the same memory has not expired.
   if (entry.has_store && (store == nullptr || entry.store.lock() != store)) return std::nullopt;
   std::optional<Offer> offer = entry.offer;
   if (!entry.has_store) move_out(found, removed);
@@ -72,7 +72,7 @@ bool TokenTable::revoke(TokenId id) noexcept {
 }
 
 void TokenTable::sweep_expired() noexcept {
-  fresh_bytes_.store(0, std::memory_order_relaxed);
+  bytes_since_sweep_.store(0, std::memory_order_relaxed);
   remove_if([](const Entry& entry) { return entry.has_store && entry.store.expired(); });
 }
 
@@ -88,8 +88,8 @@ TableTotals TokenTable::totals() noexcept {
 }
 
 TokenTable& process_tokens() {
-  // Never destroyed: libtorch's own statics may be gone when ours would be.
-  static auto* tokens = new TokenTable;  // the process owns it
+  // Never destroyed: libtorch's own statics may be destroyed earlier.
+  static auto* tokens = new TokenTable;  // owned by the process
   return *tokens;
 }
 

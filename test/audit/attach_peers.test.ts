@@ -165,7 +165,7 @@ const FLOOD = `
     .on('connect', () => ++count % 100 === 0 && console.log(count)).on('error', () => {}).on('close', () => setImmediate(again)).resume();
   for (let i = 0; i < 400; i++) again(); // more than wait in the queue`;
 
-// The native tests of AuditGate cover the rate limit for strangers.
+// The native tests of AuditAcceptLimiter cover the rate limit for other users.
 test('a flood from another user does not lock the owner out', async () => {
   if (!isRoot) return;
   const service = await Service.start();
@@ -259,7 +259,7 @@ test('a process that cannot listen warns of it, once', async () => {
       {
         name: 'TorchWarning',
         code: 'ERR_TORCH_ATTACH',
-        message: 'leak-audit attach cannot reach this process: no socket: Too many open files',
+        message: 'leak-audit attach cannot reach this process: cannot create a socket: Too many open files',
       },
     ],
   });

@@ -163,8 +163,8 @@ test('garbage, partial requests, silence and many connections do not affect a se
   const errorFor = async (line: string) => JSON.parse(await answerTo(address, `${line}\n`)).error;
   expect(await errorFor('hello')).toMatch(/not a request/);
   expect(await errorFor('ltn9 status')).toMatch(/version 1/);
-  expect(await errorFor('ltn1 dance')).toMatch(/not a request/);
-  expect(await errorFor('ltn1 mark name=%ff')).toMatch(/cannot be read/);
+  expect(await errorFor('ltn1 dance')).toMatch(/unknown request/);
+  expect(await errorFor('ltn1 mark name=%ff')).toMatch(/is malformed/);
   expect(await errorFor('ltn1 attach fd=0')).toMatch(/./); // not a capture
   expect(await errorFor('ltn1 attach fd=9999')).toMatch(/cannot open/);
 

@@ -134,7 +134,7 @@ test('a thread that is blocked is waited for, by one; when nobody waits any more
   const fields = { thread, fd: snapshot, facts };
   await first.ask('heap', fields);
   expect((await first.ask('heap-state', { thread })).state).toBe('waiting');
-  await expect(second.ask('heap', fields)).rejects.toThrow(/another leak-audit waits for this heap already/);
+  await expect(second.ask('heap', fields)).rejects.toThrow(/another leak-audit is already waiting for this heap/);
   await expect(second.ask('heap', { ...fields, thread: 4_000_000 })).rejects.toThrow(/the thread has ended/);
   first.close();
   // Once the service has seen that it is gone.

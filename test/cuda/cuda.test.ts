@@ -50,7 +50,7 @@ describe('torch.cuda', () => {
     for (const call of calls) {
       const error = thrown(call);
       expect(error).toMatchObject({ code: 'ERR_TORCH_CUDA', argument: 'device' });
-      expect(error.message).toMatch(/'cuda(:\d)?' is not there: .*(no CUDA: unpack|finds no device)/);
+      expect(error.message).toMatch(/'cuda(:\d)?' is not available: .*(no CUDA: unpack|finds no device)/);
     }
     expect(thrown(() => x.to('mps')).message).toMatch(/'device': expected a device that this libtorch has, got 'mps'/);
     x.dispose();

@@ -203,7 +203,9 @@ const withPackages = () => {
     expect(end).toBe(0); // with libtorch's message on stderr
     const [code, op, message] = found.first;
     expect([code, op]).toEqual(['ERR_TORCH_RUNTIME', 'AotiPackage.forward']);
-    expect(message).toContain(packagesCheckInputs ? 'expected it to be >= 2, but got: 1' : 'wrote to stderr why');
+    expect(message).toContain(
+      packagesCheckInputs ? 'expected it to be >= 2, but got: 1' : 'wrote the reason to stderr',
+    );
     expect(message).toContain('\n  with input_0: float');
     expect(found.after).toEqual(found.before);
     expect(found.good).toEqual([2, 3]);

@@ -117,7 +117,7 @@ test(
     for (const [call, why] of [
       [() => m.call('doubled', 60), 'more than 1048576 values'],
       [() => m.call('doubled', 500), 'nested more than 200'],
-      [() => m.call('itself', torch.ones([1])), 'inside itself'],
+      [() => m.call('itself', torch.ones([1])), 'contains itself'],
     ] as const) {
       const error = thrown(call);
       expect(error.code).toBe('ERR_TORCH_MODEL');

@@ -34,10 +34,10 @@ class AuditBegin : public ::testing::Test {
  protected:
   // The latest row of the site with `file`, over all drains.
   CellRow row(const std::string& file) {
-    Recorder::News news;
-    recorder.drain(&news);
-    sites.insert(sites.end(), news.sites.begin(), news.sites.end());
-    for (const CellRow& one : news.rows) rows[one.site] = one;
+    Recorder::Changes changes;
+    recorder.drain(&changes);
+    sites.insert(sites.end(), changes.sites.begin(), changes.sites.end());
+    for (const CellRow& one : changes.rows) rows[one.site] = one;
     for (const auto& site : sites) {
       if (site.json.find(file) != std::string::npos) return rows[site.id];
     }
@@ -66,13 +66,13 @@ TEST_F(AuditBegin, CountsEarlierTensorsUntilTheyDie) {
 TEST_F(AuditBegin, CountsOnlyNewTensorsAsMade) {
   recorder.begin(1);
   recorder.found(birth_of(&a, 1000, true), 99, 1);
-  EXPECT_EQ(recorder.made().tensors, 0u);
-  EXPECT_EQ(recorder.made().bytes, 0u);
+  EXPECT_EQ(recorder.created_totals().tensors, 0u);
+  EXPECT_EQ(recorder.created_totals().bytes, 0u);
   recorder.created(birth_of(&b, 24, true), 1, false, 200, 1);
-  EXPECT_EQ(recorder.made().tensors, 1u);
+  EXPECT_EQ(recorder.created_totals().tensors, 1u);
   recorder.tag_pending(0, recorder.define_site(0, 0, R"([{"file":"made.js"}])"));
-  EXPECT_EQ(recorder.made().tensors, 1u);
-  EXPECT_EQ(recorder.made().bytes, 24u);
+  EXPECT_EQ(recorder.created_totals().tensors, 1u);
+  EXPECT_EQ(recorder.created_totals().bytes, 24u);
   EXPECT_EQ(row("before attach").allocated_tensors, 1u) << "the inventory itself is in the capture";
 }
 
@@ -125,9 +125,9 @@ class AuditOfTable : public ::testing::Test {
   handles::Handle make(int64_t count) { return table.create(at::zeros({count}, at::kFloat)); }
   // Bytes and tensors of all sites, which must equal those of the ledger.
   void expect_whole() {
-    table.tell_capture();
+    table.report_to_capture();
     uint64_t bytes = 0, tensors = 0;
-    for (const Snapshot::Row& row : look(1000).rows) {
+    for (const Snapshot::Row& row : take_snapshot(1000).rows) {
       bytes += row.live_bytes;
       tensors += row.live_tensors;
     }
@@ -165,18 +165,18 @@ TEST_F(AuditOfTable, IsWholeWhateverHappensFirst) {
   begin();
   expect_whole();
   stop("done");
-  EXPECT_EQ(look(10).rows.size(), 0u);
+  EXPECT_EQ(take_snapshot(10).rows.size(), 0u);
 }
 
 TEST_F(AuditOfTable, TensorsNotDrawnAreCountedButNotRecorded) {
   const auto recorded = [] {
     uint64_t tensors = 0;
-    for (const Snapshot::Row& row : look(1000).rows) tensors += row.live_tensors;
+    for (const Snapshot::Row& row : take_snapshot(1000).rows) tensors += row.live_tensors;
     return tensors;
   };
   const handles::Handle before = make(5);
   begin(Options::Sample);
-  table.tell_capture();
+  table.report_to_capture();
   EXPECT_EQ(recorded(), 1u);  // earlier tensors are exact
   std::vector<handles::Handle> small;
   for (int i = 0; i < 100; ++i) small.push_back(make(25));

@@ -61,18 +61,18 @@ TEST(AuditDescriptor, OfACaptureIsClosedAtWhicheverAllocationItsBeginFails) {
     const Descriptor theirs(::open(path.c_str(), O_RDWR | O_CLOEXEC));
     const std::string request = "ltn1 attach interval=1000 fd=" + std::to_string(theirs.get()) + " path=" + folder +
                                 "/a%20capture%20with%20a%20name%20that%20no%20short%20string%20holds.ltna";
-    Desk desk{Sources()};
+    RequestHandler handler{Sources()};
     std::string answer;
     const size_t before = open_descriptors();
     thread_allocations_left = failures;
     try {
-      answer = desk.answer(request, 1, ::getpid());
+      answer = handler.answer(request, 1, ::getpid());
     } catch (const std::bad_alloc&) {  // what this test provokes
     }
     thread_allocations_left = -1;
     done = answer.find("\"ok\":true") != std::string::npos;
-    EXPECT_EQ(desk.began(1), recording());
-    desk.gone(1);  // like the server after a failed request
+    EXPECT_EQ(handler.is_recording_of(1), recording());
+    handler.client_closed(1);  // like the server after a failed request
     EXPECT_EQ(open_descriptors(), before) << "after " << failures << " allocations";
     EXPECT_FALSE(recording());
     ASSERT_LT(failures, 10'000);

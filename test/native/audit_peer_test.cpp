@@ -27,53 +27,53 @@ PeerFacts facts_of(uid_t uid) {
 }
 
 TEST(AuditPeer, IsThisUserInTheSameNamespaces) {
-  for (const uid_t uid : {0u, 1000u, 65534u}) EXPECT_EQ(judge(facts_of(uid)), Verdict::Ours) << uid;
+  for (const uid_t uid : {0u, 1000u, 65534u}) EXPECT_EQ(classify_peer(facts_of(uid)), PeerStatus::Ours) << uid;
   PeerFacts facts = facts_of(1000);
   facts.uid = 0;
-  EXPECT_EQ(judge(facts), Verdict::OtherUser) << "not even root";
+  EXPECT_EQ(classify_peer(facts), PeerStatus::OtherUser) << "not even root";
   facts.any_namespace = true;
-  EXPECT_EQ(judge(facts), Verdict::OtherUser);
+  EXPECT_EQ(classify_peer(facts), PeerStatus::OtherUser);
 }
 
 TEST(AuditPeer, IsNotTheOverflowUser) {
   for (const char* map : {"", kMapped, kRootOnly, "1 1 4294967294", "0 0 x", "garbage"}) {
     PeerFacts facts = facts_of(65534);
     facts.uid_map = map;
-    EXPECT_EQ(judge(facts), Verdict::Unmapped) << map;
+    EXPECT_EQ(classify_peer(facts), PeerStatus::Unmapped) << map;
     facts.any_namespace = true;
-    EXPECT_EQ(judge(facts), Verdict::Unmapped) << map;
+    EXPECT_EQ(classify_peer(facts), PeerStatus::Unmapped) << map;
     facts.overflow_uid = 65000;  // another number on this machine
-    EXPECT_EQ(judge(facts), Verdict::Ours) << map;
+    EXPECT_EQ(classify_peer(facts), PeerStatus::Ours) << map;
   }
   PeerFacts mapped = facts_of(0);
   mapped.uid_map = kMapped;
-  EXPECT_EQ(judge(mapped), Verdict::Ours);
+  EXPECT_EQ(classify_peer(mapped), PeerStatus::Ours);
 }
 
 TEST(AuditPeer, IsNotInAnotherNamespaceUnlessAllowed) {
   for (std::string Namespaces::*kind : {&Namespaces::pid, &Namespaces::mount, &Namespaces::user}) {
     PeerFacts facts = facts_of(1000);
     facts.peer.*kind = "pid:[99]";
-    EXPECT_EQ(judge(facts), Verdict::OtherNamespace);
+    EXPECT_EQ(classify_peer(facts), PeerStatus::OtherNamespace);
     facts.peer.*kind = "";
-    EXPECT_EQ(judge(facts), Verdict::OtherNamespace);
+    EXPECT_EQ(classify_peer(facts), PeerStatus::OtherNamespace);
     facts.any_namespace = true;
-    EXPECT_EQ(judge(facts), Verdict::Ours);
+    EXPECT_EQ(classify_peer(facts), PeerStatus::Ours);
   }
   PeerFacts invisible = facts_of(1000);
   invisible.is_visible = invisible.is_known = false;
-  EXPECT_EQ(judge(invisible), Verdict::OtherNamespace);
+  EXPECT_EQ(classify_peer(invisible), PeerStatus::OtherNamespace);
   PeerFacts unread = facts_of(1000);
   unread.is_known = false;
-  EXPECT_EQ(judge(unread), Verdict::Unknown);
+  EXPECT_EQ(classify_peer(unread), PeerStatus::Unknown);
 }
 
 TEST(AuditPeer, SaysWhyInEachCase) {
-  EXPECT_STREQ(refusal_of(Verdict::Ours), "");
-  EXPECT_STREQ(refusal_of(Verdict::OtherUser), "the process belongs to another user");
-  EXPECT_NE(std::string(refusal_of(Verdict::Unmapped)).find("cannot tell who asks"), std::string::npos);
-  EXPECT_NE(std::string(refusal_of(Verdict::Unknown)).find("/proc"), std::string::npos);
-  EXPECT_NE(std::string(refusal_of(Verdict::OtherNamespace)).find("LIBTORCH_NODE_ATTACH=all-namespaces"),
+  EXPECT_STREQ(refusal_text(PeerStatus::Ours), "");
+  EXPECT_STREQ(refusal_text(PeerStatus::OtherUser), "the process belongs to another user");
+  EXPECT_NE(std::string(refusal_text(PeerStatus::Unmapped)).find("cannot tell who asks"), std::string::npos);
+  EXPECT_NE(std::string(refusal_text(PeerStatus::Unknown)).find("/proc"), std::string::npos);
+  EXPECT_NE(std::string(refusal_text(PeerStatus::OtherNamespace)).find("LIBTORCH_NODE_ATTACH=all-namespaces"),
             std::string::npos);
 }
 
@@ -86,35 +86,35 @@ TEST(AuditPeer, OfARealSocketIsThisProcess) {
   std::getline(map, text);
   if (::geteuid() == 65534 && !is_identity(text)) GTEST_SKIP() << "this user has the number of all that are not mapped";
   pid_t pid = 0;
-  EXPECT_EQ(verdict_on_peer(a.get(), false, &pid), Verdict::Ours);
+  EXPECT_EQ(peer_status(a.get(), false, &pid), PeerStatus::Ours);
   EXPECT_EQ(pid, ::getpid());
 }
 
 TEST(AuditPeer, IsUnknownIfTheSocketIsNotConnected) {
   const Descriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   pid_t pid = 7;
-  EXPECT_NE(verdict_on_peer(socket.get(), true, &pid), Verdict::Ours);
+  EXPECT_NE(peer_status(socket.get(), true, &pid), PeerStatus::Ours);
   EXPECT_EQ(pid, 0);
 }
 
-TEST(AuditGate, TellsSomeStrangersWhyAndThenClosesForAMoment) {
-  Gate gate;
+TEST(AuditAcceptLimiter, RefusesSomePeersWithTheReasonAndThenPauses) {
+  AcceptLimiter limiter;
   int64_t now = 1'000'000;
-  int told = 0;
-  while (gate.refused(now) && told < 1000) ++told;
-  EXPECT_EQ(told, 32);
-  EXPECT_FALSE(gate.refused(now + 49));
-  EXPECT_TRUE(gate.refused(now + 50)) << "one more in each 50 ms";
-  EXPECT_FALSE(gate.refused(now + 50));
-  EXPECT_FALSE(gate.refused(now - 10'000)) << "a clock that goes back gives nothing";
+  int refusals = 0;
+  while (limiter.allow_refusal(now) && refusals < 1000) ++refusals;
+  EXPECT_EQ(refusals, 32);
+  EXPECT_FALSE(limiter.allow_refusal(now + 49));
+  EXPECT_TRUE(limiter.allow_refusal(now + 50)) << "one more in each 50 ms";
+  EXPECT_FALSE(limiter.allow_refusal(now + 50));
+  EXPECT_FALSE(limiter.allow_refusal(now - 10'000)) << "a clock that goes back gives nothing";
   now += 3'600'000;
-  for (told = 0; gate.refused(now) && told < 1000;) ++told;
-  EXPECT_EQ(told, 32) << "no more than that are saved up";
+  for (refusals = 0; limiter.allow_refusal(now) && refusals < 1000;) ++refusals;
+  EXPECT_EQ(refusals, 32) << "no more than that are saved up";
 
-  EXPECT_TRUE(gate.is_open(now));
-  gate.close_until(now + 50);
-  EXPECT_FALSE(gate.is_open(now + 49));
-  EXPECT_TRUE(gate.is_open(now + 50));
+  EXPECT_TRUE(limiter.may_accept(now));
+  limiter.pause_until(now + 50);
+  EXPECT_FALSE(limiter.may_accept(now + 49));
+  EXPECT_TRUE(limiter.may_accept(now + 50));
 }
 
 TEST(AuditAttachRule, IsOffForGoodWhereTheProcessOrMainSaysSo) {
@@ -127,8 +127,8 @@ TEST(AuditAttachRule, IsOffForGoodWhereTheProcessOrMainSaysSo) {
 }
 
 TEST(AuditAttachRule, AWorkersOwnEnvironmentOnlySwitchesItselfOff) {
-  EXPECT_EQ(attach_rule("", "0", false), AttachRule::NotByThis);
-  EXPECT_EQ(attach_rule("all-namespaces", "0", false), AttachRule::NotByThis);
+  EXPECT_EQ(attach_rule("", "0", false), AttachRule::NotThisEnvironment);
+  EXPECT_EQ(attach_rule("all-namespaces", "0", false), AttachRule::NotThisEnvironment);
   EXPECT_EQ(attach_rule("", "all-namespaces", false), AttachRule::Listen);
   EXPECT_EQ(attach_rule("", "all-namespaces", true), AttachRule::AllNamespaces);
   EXPECT_EQ(attach_rule("all-namespaces", "", false), AttachRule::AllNamespaces);

@@ -26,8 +26,8 @@ class AuditRecorder : public ::testing::Test {
   }
 
   void drain() {
-    recorder.drain(&news);
-    for (const CellRow& r : news.rows) latest[r.site] = r;
+    recorder.drain(&changes);
+    for (const CellRow& r : changes.rows) latest[r.site] = r;
   }
 
   // The latest row of a site.
@@ -37,7 +37,7 @@ class AuditRecorder : public ::testing::Test {
   }
 
   Recorder recorder;
-  Recorder::News news;
+  Recorder::Changes changes;
   std::map<uint32_t, CellRow> latest;
   int a = 0, b = 0;  // their addresses are storage identities
 };
@@ -213,29 +213,29 @@ TEST_F(AuditRecorder, TellsBirthsThatOutliveTheRoundAndTheirDeaths) {
   recorder.storage_released(&a);
   const uint32_t kept = make(&b, 70, true, 2, 20);
   drain();
-  ASSERT_EQ(news.births.size(), 1u);
-  EXPECT_EQ(news.births[0].id, kept);
-  EXPECT_EQ(news.births[0].site, 2u);
-  EXPECT_EQ(news.births[0].birth_ms, 20);
-  EXPECT_EQ(news.births[0].bytes, 70u);
-  EXPECT_TRUE(news.deaths.empty());
+  ASSERT_EQ(changes.births.size(), 1u);
+  EXPECT_EQ(changes.births[0].id, kept);
+  EXPECT_EQ(changes.births[0].site, 2u);
+  EXPECT_EQ(changes.births[0].birth_ms, 20);
+  EXPECT_EQ(changes.births[0].bytes, 70u);
+  EXPECT_TRUE(changes.deaths.empty());
   drain();
-  EXPECT_TRUE(news.births.empty());
+  EXPECT_TRUE(changes.births.empty());
   recorder.freed(kept);
   drain();
-  EXPECT_EQ(news.deaths, std::vector<uint32_t>{kept});
+  EXPECT_EQ(changes.deaths, std::vector<uint32_t>{kept});
 }
 
 TEST_F(AuditRecorder, TellsABirthOnceItHasItsStack) {
   Birth birth;
   const uint32_t id = recorder.created(birth, 1, false, 10);
   drain();
-  EXPECT_TRUE(news.births.empty());
+  EXPECT_TRUE(changes.births.empty());
   recorder.tag_pending(0, 5);
   drain();
-  ASSERT_EQ(news.births.size(), 1u);
-  EXPECT_EQ(news.births[0].id, id);
-  EXPECT_EQ(news.births[0].site, 5u);
+  ASSERT_EQ(changes.births.size(), 1u);
+  EXPECT_EQ(changes.births[0].id, id);
+  EXPECT_EQ(changes.births[0].site, 5u);
 }
 
 TEST_F(AuditRecorder, RepeatsReportsThatDidNotArrive) {
@@ -244,17 +244,17 @@ TEST_F(AuditRecorder, RepeatsReportsThatDidNotArrive) {
   const uint32_t two = make(&b, 2, true, site, 20);
   drain();
   recorder.freed(one);
-  recorder.untell(news);
+  recorder.requeue(changes);
   drain();
-  EXPECT_EQ(news.sites.size(), 1u);
-  ASSERT_EQ(news.births.size(), 1u);
-  EXPECT_EQ(news.births[0].id, two);
+  EXPECT_EQ(changes.sites.size(), 1u);
+  ASSERT_EQ(changes.births.size(), 1u);
+  EXPECT_EQ(changes.births[0].id, two);
   EXPECT_EQ(row(site).live_tensors, 1u);
   recorder.freed(two);
   drain();
-  recorder.untell(news);
+  recorder.requeue(changes);
   drain();
-  EXPECT_NE(std::find(news.deaths.begin(), news.deaths.end(), two), news.deaths.end());
+  EXPECT_NE(std::find(changes.deaths.begin(), changes.deaths.end(), two), changes.deaths.end());
 }
 
 TEST_F(AuditRecorder, ReportsTheOwnerOfABirthAndItsChanges) {
@@ -269,29 +269,29 @@ TEST_F(AuditRecorder, ReportsTheOwnerOfABirthAndItsChanges) {
   const uint32_t free = born(kCollector, 1), scoped = born(kScope, 2), returned = born(kScope, 3);
   recorder.moved(returned, kKept);  // within the round
   drain();
-  ASSERT_EQ(news.births.size(), 3u);
-  EXPECT_EQ(news.births[0].id, free);
-  EXPECT_EQ(news.births[0].flags, kByCollector);
-  EXPECT_EQ(news.births[1].flags, kByScope);
-  EXPECT_EQ(news.births[2].flags, kByKeep);
-  ASSERT_EQ(news.scopes.size(), 1u);
-  EXPECT_EQ(news.scopes[0].id, scoped);
-  EXPECT_EQ(news.scopes[0].scope, kScope);
-  EXPECT_TRUE(news.kept.empty());
+  ASSERT_EQ(changes.births.size(), 3u);
+  EXPECT_EQ(changes.births[0].id, free);
+  EXPECT_EQ(changes.births[0].flags, kByCollector);
+  EXPECT_EQ(changes.births[1].flags, kByScope);
+  EXPECT_EQ(changes.births[2].flags, kByKeep);
+  ASSERT_EQ(changes.scopes.size(), 1u);
+  EXPECT_EQ(changes.scopes[0].id, scoped);
+  EXPECT_EQ(changes.scopes[0].scope, kScope);
+  EXPECT_TRUE(changes.kept.empty());
 
   recorder.moved(scoped, kOuter);
   recorder.moved(scoped, kScope);
   recorder.moved(scoped, kOuter);  // only the owner at the round's end counts
   drain();
-  ASSERT_EQ(news.scopes.size(), 1u);
-  EXPECT_EQ(news.scopes[0].scope, kOuter);
-  recorder.untell(news);  // it did not arrive
+  ASSERT_EQ(changes.scopes.size(), 1u);
+  EXPECT_EQ(changes.scopes[0].scope, kOuter);
+  recorder.requeue(changes);  // it did not arrive
   recorder.moved(scoped, kKept);
   drain();
-  EXPECT_TRUE(news.scopes.empty());
-  EXPECT_EQ(news.kept, std::vector<uint32_t>{scoped});
+  EXPECT_TRUE(changes.scopes.empty());
+  EXPECT_EQ(changes.kept, std::vector<uint32_t>{scoped});
   drain();
-  EXPECT_TRUE(news.kept.empty());
+  EXPECT_TRUE(changes.kept.empty());
 
   std::vector<BirthEntry> file(1);  // as first written
   file[0].id = scoped;
@@ -302,7 +302,7 @@ TEST_F(AuditRecorder, ReportsTheOwnerOfABirthAndItsChanges) {
   recorder.moved(scoped, kScope);
   recorder.freed(scoped);
   drain();
-  EXPECT_TRUE(news.scopes.empty());
+  EXPECT_TRUE(changes.scopes.empty());
 }
 
 TEST_F(AuditRecorder, KnowsSinceWhenAllHeapsWereCollected) {
@@ -336,14 +336,14 @@ TEST_F(AuditRecorder, InternsShapesAndKeepsLabelsApart) {
   recorder.created(birth, 1, false, 12);
   recorder.tag_pending(0, 1, label);
   drain();
-  ASSERT_EQ(news.shapes.size(), 2u);
-  EXPECT_EQ(news.shapes[0].sizes, (std::vector<int64_t>{2, 3}));
-  EXPECT_EQ(news.shapes[1].sizes, (std::vector<int64_t>{2}));
-  ASSERT_EQ(news.births.size(), 3u);
-  EXPECT_EQ(news.births[0].shape, news.births[1].shape);
-  EXPECT_EQ(news.births[2].shape, news.shapes[1].id);
+  ASSERT_EQ(changes.shapes.size(), 2u);
+  EXPECT_EQ(changes.shapes[0].sizes, (std::vector<int64_t>{2, 3}));
+  EXPECT_EQ(changes.shapes[1].sizes, (std::vector<int64_t>{2}));
+  ASSERT_EQ(changes.births.size(), 3u);
+  EXPECT_EQ(changes.births[0].shape, changes.births[1].shape);
+  EXPECT_EQ(changes.births[2].shape, changes.shapes[1].id);
   std::map<uint32_t, uint64_t> by_label;
-  for (const CellRow& r : news.rows) by_label[r.label] += r.live_tensors;
+  for (const CellRow& r : changes.rows) by_label[r.label] += r.live_tensors;
   EXPECT_EQ(by_label[0], 1u);
   EXPECT_EQ(by_label[label], 2u);
 }
@@ -352,10 +352,10 @@ TEST_F(AuditRecorder, InternsShapesAndKeepsLabelsApart) {
 TEST_F(AuditRecorder, DropsTensorsFreedAtOnce) {
   for (int i = 0; i < 2'000'000; ++i) recorder.freed(make(nullptr, 0, false, 1, i));
   drain();
-  EXPECT_TRUE(news.births.empty());
-  EXPECT_TRUE(news.deaths.empty());
+  EXPECT_TRUE(changes.births.empty());
+  EXPECT_TRUE(changes.deaths.empty());
   EXPECT_EQ(row(1).allocated_tensors, 2'000'000u);
-  EXPECT_LT(recorder.bytes_for_news(), 65536u);
+  EXPECT_LT(recorder.pending_bytes(), 65536u);
 }
 
 TEST(AuditSampler, IsUnbiased) {

@@ -30,7 +30,7 @@ struct Seen {
 };
 
 // A reader's view of a file. The recorder is global to the process, so each test has its own sites.
-Seen look(const std::string& path) {
+Seen read_seen(const std::string& path) {
   Seen seen;
   for (const Packet& packet : parse(read_file(path), &seen.torn)) {
     const std::string& p = packet.payload;
@@ -113,7 +113,7 @@ TEST_F(AuditRoom, TakesAtMost64BytesPerLiveTensor) {
   constexpr int kCount = 200'000;
   for (int i = 0; i < kCount; ++i) records.push_back(make(1));
   stop("done");
-  const Seen seen = look(options.path);
+  const Seen seen = read_seen(options.path);
   EXPECT_EQ(seen.living.size(), size_t{kCount});
   EXPECT_EQ(seen.live.at(1), uint64_t{kCount});
   EXPECT_LE(size_of(options.path), int64_t{64} * kCount);
@@ -125,7 +125,7 @@ TEST_F(AuditRoom, ShortLivedTensorsAreOnlyInTheCounters) {
   for (int i = 0; i < 200'000; ++i) freed(make(3), capture());
   records.push_back(make(3));
   stop("done");
-  const Seen seen = look(options.path);
+  const Seen seen = read_seen(options.path);
   EXPECT_EQ(seen.living.size(), 1u);
   EXPECT_EQ(seen.allocated.at(3), 200'001u);
   EXPECT_LE(size_of(options.path), 4096);
@@ -150,7 +150,7 @@ TEST_F(AuditRoom, StaysUnderItsCapAndKeepsTheTotals) {
   stop("done");
   largest = std::max(largest, size_of(options.path));
   EXPECT_LE(largest, static_cast<int64_t>(options.max_bytes));
-  const Seen seen = look(options.path);
+  const Seen seen = read_seen(options.path);
   EXPECT_FALSE(seen.torn);
   EXPECT_TRUE(seen.has_end);
   EXPECT_EQ(seen.lost, 0u);
@@ -181,7 +181,7 @@ TEST_F(AuditRoom, AFileThatMayNotGrowIsFlaggedAndTheProgramLives) {
   ASSERT_TRUE(WIFEXITED(status)) << "killed by signal " << WTERMSIG(status);
   EXPECT_EQ(WEXITSTATUS(status), 3);
   EXPECT_EQ(read_file(options.path)[kFlagsAt] & kLost, kLost);
-  EXPECT_FALSE(look(options.path).torn);
+  EXPECT_FALSE(read_seen(options.path).torn);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "native/accounting/growth_gate.h"
+#include "native/accounting/collection_threshold.h"
 
 #ifdef LTN_CUDA
 #include <c10/cuda/CUDACachingAllocator.h>
@@ -16,30 +16,30 @@
 namespace ltn::cuda {
 namespace {
 
-using accounting::GrowthGate;
+using accounting::CollectionThreshold;
 
-TEST(GrowthGate, OpensAfterTheMinimumGrowthAndThenAfterHalfOfTheBytesInUse) {
-  GrowthGate gate;
-  EXPECT_FALSE(gate.due(0));
-  EXPECT_FALSE(gate.due(GrowthGate::kLeast - 1));
-  EXPECT_TRUE(gate.due(GrowthGate::kLeast));
-  gate.collected(0);
-  EXPECT_TRUE(gate.due(GrowthGate::kLeast));
+TEST(CollectionThreshold, IsDueAfterTheMinimumGrowthAndThenAfterHalfOfTheBytesInUse) {
+  CollectionThreshold threshold;
+  EXPECT_FALSE(threshold.due(0));
+  EXPECT_FALSE(threshold.due(CollectionThreshold::kMin - 1));
+  EXPECT_TRUE(threshold.due(CollectionThreshold::kMin));
+  threshold.collected(0);
+  EXPECT_TRUE(threshold.due(CollectionThreshold::kMin));
   const uint64_t large = uint64_t{8} << 30;
-  gate.collected(large);
-  EXPECT_FALSE(gate.due(large));
-  EXPECT_FALSE(gate.due(large + large / 2 - 1));
-  EXPECT_TRUE(gate.due(large + large / 2));
+  threshold.collected(large);
+  EXPECT_FALSE(threshold.due(large));
+  EXPECT_FALSE(threshold.due(large + large / 2 - 1));
+  EXPECT_TRUE(threshold.due(large + large / 2));
 }
 
 #ifndef LTN_CUDA
 
 TEST(CachingAllocator, IsMissingInABuildWithoutCuda) {
-  install_relief([](uint64_t) { return true; });
+  install_free_memory_callback([](uint64_t) { return true; });
   empty_cache();
   EXPECT_FALSE(has_caching_allocator());
   EXPECT_FALSE(is_started());
-  EXPECT_EQ(relief_name(), nullptr);
+  EXPECT_EQ(free_memory_callback_name(), nullptr);
   EXPECT_EQ(device_memory(0).reserved_bytes, 0u);
 }
 
@@ -63,8 +63,8 @@ class CachingAllocator : public ::testing::Test {
     EXPECT_FALSE(is_started());
     EXPECT_EQ(device_memory(0).reserved_bytes, 0u);
     empty_cache();  // no effect yet
-    install_relief(&drop_garbage);
-    install_relief(nullptr);  // the first call counts
+    install_free_memory_callback(&drop_garbage);
+    install_free_memory_callback(nullptr);  // the first call counts
   }
   void SetUp() override {
     if (c10::cuda::device_count() == 0) GTEST_SKIP() << "no CUDA device";

@@ -72,18 +72,18 @@ TEST_F(CpuAllocator, AnImpossibleAllocationIsAnOutOfMemoryErrorAndIsNotCounted) 
 }
 
 TEST_F(CpuAllocator, AFailureThatWasLostCanBeThrownAgain) {
-  forget_refusal();
-  EXPECT_NO_THROW(throw_refusal());
+  clear_allocation_failure();
+  EXPECT_NO_THROW(rethrow_allocation_failure());
   const uint64_t before = held();
   set_memory_limit(before + 1000);
   EXPECT_THROW(c10::GetCPUAllocator()->allocate(2000), MemoryLimitError);
-  std::thread([] { EXPECT_NO_THROW(throw_refusal()); }).join();  // a refusal is per thread
-  EXPECT_THROW(throw_refusal(), MemoryLimitError);
+  std::thread([] { EXPECT_NO_THROW(rethrow_allocation_failure()); }).join();  // a failure is per thread
+  EXPECT_THROW(rethrow_allocation_failure(), MemoryLimitError);
   set_memory_limit(kNoLimit);
   EXPECT_THROW(c10::GetCPUAllocator()->allocate(std::numeric_limits<size_t>::max()), c10::OutOfMemoryError);
-  EXPECT_THROW(throw_refusal(), ExhaustedError);
-  forget_refusal();
-  EXPECT_NO_THROW(throw_refusal());
+  EXPECT_THROW(rethrow_allocation_failure(), ExhaustedError);
+  clear_allocation_failure();
+  EXPECT_NO_THROW(rethrow_allocation_failure());
   EXPECT_EQ(held(), before);
 }
 

@@ -28,11 +28,11 @@ class PartsHolder final : public Holder {
   explicit PartsHolder(std::shared_ptr<Parts> parts) : parts_(std::move(parts)) {
     refresh([](const at::Tensor&) { return true; });
   }
-  bool refresh(const MayLook& may_look) override {
+  bool refresh(const MayRead& may_read) override {
     if (parts_->changes_now) return true;
     std::vector<c10::Storage> storages;
     for (const at::Tensor& tensor : parts_->tensors) {
-      if (!may_look(tensor)) return false;
+      if (!may_read(tensor)) return false;
       storages.push_back(tensor.storage());
     }
     put(std::move(storages));

@@ -40,7 +40,7 @@ class LoansTest : public ::testing::Test {
   }
   void end(uint64_t strand) {
     table.return_from(strand);
-    table.take_up_returned();
+    table.reconcile_returned();
   }
   uint64_t bytes() { return ledger_bytes() - before; }
   std::vector<Handle> seen() {
@@ -126,7 +126,7 @@ TEST_F(LoansTest, HandlesOfUnknownResultsAreFoundAtTheEnd) {
   tensor(mine).set_data(at::zeros({50}, at::kFloat));
   table.return_from(1);
   table.lend_to(2, {{}, {other}, Reach::Arguments});  // before it is read
-  table.take_up_returned();
+  table.reconcile_returned();
   EXPECT_EQ(bytes(), 8u) << "another batch has it";
   end(2);
   EXPECT_EQ(bytes(), 200u);
@@ -209,10 +209,10 @@ class Parts final : public Holder {
   explicit Parts(std::vector<at::Tensor> tensors) : tensors(std::move(tensors)) {
     refresh([](const at::Tensor&) { return true; });
   }
-  bool refresh(const MayLook& may_look) override {
+  bool refresh(const MayRead& may_read) override {
     std::vector<c10::Storage> storages;
     for (const at::Tensor& tensor : tensors) {
-      if (!may_look(tensor)) return false;
+      if (!may_read(tensor)) return false;
       storages.push_back(tensor.storage());
     }
     put(std::move(storages));

@@ -110,7 +110,7 @@ class Environment {
         table.reconcile(targets_[strand]);
         table.reconcile(added);
         table.reconcile_inner();
-        table.take_up_returned();
+        table.reconcile_returned();
         if (left-- > 0) {
           send(table, strand, added);
         } else {
@@ -160,7 +160,7 @@ class Environment {
   void look(SlotTable& table, Handle added) {
     table.reconcile_inner();
     table.reconcile_all();
-    table.tell_capture();
+    table.report_to_capture();
     table.for_each([](Handle, const handles::TensorFacts& facts, accounting::StorageEntry* const*, size_t) {
       EXPECT_EQ(facts.sizes.size(), 1u);
     });
@@ -266,7 +266,7 @@ TEST_F(Threads, CapturesBeginAndEndWhileEnvironmentsWork) {
     EXPECT_TRUE(audit::start(options, &why)) << why;
     audit::tag_pending(1, audit::define_site(0, "[]", 1));
     audit::mark("round");
-    static_cast<void>(audit::look(10));
+    static_cast<void>(audit::take_snapshot(10));
     std::this_thread::yield();
     audit::stop("test");
     ::unlink(options.path.c_str());

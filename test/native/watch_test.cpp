@@ -17,7 +17,7 @@ at::Tensor floats(int64_t count) { return at::empty({count}); }
 TEST(Watch, RemembersTheLastEndsOnly) {
   Watch watch(1);
   watch.configure(true, 0, true);
-  const uint64_t count = Watch::kMostDeaths + 5;
+  const uint64_t count = Watch::kMaxDeaths + 5;
   for (uint64_t i = 1; i <= count; ++i) {
     watch.announce(Watch::Cause::Dispose, static_cast<uint32_t>(i));
     watch.freed(i, 0);
@@ -30,11 +30,11 @@ TEST(Watch, RemembersTheLastEndsOnly) {
 
 TEST(Watch, RemembersSoManySitesOnly) {
   Watch watch(1);
-  for (size_t i = 0; i < Watch::kMostSites; ++i) EXPECT_EQ(watch.define_site(std::to_string(i)), i + 1);
+  for (size_t i = 0; i < Watch::kMaxSites; ++i) EXPECT_EQ(watch.define_site(std::to_string(i)), i + 1);
   EXPECT_EQ(watch.define_site("one more"), 0u);
   EXPECT_EQ(watch.site(3), "2");
   EXPECT_EQ(watch.site(0), "");
-  EXPECT_EQ(watch.site(Watch::kMostSites + 1), "");
+  EXPECT_EQ(watch.site(Watch::kMaxSites + 1), "");
 }
 
 TEST(Watch, ForgetsItsSitesWithoutListeners) {

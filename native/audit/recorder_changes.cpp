@@ -1,4 +1,4 @@
-// What the recorder has to tell the writer, round by round.
+// The changes that the recorder passes to the writer in each round.
 #include <algorithm>
 #include <limits>
 
@@ -10,20 +10,20 @@ namespace {
 uint8_t owner_flags(uint32_t owner) { return owner == kCollector ? kByCollector : owner == kKept ? kByKeep : kByScope; }
 }  // namespace
 
-void Recorder::drain(News* news) {
+void Recorder::drain(Changes* changes) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const auto since = [](const auto& all, size_t* told, auto* out) {
-    out->assign(all.begin() + static_cast<std::ptrdiff_t>(*told), all.end());
-    *told = all.size();
+  const auto since = [](const auto& all, size_t* written, auto* out) {
+    out->assign(all.begin() + static_cast<std::ptrdiff_t>(*written), all.end());
+    *written = all.size();
   };
-  since(sites_, &sites_told_, &news->sites);
-  since(shapes_, &shapes_told_, &news->shapes);
-  since(labels_, &labels_told_, &news->labels);
-  drain_rows(&news->rows);
-  drain_owners(news);  // before births: those tell their own
-  drain_births(news);
-  news->graphs.clear();
-  for (const auto& [site, row] : graphs_) news->graphs.push_back(row);
+  since(sites_, &sites_written_, &changes->sites);
+  since(shapes_, &shapes_written_, &changes->shapes);
+  since(labels_, &labels_written_, &changes->labels);
+  drain_rows(&changes->rows);
+  drain_owners(changes);  // before births, which carry their own owner
+  drain_births(changes);
+  changes->graphs.clear();
+  for (const auto& [site, row] : graphs_) changes->graphs.push_back(row);
   graphs_.clear();
   rounds_.fetch_add(1, std::memory_order_relaxed);
 }
@@ -38,7 +38,7 @@ void Recorder::places_of(const uint32_t* records, size_t count, BirthPlace* plac
   }
 }
 
-void Recorder::tell_graphs(const std::vector<GraphRow>& rows, uint32_t capture) {
+void Recorder::add_graphs(const std::vector<GraphRow>& rows, uint32_t capture) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (capture != capture_) return;
   for (const GraphRow& row : rows) graphs_[row.site] = row;
@@ -71,21 +71,21 @@ void Recorder::drain_rows(std::vector<CellRow>* rows) {
   dirty_.clear();
 }
 
-void Recorder::drain_births(News* news) {
-  news->deaths = deaths_;
+void Recorder::drain_births(Changes* changes) {
+  changes->deaths = deaths_;
   deaths_.clear();
-  news->births.clear();
-  news->births.reserve(fresh_live_);
-  deaths_.reserve(told_live_ + fresh_live_);
+  changes->births.clear();
+  changes->births.reserve(unwritten_live_);
+  deaths_.reserve(written_live_ + unwritten_live_);
   size_t waiting = 0;
-  for (const uint32_t id : fresh_) {
+  for (const uint32_t id : unwritten_) {
     Record* record = find(id);
-    if (record == nullptr || record->told) continue;  // or it is another's, whose id has come round again
-    if (record->waiting) {                            // its stack is taken any moment: the next round tells it
-      fresh_[waiting++] = id;
+    if (record == nullptr || record->written) continue;  // or another record reuses the id
+    if (record->waiting) {                               // its stack comes soon: left to the next round
+      unwritten_[waiting++] = id;
       continue;
     }
-    record->told = true;
+    record->written = true;
     const Cell& cell = cells_[record->cell];
     BirthEntry birth;
     birth.id = id;
@@ -101,13 +101,13 @@ void Recorder::drain_births(News* news) {
     birth.dtype = record->dtype;
     birth.flags = static_cast<uint8_t>((record->is_view ? kView : 0) | owner_flags(record->owner) |
                                        (record->has_graph ? kHasGraph : 0));
-    if (record->owner > kKept) news->scopes.push_back({id, record->owner});
+    if (record->owner > kKept) changes->scopes.push_back({id, record->owner});
     birth.env = record->env;
-    news->births.push_back(birth);
+    changes->births.push_back(birth);
   }
-  fresh_.resize(waiting);
-  told_live_ += news->births.size();
-  fresh_live_ -= news->births.size();
+  unwritten_.resize(waiting);
+  written_live_ += changes->births.size();
+  unwritten_live_ -= changes->births.size();
 }
 
 void Recorder::moved(uint32_t id, uint32_t owner, uint32_t capture) {
@@ -116,63 +116,63 @@ void Recorder::moved(uint32_t id, uint32_t owner, uint32_t capture) {
   Record* record = find(id);
   if (record == nullptr) return;
   record->owner = owner;
-  tell_owner(id, record);
+  queue_owner(id, record);
 }
 
-// A birth that was not told yet tells its owner itself.
-void Recorder::tell_owner(uint32_t id, Record* record) {
-  if (record == nullptr || !record->told || record->moving) return;
-  moved_.push_back(id);
-  record->moving = true;
+// An unwritten birth carries its owner itself.
+void Recorder::queue_owner(uint32_t id, Record* record) {
+  if (record == nullptr || !record->written || record->owner_queued) return;
+  owner_queue_.push_back(id);
+  record->owner_queued = true;
 }
 
-void Recorder::drain_owners(News* news) {
-  news->scopes.clear();
-  news->kept.clear();
-  for (const uint32_t id : moved_) {
+void Recorder::drain_owners(Changes* changes) {
+  changes->scopes.clear();
+  changes->kept.clear();
+  for (const uint32_t id : owner_queue_) {
     Record* record = find(id);
-    if (record == nullptr || !record->moving) continue;
-    record->moving = false;
-    if (record->owner > kKept) news->scopes.push_back({id, record->owner});
-    if (record->owner == kKept) news->kept.push_back(id);
+    if (record == nullptr || !record->owner_queued) continue;
+    record->owner_queued = false;
+    if (record->owner > kKept) changes->scopes.push_back({id, record->owner});
+    if (record->owner == kKept) changes->kept.push_back(id);
   }
-  moved_.clear();
+  owner_queue_.clear();
 }
 
-void Recorder::untell(const News& news) {
+void Recorder::requeue(const Changes& changes) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  sites_told_ = shapes_told_ = labels_told_ = 0;
+  sites_written_ = shapes_written_ = labels_written_ = 0;
   touch_all();
-  deaths_.reserve(deaths_.size() + news.deaths.size() + told_live_);
-  deaths_.insert(deaths_.begin(), news.deaths.begin(), news.deaths.end());
-  fresh_.reserve(fresh_.size() + news.births.size());
-  for (const BirthEntry& birth : news.births) {
+  deaths_.reserve(deaths_.size() + changes.deaths.size() + written_live_);
+  deaths_.insert(deaths_.begin(), changes.deaths.begin(), changes.deaths.end());
+  unwritten_.reserve(unwritten_.size() + changes.births.size());
+  for (const BirthEntry& birth : changes.births) {
     Record* record = find(birth.id);
-    if (record == nullptr || !record->told) continue;
-    record->told = false;
-    fresh_.push_back(birth.id);
-    --told_live_;
-    ++fresh_live_;
+    if (record == nullptr || !record->written) continue;
+    record->written = false;
+    unwritten_.push_back(birth.id);
+    --written_live_;
+    ++unwritten_live_;
   }
-  for (const ScopeEntry& entry : news.scopes) tell_owner(entry.id, find(entry.id));
-  for (const uint32_t id : news.kept) tell_owner(id, find(id));
-  for (const GraphRow& row : news.graphs) graphs_.try_emplace(row.site, row);
+  for (const ScopeEntry& entry : changes.scopes) queue_owner(entry.id, find(entry.id));
+  for (const uint32_t id : changes.kept) queue_owner(id, find(id));
+  for (const GraphRow& row : changes.graphs) graphs_.try_emplace(row.site, row);
 }
 
-void Recorder::redraw() {
+void Recorder::requeue_all() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  sites_told_ = shapes_told_ = labels_told_ = 0;
+  sites_written_ = shapes_written_ = labels_written_ = 0;
   touch_all();
   deaths_.clear();
-  moved_.clear();
-  fresh_.clear();
-  fresh_live_ = told_live_ = 0;
+  owner_queue_.clear();
+  unwritten_.clear();
+  unwritten_live_ = written_live_ = 0;
   for (uint32_t i = 1; i < records_.end(); ++i) {
     Record& record = records_[i];
     if (!record.live) continue;
-    record.told = record.moving = false;
-    fresh_.push_back(uint32_t{record.generation} << kIndexBits | i);
-    ++fresh_live_;
+    record.written = record.owner_queued = false;
+    unwritten_.push_back(uint32_t{record.generation} << kIndexBits | i);
+    ++unwritten_live_;
   }
 }
 
@@ -184,7 +184,7 @@ void Recorder::keep_living(std::vector<BirthEntry>* births) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto gone = [this](const BirthEntry& birth) {
     const Record* record = find(birth.id);
-    return record == nullptr || !record->told;
+    return record == nullptr || !record->written;
   };
   births->erase(std::remove_if(births->begin(), births->end(), gone), births->end());
   for (BirthEntry& birth : *births) {
@@ -192,9 +192,9 @@ void Recorder::keep_living(std::vector<BirthEntry>* births) {
   }
 }
 
-size_t Recorder::bytes_for_news() const {
+size_t Recorder::pending_bytes() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return (fresh_.size() + deaths_.size() + moved_.size()) * sizeof(uint32_t);
+  return (unwritten_.size() + deaths_.size() + owner_queue_.size()) * sizeof(uint32_t);
 }
 
 }  // namespace ltn::audit

@@ -1,4 +1,4 @@
-#include "native/env/relief.h"
+#include "native/env/free_memory.h"
 
 #include <algorithm>
 #include <mutex>
@@ -13,16 +13,16 @@ namespace {
 
 // Environments of this thread: one, or one per loaded copy of the library (Jest).
 thread_local std::vector<EnvState*> thread_states;
-thread_local bool thread_relieving = false;
+thread_local bool thread_is_freeing = false;
 
-// All environments, to ask them for a collection. Guarded by process_mutex.
+// All environments, to request collections. Guarded by process_mutex.
 std::mutex process_mutex;
 std::vector<EnvState*>& process_states() {
   static auto* states = new std::vector<EnvState*>;  // never destroyed: threads may end after static destructors
   return *states;
 }
 
-// Lifetime: a block of C++ in a native call; closed on every way out, as Node demands. Thread: the environment's.
+// Lifetime: a C++ block in a native call; closed on every exit, as Node-API requires. Thread: the environment's.
 class HandleScope {
  public:
   explicit HandleScope(napi_env env) noexcept : env_(env), is_open_(napi_open_handle_scope(env, &scope_) == napi_ok) {}
@@ -39,7 +39,7 @@ class HandleScope {
   const bool is_open_;
 };
 
-// The number behind a value that is a handle, perhaps.
+// Adds the value if it may be a handle.
 void add_handle(napi_env env, napi_value value, std::vector<handles::Handle>* handles) {
   double number = 0;
   if (napi_get_value_double(env, value, &number) == napi_ok && number > 0 && number < 9007199254740992.0) {
@@ -47,8 +47,8 @@ void add_handle(napi_env env, napi_value value, std::vector<handles::Handle>* ha
   }
 }
 
-// What the ops in progress work on: their C++ frames hold references into these slots. Any number among the arguments
-// counts, since only the op knows which are handles; one too many costs nothing but a later release.
+// The handles that ops in progress use: their C++ frames hold references into these slots. Any number among the
+// arguments counts, since only the op knows which are handles; a superfluous one only delays its release.
 std::vector<handles::Handle> handles_in_use(const EnvState& state) {
   std::vector<handles::Handle> handles;
   for (const Call* call = state.current_call(); call != nullptr; call = call->outer) {
@@ -72,13 +72,13 @@ std::vector<handles::Handle> handles_in_use(const EnvState& state) {
 
 }  // namespace
 
-void add_to_relief(EnvState* state) {
+void register_environment(EnvState* state) {
   thread_states.push_back(state);
   const std::lock_guard<std::mutex> lock(process_mutex);
   process_states().push_back(state);
 }
 
-void remove_from_relief(EnvState* state) noexcept {
+void unregister_environment(EnvState* state) noexcept {
   const auto remove = [&](std::vector<EnvState*>& states) {
     states.erase(std::remove(states.begin(), states.end(), state), states.end());
   };
@@ -87,8 +87,8 @@ void remove_from_relief(EnvState* state) noexcept {
   remove(process_states());
 }
 
-bool relieve(uint64_t) noexcept {
-  if (thread_relieving) return false;  // a finalizer or the collector itself allocates
+bool free_unreachable(uint64_t) noexcept {
+  if (thread_is_freeing) return false;  // a finalizer or the collector itself allocates
   EnvState* active = nullptr;
   for (EnvState* state : thread_states) {
     if (state->current_call() != nullptr) active = state;
@@ -96,12 +96,12 @@ bool relieve(uint64_t) noexcept {
   try {
     const std::lock_guard<std::mutex> lock(process_mutex);
     for (EnvState* state : process_states()) {
-      if (state != active) state->ask_for_collection();
+      if (state != active) state->request_collection();
     }
-  } catch (const std::system_error&) {  // the lock failed: the others are not asked
+  } catch (const std::system_error&) {  // the lock failed: the others are not notified
   }
   if (active == nullptr) return false;
-  thread_relieving = true;
+  thread_is_freeing = true;
   size_t freed = 0;
   try {
     const HandleScope scope(active->env());
@@ -110,9 +110,9 @@ bool relieve(uint64_t) noexcept {
       share::sweep_expired();
       for (EnvState* state : thread_states) freed += state->slots().drain_except(handles_in_use(*state));
     }
-  } catch (const std::bad_alloc&) {  // no room even for the list of handles: nothing was freed
+  } catch (const std::bad_alloc&) {  // out of memory for the list of handles: nothing was freed
   }
-  thread_relieving = false;
+  thread_is_freeing = false;
   return freed != 0;
 }
 

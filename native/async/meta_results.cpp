@@ -1,4 +1,4 @@
-#include "native/async/shadows.h"
+#include "native/async/meta_results.h"
 
 #include <ATen/ATen.h>
 #include <ATen/ExpandUtils.h>
@@ -25,7 +25,7 @@ at::Tensor empty_like_shape(at::IntArrayRef sizes, c10::ScalarType dtype) {
   return at::empty(sizes, at::TensorOptions().dtype(dtype).device(c10::kMeta));
 }
 
-// As much of a tensor as can be known without its elements.
+// The tensor's shape, strides and dtype on the meta device.
 at::Tensor meta_of(const at::Tensor& tensor) {
   if (!tensor.defined() || tensor.layout() != c10::kStrided || tensor.is_quantized() || tensor.is_nested()) return {};
   at::Tensor meta =
@@ -34,29 +34,29 @@ at::Tensor meta_of(const at::Tensor& tensor) {
   return meta;
 }
 
-// The ops warn again when they run.
-class Silence final : public compat::WarningHandler {
+// Suppresses warnings: the ops warn again when they run.
+class SilentWarnings final : public compat::WarningHandler {
  public:
-  Silence() : before_(compat::warning_handler()) { compat::set_warning_handler(this); }
-  ~Silence() { compat::set_warning_handler(before_); }
-  Silence(const Silence&) = delete;
-  Silence& operator=(const Silence&) = delete;
+  SilentWarnings() : before_(compat::warning_handler()) { compat::set_warning_handler(this); }
+  ~SilentWarnings() { compat::set_warning_handler(before_); }
+  SilentWarnings(const SilentWarnings&) = delete;
+  SilentWarnings& operator=(const SilentWarnings&) = delete;
 
  private:
   void warned(const std::string&) override {}
   c10::WarningHandler* const before_;
 };
 
-// Something that has no shadow.
+// Thrown if a shape cannot be inferred.
 struct Unknown {};
 
-// The arguments of a step as their shadows.
+// The arguments of a step as meta tensors.
 class Arguments {
  public:
   Arguments(Strand& strand, const OpStep& step) : strand_(strand), step_(step) {
     const auto& arguments = step.op.schema().arguments();
     for (size_t i = 0; i < step.arguments.size(); ++i) stack.push_back(of(step.arguments[i], arguments[i]));
-    if (!any_tensor_ && !any_device_) throw Unknown();  // it would run where it is to run later
+    if (!any_tensor_ && !any_device_) throw Unknown();  // it would run for real
   }
 
   const at::Tensor& tensor(size_t index) const { return stack[index].toTensor(); }
@@ -65,23 +65,23 @@ class Arguments {
   torch::jit::Stack stack;
 
  private:
-  at::Tensor cell_shadow(const at::Tensor* cell) const {
+  at::Tensor cell_meta(const at::Tensor* cell) const {
     for (const Step* used : step_.recording.uses()) {
       const at::Tensor* const first = used->cells.data();
       if (cell < first || cell >= first + used->cells.size()) continue;
       const auto index = static_cast<size_t>(cell - first);
       if (used->settled) return meta_of(*cell);
-      if (index < used->shadows.size() && used->shadows[index].defined()) return used->shadows[index];
+      if (index < used->metas.size() && used->metas[index].defined()) return used->metas[index];
     }
     throw Unknown();
   }
   at::Tensor there(const at::Tensor& tensor) {
     c10::TensorImpl* impl = tensor.unsafeGetTensorImpl();
-    Shadow& shadow = strand_.shadows[impl];
-    if (!shadow.tensor.defined()) shadow.tensor = meta_of(tensor);
-    if (!shadow.tensor.defined()) throw Unknown();
-    shadow.of.emplace(tensor.getIntrusivePtr());
-    return shadow.tensor;
+    MetaTensor& meta = strand_.metas[impl];
+    if (!meta.tensor.defined()) meta.tensor = meta_of(tensor);
+    if (!meta.tensor.defined()) throw Unknown();
+    meta.of.emplace(tensor.getIntrusivePtr());
+    return meta.tensor;
   }
   IValue of(const IValue& value, const c10::Argument& argument) {
     TypeKind kind = argument.type()->kind();
@@ -94,7 +94,7 @@ class Arguments {
     for (const auto& [to, from] : step_.recording.values()) {
       if (to != &value) continue;
       any_tensor_ = true;
-      return cell_shadow(from);
+      return cell_meta(from);
     }
     if (value.isTensor()) {
       if (!value.toTensor().defined()) return value;
@@ -112,7 +112,7 @@ class Arguments {
         list.push_back(element.toTensor().defined() ? there(element.toTensor()) : at::Tensor());
       }
       put(step_.recording.tensors(), elements.data(), list);
-      any_tensor_ = true;  // where the list is empty, there are no elements to work on either
+      any_tensor_ = true;  // an empty list has no elements to compute on either
       return list;
     }
     if (elements.empty() || !(elements[0].isTensor() || elements[0].isNone())) return value;
@@ -131,7 +131,7 @@ class Arguments {
   void put(const std::vector<Recording::Element<T>>& later, const IValue* elements, const c10::List<T>& list) {
     for (const auto& element : later) {
       const IValue whole(element.list);
-      if (whole.toListRef().data() == elements) list.set(element.position, T(cell_shadow(element.from)));
+      if (whole.toListRef().data() == elements) list.set(element.position, T(cell_meta(element.from)));
     }
   }
 
@@ -140,21 +140,22 @@ class Arguments {
   bool any_tensor_ = false, any_device_ = false;
 };
 
-// Ops that libtorch 1.13 has no kernel for that does without elements: what they give.
+// Result shapes of ops that libtorch 1.13 cannot run on the meta device.
 at::Tensor conv(const Arguments& given) {
   const at::Tensor &input = given.tensor(0), &weight = given.tensor(1);
-  if (!given.stack[4].isIntList()) throw Unknown();  // a padding by name
+  if (!given.stack[4].isIntList()) throw Unknown();  // a named padding
   const int64_t dims = weight.dim() - 2;
   const auto stride = given.ints(3), padding = given.ints(4), dilation = given.ints(5);
   const auto fits = [dims](const std::vector<int64_t>& list) {
     return list.size() == 1 || static_cast<int64_t>(list.size()) == dims;
   };
   const bool steps = std::all_of(stride.begin(), stride.end(), [](int64_t step) { return step > 0; });
-  if (dims < 1 || !fits(stride) || !fits(padding) || !fits(dilation) || !steps) throw Unknown();  // the op says it
+  if (dims < 1 || !fits(stride) || !fits(padding) || !fits(dilation) || !steps)
+    throw Unknown();  // the op throws when it runs
   const auto at = [](const std::vector<int64_t>& list, int64_t i) {
     return list[list.size() == 1 ? 0 : static_cast<size_t>(i)];
   };
-  const int64_t outer = input.dim() - dims - 1;  // with a batch 1, else 0
+  const int64_t outer = input.dim() - dims - 1;  // 1 with a batch dimension, else 0
   if (outer < 0 || outer > 1) throw Unknown();
   std::vector<int64_t> sizes(input.sizes().begin(), input.sizes().begin() + outer);
   sizes.push_back(weight.size(0));
@@ -252,33 +253,33 @@ std::vector<at::Tensor> run(Strand& strand, const OpStep& step) {
   return results;
 }
 
-// After a step that reshapes its arguments in a way that is not known, until the next batch: what `shadows` has for
-// null.
-void forget_shapes(Strand& strand) { strand.shadows[nullptr] = Shadow(); }
-bool are_forgotten(const Strand& strand) { return strand.shadows.count(nullptr) != 0; }
+// Marks shapes as unknown until the next batch, after a step that reshapes its arguments in an unknown way. The mark is
+// the entry of `metas` for null.
+void forget_shapes(Strand& strand) { strand.metas[nullptr] = MetaTensor(); }
+bool are_forgotten(const Strand& strand) { return strand.metas.count(nullptr) != 0; }
 
-// True where the result is a list that is known to have no tensors.
+// True if the result is a list that is known to have no tensors.
 bool find_for(Strand& strand, Step& step) {
-  step.shadows.assign(std::max<size_t>(step.cells.size(), 1), at::Tensor());
+  step.metas.assign(std::max<size_t>(step.cells.size(), 1), at::Tensor());
   const auto* op = dynamic_cast<const OpStep*>(&step);
   if (op == nullptr || (step.row.mutated & OpRow::kWritesElsewhere) != 0 || are_forgotten(strand)) return false;
   const at::AutoDispatchBelowADInplaceOrView without_gradients;
-  const Silence silence;
+  const SilentWarnings silent_warnings;
   try {
     std::vector<at::Tensor> found = run(strand, *op);
     if (found.empty()) return !op->op.schema().returns().empty();
-    if (found.size() >= step.cells.size()) step.shadows = std::move(found);
-  } catch (...) {  // whatever it is: the op says it when it runs, and until then nothing is known of its result
+    if (found.size() >= step.cells.size()) step.metas = std::move(found);
+  } catch (...) {  // any error: the op throws it when it runs; until then nothing is known of its result
     if (step.row.mutated != 0 && strand.reshapes) forget_shapes(strand);
   }
   return false;
 }
 
-// Of a step under way the arguments are another thread's.
+// Skips submitted steps: their arguments belong to another thread.
 void find_before(Strand& strand, size_t end) {
   for (size_t i = strand.submitted(); i < end; ++i) {
     Step& step = *strand.step(i);
-    if (step.shadows.empty()) find_for(strand, step);
+    if (step.metas.empty()) find_for(strand, step);
   }
 }
 
@@ -289,10 +290,9 @@ size_t index_of(const Strand& strand, double code) {
 
 bool is_elsewhere(const at::Tensor& tensor) { return tensor.defined() && !tensor.device().is_cpu(); }
 
-// The device that an op's result is on: the one that it asks for, else that of its tensors, where one on the CPU may be
-// a number among others.
+// The device of an op's result: the requested one, or that of its tensors. A CPU tensor may be a number among others.
 c10::Device device_of(const Step& last) {
-  // Each step once, and without recursion: a chain may be long, and its parts used more than once.
+  // Visits each step once, without recursion: a chain may be long, and its parts used more than once.
   std::vector<const Step*> rest{&last};
   std::unordered_set<const Step*> seen{&last};
   while (!rest.empty()) {
@@ -319,21 +319,21 @@ c10::Device device_of(const Step& last) {
 
 }  // namespace
 
-bool find_shadows(Strand& strand, Step& step) {
+bool infer_metas(Strand& strand, Step& step) {
   find_before(strand, strand.size());
-  return step.shadows.empty() && find_for(strand, step);
+  return step.metas.empty() && find_for(strand, step);
 }
 
-at::Tensor shadow_of(Strand& strand, double code) {
+at::Tensor result_meta(Strand& strand, double code) {
   Step* step = nullptr;
   const at::Tensor* cell = strand.cell(code, &step);
   if (cell == nullptr) return {};
-  // One that is there may be reshaped in place by a step that waits, or that is under way.
+  // A waiting or running step may reshape a computed result in place.
   if (step->settled) return strand.reshapes ? at::Tensor() : *cell;
-  find_before(strand, strand.size());  // of all: later ones may reshape it in place
+  find_before(strand, strand.size());  // of all steps: later ones may reshape it in place
   if (are_forgotten(strand)) return {};
   const auto index = static_cast<size_t>(cell - step->cells.data());
-  return index < step->shadows.size() ? step->shadows[index] : at::Tensor();
+  return index < step->metas.size() ? step->metas[index] : at::Tensor();
 }
 
 std::string device_of(Strand& strand, double code) {

@@ -1,0 +1,20 @@
+// Shapes and dtypes of results before they are computed, inferred on tensors of the meta device.
+#pragma once
+
+#include <string>
+
+#include "native/async/strand.h"
+
+namespace ltn::async {
+
+// Fills `metas` of a step that is not in the strand yet, and of those recorded before it. True if its result is a
+// list that is known to have no tensors.
+bool infer_metas(Strand& strand, Step& step);
+
+// The result if it is computed, otherwise its meta tensor; undefined if nothing is known.
+at::Tensor result_meta(Strand& strand, double code);
+
+// The device of the result; "" if unknown.
+std::string device_of(Strand& strand, double code);
+
+}  // namespace ltn::async
