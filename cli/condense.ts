@@ -2,13 +2,13 @@
 import type { Capture, Series, Tick } from './capture/capture';
 
 /** Hours of recording; more points than any rule or picture uses. */
-const MOST_ROUNDS = 16_384;
+const MAX_ROUNDS = 16_384;
 /** Counters of sites in rounds; each takes some 50 bytes. */
-const MOST_ROWS = 500_000;
+const MAX_ROWS = 500_000;
 /** Counters of sites at every round, as the rules look at them: both may be many, but not at once. */
-const MOST_POINTS = 2 ** 26;
+const MAX_POINTS = 2 ** 26;
 /** With fewer rounds than this nothing can be judged well, whatever they cost. */
-const LEAST_ROUNDS = 1024;
+const MIN_ROUNDS = 1024;
 
 export interface Limits {
   rounds: number;
@@ -16,13 +16,13 @@ export interface Limits {
 }
 
 /** Thins out the rounds until the limits hold. Of each four, those with the most and the least bytes stay. */
-export function condense(capture: Capture, limits: Limits = { rounds: MOST_ROUNDS, rows: MOST_ROWS }): void {
-  while (capture.ticks.length > limits.rounds || (capture.ticks.length > LEAST_ROUNDS && isLarge(capture, limits)))
+export function condense(capture: Capture, limits: Limits = { rounds: MAX_ROUNDS, rows: MAX_ROWS }): void {
+  while (capture.ticks.length > limits.rounds || (capture.ticks.length > MIN_ROUNDS && isLarge(capture, limits)))
     keep(capture, extremes(capture.ticks));
 }
 
 const isLarge = (capture: Capture, { rows }: Limits) =>
-  capture.ticks.length * (capture.series.size + capture.graphs.size) > MOST_POINTS || rowsOf(capture) > rows;
+  capture.ticks.length * (capture.series.size + capture.graphs.size) > MAX_POINTS || rowsOf(capture) > rows;
 
 /** For those who want all rounds: only what no program records is thinned out. */
 export const condenseHostile = (capture: Capture): void =>

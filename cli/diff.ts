@@ -51,8 +51,8 @@ export interface Diff {
 }
 
 /** Less than both of these is a trifle, as it is to the verdicts; less than SHARE of what was there is noise. */
-const LEAST_BYTES = 4096;
-const LEAST_TENSORS = 8;
+const MIN_BYTES = 4096;
+const MIN_TENSORS = 8;
 const SHARE = 0.05;
 
 const ORDER: Record<Change, number> = { grown: 0, new: 0, shrunk: 1, gone: 1, same: 2 };
@@ -153,8 +153,8 @@ function changeOf(a: SiteFigures | null, b: SiteFigures | null, bytes: number, t
   if (b === null) return 'gone';
   const matters = (change: number, before: number, least: number) =>
     Math.abs(change) >= least && Math.abs(change) >= SHARE * before;
-  if (matters(bytes, a.liveBytes, LEAST_BYTES)) return bytes > 0 ? 'grown' : 'shrunk';
-  if (matters(tensors, a.liveTensors, LEAST_TENSORS)) return tensors > 0 ? 'grown' : 'shrunk';
+  if (matters(bytes, a.liveBytes, MIN_BYTES)) return bytes > 0 ? 'grown' : 'shrunk';
+  if (matters(tensors, a.liveTensors, MIN_TENSORS)) return tensors > 0 ? 'grown' : 'shrunk';
   return 'same';
 }
 

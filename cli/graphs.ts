@@ -16,7 +16,7 @@ const HELD = 0.5;
 const AS_LARGE = 0.9;
 
 /** So many lines at least are compared. */
-const MOST_ROOTS = 64;
+const MAX_ROOTS = 64;
 
 /** What graphs hold by way of one line, at each round. */
 export interface Carried {
@@ -120,7 +120,7 @@ export function rootOf(program: Program, options: RuleOptions): Root | undefined
     if (root === undefined) continue;
     growing.push(root);
     // Each has a value for every round: of very many, those with small graphs are not it.
-    if (growing.length > 2 * MOST_ROOTS) growing = growing.sort((a, b) => sizeOf(b) - sizeOf(a)).slice(0, MOST_ROOTS);
+    if (growing.length > 2 * MAX_ROOTS) growing = growing.sort((a, b) => sizeOf(b) - sizeOf(a)).slice(0, MAX_ROOTS);
   }
   const certain = growing.filter(({ judgement }) => judgement.verdict === 'leak');
   const found = certain.length > 0 ? certain : growing;

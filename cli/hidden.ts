@@ -8,7 +8,7 @@ import { enoughRounds, type Judgement, judge, type RuleOptions, warmupRounds } f
 import { type Group, lastCollection, totalOf } from './sites';
 
 /** Growth by less is a trifle: libtorch keeps buffers of its own. */
-const LEAST_BYTES = 64 * 1024;
+const MIN_BYTES = 64 * 1024;
 /** A line made what is hidden when it allocates as much, but for this share. */
 const SAME = 0.1;
 /** A line works on when it allocated in at least this share of the rounds. */
@@ -37,7 +37,7 @@ export function judgeHidden({ capture, work, rounds }: Program, explained: numbe
         liveTensors: hidden.slice(0, end).map(() => 1),
         ...lastCollection(capture, 0, end),
       },
-      { ...options, leastBytes: LEAST_BYTES, mixed: true },
+      { ...options, minBytes: MIN_BYTES, mixed: true },
     );
   const atEnd = { judgement: until(rounds), rounds };
   const phase = atEnd.judgement.verdict === 'leak' ? undefined : finalPhase(hidden, work.slice(0, rounds));

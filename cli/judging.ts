@@ -4,7 +4,7 @@ import { IdMap } from './capture/id_map';
 import { ownBytes, provedUntil } from './capture/rounds';
 import { firstFrom, Survivors } from './capture/survivors';
 import { finalPhase } from './rules/final_fall';
-import { type Judgement, judge, LEAST_WARMUP, NO_GROWTH, type RuleOptions, undecided } from './rules/verdict';
+import { type Judgement, judge, MIN_WARMUP, NO_GROWTH, type RuleOptions, undecided } from './rules/verdict';
 import { firstRound, type Group, lastCollection, lastOf, oldestOf, totalOf } from './sites';
 
 /** The name of the mark behind which nothing is judged: the program releases what it holds. */
@@ -17,19 +17,19 @@ const LAST_ROUNDS = 3;
 const USES_UP = 0.5;
 
 /** With more living tensors than this the crowd itself tells enough, and takes long to go through. */
-const MOST_LIVING = 2 ** 20;
+const MAX_LIVING = 2 ** 20;
 /** What survived the last collection is still there, or else the program gave it back. */
 const STILL_THERE = 0.5;
 
 /** With fewer of them survivors prove nothing. */
-const LEAST_COLLECTIONS = 3;
+const MIN_COLLECTIONS = 3;
 /** In tensors, or as many bytes: one that is judged by bytes has to rise by more anyway. */
-const LEAST_EXACT_RISE = 4;
+const MIN_EXACT_RISE = 4;
 /** With fewer than these, what was there before must be at least by this share less: few numbers often rise by chance. */
 const MANY_COLLECTIONS = 8;
 const SHARE_OF_FEW = 0.25;
 /** Of two collections the later found more, in so many pairs of them. */
-const MOST_PAIRS = 0.9;
+const MIN_RISING_PAIRS = 0.9;
 /** So much of the rise comes in its second half. */
 const LATE_RISE = 0.25;
 
@@ -84,7 +84,7 @@ function heldOf({ details, ticks, droppedDetail }: Capture): Held | undefined {
   if (detail === undefined || details.length > 1 || last === undefined || droppedDetail > 0) return undefined;
   const { living, survivors } = detail;
   const collectedMs = last.collectedMs ?? 0;
-  if (collectedMs === 0 || living.size > MOST_LIVING || survivors.isFull) return undefined;
+  if (collectedMs === 0 || living.size > MAX_LIVING || survivors.isFull) return undefined;
   const alive = new Survivors();
   for (let row = 0; row < living.size; row++) {
     const birth = living.at(row);
@@ -156,11 +156,11 @@ function judgeSurvivors(program: Program, group: Group, atEnd: Judged, options: 
  * collections come in a short run: those of the first rounds alone are left out, and late growth tells that no cache filled.
  */
 function risesExactly(counts: number[], { exact }: Held, from: number, options: RuleOptions): boolean {
-  const begin = from + Math.min(LEAST_WARMUP, options.warmup ?? LEAST_WARMUP);
+  const begin = from + Math.min(MIN_WARMUP, options.warmup ?? MIN_WARMUP);
   const values = exact.filter((round) => round >= begin).map((round) => counts[round]!);
-  if (values.length < LEAST_COLLECTIONS) return false;
+  if (values.length < MIN_COLLECTIONS) return false;
   const rise = values.at(-1)! - values[0]!;
-  if (rise < LEAST_EXACT_RISE) return false;
+  if (rise < MIN_EXACT_RISE) return false;
   if (values.length < MANY_COLLECTIONS && rise < SHARE_OF_FEW * values.at(-1)!) return false;
   let [up, pairs] = [0, 0];
   for (let i = 0; i < values.length; i++) {
@@ -170,7 +170,7 @@ function risesExactly(counts: number[], { exact }: Held, from: number, options: 
     }
   }
   const middle = values[values.length >> 1]!;
-  return up >= MOST_PAIRS * pairs && values.at(-1)! - middle >= LATE_RISE * rise;
+  return up >= MIN_RISING_PAIRS * pairs && values.at(-1)! - middle >= LATE_RISE * rise;
 }
 
 const grew = ({ growthBytesPerMinute, growthTensorsPerMinute }: Judgement) =>

@@ -6,7 +6,7 @@ import { ExitCode, UsageError } from './errors';
 import { printable } from './printable';
 import { progress } from './progress';
 import { version } from './version';
-import { print, tell } from './writers';
+import { print, printError } from './writers';
 
 export interface Program {
   name: string;
@@ -20,7 +20,7 @@ export interface Program {
 function oneLine(...names: string[]): OutputConfiguration {
   return {
     writeOut: print,
-    writeErr: tell,
+    writeErr: printError,
     outputError: (text, write) => {
       const { red } = colorsFor(process.stderr);
       const what = text
@@ -59,11 +59,11 @@ async function run(definition: Program, argv: string[]): Promise<number> {
     if (error instanceof CommanderError) return error.exitCode === 0 ? ExitCode.clean : ExitCode.usage;
     if (error instanceof UsageError) {
       const { red } = colorsFor(process.stderr);
-      tell(`${red(`${definition.name}:`)} ${printable(error.message)}\n`);
+      printError(`${red(`${definition.name}:`)} ${printable(error.message)}\n`);
       return ExitCode.usage;
     }
     if ((error as NodeJS.ErrnoException | undefined)?.syscall === 'uv_cwd') {
-      tell(`${definition.name}: the working folder is gone: go to one that is there\n`);
+      printError(`${definition.name}: the working folder is gone: go to one that is there\n`);
       return ExitCode.usage;
     }
     return internalError(definition, error);
@@ -74,7 +74,7 @@ async function run(definition: Program, argv: string[]): Promise<number> {
 function internalError(definition: Program, error: unknown): number {
   const what = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   const { red } = colorsFor(process.stderr);
-  tell(`${red(`${definition.name}:`)} internal error: ${printable(what.replace(/\s+/g, ' '))}\n`);
+  printError(`${red(`${definition.name}:`)} internal error: ${printable(what.replace(/\s+/g, ' '))}\n`);
   return ExitCode.internal;
 }
 

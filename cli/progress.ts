@@ -5,7 +5,7 @@ import { formatBytes, formatCount } from './units';
 
 /** Who waits less than this wants no explanation. */
 const PATIENCE_MS = 1000;
-const LEAST_MS_BETWEEN = 100;
+const MIN_MS_BETWEEN = 100;
 
 export interface ProgressStream {
   isTTY?: boolean;
@@ -51,7 +51,7 @@ export class Progress {
     if (this.stream.isTTY !== true) return;
     const now = this.now();
     this.begun ??= now;
-    if (now - this.begun < PATIENCE_MS || now - this.shownAt < LEAST_MS_BETWEEN) return;
+    if (now - this.begun < PATIENCE_MS || now - this.shownAt < MIN_MS_BETWEEN) return;
     this.shownAt = now;
     const line = shorten(printable(text()), (this.stream.columns || 80) - 1);
     this.stream.write(`\r${line.padEnd(this.shown.length)}`);
@@ -69,4 +69,4 @@ const shorten = (text: string, columns: number) =>
 export const progress = new Progress();
 
 /** For `analyse`. */
-export const tellSites = (done: number, of: number): void => progress.count('judging', done, of, 'sites');
+export const showJudged = (done: number, of: number): void => progress.count('judging', done, of, 'sites');

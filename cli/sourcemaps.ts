@@ -8,15 +8,15 @@ import { readRegular } from './regular_file';
 const COMMENT = /^[ \t]*(?:\/\/[#@]|\/\*[#@])[ \t]*sourceMappingURL=([^\s'"*]+)/gm;
 
 /** Of a file of code, and of a map: bundles have some 10 MiB. */
-const MOST_BYTES = 64 * 2 ** 20;
+const MAX_BYTES = 64 * 2 ** 20;
 /** Files that are looked at, lines and segments that are decoded, each takes some 80 bytes, and names of sources. */
-const MOST = { files: 20_000, segments: 4_000_000, sources: 200_000 };
+const LIMITS = { files: 20_000, segments: 4_000_000, sources: 200_000 };
 
 /** Resolves through `//# sourceMappingURL=`, inline or beside the file. Without a map, positions stay as they are. */
 export class SourceMaps {
   private readonly maps = new Map<string, TraceMap | undefined>();
   /** What all maps together may still take: a capture names as many files as it likes. */
-  private readonly room = { ...MOST };
+  private readonly room = { ...LIMITS };
 
   resolve(frame: Frame): Frame {
     const map = this.mapOf(frame.file);
@@ -42,7 +42,7 @@ export class SourceMaps {
     if (this.room.files === 0) return undefined;
     this.room.files--;
     try {
-      const code = readRegular(file, MOST_BYTES);
+      const code = readRegular(file, MAX_BYTES);
       const url = code === undefined ? undefined : lastUrl(code);
       if (url === undefined) return undefined;
       const inline = /^data:[^,]*?(;base64)?,(.*)$/s.exec(url);
@@ -53,7 +53,7 @@ export class SourceMaps {
       }
       const mapUrl = new URL(url, pathToFileURL(file));
       if (mapUrl.protocol !== 'file:') return undefined;
-      const text = readRegular(mapUrl, MOST_BYTES);
+      const text = readRegular(mapUrl, MAX_BYTES);
       return text === undefined ? undefined : this.trace(text, mapUrl.href);
     } catch {
       return undefined; // no file, no map, or a broken one

@@ -5,7 +5,7 @@ import type { Shortfall, SiteReport, Summary } from './report';
 import { type Judgement, judge, type RuleOptions } from './rules/verdict';
 
 /** Growth of the process by less is a trifle: code, stacks, the heap's own pages. */
-const LEAST_RSS_BYTES = 4 * 2 ** 20;
+const MIN_RSS_BYTES = 4 * 2 ** 20;
 
 export interface SummaryOptions extends RuleOptions {
   /** What the process may use in all; the default is what the capture says of it, else this machine's. */
@@ -84,7 +84,7 @@ function retained(tick: Capture['ticks'][number]): number {
 function growth({ ticks }: Capture, of: (tick: Capture['ticks'][number]) => number, options: RuleOptions): number {
   const judgement = judge(
     { ms: ticks.map((tick) => tick.ms), liveBytes: ticks.map(of), liveTensors: ticks.map(() => 1) },
-    { ...options, leastBytes: LEAST_RSS_BYTES },
+    { ...options, minBytes: MIN_RSS_BYTES },
   );
   return judgement.verdict === 'leak' ? Math.round(judgement.growthBytesPerMinute) : 0;
 }

@@ -9,7 +9,7 @@ export function print(text: string): void {
 }
 
 /** To stderr: what there is to say about it. */
-export function tell(text: string): void {
+export function printError(text: string): void {
   process.stderr.write(forTerminal(text, isColored(process.stderr)));
 }
 

@@ -2,15 +2,15 @@
 import type { Frame } from '../capture/capture';
 import { amount, list, Names, object, text } from '../capture/fields';
 import { deviceName } from '../capture/format';
-import { Budget, MOST_MS } from '../capture/limits';
+import { Budget, MAX_MS } from '../capture/limits';
 import type { DeviceFigures, Snapshot } from './snapshot';
 
 type Answer = Record<string, unknown>;
 
 /** More than a machine has. */
-const MOST_DEVICES = 1024;
+const MAX_DEVICES = 1024;
 /** More than a process tells of: kMostSites in native/audit/requests.cpp. */
-const MOST_ROWS = 1000;
+const MAX_ROWS = 1000;
 
 export interface Row {
   device: string;
@@ -44,7 +44,7 @@ export function recordingOf(answer: Answer): { by?: string; file?: string } | nu
 /** Of `detach`. */
 export const detachedOf = ({ file, ms }: Answer): { file: string; ms: number } => ({
   file: text(file, 'file'),
-  ms: amount(ms, 'ms', MOST_MS),
+  ms: amount(ms, 'ms', MAX_MS),
 });
 
 /** Of `snapshot`. */
@@ -57,9 +57,9 @@ export function snapshotOf(answer: Answer): SnapshotAnswer {
       '',
     ),
     mode: modeOf(mode),
-    ms: ms === null || ms === undefined ? null : amount(ms, 'ms', MOST_MS),
+    ms: ms === null || ms === undefined ? null : amount(ms, 'ms', MAX_MS),
     made: made === null || made === undefined ? null : figures(object(made, 'made'), ['tensors', 'bytes'], 'made.'),
-    devices: list(answer.devices, 'devices', MOST_DEVICES).map(deviceOf),
+    devices: list(answer.devices, 'devices', MAX_DEVICES).map(deviceOf),
     sites: sites === null || sites === undefined ? null : rowsOf(sites),
   };
 }
@@ -79,7 +79,7 @@ function deviceOf(value: unknown, i: number): DeviceFigures {
 
 function rowsOf(value: unknown): Row[] {
   const names = new Names(new Budget());
-  return list(value, 'sites', MOST_ROWS).map((one, i) => {
+  return list(value, 'sites', MAX_ROWS).map((one, i) => {
     const where = `sites[${i}]`;
     const site = object(one, where);
     const [type, index] = list(site.device, `${where}.device`, 2).map(Number) as [number, number];

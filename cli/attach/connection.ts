@@ -8,7 +8,7 @@ import { findTarget, type Target } from './target';
 const PROTOCOL = 'ltn1';
 const PATIENCE_MS = 20_000;
 /** Of one line. Longer answers are none of ours. */
-const MOST_CHARACTERS = 64 * 1024 * 1024;
+const MAX_CHARACTERS = 64 * 1024 * 1024;
 
 type Answer = Record<string, unknown>;
 
@@ -32,7 +32,7 @@ export class Connection {
   private refusedWith: Answer | undefined;
   /** Settles when the recording that this connection began has ended, or the process. */
   readonly ended: Promise<void>;
-  private tellEnd = () => {};
+  private resolveEnded = () => {};
 
   private constructor(
     readonly pid: number,
@@ -40,7 +40,7 @@ export class Connection {
     private readonly patienceMs: number,
   ) {
     this.ended = new Promise((resolve) => {
-      this.tellEnd = resolve;
+      this.resolveEnded = resolve;
     });
     socket.setEncoding('utf8');
     socket.on('data', (part: string) => this.take(part));
@@ -121,7 +121,7 @@ export class Connection {
   /** Of a line that has not ended yet: what came before is not gone through again. False where it is too long. */
   private keep(part: string): boolean {
     this.length += part.length;
-    if (this.length > MOST_CHARACTERS) {
+    if (this.length > MAX_CHARACTERS) {
       this.parts = [];
       this.giveUp();
       return false;
@@ -132,15 +132,15 @@ export class Connection {
 
   private takeLine(line: string): void {
     const answer = parse(line);
-    if (answer?.event === 'ended') this.tellEnd();
+    if (answer?.event === 'ended') this.resolveEnded();
     else if (this.waiting.length > 0) this.waiting.shift()!(answer);
     else if (typeof answer?.error === 'string') this.refusedWith ??= answer;
   }
 
   private finish(): void {
     this.over = true;
-    for (const tell of this.waiting.splice(0)) tell(undefined);
-    this.tellEnd();
+    for (const settle of this.waiting.splice(0)) settle(undefined);
+    this.resolveEnded();
   }
 }
 

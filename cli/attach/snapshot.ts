@@ -46,14 +46,14 @@ export interface Snapshot {
 const maps = new SourceMaps();
 
 /** As many as the process tells of at most: kMostSites in native/audit/requests.cpp. */
-const MOST_ROWS = 300;
+const MAX_ROWS = 300;
 
 /** Asks for it. Sites that share a position in the source are one. `complete`: they are all sites that there are. */
 export async function askSnapshot(connection: Connection): Promise<{ snapshot: Snapshot; complete: boolean }> {
   const { sites, ...figures } = snapshotOf(await connection.ask('snapshot'));
   return {
     snapshot: { version: 1, ...figures, sites: sites && merged(sites) },
-    complete: (sites?.length ?? 0) < MOST_ROWS,
+    complete: (sites?.length ?? 0) < MAX_ROWS,
   };
 }
 

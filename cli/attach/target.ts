@@ -5,7 +5,7 @@ import { UsageError } from '../errors';
 import { findListener, type Listener } from './listener';
 
 /** Of Linux. */
-const MOST_PID = 2 ** 22;
+const MAX_PID = 2 ** 22;
 
 /** Where the library in it listens is its own socket. */
 export interface Target extends Listener {
@@ -14,7 +14,7 @@ export interface Target extends Listener {
 
 /** Throws a UsageError in one line where it cannot be. */
 export function findTarget(text: string): Target {
-  if (!/^\d{1,10}$/.test(text) || Number(text) < 1 || Number(text) > MOST_PID)
+  if (!/^\d{1,10}$/.test(text) || Number(text) < 1 || Number(text) > MAX_PID)
     throw new UsageError(`'${text}' is no process id`);
   const pid = Number(text);
   const status = statusOf(pid);

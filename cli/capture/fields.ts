@@ -1,18 +1,10 @@
 /** What packets of JSON must hold. A checksum vouches for bytes, not for who wrote them: each field is looked at. */
 import { InvalidData } from '../errors';
 import type { EndInfo, Frame, StartInfo } from './capture';
-import {
-  type Budget,
-  MOST_CHARACTERS,
-  MOST_DIMENSIONS,
-  MOST_FRAMES,
-  MOST_JSON_BYTES,
-  MOST_MS,
-  MOST_NAMES,
-} from './limits';
+import { type Budget, MAX_CHARACTERS, MAX_DIMENSIONS, MAX_FRAMES, MAX_JSON_BYTES, MAX_MS, MAX_NAMES } from './limits';
 
 /** Of `Date`. */
-const MOST_TIME = 8.64e15;
+const MAX_TIME = 8.64e15;
 const MODES = ['counters', 'sample', 'full'] as const;
 const SHOWN = 60;
 
@@ -42,7 +34,7 @@ export function whole(value: unknown, where: string, most: number): number {
 /** A text, cut where it is too long to be a name. */
 export function text(value: unknown, where: string): string {
   if (typeof value !== 'string') throw wrong(where, 'a string', value);
-  return value.length <= MOST_CHARACTERS ? value : copied(`${value.slice(0, MOST_CHARACTERS)}…`);
+  return value.length <= MAX_CHARACTERS ? value : copied(`${value.slice(0, MAX_CHARACTERS)}…`);
 }
 
 /** A part of a string holds the whole string in memory. */
@@ -67,8 +59,8 @@ export function checkLength(payload: Buffer, least: number, where: string): void
 
 export function json(payload: Buffer, from: number, where: string): unknown {
   checkLength(payload, from, where);
-  if (payload.length > MOST_JSON_BYTES)
-    throw new InvalidData(`${where}: expected at most ${MOST_JSON_BYTES} bytes of JSON, got ${payload.length}`);
+  if (payload.length > MAX_JSON_BYTES)
+    throw new InvalidData(`${where}: expected at most ${MAX_JSON_BYTES} bytes of JSON, got ${payload.length}`);
   try {
     return JSON.parse(payload.toString('utf8', from));
   } catch {
@@ -85,14 +77,14 @@ export function startInfo(payload: Buffer): StartInfo {
     throw wrong(`${where}.mode`, `one of ${MODES.join(', ')}`, given.mode);
   const start: StartInfo = {
     pid: whole(given.pid, `${where}.pid`, 2 ** 32),
-    startedAt: field('startedAt', MOST_TIME),
+    startedAt: field('startedAt', MAX_TIME),
     mode: given.mode as StartInfo['mode'],
-    intervalMs: field('intervalMs', MOST_MS),
+    intervalMs: field('intervalMs', MAX_MS),
     sampleBytes: field('sampleBytes'),
     depth: field('depth'),
     command: text(given.command, `${where}.command`),
   };
-  if (given.clockMs !== undefined) start.clockMs = field('clockMs', MOST_TIME);
+  if (given.clockMs !== undefined) start.clockMs = field('clockMs', MAX_TIME);
   if (given.maxBytes !== undefined) start.maxBytes = field('maxBytes');
   if (given.attached !== undefined) start.attached = given.attached === true;
   const memoryLimit = limitOf(given.memoryLimit);
@@ -111,7 +103,7 @@ export function endInfo(payload: Buffer): EndInfo {
   const given = object(json(payload, 0, 'end'), 'end');
   return {
     reason: text(given.reason, 'end.reason'),
-    ms: amount(given.ms, 'end.ms', MOST_MS),
+    ms: amount(given.ms, 'end.ms', MAX_MS),
     lost: amount(given.lost, 'end.lost'),
   };
 }
@@ -129,15 +121,15 @@ export class Names {
 
   /** Of a site's packet, or of a peer's answer. */
   stack(value: unknown, where: string): Frame[] {
-    const all = list(value, where, MOST_FRAMES);
+    const all = list(value, where, MAX_FRAMES);
     this.budget.take('frames in stacks', all.length);
     return all.map((frame, i) => this.frame(object(frame, `${where}[${i}]`), `${where}[${i}]`));
   }
 
   labels(value: unknown, where: string): Record<string, string> {
     const entries = Object.entries(object(value, where));
-    if (entries.length > MOST_NAMES)
-      throw new InvalidData(`${where}: expected at most ${MOST_NAMES} names, got ${entries.length}`);
+    if (entries.length > MAX_NAMES)
+      throw new InvalidData(`${where}: expected at most ${MAX_NAMES} names, got ${entries.length}`);
     this.budget.take('labels', entries.length);
     return Object.fromEntries(
       entries.map(([name, said]) => [this.text(name, where), this.text(said, `${where}.${shown(name)}`)]),
@@ -175,8 +167,8 @@ export class Names {
 export function shape(payload: Buffer, budget: Budget): number[] {
   checkLength(payload, 4, 'shape');
   const count = Math.floor((payload.length - 4) / 8);
-  if (count > MOST_DIMENSIONS)
-    throw new InvalidData(`shape: expected at most ${MOST_DIMENSIONS} sizes, got ${count.toLocaleString('en-US')}`);
+  if (count > MAX_DIMENSIONS)
+    throw new InvalidData(`shape: expected at most ${MAX_DIMENSIONS} sizes, got ${count.toLocaleString('en-US')}`);
   budget.take('sizes in shapes', count);
   return Array.from({ length: count }, (_, i) => Number(payload.readBigInt64LE(4 + 8 * i)));
 }

@@ -29,7 +29,7 @@ const OWNERS = ['unknown', 'collector', 'kept', 'scope'] as const;
 /** Where a birth of the file has its kind, in 32-bit words: site, label, shape; bytes, weight; device and dtype, thread. */
 const WORDS = [4, 8, 12, 24, 28, 32, 40, 44];
 const BYTES = 4 * WORDS.length;
-const LEAST = 256;
+const MIN_SLOTS = 256;
 /** So many kinds are kept whether they are in use or not. */
 const FEW = 65_536;
 
@@ -108,7 +108,7 @@ export class Kinds {
   }
 
   private grow(): void {
-    const room = Math.max(LEAST, 2 * this.count);
+    const room = Math.max(MIN_SLOTS, 2 * this.count);
     const rows = Buffer.alloc(room * BYTES);
     this.rows.copy(rows, 0, 0, this.count * BYTES);
     this.rows = rows;

@@ -19,9 +19,9 @@ export const KEPT = 1;
 
 const CHUNK_BITS = 16;
 const CHUNK = 1 << CHUNK_BITS;
-const LEAST = 2048;
+const MIN_SLOTS = 2048;
 /** Of the index: beyond it, searches become long. */
-const MOST_LOAD = 0.7;
+const MAX_LOAD = 0.7;
 const U32 = 2 ** 32;
 
 /** Never copied to grow: at its largest there is no second one. */
@@ -43,7 +43,7 @@ const newChunk = (): Chunk => ({
 });
 
 /** Powers of two, so that a hash is cut to the size by a mask. */
-const tableFor = (count: number) => new Int32Array(2 ** Math.ceil(Math.log2(Math.max(LEAST, count / MOST_LOAD))));
+const tableFor = (count: number) => new Int32Array(2 ** Math.ceil(Math.log2(Math.max(MIN_SLOTS, count / MAX_LOAD))));
 
 /** Of this process: who writes a file cannot choose ids that all fall on one slot, which would be searched through. */
 const [SEED, FACTOR] = [randomInt(2 ** 32), randomInt(2 ** 31) * 2 + 1];
@@ -73,7 +73,7 @@ export class LivingTensors {
     const id = payload.readUInt32LE(at);
     let slot = this.slotOf(id);
     if (this.index[slot] === 0) {
-      if (this.count + 1 > MOST_LOAD * this.index.length) {
+      if (this.count + 1 > MAX_LOAD * this.index.length) {
         this.reindex();
         slot = this.slotOf(id);
       }

@@ -4,14 +4,14 @@ import type { Capture, GraphSeries, Series, Tick } from './capture';
 import { checkLength, endInfo, json, Names, shape, startInfo, text } from './fields';
 import { BIRTH_BYTES, deviceName, GRAPH_BYTES, PacketType, ROUND_BYTES, ROW_BYTES, SCOPE_BYTES } from './format';
 import { IdMap } from './id_map';
-import { Budget, MOST_MS, MOST_PENDING_BYTES } from './limits';
+import { Budget, MAX_MS, MAX_PENDING_BYTES } from './limits';
 import { type Birth, KEPT, LivingTensors } from './living';
 import { Survivors } from './survivors';
 
 const NONE = -(2n ** 63n);
 const U32 = 2 ** 32;
 /** Of one record in mode `sample`: how many tensors it stands for. */
-const MOST_WEIGHT = 2 ** 40;
+const MAX_WEIGHT = 2 ** 40;
 const same = (id: number) => id;
 
 export class ProcessReader {
@@ -89,9 +89,9 @@ export class ProcessReader {
       case PacketType.Kept:
       case PacketType.Graphs:
         this.pendingBytes += payload.length;
-        if (this.pendingBytes > MOST_PENDING_BYTES)
+        if (this.pendingBytes > MAX_PENDING_BYTES)
           throw new InvalidData(
-            `expected at most ${MOST_PENDING_BYTES} bytes before the packet of their round, got more`,
+            `expected at most ${MAX_PENDING_BYTES} bytes before the packet of their round, got more`,
           );
         this.pending.push({ type, payload: Buffer.from(payload) }); // its memory is used again
         break;
@@ -132,8 +132,8 @@ export class ProcessReader {
   private readBirths(payload: Buffer): void {
     for (let at = 0; at + BIRTH_BYTES <= payload.length; at += BIRTH_BYTES) {
       const weight = payload.readFloatLE(at + 32);
-      if (!(weight >= 0 && weight <= MOST_WEIGHT))
-        throw new InvalidData(`birth: expected a weight from 0 to ${MOST_WEIGHT}, got ${weight}`);
+      if (!(weight >= 0 && weight <= MAX_WEIGHT))
+        throw new InvalidData(`birth: expected a weight from 0 to ${MAX_WEIGHT}, got ${weight}`);
       this.living.add(payload, at);
     }
   }
@@ -267,6 +267,6 @@ function u64(payload: Buffer, at: number): number {
 /** The time that a packet begins with. */
 function time(payload: Buffer, where: string): number {
   const ms = u64(payload, 0);
-  if (ms > MOST_MS) throw new InvalidData(`${where}: expected a time of at most ${MOST_MS} ms, got ${ms}`);
+  if (ms > MAX_MS) throw new InvalidData(`${where}: expected a time of at most ${MAX_MS} ms, got ${ms}`);
   return ms;
 }

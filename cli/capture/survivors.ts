@@ -6,7 +6,7 @@ import type { Tick } from './capture';
 import { IdMap } from './id_map';
 
 /** Of all sites together: changes of one site at one time. What passes this is not judged by survivors. */
-const MOST_CHANGES = 2 ** 21;
+const MAX_CHANGES = 2 ** 21;
 
 interface Change {
   tensors: number;
@@ -20,7 +20,7 @@ export class Survivors {
 
   /** Too many to be told apart. */
   get isFull(): boolean {
-    return this.count > MOST_CHANGES;
+    return this.count > MAX_CHANGES;
   }
 
   /** Held in all rounds of `ticks` from `birthMs` to `provedMs`. */

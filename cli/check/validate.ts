@@ -3,7 +3,7 @@ import * as fs from 'node:fs';
 import { UsageError } from '../errors';
 import { readRegular } from '../regular_file';
 
-const MOST_BYTES = 16 * 2 ** 20;
+const MAX_BYTES = 16 * 2 ** 20;
 
 type Check = (value: unknown) => string | undefined;
 
@@ -38,8 +38,8 @@ export function readJson(file: string): unknown {
     const stat = fs.statSync(file);
     if (stat.isDirectory()) throw new UsageError(`${file}: is a folder`);
     if (!stat.isFile()) throw new UsageError(`${file}: expected a regular file, got a pipe or a device`);
-    if (stat.size > MOST_BYTES) throw new UsageError(`${file}: has ${stat.size} bytes, more than ${MOST_BYTES}`);
-    content = readRegular(file, MOST_BYTES);
+    if (stat.size > MAX_BYTES) throw new UsageError(`${file}: has ${stat.size} bytes, more than ${MAX_BYTES}`);
+    content = readRegular(file, MAX_BYTES);
   } catch (error) {
     if (error instanceof UsageError) throw error;
     const { code } = error as NodeJS.ErrnoException;

@@ -14,9 +14,9 @@ import { reportCapture, showLive } from '../run/show';
 import { nearName } from '../terminal';
 import { parseDuration } from '../units';
 import type { Answer } from '../why/answer';
-import { askWhy, tellPauses } from '../why/ask';
+import { askWhy, printPauses } from '../why/ask';
 import { keepBeside, removeBeside } from '../why/kept';
-import { print, tell } from '../writers';
+import { print, printError } from '../writers';
 
 interface Options extends RecordingOptions {
   output?: string;
@@ -160,7 +160,7 @@ async function follow(connection: Connection, follower: CaptureFollower, options
     asked = true;
   };
   for (const signal of SIGNALS) process.on(signal, detach);
-  tell(`leak-audit: recording process ${connection.pid} to ${shown}; Ctrl-C detaches\n`);
+  printError(`leak-audit: recording process ${connection.pid} to ${shown}; Ctrl-C detaches\n`);
   const stopShowing = options.quiet ? () => {} : showLive(follower, options.interval);
   const timer = options.why && options.duration ? setTimeout(detach, options.duration) : undefined;
   await connection.ended;
@@ -172,19 +172,19 @@ async function follow(connection: Connection, follower: CaptureFollower, options
   if (held !== undefined) keepBeside(file, held);
   else removeBeside(file);
   reportCapture(follower.finish(), held === undefined ? options : { ...options, held });
-  tell(`leak-audit: the capture is in ${shown}\n`);
+  printError(`leak-audit: the capture is in ${shown}\n`);
 }
 
 /** Undefined, and said why, where it does not answer: the recording is there all the same. */
 async function heldNow(connection: Connection): Promise<Answer[] | undefined> {
   try {
     const { answers, silent } = await askWhy(connection, {});
-    for (const reason of silent) tell(`leak-audit: --why: ${reason}\n`);
-    tellPauses(answers, connection.pid);
+    for (const reason of silent) printError(`leak-audit: --why: ${reason}\n`);
+    printPauses(answers, connection.pid);
     return answers;
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
-    tell(`leak-audit: --why: ${error.message}\n`);
+    printError(`leak-audit: --why: ${error.message}\n`);
     return undefined;
   }
 }

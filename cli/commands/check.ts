@@ -9,7 +9,7 @@ import { condenseHostile } from '../condense';
 import { UsageError } from '../errors';
 import { checkDistinct, checkWritable, writeOutput } from '../output';
 import { printableAll } from '../printable';
-import { progress, tellSites } from '../progress';
+import { progress, showJudged } from '../progress';
 import { Redaction, redactReport } from '../redact';
 import type { Report } from '../report';
 import { renderJunit } from '../reporters/junit';
@@ -93,7 +93,7 @@ function run(file: string, options: Options): number {
   const reading = `reading ${file}`;
   const capture = readCapture(file, (bytes, size) => progress.bytes(reading, bytes, size));
   condenseHostile(capture);
-  const report = analyse(capture, { warmup: options.warmup, seen: tellSites });
+  const report = analyse(capture, { warmup: options.warmup, seen: showJudged });
   const baseline = writeBaseline === undefined ? known : baselineOf(report, folder);
   const { maxLive, maxAge } = options;
   const redaction = options.redactSources ? new Redaction() : undefined;

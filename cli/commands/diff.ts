@@ -8,7 +8,7 @@ import { ExitCode } from '../errors';
 import { exactly, loadCapture } from '../load_capture';
 import { checkDistinct, checkWritable, terminalColumns, writeOutput } from '../output';
 import { jsonText, printableAll } from '../printable';
-import { progress, tellSites } from '../progress';
+import { progress, showJudged } from '../progress';
 import { Redaction, redactReport } from '../redact';
 import type { Report } from '../report';
 import { renderDiff } from '../reporters/diff';
@@ -53,7 +53,7 @@ Examples:
         device,
       );
       const [before, after] = loaded.map((one): Report => {
-        const report = exactly(analyse(one.capture, { device, seen: tellSites }), one);
+        const report = exactly(analyse(one.capture, { device, seen: showJudged }), one);
         return options.redactSources ? redactReport(report, redaction) : report;
       });
       const diff = diffReports(before!, after!, options);

@@ -9,7 +9,7 @@ import { renderPprof } from '../exporters/pprof';
 import { renderSpeedscope } from '../exporters/speedscope';
 import { exactly, loadCapture } from '../load_capture';
 import { checkDistinct, checkWritable, writeOutput } from '../output';
-import { progress, tellSites } from '../progress';
+import { progress, showJudged } from '../progress';
 import { Redaction, redactReport, redactStacks } from '../redact';
 import { STACK_VALUES, type StackValue, stackTotals } from '../stacks';
 
@@ -70,7 +70,7 @@ function exportAll(file: string, options: Options): void {
   const loaded = loadCapture(file);
   const { capture } = loaded;
   checkDevice([capture], options.device);
-  let report = exactly(analyse(capture, { device: options.device, seen: tellSites }), loaded);
+  let report = exactly(analyse(capture, { device: options.device, seen: showJudged }), loaded);
   let stacks = stackTotals(capture, { device: options.device });
   if (options.redactSources) {
     const redaction = new Redaction();

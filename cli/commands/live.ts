@@ -9,7 +9,7 @@ import { printable, printableAll } from '../printable';
 import { LiveLines } from '../reporters/live';
 import { terminalSize } from '../terminal';
 import { parseDuration } from '../units';
-import { print, tell } from '../writers';
+import { print, printError } from '../writers';
 
 interface Options {
   interval: number;
@@ -52,11 +52,11 @@ Exit status: 0; 2 when there is no such process or capture.`,
 }
 
 /** Whom it asks seldomer is let go by the process. */
-const MOST_INTERVAL_MS = 60_000;
+const MAX_INTERVAL_MS = 60_000;
 
 function parseInterval(text: string): number {
   const ms = parseDuration(text);
-  if (ms > MOST_INTERVAL_MS) throw new UsageError(`--interval ${text} is more than a minute`);
+  if (ms > MAX_INTERVAL_MS) throw new UsageError(`--interval ${text} is more than a minute`);
   return ms;
 }
 
@@ -105,9 +105,9 @@ async function inLines(source: LiveSource, options: Options): Promise<void> {
     if (state !== undefined && state.ms !== shown) lines.show(state);
     shown = state?.ms ?? shown;
     if (source.ended !== undefined) {
-      tell(`leak-audit: ${printable(source.ended)}\n`);
+      printError(`leak-audit: ${printable(source.ended)}\n`);
       stop();
-    } else if (source.stalled !== undefined && !told) tell(`leak-audit: ${printable(source.stalled)}\n`);
+    } else if (source.stalled !== undefined && !told) printError(`leak-audit: ${printable(source.stalled)}\n`);
     told = source.stalled !== undefined;
   });
 }

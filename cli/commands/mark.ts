@@ -3,7 +3,7 @@ import { Command } from 'commander';
 import { withProcess } from '../attach/connection';
 import { ExitCode, UsageError } from '../errors';
 
-const MOST_CHARACTERS = 200;
+const MAX_CHARACTERS = 200;
 
 export function markCommand(done: (status: number) => void): Command {
   return new Command('mark')
@@ -16,8 +16,8 @@ export function markCommand(done: (status: number) => void): Command {
         '\nExit status: 0; 2 when nothing is recorded there.',
     )
     .action(async (pid: string, name: string) => {
-      if (name.length < 1 || name.length > MOST_CHARACTERS || /\p{Cc}/u.test(name))
-        throw new UsageError(`the name of a mark has 1 to ${MOST_CHARACTERS} characters, on one line`);
+      if (name.length < 1 || name.length > MAX_CHARACTERS || /\p{Cc}/u.test(name))
+        throw new UsageError(`the name of a mark has 1 to ${MAX_CHARACTERS} characters, on one line`);
       await withProcess(pid, (connection) => connection.ask('mark', { name }));
       done(ExitCode.clean);
     });

@@ -6,7 +6,7 @@ import { checkDevice } from '../device';
 import { ExitCode } from '../errors';
 import { exactly, loadCapture } from '../load_capture';
 import { checkDistinct, checkWritable, showReport } from '../output';
-import { tellSites } from '../progress';
+import { showJudged } from '../progress';
 import { Redaction } from '../redact';
 import { renderLabels } from '../reporters/labels';
 import { parseDuration } from '../units';
@@ -57,7 +57,7 @@ Examples:
       checkDevice([capture], device);
       const redaction = options.redactSources ? new Redaction() : undefined;
       const byLabel = options.by && renderLabels(capture, options.by, colorsFor(process.stdout), redaction);
-      const report = analyse(capture, { minAgeMs: options.minAge, device, seen: tellSites });
+      const report = analyse(capture, { minAgeMs: options.minAge, device, seen: showJudged });
       const held = readBeside(file);
       showReport(exactly(report, loaded), capture, held === undefined ? options : { ...options, held }, redaction);
       if (byLabel && options.json !== '-') print(byLabel);

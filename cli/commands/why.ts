@@ -8,9 +8,9 @@ import { checkDistinct, checkWritable, writeOutput } from '../output';
 import { jsonText, printable, printableAll } from '../printable';
 import { renderWhy, type WhyReport, whyReport } from '../reporters/why';
 import { analyseHeap } from '../why/analyst';
-import { askWhy, tellPauses } from '../why/ask';
+import { askWhy, printPauses } from '../why/ask';
 import { answersBeside } from '../why/kept';
-import { print, tell } from '../writers';
+import { print, printError } from '../writers';
 
 interface Options {
   site?: string;
@@ -61,8 +61,8 @@ async function why(given: string, { site, redactSources: redact }: Options): Pro
   if (!/^\d+$/.test(given)) return whyReport(await ofFile(given, options));
   return withProcess(given, async (connection) => {
     const { answers, silent } = await askWhy(connection, options);
-    for (const reason of silent) tell(`leak-audit: ${reason}\n`);
-    tellPauses(answers, connection.pid);
+    for (const reason of silent) printError(`leak-audit: ${reason}\n`);
+    printPauses(answers, connection.pid);
     return whyReport(answers);
   });
 }

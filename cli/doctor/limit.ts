@@ -22,7 +22,7 @@ const MIB = 2 ** 20;
 /** Kept free: what malloc and threads' stacks use beyond the blocks that libtorch asks for. */
 const MARGIN = 0.05;
 /** Below this, no use of libtorch is worth a figure. */
-const LEAST = 16 * MIB;
+const MIN_BYTES = 16 * MIB;
 
 const left = (limit: number, heap: number, baseline: number): number =>
   Math.floor((limit * (1 - MARGIN) - heap - baseline) / MIB) * MIB;
@@ -31,10 +31,10 @@ const left = (limit: number, heap: number, baseline: number): number =>
 export function adviseLimit({ limitBytes, heapLimitBytes, baselineBytes }: LimitInputs): LimitAdvice {
   const bytes = left(limitBytes, heapLimitBytes, baselineBytes);
   if (bytes >= limitBytes / 4 || heapLimitBytes <= limitBytes / 4) {
-    return { bytes: Math.max(0, bytes), heapMiB: null, fits: bytes >= LEAST };
+    return { bytes: Math.max(0, bytes), heapMiB: null, fits: bytes >= MIN_BYTES };
   }
   // A heap that leaves less than a quarter to tensors is rarely meant: by default V8 takes up to half of the memory.
   const heapMiB = Math.max(64, Math.floor(limitBytes / 4 / MIB));
   const smaller = left(limitBytes, heapMiB * MIB, baselineBytes);
-  return { bytes: Math.max(0, smaller), heapMiB, fits: smaller >= LEAST };
+  return { bytes: Math.max(0, smaller), heapMiB, fits: smaller >= MIN_BYTES };
 }

@@ -5,7 +5,7 @@ import { CaptureFollower } from '../capture/reader';
 import { condense } from '../condense';
 
 /** Each takes a file descriptor while it runs. */
-const MOST_READ = 256;
+const MAX_READ = 256;
 
 interface Child {
   pid: number;
@@ -34,7 +34,7 @@ export class Family {
     const running: Capture[] = [];
     let unread = 0;
     for (const [file, child] of this.running) {
-      let captured = running.length < MOST_READ || child.follower !== undefined ? this.read(file, child) : undefined;
+      let captured = running.length < MAX_READ || child.follower !== undefined ? this.read(file, child) : undefined;
       const isGone = hasEnded(captured?.start?.pid ?? child.pid);
       if (isGone && captured !== undefined) captured = this.read(file, child); // what it wrote last may have come since
       const { start, end } = captured ?? {};

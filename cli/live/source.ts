@@ -110,7 +110,7 @@ export class FileSource implements LiveSource {
 const isSome = <T>(all: T[]): all is [T, ...T[]] => all.length > 0;
 
 /** Enough: what is shown is asked for, not read. */
-const MOST_BYTES = 1024 * 1024;
+const MAX_BYTES = 1024 * 1024;
 
 class ProcessSource implements LiveSource {
   ended: string | undefined;
@@ -175,7 +175,7 @@ async function record(connection: Connection): Promise<string> {
   try {
     try {
       const wish = { fd, path: file, mode: 'full', interval: 1000 };
-      await connection.ask('attach', { ...wish, max: MOST_BYTES }).catch((error) => {
+      await connection.ask('attach', { ...wish, max: MAX_BYTES }).catch((error) => {
         // The process has another view of the disk, where no smaller file can take this one's place.
         if (error instanceof Refusal && error.reason.startsWith('--max-size')) return connection.ask('attach', wish);
         throw error;

@@ -54,16 +54,16 @@ export interface PageOptions {
 }
 
 /** More points than a chart has pixels would only make the page larger. */
-const MOST_POINTS = 480;
-const MOST_BANDS = 8;
+const MAX_POINTS = 480;
+const MAX_BANDS = 8;
 /** Of the most that lived at a time: less than this part of it is a line that nobody sees. */
-const LEAST_BAND = 1 / 400;
-const MOST_OLDEST = 25;
-const MOST_COURSES = 300;
-const MOST_LABELS = 4;
-const MOST_VALUES = 25;
+const MIN_BAND = 1 / 400;
+const MAX_OLDEST = 25;
+const MAX_COURSES = 300;
+const MAX_LABELS = 4;
+const MAX_VALUES = 25;
 /** More names cannot be read. */
-const MOST_MARKS = 60;
+const MAX_MARKS = 60;
 
 const keyOf = (frame: Frame) => `${frame.file}\0${frame.line}\0${frame.column}`;
 
@@ -97,7 +97,7 @@ export function pageData(
   });
   const bands = bandsOf(report, peaks);
   const courses = new Map<number, number[]>();
-  for (const i of new Set([...bands, ...report.sites.keys()].slice(0, MOST_COURSES))) {
+  for (const i of new Set([...bands, ...report.sites.keys()].slice(0, MAX_COURSES))) {
     const live = liveOf(report.sites[i]!);
     courses.set(
       i,
@@ -124,7 +124,7 @@ export function pageData(
     labels: options.device === undefined ? labelsOf(capture, redaction) : [],
     oldest: hasDetail
       ? capture
-          .oldestTensors(MOST_OLDEST, ofDevice)
+          .oldestTensors(MAX_OLDEST, ofDevice)
           .map((tensor) => ({ ...tensor, site: siteOf(tensor.siteId), reached: reached(tensor) }))
       : undefined,
   };
@@ -143,10 +143,10 @@ function reachedBy(capture: Capture): (tensor: LivingTensor) => boolean | undefi
 /** Of all devices: rows of labels are not kept apart by them. */
 function labelsOf(capture: Capture, redaction: Redaction | undefined): PageData['labels'] {
   return labelNames(capture)
-    .slice(0, MOST_LABELS)
+    .slice(0, MAX_LABELS)
     .map((name) => {
       const all = byLabel(capture, name);
-      const rows = all.slice(0, MOST_VALUES);
+      const rows = all.slice(0, MAX_VALUES);
       return {
         name: redaction?.labelName(name) ?? name,
         rows: redaction?.totals(rows) ?? rows,
@@ -158,7 +158,7 @@ function labelsOf(capture: Capture, redaction: Redaction | undefined): PageData[
 /** Indices of the rounds that are drawn: peaks and troughs stay. */
 function pointsOf({ ticks }: Capture): number[] {
   let points = [...ticks.keys()];
-  while (points.length > MOST_POINTS) {
+  while (points.length > MAX_POINTS) {
     points = extremes(points.map((i) => ticks[i]!)).map((k) => points[k]!);
   }
   return points;
@@ -167,11 +167,11 @@ function pointsOf({ ticks }: Capture): number[] {
 /** Numbers of the sites that get a band. A leak is worth one however small it is; of the others those with most bytes. */
 function bandsOf(report: Report, peaks: number[]): number[] {
   const leaks = (i: number) => Number(report.sites[i]!.verdict === 'leak');
-  const least = LEAST_BAND * report.summary.peakLiveBytes;
+  const least = MIN_BAND * report.summary.peakLiveBytes;
   return [...peaks.keys()]
     .filter((i) => peaks[i]! > 0 && (leaks(i) === 1 || peaks[i]! >= least))
     .sort((a, b) => leaks(b) - leaks(a) || peaks[b]! - peaks[a]!)
-    .slice(0, MOST_BANDS);
+    .slice(0, MAX_BANDS);
 }
 
 function timelineOf(ticks: Tick[], bands: Band[], marks: Mark[]): Timeline {
@@ -186,6 +186,6 @@ function timelineOf(ticks: Tick[], bands: Band[], marks: Mark[]): Timeline {
     heap: ticks.map((tick) => tick.heapUsed),
     rss: ticks.map((tick) => tick.rss),
     bands: [...bands, ...other],
-    marks: marks.slice(0, MOST_MARKS),
+    marks: marks.slice(0, MAX_MARKS),
   };
 }

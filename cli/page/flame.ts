@@ -13,8 +13,8 @@ export interface Flame {
 }
 
 /** Below this share of every value a frame is not seen. */
-const LEAST_SHARE = 0.0005;
-const MOST_NODES = 4000;
+const MIN_SHARE = 0.0005;
+const MAX_NODES = 4000;
 
 interface Building {
   name: number;
@@ -72,7 +72,7 @@ function prune(root: Building): FlameNode {
     for (const child of node.children.values()) collect(child);
   };
   collect(root);
-  const least = Math.max(LEAST_SHARE, shares.sort((a, b) => b - a)[MOST_NODES] ?? 0);
+  const least = Math.max(MIN_SHARE, shares.sort((a, b) => b - a)[MAX_NODES] ?? 0);
   const toNode = (node: Building): FlameNode => {
     const [live, allocated, growth] = node.bytes as [number, number, number];
     const children = [...node.children.values()].filter((child) => share(child) > least).map(toNode);

@@ -8,7 +8,7 @@ import type { AgeBin, Ages } from './ages';
 import type { OldTensor, PageData, Timeline } from './data';
 import { escapeHtml, escapePath } from './escape';
 
-const MOST_ROWS = 300;
+const MAX_ROWS = 300;
 
 const share = (part: number, whole: number) => (whole > 0 ? `${((100 * part) / whole).toFixed(2)}%` : '0%');
 const badge = (verdict: string, text: string) => `<span class="badge ${verdict}">${text}</span>`;
@@ -40,8 +40,8 @@ const heading = (title: string, kind: 'text' | 'number') =>
   `<th scope="col" class="${kind}"><button type="button">${title}</button></th>`;
 
 export function siteTable({ report, courses }: PageData, folder: string): string {
-  const rows = report.sites.slice(0, MOST_ROWS).map((site, i) => siteRow(site, courses.get(i), folder));
-  const rest = report.sites.slice(MOST_ROWS);
+  const rows = report.sites.slice(0, MAX_ROWS).map((site, i) => siteRow(site, courses.get(i), folder));
+  const rest = report.sites.slice(MAX_ROWS);
   const bytes = rest.reduce((sum, site) => sum + site.liveBytes, 0);
   const more =
     rest.length > 0 ? `<p class="note">${formatCount(rest.length)} more sites hold ${formatBytes(bytes)}.</p>` : '';

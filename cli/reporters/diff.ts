@@ -6,7 +6,7 @@ import { position } from './position';
 import { renderTable } from './table';
 import type { TextOptions } from './text';
 
-const MOST_SITES = 30;
+const MAX_SITES = 30;
 
 const signed = (value: number, text: string) => (value > 0 ? `+${text}` : text);
 const bytesChange = (bytes: number) => signed(bytes, formatBytes(bytes));
@@ -14,8 +14,8 @@ const bytesChange = (bytes: number) => signed(bytes, formatBytes(bytes));
 export function renderDiff(diff: Diff, options: TextOptions): string {
   const lines = ['', ...head(diff, options.colors), ''];
   const shown = diff.sites.filter((site) => site.change !== 'same');
-  if (shown.length > 0) lines.push(...table(shown.slice(0, MOST_SITES), options));
-  const hidden = shown.length - MOST_SITES;
+  if (shown.length > 0) lines.push(...table(shown.slice(0, MAX_SITES), options));
+  const hidden = shown.length - MAX_SITES;
   if (hidden > 0) lines.push(options.colors.dim(`… and ${formatCount(hidden)} more sites that changed`));
   if (diff.counts.same > 0) {
     lines.push(options.colors.dim(`${formatCount(diff.counts.same)} ${plural(diff.counts.same)} as before`));

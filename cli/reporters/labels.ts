@@ -8,7 +8,7 @@ import type { Redaction } from '../redact';
 import { counted, formatBytes, formatCount } from '../units';
 import { type Column, renderTable } from './table';
 
-const MOST_ROWS = 30;
+const MAX_ROWS = 30;
 
 /** `redaction`: what the program calls things is not told. */
 export function renderLabels(capture: Capture, name: string, colors: Colors, redaction?: Redaction): string {
@@ -22,7 +22,7 @@ export function renderLabels(capture: Capture, name: string, colors: Colors, red
   const all = byLabel(capture, name);
   const totals = redaction?.totals(all) ?? all;
   const rows = totals
-    .slice(0, MOST_ROWS)
+    .slice(0, MAX_ROWS)
     .map((sum) => [
       formatCount(sum.liveTensors),
       formatBytes(sum.liveBytes),
@@ -35,6 +35,6 @@ export function renderLabels(capture: Capture, name: string, colors: Colors, red
     rows,
     colors.bold,
   );
-  if (totals.length > MOST_ROWS) lines.push(`and ${formatCount(totals.length - MOST_ROWS)} more values`);
+  if (totals.length > MAX_ROWS) lines.push(`and ${formatCount(totals.length - MAX_ROWS)} more values`);
   return `\n${lines.join('\n')}\n`;
 }

@@ -6,19 +6,19 @@ import { formatBytes, formatCount } from '../units';
 const BARS = '▁▂▃▄▅▆▇█';
 const HISTORY = 16;
 /** Fewer bars show nothing. */
-const LEAST_BARS = 3;
+const MIN_BARS = 3;
 const TITLES_EVERY = 24;
 const USUAL_WIDTH = 80;
 
 /** A range smaller than this part of the highest value is flat: noise must not look like mountains. */
-const LEAST_RANGE = 0.1;
+const MIN_RANGE = 0.1;
 
 /** The last values as bars, the least of them lowest. */
 export function sparkline(values: number[]): string {
   const recent = values.slice(-HISTORY);
   const least = Math.min(...recent);
   const most = Math.max(...recent);
-  const range = Math.max(most - least, most * LEAST_RANGE);
+  const range = Math.max(most - least, most * MIN_RANGE);
   return recent.map((v) => BARS[range === 0 ? 0 : Math.round(((v - least) / range) * (BARS.length - 1))]).join('');
 }
 
@@ -110,7 +110,7 @@ export class LiveLines {
     this.titles = titles;
     if (this.lines++ % TITLES_EVERY === 0) this.write(`${colors.dim(titles)}\n`);
     const room = width - line.length - 2;
-    const bars = room < LEAST_BARS ? '' : `  ${colors.cyan(sparkline(this.history.slice(-room)))}`;
+    const bars = room < MIN_BARS ? '' : `  ${colors.cyan(sparkline(this.history.slice(-room)))}`;
     this.write(`${line}${bars}\n`);
   }
 }

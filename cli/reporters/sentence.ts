@@ -75,7 +75,7 @@ function leakText({ summary, sites }: Report, { colors, folder }: TextOptions): 
 }
 
 /** The lines that made what the graph holds; the largest of them, which make most of it. */
-const MOST_MAKERS = 3;
+const MAX_MAKERS = 3;
 
 /** What carries which graph, what to do, and what is held by it. */
 function graphText(
@@ -94,7 +94,7 @@ function graphText(
   const grows = site.growthBytesPerMinute > 0 ? `It keeps ${rate(site)}` : 'It grows';
   const held = sites.filter(({ hiddenBytes }) => hiddenBytes > 0).sort((a, b) => b.hiddenBytes - a.hiddenBytes);
   const bytes = held.reduce((sum, { hiddenBytes }) => sum + hiddenBytes, 0);
-  const made = held.slice(0, MOST_MAKERS).map(line).join(', ');
+  const made = held.slice(0, MAX_MAKERS).map(line).join(', ');
   const of =
     bytes > 0 ? ` ${formatBytes(bytes)} that graphs hold ${bytes === 1 ? 'was' : 'were'} made at ${made}.` : '';
   return (

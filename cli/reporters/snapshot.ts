@@ -10,7 +10,7 @@ import { position } from './position';
 import { renderTable } from './table';
 import type { TextOptions } from './text';
 
-const MOST_SITES = 20;
+const MAX_SITES = 20;
 
 const right = (title: string, optional = false) => ({ title, align: 'right' as const, optional });
 
@@ -74,7 +74,7 @@ function siteTable({ sites, mode }: Snapshot, { colors, folder, columns }: TextO
   const lines = renderTable(
     [right('live'), right('live bytes'), right('made', true), right('bytes', true), { title: 'site', align: 'left' }],
     all
-      .slice(0, MOST_SITES)
+      .slice(0, MAX_SITES)
       .map((site) => [
         formatCount(site.liveTensors),
         formatBytes(site.liveBytes),
@@ -84,6 +84,6 @@ function siteTable({ sites, mode }: Snapshot, { colors, folder, columns }: TextO
     colors.dim,
     columns,
   );
-  if (all.length > MOST_SITES) lines.push(colors.dim(`… and ${counted(all.length - MOST_SITES, 'more site')}`));
+  if (all.length > MAX_SITES) lines.push(colors.dim(`… and ${counted(all.length - MAX_SITES, 'more site')}`));
   return lines;
 }

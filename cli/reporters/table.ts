@@ -11,7 +11,7 @@ export interface Column {
 
 const GAP = 2;
 /** Less of the last column says too little. */
-const LEAST_LAST = 24;
+const MIN_LAST = 24;
 
 function pad(text: string, to: number, align: Column['align']): string {
   const space = ' '.repeat(Math.max(0, to - displayWidth(text)));
@@ -35,10 +35,10 @@ export function renderTable(
   const shown = new Set(columns.keys());
   /** What is left for the last column. */
   const room = () => fit - [...shown].reduce((sum, i) => (i === last ? sum : sum + widths[i]! + GAP), 0);
-  for (let i = last - 1; i >= 0 && room() < Math.min(widths[last]!, LEAST_LAST); i--) {
+  for (let i = last - 1; i >= 0 && room() < Math.min(widths[last]!, MIN_LAST); i--) {
     if (columns[i]!.optional === true) shown.delete(i);
   }
-  const most = Math.max(room(), LEAST_LAST);
+  const most = Math.max(room(), MIN_LAST);
   const line = (cells: string[]) =>
     [...shown]
       .map((i) => (i === last ? shorten(cells[i]!, most) : pad(cells[i]!, widths[i]!, columns[i]!.align)))

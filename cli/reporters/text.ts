@@ -10,10 +10,10 @@ import { renderTable } from './table';
 import { wrap } from './wrap';
 
 /** Sites in the table; the rest is summed up in a line. */
-const MOST_SITES = 20;
+const MAX_SITES = 20;
 const STACK_FRAMES = 6;
 /** Less of a path says too little, in however narrow a terminal. */
-const LEAST_PLACE = 24;
+const MIN_PLACE = 24;
 
 export interface TextOptions {
   colors: Colors;
@@ -39,7 +39,7 @@ function leakDetails({ sites }: Report, { colors, folder, columns = Number.POSIT
     for (const [i, frame] of site.stack.slice(0, STACK_FRAMES).entries()) {
       const head = `${i === 0 ? '  made at ' : '     from '}${frame.function || '(top level)'}  `;
       // Of a path the end says more.
-      const text = head + cutBegin(position(frame, folder), Math.max(LEAST_PLACE, columns - displayWidth(head)));
+      const text = head + cutBegin(position(frame, folder), Math.max(MIN_PLACE, columns - displayWidth(head)));
       lines.push(i === 0 ? text : colors.dim(text));
     }
     lines.push('');
@@ -60,7 +60,7 @@ function siteTable(sites: SiteReport[], { colors, folder, columns }: TextOptions
     insufficient: colors.yellow,
   };
   const rows = sites
-    .slice(0, MOST_SITES)
+    .slice(0, MAX_SITES)
     .map((site) => [
       paint[site.verdict](site.kind.replaceAll('-', ' ')),
       formatCount(site.liveTensors),
@@ -87,8 +87,8 @@ function siteTable(sites: SiteReport[], { colors, folder, columns }: TextOptions
     colors.dim,
     columns,
   );
-  if (sites.length > MOST_SITES) {
-    const rest = sites.slice(MOST_SITES);
+  if (sites.length > MAX_SITES) {
+    const rest = sites.slice(MAX_SITES);
     const bytes = rest.reduce((sum, site) => sum + site.liveBytes, 0);
     lines.push(colors.dim(`… and ${counted(rest.length, 'more site')}, of ${formatBytes(bytes)} in all`));
   }
@@ -121,15 +121,15 @@ function memoryLines({ summary }: Report, { colors, columns }: TextOptions): str
   );
 }
 
-const MOST_MARKS = 20;
+const MAX_MARKS = 20;
 
 function markLines({ marks }: Report, { colors, columns = Number.POSITIVE_INFINITY }: TextOptions): string[] {
   if (marks.length === 0) return [];
   // Names come from programs: a terminal must not be steered by them.
   const lines = marks
-    .slice(0, MOST_MARKS)
+    .slice(0, MAX_MARKS)
     .map(({ ms, name }) => cutEnd(`${formatDuration(ms).padStart(10)}  ${printable(name)}`, columns));
-  if (marks.length > MOST_MARKS) lines.push(colors.dim(`… and ${counted(marks.length - MOST_MARKS, 'more mark')}`));
+  if (marks.length > MAX_MARKS) lines.push(colors.dim(`… and ${counted(marks.length - MAX_MARKS, 'more mark')}`));
   return ['', colors.dim('  at  mark'.padStart(16)), ...lines];
 }
 

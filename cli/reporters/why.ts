@@ -4,8 +4,8 @@ import { counted, formatBytes } from '../units';
 import type { Answer, Holder, SiteShare } from '../why/answer';
 import { position } from './position';
 
-const MOST_HOLDERS = 20;
-const MOST_SITES = 5;
+const MAX_HOLDERS = 20;
+const MAX_SITES = 5;
 
 export interface WhyReport {
   version: 1;
@@ -65,16 +65,16 @@ export function renderWhy(
       ? 'no tensor lives that something holds\n'
       : `no tensor lives that ${site} made; lines are known while the process is recorded\n`;
   const lines: string[] = [];
-  for (const { path, sites, thread, ...amount } of heldBy.slice(0, MOST_HOLDERS)) {
+  for (const { path, sites, thread, ...amount } of heldBy.slice(0, MAX_HOLDERS)) {
     const where = threads.length > 1 ? ` ${thread === 0 ? '(main thread)' : `(worker ${thread})`}` : '';
     const figures = amountOf(amount);
     lines.push(`${figures === '' ? '' : `${colors.bold(figures)}  `}${pathText(path)}${where}`);
-    for (const site of sites.slice(0, MOST_SITES)) {
+    for (const site of sites.slice(0, MAX_SITES)) {
       const name = site.function === '' ? '' : ` (${site.function})`;
       lines.push(`    made at ${position(site, folder)}${name}: ${amountOf(site)}`);
     }
-    if (sites.length > MOST_SITES) lines.push(`    and at ${counted(sites.length - MOST_SITES, 'more line')}`);
+    if (sites.length > MAX_SITES) lines.push(`    and at ${counted(sites.length - MAX_SITES, 'more line')}`);
   }
-  if (heldBy.length > MOST_HOLDERS) lines.push(`… and ${counted(heldBy.length - MOST_HOLDERS, 'more holder')}`);
+  if (heldBy.length > MAX_HOLDERS) lines.push(`… and ${counted(heldBy.length - MAX_HOLDERS, 'more holder')}`);
   return `${lines.join('\n')}\n`;
 }

@@ -8,14 +8,14 @@ export function floorOf(values: readonly number[]): number[] {
 }
 
 /** "Most" of a rise: */
-const MOST = 0.9;
+const SHARE_OF_RISE = 0.9;
 
 /** How many of its largest steps make up most of its rise: a few mean one-time allocations. */
 export function steps(floor: readonly number[]): number {
   const up: number[] = [];
   for (let i = 1; i < floor.length; i++) if (floor[i]! > floor[i - 1]!) up.push(floor[i]! - floor[i - 1]!);
   up.sort((a, b) => b - a);
-  let missing = MOST * (floor.at(-1)! - floor[0]!);
+  let missing = SHARE_OF_RISE * (floor.at(-1)! - floor[0]!);
   let count = 0;
   while (missing > 0 && count < up.length) missing -= up[count++]!;
   return count;

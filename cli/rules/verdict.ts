@@ -39,7 +39,7 @@ export interface RuleOptions {
   /** Rounds to leave out at the start; the default is a quarter, and at least 8. */
   warmup?: number;
   /** Growth by fewer bytes is a trifle; default 4 KiB. */
-  leastBytes?: number;
+  minBytes?: number;
   /** The series is a sum over all kinds of things, of which some survive every collection. */
   mixed?: boolean;
 }
@@ -56,37 +56,37 @@ export interface Judgement {
   p: number;
 }
 
-export const LEAST_WARMUP = 8;
+export const MIN_WARMUP = 8;
 /** Rounds that must follow the warm-up. */
-export const LEAST_ROUNDS = 10;
+export const MIN_ROUNDS = 10;
 /** The share of false leaks that is allowed. */
 export const ERROR = 0.01;
 /** Less than this is a trifle, whatever the confidence. */
-const LEAST_BYTES = 4096;
-const LEAST_TENSORS = 8;
+const MIN_BYTES = 4096;
+const MIN_TENSORS = 8;
 const FEW_TENSORS = 3;
 /** A floor that rose in fewer rounds than this may be a few one-time allocations. */
-const LEAST_STEPS = 5;
+const MIN_STEPS = 5;
 /** Most of what there was before a collection: */
 const SURVIVED = 0.5;
 /** Longer series are condensed: the pairs of a slope grow with the square. */
-const MOST_POINTS = 120;
+const MAX_POINTS = 120;
 /** Tensors that became larger by this factor after warm-up have grown. */
 const GROWN = 1.5;
 /** At most so many blocks of rounds when the least values of blocks are looked at, and each of at least so many rounds. */
 const BLOCKS = 24;
-const LEAST_BLOCK = 4;
+const MIN_BLOCK = 4;
 /** A cache that got this share of what it holds in the last quarter still fills. */
 const FILLING = 0.02;
 const MINUTE = 60_000;
 
 export function warmupRounds(rounds: number, options: RuleOptions = {}): number {
-  return options.warmup ?? Math.max(LEAST_WARMUP, Math.ceil(rounds / 4));
+  return options.warmup ?? Math.max(MIN_WARMUP, Math.ceil(rounds / 4));
 }
 
 /** Whether a capture of so many rounds can be judged at all. */
 export function enoughRounds(rounds: number, options: RuleOptions = {}): boolean {
-  return rounds - warmupRounds(rounds, options) >= LEAST_ROUNDS;
+  return rounds - warmupRounds(rounds, options) >= MIN_ROUNDS;
 }
 
 export const NO_GROWTH = {
@@ -110,11 +110,11 @@ export function judge(history: SiteHistory, options: RuleOptions = {}): Judgemen
   const picked = pickIndices(warmup, rounds);
   const ms = picked.map((i) => history.ms[i]!);
   const work = history.work === undefined ? ms : picked.map((i) => history.work![i]!);
-  const bytes = trend(ms, work, history.liveBytes, picked, options.leastBytes ?? LEAST_BYTES);
-  const tensors = trend(ms, work, history.liveTensors, picked, LEAST_TENSORS);
+  const bytes = trend(ms, work, history.liveBytes, picked, options.minBytes ?? MIN_BYTES);
+  const tensors = trend(ms, work, history.liveTensors, picked, MIN_TENSORS);
   // One tensor that is replaced by a larger one again and again, among the garbage that it was: the mean size rises.
   const always = picked.every((i) => history.liveTensors[i]! >= 1);
-  const sizes = always && options.mixed !== true ? trend(ms, work, meanSizes(history), picked, LEAST_BYTES) : FLAT;
+  const sizes = always && options.mixed !== true ? trend(ms, work, meanSizes(history), picked, MIN_BYTES) : FLAT;
   const rate = bytes.kind !== 'rising' && sizes.kind === 'rising' ? sizes : bytes;
   const growth = {
     growthBytesPerMinute: rate.slope * MINUTE,
@@ -141,16 +141,16 @@ export function judge(history: SiteHistory, options: RuleOptions = {}): Judgemen
  * reason not to call the program clean.
  */
 function youngGrowth({ ms, liveBytes, liveTensors }: SiteHistory, options: RuleOptions): typeof NO_GROWTH {
-  const perMinute = (values: number[], leastRise: number) => {
+  const perMinute = (values: number[], minRise: number) => {
     const floor = floorOf(values);
     const rise = floor.at(-1)! - floor[0]!;
     const time = ms.at(-1)! - ms[0]!;
-    return time > 0 && rise >= leastRise && steps(floor) >= LEAST_STEPS ? (rise / time) * MINUTE : 0;
+    return time > 0 && rise >= minRise && steps(floor) >= MIN_STEPS ? (rise / time) * MINUTE : 0;
   };
   if (ms.length === 0) return NO_GROWTH;
   return {
-    growthBytesPerMinute: perMinute(liveBytes, options.leastBytes ?? LEAST_BYTES),
-    growthTensorsPerMinute: perMinute(liveTensors, LEAST_TENSORS),
+    growthBytesPerMinute: perMinute(liveBytes, options.minBytes ?? MIN_BYTES),
+    growthTensorsPerMinute: perMinute(liveTensors, MIN_TENSORS),
     lowBytesPerMinute: Number.NEGATIVE_INFINITY,
     highBytesPerMinute: Number.POSITIVE_INFINITY,
     p: 1,
@@ -216,13 +216,13 @@ interface Trend extends Slope {
 
 const FLAT: Trend = { kind: 'flat', slope: 0, low: 0, high: 0, p: 1 };
 
-function trend(ms: number[], work: number[], values: number[], picked: number[], leastRise: number): Trend {
+function trend(ms: number[], work: number[], values: number[], picked: number[], minRise: number): Trend {
   const all = floorOf(values);
   // The floor of the last rounds has no future to be proved by: what is alive there may be gone in the next.
   const proved = picked.slice(0, picked.length - Math.max(1, Math.floor(picked.length / 8)));
   const floor = proved.map((i) => all[i]!);
   const rise = floor.at(-1)! - floor[0]!;
-  if (rise < leastRise || steps(floor) < LEAST_STEPS) return FLAT;
+  if (rise < minRise || steps(floor) < MIN_STEPS) return FLAT;
   const slope = theilSen(ms.slice(0, proved.length), floor);
   // Measured against work, not time: a program that becomes idle does not look like a cache that is full, and one that
   // is now slow, now fast does not look less sure.
@@ -238,7 +238,7 @@ function trend(ms: number[], work: number[], values: number[], picked: number[],
 
 /** The least of each of successive blocks, and where they began. */
 function lowsOf(x: number[], values: number[]): [number[], number[]] {
-  const size = Math.max(LEAST_BLOCK, Math.ceil(values.length / BLOCKS));
+  const size = Math.max(MIN_BLOCK, Math.ceil(values.length / BLOCKS));
   const lows: number[] = [];
   const begins: number[] = [];
   for (let i = 0; i + size <= values.length; i += size) {
@@ -253,13 +253,13 @@ function lowsOf(x: number[], values: number[]): [number[], number[]] {
  * not count, nor does garbage since the last collection.
  */
 function filled(history: SiteHistory): boolean {
-  const grew = (values: number[], leastRise: number) => {
+  const grew = (values: number[], minRise: number) => {
     const floor = floorOf(values);
     const early = floor.slice(0, Math.ceil(floor.length * 0.75));
     const rise = floor.at(-1)! - floor[0]!;
-    return rise >= leastRise && early.at(-1)! - floor[0]! >= rise / 2 && steps(early) >= 3;
+    return rise >= minRise && early.at(-1)! - floor[0]! >= rise / 2 && steps(early) >= 3;
   };
-  return grew(history.liveBytes, LEAST_BYTES) || grew(history.liveTensors, LEAST_TENSORS);
+  return grew(history.liveBytes, MIN_BYTES) || grew(history.liveTensors, MIN_TENSORS);
 }
 
 function isFilling(history: SiteHistory): boolean {
@@ -273,21 +273,21 @@ function isFilling(history: SiteHistory): boolean {
 
 /** Rises and falls of at least half the range, more than once, and of more than a trifle, are a sawtooth. */
 function steady(history: SiteHistory, warmup: number): { verdict: 'steady'; kind: 'sawtooth' | 'steady' } {
-  const toothed = (values: number[], leastHeight: number) => {
+  const toothed = (values: number[], minHeight: number) => {
     const after = values.slice(warmup);
     const range = after.reduce((a, b) => Math.max(a, b), 0) - least(after);
-    return range >= leastHeight && teeth(values, range / 2).length >= 2;
+    return range >= minHeight && teeth(values, range / 2).length >= 2;
   };
-  const sawtooth = toothed(history.liveBytes, LEAST_BYTES) || toothed(history.liveTensors, LEAST_TENSORS);
+  const sawtooth = toothed(history.liveBytes, MIN_BYTES) || toothed(history.liveTensors, MIN_TENSORS);
   return { verdict: 'steady', kind: sawtooth ? 'sawtooth' : 'steady' };
 }
 
 // Not Math.min(...values): a long capture has more rounds than a call takes arguments.
 const least = (values: readonly number[]) => values.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
 
-/** At most MOST_POINTS indices from `begin` on, evenly spread, the last always among them. */
+/** At most MAX_POINTS indices from `begin` on, evenly spread, the last always among them. */
 function pickIndices(begin: number, end: number): number[] {
   const n = end - begin;
-  const count = Math.min(n, MOST_POINTS);
+  const count = Math.min(n, MAX_POINTS);
   return Array.from({ length: count }, (_, k) => begin + Math.round((k * (n - 1)) / Math.max(1, count - 1)));
 }

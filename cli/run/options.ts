@@ -13,11 +13,11 @@ export interface RecordingOptions {
 
 /** More rounds than lines: a verdict needs many points, a reader few. */
 const ROUNDS_PER_LINE = 4;
-const LEAST_ROUND_MS = 100;
-const MOST_ROUND_MS = 1000;
+const MIN_ROUND_MS = 100;
+const MAX_ROUND_MS = 1000;
 /** Below it there is no room for the stacks of a program. */
-const LEAST_MAX_SIZE = 256 * 1024;
-const MOST_FRAMES = 64;
+const MIN_MAX_SIZE = 256 * 1024;
+const MAX_FRAMES = 64;
 
 export function modeOptions(command: Command): Command {
   return command
@@ -49,18 +49,18 @@ export function intervalOption(command: Command): Command {
 
 /** How often a round is recorded. */
 export function roundMs({ interval }: RecordingOptions): number {
-  const wanted = Math.min(MOST_ROUND_MS, Math.max(LEAST_ROUND_MS, interval / ROUNDS_PER_LINE));
+  const wanted = Math.min(MAX_ROUND_MS, Math.max(MIN_ROUND_MS, interval / ROUNDS_PER_LINE));
   return Math.round(Math.min(interval, wanted));
 }
 
 function parseMaxSize(text: string): number {
   const bytes = parseBytes(text);
-  if (bytes < LEAST_MAX_SIZE) throw new UsageError(`--max-size ${text} is less than ${formatBytes(LEAST_MAX_SIZE)}`);
+  if (bytes < MIN_MAX_SIZE) throw new UsageError(`--max-size ${text} is less than ${formatBytes(MIN_MAX_SIZE)}`);
   return bytes;
 }
 
 function parseFrames(text: string): number {
   const frames = parseCount(text);
-  if (frames < 1 || frames > MOST_FRAMES) throw new UsageError(`--frames ${text} is not between 1 and ${MOST_FRAMES}`);
+  if (frames < 1 || frames > MAX_FRAMES) throw new UsageError(`--frames ${text} is not between 1 and ${MAX_FRAMES}`);
   return frames;
 }

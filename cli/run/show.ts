@@ -9,7 +9,7 @@ import type { Report } from '../report';
 import { LiveLines } from '../reporters/live';
 import { lostText } from '../reporters/text';
 import { terminalSize } from '../terminal';
-import { tell } from '../writers';
+import { printError } from '../writers';
 
 export { reserve } from './reserve';
 
@@ -19,7 +19,7 @@ const FIGURES = ['tensors', 'storages', 'bytes', 'allocatedBytes', 'rss'] as con
 export function showLive(follower: CaptureFollower, interval: number): () => void {
   const { stderr } = process;
   const width = () => terminalSize(stderr).columns;
-  const lines = new LiveLines(tell, colorsFor(stderr), width);
+  const lines = new LiveLines(printError, colorsFor(stderr), width);
   const family = new Family(follower);
   let shown: Tick | undefined;
   const show = (atEnd = false) => {
@@ -57,7 +57,7 @@ export function reportCapture(capture: Capture, options: ShowOptions): Report {
   showReport(report, capture, options);
   if (report.summary.lostEvents > 0) {
     const { red } = colorsFor(process.stderr);
-    tell(`${red('leak-audit:')} ${lostText(report.summary)}\n`);
+    printError(`${red('leak-audit:')} ${lostText(report.summary)}\n`);
   }
   return report;
 }

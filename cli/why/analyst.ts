@@ -7,8 +7,8 @@ import type { Answer, Holder, SiteShare } from './answer';
 import type { ChildOptions } from './child';
 
 const CHILD = path.join(__dirname, 'child.js');
-const MOST_ANSWER = 256 * 2 ** 20;
-const MOST_HOLDERS = 1_000_000;
+const MAX_ANSWER = 256 * 2 ** 20;
+const MAX_HOLDERS = 1_000_000;
 
 export interface AnalystOptions {
   redact?: boolean;
@@ -35,7 +35,7 @@ export async function analyseHeap(
   let size = 0;
   child.stdout!.on('data', (part: Buffer) => {
     size += part.length;
-    if (size > MOST_ANSWER) child.kill('SIGKILL');
+    if (size > MAX_ANSWER) child.kill('SIGKILL');
     else parts.push(part);
   });
   const [code, signal] = await new Promise<[number | null, NodeJS.Signals | null]>((resolve, reject) => {
@@ -61,7 +61,7 @@ export function checked(value: unknown): Answer {
     pausedMs: amount(given.pausedMs, 'pausedMs'),
     tensors: amount(given.tensors, 'tensors'),
     bytes: amount(given.bytes, 'bytes'),
-    heldBy: list(given.heldBy, 'heldBy', MOST_HOLDERS).map((one, i) => holderOf(one, `heldBy[${i}]`)),
+    heldBy: list(given.heldBy, 'heldBy', MAX_HOLDERS).map((one, i) => holderOf(one, `heldBy[${i}]`)),
   };
 }
 
@@ -71,7 +71,7 @@ function holderOf(value: unknown, where: string): Holder {
     path: list(given.path, `${where}.path`, 64).map((step) => text(step, `${where}.path`)),
     tensors: amount(given.tensors, `${where}.tensors`),
     bytes: amount(given.bytes, `${where}.bytes`),
-    sites: list(given.sites, `${where}.sites`, MOST_HOLDERS).map((one, i) => siteOf(one, `${where}.sites[${i}]`)),
+    sites: list(given.sites, `${where}.sites`, MAX_HOLDERS).map((one, i) => siteOf(one, `${where}.sites[${i}]`)),
   };
 }
 

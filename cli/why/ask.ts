@@ -3,12 +3,12 @@ import * as fs from 'node:fs';
 import type { Connection } from '../attach/connection';
 import { list, text, whole } from '../capture/fields';
 import { UsageError } from '../errors';
-import { tell } from '../writers';
+import { printError } from '../writers';
 import { type AnalystOptions, analyseHeap } from './analyst';
 import type { Answer } from './answer';
 import { openPrivate } from './private_file';
 
-const MOST_THREADS = 4096;
+const MAX_THREADS = 4096;
 /** Between two looks whether a thread has written its snapshot, */
 const LOOK_MS = 50;
 /** and for so long it may not come to its event loop before it is given up. */
@@ -22,7 +22,7 @@ export interface Asked {
 
 export async function askWhy(connection: Connection, options: AnalystOptions): Promise<Asked> {
   const { threads } = await connection.ask('threads');
-  const numbers = list(threads, 'threads', MOST_THREADS).map((one, i) => whole(one, `threads[${i}]`, 2 ** 32));
+  const numbers = list(threads, 'threads', MAX_THREADS).map((one, i) => whole(one, `threads[${i}]`, 2 ** 32));
   if (numbers.length === 0) throw new UsageError(`process ${connection.pid} has no thread with libtorch-node left`);
   const asked: Asked = { answers: [], silent: [] };
   for (const thread of numbers) {
@@ -68,9 +68,9 @@ async function written(connection: Connection, thread: number): Promise<void> {
 }
 
 /** On stderr, for who waits. */
-export function tellPauses(answers: readonly Answer[], pid: number): void {
+export function printPauses(answers: readonly Answer[], pid: number): void {
   for (const { thread, pausedMs } of answers)
-    tell(
+    printError(
       `leak-audit: ${thread === 0 ? 'the main thread' : `worker ${thread}`} of process ${pid} paused for ${Math.ceil(pausedMs)} ms\n`,
     );
 }

@@ -1,7 +1,7 @@
 /** `run --why`: the files into which the program writes its heap when it ends, and what they tell. */
 import * as fs from 'node:fs';
 import { UsageError } from '../errors';
-import { tell } from '../writers';
+import { printError } from '../writers';
 import { analyseHeap } from './analyst';
 import type { Answer } from './answer';
 import { openPrivate } from './private_file';
@@ -36,7 +36,7 @@ export class HeapAtEnd {
       return [await analyseHeap(this.snapshot, this.facts, {})];
     } catch (error) {
       if (!(error instanceof UsageError)) throw error;
-      tell(`leak-audit: --why: ${error.message}\n`);
+      printError(`leak-audit: --why: ${error.message}\n`);
       return undefined;
     }
   }

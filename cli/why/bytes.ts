@@ -8,7 +8,7 @@ const [SPACE, TAB, LF, CR, QUOTE, COMMA, MINUS, ZERO, NINE, OPEN, BACKSLASH, CLO
 ];
 const [CURLY_OPEN, CURLY_CLOSE] = [123, 125];
 /** Of a text that is read as a whole: the description of the format is some 2 kB. */
-const MOST_TEXT = 1 << 16;
+const MAX_TEXT = 1 << 16;
 
 const malformed = (why: string) => new UsageError(`this is not a heap snapshot: ${why}`);
 
@@ -89,7 +89,7 @@ export class ByteReader {
     if (byte !== QUOTE) throw malformed(`expected a name at byte ${this.position - 1}`);
     let name = '';
     for (byte = this.next(); byte !== QUOTE; byte = this.next()) {
-      if (byte < 0 || name.length > MOST_TEXT) throw malformed('a name without an end');
+      if (byte < 0 || name.length > MAX_TEXT) throw malformed('a name without an end');
       name += String.fromCharCode(byte);
     }
     this.expect(':');
@@ -100,7 +100,7 @@ export class ByteReader {
   value(): unknown {
     const bytes: number[] = [];
     this.walk((byte) => {
-      if (bytes.length >= MOST_TEXT) throw malformed('its description is too long');
+      if (bytes.length >= MAX_TEXT) throw malformed('its description is too long');
       bytes.push(byte);
     });
     try {

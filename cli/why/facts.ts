@@ -6,8 +6,8 @@ import { InvalidData } from '../errors';
 
 /** Rows have as many columns: handle, bytes, site, scope. */
 export const COLUMNS = 4;
-const MOST_TENSORS = 50_000_000;
-const MOST_SITES = 262_144;
+const MAX_TENSORS = 50_000_000;
+const MAX_SITES = 262_144;
 
 export interface Facts {
   pid: number;
@@ -50,13 +50,13 @@ export function factsOf(text: string): Facts {
   const names = new Names(new Budget());
   const stacks = (key: string) =>
     new Map(
-      list(given[key], `facts.${key}`, MOST_SITES).map((one, i) => {
+      list(given[key], `facts.${key}`, MAX_SITES).map((one, i) => {
         const where = `facts.${key}[${i}]`;
         const [id, stack] = list(one, where, 2);
         return [amount(id, where), names.stack(stack, where)];
       }),
     );
-  const tensors = list(given.tensors, 'facts.tensors', COLUMNS * MOST_TENSORS);
+  const tensors = list(given.tensors, 'facts.tensors', COLUMNS * MAX_TENSORS);
   if (tensors.length % COLUMNS !== 0) throw new InvalidData('facts.tensors: expected whole rows');
   for (const figure of tensors) amount(figure, 'facts.tensors');
   return {

@@ -5,7 +5,7 @@ import type { Paths } from './paths';
 /** So many keys of one object are a collection. */
 const MANY_KEYS = 8;
 /** Of a path that is shown: what is longer loses its middle. */
-const MOST_STEPS = 12;
+const MAX_STEPS = 12;
 
 export interface Group {
   path: string[];
@@ -156,5 +156,5 @@ function pathOf(last: Shape): string[] {
   }
   if (counted !== '') path.push(counted.endsWith(' ') ? `${counted}Tensor` : counted);
   if (path.length === 0) path.push('(not known)');
-  return path.length > MOST_STEPS ? [...path.slice(0, 3), '…', ...path.slice(3 - MOST_STEPS)] : path;
+  return path.length > MAX_STEPS ? [...path.slice(0, 3), '…', ...path.slice(3 - MAX_STEPS)] : path;
 }

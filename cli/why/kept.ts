@@ -9,8 +9,8 @@ import { OWNER_ALONE, writeWholeFile } from '../whole_file';
 import { checked } from './analyst';
 import type { Answer } from './answer';
 
-const MOST_BYTES = 256 * 2 ** 20;
-const MOST_THREADS = 4096;
+const MAX_BYTES = 256 * 2 ** 20;
+const MAX_THREADS = 4096;
 
 export const nameBeside = (capture: string): string => `${capture}.why`;
 
@@ -28,14 +28,14 @@ export function readBeside(capture: string): Answer[] | undefined {
   const file = nameBeside(capture);
   const there = fs.statSync(file, { throwIfNoEntry: false });
   if (there === undefined) return undefined;
-  if (!there.isFile() || there.size > MOST_BYTES) throw new UsageError(`${file}: expected a file of \`run --why\``);
+  if (!there.isFile() || there.size > MAX_BYTES) throw new UsageError(`${file}: expected a file of \`run --why\``);
   let value: unknown;
   try {
     value = JSON.parse(fs.readFileSync(file, 'utf8'));
   } catch {
     throw new UsageError(`${file}: expected JSON, got other text`);
   }
-  return list(object(value, file).answers, `${file}: answers`, MOST_THREADS).map(checked);
+  return list(object(value, file).answers, `${file}: answers`, MAX_THREADS).map(checked);
 }
 
 /** For `why FILE`. */

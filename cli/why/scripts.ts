@@ -3,7 +3,7 @@ import { Edge, type HeapSnapshot, Kind } from './snapshot';
 import type { WellKnown } from './well_known';
 
 /** Of contexts around each other; deeper ones are of no module. */
-const MOST_LEVELS = 50;
+const MAX_LEVELS = 50;
 
 export class Scripts {
   /** A context that belongs to no other: its file, and a function in it. */
@@ -30,7 +30,7 @@ export class Scripts {
   private outermost(context: number): number {
     if (!this.isContext(context)) return -1;
     let node = context;
-    for (let level = 0; level < MOST_LEVELS; level++) {
+    for (let level = 0; level < MAX_LEVELS; level++) {
       const outer = this.heap.follow(node, this.known.previous, Edge.internal);
       if (!this.isContext(outer)) return node;
       node = outer;

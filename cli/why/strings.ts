@@ -9,7 +9,7 @@ const [QUOTE, COMMA, BACKSLASH, CLOSE, ZERO, NINE] = [34, 44, 92, 93, 48, 57];
 const CHUNK_BITS = 16;
 const CHUNK = 1 << CHUNK_BITS;
 /** Longer names are cut. */
-const MOST_BYTES = 400;
+const MAX_BYTES = 400;
 /** Of names that are looked for, and of the begin of others. */
 const HEAD = 40;
 /** What V8 calls the way from a WeakMap's key to its value, after a number. */
@@ -101,8 +101,8 @@ export class Strings {
   at(id: number): string {
     let text = this.cache.get(id);
     if (text === undefined) {
-      const buffer = Buffer.alloc(MOST_BYTES);
-      const length = id < this.count ? fs.readSync(this.fd, buffer, 0, MOST_BYTES, this.offsetOf(id)) : 0;
+      const buffer = Buffer.alloc(MAX_BYTES);
+      const length = id < this.count ? fs.readSync(this.fd, buffer, 0, MAX_BYTES, this.offsetOf(id)) : 0;
       text = textIn(buffer.subarray(0, length), 0);
       this.cache.set(id, text);
     }
@@ -117,7 +117,7 @@ export class Strings {
     let end = 0;
     for (const id of sorted) {
       const offset = this.offsetOf(id);
-      if (offset + MOST_BYTES > end) {
+      if (offset + MAX_BYTES > end) {
         begin = offset;
         end = offset + fs.readSync(this.fd, window, 0, window.length, offset);
       }
@@ -129,7 +129,7 @@ export class Strings {
 /** The JSON text that begins behind its quote; cut where it is long. */
 function textIn(bytes: Buffer, from: number): string {
   let end = from;
-  const most = Math.min(bytes.length, from + MOST_BYTES);
+  const most = Math.min(bytes.length, from + MAX_BYTES);
   while (end < most && bytes[end] !== QUOTE) end += bytes[end] === BACKSLASH ? 2 : 1;
   const raw = bytes.toString('utf8', from, Math.min(end, most));
   const cut = end >= most ? `${raw.replace(/\\[^\\]{0,5}$/, '').replace(/\ufffd$/, '')}…` : raw;

@@ -123,11 +123,11 @@
       parts.push(`<line class="cursor" y1="${MARGIN.top}" y2="${HEIGHT - MARGIN.bottom}" visibility="hidden"/>`);
       plot.innerHTML = `<svg viewBox="0 0 ${width} ${HEIGHT}" aria-hidden="true">${parts.join('')}</svg>`;
       plot.append(reading);
-      tell();
+      updateReading();
     }
 
     /** What the figures are at the cursor, for the eye and for a screen reader. */
-    function tell() {
+    function updateReading() {
       const rows = [...lines, ...areas.toReversed()].filter((series) => shown.has(series));
       plot.setAttribute('aria-valuenow', String(at));
       plot.setAttribute(
@@ -146,7 +146,7 @@
 
     function moveTo(index, show = true) {
       at = Math.min(count - 1, Math.max(0, index));
-      tell();
+      updateReading();
       const line = plot.querySelector('.cursor');
       const place = x(ms[at]);
       line.setAttribute('x1', place);

@@ -9,9 +9,9 @@
   ];
   const ROW = 22;
   /** Narrower frames cannot be seen. */
-  const LEAST = 0.0015;
+  const MIN_WIDTH = 0.0015;
   /** Names too short of room to be read are left out. */
-  const LEAST_NAMED = 0.02;
+  const MIN_NAMED = 0.02;
   const HUES = [28, 205, 96, 268, 48, 172, 330, 230, 10, 130];
   const CHILDREN = 4;
 
@@ -70,7 +70,7 @@
         'aria-label': describe(node),
         'aria-level': String(level + 1),
         'aria-selected': 'false',
-        textContent: width > LEAST_NAMED ? names[node[0]] : '',
+        textContent: width > MIN_NAMED ? names[node[0]] : '',
       });
       box.style.cssText =
         `left:${(100 * left).toFixed(3)}%;width:${(100 * width).toFixed(3)}%;top:${level * ROW}px;` +
@@ -83,7 +83,7 @@
       let from = left;
       for (const child of byBytes(node)) {
         const its = (width * child[value]) / node[value];
-        if (its >= LEAST) below(child, level + 1, from, its);
+        if (its >= MIN_WIDTH) below(child, level + 1, from, its);
         from += its;
       }
     }
