@@ -1,4 +1,4 @@
-/** The difference of two captures, for people. */
+/** The difference of two captures as text. */
 import type { Colors } from '../colors';
 import type { Change, Diff, SiteDiff } from '../diff';
 import { formatBytes, formatCount, formatDuration } from '../units';
@@ -32,7 +32,7 @@ function head(diff: Diff, { bold, yellow }: Colors): string[] {
     .map((change) => `${formatCount(counts[change])} ${change}`);
   const after = a.liveBytes + diff.liveBytesChange;
   const lines = [
-    `${bold(bytesChange(diff.liveBytesChange))}  Living bytes: ${formatBytes(a.liveBytes)} in A, ${formatBytes(after)} ` +
+    `${bold(bytesChange(diff.liveBytesChange))}  Live bytes: ${formatBytes(a.liveBytes)} in A, ${formatBytes(after)} ` +
       `in B${normalized === null ? '' : ' (normalized)'}; sites: ${parts.join(', ') || 'none changed'}.`,
     `A: ${formatDuration(a.durationMs)} of ${a.command || 'nothing'}`,
     `B: ${formatDuration(b.durationMs)} of ${b.command || 'nothing'}`,
@@ -43,7 +43,7 @@ function head(diff: Diff, { bold, yellow }: Colors): string[] {
         `are multiplied by ${Number(normalized.factor.toPrecision(4))}.`,
     );
   }
-  if (a.lostEvents + b.lostEvents > 0) lines.push(yellow('note: events were lost: figures are too low'));
+  if (a.lostEvents + b.lostEvents > 0) lines.push(yellow('note: events were lost: the figures are too low'));
   return lines;
 }
 

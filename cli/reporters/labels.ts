@@ -10,12 +10,12 @@ import { type Column, renderTable } from './table';
 
 const MAX_ROWS = 30;
 
-/** `redaction`: what the program calls things is not told. */
+/** With `redaction`, names of the program are not shown. */
 export function renderLabels(capture: Capture, name: string, colors: Colors, redaction?: Redaction): string {
   const names = labelNames(capture);
   if (!names.includes(name)) {
     const shown = redaction === undefined ? names.join(', ') : counted(names.length, 'other');
-    const known = names.length === 0 ? 'it has none' : `it has ${shown}`;
+    const known = names.length === 0 ? 'it has no labels' : `it has ${shown}`;
     throw new UsageError(`the capture has no label '${name}': ${known}`);
   }
   const columns: Column[] = ['live', 'live bytes', 'allocated', 'bytes'].map((title) => ({ title, align: 'right' }));

@@ -1,4 +1,4 @@
-/** The report for people: the verdict in one sentence, then what it rests on. */
+/** The report as text: the verdict in one sentence, then the figures behind it. */
 import type { Colors } from '../colors';
 import { printable } from '../printable';
 import type { Report, SiteReport, Summary } from '../report';
@@ -9,17 +9,17 @@ import { verdictText } from './sentence';
 import { renderTable } from './table';
 import { wrap } from './wrap';
 
-/** Sites in the table; the rest is summed up in a line. */
+/** Sites in the table; one line sums up the others. */
 const MAX_SITES = 20;
 const STACK_FRAMES = 6;
-/** Less of a path says too little, in however narrow a terminal. */
+/** Paths are not cut below this width, even in a narrow terminal. */
 const MIN_PLACE = 24;
 
 export interface TextOptions {
   colors: Colors;
   /** Paths below it are shown relative to it. */
   folder: string;
-  /** Of the terminal; without it, lines are as long as they are. */
+  /** The terminal's width; without it, lines are not wrapped or cut. */
   columns?: number;
 }
 
@@ -38,7 +38,7 @@ function leakDetails({ sites }: Report, { colors, folder, columns = Number.POSIT
   for (const site of sites.filter((s) => s.verdict === 'leak' && s.stack.length > 1).slice(0, 3)) {
     for (const [i, frame] of site.stack.slice(0, STACK_FRAMES).entries()) {
       const head = `${i === 0 ? '  made at ' : '     from '}${frame.function || '(top level)'}  `;
-      // Of a path the end says more.
+      // The end of a path is more useful than its beginning.
       const text = head + cutBegin(position(frame, folder), Math.max(MIN_PLACE, columns - displayWidth(head)));
       lines.push(i === 0 ? text : colors.dim(text));
     }
@@ -47,7 +47,7 @@ function leakDetails({ sites }: Report, { colors, folder, columns = Number.POSIT
   return lines;
 }
 
-/** Of what leaks, and of what may: other slopes are noise. */
+/** Only for sites that leak or may leak: other slopes are noise. */
 function growthText({ verdict, growthBytesPerMinute: growth }: SiteReport): string {
   return (verdict === 'leak' || verdict === 'insufficient') && growth > 0 ? formatBytes(growth) : '-';
 }
@@ -90,7 +90,7 @@ function siteTable(sites: SiteReport[], { colors, folder, columns }: TextOptions
   if (sites.length > MAX_SITES) {
     const rest = sites.slice(MAX_SITES);
     const bytes = rest.reduce((sum, site) => sum + site.liveBytes, 0);
-    lines.push(colors.dim(`… and ${counted(rest.length, 'more site')}, of ${formatBytes(bytes)} in all`));
+    lines.push(colors.dim(`… and ${counted(rest.length, 'more site')} with ${formatBytes(bytes)} in total`));
   }
   return lines;
 }
@@ -99,14 +99,14 @@ function memoryLines({ summary }: Report, { colors, columns }: TextOptions): str
   const right = { align: 'right' as const };
   const rows = [
     [
-      'seen by JS tensors',
+      'held by JS tensors',
       formatBytes(summary.liveBytes),
       formatBytes(summary.peakLiveBytes),
       `${counted(summary.liveTensors, 'tensor')} on ${counted(summary.liveStorages, 'storage')}`,
     ],
     ['held by libtorch', formatBytes(summary.allocatedBytes), formatBytes(summary.peakAllocatedBytes), ''],
-    ['  seen by no tensor', formatBytes(summary.unexplainedBytes), '', 'autograd graphs, buffers of libtorch'],
-    ['process (RSS)', formatBytes(summary.rss), formatBytes(summary.peakRss), 'with libtorch itself, V8 and code'],
+    ['  not in JS tensors', formatBytes(summary.unexplainedBytes), '', 'autograd graphs, buffers of libtorch'],
+    ['process (RSS)', formatBytes(summary.rss), formatBytes(summary.peakRss), 'includes libtorch, V8 and code'],
   ];
   return renderTable(
     [
@@ -125,7 +125,7 @@ const MAX_MARKS = 20;
 
 function markLines({ marks }: Report, { colors, columns = Number.POSITIVE_INFINITY }: TextOptions): string[] {
   if (marks.length === 0) return [];
-  // Names come from programs: a terminal must not be steered by them.
+  // Escaped, because the program chose the names.
   const lines = marks
     .slice(0, MAX_MARKS)
     .map(({ ms, name }) => cutEnd(`${formatDuration(ms).padStart(10)}  ${printable(name)}`, columns));
@@ -133,35 +133,35 @@ function markLines({ marks }: Report, { colors, columns = Number.POSITIVE_INFINI
   return ['', colors.dim('  at  mark'.padStart(16)), ...lines];
 }
 
-/** What to keep in mind when reading the figures. */
+/** Remarks on the figures. */
 export function notes({ summary, sites }: Report, { colors, columns }: TextOptions): string[] {
   const found: string[] = [];
   if (summary.unexplainedGrowthBytesPerMinute > 0) {
     const growth = formatBytes(summary.unexplainedGrowthBytesPerMinute);
     const known = sites.some(({ verdict, graph }) => verdict === 'leak' && graph !== null);
-    const asks = known ? '' : ': is a loss with its autograd graph kept?';
-    found.push(`what no tensor sees grows by ${growth} per minute${asks}`);
+    const asks = known ? '' : ': is a loss kept with its autograd graph?';
+    found.push(`memory that no tensor accounts for grows by ${growth} per minute${asks}`);
   }
   if (summary.retainedGrowthBytesPerMinute > 0) {
     const growth = formatBytes(summary.retainedGrowthBytesPerMinute);
     found.push(
-      `the process grows by ${growth} per minute that neither tensors nor V8 hold: freed memory that malloc keeps ` +
+      `process memory outside tensors and V8 grows by ${growth} per minute: freed memory that malloc retains ` +
         '(docs/memory-limits.md), or another library',
     );
   }
   const left = summary.leaks - sites.filter((site) => site.verdict === 'leak').length;
-  if (left > 0) found.push(`--min-age leaves out ${counted(left, 'site')} that ${left === 1 ? 'leaks' : 'leak'}`);
+  if (left > 0) found.push(`--min-age hides ${counted(left, 'site')} that ${left === 1 ? 'leaks' : 'leak'}`);
   if (summary.mode === 'sample') found.push('counts per site are estimates (--mode sample); totals are exact');
-  if (summary.ended === 'abandoned') found.push('leak-audit attach was killed: the process detached then');
+  if (summary.ended === 'abandoned') found.push('leak-audit attach was killed, so the process detached');
   if (summary.ended === 'killed') found.push('the program was killed: at most the last interval is missing');
   if (summary.tornBytes > 0)
-    found.push(`the capture is torn: its last ${counted(summary.tornBytes, 'byte')} cannot be read`);
+    found.push(`the capture is truncated: its last ${counted(summary.tornBytes, 'byte')} cannot be read`);
   if (summary.lostEvents > 0) found.push(lostText(summary));
   if (found.length === 0) return [];
   return ['', ...found.flatMap((note) => wrap(`note: ${note}`, columns, '      ')).map(colors.yellow)];
 }
 
-/** Of a capture that could not hold all that happened. */
+/** For a capture with missing events. */
 export function lostText({ lostEvents }: Summary): string {
-  return `${counted(lostEvents, 'event')} or more ${lostEvents === 1 ? 'was' : 'were'} lost: figures are too low`;
+  return `at least ${counted(lostEvents, 'event')} ${lostEvents === 1 ? 'was' : 'were'} lost: the figures are too low`;
 }

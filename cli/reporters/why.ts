@@ -1,4 +1,4 @@
-/** Who holds the tensors, as text and as JSON. */
+/** What holds the tensors, as text and as JSON. */
 import type { Colors } from '../colors';
 import { counted, formatBytes } from '../units';
 import type { Answer, Holder, SiteShare } from '../why/answer';
@@ -15,7 +15,7 @@ export interface WhyReport {
   threads: { thread: number; pausedMs: number }[];
   /** Most bytes first. */
   heldBy: (Holder & { thread: number })[];
-  /** The same by the line that made the tensors, where it is known. */
+  /** The same by the line that created the tensors, if known. */
   sites: (SiteShare & { heldBy: { path: string[]; tensors: number; bytes: number }[] })[];
 }
 
@@ -62,8 +62,8 @@ export function renderWhy(
   const { heldBy, threads } = report;
   if (heldBy.length === 0)
     return site === undefined
-      ? 'no tensor lives that something holds\n'
-      : `no tensor lives that ${site} made; lines are known while the process is recorded\n`;
+      ? 'no live tensor is held by anything\n'
+      : `no live tensor was made at ${site}; lines are known only while the process is recorded\n`;
   const lines: string[] = [];
   for (const { path, sites, thread, ...amount } of heldBy.slice(0, MAX_HOLDERS)) {
     const where = threads.length > 1 ? ` ${thread === 0 ? '(main thread)' : `(worker ${thread})`}` : '';

@@ -209,7 +209,7 @@ test('snapshot: by device at any time, by site during a recording', async () => 
   expect(first.devices).toEqual([{ device: 'cpu', ...devices.cpu }]);
   const { stdout } = await leakAudit('snapshot', String(service.pid));
   expect(stdout).toMatch(/^process \d+: 3 tensors on 3 storages hold 3\.0 KiB/);
-  expect(stdout).toMatch(/No site is known/);
+  expect(stdout).toMatch(/No sites: leak-audit attach/);
 });
 
 test('--mode and --max-size apply to attach too; sample counts earlier tensors exactly', async () => {

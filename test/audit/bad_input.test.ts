@@ -123,7 +123,7 @@ test('a capture with a trailing hole of a gigabyte is read in little memory', as
   const { code, stdout } = await leakAudit(['report', file('hole')], { NODE_OPTIONS: '--max-old-space-size=64' });
   expect(code).toBe(0);
   expect(stdout).toMatch(/LEAK .*app\.js:10:5/);
-  expect(stdout).toMatch(/the capture is torn: its last 1,073,\d{3},\d{3} bytes cannot be read/);
+  expect(stdout).toMatch(/the capture is truncated: its last 1,073,\d{3},\d{3} bytes cannot be read/);
 });
 
 test('the help of each command fits into 80 columns', async () => {

@@ -64,9 +64,9 @@ describe('exit status', () => {
     expect(check('short.ltna')).toMatchObject({
       status: 3,
       stdout:
-        'insufficient: 5 tensors are alive after 1.0 s (4 rounds), too short to tell a leak from a program that warms up\n',
+        'insufficient: 5 tensors are alive after 1.0 s (4 rounds), which is too short to distinguish a leak from warm-up\n',
     });
-    const missing = '  note: 2 events or more were lost: figures are too low\n';
+    const missing = '  note: at least 2 events were lost: the figures are too low\n';
     expect(check('lost.ltna')).toMatchObject({ status: 4, stdout: `lost: 2 events or more are missing\n${missing}` });
   });
 

@@ -110,5 +110,5 @@ test('names that a text does not have, and ways without an end, are no way out',
   const file = path.join(folder, 'loop.heapsnapshot');
   fs.writeFileSync(file, snapshotOf({ edges: [1, 4_000_000_000, 0] }));
   const { code, stdout } = await leakAudit('why', file);
-  expect({ code, stdout }).toEqual({ code: 0, stdout: 'no tensor lives that something holds\n' });
+  expect({ code, stdout }).toEqual({ code: 0, stdout: 'no live tensor is held by anything\n' });
 });

@@ -77,7 +77,7 @@ test('run --why: in the report, its JSON, FILE.why and report FILE; of the heap 
   expect((await leakAudit('report', capture)).stdout).toMatch(PLACE);
   expect((await leakAudit('why', capture, '--site', 'leaky.cjs:4')).stdout).toMatch(PLACE);
   expect((await leakAudit('why', capture, '--site', 'leaky.cjs:5')).stdout).toBe(
-    'no tensor lives that leaky.cjs:5 made; lines are known while the process is recorded\n',
+    'no live tensor was made at leaky.cjs:5; lines are known only while the process is recorded\n',
   );
   const redacted = await leakAudit('report', capture, '--redact-sources', '--json', '-');
   expect(redacted.stdout).not.toMatch(/secretCache|leaky\.cjs|logits/);

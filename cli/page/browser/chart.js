@@ -219,7 +219,7 @@
   }
   const most = (values) => values.reduce((a, b) => Math.max(a, b), 0);
   draw(document.getElementById('timeline'), {
-    label: 'Living bytes by site over time',
+    label: 'Live bytes by site over time',
     ms,
     areas: bands.map((band) => ({
       name: band.verdict === 'leak' ? `${band.name} (leak)` : band.name,
