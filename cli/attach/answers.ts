@@ -1,4 +1,4 @@
-/** What a process answers, looked at before it is used: whoever holds the socket wrote it. */
+/** Validates the answers of a process: the peer of the socket is not trusted. */
 import type { Frame } from '../capture/capture';
 import { amount, list, Names, object, text } from '../capture/fields';
 import { deviceName } from '../capture/format';
@@ -7,9 +7,9 @@ import type { DeviceFigures, Snapshot } from './snapshot';
 
 type Answer = Record<string, unknown>;
 
-/** More than a machine has. */
+/** More than any machine has. */
 const MAX_DEVICES = 1024;
-/** More than a process tells of: kMostSites in native/audit/requests.cpp. */
+/** More than a process sends: see the limit on sites in native/audit/requests.cpp. */
 const MAX_ROWS = 1000;
 
 export interface Row {
@@ -25,13 +25,13 @@ export interface SnapshotAnswer extends Omit<Snapshot, 'version' | 'sites'> {
   sites: Row[] | null;
 }
 
-/** Estimates may be broken numbers; what is counted may be more than the counter's own at that time, but never less than 0. */
+/** Estimates may be fractions, and sums may be briefly inconsistent, but no figure is below 0. */
 function figures<Name extends string>(from: Answer, names: readonly Name[], where: string): Record<Name, number> {
   const entries = names.map((name) => [name, amount(from[name], `${where}${name}`, Number.MAX_VALUE)]);
   return Object.fromEntries(entries) as Record<Name, number>;
 }
 
-/** Of `status`. */
+/** The answer to `status`. */
 export function recordingOf(answer: Answer): { by?: string; file?: string } | null {
   if (answer.recording === null || answer.recording === undefined) return null;
   const { by, file } = object(answer.recording, 'recording');
@@ -41,13 +41,13 @@ export function recordingOf(answer: Answer): { by?: string; file?: string } | nu
   };
 }
 
-/** Of `detach`. */
+/** The answer to `detach`. */
 export const detachedOf = ({ file, ms }: Answer): { file: string; ms: number } => ({
   file: text(file, 'file'),
   ms: amount(ms, 'ms', MAX_MS),
 });
 
-/** Of `snapshot`. */
+/** The answer to `snapshot`. */
 export function snapshotOf(answer: Answer): SnapshotAnswer {
   const { mode, ms, made, sites } = answer;
   return {

@@ -200,7 +200,7 @@ function reason(error: unknown): string {
   if (error instanceof InvalidData) return `damaged (${message})`;
   if (error instanceof UsageError) return message;
   if (code === 'ENOENT') return 'no such file';
-  if (code === 'EISDIR') return 'a folder, not a capture';
+  if (code === 'EISDIR') return 'expected a capture, got a folder';
   if (code === 'EACCES') return 'may not be read (EACCES)';
   if (code?.startsWith('E') && !code.startsWith('ERR_')) return `cannot be read (${code})`;
   return `damaged (${message.split('\n', 1)[0]})`;

@@ -1,4 +1,4 @@
-/** `leak-audit report FILE`: the report of a capture. */
+/** `leak-audit report FILE`: prints the report on a capture. */
 import { Command } from 'commander';
 import { analyse } from '../analysis';
 import { colorsFor } from '../colors';
@@ -24,23 +24,19 @@ interface Options {
 
 export function reportCommand(done: (status: number) => void): Command {
   return new Command('report')
-    .description('Prints the report of a capture that `leak-audit run -o FILE` wrote.')
-    .argument('<file>', 'the capture')
+    .description('Prints the report on a capture of `leak-audit run -o FILE` or `attach`.')
+    .argument('<file>', 'capture file')
     .option('--json <file>', "also write the report as JSON ('-': to stdout, instead of the text)")
     .option('--html <file>', 'also write the report as one offline page')
-    .option(
-      '--min-age <duration>',
-      'only sites whose oldest living tensor is at least this old, e.g. 60s',
-      parseDuration,
-    )
+    .option('--min-age <duration>', 'only sites whose oldest live tensor is at least this old, e.g. 60s', parseDuration)
     .option('--device <name>', 'only tensors of this device, e.g. cpu, cuda, cuda:1')
-    .option('--by <label>', 'also what each value of a label (torch.audit.label) made and holds')
-    .option('--redact-sources', 'without names of files and functions, to show it to others')
+    .option('--by <label>', 'also show what was made and is held per value of a label (torch.audit.label)')
+    .option('--redact-sources', 'remove names of files and functions, to share the output')
     .addHelpText(
       'after',
       `
-Leaks come first; what the verdicts mean is in docs/leak-audit.md.
-Exits with 0 whatever it finds: \`leak-audit check\` is for CI.
+Leaks come first; docs/leak-audit.md explains the verdicts.
+The exit status is 0 regardless of the verdict; for CI, use \`leak-audit check\`.
 
 Examples:
   leak-audit report app.ltna

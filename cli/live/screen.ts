@@ -1,4 +1,4 @@
-/** The terminal while `live` has it. However the program ends, it gets back as it was. */
+/** The full-screen view of `live`. Restores the terminal however the program ends. */
 import { CLEAR_LINE, steer, steerNow } from '../writers';
 
 const ENTER = '\x1b[?1049h\x1b[?25l';
@@ -13,7 +13,7 @@ export class Screen {
     for (const key of text.toString()) this.onKey(key);
   };
 
-  /** `onKey` also gets what a terminal in raw mode makes of Ctrl-C. */
+  /** `onKey` also receives Ctrl-C, as the character of a terminal in raw mode. */
   constructor(
     private readonly onKey: (key: string) => void,
     private readonly onResize: () => void,
@@ -28,7 +28,7 @@ export class Screen {
   }
 
   show(lines: string[]): void {
-    // Cleared first: after a line as wide as the terminal, the cursor still stands on its last character.
+    // Each line is cleared first: after a line as wide as the terminal, the cursor is still on its last character.
     if (this.open) steer(HOME + CLEAR_LINE, lines, CLEAR_BELOW);
   }
 

@@ -15,7 +15,7 @@ const folder = testFolder();
 jest.setTimeout(limitMs(240_000));
 const file = (name: string) => path.join(folder, name);
 
-const NOWHERE = /(there is no such folder, or it takes no files|this user may not write there) \(E\w+\)/;
+const NOWHERE = /(the folder does not exist or does not accept files|permission denied) \(E\w+\)/;
 
 test('the error says why a file cannot be made, and what to do', () => {
   const said = (fn: () => unknown): string => {
@@ -34,7 +34,7 @@ test('the error says why a file cannot be made, and what to do', () => {
     `UsageError: cannot write ${long}: the name is too long (ENAMETOOLONG). Name another with -o FILE`,
   );
   expect(said(() => reserveForLook('/proc'))).toMatch(
-    new RegExp(`^UsageError: cannot make a folder in /proc: ${NOWHERE.source}\\. Name another folder with TMPDIR$`),
+    new RegExp(`^UsageError: cannot create a folder in /proc: ${NOWHERE.source}\\. Name another folder with TMPDIR$`),
   );
 });
 
@@ -44,7 +44,7 @@ test('live refuses if its capture cannot be written, and leaves nothing behind',
   const command = ['-c', 'ulimit -f 0; exec "$0" "$@"', process.execPath, CLI, 'live', String(service.pid)];
   const { code, stderr } = await run('bash', command, { env: { ...ordinaryEnv(), TMPDIR: file('tmp') } });
   expect(code).toBe(2);
-  expect(stderr).toMatch(/^leak-audit: cannot write .*: this process may not write so much \(ulimit -f\) \(EFBIG\)\. /);
+  expect(stderr).toMatch(/^leak-audit: cannot write .*: the file size limit of this process is exceeded \(ulimit -f\) \(EFBIG\)\. /);
   expect(stderr).toMatch(/ Name another folder with TMPDIR\n$/);
   expect(fs.readdirSync(file('tmp'))).toEqual([]);
 });
@@ -69,7 +69,7 @@ test('a deleted working folder', async () => {
 
 test('devices and pipes are not replaced', () => {
   execFileSync('mkfifo', [file('pipe')]);
-  expect(() => reserve(file('pipe'))).toThrow(`cannot write ${file('pipe')}: what is there is no file.`);
+  expect(() => reserve(file('pipe'))).toThrow(`cannot write ${file('pipe')}: not a regular file.`);
   expect(fs.lstatSync(file('pipe')).isFIFO()).toBe(true);
 });
 
@@ -101,7 +101,7 @@ test('a file that takes the capture’s name before the recording is neither cha
   const other = fs.readFileSync(`${named}.other`);
   const args = ['attach', String(service.pid), '-o', named, '--interval', '20ms', '--duration', '500ms', '--quiet'];
   const { code, stdout, stderr } = await run(process.execPath, ['-r', swap, CLI, ...args], { env: ordinaryEnv() });
-  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('the capture is in') });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('capture written to') });
   expect(fs.lstatSync(named).isSymbolicLink()).toBe(true);
   expect(fs.readFileSync(`${named}.other`)).toEqual(other);
   expect(stdout).toContain('(before attach)');
@@ -165,7 +165,9 @@ test('attach: one line, status 2, nothing half-written, and nothing recorded', a
   const service = await Service.start();
   const pid = String(service.pid);
   expect(await refused('attach', pid, '-o', '/proc/x')).toMatch(/^leak-audit: cannot write \/proc\/x: /);
-  expect(await refused('attach', pid, '-o', '-')).toBe('leak-audit: a capture is no stream: name a file with -o FILE');
+  expect(await refused('attach', pid, '-o', '-')).toBe(
+    'leak-audit: a capture cannot be written to stdout: name a file with -o FILE',
+  );
 
   fs.mkdirSync(file('full'));
   const old = path.join(folder, 'full', 'old');
@@ -175,7 +177,7 @@ test('attach: one line, status 2, nothing half-written, and nothing recorded', a
   expect({ code, stdout, stderr }).toEqual({
     code: 2,
     stdout: '',
-    stderr: `leak-audit: cannot write ${old}: this process may not write so much (ulimit -f) (EFBIG). Name another with -o FILE\n`,
+    stderr: `leak-audit: cannot write ${old}: the file size limit of this process is exceeded (ulimit -f) (EFBIG). Name another with -o FILE\n`,
   });
   expect(fs.readdirSync(file('full'))).toEqual(['old']);
   expect(fs.readFileSync(old, 'utf8')).toBe('an old capture');

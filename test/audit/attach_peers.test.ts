@@ -140,7 +140,7 @@ test('a process that hides its descriptors is not trusted, whatever listens', as
   // Node refuses that where its libuv may use io_uring; then another program has to do it.
   if (stderr.includes('ERR_INVALID_STATE')) ({ stdout, stderr } = await asNobody(SETPRIV, ''));
   expect(stdout).toMatch(
-    /^process \d+ does not show its open files \(EACCES\), so nobody can tell whether a socket is its/,
+    /^cannot read the open files of process \d+ \(EACCES\), so its socket cannot be verified/,
   );
 });
 

@@ -35,7 +35,7 @@ const BAD: [string, RegExp][] = [
   ['cut-in-header', /not a leak-audit capture \(it is empty or cut off\)/],
   ['cut-in-start', /not a leak-audit capture \(it is empty or cut off\)/],
   ['newer', /written by a newer leak-audit \(format 99, this one reads \d+\)/],
-  ['folder', /a folder, not a capture/],
+  ['folder', /expected a capture, got a folder/],
   ['missing', /no such file/],
 ];
 
@@ -48,7 +48,7 @@ const COMMANDS: [string, (bad: string) => string[]][] = [
   ['repair', (bad) => ['repair', bad, '-o', file('out.ltna')]],
 ];
 /** repair does not need the header, so its message differs. */
-const NOTHING_TO_REPAIR = /not a leak-audit capture \(nothing in it says which process it is of\)/;
+const NOTHING_TO_REPAIR = /not a leak-audit capture \(no start packet\)/;
 
 test.each(COMMANDS)('%s', async (command, args) => {
   for (const [name, message] of BAD) {
@@ -89,7 +89,7 @@ test.each([
   [['diff', 'a', 'b', '--json', 'b'], 'b and --json are both b: each needs a file of its own'],
   [['export', 'a', '--csv', 'a'], 'the capture and --csv are both a: each needs a file of its own'],
   [['run', '--', '/no/such/program'], "cannot run '/no/such/program': not found"],
-  [['run', '--', folder], `cannot run '${folder}': not a program that may be run`],
+  [['run', '--', folder], `cannot run '${folder}': not executable`],
 ])('wrong usage is one line that refers to the help: %j', async (args, message) => {
   expect(await leakAudit(args)).toMatchObject({ code: 2, stdout: '', stderr: `leak-audit: ${message}\n` });
 });

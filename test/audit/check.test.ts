@@ -84,7 +84,7 @@ describe('baseline', () => {
   test('is written, and its leaks pass, even if lines have moved; leaks that got faster fail', () => {
     const written = check('leaky.ltna', '--write-baseline', 'baseline.json');
     expect(written.status).toBe(0);
-    expect(written.stdout).toMatch(/\n {2}note: baseline\.json was written: 1 known leak\n$/);
+    expect(written.stdout).toMatch(/\n {2}note: wrote baseline\.json: 1 known leak\n$/);
     expect(JSON.parse(read('baseline.json'))).toEqual({
       version: 1,
       tolerance: 2,

@@ -208,7 +208,7 @@ test('files that are not captures are refused with a reason', () => {
   expect(() => readCapture(write('older', older))).toThrow(/older leak-audit \(format 1, this one reads 2\)/);
   const noStack = new CaptureBuilder().packet(2, Buffer.from('123456789012{}')).build();
   expect(() => readCapture(write('crafted', noStack))).toThrow(/damaged \(site: expected a list, got \{\}\)/);
-  expect(() => readCapture(folder)).toThrow(/a folder, not a capture/);
+  expect(() => readCapture(folder)).toThrow(/expected a capture, got a folder/);
   expect(() => readCapture(path.join(folder, 'missing'))).toThrow(UsageError);
 });
 

@@ -228,7 +228,7 @@ test.each([
   [['run'], 'no program given'],
   [['run', '--mode', 'wrong', '--', 'node'], 'Allowed choices'],
   [['run', '--interval', 'soon', '--', 'node'], 'no duration'],
-  [['run', '--frames', '0', '--', 'node'], 'not between 1 and 64'],
+  [['run', '--frames', '0', '--', 'node'], 'expected 1 to 64, got 0'],
   [['run', '--max-size', '1000', '--', 'node'], 'less than 256.0 KiB'],
   [['run', '--sample-bytes', 'few', '--', 'node'], 'no size'],
   [['run', '--html', '/no/such/folder/x', '--', 'node', '-e', ''], 'cannot write'],

@@ -105,7 +105,7 @@ test('attach --why: asked before it detaches', async () => {
     '-o',
     path.join(folder, 'attached.ltna'),
   );
-  await running.wrote(/Ctrl-C detaches/);
+  await running.wrote(/press Ctrl-C to detach/);
   running.child.kill('SIGINT');
   const { code, stdout, stderr } = await running.outcome;
   expect({ code, stderr }).toEqual({
@@ -166,9 +166,9 @@ test('what is refused', async () => {
   expect(await refused('why', path.join(folder, 'none.heapsnapshot'))).toMatch(/cannot read .* \(ENOENT\)$/);
   expect(await refused('why', folder)).toMatch(/expected a file, got something else$/);
   expect(await refused('attach', String(service.pid), '--why', '--background')).toMatch(
-    /--why asks before it detaches/,
+    /--why cannot be combined with --background/,
   );
   const file = path.join(folder, 'x.heapsnapshot');
   fs.writeFileSync(file, '{"snapshot":{}}');
-  expect(await refused('why', file, '--site', 'a.js:1')).toMatch(/--site: a heap snapshot does not tell which line/);
+  expect(await refused('why', file, '--site', 'a.js:1')).toMatch(/--site: a heap snapshot does not contain the lines/);
 });
