@@ -1,4 +1,4 @@
-/** What the two programs of this package share: commands in, exit status out. */
+/** Runs the commands of a program and sets its exit status; shared by the two programs of this package. */
 import { Command, CommanderError, type OutputConfiguration } from 'commander';
 import { colorsFor } from './colors';
 import type { CommandFactory } from './commands';
@@ -12,11 +12,11 @@ export interface Program {
   name: string;
   description: string;
   commands: CommandFactory[];
-  /** What its --help ends with. */
+  /** The end of its --help text. */
   more?: string;
 }
 
-/** Wrong usage in our own voice, and where to read on. */
+/** Prints usage errors as one line that refers to --help. */
 function oneLine(...names: string[]): OutputConfiguration {
   return {
     writeOut: print,
@@ -63,14 +63,14 @@ async function run(definition: Program, argv: string[]): Promise<number> {
       return ExitCode.usage;
     }
     if ((error as NodeJS.ErrnoException | undefined)?.syscall === 'uv_cwd') {
-      printError(`${definition.name}: the working folder is gone: go to one that is there\n`);
+      printError(`${definition.name}: the working folder does not exist\n`);
       return ExitCode.usage;
     }
     return internalError(definition, error);
   }
 }
 
-/** A mistake of ours: one line, and a status that no verdict has. */
+/** A bug in leak-audit: one line, and an exit status that no verdict has. */
 function internalError(definition: Program, error: unknown): number {
   const what = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   const { red } = colorsFor(process.stderr);
@@ -80,7 +80,7 @@ function internalError(definition: Program, error: unknown): number {
 
 /** Runs the program; the process's exit status is the command's. */
 export function main(definition: Program): void {
-  // A reader that goes away (`| head`) is no error of ours.
+  // A closed pipe (`| head`) is not an error.
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code !== 'EPIPE') throw error;

@@ -1,7 +1,7 @@
 /** Copies whole packets from one capture to another: for `repair`, and to join the captures of several processes. */
 import * as fs from 'node:fs';
 import { UsageError } from '../errors';
-import { openAtOnce } from '../regular_file';
+import { openNonBlocking } from '../regular_file';
 import { OWNER_ALONE, WholeFile } from '../whole_file';
 import { FLAGS_AT, Flag, fileHeader, PacketType, packet } from './format';
 import { PacketScanner } from './packets';
@@ -42,7 +42,7 @@ export class CaptureWriter {
       },
     };
     const scanner = new PacketScanner(sink, anyHeader);
-    const fd = openAtOnce(source);
+    const fd = openNonBlocking(source);
     try {
       const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
       const { size } = fs.fstatSync(fd);

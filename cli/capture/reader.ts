@@ -1,7 +1,7 @@
 /** Reads captures: whole files, and files that still grow. */
 import * as fs from 'node:fs';
 import { InvalidData, UsageError } from '../errors';
-import { openAtOnce } from '../regular_file';
+import { openNonBlocking } from '../regular_file';
 import { Capture } from './capture';
 import { json, Names, object } from './fields';
 import { Flag, PacketType } from './format';
@@ -117,7 +117,7 @@ export class CaptureFollower {
       if (stat === undefined && this.fd === undefined) return false;
       if (this.fd !== undefined && stat !== undefined && stat.ino !== this.inode) this.close();
     } else this.takeSmaller(this.owner);
-    this.fd ??= openAtOnce(this.file);
+    this.fd ??= openNonBlocking(this.file);
     const now = fs.fstatSync(this.fd);
     if (now.isFIFO()) throw new UsageError('a pipe, not a file');
     const { ino, size } = now;
@@ -141,7 +141,7 @@ export class CaptureFollower {
     if (stat === undefined || !stat.isFile() || stat.uid !== owner || stat.ino === this.inode) return;
     let fd: number;
     try {
-      fd = openAtOnce(this.file, fs.constants.O_NOFOLLOW);
+      fd = openNonBlocking(this.file, fs.constants.O_NOFOLLOW);
     } catch {
       return; // it was replaced again: the next look tells by what
     }
@@ -177,7 +177,7 @@ export function readCapture(file: string, seen?: (bytes: number, size: number) =
     try {
       if (!follower.poll(seen)) throw new UsageError('no such file');
       if (follower.capture.start === undefined && !follower.unclaimed && !follower.capture.lostFlag) {
-        throw new UsageError('not a leak-audit capture (it is empty or cut off)');
+        throw new UsageError('not a leak-audit capture (empty or truncated)');
       }
       return follower.finish();
     } finally {

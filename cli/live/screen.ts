@@ -1,5 +1,5 @@
 /** The full-screen view of `live`. Restores the terminal however the program ends. */
-import { CLEAR_LINE, steer, steerNow } from '../writers';
+import { CLEAR_LINE, writeScreen, writeScreenNow } from '../writers';
 
 const ENTER = '\x1b[?1049h\x1b[?25l';
 const LEAVE = '\x1b[?25h\x1b[?1049l';
@@ -19,7 +19,7 @@ export class Screen {
     private readonly onResize: () => void,
   ) {
     process.on('exit', this.atExit);
-    steer(ENTER);
+    writeScreen(ENTER);
     process.stdout.on('resize', this.onResize);
     if (!process.stdin.isTTY) return;
     process.stdin.setRawMode(true);
@@ -29,7 +29,7 @@ export class Screen {
 
   show(lines: string[]): void {
     // Each line is cleared first: after a line as wide as the terminal, the cursor is still on its last character.
-    if (this.open) steer(HOME + CLEAR_LINE, lines, CLEAR_BELOW);
+    if (this.open) writeScreen(HOME + CLEAR_LINE, lines, CLEAR_BELOW);
   }
 
   close(): void {
@@ -37,7 +37,7 @@ export class Screen {
     this.open = false;
     process.off('exit', this.atExit);
     process.stdout.off('resize', this.onResize);
-    steerNow(LEAVE);
+    writeScreenNow(LEAVE);
     if (!process.stdin.isTTY) return;
     process.stdin.off('data', this.keys);
     process.stdin.setRawMode(false);

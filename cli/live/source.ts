@@ -52,7 +52,7 @@ export class FileSource implements LiveSource {
     this.poll();
     const { start, lostFlag } = this.follower.capture;
     if (start === undefined && !this.follower.unclaimed && !lostFlag)
-      throw new UsageError(`${file}: not a leak-audit capture (it is empty or cut off)`);
+      throw new UsageError(`${file}: not a leak-audit capture (empty or truncated)`);
   }
 
   get title(): string {

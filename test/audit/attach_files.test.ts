@@ -44,7 +44,9 @@ test('live refuses if its capture cannot be written, and leaves nothing behind',
   const command = ['-c', 'ulimit -f 0; exec "$0" "$@"', process.execPath, CLI, 'live', String(service.pid)];
   const { code, stderr } = await run('bash', command, { env: { ...ordinaryEnv(), TMPDIR: file('tmp') } });
   expect(code).toBe(2);
-  expect(stderr).toMatch(/^leak-audit: cannot write .*: the file size limit of this process is exceeded \(ulimit -f\) \(EFBIG\)\. /);
+  expect(stderr).toMatch(
+    /^leak-audit: cannot write .*: the file size limit of this process is exceeded \(ulimit -f\) \(EFBIG\)\. /,
+  );
   expect(stderr).toMatch(/ Name another folder with TMPDIR\n$/);
   expect(fs.readdirSync(file('tmp'))).toEqual([]);
 });
@@ -62,7 +64,7 @@ test('a deleted working folder', async () => {
     ['snapshot', String(service.pid)],
   ]) {
     const { code, stdout, stderr } = await run('sh', [...command, CLI, ...args], { env: ordinaryEnv() });
-    const said = 'leak-audit: the working folder is gone: go to one that is there\n';
+    const said = 'leak-audit: the working folder does not exist\n';
     expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: said });
   }
 });

@@ -31,9 +31,9 @@ beforeAll(() => {
 
 const BAD: [string, RegExp][] = [
   ['text', /not a leak-audit capture/],
-  ['empty', /not a leak-audit capture \(it is empty or cut off\)/],
-  ['cut-in-header', /not a leak-audit capture \(it is empty or cut off\)/],
-  ['cut-in-start', /not a leak-audit capture \(it is empty or cut off\)/],
+  ['empty', /not a leak-audit capture \(empty or truncated\)/],
+  ['cut-in-header', /not a leak-audit capture \(empty or truncated\)/],
+  ['cut-in-start', /not a leak-audit capture \(empty or truncated\)/],
   ['newer', /written by a newer leak-audit \(format 99, this one reads \d+\)/],
   ['folder', /expected a capture, got a folder/],
   ['missing', /no such file/],
@@ -74,20 +74,20 @@ test.each([
   [['repair', 'a', '-o'], "option '-o, --output <file>' argument missing (see leak-audit repair --help)"],
   [
     ['run', '-o', './x.ltna', '--json', 'x.ltna', '--', 'node'],
-    '-o and --json are both x.ltna: each needs a file of its own',
+    '-o and --json are both x.ltna: expected different files',
   ],
   [
     ['run', '--html', '-', '--json', '-', '--', 'node'],
-    '--html and --json are both stdout: each needs a file of its own',
+    '--html and --json are both stdout: expected different files',
   ],
   [
     ['attach', '1', '-o', 'x.ltna', '--html', './x.ltna'],
-    '-o and --html are both ./x.ltna: each needs a file of its own',
+    '-o and --html are both ./x.ltna: expected different files',
   ],
-  [['report', 'a', '--html', 'a'], 'the capture and --html are both a: each needs a file of its own'],
-  [['check', 'a', '--junit', 'b', '--sarif', 'b'], '--junit and --sarif are both b: each needs a file of its own'],
-  [['diff', 'a', 'b', '--json', 'b'], 'b and --json are both b: each needs a file of its own'],
-  [['export', 'a', '--csv', 'a'], 'the capture and --csv are both a: each needs a file of its own'],
+  [['report', 'a', '--html', 'a'], 'the capture and --html are both a: expected different files'],
+  [['check', 'a', '--junit', 'b', '--sarif', 'b'], '--junit and --sarif are both b: expected different files'],
+  [['diff', 'a', 'b', '--json', 'b'], 'b and --json are both b: expected different files'],
+  [['export', 'a', '--csv', 'a'], 'the capture and --csv are both a: expected different files'],
   [['run', '--', '/no/such/program'], "cannot run '/no/such/program': not found"],
   [['run', '--', folder], `cannot run '${folder}': not executable`],
 ])('wrong usage is one line that refers to the help: %j', async (args, message) => {

@@ -91,7 +91,7 @@ test('run --why: in the report, its JSON, FILE.why and report FILE; of the heap 
 test('run --why: a program that is killed leaves no heap, and the report is there all the same', async () => {
   const { stdout, stderr } = await runWhy('run', '--why', '--quiet', '--', process.execPath, PROGRAM, 'abort');
   expect(stderr).toMatch(/^leak-audit: --why: the program left no heap snapshot: a signal /m);
-  expect(stdout).not.toMatch(/who holds them/);
+  expect(stdout).not.toMatch(/held at the end by/);
   expect(fs.readdirSync(TEMPORARY)).toEqual([]);
 });
 
@@ -112,7 +112,7 @@ test('attach --why: asked before it detaches', async () => {
     code: 0,
     stderr: expect.stringMatching(/the main thread of process \d+ paused for \d+ ms/),
   });
-  expect(stdout).toMatch(/who holds them at the end\n.*→ \.images \(Map\) → 44 × \.pixels/s);
+  expect(stdout).toMatch(/held at the end by\n.*→ \.images \(Map\) → 44 × \.pixels/s);
 });
 
 test('--redact-sources leaves no name of the program', async () => {
