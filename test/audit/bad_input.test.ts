@@ -76,14 +76,8 @@ test.each([
     ['run', '-o', './x.ltna', '--json', 'x.ltna', '--', 'node'],
     '-o and --json are both x.ltna: expected different files',
   ],
-  [
-    ['run', '--html', '-', '--json', '-', '--', 'node'],
-    '--html and --json are both stdout: expected different files',
-  ],
-  [
-    ['attach', '1', '-o', 'x.ltna', '--html', './x.ltna'],
-    '-o and --html are both ./x.ltna: expected different files',
-  ],
+  [['run', '--html', '-', '--json', '-', '--', 'node'], '--html and --json are both stdout: expected different files'],
+  [['attach', '1', '-o', 'x.ltna', '--html', './x.ltna'], '-o and --html are both ./x.ltna: expected different files'],
   [['report', 'a', '--html', 'a'], 'the capture and --html are both a: expected different files'],
   [['check', 'a', '--junit', 'b', '--sarif', 'b'], '--junit and --sarif are both b: expected different files'],
   [['diff', 'a', 'b', '--json', 'b'], 'b and --json are both b: expected different files'],

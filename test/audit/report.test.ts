@@ -261,8 +261,8 @@ test('units, formatted and parsed', () => {
   expect(parseDuration('500ms')).toBe(500);
   expect(parseDuration('2m')).toBe(120_000);
   expect(parseBytes('64MiB')).toBe(64 * 2 ** 20);
-  expect(() => parseDuration('5')).toThrow(/no duration/);
-  expect(() => parseDuration('0s')).toThrow(/no duration/);
+  expect(() => parseDuration('5')).toThrow(/expected a duration/);
+  expect(() => parseDuration('0s')).toThrow(/expected a duration/);
   expect(() => parseBytes('5 parsecs')).toThrow(/no size/);
 });
 
