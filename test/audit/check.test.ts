@@ -118,11 +118,7 @@ describe('baseline', () => {
     ['tolerance', { version: 1, tolerance: 0.5, sites: [] }, 'tolerance: expected a number of 1 or more, got 0.5'],
     ['unknown field', { version: 1, sites: [], site: [] }, 'site: unknown field; expected version, tolerance, sites'],
     ['site', { version: 1, sites: [null] }, 'sites[0]: expected an object, got null'],
-    [
-      'file',
-      { version: 1, sites: [entry, { ...entry, file: '' }] },
-      'sites[1].file: expected a non-empty string',
-    ],
+    ['file', { version: 1, sites: [entry, { ...entry, file: '' }] }, 'sites[1].file: expected a non-empty string'],
     [
       'line',
       { version: 1, sites: [{ ...entry, line: 0 }] },
