@@ -1,9 +1,9 @@
-/** What packets of JSON must hold. A checksum vouches for bytes, not for who wrote them: each field is looked at. */
+/** Validates the fields of JSON packets. Checksums do not protect against crafted files. */
 import { InvalidData } from '../errors';
 import type { EndInfo, Frame, StartInfo } from './capture';
 import { type Budget, MAX_CHARACTERS, MAX_DIMENSIONS, MAX_FRAMES, MAX_JSON_BYTES, MAX_MS, MAX_NAMES } from './limits';
 
-/** Of `Date`. */
+/** The maximum of `Date`. */
 const MAX_TIME = 8.64e15;
 const MODES = ['counters', 'sample', 'full'] as const;
 const SHOWN = 60;
@@ -31,13 +31,13 @@ export function whole(value: unknown, where: string, most: number): number {
   throw wrong(where, `a whole number from 0 to ${most}`, value);
 }
 
-/** A text, cut where it is too long to be a name. */
+/** A text, cut if it is too long for a name. */
 export function text(value: unknown, where: string): string {
   if (typeof value !== 'string') throw wrong(where, 'a string', value);
   return value.length <= MAX_CHARACTERS ? value : copied(`${value.slice(0, MAX_CHARACTERS)}…`);
 }
 
-/** A part of a string holds the whole string in memory. */
+/** Copies a substring, which would otherwise keep the whole string in memory. */
 const copied = (part: string) => Buffer.from(part, 'utf16le').toString('utf16le');
 
 export function object(value: unknown, where: string): Json {
@@ -51,7 +51,7 @@ export function list(value: unknown, where: string, most: number): unknown[] {
   throw new InvalidData(`${where}: expected at most ${most} entries, got ${value.length}`);
 }
 
-/** What a packet must have at least before its parts are looked for. */
+/** Checks that a packet has at least `least` bytes. */
 export function checkLength(payload: Buffer, least: number, where: string): void {
   if (payload.length < least)
     throw new InvalidData(`${where}: expected a packet of at least ${least} bytes, got ${payload.length}`);
@@ -64,7 +64,7 @@ export function json(payload: Buffer, from: number, where: string): unknown {
   try {
     return JSON.parse(payload.toString('utf8', from));
   } catch {
-    // The parser's message quotes what it met.
+    // Without the parser's message, which quotes the data.
     throw new InvalidData(`${where}: expected JSON, got other text`);
   }
 }
@@ -91,7 +91,7 @@ export function startInfo(payload: Buffer): StartInfo {
   return memoryLimit === undefined ? start : { ...start, memoryLimit };
 }
 
-/** Undefined where it tells nothing. */
+/** Undefined if missing or invalid. */
 function limitOf(value: unknown): StartInfo['memoryLimit'] {
   if (typeof value !== 'object' || value === null) return undefined;
   const { bytes, from } = value as Json;
@@ -108,7 +108,7 @@ export function endInfo(payload: Buffer): EndInfo {
   };
 }
 
-/** Texts and frames that are met again and again, once each. */
+/** Deduplicates texts and frames. */
 export class Names {
   private readonly texts = new Map<string, { text: string; id: number }>();
   private readonly frames = new Map<string, Frame>();
@@ -119,7 +119,7 @@ export class Names {
     return this.entry(text(value, where)).text;
   }
 
-  /** Of a site's packet, or of a peer's answer. */
+  /** The stack of a site's packet, or of a peer's answer. */
   stack(value: unknown, where: string): Frame[] {
     const all = list(value, where, MAX_FRAMES);
     this.budget.take('frames in stacks', all.length);

@@ -34,7 +34,7 @@ const BAD: [string, RegExp][] = [
   ['empty', /not a leak-audit capture \(empty or truncated\)/],
   ['cut-in-header', /not a leak-audit capture \(empty or truncated\)/],
   ['cut-in-start', /not a leak-audit capture \(empty or truncated\)/],
-  ['newer', /written by a newer leak-audit \(format 99, this one reads \d+\)/],
+  ['newer', /written by a newer leak-audit \(format 99, this version reads \d+\)/],
   ['folder', /expected a capture, got a folder/],
   ['missing', /no such file/],
 ];

@@ -205,7 +205,7 @@ test('files that are not captures are refused with a reason', () => {
   expect(() => readCapture(write('newer', newer))).toThrow(/newer leak-audit \(format 99/);
   const older = leakyCapture(1).build();
   older.writeUInt32LE(1, 8);
-  expect(() => readCapture(write('older', older))).toThrow(/older leak-audit \(format 1, this one reads 2\)/);
+  expect(() => readCapture(write('older', older))).toThrow(/older leak-audit \(format 1, this version reads 2\)/);
   const noStack = new CaptureBuilder().packet(2, Buffer.from('123456789012{}')).build();
   expect(() => readCapture(write('crafted', noStack))).toThrow(/damaged \(site: expected a list, got \{\}\)/);
   expect(() => readCapture(folder)).toThrow(/expected a capture, got a folder/);
