@@ -1,4 +1,4 @@
-/** Has a heap snapshot read by a process of its own (child.ts). */
+/** Analyses a heap snapshot in a child process (child.ts). */
 import { spawn } from 'node:child_process';
 import * as path from 'node:path';
 import { amount, list, object, text, whole } from '../capture/fields';
@@ -15,7 +15,7 @@ export interface AnalystOptions {
   site?: string;
 }
 
-/** The descriptors stay the caller's. */
+/** The caller keeps ownership of the descriptors. */
 export async function analyseHeap(
   snapshot: number,
   facts: number | undefined,
@@ -29,7 +29,7 @@ export async function analyseHeap(
   };
   const stdio: ('ignore' | 'pipe' | 'inherit' | number)[] = ['ignore', 'pipe', 'inherit', snapshot];
   if (facts !== undefined) stdio.push(facts);
-  const { NODE_OPTIONS: _options, ...env } = process.env; // what they load is for the program, not for this
+  const { NODE_OPTIONS: _options, ...env } = process.env; // meant for the program, not for this child
   const child = spawn(process.execPath, [CHILD, JSON.stringify(told)], { stdio, env });
   const parts: Buffer[] = [];
   let size = 0;
@@ -46,12 +46,12 @@ export async function analyseHeap(
     throw new UsageError(
       signal === null
         ? `the heap snapshot could not be read (status ${code})`
-        : `who read the heap snapshot was ended by ${signal}`,
+        : `the process that read the heap snapshot was ended by ${signal}`,
     );
   return checked(JSON.parse(Buffer.concat(parts).toString()));
 }
 
-/** It comes from a file that anybody may have written, or from an older leak-audit. */
+/** Validates an answer, which may come from an untrusted file or an older leak-audit. */
 export function checked(value: unknown): Answer {
   const given = object(value, 'answer');
   if (typeof given.error === 'string') throw new UsageError(given.error);

@@ -1,28 +1,28 @@
-/** What a thread tells beside its heap (lib/audit/heap.ts): its tensors by handle, who made them, and who owns them. */
+/** Facts that a thread sends with its heap (lib/audit/heap.ts): its tensors by handle, their sites and owners. */
 import type { Frame } from '../capture/capture';
 import { amount, list, Names, object, whole } from '../capture/fields';
 import { Budget } from '../capture/limits';
 import { InvalidData } from '../errors';
 
-/** Rows have as many columns: handle, bytes, site, scope. */
+/** Columns of a row: handle, bytes, site, scope. */
 export const COLUMNS = 4;
 const MAX_TENSORS = 50_000_000;
 const MAX_SITES = 262_144;
 
 export interface Facts {
   pid: number;
-  /** 0: the main thread. */
+  /** 0 for the main thread. */
   thread: number;
   pausedMs: number;
   tensors: readonly number[];
-  /** By site, innermost frame first. */
+  /** Stacks by site, innermost frame first. */
   stacks: ReadonlyMap<number, Frame[]>;
-  /** Where open scopes were opened, as far as it was noted. */
+  /** Where open scopes were opened, if recorded. */
   openings: ReadonlyMap<number, Frame[]>;
   tokens: number;
   /** Tensors that carry a graph. */
   graphs: number;
-  /** What libtorch holds in the process and no tensor shows. */
+  /** Bytes that libtorch holds in the process but no tensor accounts for. */
   hiddenBytes: number;
 }
 
@@ -38,7 +38,7 @@ export const NO_FACTS: Facts = {
   hiddenBytes: 0,
 };
 
-/** Throws InvalidData where it is something else. */
+/** @throws {InvalidData} */
 export function factsOf(text: string): Facts {
   let value: unknown;
   try {

@@ -84,13 +84,13 @@ test('run --why: in the report, its JSON, FILE.why and report FILE; of the heap 
   // The next run is not taken for this one.
   expect((await runWhy('run', '--quiet', '-o', capture, '--', process.execPath, PROGRAM)).code).toBe(0);
   expect(await refused('why', capture)).toMatch(
-    /nobody asked who held its tensors: record it with `leak-audit run --why/,
+    /no record of what held its tensors: record with `leak-audit run --why/,
   );
 });
 
 test('run --why: a program that is killed leaves no heap, and the report is there all the same', async () => {
   const { stdout, stderr } = await runWhy('run', '--why', '--quiet', '--', process.execPath, PROGRAM, 'abort');
-  expect(stderr).toMatch(/^leak-audit: --why: the program left no heap snapshot: a signal /m);
+  expect(stderr).toMatch(/^leak-audit: --why: the program wrote no heap snapshot: it was ended by a signal /m);
   expect(stdout).not.toMatch(/held at the end by/);
   expect(fs.readdirSync(TEMPORARY)).toEqual([]);
 });
