@@ -1,11 +1,18 @@
 /** Turns a capture into a report: resolves source maps, groups by position, and judges each site. */
 import type { Capture, Series } from './capture/capture';
-import { graphReport, hiddenBytesOf, makerOf, type Root, rootOf } from './graphs';
-import { type Hidden, judgeHidden, likelyRoot } from './hidden';
+import { graphReport, hiddenAllocator, hiddenBytesOf, type Root, rootOf } from './graphs';
+import { type Hidden, judgeHidden, likelyHiddenRoot } from './hidden';
 import { type Judged, judgeGroup, type Program, programOf } from './judging';
 import { REPORT_VERSION, type Report, type Shortfall, type SiteReport } from './report';
 import { falseDiscovery } from './rules/false_discovery';
-import { ERROR, enoughRounds, type RuleOptions, type SiteKind, type SiteVerdict, unsure } from './rules/verdict';
+import {
+  ERROR,
+  enoughRounds,
+  notSignificant,
+  type RuleOptions,
+  type SiteKind,
+  type SiteVerdict,
+} from './rules/verdict';
 import { deviceMatches, type Group, groupByPosition, lastOf, stackOf, totalOf } from './sites';
 import { type SummaryOptions, summarise } from './summary';
 import { variableAt } from './variable';
@@ -85,13 +92,13 @@ function shortfall({ start, ticks }: Capture, sites: SiteReport[], options: Anal
   const alive = total > 0 || sites.some((site) => site.liveTensors > 0);
   if (ticks.length === 0 || (alive && !enoughRounds(ticks.length, options))) return 'few-rounds';
   if (start.mode === 'counters' && total > 0) return 'counters';
-  const growing = sites.filter(isYoungAndGrows);
+  const growing = sites.filter(isYoungAndGrowing);
   if (growing.length === 0) return null;
   return growing[0]!.kind === 'grew-to-the-end' ? 'grew-to-the-end' : 'young-sites';
 }
 
 /** Looks like a leak, but began too late to be judged, or may have been used and freed at the end. */
-export const isYoungAndGrows = (site: SiteReport): boolean =>
+export const isYoungAndGrowing = (site: SiteReport): boolean =>
   site.verdict === 'insufficient' &&
   (site.growthBytesPerMinute > 0 || site.growthTensorsPerMinute > 0 || site.graph !== null);
 
@@ -99,7 +106,7 @@ export const isYoungAndGrows = (site: SiteReport): boolean =>
 function reportSite(capture: Capture, group: Group, judged: Judged, error: number): SiteReport {
   const { judgement: first, oldest, freedMs } = judged;
   const all = group.members.map((member) => member.series);
-  const judgement = first.verdict === 'leak' && error > ERROR ? unsure(first) : first;
+  const judgement = first.verdict === 'leak' && error > ERROR ? notSignificant(first) : first;
   const atEnd = (values: (series: Series) => number[]) => lastOf(all, values);
   const liveTensors = atEnd((series) => series.liveTensors);
   return {
@@ -161,7 +168,7 @@ function attributeHidden(program: Program, sites: SiteReport[], found: Hidden, o
     seen.growthBytesPerMinute += growth;
     return;
   }
-  const maker = makerOf(program, options) ?? likelyRoot(program, rounds, options);
+  const maker = hiddenAllocator(program, options) ?? likelyHiddenRoot(program, rounds, options);
   const site = maker === undefined ? unknownSite(program.capture) : sites[program.groups.indexOf(maker)]!;
   if (maker === undefined) sites.push(site);
   Object.assign(site, {

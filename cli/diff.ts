@@ -60,7 +60,7 @@ const ORDER: Record<Change, number> = { grown: 0, new: 0, shrunk: 1, gone: 1, sa
 export function diffReports(a: Report, b: Report, { normalize = false } = {}): Diff {
   const normalized = normalize ? normalization(a, b) : null;
   const factor = normalized?.factor ?? 1;
-  const sites = pairUp(a.sites, b.sites)
+  const sites = matchSites(a.sites, b.sites)
     .map((pair) => diffSite(pair, factor))
     .sort(
       (one, other) =>
@@ -98,7 +98,7 @@ const positionOf = (site: SiteReport) => `${site.file}\0${site.line}\0${site.col
 const functionOf = (site: SiteReport) => `${site.file}\0${site.function}`;
 
 /** Matches sites by position; the rest by function, if it has one unmatched site on either side (the line moved). */
-function pairUp(a: SiteReport[], b: SiteReport[]): Pair[] {
+function matchSites(a: SiteReport[], b: SiteReport[]): Pair[] {
   const inB = new Map(b.map((site) => [positionOf(site), site]));
   const pairs: Pair[] = [];
   const leftA: SiteReport[] = [];
@@ -151,10 +151,10 @@ function diffSite({ a, b }: Pair, factor: number): SiteDiff {
 function changeOf(a: SiteFigures | null, b: SiteFigures | null, bytes: number, tensors: number): Change {
   if (a === null) return 'new';
   if (b === null) return 'gone';
-  const matters = (change: number, before: number, least: number) =>
+  const isSignificant = (change: number, before: number, least: number) =>
     Math.abs(change) >= least && Math.abs(change) >= SHARE * before;
-  if (matters(bytes, a.liveBytes, MIN_BYTES)) return bytes > 0 ? 'grown' : 'shrunk';
-  if (matters(tensors, a.liveTensors, MIN_TENSORS)) return tensors > 0 ? 'grown' : 'shrunk';
+  if (isSignificant(bytes, a.liveBytes, MIN_BYTES)) return bytes > 0 ? 'grown' : 'shrunk';
+  if (isSignificant(tensors, a.liveTensors, MIN_TENSORS)) return tensors > 0 ? 'grown' : 'shrunk';
   return 'same';
 }
 

@@ -7,7 +7,7 @@ import { GraphFlag } from './capture/format';
 import type { Program } from './judging';
 import type { GraphReport } from './report';
 import { finalPhase } from './rules/final_fall';
-import { type Judgement, judge, type RuleOptions, undecided } from './rules/verdict';
+import { inconclusive, type Judgement, judge, type RuleOptions } from './rules/verdict';
 import { type Group, totalOf } from './sites';
 
 /** A line holds its graph if it had one after at least this share of the collections after which any line had one. */
@@ -105,7 +105,7 @@ export function judgeCount(program: Program, counts: number[], from: number, opt
   const before = until(phase.rounds);
   if (before.verdict !== 'leak') return atEnd;
   const freedMs = phase.fell ? capture.durationMs - capture.ticks[phase.rounds - 1]!.ms : null;
-  return { judgement: phase.fell || phase.doubtful ? undecided(before) : before, rounds: phase.rounds, freedMs };
+  return { judgement: phase.fell || phase.doubtful ? inconclusive(before) : before, rounds: phase.rounds, freedMs };
 }
 
 /**
@@ -156,7 +156,7 @@ function grown(program: Program, carried: Carried, options: RuleOptions): Root |
 }
 
 /** The line that allocated most of the growing memory that no tensor accounts for. */
-export function makerOf(program: Program, options: RuleOptions): Group | undefined {
+export function hiddenAllocator(program: Program, options: RuleOptions): Group | undefined {
   let [maker, most]: [Group | undefined, number] = [undefined, 0];
   for (const group of program.groups) {
     const hiddenBytes = carriedBy(program, group)?.hiddenBytes ?? [];

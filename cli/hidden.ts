@@ -52,7 +52,7 @@ export function judgeHidden({ capture, work, rounds }: Program, explained: numbe
  * The line that most likely causes hidden growth: one that always holds a tensor and always replaces it (a running sum of
  * losses holds the graph of all earlier ones), else one that allocates as many bytes, else none.
  */
-export function likelyRoot(program: Program, rounds: number, options: RuleOptions): Group | undefined {
+export function likelyHiddenRoot(program: Program, rounds: number, options: RuleOptions): Group | undefined {
   const { capture, groups } = program;
   if (!enoughRounds(rounds, options)) return undefined;
   const begin = warmupRounds(rounds, options);

@@ -4,7 +4,7 @@ import { IdMap } from './capture/id_map';
 import { ownBytes, provedUntil } from './capture/rounds';
 import { firstFrom, Survivors } from './capture/survivors';
 import { finalPhase } from './rules/final_fall';
-import { type Judgement, judge, MIN_WARMUP, NO_GROWTH, type RuleOptions, undecided } from './rules/verdict';
+import { inconclusive, type Judgement, judge, MIN_WARMUP, NO_GROWTH, type RuleOptions } from './rules/verdict';
 import { firstRound, type Group, lastCollection, lastOf, oldestOf, totalOf } from './sites';
 
 /** Rounds after the mark of this name are not judged, because the program releases what it holds. */
@@ -144,9 +144,9 @@ function judgeSurvivors(program: Program, group: Group, atEnd: Judged, options: 
   )
     return undefined;
   const stays = lastOf(all, (series) => series.liveTensors) >= STILL_THERE * liveTensors[end - 1]!;
-  const isSure = stays && !isUsedUp(program, group, program.rounds - LAST_ROUNDS, program.rounds);
+  const isSure = stays && !isConsumed(program, group, program.rounds - LAST_ROUNDS, program.rounds);
   // A second test of the same site.
-  const found = isSure ? { ...judgement, p: Math.min(1, 2 * judgement.p) } : undecided(judgement);
+  const found = isSure ? { ...judgement, p: Math.min(1, 2 * judgement.p) } : inconclusive(judgement);
   return { judgement: found, oldest: atEnd.oldest, freedMs: atEnd.freedMs };
 }
 
@@ -181,8 +181,8 @@ function judgeToEnd(program: Program, group: Group, its: Series[], rounds: numbe
   const { capture } = program;
   const atEnd = { ...judgeUntil(program, its, rounds, options), freedMs: null };
   if (atEnd.judgement.verdict === 'leak') {
-    return isUsedUp(program, group, rounds - LAST_ROUNDS, rounds)
-      ? { ...atEnd, judgement: undecided(atEnd.judgement) }
+    return isConsumed(program, group, rounds - LAST_ROUNDS, rounds)
+      ? { ...atEnd, judgement: inconclusive(atEnd.judgement) }
       : atEnd;
   }
   const [bytes, tensors] = [(one: Series) => one.liveBytes, (one: Series) => one.liveTensors].map((of) =>
@@ -198,7 +198,7 @@ function judgeToEnd(program: Program, group: Group, its: Series[], rounds: numbe
   const doubtful = phase.doubtful || phase.fell;
   // If it did not fall, all rounds were judged: only a leak overrides their verdict.
   if (!phase.fell && before.judgement.verdict !== 'leak') return atEnd;
-  return { judgement: doubtful ? undecided(before.judgement) : before.judgement, oldest: before.oldest, freedMs };
+  return { judgement: doubtful ? inconclusive(before.judgement) : before.judgement, oldest: before.oldest, freedMs };
 }
 
 function judgeUntil({ capture, work }: Program, its: Series[], end: number, options: RuleOptions) {
@@ -226,7 +226,7 @@ function judgeUntil({ capture, work }: Program, its: Series[], end: number, opti
  * Whether another line was first active from round `begin` on, after `group` made its last tensor, and made a comparable
  * number of bytes: a job may have collected results and then used them.
  */
-function isUsedUp({ groups }: Program, group: Group, begin: number, end: number): boolean {
+function isConsumed({ groups }: Program, group: Group, begin: number, end: number): boolean {
   const of = (one: Group) => one.members.map(({ series }) => series);
   const bytes = (its: Series[]) => lastOf(its, (series) => series.allocatedBytes);
   const collected = of(group);

@@ -1,7 +1,7 @@
 /** Loads a capture file of any size, condensing it while it is read. */
 import * as fs from 'node:fs';
 import type { Capture } from './capture/capture';
-import { CaptureParser, withPlace } from './capture/reader';
+import { CaptureParser, withFileName } from './capture/reader';
 import { condense } from './condense';
 import { UsageError } from './errors';
 import { progress } from './progress';
@@ -15,7 +15,7 @@ export interface LoadedCapture {
 }
 
 /** Restores the figures in the report that condensing changed. */
-export function exactly(report: Report, { rounds, peakRss }: LoadedCapture): Report {
+export function withExactFigures(report: Report, { rounds, peakRss }: LoadedCapture): Report {
   return { ...report, summary: { ...report.summary, rounds, peakRss } };
 }
 
@@ -23,7 +23,7 @@ const CHUNK_BYTES = 1 << 20;
 
 /** @throws {UsageError} with one line, if `file` is not a capture */
 export function loadCapture(file: string): LoadedCapture {
-  return withPlace(file, () => {
+  return withFileName(file, () => {
     const { unclaimed, ...loaded } = read(file);
     // A program that was killed before its first packet, or could not write, leaves a file with a flag.
     if (loaded.capture.start === undefined && !unclaimed && !loaded.capture.lostFlag) {

@@ -4,7 +4,7 @@ import { printable } from './printable';
 import { formatBytes, formatCount } from './units';
 
 /** Shorter work shows no progress. */
-const PATIENCE_MS = 1000;
+const SHOW_AFTER_MS = 1000;
 const MIN_MS_BETWEEN = 100;
 
 export interface ProgressStream {
@@ -51,7 +51,7 @@ export class Progress {
     if (this.stream.isTTY !== true) return;
     const now = this.now();
     this.begun ??= now;
-    if (now - this.begun < PATIENCE_MS || now - this.shownAt < MIN_MS_BETWEEN) return;
+    if (now - this.begun < SHOW_AFTER_MS || now - this.shownAt < MIN_MS_BETWEEN) return;
     this.shownAt = now;
     const line = shorten(printable(text()), (this.stream.columns || 80) - 1);
     this.stream.write(`\r${line.padEnd(this.shown.length)}`);

@@ -6,7 +6,7 @@ import { isStill } from './listener';
 import { findTarget, type Target } from './target';
 
 const PROTOCOL = 'ltn1';
-const PATIENCE_MS = 20_000;
+const TIMEOUT_MS = 20_000;
 /** The limit for one line; the library sends no longer answer. */
 const MAX_CHARACTERS = 64 * 1024 * 1024;
 
@@ -37,7 +37,7 @@ export class Connection {
   private constructor(
     readonly pid: number,
     private readonly socket: net.Socket,
-    private readonly patienceMs: number,
+    private readonly timeoutMs: number,
   ) {
     this.ended = new Promise((resolve) => {
       this.resolveEnded = resolve;
@@ -48,10 +48,10 @@ export class Connection {
     socket.on('close', () => this.finish());
   }
 
-  /** `patienceMs`: timeout for an answer. */
-  static async open(pidText: string, patienceMs = PATIENCE_MS): Promise<Connection> {
+  /** `timeoutMs`: timeout for an answer. */
+  static async open(pidText: string, timeoutMs = TIMEOUT_MS): Promise<Connection> {
     const target = findTarget(pidText);
-    const connection = new Connection(target.pid, await connect(target), patienceMs);
+    const connection = new Connection(target.pid, await connect(target), timeoutMs);
     // A process that refuses sends an error and closes. Read that first: a write to the closed socket would fail.
     for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
     return connection;
@@ -85,12 +85,12 @@ export class Connection {
     if (this.over || this.refusedWith !== undefined) return Promise.resolve(this.refusedWith);
     this.socket.write(line);
     return new Promise((resolve, reject) => {
-      const patience = setTimeout(() => {
+      const timeout = setTimeout(() => {
         reject(new UsageError(`process ${this.pid} does not answer (is it stopped?)`));
         this.giveUp();
-      }, this.patienceMs);
+      }, this.timeoutMs);
       this.waiting.push((answer) => {
-        clearTimeout(patience);
+        clearTimeout(timeout);
         resolve(answer);
       });
     });

@@ -13,13 +13,13 @@ export interface Listener {
 }
 
 /** The kernel returns the table in parts, so a line can be missing when other sockets open or close meanwhile. */
-const LOOKS = 3;
+const ATTEMPTS = 3;
 /** A line of /proc/net/unix: the flag for listening, inode, abstract name. */
 const LINE = /^\S+ \S+ \S+ 00010000 \S+ \S+ +(\d+) @(\S+)$/gm;
 
 /** The process's socket whose name begins with `prefix`; the oldest if there are several. */
 export function findListener(pid: number, prefix: string): Listener | undefined {
-  for (let look = 0; look < LOOKS; look++) {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const own = socketsOf(pid);
     const found = named(prefix).filter(({ inode }) => own.has(inode));
     found.sort((a, b) => Number(a.inode) - Number(b.inode));

@@ -173,7 +173,7 @@ export class CaptureFollower {
 /** Reads a capture file. @throws {UsageError} if it is not a capture */
 export function readCapture(file: string, seen?: (bytes: number, size: number) => void): Capture {
   const follower = new CaptureFollower(file);
-  return withPlace(file, () => {
+  return withFileName(file, () => {
     try {
       if (!follower.poll(seen)) throw new UsageError('no such file');
       if (follower.capture.start === undefined && !follower.unclaimed && !follower.capture.lostFlag) {
@@ -187,7 +187,7 @@ export function readCapture(file: string, seen?: (bytes: number, size: number) =
 }
 
 /** Runs `fn`, which reads `file`, and turns its errors into one line with the file's name. */
-export function withPlace<T>(file: string, fn: () => T): T {
+export function withFileName<T>(file: string, fn: () => T): T {
   try {
     return fn();
   } catch (error) {

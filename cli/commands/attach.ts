@@ -4,12 +4,12 @@ import * as path from 'node:path';
 import { Command } from 'commander';
 import { recordingOf } from '../attach/answers';
 import { Connection } from '../attach/connection';
-import { CaptureFollower, withPlace } from '../capture/reader';
+import { CaptureFollower, withFileName } from '../capture/reader';
 import { ExitCode, UsageError } from '../errors';
 import { checkDistinct, checkWritable } from '../output';
 import { printable } from '../printable';
 import { intervalOption, modeOptions, type RecordingOptions, roundMs } from '../run/options';
-import { isForLook, reserve } from '../run/reserve';
+import { isForLive, reserve } from '../run/reserve';
 import { reportCapture, showLive } from '../run/show';
 import { nearName } from '../terminal';
 import { parseDuration } from '../units';
@@ -91,7 +91,7 @@ async function attach(pidText: string, options: Options): Promise<void> {
 /** Starts recording in the process. Returns the capture's file; the caller owns its descriptor. */
 async function begin(connection: Connection, options: Options): Promise<{ file: string; fd: number }> {
   await refuseIfRecorded(connection);
-  const file = path.resolve(options.output ?? freeName(connection.pid));
+  const file = path.resolve(options.output ?? unusedName(connection.pid));
   const fd = reserve(file); // the descriptor, because another user's file could take the name
   try {
     await connection.ask('attach', {
@@ -106,7 +106,7 @@ async function begin(connection: Connection, options: Options): Promise<{ file: 
       keep: options.background ? 1 : 0,
     });
   } catch (error) {
-    removeOwn(file, fd);
+    removeIfSame(file, fd);
     fs.closeSync(fd);
     throw error;
   }
@@ -114,7 +114,7 @@ async function begin(connection: Connection, options: Options): Promise<{ file: 
 }
 
 /** Removes `file` if the name still refers to the open file. */
-function removeOwn(file: string, fd: number): void {
+function removeIfSame(file: string, fd: number): void {
   const named = fs.lstatSync(file, { bigint: true, throwIfNoEntry: false });
   const opened = fs.fstatSync(fd, { bigint: true });
   if (named?.dev === opened.dev && named.ino === opened.ino) fs.rmSync(file, { force: true });
@@ -125,7 +125,7 @@ async function refuseIfRecorded(connection: Connection): Promise<void> {
   const recording = recordingOf(await connection.ask('status'));
   if (recording === null) return;
   const { pid } = connection;
-  if (recording.file !== undefined && isForLook(recording.file))
+  if (recording.file !== undefined && isForLive(recording.file))
     throw new UsageError(`process ${pid} is recorded by leak-audit live: quit that first`);
   throw new UsageError(
     recording.by === 'run'
@@ -135,7 +135,7 @@ async function refuseIfRecorded(connection: Connection): Promise<void> {
 }
 
 /** An unused name in the working folder. */
-function freeName(pid: number): string {
+function unusedName(pid: number): string {
   for (let n = 1; ; n++) {
     const name = `leak-audit-${pid}${n === 1 ? '' : `-${n}`}.ltna`;
     if (!fs.existsSync(name)) return name;
@@ -167,7 +167,7 @@ async function follow(connection: Connection, follower: CaptureFollower, options
   clearTimeout(timer);
   for (const signal of SIGNALS) process.off(signal, detach);
   stopShowing();
-  withPlace(file, () => follower.poll());
+  withFileName(file, () => follower.poll());
   follower.close();
   if (held !== undefined) keepBeside(file, held);
   else removeBeside(file);

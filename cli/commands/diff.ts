@@ -5,7 +5,7 @@ import { colorsFor } from '../colors';
 import { checkDevice } from '../device';
 import { diffReports } from '../diff';
 import { ExitCode } from '../errors';
-import { exactly, loadCapture } from '../load_capture';
+import { loadCapture, withExactFigures } from '../load_capture';
 import { checkDistinct, checkWritable, terminalColumns, writeOutput } from '../output';
 import { jsonText, printableAll } from '../printable';
 import { progress, showJudged } from '../progress';
@@ -53,7 +53,7 @@ Examples:
         device,
       );
       const [before, after] = loaded.map((one): Report => {
-        const report = exactly(analyse(one.capture, { device, seen: showJudged }), one);
+        const report = withExactFigures(analyse(one.capture, { device, seen: showJudged }), one);
         return options.redactSources ? redactReport(report, redaction) : report;
       });
       const diff = diffReports(before!, after!, options);

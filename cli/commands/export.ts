@@ -7,7 +7,7 @@ import { renderCollapsed } from '../exporters/collapsed';
 import { renderCsv } from '../exporters/csv';
 import { renderPprof } from '../exporters/pprof';
 import { renderSpeedscope } from '../exporters/speedscope';
-import { exactly, loadCapture } from '../load_capture';
+import { loadCapture, withExactFigures } from '../load_capture';
 import { checkDistinct, checkWritable, writeOutput } from '../output';
 import { progress, showJudged } from '../progress';
 import { Redaction, redactReport, redactStacks } from '../redact';
@@ -71,7 +71,7 @@ function exportAll(file: string, options: Options): void {
   const loaded = loadCapture(file);
   const { capture } = loaded;
   checkDevice([capture], options.device);
-  let report = exactly(analyse(capture, { device: options.device, seen: showJudged }), loaded);
+  let report = withExactFigures(analyse(capture, { device: options.device, seen: showJudged }), loaded);
   let stacks = stackTotals(capture, { device: options.device });
   if (options.redactSources) {
     const redaction = new Redaction();

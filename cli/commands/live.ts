@@ -99,7 +99,7 @@ async function inLines(source: LiveSource, options: Options): Promise<void> {
   const width = () => terminalSize(stdout).columns;
   const lines = new LiveLines(print, colorsFor(stdout), width);
   let shown = -1;
-  let told = false;
+  let isReported = false;
   await repeat(options, async (stop) => {
     const state = await source.look();
     if (state !== undefined && state.ms !== shown) lines.show(state);
@@ -107,8 +107,8 @@ async function inLines(source: LiveSource, options: Options): Promise<void> {
     if (source.ended !== undefined) {
       printError(`leak-audit: ${printable(source.ended)}\n`);
       stop();
-    } else if (source.stalled !== undefined && !told) printError(`leak-audit: ${printable(source.stalled)}\n`);
-    told = source.stalled !== undefined;
+    } else if (source.stalled !== undefined && !isReported) printError(`leak-audit: ${printable(source.stalled)}\n`);
+    isReported = source.stalled !== undefined;
   });
 }
 

@@ -3,7 +3,7 @@ import * as fs from 'node:fs';
 import { Command } from 'commander';
 import { CaptureWriter, type Copied } from '../capture/copy';
 import { Flag } from '../capture/format';
-import { withPlace } from '../capture/reader';
+import { withFileName } from '../capture/reader';
 import { ExitCode, UsageError } from '../errors';
 import { checkWritable } from '../output';
 import { printable } from '../printable';
@@ -40,7 +40,7 @@ Example:
 
 function repair(file: string, output: string): Copied {
   checkWritable(output);
-  withPlace(file, () => {
+  withFileName(file, () => {
     const stat = fs.statSync(file);
     if (stat.isDirectory()) throw new UsageError('expected a capture, got a folder');
     if (!stat.isFile()) throw new UsageError('not a leak-audit capture (not a regular file)');
@@ -50,7 +50,7 @@ function repair(file: string, output: string): Copied {
   });
   const writer = new CaptureWriter(output);
   try {
-    const copied = withPlace(file, () => {
+    const copied = withFileName(file, () => {
       const found = writer.copy(file, true, (bytes, size) => progress.bytes(`repairing ${file}`, bytes, size));
       if (!found.hasStart && (found.flags & Flag.reserved) === 0) {
         throw new UsageError('not a leak-audit capture (no start packet)');

@@ -4,7 +4,7 @@ import { analyse } from '../analysis';
 import { colorsFor } from '../colors';
 import { checkDevice } from '../device';
 import { ExitCode } from '../errors';
-import { exactly, loadCapture } from '../load_capture';
+import { loadCapture, withExactFigures } from '../load_capture';
 import { checkDistinct, checkWritable, showReport } from '../output';
 import { showJudged } from '../progress';
 import { Redaction } from '../redact';
@@ -55,7 +55,12 @@ Examples:
       const byLabel = options.by && renderLabels(capture, options.by, colorsFor(process.stdout), redaction);
       const report = analyse(capture, { minAgeMs: options.minAge, device, seen: showJudged });
       const held = readBeside(file);
-      showReport(exactly(report, loaded), capture, held === undefined ? options : { ...options, held }, redaction);
+      showReport(
+        withExactFigures(report, loaded),
+        capture,
+        held === undefined ? options : { ...options, held },
+        redaction,
+      );
       if (byLabel && options.json !== '-') print(byLabel);
       done(ExitCode.clean);
     });

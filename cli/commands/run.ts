@@ -5,11 +5,11 @@ import * as path from 'node:path';
 import { Command } from 'commander';
 import type { Capture } from '../capture/capture';
 import { joinChildren, removeChildren } from '../capture/join';
-import { CaptureFollower, readCapture, withPlace } from '../capture/reader';
+import { CaptureFollower, readCapture, withFileName } from '../capture/reader';
 import { ExitCode, UsageError } from '../errors';
 import { checkDistinct, checkWritable } from '../output';
 import type { Report } from '../report';
-import { dieBy, type Ending, runChild } from '../run/child';
+import { type Ending, exitBySignal, runChild } from '../run/child';
 import { intervalOption, modeOptions, type RecordingOptions, roundMs } from '../run/options';
 import { reportCapture, reserve, showLive } from '../run/show';
 import { HeapAtEnd } from '../why/at_end';
@@ -80,7 +80,7 @@ async function run(program: string[], options: Options): Promise<number> {
     if (folder !== undefined) fs.rmSync(folder, { recursive: true, force: true });
   }
   const { ending, report } = result;
-  if (ending.signal !== null) dieBy(ending.signal); // last: code after it may not run
+  if (ending.signal !== null) exitBySignal(ending.signal); // last: code after it may not run
   if (ending.code !== 0) return ending.code ?? 128;
   return options.check && report.verdict === 'leak' ? ExitCode.leak : ExitCode.clean;
 }
@@ -95,7 +95,7 @@ async function record(program: string[], file: string, options: Options): Promis
   try {
     const follower = new CaptureFollower(file);
     const stopShowing = options.quiet ? () => {} : showLive(follower, options.interval);
-    const wish = {
+    const settings = {
       file,
       mode: options.mode,
       intervalMs: roundMs(options),
@@ -106,7 +106,7 @@ async function record(program: string[], file: string, options: Options): Promis
       command: program.map(quoted).join(' '),
       ...(heap === undefined ? {} : { why: heap.files }),
     };
-    const ending = await runChild(program, { [VARIABLE]: JSON.stringify(wish) }).finally(stopShowing);
+    const ending = await runChild(program, { [VARIABLE]: JSON.stringify(settings) }).finally(stopShowing);
     const capture = whole(file, follower);
     const held = await heap?.answers();
     if (held !== undefined && options.output !== undefined) keepBeside(file, held);
@@ -126,7 +126,7 @@ function whole(file: string, follower: CaptureFollower): Capture {
     follower.close();
     return readCapture(file);
   }
-  withPlace(file, () => follower.poll());
+  withFileName(file, () => follower.poll());
   follower.close();
   return follower.finish();
 }

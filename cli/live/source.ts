@@ -4,10 +4,10 @@ import * as os from 'node:os';
 import { Connection, Refusal } from '../attach/connection';
 import { askSnapshot } from '../attach/snapshot';
 import type { Capture } from '../capture/capture';
-import { CaptureFollower, withPlace } from '../capture/reader';
+import { CaptureFollower, withFileName } from '../capture/reader';
 import { condense } from '../condense';
 import { UsageError } from '../errors';
-import { reserveForLook } from '../run/reserve';
+import { reserveForLive } from '../run/reserve';
 import { SourceMaps } from '../sourcemaps';
 import { nearName } from '../terminal';
 import { Family, hasEnded } from './family';
@@ -30,7 +30,7 @@ export async function openSource(what: string): Promise<LiveSource> {
 }
 
 /** Rounds are written at least once a second. */
-const PATIENCE_MS = 5000;
+const TIMEOUT_MS = 5000;
 
 export class FileSource implements LiveSource {
   ended: string | undefined;
@@ -45,7 +45,7 @@ export class FileSource implements LiveSource {
 
   constructor(
     private readonly file: string,
-    private readonly patienceMs = PATIENCE_MS,
+    private readonly timeoutMs = TIMEOUT_MS,
   ) {
     this.follower = new CaptureFollower(file);
     this.family = new Family(this.follower);
@@ -61,7 +61,7 @@ export class FileSource implements LiveSource {
 
   get stalled(): string | undefined {
     const { capture } = this.follower;
-    if (this.ended !== undefined || performance.now() - this.cameAt < this.patienceMs) return undefined;
+    if (this.ended !== undefined || performance.now() - this.cameAt < this.timeoutMs) return undefined;
     if (capture.start === undefined) return 'no process has written to the capture yet';
     const silent = `process ${capture.start.pid} does not write`;
     return `${silent}: it is stopped, or it is a different process and the file is a copy or truncated`;
@@ -101,7 +101,7 @@ export class FileSource implements LiveSource {
   }
 
   private poll(): void {
-    withPlace(this.file, () => {
+    withFileName(this.file, () => {
       if (!this.follower.poll()) throw new UsageError('no such file');
     });
   }
@@ -171,13 +171,14 @@ class ProcessSource implements LiveSource {
 
 /** Starts a recording. Returns the folder of its capture. */
 async function record(connection: Connection): Promise<string> {
-  const { folder, file, fd } = reserveForLook(os.tmpdir());
+  const { folder, file, fd } = reserveForLive(os.tmpdir());
   try {
     try {
-      const wish = { fd, path: file, mode: 'full', interval: 1000 };
-      await connection.ask('attach', { ...wish, max: MAX_BYTES }).catch((error) => {
+      const settings = { fd, path: file, mode: 'full', interval: 1000 };
+      await connection.ask('attach', { ...settings, max: MAX_BYTES }).catch((error) => {
         // The process sees another file system, in which it cannot replace this file by a smaller one.
-        if (error instanceof Refusal && error.reason.startsWith('--max-size')) return connection.ask('attach', wish);
+        if (error instanceof Refusal && error.reason.startsWith('--max-size'))
+          return connection.ask('attach', settings);
         throw error;
       });
     } finally {

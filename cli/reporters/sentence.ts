@@ -1,5 +1,5 @@
 /** The verdict in one sentence: what leaks, since when, how fast, how certain, and when memory runs out. */
-import { isYoungAndGrows } from '../analysis';
+import { isYoungAndGrowing } from '../analysis';
 import { plainColors } from '../colors';
 import type { GraphReport, Report, SiteReport, Summary } from '../report';
 import { counted, formatBytes, formatDuration } from '../units';
@@ -113,7 +113,7 @@ export function shortfallText({ summary, sites }: Report, folder: string): strin
   if (summary.insufficient === 'counters')
     return `${alive}, and only totals were recorded (--mode counters): no site can be judged`;
   if (summary.insufficient === 'young-sites' || summary.insufficient === 'grew-to-the-end') {
-    const young = sites.filter(isYoungAndGrows);
+    const young = sites.filter(isYoungAndGrowing);
     const worst = young[0];
     if (worst === undefined)
       return 'sites hidden by --min-age grow, but not long enough to distinguish a leak from warm-up';

@@ -158,12 +158,12 @@ function youngGrowth({ ms, liveBytes, liveTensors }: SiteHistory, options: RuleO
 }
 
 /** The judgement of a leak that is not significant enough among many sites. */
-export function unsure(judgement: Judgement): Judgement {
+export function notSignificant(judgement: Judgement): Judgement {
   return { ...judgement, verdict: 'steady', kind: 'steady', p: 1 };
 }
 
 /** The judgement of a leak that may instead be a job that collects results and then uses them. */
-export function undecided(judgement: Judgement): Judgement {
+export function inconclusive(judgement: Judgement): Judgement {
   return { ...judgement, verdict: 'insufficient', kind: 'grew-to-the-end', p: 1 };
 }
 

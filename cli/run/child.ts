@@ -58,7 +58,7 @@ function inForeground(): boolean {
 }
 
 /** Ends this process with the signal that ended the program. */
-export function dieBy(signal: NodeJS.Signals): void {
+export function exitBySignal(signal: NodeJS.Signals): void {
   process.kill(process.pid, signal);
   // Delivery is asynchronous, so wait for it. If the signal does not kill, exit with the shell's status for it.
   setTimeout(() => process.exit(128 + signalNumber(signal)), 1000);

@@ -44,17 +44,17 @@ export function reserve(file: string, advice = 'Name another with -o FILE'): num
 }
 
 const ELSEWHERE = 'Name another folder with TMPDIR';
-const LOOKED_AT = 'live.ltna';
+const LIVE_NAME = 'live.ltna';
 
 /** A temporary capture for `live`, in a new folder below `under`. The caller owns `fd`. */
-export function reserveForLook(under: string): { folder: string; file: string; fd: number } {
+export function reserveForLive(under: string): { folder: string; file: string; fd: number } {
   let folder: string;
   try {
     folder = fs.mkdtempSync(path.join(under, 'leak-audit-'));
   } catch (error) {
     throw new UsageError(`cannot create a folder in ${under}: ${whyNot(error)}. ${ELSEWHERE}`);
   }
-  const file = path.join(folder, LOOKED_AT);
+  const file = path.join(folder, LIVE_NAME);
   try {
     return { folder, file, fd: reserve(file, ELSEWHERE) };
   } catch (error) {
@@ -63,5 +63,5 @@ export function reserveForLook(under: string): { folder: string; file: string; f
   }
 }
 
-/** Whether `file` is the name of a capture of `reserveForLook`. */
-export const isForLook = (file: string): boolean => path.basename(file) === LOOKED_AT;
+/** Whether `file` is the name of a capture of `reserveForLive`. */
+export const isForLive = (file: string): boolean => path.basename(file) === LIVE_NAME;

@@ -1,7 +1,7 @@
 /** Shows a capture while it is recorded, and reports on it afterwards. */
 import { analyse } from '../analysis';
 import type { Capture, Tick } from '../capture/capture';
-import { type CaptureFollower, withPlace } from '../capture/reader';
+import { type CaptureFollower, withFileName } from '../capture/reader';
 import { colorsFor } from '../colors';
 import { Family } from '../live/family';
 import { type ShowOptions, showReport } from '../output';
@@ -23,7 +23,7 @@ export function showLive(follower: CaptureFollower, interval: number): () => voi
   const family = new Family(follower);
   let shown: Tick | undefined;
   const show = (atEnd = false) => {
-    withPlace(follower.file, () => follower.poll());
+    withFileName(follower.file, () => follower.poll());
     const tick = follower.capture.ticks.at(-1);
     if (tick === undefined || tick.ms === shown?.ms) return;
     if (atEnd && shown !== undefined && isRepetition(tick, shown, interval)) return;

@@ -21,7 +21,7 @@ export async function analyseHeap(
   facts: number | undefined,
   options: AnalystOptions,
 ): Promise<Answer> {
-  const told: ChildOptions = {
+  const childOptions: ChildOptions = {
     folder: process.cwd(),
     redact: options.redact === true,
     facts: facts !== undefined,
@@ -30,7 +30,7 @@ export async function analyseHeap(
   const stdio: ('ignore' | 'pipe' | 'inherit' | number)[] = ['ignore', 'pipe', 'inherit', snapshot];
   if (facts !== undefined) stdio.push(facts);
   const { NODE_OPTIONS: _options, ...env } = process.env; // meant for the program, not for this child
-  const child = spawn(process.execPath, [CHILD, JSON.stringify(told)], { stdio, env });
+  const child = spawn(process.execPath, [CHILD, JSON.stringify(childOptions)], { stdio, env });
   const parts: Buffer[] = [];
   let size = 0;
   child.stdout!.on('data', (part: Buffer) => {

@@ -63,9 +63,9 @@ export function answerFrom(fd: number, facts: Facts | undefined, options: Answer
   const paths = new Paths(heap, known, scripts, modules, globals, isOwnFile);
   const names = new Names(heap, known, scripts, modules, paths, words, globals, isOwnFile);
   const groups = new Groups(paths, names);
-  const told = facts ?? NO_FACTS;
-  const sites = new Sites(told, options);
-  const rows = rowsOf(told);
+  const given = facts ?? NO_FACTS;
+  const sites = new Sites(given, options);
+  const rows = rowsOf(given);
   const seen = new Set<number>();
   for (const { node, handle } of targetsIn(heap, known, facts !== undefined)) {
     const row = rows.get(handle);
@@ -83,13 +83,13 @@ export function answerFrom(fd: number, facts: Facts | undefined, options: Answer
     bytes,
     sites: sites.shares(shares),
   }));
-  const heldBy = [...held, ...ownersOf(told, rows, seen, sites, words)].sort(
+  const heldBy = [...held, ...ownersOf(given, rows, seen, sites, words)].sort(
     (a, b) => b.bytes - a.bytes || b.tensors - a.tensors,
   );
   return {
-    pid: told.pid,
-    thread: told.thread,
-    pausedMs: told.pausedMs,
+    pid: given.pid,
+    thread: given.thread,
+    pausedMs: given.pausedMs,
     tensors: heldBy.reduce((sum, { tensors }) => sum + tensors, 0),
     bytes: heldBy.reduce((sum, { bytes }) => sum + bytes, 0),
     heldBy,

@@ -10,9 +10,9 @@ import { openPrivate } from './private_file';
 
 const MAX_THREADS = 4096;
 /** Time between checks whether a thread has written its snapshot. */
-const LOOK_MS = 50;
+const POLL_MS = 50;
 /** Timeout for a thread that does not return to its event loop. */
-const PATIENCE_MS = 20_000;
+const TIMEOUT_MS = 20_000;
 
 export interface Asked {
   answers: Answer[];
@@ -59,11 +59,11 @@ async function written(connection: Connection, thread: number): Promise<void> {
     const answer = await connection.ask('heap-state', { thread });
     const state = text(answer.state, 'state');
     if (state === 'done') return;
-    if (state === 'waiting' && performance.now() - since > PATIENCE_MS)
+    if (state === 'waiting' && performance.now() - since > TIMEOUT_MS)
       throw new UsageError(
-        `process ${connection.pid}: a thread did not return to its event loop for ${PATIENCE_MS / 1000} s, so its heap could not be written`,
+        `process ${connection.pid}: a thread did not return to its event loop for ${TIMEOUT_MS / 1000} s, so its heap could not be written`,
       );
-    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
 }
 

@@ -28,8 +28,8 @@ if (require.main === module) {
   };
   let answer: unknown;
   try {
-    const told = facts ? factsOf(textFrom(FACTS_FD)) : undefined;
-    answer = answerFrom(SNAPSHOT_FD, told, options);
+    const given = facts ? factsOf(textFrom(FACTS_FD)) : undefined;
+    answer = answerFrom(SNAPSHOT_FD, given, options);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     answer = { error: error.message };

@@ -4,7 +4,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { Connection } from '../../cli/attach/connection';
 import { CaptureFollower, readCapture } from '../../cli/capture/reader';
-import { reserve, reserveForLook } from '../../cli/run/reserve';
+import { reserve, reserveForLive } from '../../cli/run/reserve';
 import { run } from '../support/child';
 import { limitMs, ordinaryEnv } from '../support/sanitized';
 import { leakyCapture } from './capture_builder';
@@ -33,7 +33,7 @@ test('the error says why a file cannot be made, and what to do', () => {
   expect(said(() => reserve(long))).toBe(
     `UsageError: cannot write ${long}: the name is too long (ENAMETOOLONG). Name another with -o FILE`,
   );
-  expect(said(() => reserveForLook('/proc'))).toMatch(
+  expect(said(() => reserveForLive('/proc'))).toMatch(
     new RegExp(`^UsageError: cannot create a folder in /proc: ${NOWHERE.source}\\. Name another folder with TMPDIR$`),
   );
 });
@@ -111,7 +111,7 @@ test('a file that takes the capture’s name before the recording is neither cha
 });
 
 test('the capture for a look at a process is the file that was opened', () => {
-  const { folder: own, file: name, fd } = reserveForLook(folder);
+  const { folder: own, file: name, fd } = reserveForLive(folder);
   const opened = fs.fstatSync(fd);
   expect(fs.statSync(name).ino).toBe(opened.ino);
   fs.closeSync(fd);
