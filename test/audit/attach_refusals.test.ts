@@ -207,7 +207,7 @@ test('an unwritable file is detected before the recording', async () => {
   const service = await Service.start();
   expect(await refused('attach', String(service.pid), '-o', '/no/such/folder/x')).toMatch(/cannot write/);
   expect(await refused('attach', String(service.pid), '--duration', 'soon')).toMatch(/expected a duration/);
-  expect(await refused('attach', String(service.pid), '--background', '--json', '-')).toMatch(/leaves no report/);
+  expect(await refused('attach', String(service.pid), '--background', '--json', '-')).toMatch(/prints no report/);
   expect(await refused('live', '/no/such/file')).toMatch(/no such file/);
   expect(await refused('live', __filename)).toMatch(/not a leak-audit capture/);
   expect(JSON.parse((await leakAudit('snapshot', String(service.pid), '--json')).stdout).sites).toBeNull();

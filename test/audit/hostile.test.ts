@@ -13,7 +13,7 @@ import { renderCollapsed } from '../../cli/exporters/collapsed';
 import { renderCsv } from '../../cli/exporters/csv';
 import { renderPprof } from '../../cli/exporters/pprof';
 import { renderSpeedscope } from '../../cli/exporters/speedscope';
-import { exactly, loadCapture } from '../../cli/load_capture';
+import { loadCapture, withExactFigures } from '../../cli/load_capture';
 import { pageData } from '../../cli/page/data';
 import { renderDiff } from '../../cli/reporters/diff';
 import { renderHtml } from '../../cli/reporters/html';
@@ -55,7 +55,7 @@ async function leakAudit(...args: string[]): Promise<Outcome> {
 function useAll(capture: string): 'told' | 'used' {
   try {
     const loaded = loadCapture(capture);
-    const report = exactly(analyse(loaded.capture, {}), loaded);
+    const report = withExactFigures(analyse(loaded.capture, {}), loaded);
     const outcome = check(report, { maxAge: 1, maxLive: 1 }, '/');
     const stacks = stackTotals(loaded.capture);
     renderText(report, { colors: plainColors, folder: '/' });
