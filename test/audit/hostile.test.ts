@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { analyse } from '../../cli/analysis';
 import { fileHeader, PacketType, packet } from '../../cli/capture/format';
-import { MOST_FRAMES } from '../../cli/capture/limits';
+import { MAX_FRAMES } from '../../cli/capture/limits';
 import { LivingTensors } from '../../cli/capture/living';
 import { check } from '../../cli/check/findings';
 import { plainColors } from '../../cli/colors';
@@ -237,7 +237,7 @@ const FILLING: [string, () => Buffer, RegExp | undefined][] = [
   [
     '50 MB of short stacks',
     () => {
-      const json = `[${Array.from({ length: MOST_FRAMES - 1 }, (_, i) => `{"file":"","line":${i % 9},"column":0}`).join(',')}]`;
+      const json = `[${Array.from({ length: MAX_FRAMES - 1 }, (_, i) => `{"file":"","line":${i % 9},"column":0}`).join(',')}]`;
       return many(6000, (i) => site(i, json));
     },
     undefined,
