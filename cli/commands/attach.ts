@@ -47,7 +47,7 @@ export function attachCommand(done: (status: number) => void): Command {
     .addHelpText(
       'after',
       `
-The process needs no flag and no debugger port, but it must run as the same user.
+The process needs no flag and no debugger port, but must run as the same user.
 Tensors that existed before are one site, "(before attach)". If leak-audit is
 killed, the process stops recording.
 

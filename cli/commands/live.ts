@@ -34,7 +34,7 @@ export function liveCommand(done: (status: number) => void): Command {
       'after',
       `
 Keys: b, t, r sort by live bytes, live tensors, bytes made per second;
-p pauses, q quits. If stdout is not a terminal, one line is printed per interval.
+p pauses, q quits. If stdout is not a terminal, a line is printed per interval.
 A process is recorded while it is shown, unless it is already recorded. For a
 file whose name is a number, include the folder: ./4711.
 

@@ -28,8 +28,8 @@ export function whyCommand(done: (status: number) => void): Command {
     .addHelpText(
       'after',
       `
-Each thread of the process pauses while V8 writes its heap snapshot, about 1 s per
-100 MB of heap, and V8 needs as much memory again. The process emits a warning.
+Each thread of the process pauses while V8 writes its heap snapshot, about 1 s
+per 100 MB of heap, and V8 needs as much memory again. The process warns of it.
 Another process reads the snapshot, which is never in a named file. Lines are
 known only while the process is recorded (\`leak-audit run\`, \`attach\`).
 
