@@ -1,23 +1,30 @@
-/** From a capture to a report: stacks through source maps, sites by position, a verdict for each. */
+/** Turns a capture into a report: resolves source maps, groups by position, and judges each site. */
 import type { Capture, Series } from './capture/capture';
-import { graphReport, hiddenBytesOf, makerOf, type Root, rootOf } from './graphs';
-import { type Hidden, judgeHidden, likelyRoot } from './hidden';
+import { graphReport, hiddenAllocator, hiddenBytesOf, type Root, rootOf } from './graphs';
+import { type Hidden, judgeHidden, likelyHiddenRoot } from './hidden';
 import { type Judged, judgeGroup, type Program, programOf } from './judging';
 import { REPORT_VERSION, type Report, type Shortfall, type SiteReport } from './report';
 import { falseDiscovery } from './rules/false_discovery';
-import { ERROR, enoughRounds, type RuleOptions, type SiteKind, type SiteVerdict, unsure } from './rules/verdict';
+import {
+  ERROR,
+  enoughRounds,
+  notSignificant,
+  type RuleOptions,
+  type SiteKind,
+  type SiteVerdict,
+} from './rules/verdict';
 import { deviceMatches, type Group, groupByPosition, lastOf, stackOf, totalOf } from './sites';
 import { type SummaryOptions, summarise } from './summary';
 import { variableAt } from './variable';
 
 export interface AnalysisOptions extends SummaryOptions {
-  /** Is told how many sites are judged, of how many. */
+  /** Called with the number of judged sites and their total. */
   seen?: (judged: number, of: number) => void;
 }
 
 const RANK: Record<SiteVerdict, number> = { leak: 0, insufficient: 1, cache: 2, steady: 3 };
 
-/** Sites of these kinds explain growth of what libtorch holds. */
+/** Sites of these kinds account for growth of libtorch's memory. */
 const GROWING: SiteKind[] = ['leak', 'filling-cache', 'full-cache', 'grew-to-the-end'];
 
 export function analyse(capture: Capture, options: AnalysisOptions = {}): Report {
@@ -28,21 +35,22 @@ export function analyse(capture: Capture, options: AnalysisOptions = {}): Report
     options.seen?.(i, groups.length);
     return judgeGroup(program, group, options);
   });
-  // The more sites there are, the surer each leak has to be.
+  // The more sites there are, the more significant each leak must be.
   const errors = falseDiscovery(judged.map(({ judgement }) => judgement.p));
   const all = groups.map((group, i) => reportSite(capture, group, judged[i]!, errors[i]!));
   const root = rootOf(program, options);
-  if (root !== undefined) carries(all[groups.indexOf(root.group)]!, root);
+  if (root !== undefined) addGraph(all[groups.indexOf(root.group)]!, root);
   const growing = groups.flatMap((group, i) =>
     GROWING.includes(all[i]!.kind) ? group.members.map(({ series }) => series) : [],
   );
-  // Where only totals were recorded no site is known to grow, and still tensors show what they hold.
+  // If only totals were recorded, no site is known, but the bytes of all tensors are.
   const explained =
     capture.start?.mode === 'counters'
       ? capture.ticks.map((tick) => tick.bytes)
       : totalOf(growing, capture.ticks.length, (series) => series.liveBytes);
   const hidden = judgeHidden(program, explained, options);
-  if (hidden.judgement.verdict === 'leak' && deviceMatches('cpu', options.device)) blame(program, all, hidden, options);
+  if (hidden.judgement.verdict === 'leak' && deviceMatches('cpu', options.device))
+    attributeHidden(program, all, hidden, options);
   const found = all
     .filter((site) => site.allocatedTensors > 0 || site.liveTensors > 0 || site.verdict === 'leak')
     .sort(
@@ -54,7 +62,7 @@ export function analyse(capture: Capture, options: AnalysisOptions = {}): Report
         b.liveTensors - a.liveTensors ||
         b.allocatedBytes - a.allocatedBytes,
     );
-  // Whatever is left out of the table, the verdict is of all.
+  // The verdict covers all sites, including those that the table omits.
   const isLeak = found.some((site) => site.verdict === 'leak');
   const insufficient = isLeak ? null : shortfall(capture, found, options);
   const { minAgeMs } = options;
@@ -77,28 +85,28 @@ export function analyse(capture: Capture, options: AnalysisOptions = {}): Report
   };
 }
 
-/** What is missing for "clean", where nothing leaks. A short capture is enough when nothing lives at its end. */
+/** Without a leak: why the verdict is not `clean`, or null. A short capture is enough if no tensor is live at its end. */
 function shortfall({ start, ticks }: Capture, sites: SiteReport[], options: AnalysisOptions): Shortfall | null {
   if (start === undefined) return 'not-loaded';
   const total = options.device === undefined ? (ticks.at(-1)?.tensors ?? 0) : 0;
   const alive = total > 0 || sites.some((site) => site.liveTensors > 0);
   if (ticks.length === 0 || (alive && !enoughRounds(ticks.length, options))) return 'few-rounds';
   if (start.mode === 'counters' && total > 0) return 'counters';
-  const growing = sites.filter(isYoungAndGrows);
+  const growing = sites.filter(isYoungAndGrowing);
   if (growing.length === 0) return null;
   return growing[0]!.kind === 'grew-to-the-end' ? 'grew-to-the-end' : 'young-sites';
 }
 
-/** It looks like a leak so far, but began too late to be judged, or may have been used and freed at the end. */
-export const isYoungAndGrows = (site: SiteReport): boolean =>
+/** Looks like a leak, but began too late to be judged, or may have been used and freed at the end. */
+export const isYoungAndGrowing = (site: SiteReport): boolean =>
   site.verdict === 'insufficient' &&
   (site.growthBytesPerMinute > 0 || site.growthTensorsPerMinute > 0 || site.graph !== null);
 
-/** `error`: the share of false finds among the leaks if this one is taken for one. */
+/** `error`: the false discovery rate if this site is called a leak. */
 function reportSite(capture: Capture, group: Group, judged: Judged, error: number): SiteReport {
   const { judgement: first, oldest, freedMs } = judged;
   const all = group.members.map((member) => member.series);
-  const judgement = first.verdict === 'leak' && error > ERROR ? unsure(first) : first;
+  const judgement = first.verdict === 'leak' && error > ERROR ? notSignificant(first) : first;
   const atEnd = (values: (series: Series) => number[]) => lastOf(all, values);
   const liveTensors = atEnd((series) => series.liveTensors);
   return {
@@ -125,8 +133,8 @@ function reportSite(capture: Capture, group: Group, judged: Judged, error: numbe
   };
 }
 
-/** The site's value carries a graph that grows. */
-function carries(site: SiteReport, root: Root): void {
+/** Marks the site whose value carries a growing graph. */
+function addGraph(site: SiteReport, root: Root): void {
   const { judgement, freedMs, sinceMs } = root;
   site.graph = graphReport(root, variableAt(site));
   if (site.verdict === 'leak') return;
@@ -140,11 +148,11 @@ function carries(site: SiteReport, root: Root): void {
   } satisfies Partial<SiteReport>);
 }
 
-/** JSON has no infinity: too few rounds for a bound. */
+/** Null for infinity, which JSON cannot represent and which means too few rounds for a bound. */
 const finite = (value: number) => (Number.isFinite(value) ? Math.round(value) : null);
 
-/** Adds hidden growth to the site that most likely causes it: a leak that is seen, an inferred line, or none. */
-function blame(program: Program, sites: SiteReport[], found: Hidden, options: RuleOptions): void {
+/** Attributes hidden growth to the most likely site: a known leak, an inferred line, or an unknown site. */
+function attributeHidden(program: Program, sites: SiteReport[], found: Hidden, options: RuleOptions): void {
   const { judgement: hidden, rounds } = found;
   const growth = Math.round(hidden.growthBytesPerMinute);
   const root = sites.find(({ graph, verdict }) => graph !== null && verdict === 'leak');
@@ -160,7 +168,7 @@ function blame(program: Program, sites: SiteReport[], found: Hidden, options: Ru
     seen.growthBytesPerMinute += growth;
     return;
   }
-  const maker = makerOf(program, options) ?? likelyRoot(program, rounds, options);
+  const maker = hiddenAllocator(program, options) ?? likelyHiddenRoot(program, rounds, options);
   const site = maker === undefined ? unknownSite(program.capture) : sites[program.groups.indexOf(maker)]!;
   if (maker === undefined) sites.push(site);
   Object.assign(site, {

@@ -1,4 +1,4 @@
-/** Colours where a person looks at a terminal, and nowhere else (NO_COLOR and FORCE_COLOR are obeyed). */
+/** Colours for terminals only; respects NO_COLOR and FORCE_COLOR. */
 import pc from 'picocolors';
 
 export type Colors = Pick<ReturnType<typeof pc.createColors>, 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan'>;

@@ -1,4 +1,4 @@
-/** Completion scripts for shells, written from the commands' own definitions, so they cannot lag behind. */
+/** Completion scripts for shells, generated from the definitions of the commands. */
 import type { Command, Option } from 'commander';
 
 export const SHELLS = ['bash', 'zsh', 'fish'] as const;
@@ -11,16 +11,16 @@ interface Flag {
   value: Value;
 }
 
-/** What an option takes: nothing, one of some words, a file, or what only the user knows. */
+/** What an option takes: nothing, a file, any value, or one of some words. */
 type Value = 'none' | 'file' | 'free' | string[];
 
 interface Words {
   name: string;
   description: string;
   flags: Flag[];
-  /** What its arguments may be; undefined: files. */
+  /** Values of its argument; undefined for files. */
   choices: string[] | undefined;
-  /** Its argument is the number of a process. */
+  /** Whether its argument is a process id. */
   process: boolean;
 }
 
@@ -45,14 +45,14 @@ function flagOf(option: Option): Flag {
   return { names, description: option.description, value: takenBy(option) };
 }
 
-/** Files are called so in `--help`. */
+/** Options that take files are recognized by the placeholder in `--help`. */
 function takenBy({ argChoices, flags, required, optional }: Option): Value {
   if (argChoices !== undefined) return [...argChoices];
   if (!required && !optional) return 'none';
   return /<(file|out|baseline)>/.test(flags) ? 'file' : 'free';
 }
 
-/** For single quotes of POSIX shells, and of fish. */
+/** Single-quoted for POSIX shells, and for fish. */
 const quote = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
 const fishQuote = (text: string) => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 

@@ -1,30 +1,30 @@
-/** Keeps a capture of any length in little memory: where it has too many rounds, three of four go. */
+/** Bounds the memory of a capture: if it has too many rounds, about half of them are dropped. */
 import type { Capture, Series, Tick } from './capture/capture';
 
-/** Hours of recording; more points than any rule or picture uses. */
-const MOST_ROUNDS = 16_384;
-/** Counters of sites in rounds; each takes some 50 bytes. */
-const MOST_ROWS = 500_000;
-/** Counters of sites at every round, as the rules look at them: both may be many, but not at once. */
-const MOST_POINTS = 2 ** 26;
-/** With fewer rounds than this nothing can be judged well, whatever they cost. */
-const LEAST_ROUNDS = 1024;
+/** Hours of recording; more points than any rule or chart uses. */
+const MAX_ROUNDS = 16_384;
+/** Rows of site counters; each takes about 50 bytes. */
+const MAX_ROWS = 500_000;
+/** Sites times rounds, which the rules iterate over. */
+const MAX_POINTS = 2 ** 26;
+/** Rounds that verdicts need; not condensed below this, whatever they cost. */
+const MIN_ROUNDS = 1024;
 
 export interface Limits {
   rounds: number;
   rows: number;
 }
 
-/** Thins out the rounds until the limits hold. Of each four, those with the most and the least bytes stay. */
-export function condense(capture: Capture, limits: Limits = { rounds: MOST_ROUNDS, rows: MOST_ROWS }): void {
-  while (capture.ticks.length > limits.rounds || (capture.ticks.length > LEAST_ROUNDS && isLarge(capture, limits)))
+/** Drops rounds until the limits hold. Of each four, those with the most and the fewest bytes remain. */
+export function condense(capture: Capture, limits: Limits = { rounds: MAX_ROUNDS, rows: MAX_ROWS }): void {
+  while (capture.ticks.length > limits.rounds || (capture.ticks.length > MIN_ROUNDS && isLarge(capture, limits)))
     keep(capture, extremes(capture.ticks));
 }
 
 const isLarge = (capture: Capture, { rows }: Limits) =>
-  capture.ticks.length * (capture.series.size + capture.graphs.size) > MOST_POINTS || rowsOf(capture) > rows;
+  capture.ticks.length * (capture.series.size + capture.graphs.size) > MAX_POINTS || rowsOf(capture) > rows;
 
-/** For those who want all rounds: only what no program records is thinned out. */
+/** For callers that need all rounds: condenses only captures that no real program produces. */
 export const condenseHostile = (capture: Capture): void =>
   condense(capture, { rounds: Number.POSITIVE_INFINITY, rows: Number.POSITIVE_INFINITY });
 
@@ -35,7 +35,7 @@ const rowsOf = ({ series, graphs }: Capture) => {
   return rows;
 };
 
-/** Indices of rounds that keep peaks and troughs, about half of them; the last one is always there. */
+/** Indices of about half of the rounds, keeping peaks and troughs, and always the last round. */
 export function extremes(ticks: Pick<Tick, 'bytes'>[]): number[] {
   const kept: number[] = [];
   for (let begin = 0; begin < ticks.length; begin += 4) {
@@ -52,13 +52,13 @@ export function extremes(ticks: Pick<Tick, 'bytes'>[]): number[] {
 
 function keep(capture: Capture, kept: number[]): void {
   const before = capture.ticks.length;
-  // Where a counter of round i is found afterwards: in the first kept round from i on.
+  // Counters of round i move to the first kept round from i on.
   const target = new Int32Array(before + 1);
   for (let i = before, k = kept.length; i >= 0; i--) {
     if (kept[k - 1] === i) k--;
     target[i] = k;
   }
-  // In its place: there may be more of them than a call takes arguments.
+  // In place, because there may be more rounds than a call takes arguments.
   for (const [k, i] of kept.entries()) capture.ticks[k] = capture.ticks[i]!;
   capture.ticks.length = kept.length;
   for (const series of capture.series.values()) thin(series.ticks, columnsOf(series), target);
@@ -66,7 +66,7 @@ function keep(capture: Capture, kept: number[]): void {
     const { tensors, nodes, hiddenStorages, hiddenBytes, flags } = series;
     thin(series.ticks, [tensors, nodes, hiddenStorages, hiddenBytes, flags], target);
   }
-  // The last kept round that is not after the one before the end.
+  // The last kept round that is not after the round before the end.
   for (const [environment, round] of capture.ended) capture.ended.set(environment, target[round + 1]! - 1);
 }
 
@@ -78,7 +78,7 @@ const columnsOf = (series: Series) => [
   series.oldestBirthMs,
 ];
 
-/** Counters are absolute, so of those that now share a round the last one stands. */
+/** Counters are absolute, so the last of those that now share a round is kept. */
 function thin(ticks: number[], columns: number[][], target: Int32Array): void {
   let count = 0;
   for (let i = 0; i < ticks.length; i++) {

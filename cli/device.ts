@@ -1,13 +1,13 @@
-/** `--device`: of which device a command speaks. */
+/** `--device`: restricts a command to one device. */
 import type { Capture } from './capture/capture';
 import { UsageError } from './errors';
 import { deviceMatches } from './sites';
 
-/** A name that none of the captures has (a misspelt one, say) would make a report that is empty and looks clean. */
+/** Rejects a device that no capture has, for example a misspelt one: the empty report would look clean. */
 export function checkDevice(captures: Capture[], wanted: string | undefined): void {
   if (wanted === undefined) return;
   const there = new Set(captures.flatMap(({ series }) => [...series.values()].map(({ device }) => device)));
   if ([...there].some((device) => deviceMatches(device, wanted))) return;
-  const are = there.size === 0 ? 'no sites at all' : `sites of ${[...there].sort().join(', ')} alone`;
-  throw new UsageError(`--device ${wanted}: the capture has ${are}`);
+  const found = there.size === 0 ? 'no sites' : `only sites of ${[...there].sort().join(', ')}`;
+  throw new UsageError(`--device ${wanted}: the capture has ${found}`);
 }

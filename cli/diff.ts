@@ -1,4 +1,4 @@
-/** Two reports side by side: which sites grew, shrank, came and went. */
+/** Compares two reports: which sites grew, shrank, are new or gone. */
 import type { Report, SiteReport, Summary } from './report';
 import type { SiteVerdict } from './rules/verdict';
 
@@ -21,16 +21,16 @@ export interface SiteDiff {
   column: number;
   function: string;
   change: Change;
-  /** Where the first capture has it, when the line moved: the only site of this function in both files. */
+  /** Its position in the first capture if the line moved; matched as the only site of its function in both. */
   movedFrom: { line: number; column: number } | null;
   liveBytesChange: number;
   liveTensorsChange: number;
-  /** Null where the capture does not have the site. */
+  /** Null if the capture does not have the site. */
   a: SiteFigures | null;
   b: SiteFigures | null;
 }
 
-/** What the second capture's figures were multiplied by, and why. */
+/** The factor for the second capture's figures, and where it comes from. */
 export interface Normalization {
   by: 'allocatedTensors';
   a: number;
@@ -50,9 +50,9 @@ export interface Diff {
   sites: SiteDiff[];
 }
 
-/** Less than both of these is a trifle, as it is to the verdicts; less than SHARE of what was there is noise. */
-const LEAST_BYTES = 4096;
-const LEAST_TENSORS = 8;
+/** Changes below these are ignored, as in verdicts, and so are changes by less than SHARE of the earlier value. */
+const MIN_BYTES = 4096;
+const MIN_TENSORS = 8;
 const SHARE = 0.05;
 
 const ORDER: Record<Change, number> = { grown: 0, new: 0, shrunk: 1, gone: 1, same: 2 };
@@ -60,7 +60,7 @@ const ORDER: Record<Change, number> = { grown: 0, new: 0, shrunk: 1, gone: 1, sa
 export function diffReports(a: Report, b: Report, { normalize = false } = {}): Diff {
   const normalized = normalize ? normalization(a, b) : null;
   const factor = normalized?.factor ?? 1;
-  const sites = pairUp(a.sites, b.sites)
+  const sites = matchSites(a.sites, b.sites)
     .map((pair) => diffSite(pair, factor))
     .sort(
       (one, other) =>
@@ -82,7 +82,7 @@ export function diffReports(a: Report, b: Report, { normalize = false } = {}): D
   };
 }
 
-/** Runs that did more work hold more; work is measured in tensors made, which every capture counts. */
+/** Runs that do more work hold more. Work is measured in tensors made, which every capture counts. */
 function normalization(a: Report, b: Report): Normalization {
   const made = (report: Report) => report.sites.reduce((sum, site) => sum + site.allocatedTensors, 0);
   const [ofA, ofB] = [made(a), made(b)];
@@ -97,8 +97,8 @@ interface Pair {
 const positionOf = (site: SiteReport) => `${site.file}\0${site.line}\0${site.column}`;
 const functionOf = (site: SiteReport) => `${site.file}\0${site.function}`;
 
-/** By position; what is left, by function where it is the only one left in it on either side: then the line moved. */
-function pairUp(a: SiteReport[], b: SiteReport[]): Pair[] {
+/** Matches sites by position; the rest by function, if it has one unmatched site on either side (the line moved). */
+function matchSites(a: SiteReport[], b: SiteReport[]): Pair[] {
   const inB = new Map(b.map((site) => [positionOf(site), site]));
   const pairs: Pair[] = [];
   const leftA: SiteReport[] = [];
@@ -151,10 +151,10 @@ function diffSite({ a, b }: Pair, factor: number): SiteDiff {
 function changeOf(a: SiteFigures | null, b: SiteFigures | null, bytes: number, tensors: number): Change {
   if (a === null) return 'new';
   if (b === null) return 'gone';
-  const matters = (change: number, before: number, least: number) =>
+  const isSignificant = (change: number, before: number, least: number) =>
     Math.abs(change) >= least && Math.abs(change) >= SHARE * before;
-  if (matters(bytes, a.liveBytes, LEAST_BYTES)) return bytes > 0 ? 'grown' : 'shrunk';
-  if (matters(tensors, a.liveTensors, LEAST_TENSORS)) return tensors > 0 ? 'grown' : 'shrunk';
+  if (isSignificant(bytes, a.liveBytes, MIN_BYTES)) return bytes > 0 ? 'grown' : 'shrunk';
+  if (isSignificant(tensors, a.liveTensors, MIN_TENSORS)) return tensors > 0 ? 'grown' : 'shrunk';
   return 'same';
 }
 

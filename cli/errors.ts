@@ -1,12 +1,12 @@
-/** The user asked for something impossible: one line on stderr, exit status 2. */
+/** An error of the user: printed as one line on stderr, with exit status 2. */
 export class UsageError extends Error {
   override name = 'UsageError';
 }
 
-/** What a file or a peer says cannot be: `where: expected …, got …`. */
+/** Invalid data from a file or a peer: `where: expected …, got …`. */
 export class InvalidData extends UsageError {
   override name = 'InvalidData';
 }
 
-/** What an exit status of ours means. */
+/** Exit statuses of the commands. */
 export const ExitCode = { clean: 0, leak: 1, usage: 2, insufficient: 3, lostEvents: 4, internal: 70 } as const;

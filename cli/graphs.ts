@@ -1,45 +1,45 @@
 /**
- * Values that carry an autograd graph from step to step: a loss that is summed up, a hidden state that is never detached.
- * The capture says how large the graphs are that the living tensors of each line lead to.
+ * Values that carry an autograd graph from step to step: a running sum of losses, a hidden state that is never detached.
+ * The capture has the sizes of the graphs reachable from the live tensors of each line.
  */
 import type { Capture, GraphSeries } from './capture/capture';
 import { GraphFlag } from './capture/format';
 import type { Program } from './judging';
 import type { GraphReport } from './report';
 import { finalPhase } from './rules/final_fall';
-import { type Judgement, judge, type RuleOptions, undecided } from './rules/verdict';
+import { inconclusive, type Judgement, judge, type RuleOptions } from './rules/verdict';
 import { type Group, totalOf } from './sites';
 
-/** A line holds its graph when it was found after at least this share of the collections after which any line had one. */
+/** A line holds its graph if it had one after at least this share of the collections after which any line had one. */
 const HELD = 0.5;
-/** One of two lines carries the other's graph when theirs are about as large. */
+/** Graphs of about the same size are taken for the same graph. */
 const AS_LARGE = 0.9;
 
-/** So many lines at least are compared. */
-const MOST_ROOTS = 64;
+/** At least this many lines are compared. */
+const MAX_ROOTS = 64;
 
-/** What graphs hold by way of one line, at each round. */
+/** What the graphs of one line hold, at each round. */
 export interface Carried {
   group: Group;
   tensors: number[];
   nodes: number[];
-  /** Bytes made there that no tensor shows any more, and that are still held. */
+  /** Bytes allocated there that no live tensor accounts for but that are still held. */
   hiddenBytes: number[];
   flags: number[];
 }
 
 export interface Root extends Carried {
   judgement: Judgement;
-  /** How much is added with each tensor that the line makes. */
+  /** Nodes added per tensor that the line makes. */
   nodesPerStep: number;
-  /** The rounds that it was judged by. */
+  /** Number of rounds that were judged. */
   rounds: number;
   freedMs: number | null;
-  /** When the line had a graph first, ms. */
+  /** When the line first had a graph, ms. */
   sinceMs: number;
 }
 
-/** Bytes made at the lines of `group` that no tensor shows at the end, and that something holds. */
+/** Bytes allocated at the lines of `group` that at the end no live tensor accounts for but that are still held. */
 export function hiddenBytesOf({ graphs }: Capture, group: Group): number {
   const ids = new Set(group.members.map(({ series }) => series.siteId));
   return [...ids].reduce((sum, id) => sum + (graphs.get(id)?.hiddenBytes.at(-1) ?? 0), 0);
@@ -65,7 +65,7 @@ function carriedBy({ capture }: Program, group: Group): Carried | undefined {
   };
 }
 
-/** With the value of each series at every round. */
+/** Combines the values of all series at every round with `add`. */
 function combine(
   all: GraphSeries[],
   rounds: number,
@@ -83,7 +83,7 @@ function combine(
   return total;
 }
 
-/** How what `values` counts grows, until the program's end or until it came to its end. */
+/** Judges the growth of `counts` until the program's end, or until its final phase begins. */
 export function judgeCount(program: Program, counts: number[], from: number, options: RuleOptions, bytes = false) {
   const { capture, work, rounds } = program;
   const until = (end: number): Judgement => {
@@ -105,12 +105,12 @@ export function judgeCount(program: Program, counts: number[], from: number, opt
   const before = until(phase.rounds);
   if (before.verdict !== 'leak') return atEnd;
   const freedMs = phase.fell ? capture.durationMs - capture.ticks[phase.rounds - 1]!.ms : null;
-  return { judgement: phase.fell || phase.doubtful ? undecided(before) : before, rounds: phase.rounds, freedMs };
+  return { judgement: phase.fell || phase.doubtful ? inconclusive(before) : before, rounds: phase.rounds, freedMs };
 }
 
 /**
- * The line whose value carries a graph that grows from step to step. Where several lead to the same graph: one that was
- * there after collections (garbage is not), whose value carries its own earlier values, and then the largest.
+ * The line whose value carries a graph that grows from step to step. If several lines lead to the same graph, it is one that
+ * remained after collections (so it is not garbage), whose value carries its own earlier values, and then the largest.
  */
 export function rootOf(program: Program, options: RuleOptions): Root | undefined {
   let growing: Root[] = [];
@@ -119,8 +119,8 @@ export function rootOf(program: Program, options: RuleOptions): Root | undefined
     const root = carried && grown(program, carried, options);
     if (root === undefined) continue;
     growing.push(root);
-    // Each has a value for every round: of very many, those with small graphs are not it.
-    if (growing.length > 2 * MOST_ROOTS) growing = growing.sort((a, b) => sizeOf(b) - sizeOf(a)).slice(0, MOST_ROOTS);
+    // Each has a value for every round, so of very many only those with large graphs are kept.
+    if (growing.length > 2 * MAX_ROOTS) growing = growing.sort((a, b) => sizeOf(b) - sizeOf(a)).slice(0, MAX_ROOTS);
   }
   const certain = growing.filter(({ judgement }) => judgement.verdict === 'leak');
   const found = certain.length > 0 ? certain : growing;
@@ -155,8 +155,8 @@ function grown(program: Program, carried: Carried, options: RuleOptions): Root |
   return { ...carried, ...judged, sinceMs, nodesPerStep: perStep(made, carried.nodes, from, judged.rounds) };
 }
 
-/** The line that made most of the memory that no tensor shows and that grows. */
-export function makerOf(program: Program, options: RuleOptions): Group | undefined {
+/** The line that allocated most of the growing memory that no tensor accounts for. */
+export function hiddenAllocator(program: Program, options: RuleOptions): Group | undefined {
   let [maker, most]: [Group | undefined, number] = [undefined, 0];
   for (const group of program.groups) {
     const hiddenBytes = carriedBy(program, group)?.hiddenBytes ?? [];

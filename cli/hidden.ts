@@ -1,30 +1,30 @@
 /**
- * What libtorch holds and no tensor of JavaScript shows: autograd graphs, tokens for other threads that nobody takes. It
- * has no line of its own. Which one is behind it is inferred from what the sites do meanwhile.
+ * Memory that libtorch holds but no JavaScript tensor accounts for: autograd graphs, tokens that no thread takes. It has no
+ * line of its own; the responsible line is inferred from the behaviour of the sites.
  */
 import type { Program } from './judging';
 import { finalPhase } from './rules/final_fall';
 import { enoughRounds, type Judgement, judge, type RuleOptions, warmupRounds } from './rules/verdict';
 import { type Group, lastCollection, totalOf } from './sites';
 
-/** Growth by less is a trifle: libtorch keeps buffers of its own. */
-const LEAST_BYTES = 64 * 1024;
-/** A line made what is hidden when it allocates as much, but for this share. */
+/** Smaller growth is ignored, because libtorch keeps buffers of its own. */
+const MIN_BYTES = 64 * 1024;
+/** A line is responsible if it allocates as much as the hidden growth, within this share. */
 const SAME = 0.1;
-/** A line works on when it allocated in at least this share of the rounds. */
+/** A line is active if it allocated in at least this share of the rounds. */
 const OFTEN = 0.25;
-/** So few tensors at a time are replaced at once; more are garbage for the collector, maybe among one that counts. */
+/** Lines with few live tensors replace them at once; more tensors may be garbage awaiting collection. */
 const FEW = 4;
 
 export interface Hidden {
   judgement: Judgement;
-  /** The rounds that it was judged by. */
+  /** Number of rounds that were judged. */
   rounds: number;
 }
 
 /**
- * How what libtorch holds grows, less `explained`: bytes per round of sites that are known to grow. Tensors that wait for
- * the collector are counted in, or a graph behind them would only come to light at each collection.
+ * Judges the growth of libtorch's memory minus `explained`, the bytes per round of sites that are known to grow. Tensors
+ * awaiting collection are included; otherwise a graph that they hold would be visible only after each collection.
  */
 export function judgeHidden({ capture, work, rounds }: Program, explained: number[], options: RuleOptions): Hidden {
   const { ticks } = capture;
@@ -37,11 +37,11 @@ export function judgeHidden({ capture, work, rounds }: Program, explained: numbe
         liveTensors: hidden.slice(0, end).map(() => 1),
         ...lastCollection(capture, 0, end),
       },
-      { ...options, leastBytes: LEAST_BYTES, mixed: true },
+      { ...options, minBytes: MIN_BYTES, mixed: true },
     );
   const atEnd = { judgement: until(rounds), rounds };
   const phase = atEnd.judgement.verdict === 'leak' ? undefined : finalPhase(hidden, work.slice(0, rounds));
-  // What fell may have been given back.
+  // If it fell, it may have been released.
   if (phase === undefined || phase.doubtful || phase.fell) return atEnd;
   const before = until(phase.rounds);
   if (before.verdict !== 'leak') return atEnd;
@@ -49,10 +49,10 @@ export function judgeHidden({ capture, work, rounds }: Program, explained: numbe
 }
 
 /**
- * The line that most likely keeps hidden memory growing: one that always holds a tensor and always replaces it (a loss
- * that is summed up holds the graph of all before it), else one that allocates just as many bytes; else none.
+ * The line that most likely causes hidden growth: one that always holds a tensor and always replaces it (a running sum of
+ * losses holds the graph of all earlier ones), else one that allocates as many bytes, else none.
  */
-export function likelyRoot(program: Program, rounds: number, options: RuleOptions): Group | undefined {
+export function likelyHiddenRoot(program: Program, rounds: number, options: RuleOptions): Group | undefined {
   const { capture, groups } = program;
   if (!enoughRounds(rounds, options)) return undefined;
   const begin = warmupRounds(rounds, options);

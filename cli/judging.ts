@@ -1,64 +1,64 @@
-/** The verdict on one site: at the program's end, before that end began, and at the ends of its worker threads. */
+/** The verdict on one site: at the program's end, before its final phase, and at the end of each worker thread. */
 import type { Capture, Series } from './capture/capture';
 import { IdMap } from './capture/id_map';
 import { ownBytes, provedUntil } from './capture/rounds';
 import { firstFrom, Survivors } from './capture/survivors';
 import { finalPhase } from './rules/final_fall';
-import { type Judgement, judge, LEAST_WARMUP, NO_GROWTH, type RuleOptions, undecided } from './rules/verdict';
+import { inconclusive, type Judgement, judge, MIN_WARMUP, NO_GROWTH, type RuleOptions } from './rules/verdict';
 import { firstRound, type Group, lastCollection, lastOf, oldestOf, totalOf } from './sites';
 
-/** The name of the mark behind which nothing is judged: the program releases what it holds. */
+/** Rounds after the mark of this name are not judged, because the program releases what it holds. */
 export const SHUTDOWN = 'shutdown';
-/** Above this share of all allocations, a site is itself the program's work, which then tells nothing about it. */
+/** Above this share of all allocations, a site is itself the program's work, so growth is measured by time. */
 const OWN_WORK = 0.9;
-/** A line that first works in so many of the last rounds may use up what was collected until then. */
+/** A line that is first active in these last rounds may use results that were collected until then. */
 const LAST_ROUNDS = 3;
-/** And makes at least this share of what was collected, as `torch.stack` and `torch.cat` do. */
-const USES_UP = 0.5;
+/** It must make at least this share of the collected bytes, as `torch.stack` and `torch.cat` do. */
+const CONSUMED_SHARE = 0.5;
 
-/** With more living tensors than this the crowd itself tells enough, and takes long to go through. */
-const MOST_LIVING = 2 ** 20;
-/** What survived the last collection is still there, or else the program gave it back. */
+/** Survivors are not judged with more live tensors than this, which would take long. */
+const MAX_LIVING = 2 ** 20;
+/** At least this share of the survivors of the last collection must still be live; otherwise they were released. */
 const STILL_THERE = 0.5;
 
-/** With fewer of them survivors prove nothing. */
-const LEAST_COLLECTIONS = 3;
-/** In tensors, or as many bytes: one that is judged by bytes has to rise by more anyway. */
-const LEAST_EXACT_RISE = 4;
-/** With fewer than these, what was there before must be at least by this share less: few numbers often rise by chance. */
+/** Collections that a judgement by survivors needs. */
+const MIN_COLLECTIONS = 3;
+/** In tensors, or as many bytes; other rules require a larger rise in bytes anyway. */
+const MIN_EXACT_RISE = 4;
+/** With fewer collections, the rise must be at least SHARE_OF_FEW of the last value: few values often rise by chance. */
 const MANY_COLLECTIONS = 8;
 const SHARE_OF_FEW = 0.25;
-/** Of two collections the later found more, in so many pairs of them. */
-const MOST_PAIRS = 0.9;
-/** So much of the rise comes in its second half. */
+/** Share of pairs of collections in which the later one must have the larger count. */
+const MIN_RISING_PAIRS = 0.9;
+/** Share of the rise that must come in its second half. */
 const LATE_RISE = 0.25;
 
-/** What the sites of a capture are judged by. */
+/** The data that the sites of a capture are judged by. */
 export interface Program {
   capture: Capture;
   groups: Group[];
-  /** Tensors that were made until each round. */
+  /** Number of tensors made until each round. */
   work: number[];
-  /** Rounds that are judged: all, or those until the mark `shutdown`. */
+  /** Number of judged rounds: all, or those until the mark `shutdown`. */
   rounds: number;
-  /** Threads that ended, in which order. */
+  /** Ended threads with their order. */
   ended: IdMap<number>;
-  /** What is proved to have been held, and until when; undefined where that is not known. */
+  /** Tensors that are proved to have been held, and until when; undefined if unknown. */
   held: Held | undefined;
 }
 
 interface Held {
   parts: Survivors[];
   rounds: number;
-  /** The last round before each full collection. What a collection reached lived then, and nothing else did. */
+  /** The last round before each full collection, at which the held tensors are exactly known. */
   exact: number[];
 }
 
 export interface Judged {
   judgement: Judgement;
-  /** Birth of the oldest that it holds, or held when its thread ended. */
+  /** Birth of the oldest tensor that is held, or was held when its thread ended. */
   oldest: number | null;
-  /** It grew as long as the program worked, and was freed so many ms before the capture's end; else null. */
+  /** If it grew while the program was active: how many ms before the capture's end it was freed; else null. */
   freedMs: number | null;
 }
 
@@ -77,14 +77,14 @@ export function programOf(capture: Capture, groups: Group[], wanted: Series[]): 
   };
 }
 
-/** Of one process: of several, each has collections of its own. */
+/** For one process only: joined processes have separate collections. */
 function heldOf({ details, ticks, droppedDetail }: Capture): Held | undefined {
   const [detail] = details;
   const last = ticks.at(-1);
   if (detail === undefined || details.length > 1 || last === undefined || droppedDetail > 0) return undefined;
   const { living, survivors } = detail;
   const collectedMs = last.collectedMs ?? 0;
-  if (collectedMs === 0 || living.size > MOST_LIVING || survivors.isFull) return undefined;
+  if (collectedMs === 0 || living.size > MAX_LIVING || survivors.isFull) return undefined;
   const alive = new Survivors();
   for (let row = 0; row < living.size; row++) {
     const birth = living.at(row);
@@ -103,7 +103,7 @@ export function judgeGroup(program: Program, group: Group, options: RuleOptions)
   if (atEnd.judgement.verdict === 'leak') return atEnd;
   const survivors = judgeSurvivors(program, group, atEnd, options);
   if (survivors !== undefined) return survivors;
-  // What a worker thread held is freed when it ends; it may have leaked until then all the same.
+  // The tensors of a worker thread are freed when it ends, but may have leaked until then.
   const ended: Judged[] = [];
   for (const [environment, its] of endedSeries(program, all)) {
     const rounds = Math.min(program.rounds, capture.ended.get(environment)! + 1);
@@ -111,12 +111,12 @@ export function judgeGroup(program: Program, group: Group, options: RuleOptions)
     ended.push({ judgement, oldest: atEnd.oldest ?? oldest, freedMs });
     if (judgement.verdict === 'leak') return ended.at(-1)!;
   }
-  // One that ended too soon to tell, and grew until then. Where several came and went, none lives long enough to leak.
+  // A single thread that grew but ended too early to judge. If several came and went, none runs long enough to leak.
   const only = ended.length === 1 ? ended[0]!.judgement : undefined;
   return only?.verdict === 'insufficient' && grew(only) ? ended[0]! : atEnd;
 }
 
-/** By those alone that are proved to have been held: a line may make much garbage, and hold a few for good. */
+/** Judges only tensors that are proved to have been held: a line may make much garbage and hold a few for good. */
 function judgeSurvivors(program: Program, group: Group, atEnd: Judged, options: RuleOptions): Judged | undefined {
   const { capture, work, held, rounds: most } = program;
   if (held === undefined || !['steady', 'cache'].includes(atEnd.judgement.verdict)) return undefined;
@@ -144,23 +144,23 @@ function judgeSurvivors(program: Program, group: Group, atEnd: Judged, options: 
   )
     return undefined;
   const stays = lastOf(all, (series) => series.liveTensors) >= STILL_THERE * liveTensors[end - 1]!;
-  const isSure = stays && !isUsedUp(program, group, program.rounds - LAST_ROUNDS, program.rounds);
-  // Another chance to be wrong.
-  const found = isSure ? { ...judgement, p: Math.min(1, 2 * judgement.p) } : undecided(judgement);
+  const isSure = stays && !isConsumed(program, group, program.rounds - LAST_ROUNDS, program.rounds);
+  // A second test of the same site.
+  const found = isSure ? { ...judgement, p: Math.min(1, 2 * judgement.p) } : inconclusive(judgement);
   return { judgement: found, oldest: atEnd.oldest, freedMs: atEnd.freedMs };
 }
 
 /**
- * Between collections less is proved to be held than is: what a full cache drops before the next one counts for nothing. Right
- * before each collection the count is exact, so it is there that it has to rise, most of the way and until the last. Few
- * collections come in a short run: those of the first rounds alone are left out, and late growth tells that no cache filled.
+ * Between collections the count of proved tensors is too low: what a full cache drops before the next collection does not
+ * count. It is exact right before each collection, so it must rise there, in most steps and until the last. A short run has
+ * few collections, so only those of the first rounds are skipped; late growth shows that it is not a cache that filled.
  */
 function risesExactly(counts: number[], { exact }: Held, from: number, options: RuleOptions): boolean {
-  const begin = from + Math.min(LEAST_WARMUP, options.warmup ?? LEAST_WARMUP);
+  const begin = from + Math.min(MIN_WARMUP, options.warmup ?? MIN_WARMUP);
   const values = exact.filter((round) => round >= begin).map((round) => counts[round]!);
-  if (values.length < LEAST_COLLECTIONS) return false;
+  if (values.length < MIN_COLLECTIONS) return false;
   const rise = values.at(-1)! - values[0]!;
-  if (rise < LEAST_EXACT_RISE) return false;
+  if (rise < MIN_EXACT_RISE) return false;
   if (values.length < MANY_COLLECTIONS && rise < SHARE_OF_FEW * values.at(-1)!) return false;
   let [up, pairs] = [0, 0];
   for (let i = 0; i < values.length; i++) {
@@ -170,42 +170,42 @@ function risesExactly(counts: number[], { exact }: Held, from: number, options: 
     }
   }
   const middle = values[values.length >> 1]!;
-  return up >= MOST_PAIRS * pairs && values.at(-1)! - middle >= LATE_RISE * rise;
+  return up >= MIN_RISING_PAIRS * pairs && values.at(-1)! - middle >= LATE_RISE * rise;
 }
 
 const grew = ({ growthBytesPerMinute, growthTensorsPerMinute }: Judgement) =>
   growthBytesPerMinute > 0 || growthTensorsPerMinute > 0;
 
-/** With the rounds until `rounds`, and where nothing was found with those before the last phase of the program. */
+/** Judges the rounds until `rounds`; if nothing is found, those before the final phase of the program. */
 function judgeToEnd(program: Program, group: Group, its: Series[], rounds: number, options: RuleOptions): Judged {
   const { capture } = program;
   const atEnd = { ...judgeUntil(program, its, rounds, options), freedMs: null };
   if (atEnd.judgement.verdict === 'leak') {
-    return isUsedUp(program, group, rounds - LAST_ROUNDS, rounds)
-      ? { ...atEnd, judgement: undecided(atEnd.judgement) }
+    return isConsumed(program, group, rounds - LAST_ROUNDS, rounds)
+      ? { ...atEnd, judgement: inconclusive(atEnd.judgement) }
       : atEnd;
   }
   const [bytes, tensors] = [(one: Series) => one.liveBytes, (one: Series) => one.liveTensors].map((of) =>
     finalPhase(totalOf(its, capture.ticks.length, of).slice(0, rounds), program.work.slice(0, rounds)),
   );
-  // Bytes go first; views have none of their own.
+  // Bytes first; views have none of their own.
   const phase = bytes?.fell ? bytes : (tensors ?? bytes);
   if (phase === undefined) return atEnd;
   const before = judgeUntil(program, its, phase.rounds, options);
   if (!grew(before.judgement) || !['leak', 'insufficient'].includes(before.judgement.verdict)) return atEnd;
   const freedMs = phase.fell ? capture.durationMs - capture.ticks[phase.rounds - 1]!.ms : null;
-  // A job that collects results, uses them and gives them back looks the same, and so does garbage that is met at last.
+  // A job that collects results, uses and releases them looks the same, and so does garbage that is finally collected.
   const doubtful = phase.doubtful || phase.fell;
-  // What still lives was judged by all rounds: that the site stands still is doubted by no more than a leak.
+  // If it did not fall, all rounds were judged: only a leak overrides their verdict.
   if (!phase.fell && before.judgement.verdict !== 'leak') return atEnd;
-  return { judgement: doubtful ? undecided(before.judgement) : before.judgement, oldest: before.oldest, freedMs };
+  return { judgement: doubtful ? inconclusive(before.judgement) : before.judgement, oldest: before.oldest, freedMs };
 }
 
 function judgeUntil({ capture, work }: Program, its: Series[], end: number, options: RuleOptions) {
   const rounds = capture.ticks.length;
   const oldest = oldestOf(its, end);
   const ownWork = lastOf(its, (series) => series.allocatedTensors) >= OWN_WORK * work.at(-1)!;
-  // A site that joins late has its own beginning; its rounds before it tell nothing.
+  // A site that starts late is judged from its own first round.
   const from = Math.max(0, firstRound(its));
   if (from >= end) return { judgement: { verdict: 'steady', kind: 'steady', ...NO_GROWTH } as Judgement, oldest };
   const judgement = judge(
@@ -223,10 +223,10 @@ function judgeUntil({ capture, work }: Program, its: Series[], end: number, opti
 }
 
 /**
- * Whether a line first worked in the rounds from `begin` on, when `group` made nothing more, and made as much as was
- * collected: then a job may have collected results, and used them.
+ * Whether another line was first active from round `begin` on, after `group` made its last tensor, and made a comparable
+ * number of bytes: a job may have collected results and then used them.
  */
-function isUsedUp({ groups }: Program, group: Group, begin: number, end: number): boolean {
+function isConsumed({ groups }: Program, group: Group, begin: number, end: number): boolean {
   const of = (one: Group) => one.members.map(({ series }) => series);
   const bytes = (its: Series[]) => lastOf(its, (series) => series.allocatedBytes);
   const collected = of(group);
@@ -234,7 +234,7 @@ function isUsedUp({ groups }: Program, group: Group, begin: number, end: number)
     const its = of(other);
     const first = firstRound(its);
     if (other === group || first < begin || first >= end || first < lastRoundOf(collected)) return false;
-    return bytes(its) >= USES_UP * bytes(collected);
+    return bytes(its) >= CONSUMED_SHARE * bytes(collected);
   });
 }
 
@@ -247,7 +247,7 @@ function lastRoundOf(its: Series[]): number {
   }, 0);
 }
 
-/** What each thread that ended had of them: there may be as many threads as sites, so neither is gone through for each other. */
+/** Series by ended thread. Linear, because there may be as many threads as sites. */
 function endedSeries({ capture, ended }: Program, all: Series[]): [number, Series[]][] {
   const found = new IdMap<Series[]>();
   for (const series of all) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** `leak-audit`: which source line holds the tensors? */
+/** `leak-audit`: shows which source line holds tensors. */
 import { commands } from './commands';
 import { main } from './program';
 
@@ -8,7 +8,7 @@ main({
   description: 'Shows which source line holds tensors, and how fast it grows.',
   commands,
   more: `
-Begin with \`leak-audit run -- node app.js\`; with -o app.ltna the capture stays,
-for \`leak-audit report app.ltna --html app.html\` and the other commands.
-\`leak-audit COMMAND --help\` says more of each.`,
+Begin with \`leak-audit run -- node app.js\`. Keep the capture with -o app.ltna
+for \`leak-audit report app.ltna --html app.html\` and other commands.
+\`leak-audit COMMAND --help\` shows the options of a command.`,
 });

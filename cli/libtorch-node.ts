@@ -1,11 +1,11 @@
 #!/usr/bin/env node
-/** `libtorch-node`: the library on this machine. */
+/** `libtorch-node`: checks and builds the library on this machine. */
 import { buildCommand } from './commands/build';
 import { doctorCommand } from './commands/doctor';
 import { main } from './program';
 
 main({
   name: 'libtorch-node',
-  description: 'Looks after libtorch-node on this machine.',
+  description: 'Checks and builds libtorch-node on this machine.',
   commands: [doctorCommand, buildCommand],
 });

@@ -1,7 +1,7 @@
-/** A whole capture file for the commands that look at it, however large: condensed while it is read. */
+/** Loads a capture file of any size, condensing it while it is read. */
 import * as fs from 'node:fs';
 import type { Capture } from './capture/capture';
-import { CaptureParser, withPlace } from './capture/reader';
+import { CaptureParser, withFileName } from './capture/reader';
 import { condense } from './condense';
 import { UsageError } from './errors';
 import { progress } from './progress';
@@ -9,25 +9,25 @@ import type { Report } from './report';
 
 export interface LoadedCapture {
   capture: Capture;
-  /** Of all rounds, also of those that were condensed away. */
+  /** Number of all rounds, including those dropped by condensing. */
   rounds: number;
   peakRss: number;
 }
 
-/** The report with the figures that condensing took from the capture. */
-export function exactly(report: Report, { rounds, peakRss }: LoadedCapture): Report {
+/** Restores the figures in the report that condensing changed. */
+export function withExactFigures(report: Report, { rounds, peakRss }: LoadedCapture): Report {
   return { ...report, summary: { ...report.summary, rounds, peakRss } };
 }
 
 const CHUNK_BYTES = 1 << 20;
 
-/** Throws UsageError, in one line, when it is no capture. */
+/** @throws {UsageError} with one line, if `file` is not a capture */
 export function loadCapture(file: string): LoadedCapture {
-  return withPlace(file, () => {
+  return withFileName(file, () => {
     const { unclaimed, ...loaded } = read(file);
-    // A program that was killed before its first packet, or could not write, leaves a file that says so.
+    // A program that was killed before its first packet, or could not write, leaves a file with a flag.
     if (loaded.capture.start === undefined && !unclaimed && !loaded.capture.lostFlag) {
-      throw new UsageError('not a leak-audit capture (it is empty or cut off)');
+      throw new UsageError('not a leak-audit capture (empty or truncated)');
     }
     return loaded;
   });
@@ -42,7 +42,7 @@ function read(file: string): LoadedCapture & { unclaimed: boolean } {
   try {
     const { size } = fs.fstatSync(fd);
     for (;;) {
-      const chunk = Buffer.allocUnsafe(CHUNK_BYTES); // fresh: the parser keeps parts of it
+      const chunk = Buffer.allocUnsafe(CHUNK_BYTES); // not reused, because the parser keeps parts of it
       const n = fs.readSync(fd, chunk, 0, chunk.length, null);
       if (n === 0) break;
       parser.feed(chunk.subarray(0, n));
@@ -64,7 +64,7 @@ function read(file: string): LoadedCapture & { unclaimed: boolean } {
   const capture = parser.finish();
   const { unclaimed, parts } = parser;
   if (parts.length === 1) return { capture, unclaimed, ...exact };
-  // Of several processes the sums count, not the greatest.
+  // For several processes, the peak is that of the sums.
   const peakRss = capture.ticks.reduce((most, { rss }) => Math.max(most, rss), 0);
   return { capture, unclaimed, rounds: capture.ticks.length, peakRss };
 }

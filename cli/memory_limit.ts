@@ -1,4 +1,4 @@
-/** How much memory a process may have here: its control group's limit, or the machine's memory. */
+/** How much memory a process may use: its control group's limit, or the machine's memory. */
 import * as os from 'node:os';
 import { readCgroup } from './doctor/cgroup';
 
@@ -7,7 +7,7 @@ export interface MemoryLimit {
   from: 'cgroup' | 'machine';
 }
 
-/** The smallest limit that holds. `root` is where /proc and /sys are looked for. */
+/** The smallest limit that applies. `root`: the folder that contains /proc and /sys. */
 export function memoryLimit(root = '/'): MemoryLimit {
   const { memory, memoryHigh } = readCgroup(root);
   const group = Math.min(memory?.bytes ?? Number.POSITIVE_INFINITY, memoryHigh?.bytes ?? Number.POSITIVE_INFINITY);

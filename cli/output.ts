@@ -1,4 +1,4 @@
-/** Where reports go: stdout, or files that are complete or not there. */
+/** Writes reports to stdout, or to files that appear only when complete. */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import type { Capture } from './capture/capture';
@@ -22,14 +22,14 @@ import { print, sendBytes } from './writers';
 export interface ShowOptions {
   json?: string;
   html?: string;
-  /** The device that the report is of. */
+  /** The device of the report. */
   device?: string;
   redactSources?: boolean;
-  /** Who holds the tensors, where that was asked. */
+  /** What holds the tensors, with `--why`. */
   held?: readonly Answer[];
 }
 
-/** `redaction` gives the numbers, where names are not to be shown. Shows the report: text on stdout, unless the JSON goes there (`--json -`). */
+/** Prints the report as text, or as JSON with `--json -`, and writes the other outputs. `redaction` replaces names by numbers. */
 export function showReport(
   report: Report,
   capture: Capture,
@@ -54,21 +54,20 @@ export function showReport(
   const colors = colorsFor(process.stdout);
   print(renderText(printableAll(shown), { colors, folder, columns }));
   if (options.held !== undefined && redaction === undefined)
-    print(`\nwho holds them at the end\n${renderWhy(printableAll(whyReport(options.held)), { colors, folder })}`);
+    print(`\nheld at the end by\n${renderWhy(printableAll(whyReport(options.held)), { colors, folder })}`);
 }
 
-/** Writes a file as a whole or not at all; '-' is stdout. What is no file, a pipe or /dev/null, stays what it is. */
+/** Writes a file completely or not at all; '-' is stdout. A pipe or device is written to and not replaced. */
 export function writeOutput(file: string, text: string | Buffer): void {
   if (file === '-') {
     progress.end();
     if (typeof text === 'string') print(text);
-    else if (process.stdout.isTTY)
-      throw new UsageError('this format is not text for a terminal: name a file, or use a pipe');
+    else if (process.stdout.isTTY) throw new UsageError('this format is binary: name a file, or use a pipe');
     else sendBytes(text);
     return;
   }
   if (fs.statSync(file, { throwIfNoEntry: false })?.isFile() === false) {
-    writeThere(file, text);
+    writeInPlace(file, text);
     return;
   }
   try {
@@ -78,12 +77,12 @@ export function writeOutput(file: string, text: string | Buffer): void {
   }
 }
 
-function writeThere(device: string, text: string | Buffer): void {
+function writeInPlace(device: string, text: string | Buffer): void {
   try {
     const fd = fs.openSync(device, fs.constants.O_WRONLY | fs.constants.O_NOCTTY);
     try {
-      // What took its place meanwhile is not overwritten.
-      if (fs.fstatSync(fd).isFile()) throw new UsageError(`cannot write ${device}: it became a file meanwhile`);
+      // A file that replaced the device is not overwritten.
+      if (fs.fstatSync(fd).isFile()) throw new UsageError(`cannot write ${device}: it was replaced by a file`);
       fs.writeFileSync(fd, text);
     } finally {
       fs.closeSync(fd);
@@ -94,11 +93,11 @@ function writeThere(device: string, text: string | Buffer): void {
   }
 }
 
-/** How wide the terminal is; undefined where it is none. */
+/** The width of the terminal; undefined if the stream is not a terminal. */
 export const terminalColumns = (stream: { isTTY?: boolean; columns?: number }): number | undefined =>
   stream.isTTY === true ? terminalSize(stream).columns : undefined;
 
-/** One file cannot hold two things: the capture that is read or kept, and each of the outputs, by their options. */
+/** Rejects a file that is given for two options, such as the capture and an output. */
 export function checkDistinct(files: Record<string, string | undefined>): void {
   const seen = new Map<string, string>();
   for (const [option, file] of Object.entries(files)) {
@@ -106,35 +105,34 @@ export function checkDistinct(files: Record<string, string | undefined>): void {
     const place = file === '-' ? '-' : realPlace(file);
     const other = seen.get(place);
     const where = file === '-' ? 'stdout' : file;
-    if (other !== undefined)
-      throw new UsageError(`${other} and ${option} are both ${where}: each needs a file of its own`);
+    if (other !== undefined) throw new UsageError(`${other} and ${option} are both ${where}: expected different files`);
     seen.set(place, option);
   }
 }
 
-/** The same for all names of a file, also where it does not exist yet. */
+/** The same path for all names of a file, even if it does not exist yet. */
 function realPlace(file: string): string {
   const place = path.resolve(file);
   try {
     return fs.realpathSync(place);
   } catch {
-    // It is made later: its folder says where.
+    // It does not exist yet: resolve its folder.
   }
   try {
     return path.join(fs.realpathSync(path.dirname(place)), path.basename(place));
   } catch {
-    return place; // checkWritable says what is wrong with it
+    return place; // checkWritable reports the problem
   }
 }
 
-/** Before a long run, not after it: can this file be made? */
+/** Checks before a long run that the file can be created. */
 export function checkWritable(file: string | undefined): void {
   if (file === undefined || file === '-') return;
   const folder = path.dirname(path.resolve(file));
   try {
     fs.accessSync(folder, fs.constants.W_OK);
   } catch {
-    throw new UsageError(`cannot write ${file}: ${folder} is no folder that can be written to`);
+    throw new UsageError(`cannot write ${file}: ${folder} is not a writable folder`);
   }
   if (fs.statSync(file, { throwIfNoEntry: false })?.isDirectory()) {
     throw new UsageError(`cannot write ${file}: it is a folder`);

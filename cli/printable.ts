@@ -1,10 +1,10 @@
 /**
- * Text that comes from programs, files and command lines, made harmless for a terminal: control characters and those that
- * hide, turn or break text become visible escapes, `\u001b`. JSON reads these escapes as the characters that they stand for.
+ * Escapes text of programs, files and command lines for terminals: control characters and those that are invisible, change
+ * the direction or break lines become `\u001b`. In JSON these escapes stand for the original characters.
  */
 import pc from 'picocolors';
 
-/** C0, DEL, C1; invisible ones and those that change the direction; separators of lines and paragraphs. */
+/** C0, DEL, C1; invisible characters and those that change the direction; line and paragraph separators. */
 const UNSAFE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 const escaped = (character: string): string =>
@@ -13,10 +13,10 @@ const escaped = (character: string): string =>
     (_, i) => `\\u${character.charCodeAt(i).toString(16).padStart(4, '0')}`,
   ).join('');
 
-/** One line that does nothing to a terminal. */
+/** One line without control characters. */
 export const printable = (text: string): string => text.replace(UNSAFE, escaped);
 
-/** The same for each string in a value, so that none of it can begin a line or end a colour. Keys are names of ours. */
+/** Escapes each string in a value, so that it cannot begin a line or end a colour. Keys are our own names. */
 export function printableAll<T>(value: T): T {
   if (typeof value === 'string') return printable(value) as T;
   if (typeof value !== 'object' || value === null) return value;
@@ -24,24 +24,24 @@ export function printableAll<T>(value: T): T {
   return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, printableAll(one)])) as T;
 }
 
-/** What our own colours write, and nothing else that begins with ESC. */
+/** The sequences of our own colours. */
 const { bold, dim, red, green, yellow, cyan } = pc.createColors(true);
 const COLOR = String.raw`\u001b\[\d+m`;
 const COLOR_CODES = new Set(
   [bold, dim, red, green, yellow, cyan].flatMap((paint) => paint(paint('x')).match(new RegExp(COLOR, 'g')) ?? []),
 );
 
-/** The line ends of our texts (of CSV, too), and colours. */
+/** Line ends of our texts (and of CSV), colours, and characters to escape. */
 const LEAVING = new RegExp(String.raw`\r?\n|${COLOR}|[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]`, 'gu');
 
-/** A whole text as it may leave for a terminal. `colored`: with the colours in it. Other control characters are escaped. */
+/** Escapes a text for a terminal, except line ends and, if `colored`, our colours. */
 export const forTerminal = (text: string, colored: boolean): string =>
   text.replace(LEAVING, (found) => {
     if (found === '\n' || found === '\r\n' || (colored && COLOR_CODES.has(found))) return found;
     return printable(found);
   });
 
-/** JSON with nothing in it that a terminal obeys: what JSON itself leaves as it is becomes an escape of JSON. */
+/** JSON without raw control or invisible characters: those that JSON allows are written as JSON escapes. */
 export const jsonText = (value: unknown, indent?: number): string =>
   JSON.stringify(value, null, indent).replace(/\P{ASCII}|\x7f/gu, (found) =>
     found.match(UNSAFE) ? escaped(found) : found,

@@ -1,4 +1,4 @@
-/** What the two programs of this package share: commands in, exit status out. */
+/** Runs the commands of a program and sets its exit status; shared by the two programs of this package. */
 import { Command, CommanderError, type OutputConfiguration } from 'commander';
 import { colorsFor } from './colors';
 import type { CommandFactory } from './commands';
@@ -6,21 +6,21 @@ import { ExitCode, UsageError } from './errors';
 import { printable } from './printable';
 import { progress } from './progress';
 import { version } from './version';
-import { print, tell } from './writers';
+import { print, printError } from './writers';
 
 export interface Program {
   name: string;
   description: string;
   commands: CommandFactory[];
-  /** What its --help ends with. */
+  /** The end of its --help text. */
   more?: string;
 }
 
-/** Wrong usage in our own voice, and where to read on. */
+/** Prints usage errors as one line that refers to --help. */
 function oneLine(...names: string[]): OutputConfiguration {
   return {
     writeOut: print,
-    writeErr: tell,
+    writeErr: printError,
     outputError: (text, write) => {
       const { red } = colorsFor(process.stderr);
       const what = text
@@ -59,28 +59,28 @@ async function run(definition: Program, argv: string[]): Promise<number> {
     if (error instanceof CommanderError) return error.exitCode === 0 ? ExitCode.clean : ExitCode.usage;
     if (error instanceof UsageError) {
       const { red } = colorsFor(process.stderr);
-      tell(`${red(`${definition.name}:`)} ${printable(error.message)}\n`);
+      printError(`${red(`${definition.name}:`)} ${printable(error.message)}\n`);
       return ExitCode.usage;
     }
     if ((error as NodeJS.ErrnoException | undefined)?.syscall === 'uv_cwd') {
-      tell(`${definition.name}: the working folder is gone: go to one that is there\n`);
+      printError(`${definition.name}: the working folder does not exist\n`);
       return ExitCode.usage;
     }
     return internalError(definition, error);
   }
 }
 
-/** A mistake of ours: one line, and a status that no verdict has. */
+/** A bug in leak-audit: one line, and an exit status that no verdict has. */
 function internalError(definition: Program, error: unknown): number {
   const what = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   const { red } = colorsFor(process.stderr);
-  tell(`${red(`${definition.name}:`)} internal error: ${printable(what.replace(/\s+/g, ' '))}\n`);
+  printError(`${red(`${definition.name}:`)} internal error: ${printable(what.replace(/\s+/g, ' '))}\n`);
   return ExitCode.internal;
 }
 
 /** Runs the program; the process's exit status is the command's. */
 export function main(definition: Program): void {
-  // A reader that goes away (`| head`) is no error of ours.
+  // A closed pipe (`| head`) is not an error.
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code !== 'EPIPE') throw error;

@@ -1,11 +1,11 @@
-/** What long work is at, in a line of a terminal's stderr; nothing anywhere else. */
+/** Progress of long work, as a line on stderr if it is a terminal. */
 
 import { printable } from './printable';
 import { formatBytes, formatCount } from './units';
 
-/** Who waits less than this wants no explanation. */
-const PATIENCE_MS = 1000;
-const LEAST_MS_BETWEEN = 100;
+/** Shorter work shows no progress. */
+const SHOW_AFTER_MS = 1000;
+const MIN_MS_BETWEEN = 100;
 
 export interface ProgressStream {
   isTTY?: boolean;
@@ -23,7 +23,7 @@ export class Progress {
     private readonly now: () => number = () => performance.now(),
   ) {}
 
-  /** `reading app.ltna: 42% of 301.0 MiB`; without a size (a pipe), what came so far. */
+  /** `reading app.ltna: 42% of 301.0 MiB`; for a pipe, which has no size, the bytes so far. */
   bytes(what: string, done: number, size: number): void {
     this.show(() => `${what}: ${size > 0 ? `${percent(done, size)} of ${formatBytes(size)}` : formatBytes(done)}`);
   }
@@ -33,13 +33,13 @@ export class Progress {
     this.show(() => `${what}: ${formatCount(done)} of ${formatCount(of)} ${unit}`);
   }
 
-  /** Begins something whose end is not known beforehand. */
+  /** Starts a stage without a known end. */
   stage(what: string): void {
     this.shownAt = Number.NEGATIVE_INFINITY;
     this.show(() => `${what} …`);
   }
 
-  /** Takes the line away: before anything else is written to the terminal. */
+  /** Clears the line, before other output to the terminal. */
   end(): void {
     if (this.shown !== '') this.stream.write(`\r${' '.repeat(this.shown.length)}\r`);
     this.shown = '';
@@ -51,7 +51,7 @@ export class Progress {
     if (this.stream.isTTY !== true) return;
     const now = this.now();
     this.begun ??= now;
-    if (now - this.begun < PATIENCE_MS || now - this.shownAt < LEAST_MS_BETWEEN) return;
+    if (now - this.begun < SHOW_AFTER_MS || now - this.shownAt < MIN_MS_BETWEEN) return;
     this.shownAt = now;
     const line = shorten(printable(text()), (this.stream.columns || 80) - 1);
     this.stream.write(`\r${line.padEnd(this.shown.length)}`);
@@ -61,12 +61,12 @@ export class Progress {
 
 const percent = (done: number, size: number) => `${Math.min(100, Math.floor((100 * done) / size))}%`;
 
-/** Of a long name the end says more. */
+/** Keeps the end, which is more useful in a long name. */
 const shorten = (text: string, columns: number) =>
   text.length <= columns ? text : `…${text.slice(text.length - columns + 1)}`;
 
-/** Of this process. */
+/** The progress line of this process. */
 export const progress = new Progress();
 
-/** For `analyse`. */
-export const tellSites = (done: number, of: number): void => progress.count('judging', done, of, 'sites');
+/** The `seen` callback for `analyse`. */
+export const showJudged = (done: number, of: number): void => progress.count('judging', done, of, 'sites');

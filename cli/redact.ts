@@ -1,6 +1,6 @@
 /**
- * Reports that can be shown to others: no text of the program's stays, no path, no name of a function, a label or a mark,
- * no command. Lines and columns stay, and figures.
+ * Removes the program's text from reports that are shared: paths, names of functions, labels and marks, and the command.
+ * Lines, columns and figures remain.
  */
 import type { LabelTotals } from './capture/by-label';
 import type { Frame } from './capture/capture';
@@ -8,12 +8,12 @@ import type { Report, SiteReport } from './report';
 import type { StackTotals } from './stacks';
 
 const REDACTED = '(redacted)';
-/** Frames without a line that are our own words; a program can name a frame like any other text. */
+/** Names of frames without a line that leak-audit itself gives; a program can use any name. */
 const OWN_WORDS = new Set(['(no JavaScript stack)', '(before attach)', '(seen by no tensor)']);
-/** How a capture ends, in our own words. */
+/** The reasons for a capture's end that leak-audit itself writes. */
 const OWN_ENDS = new Set(['exit', 'detached', 'abandoned', 'killed', 'no tensors']);
 
-/** Gives each name a number, the same one wherever it stands. */
+/** Replaces each name by a number, the same everywhere. */
 export class Redaction {
   private readonly files = new Map<string, string>();
   private readonly functions = new Map<string, string>();
@@ -35,17 +35,17 @@ export class Redaction {
     return numbered(this.files, name, 'file');
   }
 
-  /** What a person called it. */
+  /** The name of a mark. */
   mark(name: string): string {
     return numbered(this.marks, name, 'mark');
   }
 
-  /** Of a variable, a property, a class, an event. */
+  /** The name of a variable, a property, a class or an event. */
   word(name: string): string {
     return numbered(this.words, name, 'name');
   }
 
-  /** Values of labels are routes, which are paths too. */
+  /** The value of a label, for example a route. */
   label(value: string): string {
     return numbered(this.labels, value, 'value');
   }

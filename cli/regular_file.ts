@@ -1,15 +1,15 @@
-/** Reads files that a capture or another process names: a pipe must not make us wait, nor a device or size fill memory. */
+/** Reads files named by a capture or another process: pipes must not block, devices and large files must not fill memory. */
 import * as fs from 'node:fs';
 
 const { O_RDONLY, O_NONBLOCK, O_NOCTTY } = fs.constants;
 
-/** Opens for reading without waiting: for a writer of a pipe, for example. */
-export const openAtOnce = (file: string | URL, flags = 0): number =>
+/** Opens for reading without blocking, for example on a pipe without a writer. */
+export const openNonBlocking = (file: string | URL, flags = 0): number =>
   fs.openSync(file, O_RDONLY | O_NONBLOCK | O_NOCTTY | flags);
 
-/** Its text; undefined where it is not a regular file, or has more than `most` bytes. Throws where it cannot be opened. */
+/** The text of the file; undefined if it is not a regular file or is larger than `most`. @throws if it cannot be opened */
 export function readRegular(file: string | URL, most: number): string | undefined {
-  const fd = openAtOnce(file);
+  const fd = openNonBlocking(file);
   try {
     const stat = fs.fstatSync(fd);
     if (!stat.isFile() || stat.size > most) return undefined;
@@ -17,7 +17,7 @@ export function readRegular(file: string | URL, most: number): string | undefine
     let done = 0;
     while (done < bytes.length) {
       const n = fs.readSync(fd, bytes, done, bytes.length - done, done);
-      if (n === 0) break; // it became shorter
+      if (n === 0) break; // the file was truncated
       done += n;
     }
     return bytes.toString('utf8', 0, done);

@@ -1,19 +1,19 @@
-/** The report: the JSON of the public contract, which the text reporter prints from too. */
+/** The report: the public JSON, from which the text is printed as well. */
 import type { Frame, Mark } from './capture/capture';
 import type { SiteKind, SiteVerdict } from './rules/verdict';
 
 export const REPORT_VERSION = 1;
 
-/** A graph that grows from step to step, since a value carries it along. */
+/** A graph that a value carries from step to step, so that it grows. */
 export interface GraphReport {
-  /** What the source calls the value; empty where that is not known. */
+  /** The name of the value in the source; empty if unknown. */
   variable: string;
-  /** Living tensors of the site that have a graph. */
+  /** Live tensors of the site that have a graph. */
   tensors: number;
-  /** Nodes of the largest such graph, without leaves; with `atLeast`, more than so many. */
+  /** Nodes of the largest such graph, without leaves; with `atLeast`, a lower bound. */
   nodes: number;
   atLeast: boolean;
-  /** How many are added with each tensor that the site makes. */
+  /** Nodes added per tensor that the site makes. */
   nodesPerStep: number;
 }
 
@@ -22,7 +22,7 @@ export interface SiteReport {
   line: number;
   column: number;
   function: string;
-  /** Innermost first, through source maps; of all stacks that end at this position, the one that holds most. */
+  /** Innermost first, through source maps; the stack with most live bytes of all that end at this position. */
   stack: Frame[];
   devices: string[];
   liveTensors: number;
@@ -30,31 +30,31 @@ export interface SiteReport {
   allocatedTensors: number;
   allocatedBytes: number;
   growthBytesPerMinute: number;
-  /** Bounds of it, each with 99% confidence; null where the rounds are too few for one. */
+  /** Bounds of the growth, each with 99% confidence; null if there are too few rounds for one. */
   growthLowBytesPerMinute: number | null;
   growthHighBytesPerMinute: number | null;
   growthTensorsPerMinute: number;
-  /** The part of the growth that no tensor shows: this site is the likely root of it (a kept autograd graph). */
+  /** The part of the growth that no tensor accounts for and that this site probably causes (a kept autograd graph). */
   hiddenGrowthBytesPerMinute: number;
-  /** Bytes made here that no tensor shows any more, and that something holds: a graph, a token. */
+  /** Bytes allocated here that no live tensor accounts for but that are still held, by a graph or a token. */
   hiddenBytes: number;
-  /** The graph that a value of this site carries along, where that grows; else null. */
+  /** The growing graph that a value of this site carries; else null. */
   graph: GraphReport | null;
-  /** Age of the oldest living tensor at the end; null when none lives. */
+  /** Age of the oldest live tensor at the end; null if none is live. */
   oldestMs: number | null;
-  /** Since when (ms after the start of the capture) it holds what it never gave back; null when none lives. */
+  /** Since when (ms after the start of the capture) it holds tensors that it never released; null if none is live. */
   sinceMs: number | null;
   /**
-   * It grew as long as the program worked, and was freed only so many ms before the capture's end; null where it was not, or
-   * where that is not why it is reported.
+   * If the site grew while the program was active and was freed only at the end: how many ms before the capture's end. Null
+   * if not freed, or if that is not why the site is reported.
    */
   freedMs: number | null;
   verdict: SiteVerdict;
-  /** The verdict, finer: filling or full cache, sawtooth or steady. */
+  /** The verdict in more detail: filling or full cache, sawtooth or steady. */
   kind: SiteKind;
-  /** Of a leak: 1 less the share of false ones that is to be expected among the leaks so called; else null. */
+  /** For a leak: 1 minus the false discovery rate among the reported leaks; else null. */
   confidence: number | null;
-  /** Who holds its living tensors (`--why`), those with most bytes first. */
+  /** What holds its live tensors (`--why`), most bytes first. */
   heldBy?: { path: string[]; tensors: number; bytes: number }[];
 }
 
@@ -70,9 +70,9 @@ export interface TimelinePoint {
 }
 
 /**
- * Why a report without a leak is no "clean" either: the program never loaded the library; too few rounds after the
- * warm-up; a site that grows has too few of its own; a site grew until the program's end, and may have been used and freed
- * there; only totals were recorded.
+ * Why a report without a leak is not `clean`: the program never loaded the library; too few rounds after the warm-up; a
+ * growing site has too few rounds of its own; a site grew until the program's end, and may have been used and freed there;
+ * only totals were recorded.
  */
 export type Shortfall = 'not-loaded' | 'few-rounds' | 'young-sites' | 'grew-to-the-end' | 'counters';
 
@@ -83,7 +83,7 @@ export interface Summary {
   startedAt: number | null;
   durationMs: number;
   rounds: number;
-  /** How the capture ended: 'exit', 'detached', 'abandoned', or 'killed' when the last packet is missing. */
+  /** How the capture ended: 'exit', 'detached', 'abandoned', or 'killed' if the last packet is missing. */
   ended: string;
   liveTensors: number;
   liveStorages: number;
@@ -91,32 +91,32 @@ export interface Summary {
   peakLiveBytes: number;
   allocatedBytes: number;
   peakAllocatedBytes: number;
-  /** Held by libtorch, seen by no JS handle: allocatedBytes - liveBytes. */
+  /** Held by libtorch but not by JS tensors: allocatedBytes - liveBytes. */
   unexplainedBytes: number;
-  /** Its growth where that passes for a leak, else 0. */
+  /** Its growth if that is judged a leak, else 0. */
   unexplainedGrowthBytesPerMinute: number;
   rss: number;
   peakRss: number;
-  /** Growth of the process where that passes for a leak, else 0. */
+  /** Growth of the process if that is judged a leak, else 0. */
   rssGrowthBytesPerMinute: number;
-  /** The same for what neither tensors nor V8 explain: what allocators keep, or memory of other libraries. */
+  /** The same for memory outside tensors and V8: retained by allocators, or used by other libraries. */
   retainedGrowthBytesPerMinute: number;
   collections: number;
   lostEvents: number;
   tornBytes: number;
-  /** Of all sites, also of those that `minAgeMs` leaves out of the report. */
+  /** Of all sites, including those that `minAgeMs` hides. */
   leaks: number;
   leakBytesPerMinute: number;
   /** Why the verdict is `insufficient`; else null. */
   insufficient: Shortfall | null;
-  /** The report is of this device alone (`report --device`); null: of all. */
+  /** The only device of the report (`report --device`); null for all. */
   device: string | null;
-  /** Sites whose oldest living tensor is younger are left out (`report --min-age`); null: none. */
+  /** Sites whose oldest live tensor is younger are hidden (`report --min-age`); null for none. */
   minAgeMs: number | null;
-  /** What the process might use where it ran: the limit of its control group, or the machine's memory. */
+  /** The memory available to the process: the limit of its control group, or the machine's memory. */
   memoryLimitBytes: number;
   memoryLimitFrom: 'cgroup' | 'machine';
-  /** When leaks at this rate come to the limit, after the capture's end; null without a leak. */
+  /** Time from the capture's end until leaks at this rate reach the limit; null without a leak. */
   msToMemoryLimit: number | null;
 }
 

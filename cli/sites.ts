@@ -1,12 +1,12 @@
-/** Sites of a capture: all series that share a position in the source, summed up. */
+/** Sites of a capture: the series with the same source position, summed up. */
 import type { Capture, Frame, Series } from './capture/capture';
 import { IdMap } from './capture/id_map';
 import { SourceMaps } from './sourcemaps';
 
-/** Tensors that never got a stack: made by native code outside any JS call that the library sees. */
+/** Tensors without a stack: made by native code outside any JS call of the library. */
 export const NO_STACK: Frame = { file: '(no JavaScript stack)', line: 0, column: 0, function: '' };
 
-/** Whether it stands for what was there before the recording began (native/audit/recorder_capture.cpp). */
+/** Whether the site stands for tensors from before the recording (native/audit/recorder_capture.cpp). */
 export const isInventory = ({ file, line }: Pick<Frame, 'file' | 'line'>): boolean =>
   line === 0 && file === '(before attach)';
 
@@ -15,7 +15,7 @@ export interface Group {
   members: { series: Series; stack: Frame[] }[];
 }
 
-/** A stack in the source that people wrote, without Node's own frames. */
+/** A stack in terms of the original source, without Node's own frames. */
 export function sourceStack(raw: Frame[], maps: SourceMaps): Frame[] {
   return raw.filter(({ file }) => file !== '' && !file.startsWith('node:')).map((frame) => maps.resolve(frame));
 }
@@ -38,18 +38,18 @@ export function groupByPosition(capture: Capture, wanted: Series[], maps = new S
   return [...groups.values()];
 }
 
-/** The stack of those that end at the position which holds most. */
+/** The stack with most live bytes of those that end at the position. */
 export function stackOf({ members }: Group): Frame[] {
   const last = (member: { series: Series }) => member.series.liveBytes.at(-1)!;
   return members.reduce((a, b) => (last(b) > last(a) ? b : a)).stack;
 }
 
-/** The first round in which one of them had something. */
+/** The first round in which one of the series has a value. */
 export function firstRound(all: Series[]): number {
   return all.reduce((first, series) => Math.min(first, series.ticks[0] ?? 0), Number.POSITIVE_INFINITY);
 }
 
-/** The earliest birth of what lives before round `end`; null when nothing does. */
+/** The earliest birth of the tensors that are live before round `end`; null if there are none. */
 export function oldestOf(all: Series[], end: number): number | null {
   let oldest: number | null = null;
   for (const series of all) {
@@ -61,7 +61,7 @@ export function oldestOf(all: Series[], end: number): number | null {
   return oldest;
 }
 
-/** The sum of several series, with a value for every tick. */
+/** The sum of several series at every round. */
 export function totalOf(all: Series[], rounds: number, values: (series: Series) => number[]): number[] {
   const total = new Array<number>(Math.max(1, rounds)).fill(0);
   for (const series of all) {
@@ -74,19 +74,19 @@ export function totalOf(all: Series[], rounds: number, values: (series: Series) 
   return total;
 }
 
-/** What that sum is in the end. */
+/** The last value of that sum. */
 export function lastOf(all: Series[], values: (series: Series) => number[]): number {
   return all.reduce((sum, series) => sum + (values(series).at(-1) ?? 0), 0);
 }
 
-/** `cuda` means all of its devices. */
+/** `cuda` matches all CUDA devices. */
 export function deviceMatches(device: string, wanted: string | undefined): boolean {
   return wanted === undefined || device === wanted || device.startsWith(`${wanted}:`);
 }
 
 /**
- * The last full collection before round `end`, for a series that begins with round `from`: when it surely had not begun yet
- * (it is counted up to a round late, so two are taken off), and the round that counted it.
+ * The last full collection before round `end`, for a series that begins with round `from`: a time before it began (it is
+ * counted up to a round late, so two rounds are subtracted), and the round that counted it.
  */
 export function lastCollection(
   { ticks }: Capture,

@@ -1,4 +1,4 @@
-/** From positions in the JavaScript that ran to positions in the source that people wrote. */
+/** Maps positions in the executed JavaScript to positions in the original source. */
 import * as path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { GREATEST_LOWER_BOUND, LEAST_UPPER_BOUND, originalPositionFor, TraceMap } from '@jridgewell/trace-mapping';
@@ -7,16 +7,16 @@ import { readRegular } from './regular_file';
 
 const COMMENT = /^[ \t]*(?:\/\/[#@]|\/\*[#@])[ \t]*sourceMappingURL=([^\s'"*]+)/gm;
 
-/** Of a file of code, and of a map: bundles have some 10 MiB. */
-const MOST_BYTES = 64 * 2 ** 20;
-/** Files that are looked at, lines and segments that are decoded, each takes some 80 bytes, and names of sources. */
-const MOST = { files: 20_000, segments: 4_000_000, sources: 200_000 };
+/** For a code file and for a map; bundles have about 10 MiB. */
+const MAX_BYTES = 64 * 2 ** 20;
+/** Files read, lines and segments decoded (about 80 bytes each), and names of sources. */
+const LIMITS = { files: 20_000, segments: 4_000_000, sources: 200_000 };
 
-/** Resolves through `//# sourceMappingURL=`, inline or beside the file. Without a map, positions stay as they are. */
+/** Resolves through `//# sourceMappingURL=`, inline or beside the file. Without a map, positions are unchanged. */
 export class SourceMaps {
   private readonly maps = new Map<string, TraceMap | undefined>();
-  /** What all maps together may still take: a capture names as many files as it likes. */
-  private readonly room = { ...MOST };
+  /** Remaining budget for all maps together, because a capture can name any number of files. */
+  private readonly room = { ...LIMITS };
 
   resolve(frame: Frame): Frame {
     const map = this.mapOf(frame.file);
@@ -42,7 +42,7 @@ export class SourceMaps {
     if (this.room.files === 0) return undefined;
     this.room.files--;
     try {
-      const code = readRegular(file, MOST_BYTES);
+      const code = readRegular(file, MAX_BYTES);
       const url = code === undefined ? undefined : lastUrl(code);
       if (url === undefined) return undefined;
       const inline = /^data:[^,]*?(;base64)?,(.*)$/s.exec(url);
@@ -53,21 +53,21 @@ export class SourceMaps {
       }
       const mapUrl = new URL(url, pathToFileURL(file));
       if (mapUrl.protocol !== 'file:') return undefined;
-      const text = readRegular(mapUrl, MOST_BYTES);
+      const text = readRegular(mapUrl, MAX_BYTES);
       return text === undefined ? undefined : this.trace(text, mapUrl.href);
     } catch {
-      return undefined; // no file, no map, or a broken one
+      return undefined; // no file, no map, or an invalid one
     }
   }
 
-  /** Undefined where there is no room for it. The sources' own text is not kept. */
+  /** Undefined if it exceeds the budget. The text of the sources is not kept. */
   private trace(text: string, url: string): TraceMap | undefined {
     const { sourcesContent, ...map } = JSON.parse(text) as { sourcesContent?: unknown; mappings?: string };
     const { segments, sources } = sizeOf(map);
     if (segments > this.room.segments || sources > this.room.sources) return undefined;
     this.room.segments -= segments;
     this.room.sources -= sources;
-    // Its own check of what is inside throws, and then there is no map.
+    // Throws for invalid content; the caller then works without a map.
     return new TraceMap(map as ConstructorParameters<typeof TraceMap>[0], url);
   }
 }
@@ -75,7 +75,7 @@ export class SourceMaps {
 interface Sized {
   mappings?: unknown;
   sources?: unknown;
-  /** Of a map that is made of others. */
+  /** In an index map, which consists of other maps. */
   sections?: unknown;
 }
 

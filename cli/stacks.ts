@@ -1,4 +1,4 @@
-/** What each allocation stack holds, made and gained: what flame graphs and the tools of others are fed with. */
+/** Live, allocated and grown totals per allocation stack, for flame graphs and exports. */
 import type { Capture, Frame, Series } from './capture/capture';
 import { deviceMatches, groupByPosition } from './sites';
 
@@ -9,24 +9,24 @@ export interface StackTotals {
   liveBytes: number;
   allocatedTensors: number;
   allocatedBytes: number;
-  /** What lives at the end over what lived after the first quarter of the capture; negative when it shrank. */
+  /** Live at the end minus live after the first quarter of the capture; negative if it shrank. */
   grownTensors: number;
   grownBytes: number;
 }
 
-/** The three things that a stack can be weighed by. */
+/** The three values of a stack. */
 export const STACK_VALUES = ['live', 'allocated', 'growth'] as const;
 export type StackValue = (typeof STACK_VALUES)[number];
 
 const BYTES_OF = { live: 'liveBytes', allocated: 'allocatedBytes', growth: 'grownBytes' } as const;
 
-/** Bytes of a stack. */
+/** The bytes of a stack by value. */
 export const bytesOf = (stack: StackTotals, value: StackValue): number => stack[BYTES_OF[value]];
 
-/** Warm-up, as the rules have it at least. */
+/** Warm-up, at least as in the rules. */
 const WARM_UP = 0.25;
 
-/** One entry for each stack of source positions, the one that holds most first. */
+/** One entry per stack of source positions, most live bytes first. */
 export function stackTotals(capture: Capture, options: { device?: string } = {}): StackTotals[] {
   const wanted = [...capture.series.values()].filter((series) => deviceMatches(series.device, options.device));
   const warm = Math.floor(capture.ticks.length * WARM_UP);
@@ -70,5 +70,5 @@ function add(total: StackTotals, series: Series, warm: number): void {
   total.grownBytes += liveBytes - (series.liveBytes[before] ?? 0);
 }
 
-/** The function of a frame, as people call it. */
+/** The name of the function of a frame. */
 export const functionName = (frame: Frame): string => (frame.line === 0 ? frame.file : frame.function || '(top level)');

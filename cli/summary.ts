@@ -1,22 +1,22 @@
-/** The figures of a whole capture. */
+/** The summary of a capture. */
 import type { Capture } from './capture/capture';
 import { type MemoryLimit, memoryLimit } from './memory_limit';
 import type { Shortfall, SiteReport, Summary } from './report';
 import { type Judgement, judge, type RuleOptions } from './rules/verdict';
 
-/** Growth of the process by less is a trifle: code, stacks, the heap's own pages. */
-const LEAST_RSS_BYTES = 4 * 2 ** 20;
+/** Smaller growth of the process is ignored: code, stacks, the heap's own pages. */
+const MIN_RSS_BYTES = 4 * 2 ** 20;
 
 export interface SummaryOptions extends RuleOptions {
-  /** What the process may use in all; the default is what the capture says of it, else this machine's. */
+  /** The memory limit; by default that in the capture, else this machine's. */
   limit?: MemoryLimit;
-  /** Leaves out sites whose oldest living tensor is younger. */
+  /** Hides sites whose oldest live tensor is younger. */
   minAgeMs?: number;
-  /** Only tensors of this device (`cuda` means all of them). */
+  /** Only tensors of this device (`cuda` for all CUDA devices). */
   device?: string;
 }
 
-/** What judging found, over all sites. */
+/** The judgements of all sites. */
 export interface Findings {
   sites: SiteReport[];
   hidden: Judgement;
@@ -33,7 +33,7 @@ export function summarise(capture: Capture, findings: Findings, options: Summary
   const growthOf = (of: (tick: Capture['ticks'][number]) => number) => growth(capture, of, options);
   const rssGrowth = growthOf((tick) => tick.rss);
   const limit = options.limit ?? start?.memoryLimit ?? memoryLimit();
-  // Not growthBytesPerMinute of leaks on other devices: their memory is not the process's.
+  // Without leaks on other devices, whose memory does not count against the process's limit.
   const onCpu = leaks.filter((site) => site.devices.includes('cpu') || site.devices.length === 0);
   const rate = onCpu.reduce((sum, site) => sum + site.growthBytesPerMinute, 0) || (leaks.length > 0 ? rssGrowth : 0);
   return {
@@ -74,17 +74,17 @@ export function summarise(capture: Capture, findings: Findings, options: Summary
   };
 }
 
-/** What the process holds beyond libtorch's tensors, V8's heap and the memory of typed arrays. */
+/** Process memory outside libtorch, V8's heap and typed arrays. */
 function retained(tick: Capture['ticks'][number]): number {
   const typedArrays = Math.max(0, tick.external - tick.bytes);
   return Math.max(0, tick.rss - tick.allocatedBytes - tick.heapUsed - typedArrays);
 }
 
-/** How fast it grows, where that would pass for a leak; else 0. */
+/** The growth rate if it is judged a leak; else 0. */
 function growth({ ticks }: Capture, of: (tick: Capture['ticks'][number]) => number, options: RuleOptions): number {
   const judgement = judge(
     { ms: ticks.map((tick) => tick.ms), liveBytes: ticks.map(of), liveTensors: ticks.map(() => 1) },
-    { ...options, leastBytes: LEAST_RSS_BYTES },
+    { ...options, minBytes: MIN_RSS_BYTES },
   );
   return judgement.verdict === 'leak' ? Math.round(judgement.growthBytesPerMinute) : 0;
 }

@@ -1,8 +1,8 @@
-/** How large a terminal is, and how much of it a text takes. */
+/** Terminal size and text width. */
 import * as path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 
-/** What a terminal is taken for that does not say. */
+/** Defaults for a terminal of unknown size. */
 const COLUMNS = 80;
 const ROWS = 24;
 
@@ -12,8 +12,8 @@ interface Terminal {
 }
 
 /**
- * Of a terminal, or what the environment says of one that does not know its size (0 by 0, as under `script` and in some
- * CI), or the usual.
+ * The size of a terminal; if it reports 0 by 0, as under `script` and in some CI, that of COLUMNS and LINES, else the
+ * default.
  */
 export function terminalSize(stream: Terminal, env: NodeJS.ProcessEnv = process.env): Required<Terminal> {
   return {
@@ -29,7 +29,7 @@ const NOTHING = /[\p{Mn}\p{Me}\p{Cc}\p{Cf}]/u;
 const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u;
 
-/** Columns that the text takes; those of East Asia take two each. */
+/** The columns that a text takes; East Asian wide characters take two. */
 export function displayWidth(text: string): number {
   const plain = stripVTControlCharacters(text);
   if (NARROW.test(plain)) return plain.length;
@@ -38,14 +38,14 @@ export function displayWidth(text: string): number {
   return width;
 }
 
-/** The text, or its beginning; colours go with what is cut. */
+/** The text, or its beginning without colours. */
 export function cutEnd(text: string, columns: number): string {
   if (displayWidth(text) <= columns) return text;
   const characters = [...stripVTControlCharacters(text)];
   return `${taken(characters, columns - 1).join('')}…`;
 }
 
-/** The text, or its end. */
+/** The text, or its end without colours. */
 export function cutBegin(text: string, columns: number): string {
   if (displayWidth(text) <= columns) return text;
   const characters = [...stripVTControlCharacters(text)].reverse();
@@ -63,7 +63,7 @@ function taken(characters: string[], columns: number): string[] {
   return end < 0 ? characters : characters.slice(0, end);
 }
 
-/** Relative to the working folder where it lies below it. */
+/** Relative to the working folder if it is below it. */
 export function nearName(file: string): string {
   const relative = path.relative('', file);
   return relative === '' || relative.startsWith('..') ? path.resolve(file) : relative;

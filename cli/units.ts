@@ -1,4 +1,4 @@
-/** Bytes and durations, from and to what people write. */
+/** Formats and parses bytes and durations. */
 import { UsageError } from './errors';
 
 const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
@@ -39,7 +39,7 @@ const DURATION_MS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, min: 60
 export function parseDuration(text: string): number {
   const match = /^(\d+(?:\.\d+)?)\s*(ms|s|m|min|h)$/.exec(text.trim());
   const ms = match === null ? Number.NaN : Number(match[1]) * DURATION_MS[match[2]!]!;
-  if (!(ms > 0)) throw new UsageError(`'${text}' is no duration: write for example 500ms, 1s or 2m`);
+  if (!(ms > 0)) throw new UsageError(`expected a duration such as 500ms, 1s or 2m, got '${text}'`);
   return ms;
 }
 
@@ -59,12 +59,12 @@ export function parseBytes(text: string): number {
   const match = /^(\d+(?:\.\d+)?)\s*([a-z]*)$/i.exec(text.trim());
   const factor = match === null ? undefined : BYTES[match[2]!.toLowerCase()];
   if (match === null || factor === undefined) {
-    throw new UsageError(`'${text}' is no size: write for example 1000000, 10MB or 64MiB`);
+    throw new UsageError(`expected a size such as 1000000, 10MB or 64MiB, got '${text}'`);
   }
   return Number(match[1]) * factor;
 }
 
 export function parseCount(text: string): number {
-  if (!/^\d+$/.test(text)) throw new UsageError(`'${text}' is no whole number`);
+  if (!/^\d+$/.test(text)) throw new UsageError(`expected a whole number, got '${text}'`);
   return Number(text);
 }

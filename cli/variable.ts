@@ -1,35 +1,35 @@
-/** What a value is called in the source: the line of a call says it, mostly. */
+/** Finds the name of a value in the source line of its call. */
 import * as path from 'node:path';
 import type { Frame } from './capture/capture';
 import { readRegular } from './regular_file';
 
-/** Of a file of code. */
-const MOST_BYTES = 16 * 2 ** 20;
-const MOST_CHARACTERS = 80;
-/** What is looked at of a line: a bundle may be one line, and the expressions below take time with the square. */
-const MOST_BEFORE = 400;
+/** For a code file. */
+const MAX_BYTES = 16 * 2 ** 20;
+const MAX_CHARACTERS = 80;
+/** Characters searched in a line: a bundle may be one line, and the expressions below take quadratic time. */
+const MAX_BEFORE = 400;
 const NAME = String.raw`(?:this\.)?#?[A-Za-z_$][\w$]*(?:\.#?[A-Za-z_$][\w$]*)*`;
 /** `total = …`, `const total = …`, `this.state = …`, `total: Tensor = …`; no comparison, no arrow. */
 const ASSIGNED = new RegExp(String.raw`(?:^|[;{(]|\b(?:const|let|var)\s)\s*(${NAME})(?:\s*:[^=;]*)?\s*=(?![=>])`, 'g');
-/** What a method is called on, right before the column of the method. */
+/** The receiver of a method call, right before the column of the method. */
 const RECEIVER = new RegExp(String.raw`(${NAME})\s*\??\.\s*$`);
 
-/** Empty where the source does not say it, or cannot be read. */
+/** Empty if the source does not have a name, or cannot be read. */
 export function variableAt({ file, line, column }: Frame): string {
   if (line < 1 || !path.isAbsolute(file)) return '';
   try {
-    const text = readRegular(file, MOST_BYTES)?.split('\n', line)[line - 1];
+    const text = readRegular(file, MAX_BYTES)?.split('\n', line)[line - 1];
     return text === undefined ? '' : variableIn(text, column);
   } catch {
     return ''; // no such file here
   }
 }
 
-/** In one line: what the call at `column` (from 1) is assigned to, else what it is a method of. */
+/** In one line: the target that the call at `column` (from 1) is assigned to, else its receiver. */
 export function variableIn(text: string, column: number): string {
   const end = Math.max(0, column - 1);
-  const before = text.slice(Math.max(0, end - MOST_BEFORE), end);
+  const before = text.slice(Math.max(0, end - MAX_BEFORE), end);
   const assigned = [...before.matchAll(ASSIGNED)].at(-1)?.[1];
   const name = assigned ?? RECEIVER.exec(before)?.[1] ?? '';
-  return name === 'torch' || name.length > MOST_CHARACTERS ? '' : name;
+  return name === 'torch' || name.length > MAX_CHARACTERS ? '' : name;
 }

@@ -1,38 +1,38 @@
-/** Files that are there whole or not at all, written under a name that nobody can foresee. */
+/** Writes files atomically, through a temporary file with an unpredictable name. */
 import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_RDWR } = fs.constants;
 
-/** Readable and writable for its owner alone: what holds data of a program. */
+/** For files with data of a program: read and write only for the owner. */
 export const OWNER_ALONE = 0o600;
-/** As the user's umask says: what was asked for to be shown. */
-const AS_UMASK_SAYS = 0o666;
+/** For requested outputs: restricted only by the user's umask. */
+const BY_UMASK = 0o666;
 
 interface Mode {
-  /** What the file is made with. */
+  /** The mode to create the file with. */
   bits: number;
-  /** Whether it gets all of them, also those that the umask takes away. */
+  /** Whether to set the bits that the umask removes as well. */
   exact: boolean;
 }
 
 /**
- * Modes of what is there already: who took rights away from a file wants them taken from its next content. Another user's file
- * gives no rights beyond the umask: they may have put it there to read, or to write to, what takes its place.
+ * Keeps the mode of an existing file, because its owner may have restricted it. Another user's file gives no rights beyond
+ * the umask: that user may have created it to read or write what replaces it.
  */
 function modeOf(file: string): Mode {
   const there = fs.lstatSync(file, { throwIfNoEntry: false });
-  if (there === undefined || !there.isFile()) return { bits: AS_UMASK_SAYS, exact: false };
+  if (there === undefined || !there.isFile()) return { bits: BY_UMASK, exact: false };
   const own = process.geteuid === undefined || there.uid === process.geteuid();
   return own
     ? { bits: there.mode & 0o777, exact: true }
-    : { bits: (there.mode & AS_UMASK_SAYS) | OWNER_ALONE, exact: false };
+    : { bits: (there.mode & BY_UMASK) | OWNER_ALONE, exact: false };
 }
 
 /**
- * Owns the file descriptor and the temporary file beside `file` until `finish`, `finishOpen` or `abandon`. The temporary name is new, or
- * making it fails: a link or a file that somebody planted is neither followed nor taken.
+ * Owns the file descriptor and the temporary file beside `file` until `finish`, `finishOpen` or `abandon`. Creating it fails
+ * if the temporary name exists, so a planted link or file is not used.
  */
 export class WholeFile {
   private readonly temporary: string;
@@ -46,7 +46,7 @@ export class WholeFile {
     this.temporary = path.join(path.dirname(file), `.leak-audit-${randomBytes(12).toString('hex')}.tmp`);
     this.fd = fs.openSync(this.temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, bits);
     try {
-      // The umask took some of it away. Not asked for where nothing changes: some file systems have no modes.
+      // Restores bits that the umask removed. Only if needed, because some file systems have no modes.
       if (exact && (fs.fstatSync(this.fd).mode & 0o777) !== bits) fs.fchmodSync(this.fd, bits);
     } catch (error) {
       this.abandon();
@@ -58,17 +58,17 @@ export class WholeFile {
     for (let done = 0; done < bytes.length; ) done += fs.writeSync(this.opened, bytes, done);
   }
 
-  /** Over what was written. */
+  /** Overwrites at `at`. */
   writeAt(bytes: Uint8Array, at: number): void {
     fs.writeSync(this.opened, bytes, 0, bytes.length, at);
   }
 
-  /** It is there, under its name, with all that was written. */
+  /** Gives the file its name, with all that was written. */
   finish(): void {
     fs.closeSync(this.finishOpen());
   }
 
-  /** The same. The caller owns the descriptor that comes back: its file is the one that was written, whatever the name does. */
+  /** Like `finish`; returns the descriptor of the written file, which the caller owns. */
   finishOpen(): number {
     try {
       fs.fsyncSync(this.opened);
@@ -82,13 +82,13 @@ export class WholeFile {
     return fd;
   }
 
-  /** Leaves what was there before. Does nothing after `finish`. */
+  /** Leaves an existing file unchanged. Does nothing after `finish`. */
   abandon(): void {
     try {
       this.close();
       fs.rmSync(this.temporary, { force: true });
     } catch {
-      // Where nothing can be written or removed, nothing more can be done.
+      // Removing the temporary file is best effort.
     }
   }
 
@@ -105,12 +105,12 @@ export class WholeFile {
   }
 }
 
-/** All at once. */
+/** Writes a file atomically. */
 export function writeWholeFile(file: string, content: string | Uint8Array, mode?: typeof OWNER_ALONE): void {
   fs.closeSync(writeOpen(file, content, mode));
 }
 
-/** The same. The caller owns the descriptor, to read and write, of the file that was written. */
+/** Like `writeWholeFile`; returns a descriptor of the written file for reading and writing, which the caller owns. */
 export function writeOpen(file: string, content: string | Uint8Array, mode?: typeof OWNER_ALONE): number {
   const whole = new WholeFile(file, mode);
   try {

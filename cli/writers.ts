@@ -1,35 +1,35 @@
-/** The one place where text leaves for a terminal: everything that the commands say goes through here. */
+/** The only module that writes to stdout and stderr, so that all text is escaped for terminals. */
 import * as fs from 'node:fs';
 import { isColored } from './colors';
 import { forTerminal } from './printable';
 
-/** To stdout: what was asked for. */
+/** Writes results to stdout. */
 export function print(text: string): void {
   process.stdout.write(forTerminal(text, isColored(process.stdout)));
 }
 
-/** To stderr: what there is to say about it. */
-export function tell(text: string): void {
+/** Writes messages to stderr. */
+export function printError(text: string): void {
   process.stderr.write(forTerminal(text, isColored(process.stderr)));
 }
 
-/** Bytes of a format that is no text, for another program. */
+/** Writes a binary format to stdout. */
 export function sendBytes(bytes: Uint8Array): void {
   process.stdout.write(bytes);
 }
 
-/** Control sequences of our own, with lines between them: for what has the terminal to itself. */
-export function steer(before: string, lines: readonly string[] = [], after = ''): void {
+/** Writes lines with control sequences around them, for the full-screen view. */
+export function writeScreen(before: string, lines: readonly string[] = [], after = ''): void {
   const colored = isColored(process.stdout);
   const text = lines.map((line) => forTerminal(line.replaceAll('\n', ' '), colored));
   process.stdout.write(`${before}${text.join(`\r\n${before === '' ? '' : CLEAR_LINE}`)}${after}`);
 }
 
-/** To the end of the line. */
+/** Clears to the end of the line. */
 export const CLEAR_LINE = '\x1b[K';
 
-/** At the exit of the process, when nothing is written later. */
-export function steerNow(sequence: string): void {
+/** Writes synchronously, for the exit of the process. */
+export function writeScreenNow(sequence: string): void {
   try {
     fs.writeSync(process.stdout.fd, sequence);
   } catch {

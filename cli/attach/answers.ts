@@ -1,16 +1,16 @@
-/** What a process answers, looked at before it is used: whoever holds the socket wrote it. */
+/** Validates the answers of a process: the peer of the socket is not trusted. */
 import type { Frame } from '../capture/capture';
 import { amount, list, Names, object, text } from '../capture/fields';
 import { deviceName } from '../capture/format';
-import { Budget, MOST_MS } from '../capture/limits';
+import { Budget, MAX_MS } from '../capture/limits';
 import type { DeviceFigures, Snapshot } from './snapshot';
 
 type Answer = Record<string, unknown>;
 
-/** More than a machine has. */
-const MOST_DEVICES = 1024;
-/** More than a process tells of: kMostSites in native/audit/requests.cpp. */
-const MOST_ROWS = 1000;
+/** More than any machine has. */
+const MAX_DEVICES = 1024;
+/** More than a process sends: see the limit on sites in native/audit/requests.cpp. */
+const MAX_ROWS = 1000;
 
 export interface Row {
   device: string;
@@ -25,13 +25,13 @@ export interface SnapshotAnswer extends Omit<Snapshot, 'version' | 'sites'> {
   sites: Row[] | null;
 }
 
-/** Estimates may be broken numbers; what is counted may be more than the counter's own at that time, but never less than 0. */
+/** Estimates may be fractions, and sums may be briefly inconsistent, but no figure is below 0. */
 function figures<Name extends string>(from: Answer, names: readonly Name[], where: string): Record<Name, number> {
   const entries = names.map((name) => [name, amount(from[name], `${where}${name}`, Number.MAX_VALUE)]);
   return Object.fromEntries(entries) as Record<Name, number>;
 }
 
-/** Of `status`. */
+/** The answer to `status`. */
 export function recordingOf(answer: Answer): { by?: string; file?: string } | null {
   if (answer.recording === null || answer.recording === undefined) return null;
   const { by, file } = object(answer.recording, 'recording');
@@ -41,13 +41,13 @@ export function recordingOf(answer: Answer): { by?: string; file?: string } | nu
   };
 }
 
-/** Of `detach`. */
+/** The answer to `detach`. */
 export const detachedOf = ({ file, ms }: Answer): { file: string; ms: number } => ({
   file: text(file, 'file'),
-  ms: amount(ms, 'ms', MOST_MS),
+  ms: amount(ms, 'ms', MAX_MS),
 });
 
-/** Of `snapshot`. */
+/** The answer to `snapshot`. */
 export function snapshotOf(answer: Answer): SnapshotAnswer {
   const { mode, ms, made, sites } = answer;
   return {
@@ -57,9 +57,9 @@ export function snapshotOf(answer: Answer): SnapshotAnswer {
       '',
     ),
     mode: modeOf(mode),
-    ms: ms === null || ms === undefined ? null : amount(ms, 'ms', MOST_MS),
+    ms: ms === null || ms === undefined ? null : amount(ms, 'ms', MAX_MS),
     made: made === null || made === undefined ? null : figures(object(made, 'made'), ['tensors', 'bytes'], 'made.'),
-    devices: list(answer.devices, 'devices', MOST_DEVICES).map(deviceOf),
+    devices: list(answer.devices, 'devices', MAX_DEVICES).map(deviceOf),
     sites: sites === null || sites === undefined ? null : rowsOf(sites),
   };
 }
@@ -79,7 +79,7 @@ function deviceOf(value: unknown, i: number): DeviceFigures {
 
 function rowsOf(value: unknown): Row[] {
   const names = new Names(new Budget());
-  return list(value, 'sites', MOST_ROWS).map((one, i) => {
+  return list(value, 'sites', MAX_ROWS).map((one, i) => {
     const where = `sites[${i}]`;
     const site = object(one, where);
     const [type, index] = list(site.device, `${where}.device`, 2).map(Number) as [number, number];

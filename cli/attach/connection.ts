@@ -1,4 +1,4 @@
-/** Asks a running process. The requests are those of native/audit/requests.h. */
+/** A connection to a running process. native/audit/requests.h defines the requests. */
 import * as net from 'node:net';
 import { UsageError } from '../errors';
 import { printable } from '../printable';
@@ -6,13 +6,13 @@ import { isStill } from './listener';
 import { findTarget, type Target } from './target';
 
 const PROTOCOL = 'ltn1';
-const PATIENCE_MS = 20_000;
-/** Of one line. Longer answers are none of ours. */
-const MOST_CHARACTERS = 64 * 1024 * 1024;
+const TIMEOUT_MS = 20_000;
+/** The limit for one line; the library sends no longer answer. */
+const MAX_CHARACTERS = 64 * 1024 * 1024;
 
 type Answer = Record<string, unknown>;
 
-/** What the process answers when it does not do it. */
+/** The process refused a request. */
 export class Refusal extends UsageError {
   constructor(
     readonly reason: string,
@@ -23,24 +23,24 @@ export class Refusal extends UsageError {
 }
 
 export class Connection {
-  /** Of the line that has not ended yet, and how long they are together. */
+  /** The parts of the incomplete line, and their total length. */
   private parts: string[] = [];
   private length = 0;
   private readonly waiting: ((answer: Answer | undefined) => void)[] = [];
   private over = false;
-  /** Said before anything was asked: why nothing will be answered. */
+  /** An error that the process sent before any request: it will answer nothing. */
   private refusedWith: Answer | undefined;
-  /** Settles when the recording that this connection began has ended, or the process. */
+  /** Settles when the recording that this connection started, or the process, has ended. */
   readonly ended: Promise<void>;
-  private tellEnd = () => {};
+  private resolveEnded = () => {};
 
   private constructor(
     readonly pid: number,
     private readonly socket: net.Socket,
-    private readonly patienceMs: number,
+    private readonly timeoutMs: number,
   ) {
     this.ended = new Promise((resolve) => {
-      this.tellEnd = resolve;
+      this.resolveEnded = resolve;
     });
     socket.setEncoding('utf8');
     socket.on('data', (part: string) => this.take(part));
@@ -48,20 +48,20 @@ export class Connection {
     socket.on('close', () => this.finish());
   }
 
-  /** `patienceMs`: how long an answer is waited for. */
-  static async open(pidText: string, patienceMs = PATIENCE_MS): Promise<Connection> {
+  /** `timeoutMs`: timeout for an answer. */
+  static async open(pidText: string, timeoutMs = TIMEOUT_MS): Promise<Connection> {
     const target = findTarget(pidText);
-    const connection = new Connection(target.pid, await connect(target), patienceMs);
-    // Who refuses says so and hangs up at once: that is read before anything is written, which would fail.
+    const connection = new Connection(target.pid, await connect(target), timeoutMs);
+    // A process that refuses sends an error and closes. Read that first: a write to the closed socket would fail.
     for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve));
     return connection;
   }
 
-  /** The answer; a Refusal where it is an error. */
+  /** Returns the answer. @throws {Refusal} if it is an error */
   async ask(verb: string, fields: Record<string, string | number> = {}): Promise<Answer> {
     const parts = Object.entries(fields).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
     const answer = await this.send(`${[PROTOCOL, verb, ...parts].join(' ')}\n`);
-    if (answer === undefined) throw new UsageError(`process ${this.pid} ended, or closed the connection`);
+    if (answer === undefined) throw new UsageError(`process ${this.pid} ended or closed the connection`);
     if (typeof answer.error === 'string') throw this.refusal(answer.error);
     return answer;
   }
@@ -74,9 +74,9 @@ export class Connection {
     const { pid } = this;
     const message =
       {
-        attached: `process ${pid} is attached to already: leak-audit detach ${pid} ends that`,
-        run: `process ${pid} is recorded by leak-audit run, from its start to its end`,
-        'not attached': `nothing is recorded in process ${pid}: leak-audit attach ${pid} begins`,
+        attached: `process ${pid} is already recorded; to stop: leak-audit detach ${pid}`,
+        run: `process ${pid} is already recorded by leak-audit run`,
+        'not attached': `process ${pid} is not recorded; to start: leak-audit attach ${pid}`,
       }[reason] ?? `process ${pid}: ${printable(reason).slice(0, 300)}`;
     return new Refusal(reason, message);
   }
@@ -85,20 +85,20 @@ export class Connection {
     if (this.over || this.refusedWith !== undefined) return Promise.resolve(this.refusedWith);
     this.socket.write(line);
     return new Promise((resolve, reject) => {
-      const patience = setTimeout(() => {
+      const timeout = setTimeout(() => {
         reject(new UsageError(`process ${this.pid} does not answer (is it stopped?)`));
         this.giveUp();
-      }, this.patienceMs);
+      }, this.timeoutMs);
       this.waiting.push((answer) => {
-        clearTimeout(patience);
+        clearTimeout(timeout);
         resolve(answer);
       });
     });
   }
 
   /**
-   * Who was silent for so long is asked no more: answers have no numbers, and nobody waits for them in turn. Nor is who says
-   * too much.
+   * Closes after a timeout or an answer that is too long. Answers have no ids, so a late one would be taken for the answer
+   * to the next request.
    */
   private giveUp(): void {
     this.socket.destroy();
@@ -118,10 +118,10 @@ export class Connection {
     this.keep(part.slice(from));
   }
 
-  /** Of a line that has not ended yet: what came before is not gone through again. False where it is too long. */
+  /** Keeps a part of an incomplete line. Returns false if the line is too long. */
   private keep(part: string): boolean {
     this.length += part.length;
-    if (this.length > MOST_CHARACTERS) {
+    if (this.length > MAX_CHARACTERS) {
       this.parts = [];
       this.giveUp();
       return false;
@@ -132,19 +132,19 @@ export class Connection {
 
   private takeLine(line: string): void {
     const answer = parse(line);
-    if (answer?.event === 'ended') this.tellEnd();
+    if (answer?.event === 'ended') this.resolveEnded();
     else if (this.waiting.length > 0) this.waiting.shift()!(answer);
     else if (typeof answer?.error === 'string') this.refusedWith ??= answer;
   }
 
   private finish(): void {
     this.over = true;
-    for (const tell of this.waiting.splice(0)) tell(undefined);
-    this.tellEnd();
+    for (const settle of this.waiting.splice(0)) settle(undefined);
+    this.resolveEnded();
   }
 }
 
-/** So long is a process asked whose queue others keep full: its places are free for moments, so often and unevenly. */
+/** Timeout for connecting while other clients fill the queue. Retries are frequent and uneven, to meet a free place. */
 const CONNECT_MS = 20_000;
 const pauseMs = () => 1 + Math.random() * 8;
 
@@ -155,7 +155,7 @@ async function connect(target: Target): Promise<net.Socket> {
       const socket = await connectOnce(address);
       if (isStill(pid, target)) return socket;
       socket.destroy();
-      throw new UsageError(`process ${pid} ended, or closed its socket, while it was connected to`);
+      throw new UsageError(`process ${pid} ended or closed its socket during connect`);
     } catch (error) {
       if (error instanceof UsageError) throw error;
       const { code, message } = error as NodeJS.ErrnoException;
@@ -183,7 +183,7 @@ function parse(line: string): Answer | undefined {
   }
 }
 
-/** Connects, asks, and hangs up. */
+/** Calls `fn` with a connection, and closes it afterwards. */
 export async function withProcess<T>(pidText: string, fn: (connection: Connection) => Promise<T>): Promise<T> {
   const connection = await Connection.open(pidText);
   try {

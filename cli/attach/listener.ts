@@ -1,25 +1,25 @@
 /**
- * Where the library in a process listens: found among the process's own descriptors. A name proves nothing, since anybody
- * may hold one; that a listening socket is the process's own, /proc alone can tell.
+ * The socket on which the library in a process listens, found among the process's descriptors. The name proves nothing,
+ * because any user can take it; only /proc shows that a listening socket belongs to the process.
  */
 import * as fs from 'node:fs';
 import { UsageError } from '../errors';
 
 export interface Listener {
-  /** Of the abstract namespace, without its leading zero byte. */
+  /** In the abstract namespace, without the leading zero byte. */
   address: string;
-  /** Of the socket: no other has it while it is there. */
+  /** Unique to the socket while it exists. */
   inode: string;
 }
 
-/** The table is read in parts: where others come and go meanwhile, a line can be missing in it. */
-const LOOKS = 3;
-/** /proc/net/unix: what listens (the flag), its inode, its abstract name. */
+/** The kernel returns the table in parts, so a line can be missing when other sockets open or close meanwhile. */
+const ATTEMPTS = 3;
+/** A line of /proc/net/unix: the flag for listening, inode, abstract name. */
 const LINE = /^\S+ \S+ \S+ 00010000 \S+ \S+ +(\d+) @(\S+)$/gm;
 
-/** The socket of the process whose name begins so; of two, the one that was made first. */
+/** The process's socket whose name begins with `prefix`; the oldest if there are several. */
 export function findListener(pid: number, prefix: string): Listener | undefined {
-  for (let look = 0; look < LOOKS; look++) {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const own = socketsOf(pid);
     const found = named(prefix).filter(({ inode }) => own.has(inode));
     found.sort((a, b) => Number(a.inode) - Number(b.inode));
@@ -29,8 +29,8 @@ export function findListener(pid: number, prefix: string): Listener | undefined 
 }
 
 /**
- * Whether the process still holds the socket, and the socket the name. Asked once a connection is there: what was so
- * before and after it was so meanwhile, and the connection is to this process.
+ * Whether the process still has the socket, and the socket still has the name. If this holds before and after connecting,
+ * the connection is to this process.
  */
 export function isStill(pid: number, { address, inode }: Listener): boolean {
   return findListener(pid, address)?.inode === inode;
@@ -41,7 +41,7 @@ function named(prefix: string): Listener[] {
   try {
     table = fs.readFileSync('/proc/net/unix', 'utf8');
   } catch (error) {
-    throw new UsageError(`cannot read /proc/net/unix (${codeOf(error)}), which tells whose a socket is`);
+    throw new UsageError(`cannot read /proc/net/unix (${codeOf(error)}), which lists the owners of sockets`);
   }
   return [...table.matchAll(LINE)]
     .map(([, inode, address]) => ({ inode: inode!, address: address! }))
@@ -57,8 +57,8 @@ function socketsOf(pid: number): Set<string> {
   } catch (error) {
     if (codeOf(error) === 'ENOENT') throw new UsageError(`process ${pid} has ended`);
     throw new UsageError(
-      `process ${pid} does not show its open files (${codeOf(error)}), so nobody can tell whether a socket is its own: ` +
-        'it changed its user after its start, say; start it as that user',
+      `cannot read the open files of process ${pid} (${codeOf(error)}), so its socket cannot be verified. ` +
+        'If it changed its user after its start, start it as that user',
     );
   }
   const inodes = new Set<string>();
@@ -67,7 +67,7 @@ function socketsOf(pid: number): Set<string> {
       const inode = /^socket:\[(\d+)\]$/.exec(fs.readlinkSync(`${folder}/${fd}`))?.[1];
       if (inode !== undefined) inodes.add(inode);
     } catch {
-      // Closed meanwhile.
+      // Closed in the meantime.
     }
   }
   return inodes;

@@ -1,4 +1,4 @@
-/** What lives in a running process, as it answers `snapshot`. */
+/** The live tensors of a running process, from its answer to `snapshot`. */
 import type { Frame } from '../capture/capture';
 import { NO_STACK, sourceStack } from '../sites';
 import { SourceMaps } from '../sourcemaps';
@@ -19,7 +19,7 @@ export interface SiteFigures extends Frame {
   devices: string[];
   liveTensors: number;
   liveBytes: number;
-  /** Since the recording began; of `(before attach)`, what was there then. */
+  /** Since the recording began; for `(before attach)`, the tensors that existed then. */
   allocatedTensors: number;
   allocatedBytes: number;
 }
@@ -34,26 +34,26 @@ export interface Snapshot {
   peakAllocatedBytes: number;
   rss: number;
   devices: DeviceFigures[];
-  /** Those that hold most; null while nothing is recorded. Estimates in mode `sample`. */
+  /** The sites with most bytes; null while nothing is recorded. Estimates in mode `sample`. */
   sites: SiteFigures[] | null;
   mode: 'counters' | 'sample' | 'full' | null;
-  /** By all sites, since the recording began, without what was there before; null in mode `counters` too. */
+  /** Sum over all sites since the recording began; null if nothing is recorded, and in mode `counters`. */
   made: { tensors: number; bytes: number } | null;
-  /** How long it is recorded already. */
+  /** Duration of the recording so far. */
   ms: number | null;
 }
 
 const maps = new SourceMaps();
 
-/** As many as the process tells of at most: kMostSites in native/audit/requests.cpp. */
-const MOST_ROWS = 300;
+/** The limit on sites in native/audit/requests.cpp. */
+const MAX_ROWS = 300;
 
-/** Asks for it. Sites that share a position in the source are one. `complete`: they are all sites that there are. */
+/** Requests a snapshot and merges sites with the same source position. `complete`: no site was left out. */
 export async function askSnapshot(connection: Connection): Promise<{ snapshot: Snapshot; complete: boolean }> {
   const { sites, ...figures } = snapshotOf(await connection.ask('snapshot'));
   return {
     snapshot: { version: 1, ...figures, sites: sites && merged(sites) },
-    complete: (sites?.length ?? 0) < MOST_ROWS,
+    complete: (sites?.length ?? 0) < MAX_ROWS,
   };
 }
 

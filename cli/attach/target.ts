@@ -1,21 +1,21 @@
-/** Which process is meant, whether it may be attached to, and if not, why. All of it from /proc. */
+/** Finds the process to attach to in /proc, or the reason why attaching is not possible. */
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import { UsageError } from '../errors';
 import { findListener, type Listener } from './listener';
 
-/** Of Linux. */
-const MOST_PID = 2 ** 22;
+/** Linux's limit on process ids. */
+const MAX_PID = 2 ** 22;
 
-/** Where the library in it listens is its own socket. */
+/** A process with the socket on which its library listens. */
 export interface Target extends Listener {
   pid: number;
 }
 
-/** Throws a UsageError in one line where it cannot be. */
+/** @throws {UsageError} with a one-line reason */
 export function findTarget(text: string): Target {
-  if (!/^\d{1,10}$/.test(text) || Number(text) < 1 || Number(text) > MOST_PID)
-    throw new UsageError(`'${text}' is no process id`);
+  if (!/^\d{1,10}$/.test(text) || Number(text) < 1 || Number(text) > MAX_PID)
+    throw new UsageError(`'${text}' is not a process id`);
   const pid = Number(text);
   const status = statusOf(pid);
   const field = (name: string) => new RegExp(`^${name}:\\s*(.*)$`, 'm').exec(status)?.[1]?.split(/\s+/) ?? [];
@@ -26,10 +26,10 @@ export function findTarget(text: string): Target {
   if (uid !== process.geteuid?.())
     throw new UsageError(`process ${pid} belongs to another user (uid ${uid}): run leak-audit as that user`);
   if (/^[Tt]/.test(field('State')[0] ?? ''))
-    throw new UsageError(`process ${pid} is stopped, and answers once it goes on: kill -CONT ${pid}`);
-  // Its number where it lives, which is another one than here if it is in a container.
+    throw new UsageError(`process ${pid} is stopped: continue it with kill -CONT ${pid}`);
+  // Its id in its own pid namespace, which differs from `pid` if it runs in a container.
   const ownPid = Number(field('NSpid').at(-1) ?? pid);
-  // As native/audit/attach.cpp begins it; what follows is random.
+  // The prefix that native/audit/attach.cpp uses; the rest is random.
   const listener = findListener(pid, `libtorch-node/${spaceOf(pid, 'pid')}/${ownPid}/`);
   if (listener === undefined) throw new UsageError(whyNot(pid));
   return { pid, ...listener };
@@ -54,7 +54,7 @@ function isThere(pid: number): boolean {
   }
 }
 
-/** The number of a namespace; that of our own where we may not ask. */
+/** The id of a namespace of the process; our own if that of the process cannot be read. */
 function spaceOf(pid: number | 'self', kind: 'pid' | 'net'): string {
   for (const process of [pid, 'self']) {
     try {
@@ -68,7 +68,7 @@ function spaceOf(pid: number | 'self', kind: 'pid' | 'net'): string {
 
 function whyNot(pid: number): string {
   if (spaceOf(pid, 'net') !== spaceOf('self', 'net'))
-    return `process ${pid} is in a container, or another network: run leak-audit inside (docker exec, nsenter)`;
+    return `process ${pid} is in a container or another network namespace: run leak-audit inside it (docker exec, nsenter)`;
   const environment = read(`/proc/${pid}/environ`).split('\0');
   return whySilent(pid, {
     loaded: /\/libtorch_node[^/]*\.node$/m.test(read(`/proc/${pid}/maps`)),
@@ -77,10 +77,10 @@ function whyNot(pid: number): string {
   });
 }
 
-/** Older ones have loaded what they load at their start, also on a machine that is slow. */
+/** After this time a process has loaded its modules, even on a slow machine. */
 const STARTING_MS = 60_000;
 
-/** Exported for tests: what a process that does not listen is said to be. */
+/** The reason why a process does not listen. Exported for tests. */
 export function whySilent(
   pid: number,
   { loaded, refuses, ageMs }: { loaded: boolean; refuses: boolean; ageMs: number },
@@ -89,15 +89,15 @@ export function whySilent(
   const starting = ageMs < STARTING_MS ? ': it may still be starting, so try again in a moment' : '';
   if (!loaded) return `process ${pid} has not loaded libtorch-node${starting}`;
   if (starting !== '') return `process ${pid} does not listen yet${starting}`;
-  return `process ${pid} does not listen: it has an older libtorch-node, set LIBTORCH_NODE_ATTACH=0 itself, or warned that it cannot`;
+  return `process ${pid} does not listen: it has an older libtorch-node, set LIBTORCH_NODE_ATTACH=0 itself, or failed to listen and warned`;
 }
 
-/** Of /proc/PID/stat: hundredths of a second for programs, whatever the kernel counts in. */
+/** The unit of /proc/PID/stat, regardless of the kernel's own timer frequency. */
 const TICKS_PER_SECOND = 100;
-/** The fields after the name, which may hold anything, begin with the third. */
+/** Index among the fields after the name, which begin with the third; the name may contain any character. */
 const START_TIME = 22 - 3;
 
-/** How long it has run; 0 where that cannot be told. */
+/** The time since its start; 0 if unknown. */
 function ageOf(pid: number): number {
   const stat = read(`/proc/${pid}/stat`);
   const started = Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[START_TIME]) / TICKS_PER_SECOND;

@@ -1,18 +1,18 @@
-/** What each value of a label made and holds: for example each request route. */
+/** Totals per value of a label, for example per request route. */
 import type { Capture } from './capture';
 
 export interface LabelTotals {
-  /** Undefined: of what was made outside the label. */
+  /** Undefined for tensors that were made without the label. */
   value: string | undefined;
   liveTensors: number;
   liveBytes: number;
   allocatedTensors: number;
   allocatedBytes: number;
-  /** Position of the site that holds most of it, as in the capture (not through source maps). */
+  /** The site with most live bytes, as in the capture (not through source maps). */
   siteId: number;
 }
 
-/** Those that hold most first; estimates in `sample` mode. */
+/** Most live bytes first; estimates in `sample` mode. */
 export function byLabel(capture: Capture, name: string): LabelTotals[] {
   const totals = new Map<string | undefined, LabelTotals>();
   const most = new Map<string | undefined, number>();
@@ -37,7 +37,7 @@ export function byLabel(capture: Capture, name: string): LabelTotals[] {
   return [...totals.values()].sort((a, b) => b.liveBytes - a.liveBytes || b.allocatedBytes - a.allocatedBytes);
 }
 
-/** The names of all labels of a capture. */
+/** The names of all labels in a capture. */
 export function labelNames(capture: Capture): string[] {
   const names = new Set<string>();
   for (const labels of capture.labels.values()) for (const name of Object.keys(labels)) names.add(name);

@@ -1,4 +1,4 @@
-/** A capture in memory: what the reader found, before anything is judged. */
+/** A capture in memory, as read from a file. */
 import { deviceName, dtypeName } from './format';
 import { IdMap } from './id_map';
 import type { Kind } from './kinds';
@@ -15,18 +15,18 @@ export interface Frame {
 export interface StartInfo {
   pid: number;
   startedAt: number;
-  /** The start on a clock of the machine that never jumps, ms: what joined processes are lined up by. */
+  /** The start on the machine's monotonic clock, ms, by which joined processes are aligned. */
   clockMs?: number;
   mode: 'counters' | 'sample' | 'full';
   intervalMs: number;
   sampleBytes: number;
   depth: number;
   command: string;
-  /** `--max-size`; 0 or missing: no cap. */
+  /** `--max-size`; 0 or missing for no limit. */
   maxBytes?: number;
-  /** What the process might use when it was recorded. Missing in captures from before it was told. */
+  /** The memory limit of the process when it was recorded. Missing in older captures. */
   memoryLimit?: { bytes: number; from: 'cgroup' | 'machine' };
-  /** Recorded by `leak-audit attach`: not from the process's start. */
+  /** Recorded by `leak-audit attach`, not from the process's start. */
   attached?: boolean;
 }
 
@@ -47,13 +47,13 @@ export interface Tick {
   rss: number;
   heapUsed: number;
   external: number;
-  /** Events and packets that were lost until now. */
+  /** Events and packets lost so far. */
   lost: number;
-  /** Full collections until now. */
+  /** Full collections so far. */
   collections: number;
   /**
-   * What was born before this and still lived was reached by a full collection that began since. 0 for nothing, and in older
-   * captures.
+   * Live tensors that were born before this time were reached by a full collection that began since. 0 without such a
+   * collection, and in older captures.
    */
   collectedMs?: number;
 }
@@ -65,11 +65,11 @@ export interface Mark {
   name: string;
 }
 
-/** The counters of one site, on one device, under one label, at the ticks where they changed. */
+/** The counters of one site on one device with one label, at the ticks where they changed. */
 export interface Series {
   siteId: number;
   device: string;
-  /** Into `Capture.labels`; 0: made outside every label. Several series of a site differ in it. */
+  /** Key in `Capture.labels`; 0 for no label. A site has a series per label. */
   labelId: number;
   /** Indices into `Capture.ticks`, ascending. */
   ticks: number[];
@@ -81,71 +81,71 @@ export interface Series {
   oldestBirthMs: number[];
 }
 
-/** What autograd graphs hold by way of one site, at the ticks where somebody looked. */
+/** The autograd graphs of one site, at the ticks where they were counted. */
 export interface GraphSeries {
   siteId: number;
   /** Indices into `Capture.ticks`, ascending. */
   ticks: number[];
   /** Living tensors that have a graph. */
   tensors: number[];
-  /** Of the largest such graph. */
+  /** Nodes of the largest such graph. */
   nodes: number[];
-  /** Storages made there that no tensor shows any more and that are still held, and their bytes. */
+  /** Storages allocated there that no live tensor accounts for but that are still held, and their bytes. */
   hiddenStorages: number[];
   hiddenBytes: number[];
-  /** Of `GraphFlag`. */
+  /** Bits of `GraphFlag`. */
   flags: number[];
 }
 
-/** What `torch.audit.label` said: names to values. */
+/** Labels of `torch.audit.label`: names to values. */
 export type Labels = Readonly<Record<string, string>>;
 
-/** A tensor that was alive at the end of the capture (of its process, where several are joined). */
+/** A tensor that was live at the end of the capture (or of its process, if several are joined). */
 export interface LivingTensor {
   siteId: number;
   labelId: number;
   device: string;
   dtype: string;
-  /** Undefined where it is not known. */
+  /** Undefined if unknown. */
   shape: readonly number[] | undefined;
-  /** ms since the capture's start; negative when it is older. */
+  /** ms since the capture's start; negative if older. */
   birthMs: number;
-  /** Bytes of its storage when it was made. Tensors with an equal `storage` share them. */
+  /** Bytes of its storage at its birth. Tensors with the same `storage` share them. */
   bytes: number;
   storage: number;
-  /** Whether its storage was another tensor's before. */
+  /** Whether another tensor had the storage before. */
   isView: boolean;
-  /** Whether autograd knew at its birth where it came from. */
+  /** Whether it had an autograd graph at its birth. */
   hasGraph: boolean;
-  /** How many tensors it stands for: 1, but in `sample` mode. Its bytes count as many times. */
+  /** How many tensors it represents: 1 except in `sample` mode. Its bytes count as many times. */
   weight: number;
-  /** As in `Capture.environments`. */
+  /** The environment (thread), as in `Capture.environments`. */
   environment: number;
-  /** Into `Capture.processes`. */
+  /** Index in `Capture.processes`. */
   process: number;
-  /** Who ends it: the collector, since birth or since it left its scope (`kept`), or a scope. */
+  /** What frees it: the collector, since birth or since it left its scope (`kept`), or a scope. */
   owner: 'unknown' | 'collector' | 'kept' | 'scope';
-  /** Number of the scope; 0 where none owns it, or where it is not told. */
+  /** Number of the scope; 0 for none or unknown. */
   scope: number;
 }
 
-/** One process of the capture. The first is the one that `run` started; others with `--follow-children`. */
+/** One process of the capture. `run` started the first; the others come with `--follow-children`. */
 export interface ProcessInfo {
   pid: number;
   command: string;
   /** ms since the capture's start. */
   startMs: number;
   endMs: number;
-  /** 'exit', 'detached', 'abandoned' (by a leak-audit that was killed), or 'killed' when its last packet is missing. */
+  /** 'exit', 'detached', 'abandoned' (leak-audit was killed), or 'killed' if its last packet is missing. */
   ended: string;
   lost: number;
 }
 
-/** Where living tensors are kept, with what their ids mean. Of each process one. */
+/** The live tensors of one process, with the mapping of their ids. */
 export interface Detail {
   living: LivingTensors;
   shapes: IdMap<readonly number[]>;
-  /** Of those that are gone. */
+  /** For tensors that died. */
   survivors: Survivors;
   siteId(id: number): number;
   labelId(id: number): number;
@@ -154,8 +154,8 @@ export interface Detail {
 }
 
 /**
- * Rows, ticks and peaks are of all processes together. Where several are joined, ids of sites, labels and environments
- * are given anew, and a process that ended stands in `ended` as its environments.
+ * Rows, ticks and peaks cover all processes. If several are joined, ids of sites, labels and environments are reassigned,
+ * and the environments of a process that ended are in `ended`.
  */
 export class Capture {
   start: StartInfo | undefined;
@@ -166,27 +166,27 @@ export class Capture {
   readonly stacks = new IdMap<Frame[]>();
   /** The environment (thread) that defined a site. */
   readonly environments = new IdMap<number>();
-  /** Environments that ended before the capture, with the last round before each freed what it held. */
+  /** Environments that ended before the capture, with the last round before each freed its tensors. */
   readonly ended = new IdMap<number>();
   readonly series = new Map<string, Series>();
   /** By site. */
   readonly graphs = new IdMap<GraphSeries>();
-  /** Bytes at the end that are no whole packet: the process was killed while writing. */
+  /** Bytes of an incomplete packet at the end: the process was killed while writing. */
   tornBytes = 0;
-  /** Packets whose checksum is wrong; what they held is lost, and `lost` counts them. */
+  /** Packets with a wrong checksum, which `lost` counts. */
   damagedPackets = 0;
-  /** Labels by id; without 0. */
+  /** Labels by id, without 0. */
   readonly labels = new IdMap<Labels>();
   readonly processes: ProcessInfo[] = [];
-  /** Tensors whose detail `--max-size` dropped, though they lived: at most so many are missing in `livingTensors`. */
+  /** Live tensors whose detail `--max-size` dropped: an upper bound on those missing in `livingTensors`. */
   droppedDetail = 0;
   /** `--max-size` was reached: rounds were thinned out. */
   capped = false;
-  /** The header says that events are missing: the file could not be written to. */
+  /** The header's flag for missing events: the file could not be written. */
   lostFlag = false;
   readonly details: Detail[] = [];
 
-  /** Events, rounds and packets that are missing. 0: the capture is whole. */
+  /** Missing events, rounds and packets. 0 for a complete capture. */
   get lost(): number {
     const counted = Math.max(this.ticks.at(-1)?.lost ?? 0, this.end?.lost ?? 0) + this.damagedPackets;
     return counted === 0 && this.lostFlag ? 1 : counted;
@@ -196,14 +196,14 @@ export class Capture {
     return this.ticks.at(-1)?.ms ?? 0;
   }
 
-  /** Each tensor that was alive at the end. Made as they are asked for: there may be millions. Not in `counters` mode. */
+  /** The tensors that were live at the end. A generator, because there may be millions. Empty in `counters` mode. */
   *livingTensors(): Generator<LivingTensor> {
     for (const process of this.details.keys()) {
       for (let row = 0; row < this.details[process]!.living.size; row++) yield this.livingTensor(process, row);
     }
   }
 
-  /** Those that were born first, the oldest first. */
+  /** The oldest tensors, oldest first. */
   oldestTensors(most: number, wanted: (device: string) => boolean): LivingTensor[] {
     return this.details
       .flatMap(({ living }, process) =>
@@ -213,7 +213,7 @@ export class Capture {
       .slice(0, most);
   }
 
-  /** Each storage that was alive at the end, at the birth of the oldest tensor that lives on it. */
+  /** Visits each storage that was live at the end, with the birth of its oldest live tensor. */
   eachStorage(wanted: (device: string) => boolean, visit: (birthMs: number, bytes: number) => void): void {
     for (const { living, startMs } of this.details) {
       living.eachStorage(

@@ -1,18 +1,18 @@
-/** Copies whole packets from one capture to another: for `repair`, and to join the captures of several processes. */
+/** Copies complete packets between captures, for `repair` and for joining the captures of several processes. */
 import * as fs from 'node:fs';
 import { UsageError } from '../errors';
-import { openAtOnce } from '../regular_file';
+import { openNonBlocking } from '../regular_file';
 import { OWNER_ALONE, WholeFile } from '../whole_file';
 import { FLAGS_AT, Flag, fileHeader, PacketType, packet } from './format';
 import { PacketScanner } from './packets';
 
 const CHUNK_BYTES = 1 << 20;
 
-/** What was found in a file. */
+/** Statistics of a copied file. */
 export interface Copied {
   packets: number;
   rounds: number;
-  /** Whether it says which process it is of. */
+  /** Whether it has a start packet. */
   hasStart: boolean;
   flags: number;
   damagedPackets: number;
@@ -20,7 +20,7 @@ export interface Copied {
   tornBytes: number;
 }
 
-/** Writes a capture, which is there under its name only once it is complete. */
+/** Writes a capture, which gets its name only when it is complete. */
 export class CaptureWriter {
   private readonly whole: WholeFile;
   private flags = 0;
@@ -30,7 +30,7 @@ export class CaptureWriter {
     this.write(fileHeader(0));
   }
 
-  /** Takes what checksums vouch for in `source`. `anyHeader`: its header may be damaged. */
+  /** Copies the packets of `source` with correct checksums. `anyHeader`: accepts a damaged file header. */
   copy(source: string, anyHeader = false, seen: (bytes: number, size: number) => void = () => {}): Copied {
     const found = { packets: 0, rounds: 0, hasStart: false };
     const sink = {
@@ -42,7 +42,7 @@ export class CaptureWriter {
       },
     };
     const scanner = new PacketScanner(sink, anyHeader);
-    const fd = openAtOnce(source);
+    const fd = openNonBlocking(source);
     try {
       const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
       const { size } = fs.fstatSync(fd);
@@ -61,7 +61,7 @@ export class CaptureWriter {
     return { ...found, flags, damagedPackets, skippedBytes, tornBytes };
   }
 
-  /** The packets that follow are of another process. */
+  /** Starts the packets of another process. */
   process(info: { pid: number }): void {
     this.write(packet(PacketType.Process, Buffer.from(JSON.stringify(info))));
   }

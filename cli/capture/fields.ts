@@ -1,18 +1,10 @@
-/** What packets of JSON must hold. A checksum vouches for bytes, not for who wrote them: each field is looked at. */
+/** Validates the fields of JSON packets. Checksums do not protect against crafted files. */
 import { InvalidData } from '../errors';
 import type { EndInfo, Frame, StartInfo } from './capture';
-import {
-  type Budget,
-  MOST_CHARACTERS,
-  MOST_DIMENSIONS,
-  MOST_FRAMES,
-  MOST_JSON_BYTES,
-  MOST_MS,
-  MOST_NAMES,
-} from './limits';
+import { type Budget, MAX_CHARACTERS, MAX_DIMENSIONS, MAX_FRAMES, MAX_JSON_BYTES, MAX_MS, MAX_NAMES } from './limits';
 
-/** Of `Date`. */
-const MOST_TIME = 8.64e15;
+/** The maximum of `Date`. */
+const MAX_TIME = 8.64e15;
 const MODES = ['counters', 'sample', 'full'] as const;
 const SHOWN = 60;
 
@@ -39,13 +31,13 @@ export function whole(value: unknown, where: string, most: number): number {
   throw wrong(where, `a whole number from 0 to ${most}`, value);
 }
 
-/** A text, cut where it is too long to be a name. */
+/** A text, cut if it is too long for a name. */
 export function text(value: unknown, where: string): string {
   if (typeof value !== 'string') throw wrong(where, 'a string', value);
-  return value.length <= MOST_CHARACTERS ? value : copied(`${value.slice(0, MOST_CHARACTERS)}…`);
+  return value.length <= MAX_CHARACTERS ? value : copied(`${value.slice(0, MAX_CHARACTERS)}…`);
 }
 
-/** A part of a string holds the whole string in memory. */
+/** Copies a substring, which would otherwise keep the whole string in memory. */
 const copied = (part: string) => Buffer.from(part, 'utf16le').toString('utf16le');
 
 export function object(value: unknown, where: string): Json {
@@ -59,7 +51,7 @@ export function list(value: unknown, where: string, most: number): unknown[] {
   throw new InvalidData(`${where}: expected at most ${most} entries, got ${value.length}`);
 }
 
-/** What a packet must have at least before its parts are looked for. */
+/** Checks that a packet has at least `least` bytes. */
 export function checkLength(payload: Buffer, least: number, where: string): void {
   if (payload.length < least)
     throw new InvalidData(`${where}: expected a packet of at least ${least} bytes, got ${payload.length}`);
@@ -67,12 +59,12 @@ export function checkLength(payload: Buffer, least: number, where: string): void
 
 export function json(payload: Buffer, from: number, where: string): unknown {
   checkLength(payload, from, where);
-  if (payload.length > MOST_JSON_BYTES)
-    throw new InvalidData(`${where}: expected at most ${MOST_JSON_BYTES} bytes of JSON, got ${payload.length}`);
+  if (payload.length > MAX_JSON_BYTES)
+    throw new InvalidData(`${where}: expected at most ${MAX_JSON_BYTES} bytes of JSON, got ${payload.length}`);
   try {
     return JSON.parse(payload.toString('utf8', from));
   } catch {
-    // The parser's message quotes what it met.
+    // Without the parser's message, which quotes the data.
     throw new InvalidData(`${where}: expected JSON, got other text`);
   }
 }
@@ -85,21 +77,21 @@ export function startInfo(payload: Buffer): StartInfo {
     throw wrong(`${where}.mode`, `one of ${MODES.join(', ')}`, given.mode);
   const start: StartInfo = {
     pid: whole(given.pid, `${where}.pid`, 2 ** 32),
-    startedAt: field('startedAt', MOST_TIME),
+    startedAt: field('startedAt', MAX_TIME),
     mode: given.mode as StartInfo['mode'],
-    intervalMs: field('intervalMs', MOST_MS),
+    intervalMs: field('intervalMs', MAX_MS),
     sampleBytes: field('sampleBytes'),
     depth: field('depth'),
     command: text(given.command, `${where}.command`),
   };
-  if (given.clockMs !== undefined) start.clockMs = field('clockMs', MOST_TIME);
+  if (given.clockMs !== undefined) start.clockMs = field('clockMs', MAX_TIME);
   if (given.maxBytes !== undefined) start.maxBytes = field('maxBytes');
   if (given.attached !== undefined) start.attached = given.attached === true;
   const memoryLimit = limitOf(given.memoryLimit);
   return memoryLimit === undefined ? start : { ...start, memoryLimit };
 }
 
-/** Undefined where it tells nothing. */
+/** Undefined if missing or invalid. */
 function limitOf(value: unknown): StartInfo['memoryLimit'] {
   if (typeof value !== 'object' || value === null) return undefined;
   const { bytes, from } = value as Json;
@@ -111,12 +103,12 @@ export function endInfo(payload: Buffer): EndInfo {
   const given = object(json(payload, 0, 'end'), 'end');
   return {
     reason: text(given.reason, 'end.reason'),
-    ms: amount(given.ms, 'end.ms', MOST_MS),
+    ms: amount(given.ms, 'end.ms', MAX_MS),
     lost: amount(given.lost, 'end.lost'),
   };
 }
 
-/** Texts and frames that are met again and again, once each. */
+/** Deduplicates texts and frames. */
 export class Names {
   private readonly texts = new Map<string, { text: string; id: number }>();
   private readonly frames = new Map<string, Frame>();
@@ -127,17 +119,17 @@ export class Names {
     return this.entry(text(value, where)).text;
   }
 
-  /** Of a site's packet, or of a peer's answer. */
+  /** The stack of a site's packet, or of a peer's answer. */
   stack(value: unknown, where: string): Frame[] {
-    const all = list(value, where, MOST_FRAMES);
+    const all = list(value, where, MAX_FRAMES);
     this.budget.take('frames in stacks', all.length);
     return all.map((frame, i) => this.frame(object(frame, `${where}[${i}]`), `${where}[${i}]`));
   }
 
   labels(value: unknown, where: string): Record<string, string> {
     const entries = Object.entries(object(value, where));
-    if (entries.length > MOST_NAMES)
-      throw new InvalidData(`${where}: expected at most ${MOST_NAMES} names, got ${entries.length}`);
+    if (entries.length > MAX_NAMES)
+      throw new InvalidData(`${where}: expected at most ${MAX_NAMES} names, got ${entries.length}`);
     this.budget.take('labels', entries.length);
     return Object.fromEntries(
       entries.map(([name, said]) => [this.text(name, where), this.text(said, `${where}.${shown(name)}`)]),
@@ -175,8 +167,8 @@ export class Names {
 export function shape(payload: Buffer, budget: Budget): number[] {
   checkLength(payload, 4, 'shape');
   const count = Math.floor((payload.length - 4) / 8);
-  if (count > MOST_DIMENSIONS)
-    throw new InvalidData(`shape: expected at most ${MOST_DIMENSIONS} sizes, got ${count.toLocaleString('en-US')}`);
+  if (count > MAX_DIMENSIONS)
+    throw new InvalidData(`shape: expected at most ${MAX_DIMENSIONS} sizes, got ${count.toLocaleString('en-US')}`);
   budget.take('sizes in shapes', count);
   return Array.from({ length: count }, (_, i) => Number(payload.readBigInt64LE(4 + 8 * i)));
 }

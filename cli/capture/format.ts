@@ -1,29 +1,29 @@
-/** The capture file's layout, as native/audit/capture_file.h writes it. docs/capture-format.md is the specification. */
+/** The layout of capture files, which native/audit/capture_file.h writes and docs/capture-format.md specifies. */
 import { crc32 } from 'node:zlib';
 
 export const MAGIC = 'LTNAUDIT';
 export const FORMAT_VERSION = 2;
 export const HEADER_BYTES = 16;
-/** Offsets of the header's flags: those of the process that owns the file, and those that others may set. */
+/** Offsets of the header's flags: those of the owning process, and those that other processes may set. */
 export const FLAGS_AT = 12;
 export const FOREIGN_FLAGS_AT = 13;
 
 export const Flag = {
   /** Events are missing from the file. */
   lost: 1,
-  /** Made by leak-audit; no process has claimed it yet. */
+  /** Created by leak-audit and not claimed by a process yet. */
   reserved: 2,
   /** `--max-size` was reached: rounds were thinned out, old detail was dropped. */
   capped: 4,
 } as const;
 
-/** Of a row of graphs. */
+/** Flags of a row of graphs. */
 export const GraphFlag = {
-  /** There are more nodes than were counted. */
+  /** Counting stopped at a limit. */
   cutOff: 1,
   /** The graph reaches back to an earlier value of the same site. */
   carriesItself: 2,
-  /** Found right after a full collection. */
+  /** Counted right after a full collection. */
   collected: 4,
 } as const;
 
@@ -35,7 +35,7 @@ export const ROW_BYTES = 56;
 export const BIRTH_BYTES = 48;
 export const SCOPE_BYTES = 8;
 export const GRAPH_BYTES = 40;
-/** Nothing the recorder writes comes near this: a larger length is damage. */
+/** Far above any packet of the recorder: a larger length is damage. */
 export const MAX_PACKET_BYTES = 16 * 1024 * 1024;
 
 export enum PacketType {
@@ -57,7 +57,7 @@ export enum PacketType {
   Graphs = 16,
 }
 
-/** One whole packet. */
+/** A complete packet. */
 export function packet(type: PacketType, payload: Buffer): Buffer {
   const header = Buffer.alloc(PACKET_HEADER_BYTES);
   header.writeUInt32LE(SYNC, 0);
@@ -68,7 +68,7 @@ export function packet(type: PacketType, payload: Buffer): Buffer {
   return Buffer.concat([header, payload]);
 }
 
-/** The first bytes of a file. */
+/** The header of a file. */
 export function fileHeader(flags: number): Buffer {
   const header = Buffer.alloc(HEADER_BYTES);
   header.write(MAGIC, 'latin1');

@@ -1,21 +1,21 @@
-/** Maps by ids that a file chose. */
+/** Maps keyed by ids from a file. */
 import { randomInt } from 'node:crypto';
 
 const U32 = 2 ** 32;
 const odd = () => randomInt(2 ** 31) * 2 + 1;
 
-/** What times `factor` is 1, modulo 2 ** 32. */
+/** The inverse of `factor` modulo 2 ** 32. */
 function inverse(factor: number): number {
   let x = factor;
   for (let i = 0; i < 5; i++) x = Math.imul(x, 2 - Math.imul(factor, x));
   return x;
 }
 
-/** Of this process: V8 does not seed its hash of numbers, so who writes a file could choose ids that all collide. */
+/** Random per process: V8 does not seed its hash of numbers, so a crafted file could contain ids that all collide. */
 const [SEED, FIRST, SECOND] = [randomInt(U32), odd(), odd()];
 const [FIRST_INVERSE, SECOND_INVERSE] = [inverse(FIRST), inverse(SECOND)];
 
-/** One to one among 32-bit integers. */
+/** A bijection on 32-bit integers. */
 function scramble(id: number): number {
   const hash = Math.imul(id ^ SEED, FIRST);
   return Math.imul(hash ^ (hash >>> 15), SECOND);
@@ -26,7 +26,7 @@ function unscramble(key: number): number {
   return Math.imul(hash ^ (hash >>> 15) ^ (hash >>> 30), FIRST_INVERSE) ^ SEED;
 }
 
-/** Keys of ids below 2 ** 32 are 32-bit integers with a sign; those of larger ids begin at 2 ** 32. */
+/** Ids below 2 ** 32 map to signed 32-bit integers; larger ids map to keys from 2 ** 32 on. */
 function keyOf(id: number): number {
   if (id < U32) return scramble(id);
   const high = Math.floor(id / U32);
@@ -39,7 +39,7 @@ function idOf(key: number): number {
   return high * U32 + ((unscramble(key | 0) ^ scramble(high)) >>> 0);
 }
 
-/** As a Map, for whole numbers from 0 to 2 ** 53 - 1: ids that are chosen to collide cost no more than others. */
+/** A Map for whole numbers from 0 to 2 ** 53 - 1 that is robust against ids chosen to collide. */
 export class IdMap<T> {
   private readonly map = new Map<number, T>();
 
@@ -67,7 +67,7 @@ export class IdMap<T> {
     return this.map.values();
   }
 
-  /** In the order in which they were set first. */
+  /** In insertion order. */
   *[Symbol.iterator](): Generator<[number, T]> {
     for (const [key, value] of this.map) yield [idOf(key), value];
   }

@@ -1,15 +1,15 @@
-/** `--follow-children`: each child writes a file of its own next to the capture; at the end they become one. */
+/** `--follow-children`: each child writes a file next to the capture; at the end they are joined. */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { CaptureWriter } from './copy';
 
-/** As lib/audit/children.ts names them. */
+/** Finds the files of children, which lib/audit/children.ts names. */
 export function childrenOf(file: string): { file: string; pid: number }[] {
   const folder = path.dirname(path.resolve(file));
   const base = `${path.basename(file)}.`;
   return fs
     .readdirSync(folder, { withFileTypes: true })
-    .filter((entry) => entry.isFile()) // a link or a pipe of that name was made by nobody's child
+    .filter((entry) => entry.isFile()) // children create only regular files
     .map(({ name }) => ({
       name,
       match: name.startsWith(base) && /^(\d+)(-\d+)?\.child$/.exec(name.slice(base.length)),
@@ -19,7 +19,7 @@ export function childrenOf(file: string): { file: string; pid: number }[] {
     .sort((a, b) => a.pid - b.pid || (a.file < b.file ? -1 : 1));
 }
 
-/** Removes what an earlier run that was interrupted left behind. */
+/** Removes the files of an earlier interrupted run. */
 export function removeChildren(file: string): void {
   for (const child of childrenOf(file)) fs.rmSync(child.file, { force: true });
 }
@@ -41,14 +41,14 @@ export function joinChildren(file: string): number {
   return children.length;
 }
 
-/** A child that never got to write its first packet, or whose file is none, has lost events: nothing else tells of it. */
+/** Adds a child. If its file is invalid or has no start packet, its events count as lost. */
 function addChild(writer: CaptureWriter, child: { file: string; pid: number }): void {
   writer.process({ pid: child.pid });
   let whole = false;
   try {
     whole = writer.copy(child.file).hasStart;
   } catch {
-    // Not a capture, or it cannot be read: lost like an empty one.
+    // Not a capture or not readable: lost, like an empty file.
   }
   if (!whole) writer.loss();
 }

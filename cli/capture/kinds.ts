@@ -1,43 +1,43 @@
-/** What many tensors have in common: few kinds stand for many tensors, each of which then needs but a number. */
+/** The properties that many tensors share. Each tensor then needs only the number of its kind. */
 import { randomInt } from 'node:crypto';
 
 export interface Kind {
   siteId: number;
-  /** 0: made outside every label. */
+  /** 0 for no label. */
   labelId: number;
-  /** 0: not known. */
+  /** 0 for unknown. */
   shapeId: number;
   /** Bytes of the storage at birth. */
   bytes: number;
-  /** How many tensors like it it stands for: 1 but in `sample` mode. */
+  /** How many tensors it represents: 1 except in `sample` mode. */
   weight: number;
   deviceType: number;
   deviceIndex: number;
   dtype: number;
   /** Whether another tensor had the storage before it. */
   isView: boolean;
-  /** Whether autograd knew at its birth where it came from. False in older captures. */
+  /** Whether it had an autograd graph at its birth. False in older captures. */
   hasGraph: boolean;
   /** Number of the environment (thread). */
   environment: number;
-  /** As its birth was written: who ends it. Unknown in older captures. */
+  /** What frees the tensor, as written with its birth. Unknown in older captures. */
   owner: 'unknown' | 'collector' | 'kept' | 'scope';
 }
 
 const OWNERS = ['unknown', 'collector', 'kept', 'scope'] as const;
 
-/** Where a birth of the file has its kind, in 32-bit words: site, label, shape; bytes, weight; device and dtype, thread. */
+/** Offsets of the kind's 32-bit words in a birth: site, label, shape; bytes, weight; device and dtype, thread. */
 const WORDS = [4, 8, 12, 24, 28, 32, 40, 44];
 const BYTES = 4 * WORDS.length;
-const LEAST = 256;
-/** So many kinds are kept whether they are in use or not. */
-const FEW = 65_536;
+const MIN_SLOTS = 256;
+/** Up to this number, kinds are kept whether they are in use or not. */
+const MIN_SWEEP = 65_536;
 
 export class Kinds {
   private rows = Buffer.alloc(0);
-  /** The same memory. */
+  /** A view on the same memory. */
   private words = new Uint32Array(0);
-  /** Number + 1 by hash, 0 where free; linear probing. At most half full. */
+  /** Hash table of number + 1, 0 if free; linear probing, at most half full. */
   private index = new Int32Array(0);
   private count = 0;
 
@@ -45,12 +45,12 @@ export class Kinds {
     return this.count;
   }
 
-  /** Whether most of them must be of tensors that are gone. */
+  /** Whether most kinds must belong to dead tensors. */
   tooMany(living: number): boolean {
-    return this.count > FEW && this.count > 2 * living;
+    return this.count > MIN_SWEEP && this.count > 2 * living;
   }
 
-  /** The number of the kind of the birth at `at`, of the first one so far or a new one. */
+  /** The number of the kind of the birth at `at`, which is added if new. */
   numberOf(payload: Buffer, at: number): number {
     if (2 * this.count >= this.index.length) this.grow();
     let hash = SEED;
@@ -93,7 +93,7 @@ export class Kinds {
     return Array.from({ length: this.count }, (_, number) => this.at(number));
   }
 
-  /** Leaves those that are in use; returns the new number of each. */
+  /** Keeps the kinds in use; returns the new numbers. */
   keep(used: Uint8Array): Uint32Array {
     const numbers = new Uint32Array(this.count);
     let kept = 0;
@@ -108,7 +108,7 @@ export class Kinds {
   }
 
   private grow(): void {
-    const room = Math.max(LEAST, 2 * this.count);
+    const room = Math.max(MIN_SLOTS, 2 * this.count);
     const rows = Buffer.alloc(room * BYTES);
     this.rows.copy(rows, 0, 0, this.count * BYTES);
     this.rows = rows;
@@ -131,7 +131,7 @@ export class Kinds {
   }
 }
 
-/** Of this process: who writes a file cannot choose kinds that all fall on one slot, which would be searched through. */
+/** Random per process, so that a crafted file cannot contain kinds that all fall on one slot. */
 const [SEED, FACTOR] = [randomInt(2 ** 32), randomInt(2 ** 31) * 2 + 1];
 
 const mix = (hash: number, word: number) => Math.imul((hash ^ word) >>> 0, FACTOR) ^ (hash >>> 15);

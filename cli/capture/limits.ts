@@ -1,23 +1,23 @@
-/** How much of everything a capture may hold. A file is what somebody sent: its size alone says nothing about memory. */
+/** Limits on the contents of a capture. Files are not trusted, and their size does not bound the memory they need. */
 import { InvalidData } from '../errors';
 
-/** Of one packet of JSON: parsed, it takes many times as much. */
-export const MOST_JSON_BYTES = 4 * 2 ** 20;
-/** Of one stack. The recorder writes 64 at most. */
-export const MOST_FRAMES = 256;
+/** Of one JSON packet, which takes many times as much memory when parsed. */
+export const MAX_JSON_BYTES = 4 * 2 ** 20;
+/** Of one stack. The recorder writes at most 64. */
+export const MAX_FRAMES = 256;
 /** Of one text; the rest is cut off. */
-export const MOST_CHARACTERS = 16_384;
+export const MAX_CHARACTERS = 16_384;
 /** Of one set of labels. */
-export const MOST_NAMES = 1000;
+export const MAX_NAMES = 1000;
 /** Of one shape. */
-export const MOST_DIMENSIONS = 64;
-/** Of what waits for its round's own packet. */
-export const MOST_PENDING_BYTES = 512 * 2 ** 20;
+export const MAX_DIMENSIONS = 64;
+/** Of data before the packet of its round. */
+export const MAX_PENDING_BYTES = 512 * 2 ** 20;
 /** A hundred years. */
-export const MOST_MS = 100 * 366 * 86_400_000;
+export const MAX_MS = 100 * 366 * 86_400_000;
 
-/** Of all processes in a file together. Programs come nowhere near; what passes them was made to fill memory. */
-const MOST = {
+/** For all processes of a file together, far above what real programs produce. */
+const LIMITS = {
   processes: 16_384,
   sites: 262_144,
   'frames in stacks': 2_097_152,
@@ -32,15 +32,15 @@ const MOST = {
   'ends of threads': 1_048_576,
 } as const;
 
-export type Countable = keyof typeof MOST;
+export type Countable = keyof typeof LIMITS;
 
-/** What one file has used of its room. */
+/** The remaining budget of one file. */
 export class Budget {
   private readonly used = new Map<Countable, number>();
 
-  constructor(private readonly most: Readonly<Record<Countable, number>> = MOST) {}
+  constructor(private readonly most: Readonly<Record<Countable, number>> = LIMITS) {}
 
-  /** Throws a InvalidData, which the reader gives the file's name, once there is no more room for `what`. */
+  /** @throws {InvalidData} if the limit for `what` is exceeded; the reader adds the file's name */
   take(what: Countable, count = 1): void {
     const used = (this.used.get(what) ?? 0) + count;
     if (used > this.most[what])

@@ -1,36 +1,36 @@
-/** The tensors that are alive, in columns: ten million of them take some 30 bytes each, not an object each. */
+/** The live tensors in columns, about 30 bytes each instead of an object each. */
 import { randomInt } from 'node:crypto';
 import { type Kind, Kinds } from './kinds';
 
-/** One living tensor, with the ids of its own process. */
+/** One live tensor, with the ids of its own process. */
 export interface Birth extends Kind {
-  /** Of its record; used again after it died. */
+  /** The id of its record, which is reused after its death. */
   id: number;
-  /** ms since the start of its process's capture; negative when it was older. */
+  /** ms since the start of its process's capture; negative if older. */
   birthMs: number;
   /** Equal for tensors on one storage. */
   storage: number;
-  /** Of the scope that owns it; 0 where none does, or where it is not told. */
+  /** Number of the scope that owns it; 0 for none or unknown. */
   scope: number;
 }
 
-/** For `setOwner`: the collector, since the tensor left its scope. Numbers of scopes are larger. */
+/** For `setOwner`: owned by the collector since the tensor left its scope. Numbers of scopes are larger. */
 export const KEPT = 1;
 
 const CHUNK_BITS = 16;
 const CHUNK = 1 << CHUNK_BITS;
-const LEAST = 2048;
-/** Of the index: beyond it, searches become long. */
-const MOST_LOAD = 0.7;
+const MIN_SLOTS = 2048;
+/** Of the hash table. */
+const MAX_LOAD = 0.7;
 const U32 = 2 ** 32;
 
-/** Never copied to grow: at its largest there is no second one. */
+/** Tensors are stored in chunks, so that growing copies nothing. */
 interface Chunk {
   ids: Uint32Array;
   kinds: Uint32Array;
   storages: Uint32Array;
   births: Float64Array;
-  /** Scopes, KEPT, 0 for what the kind says. Undefined where it says it of all. */
+  /** Scope numbers, KEPT, or 0 for the owner of the kind. Undefined if all are 0. */
   owners: Uint32Array | undefined;
 }
 
@@ -42,13 +42,13 @@ const newChunk = (): Chunk => ({
   owners: undefined,
 });
 
-/** Powers of two, so that a hash is cut to the size by a mask. */
-const tableFor = (count: number) => new Int32Array(2 ** Math.ceil(Math.log2(Math.max(LEAST, count / MOST_LOAD))));
+/** Sizes are powers of two, so that a mask reduces a hash. */
+const tableFor = (count: number) => new Int32Array(2 ** Math.ceil(Math.log2(Math.max(MIN_SLOTS, count / MAX_LOAD))));
 
-/** Of this process: who writes a file cannot choose ids that all fall on one slot, which would be searched through. */
+/** Random per process, so that a crafted file cannot contain ids that all fall on one slot. */
 const [SEED, FACTOR] = [randomInt(2 ** 32), randomInt(2 ** 31) * 2 + 1];
 
-/** Ids come in their order mostly: 16 of them share a line of the processor's cache. */
+/** Ids are mostly consecutive, so 16 of them share a cache line. */
 function hashOf(id: number): number {
   let hash = Math.imul((id >>> 4) + SEED, FACTOR);
   hash ^= hash >>> 15;
@@ -56,11 +56,11 @@ function hashOf(id: number): number {
   return ((hash ^ (hash >>> 13)) << 4) | (id & 15);
 }
 
-/** A set of births by id. Ids may be any 32-bit numbers, so a crafted file costs no more memory than its size. */
+/** A set of births by id. Accepts any 32-bit ids without using more memory. */
 export class LivingTensors {
   private readonly chunks: Chunk[] = [];
   private readonly kinds = new Kinds();
-  /** Row + 1 by the hash of its id, 0 where free; linear probing. */
+  /** Hash table of row + 1, 0 if free; linear probing. */
   private index = new Int32Array(1);
   private count = 0;
 
@@ -68,12 +68,12 @@ export class LivingTensors {
     return this.count;
   }
 
-  /** `payload` holds a birth at `at`, as the file has it. */
+  /** Adds the birth at `at` of a packet's payload. */
   add(payload: Buffer, at: number): void {
     const id = payload.readUInt32LE(at);
     let slot = this.slotOf(id);
     if (this.index[slot] === 0) {
-      if (this.count + 1 > MOST_LOAD * this.index.length) {
+      if (this.count + 1 > MAX_LOAD * this.index.length) {
         this.reindex();
         slot = this.slotOf(id);
       }
@@ -91,13 +91,13 @@ export class LivingTensors {
     if (this.kinds.tooMany(this.count)) this.sweepKinds();
   }
 
-  /** The one of that id, where it lives. */
+  /** The live tensor with this id. */
   find(id: number): Birth | undefined {
     const row = this.index[this.slotOf(id)]! - 1;
     return row < 0 ? undefined : this.at(row);
   }
 
-  /** The tensor belongs to a scope from now on, or (KEPT) to the collector. */
+  /** Sets the owner to a scope or (KEPT) to the collector. */
   setOwner(id: number, owner: number): void {
     const row = this.index[this.slotOf(id)]! - 1;
     if (row < 0) return;
@@ -109,7 +109,7 @@ export class LivingTensors {
   delete(id: number): void {
     const slot = this.slotOf(id);
     const row = this.index[slot]! - 1;
-    if (row < 0) return; // its birth is in a lost packet, or was dropped by --max-size
+    if (row < 0) return; // its birth was lost or dropped by --max-size
     this.vacate(slot);
     const last = --this.count;
     if (row === last) return;
@@ -142,7 +142,7 @@ export class LivingTensors {
     };
   }
 
-  /** Rows of the oldest tensors, the oldest first. */
+  /** Rows of the oldest tensors, oldest first. */
   oldest(most: number, wanted: (kind: Kind) => boolean): number[] {
     const isWanted = this.kinds.all().map(wanted);
     const rows: number[] = [];
@@ -161,7 +161,7 @@ export class LivingTensors {
     return rows;
   }
 
-  /** Each storage once, at the birth of the oldest tensor that lives on it; bytes as many times as it stands for. */
+  /** Visits each storage once, with the birth of its oldest live tensor and its bytes times the weight. */
   eachStorage(wanted: (kind: Kind) => boolean, visit: (birthMs: number, bytes: number) => void): void {
     const all = this.kinds.all().map((kind) => ({ ...kind, wanted: wanted(kind), whole: kind.bytes * kind.weight }));
     let views = 0;
@@ -173,7 +173,7 @@ export class LivingTensors {
       else visit(births[row & (CHUNK - 1)]!, kind.whole);
     }
     if (views === 0) return;
-    // A storage whose first tensor is gone lives on in its views. Of each the row + 1 of the oldest.
+    // A storage whose first tensor died is held by its views. The table has row + 1 of the oldest view per storage.
     const table = tableFor(views);
     const mask = table.length - 1;
     const slotOf = (storage: number) => {
@@ -192,7 +192,7 @@ export class LivingTensors {
       const kind = all[this.kindAt(row)]!;
       if (!kind.wanted || kind.isView) continue;
       const slot = slotOf(this.storageAt(row));
-      table[slot] = -Math.abs(table[slot]!); // the visited one has it
+      table[slot] = -Math.abs(table[slot]!); // already visited
     }
     for (const found of table) {
       if (found > 0) visit(this.birthAt(found - 1), all[this.kindAt(found - 1)]!.whole);
@@ -215,7 +215,7 @@ export class LivingTensors {
     return this.chunks[row >>> CHUNK_BITS]!.births[row & (CHUNK - 1)]!;
   }
 
-  /** Where `id` is, or the free slot where it would be. */
+  /** The slot of `id`, or the free slot for it. */
   private slotOf(id: number): number {
     const { index } = this;
     const mask = index.length - 1;
@@ -227,7 +227,7 @@ export class LivingTensors {
     }
   }
 
-  /** Frees a slot and closes the gap that searches would stop at. */
+  /** Frees a slot and moves later entries up, so that searches do not stop at the gap. */
   private vacate(gap: number): void {
     const { index } = this;
     const mask = index.length - 1;
@@ -247,7 +247,7 @@ export class LivingTensors {
     for (let row = 0; row < this.count; row++) this.index[this.slotOf(this.idAt(row))] = row + 1;
   }
 
-  /** Forgets the kinds of the dead. */
+  /** Removes the kinds of dead tensors. */
   private sweepKinds(): void {
     const used = new Uint8Array(this.kinds.size);
     for (let row = 0; row < this.count; row++) used[this.kindAt(row)] = 1;

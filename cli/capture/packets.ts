@@ -1,4 +1,4 @@
-/** Bytes in any portions to whole packets. What no checksum vouches for is counted and passed over, in linear time. */
+/** Splits a stream into packets. Bytes without a correct checksum are counted and skipped, in linear time. */
 import { crc32 } from 'node:zlib';
 import { UsageError } from '../errors';
 import {
@@ -16,39 +16,39 @@ const SYNC_BYTES = Buffer.alloc(4);
 SYNC_BYTES.writeUInt32LE(SYNC);
 
 export interface PacketSink {
-  /** `whole` is the packet with its header; both share memory that the next `feed` overwrites. */
+  /** `whole` is the packet with its header. Both buffers are overwritten by the next `feed`. */
   packet(type: number, payload: Buffer, whole: Buffer): void;
 }
 
 export class PacketScanner {
-  /** The header's flags, of the owner and of others; undefined until the header was read. */
+  /** The header's flags of the owner and of other processes; undefined until the header is read. */
   flags: number | undefined;
-  /** Bytes of the stream that are done with. What follows them may be asked for again (`dropTail`). */
+  /** Processed bytes of the stream. Later bytes may have to be fed again (`dropTail`). */
   consumed = 0;
-  /** The header of the last whole packet, and where it began in the stream. */
+  /** The header of the last complete packet and its offset in the stream. */
   readonly last = { at: 0, header: Buffer.alloc(0) };
-  /** Bytes that lay between whole packets. */
+  /** Bytes between complete packets. */
   skippedBytes = 0;
   private damaged = 0;
-  /** Within bytes that are no packet: whether all of them were 0, as a file system leaves them after a power cut. */
+  /** While searching for the next packet: whether all skipped bytes are 0, as after a power failure. */
   private searching = false;
   private onlyZeros = true;
   private buffer: Buffer = Buffer.allocUnsafe(0);
   private start = 0;
   private end = 0;
 
-  /** `anyHeader` takes a damaged header too: for `repair`. */
+  /** `anyHeader` accepts a damaged header, for `repair`. */
   constructor(
     private readonly sink: PacketSink,
     private readonly anyHeader = false,
   ) {}
 
-  /** Bytes at the end that are no whole packet: the process was killed while it wrote them, or is writing them. */
+  /** Bytes of an incomplete packet at the end: the process is writing it, or was killed while writing it. */
   get tornBytes(): number {
     return this.end - this.start + (this.searching && this.onlyZeros ? this.searched : 0);
   }
 
-  /** Packets, or stretches of them, whose checksum is wrong. */
+  /** Packets or ranges of bytes with a wrong checksum. */
   get damagedPackets(): number {
     return this.damaged + (this.searching && !this.onlyZeros ? 1 : 0);
   }
@@ -80,7 +80,7 @@ export class PacketScanner {
     }
   }
 
-  /** Forgets what is not consumed, to be fed again. */
+  /** Drops the unprocessed bytes, which are to be fed again. */
   dropTail(): void {
     this.end = this.start;
   }
@@ -93,7 +93,7 @@ export class PacketScanner {
   private append(chunk: Buffer): void {
     const kept = this.end - this.start;
     if (this.end + chunk.length > this.buffer.length) {
-      // At least doubled, and only what is kept is moved: each byte is copied a bounded number of times.
+      // Doubling bounds the number of copies per byte.
       const larger = kept + chunk.length > this.buffer.length / 2;
       const target = larger ? Buffer.allocUnsafe(2 * (kept + chunk.length)) : this.buffer;
       this.buffer.copy(target, 0, this.start, this.end);
@@ -117,7 +117,7 @@ export class PacketScanner {
     return true;
   }
 
-  /** Goes to the next bytes that may be a packet. False when more bytes are needed. */
+  /** Skips to the next possible packet. Returns false if more bytes are needed. */
   private search(): boolean {
     if (!this.searching) {
       this.searching = true;
@@ -148,9 +148,9 @@ function isHeader(buffer: Buffer, at: number): boolean {
   );
 }
 
-/** A version that no leak-audit wrote is damage, which `repair` looks past. */
+/** Rejects other format versions. With `lenient`, for `repair`, impossible versions count as damage. */
 function checkVersion(version: number, lenient: boolean): void {
-  const reads = `this one reads ${FORMAT_VERSION}`;
+  const reads = `this version reads ${FORMAT_VERSION}`;
   if (version > FORMAT_VERSION && !(lenient && version > 0xffff)) {
     throw new UsageError(`written by a newer leak-audit (format ${version}, ${reads})`);
   }

@@ -1,20 +1,20 @@
-/** Several processes in one capture: their rounds on one clock, their counters added up. */
+/** Merges several processes into one capture, with their rounds on one clock and their counters added up. */
 import { Capture, type GraphSeries, type ProcessInfo, type Series, type Tick } from './capture';
 import { IdMap } from './id_map';
 import { newGraphSeries, newSeries, seriesKey } from './rounds';
 
-/** Rounds of different processes that are closer than this part of the interval become one. */
+/** Rounds of different processes that are closer than this share of the interval are merged. */
 const SAME_ROUND = 0.5;
 
 interface Part {
   capture: Capture;
-  /** Of its start, on the clock of the whole. */
+  /** Its start on the common clock. */
   startMs: number;
-  /** Into the common times: where each of its rounds counts. */
+  /** For each of its rounds, the index in the common times. */
   rounds: number[];
 }
 
-/** The first is the process that was started; the others are its children. */
+/** The first capture is that of the started process; the others are those of its children. */
 export function mergeProcesses(captures: Capture[]): Capture {
   const whole = new Capture();
   const [first] = captures as [Capture, ...Capture[]];
@@ -42,7 +42,7 @@ function partOf(capture: Capture, first: Capture): Part {
 
 const startOf = ({ start }: Capture) => start?.clockMs ?? start?.startedAt ?? 0;
 
-/** The times of all rounds in order, without those that nearly coincide; the last is kept. */
+/** The times of all rounds in order, without those that nearly coincide; of these, the last is kept. */
 function commonTimes(parts: Part[], intervalMs: number): number[] {
   const all = parts.flatMap(({ capture, startMs }) => capture.ticks.map((tick) => startMs + tick.ms));
   all.sort((a, b) => a - b);
@@ -59,8 +59,8 @@ const SUMMED = ['tensors', 'storages', 'bytes', 'allocatedBytes', 'rss', 'heapUs
 const KEPT = ['lost', 'collections'] as const;
 
 /**
- * At each time the sum over the processes that run: a peak is that of the sums, not the sum of peaks. Each process adds what
- * changes in its own rounds, so that a thousand of them cost no more than their rounds.
+ * The sums over the running processes at each time. Peaks are those of the sums, not sums of peaks. Each process adds only
+ * its changes, so the cost is linear in the number of all rounds.
  */
 function addUp(parts: Part[], times: number[]): Tick[] {
   const changes = times.map(() => noTick(0));
@@ -68,13 +68,13 @@ function addUp(parts: Part[], times: number[]): Tick[] {
     let before: Tick | undefined;
     for (const [i, tick] of capture.ticks.entries()) {
       const round = rounds[i]!;
-      if (rounds[i + 1] === round) continue; // the last of those that share a round counts
+      if (rounds[i + 1] === round) continue; // of those that share a round, the last counts
       const change = changes[round]!;
       for (const key of [...SUMMED, ...KEPT]) change[key] += tick[key] - (before?.[key] ?? 0);
       change.peakAllocatedBytes = Math.max(change.peakAllocatedBytes, tick.peakAllocatedBytes);
       before = tick;
     }
-    const after = changes[(rounds.at(-1) ?? Number.POSITIVE_INFINITY) + 1]; // it has ended by then
+    const after = changes[(rounds.at(-1) ?? Number.POSITIVE_INFINITY) + 1]; // the process has ended
     if (after !== undefined && before !== undefined) for (const key of SUMMED) after[key] -= before[key];
   }
   const sum = noTick(0);
@@ -101,7 +101,7 @@ function noTick(ms: number): Tick {
   };
 }
 
-/** Ids of one process to those of the whole. */
+/** Maps ids of one process to ids of the merged capture. */
 class Ids {
   private readonly known = new IdMap<number>();
 
@@ -123,14 +123,14 @@ function addPart(whole: Capture, part: Part, number: number): void {
   const { capture, startMs, rounds } = part;
   const sites = new Ids({ value: whole.stacks.size + 1 });
   const labels = new Ids({ value: whole.labels.size + 1 });
-  // Threads are numbered from 1 in each process: few, and far less than this.
+  // Threads are numbered from 1 in each process, far below this factor.
   const environment = (id: number) => number * 0x10000 + id;
   for (const [id, stack] of capture.stacks) whole.stacks.set(sites.of(id), stack);
   for (const [id, env] of capture.environments) whole.environments.set(sites.of(id), environment(env));
   for (const [id, label] of capture.labels) whole.labels.set(labels.of(id), label);
   for (const [env, round] of capture.ended) whole.ended.set(environment(env), rounds[round] ?? -1);
 
-  /** The first round without it. */
+  /** The first round without the process. */
   const gone = (rounds.at(-1) ?? -1) + 1;
   const hasEnded = gone > 0 && gone < whole.ticks.length;
   for (const series of capture.series.values()) {
@@ -147,7 +147,7 @@ function addPart(whole: Capture, part: Part, number: number): void {
   whole.processes.push(processInfo(capture, startMs));
 }
 
-/** What is told of a process beside its counters. */
+/** Facts about a process. */
 export function processInfo(capture: Capture, startMs: number): ProcessInfo {
   return {
     pid: capture.start?.pid ?? 0,
@@ -197,7 +197,7 @@ function moveGraphs(whole: Capture, own: GraphSeries, siteId: number, rounds: nu
   whole.graphs.set(siteId, moved);
 }
 
-/** What the process held is gone with it. */
+/** Ends a series with its process. */
 function endSeries(series: Series, round: number): void {
   if ((series.ticks.at(-1) ?? round) >= round || series.liveTensors.at(-1) === 0) return;
   series.ticks.push(round);
@@ -208,7 +208,7 @@ function endSeries(series: Series, round: number): void {
   series.oldestBirthMs.push(Number.NaN);
 }
 
-/** The index of the first time that is not before `ms`. */
+/** The index of the first time at or after `ms`. */
 function firstAt(times: number[], ms: number): number {
   let low = 0;
   let high = times.length - 1;

@@ -1,7 +1,7 @@
-/** Reads captures: whole files, and files that still grow. */
+/** Reads capture files, including growing ones. */
 import * as fs from 'node:fs';
 import { InvalidData, UsageError } from '../errors';
-import { openAtOnce } from '../regular_file';
+import { openNonBlocking } from '../regular_file';
 import { Capture } from './capture';
 import { json, Names, object } from './fields';
 import { Flag, PacketType } from './format';
@@ -12,9 +12,9 @@ import { ProcessReader } from './rounds';
 
 const CHUNK_BYTES = 1 << 20;
 
-/** Takes bytes in any portions and adds to `capture` what whole packets in them tell. */
+/** Parses a stream of bytes and adds complete packets to `capture`. */
 export class CaptureParser {
-  /** Where several processes are joined in the file: of the first. `finish` gives the capture of all. */
+  /** The capture of the first process in the file. `finish` returns the capture of all. */
   readonly capture = new Capture();
   private readonly scanner = new PacketScanner({ packet: (type, payload) => this.read(type, payload) });
   private readonly budget = new Budget();
@@ -37,27 +37,27 @@ export class CaptureParser {
     capture.capped = (flags & Flag.capped) !== 0;
   }
 
-  /** The header of the last whole packet, and where in the file it is. */
+  /** The header of the last complete packet and its offset in the file. */
   get last(): { readonly at: number; readonly header: Buffer } {
     return this.scanner.last;
   }
 
-  /** Forgets the beginning of a packet that is not whole. */
+  /** Drops the beginning of an incomplete packet. */
   dropTail(): void {
     this.scanner.dropTail();
   }
 
-  /** Whether leak-audit made the file, and no program ever wrote to it. */
+  /** Whether leak-audit created the file and no program has written to it. */
   get unclaimed(): boolean {
     return ((this.scanner.flags ?? 0) & Flag.reserved) !== 0;
   }
 
-  /** The captures of the processes so far, each with what it has until now. */
+  /** The captures of the processes so far. */
   get parts(): readonly Capture[] {
     return this.captures;
   }
 
-  /** The capture of all processes, once all was fed. */
+  /** Returns the capture of all processes at the end of the input. */
   finish(): Capture {
     if (this.captures.length > 1) return mergeProcesses(this.captures);
     if (this.capture.start !== undefined) this.capture.processes[0] = processInfo(this.capture, 0);
@@ -77,15 +77,15 @@ export class CaptureParser {
   }
 }
 
-/** Follows a file that may not exist yet, grows, and may be replaced by a shorter one (`--max-size`). */
+/** Follows a file that may not exist yet, grows, or is replaced by a shorter one (`--max-size`). */
 export class CaptureFollower {
   private parser = new CaptureParser();
   private fd: number | undefined;
   private inode = 0;
-  /** Of the file that was given open. What takes its name has to be of the same user. */
+  /** The owner of a file passed as a descriptor. A file that replaces it must have the same owner. */
   private owner: number | undefined;
 
-  /** `fd`: of the file, where it is open already. The follower owns it. */
+  /** `fd`: a descriptor of the file if it is already open; owned by the follower. */
   constructor(
     readonly file: string,
     fd?: number,
@@ -110,16 +110,16 @@ export class CaptureFollower {
     return this.parser.unclaimed;
   }
 
-  /** Reads what was appended since the last call. False while there is no file. `seen` is told how far it came. */
+  /** Reads the bytes appended since the last call. Returns false while there is no file. `seen` reports progress. */
   poll(seen: (bytes: number, size: number) => void = () => {}): boolean {
     if (this.owner === undefined) {
       const stat = fs.statSync(this.file, { throwIfNoEntry: false });
       if (stat === undefined && this.fd === undefined) return false;
       if (this.fd !== undefined && stat !== undefined && stat.ino !== this.inode) this.close();
-    } else this.takeSmaller(this.owner);
-    this.fd ??= openAtOnce(this.file);
+    } else this.followReplacement(this.owner);
+    this.fd ??= openNonBlocking(this.file);
     const now = fs.fstatSync(this.fd);
-    if (now.isFIFO()) throw new UsageError('a pipe, not a file');
+    if (now.isFIFO()) throw new UsageError('expected a file, got a pipe');
     const { ino, size } = now;
     if ((this.inode !== 0 && ino !== this.inode) || !this.stillThere(this.fd)) this.parser = new CaptureParser();
     this.inode = ino;
@@ -135,15 +135,15 @@ export class CaptureFollower {
     }
   }
 
-  /** Reads on in the file that took the name where the process made it, for `--max-size`: a link or another user's is not it. */
-  private takeSmaller(owner: number): void {
+  /** Switches to the file by which the process replaced this one for `--max-size`; not to a link or another user's file. */
+  private followReplacement(owner: number): void {
     const stat = fs.lstatSync(this.file, { throwIfNoEntry: false });
     if (stat === undefined || !stat.isFile() || stat.uid !== owner || stat.ino === this.inode) return;
     let fd: number;
     try {
-      fd = openAtOnce(this.file, fs.constants.O_NOFOLLOW);
+      fd = openNonBlocking(this.file, fs.constants.O_NOFOLLOW);
     } catch {
-      return; // it was replaced again: the next look tells by what
+      return; // replaced again; the next poll follows
     }
     const opened = fs.fstatSync(fd);
     if (opened.isFile() && opened.uid === owner) {
@@ -152,7 +152,7 @@ export class CaptureFollower {
     } else fs.closeSync(fd);
   }
 
-  /** A write that fails, on a full disk for example, is cut off again, with what another may have read of it. */
+  /** Whether the last packet is unchanged: the process truncates the file after a failed write, for example on a full disk. */
   private stillThere(fd: number): boolean {
     const { at, header } = this.parser.last;
     const bytes = Buffer.alloc(header.length);
@@ -170,14 +170,14 @@ export class CaptureFollower {
   }
 }
 
-/** A whole capture file. Throws UsageError when it is none. */
+/** Reads a capture file. @throws {UsageError} if it is not a capture */
 export function readCapture(file: string, seen?: (bytes: number, size: number) => void): Capture {
   const follower = new CaptureFollower(file);
-  return withPlace(file, () => {
+  return withFileName(file, () => {
     try {
       if (!follower.poll(seen)) throw new UsageError('no such file');
       if (follower.capture.start === undefined && !follower.unclaimed && !follower.capture.lostFlag) {
-        throw new UsageError('not a leak-audit capture (it is empty or cut off)');
+        throw new UsageError('not a leak-audit capture (empty or truncated)');
       }
       return follower.finish();
     } finally {
@@ -186,8 +186,8 @@ export function readCapture(file: string, seen?: (bytes: number, size: number) =
   });
 }
 
-/** Runs `fn`, which reads `file`; what it throws becomes one line that names the file. */
-export function withPlace<T>(file: string, fn: () => T): T {
+/** Runs `fn`, which reads `file`, and turns its errors into one line with the file's name. */
+export function withFileName<T>(file: string, fn: () => T): T {
   try {
     return fn();
   } catch (error) {
@@ -200,8 +200,8 @@ function reason(error: unknown): string {
   if (error instanceof InvalidData) return `damaged (${message})`;
   if (error instanceof UsageError) return message;
   if (code === 'ENOENT') return 'no such file';
-  if (code === 'EISDIR') return 'a folder, not a capture';
-  if (code === 'EACCES') return 'may not be read (EACCES)';
+  if (code === 'EISDIR') return 'expected a capture, got a folder';
+  if (code === 'EACCES') return 'permission denied (EACCES)';
   if (code?.startsWith('E') && !code.startsWith('ERR_')) return `cannot be read (${code})`;
   return `damaged (${message.split('\n', 1)[0]})`;
 }

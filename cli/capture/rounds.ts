@@ -1,30 +1,30 @@
-/** What the packets of one process say. A round's rows, births and deaths count once its own packet is there. */
+/** Reads the packets of one process. Rows, births and deaths of a round count only with the round's own packet. */
 import { InvalidData } from '../errors';
 import type { Capture, GraphSeries, Series, Tick } from './capture';
 import { checkLength, endInfo, json, Names, shape, startInfo, text } from './fields';
 import { BIRTH_BYTES, deviceName, GRAPH_BYTES, PacketType, ROUND_BYTES, ROW_BYTES, SCOPE_BYTES } from './format';
 import { IdMap } from './id_map';
-import { Budget, MOST_MS, MOST_PENDING_BYTES } from './limits';
+import { Budget, MAX_MS, MAX_PENDING_BYTES } from './limits';
 import { type Birth, KEPT, LivingTensors } from './living';
 import { Survivors } from './survivors';
 
 const NONE = -(2n ** 63n);
 const U32 = 2 ** 32;
-/** Of one record in mode `sample`: how many tensors it stands for. */
-const MOST_WEIGHT = 2 ** 40;
+/** The number of tensors that a record in mode `sample` can represent. */
+const MAX_WEIGHT = 2 ** 40;
 const same = (id: number) => id;
 
 export class ProcessReader {
   private readonly living = new LivingTensors();
   private readonly shapes = new IdMap<readonly number[]>();
   private readonly survivors = new Survivors();
-  /** Of the round whose own packet has not come yet. */
+  /** Packets of the round whose own packet has not been read yet. */
   private pending: { type: number; payload: Buffer }[] = [];
   private pendingBytes = 0;
   /** By label, then by site and device. */
   private readonly series = new IdMap<IdMap<Series>>();
 
-  /** `budget` and `names` are those of the whole file, which may hold many processes. */
+  /** `budget` and `names` are shared by all processes of a file. */
   constructor(
     private readonly capture: Capture,
     private readonly budget = new Budget(),
@@ -89,16 +89,16 @@ export class ProcessReader {
       case PacketType.Kept:
       case PacketType.Graphs:
         this.pendingBytes += payload.length;
-        if (this.pendingBytes > MOST_PENDING_BYTES)
+        if (this.pendingBytes > MAX_PENDING_BYTES)
           throw new InvalidData(
-            `expected at most ${MOST_PENDING_BYTES} bytes before the packet of their round, got more`,
+            `expected at most ${MAX_PENDING_BYTES} bytes before the packet of their round, got more`,
           );
-        this.pending.push({ type, payload: Buffer.from(payload) }); // its memory is used again
+        this.pending.push({ type, payload: Buffer.from(payload) }); // copied, because the buffer is reused
         break;
       case PacketType.Tick:
         this.readRound(payload);
         break;
-      default: // from a later version of the same format: skipped
+      default: // of a later version of the same format: skipped
     }
   }
 
@@ -132,8 +132,8 @@ export class ProcessReader {
   private readBirths(payload: Buffer): void {
     for (let at = 0; at + BIRTH_BYTES <= payload.length; at += BIRTH_BYTES) {
       const weight = payload.readFloatLE(at + 32);
-      if (!(weight >= 0 && weight <= MOST_WEIGHT))
-        throw new InvalidData(`birth: expected a weight from 0 to ${MOST_WEIGHT}, got ${weight}`);
+      if (!(weight >= 0 && weight <= MAX_WEIGHT))
+        throw new InvalidData(`birth: expected a weight from 0 to ${MAX_WEIGHT}, got ${weight}`);
       this.living.add(payload, at);
     }
   }
@@ -153,7 +153,7 @@ export class ProcessReader {
     }
   }
 
-  /** It lived at the round `before`, and is gone. */
+  /** Adds a tensor that was live at the round `before` and has died since. */
   private outlived(birth: Birth | undefined, before: Tick): void {
     if (birth === undefined) return;
     const proved = provedUntil(birth, before);
@@ -189,7 +189,7 @@ export class ProcessReader {
     for (let at = 0; at + ROW_BYTES <= payload.length; at += ROW_BYTES) {
       const series = this.seriesOf(payload, at);
       const birth = payload.readBigInt64LE(at + 48);
-      // A round whose packet was lost leaves its rows to the next: the later ones count.
+      // Rows of a round whose packet was lost are merged into the next round; the later ones count.
       const i = series.ticks.at(-1) === tick ? series.ticks.length - 1 : series.ticks.length;
       series.ticks[i] = tick;
       series.liveTensors[i] = u64(payload, at + 16);
@@ -231,11 +231,11 @@ export const newGraphSeries = (siteId: number): GraphSeries => ({
   flags: [],
 });
 
-/** Until when a tensor that lived at a round is proved to have been held: by its scope, or by a collection that reached it. */
+/** Until when a tensor that was live at a round is proved to have been held, by its scope or by a collection. */
 export const provedUntil = ({ owner, scope }: Birth, { ms, collectedMs }: Tick): number =>
   owner === 'scope' || scope > 0 ? ms : (collectedMs ?? 0);
 
-/** What it adds to its site, as far as it is known: a view has no bytes of its own. */
+/** The bytes of a tensor that count for its site: none for a view. */
 export const ownBytes = ({ isView, bytes, weight }: Birth): number => (isView ? 0 : bytes * weight);
 
 export function newSeries(siteId: number, device: string, labelId: number): Series {
@@ -252,21 +252,21 @@ export function newSeries(siteId: number, device: string, labelId: number): Seri
   };
 }
 
-/** Of `Capture.series`: `1 cpu`, and under label 2 `1 cpu 2`. */
+/** The key in `Capture.series`: `1 cpu`, with label 2 `1 cpu 2`. */
 export function seriesKey({ siteId, device, labelId }: Series): string {
   return labelId === 0 ? `${siteId} ${device}` : `${siteId} ${device} ${labelId}`;
 }
 
-/** No count comes near: sums of what a file says stay finite, and exact where it says what can be. */
+/** Clamps values of crafted files, so that sums stay finite. No real count is near the limits. */
 const clamped = (value: number) => Math.max(-Number.MAX_SAFE_INTEGER, Math.min(value, Number.MAX_SAFE_INTEGER));
 
 function u64(payload: Buffer, at: number): number {
   return clamped(payload.readUInt32LE(at) + payload.readUInt32LE(at + 4) * U32);
 }
 
-/** The time that a packet begins with. */
+/** The time at the beginning of a packet. */
 function time(payload: Buffer, where: string): number {
   const ms = u64(payload, 0);
-  if (ms > MOST_MS) throw new InvalidData(`${where}: expected a time of at most ${MOST_MS} ms, got ${ms}`);
+  if (ms > MAX_MS) throw new InvalidData(`${where}: expected a time of at most ${MAX_MS} ms, got ${ms}`);
   return ms;
 }

@@ -1,12 +1,12 @@
 /**
- * Tensors that are proved to have been held, not merely not collected yet: a scope owned them, or a full collection reached
- * them after their birth. Of each, from its birth until the last such proof; that is known only in hindsight.
+ * Tensors that are proved to have been held, and not merely uncollected: a scope owned them, or a full collection reached
+ * them after their birth. Each counts from its birth until its last proof, which is known only in hindsight.
  */
 import type { Tick } from './capture';
 import { IdMap } from './id_map';
 
-/** Of all sites together: changes of one site at one time. What passes this is not judged by survivors. */
-const MOST_CHANGES = 2 ** 21;
+/** Limit on changes (one site at one time) for all sites. Above it, survivors are not judged. */
+const MAX_CHANGES = 2 ** 21;
 
 interface Change {
   tensors: number;
@@ -14,16 +14,16 @@ interface Change {
 }
 
 export class Survivors {
-  /** Of each site: what changes when, by ms. */
+  /** By site: changes by time in ms. */
   private readonly sites = new IdMap<Map<number, Change>>();
   private count = 0;
 
-  /** Too many to be told apart. */
+  /** Whether the limit is exceeded. */
   get isFull(): boolean {
-    return this.count > MOST_CHANGES;
+    return this.count > MAX_CHANGES;
   }
 
-  /** Held in all rounds of `ticks` from `birthMs` to `provedMs`. */
+  /** Adds tensors that were held in all rounds of `ticks` from `birthMs` to `provedMs`. */
   add(siteId: number, ticks: readonly Tick[], birthMs: number, provedMs: number, tensors: number, bytes: number): void {
     const from = firstFrom(ticks, birthMs);
     const to = firstFrom(ticks, provedMs + 1);
@@ -32,7 +32,7 @@ export class Survivors {
     if (to < ticks.length) this.change(siteId, ticks[to]!.ms, -tensors, -bytes);
   }
 
-  /** As they are in each round. */
+  /** The values at each round. */
   series(siteIds: Iterable<number>, ticks: readonly Tick[]): { tensors: number[]; bytes: number[] } {
     const [tensors, bytes] = [ticks.map(() => 0), ticks.map(() => 0)];
     for (const id of siteIds) {
@@ -67,7 +67,7 @@ export class Survivors {
   }
 }
 
-/** The first round that is not before `ms`; their number where there is none. */
+/** The first round at or after `ms`; the number of rounds if there is none. */
 export function firstFrom(ticks: readonly Tick[], ms: number): number {
   let low = 0;
   let high = ticks.length;

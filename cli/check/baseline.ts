@@ -1,4 +1,4 @@
-/** A baseline: the leaks that a project knows of and has not fixed yet. Written by `check --write-baseline`, committed. */
+/** A baseline: known leaks that are not fixed yet. Written by `check --write-baseline` and committed. */
 
 import { jsonText } from '../printable';
 import type { Report, SiteReport } from '../report';
@@ -6,7 +6,7 @@ import { relativeFile } from '../reporters/position';
 import { amount, anyText, checkObject, factor, list, positive, readJson, text, version } from './validate';
 
 export interface KnownLeak {
-  /** Relative to the folder in which the check runs, with slashes. */
+  /** Relative to the working folder of the check, with slashes. */
   file: string;
   line: number;
   /** Empty at the top level of a module. */
@@ -17,7 +17,7 @@ export interface KnownLeak {
 
 export interface Baseline {
   version: 1;
-  /** A known leak may grow this many times as fast as recorded; machines differ. */
+  /** A known leak may grow by up to this factor of the recorded rate, because machines differ. */
   tolerance: number;
   sites: KnownLeak[];
 }
@@ -37,7 +37,7 @@ const SITE_FIELDS = {
   growthTensorsPerMinute: { check: amount },
 };
 
-/** Throws UsageError, one line, for whatever is not as it should be. */
+/** @throws {UsageError} with one line, if the file is invalid */
 export function readBaseline(file: string): Baseline {
   const object = checkObject(readJson(file), FIELDS, file);
   const sites = (object.sites as unknown[]).map(
@@ -46,7 +46,7 @@ export function readBaseline(file: string): Baseline {
   return { version: 1, tolerance: (object.tolerance as number | undefined) ?? TOLERANCE, sites };
 }
 
-/** The leaks of a report that have a line. */
+/** A baseline of the leaks in a report that have a line. */
 export function baselineOf(report: Report, folder: string): Baseline {
   const sites = report.sites
     .filter((site) => site.verdict === 'leak' && site.line > 0)
@@ -63,7 +63,7 @@ export function baselineOf(report: Report, folder: string): Baseline {
 
 export const renderBaseline = (baseline: Baseline): string => `${jsonText(baseline, 2)}\n`;
 
-/** The entry for a site: the same line of the file, or, where lines have moved, the nearest of the same function. */
+/** The entry for a site: the same line of the file, or if lines have moved, the nearest of the same function. */
 export function entryFor({ sites }: Baseline, site: SiteReport, folder: string): KnownLeak | undefined {
   const file = relativeFile(site, folder);
   const distance = (entry: KnownLeak) => Math.abs(entry.line - site.line);
@@ -73,7 +73,7 @@ export function entryFor({ sites }: Baseline, site: SiteReport, folder: string):
     .reduce<KnownLeak | undefined>((a, b) => (a === undefined || distance(b) < distance(a) ? b : a), undefined);
 }
 
-/** Whether it leaks so much faster than recorded that it is news. What was not measured then allows for nothing. */
+/** Whether the site leaks faster than the entry and the tolerance allow. A rate of 0 in the entry allows no growth. */
 export function isFaster(site: SiteReport, known: KnownLeak, { tolerance }: Baseline): boolean {
   const byTensors = known.growthBytesPerMinute === 0;
   return byTensors

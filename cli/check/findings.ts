@@ -1,4 +1,4 @@
-/** What a check has to say about a report: findings, of which some are known or excused, and the exit status. */
+/** Checks a report: its findings, some of which are known or suppressed, and the exit status. */
 import { ExitCode } from '../errors';
 import { type Redaction, redactReport } from '../redact';
 import type { Report, SiteReport } from '../report';
@@ -13,12 +13,12 @@ export type Rule = 'leak' | 'max-live' | 'max-age';
 
 export interface Finding {
   rule: Rule;
-  /** Null when it is about the whole program. */
+  /** Null for the whole program. */
   site: SiteReport | null;
   message: string;
-  /** Why it does not fail the check; null when it does. */
+  /** Why it does not fail the check; null if it does. */
   excuse: { by: 'baseline' | 'suppression'; reason: string } | null;
-  /** In the baseline, but faster by now. */
+  /** In the baseline, but now faster. */
   grown: boolean;
 }
 
@@ -27,7 +27,7 @@ export interface CheckOptions {
   maxAge?: number;
   baseline?: Baseline;
   suppressions?: Suppression[];
-  /** Names of the program are not told. */
+  /** Replaces names of the program. */
   redaction?: Redaction;
 }
 
@@ -45,7 +45,7 @@ export function check(report: Report, options: CheckOptions, folder: string, now
   const used = new Set<KnownLeak | Suppression>();
   for (const finding of findings) excuse(finding, options, folder, now, used);
   const lost = report.summary.lostEvents > 0 ? [lostText(report.summary)] : [];
-  // Named at last: baselines and suppressions know sites by their names.
+  // Redacted last, because baselines and suppressions match sites by name.
   const shown = options.redaction === undefined ? report : redactReport(report, options.redaction);
   return { ...conclude(shown, findings, folder), findings, notes: [...lost, ...notes(options, used, now)] };
 }
@@ -69,7 +69,7 @@ function limits({ summary, sites }: Report, options: CheckOptions, folder: strin
   const { maxLive, maxAge } = options;
   const found: Finding[] = [];
   if (maxLive !== undefined && summary.liveBytes > maxLive) {
-    const message = `${formatBytes(summary.liveBytes)} are alive, more than ${formatBytes(maxLive)}`;
+    const message = `${formatBytes(summary.liveBytes)} are live, more than ${formatBytes(maxLive)}`;
     found.push({ rule: 'max-live', site: null, message, excuse: null, grown: false });
   }
   for (const site of maxAge === undefined ? [] : sites) {
@@ -106,16 +106,16 @@ function excuse(
   }
 }
 
-/** Lost events never pass as clean, but a leak that was seen all the same is one. */
+/** A capture with lost events is never clean, but it can still show a leak. */
 function conclude(report: Report, findings: Finding[], folder: string): { status: number; text: string } {
   const open = findings.filter((finding) => finding.excuse === null);
-  // What is old or much may be no leak; the status is the same.
+  // Exceeding a limit is not necessarily a leak, but has the same status.
   const text = open.some(({ rule }) => rule === 'leak') ? 'leak' : 'over the limit';
   if (open.length > 0) return { status: ExitCode.leak, text };
   if (report.summary.lostEvents > 0) {
     const { lostEvents } = report.summary;
     const are = lostEvents === 1 ? 'is' : 'are';
-    return { status: ExitCode.lostEvents, text: `lost: ${counted(lostEvents, 'event')} or more ${are} missing` };
+    return { status: ExitCode.lostEvents, text: `lost: at least ${counted(lostEvents, 'event')} ${are} missing` };
   }
   if (report.verdict === 'insufficient')
     return { status: ExitCode.insufficient, text: `insufficient: ${shortfallText(report, folder)}` };
@@ -126,12 +126,12 @@ function notes({ baseline, suppressions = [], redaction }: CheckOptions, used: S
   const fileOf = (file: string) => redaction?.file(file) ?? file;
   const gone = (baseline?.sites ?? [])
     .filter((entry) => !used.has(entry))
-    .map((entry) => `${fileOf(entry.file)}:${entry.line} of the baseline leaks no more: take it out`);
+    .map((entry) => `the baseline entry ${fileOf(entry.file)}:${entry.line} no longer leaks: remove it`);
   const idle = suppressions
     .filter((entry) => !used.has(entry))
-    .map((entry) => `nothing to suppress for ${fileOf(entry.file)} (${entry.reason})`);
+    .map((entry) => `the suppression of ${fileOf(entry.file)} matches nothing (${entry.reason})`);
   const over = suppressions
     .filter((entry) => used.has(entry) && isExpired(entry, now))
-    .map((entry) => `the suppression of ${fileOf(entry.file)} ended on ${entry.until} (${entry.reason})`);
+    .map((entry) => `the suppression of ${fileOf(entry.file)} expired after ${entry.until} (${entry.reason})`);
   return [...gone, ...idle, ...over];
 }

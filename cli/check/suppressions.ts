@@ -1,15 +1,15 @@
-/** Suppressions: sites that may grow or hold old tensors, each with the reason why, committed with the project. */
+/** Suppressions: sites that may grow or hold old tensors, each with a reason, committed with the project. */
 import type { SiteReport } from '../report';
 import { relativeFile } from '../reporters/position';
 import { checkObject, date, list, positive, readJson, text, version } from './validate';
 
 export interface Suppression {
-  /** Relative to the folder in which the check runs; `*` stands for anything within a folder, `**` across folders. */
+  /** Relative to the working folder of the check; `*` matches within a folder, `**` across folders. */
   file: string;
   line?: number;
   function?: string;
   reason: string;
-  /** The last day (UTC) on which it holds. */
+  /** The last day (UTC) on which it applies. */
   until?: string;
 }
 
@@ -22,7 +22,7 @@ const ENTRY_FIELDS = {
   until: { check: date, optional: true as const },
 };
 
-/** Throws UsageError, one line, for whatever is not as it should be. */
+/** @throws {UsageError} with one line, if the file is invalid */
 export function readSuppressions(file: string): Suppression[] {
   const object = checkObject(readJson(file), FIELDS, file);
   return (object.suppressions as unknown[]).map(

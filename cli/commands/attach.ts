@@ -1,22 +1,22 @@
-/** `leak-audit attach PID`: records a process that runs already, until it is told to stop, and reports. */
+/** `leak-audit attach PID`: records a running process until it is detached, then prints a report. */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { Command } from 'commander';
 import { recordingOf } from '../attach/answers';
 import { Connection } from '../attach/connection';
-import { CaptureFollower, withPlace } from '../capture/reader';
+import { CaptureFollower, withFileName } from '../capture/reader';
 import { ExitCode, UsageError } from '../errors';
 import { checkDistinct, checkWritable } from '../output';
 import { printable } from '../printable';
 import { intervalOption, modeOptions, type RecordingOptions, roundMs } from '../run/options';
-import { isForLook, reserve } from '../run/reserve';
+import { isForLive, reserve } from '../run/reserve';
 import { reportCapture, showLive } from '../run/show';
 import { nearName } from '../terminal';
 import { parseDuration } from '../units';
 import type { Answer } from '../why/answer';
-import { askWhy, tellPauses } from '../why/ask';
+import { askWhy, printPauses } from '../why/ask';
 import { keepBeside, removeBeside } from '../why/kept';
-import { print, tell } from '../writers';
+import { print, printError } from '../writers';
 
 interface Options extends RecordingOptions {
   output?: string;
@@ -28,30 +28,30 @@ interface Options extends RecordingOptions {
   why?: boolean;
 }
 
-/** Each of them detaches; the report follows. */
+/** Each of these signals detaches; the report follows. */
 const SIGNALS: NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 export function attachCommand(done: (status: number) => void): Command {
   const command = new Command('attach')
     .description('Records a running process that has loaded libtorch-node, until Ctrl-C, and prints a report.')
-    .argument('<pid>', 'the process')
-    .option('-o, --output <file>', 'the capture (default: leak-audit-PID.ltna here)')
+    .argument('<pid>', 'process id')
+    .option('-o, --output <file>', 'file for the capture (default: leak-audit-PID.ltna)')
     .option('--duration <duration>', 'detach after this time, e.g. 30s, 10m', parseDuration)
-    .option('--background', 'come back at once; `leak-audit detach PID` or --duration ends the recording');
+    .option('--background', 'return at once; `leak-audit detach PID` or --duration ends the recording');
   modeOptions(command);
   return intervalOption(command)
     .option('--html <file>', 'also write the report as one offline page')
     .option('--json <file>', "also write the report as JSON ('-': to stdout, instead of the text)")
-    .option('--why', 'before it detaches, also ask who holds the tensors: each thread pauses (`leak-audit why`)')
-    .option('--quiet', 'no lines while it records')
+    .option('--why', 'also find what holds the tensors before detaching; pauses each thread (see `leak-audit why`)')
+    .option('--quiet', 'print no live lines while recording')
     .addHelpText(
       'after',
       `
-The process needs no flag and no debugger port; it has to belong to the user who
-asks. Tensors that were there before count as one site, "(before attach)". When
-leak-audit is killed, the process detaches by itself.
+The process needs no flag and no debugger port, but must run as the same user.
+Tensors that existed before are one site, "(before attach)". If leak-audit is
+killed, the process stops recording.
 
-Exit status: 0; 2 when the process cannot be attached to.
+Exit status: 0, or 2 if the process cannot be attached to.
 
 Examples:
   leak-audit attach 4711 --duration 5m
@@ -65,12 +65,10 @@ Examples:
 
 async function attach(pidText: string, options: Options): Promise<void> {
   if (options.background && (options.html !== undefined || options.json !== undefined))
-    throw new UsageError('--background leaves no report: run leak-audit report on the capture, once it is detached');
+    throw new UsageError('--background prints no report: run leak-audit report on the capture after detaching');
   if (options.background && options.why)
-    throw new UsageError(
-      '--why asks before it detaches, so it does not go with --background: leak-audit why PID asks at any time',
-    );
-  if (options.output === '-') throw new UsageError('a capture is no stream: name a file with -o FILE');
+    throw new UsageError('--why cannot be combined with --background: use leak-audit why PID while the process runs');
+  if (options.output === '-') throw new UsageError('a capture cannot be written to stdout: name a file with -o FILE');
   const { output, html, json } = options;
   checkDistinct({ '-o': output, '--html': html, '--json': json });
   for (const file of [html, json, output]) checkWritable(file);
@@ -79,7 +77,9 @@ async function attach(pidText: string, options: Options): Promise<void> {
     const { file, fd } = await begin(connection, options);
     if (options.background) {
       fs.closeSync(fd);
-      print(`recording process ${connection.pid} to ${printable(file)}; leak-audit detach ${connection.pid} ends it\n`);
+      print(
+        `recording process ${connection.pid} to ${printable(file)}; to stop: leak-audit detach ${connection.pid}\n`,
+      );
       return;
     }
     await follow(connection, new CaptureFollower(file, fd), options);
@@ -88,11 +88,11 @@ async function attach(pidText: string, options: Options): Promise<void> {
   }
 }
 
-/** Starts the recorder in the process. Returns the capture's file; the caller owns its descriptor. */
+/** Starts recording in the process. Returns the capture's file; the caller owns its descriptor. */
 async function begin(connection: Connection, options: Options): Promise<{ file: string; fd: number }> {
-  await refuseSecond(connection);
-  const file = path.resolve(options.output ?? freeName(connection.pid));
-  const fd = reserve(file); // by its name, another user's file could be opened by now
+  await refuseIfRecorded(connection);
+  const file = path.resolve(options.output ?? unusedName(connection.pid));
+  const fd = reserve(file); // the descriptor, because another user's file could take the name
   try {
     await connection.ask('attach', {
       fd,
@@ -102,40 +102,40 @@ async function begin(connection: Connection, options: Options): Promise<{ file: 
       sample: options.sampleBytes,
       depth: options.frames,
       max: options.maxSize ?? 0,
-      duration: options.why ? 0 : Math.ceil(options.duration ?? 0), // else it is ended from here, once it was asked
+      duration: options.why ? 0 : Math.ceil(options.duration ?? 0), // with --why, detached from here after asking
       keep: options.background ? 1 : 0,
     });
   } catch (error) {
-    removeOwn(file, fd);
+    removeIfSame(file, fd);
     fs.closeSync(fd);
     throw error;
   }
   return { file, fd };
 }
 
-/** Removes it while its name still stands for the open file. */
-function removeOwn(file: string, fd: number): void {
+/** Removes `file` if the name still refers to the open file. */
+function removeIfSame(file: string, fd: number): void {
   const named = fs.lstatSync(file, { bigint: true, throwIfNoEntry: false });
   const opened = fs.fstatSync(fd, { bigint: true });
   if (named?.dev === opened.dev && named.ino === opened.ino) fs.rmSync(file, { force: true });
 }
 
-/** Before the file of an earlier capture is touched. */
-async function refuseSecond(connection: Connection): Promise<void> {
+/** Called before the file of an earlier capture is touched. */
+async function refuseIfRecorded(connection: Connection): Promise<void> {
   const recording = recordingOf(await connection.ask('status'));
   if (recording === null) return;
   const { pid } = connection;
-  if (recording.file !== undefined && isForLook(recording.file))
-    throw new UsageError(`leak-audit live looks at process ${pid}, and records it meanwhile: end that first`);
+  if (recording.file !== undefined && isForLive(recording.file))
+    throw new UsageError(`process ${pid} is recorded by leak-audit live: quit that first`);
   throw new UsageError(
     recording.by === 'run'
-      ? `process ${pid} is recorded by leak-audit run, from its start to its end`
-      : `process ${pid} is attached to already (${recording.file}): leak-audit detach ${pid} ends that`,
+      ? `process ${pid} is already recorded by leak-audit run`
+      : `process ${pid} is already recorded (${recording.file}); to stop: leak-audit detach ${pid}`,
   );
 }
 
-/** In the working folder, not taken yet. */
-function freeName(pid: number): string {
+/** An unused name in the working folder. */
+function unusedName(pid: number): string {
   for (let n = 1; ; n++) {
     const name = `leak-audit-${pid}${n === 1 ? '' : `-${n}`}.ltna`;
     if (!fs.existsSync(name)) return name;
@@ -152,39 +152,39 @@ async function follow(connection: Connection, follower: CaptureFollower, options
   };
   const detach = () => {
     if (asked)
-      connection.close(); // it does not answer: it is stopped, say. When it goes on it finds nobody, and detaches
+      connection.close(); // no answer, for example because it is stopped; it detaches when it continues
     else
       void asking()
         .then(() => connection.ask('detach'))
-        .catch(() => {}); // detached by another meanwhile, or ended
+        .catch(() => {}); // already detached or ended
     asked = true;
   };
   for (const signal of SIGNALS) process.on(signal, detach);
-  tell(`leak-audit: recording process ${connection.pid} to ${shown}; Ctrl-C detaches\n`);
+  printError(`leak-audit: recording process ${connection.pid} to ${shown}; press Ctrl-C to detach\n`);
   const stopShowing = options.quiet ? () => {} : showLive(follower, options.interval);
   const timer = options.why && options.duration ? setTimeout(detach, options.duration) : undefined;
   await connection.ended;
   clearTimeout(timer);
   for (const signal of SIGNALS) process.off(signal, detach);
   stopShowing();
-  withPlace(file, () => follower.poll());
+  withFileName(file, () => follower.poll());
   follower.close();
   if (held !== undefined) keepBeside(file, held);
   else removeBeside(file);
   reportCapture(follower.finish(), held === undefined ? options : { ...options, held });
-  tell(`leak-audit: the capture is in ${shown}\n`);
+  printError(`leak-audit: capture written to ${shown}\n`);
 }
 
-/** Undefined, and said why, where it does not answer: the recording is there all the same. */
+/** If the process does not answer, prints why and returns undefined; the recording is kept. */
 async function heldNow(connection: Connection): Promise<Answer[] | undefined> {
   try {
     const { answers, silent } = await askWhy(connection, {});
-    for (const reason of silent) tell(`leak-audit: --why: ${reason}\n`);
-    tellPauses(answers, connection.pid);
+    for (const reason of silent) printError(`leak-audit: --why: ${reason}\n`);
+    printPauses(answers, connection.pid);
     return answers;
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
-    tell(`leak-audit: --why: ${error.message}\n`);
+    printError(`leak-audit: --why: ${error.message}\n`);
     return undefined;
   }
 }

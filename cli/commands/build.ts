@@ -1,4 +1,4 @@
-/** `libtorch-node build`: compiles the addon for the libtorch of this machine, where the package brings none for it. */
+/** `libtorch-node build`: compiles the addon for this machine's libtorch if the package contains none for it. */
 import { spawn } from 'node:child_process';
 import * as path from 'node:path';
 import { Command } from 'commander';
@@ -14,11 +14,11 @@ const script = path.join(__dirname, '..', '..', '..', 'scripts', 'installed', 'b
 export function buildCommand(done: (status: number) => void): Command {
   return new Command('build')
     .description(
-      'Compiles the addon for the libtorch at hand into the cache folder of the user; needs a C++ compiler, downloads nothing: ' +
-        'exits 0 built or nothing to do, 1 failed, 2 usage.',
+      "Compiles the addon for this machine's libtorch into the user's cache folder; needs a C++ compiler, downloads nothing. " +
+        'Exit status: 0 built or nothing to do, 1 failed, 2 usage.',
     )
-    .option('--force', 'build also where an addon loads already')
-    .option('--jobs <n>', 'compilers at a time (default: by cores and free memory)')
+    .option('--force', 'build even if an addon already loads')
+    .option('--jobs <n>', 'number of parallel compilers (default: by cores and free memory)')
     .addHelpText(
       'after',
       '\nLIBTORCH (with LIBTORCH_INCLUDE, LIBTORCH_LIB) or LIBTORCH_USE_PYTORCH=1 choose the libtorch, CXX the compiler, ' +
@@ -26,16 +26,16 @@ export function buildCommand(done: (status: number) => void): Command {
     )
     .action(async ({ force, jobs }: Options) => {
       if (jobs !== undefined && !/^[1-9]\d*$/.test(jobs))
-        throw new UsageError(`--jobs ${jobs}: not a number of 1 or more`);
+        throw new UsageError(`--jobs: expected a whole number of 1 or more, got ${jobs}`);
       const args = [...(force === true ? ['--force'] : []), ...(jobs === undefined ? [] : ['--jobs', jobs])];
       done(await run([script, ...args]));
     });
 }
 
-/** The script's exit status; an interruption reaches it too, and it cleans up before it ends. */
+/** Returns the script's exit status. The script also receives an interrupt and cleans up before it exits. */
 function run(args: string[]): Promise<number> {
   return new Promise((resolve, reject) => {
-    // Before there is a child: a signal that comes right after it has begun must not end this process alone.
+    // Installed before the child exists, so that a signal right after its start does not end only this process.
     const wait = (): void => {};
     process.on('SIGINT', wait);
     process.on('SIGTERM', () => child.kill('SIGTERM'));

@@ -1,4 +1,4 @@
-/** `leak-audit check FILE`: the verdict of a capture as an exit status, for CI. */
+/** `leak-audit check FILE`: the verdict on a capture as an exit status, for CI. */
 import { Command } from 'commander';
 import { analyse } from '../analysis';
 import { readCapture } from '../capture/reader';
@@ -9,7 +9,7 @@ import { condenseHostile } from '../condense';
 import { UsageError } from '../errors';
 import { checkDistinct, checkWritable, writeOutput } from '../output';
 import { printableAll } from '../printable';
-import { progress, tellSites } from '../progress';
+import { progress, showJudged } from '../progress';
 import { Redaction, redactReport } from '../redact';
 import type { Report } from '../report';
 import { renderJunit } from '../reporters/junit';
@@ -31,29 +31,29 @@ interface Options {
 
 export function checkCommand(done: (status: number) => void): Command {
   return new Command('check')
-    .description('Judges a capture: exits 0 clean, 1 leak, 2 usage, 3 too little data, 4 events were lost.')
-    .argument('<file>', 'the capture')
+    .description('Checks a capture. Exit status: 0 clean, 1 leak, 2 usage, 3 too little data, 4 lost events.')
+    .argument('<file>', 'capture file')
     .option(
       '--warmup <rounds>',
-      'rounds (intervals of the capture) to leave out; default: a quarter, at least 8',
+      'rounds (intervals of the capture) to skip; default: a quarter, at least 8',
       parseCount,
     )
-    .option('--max-live <bytes>', 'also fail when more is alive at the end, e.g. 64MiB', parseBytes)
-    .option('--max-age <duration>', 'also fail when a living tensor is older, e.g. 60s', parseDuration)
-    .option('--baseline <file>', 'leaks that are known: they fail only when they got faster')
-    .option('--write-baseline <file>', 'write the leaks of this capture as a baseline; they pass')
-    .option('--suppressions <file>', 'sites that are excused, each with a reason')
-    .option('--junit <file>', "also write the result as JUnit's XML")
+    .option('--max-live <bytes>', 'also fail if more is live at the end, e.g. 64MiB', parseBytes)
+    .option('--max-age <duration>', 'also fail if a live tensor is older, e.g. 60s', parseDuration)
+    .option('--baseline <file>', 'known leaks, which fail only if they became faster')
+    .option('--write-baseline <file>', 'write the leaks of this capture to a baseline, and let them pass')
+    .option('--suppressions <file>', 'sites to ignore, each with a reason')
+    .option('--junit <file>', 'also write the result as JUnit XML')
     .option('--sarif <file>', 'also write the result as SARIF 2.1.0')
-    .option('--redact-sources', 'without names of files and functions, to show it to others')
+    .option('--redact-sources', 'remove names of files and functions, to share the output')
     .addHelpText(
       'after',
       `
 Baseline and suppressions are JSON. File names in them are relative to the
-folder where the check runs. A known leak is found again by its line, or by its
-function when lines have moved, and may be twice as fast ("tolerance").
-A suppression may have a "line", a "function", and "until", the last day on
-which it holds; * and ** in "file" match within and across folders:
+working folder. A known leak is matched by its line, or by its function if lines
+have moved, and may be twice as fast ("tolerance"). A suppression may have a
+"line", a "function", and "until", the last day on which it applies; * and ** in
+"file" match within and across folders:
 
   { "version": 1, "suppressions": [
     { "file": "src/cache.ts", "function": "warm",
@@ -70,11 +70,11 @@ Examples:
 
 function run(file: string, options: Options): number {
   if (options.baseline !== undefined && options.writeBaseline !== undefined) {
-    throw new UsageError('--baseline and --write-baseline: give one of them');
+    throw new UsageError('--baseline and --write-baseline cannot be combined');
   }
   if (options.writeBaseline !== undefined && options.redactSources) {
     throw new UsageError(
-      '--write-baseline and --redact-sources: give one of them: a baseline finds leaks again by their names, so it holds them',
+      '--write-baseline and --redact-sources cannot be combined: a baseline needs the names to match leaks',
     );
   }
   const { junit, sarif, writeBaseline } = options;
@@ -93,7 +93,7 @@ function run(file: string, options: Options): number {
   const reading = `reading ${file}`;
   const capture = readCapture(file, (bytes, size) => progress.bytes(reading, bytes, size));
   condenseHostile(capture);
-  const report = analyse(capture, { warmup: options.warmup, seen: tellSites });
+  const report = analyse(capture, { warmup: options.warmup, seen: showJudged });
   const baseline = writeBaseline === undefined ? known : baselineOf(report, folder);
   const { maxLive, maxAge } = options;
   const redaction = options.redactSources ? new Redaction() : undefined;
@@ -101,7 +101,7 @@ function run(file: string, options: Options): number {
   if (writeBaseline !== undefined) {
     writeOutput(writeBaseline, renderBaseline(baseline!));
     if (writeBaseline !== '-')
-      outcome.notes.push(`${writeBaseline} was written: ${counted(baseline!.sites.length, 'known leak')}`);
+      outcome.notes.push(`wrote ${writeBaseline}: ${counted(baseline!.sites.length, 'known leak')}`);
   }
   const shown = redaction === undefined ? report : redactOutcome(report, outcome, redaction);
   if (junit !== undefined) writeOutput(junit, renderJunit(shown, outcome, folder));
@@ -113,7 +113,7 @@ function run(file: string, options: Options): number {
   return outcome.status;
 }
 
-/** The report without names, and the findings with its sites. */
+/** The report without names; the findings then refer to its sites. */
 function redactOutcome(report: Report, outcome: Outcome, redaction: Redaction): Report {
   const shown = redactReport(report, redaction);
   const sites = new Map(report.sites.map((site, i) => [site, shown.sites[i]!]));
@@ -121,7 +121,7 @@ function redactOutcome(report: Report, outcome: Outcome, redaction: Redaction): 
   return shown;
 }
 
-/** The outcome, a line for each finding that counts, then those that do not, with the reason. */
+/** The outcome, a line for each finding that fails the check, then the excused ones with their reason. */
 export function renderOutcome(outcome: Outcome): string {
   const { text, notes } = printableAll({ text: outcome.text, notes: outcome.notes });
   const findings = outcome.findings.map(({ message, excuse }) => printableAll({ message, excuse }));

@@ -1,4 +1,4 @@
-/** `leak-audit completion SHELL`: a script that makes the shell complete commands, options and files. */
+/** `leak-audit completion SHELL`: prints a script that completes commands, options and files. */
 import { Argument, Command } from 'commander';
 import { completionScript, SHELLS, type Shell } from '../completion';
 import { ExitCode } from '../errors';
@@ -7,7 +7,7 @@ import { print } from '../writers';
 export function completionCommand(done: (status: number) => void): Command {
   return new Command('completion')
     .description('Prints a completion script for a shell.')
-    .addArgument(new Argument('<shell>', 'your shell').choices(SHELLS))
+    .addArgument(new Argument('<shell>', 'shell').choices(SHELLS))
     .addHelpText(
       'after',
       `

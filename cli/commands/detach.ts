@@ -1,4 +1,4 @@
-/** `leak-audit detach PID`: ends what `attach` began. */
+/** `leak-audit detach PID`: ends the recording of `attach`. */
 import { Command } from 'commander';
 import { detachedOf } from '../attach/answers';
 import { withProcess } from '../attach/connection';
@@ -9,13 +9,13 @@ import { print } from '../writers';
 
 export function detachCommand(done: (status: number) => void): Command {
   return new Command('detach')
-    .description('Ends the recording that `leak-audit attach` began; the `attach` that waits prints its report.')
-    .argument('<pid>', 'the process')
-    .addHelpText('after', '\nExit status: 0; 2 when nothing is recorded there, or `leak-audit run` does it.')
+    .description('Ends a recording of `leak-audit attach`; a waiting `attach` then prints its report.')
+    .argument('<pid>', 'process id')
+    .addHelpText('after', '\nExit status: 0, or 2 if the process is not recorded, or is recorded by `leak-audit run`.')
     .action(async (pid: string) => {
       const answer = await withProcess(pid, (connection) => connection.ask('detach'));
       const { file, ms } = detachedOf(answer);
-      print(`detached from process ${pid} after ${formatDuration(ms)}: the capture is in ${printable(file)}\n`);
+      print(`detached from process ${pid} after ${formatDuration(ms)}: capture written to ${printable(file)}\n`);
       done(ExitCode.clean);
     });
 }

@@ -1,14 +1,14 @@
-/** `leak-audit diff A B`: what a second capture holds more, and less, than a first. */
+/** `leak-audit diff A B`: compares two captures by site. */
 import { Command } from 'commander';
 import { analyse } from '../analysis';
 import { colorsFor } from '../colors';
 import { checkDevice } from '../device';
 import { diffReports } from '../diff';
 import { ExitCode } from '../errors';
-import { exactly, loadCapture } from '../load_capture';
+import { loadCapture, withExactFigures } from '../load_capture';
 import { checkDistinct, checkWritable, terminalColumns, writeOutput } from '../output';
 import { jsonText, printableAll } from '../printable';
-import { progress, tellSites } from '../progress';
+import { progress, showJudged } from '../progress';
 import { Redaction, redactReport } from '../redact';
 import type { Report } from '../report';
 import { renderDiff } from '../reporters/diff';
@@ -24,19 +24,19 @@ interface Options {
 export function diffCommand(done: (status: number) => void): Command {
   return new Command('diff')
     .description('Compares two captures: sites that grew, shrank, are new or gone.')
-    .argument('<a>', 'the first capture, e.g. of the last release')
-    .argument('<b>', 'the second capture')
-    .option('--normalize', "multiply B's figures by the ratio of tensors made, for runs of different length or load")
+    .argument('<a>', 'first capture, e.g. of the last release')
+    .argument('<b>', 'second capture')
+    .option('--normalize', "scale B's figures by the ratio of tensors made, for runs of different length or load")
     .option('--json <file>', "also write the difference as JSON ('-': to stdout, instead of the text)")
     .option('--device <name>', 'only tensors of this device, e.g. cpu, cuda, cuda:1')
-    .option('--redact-sources', 'without names of files and functions')
+    .option('--redact-sources', 'remove names of files and functions')
     .addHelpText(
       'after',
       `
-A site is the same in both when file, line and column are, or when the line
-moved and its function is the only one of its name that did. It grew or shrank
-when its living bytes changed by 4 KiB, or its tensors by 8, and by 5%.
-Exits with 0 whatever it finds.
+Sites are matched by file, line and column; a moved line is matched by its
+function if that is unambiguous. A site grew or shrank if its live bytes changed
+by at least 4 KiB, or its tensors by at least 8, and by at least 5%.
+The exit status is 0 regardless of the differences.
 
 Examples:
   leak-audit diff last-release.ltna this-release.ltna
@@ -46,14 +46,14 @@ Examples:
       const { json, device } = options;
       for (const file of [a, b]) checkDistinct({ [file]: file, '--json': json });
       checkWritable(json);
-      const redaction = new Redaction(); // one for both: the same site has the same number
+      const redaction = new Redaction(); // shared, so that a site has the same number in both
       const loaded = [loadCapture(a), loadCapture(b)];
       checkDevice(
         loaded.map(({ capture }) => capture),
         device,
       );
       const [before, after] = loaded.map((one): Report => {
-        const report = exactly(analyse(one.capture, { device, seen: tellSites }), one);
+        const report = withExactFigures(analyse(one.capture, { device, seen: showJudged }), one);
         return options.redactSources ? redactReport(report, redaction) : report;
       });
       const diff = diffReports(before!, after!, options);

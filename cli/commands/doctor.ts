@@ -1,4 +1,4 @@
-/** `libtorch-node doctor`: does the library work here, and how does it fit into this machine? */
+/** `libtorch-node doctor`: checks whether the library works on this machine. */
 import { existsSync } from 'node:fs';
 import * as path from 'node:path';
 import { Command } from 'commander';
@@ -16,13 +16,13 @@ interface Options {
 
 export function doctorCommand(done: (status: number) => void): Command {
   return new Command('doctor')
-    .description('Tries the library on this machine and says what to do: exits 0 healthy, 1 problems, 2 usage.')
-    .option('--json', 'the report as JSON')
-    .option('--root <folder>', 'look for /proc and /sys below this folder (for tests)', '/')
+    .description('Tests the library on this machine and suggests fixes. Exit status: 0 healthy, 1 problems, 2 usage.')
+    .option('--json', 'print the report as JSON')
+    .option('--root <folder>', 'read /proc and /sys below this folder (for tests)', '/')
     .action(async ({ json, root }: Options) => {
       if (!existsSync(path.join(root, 'proc'))) {
-        // A machine without /proc has no control groups either; a folder that was named must be one.
-        if (root !== '/') throw new UsageError(`${root} has no folder proc`);
+        // A machine without /proc has no control groups; an explicit --root must have the folder.
+        if (root !== '/') throw new UsageError(`--root: ${root} has no folder proc`);
       }
       const findings = await examine(root);
       const checks = judge(findings);

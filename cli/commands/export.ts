@@ -1,4 +1,4 @@
-/** `leak-audit export FILE`: a capture in the formats of other tools. */
+/** `leak-audit export FILE`: converts a capture to the formats of other tools. */
 import { Command, Option } from 'commander';
 import { analyse } from '../analysis';
 import { checkDevice } from '../device';
@@ -7,9 +7,9 @@ import { renderCollapsed } from '../exporters/collapsed';
 import { renderCsv } from '../exporters/csv';
 import { renderPprof } from '../exporters/pprof';
 import { renderSpeedscope } from '../exporters/speedscope';
-import { exactly, loadCapture } from '../load_capture';
+import { loadCapture, withExactFigures } from '../load_capture';
 import { checkDistinct, checkWritable, writeOutput } from '../output';
-import { progress, tellSites } from '../progress';
+import { progress, showJudged } from '../progress';
 import { Redaction, redactReport, redactStacks } from '../redact';
 import { STACK_VALUES, type StackValue, stackTotals } from '../stacks';
 
@@ -27,30 +27,30 @@ const FORMATS = ['pprof', 'speedscope', 'collapsed', 'csv'] as const;
 
 export function exportCommand(done: (status: number) => void): Command {
   return new Command('export')
-    .description('Writes what a capture tells in the formats of other tools.')
-    .argument('<file>', 'the capture')
-    .option('--pprof <out>', "pprof's profile.proto, gzipped: living, allocated and grown tensors and bytes by stack")
-    .option('--speedscope <out>', 'speedscope.app: living, allocated and grown bytes by stack')
+    .description('Converts a capture to the formats of other tools.')
+    .argument('<file>', 'capture file')
+    .option('--pprof <out>', "pprof's profile.proto, gzipped: live, allocated and grown tensors and bytes by stack")
+    .option('--speedscope <out>', 'speedscope.app: live, allocated and grown bytes by stack')
     .option('--collapsed <out>', 'collapsed stacks with bytes, for flamegraph.pl and inferno')
-    .option('--csv <out>', 'the table of sites')
+    .option('--csv <out>', 'table of sites')
     .addOption(
-      new Option('--value <value>', 'what --collapsed counts; the other formats hold all three')
+      new Option('--value <value>', 'value for --collapsed; the other formats contain all three')
         .choices(STACK_VALUES)
         .default('live'),
     )
     .option('--device <name>', 'only tensors of this device, e.g. cpu, cuda, cuda:1')
-    .option('--redact-sources', 'without names of files and functions')
+    .option('--redact-sources', 'remove names of files and functions')
     .addHelpText(
       'after',
       `
-An <out> of '-' is stdout. Growth is what lives at the end over what lived after
-the first quarter of the capture. Several formats at once are one reading.
+An <out> of '-' is stdout. Growth is what is live at the end minus what was live
+after the first quarter of the capture. Several formats can be written at once.
 
 Examples:
   leak-audit export app.ltna --pprof app.pb.gz
   go tool pprof -http=: -sample_index=growth_space app.pb.gz
   leak-audit export app.ltna --speedscope app.json  # for speedscope.app
-  leak-audit export app.ltna --collapsed - | flamegraph.pl > living.svg`,
+  leak-audit export app.ltna --collapsed - | flamegraph.pl > live.svg`,
     )
     .action((file: string, options: Options) => {
       exportAll(file, options);
@@ -60,7 +60,8 @@ Examples:
 
 function exportAll(file: string, options: Options): void {
   const outputs = FORMATS.flatMap((format) => options[format] ?? []);
-  if (outputs.length === 0) throw new UsageError('no format given: --pprof, --speedscope, --collapsed or --csv OUT');
+  if (outputs.length === 0)
+    throw new UsageError('no format given: expected --pprof, --speedscope, --collapsed or --csv OUT');
   checkDistinct({
     'the capture': file,
     ...Object.fromEntries(FORMATS.map((format) => [`--${format}`, options[format]])),
@@ -70,7 +71,7 @@ function exportAll(file: string, options: Options): void {
   const loaded = loadCapture(file);
   const { capture } = loaded;
   checkDevice([capture], options.device);
-  let report = exactly(analyse(capture, { device: options.device, seen: tellSites }), loaded);
+  let report = withExactFigures(analyse(capture, { device: options.device, seen: showJudged }), loaded);
   let stacks = stackTotals(capture, { device: options.device });
   if (options.redactSources) {
     const redaction = new Redaction();

@@ -1,4 +1,4 @@
-/** The list of commands: one file each, one line here. */
+/** The commands of leak-audit, in the order of `--help`. */
 import type { Command } from 'commander';
 import { attachCommand } from './attach';
 import { checkCommand } from './check';
@@ -14,7 +14,7 @@ import { runCommand } from './run';
 import { snapshotCommand } from './snapshot';
 import { whyCommand } from './why';
 
-/** Builds a command; its action hands its exit status to `done`. */
+/** Builds a command; its action passes its exit status to `done`. */
 export type CommandFactory = (done: (status: number) => void) => Command;
 
 export const commands: CommandFactory[] = [

@@ -1,4 +1,4 @@
-/** `leak-audit live PID|FILE`: what lives, and what makes it, while it happens. */
+/** `leak-audit live PID|FILE`: live tensors by site while a process runs. */
 import { Command, Option } from 'commander';
 import { colorsFor } from '../colors';
 import { ExitCode, UsageError } from '../errors';
@@ -9,7 +9,7 @@ import { printable, printableAll } from '../printable';
 import { LiveLines } from '../reporters/live';
 import { terminalSize } from '../terminal';
 import { parseDuration } from '../units';
-import { print, tell } from '../writers';
+import { print, printError } from '../writers';
 
 interface Options {
   interval: number;
@@ -21,24 +21,24 @@ const SIGNALS: NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT'];
 
 export function liveCommand(done: (status: number) => void): Command {
   return new Command('live')
-    .description('Shows living tensors by site while a process runs, or while a capture grows.')
-    .argument('<pid-or-file>', 'a running process, or a capture that is being written')
+    .description('Shows live tensors by site while a process runs or a capture is written.')
+    .argument('<pid-or-file>', 'running process, or capture that is being written')
     .addOption(
-      new Option('--interval <duration>', 'how often it is looked at, e.g. 500ms')
+      new Option('--interval <duration>', 'time between updates, e.g. 500ms')
         .argParser(parseInterval)
         .default(1000, '1s'),
     )
-    .option('--duration <duration>', 'end after this time, e.g. 30s', parseDuration)
-    .addOption(new Option('--sort <by>', 'what the sites are sorted by').choices([...SORTS]).default('bytes'))
+    .option('--duration <duration>', 'quit after this time, e.g. 30s', parseDuration)
+    .addOption(new Option('--sort <by>', 'sort order of the sites').choices([...SORTS]).default('bytes'))
     .addHelpText(
       'after',
       `
-Keys: b, t, r sort by living bytes, living tensors, bytes made per second;
-p pauses, q quits. Where stdout is no terminal, a line per interval is written.
-A process is attached to meanwhile, unless it is recorded already. A file whose
-name is a number is written with its folder: ./4711.
+Keys: b, t, r sort by live bytes, live tensors, bytes made per second;
+p pauses, q quits. If stdout is not a terminal, a line is printed per interval.
+A process is recorded while it is shown, unless it is already recorded. For a
+file whose name is a number, include the folder: ./4711.
 
-Exit status: 0; 2 when there is no such process or capture.`,
+Exit status: 0, or 2 if there is no such process or capture.`,
     )
     .action(async (what: string, options: Options) => {
       const source = await openSource(what);
@@ -51,16 +51,16 @@ Exit status: 0; 2 when there is no such process or capture.`,
     });
 }
 
-/** Whom it asks seldomer is let go by the process. */
-const MOST_INTERVAL_MS = 60_000;
+/** The process drops clients that send nothing for longer. */
+const MAX_INTERVAL_MS = 60_000;
 
 function parseInterval(text: string): number {
   const ms = parseDuration(text);
-  if (ms > MOST_INTERVAL_MS) throw new UsageError(`--interval ${text} is more than a minute`);
+  if (ms > MAX_INTERVAL_MS) throw new UsageError(`--interval: expected at most one minute, got ${text}`);
   return ms;
 }
 
-/** Settles at a signal, after `duration`, when nobody reads any more (`| head`), or when `stop` is called. */
+/** Settles at a signal, after `duration`, when stdout is closed (`| head`), or when `stop` is called. */
 function untilEnd({ duration }: Options): { over: Promise<void>; stop: () => void; isOver: () => boolean } {
   let stop = () => {};
   let isOver = false;
@@ -79,7 +79,7 @@ function untilEnd({ duration }: Options): { over: Promise<void>; stop: () => voi
   return { over, stop: () => stop(), isOver: () => isOver };
 }
 
-/** Calls `fn` again and again, each time when the last call has ended, until the end. */
+/** Calls `fn` repeatedly, one call at a time, until `untilEnd` settles. */
 async function repeat(options: Options, fn: (stop: () => void) => Promise<void>): Promise<void> {
   const { over, stop, isOver } = untilEnd(options);
   try {
@@ -99,16 +99,16 @@ async function inLines(source: LiveSource, options: Options): Promise<void> {
   const width = () => terminalSize(stdout).columns;
   const lines = new LiveLines(print, colorsFor(stdout), width);
   let shown = -1;
-  let told = false;
+  let isReported = false;
   await repeat(options, async (stop) => {
     const state = await source.look();
     if (state !== undefined && state.ms !== shown) lines.show(state);
     shown = state?.ms ?? shown;
     if (source.ended !== undefined) {
-      tell(`leak-audit: ${printable(source.ended)}\n`);
+      printError(`leak-audit: ${printable(source.ended)}\n`);
       stop();
-    } else if (source.stalled !== undefined && !told) tell(`leak-audit: ${printable(source.stalled)}\n`);
-    told = source.stalled !== undefined;
+    } else if (source.stalled !== undefined && !isReported) printError(`leak-audit: ${printable(source.stalled)}\n`);
+    isReported = source.stalled !== undefined;
   });
 }
 
@@ -140,7 +140,7 @@ async function onScreen(source: LiveSource, options: Options): Promise<void> {
   try {
     await repeat(options, async (end) => {
       stop = end;
-      // While it is paused the picture stands, whatever comes.
+      // While paused, the screen does not change.
       if (!paused && source.ended === undefined) {
         const state = await source.look();
         if (state !== undefined) history.add(state);

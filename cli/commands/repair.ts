@@ -1,9 +1,9 @@
-/** `leak-audit repair FILE`: what the checksums vouch for, as a capture without damage. */
+/** `leak-audit repair FILE`: copies the packets with correct checksums to a new capture. */
 import * as fs from 'node:fs';
 import { Command } from 'commander';
 import { CaptureWriter, type Copied } from '../capture/copy';
 import { Flag } from '../capture/format';
-import { withPlace } from '../capture/reader';
+import { withFileName } from '../capture/reader';
 import { ExitCode, UsageError } from '../errors';
 import { checkWritable } from '../output';
 import { printable } from '../printable';
@@ -17,14 +17,14 @@ interface Options {
 
 export function repairCommand(done: (status: number) => void): Command {
   return new Command('repair')
-    .description('Recovers from a damaged capture what its checksums vouch for.')
-    .argument('<file>', 'the capture; it stays as it is')
-    .option('-o, --output <file>', 'where the recovered capture goes (default: FILE.repaired)')
+    .description('Recovers the packets with correct checksums from a damaged capture.')
+    .argument('<file>', 'capture file, which is not modified')
+    .option('-o, --output <file>', 'file for the recovered capture (default: FILE.repaired)')
     .addHelpText(
       'after',
       `
-A capture of a program that was killed needs no repair: a torn end is skipped.
-What was lost stays known: \`check\` exits with 4 for it.
+The capture of a killed program needs no repair: a truncated end is skipped.
+Lost packets remain recorded: \`check\` exits with 4.
 
 Example:
   leak-audit repair capture.ltna -o whole.ltna`,
@@ -40,20 +40,20 @@ Example:
 
 function repair(file: string, output: string): Copied {
   checkWritable(output);
-  withPlace(file, () => {
+  withFileName(file, () => {
     const stat = fs.statSync(file);
-    if (stat.isDirectory()) throw new UsageError('a folder, not a capture');
-    if (!stat.isFile()) throw new UsageError('not a leak-audit capture (no regular file)');
+    if (stat.isDirectory()) throw new UsageError('expected a capture, got a folder');
+    if (!stat.isFile()) throw new UsageError('not a leak-audit capture (not a regular file)');
     if (stat.ino === fs.statSync(output, { throwIfNoEntry: false })?.ino) {
       throw new UsageError('would be overwritten: name another file with -o');
     }
   });
   const writer = new CaptureWriter(output);
   try {
-    const copied = withPlace(file, () => {
+    const copied = withFileName(file, () => {
       const found = writer.copy(file, true, (bytes, size) => progress.bytes(`repairing ${file}`, bytes, size));
       if (!found.hasStart && (found.flags & Flag.reserved) === 0) {
-        throw new UsageError('not a leak-audit capture (nothing in it says which process it is of)');
+        throw new UsageError('not a leak-audit capture (no start packet)');
       }
       return found;
     });
@@ -66,9 +66,9 @@ function repair(file: string, output: string): Copied {
 }
 
 function describe(found: Copied, output: string): string {
-  const kept = `${printable(output)}: ${formatCount(found.rounds)} rounds in ${formatCount(found.packets)} packets kept`;
+  const kept = `${printable(output)}: ${formatCount(found.rounds)} rounds in ${formatCount(found.packets)} packets recovered`;
   const bytes = found.skippedBytes + found.tornBytes;
   if (bytes === 0) return `${kept}; nothing was damaged`;
-  const torn = found.tornBytes > 0 ? `, ${formatBytes(found.tornBytes)} of them a torn end` : '';
+  const torn = found.tornBytes > 0 ? `, including a truncated end of ${formatBytes(found.tornBytes)}` : '';
   return `${kept}; lost: ${formatCount(found.damagedPackets)} packets, ${formatBytes(bytes)}${torn}`;
 }

@@ -1,12 +1,12 @@
-/** `leak-audit report FILE`: the report of a capture. */
+/** `leak-audit report FILE`: prints the report on a capture. */
 import { Command } from 'commander';
 import { analyse } from '../analysis';
 import { colorsFor } from '../colors';
 import { checkDevice } from '../device';
 import { ExitCode } from '../errors';
-import { exactly, loadCapture } from '../load_capture';
+import { loadCapture, withExactFigures } from '../load_capture';
 import { checkDistinct, checkWritable, showReport } from '../output';
-import { tellSites } from '../progress';
+import { showJudged } from '../progress';
 import { Redaction } from '../redact';
 import { renderLabels } from '../reporters/labels';
 import { parseDuration } from '../units';
@@ -24,23 +24,19 @@ interface Options {
 
 export function reportCommand(done: (status: number) => void): Command {
   return new Command('report')
-    .description('Prints the report of a capture that `leak-audit run -o FILE` wrote.')
-    .argument('<file>', 'the capture')
+    .description('Prints the report on a capture of `leak-audit run -o FILE` or `attach`.')
+    .argument('<file>', 'capture file')
     .option('--json <file>', "also write the report as JSON ('-': to stdout, instead of the text)")
     .option('--html <file>', 'also write the report as one offline page')
-    .option(
-      '--min-age <duration>',
-      'only sites whose oldest living tensor is at least this old, e.g. 60s',
-      parseDuration,
-    )
+    .option('--min-age <duration>', 'only sites whose oldest live tensor is at least this old, e.g. 60s', parseDuration)
     .option('--device <name>', 'only tensors of this device, e.g. cpu, cuda, cuda:1')
-    .option('--by <label>', 'also what each value of a label (torch.audit.label) made and holds')
-    .option('--redact-sources', 'without names of files and functions, to show it to others')
+    .option('--by <label>', 'also show what was made and is held per value of a label (torch.audit.label)')
+    .option('--redact-sources', 'remove names of files and functions, to share the output')
     .addHelpText(
       'after',
       `
-Leaks come first; what the verdicts mean is in docs/leak-audit.md.
-Exits with 0 whatever it finds: \`leak-audit check\` is for CI.
+Leaks come first; docs/leak-audit.md explains the verdicts.
+The exit status is 0 regardless of the verdict; for CI, use \`leak-audit check\`.
 
 Examples:
   leak-audit report app.ltna
@@ -57,9 +53,14 @@ Examples:
       checkDevice([capture], device);
       const redaction = options.redactSources ? new Redaction() : undefined;
       const byLabel = options.by && renderLabels(capture, options.by, colorsFor(process.stdout), redaction);
-      const report = analyse(capture, { minAgeMs: options.minAge, device, seen: tellSites });
+      const report = analyse(capture, { minAgeMs: options.minAge, device, seen: showJudged });
       const held = readBeside(file);
-      showReport(exactly(report, loaded), capture, held === undefined ? options : { ...options, held }, redaction);
+      showReport(
+        withExactFigures(report, loaded),
+        capture,
+        held === undefined ? options : { ...options, held },
+        redaction,
+      );
       if (byLabel && options.json !== '-') print(byLabel);
       done(ExitCode.clean);
     });

@@ -1,15 +1,15 @@
-/** `leak-audit run -- program …`: records a program from its start, shows it live, and reports at its end. */
+/** `leak-audit run -- program …`: records a program from its start, shows live figures, and prints a report at its end. */
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import { Command } from 'commander';
 import type { Capture } from '../capture/capture';
 import { joinChildren, removeChildren } from '../capture/join';
-import { CaptureFollower, readCapture, withPlace } from '../capture/reader';
+import { CaptureFollower, readCapture, withFileName } from '../capture/reader';
 import { ExitCode, UsageError } from '../errors';
 import { checkDistinct, checkWritable } from '../output';
 import type { Report } from '../report';
-import { dieBy, type Ending, runChild } from '../run/child';
+import { type Ending, exitBySignal, runChild } from '../run/child';
 import { intervalOption, modeOptions, type RecordingOptions, roundMs } from '../run/options';
 import { reportCapture, reserve, showLive } from '../run/show';
 import { HeapAtEnd } from '../why/at_end';
@@ -30,27 +30,27 @@ const VARIABLE = 'LIBTORCH_NODE_AUDIT';
 
 export function runCommand(done: (status: number) => void): Command {
   const command = new Command('run')
-    .description('Runs a program, shows its living tensors on stderr, and prints a report when it has ended.')
+    .description('Runs a program, shows its live tensors on stderr, and prints a report when it ends.')
     .usage('[options] -- node app.js …')
-    .argument('[program...]', 'the program and its arguments')
+    .argument('[program...]', 'program and its arguments')
     .passThroughOptions()
     .option('-o, --output <file>', 'keep the capture (for `leak-audit report` and `check`)');
   modeOptions(command).option(
     '--follow-children',
-    'also record the processes that the program starts, in the same capture',
+    'also record the child processes of the program, in the same capture',
   );
   return intervalOption(command)
     .option('--html <file>', 'also write the report as one offline page')
     .option('--json <file>', "also write the report as JSON ('-': to stdout, instead of the text)")
-    .option('--check', 'exit with 1 when a leak was found and the program itself succeeded')
-    .option('--why', 'also who holds the tensors of the main thread when the program ends by itself')
-    .option('--quiet', 'no lines while the program runs')
+    .option('--check', 'exit with 1 if a leak was found and the program succeeded')
+    .option('--why', 'also find what holds the tensors of the main thread when the program exits')
+    .option('--quiet', 'print no live lines while the program runs')
     .addHelpText(
       'after',
       `
-Exit status: the program's own when that is not 0 (or its signal); else 1 when
---check is given and a leak was found; else 0. Wrong usage: 2. Lost events are
-told on stderr; with -o, \`leak-audit check\` then exits with 4.
+Exit status: the program's own if it is not 0 (or its signal); else 1 if --check
+is given and a leak was found; else 0. Wrong usage: 2. Lost events are reported
+on stderr; with -o, \`leak-audit check\` then exits with 4.
 
 Examples:
   leak-audit run -- node server.js
@@ -66,7 +66,7 @@ async function run(program: string[], options: Options): Promise<number> {
   if (program.length === 0) throw new UsageError('no program given: leak-audit run [options] -- node app.js …');
   const { output, html, json } = options;
   checkDistinct({ '-o': output, '--html': html, '--json': json });
-  if (output === '-') throw new UsageError('a capture is no stream: name a file with -o FILE');
+  if (output === '-') throw new UsageError('a capture cannot be written to stdout: name a file with -o FILE');
   for (const file of [html, json, output]) checkWritable(file);
   const folder = options.output === undefined ? fs.mkdtempSync(path.join(os.tmpdir(), 'leak-audit-')) : undefined;
   const file = folder === undefined ? path.resolve(options.output!) : path.join(folder, 'capture.ltna');
@@ -80,7 +80,7 @@ async function run(program: string[], options: Options): Promise<number> {
     if (folder !== undefined) fs.rmSync(folder, { recursive: true, force: true });
   }
   const { ending, report } = result;
-  if (ending.signal !== null) dieBy(ending.signal); // last: nothing after it is sure to run
+  if (ending.signal !== null) exitBySignal(ending.signal); // last: code after it may not run
   if (ending.code !== 0) return ending.code ?? 128;
   return options.check && report.verdict === 'leak' ? ExitCode.leak : ExitCode.clean;
 }
@@ -95,7 +95,7 @@ async function record(program: string[], file: string, options: Options): Promis
   try {
     const follower = new CaptureFollower(file);
     const stopShowing = options.quiet ? () => {} : showLive(follower, options.interval);
-    const wish = {
+    const settings = {
       file,
       mode: options.mode,
       intervalMs: roundMs(options),
@@ -106,7 +106,7 @@ async function record(program: string[], file: string, options: Options): Promis
       command: program.map(quoted).join(' '),
       ...(heap === undefined ? {} : { why: heap.files }),
     };
-    const ending = await runChild(program, { [VARIABLE]: JSON.stringify(wish) }).finally(stopShowing);
+    const ending = await runChild(program, { [VARIABLE]: JSON.stringify(settings) }).finally(stopShowing);
     const capture = whole(file, follower);
     const held = await heap?.answers();
     if (held !== undefined && options.output !== undefined) keepBeside(file, held);
@@ -117,16 +117,16 @@ async function record(program: string[], file: string, options: Options): Promis
   }
 }
 
-/** As it would be typed in a shell. */
+/** Quoted for a shell. */
 const quoted = (word: string) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replace(/'/g, "'\\''")}'`);
 
-/** The capture of all processes, once they have ended. */
+/** The capture of all processes after they have ended. */
 function whole(file: string, follower: CaptureFollower): Capture {
   if (joinChildren(file) > 0) {
     follower.close();
     return readCapture(file);
   }
-  withPlace(file, () => follower.poll());
+  withFileName(file, () => follower.poll());
   follower.close();
   return follower.finish();
 }

@@ -1,4 +1,4 @@
-/** `leak-audit snapshot PID`: what lives in a running process now. */
+/** `leak-audit snapshot PID`: the tensors that are live in a running process now. */
 import { Command } from 'commander';
 import { withProcess } from '../attach/connection';
 import { takeSnapshot } from '../attach/snapshot';
@@ -11,12 +11,12 @@ import { print } from '../writers';
 
 export function snapshotCommand(done: (status: number) => void): Command {
   return new Command('snapshot')
-    .description('Shows what lives in a running process: by device, and by site where it is recorded.')
-    .argument('<pid>', 'the process')
-    .option('--json', 'as JSON')
+    .description('Shows the live tensors of a running process by device, and by site if it is recorded.')
+    .argument('<pid>', 'process id')
+    .option('--json', 'print JSON')
     .addHelpText(
       'after',
-      '\nThe process goes on meanwhile: nothing waits for its event loop.\n\nExit status: 0; 2 when the process cannot be asked.',
+      '\nThe process is not paused, and its event loop may be blocked.\n\nExit status: 0, or 2 if the process cannot be reached.',
     )
     .action(async (pid: string, { json }: { json?: boolean }) => {
       const snapshot = await withProcess(pid, takeSnapshot);

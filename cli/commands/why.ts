@@ -1,4 +1,4 @@
-/** `leak-audit why PID|FILE`: who holds the living tensors. */
+/** `leak-audit why PID|FILE`: what holds the live tensors. */
 import * as fs from 'node:fs';
 import { Command } from 'commander';
 import { withProcess } from '../attach/connection';
@@ -8,9 +8,9 @@ import { checkDistinct, checkWritable, writeOutput } from '../output';
 import { jsonText, printable, printableAll } from '../printable';
 import { renderWhy, type WhyReport, whyReport } from '../reporters/why';
 import { analyseHeap } from '../why/analyst';
-import { askWhy, tellPauses } from '../why/ask';
+import { askWhy, printPauses } from '../why/ask';
 import { answersBeside } from '../why/kept';
-import { print, tell } from '../writers';
+import { print, printError } from '../writers';
 
 interface Options {
   site?: string;
@@ -20,20 +20,20 @@ interface Options {
 
 export function whyCommand(done: (status: number) => void): Command {
   return new Command('why')
-    .description('Shows who holds the living tensors of a process: the way from a variable, timer, listener … to them.')
-    .argument('<pid|file>', 'a process, a capture of `run --why`, or a .heapsnapshot')
-    .option('--site <file:line>', 'only tensors that this line made')
-    .option('--json <file>', "also write it as JSON ('-': to stdout, instead of the text)")
-    .option('--redact-sources', 'without names of files, functions, variables and properties')
+    .description('Shows what holds the live tensors of a process: the path from a variable, timer, listener … to them.')
+    .argument('<pid|file>', 'process id, capture of `run --why`, or .heapsnapshot file')
+    .option('--site <file:line>', 'only tensors made at this line')
+    .option('--json <file>', "also write the result as JSON ('-': to stdout, instead of the text)")
+    .option('--redact-sources', 'remove names of files, functions, variables and properties')
     .addHelpText(
       'after',
       `
-Each thread of the process pauses while V8 writes its heap snapshot: about 1 s for
-100 MB of heap, for which V8 takes as much memory again. The process warns of it.
-The snapshot is read by another process, and is in no file that has a name. Lines
-are known while the process is recorded (\`leak-audit run\`, \`attach\`).
+Each thread of the process pauses while V8 writes its heap snapshot, about 1 s
+per 100 MB of heap, and V8 needs as much memory again. The process warns of it.
+Another process reads the snapshot, which is never in a named file. Lines are
+known only while the process is recorded (\`leak-audit run\`, \`attach\`).
 
-Exit status: 0; 2 when the process cannot be asked, or the file cannot be read.
+Exit status: 0, or 2 if the process cannot be reached or the file cannot be read.
 
 Examples:
   leak-audit why 4711
@@ -61,8 +61,8 @@ async function why(given: string, { site, redactSources: redact }: Options): Pro
   if (!/^\d+$/.test(given)) return whyReport(await ofFile(given, options));
   return withProcess(given, async (connection) => {
     const { answers, silent } = await askWhy(connection, options);
-    for (const reason of silent) tell(`leak-audit: ${reason}\n`);
-    tellPauses(answers, connection.pid);
+    for (const reason of silent) printError(`leak-audit: ${reason}\n`);
+    printPauses(answers, connection.pid);
     return whyReport(answers);
   });
 }
@@ -79,11 +79,11 @@ async function ofFile(file: string, options: { site?: string; redact?: boolean }
   try {
     const head = Buffer.alloc(1);
     fs.readSync(fd, head, 0, 1, 0);
-    // A heap snapshot is an object of JSON; no capture begins so.
+    // A heap snapshot is a JSON object; a capture never begins with a brace.
     if (head.toString() !== '{') return answersBeside(file, options);
     if (options.site !== undefined)
       throw new UsageError(
-        '--site: a heap snapshot does not tell which line made a tensor; `why PID` and `run --why` do',
+        '--site: a heap snapshot does not contain the lines that made tensors; use `why PID` or `run --why`',
       );
     return [await analyseHeap(fd, undefined, options)];
   } finally {

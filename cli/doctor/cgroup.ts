@@ -1,17 +1,17 @@
 /**
- * The limits that a control group puts on this process: memory and processor time. Version 2 (one tree, memory.max) and
- * version 1 (a tree per controller, memory.limit_in_bytes); a limit of a group around ours holds as well.
+ * The limits of this process's control group on memory and processor time. Supports version 2 (one tree, memory.max) and
+ * version 1 (a tree per controller, memory.limit_in_bytes). Limits of enclosing groups apply as well.
  */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 
 export interface CgroupLimits {
   version: 1 | 2 | null;
-  /** The smallest hard limit on memory in bytes, and the file that says so; null: none. */
+  /** The smallest hard limit on memory in bytes, and its file; null for no limit. */
   memory: { bytes: number; file: string } | null;
   /** The smallest soft limit (memory.high), above which the kernel slows the process down. */
   memoryHigh: { bytes: number; file: string } | null;
-  /** Processors' worth of time; null: no quota. */
+  /** The quota in processors; null for no quota. */
   cpus: number | null;
 }
 
@@ -21,7 +21,7 @@ interface Membership {
   path: string;
 }
 
-/** A mounted tree: the files of group `root` are in `point`. */
+/** A mounted tree: the files of group `root` are at `point`. */
 interface Mount {
   version: 1 | 2;
   controllers: string[];
@@ -38,7 +38,7 @@ export function parseMemberships(text: string): Membership[] {
     .map((match) => ({ controllers: match[1]!.split(',').filter(Boolean), path: match[2]! }));
 }
 
-/** The control group trees among the lines of /proc/self/mountinfo. */
+/** The control group trees in the lines of /proc/self/mountinfo. */
 export function parseMounts(text: string): Mount[] {
   const mounts: Mount[] = [];
   for (const line of text.split('\n')) {
@@ -56,7 +56,7 @@ export function parseMounts(text: string): Mount[] {
 const unescapeOctal = (text: string): string =>
   text.replace(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
 
-/** A limit in bytes, or null for none: `max`, -1, and version 1's largest page count (about 2^63). */
+/** A limit in bytes, or null for no limit: `max`, -1, and version 1's maximum (about 2^63). */
 export function parseBytesLimit(text: string | null): number | null {
   if (text === null || !/^\d+\s*$/.test(text)) return null;
   const bytes = Number(text);
@@ -69,9 +69,9 @@ export function parseCpuQuota(quota: string | null, period: string | null): numb
   return time > 0 && of > 0 ? time / of : null;
 }
 
-/** The folders of our group and of those around it, inside the mounted tree; innermost first. */
+/** The folders of our group and the enclosing groups in the mounted tree, innermost first. */
 function groupFolders(mount: Mount, group: string): string[] {
-  // Without a namespace of its own, a container sees its group's full path, of which the mount shows the end alone.
+  // Without its own cgroup namespace, a container sees the full path of its group, but the mount shows only the end of it.
   const inside = mount.root !== '/' && group.startsWith(mount.root) ? group.slice(mount.root.length) : group;
   const folders: string[] = [];
   for (let at = path.posix.join('/', inside); ; at = path.posix.dirname(at)) {
@@ -84,18 +84,18 @@ const readText = (file: string): string | null => {
   try {
     return fs.readFileSync(file, 'utf8');
   } catch {
-    return null; // not there, or not for us: no limit that we could know of
+    return null; // missing or not readable: no known limit
   }
 };
 
-/** Reads the limits. `root` is where /proc and /sys are looked for: the machine's own, or a folder made for a test. */
+/** Reads the limits. `root`: the folder that contains /proc and /sys; another one for tests. */
 export function readCgroup(root = '/'): CgroupLimits {
   const at = (file: string) => path.join(root, file);
   const limits: CgroupLimits = { version: null, memory: null, memoryHigh: null, cpus: null };
   const memberships = parseMemberships(readText(at('/proc/self/cgroup')) ?? '');
   const mounts = parseMounts(readText(at('/proc/self/mountinfo')) ?? '');
 
-  /** Folders where `controller` may be limited. A version 1 tree of its own goes before the unified one. */
+  /** The folders with limits of `controller`. A version 1 tree takes precedence over the unified one. */
   const foldersOf = (controller: string): { version: 1 | 2; folders: string[] } | null => {
     const own = mounts.find((mount) => mount.version === 1 && mount.controllers.includes(controller));
     const mount = own ?? mounts.find((other) => other.version === 2);

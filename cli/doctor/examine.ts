@@ -1,4 +1,4 @@
-/** Starts the probe, collects what it finds, and adds what the machine says. */
+/** Runs the probe and collects its results and facts on the machine. */
 import { fork } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as os from 'node:os';
@@ -10,7 +10,7 @@ import { version } from '../version';
 import { type CgroupLimits, readCgroup } from './cgroup';
 import type { ProbeMessage, ProbeResults } from './probe';
 
-/** Everything that doctor knows; judge.ts says what it means. */
+/** Everything that doctor finds; judge.ts interprets it. */
 export interface Findings {
   package: string;
   node: string;
@@ -19,21 +19,21 @@ export interface Findings {
   cores: number;
   physicalBytes: number;
   cgroup: CgroupLimits;
-  /** A checkout builds with npm, what npm installed with the package's own program. */
+  /** Whether this is a checkout, which is built with npm, or an installed package. */
   checkout: boolean;
-  /** Null with `libtorchError`. */
+  /** Null if there is a `libtorchError`. */
   libtorch: Runtime | null;
   libtorchError: string | null;
-  /** The variables that choose a libtorch or an addon, as they are set. */
+  /** The environment variables that select a libtorch or an addon. */
   variables: Record<string, string>;
-  /** Addons in the order of trying, and why one does not fit, or was refused since others could have put it there. */
+  /** Candidate addons in order, with the reason why one does not fit, or was refused because others can write there. */
   addons: { from: string; file: string; problem: string | null; refused: boolean }[];
   probe: Partial<ProbeResults>;
   /** Steps that failed. */
   failures: { step: keyof ProbeResults; code: string | null; message: string }[];
-  /** How the probe's process ended when it did not end well: 'SIGSEGV', 'exit status 1'. */
+  /** How the probe's process failed: 'SIGSEGV', 'exit status 1'. */
   crashed: string | null;
-  /** What it wrote to stderr. */
+  /** Its output to stderr. */
   stderr: string;
 }
 
@@ -67,7 +67,7 @@ export async function examine(root: string): Promise<Findings> {
   return findings;
 }
 
-/** What the library would choose. Reads files alone. */
+/** What the library would choose. Only reads files. */
 function discover(): Pick<Findings, 'libtorch' | 'libtorchError' | 'addons'> {
   let libtorch: Runtime;
   try {
@@ -100,7 +100,7 @@ function runProbe(findings: Findings): Promise<void> {
       else Object.assign(findings.probe, { [message.step]: message.value });
     });
     child.on('error', (error) => {
-      findings.crashed = error.message; // could not be started: no 'close' follows
+      findings.crashed = error.message; // could not be started, so there is no 'close'
       clearTimeout(limit);
       resolve();
     });

@@ -1,4 +1,4 @@
-/** What the findings mean: one check per subject, with what to do about it. */
+/** Turns the findings into checks, one per subject, with fixes. */
 import { formatBytes, formatCount } from '../units';
 import type { Findings } from './examine';
 import { adviseLimit, type LimitAdvice } from './limit';
@@ -11,9 +11,9 @@ export interface Check {
   status: Status;
   /** One line. */
   summary: string;
-  /** More lines: reasons, figures. */
+  /** Further lines: reasons, figures. */
   details: string[];
-  /** What to do; null when there is nothing to do. */
+  /** What to do; null if nothing. */
   fix: string | null;
 }
 
@@ -28,7 +28,7 @@ const check = (name: string, status: Status, summary: string, more: Partial<Chec
 
 export function judge(findings: Findings): Check[] {
   const checks = [versions(findings), libtorch(findings), addon(findings)];
-  // What the steps after the load would say, the load has said.
+  // If loading failed, the later steps have nothing to add.
   if (findings.probe.load !== undefined) {
     checks.push(op(findings), cpu(findings), threads(findings), blas(findings), gpu(findings), collector(findings));
   }
@@ -62,13 +62,13 @@ function failureOf(findings: Findings, step: keyof ProbeResults): Check | null {
     });
   }
   if (findings.probe[step] !== undefined) return null;
-  return check(step, 'problem', `the process ended in this step (${findings.crashed ?? 'without an answer'})`, {
+  return check(step, 'problem', `the process ended during this step (${findings.crashed ?? 'no result'})`, {
     details: findings.stderr.split('\n').filter(Boolean).slice(0, 10),
-    fix: `The addon may be built for another libtorch or processor: build it on this machine, ${buildCommand(findings)}.`,
+    fix: `The addon may be built for another libtorch or processor. Build it on this machine: ${buildCommand(findings)}.`,
   });
 }
 
-/** How the addon is built, here. */
+/** The command that builds the addon here. */
 const buildCommand = ({ checkout }: Findings): string =>
   checkout ? '`npm run build` in the folder of libtorch-node' : '`npx libtorch-node build`';
 
@@ -88,34 +88,37 @@ function libtorch({ libtorch: found, libtorchError, variables }: Findings): Chec
   });
 }
 
-/** For an addon of the cache that somebody else could have planted. */
+/** For an addon in the cache that another user could have written. */
 const REFUSED_FIX =
-  'Look who could write to the folder that is named; make it yours alone (chown, chmod go-w) or name another one with LIBTORCH_NODE_CACHE, and build there again: BUILD.';
+  'Check who can write to the named folder. Restrict it to your user (chown, chmod go-w) or set LIBTORCH_NODE_CACHE to another one, then build again: BUILD.';
 
 /** Reasons why an addon does not load, by what the loader says, with the fix. */
 const LOAD_FIXES: [RegExp, string][] = [
   [/others could have put it there/, REFUSED_FIX],
-  [/already has a libtorch/, 'Let both use one libtorch: set LIBTORCH to the root of the one that is loaded first.'],
+  [
+    /already has a libtorch/,
+    'Use the same libtorch for both: set LIBTORCH to the root of the one that is loaded first.',
+  ],
   [/: not there|this is libtorch|has no addon.*\n {2}none in/, 'Build the addon for this libtorch: BUILD.'],
   [
     /cannot open shared object file|image not found/,
-    'A library is missing. On Debian or Ubuntu: apt-get install libtorch-dev libopenblas0-pthread. Elsewhere: set LIBTORCH to the folder of libtorch and build again.',
+    'A library is missing. On Debian or Ubuntu: apt-get install libtorch-dev libopenblas0-pthread. Elsewhere, set LIBTORCH to the folder of libtorch and build again.',
   ],
   [
     /undefined symbol|symbol not found|version `|GLIBC/i,
-    'The addon was built for another libtorch or C library than the one it finds: build it again here, BUILD.',
+    'The addon was built for another libtorch or C library. Build it on this machine: BUILD.',
   ],
   [
     /NODE_MODULE_VERSION|invalid ELF header|wrong ELF class|mach-o|another processor|shared library/i,
-    'The addon was built for another platform: build it again here, BUILD.',
+    'The addon was built for another platform. Build it on this machine: BUILD.',
   ],
 ];
 
 const ORIGINS: Record<string, string> = {
-  LIBTORCH_NODE_ADDON: 'LIBTORCH_NODE_ADDON names it',
-  checkout: "the checkout's own build",
-  cache: '`libtorch-node build` made it on this machine',
-  prebuilt: 'the package brings it for this libtorch',
+  LIBTORCH_NODE_ADDON: 'set by LIBTORCH_NODE_ADDON',
+  checkout: 'built in the checkout',
+  cache: 'built by `libtorch-node build` on this machine',
+  prebuilt: 'included in the package for this libtorch',
 };
 
 function addon(findings: Findings): Check {
@@ -129,7 +132,7 @@ function addon(findings: Findings): Check {
       failed.fix ??
       'Build the addon again: BUILD.'
     ).replace('BUILD', buildCommand(findings));
-    // ERR_TORCH_LOAD lists a file and its reason per indented line, and ends with a general advice.
+    // ERR_TORCH_LOAD lists each file with its reason on an indented line, and ends with general advice.
     const details = failed.summary.startsWith('ERR_TORCH_LOAD')
       ? failed.details.filter((line) => line.startsWith(' '))
       : failed.details;
@@ -142,7 +145,7 @@ function addon(findings: Findings): Check {
     ...(chosen === undefined ? [] : [`chosen: ${ORIGINS[chosen.from] ?? chosen.from}`]),
     ...findings.addons
       .filter(({ problem }) => problem !== null)
-      .map((candidate) => `not ${candidate.file}: ${candidate.problem}`),
+      .map((candidate) => `skipped ${candidate.file}: ${candidate.problem}`),
     ...(torch.length === 0 ? [] : [`on ${torch.join(', ')}`]),
   ];
   const refused = findings.addons.some((candidate) => candidate.refused);
@@ -159,33 +162,34 @@ function op(findings: Findings): Check {
   const { expected, got } = findings.probe.op!;
   if (got === expected) return check('op', 'ok', `torch.ones([2, 3]).sum() is ${got}`);
   return check('op', 'problem', `torch.ones([2, 3]).sum() is ${got}, not ${expected}`, {
-    fix: 'libtorch or its BLAS computes wrongly on this machine: install another build of it.',
+    fix: 'libtorch or its BLAS computes wrong results on this machine: install another build of it.',
   });
 }
 
-/** What libtorch chose its kernels by, of its own report. */
+/** The CPU capability by which libtorch chose its kernels, from its own report. */
 function cpu(findings: Findings): Check {
   const config = findings.probe.library?.config;
   if (config === undefined) return failureOf(findings, 'library') ?? check('cpu', 'note', 'unknown');
   const usage = /CPU capability usage: (.+)/.exec(config)?.[1]?.trim();
-  if (usage === undefined) return check('cpu', 'ok', `${findings.cores} cores; libtorch does not say its capability`);
+  if (usage === undefined)
+    return check('cpu', 'ok', `${findings.cores} cores; libtorch does not report its capability`);
   const summary = `libtorch uses ${usage} kernels on ${findings.cores} cores`;
   if (!/^(NO AVX|DEFAULT)$/i.test(usage) || process.arch !== 'x64') return check('cpu', 'ok', summary);
   const named = findings.variables.ATEN_CPU_CAPABILITY;
-  return check('cpu', 'note', `${summary}: none for wide vectors`, {
+  return check('cpu', 'note', `${summary}, without vector instructions`, {
     fix:
       named === undefined
-        ? 'The processor, or the machine that it is emulated by, has no AVX2: elementwise ops are several times slower.'
-        : `ATEN_CPU_CAPABILITY=${named} asks for that: unset it.`,
+        ? 'The processor or its emulator lacks AVX2: elementwise ops are several times slower.'
+        : `ATEN_CPU_CAPABILITY=${named} selects these kernels: unset it.`,
   });
 }
 
 function gpu({ libtorch: found, probe }: Findings): Check {
   const devices = probe.library?.cudaDevices ?? 0;
   if (devices > 0) return check('gpu', 'ok', `${devices} CUDA ${devices === 1 ? 'device' : 'devices'}`);
-  if (found?.cuda !== true) return check('gpu', 'ok', 'no CUDA device, and this libtorch is without CUDA');
-  return check('gpu', 'note', 'this libtorch has CUDA, and sees no CUDA device', {
-    fix: "Where there is a GPU: its driver is missing, older than libtorch's CUDA, or hidden (CUDA_VISIBLE_DEVICES).",
+  if (found?.cuda !== true) return check('gpu', 'ok', 'no CUDA device; this libtorch has no CUDA');
+  return check('gpu', 'note', 'this libtorch has CUDA, but finds no CUDA device', {
+    fix: "If there is a GPU, its driver is missing or older than libtorch's CUDA, or CUDA_VISIBLE_DEVICES hides it.",
   });
 }
 
@@ -198,18 +202,18 @@ function threads(findings: Findings): Check {
   const summary = `an op uses up to ${count} of ${cores} cores (${quota})`;
   if (count > usable) {
     return check('threads', 'note', summary, {
-      fix: `More threads than processors slow each other down: torch.setNumThreads(${usable}), or OMP_NUM_THREADS=${usable}.`,
+      fix: `More threads than processors slow each other down: call torch.setNumThreads(${usable}) or set OMP_NUM_THREADS=${usable}.`,
     });
   }
   if (count === 1 && usable > 1) {
-    return check('threads', 'note', summary, { fix: `For large tensors: torch.setNumThreads(${usable}).` });
+    return check('threads', 'note', summary, { fix: `For large tensors, call torch.setNumThreads(${usable}).` });
   }
   return check('threads', 'ok', summary);
 }
 
 /**
- * The BLAS among the loaded libraries. Debian's libblas.so.3 leads to the chosen one, also where another is loaded beside
- * it for LAPACK; the reference one is plain loops.
+ * The BLAS among the loaded libraries. Debian's libblas.so.3 links to the selected one, even if another is loaded for
+ * LAPACK. The reference BLAS consists of plain loops.
  */
 function blasOf(libraries: string[]): { name: string; reference: boolean } | null {
   const optimised = /openblas|mkl|blis|atlas|accelerate/i;
@@ -225,19 +229,19 @@ function blas(findings: Findings): Check {
   if (failed !== null) return failed;
   const { mmMicroseconds } = findings.probe.blas!;
   const found = blasOf(findings.probe.load!.libraries);
-  const speed = `128×128 mm in ${Math.round(mmMicroseconds)} µs`;
+  const speed = `mm of 128×128 in ${Math.round(mmMicroseconds)} µs`;
   if (found?.reference === true) {
-    return check('blas', 'problem', `${speed}, by the reference BLAS (${found.name})`, {
-      fix: 'Matrix products are about 20 times slower than they could be. On Debian or Ubuntu: apt-get install libopenblas0-pthread',
+    return check('blas', 'problem', `${speed} with the reference BLAS (${found.name})`, {
+      fix: 'Matrix products are about 20 times slower than with OpenBLAS. On Debian or Ubuntu: apt-get install libopenblas0-pthread',
     });
   }
-  // 0.5 ms is 8 GFLOP/s: less than one core of any machine of the last ten years does with a good BLAS.
+  // 0.5 ms is 8 GFLOP/s, less than a single core of the last ten years reaches with an optimized BLAS.
   if (mmMicroseconds > 500) {
     return check('blas', 'note', `${speed}, which is slow${found === null ? '' : ` for ${found.name}`}`, {
-      fix: 'Either the machine is busy, or libtorch has no optimised BLAS. On Debian or Ubuntu: apt-get install libopenblas0-pthread',
+      fix: 'The machine is busy, or libtorch has no optimized BLAS. On Debian or Ubuntu: apt-get install libopenblas0-pthread',
     });
   }
-  return check('blas', 'ok', found === null ? speed : `${speed}, by ${found.name}`);
+  return check('blas', 'ok', found === null ? speed : `${speed} with ${found.name}`);
 }
 
 function collector(findings: Findings): Check {
@@ -245,30 +249,30 @@ function collector(findings: Findings): Check {
   if (failed !== null) return failed;
   const { made, externalRose, alive, peak } = findings.probe.collector!;
   const details = [
-    `external rose by ${formatBytes(externalRose)} with ${made} tensors of 1 MiB; after they were dropped and collected ` +
-      `${formatCount(alive)} were alive; a loop over ${formatCount(8 * made)} of them never had more than ${formatCount(peak)}`,
+    `external rose by ${formatBytes(externalRose)} for ${made} tensors of 1 MiB; after a collection ${formatCount(alive)} ` +
+      `were live; a loop over ${formatCount(8 * made)} of them had at most ${formatCount(peak)} live`,
   ];
   if (alive > 0) {
-    return check('collector', 'problem', 'tensors outlive the collection that finds them unused', {
+    return check('collector', 'problem', 'tensors are not freed during collection', {
       details,
-      fix: 'This runtime does not run finalizers during collection: use torch.scope or dispose(), or a released Node 20 or later.',
+      fix: 'This runtime does not run finalizers during collection: use torch.scope or dispose(), or a release of Node 20 or later.',
     });
   }
   if (externalRose < (made * 2 ** 20) / 2) {
-    return check('collector', 'problem', 'V8 does not know how large tensors are, so it collects too late', {
+    return check('collector', 'problem', 'V8 does not count the bytes of tensors, so it collects too late', {
       details,
-      fix: 'This runtime ignores napi_adjust_external_memory: use torch.scope or dispose(), or a released Node 20 or later.',
+      fix: 'This runtime ignores napi_adjust_external_memory: use torch.scope or dispose(), or a release of Node 20 or later.',
     });
   }
-  return check('collector', 'ok', 'V8 knows the bytes, and frees tensors while it collects', { details });
+  return check('collector', 'ok', 'V8 counts the bytes of tensors and frees tensors during collection', { details });
 }
 
-/** The limit that holds, what set it, and the figure for torch.setMemoryLimit; null without one. */
+/** The limit that applies, its file, and the advice for torch.setMemoryLimit; null without a limit. */
 export function limitAdvice({ cgroup, probe, physicalBytes }: Findings): { of: string; advice: LimitAdvice } | null {
   const limits = [cgroup.memory, cgroup.memoryHigh].filter((limit) => limit !== null);
   if (limits.length === 0 || probe.memory === undefined) return null;
   const least = limits.reduce((a, b) => (b.bytes < a.bytes ? b : a));
-  if (least.bytes >= physicalBytes) return null; // a limit that cannot be reached
+  if (least.bytes >= physicalBytes) return null; // cannot be reached
   const { rss, heapLimit } = probe.memory;
   return {
     of: least.file,
@@ -284,7 +288,7 @@ function memory(findings: Findings): Check {
       `V8's heap may grow to ${formatBytes(probe.memory.heapLimit)}; a process with libtorch starts at ${formatBytes(probe.memory.rss)}`,
     );
   }
-  const physical = `${formatBytes(physicalBytes)} in the machine`;
+  const physical = `${formatBytes(physicalBytes)} of memory`;
   const limits = [cgroup.memory, cgroup.memoryHigh]
     .filter((limit) => limit !== null)
     .map((limit) => `${formatBytes(limit.bytes)} by ${limit.file}`);
@@ -300,20 +304,20 @@ function memory(findings: Findings): Check {
 }
 
 function limited(summary: string, details: string[], advice: LimitAdvice): Check {
-  const heap = advice.heapMiB === null ? '' : `start node with --max-old-space-size=${advice.heapMiB}, and `;
+  const heap = advice.heapMiB === null ? '' : `start node with --max-old-space-size=${advice.heapMiB} and `;
   if (!advice.fits) {
     return check('memory', 'problem', summary, {
       details,
-      fix: 'Too little for libtorch: the process needs what it starts with, V8 its heap, and tensors the rest. Raise the limit.',
+      fix: 'The limit is too low for libtorch: it must cover the memory at start, V8’s heap, and the tensors. Raise the limit.',
     });
   }
   return check('memory', 'note', summary, {
     details: [
       ...details,
-      'Over the limit the kernel ends the process without a word; torch.setMemoryLimit collects first, and then throws.',
+      'Above the limit, the kernel kills the process. torch.setMemoryLimit collects garbage first and then throws.',
     ],
     fix:
-      `${heap}call torch.setMemoryLimit(${advice.bytes}) // ${formatBytes(advice.bytes)}: the limit, less V8's heap, less what ` +
-      'the process starts with, less 5%. See docs/memory-limits.md.',
+      `${heap}call torch.setMemoryLimit(${advice.bytes}) // ${formatBytes(advice.bytes)}: the limit minus V8's heap, the ` +
+      'memory at start, and 5%. See docs/memory-limits.md.',
   });
 }

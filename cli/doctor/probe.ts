@@ -1,29 +1,29 @@
 /**
- * What doctor tries with the library itself. It runs in a process of its own, which sends what it finds step by step: an
- * addon that ends the process then ends this one alone, and the last step says where.
+ * Tests the library for doctor, in a separate process that sends the result of each step: if the addon crashes, only this
+ * process ends, and the last step shows where.
  */
 import * as fs from 'node:fs';
 import * as v8 from 'node:v8';
 
-/** The answer of each step, or why there is none. */
+/** The result of each step. */
 export interface ProbeResults {
   load: { addon: string | null; libraries: string[]; rss: number };
   library: { libtorch: string; config: string; threads: number; cudaDevices: number };
   op: { expected: number; got: number };
-  /** The quickest product of two 128×128 float32 matrices. */
+  /** The fastest product of two 128×128 float32 matrices. */
   blas: { mmMicroseconds: number };
   collector: CollectorResult;
   memory: { rss: number; heapLimit: number };
 }
 
 export interface CollectorResult {
-  /** What was made: so many tensors of 1 MiB. */
+  /** Number of tensors of 1 MiB that were made. */
   made: number;
-  /** How much process.memoryUsage().external rose while they were alive. */
+  /** Increase of process.memoryUsage().external while they were live. */
   externalRose: number;
-  /** Tensors alive after a collection in the same turn of the event loop, after they were dropped. */
+  /** Unreferenced tensors that are live after a collection in the same turn of the event loop. */
   alive: number;
-  /** The most that were alive while as many were made and dropped again, with V8's own collections alone. */
+  /** Maximum number of live tensors in a loop that makes and drops them, with only V8's own collections. */
   peak: number;
 }
 
@@ -51,7 +51,7 @@ const send = (message: ProbeMessage): void => {
   process.send!(message);
 };
 
-/** Files of libraries that this process has loaded and that matter here. */
+/** The relevant libraries that this process has loaded. */
 function loadedLibraries(): string[] {
   const report = process.report.getReport() as unknown as { sharedObjects?: string[] };
   return (report.sharedObjects ?? [])
@@ -60,12 +60,12 @@ function loadedLibraries(): string[] {
       try {
         return fs.realpathSync(file);
       } catch {
-        return file; // replaced on disk since it was loaded
+        return file; // replaced on disk after loading
       }
     });
 }
 
-function quickestMm(torch: Torch): number {
+function fastestMm(torch: Torch): number {
   return torch.scope(() => {
     const a = torch.ones([128, 128]);
     let best = Number.POSITIVE_INFINITY;
@@ -78,7 +78,7 @@ function quickestMm(torch: Torch): number {
   });
 }
 
-/** Makes 64 MiB, drops them, collects: do the tensors go at once, and does V8 know how large they are? */
+/** Makes 64 MiB of tensors, drops and collects them: are they freed at once, and does V8 count their bytes? */
 function tryCollector(torch: Torch): CollectorResult {
   const collect = globalThis.gc as () => void; // the process is started with --expose-gc
   collect();
@@ -114,9 +114,9 @@ function main(): void {
       cudaDevices: t.cuda.deviceCount(),
     }));
     step('op', () => ({ expected: 6, got: Number(t.scope(() => t.ones([2, 3]).sum().item())) }));
-    // Before the others: they leave memory with malloc that no program has at its start.
+    // Before the other steps, which leave memory in malloc that a program does not have at its start.
     step('memory', () => ({ rss: process.memoryUsage.rss(), heapLimit: v8.getHeapStatistics().heap_size_limit }));
-    step('blas', () => ({ mmMicroseconds: quickestMm(t) }));
+    step('blas', () => ({ mmMicroseconds: fastestMm(t) }));
     step('collector', () => tryCollector(t));
   }
   process.disconnect!();

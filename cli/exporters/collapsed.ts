@@ -1,9 +1,9 @@
-/** Collapsed stacks, `outer;inner bytes` a line: flamegraph.pl, inferno, speedscope. */
+/** Collapsed stacks for flamegraph.pl, inferno and speedscope: `outer;inner bytes` per line. */
 import type { Frame } from '../capture/capture';
 import { printable } from '../printable';
 import { bytesOf, functionName, type StackTotals, type StackValue } from '../stacks';
 
-/** Semicolons part frames and line ends part stacks, so neither can be in a name. */
+/** Semicolons separate frames and line ends separate stacks, so names cannot contain them. */
 const clean = (text: string) => printable(text.replace(/[;\r\n]+/g, ' '));
 
 const nameOf = (frame: Frame) =>

@@ -18,15 +18,15 @@ const COLUMNS: [string, (site: SiteReport) => string | number | null][] = [
   ['oldestMs', (site) => site.oldestMs],
 ];
 
-/** What a spreadsheet takes for a formula, which can run programs and send data away. */
+/** The beginning of a formula in a spreadsheet, which could run programs or send data. */
 const FORMULA = /^[=+\-@\t\r\uff0b\uff0d\uff1d\uff20]/;
 
-/** Where the separator is a semicolon or a tab, as some languages have it, such a cell begins in the middle of ours, too. */
+/** In locales whose separator is a semicolon or a tab, a formula can also begin inside a cell. */
 const INNER_FORMULA = /(?:;|(?<!^)\t)(?=[\s"]*[=+\-@\uff0b\uff0d\uff1d\uff20])/g;
 
 const noFormula = (text: string) => (FORMULA.test(text) ? "'" : '') + text.replace(INNER_FORMULA, "$&'");
 
-/** Texts are the program's: they get a quote before them where they would be formulas. Numbers are ours, negative ones too. */
+/** Prefixes a quote to texts that would be formulas. Numbers are our own and stay unchanged, even if negative. */
 const cell = (value: string | number | null) => {
   if (value === null) return '';
   const text = typeof value === 'number' ? String(value) : printable(noFormula(value));

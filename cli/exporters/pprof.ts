@@ -1,11 +1,11 @@
-/** pprof's profile.proto, gzipped: `go tool pprof`, speedscope, Grafana Pyroscope, Google's profilers. */
+/** pprof's profile.proto, gzipped, for `go tool pprof`, speedscope, Grafana Pyroscope and Google's profilers. */
 import { gzipSync } from 'node:zlib';
 import type { Frame } from '../capture/capture';
 import type { Summary } from '../report';
 import { functionName, type StackTotals } from '../stacks';
 import { Message } from './protobuf';
 
-/** The names that Go's heap profiles have, so that tools know what they mean; and what grew. */
+/** The names of Go's heap profiles, which tools know, and growth. */
 const SAMPLE_TYPES: { type: string; unit: string; of: (stack: StackTotals) => number }[] = [
   { type: 'alloc_objects', unit: 'count', of: (stack) => stack.allocatedTensors },
   { type: 'alloc_space', unit: 'bytes', of: (stack) => stack.allocatedBytes },
@@ -37,7 +37,7 @@ const LOCATION = { id: 1, line: 4 };
 const LINE = { functionId: 1, line: 2, column: 3 };
 const FUNCTION = { id: 1, name: 2, systemName: 3, filename: 4 };
 
-/** Numbers things from `first` on, in the order of their first use. */
+/** Numbers values from `first` on, in the order of their first use. */
 class Numbers<T> {
   readonly all = new Map<string, { id: number; value: T }>();
 

@@ -1,10 +1,10 @@
-/** As much of Protocol Buffers' wire format as profile.proto needs: varints and nested messages. */
+/** The part of Protocol Buffers' wire format that profile.proto needs: varints and nested messages. */
 
 const VARINT = 0;
 const LENGTH_DELIMITED = 2;
 
 function varint(value: number | bigint): number[] {
-  // Negative numbers are their two's complement in 64 bits.
+  // Negative numbers are written as 64-bit two's complement.
   let rest = BigInt.asUintN(64, BigInt(value));
   const bytes: number[] = [];
   while (rest >= 0x80n) {
@@ -15,7 +15,7 @@ function varint(value: number | bigint): number[] {
   return bytes;
 }
 
-/** A message in the making. Fields that have their default, 0, are left out, as every writer does. */
+/** A message builder. Omits fields with the default value 0, as all writers do. */
 export class Message {
   private readonly parts: Uint8Array[] = [];
 
@@ -23,12 +23,12 @@ export class Message {
     return BigInt(value) === 0n ? this : this.push(field, VARINT, Uint8Array.from(varint(value)));
   }
 
-  /** A packed list: kept with its zeros. */
+  /** A packed list, in which zeros are kept. */
   ints(field: number, values: readonly (number | bigint)[]): this {
     return this.bytes(field, Uint8Array.from(values.flatMap(varint)));
   }
 
-  /** Text is never left out: the first string of a table is the empty one. */
+  /** Text is never omitted, because the first string of a table is the empty string. */
   text(field: number, text: string): this {
     return this.bytes(field, Buffer.from(text, 'utf8'));
   }

@@ -1,4 +1,4 @@
-/** speedscope's own format (https://www.speedscope.app): a profile for each value, to switch between. */
+/** speedscope's own format (https://www.speedscope.app), with a profile per value. */
 import type { Frame } from '../capture/capture';
 import { jsonText } from '../printable';
 import type { Summary } from '../report';
@@ -21,7 +21,7 @@ export function renderSpeedscope(stacks: StackTotals[], summary: Summary): strin
     return number;
   };
   const profiles = STACK_VALUES.map((value) => {
-    // A flame is never narrower than nothing: what shrank is left out.
+    // A frame cannot have a negative width, so stacks that shrank are omitted.
     const shown = stacks.filter((stack) => bytesOf(stack, value) > 0);
     const weights = shown.map((stack) => bytesOf(stack, value));
     return {

@@ -1,32 +1,32 @@
-/** A capture that grows, with those that `run --follow-children` lets its children write next to it. */
+/** A growing capture and those of the children, which `run --follow-children` puts next to it. */
 import type { Capture } from '../capture/capture';
 import { childrenOf } from '../capture/join';
 import { CaptureFollower } from '../capture/reader';
 import { condense } from '../condense';
 
-/** Each takes a file descriptor while it runs. */
-const MOST_READ = 256;
+/** Each followed child takes a file descriptor. */
+const MAX_READ = 256;
 
 interface Child {
   pid: number;
-  /** Undefined while it cannot be read. */
+  /** Undefined while the file cannot be read. */
   follower: CaptureFollower | undefined;
 }
 
 export class Family {
-  /** Children that run, by file. */
+  /** Running children by file. */
   private readonly running = new Map<string, Child>();
   private readonly over = new Set<string>();
 
   constructor(private readonly own: CaptureFollower) {}
 
   /**
-   * The captures of the children that run now, as they are after this look; `ended` is told each that ran no more. Those
-   * whose files cannot be read are counted.
+   * Reads the captures of the running children. `ended` is called with each child that has ended; children whose files
+   * cannot be read are counted in `unread`.
    */
   look(ended: (capture: Capture) => void = () => {}): { running: Capture[]; unread: number } {
     const { parts, capture } = this.own;
-    // Once the children are joined, and where the process was attached to, the file is all.
+    // After joining, and in captures of `attach`, there are no files of children.
     const alone = parts.length > 1 || capture.start === undefined || capture.start.attached === true;
     for (const { file, pid } of alone ? [] : this.found()) {
       if (!this.over.has(file) && !this.running.has(file)) this.running.set(file, { pid, follower: undefined });
@@ -34,11 +34,11 @@ export class Family {
     const running: Capture[] = [];
     let unread = 0;
     for (const [file, child] of this.running) {
-      let captured = running.length < MOST_READ || child.follower !== undefined ? this.read(file, child) : undefined;
+      let captured = running.length < MAX_READ || child.follower !== undefined ? this.read(file, child) : undefined;
       const isGone = hasEnded(captured?.start?.pid ?? child.pid);
-      if (isGone && captured !== undefined) captured = this.read(file, child); // what it wrote last may have come since
+      if (isGone && captured !== undefined) captured = this.read(file, child); // it may have written since
       const { start, end } = captured ?? {};
-      const others = start !== undefined && isBefore(start.clockMs, capture.start?.clockMs); // an earlier run's
+      const others = start !== undefined && isBefore(start.clockMs, capture.start?.clockMs); // of an earlier run
       if (alone || others || end !== undefined || isGone) {
         if (captured?.start !== undefined && !alone && !others) ended(captured);
         child.follower?.close();
@@ -50,7 +50,7 @@ export class Family {
     return { running, unread };
   }
 
-  /** Lets go of the children's files. */
+  /** Closes the children's files. */
   close(): void {
     for (const { follower } of this.running.values()) follower?.close();
     this.running.clear();
@@ -60,11 +60,11 @@ export class Family {
     try {
       return childrenOf(this.own.file);
     } catch {
-      return []; // a folder that may not be listed
+      return []; // the folder cannot be listed
     }
   }
 
-  /** Undefined where it cannot be read: another user's, no capture (yet), or too many files are open. */
+  /** Undefined if it cannot be read: no permission, not a capture (yet), or too many open files. */
   private read(file: string, child: Child): Capture | undefined {
     const follower = child.follower ?? new CaptureFollower(file);
     try {
@@ -83,7 +83,7 @@ export class Family {
 const isBefore = (clockMs: number | undefined, than: number | undefined) =>
   clockMs !== undefined && than !== undefined && clockMs < than;
 
-/** Only what is surely gone: it may be another user's, or run elsewhere. */
+/** True only if the process certainly does not exist; it may belong to another user or run elsewhere. */
 export function hasEnded(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -1,5 +1,5 @@
-/** The terminal while `live` has it. However the program ends, it gets back as it was. */
-import { CLEAR_LINE, steer, steerNow } from '../writers';
+/** The full-screen view of `live`. Restores the terminal however the program ends. */
+import { CLEAR_LINE, writeScreen, writeScreenNow } from '../writers';
 
 const ENTER = '\x1b[?1049h\x1b[?25l';
 const LEAVE = '\x1b[?25h\x1b[?1049l';
@@ -13,13 +13,13 @@ export class Screen {
     for (const key of text.toString()) this.onKey(key);
   };
 
-  /** `onKey` also gets what a terminal in raw mode makes of Ctrl-C. */
+  /** `onKey` also receives Ctrl-C, as the character of a terminal in raw mode. */
   constructor(
     private readonly onKey: (key: string) => void,
     private readonly onResize: () => void,
   ) {
     process.on('exit', this.atExit);
-    steer(ENTER);
+    writeScreen(ENTER);
     process.stdout.on('resize', this.onResize);
     if (!process.stdin.isTTY) return;
     process.stdin.setRawMode(true);
@@ -28,8 +28,8 @@ export class Screen {
   }
 
   show(lines: string[]): void {
-    // Cleared first: after a line as wide as the terminal, the cursor still stands on its last character.
-    if (this.open) steer(HOME + CLEAR_LINE, lines, CLEAR_BELOW);
+    // Each line is cleared first: after a line as wide as the terminal, the cursor is still on its last character.
+    if (this.open) writeScreen(HOME + CLEAR_LINE, lines, CLEAR_BELOW);
   }
 
   close(): void {
@@ -37,7 +37,7 @@ export class Screen {
     this.open = false;
     process.off('exit', this.atExit);
     process.stdout.off('resize', this.onResize);
-    steerNow(LEAVE);
+    writeScreenNow(LEAVE);
     if (!process.stdin.isTTY) return;
     process.stdin.off('data', this.keys);
     process.stdin.setRawMode(false);

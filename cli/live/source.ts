@@ -1,13 +1,13 @@
-/** Where `live` looks: a capture that grows, or a running process. */
+/** Sources of `live`: a growing capture, or a running process. */
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import { Connection, Refusal } from '../attach/connection';
 import { askSnapshot } from '../attach/snapshot';
 import type { Capture } from '../capture/capture';
-import { CaptureFollower, withPlace } from '../capture/reader';
+import { CaptureFollower, withFileName } from '../capture/reader';
 import { condense } from '../condense';
 import { UsageError } from '../errors';
-import { reserveForLook } from '../run/reserve';
+import { reserveForLive } from '../run/reserve';
 import { SourceMaps } from '../sourcemaps';
 import { nearName } from '../terminal';
 import { Family, hasEnded } from './family';
@@ -15,11 +15,11 @@ import { type LiveState, stateOf, sumOf, withoutLiving } from './state';
 
 export interface LiveSource {
   title: string;
-  /** Undefined while nothing is there yet. */
+  /** Undefined while there is no data. */
   look(): Promise<LiveState | undefined>;
-  /** Why there will be no more; undefined while there may be. */
+  /** Why no more data will come; undefined while it may. */
   readonly ended: string | undefined;
-  /** Why nothing came for long; undefined where something did. */
+  /** Why no data came for a while; undefined if it did. */
   readonly stalled: string | undefined;
   close(): Promise<void>;
 }
@@ -29,30 +29,30 @@ export async function openSource(what: string): Promise<LiveSource> {
   return /^\d+$/.test(what) ? ProcessSource.open(what) : new FileSource(what);
 }
 
-/** Rounds are written once a second at least. */
-const PATIENCE_MS = 5000;
+/** Rounds are written at least once a second. */
+const TIMEOUT_MS = 5000;
 
 export class FileSource implements LiveSource {
   ended: string | undefined;
   private readonly follower: CaptureFollower;
   private readonly family: Family;
   private readonly maps = new SourceMaps();
-  /** What children made that have ended. */
+  /** Totals of children that have ended. */
   private gone: LiveState | undefined;
-  /** The time of the last round, and when it was seen first. */
+  /** The time of the last round, and when it was first read. */
   private came = -1;
   private cameAt = performance.now();
 
   constructor(
     private readonly file: string,
-    private readonly patienceMs = PATIENCE_MS,
+    private readonly timeoutMs = TIMEOUT_MS,
   ) {
     this.follower = new CaptureFollower(file);
     this.family = new Family(this.follower);
     this.poll();
     const { start, lostFlag } = this.follower.capture;
     if (start === undefined && !this.follower.unclaimed && !lostFlag)
-      throw new UsageError(`${file}: not a leak-audit capture (it is empty or cut off)`);
+      throw new UsageError(`${file}: not a leak-audit capture (empty or truncated)`);
   }
 
   get title(): string {
@@ -61,10 +61,10 @@ export class FileSource implements LiveSource {
 
   get stalled(): string | undefined {
     const { capture } = this.follower;
-    if (this.ended !== undefined || performance.now() - this.cameAt < this.patienceMs) return undefined;
-    if (capture.start === undefined) return 'no process has begun to write to the capture';
-    const silent = `process ${capture.start.pid} writes nothing`;
-    return `${silent}: it is stopped, or another process, and the file a copy, or cut off`;
+    if (this.ended !== undefined || performance.now() - this.cameAt < this.timeoutMs) return undefined;
+    if (capture.start === undefined) return 'no process has written to the capture yet';
+    const silent = `process ${capture.start.pid} does not write`;
+    return `${silent}: it is stopped, or it is a different process and the file is a copy or truncated`;
   }
 
   async look(): Promise<LiveState | undefined> {
@@ -101,7 +101,7 @@ export class FileSource implements LiveSource {
   }
 
   private poll(): void {
-    withPlace(this.file, () => {
+    withFileName(this.file, () => {
       if (!this.follower.poll()) throw new UsageError('no such file');
     });
   }
@@ -109,21 +109,21 @@ export class FileSource implements LiveSource {
 
 const isSome = <T>(all: T[]): all is [T, ...T[]] => all.length > 0;
 
-/** Enough: what is shown is asked for, not read. */
-const MOST_BYTES = 1024 * 1024;
+/** Small: the capture is not read, because the figures come from `snapshot`. */
+const MAX_BYTES = 1024 * 1024;
 
 class ProcessSource implements LiveSource {
   ended: string | undefined;
-  /** It is asked, and answers, or is given up. */
+  /** Never set: a process answers, or the connection is closed. */
   readonly stalled = undefined;
 
   private constructor(
     private readonly connection: Connection,
-    /** Of the capture that nobody reads; undefined where the process is recorded by another. */
+    /** The folder of the unread capture; undefined if another command records the process. */
     private readonly folder: string | undefined,
   ) {
     void connection.ended.then(() => {
-      this.ended = this.ended ?? `process ${connection.pid} has ended, or was detached`;
+      this.ended = this.ended ?? `process ${connection.pid} has ended or was detached`;
     });
   }
 
@@ -139,7 +139,7 @@ class ProcessSource implements LiveSource {
   }
 
   get title(): string {
-    return `process ${this.connection.pid}${this.folder === undefined ? ', recorded by another' : ''}`;
+    return `process ${this.connection.pid}${this.folder === undefined ? ', recorded by another command' : ''}`;
   }
 
   async look(): Promise<LiveState | undefined> {
@@ -169,15 +169,16 @@ class ProcessSource implements LiveSource {
   }
 }
 
-/** Begins a recording; the folder of its capture. */
+/** Starts a recording. Returns the folder of its capture. */
 async function record(connection: Connection): Promise<string> {
-  const { folder, file, fd } = reserveForLook(os.tmpdir());
+  const { folder, file, fd } = reserveForLive(os.tmpdir());
   try {
     try {
-      const wish = { fd, path: file, mode: 'full', interval: 1000 };
-      await connection.ask('attach', { ...wish, max: MOST_BYTES }).catch((error) => {
-        // The process has another view of the disk, where no smaller file can take this one's place.
-        if (error instanceof Refusal && error.reason.startsWith('--max-size')) return connection.ask('attach', wish);
+      const settings = { fd, path: file, mode: 'full', interval: 1000 };
+      await connection.ask('attach', { ...settings, max: MAX_BYTES }).catch((error) => {
+        // The process sees another file system, in which it cannot replace this file by a smaller one.
+        if (error instanceof Refusal && error.reason.startsWith('--max-size'))
+          return connection.ask('attach', settings);
         throw error;
       });
     } finally {

@@ -1,4 +1,4 @@
-/** What `live` shows: what lives now in a process, or in a capture that grows, by device and by site. */
+/** The state that `live` shows: live tensors of a process or a growing capture, by device and by site. */
 import type { Capture } from '../capture/capture';
 import { groupByPosition, isInventory, lastOf } from '../sites';
 import type { SourceMaps } from '../sourcemaps';
@@ -23,18 +23,18 @@ export interface LiveState {
   rss: number;
   devices: { device: string; tensors: number; bytes: number }[];
   sites: LiveSite[];
-  /** Whether these are all sites; else those that hold most. */
+  /** Whether `sites` has all sites, or only those with most bytes. */
   complete: boolean;
-  /** Since the recording began, without what was there before; null where that is not recorded. */
+  /** Since the recording began; null if not recorded. */
   made: { tensors: number; bytes: number } | null;
   mode: string;
-  /** How many these are the sums of. */
+  /** Number of processes in the sums. */
   processes: number;
-  /** That are recorded too, but in files that cannot be read (yet): they are in no figure. */
+  /** Recorded processes whose files cannot be read (yet), which are not in the sums. */
   unread: number;
 }
 
-/** What the capture of one process says. Undefined before its first round. */
+/** The state of one process from its capture. Undefined before its first round. */
 export function stateOf(capture: Capture, maps: SourceMaps): LiveState | undefined {
   const tick = capture.ticks.at(-1);
   if (tick === undefined) return undefined;
@@ -79,7 +79,7 @@ function madeBy(sites: LiveSite[]): { tensors: number; bytes: number } {
   };
 }
 
-/** What is left of a process that ended: what it made. */
+/** The state of a process that has ended: only its totals remain. */
 export function withoutLiving(state: LiveState): LiveState {
   return {
     ...state,
@@ -89,7 +89,7 @@ export function withoutLiving(state: LiveState): LiveState {
   };
 }
 
-/** The sums of several processes, at the time of the first. */
+/** The sums over several processes, at the time of the first. */
 export function sumOf(states: [LiveState, ...LiveState[]]): LiveState {
   const [first, ...others] = states;
   if (others.length === 0) return first;

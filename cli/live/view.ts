@@ -1,4 +1,4 @@
-/** What `live` shows: lines that fit the terminal. */
+/** Renders the view of `live` as lines that fit the terminal. */
 import type { Colors } from '../colors';
 import { sparkline } from '../reporters/live';
 import { noSites, siteText } from '../reporters/snapshot';
@@ -12,15 +12,15 @@ export const SORTS = ['bytes', 'tensors', 'rate'] as const;
 export type Sort = (typeof SORTS)[number];
 
 const HISTORY = 16;
-/** Over which rates are taken, in looks. */
-const RATE_OVER = 5;
+/** Rates are averages over this many updates. */
+const RATE_UPDATES = 5;
 
 interface Moment {
   state: LiveState;
   made: Map<string, LiveSite>;
 }
 
-/** The last looks. */
+/** The last updates. */
 export class History {
   readonly bytes: number[] = [];
   readonly tensors: number[] = [];
@@ -29,29 +29,29 @@ export class History {
   add(state: LiveState): void {
     const last = this.moments.at(-1);
     if (last !== undefined && state.ms === last.state.ms) return;
-    if (last !== undefined && state.ms < last.state.ms) this.moments.length = 0; // another recording
+    if (last !== undefined && state.ms < last.state.ms) this.moments.length = 0; // a new recording
     this.bytes.push(state.bytes);
     this.tensors.push(state.tensors);
     for (const values of [this.bytes, this.tensors]) if (values.length > HISTORY) values.shift();
     this.moments.push({ state, made: new Map(state.sites.map((site) => [siteKey(site), site])) });
-    if (this.moments.length > RATE_OVER) this.moments.shift();
+    if (this.moments.length > RATE_UPDATES) this.moments.shift();
   }
 
   get state(): LiveState | undefined {
     return this.moments.at(-1)?.state;
   }
 
-  /** Made per second, by all or by one site; null where that is not known. */
+  /** Made per second, in total or by one site; null if unknown. */
   rate(site?: LiveSite): { tensors: number; bytes: number } | null {
     const last = this.moments.at(-1);
     const key = site && siteKey(site);
-    // Of a site that was left out of what was told then, nobody knows what it had made.
+    // The totals of a site are unknown for updates that did not include it.
     const first = this.moments.find(({ state, made }) => key === undefined || state.complete || made.has(key));
     const seconds = ((last?.state.ms ?? 0) - (first?.state.ms ?? 0)) / 1000;
     if (first === undefined || last === undefined || seconds <= 0) return null;
     const per = (now: number, before: number) => Math.max(0, now - before) / seconds;
     if (site !== undefined) {
-      if (isInventory(site)) return null; // it was found, not made
+      if (isInventory(site)) return null; // existed before the recording
       const before = first.made.get(siteKey(site));
       return {
         tensors: per(site.allocatedTensors, before?.allocatedTensors ?? 0),
@@ -71,9 +71,9 @@ export interface ViewOptions {
   folder: string;
   sort: Sort;
   paused: boolean;
-  /** Why nothing more comes. */
+  /** Why no more data will come. */
   ended: string | undefined;
-  /** Why nothing came for long. */
+  /** Why no data came for a while. */
   stalled?: string | undefined;
 }
 
@@ -85,8 +85,7 @@ export function renderView(history: History, options: ViewOptions): string[] {
   const note = options.ended ?? (options.paused ? 'paused' : (options.stalled ?? ''));
   const time = state === undefined ? '' : `  ${formatDuration(state.ms)}`;
   const head = `${colors.bold('leak-audit live')}  ${title}${time}${note === '' ? '' : `  ${colors.yellow(note)}`}`;
-  if (state === undefined)
-    return cut([head, '', 'nothing is recorded yet', '', colors.dim(HELP)], columns).slice(0, rows);
+  if (state === undefined) return cut([head, '', 'nothing recorded yet', '', colors.dim(HELP)], columns).slice(0, rows);
   const lines = [head, '', ...totals(history, state, options), ''];
   const room = Math.max(0, rows - lines.length - 3);
   lines.push(...siteLines(history, state, options, room), '', colors.dim(HELP));

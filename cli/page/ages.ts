@@ -1,12 +1,12 @@
-/** How old the living bytes are: exactly where the capture holds each tensor, else within what its counters prove. */
+/** The ages of live bytes: exact if the capture has each tensor, else bounded by its counters. */
 import type { Capture } from '../capture/capture';
 
 export interface AgeBin {
   fromMs: number;
-  /** Null: without end. */
+  /** Null for unbounded. */
   toMs: number | null;
   bytes: number;
-  /** At least so many of them, whatever died in between. */
+  /** A lower bound on `bytes`. */
   sureBytes: number;
 }
 
@@ -28,7 +28,7 @@ function emptyBins(durationMs: number): AgeBin[] {
   return edges.map((fromMs, i) => ({ fromMs, toMs: edges[i + 1] ?? null, bytes: 0, sureBytes: 0 }));
 }
 
-/** Each storage counts once, at the birth of the oldest tensor that lives on it. */
+/** Each storage counts once, at the birth of its oldest live tensor. */
 export function exactAges(capture: Capture, wanted: (device: string) => boolean): Ages {
   const bins = emptyBins(capture.durationMs);
   capture.eachStorage(wanted, (birthMs, bytes) => {
@@ -42,13 +42,13 @@ export function exactAges(capture: Capture, wanted: (device: string) => boolean)
 }
 
 /**
- * What counters prove. Of the bytes that live at the end, no more are older than T than the least that lived at any
- * time since; and no fewer than what lived at T less what could have been replaced since. The first bound is shown:
- * it is right where the youngest die first, as in scopes; the second is told with it.
+ * Bounds from counters. Of the bytes that are live at the end, those older than T are at most the minimum that was live at
+ * any time since, and at least what was live at T minus what may have been replaced since. The first bound is shown; it is
+ * exact if the youngest tensors die first, as in scopes. The second is shown with it.
  */
 export class BoundedAges {
   readonly ages: Ages;
-  /** The last round that is at least as old as each bin begins; -1 where there is none. */
+  /** For each bin, the last round at least as old as its lower edge; -1 if there is none. */
   private readonly rounds: number[];
 
   constructor({ ticks, durationMs }: Capture) {
@@ -60,7 +60,7 @@ export class BoundedAges {
     });
   }
 
-  /** Of one site: what lived and what had been allocated, at each round. */
+  /** Adds one site with its live and allocated bytes at each round. */
   add(live: number[], allocated: number[]): void {
     const end = live.length - 1;
     const older = this.rounds.map((round) => {

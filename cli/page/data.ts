@@ -1,4 +1,4 @@
-/** What a page shows besides the report: the course of each site, stacks, ages. Small enough to stand in a file. */
+/** The data of a page besides the report: series of sites, stacks, ages. Bounded, because it is embedded in the page. */
 import { byLabel, type LabelTotals, labelNames } from '../capture/by-label';
 import type { Capture, Frame, LivingTensor, Mark, Tick } from '../capture/capture';
 import { extremes } from '../condense';
@@ -10,7 +10,7 @@ import { stackTotals } from '../stacks';
 import { type Ages, BoundedAges, exactAges } from './ages';
 import { type Flame, flameOf } from './flame';
 
-/** One site, or all the others together, in the stacked timeline. */
+/** A band of the stacked timeline: one site, or all others together. */
 export interface Band {
   name: string;
   verdict: SiteReport['verdict'] | 'other';
@@ -23,25 +23,25 @@ export interface Timeline {
   allocated: number[];
   heap: number[];
   rss: number[];
-  /** Leaks first, as the sites are. */
+  /** In the order of the sites, leaks first. */
   bands: Band[];
   marks: Mark[];
 }
 
 export interface OldTensor extends LivingTensor {
   site: string;
-  /** Whether the last full collection that began after its birth reached its object; undefined where a scope holds it. */
+  /** Whether the last full collection that began after its birth reached its object; undefined if a scope holds it. */
   reached: boolean | undefined;
 }
 
 export interface PageData {
   report: Report;
   timeline: Timeline;
-  /** Living bytes at the timeline's points, by the number of the site in the report; of the first sites. */
+  /** Live bytes of the first sites at the timeline's points, by the site's number in the report. */
   courses: Map<number, number[]>;
   flame: Flame;
   ages: Ages;
-  /** Undefined where the capture holds no single tensors. */
+  /** Undefined if the capture has no individual tensors. */
   oldest: OldTensor[] | undefined;
   labels: { name: string; rows: LabelTotals[]; more: number }[];
 }
@@ -53,17 +53,17 @@ export interface PageOptions {
   folder: string;
 }
 
-/** More points than a chart has pixels would only make the page larger. */
-const MOST_POINTS = 480;
-const MOST_BANDS = 8;
-/** Of the most that lived at a time: less than this part of it is a line that nobody sees. */
-const LEAST_BAND = 1 / 400;
-const MOST_OLDEST = 25;
-const MOST_COURSES = 300;
-const MOST_LABELS = 4;
-const MOST_VALUES = 25;
-/** More names cannot be read. */
-const MOST_MARKS = 60;
+/** A chart has not more pixels. */
+const MAX_POINTS = 480;
+const MAX_BANDS = 8;
+/** Bands below this share of the peak are not visible. */
+const MIN_BAND = 1 / 400;
+const MAX_OLDEST = 25;
+const MAX_COURSES = 300;
+const MAX_LABELS = 4;
+const MAX_VALUES = 25;
+/** More names would overlap. */
+const MAX_MARKS = 60;
 
 const keyOf = (frame: Frame) => `${frame.file}\0${frame.line}\0${frame.column}`;
 
@@ -77,7 +77,7 @@ export function pageData(
   const nameOf = (frame: Frame) => position(shownFrame(frame), options.folder);
   const named = (frame: Frame) => `${nameOf(frame)} ${shownFrame(frame).function}`.trim();
 
-  // The report's order gives the numbers of redacted names.
+  // Redacted names are numbered in the order of the report.
   const shown = redaction === undefined ? report : redactReport(report, redaction);
   const stacks = stackTotals(capture, options);
   const wanted = [...capture.series.values()].filter((series) => deviceMatches(series.device, options.device));
@@ -88,7 +88,7 @@ export function pageData(
   const bounded = new BoundedAges(capture);
   const seriesOf = (site: SiteReport) => groups.get(keyOf(site))?.members.map((member) => member.series) ?? [];
   const liveOf = (site: SiteReport) => totalOf(seriesOf(site), capture.ticks.length, (series) => series.liveBytes);
-  // One site at a time: all of them at every round would not fit.
+  // One site at a time, because all sites at every round would not fit in memory.
   const peaks = report.sites.map((site) => {
     const live = liveOf(site);
     const allocated = totalOf(seriesOf(site), live.length, (series) => series.allocatedBytes);
@@ -97,7 +97,7 @@ export function pageData(
   });
   const bands = bandsOf(report, peaks);
   const courses = new Map<number, number[]>();
-  for (const i of new Set([...bands, ...report.sites.keys()].slice(0, MOST_COURSES))) {
+  for (const i of new Set([...bands, ...report.sites.keys()].slice(0, MAX_COURSES))) {
     const live = liveOf(report.sites[i]!);
     courses.set(
       i,
@@ -124,15 +124,15 @@ export function pageData(
     labels: options.device === undefined ? labelsOf(capture, redaction) : [],
     oldest: hasDetail
       ? capture
-          .oldestTensors(MOST_OLDEST, ofDevice)
+          .oldestTensors(MAX_OLDEST, ofDevice)
           .map((tensor) => ({ ...tensor, site: siteOf(tensor.siteId), reached: reached(tensor) }))
       : undefined,
   };
 }
 
-/** A tensor of the collector's ends in the first full collection that cannot reach its object. */
+/** The first full collection that cannot reach its object frees a tensor of the collector. */
 function reachedBy(capture: Capture): (tensor: LivingTensor) => boolean | undefined {
-  // Where several processes are joined, a round's figure is of none of them.
+  // Unknown for joined processes, whose collections are separate.
   const last = capture.processes.length <= 1 ? (capture.ticks.at(-1)?.collectedMs ?? 0) : 0;
   return ({ owner, birthMs }) => {
     if (owner !== 'collector' && owner !== 'kept') return undefined;
@@ -140,13 +140,13 @@ function reachedBy(capture: Capture): (tensor: LivingTensor) => boolean | undefi
   };
 }
 
-/** Of all devices: rows of labels are not kept apart by them. */
+/** For all devices, because rows of labels are not separated by device. */
 function labelsOf(capture: Capture, redaction: Redaction | undefined): PageData['labels'] {
   return labelNames(capture)
-    .slice(0, MOST_LABELS)
+    .slice(0, MAX_LABELS)
     .map((name) => {
       const all = byLabel(capture, name);
-      const rows = all.slice(0, MOST_VALUES);
+      const rows = all.slice(0, MAX_VALUES);
       return {
         name: redaction?.labelName(name) ?? name,
         rows: redaction?.totals(rows) ?? rows,
@@ -155,23 +155,23 @@ function labelsOf(capture: Capture, redaction: Redaction | undefined): PageData[
     });
 }
 
-/** Indices of the rounds that are drawn: peaks and troughs stay. */
+/** Indices of the rounds to draw, keeping peaks and troughs. */
 function pointsOf({ ticks }: Capture): number[] {
   let points = [...ticks.keys()];
-  while (points.length > MOST_POINTS) {
+  while (points.length > MAX_POINTS) {
     points = extremes(points.map((i) => ticks[i]!)).map((k) => points[k]!);
   }
   return points;
 }
 
-/** Numbers of the sites that get a band. A leak is worth one however small it is; of the others those with most bytes. */
+/** Numbers of the sites with a band: every leak, and of the others those with most bytes. */
 function bandsOf(report: Report, peaks: number[]): number[] {
   const leaks = (i: number) => Number(report.sites[i]!.verdict === 'leak');
-  const least = LEAST_BAND * report.summary.peakLiveBytes;
+  const least = MIN_BAND * report.summary.peakLiveBytes;
   return [...peaks.keys()]
     .filter((i) => peaks[i]! > 0 && (leaks(i) === 1 || peaks[i]! >= least))
     .sort((a, b) => leaks(b) - leaks(a) || peaks[b]! - peaks[a]!)
-    .slice(0, MOST_BANDS);
+    .slice(0, MAX_BANDS);
 }
 
 function timelineOf(ticks: Tick[], bands: Band[], marks: Mark[]): Timeline {
@@ -186,6 +186,6 @@ function timelineOf(ticks: Tick[], bands: Band[], marks: Mark[]): Timeline {
     heap: ticks.map((tick) => tick.heapUsed),
     rss: ticks.map((tick) => tick.rss),
     bands: [...bands, ...other],
-    marks: marks.slice(0, MOST_MARKS),
+    marks: marks.slice(0, MAX_MARKS),
   };
 }

@@ -7,8 +7,8 @@ const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;
 export const escapeHtml = (text: string): string =>
   printable(text).replace(/[&<>"']/g, (character) => ENTITIES[character]!);
 
-/** The same, for a path: a line ends after a slash rather than within a name. */
+/** Escapes a path and allows line breaks after slashes. */
 export const escapePath = (text: string): string => escapeHtml(text).replaceAll('/', '/<wbr>');
 
-/** JSON for a script element: nothing in it can end the element. */
+/** JSON for a script element, which it cannot end. */
 export const embeddedJson = (value: unknown): string => jsonText(value).replaceAll('<', '\\u003c');

@@ -1,20 +1,20 @@
-/** Stacks merged into a tree, outermost call first, as a flame graph draws them. */
+/** Merges stacks into the tree of a flame graph, outermost call first. */
 import type { Frame } from '../capture/capture';
 import { bytesOf, functionName, STACK_VALUES, type StackTotals } from '../stacks';
 
-/** Name, then the bytes by value (live, allocated, growth), then the frames that it called. Small: it stands in a page. */
+/** Name, bytes by value (live, allocated, growth), and called frames. Compact, because it is embedded in the page. */
 export type FlameNode = [name: number, live: number, allocated: number, growth: number, children: FlameNode[]];
 
 export interface Flame {
   names: string[];
-  /** By name: which file it is in, to colour by. */
+  /** The number of the file by name, for the colour. */
   files: number[];
   root: FlameNode;
 }
 
-/** Below this share of every value a frame is not seen. */
-const LEAST_SHARE = 0.0005;
-const MOST_NODES = 4000;
+/** Frames below this share of every value are not visible. */
+const MIN_SHARE = 0.0005;
+const MAX_NODES = 4000;
 
 interface Building {
   name: number;
@@ -22,7 +22,7 @@ interface Building {
   children: Map<number, Building>;
 }
 
-/** `nameOf` says where a frame is. */
+/** `nameOf` returns the position of a frame. */
 export function flameOf(stacks: StackTotals[], nameOf: (frame: Frame) => string): Flame {
   const names: string[] = ['all'];
   const files: number[] = [0];
@@ -62,7 +62,7 @@ function add(node: Building, bytes: number[]): void {
   for (const [i, value] of bytes.entries()) node.bytes[i]! += value;
 }
 
-/** Of frames that are too narrow to be seen, and of more than a page can hold, the widest stay. */
+/** Drops frames that are too narrow to be visible, and keeps at most MAX_NODES. */
 function prune(root: Building): FlameNode {
   const share = (node: Building) =>
     Math.max(...node.bytes.map((bytes, i) => (root.bytes[i]! === 0 ? 0 : bytes / root.bytes[i]!)));
@@ -72,7 +72,7 @@ function prune(root: Building): FlameNode {
     for (const child of node.children.values()) collect(child);
   };
   collect(root);
-  const least = Math.max(LEAST_SHARE, shares.sort((a, b) => b - a)[MOST_NODES] ?? 0);
+  const least = Math.max(MIN_SHARE, shares.sort((a, b) => b - a)[MAX_NODES] ?? 0);
   const toNode = (node: Building): FlameNode => {
     const [live, allocated, growth] = node.bytes as [number, number, number];
     const children = [...node.children.values()].filter((child) => share(child) > least).map(toNode);

@@ -1,4 +1,4 @@
-/** The parts of the page that need no script: figures, the table of sites, ages, the oldest tensors. */
+/** The parts of the page that work without scripts: figures, the table of sites, ages, the oldest tensors. */
 import type { Report, SiteReport } from '../report';
 import { position } from '../reporters/position';
 import { confidenceText } from '../reporters/sentence';
@@ -8,7 +8,7 @@ import type { AgeBin, Ages } from './ages';
 import type { OldTensor, PageData, Timeline } from './data';
 import { escapeHtml, escapePath } from './escape';
 
-const MOST_ROWS = 300;
+const MAX_ROWS = 300;
 
 const share = (part: number, whole: number) => (whole > 0 ? `${((100 * part) / whole).toFixed(2)}%` : '0%');
 const badge = (verdict: string, text: string) => `<span class="badge ${verdict}">${text}</span>`;
@@ -16,7 +16,7 @@ const badge = (verdict: string, text: string) => `<span class="badge ${verdict}"
 export function figures({ summary, verdict }: Report): string {
   const cards: [string, string, string][] = [
     [
-      'alive at the end',
+      'live at the end',
       formatBytes(summary.liveBytes),
       `${formatCount(summary.liveTensors)} tensors on ${formatCount(summary.liveStorages)} storages`,
     ],
@@ -26,7 +26,7 @@ export function figures({ summary, verdict }: Report): string {
           `${formatBytes(summary.leakBytesPerMinute)}/min`,
           `${formatCount(summary.leaks)} ${summary.leaks === 1 ? 'site' : 'sites'}`,
         ]
-      : ['highest', formatBytes(summary.peakLiveBytes), 'living bytes at their peak'],
+      : ['highest', formatBytes(summary.peakLiveBytes), 'peak of live bytes'],
     ['held by libtorch', formatBytes(summary.allocatedBytes), `peak ${formatBytes(summary.peakAllocatedBytes)}`],
     ['process', formatBytes(summary.rss), `RSS; peak ${formatBytes(summary.peakRss)}`],
   ];
@@ -40,8 +40,8 @@ const heading = (title: string, kind: 'text' | 'number') =>
   `<th scope="col" class="${kind}"><button type="button">${title}</button></th>`;
 
 export function siteTable({ report, courses }: PageData, folder: string): string {
-  const rows = report.sites.slice(0, MOST_ROWS).map((site, i) => siteRow(site, courses.get(i), folder));
-  const rest = report.sites.slice(MOST_ROWS);
+  const rows = report.sites.slice(0, MAX_ROWS).map((site, i) => siteRow(site, courses.get(i), folder));
+  const rest = report.sites.slice(MAX_ROWS);
   const bytes = rest.reduce((sum, site) => sum + site.liveBytes, 0);
   const more =
     rest.length > 0 ? `<p class="note">${formatCount(rest.length)} more sites hold ${formatBytes(bytes)}.</p>` : '';
@@ -63,8 +63,8 @@ ${rows.join('\n')}
 </tbody></table></div>${more}${KINDS}`;
 }
 
-const KINDS = `<p class="note">A filling cache grows less and less, a full one no more; a sawtooth is given back again and
-again. Of a leak it is told how sure that is: 1 less the share of false ones among such finds.</p>`;
+const KINDS = `<p class="note">A filling cache grows ever more slowly, a full one no longer grows; a sawtooth is freed
+repeatedly. The confidence of a leak is 1 minus the share of false leaks among the reported ones.</p>`;
 
 const RANK: Record<SiteKind, number> = {
   leak: 0,
@@ -76,7 +76,7 @@ const RANK: Record<SiteKind, number> = {
   steady: 5,
 };
 
-/** Of a leak also how sure that is. */
+/** The verdict; for a leak also its confidence. */
 function verdictCell({ verdict, kind, confidence }: SiteReport): string {
   const sure =
     verdict === 'leak' && confidence !== null
@@ -141,7 +141,7 @@ export function ageHistogram({ bins, exact }: Ages): string {
   const all = bins.reduce((sum, bin) => sum + bin.bytes, 0);
   const most = bins.reduce((max, bin) => Math.max(max, bin.bytes), 0);
   const rows = bins.map((bin) => {
-    // Pictures, since their width is no style: the page's policy allows none in attributes.
+    // SVG elements, because the page's policy allows no style attributes.
     const bar = (kind: string, bytes: number) =>
       `<svg class="${kind}" width="${share(bytes, most)}" height="10" aria-hidden="true"></svg>`;
     const [sure, maybe] = [bar('sure', bin.sureBytes), bar('maybe', bin.bytes - bin.sureBytes)];
@@ -153,24 +153,24 @@ export function ageHistogram({ bins, exact }: Ages): string {
     );
   });
   const how = exact
-    ? 'Each storage counts once, at the age of the oldest tensor that lives on it.'
-    : 'This capture counts tensors by site and does not list them, so ages are bounded by the counters: the bar takes the ' +
-      'youngest to die first, as scopes do; its solid part is proved, whatever died in between.';
+    ? 'Each storage counts once, at the age of its oldest live tensor.'
+    : 'This capture has counters per site instead of individual tensors, so ages are bounded: the bar assumes that the ' +
+      'youngest tensors die first, as in scopes; its solid part is proved.';
   return `<div class="scroll"><table class="ages"><thead><tr><th scope="col">age</th><th scope="col"><span class="hidden">share</span></th>
-<th scope="col" class="number">living bytes</th>${exact ? '' : '<th scope="col" class="number">proved</th>'}
+<th scope="col" class="number">live bytes</th>${exact ? '' : '<th scope="col" class="number">proved</th>'}
 <th scope="col" class="number">of all</th></tr></thead><tbody>
 ${rows.join('\n')}
 </tbody></table></div><p class="note">${how}</p>`;
 }
 
-/** Where single tensors are not held, the oldest of each site. */
+/** The oldest tensors, or the oldest of each site if the capture has no individual tensors. */
 export function oldestTable({ report, oldest }: PageData, folder: string): string {
   if (oldest !== undefined) return tensorTable(oldest, report);
   const sites = report.sites
     .filter((site) => site.oldestMs !== null)
     .sort((a, b) => b.oldestMs! - a.oldestMs!)
     .slice(0, 10);
-  if (sites.length === 0) return '<p class="note">No tensor was alive at the end.</p>';
+  if (sites.length === 0) return '<p class="note">No tensor was live at the end.</p>';
   const rows = sites.map(
     (site) =>
       `<tr><td class="number">${formatDuration(site.oldestMs!)}</td><td class="site"><code>${escapePath(position(site, folder))} ` +
@@ -180,7 +180,7 @@ export function oldestTable({ report, oldest }: PageData, folder: string): strin
   return `<div class="scroll"><table><thead><tr><th scope="col" class="number">oldest</th><th scope="col">site</th>
 <th scope="col" class="number">tensors of the site</th><th scope="col" class="number">bytes of the site</th></tr></thead>
 <tbody>${rows.join('\n')}</tbody></table></div>
-<p class="note">By site: this capture holds no shape, dtype or scope of a single tensor.</p>`;
+<p class="note">By site, because this capture has no individual tensors.</p>`;
 }
 
 function ownerOf({ owner, scope }: OldTensor): string {
@@ -188,7 +188,7 @@ function ownerOf({ owner, scope }: OldTensor): string {
   return owner === 'scope' && scope > 0 ? `scope ${scope & SCOPE_MASK}` : owner;
 }
 
-/** Of a scope's number these bits tell it from others that are open. */
+/** The bits of a scope's number that distinguish it from other open scopes. */
 const SCOPE_MASK = 0xfffff;
 
 function objectOf({ owner, reached }: OldTensor): string {
@@ -211,12 +211,12 @@ function tensorTable(oldest: OldTensor[], { summary }: Report): string {
 <th scope="col">dtype</th><th scope="col">device</th><th scope="col" class="number">bytes</th><th scope="col">owner</th>
 <th scope="col">its object</th><th scope="col">made at</th>
 </tr></thead><tbody>${rows.join('\n')}</tbody></table></div>
-<p class="note">The owner ends a tensor: the collector, with its JS object; or a scope, when the scope ends, whether its
-object is collected by then or not. Kept: it left its scope for the collector. Referenced: the last full collection that began
-after its birth reached the object. Where none began since, it may be garbage.</p>`;
+<p class="note">The owner frees a tensor: the collector together with its JS object, or a scope when the scope ends. Kept: it
+left its scope and belongs to the collector. Referenced: the last full collection that began after its birth reached the
+object. If none has begun since, it may be garbage.</p>`;
 }
 
-/** A table for each label that the program named: what was made and is held under each of its values. */
+/** A table per label, with the totals of each of its values. */
 export function labelTables({ labels }: PageData): string {
   return labels
     .map(({ name, rows, more }) => {
@@ -240,24 +240,24 @@ export function labelTables({ labels }: PageData): string {
     .join('\n');
 }
 
-/** What is held and not explained by any tensor: at the end, and when there was most of it. */
+/** Memory outside tensors, at the end and at its peak. */
 export function unexplained({ summary }: Report, timeline: Timeline): string {
   const most = (values: number[]) => values.reduce((a, b) => Math.max(a, b), 0);
   const hidden = timeline.allocated.map((bytes, i) => Math.max(0, bytes - timeline.live[i]!));
   const outside = timeline.rss.map((bytes, i) => Math.max(0, bytes - timeline.allocated[i]!));
   const rows: [string, number, number, string][] = [
-    ['living tensors', summary.liveBytes, summary.peakLiveBytes, 'storages behind JS tensors, each once'],
+    ['live tensors', summary.liveBytes, summary.peakLiveBytes, 'storages of JS tensors, each counted once'],
     [
-      'libtorch, behind no tensor',
+      'libtorch, not in JS tensors',
       summary.unexplainedBytes,
       most(hidden),
-      'allocator less tensors: autograd graphs, buffers inside libtorch',
+      'allocator minus tensors: autograd graphs, buffers of libtorch',
     ],
     [
       "process, outside libtorch's allocators",
       outside.at(-1) ?? 0,
       most(outside),
-      'RSS less allocator: libraries, V8’s heap, code; the memory of a GPU is not in it',
+      'RSS minus allocator: libraries, V8’s heap, code; does not include GPU memory',
     ],
   ];
   return `<div class="scroll"><table><thead><tr><th scope="col">memory</th><th scope="col" class="number">at the end</th>

@@ -1,4 +1,4 @@
-/** The difference of two captures, for people. */
+/** The difference of two captures as text. */
 import type { Colors } from '../colors';
 import type { Change, Diff, SiteDiff } from '../diff';
 import { formatBytes, formatCount, formatDuration } from '../units';
@@ -6,7 +6,7 @@ import { position } from './position';
 import { renderTable } from './table';
 import type { TextOptions } from './text';
 
-const MOST_SITES = 30;
+const MAX_SITES = 30;
 
 const signed = (value: number, text: string) => (value > 0 ? `+${text}` : text);
 const bytesChange = (bytes: number) => signed(bytes, formatBytes(bytes));
@@ -14,8 +14,8 @@ const bytesChange = (bytes: number) => signed(bytes, formatBytes(bytes));
 export function renderDiff(diff: Diff, options: TextOptions): string {
   const lines = ['', ...head(diff, options.colors), ''];
   const shown = diff.sites.filter((site) => site.change !== 'same');
-  if (shown.length > 0) lines.push(...table(shown.slice(0, MOST_SITES), options));
-  const hidden = shown.length - MOST_SITES;
+  if (shown.length > 0) lines.push(...table(shown.slice(0, MAX_SITES), options));
+  const hidden = shown.length - MAX_SITES;
   if (hidden > 0) lines.push(options.colors.dim(`… and ${formatCount(hidden)} more sites that changed`));
   if (diff.counts.same > 0) {
     lines.push(options.colors.dim(`${formatCount(diff.counts.same)} ${plural(diff.counts.same)} as before`));
@@ -32,7 +32,7 @@ function head(diff: Diff, { bold, yellow }: Colors): string[] {
     .map((change) => `${formatCount(counts[change])} ${change}`);
   const after = a.liveBytes + diff.liveBytesChange;
   const lines = [
-    `${bold(bytesChange(diff.liveBytesChange))}  Living bytes: ${formatBytes(a.liveBytes)} in A, ${formatBytes(after)} ` +
+    `${bold(bytesChange(diff.liveBytesChange))}  Live bytes: ${formatBytes(a.liveBytes)} in A, ${formatBytes(after)} ` +
       `in B${normalized === null ? '' : ' (normalized)'}; sites: ${parts.join(', ') || 'none changed'}.`,
     `A: ${formatDuration(a.durationMs)} of ${a.command || 'nothing'}`,
     `B: ${formatDuration(b.durationMs)} of ${b.command || 'nothing'}`,
@@ -43,7 +43,7 @@ function head(diff: Diff, { bold, yellow }: Colors): string[] {
         `are multiplied by ${Number(normalized.factor.toPrecision(4))}.`,
     );
   }
-  if (a.lostEvents + b.lostEvents > 0) lines.push(yellow('note: events were lost: figures are too low'));
+  if (a.lostEvents + b.lostEvents > 0) lines.push(yellow('note: events were lost: the figures are too low'));
   return lines;
 }
 

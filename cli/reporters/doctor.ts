@@ -1,4 +1,4 @@
-/** Doctor's report, for people and as JSON. */
+/** The report of `doctor`, as text and as JSON. */
 import type { Colors } from '../colors';
 import type { Findings } from '../doctor/examine';
 import { type Check, limitAdvice, type Status } from '../doctor/judge';
@@ -27,13 +27,13 @@ export function renderChecks(found: Check[], colors: Colors): string {
     '',
     problems.length === 0 ? 'healthy' : `${problems.length} ${problems.length === 1 ? 'problem' : 'problems'}`,
   );
-  // The first is the one to begin with: what comes after it may be its consequence.
+  // The first problem may have caused the ones after it.
   const first = problems.find(({ fix }) => fix !== null);
   if (first !== undefined) lines.push(`fix ${first.name} first: ${first.fix}`);
   return `${lines.join('\n')}\n`;
 }
 
-/** `{ version, verdict, checks, memoryLimit, findings }`; `version` rises when a field changes its meaning. */
+/** `{ version, verdict, checks, memoryLimit, findings }`; `version` increases when the meaning of a field changes. */
 export function renderChecksJson(checks: Check[], findings: Findings): string {
   const verdict = checks.some(({ status }) => status === 'problem') ? 'problems' : 'healthy';
   const found = limitAdvice(findings);

@@ -1,4 +1,4 @@
-/** The report as one offline page: nothing is loaded, light and dark. */
+/** The report as one offline page, which loads nothing and has a light and a dark theme. */
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
@@ -12,28 +12,28 @@ import { notes } from './text';
 
 const ASSETS = path.join(__dirname, '..', 'page', 'browser');
 const asset = (name: string) => fs.readFileSync(path.join(ASSETS, name), 'utf8');
-/** In this order: the first has the colours, the last overrides. */
+/** In this order: the first defines the colours, the last overrides. */
 const STYLES = ['colors.css', 'page.css', 'tables.css', 'chart.css', 'flame.css', 'media.css'];
-/** In this order; the first makes what the others use. */
+/** In this order: the first defines what the others use. */
 const SCRIPTS = ['core.js', 'chart.js', 'flame.js', 'table.js'];
 
 const hashOf = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
-/** The page may run this script and no other, look like this, load nothing and send nothing. */
+/** Allows only this script and this style; the page cannot load or send anything. */
 const policyOf = (style: string, script: string) =>
   `default-src 'none'; style-src ${hashOf(style)}; script-src ${hashOf(script)}; base-uri 'none'; form-action 'none'`;
 
 export function renderHtml(data: PageData, folder: string): string {
   const { report, timeline, flame } = data;
   const { summary } = report;
-  // The badge says the first word.
+  // The badge shows the first word.
   const sentence = verdictSentence(report, folder).replace(/^[A-Z]+\s+/, '');
   const facts = [
     summary.command,
     formatDuration(summary.durationMs),
     `${formatCount(summary.rounds)} rounds`,
     summary.mode === null ? '' : `mode ${summary.mode}`,
-    summary.ended === 'exit' ? 'ran to its end' : summary.ended,
+    summary.ended === 'exit' ? 'ran to completion' : summary.ended,
   ].filter((fact) => fact !== '');
   const remarks = notes(report, { colors: plainColors, folder }).filter((note) => note !== '');
   const style = `\n${STYLES.map(asset).join('\n')}`;
@@ -48,25 +48,25 @@ export function renderHtml(data: PageData, folder: string): string {
 ${remarks.map((note) => `<p class="remark">${escapeHtml(note.replace(/^note: /, ''))}</p>`).join('\n')}
 ${figures(report)}</header>
 <main>
-<noscript><p class="remark">The charts and the flame graph need JavaScript, which is off here.</p></noscript>
-<section aria-labelledby="h-time"><h2 id="h-time">Living bytes by site</h2>
+<noscript><p class="remark">The charts and the flame graph need JavaScript, which is disabled.</p></noscript>
+<section aria-labelledby="h-time"><h2 id="h-time">Live bytes by site</h2>
 <div class="chart" id="timeline"></div></section>
 <section aria-labelledby="h-sites"><h2 id="h-sites">Sites</h2>
 ${siteTable(data, folder)}</section>
 <section aria-labelledby="h-flame"><h2 id="h-flame">By allocation stack</h2>
 <div class="flame" id="flame"></div>
-<p class="note">Callers are above what they call; the width is bytes. Growth is what lives at the end over what lived after
-the first quarter. A click or Enter looks closer, Escape goes back; arrow keys walk.</p></section>
+<p class="note">Callers are above the functions they call; the width is bytes. Growth is the live bytes at the end minus those after
+the first quarter. Click or press Enter to zoom in, Escape to zoom out; arrow keys move between frames.</p></section>
 ${
   data.labels.length > 0
     ? `<section aria-labelledby="h-label"><h2 id="h-label">By label</h2>\n${labelTables(data)}</section>`
     : ''
 }
-<section aria-labelledby="h-age"><h2 id="h-age">Age of what lives</h2>
+<section aria-labelledby="h-age"><h2 id="h-age">Age of live tensors</h2>
 ${ageHistogram(data.ages)}</section>
-<section aria-labelledby="h-oldest"><h2 id="h-oldest">The oldest</h2>
+<section aria-labelledby="h-oldest"><h2 id="h-oldest">Oldest tensors</h2>
 ${oldestTable(data, folder)}</section>
-<section aria-labelledby="h-rest"><h2 id="h-rest">What no tensor explains</h2>
+<section aria-labelledby="h-rest"><h2 id="h-rest">Memory outside tensors</h2>
 <div class="chart" id="process"></div>
 ${unexplained(report, timeline)}</section>
 </main>

@@ -1,4 +1,4 @@
-/** The contract's JSON. */
+/** The report as JSON. */
 
 import { jsonText } from '../printable';
 import type { Report } from '../report';

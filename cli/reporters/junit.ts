@@ -1,11 +1,11 @@
-/** JUnit's XML, which CI systems show: a test case per site, and one each for what concerns the whole program. */
+/** JUnit XML for CI systems: a test case per site, and one for the whole program. */
 import type { Finding, Outcome } from '../check/findings';
 import { ExitCode } from '../errors';
 import type { Report, SiteReport } from '../report';
 import { relativeFile } from './position';
 
 const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&apos;' };
-/** What XML 1.0 cannot hold in any form: most control characters, halves of pairs, two non-characters. */
+/** Characters that XML 1.0 cannot represent: most control characters, lone surrogates, two non-characters. */
 const ILLEGAL = /[^\t\n\r\u{20}-\u{d7ff}\u{e000}-\u{fffd}\u{10000}-\u{10ffff}]/gu;
 
 const escapeXml = (text: string): string =>
@@ -70,7 +70,7 @@ function siteCase(site: SiteReport, findings: Finding[], folder: string): Case {
   return { attributes, result: 'skipped', children: [element('skipped', { message })] };
 }
 
-/** Limits on the whole program, and whether the capture is good enough to be judged. */
+/** Limits on the whole program, and whether the capture has enough data for a verdict. */
 function programCase({ findings, status, text }: Outcome): Case {
   const attributes = { classname: 'leak-audit', name: 'program', time: '0.000' };
   const open = findings.filter((finding) => finding.site === null && finding.excuse === null);

@@ -8,21 +8,21 @@ import type { Redaction } from '../redact';
 import { counted, formatBytes, formatCount } from '../units';
 import { type Column, renderTable } from './table';
 
-const MOST_ROWS = 30;
+const MAX_ROWS = 30;
 
-/** `redaction`: what the program calls things is not told. */
+/** With `redaction`, names of the program are not shown. */
 export function renderLabels(capture: Capture, name: string, colors: Colors, redaction?: Redaction): string {
   const names = labelNames(capture);
   if (!names.includes(name)) {
     const shown = redaction === undefined ? names.join(', ') : counted(names.length, 'other');
-    const known = names.length === 0 ? 'it has none' : `it has ${shown}`;
+    const known = names.length === 0 ? 'it has no labels' : `it has ${shown}`;
     throw new UsageError(`the capture has no label '${name}': ${known}`);
   }
   const columns: Column[] = ['live', 'live bytes', 'allocated', 'bytes'].map((title) => ({ title, align: 'right' }));
   const all = byLabel(capture, name);
   const totals = redaction?.totals(all) ?? all;
   const rows = totals
-    .slice(0, MOST_ROWS)
+    .slice(0, MAX_ROWS)
     .map((sum) => [
       formatCount(sum.liveTensors),
       formatBytes(sum.liveBytes),
@@ -35,6 +35,6 @@ export function renderLabels(capture: Capture, name: string, colors: Colors, red
     rows,
     colors.bold,
   );
-  if (totals.length > MOST_ROWS) lines.push(`and ${formatCount(totals.length - MOST_ROWS)} more values`);
+  if (totals.length > MAX_ROWS) lines.push(`and ${formatCount(totals.length - MAX_ROWS)} more values`);
   return `\n${lines.join('\n')}\n`;
 }

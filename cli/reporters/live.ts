@@ -5,20 +5,20 @@ import { formatBytes, formatCount } from '../units';
 
 const BARS = '▁▂▃▄▅▆▇█';
 const HISTORY = 16;
-/** Fewer bars show nothing. */
-const LEAST_BARS = 3;
+/** Fewer bars show no trend. */
+const MIN_BARS = 3;
 const TITLES_EVERY = 24;
 const USUAL_WIDTH = 80;
 
-/** A range smaller than this part of the highest value is flat: noise must not look like mountains. */
-const LEAST_RANGE = 0.1;
+/** A range smaller than this share of the highest value is drawn flat, so that noise does not look like growth. */
+const MIN_RANGE = 0.1;
 
-/** The last values as bars, the least of them lowest. */
+/** The last values as bars. */
 export function sparkline(values: number[]): string {
   const recent = values.slice(-HISTORY);
   const least = Math.min(...recent);
   const most = Math.max(...recent);
-  const range = Math.max(most - least, most * LEAST_RANGE);
+  const range = Math.max(most - least, most * MIN_RANGE);
   return recent.map((v) => BARS[range === 0 ? 0 : Math.round(((v - least) / range) * (BARS.length - 1))]).join('');
 }
 
@@ -32,36 +32,36 @@ function clock(ms: number): string {
 }
 
 export interface LineFigures extends Pick<Tick, 'ms' | 'tensors' | 'storages' | 'bytes' | 'allocatedBytes' | 'rss'> {
-  /** How many processes these are the sums of; 1 where it is not said. */
+  /** Number of processes in the sums; 1 by default. */
   processes?: number;
-  /** Processes that are recorded too, and not in the sums. */
+  /** Recorded processes that are not in the sums. */
   unread?: number;
 }
 
 interface Column {
   title: string;
   width: number;
-  /** The smallest goes first where the terminal is narrow. */
-  goes?: number;
+  /** In a narrow terminal, columns are dropped in this order; those without a number stay. */
+  dropOrder?: number;
   cell(figures: LineFigures): string;
 }
 
 const COLUMNS: Column[] = [
   { title: 'time', width: 7, cell: ({ ms }) => clock(ms) },
   { title: 'tensors', width: 9, cell: ({ tensors }) => formatCount(tensors) },
-  { title: 'storages', width: 9, goes: 1, cell: ({ storages }) => formatCount(storages) },
+  { title: 'storages', width: 9, dropOrder: 1, cell: ({ storages }) => formatCount(storages) },
   { title: 'live', width: 10, cell: ({ bytes }) => formatBytes(bytes) },
-  { title: 'allocated', width: 10, goes: 3, cell: ({ allocatedBytes }) => formatBytes(allocatedBytes) },
+  { title: 'allocated', width: 10, dropOrder: 3, cell: ({ allocatedBytes }) => formatBytes(allocatedBytes) },
   {
     title: 'unexplained',
     width: 11,
-    goes: 2,
+    dropOrder: 2,
     cell: ({ bytes, allocatedBytes }) => formatBytes(Math.max(0, allocatedBytes - bytes)),
   },
-  { title: 'rss', width: 10, goes: 4, cell: ({ rss }) => formatBytes(rss) },
+  { title: 'rss', width: 10, dropOrder: 4, cell: ({ rss }) => formatBytes(rss) },
 ];
 
-/** Once there are several. */
+/** Shown when there are several processes. */
 const PROCESSES: Column = {
   title: 'procs',
   width: 6,
@@ -71,14 +71,14 @@ const PROCESSES: Column = {
 
 const widthOf = (columns: Column[]) => columns.reduce((sum, { width }) => sum + width + 1, -1);
 
-const rankOf = ({ goes = Number.POSITIVE_INFINITY }: Column) => goes;
+const rankOf = ({ dropOrder = Number.POSITIVE_INFINITY }: Column) => dropOrder;
 
-/** Those that fit. */
+/** The columns that fit `width`. */
 function fitting(columns: Column[], width: number): Column[] {
   let shown = columns;
   while (widthOf(shown) > width) {
     const next = shown.reduce((a, b) => (rankOf(b) < rankOf(a) ? b : a));
-    if (next.goes === undefined) break;
+    if (next.dropOrder === undefined) break;
     shown = shown.filter((column) => column !== next);
   }
   return shown;
@@ -106,16 +106,16 @@ export class LiveLines {
     const row = (cells: string[]) => fitted(cells, shown, width);
     const line = row(shown.map(({ cell }) => cell(figures)));
     const titles = row(shown.map(({ title }) => title));
-    if (titles !== this.titles) this.lines = 0; // the first, or the terminal's size changed, or a child came
+    if (titles !== this.titles) this.lines = 0; // the first line, the terminal was resized, or a child started
     this.titles = titles;
     if (this.lines++ % TITLES_EVERY === 0) this.write(`${colors.dim(titles)}\n`);
     const room = width - line.length - 2;
-    const bars = room < LEAST_BARS ? '' : `  ${colors.cyan(sparkline(this.history.slice(-room)))}`;
+    const bars = room < MIN_BARS ? '' : `  ${colors.cyan(sparkline(this.history.slice(-room)))}`;
     this.write(`${line}${bars}\n`);
   }
 }
 
-/** In columns; figures that are too large for theirs take the place of what is empty before they are cut. */
+/** Aligned in columns. If a value is too wide, the padding is dropped first, then the line is cut. */
 function fitted(cells: string[], columns: Column[], width: number): string {
   const aligned = cells.map((cell, i) => cell.padStart(columns[i]!.width)).join(' ');
   const line = aligned.length <= width ? aligned : cells.join(' ');

@@ -1,4 +1,4 @@
-/** SARIF 2.1.0, which code hosts show at the lines of a change. */
+/** SARIF 2.1.0, which code hosts show next to the lines of a change. */
 import { createHash } from 'node:crypto';
 import * as path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -14,24 +14,24 @@ const RULES: { id: Rule; name: string; short: string; full: string }[] = [
   {
     id: 'leak',
     name: 'TensorLeak',
-    short: 'Tensors made at this line pile up.',
-    full: 'After warm-up the tensors that this line made, and that still live, grow in number or bytes, and do not level off.',
+    short: 'Tensors made at this line accumulate.',
+    full: 'After warm-up, the live tensors made at this line keep growing in number or bytes.',
   },
   {
     id: 'max-live',
     name: 'TooMuchAlive',
-    short: 'More bytes of tensors are alive at the end than --max-live allows.',
-    full: 'The bytes of all storages that JavaScript tensors hold at the end of the capture, each counted once.',
+    short: 'More tensor bytes are live at the end than --max-live allows.',
+    full: 'The bytes of all storages held by JavaScript tensors at the end of the capture, each storage counted once.',
   },
   {
     id: 'max-age',
     name: 'TensorTooOld',
     short: 'This line holds a tensor for longer than --max-age allows.',
-    full: 'The age of the oldest living tensor that this line made, at the end of the capture.',
+    full: 'The age, at the end of the capture, of the oldest live tensor made at this line.',
   },
 ];
 
-/** `hasBaseline`: results then say whether they are new. */
+/** With `hasBaseline`, each result states whether it is new. */
 export function renderSarif(report: Report, outcome: Outcome, folder: string, hasBaseline: boolean): string {
   const notifications = [
     ...outcome.notes.map((text) => ({ level: 'note', message: { text } })),
@@ -88,7 +88,7 @@ function resultOf(finding: Finding, report: Report, folder: string, hasBaseline:
             { frames: site.stack.filter(({ line }) => line > 0).map((at) => ({ location: location(at, folder) })) },
           ],
         }),
-    // By function where there is one: lines move.
+    // By function if there is one, because line numbers change.
     partialFingerprints: { 'leakAuditSite/v1': fingerprint(finding, folder) },
     ...(hasBaseline ? { baselineState: known ? 'unchanged' : grown ? 'updated' : 'new' } : {}),
     suppressions: excuse?.by === 'suppression' ? [{ kind: 'external', justification: excuse.reason }] : [],

@@ -1,5 +1,5 @@
-/** The verdict in one plain sentence: what leaks, since when, how fast, how sure, and when it is over. */
-import { isYoungAndGrows } from '../analysis';
+/** The verdict in one sentence: what leaks, since when, how fast, how certain, and when memory runs out. */
+import { isYoungAndGrowing } from '../analysis';
 import { plainColors } from '../colors';
 import type { GraphReport, Report, SiteReport, Summary } from '../report';
 import { counted, formatBytes, formatDuration } from '../units';
@@ -12,15 +12,15 @@ export function confidenceText(confidence: number): string {
   return `${(Math.floor(confidence * 1000) / 10).toFixed(1)}%`;
 }
 
-/** Longer than this is no forecast any more. */
+/** Forecasts beyond this are not shown. */
 const FAR_MS = 1000 * 86_400_000;
 
-/** When it is over, at this rate. */
+/** When memory runs out at this rate. */
 function limitText({ msToMemoryLimit, memoryLimitBytes, memoryLimitFrom }: Summary): string {
   if (msToMemoryLimit === null || msToMemoryLimit > FAR_MS) return '';
-  const of = memoryLimitFrom === 'cgroup' ? 'the control group' : 'the machine';
-  const when = msToMemoryLimit === 0 ? 'are reached' : `last for ${formatDuration(msToMemoryLimit)}`;
-  return ` At this rate the ${formatBytes(memoryLimitBytes)} of ${of} ${when}.`;
+  const whose = memoryLimitFrom === 'cgroup' ? "the control group's" : "the machine's";
+  const when = msToMemoryLimit === 0 ? 'are used up' : `run out in ${formatDuration(msToMemoryLimit)}`;
+  return ` At this rate, ${whose} ${formatBytes(memoryLimitBytes)} of memory ${when}.`;
 }
 
 function sinceText(ms: number | null): string {
@@ -28,7 +28,7 @@ function sinceText(ms: number | null): string {
   return ms < 1000 ? ', from the start' : `, since ${formatDuration(ms)} after the start`;
 }
 
-/** What leaks is freed as well when the program ends. */
+/** A leak is also freed when the program ends. */
 const freedText = ({ freedMs }: SiteReport) =>
   freedMs === null ? '' : `, and was freed only in the last ${formatDuration(Math.max(1, freedMs))}`;
 
@@ -37,12 +37,12 @@ const isHidden = (site: SiteReport) =>
 
 const rate = (site: SiteReport) =>
   isHidden(site)
-    ? `${formatBytes(site.growthBytesPerMinute)} per minute that no tensor shows`
+    ? `${formatBytes(site.growthBytesPerMinute)} per minute that no tensor accounts for`
     : site.growthBytesPerMinute > 0
       ? `${formatBytes(site.growthBytesPerMinute)} per minute (${counted(site.growthTensorsPerMinute, 'tensor')})`
       : `${counted(site.growthTensorsPerMinute, 'tensor')} per minute`;
 
-/** Without colours. */
+/** The verdict without colours. */
 export function verdictSentence(report: Report, folder: string): string {
   return verdictText(report, { colors: plainColors, folder });
 }
@@ -50,7 +50,7 @@ export function verdictSentence(report: Report, folder: string): string {
 export function verdictText(report: Report, options: TextOptions): string {
   const { verdict, summary } = report;
   const { red, yellow, green, bold } = options.colors;
-  const of = summary.device === null ? '' : `Of ${summary.device} alone: `;
+  const of = summary.device === null ? '' : `Device ${summary.device} only: `;
   if (verdict === 'leak') return `${red(bold('LEAK'))}  ${of}${leakText(report, options)}`;
   if (verdict === 'insufficient')
     return `${yellow(bold('INSUFFICIENT'))}  ${of}${shortfallText(report, options.folder)}.`;
@@ -70,14 +70,14 @@ function leakText({ summary, sites }: Report, { colors, folder }: TextOptions): 
   const where = colors.bold(position(worst, folder)) + (worst.function === '' ? '' : ` (${worst.function})`);
   const sure = worst.confidence === null ? '' : `, with ${confidenceText(worst.confidence)} confidence`;
   const since = sinceText(worst.sinceMs) + freedText(worst) + sure;
-  const keeps = isHidden(worst) ? 'most likely keeps' : 'leaks';
+  const keeps = isHidden(worst) ? 'most likely retains' : 'leaks';
   return `${where} ${keeps} ${rate(worst)}${since}.${limitText(summary)}${more}`;
 }
 
-/** The lines that made what the graph holds; the largest of them, which make most of it. */
-const MOST_MAKERS = 3;
+/** Of the lines that allocated what the graph holds, only the largest are named. */
+const MAX_MAKERS = 3;
 
-/** What carries which graph, what to do, and what is held by it. */
+/** Which value carries the graph, how to fix it, and what the graph holds. */
 function graphText(
   site: SiteReport,
   graph: GraphReport,
@@ -91,19 +91,19 @@ function graphText(
   const size = `${graph.atLeast ? 'more than ' : ''}${counted(graph.nodes, 'node')}`;
   const step = graph.nodesPerStep > 0 ? `, +${graph.nodesPerStep.toLocaleString('en-US')} per step` : '';
   const sure = site.confidence === null ? '' : `, with ${confidenceText(site.confidence)} confidence`;
-  const grows = site.growthBytesPerMinute > 0 ? `It keeps ${rate(site)}` : 'It grows';
+  const grows = site.growthBytesPerMinute > 0 ? `It retains ${rate(site)}` : 'It grows';
   const held = sites.filter(({ hiddenBytes }) => hiddenBytes > 0).sort((a, b) => b.hiddenBytes - a.hiddenBytes);
   const bytes = held.reduce((sum, { hiddenBytes }) => sum + hiddenBytes, 0);
-  const made = held.slice(0, MOST_MAKERS).map(line).join(', ');
+  const made = held.slice(0, MAX_MAKERS).map(line).join(', ');
   const of =
-    bytes > 0 ? ` ${formatBytes(bytes)} that graphs hold ${bytes === 1 ? 'was' : 'were'} made at ${made}.` : '';
+    bytes > 0 ? ` ${formatBytes(bytes)} held by graphs ${bytes === 1 ? 'was' : 'were'} allocated at ${made}.` : '';
   return (
     `${bold(line(site))}${called} carries a graph of ${size}${step}; use detach() or item(). ` +
     `${grows}${sinceText(site.sinceMs)}${freedText(site)}${sure}.${of}`
   );
 }
 
-/** Why nothing can be said, as a clause. */
+/** Why the data is insufficient, as a clause. */
 export function shortfallText({ summary, sites }: Report, folder: string): string {
   const alive = `${counted(summary.liveTensors, 'tensor')} ${summary.liveTensors === 1 ? 'is' : 'are'} alive`;
   if (summary.insufficient === 'not-loaded')
@@ -113,21 +113,22 @@ export function shortfallText({ summary, sites }: Report, folder: string): strin
   if (summary.insufficient === 'counters')
     return `${alive}, and only totals were recorded (--mode counters): no site can be judged`;
   if (summary.insufficient === 'young-sites' || summary.insufficient === 'grew-to-the-end') {
-    const young = sites.filter(isYoungAndGrows);
+    const young = sites.filter(isYoungAndGrowing);
     const worst = young[0];
-    if (worst === undefined) return 'sites that --min-age leaves out grow, for too short a time to tell a leak';
+    if (worst === undefined)
+      return 'sites hidden by --min-age grow, but not long enough to distinguish a leak from warm-up';
     const more = young.length > 1 ? ` and ${counted(young.length - 1, 'other')}` : '';
     const nodes = worst.graph === null ? '' : `carries a graph that grew to ${counted(worst.graph.nodes, 'node')}`;
     const grew = `${position(worst, folder)}${more} ${nodes || `grew by ${rate(worst)}`}`;
     return summary.insufficient === 'grew-to-the-end'
-      ? `${grew} until the end${freedText(worst)}: a leak, or results that were collected and then used. A longer run ` +
-          "tells, or torch.audit.mark('shutdown') before the program releases what it holds"
-      : `${grew}, for too short a time to tell a leak from a warm-up`;
+      ? `${grew} until the end${freedText(worst)}: a leak, or results that were collected and then used. Run it ` +
+          "longer, or call torch.audit.mark('shutdown') before the program releases what it holds"
+      : `${grew}, but not long enough to distinguish a leak from warm-up`;
   }
   if (summary.rounds === 0) return 'the program ended before the first round';
   return (
-    `${alive} after ${formatDuration(summary.durationMs)} (${counted(summary.rounds, 'round')}), too short to tell a ` +
-    'leak from a program that warms up'
+    `${alive} after ${formatDuration(summary.durationMs)} (${counted(summary.rounds, 'round')}), which is too short ` +
+    'to distinguish a leak from warm-up'
   );
 }
 

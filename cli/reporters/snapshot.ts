@@ -1,4 +1,4 @@
-/** A snapshot for people. */
+/** A snapshot as text. */
 import type { Snapshot } from '../attach/snapshot';
 import type { Frame } from '../capture/capture';
 import type { Colors } from '../colors';
@@ -10,7 +10,7 @@ import { position } from './position';
 import { renderTable } from './table';
 import type { TextOptions } from './text';
 
-const MOST_SITES = 20;
+const MAX_SITES = 20;
 
 const right = (title: string, optional = false) => ({ title, align: 'right' as const, optional });
 
@@ -42,11 +42,11 @@ export function renderSnapshot(snapshot: Snapshot, { colors, folder, columns }: 
     '',
   ];
   if (sites === null) {
-    lines.push(colors.dim(`No site is known: leak-audit attach ${snapshot.pid} records where tensors are made.`));
+    lines.push(colors.dim(`No sites: leak-audit attach ${snapshot.pid} records where tensors are made.`));
     return textOf(lines, columns);
   }
   lines.push(...siteTable(snapshot, { colors, folder, columns }));
-  const estimated = snapshot.mode === 'sample' ? '; figures of sites are estimates' : '';
+  const estimated = snapshot.mode === 'sample' ? '; figures per site are estimates' : '';
   lines.push('', colors.dim(`recorded for ${formatDuration(snapshot.ms ?? 0)} (--mode ${snapshot.mode})${estimated}`));
   return textOf(lines, columns);
 }
@@ -61,12 +61,12 @@ function headLines({ pid, tensors, storages, bytes, rss }: Snapshot, columns = N
   return one.length <= columns ? [one] : lines;
 }
 
-/** Where it is, and its function, as programs name them: a terminal must not be steered by that. */
+/** Position and function of a site. Escaped, because the program chose the names. */
 export const siteText = (site: Frame, folder: string, colors: Colors): string =>
   printable(position(site, folder)) + (site.function === '' ? '' : colors.dim(` ${printable(site.function)}`));
 
 export const noSites = (mode: string | null): string =>
-  mode === 'counters' ? 'no site is known (--mode counters)' : 'no tensor was made yet';
+  mode === 'counters' ? 'no sites (--mode counters)' : 'no tensor was made yet';
 
 function siteTable({ sites, mode }: Snapshot, { colors, folder, columns }: TextOptions): string[] {
   const all = sites ?? [];
@@ -74,7 +74,7 @@ function siteTable({ sites, mode }: Snapshot, { colors, folder, columns }: TextO
   const lines = renderTable(
     [right('live'), right('live bytes'), right('made', true), right('bytes', true), { title: 'site', align: 'left' }],
     all
-      .slice(0, MOST_SITES)
+      .slice(0, MAX_SITES)
       .map((site) => [
         formatCount(site.liveTensors),
         formatBytes(site.liveBytes),
@@ -84,6 +84,6 @@ function siteTable({ sites, mode }: Snapshot, { colors, folder, columns }: TextO
     colors.dim,
     columns,
   );
-  if (all.length > MOST_SITES) lines.push(colors.dim(`… and ${counted(all.length - MOST_SITES, 'more site')}`));
+  if (all.length > MAX_SITES) lines.push(colors.dim(`… and ${counted(all.length - MAX_SITES, 'more site')}`));
   return lines;
 }

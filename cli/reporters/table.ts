@@ -1,4 +1,4 @@
-/** Columns that line up, whatever colours are in them. */
+/** Tables with aligned columns; colours in cells do not count as width. */
 import { stripVTControlCharacters } from 'node:util';
 import { cutBegin, cutEnd, displayWidth } from '../terminal';
 
@@ -10,8 +10,8 @@ export interface Column {
 }
 
 const GAP = 2;
-/** Less of the last column says too little. */
-const LEAST_LAST = 24;
+/** The last column is not cut below this width. */
+const MIN_LAST = 24;
 
 function pad(text: string, to: number, align: Column['align']): string {
   const space = ' '.repeat(Math.max(0, to - displayWidth(text)));
@@ -19,8 +19,8 @@ function pad(text: string, to: number, align: Column['align']): string {
 }
 
 /**
- * Lines of the table, the titles first. Where `fit` columns do not hold it, the optional ones are left out from the
- * right, and then the last one is cut.
+ * The lines of the table, titles first. If the table is wider than `fit`, optional columns are dropped from the right,
+ * then the last column is cut.
  */
 export function renderTable(
   columns: Column[],
@@ -33,12 +33,12 @@ export function renderTable(
   );
   const last = columns.length - 1;
   const shown = new Set(columns.keys());
-  /** What is left for the last column. */
+  /** The width left for the last column. */
   const room = () => fit - [...shown].reduce((sum, i) => (i === last ? sum : sum + widths[i]! + GAP), 0);
-  for (let i = last - 1; i >= 0 && room() < Math.min(widths[last]!, LEAST_LAST); i--) {
+  for (let i = last - 1; i >= 0 && room() < Math.min(widths[last]!, MIN_LAST); i--) {
     if (columns[i]!.optional === true) shown.delete(i);
   }
-  const most = Math.max(room(), LEAST_LAST);
+  const most = Math.max(room(), MIN_LAST);
   const line = (cells: string[]) =>
     [...shown]
       .map((i) => (i === last ? shorten(cells[i]!, most) : pad(cells[i]!, widths[i]!, columns[i]!.align)))
@@ -47,7 +47,7 @@ export function renderTable(
   return [style(line(columns.map((column) => column.title))), ...rows.map(line)];
 }
 
-/** Of `path/to/file.ts:3:7 name`, the name goes first, then the beginning; of other text, the end. */
+/** `path/to/file.ts:3:7 name` loses the name first, then the start of the path; other text loses its end. */
 function shorten(text: string, to: number): string {
   if (displayWidth(text) <= to) return text;
   const plain = stripVTControlCharacters(text);

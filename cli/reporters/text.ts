@@ -1,4 +1,4 @@
-/** The report for people: the verdict in one sentence, then what it rests on. */
+/** The report as text: the verdict in one sentence, then the figures behind it. */
 import type { Colors } from '../colors';
 import { printable } from '../printable';
 import type { Report, SiteReport, Summary } from '../report';
@@ -9,17 +9,17 @@ import { verdictText } from './sentence';
 import { renderTable } from './table';
 import { wrap } from './wrap';
 
-/** Sites in the table; the rest is summed up in a line. */
-const MOST_SITES = 20;
+/** Sites in the table; one line sums up the others. */
+const MAX_SITES = 20;
 const STACK_FRAMES = 6;
-/** Less of a path says too little, in however narrow a terminal. */
-const LEAST_PLACE = 24;
+/** Paths are not cut below this width, even in a narrow terminal. */
+const MIN_PLACE = 24;
 
 export interface TextOptions {
   colors: Colors;
   /** Paths below it are shown relative to it. */
   folder: string;
-  /** Of the terminal; without it, lines are as long as they are. */
+  /** The terminal's width; without it, lines are not wrapped or cut. */
   columns?: number;
 }
 
@@ -38,8 +38,8 @@ function leakDetails({ sites }: Report, { colors, folder, columns = Number.POSIT
   for (const site of sites.filter((s) => s.verdict === 'leak' && s.stack.length > 1).slice(0, 3)) {
     for (const [i, frame] of site.stack.slice(0, STACK_FRAMES).entries()) {
       const head = `${i === 0 ? '  made at ' : '     from '}${frame.function || '(top level)'}  `;
-      // Of a path the end says more.
-      const text = head + cutBegin(position(frame, folder), Math.max(LEAST_PLACE, columns - displayWidth(head)));
+      // The end of a path is more useful than its beginning.
+      const text = head + cutBegin(position(frame, folder), Math.max(MIN_PLACE, columns - displayWidth(head)));
       lines.push(i === 0 ? text : colors.dim(text));
     }
     lines.push('');
@@ -47,7 +47,7 @@ function leakDetails({ sites }: Report, { colors, folder, columns = Number.POSIT
   return lines;
 }
 
-/** Of what leaks, and of what may: other slopes are noise. */
+/** Only for sites that leak or may leak: other slopes are noise. */
 function growthText({ verdict, growthBytesPerMinute: growth }: SiteReport): string {
   return (verdict === 'leak' || verdict === 'insufficient') && growth > 0 ? formatBytes(growth) : '-';
 }
@@ -60,7 +60,7 @@ function siteTable(sites: SiteReport[], { colors, folder, columns }: TextOptions
     insufficient: colors.yellow,
   };
   const rows = sites
-    .slice(0, MOST_SITES)
+    .slice(0, MAX_SITES)
     .map((site) => [
       paint[site.verdict](site.kind.replaceAll('-', ' ')),
       formatCount(site.liveTensors),
@@ -87,10 +87,10 @@ function siteTable(sites: SiteReport[], { colors, folder, columns }: TextOptions
     colors.dim,
     columns,
   );
-  if (sites.length > MOST_SITES) {
-    const rest = sites.slice(MOST_SITES);
+  if (sites.length > MAX_SITES) {
+    const rest = sites.slice(MAX_SITES);
     const bytes = rest.reduce((sum, site) => sum + site.liveBytes, 0);
-    lines.push(colors.dim(`… and ${counted(rest.length, 'more site')}, of ${formatBytes(bytes)} in all`));
+    lines.push(colors.dim(`… and ${counted(rest.length, 'more site')} with ${formatBytes(bytes)} in total`));
   }
   return lines;
 }
@@ -99,14 +99,14 @@ function memoryLines({ summary }: Report, { colors, columns }: TextOptions): str
   const right = { align: 'right' as const };
   const rows = [
     [
-      'seen by JS tensors',
+      'held by JS tensors',
       formatBytes(summary.liveBytes),
       formatBytes(summary.peakLiveBytes),
       `${counted(summary.liveTensors, 'tensor')} on ${counted(summary.liveStorages, 'storage')}`,
     ],
     ['held by libtorch', formatBytes(summary.allocatedBytes), formatBytes(summary.peakAllocatedBytes), ''],
-    ['  seen by no tensor', formatBytes(summary.unexplainedBytes), '', 'autograd graphs, buffers of libtorch'],
-    ['process (RSS)', formatBytes(summary.rss), formatBytes(summary.peakRss), 'with libtorch itself, V8 and code'],
+    ['  not in JS tensors', formatBytes(summary.unexplainedBytes), '', 'autograd graphs, buffers of libtorch'],
+    ['process (RSS)', formatBytes(summary.rss), formatBytes(summary.peakRss), 'includes libtorch, V8 and code'],
   ];
   return renderTable(
     [
@@ -121,47 +121,47 @@ function memoryLines({ summary }: Report, { colors, columns }: TextOptions): str
   );
 }
 
-const MOST_MARKS = 20;
+const MAX_MARKS = 20;
 
 function markLines({ marks }: Report, { colors, columns = Number.POSITIVE_INFINITY }: TextOptions): string[] {
   if (marks.length === 0) return [];
-  // Names come from programs: a terminal must not be steered by them.
+  // Escaped, because the program chose the names.
   const lines = marks
-    .slice(0, MOST_MARKS)
+    .slice(0, MAX_MARKS)
     .map(({ ms, name }) => cutEnd(`${formatDuration(ms).padStart(10)}  ${printable(name)}`, columns));
-  if (marks.length > MOST_MARKS) lines.push(colors.dim(`… and ${counted(marks.length - MOST_MARKS, 'more mark')}`));
+  if (marks.length > MAX_MARKS) lines.push(colors.dim(`… and ${counted(marks.length - MAX_MARKS, 'more mark')}`));
   return ['', colors.dim('  at  mark'.padStart(16)), ...lines];
 }
 
-/** What to keep in mind when reading the figures. */
+/** Remarks on the figures. */
 export function notes({ summary, sites }: Report, { colors, columns }: TextOptions): string[] {
   const found: string[] = [];
   if (summary.unexplainedGrowthBytesPerMinute > 0) {
     const growth = formatBytes(summary.unexplainedGrowthBytesPerMinute);
     const known = sites.some(({ verdict, graph }) => verdict === 'leak' && graph !== null);
-    const asks = known ? '' : ': is a loss with its autograd graph kept?';
-    found.push(`what no tensor sees grows by ${growth} per minute${asks}`);
+    const asks = known ? '' : ': is a loss kept with its autograd graph?';
+    found.push(`memory that no tensor accounts for grows by ${growth} per minute${asks}`);
   }
   if (summary.retainedGrowthBytesPerMinute > 0) {
     const growth = formatBytes(summary.retainedGrowthBytesPerMinute);
     found.push(
-      `the process grows by ${growth} per minute that neither tensors nor V8 hold: freed memory that malloc keeps ` +
+      `process memory outside tensors and V8 grows by ${growth} per minute: freed memory that malloc retains ` +
         '(docs/memory-limits.md), or another library',
     );
   }
   const left = summary.leaks - sites.filter((site) => site.verdict === 'leak').length;
-  if (left > 0) found.push(`--min-age leaves out ${counted(left, 'site')} that ${left === 1 ? 'leaks' : 'leak'}`);
+  if (left > 0) found.push(`--min-age hides ${counted(left, 'site')} that ${left === 1 ? 'leaks' : 'leak'}`);
   if (summary.mode === 'sample') found.push('counts per site are estimates (--mode sample); totals are exact');
-  if (summary.ended === 'abandoned') found.push('leak-audit attach was killed: the process detached then');
+  if (summary.ended === 'abandoned') found.push('leak-audit attach was killed, so the process detached');
   if (summary.ended === 'killed') found.push('the program was killed: at most the last interval is missing');
   if (summary.tornBytes > 0)
-    found.push(`the capture is torn: its last ${counted(summary.tornBytes, 'byte')} cannot be read`);
+    found.push(`the capture is truncated: its last ${counted(summary.tornBytes, 'byte')} cannot be read`);
   if (summary.lostEvents > 0) found.push(lostText(summary));
   if (found.length === 0) return [];
   return ['', ...found.flatMap((note) => wrap(`note: ${note}`, columns, '      ')).map(colors.yellow)];
 }
 
-/** Of a capture that could not hold all that happened. */
+/** For a capture with missing events. */
 export function lostText({ lostEvents }: Summary): string {
-  return `${counted(lostEvents, 'event')} or more ${lostEvents === 1 ? 'was' : 'were'} lost: figures are too low`;
+  return `at least ${counted(lostEvents, 'event')} ${lostEvents === 1 ? 'was' : 'were'} lost: the figures are too low`;
 }

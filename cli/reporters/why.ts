@@ -1,11 +1,11 @@
-/** Who holds the tensors, as text and as JSON. */
+/** What holds the tensors, as text and as JSON. */
 import type { Colors } from '../colors';
 import { counted, formatBytes } from '../units';
 import type { Answer, Holder, SiteShare } from '../why/answer';
 import { position } from './position';
 
-const MOST_HOLDERS = 20;
-const MOST_SITES = 5;
+const MAX_HOLDERS = 20;
+const MAX_SITES = 5;
 
 export interface WhyReport {
   version: 1;
@@ -15,7 +15,7 @@ export interface WhyReport {
   threads: { thread: number; pausedMs: number }[];
   /** Most bytes first. */
   heldBy: (Holder & { thread: number })[];
-  /** The same by the line that made the tensors, where it is known. */
+  /** The same by the line that created the tensors, if known. */
   sites: (SiteShare & { heldBy: { path: string[]; tensors: number; bytes: number }[] })[];
 }
 
@@ -62,19 +62,19 @@ export function renderWhy(
   const { heldBy, threads } = report;
   if (heldBy.length === 0)
     return site === undefined
-      ? 'no tensor lives that something holds\n'
-      : `no tensor lives that ${site} made; lines are known while the process is recorded\n`;
+      ? 'no live tensor is held by anything\n'
+      : `no live tensor was made at ${site}; lines are known only while the process is recorded\n`;
   const lines: string[] = [];
-  for (const { path, sites, thread, ...amount } of heldBy.slice(0, MOST_HOLDERS)) {
+  for (const { path, sites, thread, ...amount } of heldBy.slice(0, MAX_HOLDERS)) {
     const where = threads.length > 1 ? ` ${thread === 0 ? '(main thread)' : `(worker ${thread})`}` : '';
     const figures = amountOf(amount);
     lines.push(`${figures === '' ? '' : `${colors.bold(figures)}  `}${pathText(path)}${where}`);
-    for (const site of sites.slice(0, MOST_SITES)) {
+    for (const site of sites.slice(0, MAX_SITES)) {
       const name = site.function === '' ? '' : ` (${site.function})`;
       lines.push(`    made at ${position(site, folder)}${name}: ${amountOf(site)}`);
     }
-    if (sites.length > MOST_SITES) lines.push(`    and at ${counted(sites.length - MOST_SITES, 'more line')}`);
+    if (sites.length > MAX_SITES) lines.push(`    and at ${counted(sites.length - MAX_SITES, 'more line')}`);
   }
-  if (heldBy.length > MOST_HOLDERS) lines.push(`… and ${counted(heldBy.length - MOST_HOLDERS, 'more holder')}`);
+  if (heldBy.length > MAX_HOLDERS) lines.push(`… and ${counted(heldBy.length - MAX_HOLDERS, 'more holder')}`);
   return `${lines.join('\n')}\n`;
 }

@@ -1,7 +1,7 @@
-/** Prose in lines of a terminal's width. */
+/** Wraps text to the width of a terminal. */
 import { displayWidth } from '../terminal';
 
-/** Breaks at spaces; a word that is longer than a line stays whole. Without `columns`, one line. */
+/** Breaks at spaces; a word longer than a line is not split. Without `columns`, returns one line. */
 export function wrap(text: string, columns = Number.POSITIVE_INFINITY, indent = ''): string[] {
   const lines: string[] = [];
   let line = '';

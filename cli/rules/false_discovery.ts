@@ -1,9 +1,9 @@
 /**
- * Many sites, one verdict: with 1% of error each, one of a hundred innocent sites would be called a leak. Benjamini and
- * Hochberg's adjustment bounds the share of false ones among those that are called leaks instead.
+ * Corrects for many sites: with an error of 1% each, one of a hundred innocent sites would be called a leak. The
+ * Benjamini–Hochberg adjustment bounds the share of false leaks among the reported ones instead.
  */
 
-/** For each probability the least share of false finds at which it would still be one. */
+/** For each p-value, the smallest false discovery rate at which it is still significant. */
 export function falseDiscovery(probabilities: readonly number[]): number[] {
   const order = Array.from(probabilities.keys()).sort((a, b) => probabilities[a]! - probabilities[b]!);
   const adjusted = new Array<number>(probabilities.length);

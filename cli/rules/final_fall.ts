@@ -1,30 +1,30 @@
 /**
- * Where a series is judged that ends in silence or in a fall. What leaks is freed as well when the program ends: the last
- * timer is cleared, a server is closed, a module's variables become garbage. So memory that grew as long as tensors were
- * made, and fell only then, has not proved to be given back.
+ * Finds the final phase of a series, without activity or with a fall. Leaks are also freed when the program ends: the last
+ * timer is cleared, a server is closed, a module's variables become garbage. So memory that grew while tensors were made,
+ * and fell only then, may still have leaked.
  */
 
-/** A fall by at least this share of the most that lived. */
+/** A fall is at least this share of the maximum. */
 const FALL = 0.5;
-/** What follows may be as long as this share of all rounds, or it is a phase of the program's life. */
+/** The longest final phase, as a share of all rounds; a longer one is a phase of normal operation. */
 const LONGEST_END = 1 / 3;
-/** Up to this share, too little is known to say which of the two it is. */
+/** Up to this share, the two cannot be distinguished. */
 const LONGEST_DOUBT = 2 / 3;
-/** After the fall less is made than this share of what was made before, round by round. */
+/** After the fall, the rate of new tensors is below this share of the rate before. */
 const QUIET = 0.25;
 
 export interface FinalPhase {
-  /** Rounds to judge: those before the end began. */
+  /** Rounds to judge, those before the final phase. */
   rounds: number;
-  /** What lived fell by half or more then. */
+  /** The series fell by half or more then. */
   fell: boolean;
-  /** What followed is too long to be an end, and too short to be a phase of its own. */
+  /** The phase is too long to be the end and too short to be normal operation. */
   doubtful: boolean;
 }
 
 /**
- * `live`: what lived at each round; `work`: how many tensors the program had made until each. Undefined where the series
- * goes on to its end.
+ * `live`: the value at each round; `work`: how many tensors the program had made until each round. Undefined if there is no
+ * final phase.
  */
 export function finalPhase(live: readonly number[], work: readonly number[]): FinalPhase | undefined {
   const rounds = live.length;
@@ -38,7 +38,7 @@ export function finalPhase(live: readonly number[], work: readonly number[]): Fi
   return { rounds: top + 1, fell, doubtful: after > LONGEST_END };
 }
 
-/** The last round before a fall that nothing followed; undefined where there is none. */
+/** The last round before a fall without recovery; undefined if there is none. */
 function beforeFall(live: readonly number[]): number | undefined {
   const most = live.reduce((a, b) => Math.max(a, b), 0);
   const least = live.at(-1)!;
@@ -55,9 +55,9 @@ function lastWork(work: readonly number[]): number {
   return last;
 }
 
-/** Whether little is made after the round of the fall, measured by what was made before. */
+/** Whether few tensors are made after the round of the fall, compared with before. */
 function isQuiet(work: readonly number[], top: number): boolean {
-  const after = work.length - 2 - top; // the round of the fall itself may have work of both
+  const after = work.length - 2 - top; // the round of the fall may belong to both phases
   if (after <= 0 || top === 0) return true;
   const before = (work[top]! - work[0]!) / top;
   return (work.at(-1)! - work[top + 1]!) / after < QUIET * before;

@@ -10,7 +10,7 @@ export function upperTail(z: number): number {
   return z >= 0 ? tail : 1 - tail;
 }
 
-/** Chebyshev's fit of Numerical Recipes (erfcc), highest power first: its relative error is below 1.2e-7 everywhere. */
+/** The Chebyshev fit of Numerical Recipes (erfcc), highest power first; its relative error is below 1.2e-7. */
 const COEFFICIENTS = [
   0.17087277, -0.82215223, 1.48851587, -1.13520398, 0.27886807, -0.18628806, 0.09678418, 0.37409196, 1.00002368,
   -1.26551223,

@@ -1,34 +1,34 @@
-/** What a series looks like: floors, steps, teeth, saturation. */
+/** The shape of a series: floor, steps, teeth, saturation. */
 
-/** The least of this and all later values. */
+/** The minimum of each value and all later ones. */
 export function floorOf(values: readonly number[]): number[] {
   const floor = values.slice();
   for (let i = floor.length - 2; i >= 0; i--) floor[i] = Math.min(floor[i]!, floor[i + 1]!);
   return floor;
 }
 
-/** "Most" of a rise: */
-const MOST = 0.9;
+/** Steps are counted until they add up to this share of the rise. */
+const SHARE_OF_RISE = 0.9;
 
-/** How many of its largest steps make up most of its rise: a few mean one-time allocations. */
+/** How many of the largest steps make up SHARE_OF_RISE of the rise; few steps mean one-time allocations. */
 export function steps(floor: readonly number[]): number {
   const up: number[] = [];
   for (let i = 1; i < floor.length; i++) if (floor[i]! > floor[i - 1]!) up.push(floor[i]! - floor[i - 1]!);
   up.sort((a, b) => b - a);
-  let missing = MOST * (floor.at(-1)! - floor[0]!);
+  let missing = SHARE_OF_RISE * (floor.at(-1)! - floor[0]!);
   let count = 0;
   while (missing > 0 && count < up.length) missing -= up[count++]!;
   return count;
 }
 
-/** A rise that was given back: indices of where it began, of its top, and of where it had fallen to. */
+/** A rise followed by a fall: indices of the begin, the top, and the end of the fall. */
 export interface Tooth {
   begin: number;
   top: number;
   end: number;
 }
 
-/** The rises by at least `height` that were followed by a fall by at least `height`. */
+/** The rises of at least `height` that were followed by a fall of at least `height`. */
 export function teeth(values: readonly number[], height: number): Tooth[] {
   const found: Tooth[] = [];
   let low = 0;
@@ -47,12 +47,12 @@ export function teeth(values: readonly number[], height: number): Tooth[] {
   return found;
 }
 
-/** Growth that fell below this share of what it was is filling up. */
+/** Growth is saturating if its second half is below this share of its first. */
 const SATURATED = 0.45;
-/** The same for the last quarter against the average; lower, since few rounds are noisier. */
+/** The same for the last quarter and the average quarter; lower, because fewer rounds are noisier. */
 const STALLED = 0.25;
 
-/** True when the growth per work in the last part is far below that in the first. */
+/** Whether the growth per work in the last part is far below that in the first. */
 export function isSaturated(work: readonly number[], floor: readonly number[]): boolean {
   const begin = work[0]!;
   const total = work.at(-1)! - begin;
@@ -71,16 +71,16 @@ export function isSaturated(work: readonly number[], floor: readonly number[]): 
   return second < SATURATED * first || last < (STALLED * (floor.at(-1)! - floor[0]!)) / 4;
 }
 
-/** A rise at the end is one of the usual waves when an earlier one was as high and at least this share as long. */
+/** A rise at the end is a usual wave if an earlier wave was at least this share as long, */
 const AS_LONG = 2 / 3;
-/** And as high: */
+/** and at least this share as high. */
 const AS_HIGH = 0.8;
-/** When so much of the rise came before the last fall, it is more than the wave. */
+/** If more than this share of the rise came before the last fall, it is not only a wave. */
 const BEFORE = 0.25;
 
 /**
- * True when the floor rose by `rise` only because the series ends inside a wave: earlier ones as high and about as long
- * were given back, and the floor before the last of these falls was flat. `from`: where the warm-up ends.
+ * Whether the floor rose by `rise` only because the series ends inside a wave: earlier waves as high and about as long fell
+ * again, and the floor before the last of these falls was flat. `from`: the end of the warm-up.
  */
 export function isUsualWave(values: readonly number[], floor: readonly number[], from: number, rise: number): boolean {
   const waves = teeth(values, AS_HIGH * rise);

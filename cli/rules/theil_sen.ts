@@ -1,28 +1,28 @@
 /**
- * The Theil–Sen slope: the median of all slopes between two points, deaf to outliers; with bounds and with the probability
- * that values without any trend would rise as surely (Mann–Kendall). Both rest on the variance of Kendall's statistic,
- * which is mended for ties and, after Hamed and Rao, for values that depend on those before them: what lives in one
- * round mostly lives in the next, so sixty rounds are far fewer than sixty independent ones.
+ * The Theil–Sen slope: the median of all slopes between two points, robust against outliers; with confidence bounds and the
+ * p-value of the Mann–Kendall test. Both use the variance of Kendall's statistic, corrected for ties and, after Hamed and
+ * Rao, for autocorrelation: tensors that are live in one round are mostly live in the next, so sixty rounds carry far less
+ * information than sixty independent values.
  */
 import { upperTail } from './normal';
 
 /** One-sided 99% of the normal distribution. */
 const Z99 = 2.326;
-/** Correlations within this many deviations of 0 are taken for 0. */
+/** Autocorrelations within this many standard deviations of 0 are ignored. */
 const SIGNIFICANT = 1.96;
 
 export interface Slope {
   /** The median slope. */
   slope: number;
-  /** With 99% confidence the slope is at least this. */
+  /** Lower bound of the slope, with 99% confidence. */
   low: number;
-  /** With 99% confidence the slope is at most this. */
+  /** Upper bound of the slope, with 99% confidence. */
   high: number;
-  /** How likely values without a trend are to rise as surely as these. */
+  /** The p-value: the probability of such a rise without a trend. */
   p: number;
 }
 
-/** Needs at least two points with different x; else the slope is 0. O(n²): give it at most a few hundred points. */
+/** Needs at least two points with different x; else the slope is 0. O(n²), so pass at most a few hundred points. */
 export function theilSen(x: ArrayLike<number>, y: ArrayLike<number>): Slope {
   const n = x.length;
   const slopes = new Float64Array((n * (n - 1)) / 2);
@@ -40,7 +40,7 @@ export function theilSen(x: ArrayLike<number>, y: ArrayLike<number>): Slope {
   if (count === 0) return { slope: 0, low: 0, high: 0, p: 1 };
   const sorted = slopes.subarray(0, count).sort();
   const slope = median(sorted);
-  const deviation = Math.sqrt(kendallVariance(y) * dependence(x, y, slope));
+  const deviation = Math.sqrt(kendallVariance(y) * autocorrelationFactor(x, y, slope));
   const spread = Z99 * deviation;
   const lowest = Math.floor((count - spread) / 2);
   const highest = Math.ceil((count + spread) / 2);
@@ -48,7 +48,7 @@ export function theilSen(x: ArrayLike<number>, y: ArrayLike<number>): Slope {
     slope,
     low: lowest < 0 ? Number.NEGATIVE_INFINITY : sorted[lowest]!,
     high: highest >= count ? Number.POSITIVE_INFINITY : sorted[highest]!,
-    // One is taken off because the statistic moves in steps of two.
+    // Continuity correction: the statistic changes in steps of two.
     p: deviation === 0 ? 1 : upperTail((rising - Math.sign(rising)) / deviation),
   };
 }
@@ -58,7 +58,7 @@ function median(sorted: Float64Array): number {
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
 }
 
-/** Of Kendall's statistic for independent values, less what equal values take away. */
+/** The variance of Kendall's statistic for independent values, corrected for ties. */
 function kendallVariance(y: ArrayLike<number>): number {
   const term = (k: number) => k * (k - 1) * (2 * k + 5);
   const sorted = Float64Array.from(y).sort();
@@ -72,10 +72,10 @@ function kendallVariance(y: ArrayLike<number>): number {
   return (term(sorted.length) - ties) / 18;
 }
 
-/** By what the variance grows because neighbours are alike: at least 1. Looks at the ranks of what the slope leaves. */
-function dependence(x: ArrayLike<number>, y: ArrayLike<number>, slope: number): number {
+/** The factor, at least 1, by which autocorrelation increases the variance, from the ranks of the residuals. */
+function autocorrelationFactor(x: ArrayLike<number>, y: ArrayLike<number>, slope: number): number {
   const n = y.length;
-  // To a billionth: rounding errors around a straight line are no pattern.
+  // Rounded to a billionth of the range, so that rounding errors around a straight line do not count as a pattern.
   const unit = extent(y) * 1e-9 || 1;
   const ranks = ranksOf(Float64Array.from(y, (value, i) => Math.round((value - slope * (x[i]! - x[0]!)) / unit)));
   const mean = (n - 1) / 2;
@@ -100,7 +100,7 @@ function extent(y: ArrayLike<number>): number {
   return most - least;
 }
 
-/** Ranks from 0; equal values share the mean of theirs. */
+/** Ranks from 0; equal values share their mean rank. */
 function ranksOf(values: Float64Array): Float64Array {
   const order = Array.from(values.keys()).sort((a, b) => values[a]! - values[b]!);
   const ranks = new Float64Array(values.length);

@@ -1,16 +1,16 @@
 /**
- * Leak, cache, or steady? docs/verdicts.md has the method, and how often it errs.
+ * The verdict on a series: leak, cache or steady. docs/verdicts.md describes the method and its error rates.
  *
- * What was alive at some time and is freed later is no leak, so the rule looks at the *floor*: at each round the least
- * that is alive from there on. Sawteeth (garbage between collections, caches that are cleared) have a flat floor. A
- * floor that rises with 99% confidence after warm-up (Theil–Sen), by more than a trifle and in many steps, is a leak,
- * unless it flattens: then it is a cache that fills. The values themselves must rise with the same confidence.
+ * Memory that is freed later is not a leak, so the rule uses the *floor*: at each round, the minimum from there on.
+ * Sawteeth (garbage between collections, caches that are cleared) have a flat floor. A floor that rises after warm-up with
+ * 99% confidence (Theil–Sen), by a minimum amount and in many steps, is a leak, unless it flattens: then it is a filling
+ * cache. The values themselves must rise with the same confidence.
  */
 import { floorOf, isSaturated, isUsualWave, steps, teeth } from './shape';
 import { type Slope, theilSen } from './theil_sen';
 
 export type SiteVerdict = 'leak' | 'cache' | 'steady' | 'insufficient';
-/** The same, finer: which cache, which kind of steady. */
+/** The verdict in more detail: which cache, which kind of steady. */
 export type SiteKind =
   | 'leak'
   | 'filling-cache'
@@ -20,27 +20,27 @@ export type SiteKind =
   | 'insufficient'
   | 'grew-to-the-end';
 
-/** One site, one value per round (interval of the capture). */
+/** The series of one site, with one value per round (interval of the capture). */
 export interface SiteHistory {
   ms: number[];
   liveBytes: number[];
   liveTensors: number[];
-  /** When the oldest of those that live at the end was born, on the clock of `ms`; optional. */
+  /** Birth of the oldest tensor that is live at the end, on the clock of `ms`; optional. */
   oldestBirthMs?: number;
-  /** A time surely before the last full collection; optional. */
+  /** A time before the last full collection; optional. */
   lastCollectionMs?: number;
   /** The round that counted that collection; optional. */
   lastCollectionRound?: number;
-  /** Tensors that the whole program had allocated by then, as a measure of how much it has done; optional. */
+  /** Tensors that the whole program had made until each round, as a measure of its work; optional. */
   work?: number[];
 }
 
 export interface RuleOptions {
-  /** Rounds to leave out at the start; the default is a quarter, and at least 8. */
+  /** Rounds to skip at the start; the default is a quarter, and at least 8. */
   warmup?: number;
-  /** Growth by fewer bytes is a trifle; default 4 KiB. */
-  leastBytes?: number;
-  /** The series is a sum over all kinds of things, of which some survive every collection. */
+  /** Smaller growth is ignored; default 4 KiB. */
+  minBytes?: number;
+  /** The series is a sum over different objects, some of which survive every collection. */
   mixed?: boolean;
 }
 
@@ -48,45 +48,45 @@ export interface Judgement {
   verdict: SiteVerdict;
   kind: SiteKind;
   growthBytesPerMinute: number;
-  /** The growth is at least, and at most, this with 99% confidence each. */
+  /** Bounds of the growth, each with 99% confidence. */
   lowBytesPerMinute: number;
   highBytesPerMinute: number;
   growthTensorsPerMinute: number;
-  /** For a leak: how likely a site without a trend is to rise as surely; else 1. */
+  /** For a leak: the p-value of the rise; else 1. */
   p: number;
 }
 
-export const LEAST_WARMUP = 8;
+export const MIN_WARMUP = 8;
 /** Rounds that must follow the warm-up. */
-export const LEAST_ROUNDS = 10;
-/** The share of false leaks that is allowed. */
+export const MIN_ROUNDS = 10;
+/** The accepted share of false leaks. */
 export const ERROR = 0.01;
-/** Less than this is a trifle, whatever the confidence. */
-const LEAST_BYTES = 4096;
-const LEAST_TENSORS = 8;
+/** Smaller growth is ignored, whatever the confidence. */
+const MIN_BYTES = 4096;
+const MIN_TENSORS = 8;
 const FEW_TENSORS = 3;
-/** A floor that rose in fewer rounds than this may be a few one-time allocations. */
-const LEAST_STEPS = 5;
-/** Most of what there was before a collection: */
+/** A floor that rose in fewer steps may be a few one-time allocations. */
+const MIN_STEPS = 5;
+/** Share of the maximum before a collection that must survive it. */
 const SURVIVED = 0.5;
-/** Longer series are condensed: the pairs of a slope grow with the square. */
-const MOST_POINTS = 120;
-/** Tensors that became larger by this factor after warm-up have grown. */
+/** Longer series are thinned out, because the number of pairs for a slope is quadratic. */
+const MAX_POINTS = 120;
+/** Tensors that became larger by this factor after warm-up count as growing. */
 const GROWN = 1.5;
-/** At most so many blocks of rounds when the least values of blocks are looked at, and each of at least so many rounds. */
+/** For the minima of blocks of rounds: at most this many blocks, each of at least MIN_BLOCK rounds. */
 const BLOCKS = 24;
-const LEAST_BLOCK = 4;
-/** A cache that got this share of what it holds in the last quarter still fills. */
+const MIN_BLOCK = 4;
+/** A cache that gained this share of its size in the last quarter is still filling. */
 const FILLING = 0.02;
 const MINUTE = 60_000;
 
 export function warmupRounds(rounds: number, options: RuleOptions = {}): number {
-  return options.warmup ?? Math.max(LEAST_WARMUP, Math.ceil(rounds / 4));
+  return options.warmup ?? Math.max(MIN_WARMUP, Math.ceil(rounds / 4));
 }
 
-/** Whether a capture of so many rounds can be judged at all. */
+/** Whether a capture of this many rounds can be judged. */
 export function enoughRounds(rounds: number, options: RuleOptions = {}): boolean {
-  return rounds - warmupRounds(rounds, options) >= LEAST_ROUNDS;
+  return rounds - warmupRounds(rounds, options) >= MIN_ROUNDS;
 }
 
 export const NO_GROWTH = {
@@ -110,11 +110,11 @@ export function judge(history: SiteHistory, options: RuleOptions = {}): Judgemen
   const picked = pickIndices(warmup, rounds);
   const ms = picked.map((i) => history.ms[i]!);
   const work = history.work === undefined ? ms : picked.map((i) => history.work![i]!);
-  const bytes = trend(ms, work, history.liveBytes, picked, options.leastBytes ?? LEAST_BYTES);
-  const tensors = trend(ms, work, history.liveTensors, picked, LEAST_TENSORS);
-  // One tensor that is replaced by a larger one again and again, among the garbage that it was: the mean size rises.
+  const bytes = trend(ms, work, history.liveBytes, picked, options.minBytes ?? MIN_BYTES);
+  const tensors = trend(ms, work, history.liveTensors, picked, MIN_TENSORS);
+  // If one tensor is repeatedly replaced by a larger one, which leaves garbage, the mean size rises.
   const always = picked.every((i) => history.liveTensors[i]! >= 1);
-  const sizes = always && options.mixed !== true ? trend(ms, work, meanSizes(history), picked, LEAST_BYTES) : FLAT;
+  const sizes = always && options.mixed !== true ? trend(ms, work, meanSizes(history), picked, MIN_BYTES) : FLAT;
   const rate = bytes.kind !== 'rising' && sizes.kind === 'rising' ? sizes : bytes;
   const growth = {
     growthBytesPerMinute: rate.slope * MINUTE,
@@ -127,7 +127,7 @@ export function judge(history: SiteHistory, options: RuleOptions = {}): Judgemen
   if ([bytes, tensors, sizes].some(({ kind }) => kind === 'rising')) {
     const held = isProved(history, options) || (options.mixed !== true && tensorsGrow(history, picked, ms));
     if (!held) return { ...steady(history, warmup), ...growth };
-    // Three chances to be wrong.
+    // Three tests: bytes, tensors, sizes.
     return { verdict: 'leak', kind: 'leak', ...growth, p: Math.min(1, 3 * Math.min(bytes.p, tensors.p, sizes.p)) };
   }
   if (bytes.kind === 'saturated' || tensors.kind === 'saturated' || filled(history)) {
@@ -137,39 +137,39 @@ export function judge(history: SiteHistory, options: RuleOptions = {}): Judgemen
 }
 
 /**
- * How fast too short a series grew, where it did in many steps and by more than a trifle: no proof of anything, but
- * reason not to call the program clean.
+ * The growth rate of a series that is too short to judge, if it grew in many steps and by a minimum amount: not proof of a
+ * leak, but a reason not to call the program clean.
  */
 function youngGrowth({ ms, liveBytes, liveTensors }: SiteHistory, options: RuleOptions): typeof NO_GROWTH {
-  const perMinute = (values: number[], leastRise: number) => {
+  const perMinute = (values: number[], minRise: number) => {
     const floor = floorOf(values);
     const rise = floor.at(-1)! - floor[0]!;
     const time = ms.at(-1)! - ms[0]!;
-    return time > 0 && rise >= leastRise && steps(floor) >= LEAST_STEPS ? (rise / time) * MINUTE : 0;
+    return time > 0 && rise >= minRise && steps(floor) >= MIN_STEPS ? (rise / time) * MINUTE : 0;
   };
   if (ms.length === 0) return NO_GROWTH;
   return {
-    growthBytesPerMinute: perMinute(liveBytes, options.leastBytes ?? LEAST_BYTES),
-    growthTensorsPerMinute: perMinute(liveTensors, LEAST_TENSORS),
+    growthBytesPerMinute: perMinute(liveBytes, options.minBytes ?? MIN_BYTES),
+    growthTensorsPerMinute: perMinute(liveTensors, MIN_TENSORS),
     lowBytesPerMinute: Number.NEGATIVE_INFINITY,
     highBytesPerMinute: Number.POSITIVE_INFINITY,
     p: 1,
   };
 }
 
-/** What a leak is called that is not sure enough beside so many other sites. */
-export function unsure(judgement: Judgement): Judgement {
+/** The judgement of a leak that is not significant enough among many sites. */
+export function notSignificant(judgement: Judgement): Judgement {
   return { ...judgement, verdict: 'steady', kind: 'steady', p: 1 };
 }
 
-/** What a leak is called where the same memory may as well be a job that collects results and then uses them. */
-export function undecided(judgement: Judgement): Judgement {
+/** The judgement of a leak that may instead be a job that collects results and then uses them. */
+export function inconclusive(judgement: Judgement): Judgement {
   return { ...judgement, verdict: 'insufficient', kind: 'grew-to-the-end', p: 1 };
 }
 
 /**
- * What grew since the last full collection may be garbage all of it. So it has to have grown until then, among what that
- * collection left; or most of what there was has to have survived it.
+ * All growth since the last full collection may be garbage. So the series must have grown until that collection, or most of
+ * it must have survived the collection.
  */
 function isProved(history: SiteHistory, options: RuleOptions): boolean {
   const { lastCollectionRound: round, lastCollectionMs: _, ...rest } = history;
@@ -189,9 +189,8 @@ function isProved(history: SiteHistory, options: RuleOptions): boolean {
 }
 
 /**
- * Many tensors of which none is old, or none survived the last full collection, are garbage since then, however fast
- * they pile up. A few young ones
- * may be replaced by larger ones again and again, which is a leak; see also tensorsGrow.
+ * Many tensors of which none is old, or none survived the last full collection, are garbage, however fast they accumulate.
+ * A few young ones may be repeatedly replaced by larger ones, which is a leak; see tensorsGrow.
  */
 function isGarbage(history: SiteHistory, ms: number[]): boolean {
   const lastThird = ms[0]! + ((ms.at(-1)! - ms[0]!) * 2) / 3;
@@ -203,7 +202,7 @@ function isGarbage(history: SiteHistory, ms: number[]): boolean {
 const meanSizes = ({ liveBytes, liveTensors }: SiteHistory) =>
   liveBytes.map((bytes, i) => bytes / Math.max(1, liveTensors[i]!));
 
-/** Whether the tensors themselves become larger, however many of them are garbage: bytes per tensor rise. */
+/** Whether the tensors become larger: bytes per tensor rise, however many of them are garbage. */
 function tensorsGrow(history: SiteHistory, picked: number[], ms: number[]): boolean {
   const all = meanSizes(history);
   const sizes = picked.map((i) => all[i]!);
@@ -216,29 +215,29 @@ interface Trend extends Slope {
 
 const FLAT: Trend = { kind: 'flat', slope: 0, low: 0, high: 0, p: 1 };
 
-function trend(ms: number[], work: number[], values: number[], picked: number[], leastRise: number): Trend {
+function trend(ms: number[], work: number[], values: number[], picked: number[], minRise: number): Trend {
   const all = floorOf(values);
-  // The floor of the last rounds has no future to be proved by: what is alive there may be gone in the next.
+  // The floor of the last rounds is not proved by later rounds: it may be freed in the next one.
   const proved = picked.slice(0, picked.length - Math.max(1, Math.floor(picked.length / 8)));
   const floor = proved.map((i) => all[i]!);
   const rise = floor.at(-1)! - floor[0]!;
-  if (rise < leastRise || steps(floor) < LEAST_STEPS) return FLAT;
+  if (rise < minRise || steps(floor) < MIN_STEPS) return FLAT;
   const slope = theilSen(ms.slice(0, proved.length), floor);
-  // Measured against work, not time: a program that becomes idle does not look like a cache that is full, and one that
-  // is now slow, now fast does not look less sure.
+  // Measured against work, not time, so that a program that becomes idle does not look like a full cache, and a varying
+  // speed does not lower the confidence.
   const worked = work.slice(0, proved.length);
   if (isSaturated(worked, floor)) return { ...slope, kind: 'saturated' };
   if (theilSen(worked, floor).low <= 0 || isUsualWave(values, all, picked[0]!, rise)) return { ...slope, kind: 'flat' };
-  // A floor never falls, so that of mere noise seems to rise: the values themselves have to rise as surely, or, where
-  // much garbage comes and goes at the same site, the least of every few rounds.
+  // A floor never falls, so even the floor of noise seems to rise. The values themselves must rise as significantly, or,
+  // if the site has much garbage, the minima of blocks of rounds.
   const raw = picked.map((i) => values[i]!);
   const p = Math.min(1, 2 * Math.min(theilSen(work, raw).p, theilSen(...lowsOf(work, raw)).p));
   return { ...slope, kind: p <= ERROR ? 'rising' : 'flat', p };
 }
 
-/** The least of each of successive blocks, and where they began. */
+/** The minima of successive blocks, and the x at which the blocks begin. */
 function lowsOf(x: number[], values: number[]): [number[], number[]] {
-  const size = Math.max(LEAST_BLOCK, Math.ceil(values.length / BLOCKS));
+  const size = Math.max(MIN_BLOCK, Math.ceil(values.length / BLOCKS));
   const lows: number[] = [];
   const begins: number[] = [];
   for (let i = 0; i + size <= values.length; i += size) {
@@ -249,17 +248,17 @@ function lowsOf(x: number[], values: number[]): [number[], number[]] {
 }
 
 /**
- * True when it grew step by step, most of it before the last quarter, and holds what it got. One-time allocations do
- * not count, nor does garbage since the last collection.
+ * Whether the series grew step by step, mostly before the last quarter, and did not fall. One-time allocations do not
+ * count, nor does garbage since the last collection.
  */
 function filled(history: SiteHistory): boolean {
-  const grew = (values: number[], leastRise: number) => {
+  const grew = (values: number[], minRise: number) => {
     const floor = floorOf(values);
     const early = floor.slice(0, Math.ceil(floor.length * 0.75));
     const rise = floor.at(-1)! - floor[0]!;
-    return rise >= leastRise && early.at(-1)! - floor[0]! >= rise / 2 && steps(early) >= 3;
+    return rise >= minRise && early.at(-1)! - floor[0]! >= rise / 2 && steps(early) >= 3;
   };
-  return grew(history.liveBytes, LEAST_BYTES) || grew(history.liveTensors, LEAST_TENSORS);
+  return grew(history.liveBytes, MIN_BYTES) || grew(history.liveTensors, MIN_TENSORS);
 }
 
 function isFilling(history: SiteHistory): boolean {
@@ -271,23 +270,23 @@ function isFilling(history: SiteHistory): boolean {
   return grows(history.liveBytes) || grows(history.liveTensors);
 }
 
-/** Rises and falls of at least half the range, more than once, and of more than a trifle, are a sawtooth. */
+/** A series is a sawtooth if it rises and falls at least twice by half its range and by a minimum amount. */
 function steady(history: SiteHistory, warmup: number): { verdict: 'steady'; kind: 'sawtooth' | 'steady' } {
-  const toothed = (values: number[], leastHeight: number) => {
+  const toothed = (values: number[], minHeight: number) => {
     const after = values.slice(warmup);
     const range = after.reduce((a, b) => Math.max(a, b), 0) - least(after);
-    return range >= leastHeight && teeth(values, range / 2).length >= 2;
+    return range >= minHeight && teeth(values, range / 2).length >= 2;
   };
-  const sawtooth = toothed(history.liveBytes, LEAST_BYTES) || toothed(history.liveTensors, LEAST_TENSORS);
+  const sawtooth = toothed(history.liveBytes, MIN_BYTES) || toothed(history.liveTensors, MIN_TENSORS);
   return { verdict: 'steady', kind: sawtooth ? 'sawtooth' : 'steady' };
 }
 
-// Not Math.min(...values): a long capture has more rounds than a call takes arguments.
+// Not Math.min(...values), because a long capture has more rounds than a call takes arguments.
 const least = (values: readonly number[]) => values.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
 
-/** At most MOST_POINTS indices from `begin` on, evenly spread, the last always among them. */
+/** At most MAX_POINTS indices from `begin` on, evenly spread, always including the last. */
 function pickIndices(begin: number, end: number): number[] {
   const n = end - begin;
-  const count = Math.min(n, MOST_POINTS);
+  const count = Math.min(n, MAX_POINTS);
   return Array.from({ length: count }, (_, k) => begin + Math.round((k * (n - 1)) / Math.max(1, count - 1)));
 }

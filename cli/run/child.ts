@@ -1,4 +1,4 @@
-/** The audited program: started as if leak-audit were not there. */
+/** Runs the audited program with its own streams, arguments and signals. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as os from 'node:os';
@@ -9,14 +9,14 @@ export interface Ending {
   signal: NodeJS.Signals | null;
 }
 
-/** Those that end or steer a program. Terminal size and job control reach it without us. */
+/** Signals that end or control a program. Those for terminal size and job control reach it directly. */
 const FORWARDED: NodeJS.Signals[] = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'];
-/** Those that a terminal sends to everything in its foreground, so to the program as well. */
+/** Signals that a terminal sends to its whole foreground group, so also to the program. */
 const FROM_TERMINAL = new Set<NodeJS.Signals>(['SIGINT', 'SIGQUIT']);
 
-const WHY_NOT: Record<string, string> = { ENOENT: 'not found', EACCES: 'not a program that may be run' };
+const WHY_NOT: Record<string, string> = { ENOENT: 'not found', EACCES: 'not executable' };
 
-/** Runs it to its end. Its standard streams are ours; of the environment only `variables` differ. */
+/** Runs the program to its end. It inherits the standard streams and the environment, with `variables` added. */
 export function runChild(program: string[], variables: Record<string, string>): Promise<Ending> {
   return new Promise((resolve, reject) => {
     const [file, ...args] = program as [string, ...string[]];
@@ -27,7 +27,7 @@ export function runChild(program: string[], variables: Record<string, string>): 
     const finish = () => {
       for (const signal of FORWARDED) process.off(signal, forward);
     };
-    // Before there is a child: a signal that comes right after it has begun must not end this process alone.
+    // Installed before the child exists, so that a signal right after its start does not end only this process.
     for (const signal of FORWARDED) process.on(signal, forward);
     try {
       child = spawn(file, args, { stdio: 'inherit', env: { ...process.env, ...variables } });
@@ -46,7 +46,7 @@ export function runChild(program: string[], variables: Record<string, string>): 
   });
 }
 
-/** Whether a terminal would send its signals to our process group. */
+/** Whether a terminal sends its signals to our process group. */
 function inForeground(): boolean {
   try {
     const stat = fs.readFileSync('/proc/self/stat', 'utf8');
@@ -57,10 +57,10 @@ function inForeground(): boolean {
   }
 }
 
-/** Ends this process as the program ended. */
-export function dieBy(signal: NodeJS.Signals): void {
+/** Ends this process with the signal that ended the program. */
+export function exitBySignal(signal: NodeJS.Signals): void {
   process.kill(process.pid, signal);
-  // Delivery is asynchronous: stay until it comes. A signal that does not kill leaves the shell's convention.
+  // Delivery is asynchronous, so wait for it. If the signal does not kill, exit with the shell's status for it.
   setTimeout(() => process.exit(128 + signalNumber(signal)), 1000);
 }
 

@@ -1,4 +1,4 @@
-/** What `run` and `attach` can be told about recording. */
+/** Recording options of `run` and `attach`. */
 import { type Command, Option } from 'commander';
 import { UsageError } from '../errors';
 import { formatBytes, parseBytes, parseCount, parseDuration } from '../units';
@@ -11,13 +11,13 @@ export interface RecordingOptions {
   interval: number;
 }
 
-/** More rounds than lines: a verdict needs many points, a reader few. */
+/** A verdict needs more points than the live lines show. */
 const ROUNDS_PER_LINE = 4;
-const LEAST_ROUND_MS = 100;
-const MOST_ROUND_MS = 1000;
-/** Below it there is no room for the stacks of a program. */
-const LEAST_MAX_SIZE = 256 * 1024;
-const MOST_FRAMES = 64;
+const MIN_ROUND_MS = 100;
+const MAX_ROUND_MS = 1000;
+/** The smallest size that holds the stacks of a program. */
+const MIN_MAX_SIZE = 256 * 1024;
+const MAX_FRAMES = 64;
 
 export function modeOptions(command: Command): Command {
   return command
@@ -27,40 +27,37 @@ export function modeOptions(command: Command): Command {
         .default('full'),
     )
     .addOption(
-      new Option('--sample-bytes <bytes>', 'mean distance of samples; what is as large is always recorded')
+      new Option('--sample-bytes <bytes>', 'mean bytes between samples; larger storages are always recorded')
         .argParser(parseBytes)
         .default(524_288, '512KiB'),
     )
-    .option('--frames <n>', 'frames of a stack, 1 to 64: fewer are cheaper', parseFrames, 16)
-    .option(
-      '--max-size <bytes>',
-      'the most that the capture of a process may take on the disk, e.g. 64MiB',
-      parseMaxSize,
-    );
+    .option('--frames <n>', 'frames per stack, 1 to 64; fewer cost less', parseFrames, 16)
+    .option('--max-size <bytes>', 'maximum size of the capture of a process, e.g. 64MiB', parseMaxSize);
 }
 
 export function intervalOption(command: Command): Command {
   return command.addOption(
-    new Option('--interval <duration>', 'how often a line is shown, e.g. 500ms')
+    new Option('--interval <duration>', 'time between live lines, e.g. 500ms')
       .argParser(parseDuration)
       .default(1000, '1s'),
   );
 }
 
-/** How often a round is recorded. */
+/** Time between recorded rounds. */
 export function roundMs({ interval }: RecordingOptions): number {
-  const wanted = Math.min(MOST_ROUND_MS, Math.max(LEAST_ROUND_MS, interval / ROUNDS_PER_LINE));
+  const wanted = Math.min(MAX_ROUND_MS, Math.max(MIN_ROUND_MS, interval / ROUNDS_PER_LINE));
   return Math.round(Math.min(interval, wanted));
 }
 
 function parseMaxSize(text: string): number {
   const bytes = parseBytes(text);
-  if (bytes < LEAST_MAX_SIZE) throw new UsageError(`--max-size ${text} is less than ${formatBytes(LEAST_MAX_SIZE)}`);
+  if (bytes < MIN_MAX_SIZE)
+    throw new UsageError(`--max-size: expected at least ${formatBytes(MIN_MAX_SIZE)}, got ${text}`);
   return bytes;
 }
 
 function parseFrames(text: string): number {
   const frames = parseCount(text);
-  if (frames < 1 || frames > MOST_FRAMES) throw new UsageError(`--frames ${text} is not between 1 and ${MOST_FRAMES}`);
+  if (frames < 1 || frames > MAX_FRAMES) throw new UsageError(`--frames: expected 1 to ${MAX_FRAMES}, got ${text}`);
   return frames;
 }

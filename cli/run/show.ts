@@ -1,7 +1,7 @@
-/** A capture while it is recorded: shown meanwhile, reported after. */
+/** Shows a capture while it is recorded, and reports on it afterwards. */
 import { analyse } from '../analysis';
 import type { Capture, Tick } from '../capture/capture';
-import { type CaptureFollower, withPlace } from '../capture/reader';
+import { type CaptureFollower, withFileName } from '../capture/reader';
 import { colorsFor } from '../colors';
 import { Family } from '../live/family';
 import { type ShowOptions, showReport } from '../output';
@@ -9,21 +9,21 @@ import type { Report } from '../report';
 import { LiveLines } from '../reporters/live';
 import { lostText } from '../reporters/text';
 import { terminalSize } from '../terminal';
-import { tell } from '../writers';
+import { printError } from '../writers';
 
 export { reserve } from './reserve';
 
 const FIGURES = ['tensors', 'storages', 'bytes', 'allocatedBytes', 'rss'] as const;
 
-/** Shows the latest round at every interval, of the children that are followed too; returns what ends it. */
+/** Shows the latest round at every interval, including followed children. Returns a function that stops it. */
 export function showLive(follower: CaptureFollower, interval: number): () => void {
   const { stderr } = process;
   const width = () => terminalSize(stderr).columns;
-  const lines = new LiveLines(tell, colorsFor(stderr), width);
+  const lines = new LiveLines(printError, colorsFor(stderr), width);
   const family = new Family(follower);
   let shown: Tick | undefined;
   const show = (atEnd = false) => {
-    withPlace(follower.file, () => follower.poll());
+    withFileName(follower.file, () => follower.poll());
     const tick = follower.capture.ticks.at(-1);
     if (tick === undefined || tick.ms === shown?.ms) return;
     if (atEnd && shown !== undefined && isRepetition(tick, shown, interval)) return;
@@ -37,7 +37,7 @@ export function showLive(follower: CaptureFollower, interval: number): () => voi
     try {
       show();
     } catch {
-      clearInterval(timer); // it is no capture any more: the report that follows says why
+      clearInterval(timer); // not a valid capture any more; the report will say why
     }
   }, interval);
   return () => {
@@ -47,17 +47,17 @@ export function showLive(follower: CaptureFollower, interval: number): () => voi
   };
 }
 
-/** Whether the last round would only say again what stands right above it. */
+/** Whether the last round repeats the line above it. */
 const isRepetition = (tick: Tick, shown: Tick, interval: number) =>
   tick.ms - shown.ms < interval / 2 && tick.tensors === shown.tensors && tick.bytes === shown.bytes;
 
-/** Prints the report, and on stderr what is missing in it. */
+/** Prints the report, and lost events on stderr. */
 export function reportCapture(capture: Capture, options: ShowOptions): Report {
   const report = analyse(capture);
   showReport(report, capture, options);
   if (report.summary.lostEvents > 0) {
     const { red } = colorsFor(process.stderr);
-    tell(`${red('leak-audit:')} ${lostText(report.summary)}\n`);
+    printError(`${red('leak-audit:')} ${lostText(report.summary)}\n`);
   }
   return report;
 }

@@ -1,4 +1,4 @@
-/** Has a heap snapshot read by a process of its own (child.ts). */
+/** Analyses a heap snapshot in a child process (child.ts). */
 import { spawn } from 'node:child_process';
 import * as path from 'node:path';
 import { amount, list, object, text, whole } from '../capture/fields';
@@ -7,21 +7,21 @@ import type { Answer, Holder, SiteShare } from './answer';
 import type { ChildOptions } from './child';
 
 const CHILD = path.join(__dirname, 'child.js');
-const MOST_ANSWER = 256 * 2 ** 20;
-const MOST_HOLDERS = 1_000_000;
+const MAX_ANSWER = 256 * 2 ** 20;
+const MAX_HOLDERS = 1_000_000;
 
 export interface AnalystOptions {
   redact?: boolean;
   site?: string;
 }
 
-/** The descriptors stay the caller's. */
+/** The caller keeps ownership of the descriptors. */
 export async function analyseHeap(
   snapshot: number,
   facts: number | undefined,
   options: AnalystOptions,
 ): Promise<Answer> {
-  const told: ChildOptions = {
+  const childOptions: ChildOptions = {
     folder: process.cwd(),
     redact: options.redact === true,
     facts: facts !== undefined,
@@ -29,13 +29,13 @@ export async function analyseHeap(
   };
   const stdio: ('ignore' | 'pipe' | 'inherit' | number)[] = ['ignore', 'pipe', 'inherit', snapshot];
   if (facts !== undefined) stdio.push(facts);
-  const { NODE_OPTIONS: _options, ...env } = process.env; // what they load is for the program, not for this
-  const child = spawn(process.execPath, [CHILD, JSON.stringify(told)], { stdio, env });
+  const { NODE_OPTIONS: _options, ...env } = process.env; // meant for the program, not for this child
+  const child = spawn(process.execPath, [CHILD, JSON.stringify(childOptions)], { stdio, env });
   const parts: Buffer[] = [];
   let size = 0;
   child.stdout!.on('data', (part: Buffer) => {
     size += part.length;
-    if (size > MOST_ANSWER) child.kill('SIGKILL');
+    if (size > MAX_ANSWER) child.kill('SIGKILL');
     else parts.push(part);
   });
   const [code, signal] = await new Promise<[number | null, NodeJS.Signals | null]>((resolve, reject) => {
@@ -46,12 +46,12 @@ export async function analyseHeap(
     throw new UsageError(
       signal === null
         ? `the heap snapshot could not be read (status ${code})`
-        : `who read the heap snapshot was ended by ${signal}`,
+        : `the process that read the heap snapshot was ended by ${signal}`,
     );
   return checked(JSON.parse(Buffer.concat(parts).toString()));
 }
 
-/** It comes from a file that anybody may have written, or from an older leak-audit. */
+/** Validates an answer, which may come from an untrusted file or an older leak-audit. */
 export function checked(value: unknown): Answer {
   const given = object(value, 'answer');
   if (typeof given.error === 'string') throw new UsageError(given.error);
@@ -61,7 +61,7 @@ export function checked(value: unknown): Answer {
     pausedMs: amount(given.pausedMs, 'pausedMs'),
     tensors: amount(given.tensors, 'tensors'),
     bytes: amount(given.bytes, 'bytes'),
-    heldBy: list(given.heldBy, 'heldBy', MOST_HOLDERS).map((one, i) => holderOf(one, `heldBy[${i}]`)),
+    heldBy: list(given.heldBy, 'heldBy', MAX_HOLDERS).map((one, i) => holderOf(one, `heldBy[${i}]`)),
   };
 }
 
@@ -71,7 +71,7 @@ function holderOf(value: unknown, where: string): Holder {
     path: list(given.path, `${where}.path`, 64).map((step) => text(step, `${where}.path`)),
     tensors: amount(given.tensors, `${where}.tensors`),
     bytes: amount(given.bytes, `${where}.bytes`),
-    sites: list(given.sites, `${where}.sites`, MOST_HOLDERS).map((one, i) => siteOf(one, `${where}.sites[${i}]`)),
+    sites: list(given.sites, `${where}.sites`, MAX_HOLDERS).map((one, i) => siteOf(one, `${where}.sites[${i}]`)),
   };
 }
 

@@ -1,4 +1,4 @@
-/** Who holds the tensors of one heap. What leaves this module are names and figures; no other text of the heap does. */
+/** Finds what holds the tensors of one heap. Returns only names and figures, no other text of the heap. */
 import type { Frame } from '../capture/capture';
 import type { Redaction } from '../redact';
 import { NO_STACK, sourceStack } from '../sites';
@@ -19,21 +19,21 @@ export interface SiteShare extends Frame {
   bytes: number;
 }
 
-/** One holder, or many that hold in the same way. */
+/** One holder, or several with paths of the same shape. */
 export interface Holder {
-  /** From what a program names to the tensors. */
+  /** From a named root of the program to the tensors. */
   path: string[];
   tensors: number;
-  /** Of storages, each counted once. 0 where the heap alone is there to tell. */
+  /** Bytes of storages, each counted once. 0 if only a heap snapshot is available. */
   bytes: number;
-  /** Lines that made them, those with most bytes first; empty where nothing was recorded. */
+  /** Lines that made them, most bytes first; empty if nothing was recorded. */
   sites: SiteShare[];
 }
 
 export interface Answer {
   pid: number;
   thread: number;
-  /** How long the thread stood still for its snapshot. */
+  /** How long the thread was paused for its snapshot. */
   pausedMs: number;
   tensors: number;
   bytes: number;
@@ -43,7 +43,7 @@ export interface Answer {
 export interface AnswerOptions {
   folder: string;
   redaction?: Redaction;
-  /** Only tensors that this line made, as `file:line` or `file:line:column`. */
+  /** Only tensors made at this `file:line` or `file:line:column`. */
   site?: string;
 }
 
@@ -63,16 +63,16 @@ export function answerFrom(fd: number, facts: Facts | undefined, options: Answer
   const paths = new Paths(heap, known, scripts, modules, globals, isOwnFile);
   const names = new Names(heap, known, scripts, modules, paths, words, globals, isOwnFile);
   const groups = new Groups(paths, names);
-  const told = facts ?? NO_FACTS;
-  const sites = new Sites(told, options);
-  const rows = rowsOf(told);
+  const given = facts ?? NO_FACTS;
+  const sites = new Sites(given, options);
+  const rows = rowsOf(given);
   const seen = new Set<number>();
   for (const { node, handle } of targetsIn(heap, known, facts !== undefined)) {
     const row = rows.get(handle);
-    // A handle that the thread does not know is that of a tensor that was disposed of.
+    // A handle that the thread does not know belongs to a disposed tensor.
     if (facts !== undefined && row === undefined) continue;
     if (seen.has(handle) || !sites.isWanted(row?.site ?? 0)) continue;
-    if (row !== undefined && row.scope !== 0) continue; // its scope holds it, whatever else refers to it
+    if (row !== undefined && row.scope !== 0) continue; // held by its scope, whatever else refers to it
     if (!paths.isReached(node)) continue;
     seen.add(handle);
     groups.add(node, row?.site ?? 0, row?.bytes ?? 0);
@@ -83,13 +83,13 @@ export function answerFrom(fd: number, facts: Facts | undefined, options: Answer
     bytes,
     sites: sites.shares(shares),
   }));
-  const heldBy = [...held, ...ownersOf(told, rows, seen, sites, words)].sort(
+  const heldBy = [...held, ...ownersOf(given, rows, seen, sites, words)].sort(
     (a, b) => b.bytes - a.bytes || b.tensors - a.tensors,
   );
   return {
-    pid: told.pid,
-    thread: told.thread,
-    pausedMs: told.pausedMs,
+    pid: given.pid,
+    thread: given.thread,
+    pausedMs: given.pausedMs,
     tensors: heldBy.reduce((sum, { tensors }) => sum + tensors, 0),
     bytes: heldBy.reduce((sum, { bytes }) => sum + bytes, 0),
     heldBy,
@@ -109,7 +109,7 @@ function rowsOf({ tensors }: Facts): Map<number, Row> {
   return rows;
 }
 
-/** Objects with a handle, and which. Where nobody knows the handles, each tensor counts, with a number of our own. */
+/** Objects with a handle. If the handles are unknown, each tensor gets a number. */
 function targetsIn(heap: HeapSnapshot, known: WellKnown, areKnown: boolean): Target[] {
   const nodes: number[] = [];
   const texts: number[] = [];
@@ -132,7 +132,7 @@ function targetsIn(heap: HeapSnapshot, known: WellKnown, areKnown: boolean): Tar
   return nodes.map((node, i) => ({ node, handle: handles.get(texts[i]!) ?? Number.NaN }));
 }
 
-/** Lines that made tensors, in the source that somebody wrote. */
+/** The lines that made tensors, in the original source. */
 export class Sites {
   private readonly maps = new SourceMaps();
   private readonly frames = new Map<number, Frame>();
@@ -151,7 +151,7 @@ export class Sites {
     return frame;
   }
 
-  /** The source of a stack that has no number. */
+  /** The source position of a stack that has no site number. */
   top(stack: Frame[]): Frame | undefined {
     const frame = sourceStack(stack, this.maps)[0];
     return frame === undefined || this.options.redaction === undefined ? frame : this.options.redaction.frame(frame);

@@ -1,29 +1,29 @@
-/** Asks a running process for its heaps, one thread after the other, so that it never pauses as a whole. */
+/** Requests the heaps of a running process, one thread at a time, so that the process never pauses completely. */
 import * as fs from 'node:fs';
 import type { Connection } from '../attach/connection';
 import { list, text, whole } from '../capture/fields';
 import { UsageError } from '../errors';
-import { tell } from '../writers';
+import { printError } from '../writers';
 import { type AnalystOptions, analyseHeap } from './analyst';
 import type { Answer } from './answer';
 import { openPrivate } from './private_file';
 
-const MOST_THREADS = 4096;
-/** Between two looks whether a thread has written its snapshot, */
-const LOOK_MS = 50;
-/** and for so long it may not come to its event loop before it is given up. */
-const PATIENCE_MS = 20_000;
+const MAX_THREADS = 4096;
+/** Time between checks whether a thread has written its snapshot. */
+const POLL_MS = 50;
+/** Timeout for a thread that does not return to its event loop. */
+const TIMEOUT_MS = 20_000;
 
 export interface Asked {
   answers: Answer[];
-  /** Threads that did not answer, and why. */
+  /** Reasons of the threads that did not answer. */
   silent: string[];
 }
 
 export async function askWhy(connection: Connection, options: AnalystOptions): Promise<Asked> {
   const { threads } = await connection.ask('threads');
-  const numbers = list(threads, 'threads', MOST_THREADS).map((one, i) => whole(one, `threads[${i}]`, 2 ** 32));
-  if (numbers.length === 0) throw new UsageError(`process ${connection.pid} has no thread with libtorch-node left`);
+  const numbers = list(threads, 'threads', MAX_THREADS).map((one, i) => whole(one, `threads[${i}]`, 2 ** 32));
+  if (numbers.length === 0) throw new UsageError(`process ${connection.pid} has no thread with libtorch-node`);
   const asked: Asked = { answers: [], silent: [] };
   for (const thread of numbers) {
     try {
@@ -52,25 +52,25 @@ async function askThread(connection: Connection, thread: number, options: Analys
   }
 }
 
-/** Until the thread has written both files. */
+/** Waits until the thread has written both files. */
 async function written(connection: Connection, thread: number): Promise<void> {
   const since = performance.now();
   for (;;) {
     const answer = await connection.ask('heap-state', { thread });
     const state = text(answer.state, 'state');
     if (state === 'done') return;
-    if (state === 'waiting' && performance.now() - since > PATIENCE_MS)
+    if (state === 'waiting' && performance.now() - since > TIMEOUT_MS)
       throw new UsageError(
-        `process ${connection.pid}: a thread did not come to its event loop for ${PATIENCE_MS / 1000} s, so it could not write its heap: it computes, or is blocked`,
+        `process ${connection.pid}: a thread did not return to its event loop for ${TIMEOUT_MS / 1000} s, so its heap could not be written`,
       );
-    await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
 }
 
-/** On stderr, for who waits. */
-export function tellPauses(answers: readonly Answer[], pid: number): void {
+/** Reports the pauses on stderr. */
+export function printPauses(answers: readonly Answer[], pid: number): void {
   for (const { thread, pausedMs } of answers)
-    tell(
+    printError(
       `leak-audit: ${thread === 0 ? 'the main thread' : `worker ${thread}`} of process ${pid} paused for ${Math.ceil(pausedMs)} ms\n`,
     );
 }

@@ -1,7 +1,7 @@
-/** `run --why`: the files into which the program writes its heap when it ends, and what they tell. */
+/** `run --why`: the files to which the program writes its heap when it ends, and their analysis. */
 import * as fs from 'node:fs';
 import { UsageError } from '../errors';
-import { tell } from '../writers';
+import { printError } from '../writers';
 import { analyseHeap } from './analyst';
 import type { Answer } from './answer';
 import { openPrivate } from './private_file';
@@ -20,23 +20,23 @@ export class HeapAtEnd {
     }
   }
 
-  /** Where the program finds them. */
+  /** The paths by which the program opens them. */
   get files(): { snapshot: string; facts: string } {
     const place = (fd: number) => `/proc/${process.pid}/fd/${fd}`;
     return { snapshot: place(this.snapshot), facts: place(this.facts) };
   }
 
-  /** Once the program has ended. Says on stderr where there is nothing. */
+  /** Called after the program has ended. Reports a missing heap on stderr. */
   async answers(): Promise<Answer[] | undefined> {
     try {
       if (fs.fstatSync(this.facts).size === 0)
         throw new UsageError(
-          'the program left no heap snapshot: a signal or process.abort ended it, it never loaded libtorch-node, or the disk is full',
+          'the program wrote no heap snapshot: it was ended by a signal or process.abort, it never loaded libtorch-node, or the disk is full',
         );
       return [await analyseHeap(this.snapshot, this.facts, {})];
     } catch (error) {
       if (!(error instanceof UsageError)) throw error;
-      tell(`leak-audit: --why: ${error.message}\n`);
+      printError(`leak-audit: --why: ${error.message}\n`);
       return undefined;
     }
   }

@@ -1,4 +1,4 @@
-/** A file from its begin to its end, byte by byte, through one buffer: what is as large as a heap is never in memory at once. */
+/** Reads a file byte by byte through one buffer, so that a heap snapshot is never in memory as a whole. */
 import * as fs from 'node:fs';
 import { UsageError } from '../errors';
 
@@ -7,23 +7,23 @@ const [SPACE, TAB, LF, CR, QUOTE, COMMA, MINUS, ZERO, NINE, OPEN, BACKSLASH, CLO
   32, 9, 10, 13, 34, 44, 45, 48, 57, 91, 92, 93,
 ];
 const [CURLY_OPEN, CURLY_CLOSE] = [123, 125];
-/** Of a text that is read as a whole: the description of the format is some 2 kB. */
-const MOST_TEXT = 1 << 16;
+/** For text that is read as a whole: the description of the format has about 2 kB. */
+const MAX_TEXT = 1 << 16;
 
-const malformed = (why: string) => new UsageError(`this is not a heap snapshot: ${why}`);
+const malformed = (why: string) => new UsageError(`not a heap snapshot: ${why}`);
 
 /** Does not own `fd`. */
 export class ByteReader {
   private readonly buffer = Buffer.allocUnsafe(CHUNK);
   private at = 0;
   private end = 0;
-  /** Of the buffer's end, in the file. */
+  /** Offset of the buffer's end in the file. */
   private offset = 0;
   private pushedBack = -1;
 
   constructor(private readonly fd: number) {}
 
-  /** In the file, of what comes next. */
+  /** Offset of the next byte in the file. */
   get position(): number {
     return this.offset - (this.end - this.at) - (this.pushedBack >= 0 ? 1 : 0);
   }
@@ -89,7 +89,7 @@ export class ByteReader {
     if (byte !== QUOTE) throw malformed(`expected a name at byte ${this.position - 1}`);
     let name = '';
     for (byte = this.next(); byte !== QUOTE; byte = this.next()) {
-      if (byte < 0 || name.length > MOST_TEXT) throw malformed('a name without an end');
+      if (byte < 0 || name.length > MAX_TEXT) throw malformed('unterminated name');
       name += String.fromCharCode(byte);
     }
     this.expect(':');
@@ -100,17 +100,17 @@ export class ByteReader {
   value(): unknown {
     const bytes: number[] = [];
     this.walk((byte) => {
-      if (bytes.length >= MOST_TEXT) throw malformed('its description is too long');
+      if (bytes.length >= MAX_TEXT) throw malformed('the description is too long');
       bytes.push(byte);
     });
     try {
       return JSON.parse(Buffer.from(bytes).toString());
     } catch {
-      throw malformed('its description cannot be read');
+      throw malformed('the description is not valid JSON');
     }
   }
 
-  /** Passes the next value over. */
+  /** Skips the next value. */
   skip(): void {
     this.walk(() => {});
   }
@@ -120,7 +120,7 @@ export class ByteReader {
     let depth = 0;
     let inText = false;
     for (let byte = this.token(); ; byte = this.next()) {
-      if (byte < 0) throw malformed('it ends too early (was the process killed while it wrote?)');
+      if (byte < 0) throw malformed('unexpected end of file (was the process killed while writing?)');
       if (!inText && depth === 0 && (byte === COMMA || byte === CURLY_CLOSE || byte === CLOSE)) {
         this.back(byte);
         return;

@@ -1,6 +1,6 @@
 /**
- * The process that reads a heap snapshot: descriptor 3, with the facts as descriptor 4 where there are some. Whatever such a
- * file does to it, and whatever memory it takes, is this process's own. It answers with one line of JSON.
+ * The process that reads a heap snapshot from descriptor 3, with the optional facts in descriptor 4. It isolates crashes
+ * and memory use caused by such files. It answers with one line of JSON.
  */
 import * as fs from 'node:fs';
 import { UsageError } from '../errors';
@@ -28,8 +28,8 @@ if (require.main === module) {
   };
   let answer: unknown;
   try {
-    const told = facts ? factsOf(textFrom(FACTS_FD)) : undefined;
-    answer = answerFrom(SNAPSHOT_FD, told, options);
+    const given = facts ? factsOf(textFrom(FACTS_FD)) : undefined;
+    answer = answerFrom(SNAPSHOT_FD, given, options);
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     answer = { error: error.message };
@@ -37,7 +37,7 @@ if (require.main === module) {
   sendBytes(Buffer.from(`${JSON.stringify(answer)}\n`));
 }
 
-/** From its begin, wherever whoever wrote it left the descriptor. */
+/** Reads from the beginning, whatever the descriptor's position. */
 function textFrom(fd: number): string {
   const { size } = fs.fstatSync(fd);
   const buffer = Buffer.alloc(size);

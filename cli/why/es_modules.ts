@@ -1,10 +1,10 @@
-/** ES modules: V8 keeps what they export in cells, by name, in a table of the module. */
+/** ES modules: V8 keeps their exports in cells, by name, in a table of the module. */
 import type { Paths } from './paths';
 import { Edge, type HeapSnapshot, Kind } from './snapshot';
 import type { WellKnown } from './well_known';
 
 export class EsModules {
-  /** Files by the module's own object, as Node has their URLs. */
+  /** The URL of the file by the module's object. */
   private readonly files = new Map<number, string>();
 
   constructor(
@@ -27,7 +27,7 @@ export class EsModules {
     return this.files.entries();
   }
 
-  /** What a cell is the export of; undefined for another cell. */
+  /** The export of a cell; undefined for other cells. */
   exportOf(cell: number, paths: Paths): { name: string; file: string } | undefined {
     const { heap } = this;
     const edge = paths.edgeTo(cell);
@@ -40,7 +40,7 @@ export class EsModules {
   }
 }
 
-/** In V8's tables a key stands right before its value. Undefined where it is no text. */
+/** The key of a value in V8's tables, where it is right before the value. Undefined if it is not a text. */
 export function keyBefore(heap: HeapSnapshot, table: number, edge: number): string | undefined {
   const place = Number(heap.strings.at(heap.edgeName(edge)));
   for (let at = heap.first[table]!; at < heap.first[table + 1]!; at++) {

@@ -1,28 +1,28 @@
-/** What a thread tells beside its heap (lib/audit/heap.ts): its tensors by handle, who made them, and who owns them. */
+/** Facts that a thread sends with its heap (lib/audit/heap.ts): its tensors by handle, their sites and owners. */
 import type { Frame } from '../capture/capture';
 import { amount, list, Names, object, whole } from '../capture/fields';
 import { Budget } from '../capture/limits';
 import { InvalidData } from '../errors';
 
-/** Rows have as many columns: handle, bytes, site, scope. */
+/** Columns of a row: handle, bytes, site, scope. */
 export const COLUMNS = 4;
-const MOST_TENSORS = 50_000_000;
-const MOST_SITES = 262_144;
+const MAX_TENSORS = 50_000_000;
+const MAX_SITES = 262_144;
 
 export interface Facts {
   pid: number;
-  /** 0: the main thread. */
+  /** 0 for the main thread. */
   thread: number;
   pausedMs: number;
   tensors: readonly number[];
-  /** By site, innermost frame first. */
+  /** Stacks by site, innermost frame first. */
   stacks: ReadonlyMap<number, Frame[]>;
-  /** Where open scopes were opened, as far as it was noted. */
+  /** Where open scopes were opened, if recorded. */
   openings: ReadonlyMap<number, Frame[]>;
   tokens: number;
   /** Tensors that carry a graph. */
   graphs: number;
-  /** What libtorch holds in the process and no tensor shows. */
+  /** Bytes that libtorch holds in the process but no tensor accounts for. */
   hiddenBytes: number;
 }
 
@@ -38,7 +38,7 @@ export const NO_FACTS: Facts = {
   hiddenBytes: 0,
 };
 
-/** Throws InvalidData where it is something else. */
+/** @throws {InvalidData} */
 export function factsOf(text: string): Facts {
   let value: unknown;
   try {
@@ -50,13 +50,13 @@ export function factsOf(text: string): Facts {
   const names = new Names(new Budget());
   const stacks = (key: string) =>
     new Map(
-      list(given[key], `facts.${key}`, MOST_SITES).map((one, i) => {
+      list(given[key], `facts.${key}`, MAX_SITES).map((one, i) => {
         const where = `facts.${key}[${i}]`;
         const [id, stack] = list(one, where, 2);
         return [amount(id, where), names.stack(stack, where)];
       }),
     );
-  const tensors = list(given.tensors, 'facts.tensors', COLUMNS * MOST_TENSORS);
+  const tensors = list(given.tensors, 'facts.tensors', COLUMNS * MAX_TENSORS);
   if (tensors.length % COLUMNS !== 0) throw new InvalidData('facts.tensors: expected whole rows');
   for (const figure of tensors) amount(figure, 'facts.tensors');
   return {

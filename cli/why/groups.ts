@@ -1,23 +1,23 @@
-/** Ways of one shape together: what a program holds by ten thousand keys is one line. */
+/** Groups paths of the same shape, so that ten thousand keys of one collection are one line. */
 import type { Names, Step } from './names';
 import type { Paths } from './paths';
 
-/** So many keys of one object are a collection. */
+/** An object with more keys is treated as a collection. */
 const MANY_KEYS = 8;
-/** Of a path that is shown: what is longer loses its middle. */
-const MOST_STEPS = 12;
+/** Longer paths are shown without their middle. */
+const MAX_STEPS = 12;
 
 export interface Group {
   path: string[];
   tensors: number;
   bytes: number;
-  /** Into the facts' sites, with tensors and bytes of each. */
+  /** Tensors and bytes by site number. */
   sites: Map<number, { tensors: number; bytes: number }>;
 }
 
 class Shape {
   readonly children = new Map<string, Shape>();
-  /** Objects that are reached by this step. */
+  /** Number of objects reached by this step. */
   nodes = 0;
   repeats = false;
   tensors = 0;
@@ -30,7 +30,7 @@ class Shape {
   ) {}
 
   child(step: Step): Shape {
-    // A list that is linked: each next is the same step again.
+    // A linked list repeats the same step.
     if (this.parent !== undefined && this.step.text === step.text && this.step.many !== true && !step.many) {
       this.repeats = true;
       return this;
@@ -53,7 +53,7 @@ class Shape {
     this.sites.set(site, known);
   }
 
-  /** Takes over all of another one. */
+  /** Adds everything of another shape. */
   merge(other: Shape): void {
     this.nodes += other.nodes;
     this.repeats ||= other.repeats;
@@ -73,7 +73,7 @@ class Shape {
     }
   }
 
-  /** Keys that nobody wrote as such: an object that is used as a map. */
+  /** Merges the keys of objects that are used as maps. */
   foldKeys(): void {
     const keys = [...this.children].filter(([, { step }]) => step.property);
     if (keys.length > MANY_KEYS) {
@@ -101,7 +101,7 @@ export class Groups {
     this.shapeOf(node).add(site, bytes);
   }
 
-  /** Not by recursion: a list that is linked may be as long as it likes. */
+  /** Not recursive, because linked lists may be long. */
   private shapeOf(node: number): Shape {
     const way: number[] = [];
     let at = node;
@@ -121,7 +121,7 @@ export class Groups {
     return shape;
   }
 
-  /** Those that hold most bytes first. */
+  /** All groups, most bytes first. */
   all(): Group[] {
     this.top.foldKeys();
     const groups: Group[] = [];
@@ -148,13 +148,13 @@ function pathOf(last: Shape): string[] {
       continue;
     }
     const text = repeats ? `${step.text} … (a linked list)` : step.text;
-    // `40 × .pixels`, `40 × Entry.pixels`; what is no property stands by itself.
+    // `40 × .pixels`, `40 × Entry.pixels`; a step that is not a property is separate.
     const joins = counted !== '' && (counted.endsWith(' ') || text.startsWith('.') || text.startsWith('['));
     if (counted !== '' && !joins) path.push(counted);
     path.push(joins ? `${counted}${text}` : text);
     counted = '';
   }
   if (counted !== '') path.push(counted.endsWith(' ') ? `${counted}Tensor` : counted);
-  if (path.length === 0) path.push('(not known)');
-  return path.length > MOST_STEPS ? [...path.slice(0, 3), '…', ...path.slice(3 - MOST_STEPS)] : path;
+  if (path.length === 0) path.push('(unknown)');
+  return path.length > MAX_STEPS ? [...path.slice(0, 3), '…', ...path.slice(3 - MAX_STEPS)] : path;
 }

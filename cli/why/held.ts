@@ -1,4 +1,4 @@
-/** Who holds the tensors, in a report: each site with its holders. */
+/** Adds the holders of its tensors to each site of a report. */
 import type { Report } from '../report';
 import { whyReport } from '../reporters/why';
 import type { Answer } from './answer';

@@ -1,6 +1,6 @@
 /**
- * Who held the tensors at the end of a run, kept beside its capture as FILE.why: what was found, and not the heap, which holds
- * everything else that the program did.
+ * The holders of tensors at the end of a run, in FILE.why next to its capture. The file has only these results and not the
+ * heap, which contains all data of the program.
  */
 import * as fs from 'node:fs';
 import { list, object } from '../capture/fields';
@@ -9,8 +9,8 @@ import { OWNER_ALONE, writeWholeFile } from '../whole_file';
 import { checked } from './analyst';
 import type { Answer } from './answer';
 
-const MOST_BYTES = 256 * 2 ** 20;
-const MOST_THREADS = 4096;
+const MAX_BYTES = 256 * 2 ** 20;
+const MAX_THREADS = 4096;
 
 export const nameBeside = (capture: string): string => `${capture}.why`;
 
@@ -18,36 +18,36 @@ export function keepBeside(capture: string, answers: readonly Answer[]): void {
   writeWholeFile(nameBeside(capture), `${JSON.stringify({ version: 1, answers })}\n`, OWNER_ALONE);
 }
 
-/** Of an earlier run. */
+/** Removes the file of an earlier run. */
 export function removeBeside(capture: string): void {
   fs.rmSync(nameBeside(capture), { force: true });
 }
 
-/** Undefined where the run was not asked. */
+/** Undefined if there is no such file. */
 export function readBeside(capture: string): Answer[] | undefined {
   const file = nameBeside(capture);
   const there = fs.statSync(file, { throwIfNoEntry: false });
   if (there === undefined) return undefined;
-  if (!there.isFile() || there.size > MOST_BYTES) throw new UsageError(`${file}: expected a file of \`run --why\``);
+  if (!there.isFile() || there.size > MAX_BYTES) throw new UsageError(`${file}: expected a file of \`run --why\``);
   let value: unknown;
   try {
     value = JSON.parse(fs.readFileSync(file, 'utf8'));
   } catch {
     throw new UsageError(`${file}: expected JSON, got other text`);
   }
-  return list(object(value, file).answers, `${file}: answers`, MOST_THREADS).map(checked);
+  return list(object(value, file).answers, `${file}: answers`, MAX_THREADS).map(checked);
 }
 
-/** For `why FILE`. */
+/** The answers for `why FILE`. */
 export function answersBeside(capture: string, { site, redact }: { site?: string; redact?: boolean }): Answer[] {
   const answers = readBeside(capture);
   if (answers === undefined)
     throw new UsageError(
-      `${capture}: nobody asked who held its tensors: record it with \`leak-audit run --why -o FILE\`, or ask the process (\`leak-audit why PID\`)`,
+      `${capture}: no record of what held its tensors: record with \`leak-audit run --why -o FILE\`, or use \`leak-audit why PID\``,
     );
   if (redact)
     throw new UsageError(
-      '--redact-sources: what was kept beside a capture holds names; `leak-audit why PID --redact-sources` leaves them out',
+      '--redact-sources cannot be used with a capture, whose record contains names: use `leak-audit why PID --redact-sources`',
     );
   return site === undefined ? answers : answers.map((answer) => onlySite(answer, site));
 }

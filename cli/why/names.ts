@@ -1,4 +1,4 @@
-/** What a step of a way is called: the words of the program, not those of V8. */
+/** Names the steps of a path in terms of the program, not of V8. */
 import type { Frame } from '../capture/capture';
 import { type EsModules, keyBefore } from './es_modules';
 import type { Paths } from './paths';
@@ -6,32 +6,32 @@ import { isNodes, type Scripts } from './scripts';
 import { Edge, type HeapSnapshot, Kind } from './snapshot';
 import type { WellKnown } from './well_known';
 
-/** How texts of the program are shown: as they are, or as numbers. */
+/** How names of the program are shown: unchanged or redacted. */
 export interface Words {
   name(text: string): string;
-  /** A function of a file, and the line (from 1 on) and column that V8 has for it. */
+  /** The position of a function by V8's line (from 1) and column. */
   place(file: string, line: number, column: number): string;
   file(file: string, line: number, column: number): string;
-  /** A place that is written already as the source has it. */
+  /** A position in the original source. */
   written(frame: Frame): string;
 }
 
 export interface Step {
   text: string;
-  /** One of many in a collection: counted, not named. */
+  /** One of many in a collection, which are counted and not named. */
   many?: boolean;
-  /** What comes before it says nothing more. */
+  /** The steps before it are omitted. */
   begins?: boolean;
-  /** A property, which may be one of many keys. */
+  /** A property, possibly one of many keys. */
   property?: boolean;
 }
 
-/** Of objects without a class worth a word. */
+/** Classes that are not shown. */
 const PLAIN = new Set(['Object', 'Tensor', '', '(object elements)', 'Function']);
 const IDENTIFIER = /^[\p{L}_$#][\p{L}\p{N}_$]*$/u;
 const STORE = /^<symbol kResourceStore>$/;
 
-/** What Node's event targets keep their listeners by. */
+/** The property in which Node's event targets keep their listeners. */
 const LISTENERS = '<symbol kEvents>';
 
 export class Names {
@@ -52,7 +52,7 @@ export class Names {
     this.collections = new Set([known.Map, known.Set, known.WeakMap, known.AsyncContextFrame]);
   }
 
-  /** The step to a node by the edge that leads to it; undefined where it is V8's own affair. */
+  /** The step to a node by its edge; undefined if it is internal to V8. */
   stepTo(node: number): Step | undefined {
     const edge = this.paths.edgeTo(node);
     if (edge < 0) return undefined;
@@ -86,7 +86,7 @@ export class Names {
     }
   }
 
-  /** Whether a module of the program gives it a name. */
+  /** Whether it is a variable of a module of the program. */
   private isVariable(edge: number, context: number): boolean {
     const module = this.scripts.moduleOf(context);
     return (
@@ -105,7 +105,7 @@ export class Names {
     return { text: `${shown} (module ${this.words.file(module.file, line, column)})`, begins: true };
   }
 
-  /** Of a block or a loop: V8 gives its variables no names, but lists them. */
+  /** A variable of a block or a loop: V8 lists their names separately. */
   private slot(context: number, edge: number, node: number): Step | undefined {
     const { heap, known } = this;
     const info = heap.follow(context, known.scope_info, Edge.internal);
@@ -120,7 +120,7 @@ export class Names {
       if (at === edge) place = slots;
       slots++;
     }
-    // A promise's own functions have such contexts too, without names.
+    // The internal functions of promises have such contexts without names.
     if (names.length === 0) return this.generator(node);
     if (names.length !== slots) return { text: `a variable${this.suffix(node)}` };
     return this.variable(context, heap.nameOf(names[place]!), node);
@@ -170,7 +170,7 @@ export class Names {
     return undefined;
   }
 
-  /** What stands in the memory of a collection, of an object, or of a function that waits. */
+  /** An element in the storage of a collection, an object, or a suspended function. */
   private inArray(array: number, node: number): Step | undefined {
     const { heap, known } = this;
     const edge = this.paths.edgeTo(array);
@@ -186,7 +186,7 @@ export class Names {
     return undefined;
   }
 
-  /** The key of a listener in the Map of an event target; undefined where it is another Map, '' where it is unknown. */
+  /** The event of a listener in the Map of an event target; undefined for other Maps, '' if unknown. */
   private eventOf(map: number, table: number, node: number): string | undefined {
     const { heap } = this;
     const edge = this.paths.edgeTo(map);
@@ -195,7 +195,7 @@ export class Names {
     return keyBefore(heap, table, this.paths.edgeTo(node)) ?? '';
   }
 
-  /** A function that waits, where one is reached. */
+  /** The step to a suspended function. */
   private generator(node: number): Step | undefined {
     const { heap, known } = this;
     if (heap.kinds[node] !== Kind.object) return undefined;
@@ -212,7 +212,7 @@ export class Names {
     return { text: `${text}${this.suffix(node)}`, begins: true };
   }
 
-  /** `setInterval of 1,000 ms (tick, server.js:8)`; undefined for a class of the program's that is called so too. */
+  /** `setInterval of 1,000 ms (tick, server.js:8)`; undefined for a class of the program with the same name. */
   private timerText(node: number): string | undefined {
     const { heap, known } = this;
     const isImmediate = heap.names[node] === known.Immediate;
@@ -233,7 +233,7 @@ export class Names {
     return value < 0 ? undefined : Number(this.heap.nameOf(value));
   }
 
-  /** `onData, server.js:22`; undefined for what is no function of a program. */
+  /** `onData, server.js:22`; undefined if it is not a function of the program. */
   private functionText(node: number): string | undefined {
     const { heap } = this;
     if (heap.kinds[node] !== Kind.closure) return undefined;

@@ -1,4 +1,4 @@
-/** Holders that no way through the heap shows: open scopes, tokens, graphs, and what V8 has not let go of yet. */
+/** Holders without a path in the heap: open scopes, tokens, graphs, and tensors that V8 has not freed yet. */
 import type { Holder, Row, Sites } from './answer';
 import type { Facts } from './facts';
 import type { Words } from './names';
@@ -23,7 +23,7 @@ function add(sum: Sum, { bytes, site, scope }: Row): void {
 const many = (count: number, one: string, more = `${one}s`) =>
   `${count.toLocaleString('en')} ${count === 1 ? one : more}`;
 
-/** `seen`: handles to which the heap has a way. */
+/** `seen`: handles with a path in the heap. */
 export function ownersOf(
   facts: Facts,
   rows: ReadonlyMap<number, Row>,
@@ -54,7 +54,7 @@ export function ownersOf(
   if (rest.tensors > 0) {
     holders.push({
       path: [
-        'no way from JavaScript: native code that runs, or garbage that was not freed yet',
+        'no path from JavaScript: running native code, or garbage that is not freed yet',
         many(rest.tensors, 'tensor'),
       ],
       tensors: rest.tensors,
@@ -62,17 +62,20 @@ export function ownersOf(
       sites: sites.shares(rest.sites),
     });
   }
-  // Of the process: told once.
+  // Facts about the process are reported once, for the main thread.
   if (facts.thread !== 0 || !sites.isWanted(0)) return holders;
   if (facts.tokens > 0)
     holders.push({
-      path: ['tokens of share()', `${many(facts.tokens, 'token')} that may still be taken`],
+      path: ['tokens of share()', `${many(facts.tokens, 'token')} not taken yet`],
       tensors: 0,
       bytes: 0,
       sites: [],
     });
   if (facts.graphs > 0 && facts.hiddenBytes > 0) {
-    const path = [`autograd graphs of ${many(facts.graphs, 'tensor')} with a gradFn`, 'memory that no tensor shows'];
+    const path = [
+      `autograd graphs of ${many(facts.graphs, 'tensor')} with a gradFn`,
+      'memory that no tensor accounts for',
+    ];
     holders.push({ path, tensors: 0, bytes: facts.hiddenBytes, sites: [] });
   }
   return holders;

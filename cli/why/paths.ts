@@ -1,15 +1,14 @@
 /**
- * For each object the nearest way to it. Ways go from what a program names (variables of modules, the global object, what
- * modules export) before they go from V8's roots, and take what a program wrote (properties, elements, variables) before
- * what V8 adds (hidden classes, feedback, code, prototypes). Weak references hold nothing; the value in a WeakMap is held by
- * its key, not by the map.
+ * The shortest path to each object. Paths prefer roots that a program names (variables of modules, the global object,
+ * exports) over V8's roots, and edges of the program (properties, elements, variables) over V8's own (hidden classes,
+ * feedback, code, prototypes). Weak references do not hold; the value in a WeakMap is held by its key, not by the map.
  */
 import type { EsModules } from './es_modules';
 import { isNodes, type Scripts } from './scripts';
 import { Edge, type HeapSnapshot, Kind } from './snapshot';
 import type { WellKnown } from './well_known';
 
-/** Ways of one kind are all taken before any of the next. */
+/** Edges of a lower cost are all taken before those of a higher one. */
 enum Cost {
   good,
   poor,
@@ -20,19 +19,19 @@ enum Cost {
 enum State {
   unknown,
   reached,
-  /** All its edges lead to what is reached, or may never be taken. */
+  /** All its edges lead to reached objects or are never taken. */
   spent,
 }
 
 const NONE = 0xffffffff;
 
 export class Paths {
-  /** The edge by which a node was reached; NONE for a begin, and for what was not reached. */
+  /** The edge by which a node was reached; NONE for a root, and for nodes that were not reached. */
   private readonly via: Uint32Array;
   private readonly states: Uint8Array;
   private readonly order: Uint32Array;
   private count = 0;
-  /** Names of edges that are V8's own. */
+  /** Names of V8's own edges. */
   private readonly poor: ReadonlySet<number>;
   private readonly badRoots: ReadonlySet<number>;
 
@@ -97,10 +96,10 @@ export class Paths {
     this.order[this.count++] = node;
   }
 
-  /** From all that was reached, by edges that cost no more. */
+  /** Extends the paths of all reached nodes by edges of at most this cost. */
   private spread(most: Cost): void {
     const { heap, states, order } = this;
-    // What was gone through at a lower price is gone through again, if it has dearer ways.
+    // Nodes visited at a lower cost are visited again if they have edges of a higher cost.
     for (let at = 0; at < this.count; at++) {
       const node = order[at]!;
       if (states[node] === State.spent) continue;
@@ -139,12 +138,12 @@ export class Paths {
     return this.states[node] !== State.unknown;
   }
 
-  /** The edge by which the node was reached, or -1 for a begin. */
+  /** The edge by which the node was reached, or -1 for a root. */
   edgeTo(node: number): number {
     return this.via[node] === NONE ? -1 : this.via[node]!;
   }
 
-  /** Where that edge comes from. */
+  /** The source of that edge. */
   before(node: number): number {
     return this.heap.sourceOf(this.via[node]!);
   }

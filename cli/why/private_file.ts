@@ -1,4 +1,4 @@
-/** Files for what holds a program's secrets: nobody finds them, and nothing of them stays, whoever is killed. */
+/** Unnamed files for heaps, which contain a program's secrets. The kernel frees them even if a process is killed. */
 import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import * as os from 'node:os';
@@ -9,8 +9,8 @@ import { OWNER_ALONE } from '../whole_file';
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_RDWR } = fs.constants;
 
 /**
- * Opens a new file in the folder for temporary files, and takes its name away at once: the kernel frees it with its last
- * descriptor. Whoever is to write it opens the descriptor through /proc. The caller owns it.
+ * Opens a new file in the folder for temporary files and unlinks it at once, so the kernel frees it with its last
+ * descriptor. Writers open the descriptor through /proc. The caller owns the descriptor.
  */
 export function openPrivate(): number {
   const file = path.join(os.tmpdir(), `.leak-audit-${randomBytes(16).toString('hex')}.heap`);

@@ -1,12 +1,12 @@
-/** Whose code is what: the file of each function, and which contexts are those of modules. */
+/** The file of each function, and the contexts of modules. */
 import { Edge, type HeapSnapshot, Kind } from './snapshot';
 import type { WellKnown } from './well_known';
 
-/** Of contexts around each other; deeper ones are of no module. */
-const MOST_LEVELS = 50;
+/** Limit on nested contexts; deeper ones are not assigned to a module. */
+const MAX_LEVELS = 50;
 
 export class Scripts {
-  /** A context that belongs to no other: its file, and a function in it. */
+  /** Outermost contexts, with their file and a function in it. */
   private readonly modules = new Map<number, { file: string; closure: number }>();
 
   constructor(
@@ -26,11 +26,11 @@ export class Scripts {
     return node >= 0 && this.heap.names[node] === this.known['system / Context'];
   }
 
-  /** The outermost of the contexts around it that is the program's, or -1. */
+  /** The outermost enclosing context, or -1. */
   private outermost(context: number): number {
     if (!this.isContext(context)) return -1;
     let node = context;
-    for (let level = 0; level < MOST_LEVELS; level++) {
+    for (let level = 0; level < MAX_LEVELS; level++) {
       const outer = this.heap.follow(node, this.known.previous, Edge.internal);
       if (!this.isContext(outer)) return node;
       node = outer;
@@ -38,7 +38,7 @@ export class Scripts {
     return -1;
   }
 
-  /** The file of a function; undefined for one of V8's. As V8 has it: a path, a URL, or `node:…`. */
+  /** The file of a function: a path, a URL, or `node:…`; undefined for V8's own functions. */
   fileOf(closure: number): string | undefined {
     const { heap, known } = this;
     const shared = heap.follow(closure, known.shared, Edge.internal);
@@ -50,7 +50,7 @@ export class Scripts {
     return name === '' || name.startsWith('system /') || name.startsWith('(') ? undefined : name;
   }
 
-  /** Of a context that is a module's. */
+  /** The module of an outermost context. */
   moduleOf(context: number): { file: string; closure: number } | undefined {
     return this.modules.get(context);
   }
@@ -60,5 +60,5 @@ export class Scripts {
   }
 }
 
-/** Node's own, as V8 names its scripts. */
+/** Whether the file is one of Node's own scripts. */
 export const isNodes = (file: string): boolean => file.startsWith('node:');

@@ -1,9 +1,9 @@
-/** A heap snapshot of V8's as a graph in columns: some 10 bytes an edge, and no object for any of them. */
+/** A V8 heap snapshot as a graph in columns, with about 10 bytes per edge. */
 import * as fs from 'node:fs';
 import { ByteReader, malformed } from './bytes';
 import { Strings } from './strings';
 
-/** As this program names the kinds, whatever number a release of V8 gives them. */
+/** Kinds of nodes; their numbers in files differ by release of V8. */
 export enum Kind {
   other,
   object,
@@ -28,7 +28,7 @@ export enum Edge {
   weak,
 }
 
-/** There are eight kinds of edges: three bits; names and indices have the others. */
+/** The eight kinds of edges take three bits; names and indices take the others. */
 const KIND_SHIFT = 29;
 const KIND_UNIT = 2 ** KIND_SHIFT;
 
@@ -55,7 +55,7 @@ interface Meta {
   location_fields?: string[];
 }
 
-/** What node and edge of the file have at which place. */
+/** The layout of nodes and edges in the file. */
 interface Layout {
   nodes: number;
   edges: number;
@@ -72,16 +72,16 @@ function layoutOf(head: unknown, fileBytes: number): Layout {
   const { meta, node_count: nodes, edge_count: edges } = (head ?? {}) as Record<string, unknown>;
   const { node_fields, node_types, edge_fields, edge_types } = (meta ?? {}) as Partial<Meta>;
   if (!isTexts(node_fields) || !isTexts(edge_fields) || !isTexts(node_types?.[0]) || !isTexts(edge_types?.[0]))
-    throw malformed('it does not describe its fields');
+    throw malformed('the description of its fields is missing');
   const counts = [nodes, edges].map((count) =>
     Number.isSafeInteger(count) && (count as number) >= 0 ? Number(count) : -1,
   );
-  // A number and its comma take two bytes: a file that promises more than it can hold gets no memory for it.
+  // A number and its comma take two bytes. Larger counts are rejected before memory is allocated for them.
   const least = 2 * (counts[0]! * node_fields.length + counts[1]! * edge_fields.length);
-  if (counts.includes(-1) || least > fileBytes + 64) throw malformed('it holds less than it promises');
+  if (counts.includes(-1) || least > fileBytes + 64) throw malformed('the file is too small for its counts');
   const place = (fields: string[], name: string) => {
     const at = fields.indexOf(name);
-    if (at < 0) throw malformed(`its fields have no ${name}`);
+    if (at < 0) throw malformed(`field ${name} is missing`);
     return at;
   };
   return {
@@ -104,7 +104,7 @@ function layoutOf(head: unknown, fileBytes: number): Layout {
   };
 }
 
-/** Where the program's functions stand in its source. */
+/** The position of a function in its source. */
 interface Location {
   line: number;
   column: number;
@@ -113,9 +113,9 @@ interface Location {
 export class HeapSnapshot {
   readonly kinds: Uint8Array;
   readonly names: Uint32Array;
-  /** Of node i the edges from `first[i]` to `first[i + 1]`. */
+  /** Node i has the edges from `first[i]` to `first[i + 1]`. */
   readonly first: Uint32Array;
-  /** Kind and name of an edge in one. */
+  /** Kind and name of each edge, packed. */
   private readonly edges: Uint32Array;
   readonly targets: Uint32Array;
   strings!: Strings;
@@ -133,12 +133,12 @@ export class HeapSnapshot {
     return (this.edges[edge]! >>> KIND_SHIFT) as Edge;
   }
 
-  /** A text's number; of elements and hidden edges, an index. */
+  /** The number of a string; for elements and hidden edges, an index. */
   edgeName(edge: number): number {
     return this.edges[edge]! & (KIND_UNIT - 1);
   }
 
-  /** The object that an edge belongs to. */
+  /** The node that has the edge. */
   sourceOf(edge: number): number {
     let [low, high] = [0, this.nodes];
     while (low < high) {
@@ -153,11 +153,11 @@ export class HeapSnapshot {
     return this.kinds.length;
   }
 
-  /** Reads it through. `fd` has to stay open: names are read when they are needed. `wanted`: names that are asked for by text. */
+  /** Reads a snapshot. `fd` must stay open, because names are read on demand. `wanted`: names that are looked up by text. */
   static read(fd: number, wanted: readonly string[]): HeapSnapshot {
     const reader = new ByteReader(fd);
     reader.expect('{');
-    if (reader.key() !== 'snapshot') throw malformed('it does not begin with its description');
+    if (reader.key() !== 'snapshot') throw malformed('expected the key "snapshot" first');
     const layout = layoutOf(reader.value(), fs.fstatSync(fd).size);
     const snapshot = new HeapSnapshot(layout);
     const seen = new Set<string>();
@@ -169,7 +169,7 @@ export class HeapSnapshot {
       else if (key === 'strings') snapshot.strings = Strings.read(reader, fd, wanted);
       else reader.skip();
     }
-    for (const part of ['nodes', 'edges', 'strings']) if (!seen.has(part)) throw malformed(`it has no ${part}`);
+    for (const part of ['nodes', 'edges', 'strings']) if (!seen.has(part)) throw malformed(`${part} is missing`);
     return snapshot;
   }
 
@@ -183,10 +183,10 @@ export class HeapSnapshot {
       this.names[node] = row[fields.name]!;
       this.first[node] = edge;
       edge += row[fields.edges]!;
-      if (edge > edges) throw malformed('its objects have more edges than it promises');
+      if (edge > edges) throw malformed('more edges than its count');
     }
     this.first[nodes] = edge;
-    if (reader.number() !== -1) throw malformed('it has more objects than it promises');
+    if (reader.number() !== -1) throw malformed('more objects than its count');
   }
 
   private readEdges(reader: ByteReader, { nodes, edges, edgeKinds, nodeFields, edgeFields: fields }: Layout): void {
@@ -195,15 +195,15 @@ export class HeapSnapshot {
     for (let edge = 0; edge < edges; edge++) {
       for (let i = 0; i < fields.width; i++) row[i] = reader.number();
       const target = row[fields.to]! / nodeFields.width;
-      if (!Number.isInteger(target) || target >= nodes || target < 0) throw malformed('an edge leads nowhere');
+      if (!Number.isInteger(target) || target >= nodes || target < 0) throw malformed('an edge has an invalid target');
       const kind = edgeKinds[row[fields.type]!] ?? Edge.other;
       this.edges[edge] = kind * KIND_UNIT + Math.min(row[fields.name]!, KIND_UNIT - 1);
       this.targets[edge] = target;
     }
-    if (reader.number() !== -1) throw malformed('it has more edges than it promises');
+    if (reader.number() !== -1) throw malformed('more edges than its count');
   }
 
-  /** Rows of object, script, line, column; those of functions alone are kept. */
+  /** Rows of object, script, line, column; only those of functions are kept. */
   private readLocations(reader: ByteReader, { nodeFields }: Layout): void {
     reader.expect('[');
     for (let index = reader.number(); index >= 0; index = reader.number()) {
@@ -214,7 +214,7 @@ export class HeapSnapshot {
     }
   }
 
-  /** Where a function begins, from 1 on. */
+  /** The position of a function, counted from 1. */
   locationOf(node: number): Location | undefined {
     return this.locations.get(node);
   }
@@ -223,7 +223,7 @@ export class HeapSnapshot {
     return this.strings.at(this.names[node]!);
   }
 
-  /** The first edge of that name, or -1. `name`: a text's number. */
+  /** The first edge with this name, or -1. `name`: the number of a string. */
   edgeTo(node: number, name: number, kind?: Edge): number {
     for (let edge = this.first[node]!; edge < this.first[node + 1]!; edge++) {
       if (this.edgeName(edge) !== name) continue;
@@ -234,7 +234,7 @@ export class HeapSnapshot {
     return -1;
   }
 
-  /** Where that leads, or -1. */
+  /** The target of that edge, or -1. */
   follow(node: number, name: number, kind?: Edge): number {
     const edge = this.edgeTo(node, name, kind);
     return edge < 0 ? -1 : this.targets[edge]!;

@@ -1,6 +1,6 @@
 /**
- * The texts of a heap snapshot. They hold all that the program does, so only where each begins is kept, and those that a path
- * needs are read.
+ * The strings of a heap snapshot. They contain all data of the program, so only their offsets are kept, and only the strings
+ * that a path needs are read.
  */
 import * as fs from 'node:fs';
 import { type ByteReader, malformed } from './bytes';
@@ -9,10 +9,10 @@ const [QUOTE, COMMA, BACKSLASH, CLOSE, ZERO, NINE] = [34, 44, 92, 93, 48, 57];
 const CHUNK_BITS = 16;
 const CHUNK = 1 << CHUNK_BITS;
 /** Longer names are cut. */
-const MOST_BYTES = 400;
-/** Of names that are looked for, and of the begin of others. */
+const MAX_BYTES = 400;
+/** Bytes of each string that are inspected to find wanted names. */
 const HEAD = 40;
-/** What V8 calls the way from a WeakMap's key to its value, after a number. */
+/** V8's name for the edge from a WeakMap's key to its value, after a number. */
 const PAIR = Buffer.from(' / part of key (');
 
 const hashOf = (bytes: Uint8Array, length: number) => {
@@ -25,9 +25,9 @@ export class Strings {
   /** In chunks, so that growing copies nothing. */
   private readonly offsets: (Uint32Array | Float64Array)[] = [];
   private count = 0;
-  /** Of the names that are looked for: their numbers. */
+  /** Numbers of the wanted names. */
   private readonly known = new Map<string, number>();
-  /** Numbers of the names of ways from keys of WeakMaps. */
+  /** Numbers of the names of edges from keys of WeakMaps. */
   private readonly pairs = new Set<number>();
   private readonly cache = new Map<number, string>();
   private readonly head = Buffer.alloc(HEAD);
@@ -38,7 +38,7 @@ export class Strings {
     this.Offsets = fs.fstatSync(fd).size < 2 ** 32 ? Uint32Array : Float64Array;
   }
 
-  /** Reads the list that comes next; `wanted` are looked for in it. */
+  /** Reads the next list and finds the `wanted` names in it. */
   static read(reader: ByteReader, fd: number, wanted: readonly string[]): Strings {
     const strings = new Strings(fd);
     const byHash = new Map(wanted.map((name) => [hashOf(Buffer.from(name), Buffer.byteLength(name)), name]));
@@ -47,7 +47,7 @@ export class Strings {
       let byte = reader.token();
       if (byte === COMMA) byte = reader.token();
       if (byte === CLOSE) return strings;
-      if (byte !== QUOTE) throw malformed(`expected a text at byte ${reader.position - 1}`);
+      if (byte !== QUOTE) throw malformed(`expected a string at byte ${reader.position - 1}`);
       strings.add(reader, byHash);
     }
   }
@@ -60,7 +60,7 @@ export class Strings {
     let length = 0;
     let escaped = false;
     for (let byte = reader.next(); byte !== QUOTE; byte = reader.next()) {
-      if (byte < 0) throw malformed('it ends within a text (was the process killed while it wrote?)');
+      if (byte < 0) throw malformed('unexpected end of file in a string (was the process killed while writing?)');
       if (byte === BACKSLASH) {
         escaped = true;
         reader.next();
@@ -88,12 +88,12 @@ export class Strings {
     return this.count;
   }
 
-  /** -1 where the heap has no such text. */
+  /** The number of a wanted name, or -1. */
   idOf(name: string): number {
     return this.known.get(name) ?? -1;
   }
 
-  /** Whether this is the name of the way from a key of a WeakMap to its value. */
+  /** Whether this is the name of an edge from a key of a WeakMap to its value. */
   isPair(id: number): boolean {
     return this.pairs.has(id);
   }
@@ -101,15 +101,15 @@ export class Strings {
   at(id: number): string {
     let text = this.cache.get(id);
     if (text === undefined) {
-      const buffer = Buffer.alloc(MOST_BYTES);
-      const length = id < this.count ? fs.readSync(this.fd, buffer, 0, MOST_BYTES, this.offsetOf(id)) : 0;
+      const buffer = Buffer.alloc(MAX_BYTES);
+      const length = id < this.count ? fs.readSync(this.fd, buffer, 0, MAX_BYTES, this.offsetOf(id)) : 0;
       text = textIn(buffer.subarray(0, length), 0);
       this.cache.set(id, text);
     }
     return text;
   }
 
-  /** Many short ones, in one way through the file. */
+  /** Reads many short strings in one pass through the file. */
   each(ids: readonly number[], visit: (id: number, text: string) => void): void {
     const sorted = [...new Set(ids)].filter((id) => id < this.count).sort((a, b) => a - b);
     const window = Buffer.alloc(1 << 18);
@@ -117,7 +117,7 @@ export class Strings {
     let end = 0;
     for (const id of sorted) {
       const offset = this.offsetOf(id);
-      if (offset + MOST_BYTES > end) {
+      if (offset + MAX_BYTES > end) {
         begin = offset;
         end = offset + fs.readSync(this.fd, window, 0, window.length, offset);
       }
@@ -126,10 +126,10 @@ export class Strings {
   }
 }
 
-/** The JSON text that begins behind its quote; cut where it is long. */
+/** The JSON string that begins after its quote, cut if it is long. */
 function textIn(bytes: Buffer, from: number): string {
   let end = from;
-  const most = Math.min(bytes.length, from + MOST_BYTES);
+  const most = Math.min(bytes.length, from + MAX_BYTES);
   while (end < most && bytes[end] !== QUOTE) end += bytes[end] === BACKSLASH ? 2 : 1;
   const raw = bytes.toString('utf8', from, Math.min(end, most));
   const cut = end >= most ? `${raw.replace(/\\[^\\]{0,5}$/, '').replace(/\ufffd$/, '')}…` : raw;

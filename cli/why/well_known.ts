@@ -1,7 +1,7 @@
-/** Names that V8, Node and the library give: looked up once, then compared as numbers. */
+/** Names of V8, Node and the library, looked up once and then compared as numbers. */
 import { Edge, type HeapSnapshot, Kind } from './snapshot';
 
-/** What leads to an object's prototype. */
+/** The edge to an object's prototype. */
 const PROTO = '__proto__';
 
 const NAMES = [
@@ -72,12 +72,12 @@ const NAMES = [
   '(Debugger)',
 ] as const;
 
-/** All that is looked for. */
+/** All wanted names. */
 export const WANTED: readonly string[] = [...NAMES, PROTO];
 
 type Name = (typeof NAMES)[number];
 
-/** Numbers of texts; -1 where the heap has no such text. */
+/** Numbers of the names; -1 for names that the heap does not have. */
 export type WellKnown = Record<Name, number> & { readonly proto: number };
 
 export const wellKnownOf = ({ strings }: HeapSnapshot): WellKnown => ({
@@ -95,7 +95,7 @@ export function globalsOf(heap: HeapSnapshot, known: WellKnown): Set<number> {
     if (heap.edgeKind(edge) === Edge.shortcut) add(heap.targets[edge]!);
   for (let node = 0; node < heap.nodes; node++) {
     if (heap.names[node] !== known['system / NativeContext']) continue;
-    // Releases of V8 call it by one name or the other.
+    // The name depends on the release of V8.
     add(heap.follow(node, known.global_object, Edge.internal));
     add(heap.follow(node, known.extension, Edge.internal));
   }

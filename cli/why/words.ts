@@ -1,4 +1,4 @@
-/** How names and places of the program are written in a path: as in its source, or redacted. */
+/** Formats names and positions of the program in a path: as in its source, or redacted. */
 import * as path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Redaction } from '../redact';
@@ -6,7 +6,7 @@ import { position, relativeFile } from '../reporters/position';
 import { SourceMaps } from '../sourcemaps';
 import type { Words } from './names';
 
-/** V8 has URLs of ES modules, and paths of others. */
+/** The path of a script; V8 has URLs for ES modules and paths for others. */
 export function pathOf(file: string): string {
   try {
     return file.startsWith('file:') ? fileURLToPath(file) : file;
@@ -35,7 +35,7 @@ export function wordsFor(folder: string, redaction: Redaction | undefined): Word
   };
 }
 
-/** Files of this package: what the library itself keeps is no holder. */
+/** Whether a file belongs to this package, whose own references do not count as holders. */
 export function isOwnFile(file: string): boolean {
   return pathOf(file).startsWith(`${path.resolve(__dirname, '../../lib')}${path.sep}`);
 }

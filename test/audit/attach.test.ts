@@ -44,10 +44,10 @@ test('earlier tensors are one site; later ones have their line; detach ends the 
   await service.tell('view');
 
   const second = await refused('attach', String(service.pid), '-o', capture);
-  expect(second).toMatch(/is attached to already \(.*exact\): leak-audit detach \d+ ends that/);
+  expect(second).toMatch(/is already recorded \(.*exact\); to stop: leak-audit detach \d+/);
 
   const { code, stdout } = await leakAudit('detach', String(service.pid));
-  expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining(`the capture is in ${capture}`) });
+  expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining(`capture written to ${capture}`) });
   const outcome = await running.outcome;
   expect({ code: outcome.code, signal: outcome.signal }).toEqual({ code: 0, signal: null });
   expect(outcome.stdout).toMatch(/\(before attach\)/);
@@ -67,8 +67,8 @@ test('earlier tensors are one site; later ones have their line; detach ends the 
   await until(async () => (await service.tell('listeners')) === listeners); // no listener is left in the service
 
   const again = await refused('detach', String(service.pid));
-  expect(again).toMatch(/nothing is recorded in process \d+/);
-  expect(await refused('mark', String(service.pid), 'late')).toMatch(/nothing is recorded in process \d+/);
+  expect(again).toMatch(/process \d+ is not recorded/);
+  expect(await refused('mark', String(service.pid), 'late')).toMatch(/process \d+ is not recorded/);
 });
 
 test('a second capture starts afresh: tensors of the first count as earlier ones', async () => {
@@ -209,7 +209,7 @@ test('snapshot: by device at any time, by site during a recording', async () => 
   expect(first.devices).toEqual([{ device: 'cpu', ...devices.cpu }]);
   const { stdout } = await leakAudit('snapshot', String(service.pid));
   expect(stdout).toMatch(/^process \d+: 3 tensors on 3 storages hold 3\.0 KiB/);
-  expect(stdout).toMatch(/No site is known/);
+  expect(stdout).toMatch(/No sites: leak-audit attach/);
 });
 
 test('--mode and --max-size apply to attach too; sample counts earlier tensors exactly', async () => {
@@ -253,8 +253,8 @@ test('a process under leak-audit run is already recorded', async () => {
   ]);
   await service.tell('hold 2');
   const recorded = String(await service.tell('pid'));
-  expect(await refused('attach', recorded)).toMatch(/is recorded by leak-audit run/);
-  expect(await refused('detach', recorded)).toMatch(/is recorded by leak-audit run/);
+  expect(await refused('attach', recorded)).toMatch(/is already recorded by leak-audit run/);
+  expect(await refused('detach', recorded)).toMatch(/is already recorded by leak-audit run/);
   expect(await leakAudit('mark', recorded, 'seen')).toMatchObject({ code: 0 });
   service.say('exit');
   await service.exited;

@@ -4,7 +4,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { Connection } from '../../cli/attach/connection';
 import { CaptureFollower, readCapture } from '../../cli/capture/reader';
-import { reserve, reserveForLook } from '../../cli/run/reserve';
+import { reserve, reserveForLive } from '../../cli/run/reserve';
 import { run } from '../support/child';
 import { limitMs, ordinaryEnv } from '../support/sanitized';
 import { leakyCapture } from './capture_builder';
@@ -15,7 +15,7 @@ const folder = testFolder();
 jest.setTimeout(limitMs(240_000));
 const file = (name: string) => path.join(folder, name);
 
-const NOWHERE = /(there is no such folder, or it takes no files|this user may not write there) \(E\w+\)/;
+const NOWHERE = /(the folder does not exist or does not accept files|permission denied) \(E\w+\)/;
 
 test('the error says why a file cannot be made, and what to do', () => {
   const said = (fn: () => unknown): string => {
@@ -33,8 +33,8 @@ test('the error says why a file cannot be made, and what to do', () => {
   expect(said(() => reserve(long))).toBe(
     `UsageError: cannot write ${long}: the name is too long (ENAMETOOLONG). Name another with -o FILE`,
   );
-  expect(said(() => reserveForLook('/proc'))).toMatch(
-    new RegExp(`^UsageError: cannot make a folder in /proc: ${NOWHERE.source}\\. Name another folder with TMPDIR$`),
+  expect(said(() => reserveForLive('/proc'))).toMatch(
+    new RegExp(`^UsageError: cannot create a folder in /proc: ${NOWHERE.source}\\. Name another folder with TMPDIR$`),
   );
 });
 
@@ -44,7 +44,9 @@ test('live refuses if its capture cannot be written, and leaves nothing behind',
   const command = ['-c', 'ulimit -f 0; exec "$0" "$@"', process.execPath, CLI, 'live', String(service.pid)];
   const { code, stderr } = await run('bash', command, { env: { ...ordinaryEnv(), TMPDIR: file('tmp') } });
   expect(code).toBe(2);
-  expect(stderr).toMatch(/^leak-audit: cannot write .*: this process may not write so much \(ulimit -f\) \(EFBIG\)\. /);
+  expect(stderr).toMatch(
+    /^leak-audit: cannot write .*: the file size limit of this process is exceeded \(ulimit -f\) \(EFBIG\)\. /,
+  );
   expect(stderr).toMatch(/ Name another folder with TMPDIR\n$/);
   expect(fs.readdirSync(file('tmp'))).toEqual([]);
 });
@@ -62,14 +64,14 @@ test('a deleted working folder', async () => {
     ['snapshot', String(service.pid)],
   ]) {
     const { code, stdout, stderr } = await run('sh', [...command, CLI, ...args], { env: ordinaryEnv() });
-    const said = 'leak-audit: the working folder is gone: go to one that is there\n';
+    const said = 'leak-audit: the working folder does not exist\n';
     expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: said });
   }
 });
 
 test('devices and pipes are not replaced', () => {
   execFileSync('mkfifo', [file('pipe')]);
-  expect(() => reserve(file('pipe'))).toThrow(`cannot write ${file('pipe')}: what is there is no file.`);
+  expect(() => reserve(file('pipe'))).toThrow(`cannot write ${file('pipe')}: not a regular file.`);
   expect(fs.lstatSync(file('pipe')).isFIFO()).toBe(true);
 });
 
@@ -101,7 +103,7 @@ test('a file that takes the capture’s name before the recording is neither cha
   const other = fs.readFileSync(`${named}.other`);
   const args = ['attach', String(service.pid), '-o', named, '--interval', '20ms', '--duration', '500ms', '--quiet'];
   const { code, stdout, stderr } = await run(process.execPath, ['-r', swap, CLI, ...args], { env: ordinaryEnv() });
-  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('the capture is in') });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('capture written to') });
   expect(fs.lstatSync(named).isSymbolicLink()).toBe(true);
   expect(fs.readFileSync(`${named}.other`)).toEqual(other);
   expect(stdout).toContain('(before attach)');
@@ -109,7 +111,7 @@ test('a file that takes the capture’s name before the recording is neither cha
 });
 
 test('the capture for a look at a process is the file that was opened', () => {
-  const { folder: own, file: name, fd } = reserveForLook(folder);
+  const { folder: own, file: name, fd } = reserveForLive(folder);
   const opened = fs.fstatSync(fd);
   expect(fs.statSync(name).ino).toBe(opened.ino);
   fs.closeSync(fd);
@@ -165,7 +167,9 @@ test('attach: one line, status 2, nothing half-written, and nothing recorded', a
   const service = await Service.start();
   const pid = String(service.pid);
   expect(await refused('attach', pid, '-o', '/proc/x')).toMatch(/^leak-audit: cannot write \/proc\/x: /);
-  expect(await refused('attach', pid, '-o', '-')).toBe('leak-audit: a capture is no stream: name a file with -o FILE');
+  expect(await refused('attach', pid, '-o', '-')).toBe(
+    'leak-audit: a capture cannot be written to stdout: name a file with -o FILE',
+  );
 
   fs.mkdirSync(file('full'));
   const old = path.join(folder, 'full', 'old');
@@ -175,7 +179,7 @@ test('attach: one line, status 2, nothing half-written, and nothing recorded', a
   expect({ code, stdout, stderr }).toEqual({
     code: 2,
     stdout: '',
-    stderr: `leak-audit: cannot write ${old}: this process may not write so much (ulimit -f) (EFBIG). Name another with -o FILE\n`,
+    stderr: `leak-audit: cannot write ${old}: the file size limit of this process is exceeded (ulimit -f) (EFBIG). Name another with -o FILE\n`,
   });
   expect(fs.readdirSync(file('full'))).toEqual(['old']);
   expect(fs.readFileSync(old, 'utf8')).toBe('an old capture');

@@ -43,9 +43,9 @@ test('--help of each command shows its usage and exit statuses', async () => {
 });
 
 test('an id that is not a process, or of one that has ended', async () => {
-  await all('nonsense', /'nonsense' is no process id/);
-  await all('0', /'0' is no process id/);
-  await all('99999999', /'99999999' is no process id/);
+  await all('nonsense', /'nonsense' is not a process id/);
+  await all('0', /'0' is not a process id/);
+  await all('99999999', /'99999999' is not a process id/);
   const child = await started(process.execPath, '-e', 'console.log(1)');
   await new Promise((resolve) => (child.exitCode === null ? child.once('exit', resolve) : resolve(null)));
   await all(child.pid!, /there is no process \d+/);
@@ -65,7 +65,7 @@ test('a stopped process is not waited for', async () => {
   const service = await Service.start();
   service.child.kill('SIGSTOP');
   await until(async () => /^State:\s*T/m.test(readFileSync(`/proc/${service.pid}/status`, 'utf8')));
-  await all(service.pid, /process (\d+) is stopped, and answers once it goes on: kill -CONT \1$/);
+  await all(service.pid, /process (\d+) is stopped: continue it with kill -CONT \1$/);
   service.child.kill('SIGCONT');
   await until(async () => (await leakAudit('snapshot', String(service.pid))).code === 0);
 });
@@ -206,8 +206,8 @@ test('garbage, partial requests, silence and many connections do not affect a se
 test('an unwritable file is detected before the recording', async () => {
   const service = await Service.start();
   expect(await refused('attach', String(service.pid), '-o', '/no/such/folder/x')).toMatch(/cannot write/);
-  expect(await refused('attach', String(service.pid), '--duration', 'soon')).toMatch(/no duration/);
-  expect(await refused('attach', String(service.pid), '--background', '--json', '-')).toMatch(/leaves no report/);
+  expect(await refused('attach', String(service.pid), '--duration', 'soon')).toMatch(/expected a duration/);
+  expect(await refused('attach', String(service.pid), '--background', '--json', '-')).toMatch(/prints no report/);
   expect(await refused('live', '/no/such/file')).toMatch(/no such file/);
   expect(await refused('live', __filename)).toMatch(/not a leak-audit capture/);
   expect(JSON.parse((await leakAudit('snapshot', String(service.pid), '--json')).stdout).sites).toBeNull();

@@ -31,11 +31,11 @@ beforeAll(() => {
 
 const BAD: [string, RegExp][] = [
   ['text', /not a leak-audit capture/],
-  ['empty', /not a leak-audit capture \(it is empty or cut off\)/],
-  ['cut-in-header', /not a leak-audit capture \(it is empty or cut off\)/],
-  ['cut-in-start', /not a leak-audit capture \(it is empty or cut off\)/],
-  ['newer', /written by a newer leak-audit \(format 99, this one reads \d+\)/],
-  ['folder', /a folder, not a capture/],
+  ['empty', /not a leak-audit capture \(empty or truncated\)/],
+  ['cut-in-header', /not a leak-audit capture \(empty or truncated\)/],
+  ['cut-in-start', /not a leak-audit capture \(empty or truncated\)/],
+  ['newer', /written by a newer leak-audit \(format 99, this version reads \d+\)/],
+  ['folder', /expected a capture, got a folder/],
   ['missing', /no such file/],
 ];
 
@@ -48,7 +48,7 @@ const COMMANDS: [string, (bad: string) => string[]][] = [
   ['repair', (bad) => ['repair', bad, '-o', file('out.ltna')]],
 ];
 /** repair does not need the header, so its message differs. */
-const NOTHING_TO_REPAIR = /not a leak-audit capture \(nothing in it says which process it is of\)/;
+const NOTHING_TO_REPAIR = /not a leak-audit capture \(no start packet\)/;
 
 test.each(COMMANDS)('%s', async (command, args) => {
   for (const [name, message] of BAD) {
@@ -74,22 +74,16 @@ test.each([
   [['repair', 'a', '-o'], "option '-o, --output <file>' argument missing (see leak-audit repair --help)"],
   [
     ['run', '-o', './x.ltna', '--json', 'x.ltna', '--', 'node'],
-    '-o and --json are both x.ltna: each needs a file of its own',
+    '-o and --json are both x.ltna: expected different files',
   ],
-  [
-    ['run', '--html', '-', '--json', '-', '--', 'node'],
-    '--html and --json are both stdout: each needs a file of its own',
-  ],
-  [
-    ['attach', '1', '-o', 'x.ltna', '--html', './x.ltna'],
-    '-o and --html are both ./x.ltna: each needs a file of its own',
-  ],
-  [['report', 'a', '--html', 'a'], 'the capture and --html are both a: each needs a file of its own'],
-  [['check', 'a', '--junit', 'b', '--sarif', 'b'], '--junit and --sarif are both b: each needs a file of its own'],
-  [['diff', 'a', 'b', '--json', 'b'], 'b and --json are both b: each needs a file of its own'],
-  [['export', 'a', '--csv', 'a'], 'the capture and --csv are both a: each needs a file of its own'],
+  [['run', '--html', '-', '--json', '-', '--', 'node'], '--html and --json are both stdout: expected different files'],
+  [['attach', '1', '-o', 'x.ltna', '--html', './x.ltna'], '-o and --html are both ./x.ltna: expected different files'],
+  [['report', 'a', '--html', 'a'], 'the capture and --html are both a: expected different files'],
+  [['check', 'a', '--junit', 'b', '--sarif', 'b'], '--junit and --sarif are both b: expected different files'],
+  [['diff', 'a', 'b', '--json', 'b'], 'b and --json are both b: expected different files'],
+  [['export', 'a', '--csv', 'a'], 'the capture and --csv are both a: expected different files'],
   [['run', '--', '/no/such/program'], "cannot run '/no/such/program': not found"],
-  [['run', '--', folder], `cannot run '${folder}': not a program that may be run`],
+  [['run', '--', folder], `cannot run '${folder}': not executable`],
 ])('wrong usage is one line that refers to the help: %j', async (args, message) => {
   expect(await leakAudit(args)).toMatchObject({ code: 2, stdout: '', stderr: `leak-audit: ${message}\n` });
 });
@@ -123,7 +117,7 @@ test('a capture with a trailing hole of a gigabyte is read in little memory', as
   const { code, stdout } = await leakAudit(['report', file('hole')], { NODE_OPTIONS: '--max-old-space-size=64' });
   expect(code).toBe(0);
   expect(stdout).toMatch(/LEAK .*app\.js:10:5/);
-  expect(stdout).toMatch(/the capture is torn: its last 1,073,\d{3},\d{3} bytes cannot be read/);
+  expect(stdout).toMatch(/the capture is truncated: its last 1,073,\d{3},\d{3} bytes cannot be read/);
 });
 
 test('the help of each command fits into 80 columns', async () => {

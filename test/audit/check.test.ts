@@ -64,10 +64,10 @@ describe('exit status', () => {
     expect(check('short.ltna')).toMatchObject({
       status: 3,
       stdout:
-        'insufficient: 5 tensors are alive after 1.0 s (4 rounds), too short to tell a leak from a program that warms up\n',
+        'insufficient: 5 tensors are alive after 1.0 s (4 rounds), which is too short to distinguish a leak from warm-up\n',
     });
-    const missing = '  note: 2 events or more were lost: figures are too low\n';
-    expect(check('lost.ltna')).toMatchObject({ status: 4, stdout: `lost: 2 events or more are missing\n${missing}` });
+    const missing = '  note: at least 2 events were lost: the figures are too low\n';
+    expect(check('lost.ltna')).toMatchObject({ status: 4, stdout: `lost: at least 2 events are missing\n${missing}` });
   });
 
   test('--warmup, --max-live and --max-age', () => {
@@ -84,7 +84,7 @@ describe('baseline', () => {
   test('is written, and its leaks pass, even if lines have moved; leaks that got faster fail', () => {
     const written = check('leaky.ltna', '--write-baseline', 'baseline.json');
     expect(written.status).toBe(0);
-    expect(written.stdout).toMatch(/\n {2}note: baseline\.json was written: 1 known leak\n$/);
+    expect(written.stdout).toMatch(/\n {2}note: wrote baseline\.json: 1 known leak\n$/);
     expect(JSON.parse(read('baseline.json'))).toEqual({
       version: 1,
       tolerance: 2,
@@ -106,7 +106,7 @@ describe('baseline', () => {
     json('old.json', { version: 1, sites: [site] });
     const { status, stdout } = check('steady.ltna', '--baseline', 'old.json');
     expect(status).toBe(0);
-    expect(stdout).toBe('clean\n  note: src/old.js:1 of the baseline leaks no more: take it out\n');
+    expect(stdout).toBe('clean\n  note: the baseline entry src/old.js:1 no longer leaks: remove it\n');
   });
 
   const entry = { file: 'a.js', line: 1, function: '', growthBytesPerMinute: 1, growthTensorsPerMinute: 1 };
@@ -116,13 +116,9 @@ describe('baseline', () => {
     ['another version', { version: 2, sites: [] }, 'version: expected 1, got 2'],
     ['no sites', { version: 1 }, 'sites: expected a list, got nothing'],
     ['tolerance', { version: 1, tolerance: 0.5, sites: [] }, 'tolerance: expected a number of 1 or more, got 0.5'],
-    ['unknown field', { version: 1, sites: [], site: [] }, 'site: no such field; there are version, tolerance, sites'],
+    ['unknown field', { version: 1, sites: [], site: [] }, 'site: unknown field; expected version, tolerance, sites'],
     ['site', { version: 1, sites: [null] }, 'sites[0]: expected an object, got null'],
-    [
-      'file',
-      { version: 1, sites: [entry, { ...entry, file: '' }] },
-      'sites[1].file: expected a string that is not empty',
-    ],
+    ['file', { version: 1, sites: [entry, { ...entry, file: '' }] }, 'sites[1].file: expected a non-empty string'],
     [
       'line',
       { version: 1, sites: [{ ...entry, line: 0 }] },
@@ -139,7 +135,7 @@ describe('baseline', () => {
       { version: 1, sites: [{ ...entry, growthTensorsPerMinute: -1 }] },
       'sites[0].growthTensorsPerMinute: expected',
     ],
-    ['prototype', JSON.parse('{"version":1,"sites":[],"__proto__":1}'), '__proto__: no such field'],
+    ['prototype', JSON.parse('{"version":1,"sites":[],"__proto__":1}'), '__proto__: unknown field'],
   ])('%s', (_, value, message) => {
     json('bad.json', value);
     const { status, stdout, stderr } = check('leaky.ltna', '--baseline', 'bad.json');
@@ -150,9 +146,9 @@ describe('baseline', () => {
 
   test.each([
     ['missing.json', 'missing.json: no such file'],
-    ['.', '.: is a folder'],
-    ['empty.json', 'empty.json: is empty'],
-    ['text.json', 'text.json: is no JSON'],
+    ['.', '.: expected a file, got a folder'],
+    ['empty.json', 'empty.json: expected JSON, got an empty file'],
+    ['text.json', 'text.json: not valid JSON'],
   ])('%s is not a baseline', (name, message) => {
     write('empty.json', ' \n');
     write('text.json', 'leaks:\n\n  - a\n');
@@ -184,7 +180,7 @@ describe('suppressions', () => {
     for (const other of [{ file: '*.js' }, { file: 'src/cache.js', line: 11 }, { file: 'src/*', function: 'get' }]) {
       const { status, stdout } = suppress({ ...other, reason: 'r' }, model);
       expect(status).toBe(1);
-      expect(stdout).toContain('note: nothing to suppress for');
+      expect(stdout).toContain('matches nothing');
     }
   });
 
@@ -192,16 +188,16 @@ describe('suppressions', () => {
     expect(suppress({ file: '**', reason: 'r', until: '2999-12-31' }).status).toBe(0);
     const over = suppress({ file: '**', reason: 'soon fixed', until: '2020-02-29' });
     expect(over.status).toBe(1);
-    expect(over.stdout).toContain('the suppression of ** ended on 2020-02-29 (soon fixed)');
+    expect(over.stdout).toContain('the suppression of ** expired after 2020-02-29 (soon fixed)');
   });
 
   test.each([
-    [{ file: 'a.js' }, 'suppressions[0].reason: expected a string that is not empty, got nothing'],
-    [{ file: 'a.js', reason: ' ' }, 'suppressions[0].reason: expected a string that is not empty, got " "'],
+    [{ file: 'a.js' }, 'suppressions[0].reason: expected a non-empty string, got nothing'],
+    [{ file: 'a.js', reason: ' ' }, 'suppressions[0].reason: expected a non-empty string, got " "'],
     [{ reason: 'r' }, 'suppressions[0].file: expected'],
-    [{ file: 'a.js', reason: 'r', until: '2026-02-30' }, 'suppressions[0].until: expected a date as "2027-01-31"'],
+    [{ file: 'a.js', reason: 'r', until: '2026-02-30' }, 'suppressions[0].until: expected a date such as "2027-01-31"'],
     [{ file: 'a.js', reason: 'r', line: 1.5 }, 'suppressions[0].line: expected'],
-    [{ file: 'a.js', reason: 'r', path: 'b' }, 'suppressions[0].path: no such field'],
+    [{ file: 'a.js', reason: 'r', path: 'b' }, 'suppressions[0].path: unknown field'],
   ])('%j is refused', (entry, message) => {
     const { status, stderr } = suppress(entry);
     expect(stderr).toContain(message);
@@ -273,7 +269,7 @@ describe('--junit', () => {
     expect(validate(parseXml('out.xml'))[0]![2][0]![0]).toBe('skipped');
     check('lost.ltna', '--junit', 'out.xml');
     expect(validate(parseXml('out.xml')).at(-1)![2]).toEqual([
-      ['error', { message: 'lost: 2 events or more are missing', type: 'lost-events' }, []],
+      ['error', { message: 'lost: at least 2 events are missing', type: 'lost-events' }, []],
     ]);
   });
 

@@ -77,7 +77,7 @@ test('zsh: the script gives the completion system the expected values', async ()
   const zsh = async (...typed: string[]) =>
     words(await run('zsh', ['-f', '-c', lines, 'zsh', script('zsh'), ...typed], { env: ordinaryEnv() }));
   expect(await zsh('')).toEqual(
-    expect.arrayContaining(['for _leak_audit', 'export:Writes what a capture tells in the formats of other tools.']),
+    expect.arrayContaining(['for _leak_audit', 'export:Converts a capture to the formats of other tools.']),
   );
   const options = await zsh('export', 'x', '--v');
   expect(options).toContain('*:file:_files');

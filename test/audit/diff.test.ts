@@ -81,7 +81,7 @@ describe('the command', () => {
     const { code, stdout, stderr } = await leakAudit(['diff', file('a.ltna'), file('b.ltna')]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout.trim().split('\n')[0]).toBe(
-      '+1.0 MiB  Living bytes: 2.0 MiB in A, 3.0 MiB in B; sites: 1 grown, 1 new, 1 gone.',
+      '+1.0 MiB  Live bytes: 2.0 MiB in A, 3.0 MiB in B; sites: 1 grown, 1 new, 1 gone.',
     );
     expect(stdout).toMatch(/^grown +1\.0 MiB +2\.0 MiB +\+1\.0 MiB +\+10 +insufficient +\/srv\/a\.ts:1:1 f1$/m);
     expect(stdout).toMatch(/^gone +1\.0 MiB +- +-1\.0 MiB +-3 +insufficient +\/srv\/a\.ts:2:1 f2$/m);

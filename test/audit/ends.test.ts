@@ -60,7 +60,7 @@ test('freed in the last round: not clean, with the line, the time of the release
   expect(report).toMatchObject({ verdict: 'insufficient', summary: { insufficient: 'grew-to-the-end' } });
   expect(report.sites[0]).toMatchObject({ line: 8, kind: 'grew-to-the-end', liveTensors: 0, freedMs: MS });
   expect(sentence({})).toMatch(
-    /^INSUFFICIENT {2}cache\.js:8:1 grew by .* until the end, and was freed only in the last 50 ms: a leak, or results that were collected and then used\. A longer run tells, or torch\.audit\.mark\('shutdown'\)/,
+    /^INSUFFICIENT {2}cache\.js:8:1 grew by .* until the end, and was freed only in the last 50 ms: a leak, or results that were collected and then used\. Run it longer, or call torch\.audit\.mark\('shutdown'\)/,
   );
 });
 

@@ -151,8 +151,8 @@ test('several formats at once, one of them to stdout; sources can be left out of
 test('wrong options are reported in one line', async () => {
   const cases: [string[], RegExp][] = [
     [[], /no format given/],
-    [['--csv', file('x'), '--collapsed', file('x')], /are both .*: each needs a file of its own/],
-    [['--csv', path.join(ROOT, 'no-such-folder/x.csv')], /no folder that can be written to/],
+    [['--csv', file('x'), '--collapsed', file('x')], /are both .*: expected different files/],
+    [['--csv', path.join(ROOT, 'no-such-folder/x.csv')], /is not a writable folder/],
     [['--collapsed', '-', '--value', 'heat'], /Allowed choices are live, allocated, growth/],
   ];
   for (const [options, message] of cases) {

@@ -75,7 +75,7 @@ test('a value that carries its graph along is the root, by its line and its name
   expect(report.sites[0]!.hiddenGrowthBytesPerMinute).toBeGreaterThan(1e6);
   expect(report.sites.find(({ line }) => line === 10)).toMatchObject({ hiddenBytes: 48 * 8192 });
   expect(sentenceOf({})).toMatch(
-    /^LEAK {2}running-loss\.js:8 \(total\) carries a graph of 288 nodes, \+3 per step; use detach\(\) or item\(\)\. It keeps .* that no tensor shows, .*\. 384\.0 KiB that graphs hold were made at running-loss\.js:10\./,
+    /^LEAK {2}running-loss\.js:8 \(total\) carries a graph of 288 nodes, \+3 per step; use detach\(\) or item\(\)\. It retains .* that no tensor accounts for, .*\. 384\.0 KiB held by graphs were allocated at running-loss\.js:10\./,
   );
   // Without the file beside it: the function's name.
   fs.renameSync(source, `${source}.away`);

@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { analyse } from '../../cli/analysis';
 import { fileHeader, PacketType, packet } from '../../cli/capture/format';
-import { MOST_FRAMES } from '../../cli/capture/limits';
+import { MAX_FRAMES } from '../../cli/capture/limits';
 import { LivingTensors } from '../../cli/capture/living';
 import { check } from '../../cli/check/findings';
 import { plainColors } from '../../cli/colors';
@@ -13,7 +13,7 @@ import { renderCollapsed } from '../../cli/exporters/collapsed';
 import { renderCsv } from '../../cli/exporters/csv';
 import { renderPprof } from '../../cli/exporters/pprof';
 import { renderSpeedscope } from '../../cli/exporters/speedscope';
-import { exactly, loadCapture } from '../../cli/load_capture';
+import { loadCapture, withExactFigures } from '../../cli/load_capture';
 import { pageData } from '../../cli/page/data';
 import { renderDiff } from '../../cli/reporters/diff';
 import { renderHtml } from '../../cli/reporters/html';
@@ -55,7 +55,7 @@ async function leakAudit(...args: string[]): Promise<Outcome> {
 function useAll(capture: string): 'told' | 'used' {
   try {
     const loaded = loadCapture(capture);
-    const report = exactly(analyse(loaded.capture, {}), loaded);
+    const report = withExactFigures(analyse(loaded.capture, {}), loaded);
     const outcome = check(report, { maxAge: 1, maxLive: 1 }, '/');
     const stacks = stackTotals(loaded.capture);
     renderText(report, { colors: plainColors, folder: '/' });
@@ -237,7 +237,7 @@ const FILLING: [string, () => Buffer, RegExp | undefined][] = [
   [
     '50 MB of short stacks',
     () => {
-      const json = `[${Array.from({ length: MOST_FRAMES - 1 }, (_, i) => `{"file":"","line":${i % 9},"column":0}`).join(',')}]`;
+      const json = `[${Array.from({ length: MAX_FRAMES - 1 }, (_, i) => `{"file":"","line":${i % 9},"column":0}`).join(',')}]`;
       return many(6000, (i) => site(i, json));
     },
     undefined,

@@ -75,7 +75,7 @@ describe('the view', () => {
     expect(rowsOf(renderView(history, { ...options, rows: 13 }))).toHaveLength(1);
     expect(renderView(history, { ...options, rows: 5 }).length).toBeLessThanOrEqual(5);
     expect(renderView(history, { ...options, paused: true })[0]).toMatch(/paused$/);
-    expect(renderView(new History(), options).join()).toMatch(/nothing is recorded yet/);
+    expect(renderView(new History(), options).join()).toMatch(/nothing recorded yet/);
   });
 
   test('earlier tensors do not count as a rate, nor do sites that were omitted before', () => {
@@ -163,7 +163,7 @@ test('a process that is recorded by another command is shown and stays recorded'
 
 /** At exit the recording ends first. */
 const ENDED =
-  /^leak-audit: (process \d+ has ended, or was detached|process \d+ ended, or closed the connection|the recording of process \d+ has ended)\n$/;
+  /^leak-audit: (process \d+ has ended or was detached|process \d+ ended or closed the connection|the recording of process \d+ has ended)\n$/;
 
 test('it ends when the process ends or is killed', async () => {
   for (const end of ['exit', 'kill'] as const) {
@@ -201,7 +201,7 @@ test('a capture without new events is reported as stalled and still followed', a
   const source = new FileSource(file('still'), 0);
   await source.look();
   expect(source.stalled).toBe(
-    `process ${process.pid} writes nothing: it is stopped, or another process, and the file a copy, or cut off`,
+    `process ${process.pid} does not write: it is stopped, or it is a different process and the file is a copy or truncated`,
   );
   const options = { columns: 80, rows: 24, colors: plainColors, folder: '', sort: 'bytes' as const };
   const stalled = { ...options, title: 'x', paused: false, ended: undefined, stalled: 'process 7 writes nothing' };
@@ -212,7 +212,7 @@ test('a capture without new events is reported as stalled and still followed', a
   fs.writeFileSync(file('still'), fileHeader(Flag.reserved));
   const unclaimed = new FileSource(file('still'), 0);
   expect(await unclaimed.look()).toBeUndefined();
-  expect(unclaimed.stalled).toBe('no process has begun to write to the capture');
+  expect(unclaimed.stalled).toBe('no process has written to the capture yet');
   for (const one of [source, patient, unclaimed]) await one.close();
 });
 
@@ -230,7 +230,7 @@ test('a process shown by live cannot be attached to meanwhile', async () => {
   const live = new Running('live', String(service.pid), '--interval', '50ms');
   await live.wrote(/\d/);
   expect(await refused('attach', String(service.pid), '-o', file('second'))).toBe(
-    `leak-audit: leak-audit live looks at process ${service.pid}, and records it meanwhile: end that first`,
+    `leak-audit: process ${service.pid} is recorded by leak-audit live: quit that first`,
   );
   live.child.kill('SIGINT');
   expect(await live.outcome).toMatchObject({ code: 0, stderr: '' });

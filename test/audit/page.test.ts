@@ -39,12 +39,12 @@ test.each(['light', 'dark'] as const)(
       /^leak \/srv\/shop\/src\/classify\.ts:42:14 \(classify\) leaks 22\.5 MiB per minute \(720 tensors\), from the start/,
     );
     expect(headings.slice(1)).toEqual([
-      'Living bytes by site',
+      'Live bytes by site',
       'Sites',
       'By allocation stack',
-      'Age of what lives',
-      'The oldest',
-      'What no tensor explains',
+      'Age of live tensors',
+      'Oldest tensors',
+      'Memory outside tensors',
     ]);
     expect(await page.locator('#timeline polygon').count()).toBe(4);
     expect(await page.locator('#process polygon').count()).toBe(4);
@@ -82,7 +82,7 @@ test('all focusable elements have a name', async () => {
 
 test('the chart can be read and switched by keys', async () => {
   const { page, complaints } = await open(browser, file('app.html'));
-  const chart = page.getByRole('slider', { name: /Living bytes by site/ });
+  const chart = page.getByRole('slider', { name: /Live bytes by site/ });
   await chart.focus();
   await page.keyboard.press('Home');
   expect(await chart.getAttribute('aria-valuetext')).toMatch(/^250 ms: .*classify \(leak\) 96\.0 KiB/);

@@ -29,7 +29,7 @@ test('allows only content with a listed hash', () => {
 
 test('the page itself does not violate the policy', async () => {
   const { page, complaints } = await open(browser, file('app.html'));
-  await page.getByRole('slider', { name: /Living bytes by site/ }).focus();
+  await page.getByRole('slider', { name: /Live bytes by site/ }).focus();
   for (const key of ['Home', 'ArrowRight', 'PageDown', 'Escape']) await page.keyboard.press(key);
   for (const name of ['libtorch', 'RSS'])
     await page

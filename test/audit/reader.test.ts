@@ -201,14 +201,14 @@ test('files that are not captures are refused with a reason', () => {
   const newer = leakyCapture(1).build();
   newer.writeUInt32LE(99, 8);
   expect(() => readCapture(write('text', 'hello, I am a text file'))).toThrow(/not a leak-audit capture/);
-  expect(() => readCapture(write('empty', ''))).toThrow(/empty or cut off/);
+  expect(() => readCapture(write('empty', ''))).toThrow(/empty or truncated/);
   expect(() => readCapture(write('newer', newer))).toThrow(/newer leak-audit \(format 99/);
   const older = leakyCapture(1).build();
   older.writeUInt32LE(1, 8);
-  expect(() => readCapture(write('older', older))).toThrow(/older leak-audit \(format 1, this one reads 2\)/);
+  expect(() => readCapture(write('older', older))).toThrow(/older leak-audit \(format 1, this version reads 2\)/);
   const noStack = new CaptureBuilder().packet(2, Buffer.from('123456789012{}')).build();
   expect(() => readCapture(write('crafted', noStack))).toThrow(/damaged \(site: expected a list, got \{\}\)/);
-  expect(() => readCapture(folder)).toThrow(/a folder, not a capture/);
+  expect(() => readCapture(folder)).toThrow(/expected a capture, got a folder/);
   expect(() => readCapture(path.join(folder, 'missing'))).toThrow(UsageError);
 });
 
@@ -253,5 +253,5 @@ test('an unclaimed file is a program without tensors', () => {
   fs.writeFileSync(file, fileHeader(Flag.lost)); // claimed, but without space for more
   expect(readCapture(file).lost).toBe(1);
   fs.writeFileSync(file, fileHeader(0));
-  expect(() => readCapture(file)).toThrow(/empty or cut off/);
+  expect(() => readCapture(file)).toThrow(/empty or truncated/);
 });

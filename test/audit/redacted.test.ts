@@ -88,7 +88,7 @@ test('a baseline, which contains names, is not written with redaction', async ()
     expect(await leakAudit(args)).toMatchObject({
       code: 2,
       stdout: '',
-      stderr: expect.stringMatching(/^leak-audit: --write-baseline and --redact-sources: give one of them: .* names/),
+      stderr: expect.stringMatching(/^leak-audit: --write-baseline and --redact-sources cannot be combined: .* names/),
     });
   }
   expect(existsSync(file('baseline.json'))).toBe(false);

@@ -27,7 +27,7 @@ test('packets with valid checksums are kept, and the capture stays marked as inc
   const file = write('damaged.ltna', bytes);
   const { code, stdout } = await leakAudit('repair', file);
   expect(code).toBe(0);
-  expect(stdout).toMatch(/damaged\.ltna\.repaired: 4[678] rounds in \d+ packets kept; lost: [12] packets, /);
+  expect(stdout).toMatch(/damaged\.ltna\.repaired: 4[678] rounds in \d+ packets recovered; lost: [12] packets, /);
   const repaired = readCapture(`${file}.repaired`);
   expect(repaired.damagedPackets).toBe(0);
   expect(repaired.lostFlag).toBe(true);
@@ -73,9 +73,9 @@ test('files that are not captures are refused in one line, and nothing is writte
     [[write('text', 'hello, I am a text file')], /not a leak-audit capture/],
     [[write('empty', '')], /not a leak-audit capture/],
     [[write('header', fileHeader(0))], /not a leak-audit capture/],
-    [[write('newer', newer)], /written by a newer leak-audit \(format 3, this one reads 2\)/],
-    [[write('older', older)], /written by an older leak-audit \(format 1, this one reads 2\): record it again/],
-    [[folder], /a folder, not a capture/],
+    [[write('newer', newer)], /written by a newer leak-audit \(format 3, this version reads 2\)/],
+    [[write('older', older)], /written by an older leak-audit \(format 1, this version reads 2\): record it again/],
+    [[folder], /expected a capture, got a folder/],
     [[path.join(folder, 'missing')], /no such file/],
     [[whole, '-o', whole], /would be overwritten/],
     [[whole, '-o', '/no/such/folder/x'], /cannot write/],

@@ -227,7 +227,7 @@ describe('use', () => {
     const report = JSON.parse(doctor.stdout);
     expect(report.checks.find((check: { name: string }) => check.name === 'addon')).toMatchObject({
       status: 'ok',
-      details: expect.arrayContaining(['chosen: the package brings it for this libtorch']),
+      details: expect.arrayContaining(['chosen: included in the package for this libtorch']),
     });
     expect(report.findings.probe.library.libtorch).toBe(torch.libtorchVersion);
   });

@@ -257,7 +257,7 @@ it('doctor says why and what to do; build refuses to build there', async () => {
   const alone = await program(['doctor'], env);
   expect(alone.code).toBe(1);
   expect(alone.stdout).toContain(`${planted.cache} can be written by other users (mode 0777)`);
-  expect(alone.stdout).toMatch(/LIBTORCH_NODE_CACHE, and build there again/);
+  expect(alone.stdout).toMatch(/set LIBTORCH_NODE_CACHE to another one, then build again/);
   // With another addon that fits, it is a note.
   fs.mkdirSync(path.join(copy, 'prebuilds', platform), { recursive: true });
   const good = plant();

@@ -1,4 +1,4 @@
-/** Stacked areas over time, with lines above them, marks, a legend that switches them, and a reading at the cursor. */
+/** A chart of stacked areas over time with lines, marks, a legend that toggles series, and values at the cursor. */
 (() => {
   const { data, formatBytes, formatDuration, escapeHtml, element } = globalThis.page;
   const HEIGHT = 290;
@@ -7,7 +7,7 @@
   const OTHER_COLORS = 8;
   const PAGE_STEPS = 10;
 
-  /** Whole steps of 1, 2 or 5 times a power of ten of the unit; some `count` of them. */
+  /** A step of 1, 2 or 5 times a power of ten of the unit, for about `count` steps. */
   function byteStep(most, count) {
     let unit = 1;
     while (most / count / unit >= 1024) unit *= 1024;
@@ -58,7 +58,7 @@
     let x = () => 0;
 
     const swatch = (series) => `<i class="${lines.includes(series) ? 'stroke' : ''}"></i>`;
-    /** A script may set a style; what is written as an attribute the page's policy leaves out. */
+    /** Set by script, because the page's policy ignores style attributes. */
     const paint = (root, painted) => {
       for (const [i, box] of root.querySelectorAll('i').entries()) box.style.background = painted[i].color;
     };
@@ -123,11 +123,11 @@
       parts.push(`<line class="cursor" y1="${MARGIN.top}" y2="${HEIGHT - MARGIN.bottom}" visibility="hidden"/>`);
       plot.innerHTML = `<svg viewBox="0 0 ${width} ${HEIGHT}" aria-hidden="true">${parts.join('')}</svg>`;
       plot.append(reading);
-      tell();
+      updateReading();
     }
 
-    /** What the figures are at the cursor, for the eye and for a screen reader. */
-    function tell() {
+    /** Shows the values at the cursor, also for screen readers. */
+    function updateReading() {
       const rows = [...lines, ...areas.toReversed()].filter((series) => shown.has(series));
       plot.setAttribute('aria-valuenow', String(at));
       plot.setAttribute(
@@ -146,7 +146,7 @@
 
     function moveTo(index, show = true) {
       at = Math.min(count - 1, Math.max(0, index));
-      tell();
+      updateReading();
       const line = plot.querySelector('.cursor');
       const place = x(ms[at]);
       line.setAttribute('x1', place);
@@ -213,13 +213,13 @@
   const { ms, live, allocated, heap, rss, bands, marks } = timeline;
   if (ms.length < 2) {
     for (const id of ['timeline', 'process']) {
-      document.getElementById(id).append(element('p', { className: 'note' }, 'Too few rounds to draw a course.'));
+      document.getElementById(id).append(element('p', { className: 'note' }, 'Too few rounds for a chart.'));
     }
     return;
   }
   const most = (values) => values.reduce((a, b) => Math.max(a, b), 0);
   draw(document.getElementById('timeline'), {
-    label: 'Living bytes by site over time',
+    label: 'Live bytes by site over time',
     ms,
     areas: bands.map((band) => ({
       name: band.verdict === 'leak' ? `${band.name} (leak)` : band.name,
@@ -228,7 +228,7 @@
     })),
     lines: [
       { name: 'held by libtorch (allocator)', color: 'var(--ink)', values: allocated },
-      // A process of 200 MiB would press a leak of five flat: then it is there to be switched on.
+      // Hidden at first if it would flatten the areas, for example 200 MiB RSS over 5 MiB of tensors.
       {
         name: 'process (RSS)',
         color: 'var(--muted)',
@@ -243,15 +243,15 @@
     label: 'Memory of the process by owner over time',
     ms,
     areas: [
-      { name: 'living tensors', color: 'var(--band-leak-0)', values: live },
+      { name: 'live tensors', color: 'var(--band-leak-0)', values: live },
       {
-        name: 'libtorch, behind no tensor',
+        name: 'libtorch, not in JS tensors',
         color: 'var(--band-leak-1)',
         values: allocated.map((bytes, i) => Math.max(0, bytes - live[i])),
       },
       { name: "V8's heap", color: 'var(--band-0)', values: heap },
       {
-        name: 'the rest of the process',
+        name: 'rest of the process',
         color: 'var(--band-other)',
         values: rss.map((bytes, i) => Math.max(0, bytes - Math.max(allocated[i], live[i]) - heap[i])),
       },

@@ -1,4 +1,4 @@
-/** What the page's scripts share: the data, and how people read numbers. They run in this order, in one script element. */
+/** Shared by the page's scripts: the data and number formats. All scripts are in one script element. */
 globalThis.page = (() => {
   const data = JSON.parse(document.getElementById('data').textContent);
   const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB'];
@@ -27,7 +27,7 @@ globalThis.page = (() => {
   /** @param {string} text */
   const escapeHtml = (text) => text.replace(/[&<>"']/g, (character) => ENTITIES[character]);
 
-  /** An element with properties and children; properties that HTML spells with a dash are attributes. */
+  /** Creates an element with properties and children; names with a dash are attributes. */
   function element(name, properties = {}, ...children) {
     const made = document.createElement(name);
     for (const [key, value] of Object.entries(properties)) {

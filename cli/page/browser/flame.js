@@ -1,17 +1,17 @@
-/** The flame graph: frames as wide as their bytes, callers above; zoom, three values, the keys of a tree. */
+/** The flame graph: frame widths are bytes, callers are above; with zoom, three values and tree keyboard navigation. */
 (() => {
   const { data, formatBytes, element } = globalThis.page;
   const { names, files, root } = data.flame;
   const VALUES = [
-    ['living', 1],
+    ['live', 1],
     ['allocated', 2],
     ['growth', 3],
   ];
   const ROW = 22;
-  /** Narrower frames cannot be seen. */
-  const LEAST = 0.0015;
-  /** Names too short of room to be read are left out. */
-  const LEAST_NAMED = 0.02;
+  /** Narrower frames are not visible. */
+  const MIN_WIDTH = 0.0015;
+  /** Narrower frames have no name. */
+  const MIN_NAMED = 0.02;
   const HUES = [28, 205, 96, 268, 48, 172, 330, 230, 10, 130];
   const CHILDREN = 4;
 
@@ -31,7 +31,7 @@
   choices.append(element('legend', { className: 'hidden' }, 'What the width shows'));
   let value = VALUES[0][1];
   let focus = root;
-  /** The frame that the keys are on, and every frame's element. */
+  /** The frame with the keyboard focus, and the element of each frame. */
   let current = root;
   let elements = new Map();
 
@@ -70,7 +70,7 @@
         'aria-label': describe(node),
         'aria-level': String(level + 1),
         'aria-selected': 'false',
-        textContent: width > LEAST_NAMED ? names[node[0]] : '',
+        textContent: width > MIN_NAMED ? names[node[0]] : '',
       });
       box.style.cssText =
         `left:${(100 * left).toFixed(3)}%;width:${(100 * width).toFixed(3)}%;top:${level * ROW}px;` +
@@ -83,7 +83,7 @@
       let from = left;
       for (const child of byBytes(node)) {
         const its = (width * child[value]) / node[value];
-        if (its >= LEAST) below(child, level + 1, from, its);
+        if (its >= MIN_WIDTH) below(child, level + 1, from, its);
         from += its;
       }
     }
@@ -94,7 +94,7 @@
     out.disabled = focus === root;
     if (!elements.has(current)) current = focus;
     elements.get(current)?.setAttribute('tabindex', '0');
-    frame.textContent = root[value] > 0 ? describe(current) : 'Nothing of it.';
+    frame.textContent = root[value] > 0 ? describe(current) : 'No data.';
   }
 
   function go(node, focused = true) {

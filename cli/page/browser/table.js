@@ -1,4 +1,4 @@
-/** The table of sites: sorted by a heading, narrowed by a word. */
+/** Sorting and filtering of the table of sites. */
 (() => {
   const table = document.getElementById('site-table');
   const filter = document.getElementById('filter');
@@ -10,7 +10,7 @@
   function sort(heading) {
     const column = headings.indexOf(heading);
     const numeric = heading.classList.contains('number');
-    // What is asked for first: the largest numbers, and the first of names.
+    // First click: numbers descending, names ascending.
     const first = numeric ? 'descending' : 'ascending';
     const other = numeric ? 'ascending' : 'descending';
     const order = heading.getAttribute('aria-sort') === first ? other : first;
