@@ -6,8 +6,8 @@ import { performance } from 'node:perf_hooks';
 import { isMainThread } from 'node:worker_threads';
 import type { Announcer } from './allocations';
 import { watchCollections } from './audit/collections';
-import { answerHeap, type HeapFiles, type HeapNative, leaveHeap } from './audit/heap';
 import { watchGraphs } from './audit/graphs';
+import { answerHeap, type HeapFiles, type HeapNative, leaveHeap } from './audit/heap';
 import { currentLabel } from './audit/label';
 import { captureStack, type Stack } from './audit/stack';
 import { printable } from './printable';
@@ -72,7 +72,7 @@ const VARIABLE = 'LIBTORCH_NODE_AUDIT';
 /** `0`: the process is not to be attached to. Native code decides (native/audit/attach.h). */
 const ATTACH_VARIABLE = 'LIBTORCH_NODE_ATTACH';
 /** A pid is used again: so many files of one are looked past. */
-const MOST_OF_ONE_PID = 1000;
+const MAX_OF_ONE_PID = 1000;
 const DEFAULT_DEPTH = 16;
 /** How often the JS thread is asked for its figures. */
 const WATCH_MS = 250;
@@ -241,7 +241,7 @@ function begin(native: AuditNative, options: AuditOptions): boolean {
   const isFirst = refusal === undefined;
   if (refusal === '' && options.followChildren === true) {
     const command = [process.argv0, ...process.argv.slice(1)].join(' ');
-    for (let n = 0; refusal === '' && n < MOST_OF_ONE_PID && native.auditOn() === 0; n++) {
+    for (let n = 0; refusal === '' && n < MAX_OF_ONE_PID && native.auditOn() === 0; n++) {
       const file = `${options.file}.${process.pid}${n === 0 ? '' : `-${n}`}.child`;
       refusal = native.auditStart({ ...options, file, command });
     }

@@ -53,7 +53,7 @@ const DEFAULT = -2;
 const FIRST_OPTION = -3;
 
 /** A wrapper that is called in more forms than these leaves the others to the parser. */
-const MOST_FORMS = 12;
+const MAX_FORMS = 12;
 const NO_KEYS: readonly string[] = [];
 
 /** This value fits no such parameter. */
@@ -79,7 +79,7 @@ function takersOf(site: Site, count: number, keys: readonly string[]): readonly 
     const form = forms[i]!;
     if (form.count === count && sameNames(form.keys, keys)) return form.takers;
   }
-  if (forms.length === MOST_FORMS) return [];
+  if (forms.length === MAX_FORMS) return [];
   const takers: (Taker | null)[] = [];
   for (const signature of site.candidates) {
     const taker = takerOf(signature, site, count, keys);

@@ -51,15 +51,15 @@ native.setCollector(collectAll);
 /** New tensors between two scavenges: about 1.5 MB of C++ objects, most of which a processor core caches. */
 const YOUNG = 2_048;
 /** Guarded tensors, and bytes of libtorch's, that may be there before a full collection looks among the old objects. */
-const LEAST_OLD = 131_072;
-const LEAST_OLD_BYTES = 256 * 1024 * 1024;
+const MIN_OLD = 131_072;
+const MIN_OLD_BYTES = 256 * 1024 * 1024;
 
 /** Values of `flags[4]`. */
 const COLLECT_ALL = 2;
 
 let untilScavenge = YOUNG;
-let untilFull = LEAST_OLD;
-let untilFullBytes = LEAST_OLD_BYTES;
+let untilFull = MIN_OLD;
+let untilFullBytes = MIN_OLD_BYTES;
 
 /** Call it for each tensor that the garbage collector owns. */
 export function countGuarded(): void {
@@ -74,6 +74,6 @@ export function countGuarded(): void {
   }
   collectAll();
   // Twice what is in use, so that a program that keeps many tensors is not collected for each of them.
-  untilFull = Math.max(LEAST_OLD, 2 * native.guards());
-  untilFullBytes = Math.max(LEAST_OLD_BYTES, 2 * native.allocatedBytes());
+  untilFull = Math.max(MIN_OLD, 2 * native.guards());
+  untilFullBytes = Math.max(MIN_OLD_BYTES, 2 * native.allocatedBytes());
 }

@@ -87,12 +87,12 @@ const defaults: Options = {
 };
 
 /** A longer timer fires at once. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 const checks: { [Name in keyof Options]: [expected: string, fits: (value: unknown) => boolean] } = {
   frequency: [
-    `a number of ms from 1 to ${LONGEST_TIMER_MS}`,
-    (value) => typeof value === 'number' && value >= 1 && value <= LONGEST_TIMER_MS,
+    `a number of ms from 1 to ${MAX_TIMER_MS}`,
+    (value) => typeof value === 'number' && value >= 1 && value <= MAX_TIMER_MS,
   ],
   logger: ['a function', (value) => typeof value === 'function'],
   filter: ['a function', (value) => typeof value === 'function'],

@@ -44,7 +44,7 @@ function meant(object: object, end: object): Hint {
 }
 
 /** Names without a hint that are asked for again and again, such as `then`. */
-const MOST_REMEMBERED = 200;
+const MAX_REMEMBERED = 200;
 
 const hearing = new WeakSet<object>();
 
@@ -74,7 +74,7 @@ export function hearMisses(path: string, object: object, { read, write }: Misses
       if (unknown.has(name)) return undefined;
       const hint = read?.(name) ?? pythons(name);
       if (hint !== undefined) throw codedError(TypeError, 'ERR_TORCH_NAME', hint);
-      if (unknown.size < MOST_REMEMBERED) unknown.add(name);
+      if (unknown.size < MAX_REMEMBERED) unknown.add(name);
       return undefined;
     },
     set(_, name, value, receiver) {

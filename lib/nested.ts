@@ -52,7 +52,7 @@ export const elsewhere = (value: unknown): string =>
     : '';
 
 /** libtorch's own limit; arrays that contain themselves end here. */
-const MOST_DIMENSIONS = 64;
+const MAX_DIMENSIONS = 64;
 
 /** The sizes of a nesting, from its first elements. */
 export function shapeOf(fn: string, data: unknown): number[] {
@@ -60,8 +60,8 @@ export function shapeOf(fn: string, data: unknown): number[] {
   let inner = data;
   while (Array.isArray(inner) || isTypedArray(inner)) {
     shape.push(inner.length);
-    if (shape.length > MOST_DIMENSIONS) {
-      throw refusal(fn, 'data', `at most ${MOST_DIMENSIONS} nested arrays`, 'deeper ones, or a cycle');
+    if (shape.length > MAX_DIMENSIONS) {
+      throw refusal(fn, 'data', `at most ${MAX_DIMENSIONS} nested arrays`, 'deeper ones, or a cycle');
     }
     if (isTypedArray(inner)) break;
     inner = inner[0];

@@ -8,7 +8,7 @@ import { whenTurnEnds } from './turn';
 
 const ring = native.ints;
 /** Longer lists go as arrays. Six of these fit in the ring, as many as a fast path has parameters. */
-const MOST_PACKED = 16;
+const MAX_PACKED = 16;
 /** Longer ones are left to lib/reading.ts, which refuses what is too long. */
 const MAX_COPIED = 2 ** 16;
 let nextInt = 0;
@@ -58,7 +58,7 @@ export function ints(list: unknown, least = 0): number | number[] | undefined {
   try {
     const length = list.length >>> 0;
     if (length < least) return undefined;
-    if (length > MOST_PACKED) return copyOf(list, least, isInteger);
+    if (length > MAX_PACKED) return copyOf(list, least, isInteger);
     const first = nextInt + length > ring.length ? 0 : nextInt;
     for (let i = 0; i < length; i++) {
       const value = list[i] as unknown;
@@ -103,7 +103,7 @@ export function integers(list: unknown): number[] | undefined {
 /** What stands for an array of ours, of integers: nothing of the program's runs until the op has it. */
 export function packed(list: readonly number[]): number | readonly number[] {
   const { length } = list;
-  if (length > MOST_PACKED || (reading && isBeingRead())) return list;
+  if (length > MAX_PACKED || (reading && isBeingRead())) return list;
   const first = nextInt + length > ring.length ? 0 : nextInt;
   for (let i = 0; i < length; i++) ring[first + i] = list[i]!;
   nextInt = first + length;

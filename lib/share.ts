@@ -37,15 +37,15 @@ export class SharedToken implements SharedTensor {
 const idOf = (shared: SharedArrayBuffer): number => new Float64Array(shared)[1]!;
 
 /** Bytes that tokens may hold before a full collection looks for dropped ones among the old objects. */
-const LEAST_OLD = 512 * 1024 * 1024;
-let untilFull = LEAST_OLD;
+const MIN_OLD = 512 * 1024 * 1024;
+let untilFull = MIN_OLD;
 
 /** V8 sees a token of 16 bytes, not the tensor behind it: so new bytes are a reason to collect here. */
 function collectTokens(): void {
   scavenge();
   if (native.sweepShared() < untilFull) return;
   collectAll();
-  untilFull = Math.max(LEAST_OLD, 2 * native.sweepShared());
+  untilFull = Math.max(MIN_OLD, 2 * native.sweepShared());
 }
 
 /** The method `t.share()`. */

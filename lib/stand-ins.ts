@@ -8,7 +8,7 @@ import { toArray, toTypedArray } from './read';
 import { isTensor, type Tensor } from './tensor';
 
 /** Larger ones are compared and shown as typed arrays. */
-const MOST_NESTED = 1000;
+const MAX_NESTING = 1000;
 
 /** What stands for a tensor. Its class has the name that differences show. */
 const Standing = {
@@ -46,7 +46,7 @@ function flatOf(tensor: Tensor): ArrayLike<unknown> {
 function valuesOf(tensor: Tensor): unknown {
   if (tensor.device === 'meta') return undefined;
   const isPlain = tensor.layout === 'strided' && !/^qu?int/.test(tensor.dtype);
-  return isPlain && tensor.numel <= MOST_NESTED ? toArray(tensor) : flatOf(tensor);
+  return isPlain && tensor.numel <= MAX_NESTING ? toArray(tensor) : flatOf(tensor);
 }
 
 /** The values inside a value that are its own, without running code of the program: getters and traps are passed by. */

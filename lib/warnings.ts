@@ -4,7 +4,7 @@ import type { Native } from './native';
 import { asUser } from './user-code';
 
 /** As Python's default filter: the same text once. Bounded, since texts may hold figures. */
-const MOST_TEXTS = 1000;
+const MAX_TEXTS = 1000;
 const seen = new Set<string>();
 
 /**
@@ -25,7 +25,7 @@ function warningOf(text: string, code: string | undefined): Error {
 
 /** Warns of something, once for each text. `code`: where programs are to tell it from others. */
 export function warn(text: string, code?: string): void {
-  if (seen.has(text) || seen.size >= MOST_TEXTS) return;
+  if (seen.has(text) || seen.size >= MAX_TEXTS) return;
   seen.add(text);
   const warning = warningOf(text, code);
   asUser(() => process.emitWarning(warning)); // a program may have one of its own

@@ -34,7 +34,7 @@ export interface WatchNative {
 
 const DEPTH = 16;
 /** As the native side: one stack more is unknown. */
-const MOST_SITES = 10_000;
+const MAX_SITES = 10_000;
 
 /** Sites of this environment: a stack's key to its site id. */
 const siteIds = new Map<number, number>();
@@ -79,7 +79,7 @@ function siteOf(native: WatchNative, { key, frames }: Stack): number {
   }
   let id = siteIds.get(key);
   if (id === undefined) {
-    if (siteIds.size >= MOST_SITES) return 0;
+    if (siteIds.size >= MAX_SITES) return 0;
     id = native.watchDefineSite(JSON.stringify(frames()));
     siteIds.set(key, id);
   }

@@ -7,15 +7,15 @@ import { constants, PerformanceObserver, performance } from 'node:perf_hooks';
 import { collectAll } from '../collector';
 
 /** No forced collection sooner than this after the last full one, in ms. */
-const LEAST_PAUSE_MS = 500;
+const MIN_PAUSE_MS = 500;
 /** A forced collection that took t ms is followed by at least this many times t without another. */
 const REST_FACTOR = 100;
 /** But for the first ones, which may take this long in all: a short run needs evidence too. */
 const ALLOWANCE_MS = 300;
 /** Less is a trifle: what no tensor shows may be held by garbage all the same, such as a token. */
-const LEAST_BYTES = 64 * 1024;
+const MIN_BYTES = 64 * 1024;
 /** The observer hears on the event loop, to which a program may not come. */
-const MOST_UNHEARD = 16;
+const MAX_UNHEARD = 16;
 
 export interface Collections {
   /**
@@ -30,7 +30,7 @@ export interface Collections {
 /** Reports each full collection of this environment to `onCollection`, with how many ms ago it began. */
 export function watchCollections(onCollection: (agoMs: number) => void): Collections {
   let last = performance.now();
-  let rest = LEAST_PAUSE_MS;
+  let rest = MIN_PAUSE_MS;
   let floor = Number.POSITIVE_INFINITY;
   let floorBytes = Number.POSITIVE_INFINITY;
   let spent = 0;
@@ -60,19 +60,19 @@ export function watchCollections(onCollection: (agoMs: number) => void): Collect
       floorBytes = Math.min(floorBytes, allocatedBytes);
       const begun = performance.now();
       if (begun - last < rest) return false;
-      if (liveTensors <= floor && allocatedBytes < floorBytes + LEAST_BYTES) return false;
+      if (liveTensors <= floor && allocatedBytes < floorBytes + MIN_BYTES) return false;
       const before = process.cpuUsage();
       const collected = collectAll();
       last = performance.now();
       if (collected) {
-        caused = [...caused.slice(-MOST_UNHEARD), [begun, last]];
+        caused = [...caused.slice(-MAX_UNHEARD), [begun, last]];
         onCollection(last - begun);
       }
       const { user, system } = process.cpuUsage(before);
       // The lesser: beside other programs the clock tells how busy the machine is, beside V8's helpers the processors do.
       const cost = Math.min(last - begun, (user + system) / 1000);
       spent += cost;
-      rest = spent < ALLOWANCE_MS ? LEAST_PAUSE_MS : Math.max(LEAST_PAUSE_MS, cost * REST_FACTOR);
+      rest = spent < ALLOWANCE_MS ? MIN_PAUSE_MS : Math.max(MIN_PAUSE_MS, cost * REST_FACTOR);
       floor = floorBytes = Number.POSITIVE_INFINITY;
       return collected;
     },

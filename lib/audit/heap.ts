@@ -34,7 +34,7 @@ interface Library {
 const READ = 7;
 const SITES = 3;
 /** More tensors are not asked for their graphs. */
-const MOST_ASKED = 100_000;
+const MAX_ASKED = 100_000;
 
 export type Warn = (text: string, code: string) => void;
 
@@ -119,7 +119,7 @@ function factsOf(native: HeapNative, sites: Float64Array, pausedMs: number): obj
     if (site !== 0 && !stacks.has(site)) stacks.set(site, JSON.parse(native.auditSite(site) || '[]') as Frame[]);
     const opening = native.scopeOpenings?.of(scope);
     if (opening !== undefined) openings.set(scope, opening);
-    if (at < MOST_ASKED * READ && hasGraph(library, handle)) graphs++;
+    if (at < MAX_ASKED * READ && hasGraph(library, handle)) graphs++;
   }
   const memory = library.memory();
   return {

@@ -7,9 +7,9 @@ import { native } from '../native';
 export type LabelValue = string | number | bigint | boolean;
 
 /** Longer texts are cut. */
-const MOST_CHARACTERS = 200;
+const MAX_CHARACTERS = 200;
 /** Different sets of labels in one environment; those beyond are recorded with `(other)` for each value. */
-const MOST_SETS = 1000;
+const MAX_SETS = 1000;
 
 interface LabelSet {
   readonly values: Readonly<Record<string, string>>;
@@ -37,7 +37,7 @@ export function label<T>(name: string, value: LabelValue, fn?: () => T): T | und
     throw argumentError('audit.label', 'value', 'a string, number, bigint or boolean', value);
   if (fn !== undefined && typeof fn !== 'function') throw argumentError('audit.label', 'fn', 'a function', fn);
   if (native.auditOn() === 0) return fn?.();
-  const set = withLabel(name.slice(0, MOST_CHARACTERS), String(value).slice(0, MOST_CHARACTERS));
+  const set = withLabel(name.slice(0, MAX_CHARACTERS), String(value).slice(0, MAX_CHARACTERS));
   used = true;
   if (fn !== undefined) return current.run(set, fn);
   current.enterWith(set);
@@ -63,7 +63,7 @@ function known(values: Record<string, string>): LabelSet | undefined {
   let set = sets.get(text);
   if (set === undefined) {
     const isOther = names.every((name) => values[name] === '(other)');
-    if (sets.size >= (isOther ? 2 * MOST_SETS : MOST_SETS)) return undefined;
+    if (sets.size >= (isOther ? 2 * MAX_SETS : MAX_SETS)) return undefined;
     set = { values, id: native.auditDefineLabel(text) };
     sets.set(text, set);
   }

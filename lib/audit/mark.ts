@@ -3,7 +3,7 @@ import { argumentError } from '../errors';
 import { native } from '../native';
 
 /** Longer names are cut. */
-const MOST_CHARACTERS = 200;
+const MAX_CHARACTERS = 200;
 
 /**
  * Puts a mark into the capture of `leak-audit`, for example at a deployment or a phase of the program: reports list it,
@@ -12,5 +12,5 @@ const MOST_CHARACTERS = 200;
 export function mark(name: string): void {
   if (typeof name !== 'string' || name === '')
     throw argumentError('audit.mark', 'name', 'a string that says something', name);
-  if (native.auditOn() > 0) native.auditMark(name.slice(0, MOST_CHARACTERS));
+  if (native.auditOn() > 0) native.auditMark(name.slice(0, MAX_CHARACTERS));
 }

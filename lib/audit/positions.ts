@@ -9,7 +9,7 @@ import type { Frame } from './stack';
 const COMMENT = /^[ \t]*(?:\/\/[#@]|\/\*[#@])[ \t]*sourceMappingURL=([^\s'"*]+)/gm;
 
 /** Of a file of code, and of a map: bundles have some 10 MiB. */
-const MOST_BYTES = 64 * 2 ** 20;
+const MAX_BYTES = 64 * 2 ** 20;
 
 /** By file, undefined for one without a map. */
 const maps = new Map<string, SourceMap | undefined>();
@@ -43,12 +43,12 @@ function mapOf(file: string): SourceMap | undefined {
 /** Node keeps maps only under --enable-source-maps: else they are read here, inline or beside the file. */
 function load(file: string): SourceMap | undefined {
   try {
-    const url = lastUrl(readRegular(file, MOST_BYTES) ?? '');
+    const url = lastUrl(readRegular(file, MAX_BYTES) ?? '');
     if (url === undefined) return undefined;
     const inline = /^data:[^,]*?(;base64)?,(.*)$/s.exec(url);
     const base = inline === null ? new URL(url, pathToFileURL(file)) : pathToFileURL(file);
     if (base.protocol !== 'file:') return undefined;
-    const text = inline === null ? (readRegular(base, MOST_BYTES) ?? '') : decode(inline[2]!, inline[1] !== undefined);
+    const text = inline === null ? (readRegular(base, MAX_BYTES) ?? '') : decode(inline[2]!, inline[1] !== undefined);
     const { sourcesContent, ...rest } = JSON.parse(text) as SourceMapPayload;
     const payload = { ...rest, sourcesContent: [] }; // nobody asks for it here, and it is most of a map
     const root = new URL(payload.sourceRoot ? `${payload.sourceRoot.replace(/\/?$/, '/')}` : '.', base);

@@ -26,7 +26,7 @@ export interface Stack {
 const OWN_FOLDERS = [path.resolve(__dirname, '..'), realpathSync(generatedFolder)].map((dir) => dir + path.sep);
 
 /** Frames of ours above the user's: wrappers, argument parser, scopes. So many at most, */
-const MOST_OWN_FRAMES = 8;
+const MAX_OWN_FRAMES = 8;
 /** and so many have been seen. Each frame that is captured costs some 0.3 µs. */
 let ownFrames = 2;
 
@@ -55,8 +55,8 @@ export function captureStack(depth: number, below: (...args: never[]) => unknown
   let sites = capture(depth + ownFrames, below);
   let first = firstOfUser(sites);
   if (first > ownFrames && sites.length === depth + ownFrames) {
-    ownFrames = Math.min(first, MOST_OWN_FRAMES);
-    sites = capture(depth + MOST_OWN_FRAMES, below);
+    ownFrames = Math.min(first, MAX_OWN_FRAMES);
+    sites = capture(depth + MAX_OWN_FRAMES, below);
     first = firstOfUser(sites);
   }
   const end = Math.min(sites.length, first + depth);

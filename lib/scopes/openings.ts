@@ -7,14 +7,14 @@ import { isWatched } from '../watch';
 /** Of a stack: the line that opened it, and who called. */
 const DEPTH = 4;
 /** Scopes that are remembered at once; later ones have no line. */
-const MOST = 10_000;
+const MAX_STACKS = 10_000;
 
 export class Openings {
   /** Stacks by the scope's id. */
   private readonly stacks = new Map<number, readonly Frame[]>();
 
   note(scope: number, below: (...args: never[]) => unknown): void {
-    if (this.stacks.size < MOST) this.stacks.set(scope, captureStack(DEPTH, below).frames());
+    if (this.stacks.size < MAX_STACKS) this.stacks.set(scope, captureStack(DEPTH, below).frames());
   }
 
   forget(scope: number): void {

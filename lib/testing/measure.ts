@@ -62,7 +62,7 @@ export interface TensorLeaks {
 type Options = Required<LeakOptions>;
 
 /** So many rounds tell a leak from what is made once; each costs a collection. */
-const MOST_ROUNDS = 8;
+const MAX_ROUNDS = 8;
 
 /** Taken when the library is loaded: a test may put clocks of its own in their place. */
 const { setImmediate, setTimeout } = timers;
@@ -185,7 +185,7 @@ async function measure(
   try {
     for (let i = 0; i < warmup; i++) await call(fn);
     const looks = [await settled(older)];
-    const rounds = Math.min(MOST_ROUNDS, iterations);
+    const rounds = Math.min(MAX_ROUNDS, iterations);
     const awaiting: Held = { tensors: 0, bytes: 0 };
     for (let round = 0, done = 0; round < rounds; round++) {
       for (const end = Math.round(((round + 1) * iterations) / rounds); done < end; done++) await call(fn);

@@ -3,8 +3,8 @@ import { printable } from '../printable';
 import type { LeakHolder } from './held';
 import type { LeakSite, TensorLeaks } from './measure';
 
-const MOST_SITES = 10;
-const MOST_HOLDERS = 5;
+const MAX_SITES = 10;
+const MAX_HOLDERS = 5;
 
 const many = (count: number, what: string) => `${count.toLocaleString('en')} ${what}${count === 1 ? '' : 's'}`;
 
@@ -24,9 +24,9 @@ function siteText(site: LeakSite): string {
 
 function holdersText(holders: readonly LeakHolder[]): string[] {
   const shown = holders
-    .slice(0, MOST_HOLDERS)
+    .slice(0, MAX_HOLDERS)
     .map(({ path, tensors }) => `  held by ${path.map(printable).join(' → ')}: ${many(tensors, 'tensor')}`);
-  const more = holders.length - MOST_HOLDERS;
+  const more = holders.length - MAX_HOLDERS;
   return more > 0 ? [...shown, `  and by ${many(more, 'other')}`] : shown;
 }
 
@@ -34,8 +34,8 @@ function holdersText(holders: readonly LeakHolder[]): string[] {
 export function leaksText(leaks: TensorLeaks): string {
   const { iterations, tensors, bytes, hiddenBytes, awaitingCollection: awaiting, sites } = leaks;
   const lines = [`${many(iterations, 'call')} left ${many(tensors, 'tensor')} and ${many(bytes, 'byte')} behind`];
-  lines.push(...sites.slice(0, MOST_SITES).map(siteText));
-  if (sites.length > MOST_SITES) lines.push(`  and ${many(sites.length - MOST_SITES, 'more line')}`);
+  lines.push(...sites.slice(0, MAX_SITES).map(siteText));
+  if (sites.length > MAX_SITES) lines.push(`  and ${many(sites.length - MAX_SITES, 'more line')}`);
   lines.push(...holdersText(leaks.heldBy ?? []));
   if (leaks.leaks && hiddenBytes !== null && hiddenBytes > 0) {
     lines.push(
