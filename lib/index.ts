@@ -4,7 +4,7 @@ import { countArguments } from './arity';
 import { teachAssert } from './assert-equality';
 import { definePendingMethods } from './async/pending';
 import { asyncPool } from './async/pool';
-import { makeAsync, makeRun, tellKinds } from './async/run';
+import { makeAsync, makeRun, registerKinds } from './async/run';
 import { startAudit } from './audit';
 import { classes } from './classes';
 import { startDebug } from './debug';
@@ -99,7 +99,7 @@ const functionsIn = (space: object): object[] =>
     return typeof value === 'object' && value !== null ? functionsIn(value) : [];
   });
 const likeOps: readonly object[] = [torch.full, torch.tensor, torch.backward];
-tellKinds({
+registerKinds({
   unrecorded: [torch.scope, torch.noGrad, torch.enableGrad, torch.inferenceMode, torch.audit.label],
   handWritten: functionsIn(torch).filter((fn) => !likeOps.includes(fn)),
 });

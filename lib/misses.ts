@@ -49,7 +49,7 @@ const MAX_REMEMBERED = 200;
 const hearing = new WeakSet<object>();
 
 /** Whether hearMisses() was called with it: its prototype is not Object.prototype, though it is an ordinary object. */
-export const hearsMisses = (object: object): boolean => hearing.has(object);
+export const reportsMisses = (object: object): boolean => hearing.has(object);
 
 /** Longer ones are not names that a program writes. */
 const LONGEST = 64;
