@@ -4,7 +4,7 @@ import { native } from './native';
 import type { Tensor } from './tensor';
 import { Complex } from './values';
 
-/** Elements as JavaScript has them. */
+/** Elements as JavaScript values. */
 export type Element = number | bigint | boolean | Complex;
 export type NestedArray = Element | NestedArray[];
 
@@ -87,13 +87,13 @@ function newBuffer(bytes: number): ArrayBuffer {
   try {
     return new ArrayBuffer(bytes);
   } catch (error) {
-    // V8's RangeError, with a code of ours.
+    // V8's RangeError, with a code.
     const text = `toTypedArray: cannot allocate ${bytes} bytes for JavaScript: ${(error as Error).message}`;
     throw codedError(RangeError, 'ERR_TORCH_OUT_OF_MEMORY', text);
   }
 }
 
-/** How one element of the flat array becomes a JS value. */
+/** Converts an element of the flat array to a JS value. */
 function reader(tensor: Tensor, flat: ReadArray): (index: number) => Element {
   switch (tensor.dtype) {
     case 'bool':

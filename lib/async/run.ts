@@ -3,7 +3,7 @@ import { types } from 'node:util';
 import type { Signal } from '../../types/base';
 import { requireAtMost } from '../arity';
 import { argumentError, codedError } from '../errors';
-import { reportsMisses } from '../misses';
+import { reportsMissingNames } from '../misses';
 import { ownOptions } from '../options';
 import { readArguments } from '../reading';
 import { followed } from './continuations';
@@ -89,7 +89,7 @@ type Space = Record<string, unknown>;
 type Call = (...args: unknown[]) => unknown;
 
 const isSpace = (value: unknown): value is Space =>
-  typeof value === 'object' && value !== null && (isPlain(value) || reportsMisses(value));
+  typeof value === 'object' && value !== null && (isPlain(value) || reportsMissingNames(value));
 const isCall = (value: unknown): value is Call =>
   typeof value === 'function' && Object.getOwnPropertyDescriptor(value, 'prototype')?.writable !== false;
 
