@@ -37,9 +37,8 @@ export function synchronize<const V extends string = Device>(device?: DeviceLike
 }
 
 /**
- * Gives cached free memory back to the devices, for other processes; libtorch itself uses it again in any case. Tensors
- * that JavaScript has dropped but not collected yet are no free memory: dispose of them, or make them in a scope. Does
- * nothing without CUDA.
+ * Returns cached free memory to the devices, for other processes; libtorch itself reuses it anyway. Unreachable tensors that
+ * are not collected yet do not count as free: dispose them, or make them in a scope. Does nothing without CUDA.
  */
 export function emptyCache(): void {
   if (!isAvailable()) return;
@@ -56,7 +55,7 @@ export function memory<const V extends string = Device>(device?: DeviceLike<V> |
   return { allocatedBytes, reservedBytes, peakAllocatedBytes, peakReservedBytes };
 }
 
-/** 0, 'cuda' and 'cuda:0' are devices; where there are any, it must be one of them. */
+/** The index for 0, 'cuda' or 'cuda:0'. If there are devices, it must be one of them. */
 function deviceIndex(fn: string, device: unknown): number {
   const count = deviceCount();
   if (device === undefined || device === 'cuda') return count === 0 ? 0 : native.cudaCurrentDevice();

@@ -6,7 +6,7 @@
 
 const isRare = (name: string) => name.startsWith('_');
 
-/** Moves the names with a leading underscore to a prototype of their own between `object` and its present prototype. */
+/** Moves the names with a leading underscore to a new prototype between `object` and its current prototype. */
 export function moveRareNamesUp(object: object): void {
   const rare: object = Object.create(Object.getPrototypeOf(object));
   for (const [name, descriptor] of Object.entries(Object.getOwnPropertyDescriptors(object))) {

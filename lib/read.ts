@@ -21,8 +21,8 @@ type ReadArray =
   | BigUint64Array;
 
 /**
- * The elements in row-major order, as a new typed array: float32, float64 and the integers as themselves, bool as
- * Uint8Array (0 or 1), the floats of 16 and 8 bits as Float32Array, complex as real and imaginary parts in turn.
+ * The elements in row-major order, as a new typed array: float32, float64 and integers unchanged, bool as Uint8Array (0 or
+ * 1), 16-bit and 8-bit floats as Float32Array, complex numbers as alternating real and imaginary parts.
  */
 export function toTypedArray(tensor: Tensor): ReadArray {
   const read = (source: Tensor) => {

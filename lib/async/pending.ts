@@ -320,13 +320,12 @@ function readLater(name: string) {
   const read = (tensor: unknown) => (tensor as Record<string, () => unknown>)[name]!();
   return function (this: PendingTensor): unknown {
     if (flags[5] === TENSOR_OPS) return notThere(name); // a library function, which cannot continue with a promise
-    // Of a tensor of its own, which nobody else takes.
-    // A copy: ops after this one may write to it.
+    // A copy, because later ops may write to the tensor.
     return this.recorder.record(() => new PendingValue(this.detach().clone()._handle, READ, [], read), name);
   };
 }
 
-/** Once the methods of tensors are all there: those of pending ones record. */
+/** Defines the recording methods of pending tensors. Call after all tensor methods are defined. */
 export function definePendingMethods(): void {
   const own = (name: PropertyKey, descriptor: PropertyDescriptor) =>
     Object.defineProperty(prototype, name, { configurable: true, ...descriptor });

@@ -90,7 +90,7 @@ const isOf = (tensor: Tensor, owner: Scope) => native.scopeOf(tensor._handle) ==
 
 const leafOf = (tensor: Tensor) => (tensor.detach() as Tensor).requiresGrad_(tensor.requiresGrad) as Tensor;
 
-/** The results without a graph: new tensors that require no gradient as they are, all others detached. */
+/** The results without a graph: new tensors that require no gradient are unchanged, all others are detached. */
 function firstCall(segment: Segment, tensors: readonly Tensor[], ctx: FunctionContext): unknown {
   return scope((inner) => {
     const { reentrant } = segment;
