@@ -1,6 +1,5 @@
 /**
- * Large allocations on a channel of node:diagnostics_channel: `libtorch-node:allocation`. Nothing is looked at while nobody
- * subscribes.
+ * Publishes large allocations on the node:diagnostics_channel `libtorch-node:allocation`. Does nothing without subscribers.
  */
 import * as diagnosticsChannel from 'node:diagnostics_channel';
 import type { Device, DType } from '../types/base';
@@ -15,7 +14,7 @@ import { asUser } from './user-code';
 export const CHANNEL = 'libtorch-node:allocation';
 const DEFAULT_THRESHOLD = 16 * 1024 * 1024;
 
-/** What subscribers of the channel `libtorch-node:allocation` get: a tensor with a new storage of many bytes was made. */
+/** The message on the channel `libtorch-node:allocation`: a tensor with a large new storage was made. */
 export interface AllocationEvent {
   /** Bytes of the new storage. */
   readonly bytes: number;
@@ -23,13 +22,13 @@ export interface AllocationEvent {
   readonly device: Device;
   /** Null for a nested tensor, which has no single shape. */
   readonly shape: number[] | null;
-  /** "fn (file:line:column)": the line of the program that made it, through source maps; null where it is not known. */
+  /** "fn (file:line:column)": the line of the program that made it, through source maps; null if unknown. */
   readonly site: string | null;
   /** The lines of its stack. */
   readonly stack: string;
 }
 
-/** Positions are looked up in source maps when somebody asks for them. */
+/** Positions are looked up in source maps on first access. */
 class Allocation implements AllocationEvent {
   readonly #frames: readonly Frame[];
 
@@ -53,12 +52,12 @@ class Allocation implements AllocationEvent {
   }
 }
 
-/** One for each thread, whatever the copies of the library over its addon. */
+/** One per thread, shared by all copies of the library that use its addon. */
 export interface Announcer {
   threshold: number | null;
   readonly on: boolean;
   update(): void;
-  /** Tells of what has become large since the last time. */
+  /** Publishes the large allocations since the last call. */
   announce(stack: Stack): void;
 }
 
@@ -74,7 +73,7 @@ function makeAnnouncer(): Announcer {
     },
     announce(stack: Stack): void {
       const handles = native.watchTakeLarge();
-      // What a subscriber allocates is not announced to it.
+      // Allocations by a subscriber are not published.
       if (handles.length === 0 || announcing) return;
       const frames = stack.frames();
       const events = Array.from(handles)
@@ -91,13 +90,13 @@ function makeAnnouncer(): Announcer {
       });
     },
   };
-  // A channel does not say when somebody subscribes, but all ways to do so go through these.
+  // Channels do not report new subscribers, but all ways to subscribe go through these methods.
   for (const name of ['subscribe', 'unsubscribe', 'bindStore', 'unbindStore'] as const) {
     Object.defineProperty(channel, name, {
       configurable: true,
       writable: true,
       value(this: object, ...args: unknown[]): unknown {
-        // Subscribing changes the channel's prototype, and with it what these do.
+        // Subscribing changes the channel's prototype, and with it these methods.
         const own = Object.getPrototypeOf(this)[name] as (...args: unknown[]) => unknown;
         try {
           return own.apply(this, args);
@@ -107,7 +106,7 @@ function makeAnnouncer(): Announcer {
       },
     });
   }
-  announcer.update(); // somebody may have subscribed before
+  announcer.update(); // there may be subscribers already
   return announcer;
 }
 
@@ -126,8 +125,8 @@ native.announcer ??= makeAnnouncer();
 const announcer = native.announcer;
 
 /**
- * From how many bytes on a new storage is told to the subscribers of the diagnostics channel `libtorch-node:allocation`
- * (default 16 MiB), on this thread; null for none. Without a subscriber it costs nothing.
+ * The size in bytes from which new storages are published on the diagnostics channel `libtorch-node:allocation` (default
+ * 16 MiB), on this thread; null for none. Costs nothing without subscribers.
  */
 export function setAllocationThreshold(bytes: number | null): void {
   if (bytes !== null && (!Number.isSafeInteger(bytes) || bytes < 0)) {

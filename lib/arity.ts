@@ -1,7 +1,7 @@
-/** Arguments that hand-written functions do not have: JavaScript passes over them without a word. Ops count for themselves. */
+/** Refuses extra arguments of hand-written functions, which JavaScript would ignore. Ops check their own arguments. */
 import { codedError } from './errors';
 
-/** The most arguments of each; Infinity for those that count by themselves. */
+/** The most arguments of each function; Infinity for those that check themselves. */
 const most: Readonly<Record<string, number>> = {
   getAllocationThreshold: 0,
   setAllocationThreshold: 1,
@@ -54,7 +54,7 @@ const most: Readonly<Record<string, number>> = {
   'autograd.functional.jvp': 4,
   'autograd.functional.vhp': 4,
   'autograd.functional.hvp': 4,
-  // Whose arguments are those of the function that it calls.
+  // Its arguments are those of the function that it calls.
   'utils.checkpoint.checkpoint': Number.POSITIVE_INFINITY,
   'utils.checkpoint.checkpointSequential': 4,
   slice: 3,
@@ -64,7 +64,7 @@ const most: Readonly<Record<string, number>> = {
   setPrintOptions: 1,
   disposeAll: 1,
   keep: 1,
-  // Whose callers are found in the stack, where a frame of ours would stand.
+  // These search the stack for their caller, which a wrapper's frame would hide.
   openScope: Number.POSITIVE_INFINITY,
   scope: Number.POSITIVE_INFINITY,
   fromShared: 1,
@@ -77,17 +77,17 @@ const most: Readonly<Record<string, number>> = {
   manualSeed: 1,
   setNumThreads: 1,
   setDefaultDtype: 1,
-  // Sizes that are not a list are likelier than a third argument.
+  // Sizes passed one by one are more likely than a third argument, and get their own error.
   fromTypedArray: Number.POSITIVE_INFINITY,
   // The parser of ops reads its arguments.
   full: Number.POSITIVE_INFINITY,
 };
 
-/** As `list.forEach(torch.disposeAll)` calls it: with the index and the list, which are not meant. */
+/** Whether it is called as by `list.forEach(torch.disposeAll)`, with the index and the list. */
 const isOfList = (passed: readonly unknown[]) =>
   passed.length === 3 && typeof passed[1] === 'number' && Array.isArray(passed[2]);
 
-/** Throws where there are more arguments than `count`; undefined at the end is none. */
+/** Throws for more arguments than `count`; trailing undefined does not count. */
 export function requireAtMost(fn: string, count: number, passed: readonly unknown[]): void {
   let given = passed.length;
   while (given > count && passed[given - 1] === undefined) given--;
@@ -102,7 +102,7 @@ const isClass = (value: Call) => /^class\b/.test(Function.prototype.toString.cal
 
 function counting(name: string, fn: Call): Call {
   const count = most[name];
-  if (count === undefined) throw new Error(`${name} has no line in lib/arity.ts`);
+  if (count === undefined) throw new Error(`${name} has no entry in lib/arity.ts`);
   if (count === Number.POSITIVE_INFINITY) return fn;
   const counted = function (this: unknown, ...passed: unknown[]): unknown {
     if (passed.length > count) requireAtMost(name, count, passed);
@@ -114,7 +114,7 @@ function counting(name: string, fn: Call): Call {
   ) as Call;
 }
 
-/** A namespace of hand-written functions, and those inside it, as functions that count their arguments. */
+/** Wraps the hand-written functions of a namespace, and of those inside it, to check their argument counts. */
 export function countArguments<T extends object>(space: T, at = ''): T {
   const made: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(space)) {

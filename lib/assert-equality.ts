@@ -1,7 +1,7 @@
 /**
- * Tensors in node:assert: `deepStrictEqual` and its kin compare an object's own properties, and those of two tensors always
- * differ. The module's functions are replaced by ones that ask again with the tensors' values where the answer depends on
- * them. Comparisons without tensors are answered, and their errors made, by node:assert alone.
+ * Tensors in node:assert: `deepStrictEqual` and similar functions compare own properties, which differ between any two
+ * tensors. They are replaced by wrappers that compare again with the tensors' values if the values contain tensors. Without
+ * tensors, results and errors are those of node:assert.
  */
 import * as assertModule from 'node:assert';
 import { syncBuiltinESMExports } from 'node:module';
@@ -12,20 +12,20 @@ type Compare = (...args: unknown[]) => unknown;
 
 const { AssertionError } = assertModule;
 
-/** On each function of ours: the one that it replaces. Another copy of the library (Jest loads one per file) finds it there. */
+/** The original, on each wrapper. Other copies of the library (Jest loads one per file) find it there. */
 const replaced = Symbol.for('libtorch-node.replaced');
 
-/** The two values with what stands for their tensors; undefined where there is none. */
-function standing(actual: unknown, expected: unknown): [unknown, unknown] | undefined {
+/** The two values with stand-ins for their tensors; undefined if there are none. */
+function substituted(actual: unknown, expected: unknown): [unknown, unknown] | undefined {
   if (!holdsTensor(actual) && !holdsTensor(expected)) return undefined;
   const [a, b] = [withStandIns(actual), withStandIns(expected)];
   return a === undefined && b === undefined ? undefined : [a ? a.value : actual, b ? b.value : expected];
 }
 
-/** Leaves our own frame out of an error's stack, as node:assert leaves out its own. What the program passed stays as it is. */
+/** Removes the wrapper's frame from an error's stack, as node:assert does with its own. The program's errors stay unchanged. */
 function trimmed(error: unknown, message: unknown, below: Compare): unknown {
   if (!(error instanceof AssertionError) || error === message) return error;
-  // The first line of a stack has the code, which is not a part of the name.
+  // The first line of the stack includes the code, which is not part of the name.
   const { name, code } = error;
   error.name = `${name} [${code}]`;
   Error.captureStackTrace(error, below);
@@ -34,15 +34,15 @@ function trimmed(error: unknown, message: unknown, below: Compare): unknown {
   return error;
 }
 
-/** For an assertion that holds where two values are equal. */
+/** Wraps an assertion that two values are equal. */
 function expectsEqual(original: Compare): Compare {
   return function compare(...args) {
     try {
       return original(...args);
     } catch (error) {
-      // Not for a getter of the program's that throws, or arguments that are missing.
+      // Other errors pass: a getter that throws, missing arguments.
       if (!(error instanceof AssertionError) && error !== args[2]) throw error;
-      const pair = standing(args[0], args[1]);
+      const pair = substituted(args[0], args[1]);
       if (pair === undefined) throw trimmed(error, args[2], compare);
       try {
         return original(...pair, ...args.slice(2));
@@ -53,12 +53,12 @@ function expectsEqual(original: Compare): Compare {
   };
 }
 
-/** For one that holds where they are not. */
+/** Wraps an assertion that two values differ. */
 function expectsUnequal(original: Compare): Compare {
   return function compare(...args) {
     try {
       original(...args);
-      const pair = standing(args[0], args[1]);
+      const pair = substituted(args[0], args[1]);
       if (pair !== undefined) original(...pair, ...args.slice(2));
     } catch (error) {
       throw trimmed(error, args[2], compare);
@@ -66,12 +66,12 @@ function expectsUnequal(original: Compare): Compare {
   };
 }
 
-/** For a question. */
-const asks =
+/** Wraps a predicate. */
+const testsEqual =
   (original: Compare): Compare =>
   (...args) => {
     if (original(...args)) return true;
-    const pair = standing(args[0], args[1]);
+    const pair = substituted(args[0], args[1]);
     return pair !== undefined && original(...pair, ...args.slice(2));
   };
 
@@ -85,22 +85,22 @@ function replace(objects: readonly object[], name: string, wrap: (original: Comp
     length: { value: original.length },
     [replaced]: { value: original },
   });
-  // assert.strict.deepEqual is deepStrictEqual under another name.
+  // assert.strict.deepEqual is the same function as deepStrictEqual.
   for (const object of objects as readonly Record<string, unknown>[]) {
     for (const key of Object.keys(object)) if (object[key] === present) object[key] = ours;
   }
 }
 
-/** Once for an environment; again for each copy of the library, of which the newest is the one that is called. */
-export function teachAssert(): void {
+/** Called by each copy of the library; the newest copy's wrappers are active. */
+export function patchAssert(): void {
   const assert = (assertModule as { default?: object }).default ?? assertModule;
   const all = [assert, (assert as unknown as { strict: object }).strict];
   try {
     for (const name of ['deepStrictEqual', 'deepEqual']) replace(all, name, expectsEqual);
     for (const name of ['notDeepStrictEqual', 'notDeepEqual']) replace(all, name, expectsUnequal);
-    replace([(util as { default?: object }).default ?? util], 'isDeepStrictEqual', asks);
+    replace([(util as { default?: object }).default ?? util], 'isDeepStrictEqual', testsEqual);
     syncBuiltinESMExports();
   } catch {
-    // A frozen module, of a hardened program: it compares tensors by handle, and says that they differ.
+    // A frozen module of a hardened program: tensors are compared by handle and always differ.
   }
 }

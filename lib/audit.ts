@@ -1,56 +1,56 @@
 /**
- * The audit's part inside the program: it starts the recorder when `leak-audit` asked for it, gives new tensors their
- * call site, and reports what only the JS thread knows (heap figures, collections). Internal; not exported by index.
+ * The part of the audit that runs in the program: it starts the recorder on request of `leak-audit`, tags new tensors with
+ * their call site, and reports what only the JS thread knows (heap figures, collections). Internal; not exported by index.
  */
 import { performance } from 'node:perf_hooks';
 import { isMainThread } from 'node:worker_threads';
 import type { Announcer } from './allocations';
 import { watchCollections } from './audit/collections';
-import { answerHeap, type HeapFiles, type HeapNative, leaveHeap } from './audit/heap';
 import { watchGraphs } from './audit/graphs';
+import { answerHeap, type HeapFiles, type HeapNative, leaveHeap } from './audit/heap';
 import { currentLabel } from './audit/label';
 import { captureStack, type Stack } from './audit/stack';
 import { printable } from './printable';
 import { restoring } from './turn';
 import { isWatched, tagWatched, type WatchNative } from './watch';
 
-/** What the addon offers (native/audit/js_api.cpp). One per environment. */
+/** The addon's functions (native/audit/js_api.cpp). One per environment. */
 export interface AuditNative extends WatchNative, HeapNative {
-  /** Whether a recording runs, for code that cannot afford to ask native code. */
+  /** Whether a recording is active, for code that cannot afford a native call. */
   recordingHere?: boolean;
-  /** `flags[0]` is non-zero while new handles of this environment wait for their site. Memory of the addon. */
+  /** Memory of the addon. `flags[0]` is nonzero while new handles of this environment wait for their site. */
   readonly flags: Uint32Array;
-  /** The reason why it did not start ('': the capture has an owner, or is running here), or undefined. */
+  /** Why it did not start ('': the capture has an owner, or a recording is active here), or undefined. */
   auditStart(options: AuditOptions): string | undefined;
   auditStop(reason: string): void;
-  /** Frames that stacks should have; 0 while nothing is recorded. */
+  /** The depth of stacks; 0 without a recording. */
   auditOn(): number;
   /**
-   * Opens the socket that `leak-audit attach` asks for, once for the process; the reason why it could not. `variable`:
-   * what LIBTORCH_NODE_ATTACH is in this environment.
+   * Opens the socket for `leak-audit attach`, once per process; returns the reason if it failed. `variable`: the value of
+   * LIBTORCH_NODE_ATTACH in this environment.
    */
   auditListen(variable: string | undefined, isMainThread: boolean): string | undefined;
-  /** `callback` hears of each begin and end of a recording, in place of the one before. */
+  /** Calls `callback` at each begin and end of a recording. Replaces the previous callback. */
   auditFollow(callback: () => void): void;
-  /** Tells a recording that began what this environment holds. */
+  /** Reports the existing tensors of this environment to a recording that began. */
   auditTellCapture(): void;
-  /** Tells a recording what autograd graphs hold. `collected`: right after a full collection. */
+  /** Reports the contents of autograd graphs to a recording. `collected`: right after a full collection. */
   auditCensus(collected: boolean): void;
   auditMark(name: string): boolean;
   auditTag(siteId: number, labelId: number): void;
   auditDefineSite(json: string): number;
-  /** 0, which is no label, when there are too many. */
+  /** Returns 0 (no label) if there are too many. */
   auditDefineLabel(json: string): number;
-  /** Says in the capture of another process that this one's events are missing. */
+  /** Marks in another process's capture that the events of this process are missing. */
   auditFlagLoss(file: string): void;
   auditHeap(heapUsed: number, external: number): void;
-  /** A full collection of this environment ended, which began so many ms ago. */
+  /** Reports that a full collection of this environment, begun `agoMs` ago, has ended. */
   auditCollection(agoMs: number): void;
-  /** Living tensors that are recorded. */
+  /** The number of live recorded tensors. */
   auditLive(): number;
-  /** What libtorch holds, whether a tensor shows it or not. */
+  /** All bytes that libtorch holds, with or without a tensor. */
   allocatedBytes(): number;
-  /** Tells subscribers of large allocations. */
+  /** Notifies subscribers of large allocations. */
   announcer?: Announcer;
 }
 
@@ -63,68 +63,68 @@ export interface AuditOptions {
   sampleBytes?: number;
   maxBytes?: number;
   followChildren?: boolean;
-  /** `--why`: who holds the tensors when the program ends. */
+  /** `--why`: the files for what holds the tensors when the program exits. */
   why?: HeapFiles;
   command?: string;
 }
 
 const VARIABLE = 'LIBTORCH_NODE_AUDIT';
-/** `0`: the process is not to be attached to. Native code decides (native/audit/attach.h). */
+/** `0` disables attaching to the process. Native code decides (native/audit/attach.h). */
 const ATTACH_VARIABLE = 'LIBTORCH_NODE_ATTACH';
-/** A pid is used again: so many files of one are looked past. */
-const MOST_OF_ONE_PID = 1000;
+/** The most existing files per pid that are skipped, since pids are reused. */
+const MAX_FILES_PER_PID = 1000;
 const DEFAULT_DEPTH = 16;
-/** How often the JS thread is asked for its figures. */
+/** The interval at which the JS thread reports its figures. */
 const WATCH_MS = 250;
-/** How often it is asked what graphs hold; a round has one answer. */
+/** The interval of the graph census. */
 const GRAPH_MS = 50;
-/** A program that never comes to its event loop is looked at between its tensors: the time after each so many. */
-const TENSORS_PER_LOOK = 32;
+/** A program that blocks its event loop is checked after every so many tensors. */
+const TENSORS_PER_CHECK = 32;
 
-/** Sites of this environment: a stack's key to its site id. */
+/** Site ids of this environment, by the key of the stack. */
 const siteIds = new Map<number, number>();
 
-/** A stack, and the labels that were in force there. */
+/** A stack, and the labels that were active there. */
 export interface Site {
   readonly stack: Stack;
   readonly labelId: number;
 }
 
-/** While something is recorded: looks at this environment where its timers have not for long. */
-let lookIfLate: (() => void) | undefined;
-let untilLook = TENSORS_PER_LOOK;
+/** During a recording: does the work of the timers if they are late. */
+let checkIfLate: (() => void) | undefined;
+let untilCheck = TENSORS_PER_CHECK;
 
-/** What to give to tensors that come up on another turn of the event loop than their call. */
-let begun: Site | undefined;
+/** The site for tensors that are created on a later turn of the event loop than their call. */
+let callSite: Site | undefined;
 
-/** Where `below` was called, if somebody looks at the tensors that it will make. */
-export function siteToBe(native: AuditNative, below: (...args: never[]) => unknown): Site | undefined {
+/** The call site of `below`, if anything observes the tensors that it will make. */
+export function siteOfCall(native: AuditNative, below: (...args: never[]) => unknown): Site | undefined {
   const depth = native.auditOn();
   if (depth === 0 && !isWatched(native) && native.announcer?.on !== true) return undefined;
   const { key, frames } = captureStack(depth || DEFAULT_DEPTH, below);
-  const list = frames(); // now: call sites must not outlive the capture
+  const list = frames(); // immediately: call sites must not outlive the capture
   return { stack: { key, frames: () => list }, labelId: currentLabel() };
 }
 
-/** Runs `fn`, whose tensors were made where `site` is. */
+/** Runs `fn`, and attributes its tensors to `site`. */
 export function atSite<T>(site: Site | undefined, fn: () => T): T {
-  const before = begun;
+  const before = callSite;
   const undo = () => {
-    begun = before;
+    callSite = before;
   };
   return restoring(undo, () => {
-    begun = site;
+    callSite = site;
     return fn();
   });
 }
 
 /**
- * Gives the tensors that were just created the stack of their creation. Call it where `native.flags[0] !== 0`.
- * Costs a few microseconds for a stack seen before.
+ * Tags the tensors that were just created with the current stack. Call it if `native.flags[0] !== 0`. Takes a few
+ * microseconds for a known stack.
  */
 export function captureSite(native: AuditNative): void {
   const depth = native.auditOn();
-  const stack = begun?.stack ?? captureStack(depth || DEFAULT_DEPTH, captureSite);
+  const stack = callSite?.stack ?? captureStack(depth || DEFAULT_DEPTH, captureSite);
   if (depth > 0) {
     const { key, frames } = stack;
     let id = siteIds.get(key);
@@ -132,26 +132,25 @@ export function captureSite(native: AuditNative): void {
       id = native.auditDefineSite(JSON.stringify(frames()));
       siteIds.set(key, id);
     }
-    native.auditTag(id, begun === undefined ? currentLabel() : begun.labelId);
+    native.auditTag(id, callSite === undefined ? currentLabel() : callSite.labelId);
   }
   tagWatched(native, stack);
   native.flags[0] = 0;
   const { announcer } = native;
   if (announcer?.on) announcer.announce(stack);
-  if (--untilLook > 0) return;
-  untilLook = TENSORS_PER_LOOK;
-  lookIfLate?.();
+  if (--untilCheck > 0) return;
+  untilCheck = TENSORS_PER_CHECK;
+  checkIfLate?.();
 }
 
 /**
- * Called once per environment, when the library is loaded: records if it was told to, and listens to `leak-audit attach`.
- * `warn` tells the program that it cannot; tensors need this module, and warnings need tensors.
+ * Called once per environment, when the library is loaded: starts a requested recording, and listens for `leak-audit attach`.
+ * `warn` is passed in because warnings.ts depends on tensors, and tensors on this module.
  */
 export function startAudit(native: AuditNative, warn: (text: string, code: string) => void): void {
   const text = process.env[VARIABLE];
   const options = text === undefined ? undefined : parseOptions(text);
-  // Gone before any code of the program runs: neither it nor its children see that they are watched, unless they are to
-  // be followed.
+  // Deleted before user code runs, so that neither the program nor its children see it, unless children are followed.
   if (text !== undefined && options?.followChildren !== true) delete process.env[VARIABLE];
   const isFirst = options !== undefined && native.auditOn() === 0 && begin(native, options);
   const watcher = new Watcher(native, isFirst && isMainThread ? options.why : undefined);
@@ -160,12 +159,12 @@ export function startAudit(native: AuditNative, warn: (text: string, code: strin
     answerHeap(native, warn);
   });
   watcher.update();
-  // Where it cannot listen, all else works.
+  // Without the socket, everything else still works.
   const whyNot = native.auditListen(process.env[ATTACH_VARIABLE], isMainThread);
   if (whyNot !== undefined) warn(`leak-audit attach cannot reach this process: ${whyNot}`, 'ERR_TORCH_ATTACH');
 }
 
-/** While something is recorded: what only this environment's JavaScript can tell. */
+/** During a recording: reports what only this environment's JS thread knows. */
 class Watcher {
   private end: (() => void) | undefined;
 
@@ -176,7 +175,7 @@ class Watcher {
 
   update(): void {
     const on = this.native.auditOn() > 0;
-    if (on && this.end !== undefined) this.stop(); // one recording ended and another began meanwhile
+    if (on && this.end !== undefined) this.stop(); // a recording ended and another one began
     if (on) this.start();
     else this.stop();
   }
@@ -195,7 +194,7 @@ class Watcher {
     const graphs = watchGraphs((collected) => native.auditCensus(collected));
     let looked = performance.now();
     const watch = () => {
-      if (native.auditOn() === 0) return this.stop(); // another copy of the library was told of its end
+      if (native.auditOn() === 0) return this.stop(); // the end was reported to another copy of the library
       looked = performance.now();
       if (isMainThread) {
         const { heapUsed, external } = process.memoryUsage();
@@ -210,13 +209,13 @@ class Watcher {
       graphs.look(false);
     };
     const census = setInterval(count, GRAPH_MS).unref();
-    lookIfLate = () => {
+    checkIfLate = () => {
       const now = performance.now();
       if (now - looked > 2 * WATCH_MS) watch();
       else if (now - counted > 2 * GRAPH_MS) count();
     };
-    // First in the queue, before handlers of the program free things: the capture shows what lived at the end. It also
-    // comes before the environment is torn down, which frees all. The capture goes on when a worker thread ends.
+    // The first exit handler, before handlers of the program free tensors, so that the capture shows what lived at the end.
+    // It also runs before environment teardown, which frees everything. Worker threads do not end the capture.
     const stop = () => native.auditStop('exit');
     const { why } = this;
     const atExit = why === undefined ? stop : () => leaveHeap(native, why, stop);
@@ -224,7 +223,7 @@ class Watcher {
     this.end = () => {
       clearInterval(timer);
       clearInterval(census);
-      lookIfLate = undefined;
+      checkIfLate = undefined;
       collections.stop();
       process.off('exit', atExit);
     };
@@ -233,15 +232,15 @@ class Watcher {
 }
 
 /**
- * Another process of the same command line may have claimed the capture: then this one is a child, or not audited. Whether it is
- * the one that claimed it.
+ * Starts the recording. If another process of the same command owns the capture, this one records as a child or not at all.
+ * Returns whether this process owns it.
  */
 function begin(native: AuditNative, options: AuditOptions): boolean {
   let refusal = native.auditStart(options);
   const isFirst = refusal === undefined;
   if (refusal === '' && options.followChildren === true) {
     const command = [process.argv0, ...process.argv.slice(1)].join(' ');
-    for (let n = 0; refusal === '' && n < MOST_OF_ONE_PID && native.auditOn() === 0; n++) {
+    for (let n = 0; refusal === '' && n < MAX_FILES_PER_PID && native.auditOn() === 0; n++) {
       const file = `${options.file}.${process.pid}${n === 0 ? '' : `-${n}`}.child`;
       refusal = native.auditStart({ ...options, file, command });
     }

@@ -1,4 +1,4 @@
-/** Gradients, and the modes that switch their recording. */
+/** Gradients, and the gradient modes. */
 import { argumentError } from './errors';
 import { runEngine } from './gradients/anomaly';
 import { aiming, type Goal, LEAVES, withAnchors } from './gradients/goals';
@@ -9,11 +9,11 @@ import { isTensor, type Tensor } from './tensor';
 import { begin, end, ending, type Unfinished } from './turn';
 
 export interface BackwardOptions {
-  /** The gradient of the result with respect to this tensor; may be left out for a tensor of one element. */
+  /** The gradient of the result with respect to this tensor; may be omitted for a tensor of one element. */
   gradient?: Tensor | null;
-  /** Keep the graph for another backward. Default: as `createGraph`. */
+  /** Keep the graph for another backward. Default: the value of `createGraph`. */
   retainGraph?: boolean | null;
-  /** Make the gradients differentiable themselves. */
+  /** Make the gradients differentiable. */
   createGraph?: boolean;
   /** The leaves to accumulate into; all by default. */
   inputs?: Tensor | Iterable<Tensor>;
@@ -21,7 +21,7 @@ export interface BackwardOptions {
 
 const backwardOptions = ['gradient', 'retainGraph', 'createGraph', 'inputs'] as const;
 
-/** The leaves to accumulate into. A tensor is one: its rows, which iterating gives, are none. None at all would be all. */
+/** The leaves to accumulate into. A single tensor is one leaf: its rows are not leaves. An empty list would mean all. */
 function leavesOf(inputs: Tensor | Iterable<Tensor>): Tensor[] {
   const expected = 'one or more Tensors';
   if (isTensor(inputs)) return [inputs];
@@ -64,7 +64,7 @@ class GradMode implements Unfinished {
 
 class InferenceMode implements Unfinished {
   declare _below: Unfinished | null;
-  /** 0: not begun. */
+  /** 0 before it begins. */
   depth = 0;
 
   _undo(): void {
@@ -121,7 +121,7 @@ export function inferenceMode<T>(fn: () => T): T {
 export const isGradEnabled = (): boolean => native.gradEnabled();
 export const isInferenceModeEnabled = (): boolean => native.inferenceEnabled();
 
-/** Switches the recording of gradients on or off for this thread until it is switched again. */
+/** Switches gradient recording on or off for this thread, until the next call. */
 export function setGradEnabled(enabled: boolean): void {
   if (typeof enabled !== 'boolean') throw argumentError('setGradEnabled', 'enabled', 'a boolean', enabled);
   native.setGradEnabled(enabled);

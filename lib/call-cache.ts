@@ -1,8 +1,8 @@
 /**
- * Calls of a form that was seen before: as many positional arguments, options of the same names. Which overloads can take
- * such a call, and where each of their parameters comes from, is worked out once; what is left is to look at the values.
- * (Idea: the inline caches of JavaScript engines.) It answers what lib/parse.ts would, or leaves the call to it: a value
- * surely fits, surely does not, or is none of this file's business.
+ * A cache of call forms: the number of positional arguments and the names of the options. Which overloads can take a form,
+ * and the source of each parameter, is determined once; after that only the values are checked. (After the inline caches of
+ * JavaScript engines.) The result is that of lib/parse.ts, or the call is left to it: a value fits, does not fit, or is not
+ * decided here.
  */
 
 import { convertDefault } from './convert';
@@ -14,7 +14,7 @@ import type { ReadCall } from './reading';
 import type { Param, Signature, TypeCode } from './signature';
 import { Tensor } from './tensor';
 
-/** Where the calls of one wrapper come from. */
+/** The call site of one wrapper. */
 export interface Site {
   readonly name: string;
   readonly candidates: readonly Signature[];
@@ -32,19 +32,19 @@ export function siteOf(name: string, candidates: readonly Signature[], method = 
 interface Form {
   readonly count: number;
   readonly keys: readonly string[];
-  /** The overloads that such a call may be, in PyTorch's order. */
-  readonly takers: readonly (Taker | null)[];
+  /** The overloads that may take such a call, in PyTorch's order. */
+  readonly candidates: readonly (Candidate | null)[];
 }
 
-/** An overload that takes calls of a form, if the values fit. */
-interface Taker {
+/** An overload that takes calls of a form if the values fit. */
+interface Candidate {
   readonly signature: Signature;
   /** For each parameter: a position, SELF, DEFAULT, or an option: FIRST_OPTION minus its place among the keys. */
   readonly sources: readonly number[];
   readonly defaults: readonly unknown[];
-  /** the place of `requiresGrad` among the keys, or -1 */
+  /** the index of `requiresGrad` among the keys, or -1 */
   readonly requiresGrad: number;
-  /** Its lists that cross in shared memory, by position: an op reads them, and there are six at most. */
+  /** The positions of lists that are passed in shared memory: those of ops, at most six. */
   readonly packs: readonly number[];
 }
 
@@ -52,43 +52,43 @@ const SELF = -1;
 const DEFAULT = -2;
 const FIRST_OPTION = -3;
 
-/** A wrapper that is called in more forms than these leaves the others to the parser. */
-const MOST_FORMS = 12;
+/** The most forms cached per wrapper; further ones are left to the parser. */
+const MAX_FORMS = 12;
 const NO_KEYS: readonly string[] = [];
 
-/** This value fits no such parameter. */
+/** The value does not fit the parameter. */
 const NO = Symbol('no');
-/** The parser has to say. */
+/** The parser has to decide. */
 const UNSURE: unique symbol = Symbol('unsure');
 
-/** The call as the overload that the parser would choose; undefined where the parser has to choose. */
+/** The call as the overload that the parser would choose; undefined if the parser has to decide. */
 export function boundByForm(site: Site, call: ReadCall, self: unknown): Bound | undefined {
   const keys = call.keys ?? NO_KEYS;
-  for (const taker of takersOf(site, call.positional.length, keys)) {
-    if (taker === null) return undefined;
-    const bound = take(taker, call, self);
+  for (const candidate of candidatesOf(site, call.positional.length, keys)) {
+    if (candidate === null) return undefined;
+    const bound = take(candidate, call, self);
     if (bound === UNSURE) return undefined;
     if (bound !== NO) return bound as Bound;
   }
   return undefined;
 }
 
-function takersOf(site: Site, count: number, keys: readonly string[]): readonly (Taker | null)[] {
+function candidatesOf(site: Site, count: number, keys: readonly string[]): readonly (Candidate | null)[] {
   const { forms } = site;
   for (let i = 0; i < forms.length; i++) {
     const form = forms[i]!;
-    if (form.count === count && sameNames(form.keys, keys)) return form.takers;
+    if (form.count === count && sameNames(form.keys, keys)) return form.candidates;
   }
-  if (forms.length === MOST_FORMS) return [];
-  const takers: (Taker | null)[] = [];
+  if (forms.length === MAX_FORMS) return [];
+  const candidates: (Candidate | null)[] = [];
   for (const signature of site.candidates) {
-    const taker = takerOf(signature, site, count, keys);
-    if (taker === undefined) continue;
-    takers.push(taker);
-    if (taker === null) break;
+    const candidate = candidateOf(signature, site, count, keys);
+    if (candidate === undefined) continue;
+    candidates.push(candidate);
+    if (candidate === null) break;
   }
-  forms.push({ count, keys, takers });
-  return takers;
+  forms.push({ count, keys, candidates });
+  return candidates;
 }
 
 function sameNames(a: readonly string[], b: readonly string[]): boolean {
@@ -106,8 +106,13 @@ function mayGather(slots: readonly Param[], count: number): boolean {
   return slots.length > 0 && slots[slots.length - 1]!.variadic;
 }
 
-/** How this overload takes calls of a form: undefined not at all, null if only the parser can say. See bind() there. */
-function takerOf(signature: Signature, site: Site, count: number, keys: readonly string[]): Taker | null | undefined {
+/** How an overload takes calls of a form: undefined if it does not, null if only the parser can decide. See bind() there. */
+function candidateOf(
+  signature: Signature,
+  site: Site,
+  count: number,
+  keys: readonly string[],
+): Candidate | null | undefined {
   const { params, outs } = signature;
   const isSelf = (i: number) => site.method && i === signature.self;
   const slots = params.filter((param, i) => !param.keywordOnly && !param.out && !isSelf(i));
@@ -158,7 +163,7 @@ function nameAmong(keys: readonly string[], param: Param, raw: boolean): string 
 }
 
 function take(
-  { signature, sources, defaults, requiresGrad, packs }: Taker,
+  { signature, sources, defaults, requiresGrad, packs }: Candidate,
   { positional, values: options }: ReadCall,
   self: unknown,
 ): Bound | typeof NO | typeof UNSURE {
@@ -183,7 +188,7 @@ function take(
     wanted = options[requiresGrad];
     if (typeof wanted !== 'boolean') return UNSURE;
   }
-  // Last: the handle of a Proxy of a tensor is read by code of the program, which may write to the shared memory too.
+  // Last: reading the handle of a Proxy around a tensor runs user code, which may write to the shared memory too.
   for (let i = 0; i < packs.length; i++) {
     const list = values[packs[i]!];
     if (list !== null) values[packs[i]!] = packed(list as number[]);
@@ -191,7 +196,7 @@ function take(
   return { signature, values, given, requiresGrad: wanted as boolean };
 }
 
-/** What lib/convert.ts makes of a value, tensors without dimensions being tensors; or NO, or UNSURE. */
+/** The result of lib/convert.ts, with zero-dimensional tensors treated as tensors; or NO, or UNSURE. */
 function quick(value: unknown, param: Param): unknown {
   const { type } = param;
   if (value === undefined) return UNSURE;
@@ -231,10 +236,10 @@ function quick(value: unknown, param: Param): unknown {
   }
 }
 
-/** Of a tensor that is there, or, below zero, of one that is pending. */
+/** The handle of a tensor; negative for a pending one. */
 const handleOf = ({ _handle }: Tensor): number | typeof UNSURE => (_handle > 0 || _handle < 0 ? _handle : UNSURE);
 
-/** NO for what nothing but its own type takes. Objects may stand for much. */
+/** NO for primitives and tensors; UNSURE for other objects, which may convert. */
 const unlessObject = (value: unknown) =>
   value instanceof Tensor || (typeof value !== 'object' && typeof value !== 'function') ? NO : UNSURE;
 const unlessBigint = (value: unknown) => (typeof value === 'bigint' ? UNSURE : unlessObject(value));

@@ -1,24 +1,24 @@
-/** Errors point at the caller's line: the library's own frames at the top of a stack are left out. */
+/** Makes errors point at the caller's line: removes the library's own frames at the top of the stack. */
 import * as path from 'node:path';
 import { restoring } from './turn';
 
 /**
- * This package's folders: dist/lib, where source maps say it comes from, and the wrappers of the binding that is loaded
+ * This package's folders: dist/lib, its sources according to source maps, and the wrappers of the binding that is loaded
  * (lib/wrappers.ts adds them).
  */
 export const ownFolders = [__dirname, path.resolve(__dirname, '../../lib')].map((folder) => folder + path.sep);
 
-/** Frames of ours above the caller's: wrappers, argument parser, scopes; and Node's own between them while we are loaded. */
+/** The most frames above the caller's: wrappers, argument parser, scopes, and Node's own during loading. */
 const OWN_FRAMES = 24;
 
 const FRAME = '\n    at ';
 const isOwn = (frame: string) => ownFolders.some((folder) => frame.includes(folder));
-/** Of Node or V8, such as `Array.map (<anonymous>)`. */
+/** Frames of Node or V8, such as `Array.map (<anonymous>)`. */
 const isInternal = (frame: string) => frame.includes('node:') || frame.endsWith('(<anonymous>)');
 
 /**
- * Takes the stack of `error` anew, as Node formats it (source maps, `Error.prepareStackTrace`), and leaves out what is
- * ours above the first frame of the program. Only errors pay for it.
+ * Captures the stack of `error` again, as Node formats it (source maps, `Error.prepareStackTrace`), and removes the library's
+ * frames above the first frame of the program.
  */
 export function pointAtCaller(error: Error, below: (...args: never[]) => unknown): void {
   const limit = Error.stackTraceLimit;
@@ -30,7 +30,7 @@ export function pointAtCaller(error: Error, below: (...args: never[]) => unknown
       Error.captureStackTrace(error, below);
     });
   } catch {
-    return; // a frozen Error: the stack that V8 took will do
+    return; // a frozen Error: keep the stack that V8 captured
   }
   const { stack } = error as { stack?: unknown };
   if (typeof stack === 'string') error.stack = withoutOwn(stack, error, limit);
@@ -45,7 +45,7 @@ function restore(limit: number): void {
 }
 
 function withoutOwn(stack: string, { message }: Error, limit: number): string {
-  // A message may look like a frame.
+  // The message may look like a frame.
   const end = stack.indexOf(message) + message.length;
   const [head, ...frames] = stack.slice(Math.max(end, 0)).split(FRAME);
   let first = 0;
@@ -55,7 +55,7 @@ function withoutOwn(stack: string, { message }: Error, limit: number): string {
     else if (!isInternal(frames[first]!)) break;
     first++;
   }
-  // Called by Node alone, a timer say: then its frames are the caller's.
+  // Called only by Node, for example from a timer: then its frames are the caller's.
   const shown = frames.slice(first < frames.length ? first : ours).slice(0, limit);
   return [stack.slice(0, Math.max(end, 0)) + head, ...shown].join(FRAME);
 }

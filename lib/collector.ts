@@ -1,7 +1,7 @@
 /**
- * Keeps garbage small. V8 starts a collection by the bytes it knows of, but late, and thousands of tiny tensors hold more
- * in C++ objects (about 0.8 kB each) than in bytes that V8 hears of: so new bytes (all of libtorch's, also those that no
- * tensor of JavaScript shows) and the number of new tensors count here.
+ * Limits garbage. V8 schedules collections by the external bytes reported to it, but late, and thousands of tiny tensors hold
+ * more in C++ objects (about 0.8 kB each) than in reported bytes. So this module counts new tensors and all new bytes of
+ * libtorch, including those without a JavaScript tensor.
  */
 import * as v8 from 'node:v8';
 import * as vm from 'node:vm';
@@ -14,9 +14,9 @@ type Gc = (options?: { type: 'minor' }) => void;
 let exposed: Gc | undefined;
 
 /**
- * V8's gc(): the program's own with --expose-gc, else one from a context of its own, so that the program's globals stay as
- * they are. The flag is the process's: another thread may switch it off between the two lines, then the next call tries
- * again. An embedder that forbids V8 flags has only its own collections.
+ * V8's gc(): the global one with --expose-gc, else one from a new context, so that the program's globals stay unchanged. The
+ * flag is process-wide: if another thread switches it off between the two lines, the next call tries again. An embedder that
+ * forbids V8 flags has only V8's own collections.
  */
 function find(): Gc | undefined {
   if (typeof globalThis.gc === 'function') return globalThis.gc as Gc;
@@ -32,34 +32,34 @@ function find(): Gc | undefined {
 
 function gc(options?: { type: 'minor' }): void {
   exposed ??= find();
-  // Any argument but none at all, { type: 'major' } too, is a scavenge to Node 20's V8.
+  // With any argument, even { type: 'major' }, Node 20's V8 runs only a scavenge.
   if (options === undefined) exposed?.();
   else exposed?.(options);
 }
 
-/** Collects everything that is unreachable. Takes milliseconds, more with a large heap. False where V8 offers no way to. */
+/** Collects everything unreachable. Takes milliseconds, more with a large heap. False if gc() is not available. */
 export const collectAll = (): boolean => {
   gc();
   return exposed !== undefined;
 };
 
-/** Collects among the young objects. */
+/** Collects young objects. */
 export const scavenge = (): void => gc({ type: 'minor' });
 
 native.setCollector(collectAll);
 
-/** New tensors between two scavenges: about 1.5 MB of C++ objects, most of which a processor core caches. */
+/** New tensors between two scavenges: about 1.5 MB of C++ objects, which mostly fit in a core's cache. */
 const YOUNG = 2_048;
-/** Guarded tensors, and bytes of libtorch's, that may be there before a full collection looks among the old objects. */
-const LEAST_OLD = 131_072;
-const LEAST_OLD_BYTES = 256 * 1024 * 1024;
+/** Guarded tensors, and bytes of libtorch, from which a full collection runs for the old objects. */
+const MIN_OLD = 131_072;
+const MIN_OLD_BYTES = 256 * 1024 * 1024;
 
 /** Values of `flags[4]`. */
 const COLLECT_ALL = 2;
 
 let untilScavenge = YOUNG;
-let untilFull = LEAST_OLD;
-let untilFullBytes = LEAST_OLD_BYTES;
+let untilFull = MIN_OLD;
+let untilFullBytes = MIN_OLD_BYTES;
 
 /** Call it for each tensor that the garbage collector owns. */
 export function countGuarded(): void {
@@ -73,7 +73,7 @@ export function countGuarded(): void {
     if (native.guards() < untilFull && native.allocatedBytes() < untilFullBytes) return;
   }
   collectAll();
-  // Twice what is in use, so that a program that keeps many tensors is not collected for each of them.
-  untilFull = Math.max(LEAST_OLD, 2 * native.guards());
-  untilFullBytes = Math.max(LEAST_OLD_BYTES, 2 * native.allocatedBytes());
+  // Twice the current use, so that a program that keeps many tensors is not collected for each new one.
+  untilFull = Math.max(MIN_OLD, 2 * native.guards());
+  untilFullBytes = Math.max(MIN_OLD_BYTES, 2 * native.allocatedBytes());
 }

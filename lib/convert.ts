@@ -1,4 +1,4 @@
-/** JS values -> what the native functions take, by type code. A mismatch is answered, not thrown: overloads are tried. */
+/** Converts JS values to native ones, by type code. Returns a mismatch instead of throwing, because overloads are tried. */
 import { types } from 'node:util';
 import { isPendingTensor } from './async/pending';
 import { deviceName } from './devices';
@@ -16,15 +16,15 @@ export class Mismatch {
   constructor(
     readonly expected: string,
     readonly got: string,
-    /** what was wanted, of an element in a list */
+    /** the expected base type, of an element for lists */
     readonly base: BaseCode,
-    /** what came, the element at fault of a list */
+    /** the value that was passed, or the wrong element of a list */
     readonly value: unknown,
-    /** a list was wanted */
+    /** a list was expected */
     readonly list = false,
   ) {}
 
-  /** Whether it fits nothing: a promise, a tensor of another copy of the library. */
+  /** Whether it can fit no parameter: a promise, a tensor of another addon. */
   get never(): boolean {
     return types.isPromise(this.value) || (isMarked(this.value) && !isTensor(this.value));
   }
@@ -56,7 +56,7 @@ const expectations: Record<BaseCode, string> = {
 
 const mismatch = (base: BaseCode, value: unknown) => new Mismatch(expectations[base], describe(value), base, value);
 
-/** The handle of a tensor. Native code reads a missing one as "no tensor", which an object without a tensor is not. */
+/** The handle of a tensor, or a mismatch. Native code would treat a missing handle as "no tensor". */
 function handleOf(value: unknown): number | Mismatch {
   if (isTensor(value)) return value._handle > 0 || isPendingTensor(value) ? value._handle : mismatch('T', value);
   if (!isMarked(value)) return mismatch('T', value);
@@ -69,7 +69,7 @@ function handleOf(value: unknown): number | Mismatch {
   );
 }
 
-/** A tensor without dimensions stands for its number, as in PyTorch, unless its gradient would be lost. */
+/** A zero-dimensional tensor counts as a number, as in PyTorch, unless its gradient would be lost. */
 function isNumberTensor(value: unknown): value is Tensor {
   return (
     isTensor(value) && value._handle > 0 && native.ndim(value._handle) === 0 && !native.requiresGrad(value._handle)
@@ -84,7 +84,7 @@ function code(codes: ReadonlyMap<string, number>, base: BaseCode, value: unknown
   return new Mismatch(expected, describe(value), base, value);
 }
 
-/** What libtorch takes for the name of a dimension: '0' is none, but a number that was meant. */
+/** libtorch's syntax for names of dimensions. '0' is not one: a number was meant. */
 const NAME = /^(\*|\.\.\.|[A-Za-z_][A-Za-z0-9_]*)$/;
 
 function isScalar(value: unknown): boolean {
@@ -96,7 +96,7 @@ function convertOne(value: unknown, base: BaseCode, numbers: boolean): unknown {
     case 'T':
       return handleOf(value);
     case 'W':
-      // In an array, which tells it from a handle: number_tensor() of native/convert.
+      // In an array, to distinguish it from a handle: number_tensor() of native/convert.
       if (isScalar(value)) return [value];
       return isTensor(value) || isMarked(value) ? handleOf(value) : mismatch(base, value);
     case 'S':
@@ -151,7 +151,7 @@ function convertOne(value: unknown, base: BaseCode, numbers: boolean): unknown {
   }
 }
 
-/** The elements of what stands for a list: an array, a typed array of integers, or for tensors any iterable. */
+/** The elements of a list argument: an array, a typed array of integers, or for tensors any iterable. */
 function elements(value: unknown, type: TypeCode): readonly unknown[] | undefined {
   if (value instanceof Iterated && type.base !== 'T') return undefined;
   const list = elementsOf(value);
@@ -162,7 +162,7 @@ function elements(value: unknown, type: TypeCode): readonly unknown[] | undefine
 function convertList(value: unknown, type: TypeCode, numbers: boolean): unknown {
   if (type.size > 0 && type.base !== 'B' && !Array.isArray(value) && !isTensor(value)) {
     const single = convertOne(value, type.base, numbers);
-    // A number is accepted where an int[N] of a fixed N is wanted.
+    // A number is accepted for an int[N] of a fixed N.
     if (!(single instanceof Mismatch)) return new Array(type.size).fill(single);
   }
   const list = elements(value, type);
@@ -190,8 +190,8 @@ function convertList(value: unknown, type: TypeCode, numbers: boolean): unknown 
 }
 
 /**
- * The native value for a value that was read (lib/reading.ts), or a Mismatch. `numbers`: whether tensors without dimensions
- * stand for their numbers.
+ * The native value of a value that was read (lib/reading.ts), or a Mismatch. `numbers`: whether zero-dimensional tensors
+ * count as numbers.
  */
 export function convert(value: unknown, type: TypeCode, numbers = true): unknown {
   if (value === null || value === undefined) {
@@ -203,7 +203,7 @@ export function convert(value: unknown, type: TypeCode, numbers = true): unknown
   return type.list ? convertList(value, type, numbers) : convertOne(value, type.base, numbers);
 }
 
-/** The native value of a default, which codegen wrote as JSON. */
+/** The native value of a default, which codegen stores as JSON. */
 export function convertDefault(value: unknown, type: TypeCode): unknown {
   return convert(value, type);
 }

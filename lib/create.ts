@@ -50,7 +50,7 @@ function dtypeCode(fn: string, dtype: DType): number {
   throw refusal(fn, 'dtype', "a dtype such as 'float32'", describe(dtype) + dtypeHint(dtype));
 }
 
-/** A buffer that was transferred away leaves its arrays without elements, which is no empty tensor. */
+/** Refuses an array whose buffer was transferred, which looks like an empty array. */
 function refuseDetached(fn: string, argument: string, { length, buffer }: TypedArray): void {
   if (length > 0) return;
   try {
@@ -72,10 +72,10 @@ export function tensor(data: TensorData, given: TensorOptions = {}): Tensor {
   return tensorFor('tensor', data, given);
 }
 
-/** The same for another function, of which errors speak. */
+/** The same for another function, whose name errors use. */
 export function tensorFor(fn: string, data: TensorData, given: TensorOptions): Tensor {
   const options = ownOptions(fn, given, ['dtype', 'device', 'requiresGrad']);
-  // In torch.run too: its data is here.
+  // Inside torch.run too: the data is available.
   return withoutRecording(() => fromData(fn, data, options));
 }
 
@@ -103,7 +103,7 @@ function fromData(fn: string, data: TensorData, options: TensorOptions): Tensor 
   return converted;
 }
 
-/** Numbers that become those of a dtype of integers: looked at and converted at once. */
+/** Checks and converts numbers to an integer dtype in one pass. */
 function asIntegers(fn: string, elements: Elements, shape: readonly number[], device: string | null) {
   const { array, natural, wanted, floats } = elements;
   if (wanted === natural || !isInteger(wanted) || natural === 'bool' || natural.startsWith('complex')) return undefined;
@@ -111,15 +111,15 @@ function asIntegers(fn: string, elements: Elements, shape: readonly number[], de
   if (made !== null) return made;
   const error = misfitIn(fn, array as TypedArray, shape, wanted, floats);
   if (error !== undefined) throw error;
-  return undefined; // another thread has written to the memory: whatever is there by now is taken
+  return undefined; // another thread modified the memory: take its current contents
 }
 
-/** Elements in a flat array, the dtype that they have there, and the one that they are to have. */
+/** Elements in a flat array, their dtype there, and the requested dtype. */
 interface Elements {
   readonly array: ArrayBufferView;
   readonly natural: DType;
   readonly wanted: DType;
-  /** Those of an array of doubles are floats, whatever their values. */
+  /** Elements of an array of doubles count as floats, whatever their values. */
   readonly floats: boolean;
 }
 
@@ -135,7 +135,7 @@ function nested(fn: string, data: unknown, shape: readonly number[], dtype: DTyp
   return { array, natural, wanted: dtype ?? (kind === 'number' ? usual : natural), floats: false };
 }
 
-/** The shape, in an array of ours. */
+/** A validated copy of the shape. */
 function checkedShape({ length }: TypedArray, given: unknown): number[] {
   const shape = integers(given);
   if (shape === undefined || shape.some((size) => size < 0)) {
@@ -148,16 +148,16 @@ function checkedShape({ length }: TypedArray, given: unknown): number[] {
   return shape;
 }
 
-/** Of Node 21 and later. They mark the buffers of addons themselves, and Node 24 fails at its exit when one is marked again. */
+/** Available since Node 21, which marks the buffers of addons itself; Node 24 fails at exit if one is marked again. */
 const { isMarkedAsUntransferable } = workers as { isMarkedAsUntransferable?: (buffer: object) => boolean };
 
-/** What these read is the object's own memory, whatever properties or prototype a program gave it. */
+/** Read internal slots, whatever properties or prototype a program gave the object. */
 const getter = (prototype: object, name: string): ((this: unknown) => unknown) | undefined =>
   Object.getOwnPropertyDescriptor(prototype, name)?.get;
 const bufferOf = getter(Object.getPrototypeOf(Uint8Array.prototype), 'buffer')!;
 const isResizable = getter(ArrayBuffer.prototype, 'resizable');
 
-/** Node 24 and later end the process when a WebAssembly memory grows whose buffer is marked. */
+/** Skips WebAssembly memories: since Node 24 the process aborts when one with a marked buffer grows. */
 function keepHere(buffer: ArrayBuffer): void {
   if (isMarkedAsUntransferable?.(buffer) !== true && native.isDetachable(buffer)) workers.markAsUntransferable(buffer);
 }
@@ -197,7 +197,7 @@ function numberDtype(dtype: DType): DType {
   return /^u?int/.test(dtype) ? 'int64' : dtypeName(native.getDefaultDtype());
 }
 
-/** The dtype that a fill value's JS type gives. */
+/** The dtype that follows from a fill value's JS type. */
 export function scalarDtype(fn: string, value: Scalar): DType {
   switch (typeof value) {
     case 'number':
@@ -207,7 +207,7 @@ export function scalarDtype(fn: string, value: Scalar): DType {
     case 'boolean':
       return 'bool';
     default:
-      // A tensor without dimensions stands for its number.
+      // A zero-dimensional tensor counts as a number.
       if (isTensor(value)) return numberDtype((value as Tensor).dtype);
       if (value !== null && typeof value === 'object') {
         return dtypeName(native.getDefaultDtype()) === 'float64' ? 'complex128' : 'complex64';

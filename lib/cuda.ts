@@ -1,16 +1,16 @@
 /**
- * torch.cuda: the devices of libtorch's CUDA and their memory, with PyTorch's behaviour where there is none: nothing is
- * available, nothing is held, and what needs a device is an error with the code ERR_TORCH_CUDA.
+ * torch.cuda: CUDA devices and their memory. Without CUDA as in PyTorch: no device is available, figures are 0, and functions
+ * that need a device throw ERR_TORCH_CUDA.
  */
 import type { Device, DeviceLike } from '../types/base';
 import { argumentError, codedError, type TorchError } from './errors';
 import { native } from './native';
 
-/** What CUDA's caching allocator holds on one device. */
+/** The memory of CUDA's caching allocator on one device. */
 export interface CudaMemory {
-  /** Given out and not yet returned, whether a JS handle sees it or not. */
+  /** Allocated bytes, with or without a JS handle. */
   allocatedBytes: number;
-  /** Taken from the device: `allocatedBytes` and the cache of free blocks. */
+  /** Bytes reserved from the device: `allocatedBytes` plus the cache of free blocks. */
   reservedBytes: number;
   /** The highest `allocatedBytes` so far. */
   peakAllocatedBytes: number;
@@ -21,25 +21,24 @@ export interface CudaMemory {
 /** Whether there is a device that tensors can be made on. */
 export const isAvailable = (): boolean => deviceCount() > 0;
 
-/** The number of CUDA devices; 0 where libtorch has no CUDA, or the machine no device or driver. */
+/** The number of CUDA devices; 0 if libtorch has no CUDA, or the machine has no device or driver. */
 export const deviceCount = (): number => native.cudaDeviceCount();
 
-/** The number of the device that `'cuda'` stands for. */
+/** The index of the device that `'cuda'` refers to. */
 export function currentDevice(): number {
   demandDevice('cuda.currentDevice');
   return native.cudaCurrentDevice();
 }
 
-/** Waits until a device (the current one, if none is named) has done all that it was asked to do. */
+/** Waits until a device (default: the current one) has finished all queued work. */
 export function synchronize<const V extends string = Device>(device?: DeviceLike<V> | number): void {
   demandDevice('cuda.synchronize');
   native.cudaSynchronize(deviceIndex('cuda.synchronize', device));
 }
 
 /**
- * Gives cached free memory back to the devices, for other processes; libtorch itself uses it again in any case. Tensors
- * that JavaScript has dropped but not collected yet are no free memory: dispose of them, or make them in a scope. Does
- * nothing without CUDA.
+ * Returns cached free memory to the devices, for other processes; libtorch itself reuses it anyway. Unreachable tensors that
+ * are not collected yet do not count as free: dispose them, or make them in a scope. Does nothing without CUDA.
  */
 export function emptyCache(): void {
   if (!isAvailable()) return;
@@ -47,7 +46,7 @@ export function emptyCache(): void {
   native.cudaEmptyCache();
 }
 
-/** What the allocator holds on a device (the current one, if none is named). Zeros without CUDA, as in PyTorch. */
+/** The allocator's memory on a device (default: the current one). Zeros without CUDA, as in PyTorch. */
 export function memory<const V extends string = Device>(device?: DeviceLike<V> | number): CudaMemory {
   const index = deviceIndex('cuda.memory', device);
   if (isAvailable()) demandAllocator('cuda.memory');
@@ -56,7 +55,7 @@ export function memory<const V extends string = Device>(device?: DeviceLike<V> |
   return { allocatedBytes, reservedBytes, peakAllocatedBytes, peakReservedBytes };
 }
 
-/** 0, 'cuda' and 'cuda:0' are devices; where there are any, it must be one of them. */
+/** The index for 0, 'cuda' or 'cuda:0'. If there are devices, it must be one of them. */
 function deviceIndex(fn: string, device: unknown): number {
   const count = deviceCount();
   if (device === undefined || device === 'cuda') return count === 0 ? 0 : native.cudaCurrentDevice();
@@ -73,7 +72,7 @@ function demandDevice(fn: string): void {
   throw cudaError(
     fn,
     native.cudaIsLinked()
-      ? 'libtorch has CUDA, but finds no device: look whether `nvidia-smi` lists one, and whether CUDA_VISIBLE_DEVICES hides it'
+      ? 'libtorch has CUDA, but finds no device: check whether `nvidia-smi` lists one, and whether CUDA_VISIBLE_DEVICES hides it'
       : 'this libtorch has no CUDA: unpack one that has, set LIBTORCH to its folder and build the addon again (`npm run build` in the folder of libtorch-node)',
   );
 }

@@ -1,6 +1,6 @@
 /**
- * LIBTORCH_NODE_DEBUG=1: the error of a tensor that was used after its end says where the tensor was made, and where and
- * how it ended. Decided once, when the library is loaded; without the variable nothing here runs.
+ * LIBTORCH_NODE_DEBUG=1: use-after-dispose errors say where the tensor was created, and where and how it was released. The
+ * variable is read once, when the library is loaded; without it nothing here runs.
  */
 import { completeDisposed, type TorchError } from './errors';
 import { type Native, native } from './native';
@@ -22,7 +22,7 @@ const demand: Demand = { sampleBytes: 0, deaths: true };
 
 let disposeCause: Cause = 'dispose';
 
-/** Runs `free` so that the tensors that end in it remember why and where. */
+/** Runs `free` and records why and where its tensors were released. */
 function announced<T>(cause: Cause, below: (...args: never[]) => unknown, free: () => T): T {
   const site = callerSite(native, below);
   const undo = () => native.watchAnnounce(0, 0);
@@ -34,23 +34,21 @@ function announced<T>(cause: Cause, below: (...args: never[]) => unknown, free: 
 
 function complete(error: TorchError, handle: number): void {
   const death = native.watchDeath(handle);
-  const lines = death === undefined ? ['(its end is not remembered: only the last 10,000 are)'] : [];
+  const lines = death === undefined ? ['(its release is unknown: only the last 10,000 are recorded)'] : [];
   if (death !== undefined) {
     const [born, causeNumber, freed] = death;
     const cause = causes[causeNumber]!;
     error.created = siteText(native, born) ?? undefined;
     error.disposed = siteText(native, freed) ?? undefined;
     error.disposedBy = cause;
-    lines.push(`created at ${siteLine(native, born) ?? 'a place that is unknown'}`);
+    lines.push(`created at ${siteLine(native, born) ?? 'an unknown place'}`);
     lines.push(
-      freed === 0
-        ? causeTexts[cause]
-        : `${causeTexts[cause]} at ${siteLine(native, freed) ?? 'a place that is unknown'}`,
+      freed === 0 ? causeTexts[cause] : `${causeTexts[cause]} at ${siteLine(native, freed) ?? 'an unknown place'}`,
     );
   }
   const { message, stack } = error;
   error.message = `${message}\n  ${lines.join('\n  ')}`;
-  // V8 wrote the message into the stack already.
+  // The stack includes the old message.
   if (typeof stack === 'string') error.stack = stack.replace(message, () => error.message);
 }
 

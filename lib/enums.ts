@@ -19,12 +19,12 @@ export const memoryFormatCodes = codesOf(names.memoryFormats);
 export const dtypeName = (code: number): DType => names.dtypes[code] as DType;
 export const layoutName = (code: number): Layout => names.layouts[code] as Layout;
 
-/** Every dtype of the libtorch at hand. */
+/** Every dtype of this libtorch. */
 export const dtypes: readonly DType[] = [...dtypeCodes.keys()] as DType[];
 export const layouts: readonly Layout[] = [...layoutCodes.keys()] as Layout[];
 export const memoryFormats: readonly MemoryFormat[] = [...memoryFormatCodes.keys()] as MemoryFormat[];
 
-/** PyTorch's other names of dtypes: `torch.long` is `torch.int64`. The last is of libtorch 2 alone. */
+/** PyTorch's aliases of dtypes: `torch.long` is `torch.int64`. The last exists only in libtorch 2. */
 const otherNames: Readonly<Record<string, string>> = {
   half: 'float16',
   float: 'float32',
@@ -38,17 +38,17 @@ const otherNames: Readonly<Record<string, string>> = {
   bit: 'uint1',
 };
 
-/** Those whose dtype the libtorch at hand has. */
+/** The aliases whose dtype this libtorch has. */
 export const dtypeAliases = Object.fromEntries(
   Object.entries(otherNames).filter(([, name]) => dtypeCodes.has(name as DType)),
 ) as Readonly<Record<string, DType>>;
 
-/** What a caller may write where a dtype is expected: its name, or PyTorch's other name of it, 'float' say. */
+/** The accepted dtype arguments: names, and PyTorch's aliases such as 'float'. */
 export const givenDtypeCodes: ReadonlyMap<string, number> = new Map([
   ...dtypeCodes,
   ...Object.entries(dtypeAliases).map(([alias, name]) => [alias, dtypeCodes.get(name)!] as const),
 ]);
 
-/** The dtype's own name: 'float32' for 'float'. What is not another name stays, for the caller to refuse. */
+/** Resolves an alias: 'float32' for 'float'. Other values stay unchanged, for the caller to refuse. */
 export const canonicalDtype = (given: DTypeLike): DType =>
   Object.hasOwn(dtypeAliases, given) ? dtypeAliases[given]! : (given as DType);

@@ -1,4 +1,4 @@
-/** Every error that leaves the library has a stable `code`. This module builds those that JavaScript finds first. */
+/** Every error of the library has a stable `code`. This module makes the errors raised in JavaScript. */
 import { types } from 'node:util';
 import { pointAtCaller } from './caller';
 
@@ -27,17 +27,17 @@ export type ErrorCode =
 /** An error of the library. Native code throws the same shape, with further codes (see docs/errors.md). */
 export interface TorchError extends Error {
   code: string;
-  /** "aten::mm", where an op was called. */
+  /** The op, such as "aten::mm". */
   op?: string;
-  /** The name of the argument at fault, where one is. */
+  /** The name of the wrong argument, if there is one. */
   argument?: string;
-  /** What libtorch wrote, where the message has it in other words. Not enumerable. */
+  /** libtorch's original text, if the message rewords it. Not enumerable. */
   libtorchMessage?: string;
-  /** With LIBTORCH_NODE_DEBUG=1, of a tensor that was used after its end: the stack of its creation, */
+  /** With LIBTORCH_NODE_DEBUG=1, for a use after dispose: the stack of the tensor's creation. */
   created?: string;
-  /** the stack of its end, */
+  /** The stack of its release. */
   disposed?: string;
-  /** and how it ended. */
+  /** How it was released. */
   disposedBy?: 'collector' | 'dispose' | 'disposeAll' | 'scope';
 }
 
@@ -49,45 +49,45 @@ export function codedError(type: ErrorClass, code: ErrorCode, message: string): 
   return error;
 }
 
-/** Each error of native code comes here before it is thrown, with the handle of the tensor that was disposed, or 0. */
+/** Completes each error of native code before it is thrown. `handle`: of the disposed tensor that was used, or 0. */
 export function completeNative(error: TorchError, handle: number): void {
   const { message } = error;
   const better = reword.with?.(message, error.code) ?? message;
   if (better !== message) {
     error.message = better;
     Object.defineProperty(error, 'libtorchMessage', { value: message, configurable: true, writable: true });
-    // V8 wrote the message into the stack; not every error's is taken anew below.
+    // The stack includes the message, and pointAtCaller does not always capture it again.
     Error.captureStackTrace(error, completeNative);
   }
   if (handle !== 0) completeDisposed.with?.(error, handle);
   pointAtCaller(error, completeNative);
 }
 
-/** lib/libtorch-text.ts puts its own in. */
+/** Set by lib/libtorch-text.ts. */
 export const reword: { with?: (message: string, code: string) => string } = {};
 
-/** lib/debug.ts puts its own in. */
+/** Set by lib/debug.ts. */
 export const completeDisposed: { with?: (error: TorchError, handle: number) => void } = {};
 
-/** The error of a tensor that was used after its end. */
+/** The error for a use after dispose. */
 export function disposedError(fn: string, handle: number): TorchError {
   const error = codedError(Error, 'ERR_TORCH_DISPOSED', `${fn}: the tensor was disposed`);
   completeDisposed.with?.(error, handle);
   return error;
 }
 
-/** A wrong argument of a hand-written function. */
+/** The error for a wrong argument of a hand-written function. */
 export function argumentError(fn: string, argument: string, expected: string, got: unknown): TorchError {
   return refusal(fn, argument, expected, describe(got) + (types.isPromise(got) ? '; did you forget await?' : ''));
 }
 
-/** The same, where `got` says in words what came. */
+/** The same with `got` as text. */
 export function refusal(fn: string, argument: string, expected: string, got: string): TorchError {
   const message = `${fn}: argument '${argument}': expected ${expected}, got ${got}`;
   return Object.assign(codedError(TypeError, 'ERR_TORCH_ARGUMENT', message), { op: fn, argument });
 }
 
-/** A value in a few words, for messages. */
+/** A short description of a value, for messages. */
 export function describe(value: unknown): string {
   if (value === null) return 'null';
   switch (typeof value) {
@@ -106,7 +106,7 @@ export function describe(value: unknown): string {
   }
 }
 
-/** A property that is plain data, of the object or its prototypes: to look at it runs no code of the program. */
+/** A data property of the object or its prototypes, read without running user code. */
 function dataOf(value: object, name: PropertyKey): unknown {
   for (let at: object | null = value; at !== null && !types.isProxy(at); at = Object.getPrototypeOf(at)) {
     const descriptor = Object.getOwnPropertyDescriptor(at, name);
@@ -115,7 +115,7 @@ function dataOf(value: object, name: PropertyKey): unknown {
   return undefined;
 }
 
-/** Describes a value of the program without running its code: messages are made in the middle of calls. */
+/** Describes an object without running user code, because messages are made in the middle of calls. */
 function describeObject(value: object): string {
   if (types.isProxy(value)) return 'a Proxy';
   const described = dataOf(value, '_describe');
@@ -124,7 +124,7 @@ function describeObject(value: object): string {
     const { length } = value;
     return length === 0 ? 'an empty array' : `an array of ${length} (first: ${describe(dataOf(value, 0))})`;
   }
-  // By data alone: a dictionary from a file may have a key of that name, and a tensor there.
+  // Only data properties: a dictionary from a file may have a key of that name.
   const made = dataOf(value, 'constructor');
   const name = typeof made === 'function' ? dataOf(made, 'name') : undefined;
   if (typeof name !== 'string' || name === '' || name === 'Object') return 'an object';

@@ -1,20 +1,20 @@
 /**
- * Objects with a thousand functions. V8 keeps an object's properties in an array, where compiled code finds them without
- * a search and inlines what it calls, only up to 1,020 of them, and by itself only for prototypes. So the names that
- * programs seldom use (those with a leading underscore) live one prototype up, and V8 is shown a prototype.
+ * Fast properties for objects with a thousand functions. V8 stores up to 1,020 properties so that compiled code finds them
+ * without a search and can inline calls, and does so automatically only for prototypes. So rarely used names (those with a
+ * leading underscore) move one prototype up, and the object is made to look like a prototype.
  */
 
-const isSeldom = (name: string) => name.startsWith('_');
+const isRare = (name: string) => name.startsWith('_');
 
-/** Moves the names with a leading underscore to a prototype of their own between `object` and its present prototype. */
-export function moveSeldomUp(object: object): void {
-  const seldom: object = Object.create(Object.getPrototypeOf(object));
+/** Moves the names with a leading underscore to a new prototype between `object` and its current prototype. */
+export function moveRareNamesUp(object: object): void {
+  const rare: object = Object.create(Object.getPrototypeOf(object));
   for (const [name, descriptor] of Object.entries(Object.getOwnPropertyDescriptors(object))) {
-    if (!isSeldom(name) || !descriptor.configurable) continue;
-    Object.defineProperty(seldom, name, descriptor);
+    if (!isRare(name) || !descriptor.configurable) continue;
+    Object.defineProperty(rare, name, descriptor);
     Reflect.deleteProperty(object, name);
   }
-  Object.setPrototypeOf(object, makeFast(seldom));
+  Object.setPrototypeOf(object, makeFast(rare));
   makeFast(object);
 }
 

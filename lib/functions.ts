@@ -1,4 +1,4 @@
-/** The generated functions by namespace. Names with an underscore in front are for lib/public alone. */
+/** The generated functions by namespace. Names with a leading underscore are only for lib/public. */
 import { ints, intsOf, numbers, numberTensor } from './packed';
 import { callPublic, publicSite } from './public/define';
 import { callFunction, f, functionSite, results } from './runtime';

@@ -1,4 +1,4 @@
-/** What to write instead of a value that does not fit. Only errors ask. */
+/** Hints for errors: what to write instead of a value that does not fit. */
 import { types } from 'node:util';
 import { isPendingTensor } from './async/pending';
 import type { Mismatch } from './convert';
@@ -10,7 +10,7 @@ import { Iterated } from './reading';
 import { didYouMean } from './suggest';
 import { isTensor } from './tensor';
 
-/** Names of dtypes elsewhere: NumPy, TensorFlow.js, Rust, safetensors, JavaScript. */
+/** Names of dtypes in NumPy, TensorFlow.js, Rust, safetensors and JavaScript. */
 const foreignDtypes: Readonly<Record<string, string>> = {
   ...dtypeAliases,
   number: 'float32',
@@ -34,7 +34,7 @@ const foreignDtypes: Readonly<Record<string, string>> = {
   boolean: 'bool',
 };
 
-/** "; did you mean 'float32'?" for what stands where a dtype belongs. */
+/** "; did you mean 'float32'?" for a value in place of a dtype. */
 export function dtypeHint(value: unknown): string {
   if (typeof value === 'function') {
     const meant = [...typedArrayDtypes].find(([name]) => (globalThis as Record<string, unknown>)[name] === value);
@@ -50,26 +50,26 @@ export function dtypeHint(value: unknown): string {
 const isNumberLike = (value: unknown) =>
   typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean';
 
-/** Numbers in an array of any kind: what torch.tensor takes. */
+/** Whether torch.tensor takes the value: numbers, in any kind of array. */
 const isData = (value: unknown): boolean =>
   isNumberLike(value) ||
   (Array.isArray(value) && value.length > 0 && isData(value[0])) ||
   (value instanceof Iterated && value.elements.length > 0 && isNumberLike(value.elements[0])) ||
   (ArrayBuffer.isView(value) && !(value instanceof DataView));
 
-/** For a tensor where a number belongs. */
+/** The hint for a tensor in place of a number. */
 function numberHint(value: unknown): string {
   if (!isTensor(value) || isPendingTensor(value) || !native.isLive(value._handle)) return '';
   return native.ndim(value._handle) === 0 ? '; t.item() is its number' : '';
 }
 
-/** A token of t.share(), here or as another thread gets it: nothing of the program runs. */
+/** Whether it is a token of t.share(), original or cloned. Runs no user code. */
 function isToken(value: unknown): boolean {
   if (typeof value !== 'object' || value === null || types.isProxy(value)) return false;
   return describe(value) === 'a SharedToken' || Object.keys(value).join() === 'shared';
 }
 
-/** How the value is mended, as a clause that follows the reason; empty where nobody knows. */
+/** How to fix the value, as a clause after the reason; empty if unknown. */
 export function hintOf(mismatches: readonly Mismatch[], argument: string): string {
   const { value } = mismatches[0]!;
   if (types.isPromise(value)) return '; did you forget await?';
@@ -94,7 +94,7 @@ export function hintOf(mismatches: readonly Mismatch[], argument: string): strin
   return '';
 }
 
-/** "; did you mean 'cuda'?" after the addon's sentence about a device. */
+/** "; did you mean 'cuda'?" to append to the addon's error about a device. */
 export function deviceHint(text: string): string {
   const got = /expected a device such as 'cpu' or 'cuda:0', got '(.*)'$/s.exec(text)?.[1];
   if (got === undefined) return '';

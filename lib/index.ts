@@ -1,18 +1,18 @@
 /** The module: hand-written names, generated functions, namespaces, dtypes and torch.ops. */
 import './methods';
 import { countArguments } from './arity';
-import { teachAssert } from './assert-equality';
+import { patchAssert } from './assert-equality';
 import { definePendingMethods } from './async/pending';
 import { asyncPool } from './async/pool';
-import { makeAsync, makeRun, tellKinds } from './async/run';
+import { makeAsync, makeRun, registerKinds } from './async/run';
 import { startAudit } from './audit';
 import { classes } from './classes';
 import { startDebug } from './debug';
 import { dtypeAliases, dtypes, layouts, memoryFormats } from './enums';
 import { spaces } from './functions';
-import { teachJest } from './jest-equality';
+import { patchJest } from './jest-equality';
 import { showInMemoryUsage } from './memory-usage';
-import { hearMisses } from './misses';
+import { reportMissingNames } from './misses';
 import { native } from './native';
 import { ops } from './raw';
 import './public';
@@ -22,16 +22,16 @@ import * as written from './torch';
 import { passOnWarnings, warn } from './warnings';
 import { publics } from './wrappers';
 
-/** In a namespace and those inside it: Python's names, which are others here. torch.ops has libtorch's own names. */
-function hearMissingNames(at: string, space: object): void {
-  hearMisses(at, space, { read: (name) => elsewhere[`${at}.${name}`] });
+/** Makes Python's names throw in a namespace and those inside it. torch.ops has libtorch's own names. */
+function reportMissingNamesIn(at: string, space: object): void {
+  reportMissingNames(at, space, { read: (name) => elsewhere[`${at}.${name}`] });
   for (const [name, inner] of Object.entries(space)) {
     if (inner === ops || typeof inner !== 'object' || inner === null || !Object.isExtensible(inner)) continue;
-    if (Object.getPrototypeOf(inner) === Object.prototype) hearMissingNames(`${at}.${name}`, inner);
+    if (Object.getPrototypeOf(inner) === Object.prototype) reportMissingNamesIn(`${at}.${name}`, inner);
   }
 }
 
-/** torch.FloatTensor and its like, which PyTorch has from the time before dtypes. */
+/** torch.FloatTensor etc., PyTorch's classes from before dtypes. */
 const typedClasses = {
   Float: 'float32',
   Double: 'float64',
@@ -62,17 +62,17 @@ const elsewhere: Record<string, string> = {
 showInMemoryUsage(native);
 passOnWarnings(native);
 startAudit(native, warn);
-teachJest();
-teachAssert();
+patchJest();
+patchAssert();
 
 type Functions = Record<string, unknown>;
 
-/** What is written by hand. */
+/** The hand-written functions. */
 const torch = countArguments(written);
 
 const module_: Functions = {};
 
-/** torch.nn.functional and its like: one object per part of the path. */
+/** The namespace of a path such as nn.functional: one object per part. */
 function spaceAt(path: string): Functions {
   let space = module_;
   for (const part of path === '' ? [] : path.split('.')) {
@@ -83,7 +83,7 @@ function spaceAt(path: string): Functions {
 }
 
 for (const [path, functions] of Object.entries(spaces)) {
-  // Those with an underscore are the library's own.
+  // Names with a leading underscore are internal.
   if (!path.startsWith('_')) Object.assign(spaceAt(path), functions);
 }
 for (const [path, names] of Object.entries(publics)) {
@@ -92,21 +92,21 @@ for (const [path, names] of Object.entries(publics)) {
   for (const name of Object.keys(names)) space[name] ??= publicFunction(path, name);
 }
 
-/** All functions of a namespace, of those inside it too. */
+/** All functions of a namespace and of those inside it. */
 const functionsIn = (space: object): object[] =>
   Object.values(space).flatMap((value: unknown) => {
     if (typeof value === 'function') return [value];
     return typeof value === 'object' && value !== null ? functionsIn(value) : [];
   });
 const likeOps: readonly object[] = [torch.full, torch.tensor, torch.backward];
-tellKinds({
+registerKinds({
   unrecorded: [torch.scope, torch.noGrad, torch.enableGrad, torch.inferenceMode, torch.audit.label],
   handWritten: functionsIn(torch).filter((fn) => !likeOps.includes(fn)),
 });
 
-// torch.async has the ops, and backward, which is one.
+// torch.async has the ops and backward.
 const recordable = { ...module_, backward: torch.backward, ops };
-hearMisses('torch.async', recordable);
+reportMissingNames('torch.async', recordable);
 module_.async = makeAsync(recordable);
 module_.run = makeRun(module_);
 module_.asyncPool = asyncPool;
@@ -119,6 +119,6 @@ for (const name of memoryFormats) module_[name.startsWith('channels') ? camelCas
 
 Object.assign(module_, classes, torch, { ops });
 startDebug(module_);
-hearMissingNames('torch', module_);
+reportMissingNamesIn('torch', module_);
 
 export = module_;

@@ -6,7 +6,7 @@ import { ownScope } from './scopes/scope';
 import { isTensor, type Tensor } from './tensor';
 import { isComplex } from './values';
 
-/** Part of a dimension, as Python's `start:stop:step`. null: from the beginning, to the end, every element. */
+/** Part of a dimension, like Python's `start:stop:step`. null: from the beginning, to the end, every element. */
 export class Slice<
   out A extends number | null = number | null,
   out B extends number | null = number | null,
@@ -33,11 +33,11 @@ export function slice(start: number | null = null, stop: number | null = null, s
   return new Slice(start, stop, step);
 }
 
-/** The error of a value, with a hint where there is one. */
+/** The error for a value, with a hint if there is one. */
 const misfit = (fn: string, argument: string, expected: string, value: unknown, hint: string): Error =>
   hint === '' ? argumentError(fn, argument, expected, value) : refusal(fn, argument, expected, describe(value) + hint);
 
-/** Python's `1:5:2`, in a string, as it is written here. */
+/** The hint for Python's `1:5:2` in a string. */
 function sliceHint(index: unknown): string {
   const parts = typeof index === 'string' ? /^(-?\d*):(-?\d*)(?::(-?\d*))?$/.exec(index) : null;
   if (parts === null) return '';
@@ -46,16 +46,16 @@ function sliceHint(index: unknown): string {
   return `; write torch.slice(${given.join(', ')})`;
 }
 
-/** An integer, a slice, `null` for a new dimension, '...' for all dimensions between, booleans, or an index tensor. */
+/** An integer, a slice, `null` for a new dimension, '...' for the dimensions in between, booleans, or an index tensor. */
 export type Index = number | bigint | boolean | Slice | null | '...' | Tensor | readonly IndexList[];
 type IndexList = number | bigint | boolean | readonly IndexList[];
 
-/** An index in the forms that remain once lists and booleans are tensors. */
+/** An index after lists and booleans are converted to tensors. */
 type Plain = number | bigint | Slice | null | '...' | Tensor;
 
 const isMask = (index: Tensor) => index.dtype === 'bool' || index.dtype === 'uint8';
 
-/** Numbers in a list are integers: a fraction would be cut off, and choose another element than was meant. */
+/** Refuses fractions in a list: they would be truncated and select another element. */
 function requireIntegers(list: readonly IndexList[], path: string): void {
   list.forEach((index, i) => {
     if (Array.isArray(index)) requireIntegers(index, `${path}[${i}]`);
@@ -65,9 +65,9 @@ function requireIntegers(list: readonly IndexList[], path: string): void {
   });
 }
 
-/** Lists and booleans become tensors, and an integer tensor without dimensions its integer, as in PyTorch. */
+/** Converts lists and booleans to tensors, and a zero-dimensional integer tensor to its integer, as in PyTorch. */
 function plain(index: Index, position: number, like: Tensor): Plain {
-  // Loaded late: creation imports this module's neighbours.
+  // Loaded lazily, because of a circular import.
   const { tensor } = require('./create') as typeof import('./create');
   if (typeof index === 'boolean') return tensor(index, { device: like.device });
   if (Array.isArray(index)) {
@@ -77,18 +77,18 @@ function plain(index: Index, position: number, like: Tensor): Plain {
     const dtype = typeof leaf === 'boolean' ? 'bool' : 'int64';
     return tensor(index as number[], { dtype, device: like.device });
   }
-  // A pending one stays an index: the same elements, as a copy.
+  // A pending tensor stays an index: it selects the same elements, as a copy.
   if (isTensor(index) && !isPendingTensor(index) && !isMask(index) && index.ndim === 0) return index.item() as number;
   return index as Plain;
 }
 
-/** Dimensions that an index takes up: a mask takes as many as it has. */
+/** The number of dimensions that an index consumes: a mask consumes as many as it has. */
 function consumed(index: Plain): number {
   if (index === null || index === '...') return 0;
   return isTensor(index) && isMask(index) ? index.ndim : 1;
 }
 
-/** Applies integers, slices and new dimensions as views; collects tensor indices for one advanced index at the end. */
+/** Applies integers, slices and new dimensions as views; collects tensor indices for one final index op. */
 function view(self: Tensor, given: readonly Index[]): { view: Tensor; advanced: (Tensor | null)[] } {
   const indices = given.map((index, position) => plain(index, position, self));
   const taken = indices.reduce<number>((sum, index) => sum + consumed(index), 0);
@@ -114,7 +114,7 @@ function view(self: Tensor, given: readonly Index[]): { view: Tensor; advanced: 
       result = result.slice(dim, index.start, index.stop, index.step ?? 1);
       pass();
     } else if (isTensor(index)) {
-      // A mask without dimensions takes all or nothing of a new one.
+      // A zero-dimensional mask selects all or nothing of a new dimension.
       const whole = isMask(index) && index.ndim === 0;
       if (whole) result = result.unsqueeze(dim);
       advanced.push(whole ? index.unsqueeze(0) : index);
@@ -126,22 +126,22 @@ function view(self: Tensor, given: readonly Index[]): { view: Tensor; advanced: 
       throw misfit('at', 'indices', expected, index, sliceHint(index));
     }
   }
-  // As PyTorch's: libtorch counts what follows a mask by the tensors behind it, and fills the wrong elements otherwise.
+  // As in PyTorch: with trailing nulls after a mask, libtorch would fill the wrong elements.
   while (advanced.length > 0 && advanced[advanced.length - 1] === null) advanced.pop();
   return { view: result, advanced };
 }
 
-/** Without its leading dimensions of size 1, as PyTorch assigns: they broadcast anyway. */
+/** Removes leading dimensions of size 1, as PyTorch does on assignment: they broadcast anyway. */
 function withoutLeadingOnes(value: Tensor): Tensor {
   const { shape } = value;
   const first = shape.findIndex((size) => size !== 1);
   return first === 0 ? value : value.view(first < 0 ? [] : shape.slice(first));
 }
 
-/** Lists are copies from here on: what reading them runs is not to come between the ops. */
+/** Copies lists first, so that user code run by reading them cannot run between the ops. */
 const readIndex = (index: Index): Index => (index instanceof Slice ? index : (readValue(index) as Index));
 
-/** The elements that `indices` choose: a view where no index is a tensor, else a copy. */
+/** The elements that `indices` select: a view if no index is a tensor, else a copy. */
 export function at(self: Tensor, indices: readonly Index[]): Tensor {
   const read = indices.map(readIndex);
   return ownScope(() => {

@@ -1,8 +1,8 @@
 /**
- * JavaScript's numbers as the elements of an integer dtype, by PyTorch's rule (c10::overflows): a fraction is cut off,
- * and what the dtype does not hold is refused. An unsigned dtype takes negative integers down to its largest value, as
- * two's complement: -1 is 255 as a uint8, and -0.5 is refused. Native code looks at the elements and converts them
- * (native/convert/integers.h); this is for what is refused.
+ * JavaScript numbers as elements of an integer dtype, by PyTorch's rule (c10::overflows): fractions are truncated, and values
+ * out of range are refused. An unsigned dtype accepts negative integers down to minus its largest value, as two's
+ * complement: -1 is 255 as a uint8, and -0.5 is refused. Native code checks and converts the elements
+ * (native/convert/integers.h); this module finds the refused one for the error.
  */
 import type { DType } from '../types/base';
 
@@ -33,24 +33,24 @@ export const isInteger = (dtype: DType): boolean => ranges[dtype] !== undefined;
 
 export const isUnsigned = (dtype: DType): boolean => ranges[dtype]?.signed === false;
 
-/** "a number from 0 to 255"; undefined for a dtype that is not one of integers. */
+/** "a number from 0 to 255"; undefined for a dtype that is not an integer dtype. */
 export function rangeText(dtype: DType): string | undefined {
   const found = ranges[dtype];
   if (found === undefined || dtype === 'int64') return found && 'an integer of 64 bits';
   return `a number from ${found.least} to ${found.most}`;
 }
 
-/** Arrays of another realm (vm contexts, Jest) are no instances. */
+/** By tag, because arrays of another realm (vm contexts, Jest) are not instances of the class. */
 const tagOf = (array: object) => Object.prototype.toString.call(array);
 const FLOATS = /^\[object Float(?:32|64)Array\]$/;
 
-/** Whether what stands in an array are floats, whatever their values: to PyTorch no unsigned dtype takes a negative one. */
+/** Whether elements of an array count as floats whatever their values: PyTorch refuses negative floats for unsigned dtypes. */
 export const holdsFloats = (array: object): boolean => FLOATS.test(tagOf(array));
 
 /**
- * Where an array has the first element that a dtype of integers does not hold; -1 for none. `floats`: whether the elements
- * of a Float64Array are floats, or what stood in arrays of JavaScript, whose integers are integers. Native code has looked at
- * them already (native/convert/integers.h, by the same rule); this is for the path in the error.
+ * The index of the first element that an integer dtype cannot hold; -1 for none. `floats`: whether the elements of a
+ * Float64Array count as floats, or come from JavaScript arrays, whose integers count as integers. Native code has checked
+ * them already (native/convert/integers.h, by the same rule); this finds the path for the error.
  */
 export function firstOutside(array: ArrayBufferView, wanted: DType, floats: boolean): number {
   const { least, most, signed } = ranges[wanted]!;

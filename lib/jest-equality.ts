@@ -1,7 +1,7 @@
 /**
- * Tensors in `toEqual` and its like, of Jest, Vitest and what else uses Jest's `expect`: the same tensor, or one of the same
- * dtype, device, shape and values. By itself Jest compares what can be iterated element by element, and rows of a tensor are
- * new tensors each time, down to those without rows.
+ * Tensors in `toEqual` and similar matchers of Jest, Vitest and other users of Jest's `expect`: equal if they are the same
+ * tensor, or have the same dtype, device, shape and values. By default Jest iterates over them, and each row of a tensor is a
+ * new tensor.
  */
 import { sameValues } from './stand-ins';
 import { isTensor, Tensor } from './tensor';
@@ -15,34 +15,34 @@ interface Matchers {
   customEqualityTesters?: unknown;
 }
 
-/** False where there is no `expect` yet. */
-function teachExpect(): boolean {
+/** False if there is no `expect` yet. */
+function patchExpect(): boolean {
   const { expect } = globalThis as { expect?: { addEqualityTesters?: (testers: unknown[]) => void } };
   if (typeof expect?.addEqualityTesters === 'function') {
     expect.addEqualityTesters([sameTensors]);
     return true;
   }
-  // Vitest, and Jest without globals, have `expect` in a module, and its testers where all copies of that module see them.
+  // Vitest, and Jest without globals, have `expect` in a module, and share its testers between all copies of that module.
   const shared = (globalThis as Record<symbol, Matchers | undefined>)[Symbol.for('$$jest-matchers-object')];
   if (!Array.isArray(shared?.customEqualityTesters)) return false;
   shared.customEqualityTesters.push(sameTensors);
   return true;
 }
 
-/** Jest makes `expect` after the files of its `setupFiles` have run: until then a setter stands there, which nobody sees. */
-function teachLater(): void {
+/** Jest defines `expect` after its `setupFiles` have run: until then an accessor waits for it. */
+function patchLater(): void {
   if (process.env.JEST_WORKER_ID === undefined || Object.hasOwn(globalThis, 'expect')) return;
-  const become = (value: unknown) => {
+  const onDefined = (value: unknown) => {
     Object.defineProperty(globalThis, 'expect', { value, writable: true, enumerable: true, configurable: true });
-    teachExpect();
+    patchExpect();
   };
-  Object.defineProperty(globalThis, 'expect', { get: () => undefined, set: become, configurable: true });
+  Object.defineProperty(globalThis, 'expect', { get: () => undefined, set: onDefined, configurable: true });
 }
 
-/** Does nothing outside of Jest (and what has its `expect`). */
-export function teachJest(): void {
-  if (!teachExpect()) teachLater();
-  // What Jest copies of a tensor to show a difference: not the getters, of which each would make a tensor or throw.
+/** Does nothing outside Jest and other users of its `expect`. */
+export function patchJest(): void {
+  if (!patchExpect()) patchLater();
+  // The properties that Jest copies to show a difference. Without the getters, which would make tensors or throw.
   Object.defineProperty(Tensor.prototype, Symbol.for('@jest/serializableProperties'), {
     value: ['_mark', '_handle', '_guard'],
   });

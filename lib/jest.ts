@@ -1,6 +1,6 @@
 /**
- * `import 'libtorch-node/jest'` adds `await expect(fn).not.toLeakTensors({ iterations, warmup })`: does calling `fn` again
- * and again leave tensors behind that a collection does not free?
+ * `import 'libtorch-node/jest'` adds `await expect(fn).not.toLeakTensors({ iterations, warmup })`, which tests whether
+ * repeated calls of `fn` leave tensors behind that a collection does not free.
  */
 import { type LeakOptions, toLeakTensors } from './testing';
 

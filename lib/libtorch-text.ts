@@ -1,6 +1,6 @@
 /**
- * libtorch's messages for JavaScript: it writes for Python, in Python's names, and sometimes for those who build it. One
- * table; test/misuse/libtorch_text.test.ts provokes every entry. Only errors and warnings pay for it.
+ * Rewords libtorch's messages for JavaScript: they use Python's names, and some are for PyTorch developers. One table;
+ * test/misuse/libtorch_text.test.ts provokes every entry. Runs only for errors and warnings.
  */
 
 import { reword } from './errors';
@@ -14,7 +14,7 @@ export interface Translation {
   readonly to: string | ((...match: string[]) => string);
 }
 
-/** What libtorch calls the dtypes. */
+/** dtypes by libtorch's names. */
 const scalarTypes: Readonly<Record<string, string>> = {
   Byte: 'uint8',
   Char: 'int8',
@@ -38,7 +38,7 @@ const scalarTypes: Readonly<Record<string, string>> = {
 };
 const scalarType = Object.keys(scalarTypes).join('|');
 
-/** What the compiler calls them. */
+/** dtypes by C++ type names. */
 const cppTypes: Readonly<Record<string, string>> = {
   'unsigned char': 'uint8',
   'signed char': 'int8',
@@ -59,10 +59,10 @@ const cppType = Object.keys(cppTypes)
   .sort((a, b) => b.length - a.length)
   .join('|');
 
-/** Names that no op and no argument of one has. */
+/** Names that are neither ops nor their arguments. */
 const handWritten = ['noGrad', 'enableGrad', 'inferenceMode', 'retainGraph', 'createGraph', 'allowUnused', 'gradFn'];
 
-/** Words with underscores in them that are names here, in camel case. */
+/** The camelCase names of this library, for translating words with underscores. */
 let known: Set<string> | undefined;
 function knownNames(): Set<string> {
   if (known !== undefined) return known;
@@ -84,9 +84,9 @@ function jsName(word: string): string {
 const INT64 = "; number arrays make float32: pass { dtype: 'int64' }";
 const constants: Readonly<Record<string, string>> = { True: 'true', False: 'false', None: 'null' };
 
-/** In this order: what is cut first, then what is reworded, then names. */
+/** Applied in this order: removals, then rewording, then names. */
 export const translations: readonly Translation[] = [
-  // Not for who calls.
+  // Irrelevant to callers.
   { name: 'stack', pattern: /\n?Exception raised from [\s\S]*$/, to: '' },
   { name: 'apology', pattern: /\s*\(Could this error message be improved\?[^)]*\)/, to: '' },
   {
@@ -189,7 +189,7 @@ export const translations: readonly Translation[] = [
   },
   { name: 'scalar type', pattern: /expected scalar type (\w+) but found (\w+)/, to: 'expected dtype $1, got $2' },
   { name: 'variable', pattern: /\b[Vv]ariable(s?)\b/g, to: 'tensor$1' },
-  // But not the dispatcher's names, nor what stands in quotes.
+  // Except the dispatcher's names and quoted text.
   {
     name: 'snake case',
     pattern: /"[^"\n]*"|\w+::[\w.]+|\b[a-z][a-z0-9]*(?:_[a-z0-9]+)+_?(?!\w)/g,
@@ -197,7 +197,7 @@ export const translations: readonly Translation[] = [
   },
 ];
 
-/** Internal functions, under the names of those that call them. */
+/** Public names of internal functions. */
 const callers = new Map(
   Object.entries({
     'aten::_backward': 'backward',
@@ -214,14 +214,14 @@ const callers = new Map(
   }),
 );
 
-/** Codes whose text is libtorch's, and not the addon's. */
+/** Codes of errors whose text is from libtorch, not from the addon. */
 const codes = new Set(
   ['RUNTIME', 'INDEX', 'VALUE', 'TYPE', 'NOT_IMPLEMENTED', 'LINALG', 'OUT_OF_MEMORY'].map(
     (code) => `ERR_TORCH_${code}`,
   ),
 );
 
-/** libtorch's text as JavaScript would have it. */
+/** libtorch's text, translated. */
 export function translated(text: string): string {
   let result = text;
   for (const { pattern, to } of translations) {
@@ -230,9 +230,9 @@ export function translated(text: string): string {
   return result;
 }
 
-/** The message of an error of native code, under the name that was called: "aten::mm: … \n  with self: float32[2, 3]". */
+/** The message of a native error, with the public name: "aten::mm: … \n  with self: float32[2, 3]". */
 export function worded(message: string, code: string): string {
-  // What follows is the call's: its tensors, and for a model the place in its code.
+  // The rest describes the call: its tensors, and for a model the line of its code.
   const end = message.search(/(?: \(at [^\n]*:\d+\))?\n {2}with | \(at [^\n]*:\d+\)$/);
   const [text, inputs] = end < 0 ? [message, ''] : [message.slice(0, end), message.slice(end)];
   const head = /^(?:\w+::[\w.]+|\w+): /.exec(text)?.[0] ?? '';

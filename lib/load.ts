@@ -1,6 +1,6 @@
 /**
- * Chooses the binding that fits the libtorch at hand, and loads both. What would crash or bind wrongly is refused before:
- * versions, ABI, processor and length of the files are read, not tried.
+ * Chooses the binding that fits the installed libtorch, and loads both. Combinations that would crash or bind wrongly are
+ * refused first: versions, ABI, processor and size are read from the files.
  */
 import * as fs from 'node:fs';
 import * as os from 'node:os';
@@ -17,7 +17,7 @@ export interface Loaded {
   libtorch: Runtime;
 }
 
-/** A checkout builds for itself; what npm installed asks the package's program. */
+/** The build command differs between a checkout and an installed package. */
 const inCheckout = fs.existsSync(path.join(packageRoot, 'lib', 'index.ts'));
 const buildCommand = inCheckout
   ? 'run `npm run build` in the folder of libtorch-node'
@@ -25,32 +25,32 @@ const buildCommand = inCheckout
 
 const loadError = (message: string): TorchError => codedError(Error, 'ERR_TORCH_LOAD', message);
 
-/** dlopen's flag for a library that stays when its handle is closed; Node has no name for it. */
+/** dlopen's flag that keeps a library loaded after its handle is closed; Node has no constant for it. */
 const RTLD_NODELETE = process.platform === 'darwin' ? 0x80 : 0x1000;
 
 /**
- * Loads libtorch's libraries by their full names. The addon asks for them by short names, which the loader finds among
- * those already loaded: so it gets these, wherever else the loader would look.
+ * Loads libtorch's libraries by their full paths. The addon refers to them by soname, which the loader resolves to libraries
+ * already loaded, so it gets these regardless of the search path.
  */
 function loadLibraries({ files }: Runtime): void {
   for (const file of Object.values(files)) {
     try {
       process.dlopen({ exports: {} }, file, os.constants.dlopen.RTLD_LAZY | RTLD_NODELETE);
     } catch (error) {
-      // A library that is no addon is loaded, found to be none, and closed again, which RTLD_NODELETE makes void.
+      // Node loads the library, finds that it is not an addon, and closes it again, but RTLD_NODELETE keeps it loaded.
       const { message } = error as Error;
       if (!/self-register|napi_register_module|find register/i.test(message)) throw error; // Node, Bun, Deno
     }
   }
 }
 
-/** The files of libtorch that this process has mapped, by their real paths. Linux only; elsewhere none are known. */
+/** libtorch's files that this process has mapped, by real path. Linux only; empty elsewhere. */
 function mappedLibraries(): Set<string> {
   try {
     const maps = fs.readFileSync('/proc/self/maps', 'utf8');
     return new Set([...maps.matchAll(/(\/\S*\/lib(?:torch_cpu|c10)\.[^\n]*)$/gm)].map((match) => match[1]!));
   } catch {
-    return new Set(); // no /proc: a second libtorch then goes unnoticed
+    return new Set(); // no /proc: a second libtorch is not detected
   }
 }
 
@@ -62,7 +62,7 @@ const real = (file: string): string => {
   }
 };
 
-/** Two libtorchs in one process answer for each other's symbols, and crash sooner or later. */
+/** Refuses a second libtorch: the symbols of two in one process get mixed up, which crashes sooner or later. */
 function refuseSecond(libtorch: Runtime): void {
   const chosen = new Set(Object.values(libtorch.files).map(real));
   const other = [...mappedLibraries()].find((file) => !chosen.has(real(file)));
@@ -70,7 +70,7 @@ function refuseSecond(libtorch: Runtime): void {
   throw loadError(
     `this process already has a libtorch, ${printable(other)}, and libtorch-node would load another: ` +
       `${describe(libtorch)} in ${printable(libtorch.lib)} (${libtorch.origin}).\n` +
-      `A process can hold one. Set LIBTORCH (or LIBTORCH_LIB=${printable(path.dirname(other))}) so that both use the same, and mind LD_PRELOAD and other packages that bring a libtorch.`,
+      `A process can hold one. Set LIBTORCH (or LIBTORCH_LIB=${printable(path.dirname(other))}) so that both use the same, and check LD_PRELOAD and other packages that include a libtorch.`,
   );
 }
 
@@ -80,7 +80,7 @@ function find(): Runtime {
   } catch (error) {
     if (!(error instanceof LibtorchError)) throw error;
     throw loadError(
-      `libtorch-node found no libtorch to run on.\n${error.message}\n\`npx libtorch-node doctor\` says more.`,
+      `libtorch-node found no libtorch to run on.\n${error.message}\n\`npx libtorch-node doctor\` shows more.`,
     );
   }
 }
@@ -96,7 +96,7 @@ function advice(libtorch: Runtime, considered: Binding[]): string {
       : `\nA binding was built for ${describe(previous.info!.libtorch)}: name that one with LIBTORCH to use it.`;
   return (
     `For ${describe(libtorch)} in ${printable(libtorch.lib)}: ${buildCommand}; or set LIBTORCH to a libtorch that fits.${other}` +
-    '\n`npx libtorch-node doctor` says what was found.'
+    '\n`npx libtorch-node doctor` shows what was found.'
   );
 }
 
@@ -112,12 +112,12 @@ export function load(): Loaded {
       try {
         loadLibraries(libtorch);
         const addon = require(binding.addon) as unknown;
-        refuseSecond(libtorch); // where libraries cannot be loaded by name, the loader may have found others
+        refuseSecond(libtorch); // if libraries cannot be loaded by path, the loader may have found others
         return { addon, binding, libtorch };
       } catch (error) {
         const { code, message } = error as TorchError;
         if (code === 'ERR_TORCH_LOAD') throw error;
-        problem = message; // the loader's words: a library that is missing, a symbol
+        problem = message; // the loader's message: a missing library or symbol
       }
     }
     reasons.push(`  ${printable(binding.addon)}: ${printable(problem)}`);

@@ -24,7 +24,7 @@ function msText(ms: number): string {
 
 const plural = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`;
 
-/** "aged <1 s: 3, 1 s–10 s: 2, ≥1 h: 1, unknown, made while no logger ran: 4": what there is. */
+/** "<1 s: 3, 1 s–10 s: 2, ≥1 h: 1, unknown, made while no logger ran: 4"; empty classes are omitted. */
 function agesText({ ages, unknownAge }: TensorReport): string {
   const parts = ages
     .filter(({ tensors }) => tensors > 0)

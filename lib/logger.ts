@@ -1,6 +1,6 @@
 /**
- * torch.TensorLogger: now and then, a look at this thread's live tensors. (Idea: lamp's TensorLogger.) It reads numbers out
- * of the native table, so it keeps no tensor and no error alive, and without a started logger nothing of it runs.
+ * torch.TensorLogger: periodic reports of this thread's live tensors. (After lamp's TensorLogger.) It reads numbers from the
+ * native table, so it keeps no tensor and no error alive. Without a started logger nothing here runs.
  */
 import type { Device, DType } from '../types/base';
 import { dtypeName } from './enums';
@@ -10,15 +10,15 @@ import { native } from './native';
 import { isOptions, unknownOption } from './options';
 import { type Demand, siteText, unwatch, watch } from './watch';
 
-/** One live tensor, as `filter` sees it. Numbers only: it holds no tensor. */
+/** One live tensor, as `filter` sees it. It holds only numbers, not the tensor. */
 export interface TensorInfo {
   readonly dtype: DType;
   readonly device: Device;
   /** Null for a nested tensor, which has no single shape. */
   readonly shape: number[] | null;
-  /** Bytes of the storages behind it, which its views share. */
+  /** Bytes of its storages, which its views share. */
   readonly storageBytes: number;
-  /** How long ago it was made, in ms; null for a tensor that was made while no logger ran. */
+  /** Its age in ms; null for a tensor made while no logger ran. */
   readonly ageMs: number | null;
 }
 
@@ -29,12 +29,12 @@ export interface TensorDetail {
   shape: number[] | null;
   storageBytes: number;
   ageMs: number;
-  /** The lines of the stack of its creation, through source maps; null for one that was not sampled. */
+  /** The lines of the stack of its creation, through source maps; null if it was not sampled. */
   stack: string | null;
 }
 
 export interface TensorReport {
-  /** Tensors that `filter` let through, the distinct storages behind them and their bytes, each storage once. */
+  /** The tensors that pass `filter`, their distinct storages, and the bytes of those. */
   tensors: number;
   storages: number;
   bytes: number;
@@ -42,16 +42,16 @@ export interface TensorReport {
   groups: { dtype: DType; device: Device; tensors: number; bytes: number }[];
   /** How many tensors are at least `fromMs` and less than `toMs` old (the last: Infinity). */
   ages: { fromMs: number; toMs: number; tensors: number }[];
-  /** Tensors that were made while no logger ran. They are in no age class and in no details. */
+  /** Tensors made while no logger ran. They are not in `ages` and `details`. */
   unknownAge: number;
-  /** The oldest `detailNum` between `detailMinMs` and `detailMaxMs`, the oldest first. */
+  /** The `detailNum` oldest between `detailMinMs` and `detailMaxMs`, the oldest first. */
   details: TensorDetail[];
 }
 
 export interface TensorLoggerOptions {
   /** Ms between two reports (default 5000). */
   frequency?: number;
-  /** Gets each report as text and as figures (default: the text goes to stderr). */
+  /** Receives each report as text and as figures (default: writes the text to stderr). */
   logger?: (text: string, report: TensorReport) => void;
   /** Which tensors count (default: all). */
   filter?: (info: TensorInfo) => boolean;
@@ -62,8 +62,8 @@ export interface TensorLoggerOptions {
   /** The most tensors in the details (default 10). */
   detailNum?: number;
   /**
-   * Stacks are taken of a sample: one per so many bytes on average, a tensor counting 64 more than its storage holds.
-   * Larger tensors always have theirs (default 65536). 0 takes every stack, at a few microseconds per new tensor.
+   * The average distance in bytes between sampled stacks (default 65536); a tensor counts 64 bytes more than its storage.
+   * Larger tensors are always sampled. 0 samples every tensor, at a few microseconds each.
    */
   sampleBytes?: number;
 }
@@ -71,7 +71,7 @@ export interface TensorLoggerOptions {
 type Options = Required<TensorLoggerOptions>;
 
 export interface RunningTensorLogger {
-  /** Stops it. Further calls do nothing. */
+  /** Stops the logger. Further calls do nothing. */
   cancel(): void;
   [Symbol.dispose](): void;
 }
@@ -86,13 +86,13 @@ const defaults: Options = {
   sampleBytes: 65_536,
 };
 
-/** A longer timer fires at once. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
+/** Node's limit: a longer timer fires immediately. */
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 const checks: { [Name in keyof Options]: [expected: string, fits: (value: unknown) => boolean] } = {
   frequency: [
-    `a number of ms from 1 to ${LONGEST_TIMER_MS}`,
-    (value) => typeof value === 'number' && value >= 1 && value <= LONGEST_TIMER_MS,
+    `a number of ms from 1 to ${MAX_TIMER_MS}`,
+    (value) => typeof value === 'number' && value >= 1 && value <= MAX_TIMER_MS,
   ],
   logger: ['a function', (value) => typeof value === 'function'],
   filter: ['a function', (value) => typeof value === 'function'],
@@ -132,7 +132,7 @@ class Row implements TensorInfo {
     readonly device: Device,
     ageMs: number,
     readonly site: number,
-    /** id and bytes, by turns */
+    /** id and bytes, alternating */
     readonly storages: Float64Array,
   ) {
     this.#handle = handle;
@@ -216,7 +216,7 @@ function look(options: Options): TensorReport {
   };
 }
 
-/** Starts a logger over the tensors of this thread. It keeps neither the process nor any tensor alive. */
+/** Starts a logger for the tensors of this thread. It keeps neither the process nor any tensor alive. */
 function start(given: TensorLoggerOptions = {}): RunningTensorLogger {
   const options = checked(given);
   const demand: Demand = { sampleBytes: options.sampleBytes, deaths: false };

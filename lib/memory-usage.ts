@@ -1,7 +1,7 @@
 /**
- * `process.memoryUsage().external` follows the bytes of tensors. V8 hears of them through napi_adjust_external_memory and
- * collects by them, but several versions (Node 20's among them) leave them out of the figure that they show. There this
- * module adds them.
+ * Makes `process.memoryUsage().external` include the bytes of tensors. They are reported to V8 with
+ * napi_adjust_external_memory and count for collections, but several versions (including Node 20's) omit them from this
+ * figure. For those this module adds them.
  */
 import type { Native } from './native';
 
@@ -15,7 +15,7 @@ interface Patched {
 const mark = Symbol.for('libtorch-node.memoryUsage');
 const PROBE_BYTES = 1024 * 1024;
 
-/** Whether V8 shows adjusted bytes itself. */
+/** Whether V8 includes adjusted bytes in the figure. */
 function isShownByV8(native: Native): boolean {
   const before = process.memoryUsage().external;
   native.adjustExternal(PROBE_BYTES);
@@ -24,7 +24,7 @@ function isShownByV8(native: Native): boolean {
   return shown > PROBE_BYTES / 2;
 }
 
-/** Makes `process.memoryUsage().external` of this thread include what its tensors hold. */
+/** Makes `process.memoryUsage().external` of this thread include the bytes of its tensors. */
 export function showInMemoryUsage(native: Native): void {
   const current = process.memoryUsage as MemoryUsage & { [mark]?: Patched };
   if (current[mark] !== undefined) {

@@ -1,4 +1,4 @@
-/** Puts the generated methods and the hand-written ones on Tensor.prototype. */
+/** Defines the generated and the hand-written methods on Tensor.prototype. */
 import type {
   ArrayOf,
   At,
@@ -17,7 +17,7 @@ import { requireAtMost } from './arity';
 import { readNow } from './async/pending';
 import * as autograd from './autograd';
 import { argumentError, disposedError } from './errors';
-import { moveSeldomUp } from './fast-object';
+import { moveRareNamesUp } from './fast-object';
 import { type GradientHook, type HookHandle, registerHook, registerPostAccumulateGradHook } from './gradients/hooks';
 import { at, type Index, set } from './indexing';
 import { native } from './native';
@@ -39,7 +39,7 @@ function define(name: string, value: (...args: never[]) => unknown): void {
   Object.defineProperty(prototype, name, { value, writable: true, configurable: true });
 }
 
-/** As they are generated. */
+/** The generated methods. */
 export const methods: Readonly<Record<string, (...args: never[]) => unknown>> = makeMethods(f, {
   Tensor,
   wrap,
@@ -58,7 +58,7 @@ for (const name of Object.keys(publics.Tensor!)) {
   if (methods[name] === undefined) define(name, publicFunction('Tensor', name));
 }
 
-/** A hand-written method: `this` can be anything, and must be a tensor. */
+/** Defines a hand-written method, which checks that `this` is a tensor. */
 function defineOwn(name: string, method: (this: Tensor, ...args: never[]) => unknown, most = method.length): void {
   define(name, function (this: Tensor, ...args: never[]) {
     if (!isTensor(this)) throw notThis(name, this);
@@ -67,7 +67,7 @@ function defineOwn(name: string, method: (this: Tensor, ...args: never[]) => unk
   });
 }
 
-/** The same of a method that reads the elements: of a tensor that is gone it says so under its own name. */
+/** The same for a method that reads the elements; a use after dispose names this method. */
 function defineReader(name: string, method: (this: Tensor) => unknown, most = 0): void {
   defineOwn(
     name,
@@ -119,7 +119,7 @@ defineReader('toString', function (this: Tensor) {
   return readNow(this, () => format(this));
 });
 
-/** Attributes of PyTorch's Python that are ops of libtorch: as methods they would be true in every `if`. */
+/** Ops that are attributes in Python: as methods they would always be truthy in an `if`. */
 for (const op of ['is_leaf', 'output_nr', 'retains_grad', '_version']) {
   const name = camelCase(op);
   const number = raw.aten![op]!.default!;
@@ -145,19 +145,19 @@ Object.defineProperty(prototype, Symbol.iterator, {
   configurable: true,
 });
 
-moveSeldomUp(prototype);
+moveRareNamesUp(prototype);
 refuseOperators();
 
 declare module './tensor' {
   interface Tensor<out D extends DType = DType, out S extends Shape = Shape> {
-    /** The elements that the indices choose, PyTorch's `t[…]`: a view, or a copy where an index is a tensor. */
+    /** The elements that the indices select, PyTorch's `t[…]`: a view, or a copy if an index is a tensor. */
     at<T extends Tensor, const I extends readonly Index[]>(
       this: T,
       ...indices: Indexes<T, I>
     ): TensorOf<DTypeOf<T>, At<T, I>>;
     /**
      * torch.Tensor.slice: `slice(int dim=0, int? start=None, int? end=None, int step=1)`, the elements from `start` to `end`
-     * along `dim`. One number or two, which an array's slice takes, do not compile: write `x.at(torch.slice(0, 2))`.
+     * along `dim`. One or two numbers, as for an array's slice, do not compile: write `x.at(torch.slice(0, 2))`.
      * @returns a view
      */
     slice<T extends Tensor>(this: T): TensorOf<DTypeOf<T>>;
@@ -177,37 +177,37 @@ declare module './tensor' {
       end: Int | null | Pick<SliceOptions, 'end' | 'step'>,
       step?: Int | Pick<SliceOptions, 'step'>,
     ): TensorOf<DTypeOf<T>>;
-    /** Writes into the elements that `indices` choose, PyTorch's `t[…] = value`. */
+    /** Writes to the elements that `indices` select, PyTorch's `t[…] = value`. */
     set<T extends Tensor>(this: T, indices: Index | readonly Index[], value: unknown): T;
-    /** Whether no op of the graph made it: autograd's leaves, and every tensor that requires no gradient. */
+    /** Whether it was not made by an op of the graph: leaves, and every tensor that requires no gradient. */
     readonly isLeaf: boolean;
-    /** Which result of the autograd node `gradFn` it is. */
+    /** Its index among the results of the autograd node `gradFn`. */
     readonly outputNr: number;
-    /** Whether `retainGrad()` was called on it, which is not a leaf. */
+    /** Whether it is not a leaf and `retainGrad()` was called on it. */
     readonly retainsGrad: boolean;
-    /** How often its memory was written to in place. */
+    /** The number of in-place writes to its memory. */
     readonly _version: number;
     /** Accumulates gradients into the leaves that this tensor was computed from. */
     backward(options?: Tensor | null | autograd.BackwardOptions): void;
     /**
-     * Calls `hook` with the gradient of this tensor, each time one is computed. What it returns, if anything, takes the
-     * gradient's place. The hook is held by the tensor's graph, or by the leaf; see docs/autograd.md.
+     * Calls `hook` with the gradient of this tensor, each time one is computed. If it returns a tensor, that replaces the
+     * gradient. The hook is held by the tensor's graph, or by the leaf; see docs/autograd.md.
      */
     registerHook(hook: GradientHook): HookHandle;
     /** Calls `hook` with this leaf, each time a backward has accumulated into its `grad`. */
     registerPostAccumulateGradHook(hook: (leaf: this) => void): HookHandle;
-    /** A token to post to workers, where `torch.fromShared(token)` gives a tensor on the same memory. */
+    /** A token to post to workers, where `torch.fromShared(token)` gives a tensor that shares the memory. */
     share(): SharedToken;
     /** The elements as nested arrays; the element itself for a tensor without dimensions. */
     toArray<T extends Tensor>(this: T): Nested<ElementOf<DTypeOf<T>>, ShapeOf<T>>;
     /** A contiguous copy of the elements. */
     toTypedArray<T extends Tensor>(this: T): ArrayOf<DTypeOf<T>>;
     toJSON(): ReturnType<typeof toArray>;
-    /** The rows along the first dimension: `for (const row of t)`. They are `t.unbind(0)`, and owned like those. */
+    /** The rows along the first dimension: `for (const row of t)`. The same as `t.unbind(0)`, with the same owners. */
     [Symbol.iterator](): IterableIterator<Tensor<D, RowOf<S>>>;
     /** As PyTorch prints it. */
     toString(): string;
-    /** Text alone: as a number, or beside + and ==, a tensor throws ERR_TORCH_OPERATOR. */
+    /** Only for text: use as a number, or with + and ==, throws ERR_TORCH_OPERATOR. */
     [Symbol.toPrimitive](hint: string): string;
   }
 }

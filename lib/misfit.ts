@@ -1,4 +1,4 @@
-/** Why a call fits none of a function's overloads: the likeliest reason in one sentence, and then that of each signature. */
+/** Errors for calls that fit no overload: the likeliest reason in one sentence, then the reason of each signature. */
 import { convert, Mismatch } from './convert';
 import { codedError, describe, type TorchError } from './errors';
 import { hintOf } from './hints';
@@ -8,7 +8,7 @@ import type { Tensor } from './tensor';
 
 export type Options = Record<string, unknown>;
 
-/** A call as the parser reads it. */
+/** The parser's input. */
 export interface Call {
   readonly positional: readonly unknown[];
   readonly options: Options | undefined;
@@ -17,7 +17,7 @@ export interface Call {
   readonly raw: boolean;
 }
 
-/** What is wrong, by the part of the call that is to blame. */
+/** What is wrong with a call. */
 export type Fault =
   | { readonly kind: 'count'; readonly most: number; readonly given: number }
   | { readonly kind: 'option'; readonly name: string }
@@ -25,11 +25,11 @@ export type Fault =
   | { readonly kind: 'twice'; readonly argument: string }
   | { readonly kind: 'value'; readonly argument: string; readonly mismatch: Mismatch };
 
-/** Why a call does not fit one overload. Its text is made only where somebody reads it: overloads are tried. */
+/** Why a call does not fit an overload. The text is made lazily, because overloads are tried. */
 export class Misfit {
   constructor(
     readonly fault: Fault,
-    /** arguments that were given and fit before it */
+    /** the number of fitting arguments before the fault */
     readonly fitting = 0,
   ) {}
 
@@ -56,7 +56,7 @@ interface Reason {
   readonly argument?: string | undefined;
 }
 
-/** What a call may name. */
+/** The option names of a signature. */
 function namesOf({ params, outs, factory, self }: Signature, { raw, self: receiver }: Call): string[] {
   const given = receiver === undefined ? params : params.filter((_, i) => i !== self);
   const names = given.map(({ name, jsName }) => (raw ? name : jsName));
@@ -65,7 +65,7 @@ function namesOf({ params, outs, factory, self }: Signature, { raw, self: receiv
   return names;
 }
 
-/** For an option that there is not, the one that was meant, perhaps. */
+/** A suggestion for an unknown option. */
 function optionHint(unknown: string, signatures: readonly Signature[], call: Call): string {
   const { options = {} } = call;
   const known = new Set(signatures.flatMap((signature) => namesOf(signature, call)));
@@ -75,27 +75,27 @@ function optionHint(unknown: string, signatures: readonly Signature[], call: Cal
   );
 }
 
-/** What has such a property was not meant as options. */
+/** Objects with these properties are not options. */
 const mistaken: Readonly<Record<string, string | undefined>> = Object.assign(Object.create(null), {
   _mark: "a copy of a Tensor's properties; t.clone() copies a Tensor",
   shared: 'a token of t.share(); torch.fromShared(token) gives its tensor',
 });
 
-/** An option that no overload has. */
+/** The reason if no overload has an option. */
 function unknownOption(signatures: readonly Signature[], call: Call): Reason | undefined {
   const known = new Set([...signatures.flatMap((signature) => namesOf(signature, call)), 'self', 'input']);
   const unknown = Object.keys(call.options ?? {}).find((name) => !known.has(name) && call.options![name] !== undefined);
   if (unknown === undefined) return undefined;
-  // `{ ...t }`, and a token that came from another thread: plain objects where options may stand.
+  // `{ ...t }`, and a token from another thread, are plain objects in place of options.
   const notOptions = mistaken[unknown];
   if (notOptions !== undefined) return { text: `argument 'options': expected options, got ${notOptions}` };
   return { text: `there is no option '${unknown}'${optionHint(unknown, signatures, call)}` };
 }
 
-/** How an option's value is written, where that says something. */
+/** An option's value in a hint. */
 const written = (value: unknown) => (typeof value === 'object' && value !== null ? '…' : describe(value));
 
-/** The option that a positional argument too many was meant as, perhaps. */
+/** A hint that an extra positional argument may be an option. */
 function asOption(params: readonly Param[], extra: readonly unknown[], raw: boolean): string {
   for (const value of extra) {
     const meant = params.find(({ type, keywordOnly, out }) => {
@@ -108,11 +108,11 @@ function asOption(params: readonly Param[], extra: readonly unknown[], raw: bool
   return '';
 }
 
-/** The positional parameters, of a method those after its tensor. */
+/** The positional parameters, without the `self` of a method. */
 const slotsOf = ({ params, self }: Signature, call: Call) =>
   params.filter((param, i) => !param.keywordOnly && !param.out && (call.self === undefined || i !== self));
 
-/** Positional arguments too many, of which the first fit and the next is an option's value: `add(a, b, 2)`. */
+/** Too many positional arguments, where the first fit and the next is an option's value: `add(a, b, 2)`. */
 function forgottenName(signatures: readonly Signature[], misfits: readonly Misfit[], call: Call): Reason | undefined {
   for (const [i, misfit] of misfits.entries()) {
     const { fault } = misfit;
@@ -129,7 +129,7 @@ function forgottenName(signatures: readonly Signature[], misfits: readonly Misfi
   return undefined;
 }
 
-/** Sizes one by one, of which one is none: `view(2, '3')`. */
+/** Sizes one by one, with an invalid one: `view(2, '3')`. */
 function wrongSize(signatures: readonly Signature[], { positional, self }: Call): Reason | undefined {
   for (const signature of signatures) {
     const slots = slotsOf(signature, { positional, self, options: undefined, raw: false });
@@ -163,17 +163,17 @@ function joined(expected: readonly string[]): string {
   return `${[...parts].slice(0, -1).join(', ')} or ${last}`;
 }
 
-/** A value that fits nowhere, with all that the overloads that got as far want of it. */
+/** A wrong value, with the expectations of all overloads that got as far. */
 function wrongValue(misfits: readonly Misfit[], params: readonly Param[] = []): Reason {
   const faults = misfits.flatMap(({ fault }) => (fault.kind === 'value' ? [fault] : []));
   const { argument, mismatch } = faults[0]!;
   const same = faults.filter((fault) => Object.is(fault.mismatch.value, mismatch.value));
   const mismatches = same.map((fault) => fault.mismatch);
   const all = new Set(same.map((fault) => fault.argument));
-  if (all.has('input')) all.delete('self'); // two names of one thing
+  if (all.has('input')) all.delete('self'); // two names of one parameter
   const names = [...all];
   const hint = asReduction(params, mismatch.value) || hintOf(mismatches, argument);
-  // All dtypes stand in the signatures' own reasons.
+  // All dtypes are listed in the reasons of the signatures.
   const wanted = (one: Mismatch) => (one.base === 'D' && !one.list ? "a dtype such as 'float32'" : one.expected);
   const expected = joined(mismatches.map(wanted));
   return {
@@ -182,7 +182,7 @@ function wrongValue(misfits: readonly Misfit[], params: readonly Param[] = []): 
   };
 }
 
-/** For `mseLoss(x, y, 'mean')`: PyTorch has the flags of its first releases in that place. */
+/** For `mseLoss(x, y, 'mean')`: PyTorch has deprecated flags in that position. */
 function asReduction(params: readonly Param[], value: unknown): string {
   const isOne = value === 'mean' || value === 'sum' || value === 'none';
   return isOne && params.some(({ name }) => name === 'reduction')
@@ -190,14 +190,14 @@ function asReduction(params: readonly Param[], value: unknown): string {
     : '';
 }
 
-/** Whether an overload has all options of a call: the others were hardly meant. */
+/** Whether an overload has all options of a call; others were probably not intended. */
 function hasOptions(signature: Signature, call: Call): boolean {
   const known = namesOf(signature, call);
   return Object.keys(call.options ?? {}).every((name) => known.includes(name) || name === 'input');
 }
 
 function likeliest(signatures: readonly Signature[], misfits: readonly Misfit[], call: Call): Reason {
-  // What is never right, whichever overload was meant.
+  // Values that are wrong for every overload.
   const never = misfits.filter(({ fault }) => fault.kind === 'value' && fault.mismatch.never);
   if (never.length > 0) return wrongValue(never);
   const reason =
@@ -209,14 +209,14 @@ function likeliest(signatures: readonly Signature[], misfits: readonly Misfit[],
   if (reached.length > 0) likely = reached;
   const furthest = Math.max(...likely.map(({ fitting }) => fitting));
   likely = likely.filter(({ fitting }) => fitting === furthest);
-  // A value that is wrong says more than one that is missing from another overload.
+  // A wrong value is more informative than a missing one of another overload.
   const wrong = likely.filter(({ fault }) => fault.kind === 'value');
   if (wrong.length > 0) return wrongValue(wrong, signatures[misfits.indexOf(wrong[0]!)]!.params);
   const { fault } = likely[0]!;
   return { text: likely[0]!.text(), argument: 'argument' in fault ? fault.argument : undefined };
 }
 
-/** ERR_TORCH_OVERLOAD with every signature and what failed there; the likeliest reason stands first, in a sentence. */
+/** ERR_TORCH_OVERLOAD with the likeliest reason first, then every signature and why it does not fit. */
 export function overloadError(
   name: string,
   signatures: readonly Signature[],

@@ -1,22 +1,22 @@
 /**
- * What is read or written under a name that an object does not have: JavaScript answers undefined, and adds a property,
- * which is where a program goes on with a wrong value. A Proxy at the end of the prototypes hears of such names, and of no
- * others: what an object or its prototypes have is found before, by the same compiled code as without it.
+ * Errors for names that an object does not have: JavaScript would read undefined or add a property, and the program would
+ * continue with a wrong value. A Proxy at the end of the prototype chain sees only such names: existing properties are found
+ * before it, by the same compiled code as without it.
  */
 import { codedError } from './errors';
 import { camelCase } from './signature';
 
-/** What there is to say of a name: the rest of a message, or undefined where undefined is the right answer. */
+/** The message for a name, or undefined if reading undefined is right. */
 type Hint = (name: string) => string | undefined;
 
 export interface Misses {
-  /** Of a read, beside Python's names. */
+  /** For reads, in addition to Python's names. */
   readonly read?: Hint;
-  /** Of a write. */
+  /** For writes. */
   readonly write?: Hint;
 }
 
-/** As Python writes names of more than one word. Code that looks what there is asks for other names. */
+/** Whether it is a snake_case name. Feature detection reads other names. */
 const isSnake = (name: string) => /[^_]_+[^_]/.test(name);
 
 /** `log_softmax` and `set_printoptions` are `logSoftmax` and `setPrintOptions`; outer underscores count, `add_` is not `add`. */
@@ -25,7 +25,7 @@ function plain(name: string): string {
   return `${before}${inner!.replaceAll('_', '').toLowerCase()}${after}`;
 }
 
-/** Finds the name that was meant among those of an object and its prototypes, which are looked at once. */
+/** Finds the intended name among those of an object and its prototypes, which are collected once. */
 function meant(object: object, end: object): Hint {
   let names: Map<string, string> | undefined;
   return (name) => {
@@ -43,27 +43,27 @@ function meant(object: object, end: object): Hint {
   };
 }
 
-/** Names without a hint that are asked for again and again, such as `then`. */
-const MOST_REMEMBERED = 200;
+/** The most names without a hint that are remembered, such as `then`. */
+const MAX_REMEMBERED = 200;
 
-const hearing = new WeakSet<object>();
+const reporting = new WeakSet<object>();
 
-/** Whether hearMisses() was called with it: its prototype is not Object.prototype, though it is an ordinary object. */
-export const hearsMisses = (object: object): boolean => hearing.has(object);
+/** Whether reportMissingNames() was called with it: its prototype is not Object.prototype, though it is an ordinary object. */
+export const reportsMissingNames = (object: object): boolean => reporting.has(object);
 
-/** Longer ones are not names that a program writes. */
-const LONGEST = 64;
+/** Longer strings are not names in a program. */
+const MAX_NAME = 64;
 
 /**
- * Puts a Proxy between `object`, or the last of its prototypes, and Object.prototype. `path` is what messages call the
- * object. Asking whether a name is there (`in`), listing names and adding other properties go on as before.
+ * Inserts a Proxy between `object`, or the last of its prototypes, and Object.prototype. `path`: the object's name in
+ * messages. `in`, listing names and adding other properties work as before.
  */
-export function hearMisses(path: string, object: object, { read, write }: Misses = {}): void {
+export function reportMissingNames(path: string, object: object, { read, write }: Misses = {}): void {
   let last = object;
   while (Object.getPrototypeOf(last) !== Object.prototype) last = Object.getPrototypeOf(last);
   const target: object = Object.create(Object.prototype);
   const pythons: Hint = (name) => {
-    if (name.length > LONGEST || !isSnake(name)) return undefined;
+    if (name.length > MAX_NAME || !isSnake(name)) return undefined;
     const known = findMeant(name);
     return known === undefined ? undefined : `${path}.${name} is not a name here: write ${known}`;
   };
@@ -74,7 +74,7 @@ export function hearMisses(path: string, object: object, { read, write }: Misses
       if (unknown.has(name)) return undefined;
       const hint = read?.(name) ?? pythons(name);
       if (hint !== undefined) throw codedError(TypeError, 'ERR_TORCH_NAME', hint);
-      if (unknown.size < MOST_REMEMBERED) unknown.add(name);
+      if (unknown.size < MAX_REMEMBERED) unknown.add(name);
       return undefined;
     },
     set(_, name, value, receiver) {
@@ -87,5 +87,5 @@ export function hearMisses(path: string, object: object, { read, write }: Misses
   });
   const findMeant = meant(object, misses);
   Object.setPrototypeOf(last, misses);
-  hearing.add(object);
+  reporting.add(object);
 }

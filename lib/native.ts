@@ -1,4 +1,4 @@
-/** The addon, and what it exports. lib/load.ts chooses and loads it. */
+/** The addon and its exports. lib/load.ts chooses and loads it. */
 import type { Device } from '../types/base';
 import type { AsyncNow } from './async/strand';
 import type { AuditNative } from './audit';
@@ -11,32 +11,32 @@ import { shareTurn, type Turn } from './turn';
 /** A native function of the op table: arguments in schema order, tensors as handles. */
 export type NativeOp = (...args: unknown[]) => unknown;
 
-/** What native/addon.cpp exports. Handles and scope ids are numbers; 0 is none. */
+/** The exports of native/addon.cpp. Handles and scope ids are numbers; 0 is none. */
 export interface Native extends AuditNative {
   ops(row: number): NativeOp;
   opCount: number;
   /** handles::Flags of native/handles/slot_table.h. */
   flagsBuffer: ArrayBuffer;
-  /** [0] tensors wait for the audit's stack; [1] non-zero while a scope is current; [4] 1: a scavenge is due, 2: a full collection; [5] whether ops are recorded. */
+  /** [0] tensors wait for the audit's stack; [1] nonzero while a scope is current; [4] 1: a scavenge is due, 2: a full collection; [5] recording mode. */
   flags: Uint32Array;
   /** [0] the handle of the last op's result, 0 for none. */
   result: Float64Array;
-  /** Where short lists of integers go into an op. */
+  /** Shared memory through which short lists of integers are passed to ops. */
   ints: Float64Array;
 
-  /** What every tensor object of this environment carries; set by the first copy of lib/tensor.ts. */
+  /** The mark of every tensor object of this environment; set by the first copy of lib/tensor.ts. */
   tensorMark?: symbol;
-  /** Strands of all copies of the library over one addon. */
+  /** Strands, shared by all copies of the library that use one addon. */
   asyncNow?: AsyncNow;
-  /** What the backward in progress is for, for all copies of the library over one addon. */
+  /** The goal of the backward in progress, shared by all copies of the library that use one addon. */
   goalsNow?: Goals;
-  /** Which scope is current, for all copies of the library over one addon. */
+  /** The current scope, shared by all copies of the library that use one addon. */
   scopesNow?: Now;
-  /** States of synchronous code that runs, for all copies of the library over one addon. */
+  /** States of running synchronous code, shared by all copies of the library that use one addon. */
   turnNow?: Turn;
 
   guard(handle: number): unknown;
-  /** Objects that the collector has still to drop. */
+  /** The number of guard objects not yet collected. */
   guards(): number;
   freeGenerator(handle: number): boolean;
   isLiveGenerator(handle: number): boolean;
@@ -53,7 +53,7 @@ export interface Native extends AuditNative {
   scopeMove(handle: number, scope: number): boolean;
 
   shape(handle: number): number[];
-  /** Names of the dimensions, '*' for none. */
+  /** Names of the dimensions, '*' for unnamed ones. */
   names(handle: number): string[];
   strides(handle: number): number[];
   numel(handle: number): number;
@@ -69,8 +69,8 @@ export interface Native extends AuditNative {
 
   fromCopy(data: ArrayBufferView, shape: readonly number[], dtype: number, device: string | null): unknown;
   /**
-   * The numbers as elements of `wanted`, a dtype of integers; no tensor where one does not fit. `floats`: those of an array of
-   * doubles are floats, and not what stood in arrays of JavaScript.
+   * Converts the numbers to `wanted`, an integer dtype; no tensor if one does not fit. `floats`: elements of an array of doubles
+   * count as floats, because they are not from JavaScript arrays.
    */
   fromNumbers(
     data: ArrayBufferView,
@@ -84,11 +84,11 @@ export interface Native extends AuditNative {
   isDetachable(buffer: ArrayBuffer): boolean;
   fromBorrowed(data: ArrayBufferView, shape: readonly number[], dtype: number): unknown;
   copyInto(handle: number, buffer: ArrayBuffer): void;
-  /** A uint8 tensor with memory of its own, not yet filled. */
+  /** A new uint8 tensor, uninitialized. */
   newBytes(length: number): unknown;
-  /** Fills a uint8 tensor from that byte of a file on; gives how many bytes there were. */
+  /** Fills a uint8 tensor from a file offset; returns the number of bytes read. */
   readBytes(handle: number, descriptor: number, from: number): number;
-  /** Copies `bytes` into a uint8 tensor, from that byte on. */
+  /** Copies `bytes` into a uint8 tensor at an offset. */
   fillBytes(handle: number, from: number, bytes: Uint8Array): void;
 
   requiresGrad(handle: number): boolean;
@@ -102,7 +102,7 @@ export interface Native extends AuditNative {
   inferenceEnter(): number;
   inferenceExit(depth: number): void;
 
-  /** The gradients with respect to `inputs`. 0 stands for a gradient that is left out. */
+  /** The gradients with respect to `inputs`. 0 means that a gradient is omitted. */
   autogradGrad(
     outputs: readonly number[],
     inputs: readonly number[],
@@ -120,14 +120,14 @@ export interface Native extends AuditNative {
     inputs: readonly number[],
   ): void;
 
-  /** `hook(raw)` gives a handle, or 0. What is returned stands for the hook. */
+  /** `hook(raw)` returns a handle, or 0. Returns an object for the hook. */
   registerHook(handle: number, hook: (raw: unknown) => number): unknown;
   registerPostAccumulateGradHook(handle: number, hook: (raw: unknown) => void): unknown;
   dropHook(hook: unknown): void;
 
-  /** What stands for a node of the graph, before forward has run. */
+  /** An object for a node of the graph, before forward has run. */
   functionBegin(inputs: readonly number[], name: string): unknown;
-  /** The results as they are in the graph, 0 for one that is the tensor given. */
+  /** The results as graph outputs, 0 for one that is the given tensor itself. */
   functionEnd(
     node: unknown,
     outputs: readonly number[],
@@ -144,37 +144,37 @@ export interface Native extends AuditNative {
   anomalySet(enabled: boolean, checkNan: boolean): void;
   anomalyEnabled(): boolean;
   anomalyChecksNan(): boolean;
-  /** `place` says where the code is. It is asked as long as what is returned is held. */
+  /** `place` returns the current line. It is called as long as the returned object is held. */
   anomalyPlace(place: () => string): unknown;
-  /** Of the last backward that failed: names of nodes and their places, one after the other. */
+  /** For the last failed backward: names of nodes and their places, alternating. */
   anomalyTake(): string[];
 
-  /** Puts a tensor up for other threads under the id that it returns. `exact` false: as where V8 cannot be asked. */
+  /** Shares a tensor with other threads under the returned id. `exact` false: as if V8 had no exact count of tokens. */
   share(handle: number, token: SharedArrayBuffer, exact: boolean): number;
   fromShared(id: number, token: SharedArrayBuffer): unknown;
   revokeShared(id: number): boolean;
-  /** Whether many bytes were put up since the last sweep. */
+  /** Whether many bytes were shared since the last sweep. */
   shareSweepIsDue(): boolean;
-  /** Frees what nobody can take any more. Returns the bytes of what is left. */
+  /** Frees shared tensors that can no longer be taken. Returns the remaining bytes. */
   sweepShared(): number;
 
   memory(): MemoryReport;
-  /** Of all allocated bytes; null for none. */
+  /** The limit of all allocated bytes; null for none. */
   setMemoryLimit(bytes: number | null): void;
   /** -1 for none. */
   memoryLimit(): number;
-  /** `memory().allocatedBytes`, without the rest. */
+  /** Only `memory().allocatedBytes`. */
   allocatedBytes(): number;
-  /** Blocks that libtorch's CPU allocator has given out so far. */
+  /** The number of allocations of libtorch's CPU allocator so far. */
   allocations(): number;
-  /** What native code calls when an allocation inside an op wants room. */
+  /** The callback for an allocation inside an op that needs memory. */
   setCollector(collect: () => void): void;
-  /** The bytes that V8 was told of for this thread, after settling. */
+  /** The bytes reported to V8 for this thread, after settling. */
   reportedBytes(): number;
-  /** Tells V8 of bytes that are no tensor's. */
+  /** Reports bytes to V8 that belong to no tensor. */
   adjustExternal(bytes: number): void;
 
-  /** Whether the addon can ask CUDA's caching allocator. */
+  /** Whether the addon has access to CUDA's caching allocator. */
   cudaHasAllocator(): boolean;
   /** Whether a library with CUDA is loaded. */
   cudaIsLinked(): boolean;
@@ -189,41 +189,41 @@ export interface Native extends AuditNative {
   strandMailbox(onMail: () => void): void;
   strandOpen(): number;
   strandEnter(strand: number): void;
-  /** Throws where ops are recorded, and may write to the tensor when they run. */
+  /** Throws if recorded ops may write to the tensor. */
   strandRequireRead(handle: number): void;
-  /** [dtype, device, ...shape] of a result that may not be there yet; null where nothing is known. */
+  /** [dtype, device, ...shape] of a result that may be pending; null if unknown. */
   strandShadow(strand: number, code: number): (number | string)[] | null;
-  /** `wanted`: the steps whose results are taken, null for all; false for what a failure left to do. */
+  /** `wanted`: the steps whose results are taken, null for all; false for the rest after a failure. */
   strandSubmit(strand: number, wanted: readonly number[] | null | false): boolean;
-  /** Strands whose batches have ended. */
+  /** The strands whose batches have ended. */
   strandMail(): number[];
-  /** After a batch: whether all its ops ran. */
+  /** Finishes a batch; returns whether all its ops ran. */
   strandSettle(strand: number): boolean;
   strandError(strand: number): unknown;
   strandCanRepeat(strand: number): boolean;
   strandTake(strand: number, step: number): unknown;
   strandCancel(strand: number): void;
   strandClose(strand: number): void;
-  /** Threads, batches that run, batches that wait. */
+  /** The numbers of threads, running batches and waiting batches. */
   poolStatus(): number[];
   poolSetThreads(count: number): void;
-  /** Waits for the ops that run; nothing more begins. */
+  /** Waits for the running ops; no further ones begin. */
   poolStop(): void;
 
-  /** `bytes`: the uint8 tensor of an archive that lib/jit/archive.ts has examined. The model's token. */
+  /** `bytes`: the uint8 tensor of an archive that lib/jit/archive.ts has examined. Returns the model's token. */
   modelLoad(bytes: number, device: string | null): unknown;
   /**
-   * The same of a file that is open: `held` are the bytes of the ranges [from, length, …], which were examined; the others are
-   * read from the file.
+   * The same for an open file: `held` are the bytes of the ranges [from, length, …], which were examined; the others are read
+   * from the file.
    */
   modelLoadFile(fd: number, size: number, ranges: readonly number[], held: Uint8Array, device: string | null): unknown;
-  /** The result as lib/jit/values.ts reads it, or the method's error. */
+  /** The result in the form of lib/jit/values.ts, or the method's error. */
   modelCall(model: number, method: string, values: readonly unknown[]): unknown;
   modelTo(model: number, device: string): void;
 
-  /** Whether this libtorch loads packages of AOTInductor. */
+  /** Whether this libtorch can load AOTInductor packages. */
   hasPackages(): boolean;
-  /** Of files that lib/inductor/archive.ts has unpacked. The package's token. */
+  /** Loads files that lib/inductor/archive.ts has unpacked. Returns the package's token. */
   packageLoad(
     folder: string,
     library: string,
@@ -234,9 +234,9 @@ export interface Native extends AuditNative {
     bytes: number,
     forms: readonly number[],
   ): unknown;
-  /** How arguments and result are nested, and how many tensors they are. */
+  /** The nesting of arguments and result, and their numbers of tensors. */
   packageTrees(handle: number): [args: string, result: string, inputs: number, outputs: number];
-  /** The result as lib/jit/values.ts reads it, or the model's error. `single`: it is one tensor. */
+  /** The result in the form of lib/jit/values.ts, or the model's error. `single`: it is one tensor. */
   packageCall(handle: number, inputs: readonly number[], single: boolean): unknown;
 
   manualSeed(seed: number | bigint): void;
@@ -253,14 +253,14 @@ export interface Native extends AuditNative {
   setDeterministic(mode: boolean, warnOnly: boolean): void;
   isDeterministic(): boolean;
   isDeterministicWarnOnly(): boolean;
-  /** Whether this processor can. */
+  /** Returns whether this processor supports it. */
   setFlushDenormal(mode: boolean): boolean;
   /** 0 highest, 1 high, 2 medium. */
   matmulPrecision(): number;
   setMatmulPrecision(precision: string): void;
-  /** `sink` gets each error of native code before it is thrown, and the handle of the tensor that was disposed, or 0. */
+  /** `sink` gets each native error before it is thrown, and the handle of the disposed tensor that was used, or 0. */
   setErrorSink(sink: (error: TorchError, handle: number) => void): void;
-  /** `sink` gets each warning of libtorch, after the op that gave it. */
+  /** `sink` gets each warning of libtorch, after the op that caused it. */
   setWarningSink(sink: (text: string) => void): void;
   version(): string;
   config(): string;
@@ -273,28 +273,28 @@ export interface MemoryTotals {
   tensors: number;
   /** Distinct storages behind them. */
   storages: number;
-  /** Bytes of those storages, each counted once. Memory borrowed from a typed array counts 0: V8 has it already. */
+  /** Bytes of those storages, each counted once. Memory borrowed from a typed array counts 0, because V8 accounts for it. */
   bytes: number;
-  /** Bytes that libtorch's allocators hold, whether a JS handle sees them or not. */
+  /** Bytes held by libtorch's allocators, with or without a JS handle. */
   allocatedBytes: number;
-  /** The highest `allocatedBytes` so far; over several devices the sum of their highest. */
+  /** The peak of `allocatedBytes`; over several devices the sum of their peaks. */
   peakAllocatedBytes: number;
 }
 
 export interface MemoryReport extends MemoryTotals {
-  /** Tokens of `t.share()` that somebody may still take. A tensor that only a token holds is in `allocatedBytes` alone. */
+  /** Tokens of `t.share()` that may still be taken. A tensor held only by a token counts only in `allocatedBytes`. */
   tokens: number;
-  /** The same for each device that holds something or held it, and for the CPU. */
+  /** The same for the CPU, and for each device that holds or held memory. */
   devices: Record<string, MemoryTotals>;
 }
 
 const { addon, binding, libtorch } = load();
 
-/** The folder of the JavaScript that codegen wrote for this addon. */
+/** The folder of the JavaScript generated for this addon. */
 export const generatedFolder = binding.generated;
-/** What the libraries of the libtorch at hand call themselves: 'libtorch_cpu.so.2.6'. */
+/** The sonames of the installed libtorch's libraries: 'libtorch_cpu.so.2.6'. */
 export const libtorchNames: readonly string[] = Object.values(libtorch.sonames);
-/** The addon's own file. */
+/** The addon's file. */
 export const addonFile = binding.addon;
 
 function prepare(native: Native): Native {

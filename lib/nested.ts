@@ -1,4 +1,4 @@
-/** Nested arrays to flat typed arrays, for torch.tensor: one pass, and the path to the first thing that does not fit. */
+/** Flattens nested arrays to typed arrays for torch.tensor, in one pass. Errors have the path to the first wrong element. */
 import type { DType } from '../types/base';
 import { dtypeCodes } from './enums';
 import { argumentError, refusal } from './errors';
@@ -20,10 +20,10 @@ export type TypedArray =
 
 const tagOf = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), Symbol.toStringTag)!.get!;
 
-/** "Float32Array": by tag, so that arrays of another realm count. Buffer is a Uint8Array. '' for what is none. */
+/** "Float32Array": by tag, so that arrays of another realm count. Buffer is a Uint8Array. '' for other values. */
 export const typedArrayName = (value: unknown) => (tagOf.call(value) ?? '') as string;
 
-/** What the elements of each are, where the libtorch at hand has that dtype: uint16, uint32 and uint64 came with 2.3. */
+/** The dtype of each typed array, if this libtorch has it: uint16, uint32 and uint64 exist since 2.3. */
 export const typedArrayDtypes = new Map<string, DType>(
   (
     [
@@ -45,23 +45,23 @@ export const typedArrayDtypes = new Map<string, DType>(
 export const isTypedArray = (value: unknown): value is TypedArray =>
   typeof value === 'object' && typedArrayName(value) !== '';
 
-/** What takes memory without a type. */
+/** Hints for untyped memory. */
 export const elsewhere = (value: unknown): string =>
   value instanceof DataView || /^\[object (?:Shared)?ArrayBuffer\]$/.test(Object.prototype.toString.call(value))
     ? ' (torch.frombuffer(buffer, { dtype }) reads a DataView or an ArrayBuffer)'
     : '';
 
-/** libtorch's own limit; arrays that contain themselves end here. */
-const MOST_DIMENSIONS = 64;
+/** libtorch's limit; also ends the search in cyclic arrays. */
+const MAX_DIMENSIONS = 64;
 
-/** The sizes of a nesting, from its first elements. */
+/** The sizes of nested arrays, from their first elements. */
 export function shapeOf(fn: string, data: unknown): number[] {
   const shape: number[] = [];
   let inner = data;
   while (Array.isArray(inner) || isTypedArray(inner)) {
     shape.push(inner.length);
-    if (shape.length > MOST_DIMENSIONS) {
-      throw refusal(fn, 'data', `at most ${MOST_DIMENSIONS} nested arrays`, 'deeper ones, or a cycle');
+    if (shape.length > MAX_DIMENSIONS) {
+      throw refusal(fn, 'data', `at most ${MAX_DIMENSIONS} nested arrays`, 'deeper nesting or a cycle');
     }
     if (isTypedArray(inner)) break;
     inner = inner[0];
@@ -80,8 +80,8 @@ type Leaf = 'number' | 'bigint' | 'boolean' | 'complex';
 type Row = ArrayLike<unknown>;
 
 /**
- * Writes the elements of the innermost arrays: of `row` from `next` on. Answers where it came to what does not fit, or
- * the length of the row. One function for each kind, whose loop the compiler knows.
+ * Writes the elements of an innermost array `row` at `next`. Returns the index of the first one that does not fit, or the
+ * length of the row. One function per kind, so that its loop is compiled for one type.
  */
 type Writer = (row: Row, next: number) => number;
 
@@ -97,7 +97,7 @@ function numbersInto(array: Float32Array | Float64Array): Writer {
   };
 }
 
-/** The same for an unsigned dtype. Behind them integers are told from floats by their values, so floats are looked at here. */
+/** The same for an unsigned dtype. Floats are refused here, because later integers and floats differ only by their values. */
 function unsignedInto(array: Float64Array): Writer {
   const write = numbersInto(array);
   return (row, next) => {
@@ -132,7 +132,7 @@ function booleansInto(array: Uint8Array): Writer {
   };
 }
 
-/** Real and imaginary parts in turn. */
+/** Real and imaginary parts, alternating. */
 function complexInto(array: Float32Array | Float64Array): Writer {
   return (row, next) => {
     const { length } = row;
@@ -148,7 +148,7 @@ function complexInto(array: Float32Array | Float64Array): Writer {
 
 const pathText = (path: readonly number[]) => path.map((i) => `[${i}]`).join('');
 
-/** The error for a leaf that has the wrong type, or is a number that `dtype` does not hold. */
+/** The error for a leaf of the wrong type, or a number that `dtype` cannot hold. */
 function misfit(fn: string, kind: Leaf, dtype: DType, value: unknown, path: readonly number[]): Error {
   const where = `data${pathText(path)}`;
   const range = rangeText(dtype);
@@ -163,7 +163,7 @@ function misfit(fn: string, kind: Leaf, dtype: DType, value: unknown, path: read
 interface Writing {
   readonly fn: string;
   readonly kind: Leaf;
-  /** what the elements become */
+  /** the dtype of the elements */
   readonly dtype: DType;
   readonly write: Writer;
 }
@@ -196,7 +196,7 @@ function writeAll(data: unknown, shape: readonly number[], { fn, kind, dtype, wr
   else if (write([data], 0) === 0) throw misfit(fn, kind, dtype, data, path);
 }
 
-/** A flat typed array, the dtype that it has, and of what kind its elements were. */
+/** A flat typed array, its dtype, and the kind of its elements. */
 interface Flat {
   readonly array: ArrayBufferView;
   readonly dtype: DType;
@@ -204,8 +204,8 @@ interface Flat {
 }
 
 /**
- * The leaves of nested arrays, written as what they are to become where JavaScript has arrays of it. `wanted` is the dtype
- * that was asked for, `usual` what numbers become without one.
+ * Flattens the leaves of nested arrays, directly to the requested dtype if JavaScript has a typed array for it. `wanted` is
+ * the requested dtype, `usual` the dtype of numbers without one.
  */
 export function flatten(
   fn: string,
@@ -256,7 +256,7 @@ export function flatten(
   }
 }
 
-/** The error for an array with an element that a dtype of integers does not hold; none where it has no such element any more. */
+/** The error for an array with an element that an integer dtype cannot hold; none if the element changed meanwhile. */
 export function misfitIn(
   fn: string,
   array: TypedArray,

@@ -1,4 +1,4 @@
-/** C++ objects that are no tensors (Generator, ScriptModule). Their classes are generated; this is what they have in common. */
+/** The base class of generated classes for C++ objects other than tensors (Generator, ScriptModule). */
 import { argumentError, codedError } from './errors';
 import { native } from './native';
 import { tensors } from './scopes/walk';
@@ -15,7 +15,7 @@ export class NativeObject {
   readonly _class: string;
   readonly _handle: number;
   readonly _guard: unknown;
-  /** Of an object that lives as tensors do: the tensor that stands for it (native/handles/holder.h). No op takes it. */
+  /** For an object with the lifetime of a tensor: its token tensor (native/handles/holder.h). No op takes it. */
   declare readonly _token?: Tensor;
 
   constructor(className: string, make: () => Made) {
@@ -44,12 +44,12 @@ export class NativeObject {
     release(this);
   }
 
-  /** For scopes, keep and disposeAll. A property's name would not do: a dictionary from a file may have one of that name. */
+  /** For scopes, keep and disposeAll. A symbol, because a dictionary from a file may have a key of any name. */
   get [tensors](): Tensor | null {
     return this._token ?? null;
   }
 
-  /** The handle, if the object is still there. */
+  /** The handle. Throws if the object was disposed. */
   _live(): number {
     if (this.disposed) {
       throw codedError(Error, 'ERR_TORCH_DISPOSED', `${this._class}: the object was disposed`);
@@ -64,8 +64,8 @@ function release(self: NativeObject): void {
   else native.free(handle);
 }
 
-/** The handle behind `this`, which can be anything: a Tensor's number means something else here. */
+/** The handle of `this`, which may be any value: a Tensor's handle has another meaning. */
 function handleOf(self: NativeObject): number {
   if (self instanceof NativeObject) return self._handle;
-  throw argumentError('Generator', 'this', "an object of libtorch's, such as a Generator", self);
+  throw argumentError('Generator', 'this', 'an object of libtorch, such as a Generator', self);
 }

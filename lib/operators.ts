@@ -1,9 +1,9 @@
 /**
- * What JavaScript's own syntax does with a tensor, which no class can change as Python's can: where it would go on with NaN,
- * undefined or nothing, it throws and says what to write instead.
+ * JavaScript's operators on tensors, which classes cannot overload as in Python: instead of continuing with NaN or undefined
+ * they throw, with the call to write instead.
  */
 import { codedError } from './errors';
-import { hearMisses } from './misses';
+import { reportMissingNames } from './misses';
 import { isTensor, notThis, Tensor } from './tensor';
 
 const instead = {
@@ -21,13 +21,13 @@ function toPrimitive(this: Tensor, hint: string): string {
   throw codedError(TypeError, 'ERR_TORCH_OPERATOR', hint === 'number' ? instead.number : instead.default);
 }
 
-/** Python's names that are others here. */
+/** Replacements for Python's names. */
 const others: Record<string, string> = {
   itemsize: 'Tensor.itemsize: write t.elementSize()',
   numpy: 'Tensor.numpy: write t.toTypedArray(), or t.toArray() for nested arrays',
 };
 
-/** What changes a property that can only be read. */
+/** Replacements for writing a read-only property. */
 const changed: Record<string, string> = {
   shape: 't.reshape(sizes)',
   dtype: 't.to(dtype)',
@@ -35,7 +35,7 @@ const changed: Record<string, string> = {
   isLeaf: 't.detach()',
 };
 
-/** Code that is not strict goes on as if such a property had been written. */
+/** Makes writes to read-only properties throw. Sloppy mode would ignore them. */
 function refuseWriting(): void {
   for (const [name, property] of Object.entries(Object.getOwnPropertyDescriptors(Tensor.prototype))) {
     if (property.get === undefined || property.set !== undefined) continue;
@@ -49,7 +49,7 @@ function refuseWriting(): void {
 
 const isIndex = (name: string) => /^(?:0|-?[1-9]\d*)$/.test(name);
 
-/** Once all of its methods are there. */
+/** Called once, after all methods are defined. */
 export function refuseOperators(): void {
   Object.defineProperty(Tensor.prototype, Symbol.toPrimitive, {
     value: toPrimitive,
@@ -57,7 +57,7 @@ export function refuseOperators(): void {
     configurable: true,
   });
   refuseWriting();
-  hearMisses('Tensor', Tensor.prototype, {
+  reportMissingNames('Tensor', Tensor.prototype, {
     read: (name) => (isIndex(name) ? `Tensor: t[${name}] is not an element: write t.at(${name})` : own(name)),
     write: (name) => {
       return isIndex(name) ? `Tensor: t[${name}] = value writes nothing: write t.set([${name}], value)` : undefined;

@@ -5,7 +5,7 @@ import { canonicalDtype, dtypeCodes } from './enums';
 import { argumentError, describe, refusal, type TorchError } from './errors';
 import { didYouMean } from './suggest';
 
-/** Whether a value can be options: an array, a Map and a promise have properties too, and none of them is meant. */
+/** Whether a value can be options. Arrays, Maps and promises have properties too, but are mistakes. */
 export const isOptions = (value: unknown): value is object =>
   typeof value === 'object' &&
   value !== null &&
@@ -13,13 +13,13 @@ export const isOptions = (value: unknown): value is object =>
   !types.isMap(value) &&
   !types.isPromise(value);
 
-/** The error of an option that there is not, with the one that was meant, perhaps. */
+/** The error for an unknown option, with a suggestion. */
 export function unknownOption(fn: string, argument: string, name: string, known: readonly string[]): TorchError {
   const got = `'${name.slice(0, 60)}'${didYouMean(name, known)}`;
   return refusal(fn, argument, `options among ${known.join(', ')}`, got);
 }
 
-/** For a dtype or a device that stands where Python has it, too, by its name alone. */
+/** The hint for a dtype or a device in place of the options. */
 function byNameHint(value: unknown, known: readonly string[]): string {
   if (typeof value !== 'string') return '';
   const name = dtypeCodes.has(canonicalDtype(value as DTypeLike))
@@ -30,7 +30,7 @@ function byNameHint(value: unknown, known: readonly string[]): string {
   return name !== undefined && known.includes(name) ? `; options go by name: { ${name}: '${value}' }` : '';
 }
 
-/** The options' own properties: what a program put on Object.prototype is no option of this call. Unknown ones are refused. */
+/** The own properties of the options, without those of Object.prototype. Refuses unknown ones. */
 export function ownOptions<T extends object>(fn: string, options: T, known: readonly (keyof T & string)[]): T {
   if (!isOptions(options)) {
     const hint = byNameHint(options, known);

@@ -1,23 +1,23 @@
 /**
- * Arguments that cross to an op in memory that both sides see, for the paths that need no conversion. The memory is a ring:
- * what was written last stays for a while. Reading a list can run code of the program (an element that is an accessor, a
- * Proxy), and what that calls must not write over what the call outside has in the ring already.
+ * Passes arguments to ops in shared memory, for paths that need no conversion. The memory is a ring buffer: recent entries
+ * stay valid for a while. Reading a list can run user code (accessors, Proxies), and nested calls must not overwrite the
+ * entries of the outer call.
  */
 import { native } from './native';
 import { whenTurnEnds } from './turn';
 
 const ring = native.ints;
-/** Longer lists go as arrays. Six of these fit in the ring, as many as a fast path has parameters. */
-const MOST_PACKED = 16;
-/** Longer ones are left to lib/reading.ts, which refuses what is too long. */
+/** Longer lists are passed as arrays. Six of these fit in the ring, as many as a fast path has parameters. */
+const MAX_PACKED = 16;
+/** Longer lists are left to lib/reading.ts, which refuses too long ones. */
 const MAX_COPIED = 2 ** 16;
 let nextInt = 0;
-/** Whether a list is being read: the ring is then the outer call's. */
+/** Whether a list is being read: then the ring belongs to the outer call. */
 let reading = false;
-/** Whether the end of the turn is waited for: a `finally` that a vm timeout skipped leaves `reading` as it was. */
+/** Whether a reset at the end of the turn is scheduled: a vm timeout skips `finally` and leaves `reading` set. */
 let waiting = false;
 
-/** Nobody can be reading once the turn is over. What is packed meanwhile goes as arrays. */
+/** Nothing is being read after the end of the turn. Until then lists are passed as arrays. */
 function isBeingRead(): boolean {
   if (reading && !waiting) {
     waiting = true;
@@ -31,9 +31,9 @@ function notReading(): void {
   waiting = false;
 }
 
-/** An array of our own with the elements, each read once, or undefined where one does not fit. */
+/** A new array with the elements, each read once; undefined if one does not fit. */
 function copyOf<T>(list: readonly unknown[], least: number, fits: (value: unknown) => value is T): T[] | undefined {
-  const length = list.length >>> 0; // of a Proxy it can be anything
+  const length = list.length >>> 0; // a Proxy may return any value
   if (length < least || length > MAX_COPIED) return undefined;
   const copy: T[] = [];
   for (let i = 0; i < length; i++) {
@@ -48,8 +48,8 @@ const isInteger = Number.isInteger as (value: unknown) => value is number;
 const isNumber = (value: unknown): value is number => typeof value === 'number';
 
 /**
- * What stands for an array of `least` integers or more on its way into an op: see read_packed() of native/convert. Undefined
- * for everything else. Elements are looked at and taken in one pass, so that what an op gets is what was looked at.
+ * The encoding of an array of at least `least` integers for an op: see read_packed() of native/convert. Undefined for other
+ * values. Each element is checked and copied in one read, so that the op gets the checked value.
  */
 export function ints(list: unknown, least = 0): number | number[] | undefined {
   if (!Array.isArray(list)) return undefined;
@@ -58,7 +58,7 @@ export function ints(list: unknown, least = 0): number | number[] | undefined {
   try {
     const length = list.length >>> 0;
     if (length < least) return undefined;
-    if (length > MOST_PACKED) return copyOf(list, least, isInteger);
+    if (length > MAX_PACKED) return copyOf(list, least, isInteger);
     const first = nextInt + length > ring.length ? 0 : nextInt;
     for (let i = 0; i < length; i++) {
       const value = list[i] as unknown;
@@ -72,7 +72,7 @@ export function ints(list: unknown, least = 0): number | number[] | undefined {
   }
 }
 
-/** The same for an `int[size]`, where a number stands for `size` times itself. */
+/** The same for an `int[size]`, where a single number is repeated `size` times. */
 export function intsOf(value: unknown, size: number, least = 0): number | number[] | undefined {
   if (typeof value !== 'number') return ints(value, least);
   if (!Number.isInteger(value)) return undefined;
@@ -83,7 +83,7 @@ export function intsOf(value: unknown, size: number, least = 0): number | number
   return first * 32 + size;
 }
 
-/** A copy of an array of numbers; undefined for everything else. */
+/** A copy of an array of numbers; undefined for other values. */
 export function numbers(list: unknown, least = 0): number[] | undefined {
   if (!Array.isArray(list)) return undefined;
   if (reading && isBeingRead()) return copyOf(list, least, isNumber);
@@ -95,15 +95,15 @@ export function numbers(list: unknown, least = 0): number[] | undefined {
   }
 }
 
-/** A copy of an array of integers, for what is no op; undefined for everything else. */
+/** A copy of an array of integers, for hand-written functions; undefined for other values. */
 export function integers(list: unknown): number[] | undefined {
   return Array.isArray(list) ? copyOf(list, 0, isInteger) : undefined;
 }
 
-/** What stands for an array of ours, of integers: nothing of the program's runs until the op has it. */
+/** The encoding of an internal array of integers: no user code runs before the op reads it. */
 export function packed(list: readonly number[]): number | readonly number[] {
   const { length } = list;
-  if (length > MOST_PACKED || (reading && isBeingRead())) return list;
+  if (length > MAX_PACKED || (reading && isBeingRead())) return list;
   const first = nextInt + length > ring.length ? 0 : nextInt;
   for (let i = 0; i < length; i++) ring[first + i] = list[i]!;
   nextInt = first + length;
@@ -111,9 +111,9 @@ export function packed(list: readonly number[]): number | readonly number[] {
 }
 
 /**
- * A number that stands for a tensor, on its way into an op through shared memory: see number_tensor() of native/convert.
- * The code, -1.5 and down, is neither a handle nor what a forged one would be. For the fast paths: nothing else may run
- * before the op takes it.
+ * The encoding of a number in place of a tensor, in shared memory: see number_tensor() of native/convert. The codes, -1.5 and
+ * below, are not handles and cannot be confused with forged ones. For the fast paths: nothing else may run before the op
+ * reads it.
  */
 export function numberTensor(value: number): number | [number] {
   if (reading && isBeingRead()) return [value];

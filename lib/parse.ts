@@ -1,7 +1,7 @@
 /**
- * The one argument parser: positional arguments in schema order, names in one trailing options object, defaults from the
- * schema, overloads in PyTorch's order. (Idea: PyTorch's python_arg_parser.) Generated fast paths answer the same for the
- * calls they take.
+ * The argument parser: positional arguments in schema order, named ones in a trailing options object, defaults from the
+ * schema, overloads in PyTorch's order. (After PyTorch's python_arg_parser.) Generated fast paths give the same results for
+ * the calls that they take.
  */
 import { convert, convertDefault, Mismatch } from './convert';
 import { describe } from './errors';
@@ -15,7 +15,7 @@ export interface Bound {
   signature: Signature;
   /** for the native function */
   values: unknown[];
-  /** as the caller gave them: what an op hands back */
+  /** the caller's values, for results that are arguments */
   given: unknown[];
   requiresGrad: boolean;
 }
@@ -41,7 +41,7 @@ function gatherRest(positional: readonly unknown[], slots: readonly Param[]): re
   if (last.type.base === 'A' && positional.length === slots.length - 1) return [...positional, []];
   if (positional.length < slots.length) return positional;
   const rest = positional.slice(slots.length - 1);
-  // A list alone is the list; what takes any values sorts that out by itself.
+  // A single list is the list itself; functions that take any values handle it themselves.
   if (rest.length === 1 && last.type.base !== 'A' && !isTensor(rest[0])) return positional;
   return [...positional.slice(0, slots.length - 1), rest];
 }
@@ -52,7 +52,7 @@ function takeOut(signature: Signature, options: Options): Map<number, unknown> |
   const { outs } = signature;
   if (!Object.hasOwn(options, 'out') || options.out === undefined) return taken;
   if (outs.length === 0) {
-    // Hand-written functions have it as an ordinary argument.
+    // In hand-written functions it is an ordinary argument.
     return signature.params.some((param) => param.name === 'out') ? taken : new Misfit({ kind: 'option', name: 'out' });
   }
   if (outs.length === 1) {
@@ -60,7 +60,7 @@ function takeOut(signature: Signature, options: Options): Map<number, unknown> |
     return taken;
   }
   const list = options.out;
-  // Some name one of their several out arguments 'out': a single tensor is that one.
+  // Some ops name one of several out arguments 'out': a single tensor is that one.
   if (!Array.isArray(list) && outs.some((position) => signature.params[position]!.name === 'out')) return taken;
   if (!Array.isArray(list) || list.length !== outs.length) {
     const mismatch = new Mismatch(`array of ${outs.length} Tensors`, describe(list), 'T', list, true);
@@ -72,13 +72,13 @@ function takeOut(signature: Signature, options: Options): Map<number, unknown> |
   return taken;
 }
 
-/** Where PyTorch writes None for a default that is something: an empty list, the dtype of randint. */
+/** Whether PyTorch documents None for a default that is a value: an empty list, the dtype of randint. */
 export function isNoneByDefault({ type, defaultValue }: Param): boolean {
   if (type.list) return Array.isArray(defaultValue) && defaultValue.length === 0;
   return type.base === 'D' && typeof defaultValue === 'string';
 }
 
-/** The call as this overload, or why it does not fit. */
+/** Binds a call to an overload, or returns why it does not fit. */
 function bind(signature: Signature, call: Call, numbers: boolean): Bound | Misfit {
   const { params } = signature;
   const isSelf = (i: number) => call.self !== undefined && i === signature.self;
@@ -141,10 +141,10 @@ function bind(signature: Signature, call: Call, numbers: boolean): Bound | Misfi
   return { signature, values, given, requiresGrad };
 }
 
-/** Under which name the options give a parameter: its own, or PyTorch's `input` for self. */
+/** The option name of a parameter: its own, or PyTorch's `input` for self. */
 function nameIn(options: Options, param: Param, raw: boolean): string | undefined {
   const name = raw ? param.name : param.jsName;
-  // Its own properties only: what a program put on Object.prototype is no option of this call.
+  // Only own properties, without those of Object.prototype.
   if (Object.hasOwn(options, name)) return name;
   if (!raw && param.name === 'self' && Object.hasOwn(options, 'input')) return 'input';
   return undefined;
@@ -164,7 +164,7 @@ function firstFit(
   return undefined;
 }
 
-/** The first overload that fits a call that was read; throws ERR_TORCH_OVERLOAD with every signature and what failed. */
+/** The first overload that fits a call; throws ERR_TORCH_OVERLOAD with every signature and why it does not fit. */
 export function parse(
   name: string,
   candidates: readonly Signature[],
@@ -174,7 +174,7 @@ export function parse(
 ): Bound {
   const call: Call = { positional, options: keys === null ? undefined : optionsOf(keys, values), self, raw };
   const misfits: Misfit[] = [];
-  // An overload that takes a tensor comes before one that takes a tensor for its number.
+  // Overloads that take a tensor come before those that take a zero-dimensional tensor as a number.
   if (candidates.length > 1) {
     const strict = firstFit(candidates, call, false);
     if (strict !== undefined) return strict;

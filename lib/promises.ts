@@ -1,10 +1,10 @@
-/** Modes of synchronous code, and functions that go on later. */
+/** Refuses asynchronous functions in modes of synchronous code. */
 import { codedError } from './errors';
 import { isTensor } from './tensor';
 
-/** A mode that spans an `await` would leak into whatever runs meanwhile. */
+/** A mode that spans an `await` would leak into other code that runs meanwhile. */
 export function refusePromise(name: string, result: unknown): void {
-  if (isTensor(result)) return; // a pending one can be awaited, but what is recorded has its modes already
+  if (isTensor(result)) return; // a pending tensor can be awaited, but its op was recorded with its modes
   if (typeof result === 'object' && result !== null && typeof (result as { then?: unknown }).then === 'function') {
     throw codedError(
       TypeError,

@@ -20,7 +20,7 @@ function rawFunction(number: number): RawFunction {
   }) as RawFunction;
 }
 
-/** An object whose properties are made on first use; enumerable, so that Object.keys lists them all. */
+/** An object with lazily created, enumerable properties, so that Object.keys lists them all. */
 function lazy<T>(names: readonly string[], make: (name: string) => T): Record<string, T> {
   const object: Record<string, T> = Object.create(null);
   for (const name of names) {

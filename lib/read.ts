@@ -4,7 +4,7 @@ import { native } from './native';
 import type { Tensor } from './tensor';
 import { Complex } from './values';
 
-/** Elements as JavaScript has them. */
+/** Elements as JavaScript values. */
 export type Element = number | bigint | boolean | Complex;
 export type NestedArray = Element | NestedArray[];
 
@@ -21,8 +21,8 @@ type ReadArray =
   | BigUint64Array;
 
 /**
- * The elements in row-major order, as a new typed array: float32, float64 and the integers as themselves, bool as
- * Uint8Array (0 or 1), the floats of 16 and 8 bits as Float32Array, complex as real and imaginary parts in turn.
+ * The elements in row-major order, as a new typed array: float32, float64 and integers unchanged, bool as Uint8Array (0 or
+ * 1), 16-bit and 8-bit floats as Float32Array, complex numbers as alternating real and imaginary parts.
  */
 export function toTypedArray(tensor: Tensor): ReadArray {
   const read = (source: Tensor) => {
@@ -87,13 +87,13 @@ function newBuffer(bytes: number): ArrayBuffer {
   try {
     return new ArrayBuffer(bytes);
   } catch (error) {
-    // V8's RangeError, with a code of ours.
+    // V8's RangeError, with a code.
     const text = `toTypedArray: cannot allocate ${bytes} bytes for JavaScript: ${(error as Error).message}`;
     throw codedError(RangeError, 'ERR_TORCH_OUT_OF_MEMORY', text);
   }
 }
 
-/** How one element of the flat array becomes a JS value. */
+/** Converts an element of the flat array to a JS value. */
 function reader(tensor: Tensor, flat: ReadArray): (index: number) => Element {
   switch (tensor.dtype) {
     case 'bool':

@@ -1,7 +1,7 @@
 /**
- * The first half of every call: the user's values are read, once. Reading can run the program's code (getters of options,
- * elements that are accessors, iterators, Proxies), which may do anything: call the library, dispose of an argument, throw.
- * So all of it is over before anything is converted, packed or recorded, and what comes after has values of our own.
+ * The first half of every call: the user's values are read, once. Reading can run user code (getters of options, accessors,
+ * iterators, Proxies), which may do anything: call the library, dispose an argument, throw. So all values are read before
+ * anything is converted, packed or recorded; later code uses only the copies.
  */
 import { types } from 'node:util';
 import { codedError, describe } from './errors';
@@ -12,17 +12,17 @@ import { Complex } from './values';
 /** A call whose values were read. */
 export interface ReadCall {
   readonly positional: readonly unknown[];
-  /** Names and values of the options; null where the call has no options object. */
+  /** Names and values of the options; null without an options object. */
   readonly keys: readonly string[] | null;
   readonly values: readonly unknown[];
 }
 
-/** What an iterable that is no array had. */
+/** The elements of an iterable other than an array. */
 export class Iterated {
   constructor(
     readonly elements: readonly unknown[],
     readonly source: object,
-    /** It can be read but once: a generator. */
+    /** Whether it can be read only once: a generator. */
     readonly once: boolean,
   ) {}
 
@@ -32,10 +32,10 @@ export class Iterated {
   }
 }
 
-/** Where lists contain each other. */
+/** For cyclic lists. */
 type Known = Map<object, unknown[]>;
 
-/** Of one list: far more than a call has a use for, and far from where V8 ends the process for want of room. */
+/** The longest list: far more than a call needs, and far below what makes V8 abort for lack of memory. */
 const MAX_ELEMENTS = 2 ** 24;
 
 function requireRoom(length: number): void {
@@ -44,7 +44,7 @@ function requireRoom(length: number): void {
   throw codedError(TypeError, 'ERR_TORCH_ARGUMENT', message);
 }
 
-/** The elements of an iterable, which may have no end. */
+/** The elements of an iterable, which may be endless. */
 function readIterable(iterable: Iterable<unknown>): unknown[] {
   const elements: unknown[] = [];
   for (const element of iterable) {
@@ -57,7 +57,7 @@ function readIterable(iterable: Iterable<unknown>): unknown[] {
 function readList(list: readonly unknown[], known: Known | null): unknown[] {
   const copy: unknown[] = [];
   let inner = known;
-  const length = list.length >>> 0; // of a Proxy it can be anything
+  const length = list.length >>> 0; // a Proxy may return any value
   requireRoom(length);
   for (let i = 0; i < length; i++) {
     const element = list[i];
@@ -88,14 +88,14 @@ function readObject(value: object, known: Known | null): unknown {
     const keys = Object.keys(value);
     return isComplexKeys(keys) ? complexOf(value as { re: unknown; im: unknown }) : value;
   }
-  if (isMarked(value)) return bare(value); // a tensor of another copy of the library: its rows are not what is meant
+  if (isMarked(value)) return bare(value); // a tensor of another copy of the library is not a list of rows
   const iterator = (value as { [Symbol.iterator]?: unknown })[Symbol.iterator];
   if (typeof iterator !== 'function') return value;
   const once = typeof (value as { next?: unknown }).next === 'function';
   return new Iterated(readList(readIterable(value as Iterable<unknown>), known), value, once);
 }
 
-/** Of another realm (vm contexts, Jest) too. */
+/** Also for objects of another realm (vm contexts, Jest). */
 function isPlain(value: object): boolean {
   const prototype = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null || Object.getPrototypeOf(prototype) === null;
@@ -109,8 +109,8 @@ function complexOf(value: { re: unknown; im: unknown }): unknown {
 }
 
 /**
- * A value as the call will use it: arrays, at any depth, are copies, iterables are read, and what has the two numbers of a
- * complex one is a Complex. Everything else is as it came.
+ * A value as the call will use it: arrays are copied at any depth, iterables are read, and objects with the two numbers of a
+ * complex number become a Complex. Other values are unchanged.
  */
 export function readValue(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || isGenuine(value)) return value;
@@ -144,32 +144,32 @@ export function readCall(passed: ArrayLike<unknown>): ReadCall {
   return { positional, keys: null, values: NONE };
 }
 
-/** The same as arguments of another call, which will find nothing in them that runs the program's code. */
+/** The same as arguments for another call, which can read them without running user code. */
 export function readArguments(passed: readonly unknown[]): unknown[] {
   const { positional, keys, values } = readCall(passed);
   return keys === null ? [...positional] : [...positional, optionsOf(keys, values)];
 }
 
-/** The options as an object with nothing but them, whatever their names. */
+/** The options as an object with only these properties, whatever their names. */
 export function optionsOf(keys: readonly string[], values: readonly unknown[]): Record<string, unknown> {
   const options = Object.create(null) as Record<string, unknown>;
   for (let i = 0; i < keys.length; i++) options[keys[i]!] = values[i];
   return options;
 }
 
-/** What a list argument has, of one that was read. */
+/** The elements of a list argument that was read. */
 export function elementsOf(value: unknown): readonly unknown[] | undefined {
   if (Array.isArray(value)) return value;
   return value instanceof Iterated ? value.elements : undefined;
 }
 
-/** For what takes any value: what can be read but once is what was read, all else what came. */
+/** The value for a parameter of any type: the elements of a one-time iterable, else the original value. */
 export const anyOf = (value: unknown): unknown =>
   value instanceof Iterated ? (value.once || types.isProxy(value.source) ? value.elements : value.source) : value;
 
 const lengthOf = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), 'length')!.get!;
 
-/** The elements of a typed array, by nothing that a program can replace. */
+/** The elements of a typed array, read without methods that a program can replace. */
 export function typedElements(array: ArrayBufferView): unknown[] {
   const length = lengthOf.call(array) as number;
   requireRoom(length);

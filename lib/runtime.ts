@@ -1,4 +1,4 @@
-/** Runs ops: native functions by number, and results as JavaScript wants them. Generated wrappers call this. */
+/** Runs ops: calls native functions by number and converts their results. Generated wrappers call this. */
 import { PendingValue, RECORDED_VALUE } from './async/pending';
 import { boundByForm, type Site, siteOf } from './call-cache';
 import { dtypeName } from './enums';
@@ -13,14 +13,14 @@ import { isTensor, notThis, type Tensor, wrap, wrapElement } from './tensor';
 import { Complex } from './values';
 import { table } from './wrappers';
 
-/** The native functions by row number, each made on its first call. */
+/** The native functions by row number, each created on its first call. */
 export const f: NativeOp[] = Array.from({ length: table.length }, (_, row) => (...args: unknown[]) => {
   const op = native.ops(row);
   f[row] = op;
   return op(...args);
 });
 
-/** `one`: what makes a Tensor of the native value. */
+/** `one` makes a Tensor of the native value. */
 function convertResult(value: unknown, { type }: Result, one: typeof wrap): unknown {
   if (type.list && type.base === 'T') return (value as unknown[]).map(wrapElement);
   switch (type.base) {
@@ -38,7 +38,7 @@ function convertResult(value: unknown, { type }: Result, one: typeof wrap): unkn
   }
 }
 
-/** The results of a row: one value as it is, several as an array whose named elements are properties too. */
+/** The results of a row: a single value, or an array whose named elements are properties too. */
 export function results(number: number, value: unknown, given: readonly unknown[] = []): unknown {
   const list = signature(number).results;
   if (list.length === 0) return undefined;
@@ -54,19 +54,19 @@ export function results(number: number, value: unknown, given: readonly unknown[
 const resultOf = (result: Result, raw: unknown, given: readonly unknown[], one: typeof wrap): unknown =>
   result.argument >= 0 ? asGiven(given[result.argument]) : convertResult(raw, result, one);
 
-/** Calls the op of a call that fits it. */
+/** Calls the op of a bound call. */
 export function run({ signature: { number }, values, given, requiresGrad }: Bound): unknown {
   const result = results(number, callNative(f[number]!, values), given);
   if (requiresGrad) {
     const { _handle } = result as Tensor;
     if (_handle > 0)
-      native.setRequiresGrad(_handle, true); // nobody else has it yet
+      native.setRequiresGrad(_handle, true); // not visible to the program yet
     else (result as Tensor).requiresGrad = true;
   }
   return result;
 }
 
-/** As the fast paths do: native code reads what is not passed as null without asking. A spread costs more than a call. */
+/** Like the fast paths: native code reads omitted arguments as null. A spread costs more than a call. */
 function callNative(op: NativeOp, values: readonly unknown[]): unknown {
   let count = values.length;
   while (count > 0 && values[count - 1] === null) count--;
@@ -86,7 +86,7 @@ function callNative(op: NativeOp, values: readonly unknown[]): unknown {
   }
 }
 
-/** All overloads of a function, for callFunction: made on its first call that no fast path took. */
+/** All overloads of a function, for callFunction: created on the first call that no fast path took. */
 export const functionSite = (name: string, numbers: readonly number[]): Site => siteOf(name, numbers.map(signature));
 
 /** The same for a method, for callMethod. */
@@ -97,7 +97,7 @@ export const methodSite = (name: string, numbers: readonly number[]): Site =>
 export const rawSite = (number: number): Site =>
   siteOf(`aten::${signature(number).name}`, [signature(number)], false, true);
 
-/** A call as the overload that it fits. */
+/** Binds a call to the overload that fits. */
 export function bound(site: Site, call: ReadCall, self?: Tensor): Bound {
   return boundByForm(site, call, self) ?? parse(site.name, site.candidates, call, self, site.raw);
 }
@@ -116,10 +116,10 @@ export function callMethod(site: Site, self: Tensor, passed: ArrayLike<unknown>)
 /** torch.ops: exactly one overload, names as in the schema. */
 export const callRaw = callFunction;
 
-/** By number of the op. V8 ends the process where it compiles a regular expression with hardly any stack left. */
+/** By op number. Cached, since V8 aborts if it compiles a regular expression with almost no stack left. */
 const names = new Map<number, string>();
 
-/** As it is called in JavaScript: 'Generator.manualSeed', 'Generator'. */
+/** The JavaScript name: 'Generator.manualSeed', 'Generator'. */
 function nameOf(number: number): string {
   const known = names.get(number);
   if (known !== undefined) return known;
@@ -128,7 +128,7 @@ function nameOf(number: number): string {
   return name;
 }
 
-/** `new torch.Generator(…)`: what the generated class's constructor makes. */
+/** `new torch.Generator(…)`: called by the generated class's constructor. */
 export function construct(number: number, passed: ArrayLike<unknown>): { handle: number; guard: unknown } {
   const only = signature(number);
   const guard = f[number]!(...parse(nameOf(number), [only], readCall(passed)).values) as readonly [number];
@@ -138,7 +138,7 @@ export function construct(number: number, passed: ArrayLike<unknown>): { handle:
 /** A method of a generated class. */
 export function callObject(number: number, self: NativeObject, passed: ArrayLike<unknown>): unknown {
   if (!(self instanceof NativeObject)) {
-    throw codedError(TypeError, 'ERR_TORCH_ARGUMENT', `${signature(number).name}: 'this' is no object of libtorch's`);
+    throw codedError(TypeError, 'ERR_TORCH_ARGUMENT', `${signature(number).name}: 'this' is not an object of libtorch`);
   }
   self._live();
   const only = signature(number);

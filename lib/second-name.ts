@@ -1,20 +1,20 @@
 /**
- * A Proxy around a tensor stands for that tensor, but whoever asks it runs the program's code: its traps. So it is asked once,
- * where a call is read. What the library goes on with is a second name of the tensor, an object of its own with the same
- * handle; what a call hands back is the Proxy that it was given.
+ * A Proxy around a tensor counts as that tensor, but accessing it runs user code: its traps. So it is accessed once, when a
+ * call is read. The library continues with a second object for the tensor, with the same handle; a call that returns its
+ * argument returns the Proxy.
  */
 import { types } from 'node:util';
 import { codedError } from './errors';
 import { isGenuine, isTensor, secondName, type Tensor } from './tensor';
 
-/** By the second name, which keeps the tensor alive by its Proxy. */
+/** The Proxy of each second object. It keeps the tensor alive. */
 const givenAs = new WeakMap<object, object>();
 
-/** How many there were ever: whether a call made any. */
+/** The total number created, to detect whether a call created any. */
 let made = 0;
 export const secondNames = (): number => made;
 
-/** The value, or of a Proxy around a tensor a second name. Runs the traps: in the scope of the program. */
+/** The value, or a second object for a Proxy around a tensor. Runs the traps, in the scope of the program. */
 export function bare<T>(value: T): T {
   if (isGenuine(value) || !types.isProxy(value) || !isTensor(value)) return value;
   const { _handle: handle } = value;
@@ -31,13 +31,13 @@ export function bare<T>(value: T): T {
   return name as T & Tensor;
 }
 
-/** What the caller gave, where the value is a second name of it. */
+/** The caller's Proxy if the value is its second object, else the value. */
 export function asGiven(value: unknown): unknown {
   if (isGenuine(value) || typeof value !== 'object' || value === null) return value;
   return givenAs.get(value) ?? value;
 }
 
-/** The same for the result of a call, which may be a list; `before` is what secondNames() was before the call was read. */
+/** The same for a result, which may be a list. `before`: the value of secondNames() before the call was read. */
 export function resultAsGiven(result: unknown, before: number): unknown {
   if (made === before) return result;
   if (Array.isArray(result)) {

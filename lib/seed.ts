@@ -1,7 +1,7 @@
-/** Seeds of random numbers, as PyTorch takes them. */
+/** Seeds of random numbers, as in PyTorch. */
 import { argumentError } from './errors';
 
-/** The 64 bits of a seed as a signed integer, which native code takes. */
+/** The 64 bits of a seed as a signed integer, for native code. */
 export function seedOf(fn: string, seed: unknown): bigint {
   const whole = typeof seed === 'bigint' || Number.isInteger(seed) ? BigInt(seed as number | bigint) : undefined;
   if (whole === undefined || whole < -(2n ** 63n) || whole >= 2n ** 64n) {

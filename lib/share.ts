@@ -1,13 +1,13 @@
-/** Tensors for other threads: `t.share()` puts one up, `torch.fromShared(token)` takes it, without copying. */
+/** Shares tensors between threads without copying: `t.share()` gives a token, `torch.fromShared(token)` a tensor. */
 import { types } from 'node:util';
 import { collectAll, scavenge } from './collector';
 import { argumentError, codedError } from './errors';
 import { native } from './native';
 import { type Tensor, wrap } from './tensor';
 
-/** What `fromShared` needs. It can be posted to workers, also inside other objects; a posted token is this, no more. */
+/** The argument of `fromShared`. It can be posted to workers, also inside other objects; a posted token has only this. */
 export interface SharedTensor {
-  /** Who it is. V8 counts who has it, threads and messages, so the tensor lives as long as somebody may come for it. */
+  /** Identifies the token. V8 counts its references in threads and messages, so the tensor lives while it may be taken. */
   readonly shared: SharedArrayBuffer;
 }
 
@@ -15,7 +15,7 @@ export interface SharedTensor {
 const MAGIC = 0x6c746e7368617265n;
 const BYTES = 16;
 
-/** The token that `t.share()` returns, where it was made. */
+/** The token in the thread that called `t.share()`. */
 export class SharedToken implements SharedTensor {
   readonly shared: SharedArrayBuffer;
 
@@ -24,7 +24,7 @@ export class SharedToken implements SharedTensor {
     this.shared = shared;
   }
 
-  /** Nobody can take the tensor from now on, whoever has the token. What was taken stays. Further calls do nothing. */
+  /** Invalidates all copies of the token. Tensors taken before stay valid. Further calls do nothing. */
   dispose(): void {
     native.revokeShared(idOf(this.shared));
   }
@@ -36,16 +36,16 @@ export class SharedToken implements SharedTensor {
 
 const idOf = (shared: SharedArrayBuffer): number => new Float64Array(shared)[1]!;
 
-/** Bytes that tokens may hold before a full collection looks for dropped ones among the old objects. */
-const LEAST_OLD = 512 * 1024 * 1024;
-let untilFull = LEAST_OLD;
+/** Bytes held by tokens from which a full collection runs, to find unreachable tokens among the old objects. */
+const MIN_OLD = 512 * 1024 * 1024;
+let untilFull = MIN_OLD;
 
-/** V8 sees a token of 16 bytes, not the tensor behind it: so new bytes are a reason to collect here. */
+/** Collects after many new bytes: V8 sees a token of 16 bytes, not its tensor. */
 function collectTokens(): void {
   scavenge();
   if (native.sweepShared() < untilFull) return;
   collectAll();
-  untilFull = Math.max(LEAST_OLD, 2 * native.sweepShared());
+  untilFull = Math.max(MIN_OLD, 2 * native.sweepShared());
 }
 
 /** The method `t.share()`. */
@@ -59,14 +59,14 @@ export function share(tensor: Tensor): SharedToken {
 }
 
 /**
- * A tensor on the same memory as the one whose `share()` gave the token, in whatever thread of the process that was.
+ * A tensor on the same memory as the one whose `share()` gave the token, in any thread of the process.
  * A token can be taken any number of times.
  */
 export function fromShared(token: SharedTensor): Tensor {
   const shared = (token as SharedTensor | null | undefined)?.shared;
   if (!types.isSharedArrayBuffer(shared)) throw argumentError('fromShared', 'token', 'a token of t.share()', token);
   if (shared.byteLength !== BYTES || new BigUint64Array(shared)[0] !== MAGIC) {
-    throw codedError(Error, 'ERR_TORCH_SHARED', 'fromShared: this SharedArrayBuffer is not that of a token');
+    throw codedError(Error, 'ERR_TORCH_SHARED', 'fromShared: the SharedArrayBuffer does not belong to a token');
   }
   return wrap(native.fromShared(idOf(shared), shared))!;
 }

@@ -27,7 +27,7 @@ export type BaseCode =
 
 export interface TypeCode {
   readonly base: BaseCode;
-  /** null stands for "none" */
+  /** null means "none" */
   readonly nullable: boolean;
   readonly list: boolean;
   readonly elementNullable: boolean;
@@ -45,12 +45,12 @@ export interface Param {
   readonly defaultValue: unknown;
   readonly keywordOnly: boolean;
   readonly out: boolean;
-  /** a list that may be given as the rest of the positional arguments */
+  /** a list that may be passed as the remaining positional arguments */
   readonly variadic: boolean;
 }
 
 export interface Result {
-  /** the argument that is handed back, or -1 */
+  /** the argument that is returned, or -1 */
   readonly argument: number;
   readonly type: TypeCode;
   readonly jsName: string;
@@ -67,7 +67,7 @@ export interface Signature {
   readonly outs: readonly number[];
   /** position of `Tensor self`, or -1 */
   readonly self: number;
-  /** takes dtype, layout, device and pin_memory, so `requiresGrad` as well */
+  /** takes dtype, layout, device and pin_memory, and therefore `requiresGrad` */
   readonly factory: boolean;
 }
 

@@ -1,16 +1,16 @@
 /**
- * Tensors as values that can be compared and shown: what test libraries look at, an object's own properties, says of a
- * tensor only which one it is.
+ * Stand-ins for tensors that can be compared and shown: test libraries look at own properties, which in a tensor only
+ * identify it.
  */
 import { types } from 'node:util';
 import { isPendingTensor } from './async/pending';
 import { toArray, toTypedArray } from './read';
 import { isTensor, type Tensor } from './tensor';
 
-/** Larger ones are compared and shown as typed arrays. */
-const MOST_NESTED = 1000;
+/** Larger tensors are compared and shown as typed arrays. */
+const MAX_NESTING = 1000;
 
-/** What stands for a tensor. Its class has the name that differences show. */
+/** A stand-in for a tensor. Its class name appears in diffs. */
 const Standing = {
   Tensor: class {
     declare readonly _device?: unknown;
@@ -28,7 +28,7 @@ function standFor(tensor: Tensor): object {
   return standing;
 }
 
-/** The elements in an array. Nothing that is made on the way stays. */
+/** The elements in an array. Releases intermediate tensors. */
 function flatOf(tensor: Tensor): ArrayLike<unknown> {
   const made: Tensor[] = [];
   const keep = (one: Tensor): Tensor => {
@@ -46,10 +46,10 @@ function flatOf(tensor: Tensor): ArrayLike<unknown> {
 function valuesOf(tensor: Tensor): unknown {
   if (tensor.device === 'meta') return undefined;
   const isPlain = tensor.layout === 'strided' && !/^qu?int/.test(tensor.dtype);
-  return isPlain && tensor.numel <= MOST_NESTED ? toArray(tensor) : flatOf(tensor);
+  return isPlain && tensor.numel <= MAX_NESTING ? toArray(tensor) : flatOf(tensor);
 }
 
-/** The values inside a value that are its own, without running code of the program: getters and traps are passed by. */
+/** The own values inside a value. Skips getters and traps, to run no user code. */
 function* inside(value: object): Generator<unknown> {
   if (types.isMap(value)) {
     for (const [key, element] of Map.prototype.entries.call(value)) {
@@ -65,7 +65,7 @@ function* inside(value: object): Generator<unknown> {
   }
 }
 
-/** Whether there is a tensor among the values, at any depth. */
+/** Whether the value contains a tensor, at any depth. */
 export function holdsTensor(root: unknown): boolean {
   const seen = new Set<unknown>();
   const rest = [root];
@@ -80,8 +80,8 @@ export function holdsTensor(root: unknown): boolean {
 }
 
 /**
- * The same with what stands for them in place of tensors, or undefined where there is none, or where it is too deep to be
- * copied. Cycles stay cycles, getters stay getters.
+ * A copy with stand-ins in place of tensors; undefined if there are none, or the value is too deep to copy. Cycles stay
+ * cycles, getters stay getters.
  */
 export function withStandIns(root: unknown): { value: unknown } | undefined {
   let found = false;
@@ -122,11 +122,11 @@ export function withStandIns(root: unknown): { value: unknown } | undefined {
     const value = copy(root);
     return found ? { value } : undefined;
   } catch {
-    return undefined; // too deep for the stack: what node:assert said stands
+    return undefined; // too deep for the stack: keep the result of node:assert
   }
 }
 
-/** Whether two tensors have the same dtype, device, shape and values, which are compared as Object.is does. */
+/** Whether two tensors have the same dtype, device, shape and values, compared with Object.is. */
 export function sameValues(a: Tensor, b: Tensor): boolean {
   if (a === b) return true;
   if (isPendingTensor(a) || isPendingTensor(b) || a.disposed || b.disposed) return a._handle === b._handle;

@@ -1,9 +1,9 @@
-/** "did you mean": the known name that is nearest to an unknown one. Only errors ask. */
+/** "did you mean": finds the known name nearest to an unknown one, for errors. */
 
-/** Capitals and underscores do not count: `requires_grad` is `requiresGrad`. */
+/** Ignores case and underscores: `requires_grad` equals `requiresGrad`. */
 const plain = (name: string) => name.replaceAll('_', '').toLowerCase();
 
-/** Letters to change, add, leave out, or exchange with their neighbour (optimal string alignment). */
+/** The edit distance with adjacent transpositions (optimal string alignment). */
 function distance(a: string, b: string): number {
   const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, j) => j)];
   for (let i = 1; i <= a.length; i++) {
@@ -20,7 +20,7 @@ function distance(a: string, b: string): number {
   return rows[a.length]![b.length]!;
 }
 
-/** The nearest of the known names, if one is near: a third of its letters may differ. */
+/** The nearest known name, if at most a third of its letters differ. */
 export function nearest(name: string, known: Iterable<string>): string | undefined {
   const wanted = plain(name);
   let best: string | undefined;
@@ -35,7 +35,7 @@ export function nearest(name: string, known: Iterable<string>): string | undefin
   return best;
 }
 
-/** What NumPy, TensorFlow.js, JavaScript and PyTorch's Python side call it, and what it may be here: the first that there is. */
+/** Names in NumPy, TensorFlow.js, JavaScript and Python, and their equivalents here, of which the first known one is used. */
 const habits: Readonly<Record<string, readonly string[]>> = {
   axis: ['dim', 'dims', 'dim0'],
   axes: ['dim', 'dims'],
@@ -83,7 +83,7 @@ const habits: Readonly<Record<string, readonly string[]>> = {
   dilations: ['dilation'],
 };
 
-/** "; did you mean 'keepdim'?", or nothing. A habit of elsewhere counts more than letters. */
+/** "; did you mean 'keepdim'?", or nothing. A name from another library takes precedence over similar spelling. */
 export function didYouMean(name: string, known: Iterable<string>): string {
   const all = [...known];
   const wanted = plain(name);

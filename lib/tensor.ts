@@ -1,4 +1,4 @@
-/** The Tensor class: a handle number, what can be asked of it, and its end. Its ops are added by lib/methods.ts. */
+/** The Tensor class: a handle, its properties, and dispose. lib/methods.ts adds the ops. */
 import type { Turned, TurnedEnd } from '../types/algebra/view';
 import type { Device, DType, Layout, Shape } from '../types/base';
 import type { TensorMethods } from '../types/generated/methods';
@@ -11,7 +11,7 @@ import { native } from './native';
 const { flags, result: lastResult } = native;
 const inspect = Symbol.for('nodejs.util.inspect.custom');
 
-/** The same for every copy of the library over one addon (Jest loads one per test file): their tensors are equal. */
+/** Shared by all copies of the library that use one addon (Jest loads one per test file), so that they accept each other's tensors. */
 native.tensorMark ??= Symbol(
   'torch.Tensor: pass t.share() to another thread and call torch.fromShared there; t.clone() copies',
 );
@@ -19,23 +19,23 @@ const mark = native.tensorMark;
 
 /**
  * A tensor of libtorch. It belongs to the scope in which it was made, or outside every scope to the garbage collector;
- * `dispose()` frees it at once. Every use of a tensor that is gone throws `ERR_TORCH_DISPOSED`.
+ * `dispose()` frees it immediately. Every use after that throws `ERR_TORCH_DISPOSED`.
  *
  * The compiler knows its dtype and shape: `Tensor<'float32', [2, 3]>`. A size can be `number`, and `Tensor` alone is any
  * tensor. See docs/types.md.
  */
 export class Tensor<out D extends DType = DType, out S extends Shape = Shape> {
   /**
-   * First among the properties, and a value that cannot be cloned: structuredClone, postMessage and v8.serialize would
-   * make a plain object without a tensor. They throw a DataCloneError that shows this symbol's text.
+   * The first property, with a value that cannot be cloned: structuredClone, postMessage and v8.serialize, which would make
+   * a plain object without a tensor, throw a DataCloneError with this symbol's text.
    */
   readonly _mark: symbol = mark;
   /** Slot and generation in the native table. Not for use outside the library. */
   readonly _handle: number;
-  /** What frees the slot when the collector drops this object; undefined while a scope owns it. */
+  /** Frees the slot when this object is collected; undefined while a scope owns the tensor. */
   _guard: unknown = undefined;
 
-  /** What no Proxy and no object with this prototype has: to look for it runs no code of the program. */
+  /** Proxies and objects that merely have this prototype lack it. Testing for it runs no user code. */
   readonly #genuine = true;
   /** @internal */
   static _isGenuine(value: unknown): value is Tensor {
@@ -58,12 +58,12 @@ export class Tensor<out D extends DType = DType, out S extends Shape = Shape> {
     return native.shape(handleOf(this, 'shape')) as S;
   }
 
-  /** Rows: the size of the first dimension, as Python's `len(t)`; undefined where there is none. */
+  /** Rows: the size of the first dimension, like Python's `len(t)`; undefined without dimensions. */
   get length(): number | undefined {
     return native.shape(handleOf(this, 'length'))[0];
   }
 
-  /** Elements to step over for one step along each dimension. */
+  /** The distance in elements of one step along each dimension. */
   get strides(): number[] {
     return native.strides(handleOf(this, 'strides'));
   }
@@ -108,7 +108,7 @@ export class Tensor<out D extends DType = DType, out S extends Shape = Shape> {
   set requiresGrad(value: boolean) {
     const handle = handleOf(this, 'requiresGrad');
     if (flags[5] === 0) native.setRequiresGrad(handle, value);
-    else this.requiresGrad_(value); // recorded, in its place among the ops
+    else this.requiresGrad_(value); // recorded in order with the other ops
   }
 
   /** The gradient that `backward` accumulated, or null. */
@@ -127,12 +127,12 @@ export class Tensor<out D extends DType = DType, out S extends Shape = Shape> {
     return native.gradFnName(handleOf(this, 'gradFn')) || null;
   }
 
-  /** Whether the tensor was released: by dispose(), by the end of its scope, or with its thread. */
+  /** Whether the tensor was released: by dispose(), at the end of its scope, or with its thread. */
   get disposed(): boolean {
     return !native.isLive(handleOf(this, 'disposed'));
   }
 
-  /** Releases the tensor now. Further calls do nothing. Views and gradients that share its memory keep it. */
+  /** Releases the tensor now. Further calls do nothing. Views and gradients that share its memory keep the memory alive. */
   dispose(): void {
     native.free(handleOf(this, 'dispose'));
   }
@@ -211,7 +211,7 @@ export class Tensor<out D extends DType = DType, out S extends Shape = Shape> {
     try {
       return this.disposed ? 'Tensor { disposed }' : this.toString();
     } catch (error) {
-      // Showing a value in a log must not fail: nested tensors, say, have no sizes to print by.
+      // Logging a value must not fail: nested tensors, for example, have no sizes.
       return `Tensor { ${(error as Error).message.split('\n')[0]} }`;
     }
   }
@@ -223,26 +223,26 @@ export interface Tensor<out D extends DType = DType, out S extends Shape = Shape
 
 const constructorKey = Symbol('Tensor');
 
-/** Whether a value is a tensor that this copy of the library made, itself and not a Proxy around it. */
+/** Whether a value is a tensor made by this copy of the library, not a Proxy around it. */
 export const isGenuine: (value: unknown) => value is Tensor = Tensor._isGenuine;
 
-/** Whether a value is a tensor, of this copy of the library or of another one over the same addon. */
+/** Whether a value is a tensor, of this copy of the library or another one that uses the same addon. */
 export function isTensor(value: unknown): value is Tensor {
   return value instanceof Tensor || (isMarked(value) && value._mark === mark && typeof value.dispose === 'function');
 }
 
-/** Whether it has what every tensor has, of whatever addon: a tensor of another one, or a copy of a tensor's properties. */
+/** Whether it looks like a tensor of any addon: a tensor of another addon, or a copy of a tensor's properties. */
 export function isMarked(value: unknown): value is { _mark: symbol; dispose?: unknown } {
   return typeof value === 'object' && value !== null && typeof (value as { _mark?: unknown })._mark === 'symbol';
 }
 
-/** The handle behind `this`, which can be anything: a method called without its tensor, say. */
+/** The handle of `this`, which may be any value, for example if a method is called without its tensor. */
 function handleOf(self: Tensor, name: string): number {
   if (isTensor(self)) return self._handle;
   throw notThis(name, self);
 }
 
-/** The same as a tensor, for what a getter asks of it. */
+/** `this` as a tensor, for getters. */
 function tensorOf(self: Tensor, name: string): Tensor {
   if (isTensor(self)) return self;
   throw notThis(name, self);
@@ -254,8 +254,8 @@ export function notThis(name: string, self: unknown): Error {
 }
 
 /**
- * The Tensor of a native result, or null for none. Its handle is in `native.result`; the result itself is nothing inside a
- * scope, which owns the tensor, and outside a guard. Native code decided which: by now another scope may be current.
+ * The Tensor of a native result, or null for none. The handle is in `native.result`; the native value is a guard outside
+ * scopes, and nothing inside one, which owns the tensor. Native code decides, since another scope may be current by now.
  */
 export function wrap(result: unknown): Tensor | null {
   let tensor: Tensor;
@@ -271,7 +271,7 @@ export function wrap(result: unknown): Tensor | null {
   return tensor;
 }
 
-/** The same for a tensor in a list or among several results: a scope's is a handle, any other the guard, with the handle. */
+/** The same for a tensor in a list or among several results: a handle if a scope owns it, else a guard with the handle. */
 export function wrapElement(element: unknown): Tensor | null {
   let tensor: Tensor;
   if (typeof element === 'number') {
@@ -285,7 +285,7 @@ export function wrapElement(element: unknown): Tensor | null {
   return tensor;
 }
 
-/** Another object for the tensor of a handle; null where `recorder` is not that of a pending one. */
+/** A second object for the tensor of a handle; null if it is pending and `recorder` is not its recorder. */
 export function secondName(handle: number, recorder: unknown): Tensor | null {
   if (handle < 0) return pendingName(handle, recorder);
   const tensor = Object.create(Tensor.prototype);
@@ -295,7 +295,7 @@ export function secondName(handle: number, recorder: unknown): Tensor | null {
   return tensor as Tensor;
 }
 
-/** For the result of an op that was recorded, whose handle is a negative code. */
+/** For results of recorded ops, whose handles are negative codes. */
 let makePending: (code: number) => Tensor;
 let pendingName: (code: number, recorder: unknown) => Tensor | null;
 
@@ -305,19 +305,19 @@ export function setPending(make: typeof makePending, name: typeof pendingName): 
   pendingName = name;
 }
 
-/** The tensor belongs to the garbage collector. */
+/** Makes the garbage collector the owner of a tensor. */
 function adopt(tensor: Tensor, newGuard: unknown): void {
   tensor._guard = newGuard;
   countGuarded();
 }
 
-/** The guards of frozen tensors, which take no property. */
+/** The guards of frozen tensors, which cannot get a property. */
 const frozenGuards = new WeakMap<Tensor, unknown>();
 
-/** Hands a tensor to the garbage collector, whatever scope it is in. False when it is freed. */
+/** Moves a tensor to the garbage collector, whichever scope owns it. False if it was disposed. */
 export function guard(tensor: Tensor): boolean {
   if (tensor._guard === undefined && !frozenGuards.has(tensor)) {
-    // Before the scope lets go of it: at any moment it has an owner.
+    // Before the scope releases it, so that it always has an owner.
     const made = native.guard(tensor._handle);
     if (!Reflect.set(tensor, '_guard', made)) frozenGuards.set(tensor, made);
     countGuarded();

@@ -1,6 +1,6 @@
 /**
- * `libtorch-node/testing`: do calls of a function leave tensors behind? For `node:test`, Vitest and whatever else runs
- * tests; `libtorch-node/jest` is the same as a matcher.
+ * `libtorch-node/testing`: tests whether calls of a function leave tensors behind. For `node:test`, Vitest and other test
+ * runners; `libtorch-node/jest` is the same as a matcher.
  */
 import { codedError, type TorchError } from './errors';
 import { type LeakOptions, measured, type TensorLeaks } from './testing/measure';
@@ -12,23 +12,23 @@ export type { Place } from './testing/places';
 
 /** The error of `assertNoTensorLeaks`: `code` is 'ERR_TORCH_LEAK'. */
 export interface TensorLeakError extends TorchError {
-  /** What was measured. */
+  /** The measurement. */
   readonly leaks: TensorLeaks;
 }
 
 /**
- * Calls `fn` and awaits it, `warmup` times and then `iterations` times, collects garbage between rounds of calls, and gives
- * the figures of what is left. It counts the tensors of this thread, so nothing else should make any meanwhile; several
- * measurements wait for each other. What `fn` throws is thrown.
+ * Calls and awaits `fn`, `warmup` times and then `iterations` times, collects garbage between rounds of calls, and returns
+ * figures of the remaining tensors. It counts the tensors of this thread, so nothing else should make tensors meanwhile;
+ * concurrent measurements run one after the other. Errors of `fn` are passed on.
  */
 export async function measureTensorLeaks(fn: () => unknown, options: LeakOptions = {}): Promise<TensorLeaks> {
   return measured('measureTensorLeaks', fn, options, false);
 }
 
 /**
- * The same, as a test wants it.
+ * The same as an assertion.
  *
- * @throws ERR_TORCH_LEAK when the calls leave tensors behind; the message names the lines that made them, and who holds them
+ * @throws ERR_TORCH_LEAK when the calls leave tensors behind; the message names the lines that made them, and what holds them
  */
 export async function assertNoTensorLeaks(fn: () => unknown, options: LeakOptions = {}): Promise<void> {
   const leaks = await measured('assertNoTensorLeaks', fn, options, true);
@@ -37,10 +37,10 @@ export async function assertNoTensorLeaks(fn: () => unknown, options: LeakOption
   throw Object.assign(error, { leaks }) as TensorLeakError;
 }
 
-/** Whether a matcher is asked for `.not`: then a leak is what fails. */
+/** Whether a matcher is used with `.not`, where a leak is the failure. */
 const isNegated = (context: unknown): boolean => (context as { isNot?: boolean } | undefined)?.isNot === true;
 
-/** What Jest and Vitest call a matcher: `expect.extend({ toLeakTensors })`, `await expect(fn).not.toLeakTensors()`. */
+/** The matcher for Jest and Vitest: `expect.extend({ toLeakTensors })`, `await expect(fn).not.toLeakTensors()`. */
 export async function toLeakTensors(
   this: unknown,
   fn: unknown,

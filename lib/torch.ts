@@ -63,14 +63,14 @@ export { Tensor } from './tensor';
 export * as utils from './utils';
 export { Complex, Stream } from './values';
 
-/** What the process's live tensors hold, and what libtorch holds, in bytes. Counts all threads. */
+/** The memory of the process's live tensors and of libtorch, over all threads. */
 export function memory(): MemoryReport {
   return native.memory();
 }
 
 /**
- * Limits `memory().devices.cpu.allocatedBytes`, for the process; null lifts the limit. An allocation that would pass it first
- * collects what is unreachable, then throws `ERR_TORCH_MEMORY_LIMIT`. See docs/memory-limits.md.
+ * Limits `memory().devices.cpu.allocatedBytes` for the process; null removes the limit. An allocation that would exceed it
+ * first forces a collection, then throws `ERR_TORCH_MEMORY_LIMIT`. See docs/memory-limits.md.
  */
 export function setMemoryLimit(bytes: number | null): void {
   if (bytes !== null && (!Number.isInteger(bytes) || bytes < 0)) {
@@ -85,12 +85,12 @@ export function getMemoryLimit(): number | null {
   return limit < 0 ? null : limit;
 }
 
-/** Seeds the random number generators of all devices: -2^63 to 2^64 - 1, where negative ones count back from 2^64. */
+/** Seeds the random number generators of all devices: -2^63 to 2^64 - 1, negative seeds count back from 2^64. */
 export function manualSeed(seed: number | bigint): void {
   native.manualSeed(seedOf('manualSeed', seed));
 }
 
-/** Threads that one op may use. */
+/** The number of threads that one op may use. */
 export const getNumThreads = (): number => native.getNumThreads();
 
 /** Sets how many threads one op may use, for the process. */

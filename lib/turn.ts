@@ -1,56 +1,56 @@
 /**
- * State of synchronous code that must not outlive it: a mode, the current scope, what is being recorded. Its `finally`
- * restores it, but `finally` is skipped where a run is cut off: by the `timeout` of node:vm, say. So whoever changes such a
- * state notes here, before, how to restore it. What is still noted when an outer one ends, or when the turn of the event
- * loop is over and no JavaScript is on the stack, was cut off, and is restored then, the innermost first.
+ * State of synchronous code that must not outlive it: a mode, the current scope, the current recording. `finally` restores
+ * it, but is skipped if the code is cut off, for example by the `timeout` of node:vm. So code that changes such state first
+ * registers here how to restore it. Entries that remain when an outer one ends, or when the turn of the event loop is over
+ * and no JavaScript is on the stack, were cut off; they are restored then, innermost first.
  */
 import { setImmediate } from 'node:timers';
 import { isInsideProgram } from './scopes/opener';
 
-/** A state that was changed and is to be restored. Lifetime: from begin() to end(), which follow each other as calls do. */
+/** A changed state to restore. It lives from begin() to end(), which nest like calls. */
 export interface Unfinished {
   _below: Unfinished | null;
-  /** What `finally` does. It may find that part of it was done. */
+  /** Does the work of `finally`, of which a part may be done already. */
   _undo(): void;
 }
 
-/** One for the environment, as the native table is. */
+/** One per environment, like the native table. */
 export interface Turn {
   /** The innermost. */
   top: Unfinished | null;
-  /** The promise that is being made is this module's. */
+  /** Whether the promise being created belongs to this module. */
   arming: boolean;
 }
 
 let turn: Turn = { top: null, arming: false };
-/** Whether the end of this turn is looked at. For each copy of the library, since the globals of another may be gone. */
+/** Whether a check at the end of this turn is scheduled. Per copy of the library: another's globals may be gone. */
 let armed = false;
-/** What whenTurnEnds() was given in this turn. */
+/** The callbacks of whenTurnEnds() in this turn. */
 let atEnd: (() => void)[] = [];
 const settled = Promise.resolve();
 
-/** Copies of the library over one addon (Jest loads one per test file) share the table, and so they share this. */
+/** Shared by all copies of the library that use one addon (Jest loads one per test file), like the native table. */
 export function shareTurn(native: { turnNow?: Turn }): void {
   native.turnNow ??= turn;
   turn = native.turnNow;
 }
 
-/** For lib/scopes/context.ts: nothing is carried over into the look at the end of the turn. */
+/** For lib/scopes/context.ts: no scope is carried over to the check at the end of the turn. */
 export const isArming = (): boolean => turn.arming;
 
-/** Before the state is changed. */
+/** Call before the state is changed. */
 export function begin(state: Unfinished): void {
   state._below = turn.top;
   turn.top = state;
   if (!armed) arm();
 }
 
-/** In `finally`, first: what was cut off inside `state` is restored before it. */
+/** Call first in `finally`: restores states inside `state` that were cut off. */
 export function ending(state: Unfinished): void {
   if (turn.top !== state && isNoted(state)) restoreTo(state);
 }
 
-/** In `finally`, last: the state is as it was, or goes on without being on the stack. */
+/** Call last in `finally`: the state is restored, or continues without being on the stack. */
 export function end(state: Unfinished): void {
   if (turn.top === state) turn.top = state._below;
 }
@@ -68,7 +68,7 @@ function restoreTo(outer: Unfinished | null): void {
     try {
       state._undo();
     } catch {
-      // Nobody is there to hear of it, and those around it are to be restored all the same.
+      // No caller can handle it, and the outer states must be restored anyway.
     }
   }
 }
@@ -78,12 +78,12 @@ function arm(): void {
   turn.arming = true;
   settled.then(look);
   turn.arming = false;
-  armed = true; // last: where this is cut off, the next begin() does it
+  armed = true; // last: if this is cut off, the next begin() retries
 }
 
 function look(): void {
   const isRare = turn.top !== null || atEnd.length > 0;
-  // Some programs run microtasks from within their code (process._tickCallback): what is noted goes on, then.
+  // Some programs run microtasks inside their own code (process._tickCallback): then the states are still active.
   if (isRare && isInsideProgram(look)) {
     setImmediate(look).unref();
     return;
@@ -96,15 +96,15 @@ function look(): void {
 }
 
 /**
- * Calls `fn`, which must not throw, when the turn is over and no JavaScript is on the stack. For a state too cheap to note:
- * one that only those notice who find it, and who can do without what it guards meanwhile.
+ * Calls `fn`, which must not throw, when the turn is over and no JavaScript is on the stack. For states for which begin() is
+ * too expensive, and whose users can do without what they guard until then.
  */
 export function whenTurnEnds(fn: () => void): void {
   atEnd.push(fn);
   if (!armed) arm();
 }
 
-/** Runs `fn`; afterwards, or where it is cut off, `undo`. */
+/** Runs `fn`, then `undo`, also if `fn` is cut off. */
 export function restoring<T>(undo: () => void, fn: () => T): T {
   const state: Unfinished = { _below: null, _undo: undo };
   begin(state);

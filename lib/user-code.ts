@@ -1,12 +1,12 @@
-/** Where the library calls the program's own code in the middle of a function: callbacks, getters, subscribers. */
+/** Calls of user code in the middle of library functions: callbacks, getters, subscribers. */
 import { asBody, withoutRecording } from './async/pending';
 import { inUsersScope } from './scopes/scope';
 
 /**
- * Runs code of the program as if its own code had called it: in the scope that was current when the library's function was
- * called, and with nothing recorded. Afterwards both are as they were, however it ends.
+ * Runs user code as if the program had called it: in the scope that was current when the library function was called, and
+ * without recording. Restores both afterwards, also if it throws.
  */
 export const asUser = <T>(fn: () => T): T => withoutRecording(() => inUsersScope(fn));
 
-/** The same for a function that the caller passed to work on tensors: in torch.run what it calls is recorded, too. */
+/** The same for a callback that works on tensors: inside torch.run its ops are recorded too. */
 export const asCallback = <T>(fn: () => T): T => asBody(() => inUsersScope(fn));

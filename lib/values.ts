@@ -1,7 +1,7 @@
-/** Plain values that ops take: complex numbers and streams. They own nothing. */
+/** Plain values that ops take: complex numbers and streams. They own no resources. */
 import { argumentError } from './errors';
 
-/** A complex scalar. Anything of the shape `{ re, im }` is accepted in its place. */
+/** A complex scalar. Objects `{ re, im }` are accepted too. */
 export class Complex {
   constructor(
     readonly re: number,
@@ -21,7 +21,7 @@ export function isComplex(value: unknown): value is { re: number; im: number } {
   if (value instanceof Complex) return true;
   if (typeof value !== 'object' || value === null) return false;
   const { re, im } = value as { re?: unknown; im?: unknown };
-  // Two properties, and these: not what a program put on Object.prototype.
+  // Exactly these two own properties, ignoring Object.prototype.
   const own = Object.keys(value);
   return (
     typeof re === 'number' && typeof im === 'number' && own.length === 2 && own.includes('re') && own.includes('im')

@@ -3,14 +3,14 @@ import { translated } from './libtorch-text';
 import type { Native } from './native';
 import { asUser } from './user-code';
 
-/** As Python's default filter: the same text once. Bounded, since texts may hold figures. */
-const MOST_TEXTS = 1000;
+/** Like Python's default filter, each text is shown once. Bounded, since texts may contain figures. */
+const MAX_TEXTS = 1000;
 const seen = new Set<string>();
 
 /**
- * Node emits it in the next tick, and until its stack has been spelt out an Error holds the `this` of every frame: the
- * tensor that warned, perhaps, with all its memory. So the stack is read here. The Error is one of Node's own realm, since
- * Node takes no other, and this module may be loaded in a vm context (Jest).
+ * Node emits a warning in the next tick, and an Error holds the `this` of every frame until its stack is formatted: possibly
+ * a tensor with all its memory. So the stack is read here. The Error is of Node's own realm, since Node accepts no other, and
+ * this module may be loaded in a vm context (Jest).
  */
 function warningOf(text: string, code: string | undefined): Error {
   const { AssertionError } = require('node:assert') as typeof import('node:assert');
@@ -23,12 +23,12 @@ function warningOf(text: string, code: string | undefined): Error {
   return warning;
 }
 
-/** Warns of something, once for each text. `code`: where programs are to tell it from others. */
+/** Emits a warning, once per text. `code`: if programs need to distinguish it. */
 export function warn(text: string, code?: string): void {
-  if (seen.has(text) || seen.size >= MOST_TEXTS) return;
+  if (seen.has(text) || seen.size >= MAX_TEXTS) return;
   seen.add(text);
   const warning = warningOf(text, code);
-  asUser(() => process.emitWarning(warning)); // a program may have one of its own
+  asUser(() => process.emitWarning(warning)); // a program may have replaced emitWarning
 }
 
 export function passOnWarnings(native: Native): void {

@@ -1,19 +1,19 @@
 /**
- * Who looks at this thread's tensors from inside the program (TensorLogger, LIBTORCH_NODE_DEBUG), and the stacks they
- * see. The native table notes births only while somebody asks for them (native/handles/watch.h).
+ * Observers of this thread's tensors inside the program (TensorLogger, LIBTORCH_NODE_DEBUG), and the stacks for them. The
+ * native table records births only while there are observers (native/handles/watch.h).
  */
 import { frameText, stackText } from './audit/positions';
 import { captureStack, type Frame, type Stack } from './audit/stack';
 
-/** What one looker needs. */
+/** The requirements of one observer. */
 export interface Demand {
-  /** Mean distance in bytes between two tensors whose stack is taken; 0 for every tensor. */
+  /** The mean distance in bytes between sampled stacks; 0 samples every tensor. */
   readonly sampleBytes: number;
-  /** Whether ends are noted too. */
+  /** Whether releases are recorded too. */
   readonly deaths: boolean;
 }
 
-/** What the addon offers (native/internals/watch.cpp). One per environment. */
+/** The addon's functions (native/internals/watch.cpp). One per environment. */
 export interface WatchNative {
   watchConfigure(on: boolean, sampleBytes: number, deaths: boolean): void;
   watchDefineSite(json: string): number;
@@ -22,21 +22,21 @@ export interface WatchNative {
   watchAnnounce(cause: number, site: number): void;
   watchDeath(handle: number): [born: number, cause: number, freed: number] | undefined;
   watchRead(): { tensors: Float64Array; storages: Float64Array; devices: string[] };
-  /** From how many bytes on a new storage is large; negative: none is. */
+  /** The size in bytes from which a new storage is large; negative: never. */
   watchLarge(bytes: number): void;
   /** Handles of tensors with large new storages, since the last call. */
   watchTakeLarge(): Float64Array;
-  /** Shared by all copies of the library over this addon. */
+  /** Shared by all copies of the library that use this addon. */
   watchDemands?: Set<Demand>;
-  /** How often nobody looked any more, and the native side forgot its sites. */
+  /** How often the last observer left, at which the native side forgets its sites. */
   watchEpoch?: number;
 }
 
 const DEPTH = 16;
-/** As the native side: one stack more is unknown. */
-const MOST_SITES = 10_000;
+/** The limit of the native side; further stacks are unknown. */
+const MAX_SITES = 10_000;
 
-/** Sites of this environment: a stack's key to its site id. */
+/** Site ids of this environment, by the key of the stack. */
 const siteIds = new Map<number, number>();
 let siteEpoch = 0;
 
@@ -63,15 +63,15 @@ export function unwatch(native: WatchNative, demand: Demand): void {
   if (!isWatched(native)) native.watchEpoch = (native.watchEpoch ?? 0) + 1;
 }
 
-/** Whether anybody looks. */
+/** Whether there are observers. */
 export const isWatched = (native: WatchNative): boolean => demandsOf(native).size > 0;
 
-/** Gives the tensors that wait for their stack this one. */
+/** Tags the tensors that wait for their stack. */
 export function tagWatched(native: WatchNative, stack: Stack): void {
   if (isWatched(native)) native.watchTag(siteOf(native, stack));
 }
 
-/** The site of a stack, 0 when there are too many to remember. */
+/** The site of a stack; 0 if there are too many to remember. */
 function siteOf(native: WatchNative, { key, frames }: Stack): number {
   if (siteEpoch !== (native.watchEpoch ?? 0)) {
     siteIds.clear();
@@ -79,23 +79,23 @@ function siteOf(native: WatchNative, { key, frames }: Stack): number {
   }
   let id = siteIds.get(key);
   if (id === undefined) {
-    if (siteIds.size >= MOST_SITES) return 0;
+    if (siteIds.size >= MAX_SITES) return 0;
     id = native.watchDefineSite(JSON.stringify(frames()));
     siteIds.set(key, id);
   }
   return id;
 }
 
-/** The site of whoever called `below`. */
+/** The site of the caller of `below`. */
 export function callerSite(native: WatchNative, below: (...args: never[]) => unknown): number {
   return siteOf(native, captureStack(DEPTH, below));
 }
 
-/** The frames of a site as V8 has them, innermost first; none when it is unknown. */
+/** The frames of a site without source maps, innermost first; none if it is unknown. */
 export const framesOf = (native: WatchNative, site: number): Frame[] =>
   JSON.parse(native.watchSite(site) || '[]') as Frame[];
 
-/** The stack of a site as text, or null when it is unknown. */
+/** The stack of a site as text, or null if it is unknown. */
 export function siteText(native: WatchNative, site: number): string | null {
   return stackText(framesOf(native, site)) || null;
 }

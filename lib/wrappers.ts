@@ -1,6 +1,6 @@
 /**
- * The JavaScript that codegen wrote, from the folder of the binding that was loaded: ops and rows differ between libtorchs,
- * so wrappers and addon belong together.
+ * The generated JavaScript, from the folder of the loaded binding: ops and rows differ between versions of libtorch, so
+ * wrappers and addon must match.
  */
 import { realpathSync } from 'node:fs';
 import * as path from 'node:path';
@@ -14,7 +14,7 @@ import type * as Raw from './generated/raw';
 import type * as Table from './generated/table';
 import { generatedFolder, native } from './native';
 
-// Node names modules by their real path.
+// Module names are real paths.
 ownFolders.push(realpathSync(generatedFolder) + path.sep);
 const read = (name: string): unknown => require(path.join(generatedFolder, `${name}.js`));
 
@@ -26,7 +26,7 @@ if (table.length !== native.opCount) {
     Error,
     'ERR_TORCH_LOAD',
     `the addon has ${native.opCount} ops, the generated JavaScript in ${generatedFolder} is for ${table.length}: ` +
-      'they are of different builds. Build again: `npm run build` in a checkout, else `npx libtorch-node build --force`.',
+      'they are from different builds. Build again: `npm run build` in a checkout, else `npx libtorch-node build --force`.',
   );
 }
 

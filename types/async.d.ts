@@ -1,4 +1,4 @@
-/** Ops off the event loop: `torch.async`, `torch.run` and the pool of threads under them. See docs/async.md. */
+/** Ops off the event loop: `torch.async`, `torch.run` and their thread pool. See docs/async.md. */
 import type { AsyncPool } from '../lib/async/pool';
 import type { RunOptions } from '../lib/async/run';
 import type { Tensor } from '../lib/tensor';
@@ -13,8 +13,8 @@ import type {
 import type { Arrived, When } from './pending';
 
 /**
- * Every op, run on a thread of the pool: `await torch.async.matmul(a, b)`. The options take a `signal`; tensors may be promises
- * of tensors. Shapes and dtypes flow as in `torch`.
+ * Every op, run on a pool thread: `await torch.async.matmul(a, b)`. The options accept a `signal`; tensor arguments may be
+ * promises. Shapes and dtypes are inferred as in `torch`.
  */
 export interface AsyncFunctions<K extends When = 'promise'> extends AsyncModuleFunctions<K> {
   readonly fft: AsyncFftFunctions<K>;
@@ -30,18 +30,18 @@ export { asyncFunctions as async };
 
 type Module = typeof import('./index');
 
-/** What `torch.run` hands to its function: all of torch, whose ops give pending tensors, and promises of other values. */
+/** The module that `torch.run` passes to its function: its ops give pending tensors, and promises of other values. */
 export type RunFunctions = AsyncFunctions<'pending'> & {
-  /** Accumulates gradients when the ops before have run. */
+  /** Accumulates gradients after the previous ops have run. */
   backward(tensor: Tensor | PromiseLike<Tensor>, options?: object | null): void;
 } & Omit<Module, keyof AsyncFunctions | 'backward'>;
 
 /**
- * Runs `fn` and records the ops that it calls, on its argument or elsewhere, then runs them one after the other on a thread of
- * the pool, in one trip. What they give stands for the result until it is there, and can be passed on to other ops of the
- * same run; the promise gives `fn`'s result with real tensors in its place. An async `fn` may await one and go on.
+ * Runs `fn` and records the ops that it calls, on its argument or elsewhere, then runs them sequentially on a pool thread, in
+ * one batch. Their pending results can be passed to other ops of the same run; the promise resolves with `fn`'s result, real
+ * tensors replacing pending ones. An async `fn` may await a pending result and continue.
  *
- * @throws (rejects) what an op throws; ERR_TORCH_PENDING where a value is used that is not there yet
+ * @throws (rejects) what an op throws; ERR_TORCH_PENDING if a value is used before it is available
  */
 export declare function run<R>(fn: (t: RunFunctions) => R, options?: RunOptions): Promise<Arrived<Awaited<R>>>;
 

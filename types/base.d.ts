@@ -1,9 +1,9 @@
-/** The types that signatures of ops are made of. */
+/** The basic types of op signatures. */
 import type { Tensor } from '../lib/tensor';
 
 export type { TensorData } from '../lib/create';
 
-/** An element type. The last nine are of libtorch 2 alone; an older one refuses them (`torch.uint16` is undefined). */
+/** An element type. The last nine exist only in libtorch 2; older versions refuse them (`torch.uint16` is undefined). */
 export type DType =
   | 'float16'
   | 'bfloat16'
@@ -33,7 +33,7 @@ export type DType =
   | 'float8_e8m0fnu'
   | 'float4_e2m1fn_x2';
 
-/** PyTorch's other names of dtypes. They are accepted wherever a dtype is; a tensor's `dtype` is the dtype's own name. */
+/** PyTorch's aliases of dtypes. They are accepted wherever a dtype is; a tensor's `dtype` is the canonical name. */
 export interface DTypeAliases {
   half: 'float16';
   float: 'float32';
@@ -46,10 +46,10 @@ export interface DTypeAliases {
   cdouble: 'complex128';
 }
 
-/** A dtype as a call takes it: 'float' is 'float32'. */
+/** A dtype argument: 'float' is 'float32'. */
 export type DTypeLike = DType | keyof DTypeAliases;
 
-/** The sizes of the dimensions. `number[]` stands for any. */
+/** The sizes of the dimensions. `number[]` is any shape. */
 export type Shape = number[];
 
 /** The kinds of devices that libtorch knows. */
@@ -80,10 +80,10 @@ type DeviceKind =
 /** A device: `'cpu'`, `'cuda:0'`. */
 export type Device = DeviceKind | `${DeviceKind}:${number}`;
 
-/** A device as a call takes it: a string that the program learns at run time is one too, a literal has to name one. */
+/** A device argument: any string variable, or a literal that names a device. */
 export type DeviceLike<D> = string extends D ? D : Device;
 
-/** How elements lie in memory. */
+/** The storage layout of the elements. */
 export type Layout = 'strided' | 'sparse_coo' | 'sparse_csr' | 'sparse_csc' | 'sparse_bsr' | 'sparse_bsc' | '_mkldnn';
 
 /** The order of the dimensions in memory. */
@@ -95,25 +95,25 @@ export interface Complex {
   readonly im: number;
 }
 
-/** A number as ops take it: its kind takes part in type promotion. */
+/** A scalar argument of ops: its kind takes part in type promotion. */
 export type Scalar = number | bigint | boolean | Complex;
 
-/** An integer; as a result, a bigint stands for what a number cannot hold exactly. */
+/** An integer; in results, a bigint if a number cannot represent it exactly. */
 export type Int = number | bigint;
 
-/** Node's Buffer, where a program has Node's types; else the array that it is. The package's types need none but TypeScript's. */
+/** Node's Buffer if the program has Node's types, else Uint8Array. The package's types need only TypeScript's own. */
 export type NodeBuffer = typeof globalThis extends { Buffer: { alloc(size: number): infer B extends Uint8Array } }
   ? B
   : Uint8Array;
 
-/** The ReadableStream of the libraries that a program has, of Uint8Arrays. */
+/** A ReadableStream of Uint8Arrays, if the program's type libraries have it. */
 export type ByteStream = typeof globalThis extends { ReadableStream: { prototype: infer S } }
   ? S
   : AsyncIterable<Uint8Array>;
 
 /**
- * Bytes that come one after the other: a ReadableStream, a Readable of Node, a Blob or File, the bytes themselves, or any
- * async iterable of Uint8Arrays.
+ * A source of bytes: a ReadableStream, a Node Readable, a Blob or File, the bytes themselves, or any async iterable of
+ * Uint8Arrays.
  */
 export type ByteSource =
   | { getReader(): unknown }
@@ -121,17 +121,17 @@ export type ByteSource =
   | AsyncIterable<Uint8Array>
   | Uint8Array;
 
-/** A URL object of the libraries that a program has. As a path its scheme is `file:`. */
+/** A URL object, if the program's type libraries have it. As a path its scheme is `file:`. */
 export type FileUrl = typeof globalThis extends { URL: { prototype: infer U } }
   ? U
   : { readonly href: string; readonly protocol: string };
 
-/** The AbortSignal of the libraries that a program has. */
+/** AbortSignal, if the program's type libraries have it. */
 export type Signal = typeof globalThis extends { AbortSignal: { prototype: infer S } }
   ? S
   : { readonly aborted: boolean };
 
-/** What `torch.finfo` tells of a floating-point dtype. */
+/** `torch.finfo`: properties of a floating-point dtype. */
 export interface FInfo {
   readonly dtype: DType;
   readonly bits: number;
@@ -146,7 +146,7 @@ export interface FInfo {
   readonly resolution: number;
 }
 
-/** What `torch.iinfo` tells of an integer dtype. */
+/** `torch.iinfo`: properties of an integer dtype. */
 export interface IInfo {
   readonly dtype: DType;
   readonly bits: number;
@@ -154,12 +154,12 @@ export interface IInfo {
   readonly min: Int;
 }
 
-/** Several tensors: any iterable of them, but not a tensor, which is one of its rows. */
+/** Several tensors: any iterable of them, except a tensor, which iterates over its rows. */
 export type TensorList<T = Tensor> = Iterable<T> & { readonly storageBytes?: never };
 
 /**
- * Tensors of a number that the types do not know. The first eight are tensors even where `noUncheckedIndexedAccess` would make
- * them `Tensor | undefined`: `const [q, k, v] = x.unbind(0)` is written by those who know how many there are.
+ * A list of tensors of unknown length. The first eight are `Tensor` even with `noUncheckedIndexedAccess`, which would make
+ * them `Tensor | undefined`, so that `const [q, k, v] = x.unbind(0)` compiles.
  */
 export type Parts<T> = T[] & FirstParts<T>;
 interface FirstParts<T> {
@@ -179,17 +179,17 @@ export interface Stream {
   readonly id: number;
 }
 
-/** What stands for the bytes behind a tensor: the tensor. */
+/** A storage argument: a tensor. */
 export type Storage = Tensor;
 
 /**
  * Several results: an array whose elements are properties too. A property hides an array member of the same name: `values`
- * of `{ values, indices }` is the tensor. (Its type says that it is the member as well, or `[a, b]` would not know which of
- * the two has which type.)
+ * of `{ values, indices }` is the tensor. (Its type includes the array member too, because destructuring `[a, b]` needs the
+ * element types.)
  */
 export type NamedTuple<T extends readonly unknown[], N> = Readonly<N> & T;
 
-/** Options that are all optional and have names of Tensor's properties: the key keeps a tensor from passing for them. */
+/** Optional options with names of Tensor properties: the extra key keeps a tensor from being accepted as options. */
 export type Options<O> = O & { readonly [Symbol.dispose]?: never };
 
 /** One overload, called as its schema says, and the schema. */

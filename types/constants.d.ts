@@ -19,7 +19,7 @@ export declare const qint32: 'qint32';
 export declare const quint4x2: 'quint4x2';
 export declare const quint2x4: 'quint2x4';
 
-// PyTorch's other names of them.
+// PyTorch's aliases.
 export declare const half: 'float16';
 export declare const float: 'float32';
 export declare const double: 'float64';
@@ -30,7 +30,7 @@ export declare const chalf: 'complex32';
 export declare const cfloat: 'complex64';
 export declare const cdouble: 'complex128';
 
-// Of libtorch 2 alone, the last two not of every one; undefined where the libtorch at hand has no such dtype.
+// Only in libtorch 2, the last two not in every version; undefined if this libtorch lacks the dtype.
 export declare const uint16: 'uint16' | undefined;
 export declare const uint32: 'uint32' | undefined;
 export declare const uint64: 'uint64' | undefined;

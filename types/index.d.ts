@@ -1,12 +1,12 @@
 /**
- * The package's types, as CommonJS has them: the module is what `require` gives, and its own default import. `import` in ES
- * modules has index.d.mts.
+ * The package's types for CommonJS: the module is the value of `require`, and its own default import. ES modules use
+ * index.d.mts.
  */
 // Adds the hand-written methods to Tensor.
 import '../lib/methods';
 
 export * from '../lib/torch';
-// Where both have a name, the module has the hand-written one, but `full` takes what the op takes.
+// Hand-written functions take precedence over ops of the same name, except that `full` has the op's signature.
 export { slice } from '../lib/torch';
 export * from './async';
 export type {

@@ -1,13 +1,13 @@
-/** What the functions that `torch.run` hands over give: results that are there when the ops before them have run. */
+/** Results of the functions of `torch.run`: available after the previous ops have run. */
 import type { Tensor } from '../lib/tensor';
 import type { ArrayOf, ElementOf, Nested } from './algebra';
 import type { RowOf, Turned, TurnedEnd } from './algebra/view';
 import type { Device, DType, Layout, Shape } from './base';
 
-/** Whether a call gives a promise, as those of `torch.async`, or, in `torch.run`, what further ops take at once. */
+/** Whether calls give promises, as in `torch.async`, or, as in `torch.run`, pending results that further ops accept. */
 export type When = 'promise' | 'pending';
 
-/** What a call gives whose result is there later. */
+/** The return type of a call whose result is available later. */
 export type Later<K extends When, R> = K extends 'promise' ? Promise<R> : Pending<R>;
 
 /** A result of a recorded op: tensors, also in lists, are pending ones, and every other value is a promise. */
@@ -19,13 +19,13 @@ export type Pending<R> = [undefined] extends [R]
       ? { [I in keyof R]: I extends typeof Symbol.iterator ? () => IterableIterator<PendingTensor> : Element<R[I]> }
       : Promise<R>;
 
-/** The same for what a list has. */
+/** The same for the elements of a list. */
 type Element<E> = E extends Tensor<infer D, infer S> ? PendingTensor<D, S> : E;
 
-/** A method with its result pending. */
+/** A method with a pending result. */
 type Recorded<M> = M extends (...args: never[]) => infer R ? (...args: unknown[]) => Pending<R> : never;
 
-/** Those whose result has the dtype and shape of the tensor. */
+/** Methods whose result has the dtype and shape of the tensor. */
 type Elementwise =
   | 'abs'
   | 'alias'
@@ -47,9 +47,9 @@ type Elementwise =
   | 'tanh'
   | 'zero_';
 
-/** The members of a pending tensor that are not ops, or know their types better. */
+/** Members of a pending tensor that are not ops, or have more precise types. */
 interface PendingMembers<D extends DType, S extends Shape> extends PromiseLike<Tensor<D, S>> {
-  /** What follows from the arguments of the ops is known at once; where the elements decide, `ERR_TORCH_PENDING`. */
+  /** Known immediately if it follows from the ops' arguments; if it depends on elements, throws `ERR_TORCH_PENDING`. */
   readonly shape: S;
   readonly dtype: D;
   readonly device: Device;
@@ -59,7 +59,7 @@ interface PendingMembers<D extends DType, S extends Shape> extends PromiseLike<T
   readonly nbytes: number;
   readonly isCpu: boolean;
   readonly isCuda: boolean;
-  /** False until the run ends, which frees what nobody takes. */
+  /** False until the run ends, which frees unused results. */
   readonly disposed: boolean;
   readonly T: PendingTensor<D, Turned<S>>;
   readonly H: PendingTensor<D, Turned<S>>;
@@ -91,14 +91,14 @@ type PendingMethods<D extends DType, S extends Shape> = {
     : never]: K extends Elementwise ? (...args: unknown[]) => PendingTensor<D, S> : Recorded<Tensor[K]>;
 };
 
-/** What asks for a tensor that is there. */
+/** Members that need a real tensor. */
 type Unfit = 'share' | 'toJSON' | 'apply_' | 'map_' | 'map2_';
 
 declare const real: unique symbol;
 
 /**
- * The result of a recorded op, with the methods of a tensor. What they give is pending as well; `item()`, `equal()` and
- * whatever else is not a tensor is a promise. It can be awaited itself. See docs/async.md.
+ * The result of a recorded op, with the methods of a tensor. Their results are pending too; those that are not tensors, such
+ * as of `item()` and `equal()`, are promises. A pending tensor can be awaited. See docs/async.md.
  */
 export type PendingTensor<D extends DType = DType, S extends Shape = Shape> = PendingMembers<D, S> &
   PendingMethods<D, S> & { readonly [real]: Tensor<D, S> };

@@ -1,16 +1,16 @@
 /**
- * The function of torch.run where it goes on after an `await`: what it calls then is recorded as before it. Node's hooks
- * tell what was started in it (a promise's continuation, a timer), and when that begins and ends. They are on only while an
- * async function of torch.run is under way.
+ * Records the function of torch.run across `await`: what it calls afterwards is recorded like before. Node's async hooks
+ * report what was started in it (a promise's continuation, a timer), and when that begins and ends. They are enabled only
+ * while an async function of torch.run is in progress.
  */
 import { createHook, executionAsyncResource } from 'node:async_hooks';
 import { setImmediate } from 'node:timers';
 import { types } from 'node:util';
 import { bodyNow, bodyOf, NOTHING, type Recorder, type Recording, recordingNow, switchTo } from './pending';
 
-/** A recorder that knows whether its function's code is still to be recorded. */
+/** A recorder that knows whether its function's code is still recorded. */
 interface Body extends Recorder {
-  readonly goesOn: boolean;
+  readonly isActive: boolean;
 }
 
 const BODY_OF = Symbol('torch.run');
@@ -18,9 +18,9 @@ interface Resource {
   [BODY_OF]?: Body;
 }
 
-/** Runs around the present one, and what was being recorded there. */
+/** The runs enclosing the current one, and what was being recorded there. */
 const around: { asyncId: number; outer: Recording }[] = [];
-/** Async functions under way. */
+/** The number of async functions in progress. */
 let open = 0;
 
 function init(_asyncId: number, _type: string, _triggerId: number, resource: Resource): void {
@@ -30,12 +30,12 @@ function init(_asyncId: number, _type: string, _triggerId: number, resource: Res
 
 function before(asyncId: number): void {
   const resource = executionAsyncResource() as Resource;
-  // A continuation never runs inside other code: what is in progress was left so by a run without an end.
+  // A continuation never runs inside other code: entries left here are from a run whose end was not reported.
   const isContinuation = types.isPromise(resource);
   if (isContinuation) around.length = 0;
   around.push({ asyncId, outer: isContinuation ? NOTHING : recordingNow() });
   const body = resource[BODY_OF];
-  switchTo(body?.goesOn ? bodyOf(body) : NOTHING);
+  switchTo(body?.isActive ? bodyOf(body) : NOTHING);
 }
 
 function after(asyncId: number): void {
@@ -48,39 +48,39 @@ function after(asyncId: number): void {
 
 const hooks = createHook({ init, before, after });
 
-/** An async function begins. */
+/** Call when an async function begins. */
 function follow(): void {
   if (open++ === 0) hooks.enable();
 }
 
-/** It has ended. Not at once: Node loses count of async ids where hooks are disabled inside a promise's continuation. */
-function followNoMore(): void {
+/** Call when it ends. Deferred: Node loses count of async ids if hooks are disabled inside a promise's continuation. */
+function unfollow(): void {
   setImmediate(() => {
     if (--open > 0) return;
     hooks.disable();
     around.length = 0;
-    switchTo(NOTHING); // no hook says that this run ends
+    switchTo(NOTHING); // no hook reports the end of this run
   }).unref();
 }
 
-/** Async functions that never end, once nobody can hear of their end. */
-const abandoned = new FinalizationRegistry<undefined>(followNoMore);
+/** Promises of async functions that were collected without settling. */
+const abandoned = new FinalizationRegistry<undefined>(unfollow);
 
-/** Runs an async function: what it calls is followed until it has ended, also after its torch.run was aborted. */
+/** Runs an async function and follows what it calls until it ends, also after its torch.run was aborted. */
 export function followed(body: () => Promise<unknown>): Promise<unknown> {
   follow();
   let made: Promise<unknown>;
   try {
     made = body();
   } catch (error) {
-    followNoMore(); // no stack left, say
+    unfollow(); // such as a stack overflow
     throw error;
   }
   const token = {};
   abandoned.register(made, undefined, token);
   const end = () => {
     abandoned.unregister(token);
-    followNoMore();
+    unfollow();
   };
   made.then(end, end);
   return made;

@@ -1,5 +1,5 @@
 /**
- * What stands for the result of an op that was recorded (lib/async/strand.ts) and has not run. A pending tensor is a tensor
+ * Placeholders for the results of ops that were recorded (lib/async/strand.ts) and have not run. A pending tensor is a tensor
  * whose handle is the result's code; its methods record. Both kinds can be awaited.
  */
 import { types } from 'node:util';
@@ -20,20 +20,20 @@ export const ALL_OPS = 2;
 export const RECORDED_VALUE = 3;
 export const BODY = 4;
 
-/** What a pending result asks of the strand that it belongs to. */
+/** The interface of a strand to its pending results. */
 export interface Recorder {
   readonly id: number;
   record(fn: () => unknown, op?: string): unknown;
-  /** Native code records into it again, after others did. */
+  /** Makes native code record into it again after it recorded into others. */
   enter(): void;
   valueOf(pending: PendingTensor | PendingValue): Promise<unknown>;
-  /** A value that is a promise until it is there was given out. */
-  gave(value: PendingValue): void;
+  /** Called when a pending value was created. */
+  onValue(value: PendingValue): void;
 }
 
-/** The recorder in whose `record`, or in whose torch.run's function, the code is. */
+/** The recorder whose `record`, or whose torch.run function, is executing. */
 let now: Recorder | null = null;
-/** Whose torch.run's function is in progress, whatever it calls. */
+/** The recorder whose torch.run function is in progress, whatever it calls. */
 let body: Recorder | null = null;
 
 /** Runs `fn` so that its ops are recorded. Returns what it returns, with pending results for real ones. */
@@ -44,21 +44,21 @@ export function recordInto(recorder: Recorder, fn: () => unknown, op?: string): 
     now = before;
   };
   return restoring(undo, () => {
-    // What the library's own functions call goes on with tensors; only the outermost call may give anything else.
+    // Functions inside the library can continue only with tensors; only the outermost call may return a pending value.
     flags[5] = mode === OFF || mode === BODY ? ALL_OPS : TENSOR_OPS;
     now = recorder;
     const result = fn();
     if (flags[5] !== RECORDED_VALUE && !(result instanceof PendingValue)) return result;
     const value = result instanceof PendingValue ? result : new PendingValue(native.result[0]!, -1, []);
     value.op ??= op;
-    recorder.gave(value);
+    recorder.onValue(value);
     return value;
   });
 }
 
 /**
- * Runs the function of torch.run, or a part of it: what it calls is recorded as if it were called on what torch.run hands
- * over, but that it can go on with tensors only.
+ * Runs the function of torch.run, or a part of it: what it calls is recorded as if it were called on the module that
+ * torch.run passes, except that it can continue only with tensors.
  */
 export function recordBody<T>(recorder: Recorder, fn: () => T): T {
   const [mode, before, outer] = [flags[5]!, now, body];
@@ -77,10 +77,10 @@ export function recordBody<T>(recorder: Recorder, fn: () => T): T {
   });
 }
 
-/** Whose function's own code runs, if any: not what a function of the library calls. */
+/** The recorder whose function's own code is executing, if any; null inside library functions. */
 export const bodyNow = (): Recorder | null => (flags[5] === BODY ? now : null);
 
-/** For lib/async/continuations.ts, which knows when code begins and ends that goes on in the same function. */
+/** For lib/async/continuations.ts, which switches between recordings when continuations begin and end. */
 export interface Recording {
   readonly mode: number;
   readonly recorder: Recorder | null;
@@ -96,7 +96,7 @@ export function switchTo({ mode, recorder, body: inProgress }: Recording): void 
   if (mode !== OFF) recorder?.enter();
 }
 
-/** Runs a function of the library that is made of ops, not an op itself: it can go on with tensors only. */
+/** Runs a library function that is composed of ops: it can continue only with tensors. */
 export function withTensorsOnly<T>(fn: () => T): T {
   const mode = flags[5]!;
   if (mode === OFF) return fn();
@@ -109,7 +109,7 @@ export function withTensorsOnly<T>(fn: () => T): T {
   });
 }
 
-/** Runs code of the program that a function of the library calls: its ops run at once, or are recorded where it says. */
+/** Runs a callback of a library function: its ops run immediately, unless the callback records them itself. */
 export function withoutRecording<T>(fn: () => T): T {
   const mode = flags[5]!;
   if (mode === OFF) return fn();
@@ -125,10 +125,10 @@ export function withoutRecording<T>(fn: () => T): T {
   }
 }
 
-/** Every way in which JavaScript would take a value for one that is there. */
+/** Throws for an attempt to use a pending value without `await`. */
 function notAwaited(value: PendingValue, use: string): never {
   const op = value.op ?? 'the op';
-  value.heard = true; // of an error
+  value.awaited = true; // the program gets this error
   throw codedError(
     TypeError,
     'ERR_TORCH_PENDING',
@@ -136,46 +136,46 @@ function notAwaited(value: PendingValue, use: string): never {
   );
 }
 
-/** Reads values of a tensor that is there: at once, where no op that waits will write to it. */
+/** Reads values of a tensor that is not pending. Throws if a recorded op will write to it. */
 export function readNow<T>({ _handle }: Tensor, fn: () => T): T {
   if (flags[5] === OFF) return fn();
   native.strandRequireRead(_handle);
   return withoutRecording(fn);
 }
 
-/** For functions that call the program's for each element. */
+/** For functions that call a callback for each element. */
 export function requireNoRecording(name: string): void {
   if (flags[5] === OFF) return;
-  const message = `${name}: its function takes elements, which are not there in torch.run: expected a call outside it`;
+  const message = `${name}: expected a call outside torch.run, where the elements that it passes to its function are pending`;
   throw codedError(Error, 'ERR_TORCH_PENDING', message);
 }
 
-/** A function that the program passed: in torch.run its ops are recorded as those of the function there. */
+/** Runs a callback of the program; inside torch.run its ops are recorded like those of torch.run's function. */
 export function asBody<T>(fn: () => T): T {
   return body === null ? withoutRecording(fn) : recordBody(body, fn);
 }
 
-/** The result of a recorded op that is not a tensor. It can be awaited, and used for nothing else. */
+/** The result of a recorded op that is not a tensor. It can only be awaited. */
 export class PendingValue {
   readonly recorder = now!;
   /** For messages. */
   op: string | undefined;
-  /** Somebody awaited it, or has it as part of what torch.run resolves with. */
-  heard = false;
+  /** It was awaited, or is part of the result of torch.run. */
+  awaited = false;
 
   constructor(
     /** -(2^32 + strand * 2^20 + step * 16). */
     readonly code: number,
-    /** The row whose results they are, -1 where the native value is the result. */
+    /** The table row of the op; -1 if the native value is the result. */
     readonly row: number,
     readonly given: readonly unknown[],
-    /** Makes the result of the native value, where the row does not say how. */
+    /** Converts the native value to the result, if there is no row. */
     readonly read: (raw: unknown) => unknown = (raw) => raw,
   ) {}
 
-  // biome-ignore lint/suspicious/noThenProperty: it stands for a value that comes later
+  // biome-ignore lint/suspicious/noThenProperty: it is a placeholder for a later value
   then(resolve?: (value: unknown) => unknown, reject?: (error: unknown) => unknown): Promise<unknown> {
-    this.heard = true;
+    this.awaited = true;
     return this.recorder.valueOf(this).then(resolve, reject);
   }
   catch(reject?: (error: unknown) => unknown): Promise<unknown> {
@@ -185,13 +185,13 @@ export class PendingValue {
     return this.then().finally(end);
   }
   [Symbol.toPrimitive](): never {
-    return notAwaited(this, 'an operator or a property takes it');
+    return notAwaited(this, 'it is used in an operator or as a property name');
   }
   [Symbol.iterator](): never {
-    return notAwaited(this, 'it is taken apart');
+    return notAwaited(this, 'it is destructured or iterated');
   }
   toJSON(): never {
-    return notAwaited(this, 'it is written as JSON');
+    return notAwaited(this, 'it is converted to JSON');
   }
   get [Symbol.toStringTag](): string {
     return 'Promise';
@@ -201,13 +201,13 @@ export class PendingValue {
   }
 }
 
-/** A tensor that an op will give. */
+/** The tensor result of a recorded op. */
 export interface PendingTensor extends Tensor {
   readonly recorder: Recorder;
 }
 
 const prototype: Record<PropertyKey, unknown> = Object.create(Tensor.prototype);
-// Found here, these are written without asking what is at the end of the prototypes (lib/misses.ts).
+// Defined here, so that writing them does not reach the proxy at the end of the prototype chain (lib/misses.ts).
 Object.assign(prototype, { _mark: undefined, _handle: undefined, _guard: undefined, recorder: undefined });
 
 export const isPendingTensor = (value: unknown): value is PendingTensor => value instanceof Tensor && value._handle < 0;
@@ -221,7 +221,7 @@ function pendingOf(code: number, recorder: unknown): Tensor {
   return tensor as Tensor;
 }
 
-/** What a program shows as one may be anything. */
+/** Genuine recorders: a program could pass any object as one. */
 const recorders = new WeakSet<object>();
 export const noteRecorder = (recorder: Recorder): unknown => recorders.add(recorder);
 
@@ -239,16 +239,16 @@ setPending(
   (code, recorder) => (recorders.has(recorder as object) ? pendingOf(code, recorder) : null),
 );
 
-/** Values that only a tensor that is there has. */
+/** Throws for a property that is unknown until the op has run. */
 function notThere(name: string): never {
   throw codedError(
     Error,
     'ERR_TORCH_PENDING',
-    `Tensor.${name}: the result is not there yet, and nothing is known of it beforehand: await it first`,
+    `Tensor.${name}: the result is not there yet, and this property is unknown until it is: await it first`,
   );
 }
 
-/** What is known of a result: it follows from the arguments of the op, not from the elements. */
+/** The properties of a result that follow from the op's arguments, without the elements. */
 interface Known {
   readonly dtype: DType;
   readonly device: Device;
@@ -264,7 +264,7 @@ function knownOf(pending: PendingTensor, name: string): Known {
 
 const product = (shape: readonly number[]) => shape.reduce((all, size) => all * size, 1);
 
-/** What tensors have as properties, and this module knows beforehand. */
+/** Tensor properties that are known before the op has run. */
 const knownProperties: Record<string, (known: Known) => unknown> = {
   shape: ({ shape }) => shape,
   length: ({ shape }) => shape[0],
@@ -288,7 +288,7 @@ function bytesOf(dtype: DType): number {
   return bits / 8;
 }
 
-/** The same for methods that have no arguments. */
+/** The same for methods without arguments. */
 const knownMethods: Record<string, (known: Known) => unknown> = {
   dim: ({ shape }) => shape.length,
   ndimension: ({ shape }) => shape.length,
@@ -312,21 +312,20 @@ function sizeOf(this: PendingTensor, dim?: number | { dim?: number }): unknown {
   return found;
 }
 
-/** The `row` of what is read of a tensor when that is there. */
+/** The `row` of a value that is read from a tensor when the op has run. */
 export const READ = -2;
 
-/** The elements are there when the tensor is. */
+/** A method that reads the elements, which are available once the op has run. */
 function readLater(name: string) {
   const read = (tensor: unknown) => (tensor as Record<string, () => unknown>)[name]!();
   return function (this: PendingTensor): unknown {
-    if (flags[5] === TENSOR_OPS) return notThere(name); // a function of the library, which goes on with the value
-    // Of a tensor of its own, which nobody else takes.
-    // A copy: ops after this one may write to it.
+    if (flags[5] === TENSOR_OPS) return notThere(name); // a library function, which cannot continue with a promise
+    // A copy, because later ops may write to the tensor.
     return this.recorder.record(() => new PendingValue(this.detach().clone()._handle, READ, [], read), name);
   };
 }
 
-/** Once the methods of tensors are all there: those of pending ones record. */
+/** Defines the recording methods of pending tensors. Call after all tensor methods are defined. */
 export function definePendingMethods(): void {
   const own = (name: PropertyKey, descriptor: PropertyDescriptor) =>
     Object.defineProperty(prototype, name, { configurable: true, ...descriptor });
@@ -379,9 +378,9 @@ export function definePendingMethods(): void {
       this.requiresGrad_(value);
     },
   });
-  // What the graph decides, and writes that wait.
+  // These depend on the graph, and on recorded writes.
   for (const name of ['isLeaf', 'outputNr', 'retainsGrad', '_version']) own(name, { get: () => notThere(name) });
-  // It is freed when nothing recorded needs it any more.
+  // The result is freed when no recorded op needs it any more.
   own('dispose', { value() {} });
   own(Symbol.dispose, { value() {} });
   own('disposed', { get: () => false });

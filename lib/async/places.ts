@@ -1,4 +1,4 @@
-/** Where a value of torch.run's function holds pending results, and how the real ones take their places. */
+/** Finds the pending results in the return value of torch.run's function, and replaces them with the real ones. */
 import { types } from 'node:util';
 import { codedError } from '../errors';
 import { isPendingTensor, type PendingTensor, PendingValue } from './pending';
@@ -10,7 +10,7 @@ type Take = (pending: Pending) => unknown;
 
 interface Found {
   readonly wanted: Pending[];
-  /** Puts what `take` gives for each into its place; gives the value, or what takes its place. */
+  /** Replaces each with the result of `take`; returns the value, or its replacement. */
   fill(take: Take): unknown;
 }
 
@@ -19,7 +19,7 @@ export const isPlain = (value: object): boolean => {
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 };
 
-/** Looks into arrays, maps, sets and plain objects, at any depth. Throws for a place that cannot be written. */
+/** Searches arrays, maps, sets and plain objects, at any depth. Throws for a property that cannot be written. */
 export function findPending(root: unknown): Found {
   if (isPending(root)) return { wanted: [root], fill: (take) => take(root) };
   const wanted: Pending[] = [];
@@ -64,7 +64,7 @@ export function findPending(root: unknown): Found {
 
 const real = (value: unknown, take: Take) => (isPending(value) ? take(value) : value);
 
-/** Anew, so that the order stays. */
+/** Rebuilds the map, to keep the order. */
 function fillMap(map: Map<unknown, unknown>, take: Take): void {
   const entries = [...map].map(([key, element]) => [real(key, take), real(element, take)]);
   map.clear();
@@ -85,6 +85,6 @@ function refuseReadOnly(object: object, name: string): void {
     TypeError,
     'ERR_TORCH_ARGUMENT',
     `run: expected a result whose properties can be written, got '${name.slice(0, 60)}' with a pending tensor, and ${why}: ` +
-      'freeze it when the tensors are there',
+      'freeze it after torch.run has resolved',
   );
 }

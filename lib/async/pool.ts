@@ -1,17 +1,17 @@
-/** `torch.asyncPool`: the threads of `torch.async` and `torch.run`, apart from libuv's. */
+/** `torch.asyncPool`: the threads of `torch.async` and `torch.run`, separate from libuv's. */
 import { argumentError } from '../errors';
 import { native } from '../native';
 
-/** One for the process, for all its threads. */
+/** One pool for all threads of the process. */
 export interface AsyncPool {
   /**
-   * How many run ops at the same time; each op may use `torch.getNumThreads()` threads besides. By default as many as fill
-   * the processor: its cores by `getNumThreads()`, at least 1.
+   * The number of threads that run ops; each op may use `torch.getNumThreads()` more threads. Default: the number of cores
+   * divided by `getNumThreads()`, at least 1.
    */
   threads: number;
-  /** Calls (a whole `torch.run`, or one op of `torch.async`) that run now. */
+  /** Calls that are running: a whole `torch.run`, or one op of `torch.async`. */
   readonly running: number;
-  /** Calls that wait for a thread: a service that sees this grow has more to do than it can. */
+  /** Calls that wait for a thread: if this keeps growing, the service is overloaded. */
   readonly queued: number;
 }
 

@@ -3,20 +3,20 @@ import { types } from 'node:util';
 import type { Signal } from '../../types/base';
 import { requireAtMost } from '../arity';
 import { argumentError, codedError } from '../errors';
-import { hearsMisses } from '../misses';
+import { reportsMissingNames } from '../misses';
 import { ownOptions } from '../options';
 import { readArguments } from '../reading';
 import { followed } from './continuations';
 import { PendingValue, recordBody } from './pending';
 import { findPending, isPending, isPlain } from './places';
-import { inModesOfNow, whenThere } from './promised';
+import { inCurrentModes, whenResolved } from './promised';
 import { onAbort } from './signals';
 import { Strand } from './strand';
 
 export interface RunOptions {
   /**
-   * Rejects with the signal's reason when it is aborted; the op in progress ends on its thread, those after it do not begin.
-   * Where ops under way write to tensors, it rejects when that one has ended.
+   * Aborting it rejects with the signal's reason. The op in progress finishes on its thread; later ops do not begin. If the
+   * ops write to existing tensors, the promise rejects after that op has finished.
    */
   signal?: Signal | undefined;
 }
@@ -24,7 +24,7 @@ export interface RunOptions {
 const isThenable = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function';
 
-/** Records what `fn` calls, runs it, and gives `fn`'s result with real tensors in place of pending ones. */
+/** Records what `fn` calls, runs it, and resolves with `fn`'s result, real tensors replacing pending ones. */
 export function start(
   fn: (strand: Strand) => unknown,
   { signal }: RunOptions,
@@ -38,7 +38,7 @@ export function start(
       return;
     }
     const strand = new Strand(caller, site);
-    /** What was begun ends first where it writes to tensors that others see. */
+    /** Ops that write to existing tensors finish before the promise rejects. */
     const fail = (error: unknown) => strand.stop(error, () => end(() => reject(error)));
     const forget = signal === undefined ? undefined : onAbort(signal, () => fail(signal.reason));
     const end = (settle: () => void) => {
@@ -46,21 +46,21 @@ export function start(
       try {
         settle();
       } catch (error) {
-        reject(strand.located(error)); // taking a result failed: no room for it, say
+        reject(strand.located(error)); // taking a result failed, for example out of memory
       } finally {
         strand.close();
       }
     };
     const threw = (error: unknown) => {
-      strand.goesOn = false;
+      strand.isActive = false;
       fail(error);
     };
     const finish = (value: unknown) => {
-      strand.goesOn = false;
+      strand.isActive = false;
       try {
         const found = findPending(value);
-        for (const pending of found.wanted) if (pending instanceof PendingValue) pending.heard = true;
-        strand.requireHeard();
+        for (const pending of found.wanted) if (pending instanceof PendingValue) pending.awaited = true;
+        strand.requireAwaited();
         const fill = () => end(() => resolve(found.fill((pending) => strand.take(pending))));
         strand.flush(found.wanted).then(fill, fail);
       } catch (error) {
@@ -89,22 +89,22 @@ type Space = Record<string, unknown>;
 type Call = (...args: unknown[]) => unknown;
 
 const isSpace = (value: unknown): value is Space =>
-  typeof value === 'object' && value !== null && (isPlain(value) || hearsMisses(value));
+  typeof value === 'object' && value !== null && (isPlain(value) || reportsMissingNames(value));
 const isCall = (value: unknown): value is Call =>
   typeof value === 'function' && Object.getOwnPropertyDescriptor(value, 'prototype')?.writable !== false;
 
-/** Functions of the library that take one of the program's: what that calls is recorded only where it says so itself. */
+/** Library functions that take a callback: what it calls is recorded only if they do so themselves. */
 const unrecorded = new WeakSet<object>();
-/** Those that take arguments as no op does. All others have theirs read before anything is recorded. */
+/** Library functions with their own argument handling. Arguments of all others are read before anything is recorded. */
 const handWritten = new WeakSet<object>();
 
-/** Called once, by the module that has them. */
-export function tellKinds(kinds: { unrecorded: readonly object[]; handWritten: readonly object[] }): void {
+/** Called once, by the module that defines them. */
+export function registerKinds(kinds: { unrecorded: readonly object[]; handWritten: readonly object[] }): void {
   for (const fn of kinds.unrecorded) unrecorded.add(fn);
   for (const fn of kinds.handWritten) handWritten.add(fn);
 }
 
-/** The module, its functions called by `call`. */
+/** A mirror of the module whose functions go through `call`. */
 function mirror(space: Space, call: (fn: Call, args: unknown[], caller: Call) => unknown): Space {
   const made = new Map<PropertyKey, unknown>();
   return new Proxy(space, {
@@ -126,7 +126,7 @@ function mirror(space: Space, call: (fn: Call, args: unknown[], caller: Call) =>
 }
 
 function refuseChange(): never {
-  throw codedError(TypeError, 'ERR_TORCH_ARGUMENT', 'torch.async and what torch.run hands over cannot be changed');
+  throw codedError(TypeError, 'ERR_TORCH_ARGUMENT', 'torch.async and the module that torch.run passes are read-only');
 }
 
 /** torch.run over the functions of `torch`. */
@@ -147,7 +147,7 @@ export function makeRun(torch: Space): Call {
   };
 }
 
-/** An options object at the end may have a `signal`, which is not the op's. */
+/** Removes `signal` from a trailing options object: it is not an option of the op. */
 function takeSignal(args: unknown[]): RunOptions {
   const last = args[args.length - 1];
   if (typeof last !== 'object' || last === null || !isPlain(last) || !Object.hasOwn(last, 'signal')) return {};
@@ -168,11 +168,11 @@ export function makeAsync(ops: Space): Space {
     } catch (error) {
       return Promise.reject(error);
     }
-    const there = whenThere(args);
-    if (there === null) return start((strand) => strand.record(() => fn(...args)), options, caller);
-    const inModes = inModesOfNow();
+    const resolved = whenResolved(args);
+    if (resolved === null) return start((strand) => strand.record(() => fn(...args)), options, caller);
+    const inModes = inCurrentModes();
     const later = async (strand: Strand) => {
-      const real = readArguments(await there);
+      const real = readArguments(await resolved);
       try {
         return strand.record(() => inModes(() => fn(...real)));
       } catch (error) {

@@ -1,9 +1,9 @@
-/** AbortSignals: one listener for each signal, however many calls it is given to; Node warns of many. */
+/** AbortSignals: one listener per signal, however many calls share it, because Node warns about many listeners. */
 import type { Signal } from '../../types/base';
 
 const listeners = new WeakMap<Signal, Set<() => void>>();
 
-/** Calls `listener` when the signal is aborted, unless the function that comes back was called before. */
+/** Calls `listener` when the signal is aborted. The returned function removes the listener. */
 export function onAbort(signal: Signal, listener: () => void): () => void {
   let all = listeners.get(signal);
   if (all === undefined) {

@@ -1,9 +1,9 @@
 /**
- * Ops that are recorded on the JS thread and run, one after the other, on a thread of the pool. The arguments are converted
- * when an op is recorded, so tensors may be disposed meanwhile; results belong to the scope in which the strand began.
+ * Ops that are recorded on the JS thread and run sequentially on a pool thread. The arguments are converted when an op is
+ * recorded, so tensors may be disposed meanwhile; results belong to the scope in which the strand began.
  */
 import { isMainThread } from 'node:worker_threads';
-import { atSite, siteToBe } from '../audit';
+import { atSite, siteOfCall } from '../audit';
 import { collectAll } from '../collector';
 import { codedError, type TorchError } from '../errors';
 import { native } from '../native';
@@ -26,59 +26,59 @@ const cellOf = (code: number): number => (-code - PENDING) % CELLS;
 
 const outOfMemory = new Set(['ERR_TORCH_OUT_OF_MEMORY', 'ERR_TORCH_MEMORY_LIMIT']);
 
-/** What all copies of the library over one addon share (Jest loads one per test file). */
+/** State shared by all copies of the library that use one addon (Jest loads one per test file). */
 export interface AsyncNow {
-  /** Strands whose batches are under way. */
-  readonly underWay: Map<number, { landed(): void }>;
+  /** Strands with a running batch. */
+  readonly running: Map<number, { batchEnded(): void }>;
   /** The strand that native code records into. */
   entered: number;
 }
 
-native.asyncNow ??= { underWay: new Map(), entered: 0 };
+native.asyncNow ??= { running: new Map(), entered: 0 };
 const shared = native.asyncNow;
-const { underWay } = shared;
+const { running } = shared;
 let mailbox = false;
 
-/** The newest copy's function gets the mail for all: an older copy's globals may be gone. */
+/** The newest copy's function receives the mail for all copies: an older copy's globals may be gone. */
 function openMailbox(): void {
   if (mailbox) return;
-  // Whatever scope is current: the mailbox is no scope's.
+  // The mailbox belongs to no scope.
   const { current } = now;
   const undo = () => enter(current);
   restoring(undo, () => {
     enter(null);
     native.strandMailbox(onMail);
   });
-  // Before C++ ends, while ops still have everything that they use.
+  // Before C++ static destruction, while ops still have everything that they use.
   if (isMainThread) process.once('exit', () => native.poolStop());
-  mailbox = true; // last: where there is no stack left for the above, the next call does it
+  mailbox = true; // last: if the above overflowed the stack, the next call retries
 }
 
 function onMail(): void {
   const failures: unknown[] = [];
   for (const id of native.strandMail()) {
-    const strand = underWay.get(id);
-    underWay.delete(id);
+    const strand = running.get(id);
+    running.delete(id);
     try {
-      strand?.landed();
+      strand?.batchEnded();
     } catch (error) {
-      failures.push(error); // no stack left, say; the others' mail is delivered all the same
+      failures.push(error); // such as a stack overflow; the other mail is still delivered
     }
   }
   if (failures.length > 0) throw failures[0];
 }
 
-/** Who waits for a batch: its results are taken when it has ended, before anything else of the strand can begin. */
-interface Waiting {
+/** A request for results of a batch: they are taken when it has ended, before the strand's next batch begins. */
+interface Request {
   readonly wanted: readonly (PendingTensor | PendingValue)[];
-  /** It is the end: all that was recorded has run by then. */
+  /** The final request: everything recorded has run by then. */
   readonly last: boolean;
   resolve(): void;
   reject(error: unknown): void;
 }
 
-/** A bool or a number: a program may decide by it. */
-function isLookedAt(row: number): boolean {
+/** Whether the result is a bool or a number, which a program may use in a condition. */
+function isCondition(row: number): boolean {
   if (row < 0) return true;
   return signature(row).results.every(({ type }) => !type.list && 'SBIF'.includes(type.base));
 }
@@ -91,47 +91,47 @@ function readOnce({ read }: PendingValue, tensor: Tensor): unknown {
   }
 }
 
-/** Strands that nobody can end any more. */
+/** Closes strands that became unreachable. */
 const unreachable = new FinalizationRegistry<number>((id) => native.strandClose(id));
 
-/** Lifetime: from its first op to close(); the native one, with all results that nobody took, goes then. */
+/** Lifetime: from its first op to close(), which also frees the native strand and all results that were not taken. */
 export class Strand implements Recorder {
   readonly id: number;
-  /** Results are its, or the nearest open one's around it. */
+  /** The scope that owns the results, or else the nearest open one around it. */
   private readonly scope: ScopeNode | null = now.current;
   private readonly site;
   private readonly taken = new Map<number, unknown>();
-  /** Whether the function of torch.run has still to end. After an abort, say, what it calls is refused. */
-  goesOn = true;
-  /** What is a promise until it is there. */
+  /** Whether the function of torch.run is still in progress. It may be after an abort, when its calls are refused. */
+  isActive = true;
+  /** Results that are not tensors. */
   private readonly values: PendingValue[] = [];
-  /** Who waits for the batch under way, and for the next one. */
-  private aboard: Waiting[] = [];
-  private waiting: Waiting[] = [];
-  private flying = false;
-  /** What flies writes to tensors: the program may see them. */
+  /** Requests for the running batch, and for the next one. */
+  private current: Request[] = [];
+  private queued: Request[] = [];
+  private isRunning = false;
+  /** Whether the running batch writes to tensors that the program may see. */
   private writes = false;
-  /** Called when what flies has landed after stop(). */
+  /** Callbacks of stop(), called when the running batch has ended. */
   private stopped: (() => void)[] = [];
   private retried = false;
   private closed = false;
-  /** Ops recorded since the last batch, or none. */
+  /** Whether ops were recorded since the last batch. */
   private recorded = false;
   private failure: { error: unknown } | null = null;
 
-  /** `caller`: the public function, whose caller's line is where the results were made. `stack`: of the call. */
+  /** `caller`: the public function; the results are attributed to the line that called it. `stack`: of that call. */
   constructor(
     caller: (...args: never[]) => unknown,
     private readonly call: { stack?: unknown },
   ) {
     openMailbox();
     noteRecorder(this);
-    this.site = siteToBe(native, caller);
+    this.site = siteOfCall(native, caller);
     this.id = native.strandOpen();
     try {
       unreachable.register(this, this.id, this);
     } catch (error) {
-      native.strandClose(this.id); // no stack left: nobody else would
+      native.strandClose(this.id); // such as a stack overflow: nothing else would close it
       throw error;
     }
   }
@@ -146,7 +146,7 @@ export class Strand implements Recorder {
     try {
       return recordInto(this, fn, op);
     } finally {
-      // Where this was called from within what another strand records, that one goes on.
+      // If another strand was recording, resume it.
       if (inside && shared.entered !== entered) {
         shared.entered = entered;
         native.strandEnter(entered);
@@ -159,38 +159,38 @@ export class Strand implements Recorder {
     native.strandEnter(this.id);
   }
 
-  gave(value: PendingValue): void {
+  onValue(value: PendingValue): void {
     this.values.push(value);
   }
 
-  /** Code that went on with a promise in place of its value took a way that nobody meant: `if (a.equal(b))`. */
-  requireHeard(): void {
-    const value = this.values.find(({ heard, row }) => !heard && isLookedAt(row));
+  /** Refuses conditions that were never awaited: `if (a.equal(b))` tests a promise, which is always true. */
+  requireAwaited(): void {
+    const value = this.values.find(({ awaited, row }) => !awaited && isCondition(row));
     if (value === undefined) return;
     const op = value.op ?? 'an op';
     throw codedError(
       Error,
       'ERR_TORCH_PENDING',
-      `run: expected \`await\` before each value, got a function that never awaited what ${op}() gives: it is a promise there, ` +
+      `run: expected \`await\` before each value, got a function that never awaited the result of ${op}(): it is a promise there, ` +
         `so write \`await …${op}(…)\` in an async function`,
     );
   }
 
-  /** The real thing for a pending result, once it is there. */
+  /** The real result, once its op has run. */
   async valueOf(pending: PendingTensor | PendingValue): Promise<unknown> {
     await this.request([pending], null);
     return this.take(pending);
   }
 
-  /** Runs what was recorded; afterwards only the results in `wanted` are there. Null: all, and more may be recorded. */
+  /** Runs the recorded ops, keeping only the results in `wanted`. Null: keep all, and more may be recorded. */
   flush(wanted: readonly (PendingTensor | PendingValue)[] | null): Promise<void> {
     return this.request(wanted ?? [], wanted);
   }
 
-  private request(wanted: Waiting['wanted'], only: Waiting['wanted'] | null): Promise<void> {
+  private request(wanted: Request['wanted'], only: Request['wanted'] | null): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.waiting.push({ wanted, last: only !== null, resolve, reject });
-      if (!this.flying) this.send(only);
+      this.queued.push({ wanted, last: only !== null, resolve, reject });
+      if (!this.isRunning) this.send(only);
     });
   }
 
@@ -199,25 +199,25 @@ export class Strand implements Recorder {
       if (this.failure !== null) throw this.failure.error;
       if (this.closed) throw codedError(Error, 'ERR_TORCH_PENDING', 'torch.run has ended');
       this.recorded = false;
-      this.aboard = this.waiting;
-      this.waiting = [];
-      this.fly(wanted === null ? null : wanted.map((pending) => stepOf(this.codeOf(pending))));
+      this.current = this.queued;
+      this.queued = [];
+      this.submit(wanted === null ? null : wanted.map((pending) => stepOf(this.codeOf(pending))));
     } catch (error) {
-      this.fail(error); // nothing is under way
+      this.fail(error); // no batch is running
     }
   }
 
-  private fly(wanted: readonly number[] | null | false): void {
+  private submit(wanted: readonly number[] | null | false): void {
     this.writes = native.strandSubmit(this.id, wanted);
-    this.flying = true;
-    underWay.set(this.id, this);
+    this.isRunning = true;
+    running.set(this.id, this);
   }
 
-  /** The batch has ended. */
-  landed(): void {
-    this.flying = false;
+  /** Called when the batch has ended. */
+  batchEnded(): void {
+    this.isRunning = false;
     if (this.closed || this.failure !== null) {
-      this.landedInVain();
+      this.settleAfterFailure();
       return;
     }
     try {
@@ -227,35 +227,35 @@ export class Strand implements Recorder {
         throw this.located(error);
       }
     } catch (error) {
-      this.fail(error); // the op's, or of what it left behind: whoever waits gets it
+      this.fail(error); // an op failed, or settling did: reject all requests
       return;
     }
     this.retried = false;
-    const all = [...this.aboard, ...this.waiting];
-    // Others were recorded meanwhile: who came for those waits on, and who waits for everything.
-    const arrived = this.recorded ? this.aboard.filter(({ last }) => !last) : all;
-    this.aboard = [];
-    this.waiting = all.filter((passenger) => !arrived.includes(passenger));
-    for (const passenger of arrived) this.arrive(passenger);
-    if (this.waiting.length > 0) this.send(null);
+    const all = [...this.current, ...this.queued];
+    // If more ops were recorded meanwhile, requests for those and the final request keep waiting.
+    const done = this.recorded ? this.current.filter(({ last }) => !last) : all;
+    this.current = [];
+    this.queued = all.filter((request) => !done.includes(request));
+    for (const request of done) this.deliver(request);
+    if (this.queued.length > 0) this.send(null);
   }
 
-  /** Nothing flies: a step that runs may be changing what it gives. */
-  private arrive({ wanted, resolve, reject }: Waiting): void {
+  /** Called while no batch runs: a running step could modify the results. */
+  private deliver({ wanted, resolve, reject }: Request): void {
     try {
       for (const pending of wanted) this.take(pending);
       resolve();
     } catch (error) {
-      reject(this.located(error)); // no room for a result, say
+      reject(this.located(error)); // such as out of memory
     }
   }
 
-  /** Nobody waits for the results, but what the ops wrote to is there. */
-  private landedInVain(): void {
+  /** No one waits for the results any more, but tensors that the ops wrote to must be updated. */
+  private settleAfterFailure(): void {
     try {
       native.strandSettle(this.id);
     } catch {
-      // The call has its error already.
+      // The call already failed with another error.
     } finally {
       if (this.closed) native.strandClose(this.id);
     }
@@ -265,21 +265,21 @@ export class Strand implements Recorder {
     for (const then of stopped) then();
   }
 
-  /** The pool's threads cannot collect. */
+  /** Collects garbage and retries after out of memory: pool threads cannot collect. */
   private tryAgain(error: TorchError): boolean {
     if (this.retried || !outOfMemory.has(error.code) || !native.strandCanRepeat(this.id)) return false;
     this.retried = true;
     collectAll();
     native.sweepShared();
-    this.fly(false);
+    this.submit(false);
     return true;
   }
 
   private fail(error: unknown): void {
     this.failure ??= { error };
-    const waiting = [...this.aboard, ...this.waiting];
-    this.aboard = [];
-    this.waiting = [];
+    const waiting = [...this.current, ...this.queued];
+    this.current = [];
+    this.queued = [];
     for (const { reject } of waiting) reject(error);
   }
 
@@ -313,26 +313,26 @@ export class Strand implements Recorder {
   }
 
   private codeOf(pending: PendingTensor | PendingValue): number {
-    // The number of its step means something else here.
+    // Step numbers belong to one strand.
     if (pending.recorder !== this) {
       throw codedError(Error, 'ERR_TORCH_PENDING', 'the result of a torch.run holds a pending tensor of another one');
     }
     return pending instanceof PendingValue ? pending.code : pending._handle;
   }
 
-  /** An error that comes up on another turn of the event loop: the lines that a program's author wants are the call's. */
+  /** Replaces the stack of an error from a later turn of the event loop with that of the call. */
   located(error: unknown): unknown {
     const { op, name, message } = Object(error) as TorchError;
     const { stack } = this.call;
     if (op === undefined || typeof stack !== 'string') return error;
-    // One that is frozen stays as it is.
+    // A frozen error stays unchanged.
     Reflect.set(error as object, 'stack', `${name}: ${message}${stack.slice(stack.indexOf('\n'))}`);
     return error;
   }
 
   /**
-   * Rejects who waits, and stops before the next op. `then` is called when that is done: at once, or when the op in
-   * progress has ended, where it may be writing to tensors that the program sees.
+   * Rejects all requests and stops before the next op. Calls `then` immediately, or after the op in progress if the batch
+   * writes to tensors that the program sees.
    */
   stop(reason: unknown, then: () => void): void {
     if (this.closed) {
@@ -340,8 +340,8 @@ export class Strand implements Recorder {
       return;
     }
     this.failure ??= { error: reason };
-    if (this.flying) native.strandCancel(this.id);
-    if (this.flying && this.writes) {
+    if (this.isRunning) native.strandCancel(this.id);
+    if (this.isRunning && this.writes) {
       this.stopped.push(then);
       return;
     }
@@ -354,6 +354,6 @@ export class Strand implements Recorder {
     this.closed = true;
     unreachable.unregister(this);
     this.taken.clear();
-    if (!this.flying) native.strandClose(this.id);
+    if (!this.isRunning) native.strandClose(this.id);
   }
 }

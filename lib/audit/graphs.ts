@@ -1,11 +1,11 @@
-/** When the audit looks at what autograd graphs hold: often while that is cheap, and never for more than a hundredth of the time. */
+/** Schedules the census of autograd graphs: often while it is cheap, never for more than 1% of the time. */
 import { performance } from 'node:perf_hooks';
 
-/** What a look costs is followed by at least so many times that without another. */
+/** A census that took t ms is followed by a pause of at least this many times t. */
 const REST_FACTOR = 100;
 
 export interface Graphs {
-  /** `collected`: right after a full collection, when what lives is held. Such a look is always taken. */
+  /** `collected`: right after a full collection, when all live tensors are reachable. Such a census always runs. */
   look(collected: boolean): void;
 }
 

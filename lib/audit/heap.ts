@@ -1,7 +1,7 @@
 /**
- * A heap snapshot of this thread for `leak-audit why`, and beside it what the heap does not tell: which tensors live, who made
- * them, and who owns them. Both go into files that leak-audit opened, of which nothing has the names. The thread stands still
- * while V8 writes the snapshot; the program's log says for how long.
+ * Writes a heap snapshot of this thread for `leak-audit why`, and facts that the heap does not contain: the live tensors, the
+ * lines that made them, and their owners. Both go into unnamed files that leak-audit opened. The thread pauses while V8
+ * writes the snapshot; a warning in the program reports for how long.
  */
 import * as fs from 'node:fs';
 import * as v8 from 'node:v8';
@@ -9,21 +9,21 @@ import { threadId } from 'node:worker_threads';
 import type { Openings } from '../scopes/openings';
 import type { Frame } from './stack';
 
-/** What the addon offers. */
+/** The addon's functions. */
 export interface HeapNative {
-  /** Descriptors of the files for snapshot and facts; undefined where nobody asked. */
+  /** Descriptors of the files for snapshot and facts; undefined without a request. */
   auditTakeHeap(): [snapshot: number, facts: number] | undefined;
-  /** `error`: why it was not done; '' where it was. The files are closed. */
+  /** Reports the result; `error` is '' on success. Closes the files. */
   auditHeapDone(pausedMs: number, error: string): void;
-  /** Rows of handle, site of the recording (0: not known) and scope (0: none). */
+  /** Rows of handle, site of the recording (0: unknown) and scope (0: none). */
   auditSites(): Float64Array;
-  /** A site's stack as JSON; '' where it is not known. */
+  /** A site's stack as JSON; '' if unknown. */
   auditSite(site: number): string;
-  /** Shared by all copies of the library over this addon. */
+  /** Shared by all copies of the library that use this addon. */
   scopeOpenings?: Openings;
 }
 
-/** What else it asks of the library, which loads this module early. */
+/** The addon's other functions that are used here. */
 interface Library {
   watchRead(): { tensors: Float64Array; storages: Float64Array };
   gradFnName(handle: number): string;
@@ -33,12 +33,12 @@ interface Library {
 /** Columns of watchRead's tensors, and of auditSites. */
 const READ = 7;
 const SITES = 3;
-/** More tensors are not asked for their graphs. */
-const MOST_ASKED = 100_000;
+/** The most tensors that are checked for a graph. */
+const MAX_GRAPH_CHECKS = 100_000;
 
 export type Warn = (text: string, code: string) => void;
 
-/** Does what leak-audit asked of this thread, if it did. */
+/** Serves a request of leak-audit to this thread, if there is one. */
 export function answerHeap(native: HeapNative, warn: Warn): void {
   const files = native.auditTakeHeap();
   if (files === undefined) return;
@@ -48,7 +48,7 @@ export function answerHeap(native: HeapNative, warn: Warn): void {
     pausedMs = writeHeap(native, snapshot, facts, native.auditSites());
     native.auditHeapDone(pausedMs, '');
   } catch (error) {
-    native.auditHeapDone(pausedMs, `the heap snapshot failed: ${String(error)}`); // a full disk, say: leak-audit tells it
+    native.auditHeapDone(pausedMs, `the heap snapshot failed: ${String(error)}`); // such as a full disk; leak-audit reports it
     return;
   }
   warn(pauseText(pausedMs), 'TORCH_HEAP_SNAPSHOT');
@@ -58,25 +58,25 @@ export const pauseText = (ms: number): string =>
   `leak-audit took a heap snapshot: ${threadId === 0 ? 'the main thread' : `worker ${threadId}`} paused for ${Math.ceil(ms)} ms`;
 
 /**
- * Writes both files; how long it took. `sites`: of before, since the recording may have ended meanwhile. The descriptors are
- * the caller's.
+ * Writes both files and returns the duration. `sites` was read before, since the recording may have ended meanwhile. The
+ * caller closes the descriptors.
  */
 export function writeHeap(native: HeapNative, snapshot: number, facts: number, sites: Float64Array): number {
   const began = performance.now();
   v8.writeHeapSnapshot(`/proc/self/fd/${snapshot}`, { exposeNumericValues: true });
   const pausedMs = performance.now() - began;
-  // After the snapshot, which collects garbage: what lives now is what it shows.
+  // After the snapshot, which collects garbage, so that both show the same live tensors.
   fs.writeFileSync(facts, JSON.stringify(factsOf(native, sites, pausedMs)));
   return pausedMs;
 }
 
-/** Files that `leak-audit run --why` holds open, by their places in /proc: written at the exit of the program. */
+/** Paths in /proc of files that `leak-audit run --why` holds open; written when the program exits. */
 export interface HeapFiles {
   snapshot: string;
   facts: string;
 }
 
-/** What `answerHeap` does, at the end of a program: `stop` ends the recording, which is not to show this. */
+/** Like `answerHeap`, at the exit of a program. `stop` ends the recording first, so that it does not include this. */
 export function leaveHeap(native: HeapNative, { snapshot, facts }: HeapFiles, stop: () => void): void {
   const sites = native.auditSites();
   stop();
@@ -89,7 +89,7 @@ export function leaveHeap(native: HeapNative, { snapshot, facts }: HeapFiles, st
     }
     writeHeap(native, open[0]!, open[1]!, sites);
   } catch {
-    // leak-audit is gone, or its disk is full: it finds no facts, and says so. The program ends as it would.
+    // leak-audit has exited or the disk is full: leak-audit reports missing facts. The program exits normally.
   } finally {
     for (const fd of open) fs.closeSync(fd);
   }
@@ -119,7 +119,7 @@ function factsOf(native: HeapNative, sites: Float64Array, pausedMs: number): obj
     if (site !== 0 && !stacks.has(site)) stacks.set(site, JSON.parse(native.auditSite(site) || '[]') as Frame[]);
     const opening = native.scopeOpenings?.of(scope);
     if (opening !== undefined) openings.set(scope, opening);
-    if (at < MOST_ASKED * READ && hasGraph(library, handle)) graphs++;
+    if (at < MAX_GRAPH_CHECKS * READ && hasGraph(library, handle)) graphs++;
   }
   const memory = library.memory();
   return {
@@ -140,6 +140,6 @@ function hasGraph(library: Library, handle: number): boolean {
   try {
     return library.gradFnName(handle) !== '';
   } catch {
-    return false; // an op under way has it: nothing can be said of it now
+    return false; // in use by a running op: unknown
   }
 }

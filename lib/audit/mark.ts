@@ -2,15 +2,14 @@
 import { argumentError } from '../errors';
 import { native } from '../native';
 
-/** Longer names are cut. */
-const MOST_CHARACTERS = 200;
+/** Longer names are truncated. */
+const MAX_CHARACTERS = 200;
 
 /**
- * Puts a mark into the capture of `leak-audit`, for example at a deployment or a phase of the program: reports list it,
- * and draw it into the timeline. Does nothing while no audit runs. Up to 10,000 marks of a capture are kept.
+ * Adds a mark to the capture of `leak-audit`, for example at a deployment or a phase of the program. Reports list it and show
+ * it in the timeline. Does nothing while no audit runs. A capture keeps up to 10,000 marks.
  */
 export function mark(name: string): void {
-  if (typeof name !== 'string' || name === '')
-    throw argumentError('audit.mark', 'name', 'a string that says something', name);
-  if (native.auditOn() > 0) native.auditMark(name.slice(0, MOST_CHARACTERS));
+  if (typeof name !== 'string' || name === '') throw argumentError('audit.mark', 'name', 'a non-empty string', name);
+  if (native.auditOn() > 0) native.auditMark(name.slice(0, MAX_CHARACTERS));
 }

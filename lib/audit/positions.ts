@@ -1,4 +1,4 @@
-/** Stacks as people read them: positions in the source that they wrote, through source maps. */
+/** Readable stacks: maps positions to the original source through source maps. */
 import { findSourceMap, SourceMap, type SourceMapPayload } from 'node:module';
 import * as path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -8,10 +8,10 @@ import type { Frame } from './stack';
 
 const COMMENT = /^[ \t]*(?:\/\/[#@]|\/\*[#@])[ \t]*sourceMappingURL=([^\s'"*]+)/gm;
 
-/** Of a file of code, and of a map: bundles have some 10 MiB. */
-const MOST_BYTES = 64 * 2 ** 20;
+/** The largest source file or map that is read: bundles have some 10 MiB. */
+const MAX_BYTES = 64 * 2 ** 20;
 
-/** By file, undefined for one without a map. */
+/** By file; undefined for a file without a map. */
 const maps = new Map<string, SourceMap | undefined>();
 
 /** The lines "    at fn (file:line:column)" of a stack. */
@@ -26,7 +26,7 @@ export function frameText(frame: Frame): string {
   return frame.function === '' ? place : `${printable(frame.function)} (${place})`;
 }
 
-/** Where a frame is in the source that it was compiled from, as far as files tell. */
+/** The position of a frame in the original source, if a map is found. */
 export function original(frame: Frame): Omit<Frame, 'function'> {
   const map = mapOf(frame.file);
   if (map === undefined || frame.line < 1) return frame;
@@ -40,21 +40,21 @@ function mapOf(file: string): SourceMap | undefined {
   return maps.get(file);
 }
 
-/** Node keeps maps only under --enable-source-maps: else they are read here, inline or beside the file. */
+/** Node loads maps only with --enable-source-maps; otherwise they are read here, inline or from beside the file. */
 function load(file: string): SourceMap | undefined {
   try {
-    const url = lastUrl(readRegular(file, MOST_BYTES) ?? '');
+    const url = lastUrl(readRegular(file, MAX_BYTES) ?? '');
     if (url === undefined) return undefined;
     const inline = /^data:[^,]*?(;base64)?,(.*)$/s.exec(url);
     const base = inline === null ? new URL(url, pathToFileURL(file)) : pathToFileURL(file);
     if (base.protocol !== 'file:') return undefined;
-    const text = inline === null ? (readRegular(base, MOST_BYTES) ?? '') : decode(inline[2]!, inline[1] !== undefined);
+    const text = inline === null ? (readRegular(base, MAX_BYTES) ?? '') : decode(inline[2]!, inline[1] !== undefined);
     const { sourcesContent, ...rest } = JSON.parse(text) as SourceMapPayload;
-    const payload = { ...rest, sourcesContent: [] }; // nobody asks for it here, and it is most of a map
+    const payload = { ...rest, sourcesContent: [] }; // not needed here, and the largest part of a map
     const root = new URL(payload.sourceRoot ? `${payload.sourceRoot.replace(/\/?$/, '/')}` : '.', base);
     return new SourceMap({ ...payload, sources: payload.sources?.map((source) => new URL(source, root).href) });
   } catch {
-    return undefined; // no file, no map, or a broken one: positions stay as they are
+    return undefined; // no file, no map, or an invalid one: positions stay unchanged
   }
 }
 
@@ -72,6 +72,6 @@ function toPath(source: string): string {
   try {
     return fileURLToPath(source);
   } catch {
-    return source; // a file URL with a host, say
+    return source; // such as a file URL with a host
   }
 }

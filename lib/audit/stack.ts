@@ -1,4 +1,4 @@
-/** Call sites without `Error.stack` strings: positions only, hashed first, spelled out once per new stack. */
+/** Captures call sites without `Error.stack` strings: positions are hashed first, and formatted once per new stack. */
 import { realpathSync } from 'node:fs';
 import * as path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -12,28 +12,28 @@ export interface Frame {
   function: string;
 }
 
-/** V8 has it on every version of Node that we support; Node's types do not. */
+/** Every supported version of Node has getPosition; Node's types lack it. */
 type CallSite = NodeJS.CallSite & { getPosition(): number };
 
 export interface Stack {
-  /** Equal for equal positions; for different ones different, but for one chance in 2^53. */
+  /** A 53-bit hash of the positions. */
   key: number;
-  /** The frames, innermost first. To be called at once: call sites must not outlive the capture. */
+  /** The frames, innermost first. Call it immediately: call sites must not outlive the capture. */
   frames(): Frame[];
 }
 
-/** This package's own folders (dist/lib, and the wrappers of the binding): their frames at the top are not the user's. */
+/** This package's own folders (dist/lib, and the wrappers of the binding), whose frames at the top are skipped. */
 const OWN_FOLDERS = [path.resolve(__dirname, '..'), realpathSync(generatedFolder)].map((dir) => dir + path.sep);
 
-/** Frames of ours above the user's: wrappers, argument parser, scopes. So many at most, */
-const MOST_OWN_FRAMES = 8;
-/** and so many have been seen. Each frame that is captured costs some 0.3 µs. */
+/** The most frames of this library above the user's: wrappers, argument parser, scopes. */
+const MAX_OWN_FRAMES = 8;
+/** The most seen so far. Each captured frame costs some 0.3 µs. */
 let ownFrames = 2;
 
 const isOwn = (file: string) => OWN_FOLDERS.some((dir) => file.startsWith(dir));
 const isInternal = (file: string) => file.startsWith('node:') || file === '';
 
-/** ES modules are named by URL; the rest of the world speaks of paths. */
+/** ES modules are named by URL, all other files by path. */
 function toPath(name: string): string {
   if (!name.startsWith('file:')) return name;
   try {
@@ -48,19 +48,19 @@ const fileOf = (site: CallSite) => toPath(site.getFileName() ?? '');
 const collect = (_error: Error, sites: NodeJS.CallSite[]) => sites;
 
 /**
- * The stack of the caller of `below`, at most `depth` frames. Frames of libtorch-node and of Node at its top are left
- * out. Whatever the program set as `Error.prepareStackTrace` and `Error.stackTraceLimit` is back when this returns.
+ * The stack of the caller of `below`, at most `depth` frames. Frames of libtorch-node and of Node at its top are omitted.
+ * Restores the program's `Error.prepareStackTrace` and `Error.stackTraceLimit`.
  */
 export function captureStack(depth: number, below: (...args: never[]) => unknown): Stack {
   let sites = capture(depth + ownFrames, below);
   let first = firstOfUser(sites);
   if (first > ownFrames && sites.length === depth + ownFrames) {
-    ownFrames = Math.min(first, MOST_OWN_FRAMES);
-    sites = capture(depth + MOST_OWN_FRAMES, below);
+    ownFrames = Math.min(first, MAX_OWN_FRAMES);
+    sites = capture(depth + MAX_OWN_FRAMES, below);
     first = firstOfUser(sites);
   }
   const end = Math.min(sites.length, first + depth);
-  // Two hashes over script and offset: neither strings are built nor lines counted for a stack seen before.
+  // Two hashes over script and offset: for a known stack no strings are built and no lines counted.
   let a = 0x811c9dc5;
   let b = 0x9747b28c;
   for (let i = first; i < end; i++) {
@@ -87,12 +87,12 @@ function capture(limit: number, below: (...args: never[]) => unknown): CallSite[
       Error.captureStackTrace(holder, below);
       return holder.stack ?? [];
     } catch {
-      return []; // a frozen Error: no stack is better than a broken program
+      return []; // a frozen Error: continue without a stack
     }
   });
 }
 
-/** How many frames at the top are ours or Node's. */
+/** The number of frames at the top that belong to this library or Node. */
 function firstOfUser(sites: CallSite[]): number {
   let first = 0;
   while (first < sites.length && scriptOf(sites[first]!).skipped) first++;
@@ -101,7 +101,7 @@ function firstOfUser(sites: CallSite[]): number {
 
 interface Script {
   id: number;
-  /** Ours or Node's: left out at the top of a stack. */
+  /** Belongs to this library or Node: omitted at the top of a stack. */
   skipped: boolean;
 }
 

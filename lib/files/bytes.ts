@@ -1,4 +1,4 @@
-/** Tensors as the bytes of their elements. */
+/** The bytes of a tensor's elements. */
 import { keep } from '../scopes/movable';
 import { ownScope } from '../scopes/scope';
 import type { Tensor } from '../tensor';
@@ -15,7 +15,7 @@ export function bytesOfTensor(tensor: Tensor): Uint8Array {
 
 const CHUNK = 1 << 20;
 
-/** The same in parts of up to a megabyte, each with memory of its own. */
+/** The elements in row-major order, in chunks of up to 1 MiB, each in newly allocated memory. */
 export function* chunksOfTensor(tensor: Tensor): Generator<Uint8Array> {
   const plain = keep(
     ownScope(() => {

@@ -1,4 +1,4 @@
-/** Regular files: read part by part into memory of the tensors' own, or mapped where a program asks for that. */
+/** Regular files: read in parts into the tensors' memory, or memory-mapped if the program asks for it. */
 import * as fs from 'node:fs';
 import { codedError } from '../errors';
 import { spaces } from '../functions';
@@ -10,10 +10,10 @@ import type { TensorSource } from './source';
 
 const { fromFile } = spaces['']! as unknown as Record<string, (...args: unknown[]) => Tensor>;
 
-/** What is read at a time. It stays in the processor's cache until it is summed and where it belongs. */
+/** Bytes read at a time: small enough to stay in the processor's cache until they are checksummed and copied. */
 const PART = 1 << 18;
-/** Node reads less than 2 GiB at a time. */
-const MOST_AT_ONCE = 1 << 30;
+/** Node reads less than 2 GiB per call. */
+const MAX_IO_BYTES = 1 << 30;
 
 function kindOf(stat: { isDirectory(): boolean; isFIFO(): boolean; isSocket(): boolean }): string {
   if (stat.isDirectory()) return 'a folder';
@@ -21,16 +21,16 @@ function kindOf(stat: { isDirectory(): boolean; isFIFO(): boolean; isSocket(): b
   return stat.isSocket() ? 'a socket' : 'a device';
 }
 
-/** Descriptors of files that nobody closed. */
+/** Closes the descriptors of files that were collected without close(). */
 const abandoned = new FinalizationRegistry<number>((fd) => fs.closeSync(fd));
 
 const instant = (ns: bigint): string => new Date(Number(ns / 1_000_000n)).toISOString();
 
 /**
- * A file that is open until close(): one that takes its place meanwhile is not seen here. What is read is read from the
- * descriptor, so a file that another program cuts short is an error, not the end of the process. Owns the descriptor, and
- * with `mmap` a mapping of the whole file, which is private: writing to its memory changes this process's pages, never the
- * file. Tensors over the mapping keep it after close().
+ * A file that stays open until close(); a file that replaces it under the same name is ignored. Data is read through the
+ * descriptor, so truncation by another program is an error and does not end the process. Owns the descriptor and, with
+ * `mmap`, a private mapping of the whole file: writing to its memory changes this process's pages, never the file. Tensors
+ * over the mapping keep it alive after close().
  */
 export class RegularFile implements TensorSource {
   readonly size: number;
@@ -40,11 +40,11 @@ export class RegularFile implements TensorSource {
   #mapped: Tensor | undefined;
   #part: Uint8Array | undefined;
 
-  /** Throws Node's error for a file that cannot be opened, and `fail(what)` for what is not a regular file. */
+  /** Throws Node's error for a file that cannot be opened, and `fail(what)` for anything but a regular file. */
   constructor(path: string, fail: (what: string) => Error, { mmap = false } = {}) {
     this.#fail = fail;
-    demandRegular(path, fs.statSync(path), fail); // a device is not even opened
-    // Another thing may stand there by now: opened so that a FIFO does not wait for its writer, and looked at again.
+    demandRegular(path, fs.statSync(path), fail); // before open(), which may have effects on a device
+    // The path may name something else by now: O_NONBLOCK keeps a FIFO from waiting for its writer, fstat checks again.
     const fd = fs.openSync(path, fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0));
     try {
       const stat = fs.fstatSync(fd, { bigint: true });
@@ -60,7 +60,7 @@ export class RegularFile implements TensorSource {
     abandoned.register(this, fd, this);
   }
 
-  /** Its descriptor, for native code that reads from it before close(). */
+  /** The descriptor, for native code that reads from it before close(). */
   get fd(): number {
     if (this.#fd === undefined) throw this.#fail('the file was closed');
     return this.#fd;
@@ -76,7 +76,7 @@ export class RegularFile implements TensorSource {
     return bytes;
   }
 
-  /** The bytes as a uint8 tensor: a view of the mapping, or memory of their own where there is none or they are not aligned. */
+  /** The bytes as a uint8 tensor: a view of the mapping, or a copy if there is no mapping or the offset is not aligned. */
   tensor(from: number, length: number, itemSize: number, take?: (bytes: Uint8Array) => void): Tensor {
     if (this.#mapped === undefined || from % itemSize !== 0) return this.#copied(from, length, take);
     for (let at = 0; take !== undefined && at < length; at += PART) {
@@ -85,10 +85,10 @@ export class RegularFile implements TensorSource {
     return this.#mapped.narrow(0, from, length) as Tensor;
   }
 
-  /** In memory of their own. */
+  /** The bytes in newly allocated memory. */
   #copied(from: number, length: number, take: ((bytes: Uint8Array) => void) | undefined): Tensor {
-    const whole = wrap(native.newBytes(length))!; // before anything is read: the limit of memory may refuse it
-    // Where nobody looks at the bytes, straight to where they belong. What does not come is asked for again, to say why.
+    const whole = wrap(native.newBytes(length))!; // before reading: the memory limit may refuse it
+    // Without `take`, native code reads directly into the tensor. After a short read, the loop below reports the reason.
     let at = take === undefined ? native.readBytes(whole._handle, this.fd, from) : 0;
     if (at === length) return whole;
     this.#part ??= room(Math.min(PART, this.size));
@@ -104,21 +104,21 @@ export class RegularFile implements TensorSource {
   #readInto(from: number, bytes: Uint8Array): void {
     const { fd } = this;
     for (let at = 0; at < bytes.length; ) {
-      const got = fs.readSync(fd, bytes, at, Math.min(bytes.length - at, MOST_AT_ONCE), from + at);
+      const got = fs.readSync(fd, bytes, at, Math.min(bytes.length - at, MAX_IO_BYTES), from + at);
       if (got === 0) {
         this.demandUnchanged();
-        throw this.#fail(`the file was cut short while it was read: expected ${this.size} bytes, got ${from + at}`);
+        throw this.#fail(`the file was truncated while it was read: expected ${this.size} bytes, got ${from + at}`);
       }
       at += got;
     }
   }
 
-  /** Throws if somebody wrote to the file since it was opened: what was read may be of the old and of the new one. */
+  /** Throws if the file was modified since it was opened: the data may be a mix of old and new contents. */
   demandUnchanged(): void {
     const { size, mtimeNs } = fs.fstatSync(this.fd, { bigint: true });
     if (size === BigInt(this.size) && mtimeNs === this.#changed) return;
     throw this.#fail(
-      `the file was changed since it was opened: expected ${this.size} bytes written ${instant(this.#changed)}, ` +
+      `the file was modified since it was opened: expected ${this.size} bytes written ${instant(this.#changed)}, ` +
         `got ${size} bytes written ${instant(mtimeNs)}`,
     );
   }
@@ -134,13 +134,13 @@ export class RegularFile implements TensorSource {
 }
 
 function demandRegular(path: string, stat: fs.Stats | fs.BigIntStats, fail: (what: string) => Error): void {
-  if (!stat.isFile()) throw fail(`${path} is no file: expected a regular file, got ${kindOf(stat)}`);
+  if (!stat.isFile()) throw fail(`${path} is not a file: expected a regular file, got ${kindOf(stat)}`);
   if (Number(stat.size) === 0) throw fail(`${path} is empty`);
 }
 
 function mapping(fd: number, path: string, size: number): Tensor {
   const opened = `/proc/self/fd/${fd}`;
-  const name = fs.existsSync(opened) ? opened : path; // no /proc: by its name once more
+  const name = fs.existsSync(opened) ? opened : path; // without /proc: opened again by name
   return ownScope(() => keep(fromFile!(name, false, size, { dtype: 'uint8' })));
 }
 
@@ -148,7 +148,7 @@ function room(length: number): Uint8Array {
   try {
     return Buffer.allocUnsafeSlow(length);
   } catch {
-    // Longer than any buffer may be, or than there is memory.
+    // Longer than the maximum buffer length, or out of memory.
     throw codedError(Error, 'ERR_TORCH_OUT_OF_MEMORY', `cannot allocate ${length} bytes to read a file`);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Which format a file has, by its content: the one place that knows the beginnings of formats, so that each loader can say what
- * came in place of its own and what reads that. What is of no format that is known here is left to the loader.
+ * Detects the format of a file from its content, so that each loader can name the format that it got and the function that
+ * reads it. Unknown formats are left to the loader.
  */
 import { Budget } from './limits';
 import { type Bytes, ZipReader } from './zip';
@@ -8,31 +8,31 @@ import { type Bytes, ZipReader } from './zip';
 export type FormatName = 'torch' | 'jit' | 'package' | 'npz' | 'npy' | 'safetensors';
 
 interface Format {
-  /** Of those that a loader of the library reads. */
+  /** Set for formats that this library loads. */
   readonly name?: FormatName;
-  /** What it is, for "got …". */
+  /** Description, for "got …". */
   readonly what: string;
   /** What to do with it. */
   readonly advice: string;
 }
 
-/** The formats that are read here. */
+/** The formats that this library loads. */
 const known: Readonly<Record<FormatName, Format>> = {
-  torch: { name: 'torch', what: 'a file of torch.save', advice: 'use torch.load' },
+  torch: { name: 'torch', what: 'a torch.save file', advice: 'use torch.load' },
   jit: { name: 'jit', what: 'a TorchScript model', advice: 'use torch.jit.load' },
-  package: { name: 'package', what: 'a package of AOTInductor', advice: 'use torch.inductor.aotiLoadPackage' },
+  package: { name: 'package', what: 'an AOTInductor package', advice: 'use torch.inductor.aotiLoadPackage' },
   npz: { name: 'npz', what: 'an npz file', advice: 'use torch.npz.load' },
   npy: { name: 'npy', what: 'an npy file', advice: 'use torch.npy.load' },
   safetensors: { name: 'safetensors', what: 'a safetensors file', advice: 'use torch.safetensors.load' },
 };
 
-/** What is looked at: a header of tar has its name at byte 257. */
+/** Bytes inspected: the magic of tar is at byte 257. */
 const HEAD = 512;
-const MOST_SAFETENSORS_HEADER = 100_000_000;
+const MAX_SAFETENSORS_HEADER = 100_000_000;
 
 interface Begins {
   readonly format: Format;
-  /** `head`: the first bytes, `size`: of the whole, Infinity where nobody knows yet. */
+  /** `head`: the first bytes. `size`: of the whole file, Infinity for a stream. */
   test(head: Buffer, size: number): boolean;
 }
 
@@ -47,25 +47,25 @@ const matches = (pattern: RegExp) => (head: Buffer) =>
 function isSafetensors(head: Buffer, size: number): boolean {
   if (head.length < 9 || head[8] !== 0x7b) return false;
   const length = head.readBigUInt64LE();
-  return length <= MOST_SAFETENSORS_HEADER && Number(length) <= size - 8;
+  return length <= MAX_SAFETENSORS_HEADER && Number(length) <= size - 8;
 }
 
-/** Compressed by a program: the text names it. */
+/** A compressed file; `how` names the compressor. */
 const packed = (how: string, advice: string): Format => ({ what: `a file compressed by ${how}`, advice });
 
 const LFS = Buffer.from('version https://git-lfs');
 const SAVE_AGAIN = 'load it in Python and save it again with torch.save';
 
-/** In this order: what says more of itself comes first. Zip archives are told apart by their entries. */
+/** Tested in this order, the most specific first. Zip archives are distinguished by their entries. */
 const beginnings: readonly Begins[] = [
   { format: known.safetensors, test: isSafetensors },
   { format: known.npy, test: textAt(0, '\x93NUMPY') },
   {
-    format: { what: 'a file of PyTorch before 1.6 (its legacy format)', advice: SAVE_AGAIN },
+    format: { what: 'a torch.save file in the legacy format (PyTorch before 1.6)', advice: SAVE_AGAIN },
     test: bytesAt(0, 0x80, 0x02, 0x8a, 0x0a, 0x6c, 0xfc, 0x9c, 0x46, 0xf9, 0x20, 0x6a, 0xa8, 0x50, 0x19, 0x2e),
   },
   {
-    // Of PyTorch before 0.1.10: a tar of sys_info, pickle, tensors and storages.
+    // PyTorch before 0.1.10 wrote a tar of sys_info, pickle, tensors and storages.
     format: { what: 'a tar archive', advice: `unpack it first; if PyTorch before 0.1.10 wrote it, ${SAVE_AGAIN}` },
     test: textAt(257, 'ustar'),
   },
@@ -79,36 +79,36 @@ const beginnings: readonly Begins[] = [
   { format: packed('bzip2', 'unpack it first'), test: matches(/^BZh[1-9]1AY&SY/) },
   { format: packed('7-Zip', 'unpack it first'), test: bytesAt(0, 0x37, 0x7a, 0xbc, 0xaf, 0x27, 0x1c) },
   {
-    format: { what: 'a pointer of Git LFS', advice: 'get the file that it stands for with `git lfs pull`' },
+    format: { what: 'a Git LFS pointer', advice: 'fetch the file itself with `git lfs pull`' },
     test: (head) => head.length >= 8 && LFS.subarray(0, head.length).equals(head.subarray(0, LFS.length)),
   },
   {
-    format: { what: 'an HTML page', advice: 'what was downloaded is a page about the file, or of an error' },
+    format: { what: 'an HTML page', advice: 'the download is a page about the file, or an error page' },
     test: matches(/^\s*<(?:!doc|html)/i),
   },
   {
-    format: { what: 'an XML document', advice: 'what was downloaded is perhaps the message of an error' },
+    format: { what: 'an XML document', advice: 'the download may be an error message' },
     test: matches(/^\s*<\?xml/),
   },
   { format: { what: 'an HDF5 file', advice: 'save its arrays with numpy.savez' }, test: textAt(0, '\x89HDF') },
   { format: { what: 'a GGUF file', advice: 'save its tensors with safetensors' }, test: textAt(0, 'GGUF') },
   {
-    format: { what: 'JSON', advice: 'an index of a model in parts names the files to load' },
+    format: { what: 'JSON', advice: 'if it is the index of a sharded model, load the files that it lists' },
     test: matches(/^\s*\{\s*"/),
   },
 ];
 
 const exported: Format = {
-  what: 'a program of torch.export',
+  what: 'a torch.export program',
   advice: 'compile it in Python with torch._inductor.aoti_compile_and_package, or save its state_dict',
 };
 const ancient: Format = {
   what: 'a TorchScript model of PyTorch 1.1 or earlier',
-  advice: 'save it again with a later one',
+  advice: 'save it again with a later PyTorch',
 };
-const zip: Format = { what: 'a zip archive of something else', advice: 'it holds no tensors that are known here' };
+const zip: Format = { what: 'a zip archive of another kind', advice: 'it has no tensors in a supported format' };
 
-/** What a zip archive holds, by the names of its entries. */
+/** The format of a zip archive, from the names of its entries. */
 function formatOfEntries(names: Iterable<string>): Format {
   let isTorch = false;
   let isScript = false;
@@ -117,7 +117,7 @@ function formatOfEntries(names: Iterable<string>): Format {
   let onlyArrays: boolean | undefined;
   for (const name of names) {
     isPackage ||= /^(?:[^/]+\/)?data\/aotinductor\//.test(name);
-    // At the root alone: a TorchScript archive may have extra files of any name.
+    // Only at the root: a TorchScript archive may have extra files of any name.
     isExported ||= /^(?:[^/]+\/)?(?:serialized_exported_program\.json|models\/[^/]+\.json)$/.test(name);
     const inFolder = /^[^/]+\/([^/]+)$/.exec(name)?.[1];
     if (inFolder === 'model.json') return ancient;
@@ -140,7 +140,7 @@ function namesIn(bytes: Bytes): Iterable<string> | undefined {
     const budget = new Budget('zip', { maxBytes: Number.POSITIVE_INFINITY }, bytes.size, Error);
     return new ZipReader(bytes, Error, budget).entries.keys();
   } catch {
-    return undefined; // the loader says what it wants in its place
+    return undefined; // the loader reports what it expected
   }
 }
 
@@ -163,8 +163,8 @@ function demandHead(head: Buffer, size: number, wanted: Wanted): void {
 }
 
 /**
- * Throws what `wanted.fail` makes of a file that is of another format than the one that is wanted. A loader of zip archives calls
- * `demandEntries` as well, when it has read the directory.
+ * Throws `wanted.fail(…)` for a file of a known format other than the expected one. A loader of zip archives also calls
+ * `demandEntries` after it has read the directory.
  */
 export function demandFormat(bytes: Bytes, wanted: Wanted): void {
   const head = Buffer.from(bytes.read(0, Math.min(HEAD, bytes.size)));
@@ -174,7 +174,7 @@ export function demandFormat(bytes: Bytes, wanted: Wanted): void {
   if (names !== undefined) throw refused(wanted, formatOfEntries(names));
 }
 
-/** The same by the first bytes of a stream. What an archive holds stands at its end. */
+/** The same for the first bytes of a stream. The directory of an archive is at its end, so its kind is not known yet. */
 export function demandBeginning(first: Uint8Array, wanted: Wanted): void {
   const head = Buffer.from(first);
   if (!isZip(head)) demandHead(head, Number.POSITIVE_INFINITY, wanted);
@@ -185,7 +185,7 @@ export function demandBeginning(first: Uint8Array, wanted: Wanted): void {
   }
 }
 
-/** The same by the entries of an archive. Those of no format that is known here are left to the loader. */
+/** The same for the entries of an archive. Unknown formats are left to the loader. */
 export function demandEntries(names: Iterable<string>, wanted: Wanted): void {
   const format = formatOfEntries(names);
   if (format !== zip && format.name !== wanted.format) throw refused(wanted, format);

@@ -1,7 +1,7 @@
 /**
- * How much a file may become: a few bytes of a zip or of a pickle can ask for any amount of memory. Each archive has one
- * budget, which everything that is made of it is taken from. What is there by default follows from the bytes that the file
- * really has, so a file that is large by itself is loaded without a word.
+ * Limits on what a file may expand to: a few bytes of a zip or a pickle can request any amount of memory. Each archive has
+ * one budget, and everything created from it is charged to that budget. The defaults scale with the file's actual size, so
+ * large files load without options.
  */
 import { argumentError } from '../errors';
 
@@ -18,7 +18,7 @@ export interface LoadLimits {
 
 export const limitNames = ['maxBytes', 'maxTensors', 'maxObjects', 'maxDepth'] as const;
 
-/** The limits among options that are known to be there. */
+/** The limits among validated options. */
 export const limitsOf = ({ maxBytes, maxTensors, maxObjects, maxDepth }: LoadLimits): LoadLimits => ({
   maxBytes,
   maxTensors,
@@ -27,16 +27,16 @@ export const limitsOf = ({ maxBytes, maxTensors, maxObjects, maxDepth }: LoadLim
 });
 
 const UNPACKED = 256 * 2 ** 20;
-const MOST_TIMES = 16;
+const MAX_RATIO = 16;
 const TENSORS = 16_384;
 const BYTES_OF_TENSOR = 64;
 const OBJECTS = 262_144;
-const MOST_OBJECTS = 4_000_000;
+const MAX_OBJECTS = 4_000_000;
 const DEPTH = 1000;
-/** Instructions of a pickle, and elements that they copy: each may take eight bytes or more. */
+/** Instructions of a pickle plus the elements that they copy: each may take eight bytes or more. */
 const STEPS = 4_000_000;
-const MOST_STEPS = 100_000_000;
-/** Keys that lookups may pass in all Maps and Sets of an archive: about a second, if it is made for that. */
+const MAX_STEPS = 100_000_000;
+/** Keys that lookups may probe in all Maps and Sets of an archive: about a second for a file made to collide. */
 const LOOKUPS = 2 ** 27;
 
 function limit(fn: string, name: keyof LoadLimits, given: LoadLimits, usual: number): number {
@@ -46,7 +46,7 @@ function limit(fn: string, name: keyof LoadLimits, given: LoadLimits, usual: num
   throw argumentError(fn, name, 'a number, 0 or more', value);
 }
 
-/** What is left of one archive's limits. Throws what `fail` makes of the first that is passed. */
+/** The remaining limits of one archive. Throws `fail(…)` when a limit is exceeded. */
 export class Budget {
   readonly maxDepth: number;
   readonly #fail: (what: string) => Error;
@@ -61,18 +61,18 @@ export class Budget {
   #stepsMade = 0;
   #lookupsMade = 0;
 
-  /** `size`: bytes of the file. */
+  /** `size`: bytes in the file. */
   constructor(fn: string, given: LoadLimits, size: number, fail: (what: string) => Error) {
     this.#fail = fail;
-    this.#bytes = limit(fn, 'maxBytes', given, UNPACKED + MOST_TIMES * size);
+    this.#bytes = limit(fn, 'maxBytes', given, UNPACKED + MAX_RATIO * size);
     this.#tensors = limit(fn, 'maxTensors', given, TENSORS + Math.floor(size / BYTES_OF_TENSOR));
-    this.#objects = limit(fn, 'maxObjects', given, Math.min(MOST_OBJECTS, OBJECTS + size));
+    this.#objects = limit(fn, 'maxObjects', given, Math.min(MAX_OBJECTS, OBJECTS + size));
     this.maxDepth = limit(fn, 'maxDepth', given, DEPTH);
-    this.#steps = Math.min(MOST_STEPS, Math.max(STEPS + size, this.#objects));
+    this.#steps = Math.min(MAX_STEPS, Math.max(STEPS + size, this.#objects));
     this.#lookups = this.#objects === Number.POSITIVE_INFINITY ? this.#objects : LOOKUPS;
   }
 
-  /** Bytes that are unpacked, or read again. */
+  /** Charges bytes that are unpacked or read again. */
   unpack(bytes: number): void {
     this.#unpacked += bytes;
     if (this.#unpacked <= this.#bytes) return;
@@ -83,27 +83,29 @@ export class Budget {
     if (++this.#tensorsMade > this.#tensors) throw this.#fail(`more than ${this.#tensors} tensors (maxTensors)`);
   }
 
-  /** Something that takes much more memory than its byte in the file. */
+  /** Charges an object, which takes much more memory than its byte in the file. */
   object(): void {
     if (++this.#objectsMade > this.#objects) {
       throw this.#fail(`more than ${this.#objects} lists and dictionaries, or other objects (maxObjects)`);
     }
   }
 
-  /** Instructions, or elements that one of them copies or looks at. */
+  /** Charges instructions, or elements that an instruction copies or inspects. */
   step(count = 1): void {
     this.#stepsMade += count;
     if (this.#stepsMade > this.#steps) throw this.#fail(`more than ${this.#steps} instructions`);
   }
 
-  /** Keys of a Map or a Set that looking one up may pass. */
-  lookup(passed: number): void {
-    this.#lookupsMade += passed;
+  /** Charges the keys of a Map or a Set that a lookup may probe. */
+  lookup(probed: number): void {
+    this.#lookupsMade += probed;
     if (this.#lookupsMade <= this.#lookups) return;
-    throw this.#fail('its keys may be chosen to collide: too many numbers that are not 0 to n (maxObjects: Infinity)');
+    throw this.#fail(
+      'its keys may be chosen to collide: too many numeric keys outside 0 to n (maxObjects: Infinity allows them)',
+    );
   }
 
-  /** The error of what is nested beyond `maxDepth`. */
+  /** The error for values nested beyond `maxDepth`. */
   tooDeep(): Error {
     return this.#fail(`it is nested too deeply: more than ${this.maxDepth} levels (maxDepth)`);
   }

@@ -1,30 +1,30 @@
-/** What files say, in messages: short, on one line, and nothing that a terminal would obey. */
+/** Quotes text from files for messages: short, on one line, without terminal control characters. */
 
-const MOST = 60;
+const MAX_QUOTED = 60;
 
-/** Text of a file in quotes, its beginning if it is long; of any other value its kind. */
+/** Text from a file in quotes, truncated if it is long; for other values their type. */
 export function quote(value: unknown): string {
   if (typeof value === 'number' || typeof value === 'boolean' || value === null) return String(value);
   if (typeof value !== 'string') return Array.isArray(value) ? 'a list' : `a value of type ${typeof value}`;
-  const short = value.length > MOST ? `${value.slice(0, MOST)}…` : value;
-  // JSON leaves the control characters above ASCII, and separators of lines, as they are.
+  const short = value.length > MAX_QUOTED ? `${value.slice(0, MAX_QUOTED)}…` : value;
+  // JSON does not escape the control characters above ASCII and the line separators.
   return JSON.stringify(short).replace(
     /[\u007f-\u009f\u2028\u2029]/g,
     (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 }
 
-/** A name as it is where it is a plain one, else as `quote` has it. */
+/** A plain name unchanged, any other text as `quote` shows it. */
 export const shown = (name: string): string => (/^[\w.]{1,60}$/.test(name) ? name : quote(name));
 
-/** "[2, 3]", the first sizes of a long one. */
+/** "[2, 3]"; of a long shape only the first sizes. */
 export function showShape(shape: readonly number[]): string {
   return `[${shape.slice(0, 8).join(', ')}${shape.length > 8 ? `, … (${shape.length} sizes)` : ''}]`;
 }
 
 /**
- * The elements of a shape. Undefined where the product of its sizes other than 0 is no exact number: libtorch multiplies
- * them for an empty tensor, too.
+ * The number of elements of a shape. Undefined if the product of its nonzero sizes is not a safe integer: libtorch
+ * multiplies them for an empty tensor too.
  */
 export function elementsOf(shape: readonly number[]): number | undefined {
   let product = 1;

@@ -20,7 +20,7 @@ import { type Bytes, type ZipEntry, ZipReader, ZipWriter } from './zip';
 const fail = (what: string): TorchError => codedError(Error, 'ERR_TORCH_FILE', `npy: ${what}`);
 const failZip = (what: string): TorchError => codedError(Error, 'ERR_TORCH_FILE', `npz: ${what}`);
 
-/** NumPy's names without the byte order, and bytes an element. */
+/** NumPy's type names without the byte order, and bytes per element. */
 const dtypes: Readonly<Record<string, readonly [DType, number]>> = {
   b1: ['bool', 1],
   u1: ['uint8', 1],
@@ -42,7 +42,7 @@ const namesOf = new Map(Object.entries(dtypes).map(([name, [dtype, bytes]]) => [
 interface Header {
   readonly dtype: DType;
   readonly itemSize: number;
-  /** Bytes that change places in a number of the other byte order; 0 for none. */
+  /** Width of the numbers whose bytes are reversed (big-endian files); 0 for none. */
   readonly swap: number;
   readonly columns: boolean;
   readonly shape: number[];
@@ -50,40 +50,40 @@ interface Header {
 }
 
 const MAGIC = Buffer.from('\x93NUMPY', 'latin1');
-/** NumPy itself refuses longer ones. */
-const MOST_HEADER = 10_000;
-const MOST_DIMENSIONS = 64;
+/** NumPy refuses longer headers too. */
+const MAX_HEADER = 10_000;
+const MAX_DIMENSIONS = 64;
 
-/** Where the data begins, by the first 12 bytes of a file, or all that it has. */
+/** Where the data begins, from the first 12 bytes of a file (fewer if it is shorter). */
 function headerEnd(first: Uint8Array): { version: number; from: number; end: number } {
   if (first.length < 10 || !MAGIC.equals(first.subarray(0, 6)))
-    throw fail('no npy file: it does not begin with \\x93NUMPY');
+    throw fail('not an npy file: it does not begin with \\x93NUMPY');
   const version = first[6]!;
-  if (version !== 1 && version !== 2 && version !== 3) throw fail(`version ${version} is not known here`);
+  if (version !== 1 && version !== 2 && version !== 3) throw fail(`version ${version} is not supported`);
   const from = version === 1 ? 10 : 12;
-  if (first.length < from) throw fail('it is cut off');
+  if (first.length < from) throw fail('the file is truncated');
   const lengths = Buffer.from(first.subarray(8, from));
   const length = version === 1 ? lengths.readUInt16LE() : lengths.readUInt32LE();
-  if (length > MOST_HEADER) throw fail(`a header of ${length} bytes, at most ${MOST_HEADER} are read`);
+  if (length > MAX_HEADER) throw fail(`expected a header of at most ${MAX_HEADER} bytes, got ${length}`);
   return { version, from, end: from + length };
 }
 
-/** Reads a header's text. `bytes` is what the data has to have, by dtype and shape. */
+/** Parses the text of a header. `bytes` is the expected size of the data, from dtype and shape. */
 function parseHeader(text: string, start: number): Header & { bytes: bigint; name: string } {
-  // As NumPy writes it; Python's literals at large are not evaluated.
+  // The exact form that NumPy writes; other Python literals are not evaluated.
   const match =
     /^\{'descr': '([<>|=])(\w+)', 'fortran_order': (True|False), 'shape': \(((?:\d+, ?)*\d*)\), ?\}\s*$/.exec(text);
-  if (match === null) throw fail(`a header that is not of one array of numbers: ${quote(text.trim())}`);
+  if (match === null) throw fail(`the header does not describe one array of numbers: ${quote(text.trim())}`);
   const [, order, name, columns, sizes] = match as unknown as [string, string, string, string, string];
   const known = Object.hasOwn(dtypes, name) ? dtypes[name]! : undefined;
-  if (known === undefined) throw fail(`dtype '${order}${name.slice(0, 20)}' is not known here`);
+  if (known === undefined) throw fail(`dtype '${order}${name.slice(0, 20)}' is not supported`);
   const [dtype, itemSize] = known;
   const shape = sizes
     .split(',')
     .filter((size) => size.trim() !== '')
     .map(Number);
-  if (!shape.every(Number.isSafeInteger)) throw fail('a size beyond exact integers');
-  if (shape.length > MOST_DIMENSIONS) throw fail(`${shape.length} dimensions, NumPy has at most ${MOST_DIMENSIONS}`);
+  if (!shape.every(Number.isSafeInteger)) throw fail('a size exceeds 2^53 - 1');
+  if (shape.length > MAX_DIMENSIONS) throw fail(`expected at most ${MAX_DIMENSIONS} dimensions, got ${shape.length}`);
   const elements = elementsOf(shape);
   if (elements === undefined) throw fail(`shape ${showShape(shape)} has more elements than can be counted`);
   const bytes = BigInt(elements) * BigInt(itemSize);
@@ -96,11 +96,11 @@ const textOf = (bytes: Uint8Array, version: number) => Buffer.from(bytes).toStri
 
 function readHeader(bytes: Bytes): Header {
   const { version, from, end } = headerEnd(bytes.read(0, Math.min(12, bytes.size)));
-  if (end > bytes.size) throw fail('it is cut off');
+  if (end > bytes.size) throw fail('the file is truncated');
   const header = parseHeader(textOf(bytes.read(from, end - from), version), end);
   if (header.bytes !== BigInt(bytes.size - end)) {
     const { name, shape } = header;
-    throw fail(`${name} of shape ${showShape(shape)} has ${header.bytes} bytes, the file ${bytes.size - end}`);
+    throw fail(`${name} of shape ${showShape(shape)} takes ${header.bytes} bytes, the file has ${bytes.size - end}`);
   }
   return header;
 }
@@ -122,7 +122,7 @@ function read(source: TensorSource, device: string | undefined, header = readHea
     const raw =
       swap === 0 ? source.tensor(start, length, itemSize) : tensorOfBytes(swapped(source.read(start, length), swap));
     const flat = (dtype === 'bool' ? raw.ne(0) : raw.view(dtype)) as Tensor;
-    // Columns first: the transpose of what lies there.
+    // Column-major data is the transpose of a row-major array.
     const shaped = columns
       ? (flat.view([...shape].reverse()).permute(shape.map((_, i) => shape.length - 1 - i)) as Tensor)
       : (flat.view(shape) as Tensor);
@@ -131,25 +131,25 @@ function read(source: TensorSource, device: string | undefined, header = readHea
 }
 
 export interface LoadNpyOptions<V extends string = Device> extends MapOptions {
-  /** Where the tensors go: to the CPU, if not given. */
+  /** The device of the tensors (default: the CPU). */
   device?: DeviceLike<V> | undefined;
 }
 
 const wantedNpy: Wanted = { fn: 'npy.load', format: 'npy', fail };
 const wantedNpz: Wanted = { fn: 'npz.load', format: 'npz', fail: failZip };
 
-/** What comes before the elements. */
+/** The bytes before the elements. */
 function headOf(fn: string, tensor: Tensor): NodeBuffer {
   if (!isTensor(tensor)) throw argumentError(fn, 'tensor', 'a Tensor', tensor);
   const known = namesOf.get(tensor.dtype);
   if (known === undefined || tensor.layout !== 'strided') {
-    throw argumentError(fn, 'tensor', 'a dense Tensor of a dtype that NumPy has', tensor);
+    throw argumentError(fn, 'tensor', 'a dense Tensor of a dtype that NumPy supports', tensor);
   }
   const { shape } = tensor;
   const sizes = shape.length === 1 ? `${shape[0]},` : shape.join(', ');
   const order = known.bytes === 1 ? '|' : '<';
   const text = `{'descr': '${order}${known.name}', 'fortran_order': False, 'shape': (${sizes}), }`;
-  // Spaces and a newline up to a multiple of 64, as NumPy has it.
+  // Padded with spaces and a newline to a multiple of 64 bytes, as in NumPy.
   const length = Math.ceil((10 + text.length + 1) / 64) * 64 - 10;
   const head = Buffer.alloc(10 + length, ' ');
   MAGIC.copy(head);
@@ -182,21 +182,21 @@ async function readNpyStream(
 ): Promise<Tensor> {
   const { device, ...how } = ownOptions('npy.loadFromStream', options, ['device', 'signal', 'maxBytes']);
   return readStream('npy.loadFromStream', source, how, async (reader) => {
-    const first = await reader.take(12, 'the header'); // the shortest header is longer
+    const first = await reader.take(12, 'the header'); // every header is longer
     demandBeginning(first, wantedNpy);
     const { version, from, end } = headerEnd(first);
     const others = await reader.take(end - first.length, 'the header');
     const header = parseHeader(textOf(Buffer.concat([first, others]).subarray(from), version), end);
-    if (header.bytes > BigInt(Number.MAX_SAFE_INTEGER)) throw fail('a size beyond exact integers');
+    if (header.bytes > BigInt(Number.MAX_SAFE_INTEGER)) throw fail('a size exceeds 2^53 - 1');
     const data = await reader.take(Number(header.bytes), 'the array');
-    if (!(await reader.isAtEnd())) throw fail(`the array has ${header.bytes} bytes, more bytes follow`);
+    if (!(await reader.isAtEnd())) throw fail(`expected ${header.bytes} bytes of data, got more`);
     return read(inMemory(data, true), device, { ...header, start: 0 });
   });
 }
 
-/** Replaces the file when it is whole. */
+/** Replaces the file once it is completely written. */
 function saveNpy(tensor: Tensor, path: FilePath): void;
-/** The same in NumPy's order. */
+/** The same with NumPy's argument order. */
 function saveNpy(path: FilePath, tensor: Tensor): void;
 function saveNpy(first: unknown, second: unknown): void {
   const { value, path } = valueAndPath('npy.save', first, second);
@@ -206,19 +206,19 @@ function saveNpy(first: unknown, second: unknown): void {
 
 /** One array in a file: NumPy's `np.save` and `np.load`. */
 export const npy = {
-  /** @throws ERR_TORCH_FILE for what is no npy file of numbers, or lies about itself */
+  /** @throws ERR_TORCH_FILE if it is not an npy file of numbers, or its header does not match its data */
   load<const V extends string = Device>(source: FilePath | Uint8Array, options: LoadNpyOptions<V> = {}): Tensor {
     const { device, mmap } = ownOptions('npy.load', options, ['device', 'mmap']);
     return withSource(wantedNpy, source, mmap, (bytes) => read(bytes, device));
   },
   save: saveNpy,
   serialize: (tensor: Tensor): NodeBuffer => serializeNpy('npy.serialize', tensor),
-  /** The same from a stream, a Blob or bytes. @throws ERR_TORCH_STREAM for a stream that fails or ends too early */
+  /** The same from a stream, a Blob or bytes. @throws ERR_TORCH_STREAM if the stream fails or ends early */
   loadFromStream: async <const V extends string = Device>(
     source: ByteSource,
     options: Omit<LoadNpyOptions<V>, 'mmap'> & StreamOptions = {},
   ): Promise<Tensor> => readNpyStream(source, options),
-  /** A file's bytes as a ReadableStream, made as they are read. It holds the tensor's memory by itself. */
+  /** The bytes of a file as a ReadableStream, produced on demand. It keeps the tensor's memory alive. */
   saveToStream: (tensor: Tensor): ByteStream => streamNpy(tensor),
 };
 
@@ -239,15 +239,15 @@ function* chunksOfNpz(fn: string, tensors: Record<string, Tensor>): Generator<Ui
   yield* parts;
 }
 
-/** An npz has no objects but its arrays. */
+/** An npz has no objects other than its arrays. */
 const npzLimits = ['maxBytes', 'maxTensors'] as const;
 
-/** What is packed cannot be mapped: `mmap` is for arrays that were saved without compression. */
+/** `mmap` applies to arrays saved without compression; compressed ones cannot be mapped. */
 export interface LoadNpzOptions<V extends string = Device>
   extends LoadNpyOptions<V>,
     Pick<LoadLimits, (typeof npzLimits)[number]> {}
 
-/** The array of an entry: as it lies in `bytes`, where it is not packed. */
+/** The array of an entry, read directly from `bytes` if it is not compressed. */
 function readEntry(bytes: TensorSource, zip: ZipReader, entry: ZipEntry, device: string | undefined): Tensor {
   if (entry.deflated) return read(inMemory(zip.data(entry), false), device);
   return zip.summed(entry, (start, take) => {
@@ -280,7 +280,7 @@ function readAll(
     const tensors: Record<string, Tensor> = {};
     for (const entry of zip.entries.values()) {
       const name = entry.name.replace(/\.npy$/, '');
-      if (Object.hasOwn(tensors, name)) throw failZip(`the array ${quote(name)} comes twice`);
+      if (Object.hasOwn(tensors, name)) throw failZip(`duplicate array ${quote(name)}`);
       budget.tensor();
       const value = readEntry(bytes, zip, entry, device);
       // Not an assignment: an array may be called __proto__.
@@ -290,9 +290,9 @@ function readAll(
   });
 }
 
-/** Not compressed. Replaces the file when it is whole. */
+/** Writes uncompressed arrays. Replaces the file once it is completely written. */
 function saveNpz(tensors: Record<string, Tensor>, path: FilePath): void;
-/** The same in NumPy's order. */
+/** The same with NumPy's argument order. */
 function saveNpz(path: FilePath, tensors: Record<string, Tensor>): void;
 function saveNpz(first: unknown, second: unknown): void {
   const { value: tensors, path } = valueAndPath('npz.save', first, second);
@@ -304,7 +304,7 @@ function saveNpz(first: unknown, second: unknown): void {
 
 /** Arrays by name in a zip: NumPy's `np.savez`, `np.savez_compressed` and `np.load`. */
 export const npz = {
-  /** @throws ERR_TORCH_FILE for what is no npz file, is damaged, or lies about itself, or becomes more than its limits allow */
+  /** @throws ERR_TORCH_FILE if it is not an npz file, is damaged or inconsistent, or exceeds a limit */
   load<const V extends string = Device>(
     source: FilePath | Uint8Array,
     options: LoadNpzOptions<V> = {},
@@ -312,7 +312,7 @@ export const npz = {
     const { device, mmap, ...limits } = ownOptions('npz.load', options, ['device', 'mmap', ...npzLimits]);
     return withSource(wantedNpz, source, mmap, (bytes) => readAll('npz.load', bytes, device, limits));
   },
-  /** The same from a stream, a Blob or bytes, which is read to its end first: what is in the file stands there. */
+  /** The same from a stream, a Blob or bytes. It is read to its end first: the directory of a zip is there. */
   loadFromStream: async <const V extends string = Device>(
     source: ByteSource,
     options: Omit<LoadNpzOptions<V>, 'mmap'> & StreamOptions = {},
@@ -324,7 +324,7 @@ export const npz = {
     return readAll('npz.loadFromStream', whole, device, limitsOf(how));
   },
   save: saveNpz,
-  /** The same bytes as a ReadableStream, made as they are read. It holds the tensors' memory by itself. */
+  /** The same bytes as a ReadableStream, produced on demand. It keeps the tensors' memory alive. */
   saveToStream(tensors: Record<string, Tensor>): ByteStream {
     checkTensors('npz.saveToStream', tensors);
     const entries = Object.entries(tensors).map(([name, tensor]) => [name, bare(tensor)] as const);

@@ -1,4 +1,4 @@
-/** Where a file is: a path, or a URL of the scheme file:, by Node's rules. And which argument of a saver says it. */
+/** File arguments: a path or a file: URL, by Node's rules, and their position among a saver's arguments. */
 import { fileURLToPath } from 'node:url';
 import type { FileUrl } from '../../types/base';
 import { argumentError, refusal } from '../errors';
@@ -7,7 +7,7 @@ export type FilePath = string | FileUrl;
 
 export const A_PATH = 'a path or a file: URL';
 
-/** Of a URL object alone: the getter looks at what the object is, not at properties that a program gave it. */
+/** Accepts only genuine URL objects: the getter checks the object's internal slot, not its properties. */
 const hrefOf = Object.getOwnPropertyDescriptor(URL.prototype, 'href')!.get!;
 
 function urlOf(value: unknown): string | undefined {
@@ -21,7 +21,7 @@ function urlOf(value: unknown): string | undefined {
 
 const isPath = (value: unknown): value is FilePath => typeof value === 'string' || urlOf(value) !== undefined;
 
-/** The path that an argument stands for; undefined for what is neither a path nor a URL. */
+/** The path of an argument; undefined for a value that is neither a path nor a URL. */
 export function pathIn(fn: string, argument: string, value: unknown): string | undefined {
   if (typeof value === 'string') return value;
   const url = urlOf(value);
@@ -29,7 +29,7 @@ export function pathIn(fn: string, argument: string, value: unknown): string | u
   try {
     return fileURLToPath(url);
   } catch (error) {
-    // Another scheme, a host, an encoded slash: what Node says of it.
+    // Another scheme, a host or an encoded slash: Node's message.
     throw Object.assign(refusal(fn, argument, A_PATH, `'${url.slice(0, 200)}': ${(error as Error).message}`), {
       cause: error,
     });
@@ -43,8 +43,8 @@ export function pathOf(fn: string, argument: string, value: unknown): string {
 }
 
 /**
- * The arguments of a saver. The order is PyTorch's: what is saved, then where. The other one is taken as well, where only the
- * first is a path.
+ * The arguments of a saver, in PyTorch's order: value, then path. The reverse order is accepted if only the first argument
+ * is a path.
  */
 export function valueAndPath(fn: string, first: unknown, second: unknown): { value: unknown; path: string } {
   if (!isPath(second) && second !== undefined && isPath(first))

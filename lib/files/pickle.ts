@@ -1,7 +1,7 @@
-/** Writes pickles of protocol 2, as torch.save does: numbers, text, lists, dictionaries, and what is given as a global call. */
+/** Writes pickles of protocol 2, as torch.save does: numbers, strings, lists, dictionaries, and calls of Python names. */
 import { types } from 'node:util';
 
-/** A call of a Python name, as it stands in a pickle. */
+/** A call of a Python name (REDUCE). */
 export class Reduce {
   constructor(
     readonly module: string,
@@ -10,7 +10,7 @@ export class Reduce {
   ) {}
 }
 
-/** A Python name by itself. */
+/** A Python name (GLOBAL). */
 export class Name {
   constructor(
     readonly module: string,
@@ -18,7 +18,7 @@ export class Name {
   ) {}
 }
 
-/** What the reader looks up outside the pickle. */
+/** A value that the reader looks up outside the pickle (BINPERSID). */
 export class Persistent {
   constructor(readonly id: readonly unknown[]) {}
 }
@@ -28,21 +28,21 @@ export class Tuple {
   constructor(readonly values: readonly unknown[]) {}
 }
 
-/** What a list or a dictionary has. */
-type Inside =
+/** The contents of a list or a dictionary. */
+type Contents =
   | { readonly elements: readonly unknown[] }
   | { readonly entries: readonly (readonly [unknown, unknown])[] };
 
-/** Runs the program's code where it is getters, iterators or a Proxy. */
-function insideOf(value: unknown): Inside | undefined {
+/** May run user code: getters, iterators, a Proxy. */
+function contentsOf(value: unknown): Contents | undefined {
   if (Array.isArray(value)) return { elements: Array.from(value) };
   if (value instanceof Map) return { entries: [...value] };
   return isPlain(value) ? { entries: Object.entries(value as object) } : undefined;
 }
 
 /**
- * `replace` gives what stands for a value that is neither plain nor one of the above, or throws. `asUser` calls what runs the
- * program's code.
+ * `replace` gives the substitute for a value that is neither plain nor one of the above, or throws. `asUser` wraps calls
+ * that may run user code.
  */
 export function pickle(
   root: unknown,
@@ -119,7 +119,7 @@ export function pickle(
     if (known !== undefined) {
       number(0x6a, 4, known, 'writeUInt32LE');
     } else if (types.isProxy(value)) {
-      writeValue(object, path); // before anything else looks at it
+      writeValue(object, path); // before anything else inspects it
     } else if (value instanceof Name) {
       name(value.module, value.name);
     } else if (value instanceof Tuple) {
@@ -138,9 +138,9 @@ export function pickle(
   };
 
   const writeValue = (object: object, path: string): void => {
-    const inside = asUser(() => insideOf(object));
-    if (inside !== undefined) {
-      writeInside(object, inside, path);
+    const contents = asUser(() => contentsOf(object));
+    if (contents !== undefined) {
+      writeContents(object, contents, path);
       return;
     }
     const other = replace(object, path);
@@ -148,15 +148,15 @@ export function pickle(
     if (other instanceof Reduce) memo.set(object, memo.get(other)!);
   };
 
-  const writeInside = (object: object, inside: Inside, path: string): void => {
-    const isList = 'elements' in inside;
+  const writeContents = (object: object, contents: Contents, path: string): void => {
+    const isList = 'elements' in contents;
     put(isList ? 0x5d : 0x7d);
     remember(object);
     put(0x28);
     if (isList) {
-      for (const [i, element] of inside.elements.entries()) write(element, `${path}[${i}]`);
+      for (const [i, element] of contents.elements.entries()) write(element, `${path}[${i}]`);
     } else {
-      for (const [key, element] of inside.entries) {
+      for (const [key, element] of contents.entries) {
         write(key, `${path} (a key)`);
         write(element, typeof key === 'string' ? `${path}.${key}` : `${path} (a value)`);
       }

@@ -1,4 +1,4 @@
-/** Where the bytes of a loader come from: a file, or bytes in memory. */
+/** The sources of a loader: a file, or bytes in memory. */
 import { types } from 'node:util';
 import { fromTypedArray } from '../create';
 import { argumentError } from '../errors';
@@ -12,30 +12,30 @@ import type { Bytes } from './zip';
 
 export interface TensorSource extends Bytes {
   /**
-   * These bytes as a uint8 tensor: a view where they may be shared and `itemSize` lets it be one, else a copy. `take` gets each
-   * part as it is read, and must not keep it.
+   * These bytes as a uint8 tensor: a view if sharing is allowed and the offset is aligned to `itemSize`, else a copy. `take`
+   * gets each part as it is read and must not keep it.
    */
   tensor(from: number, length: number, itemSize: number, take?: (bytes: Uint8Array) => void): Tensor;
 }
 
 export interface MapOptions {
   /**
-   * Share the memory instead of copying it (default false): a file is mapped, so that a page is read when it is used, and of
-   * bytes the tensors share the memory. Whoever writes to the file in place, or to the bytes, then changes the tensors; who
-   * cuts the file short **ends the process** when it next reads such a tensor (SIGBUS, which no language can turn into an
-   * error). Only for files that are replaced by `rename`, as the savers here do, or never.
+   * Share the memory instead of copying it (default false). A file is mapped, so that each page is read on first use; tensors
+   * from bytes share their memory. Writing to the file in place, or to the bytes, then changes the tensors. Truncating the
+   * file **ends the process** when it next reads such a tensor (SIGBUS, which cannot become an error). Use it only for files
+   * that are never modified, or are replaced by `rename`, as the savers of this library do.
    */
   mmap?: boolean | undefined;
 }
 
-/** A copy of the bytes, in memory that libtorch counts. */
+/** A copy of the bytes in memory that libtorch accounts for. */
 export function tensorOfBytes(bytes: Uint8Array): Tensor {
   const tensor = wrap(native.newBytes(bytes.length))!;
   native.fillBytes(tensor._handle, 0, bytes);
   return tensor;
 }
 
-/** Bytes in memory. `share`: nobody else writes to them, or the program asked for it. */
+/** Bytes in memory. `share`: no one else writes to them, or the program asked for sharing. */
 export const inMemory = (data: Uint8Array, share: boolean): TensorSource => ({
   size: data.length,
   read: (from, length) => data.subarray(from, from + length),
@@ -46,7 +46,7 @@ export const inMemory = (data: Uint8Array, share: boolean): TensorSource => ({
   },
 });
 
-/** What a loader reads, and how it fails. */
+/** The format that a loader reads, and its error. */
 export interface Wanted {
   /** The function, for messages about arguments. */
   readonly fn: string;
@@ -60,8 +60,8 @@ export function mayShare(fn: string, mmap: unknown): boolean {
 }
 
 /**
- * Calls `use` with the bytes of a path, a file: URL or a Uint8Array, whose format is not known to be another one. The tensors in
- * its result belong to the scope of the caller.
+ * Calls `use` with the bytes of a path, a file: URL or a Uint8Array, after checking that they have no other known format.
+ * The tensors in its result belong to the caller's scope.
  */
 export function withSource<T>(wanted: Wanted, source: unknown, mmap: unknown, use: (source: TensorSource) => T): T {
   const { fn, fail } = wanted;

@@ -1,4 +1,4 @@
-/** Files of tensors that come or go as a stream, at the pace of whoever is slower. */
+/** Tensor files as streams, with backpressure in both directions. */
 import type { ByteSource, ByteStream, Signal } from '../../types/base';
 import { argumentError, codedError, describe, type TorchError } from '../errors';
 import { keep } from '../scopes/movable';
@@ -6,16 +6,16 @@ import { tensors } from '../scopes/walk';
 import type { Tensor } from '../tensor';
 
 export interface StreamOptions {
-  /** Rejects with the signal's reason when it is aborted, and tells the source to stop. */
+  /** Aborting it rejects with the signal's reason and cancels the source. */
   signal?: Signal | undefined;
-  /** The most bytes to take (default: no limit), and of a zip the most that it may unpack to. For what strangers send. */
+  /** The most bytes to read (default: no limit), and the most that a zip may unpack to. For untrusted input. */
   maxBytes?: number | undefined;
 }
 
-/** Pulls chunks out of whatever gives them. */
+/** A uniform interface to all kinds of sources. */
 interface Chunks {
   next(): Promise<{ done?: boolean | undefined; value?: unknown }>;
-  /** Tells the source that no more is wanted. */
+  /** Cancels the source. */
   stop(reason: unknown): unknown;
 }
 
@@ -46,14 +46,14 @@ const fromIterator = (iterator: Iterator<unknown> | AsyncIterator<unknown>): Chu
   stop: () => iterator.return?.(),
 });
 
-/** Bytes in their order, as a format asks for them. No more is pulled than was asked for, but for the rest of a chunk. */
+/** Sequential reads from a source. Nothing is read ahead, except for the rest of a chunk. */
 export class StreamReader {
-  /** Bytes that were handed out. */
+  /** Bytes returned so far. */
   at = 0;
   readonly #fn: string;
   readonly #chunks: Chunks;
   readonly #signal: AbortSignal | undefined;
-  readonly #most: number;
+  readonly #maxBytes: number;
   #chunk: Uint8Array = new Uint8Array(0);
   #abort: (reason: unknown) => void = () => {};
 
@@ -66,7 +66,7 @@ export class StreamReader {
     }
     this.#fn = fn;
     this.#signal = signal;
-    this.#most = maxBytes;
+    this.#maxBytes = maxBytes;
     this.#chunks = chunksOf(fn, source);
   }
 
@@ -81,11 +81,11 @@ export class StreamReader {
     return cause === undefined ? error : Object.assign(error, { cause });
   }
 
-  /** The next chunk that holds something; undefined at the end. */
+  /** The next chunk that is not empty; undefined at the end. */
   async #pull(): Promise<Uint8Array | undefined> {
     for (;;) {
       this.#signal?.throwIfAborted();
-      // Not a race with one promise of the signal, which would remember every chunk of a long stream.
+      // Not Promise.race with a promise of the signal, which would retain every chunk of a long stream.
       const step = await new Promise<{ done?: boolean | undefined; value?: unknown }>((resolve, reject) => {
         this.#abort = reject;
         this.#chunks
@@ -100,7 +100,7 @@ export class StreamReader {
     }
   }
 
-  /** So many bytes, in memory of their own. `what` they are is for messages. */
+  /** The next `length` bytes, in newly allocated memory. `what` describes them in messages. */
   async take(length: number, what: string): Promise<Uint8Array<ArrayBuffer>> {
     this.#allow(this.at + length);
     const target = this.#room(length);
@@ -109,7 +109,9 @@ export class StreamReader {
       if (this.#chunk.length === 0) {
         const chunk = await this.#pull();
         if (chunk === undefined) {
-          throw this.fail(`the stream ended after ${this.at} bytes, ${length - filled} before the end of ${what}`);
+          throw this.fail(
+            `the stream ended after ${this.at} bytes, ${length - filled} bytes before the end of ${what}`,
+          );
         }
         this.#chunk = chunk;
       }
@@ -141,14 +143,14 @@ export class StreamReader {
     return all;
   }
 
-  /** Whether nothing follows. */
+  /** Whether the end is reached. */
   async isAtEnd(): Promise<boolean> {
     return this.#chunk.length === 0 && (await this.#pull()) === undefined;
   }
 
   #allow(bytes: number): void {
-    if (bytes <= this.#most) return;
-    throw this.fail(`the stream has ${bytes} bytes or more, at most ${this.#most} are allowed (maxBytes)`);
+    if (bytes <= this.#maxBytes) return;
+    throw this.fail(`expected at most ${this.#maxBytes} bytes (maxBytes), the stream has ${bytes} or more`);
   }
 
   #room(length: number): Uint8Array<ArrayBuffer> {
@@ -159,19 +161,19 @@ export class StreamReader {
     }
   }
 
-  /** Tells the source to stop; what it answers does not matter any more. */
+  /** Cancels the source and ignores its result. */
   stop(reason: unknown): void {
     try {
       Promise.resolve(this.#chunks.stop(reason)).catch(() => {});
     } catch {
-      // It has failed already.
+      // The caller already throws an error.
     }
   }
 }
 
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : describe(error));
 
-/** Reads a source with `use`. Whatever goes wrong, the source is told to stop. */
+/** Reads a source with `use`. Cancels the source on any error. */
 export async function readStream<T>(
   fn: string,
   source: ByteSource,
@@ -192,8 +194,8 @@ export async function readStream<T>(
 }
 
 /**
- * A stream of what `chunks` gives, made when somebody asks for it. `held` are tensors of the stream's own: they are released
- * at its end, when it is cancelled, and when nobody can read it any more.
+ * A stream of `chunks`, produced on demand. The stream owns the tensors in `held`: they are released at its end, when it is
+ * cancelled, and when it is garbage-collected.
  */
 export function byteStream(chunks: Iterator<Uint8Array>, held: readonly Tensor[]): ByteStream {
   for (const tensor of held) keep(tensor);
@@ -220,6 +222,6 @@ export function byteStream(chunks: Iterator<Uint8Array>, held: readonly Tensor[]
     cancel: release,
   };
   const stream = new ReadableStream<Uint8Array>(source, { highWaterMark: 0 });
-  // It may leave a scope, which cannot look into streams: it holds nothing that is the scope's.
+  // Declares that it holds no tensors of a scope, so that it may be returned from one.
   return Object.defineProperty(stream, tensors, { value: [] }) as ByteStream;
 }

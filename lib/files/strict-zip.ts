@@ -1,6 +1,6 @@
 /**
- * Zip archives that libtorch reads after us, with a reader that trusts them: what both would read must be the same. So the
- * archive says one thing only: one directory at its end, entries with bytes of their own and headers that agree with it.
+ * Zip archives that libtorch reads after this check, with a reader that trusts them: both readers must see the same data. So
+ * an archive must be unambiguous: a single directory at its end, entries that share no bytes, and headers that match it.
  */
 import type { Budget } from './limits';
 import { type Bytes, type ZipEntry, ZipReader } from './zip';
@@ -15,12 +15,12 @@ const LOCATOR64 = 0x07064b50;
 const END64_BYTES = 56;
 const LOCATOR64_BYTES = 20;
 
-/** Unpacked bytes of all packed entries: code and small files. Tensors are stored as they are. */
-const MOST_UNPACKED = 256 * 2 ** 20;
+/** Unpacked size of all compressed entries: code and small files. Tensors are stored uncompressed. */
+const MAX_UNPACKED = 256 * 2 ** 20;
 
 const view = (bytes: Uint8Array) => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
-/** The archive's entries, none of which was read yet. Throws what `fail` makes of the first thing that is wrong. */
+/** The entries of the archive; their data is not read yet. Throws `fail(…)` for the first problem. */
 export function openStrictly(bytes: Bytes, fail: Fail, budget: Budget): ZipReader {
   const directory = examineEnd(bytes, fail);
   const zip = new ZipReader(bytes, fail, budget);
@@ -31,17 +31,18 @@ export function openStrictly(bytes: Bytes, fail: Fail, budget: Budget): ZipReade
 }
 
 /**
- * The end of the archive, as libtorch's reader finds it too: the last 22 bytes, without a comment, and where the zip64 record
- * is there, both say the same. Returns where the directory begins.
+ * Checks the end of the archive, where libtorch's reader finds it too: the last 22 bytes, without a comment, consistent with
+ * the zip64 record if there is one. Returns the offset of the directory.
  */
 function examineEnd(bytes: Bytes, fail: Fail): number {
-  if (bytes.size < END_BYTES) throw fail('no zip archive, or one that was cut off');
+  if (bytes.size < END_BYTES) throw fail('not a zip archive, or a truncated one');
   const at = bytes.size - END_BYTES;
   const end = view(bytes.read(at, END_BYTES));
   if (end.getUint32(0, true) !== END || end.getUint16(20, true) !== 0) {
-    throw fail('no zip archive, or one that was cut off');
+    throw fail('not a zip archive, or a truncated one');
   }
-  if (end.getUint16(4, true) !== 0 && end.getUint16(4, true) !== 0xffff) throw fail('an archive in several parts');
+  if (end.getUint16(4, true) !== 0 && end.getUint16(4, true) !== 0xffff)
+    throw fail('multi-part archives are not supported');
   const plain = [end.getUint16(10, true), end.getUint32(12, true), end.getUint32(16, true)] as const;
   const wide = examineEnd64(bytes, at, fail);
   const limits = [0xffff, 0xffffffff, 0xffffffff];
@@ -50,26 +51,27 @@ function examineEnd(bytes: Bytes, fail: Fail): number {
     return plain[2];
   }
   for (const [i, value] of plain.entries()) {
-    if (value !== limits[i] && value !== wide.fields[i]) throw fail('the archive has two directories');
+    if (value !== limits[i] && value !== wide.fields[i]) throw fail('the archive has two different directories');
   }
   if (wide.fields[2]! + wide.fields[1]! !== wide.at) throw fail('the directory does not end where the archive does');
   return wide.fields[2]!;
 }
 
-/** Number of entries, length and place of the directory, as the zip64 record says; null without one. */
+/** Number of entries, and size and offset of the directory, from the zip64 record; null without one. */
 function examineEnd64(bytes: Bytes, end: number, fail: Fail): { at: number; fields: number[] } | null {
   const at = end - LOCATOR64_BYTES - END64_BYTES;
   if (end < LOCATOR64_BYTES) return null;
   const locator = view(bytes.read(end - LOCATOR64_BYTES, LOCATOR64_BYTES));
   if (locator.getUint32(0, true) !== LOCATOR64) return null;
-  if (at < 0 || locator.getBigUint64(8, true) !== BigInt(at)) throw fail('the zip64 record is not where it should be');
+  if (at < 0 || locator.getBigUint64(8, true) !== BigInt(at))
+    throw fail('the zip64 record is not where its locator says');
   const record = view(bytes.read(at, END64_BYTES));
   if (record.getUint32(0, true) !== END64) throw fail('the zip64 record is missing');
   const fields = [32, 40, 48].map((field) => Number(record.getBigUint64(field, true)));
   return { at, fields };
 }
 
-/** Each entry has its bytes for itself, before the directory, and its local header says what the directory says. */
+/** Entries must not overlap, must precede the directory, and their local headers must match it. */
 function examinePlaces(
   entries: readonly ZipEntry[],
   bytes: Bytes,
@@ -84,10 +86,10 @@ function examinePlaces(
     const local = view(bytes.read(entry.offset, LOCAL_BYTES));
     const name = Buffer.from(bytes.read(entry.offset + LOCAL_BYTES, local.getUint16(26, true))).toString('utf8');
     if (name !== entry.name || local.getUint16(8, true) !== (entry.deflated ? 8 : 0)) {
-      throw fail(`${entry.name}: its header says something else than the directory`);
+      throw fail(`${entry.name}: its local header does not match the directory`);
     }
     end = start + entry.packed;
-    if (end > directory) throw fail(`${entry.name}: reaches into the directory`);
+    if (end > directory) throw fail(`${entry.name}: overlaps the directory`);
   }
 }
 
@@ -95,6 +97,6 @@ function examineSizes(entries: readonly ZipEntry[], fail: Fail): void {
   let unpacked = 0;
   for (const entry of entries) {
     if (entry.deflated) unpacked += entry.size;
-    if (unpacked > MOST_UNPACKED) throw fail(`its packed entries are larger than ${MOST_UNPACKED} bytes`);
+    if (unpacked > MAX_UNPACKED) throw fail(`its compressed entries unpack to more than ${MAX_UNPACKED} bytes`);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * `torch.load` and `torch.save`: PyTorch's files, a zip with a pickle and the storages. Loading runs nothing of the file: it may
- * name tensors, their storages and plain values, as with PyTorch's weights_only.
+ * `torch.load` and `torch.save`: PyTorch's files, a zip with a pickle and the storages. Loading executes no code: only
+ * tensors, their storages and plain values are allowed, as with PyTorch's weights_only.
  */
 import { types } from 'node:util';
 import type { ByteSource, ByteStream, Device, DeviceLike, DType, NodeBuffer } from '../../types/base';
@@ -29,7 +29,7 @@ import { ZipReader, ZipWriter } from './zip';
 const fail = (what: string): TorchError => codedError(Error, 'ERR_TORCH_FILE', `torch.load: ${what}`);
 const wanted: Wanted = { fn: 'load', format: 'torch', fail };
 
-/** torch.FloatStorage and its like: the dtype, and bytes an element. */
+/** Storage classes such as torch.FloatStorage: the dtype, and bytes per element. */
 const storages: Readonly<Record<string, readonly [DType, number]>> = {
   BoolStorage: ['bool', 1],
   ByteStorage: ['uint8', 1],
@@ -46,7 +46,7 @@ const storages: Readonly<Record<string, readonly [DType, number]>> = {
 };
 const storageOf = new Map(Object.entries(storages).map(([name, [dtype, bytes]]) => [dtype, { name, bytes }]));
 
-/** A storage of the file as tensors are made of it. */
+/** A storage of the file, as the tensors use it. */
 class Stored {
   constructor(
     readonly elements: Tensor,
@@ -55,8 +55,8 @@ class Stored {
   ) {}
 }
 
-/** As NumPy has it; libtorch's kernels take no more either. */
-const MOST_DIMENSIONS = 64;
+/** NumPy's limit, and that of libtorch's kernels. */
+const MAX_DIMENSIONS = 64;
 
 const isText = (value: unknown): value is string => typeof value === 'string';
 const isSize = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
@@ -76,12 +76,12 @@ class Archive implements Allowed {
     this.#zip = new ZipReader(bytes, fail, budget);
     demandEntries(this.#zip.entries.keys(), wanted);
     const pickles = [...this.#zip.entries.keys()].filter((name) => /^[^/]+\/data\.pkl$/.test(name));
-    if (pickles.length !== 1) throw fail('no file of torch.save: it has no data.pkl');
+    if (pickles.length !== 1) throw fail('not a torch.save file: it has no data.pkl');
     this.#prefix = pickles[0]!.slice(0, -'data.pkl'.length);
     this.#device = device;
     const order = this.#zip.entries.get(`${this.#prefix}byteorder`);
     if (order !== undefined && Buffer.from(this.#zip.data(order)).toString().trim() !== 'little') {
-      throw fail('its byte order is not that of this machine');
+      throw fail('its byte order is not little-endian');
     }
   }
 
@@ -90,7 +90,7 @@ class Archive implements Allowed {
     try {
       return new Unpickler(bytes, this, this.#budget).load();
     } catch (error) {
-      // The stack of JavaScript, or the room of one of its arrays and maps.
+      // The JavaScript stack overflowed, or an array or a map exceeded its maximum size.
       if (error instanceof RangeError && (error as { code?: string }).code === undefined)
         throw fail(`it is nested too deeply, or too large (${error.message})`);
       throw error;
@@ -117,21 +117,21 @@ class Archive implements Allowed {
   }
 
   persistent(id: unknown): Stored {
-    if (!Array.isArray(id) || id[0] !== 'storage') throw fail('it refers to what is no storage');
+    if (!Array.isArray(id) || id[0] !== 'storage') throw fail('a persistent id does not name a storage');
     const [, type, key, , count] = id as unknown[];
     const known = type instanceof Global && Object.hasOwn(storages, type.name) ? storages[type.name] : undefined;
-    if (known === undefined) throw fail('a storage of a kind that is not known here');
-    if (!isText(key)) throw fail('a storage whose name is no text');
+    if (known === undefined) throw fail('a storage of an unsupported type');
+    if (!isText(key)) throw fail('the name of a storage is not a string');
     const found = this.#stored.get(key);
     if (found !== undefined) {
-      if (found.dtype !== known[0]) throw fail(`storage ${key} is of two dtypes`);
+      if (found.dtype !== known[0]) throw fail(`storage ${key} is used with two dtypes`);
       return found;
     }
     const [dtype, itemSize] = known;
     const entry = this.#zip.entries.get(`${this.#prefix}data/${key}`);
     if (entry === undefined) throw fail(`storage ${shown(key)} is missing`);
     if (!isSize(count) || entry.size !== count * itemSize) {
-      throw fail(`storage ${key} has ${entry.size} bytes, not ${quote(count)} elements of ${itemSize}`);
+      throw fail(`storage ${key}: expected ${quote(count)} elements of ${itemSize} bytes, got ${entry.size} bytes`);
     }
     const raw = entry.deflated
       ? tensorOfBytes(this.#zip.data(entry))
@@ -147,18 +147,18 @@ class Archive implements Allowed {
   #rebuild([stored, offset, size, stride, requiresGrad]: readonly unknown[]): Tensor {
     const whole = stored instanceof Stored && isSize(offset) && isSizes(size) && isSizes(stride);
     if (!whole || size.length !== stride.length) throw fail('a tensor without a storage or with wrong sizes');
-    if (elementsOf(size) === undefined) throw fail(`a tensor of shape ${showShape(size)}, more than can be counted`);
+    if (elementsOf(size) === undefined) throw fail(`shape ${showShape(size)} has more elements than can be counted`);
     const last = offset + size.reduce((sum, n, i) => sum + (n - 1) * stride[i]!, 0);
     if (!size.includes(0) && last >= stored.count) {
-      throw fail(`a tensor of shape ${showShape(size)} reaches beyond its storage of ${stored.count} elements`);
+      throw fail(`a tensor of shape ${showShape(size)} exceeds its storage of ${stored.count} elements`);
     }
-    if (size.length > MOST_DIMENSIONS) {
-      throw fail(`a tensor of ${size.length} dimensions, at most ${MOST_DIMENSIONS} are read`);
+    if (size.length > MAX_DIMENSIONS) {
+      throw fail(`expected a tensor of at most ${MAX_DIMENSIONS} dimensions, got ${size.length}`);
     }
     this.#budget.tensor();
     const { elements } = stored;
     const start = (elements.storageOffset() as number) + offset;
-    if (!isSize(start)) throw fail(`a tensor at element ${offset} of its storage`);
+    if (!isSize(start)) throw fail(`a tensor's offset of ${offset} elements is too large`);
     const tensor = elements.asStrided([...size], [...stride], start) as Tensor;
     return withGradient(tensor, requiresGrad);
   }
@@ -177,13 +177,13 @@ function withGradient(tensor: Tensor, requiresGrad: unknown): Tensor {
   return tensor;
 }
 
-// What the names give when they are called, with any arguments.
+// Calls of the allowed names. Their arguments are untrusted.
 
 function orderedDict([pairs]: readonly unknown[], budget: Budget): Dict {
   const dict = new Dict();
   if (pairs === undefined) return dict;
   const good = Array.isArray(pairs) && pairs.every((pair) => Array.isArray(pair) && pair.length === 2);
-  if (!good) throw fail('an OrderedDict of what are no pairs');
+  if (!good) throw fail('the argument of OrderedDict is not a list of pairs');
   for (const [key, value] of pairs as [unknown, unknown][]) {
     payLookup(dict.entries, key, budget);
     dict.entries.set(key, value);
@@ -192,25 +192,25 @@ function orderedDict([pairs]: readonly unknown[], budget: Budget): Dict {
 }
 
 function torchSize([sizes]: readonly unknown[]): number[] {
-  if (!isSizes(sizes)) throw fail('a torch.Size of what are no sizes');
+  if (!isSizes(sizes)) throw fail('the argument of torch.Size is not a list of sizes');
   return [...sizes];
 }
 
 function torchDevice([type, index]: readonly unknown[]): string {
   if (!isText(type) || !/^[\w:]{1,32}$/.test(type) || (index !== undefined && !isSize(index))) {
-    throw fail('a device that is none');
+    throw fail('invalid arguments of torch.device');
   }
   return index === undefined ? type : `${type}:${index}`;
 }
 
 function complex(parts: readonly unknown[]): Complex {
   const [re, im] = parts;
-  if (typeof re !== 'number' || typeof im !== 'number') throw fail('a complex number that is none');
+  if (typeof re !== 'number' || typeof im !== 'number') throw fail('the arguments of complex are not numbers');
   return new Complex(re, im);
 }
 
 function set([values = []]: readonly unknown[], budget: Budget): Set<unknown> {
-  if (!Array.isArray(values)) throw fail('a set of what is no list');
+  if (!Array.isArray(values)) throw fail('the argument of set is not a list');
   const made = new Set<unknown>();
   for (const value of values) {
     payLookup(made, value, budget);
@@ -220,15 +220,15 @@ function set([values = []]: readonly unknown[], budget: Budget): Set<unknown> {
 }
 
 export interface LoadFileOptions<V extends string = Device> extends LoadLimits, MapOptions {
-  /** Where the tensors go: to the CPU, if not given. */
+  /** The device of the tensors (default: the CPU). */
   device?: DeviceLike<V> | undefined;
 }
 
 /**
- * Reads a file of torch.save, or its bytes: dictionaries become objects (a Map where a key is no string), lists and tuples
- * arrays, a state dict an object of Tensors. Nothing in the file is run.
+ * Reads a file of torch.save, or its bytes: dictionaries become objects (a Map if a key is not a string), lists and tuples
+ * become arrays, a state dict an object of Tensors. No code in the file is executed.
  *
- * @throws ERR_TORCH_FILE for what is no such file, is damaged, or names what may not be loaded, or becomes more than its limits allow
+ * @throws ERR_TORCH_FILE if it is another kind of file, is damaged, uses names that are not allowed, or exceeds a limit
  */
 export function load<const V extends string = Device>(
   source: FilePath | Uint8Array,
@@ -241,13 +241,12 @@ export function load<const V extends string = Device>(
 const loadFrom = (fn: string, bytes: TensorSource, device: string | undefined, limits: LoadLimits): unknown =>
   ownScope(() => new Archive(bytes, device, new Budget(fn, limits, bytes.size, fail)).load());
 
-/** Tensors of a value to save by the storage they share. */
+/** Groups the tensors of a saved value by storage. */
 class Storages {
   readonly #known: { tensor: Tensor; key: string }[] = [];
   readonly tensors: Tensor[] = [];
 
   keyOf(tensor: Tensor): string {
-    // Storages differ in size more often than not.
     for (const known of this.#known) {
       if (native.sameStorage(known.tensor._handle, tensor._handle)) return known.key;
     }
@@ -261,7 +260,7 @@ class Storages {
 function replaceTensor(tensor: Tensor, path: string, all: Storages, made: Tensor[]): Reduce {
   const known = storageOf.get(tensor.dtype);
   if (known === undefined || tensor.layout !== 'strided') {
-    throw argumentError('save', path, 'dense Tensors of a dtype that PyTorch has a storage for', tensor);
+    throw argumentError('save', path, 'dense Tensors of a dtype that PyTorch can store', tensor);
   }
   let plain = tensor;
   if (tensor.device !== 'cpu' || tensor.isConj() || tensor.isNeg()) {
@@ -287,18 +286,18 @@ function replaceTensor(tensor: Tensor, path: string, all: Storages, made: Tensor
 
 interface Archived {
   readonly data: Uint8Array;
-  /** As bytes: uint8. */
+  /** As uint8 tensors. */
   readonly storages: readonly Tensor[];
 }
 
-/** What is to be written. The caller owns the storages. */
+/** Prepares a value for writing. The caller owns the storages. */
 const archived = (value: unknown): Archived =>
   ownScope(() => {
     const all = new Storages();
     const made: Tensor[] = [];
     const replace = (object: object, path: string) => {
       const value = asUser(() => bare(object));
-      // Any other Proxy is the program's to the end.
+      // Any other Proxy is refused, without running more of its traps.
       if (!types.isProxy(value)) {
         if (isTensor(value)) return replaceTensor(value, path, all, made);
         if (value instanceof Complex) return new Reduce('builtins', 'complex', [value.re, value.im]);
@@ -330,7 +329,7 @@ function writeArchive(value: unknown, put: (bytes: Uint8Array) => void): void {
   });
 }
 
-/** Writes a file that PyTorch's torch.load reads. Tensors that share a storage share it there too. Replaces the file when it is whole. */
+/** Writes a file for PyTorch's torch.load. Shared storages stay shared. Replaces the file once it is completely written. */
 export function save(value: unknown, path: FilePath): void;
 /** The same with the path first, for a value that is not itself a path. */
 export function save(path: FilePath, value: object): void;
@@ -347,8 +346,8 @@ export function saveToBuffer(value: unknown): NodeBuffer {
 }
 
 /**
- * The same bytes as a ReadableStream, made as they are read: one storage at a time. It holds the tensors' memory by itself, so
- * they may be disposed of meanwhile.
+ * The same bytes as a ReadableStream, produced on demand, one storage at a time. It keeps the tensors' memory alive, so they
+ * may be disposed meanwhile.
  */
 export function saveToStream(value: unknown): ByteStream {
   const archive = archived(value);
@@ -356,9 +355,9 @@ export function saveToStream(value: unknown): ByteStream {
 }
 
 /**
- * Reads what `save` writes from a stream, a Blob or bytes: to the end first, since what is in the file stands there.
+ * Reads a file of `save` from a stream, a Blob or bytes. It is read to its end first: the directory of a zip is there.
  *
- * @throws ERR_TORCH_FILE as `load` does, ERR_TORCH_STREAM for a stream that fails
+ * @throws ERR_TORCH_FILE as `load` does, ERR_TORCH_STREAM if the stream fails
  */
 export async function loadFromStream<const V extends string = Device>(
   source: ByteSource,

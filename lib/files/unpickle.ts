@@ -1,18 +1,18 @@
 /**
- * Reads pickles without running anything: a machine of two dozen instructions that makes lists, dictionaries, numbers and
- * text, and calls nothing but what `Allowed.find` hands out. (Format: Python's pickletools. The idea of an allow-list is
- * PyTorch's weights_only.)
+ * Reads pickles without executing code: a machine of two dozen instructions that makes lists, dictionaries, numbers and
+ * strings, and calls only what `Allowed.find` returns. (Format: Python's pickletools. The allow-list follows PyTorch's
+ * weights_only.)
  */
 
 import type { Budget } from './limits';
 import { payLookup } from './lookups';
 import { quote, shown } from './names';
 
-/** A dictionary until all is read: afterwards a plain object, or a Map where a key is no string. */
+/** A dictionary while reading; `finish` makes it a plain object, or a Map if a key is not a string. */
 export class Dict {
   #entries: Map<unknown, unknown> | undefined;
 
-  /** Made when it is needed: an empty one costs a file a single byte. */
+  /** Created on first use: an empty dictionary takes a single byte of a file. */
   get entries(): Map<unknown, unknown> {
     this.#entries ??= new Map();
     return this.#entries;
@@ -22,14 +22,14 @@ export class Dict {
   }
 }
 
-/** A tuple is a frozen list to Python; here it becomes an array as lists do. */
+/** A Python tuple; `finish` makes it an array. */
 export class Tuple extends Array<unknown> {}
 
-/** A name that a pickle may use: what calling it gives, or the value that it stands for. */
+/** A name that a pickle may use: a function, a class, or a value. */
 export class Global {
   readonly name: string;
   readonly call: ((args: readonly unknown[]) => unknown) | undefined;
-  /** Of a class: an object whose state comes later, by BUILD. */
+  /** For a class: makes an object whose state is set later, by BUILD. */
   readonly make: (() => { state: unknown }) | undefined;
   readonly value: unknown;
 
@@ -50,13 +50,13 @@ export interface Allowed {
 
 const MARK = Symbol('mark');
 
-/** No file of tensors comes near these; a few bytes that ask for more would be the end of the process. */
-const MOST_ON_STACK = 16_000_000;
-const MOST_TEXT = 1 << 28;
-const MOST_LONG = 1 << 16;
-/** Numbers that the memo may skip. Python's and libtorch's picklers skip none; libtorch makes room up to the highest. */
-const MOST_SKIPPED = 1 << 16;
-const NOTHING = Symbol('nothing');
+/** Far above what tensor files need; without these limits a few bytes could exhaust the memory. */
+const MAX_STACK = 16_000_000;
+const MAX_TEXT_BYTES = 1 << 28;
+const MAX_INTEGER_BYTES = 1 << 16;
+/** Gap allowed between memo indices. Python's and libtorch's picklers leave none; libtorch allocates up to the highest. */
+const MAX_MEMO_GAP = 1 << 16;
+const EMPTY = Symbol('empty');
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
@@ -82,30 +82,30 @@ export class Unpickler {
     return finish(this.loadRaw(), this.#allowed.fail, this.#budget);
   }
 
-  /** With Dict and Tuple as they are. */
+  /** Keeps Dict and Tuple unconverted. */
   loadRaw(): unknown {
     for (;;) {
       const code = this.u8();
       if (code === 0x2e) return this.#pop(); // STOP
       this.#budget.step();
       const run = operations.get(code);
-      if (run === undefined) throw this.fail(`instruction 0x${code.toString(16)} is not known here`);
+      if (run === undefined) throw this.fail(`unsupported opcode 0x${code.toString(16)}`);
       run(this);
     }
   }
 
   fail(what: string): Error {
-    return this.#allowed.fail(`the pickle at byte ${this.#at}: ${what}`);
+    return this.#allowed.fail(`pickle at byte ${this.#at}: ${what}`);
   }
 
   #take(length: number): Uint8Array {
-    if (this.#at + length > this.#bytes.length) throw this.fail('it is cut off');
+    if (this.#at + length > this.#bytes.length) throw this.fail('unexpected end');
     this.#at += length;
     return this.#bytes.subarray(this.#at - length, this.#at);
   }
 
   u8 = (): number => {
-    if (this.#at >= this.#bytes.length) throw this.fail('it is cut off');
+    if (this.#at >= this.#bytes.length) throw this.fail('unexpected end');
     return this.#bytes[this.#at++]!;
   };
   u16 = (): number => this.#data.getUint16(this.#skip(2), true);
@@ -118,22 +118,22 @@ export class Unpickler {
   }
 
   text(length: number): string {
-    if (length > MOST_TEXT) throw this.fail(`a text of ${length} bytes, at most ${MOST_TEXT} are read`);
+    if (length > MAX_TEXT_BYTES) throw this.fail(`expected a string of at most ${MAX_TEXT_BYTES} bytes, got ${length}`);
     const bytes = this.#take(length);
     try {
       return utf8.decode(bytes);
     } catch {
-      throw this.fail('a text that is no UTF-8');
+      throw this.fail('a string is not valid UTF-8');
     }
   }
-  /** A copy, which does not hold the pickle. */
+  /** A copy, so that it does not retain the pickle. */
   bytes(length: number): Uint8Array {
     return new Uint8Array(this.#take(length));
   }
 
   line(): string {
     const end = this.#bytes.indexOf(0x0a, this.#at);
-    if (end < 0) throw this.fail('a line is cut off');
+    if (end < 0) throw this.fail('unterminated line');
     const line = this.text(end - this.#at);
     this.#at++;
     return line;
@@ -141,7 +141,8 @@ export class Unpickler {
 
   /** Little-endian, two's complement. */
   long(length: number): number | bigint {
-    if (length > MOST_LONG) throw this.fail(`an integer of ${length} bytes, at most ${MOST_LONG} are read`);
+    if (length > MAX_INTEGER_BYTES)
+      throw this.fail(`expected an integer of at most ${MAX_INTEGER_BYTES} bytes, got ${length}`);
     const bytes = Buffer.from(this.#take(length)).reverse(); // a copy
     if (length === 0) return 0;
     const value = BigInt.asIntN(8 * length, BigInt(`0x${bytes.toString('hex')}`));
@@ -150,20 +151,20 @@ export class Unpickler {
   }
 
   push(value: unknown): void {
-    if (this.#stack.length >= MOST_ON_STACK) throw this.fail(`more than ${MOST_ON_STACK} values on its stack`);
+    if (this.#stack.length >= MAX_STACK) throw this.fail(`more than ${MAX_STACK} values on the stack`);
     this.#stack.push(value);
   }
 
-  /** Something that takes much more memory than its byte in the file. */
+  /** Pushes an object, which takes much more memory than its byte in the file. */
   pushNew(container: object): void {
     this.#budget.object();
     this.push(container);
   }
 
   #pop(): unknown {
-    if (this.#stack.length === 0) throw this.fail('nothing is left on the stack');
+    if (this.#stack.length === 0) throw this.fail('the stack is empty');
     const value = this.#stack.pop();
-    if (value === MARK) throw this.fail('a mark stands where a value should');
+    if (value === MARK) throw this.fail('expected a value, got a mark');
     return value;
   }
   pop = (): unknown => this.#pop();
@@ -174,7 +175,7 @@ export class Unpickler {
 
   toMark(): unknown[] {
     const at = this.#stack.lastIndexOf(MARK);
-    if (at < 0) throw this.fail('no mark is left');
+    if (at < 0) throw this.fail('no mark on the stack');
     const values = this.#stack.splice(at);
     values.shift();
     return values;
@@ -187,16 +188,16 @@ export class Unpickler {
   }
 
   put(index: number): void {
-    if (index > ++this.#puts + MOST_SKIPPED) throw this.fail(`it keeps a value as ${index}, far beyond those before`);
-    while (this.#memo.length < index) this.#memo.push(NOTHING);
+    if (index > ++this.#puts + MAX_MEMO_GAP) throw this.fail(`memo index ${index} is far beyond the earlier ones`);
+    while (this.#memo.length < index) this.#memo.push(EMPTY);
     this.#memo[index] = this.top();
   }
   memoize(): void {
     this.put(this.#memo.length);
   }
   get(index: number): void {
-    const value = index < this.#memo.length ? this.#memo[index] : NOTHING;
-    if (value === NOTHING) throw this.fail(`nothing was kept as ${index}`);
+    const value = index < this.#memo.length ? this.#memo[index] : EMPTY;
+    if (value === EMPTY) throw this.fail(`memo index ${index} is not set`);
     this.push(value);
   }
 
@@ -206,14 +207,14 @@ export class Unpickler {
 
   append(values: unknown[]): void {
     const list = this.top();
-    if (!Array.isArray(list) || list instanceof Tuple) throw this.fail('it appends to what is no list');
+    if (!Array.isArray(list) || list instanceof Tuple) throw this.fail('APPEND target is not a list');
     for (const value of values) list.push(value);
   }
 
   set(values: unknown[]): void {
     const dict = this.top();
-    if (!(dict instanceof Dict)) throw this.fail('it sets an element of what is no dictionary');
-    if (values.length % 2 !== 0) throw this.fail('a key has no value');
+    if (!(dict instanceof Dict)) throw this.fail('SETITEM target is not a dictionary');
+    if (values.length % 2 !== 0) throw this.fail('SETITEMS: a key has no value');
     for (let i = 0; i < values.length; i += 2) {
       payLookup(dict.entries, values[i], this.#budget);
       dict.entries.set(values[i], values[i + 1]);
@@ -221,7 +222,7 @@ export class Unpickler {
   }
 
   global(module: unknown, name: unknown): void {
-    if (typeof module !== 'string' || typeof name !== 'string') throw this.fail('a name that is no text');
+    if (typeof module !== 'string' || typeof name !== 'string') throw this.fail('a global name is not a string');
     const found = this.#allowed.find(module, name);
     if (found === undefined) {
       throw this.fail(`${shown(`${module}.${name}`)} is not among the names that may be loaded`);
@@ -233,31 +234,31 @@ export class Unpickler {
     const args = this.#pop();
     const global = this.#pop();
     if (!(args instanceof Tuple) || !(global instanceof Global) || global.call === undefined) {
-      throw this.fail('it calls what is no function');
+      throw this.fail('REDUCE target is not a function');
     }
-    // A call takes a byte of the pickle, and copies or looks at as many elements as its arguments have.
+    // A call is one byte of the pickle, but may copy or inspect every element of its arguments.
     for (const arg of args) if (Array.isArray(arg)) this.#budget.step(arg.length);
     this.pushNew(global.call(args) as object);
   }
 
-  /** An object of a class that was named before. */
+  /** Makes an object of a class (NEWOBJ). */
   make(): void {
-    this.#pop(); // what its constructor would get
+    this.#pop(); // constructor arguments
     const global = this.#pop();
     if (!(global instanceof Global) || global.make === undefined) {
-      throw this.fail('it makes an object of what is no class');
+      throw this.fail('NEWOBJ target is not a class');
     }
     const object = global.make();
     this.#made.add(object);
     this.pushNew(object);
   }
 
-  /** Attributes of an OrderedDict (a state dict's _metadata) are left out; besides it only objects of classes have any. */
+  /** Only objects of classes have a state. Attributes of an OrderedDict (a state dict's _metadata) are ignored. */
   build(): void {
     const state = this.#pop();
     const object = this.top();
     if (this.#made.has(object as object)) (object as { state: unknown }).state = state;
-    else if (!(object instanceof Dict)) throw this.fail('it gives a state to what has none');
+    else if (!(object instanceof Dict)) throw this.fail('BUILD target has no state');
   }
 
   persistent(): void {
@@ -266,7 +267,7 @@ export class Unpickler {
 
   addAll(values: unknown[]): void {
     const set = this.top();
-    if (!(set instanceof Set)) throw this.fail('it adds to what is no set');
+    if (!(set instanceof Set)) throw this.fail('ADDITEMS target is not a set');
     for (const value of values) {
       payLookup(set, value, this.#budget);
       set.add(value);
@@ -278,7 +279,7 @@ const operations = new Map<number, (p: Unpickler) => void>([
   [
     0x80,
     (p) => {
-      if (p.u8() > 5) throw p.fail('a protocol above 5');
+      if (p.u8() > 5) throw p.fail('unsupported pickle protocol');
     },
   ], // PROTO
   [0x95, (p) => void p.long(8)], // FRAME
@@ -334,8 +335,8 @@ const operations = new Map<number, (p: Unpickler) => void>([
 ]);
 
 /**
- * Dictionaries as JavaScript has them, and tuples as arrays; what was shared is shared, and cycles stay. What is looked up here
- * again was paid for when it was read.
+ * Converts dictionaries to objects or Maps, and tuples to arrays. Shared values stay shared, and cycles stay cycles. Lookups
+ * here need no budget: the same keys were charged when they were read.
  */
 function finish(root: unknown, fail: (what: string) => Error, budget: Budget): unknown {
   const done = new Map<unknown, unknown>();
@@ -351,7 +352,7 @@ function finish(root: unknown, fail: (what: string) => Error, budget: Budget): u
   const convertNew = (value: object): unknown => {
     if (value instanceof Dict) return convertDict(value);
     if (value instanceof Global) {
-      if (value.value === undefined) throw fail(`the name ${quote(value.name)} as a value`);
+      if (value.value === undefined) throw fail(`the name ${quote(value.name)} cannot be a value`);
       return value.value;
     }
     if (Array.isArray(value)) {

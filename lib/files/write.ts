@@ -1,36 +1,37 @@
-/** Files that are there whole or not at all. */
+/** Atomic file writes. */
 import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
 import { codedError } from '../errors';
 
-/** Node writes at most 2 GiB at a time. */
-const MOST_AT_ONCE = 1 << 30;
+/** Node writes at most 2 GiB per call. */
+const MAX_IO_BYTES = 1 << 30;
 const { O_CREAT, O_EXCL, O_NOFOLLOW = 0, O_WRONLY } = fs.constants;
-/** Only a new file: not one that somebody else made before, nor one that a link leads to. */
+/** Creates a new file: fails for an existing file or a symbolic link. */
 const NEW = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
-/** Before the umask, as for every new file. */
-const ORDINARY = 0o666;
+/** The mode of new files, before the umask. */
+const DEFAULT_MODE = 0o666;
 
 /**
- * The permissions of the user's own file that is replaced: one that was private stays so. Whoever else put a file there does
- * not open this user's: it gets what the umask leaves, and no more than the other file had. A FIFO or a device is not replaced.
+ * The permissions of the file being replaced, if it is the user's own: a private file stays private. Another user's file
+ * must not widen them: the new file gets what the umask leaves, and no more than the old file had. FIFOs and devices are
+ * refused.
  */
 function modeFor(path: string): { mode: number; replacesOwn: boolean } {
   const stat = fs.lstatSync(path, { throwIfNoEntry: false });
-  if (stat === undefined || stat.isSymbolicLink()) return { mode: ORDINARY, replacesOwn: false };
+  if (stat === undefined || stat.isSymbolicLink()) return { mode: DEFAULT_MODE, replacesOwn: false };
   if (stat.isFile()) {
     const own = process.geteuid === undefined || stat.uid === process.geteuid();
     return own
       ? { mode: stat.mode & 0o777, replacesOwn: true }
-      : { mode: (stat.mode & ORDINARY) | 0o600, replacesOwn: false };
+      : { mode: (stat.mode & DEFAULT_MODE) | 0o600, replacesOwn: false };
   }
   const kind = stat.isDirectory() ? 'a folder' : 'a FIFO, a socket or a device';
-  throw codedError(Error, 'ERR_TORCH_FILE', `${path}: expected a place for a regular file, got ${kind}`);
+  throw codedError(Error, 'ERR_TORCH_FILE', `${path}: expected a path for a regular file, got ${kind}`);
 }
 
 /**
- * Writes beside the file, under a name that nobody can guess, and renames at the end. A failure leaves what was there, and
- * nothing beside it.
+ * Writes to an unpredictable name beside the file and renames it at the end. On failure the old file is unchanged and no
+ * partial file remains.
  */
 export function writeWhole(path: string, write: (put: (bytes: Uint8Array) => void) => void): void {
   const { mode, replacesOwn } = modeFor(path);
@@ -38,10 +39,10 @@ export function writeWhole(path: string, write: (put: (bytes: Uint8Array) => voi
   const fd = fs.openSync(partial, NEW, mode);
   try {
     try {
-      if (replacesOwn) fs.fchmodSync(fd, mode); // what the umask took away
+      if (replacesOwn) fs.fchmodSync(fd, mode); // restores the bits that the umask removed
       write((bytes) => {
         for (let at = 0; at < bytes.length; )
-          at += fs.writeSync(fd, bytes, at, Math.min(bytes.length - at, MOST_AT_ONCE));
+          at += fs.writeSync(fd, bytes, at, Math.min(bytes.length - at, MAX_IO_BYTES));
       });
       fs.fsyncSync(fd);
     } finally {
@@ -49,7 +50,7 @@ export function writeWhole(path: string, write: (put: (bytes: Uint8Array) => voi
     }
     fs.renameSync(partial, path);
   } catch (error) {
-    fs.rmSync(partial, { force: true }); // nothing half-written stays
+    fs.rmSync(partial, { force: true });
     throw error;
   }
 }

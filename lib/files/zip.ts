@@ -1,29 +1,29 @@
 /**
- * Zip archives, as far as PyTorch's files and npz need them: entries stored or deflated, with zip64. (Format: PKWARE's
- * APPNOTE.) Everything that an archive says of itself is checked against its length.
+ * The subset of zip that PyTorch's files and npz need: stored or deflated entries, with zip64. (Format: PKWARE's APPNOTE.)
+ * All offsets and sizes in an archive are checked against its length.
  */
 import { crc32, inflateRawSync } from 'node:zlib';
 import type { Budget } from './limits';
 import { payLookup } from './lookups';
 import { quote } from './names';
 
-/** Bytes at random access: of a file or in memory. */
+/** Random access to the bytes of a file or of memory. */
 export interface Bytes {
   readonly size: number;
-  /** A copy, or a view of memory that is there already. */
+  /** A copy, or a view of existing memory. */
   read(from: number, length: number): Uint8Array;
-  /** The same for bytes that are looked at and not kept. */
+  /** The same for bytes that are inspected but not kept. */
   pass?(from: number, length: number): Uint8Array;
 }
 
 export interface ZipEntry {
   readonly name: string;
-  /** Bytes when unpacked. */
+  /** Unpacked size in bytes. */
   readonly size: number;
   readonly packed: number;
   readonly deflated: boolean;
   readonly crc: number;
-  /** Of the local header. */
+  /** Offset of the local header. */
   readonly offset: number;
 }
 
@@ -32,28 +32,28 @@ const CENTRAL = 0x02014b50;
 const END = 0x06054b50;
 const END64 = 0x06064b50;
 const LOCATOR64 = 0x07064b50;
-const MOST_COMMENT = 0xffff;
+const MAX_COMMENT = 0xffff;
 const IN_ZIP64 = 0xffffffff;
-/** Deflate makes at most so many bytes of one. */
-const MOST_DEFLATED = 1032;
-const MOST_ENTRIES = 2 ** 20;
+/** The highest compression ratio of deflate. */
+const MAX_DEFLATE_RATIO = 1032;
+const MAX_ENTRIES = 2 ** 20;
 
 const view = (bytes: Uint8Array) => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
-/** Fails with what is wrong; `fail` makes the error of the format that the archive is to be. */
+/** Reads an archive. `fail` makes the errors of the expected file format. */
 export class ZipReader {
   readonly entries = new Map<string, ZipEntry>();
   readonly #bytes: Bytes;
   readonly #fail: (what: string) => Error;
-  /** Where the bytes of an entry must have ended: the next one's header, or the directory. */
+  /** The limit of each entry's data: the next entry's header, or the directory. */
   readonly #ends = new Map<string, number>();
 
-  /** `budget`: what all entries together are unpacked to is taken from it. */
+  /** `budget` is charged for the unpacked size of all entries. */
   constructor(bytes: Bytes, fail: (what: string) => Error, budget?: Budget) {
     this.#bytes = bytes;
     this.#fail = fail;
     const { offset, size, count } = this.#end();
-    if (count > MOST_ENTRIES) throw fail(`more than ${MOST_ENTRIES} entries`);
+    if (count > MAX_ENTRIES) throw fail(`more than ${MAX_ENTRIES} entries`);
     this.#readDirectory(this.#read(offset, size, 'the directory'), count, budget);
     this.#refuseOverlaps(offset);
     let unpacked = 0;
@@ -61,23 +61,23 @@ export class ZipReader {
     budget?.unpack(unpacked);
   }
 
-  /** One packed byte may be only one entry's, or a small archive could be unpacked to any size. */
+  /** Entries must not share bytes, or a small archive could unpack to any size. */
   #refuseOverlaps(directory: number): void {
     const byPlace = [...this.entries.values()].sort((a, b) => a.offset - b.offset);
     byPlace.forEach(({ name, offset, packed }, i) => {
       const next = byPlace[i + 1]?.offset ?? directory;
-      if (offset + 30 + packed > next) throw this.#fail(`${quote(name)}: lies over what comes after it`);
+      if (offset + 30 + packed > next) throw this.#fail(`${quote(name)}: overlaps what follows it`);
       this.#ends.set(name, next);
     });
   }
 
   #read(from: number, length: number, what: string): Uint8Array {
-    if (from < 0 || length < 0 || from + length > this.#bytes.size) throw this.#fail(`${what} lies outside the file`);
+    if (from < 0 || length < 0 || from + length > this.#bytes.size) throw this.#fail(`${what} is outside the file`);
     return this.#bytes.read(from, length);
   }
 
   #end(): { offset: number; size: number; count: number } {
-    const from = Math.max(0, this.#bytes.size - 22 - MOST_COMMENT);
+    const from = Math.max(0, this.#bytes.size - 22 - MAX_COMMENT);
     const tail = this.#read(from, this.#bytes.size - from, 'the end');
     const data = view(tail);
     for (let at = tail.length - 22; at >= 0; at--) {
@@ -89,7 +89,7 @@ export class ZipReader {
       };
       return end.count === 0xffff || end.offset === IN_ZIP64 || end.size === IN_ZIP64 ? this.#end64(from + at) : end;
     }
-    throw this.#fail('no zip archive, or one that was cut off');
+    throw this.#fail('not a zip archive, or a truncated one');
   }
 
   #end64(end: number): { offset: number; size: number; count: number } {
@@ -102,7 +102,7 @@ export class ZipReader {
 
   #number(data: DataView, at: number): number {
     const value = data.getBigUint64(at, true);
-    if (value > BigInt(Number.MAX_SAFE_INTEGER)) throw this.#fail(`a length of ${value} bytes`);
+    if (value > BigInt(Number.MAX_SAFE_INTEGER)) throw this.#fail(`${value} exceeds 2^53 - 1`);
     return Number(value);
   }
 
@@ -110,32 +110,33 @@ export class ZipReader {
     const data = view(bytes);
     let at = 0;
     for (let i = 0; i < count; i++) {
-      if (at + 46 > bytes.length || data.getUint32(at, true) !== CENTRAL) throw this.#fail('the directory is cut off');
+      if (at + 46 > bytes.length || data.getUint32(at, true) !== CENTRAL)
+        throw this.#fail('the directory is truncated');
       const [nameLength, extraLength, commentLength] = [28, 30, 32].map((field) => data.getUint16(at + field, true));
       const next = at + 46 + nameLength! + extraLength! + commentLength!;
-      if (next > bytes.length) throw this.#fail('the directory is cut off');
+      if (next > bytes.length) throw this.#fail('the directory is truncated');
       const name = Buffer.from(bytes.subarray(at + 46, at + 46 + nameLength!)).toString('utf8');
       const extra = bytes.subarray(at + 46 + nameLength!, at + 46 + nameLength! + extraLength!);
       const sizes = [24, 20, 42].map((field) => data.getUint32(at + field, true));
       const [size, packed, offset] = this.#wide(extra, sizes);
       const method = data.getUint16(at + 10, true);
-      if (method !== 0 && method !== 8)
-        throw this.#fail(`${quote(name)}: packed by a method (${method}) that is not known here`);
-      if ((data.getUint16(at + 8, true) & 1) !== 0) throw this.#fail(`${quote(name)}: encrypted`);
+      if (method !== 0 && method !== 8) throw this.#fail(`${quote(name)}: unsupported compression method ${method}`);
+      if ((data.getUint16(at + 8, true) & 1) !== 0)
+        throw this.#fail(`${quote(name)}: encrypted entries are not supported`);
       if (method === 0 && size !== packed)
-        throw this.#fail(`${quote(name)}: stored, but of ${size} and ${packed} bytes`);
-      if (method === 8 && size! > MOST_DEFLATED * (packed! + 1)) {
+        throw this.#fail(`${quote(name)}: stored entry with different sizes, ${size} and ${packed} bytes`);
+      if (method === 8 && size! > MAX_DEFLATE_RATIO * (packed! + 1)) {
         throw this.#fail(`${quote(name)}: ${packed} bytes cannot be unpacked to ${size}`);
       }
       if (budget !== undefined) payLookup(this.entries, name, budget);
-      if (this.entries.has(name)) throw this.#fail(`${quote(name)}: comes twice`);
+      if (this.entries.has(name)) throw this.#fail(`duplicate entry ${quote(name)}`);
       const crc = data.getUint32(at + 16, true);
       this.entries.set(name, { name, size: size!, packed: packed!, deflated: method === 8, crc, offset: offset! });
       at = next;
     }
   }
 
-  /** Fields that do not fit 32 bits stand in the zip64 extra field, in this order. */
+  /** Fields that do not fit in 32 bits are in the zip64 extra field, in this order. */
   #wide(extra: Uint8Array, sizes: number[]): number[] {
     if (!sizes.includes(IN_ZIP64)) return sizes;
     const data = view(extra);
@@ -144,7 +145,7 @@ export class ZipReader {
       let field = at + 4;
       return sizes.map((size) => {
         if (size !== IN_ZIP64) return size;
-        if (field + 8 > extra.length) throw this.#fail('the zip64 sizes are cut off');
+        if (field + 8 > extra.length) throw this.#fail('the zip64 sizes are truncated');
         field += 8;
         return this.#number(data, field - 8);
       });
@@ -152,17 +153,17 @@ export class ZipReader {
     throw this.#fail('the zip64 sizes are missing');
   }
 
-  /** Where the packed bytes of an entry begin. */
+  /** The offset of an entry's packed bytes. */
   start({ name, offset, packed }: ZipEntry): number {
     const local = view(this.#read(offset, 30, quote(name)));
     if (local.getUint32(0, true) !== LOCAL) throw this.#fail(`${quote(name)}: not where the directory says`);
     const start = offset + 30 + local.getUint16(26, true) + local.getUint16(28, true);
-    if (start + packed > this.#bytes.size) throw this.#fail(`${quote(name)}: lies outside the file`);
-    if (start + packed > this.#ends.get(name)!) throw this.#fail(`${quote(name)}: lies over what comes after it`);
+    if (start + packed > this.#bytes.size) throw this.#fail(`${quote(name)}: is outside the file`);
+    if (start + packed > this.#ends.get(name)!) throw this.#fail(`${quote(name)}: overlaps what follows it`);
     return start;
   }
 
-  /** Compares the bytes of a stored entry with its sum, without holding them all; `take` gets them piece by piece. */
+  /** Checks the CRC-32 of a stored entry without holding all of it; `take` gets its bytes piece by piece. */
   check(entry: ZipEntry, take?: (bytes: Uint8Array) => void): void {
     const pass = this.#bytes.pass ?? this.#bytes.read;
     const step = 1 << 20;
@@ -175,17 +176,17 @@ export class ZipReader {
     });
   }
 
-  /** What `read` makes of a stored entry, all of whose bytes it passes on, in their order. They are compared with its sum. */
+  /** The result of `read`, which passes all bytes of a stored entry to `take` in order. Their CRC-32 is checked. */
   summed<T>(entry: ZipEntry, read: (start: number, take: (bytes: Uint8Array) => void) => T): T {
     let sum = 0;
     const result = read(this.start(entry), (bytes) => {
       sum = crc32(bytes, sum);
     });
-    if (sum !== entry.crc) throw this.#fail(`${quote(entry.name)}: its bytes are not those that were written`);
+    if (sum !== entry.crc) throw this.#fail(`${quote(entry.name)}: CRC-32 mismatch, the data is corrupt`);
     return result;
   }
 
-  /** The bytes of an entry, checked against its sum. */
+  /** The unpacked bytes of an entry, checked against its CRC-32. */
   data(entry: ZipEntry): Uint8Array {
     const raw = this.#read(this.start(entry), entry.packed, quote(entry.name));
     let bytes = raw;
@@ -197,13 +198,13 @@ export class ZipReader {
       }
     }
     if (bytes.length !== entry.size)
-      throw this.#fail(`${quote(entry.name)}: has ${bytes.length} bytes, not ${entry.size}`);
-    if (crc32(bytes) !== entry.crc) throw this.#fail(`${quote(entry.name)}: its bytes are not those that were written`);
+      throw this.#fail(`${quote(entry.name)}: expected ${entry.size} bytes, got ${bytes.length}`);
+    if (crc32(bytes) !== entry.crc) throw this.#fail(`${quote(entry.name)}: CRC-32 mismatch, the data is corrupt`);
     return bytes;
   }
 }
 
-/** Writes stored entries, their data on multiples of 64 bytes as PyTorch has them; in zip64's form where a size asks for it. */
+/** Writes stored entries with their data aligned to 64 bytes, as PyTorch does; zip64 where a size requires it. */
 export class ZipWriter {
   readonly #write: (bytes: Uint8Array) => void;
   readonly #directory: Buffer[] = [];

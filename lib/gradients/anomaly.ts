@@ -1,4 +1,4 @@
-/** Anomaly detection: a backward that fails, or gives NaN, says which line made the call that it is of. */
+/** Anomaly detection: a backward that fails or gives NaN names the line of the forward call. */
 
 import { frameText } from '../audit/positions';
 import { captureStack } from '../audit/stack';
@@ -13,10 +13,10 @@ export interface AnomalyOptions {
   checkNan?: boolean;
 }
 
-/** What native code asks for the place of a node. Undefined until detection is first on. */
+/** The callback through which native code gets the place of a node. Undefined until detection is first enabled. */
 let place: unknown;
 
-/** The first frame of the program, as it is: source maps are asked when somebody wants to read it. */
+/** The first frame of the program. Source maps are applied later, when the text is needed. */
 function placeNow(): string {
   const [frame] = captureStack(1, placeNow).frames();
   return frame === undefined ? '' : JSON.stringify(frame);
@@ -34,8 +34,8 @@ function checkNanOf(fn: string, options: AnomalyOptions): boolean {
 }
 
 /**
- * Switches anomaly detection on or off, for the process: an error in a backward then names the line of the forward call, and
- * NaN in a gradient is an error. Every op that is recorded for a backward costs some microseconds more.
+ * Switches anomaly detection on or off for the process: errors in a backward then name the line of the forward call, and
+ * NaN in a gradient is an error. Every op that is recorded for a backward takes some microseconds longer.
  */
 export function setDetectAnomaly(enabled: boolean, options: AnomalyOptions = {}): void {
   const checkNan = checkNanOf('autograd.setDetectAnomaly', options);
@@ -66,11 +66,11 @@ export const isAnomalyCheckNanEnabled = (): boolean => native.anomalyChecksNan()
 const ENGINE = ['autograd.grad', 'autograd.backward', 'aten::_backward'];
 
 function placeText(text: string): string {
-  if (text === '') return 'at a line that is not known: anomaly detection was off, or the op ran on another thread';
+  if (text === '') return 'at an unknown line: anomaly detection was off, or the op ran on another thread';
   return `at ${frameText(JSON.parse(text))}`;
 }
 
-/** Not what a hook threw, which goes on as it is. By what it has, since native errors are of the realm that loaded the addon. */
+/** Errors of hooks pass unchanged. Checked by properties: native errors belong to the realm that loaded the addon. */
 const isOfEngine = (error: unknown): error is TorchError =>
   typeof error === 'object' &&
   error !== null &&
@@ -80,17 +80,17 @@ const isOfEngine = (error: unknown): error is TorchError =>
 function addPlaces(error: TorchError, made: readonly string[]): void {
   const lines = [`forward call of ${made[0]}: ${placeText(made[1]!)}`];
   for (let i = 2; i < made.length; i += 2) {
-    lines.push(`made in the backward of ${made[i]}, whose forward call was ${placeText(made[i + 1]!)}`);
+    lines.push(`created in the backward of ${made[i]}, whose forward call was ${placeText(made[i + 1]!)}`);
   }
   const { message, stack } = error;
   error.message = `${message}\n  ${lines.join('\n  ')}`;
   if (typeof stack === 'string') error.stack = stack.replace(message, () => error.message);
 }
 
-/** Runs a backward. What libtorch found wrong in it is said with the lines of the forward calls. */
+/** Runs a backward. Adds the lines of the forward calls to libtorch's errors. */
 export function runEngine<T>(fn: () => T): T {
   if (place === undefined) return fn();
-  native.anomalyTake(); // of one that nobody asked for
+  native.anomalyTake(); // discards an earlier record
   try {
     return fn();
   } catch (error) {

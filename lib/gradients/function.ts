@@ -1,4 +1,4 @@
-/** torch.autograd.Function: an op whose forward and backward are functions of the program. */
+/** torch.autograd.Function: an op with user-defined forward and backward. */
 import { argumentError, codedError, describe, disposedError, refusal } from '../errors';
 import { native } from '../native';
 import { isTensor, type Tensor, wrapElement } from '../tensor';
@@ -7,7 +7,7 @@ import { asUser } from '../user-code';
 import { gradientHandle } from './hooks';
 import { handlesOf } from './lists';
 
-/** What forward leaves for backward. Any other property may be set on it as well. */
+/** Passes data from forward to backward. Any other property may be set on it too. */
 export class FunctionContext {
   /** Which arguments of forward are tensors that require gradients. */
   readonly needsInputGrad: readonly boolean[];
@@ -27,42 +27,42 @@ export class FunctionContext {
     this.needsInputGrad = needsInputGrad;
   }
 
-  /** Keeps arguments and results of forward for backward, which finds them in `savedTensors`. */
+  /** Saves arguments and results of forward for backward, which reads them from `savedTensors`. */
   saveForBackward(...tensors: (Tensor | null)[]): void {
     requireAll('ctx.saveForBackward', 'a Tensor or null', tensors, true);
     this.#saved = tensors;
   }
 
   /**
-   * What forward saved, in backward. An error where one of them was written to since, or where they were freed by a backward
-   * that did not keep the graph.
+   * The tensors that forward saved, in backward. Throws if one was modified since, or if they were freed by a backward that
+   * did not retain the graph.
    */
   get savedTensors(): (Tensor | null)[] {
     return native.functionSaved(this.#node).map(wrapElement);
   }
 
-  /** Says that forward wrote to these of its arguments; it must return them. */
+  /** Declares that forward modified these arguments; it must return them. */
   markDirty(...tensors: Tensor[]): void {
     requireAll('ctx.markDirty', 'a Tensor', tensors);
     this.#dirty = tensors;
   }
 
-  /** Says that these results have no gradients. */
+  /** Declares that these results have no gradients. */
   markNonDifferentiable(...tensors: Tensor[]): void {
     requireAll('ctx.markNonDifferentiable', 'a Tensor', tensors);
     this.#nonDifferentiable = tensors;
   }
 
-  /** Whether backward gets zeros, as by default, or null for a result that nothing was computed from. */
+  /** Whether backward gets zeros (default) or null for the gradient of an unused result. */
   setMaterializeGrads(value: boolean): void {
     if (typeof value !== 'boolean') throw argumentError('ctx.setMaterializeGrads', 'value', 'a boolean', value);
     this.#materialize = value;
   }
 
-  /** @internal Ends forward: the results as they are in the graph, null for those that are the tensors given. */
+  /** @internal Ends forward: the results as graph outputs, null for those that are the given tensors themselves. */
   static _end(ctx: FunctionContext, outputs: readonly Tensor[], backward: (raws: unknown[]) => number[]) {
     const saved = ctx.#saved;
-    ctx.#saved = []; // the node's from now on
+    ctx.#saved = []; // owned by the node from now on
     const lists = [outputs, saved, ctx.#dirty, ctx.#nonDifferentiable].map(handlesOf);
     ctx.#dirty = ctx.#nonDifferentiable = [];
     const [results, kept, dirty, plain] = lists as [number[], number[], number[], number[]];
@@ -89,24 +89,24 @@ function requireAll(fn: string, expected: string, tensors: readonly unknown[], i
   }
 }
 
-/** A class with the two functions. */
+/** A class with forward and backward. */
 interface FunctionClass {
   readonly name: string;
   forward(ctx: FunctionContext, ...args: never[]): unknown;
   backward(ctx: FunctionContext, ...grads: never[]): unknown;
 }
 
-/** What backward needs to know of the call; the arguments themselves are not kept. */
+/** What backward needs from the call; the arguments themselves are not kept. */
 interface Shape {
   readonly cls: FunctionClass;
   readonly ctx: FunctionContext;
-  /** Of each argument of forward: whether it is a tensor. */
+  /** For each argument of forward, whether it is a tensor. */
   readonly inputs: readonly boolean[];
-  /** Of each result. */
+  /** The same for each result. */
   outputs: readonly boolean[];
 }
 
-/** What the node calls: gradients of the tensor results to gradients of the tensor arguments. */
+/** The node's callback: converts gradients of the tensor results to gradients of the tensor arguments. */
 const backwardOf = (shape: Shape) => (raws: unknown[]) => {
   const { cls, ctx, inputs, outputs } = shape;
   const name = FunctionContext._name(ctx);
@@ -174,19 +174,19 @@ function apply(cls: FunctionClass, args: readonly unknown[]): unknown {
  * An op of your own, with its derivative: a class with static `forward(ctx, …args)` and `backward(ctx, …gradOutputs)`, called
  * as `MyOp.apply(…args)`. Python's `torch.autograd.Function`; see docs/autograd.md.
  */
-// biome-ignore lint/complexity/noStaticOnlyClass: it is what programs extend
+// biome-ignore lint/complexity/noStaticOnlyClass: programs extend it
 export abstract class AutogradFunction {
   /** Computes the results. Gradients are not recorded in it. */
   static forward(_ctx: FunctionContext, ..._args: any[]): unknown {
     throw codedError(Error, 'ERR_TORCH_NOT_IMPLEMENTED', 'autograd.Function: expected a class with a static forward');
   }
 
-  /** The gradients of the arguments of forward, of those of its results: one for each argument, null for none. */
+  /** Computes the gradients of forward's arguments from those of its results: one per argument, null for none. */
   static backward(_ctx: FunctionContext, ..._gradOutputs: any[]): Tensor | null | readonly (Tensor | null)[] {
     throw codedError(Error, 'ERR_TORCH_NOT_IMPLEMENTED', 'autograd.Function: expected a class with a static backward');
   }
 
-  /** Calls forward, and puts its results into the graph. */
+  /** Calls forward and adds its results to the graph. */
   static apply<A extends unknown[], R>(this: { forward(ctx: FunctionContext, ...args: A): R }, ...args: A): R {
     // biome-ignore lint/complexity/noThisInStatic: the subclass that it is called on
     const cls = this as unknown as FunctionClass | undefined;
@@ -198,7 +198,7 @@ export abstract class AutogradFunction {
   }
 }
 
-/** What stands between the results of a backward that is not differentiable and whoever differentiates them. */
+/** Wraps the results of a backward that cannot be differentiated, so that differentiating them is an error. */
 class NotTwice extends AutogradFunction {
   static override forward(ctx: FunctionContext, name: string, ...grads: Tensor[]): Tensor[] {
     ctx.of = name;
@@ -206,14 +206,14 @@ class NotTwice extends AutogradFunction {
   }
 
   static override backward(ctx: FunctionContext): never {
-    const message = `${ctx.of}: expected to be differentiated once, got a second time: its backward is onceDifferentiable`;
+    const message = `${ctx.of}: expected to be differentiated once, got a second differentiation: its backward is onceDifferentiable`;
     throw codedError(Error, 'ERR_TORCH_RUNTIME', message);
   }
 }
 
 /**
- * Marks a backward as one that cannot be differentiated itself: its ops are not recorded, and who differentiates its results
- * gets an error. `static backward = torch.autograd.onceDifferentiable((ctx, grad) => …)`
+ * Marks a backward as not differentiable: its ops are not recorded, and differentiating its results is an error.
+ * `static backward = torch.autograd.onceDifferentiable((ctx, grad) => …)`
  */
 export function onceDifferentiable<F extends (ctx: FunctionContext, ...grads: any[]) => unknown>(backward: F): F {
   if (typeof backward !== 'function')

@@ -1,6 +1,6 @@
 /**
- * torch.autograd.functional: Jacobians, Hessians and products with them, of functions of tensors. With the semantics of
- * PyTorch's functions of these names; an array stands for Python's tuple. See docs/autograd.md.
+ * torch.autograd.functional: Jacobians, Hessians and products with them, with the semantics of PyTorch's functions of the
+ * same names. An array takes the place of Python's tuple. See docs/autograd.md.
  */
 import type { DType, Shape } from '../../types/base';
 import type { Tensor } from '../tensor';
@@ -14,13 +14,13 @@ export type { ProductOptions, VectorOptions } from './tuples';
 /** A tensor, or several. */
 export type TensorOrTensors = Tensor | readonly Tensor[];
 
-/** What a function of such inputs is called with. */
+/** The arguments of a function of such inputs. */
 export type Arguments<I> = I extends Tensor ? [I] : I extends readonly Tensor[] ? [...I] : never;
 
-/** Tensors of the same shapes, one for one. */
+/** Tensors of the same shapes. */
 export type Like<T> = T extends Tensor ? T : { -readonly [K in keyof T]: T[K] };
 
-/** One derivative of one result by one input. */
+/** The derivative of one result with respect to one input. */
 export type JacobianBlock<O, I> =
   O extends Tensor<DType, infer SO extends Shape>
     ? I extends Tensor<infer D extends DType, infer SI extends Shape>
@@ -32,10 +32,10 @@ export type JacobianRow<O, I> = I extends Tensor
   ? JacobianBlock<O, I>
   : { -readonly [K in keyof I]: JacobianBlock<O, I[K]> };
 
-/** The derivative of each result by each input: an array where those are, of arrays where both are. */
+/** The derivative of each result with respect to each input: an array if either is an array, nested if both are. */
 export type Jacobian<O, I> = O extends Tensor ? JacobianRow<O, I> : { -readonly [K in keyof O]: JacobianRow<O[K], I> };
 
-/** The same of the gradient of a function of one element. */
+/** The Jacobian of the gradient of a function whose result has one element. */
 export type Hessian<I> = I extends Tensor ? JacobianBlock<I, I> : { -readonly [K in keyof I]: JacobianRow<I[K], I> };
 
 /** The vector of a product. */
@@ -53,7 +53,7 @@ export function jacobian<const I extends TensorOrTensors, const O extends Tensor
   return runJacobian(func, inputs, options) as Jacobian<O, I>;
 }
 
-/** The Hessian of `func`, whose result has one element, at `inputs`: of an array of inputs, an array of arrays. */
+/** The Hessian of `func`, whose result has one element, at `inputs`: for an array of inputs, an array of arrays. */
 export function hessian<const I extends TensorOrTensors>(
   func: (...inputs: Arguments<I>) => Tensor,
   inputs: I,
@@ -92,7 +92,7 @@ export function vhp<const I extends TensorOrTensors, O extends Tensor>(
   return runVhp(func, inputs, v, options) as [O, Like<I>];
 }
 
-/** `[func(…inputs), the Hessian times v]`. Where the Hessian is symmetric `vhp` gives the same, and is quicker. */
+/** `[func(…inputs), the Hessian times v]`. If the Hessian is symmetric, `vhp` gives the same and is faster. */
 export function hvp<const I extends TensorOrTensors, O extends Tensor>(
   func: (...inputs: Arguments<I>) => O,
   inputs: I,

@@ -1,40 +1,40 @@
 /**
- * What the backward in progress is for: a checkpoint in its graph (lib/utils/checkpoint.ts) runs a backward of its own, and
- * must compute the same with it.
+ * The goal of the backward in progress: a checkpoint in its graph (lib/utils/checkpoint.ts) runs a nested backward, which
+ * must have the same goal.
  */
 import { native } from '../native';
 import type { Tensor } from '../tensor';
 import { restoring } from '../turn';
 
 export interface Goal {
-  /** All leaves get what accumulates in them, or these tensors do, or these tensors' gradients are the result. */
+  /** 'leaves': accumulate into all leaves; 'into': accumulate into `tensors`; 'grad': return the gradients of `tensors`. */
   readonly kind: 'leaves' | 'into' | 'grad';
   readonly tensors: readonly Tensor[];
-  /** Of 'grad': what checkpoints found for each of `tensors` outside the graph that the backward walks. Null: nothing. */
+  /** For 'grad': gradients of `tensors` that checkpoints found outside the graph of the backward. Null: none. */
   found: (Tensor | null)[] | null;
 }
 
-/** Gives new names of the tensors that lie behind a checkpoint, or throws, once its graph was freed. */
+/** Gives new handles of the tensors behind a checkpoint, or throws if its graph was freed. */
 export interface Anchor {
   readonly savedTensors: (Tensor | null)[];
 }
 
-/** One for the environment, as the native table is. */
+/** One per environment, like the native table. */
 export interface Goals {
   now: Goal;
-  /** Of the checkpoints whose graphs may be there and that find something outside them: see lib/utils/recompute.ts. */
+  /** Anchors of checkpoints whose graphs may still exist: see lib/utils/recompute.ts. */
   anchors: Set<WeakRef<Anchor>>;
-  /** What checkpoints gave back to the engine, which holds the tensors by itself. */
+  /** Gradients that checkpoints returned to the engine, which holds the tensors itself. */
   given: Tensor[];
 }
 
 export const LEAVES: Goal = { kind: 'leaves', tensors: [], found: null };
 
-/** Copies of the library over one addon (Jest loads one per test file) share the table, and so they share this. */
+/** Shared by all copies of the library that use one addon (Jest loads one per test file), like the native table. */
 native.goalsNow ??= { now: LEAVES, anchors: new Set(), given: [] };
 export const goals: Goals = native.goalsNow;
 
-/** Releases the handles of what was given back. */
+/** Releases the handles of the returned gradients. */
 export function freeGiven(): void {
   for (const tensor of goals.given.splice(0)) tensor.dispose();
 }
@@ -57,8 +57,8 @@ export function aiming<T>(goal: Goal, fn: () => T): T {
 }
 
 /**
- * Calls `fn` with `tensors` and what makes the engine come to each checkpoint on its way: it leaves out what leads to nothing
- * that it was asked for, and does not know what a checkpoint finds. Their gradients are null.
+ * Calls `fn` with `tensors` and the anchors that make the engine visit every checkpoint: otherwise it skips nodes that do
+ * not lead to the requested tensors, and it cannot know what a checkpoint finds. The anchors' gradients are null.
  */
 export function withAnchors<T>(tensors: readonly Tensor[], fn: (all: readonly Tensor[]) => T): T {
   if (goals.anchors.size === 0 || tensors.length === 0) return fn(tensors);

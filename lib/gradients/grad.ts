@@ -1,4 +1,4 @@
-/** torch.autograd.grad and torch.autograd.backward, with the semantics of PyTorch's functions of these names. */
+/** torch.autograd.grad and torch.autograd.backward, with the semantics of PyTorch's functions of the same names. */
 import { withoutRecording } from '../async/pending';
 import { argumentError, codedError, refusal } from '../errors';
 import { spaces } from '../functions';
@@ -13,15 +13,15 @@ import { inGradMode } from './mode';
 export interface GradOptions {
   /** The gradient of the result with respect to each output; null for an output of one element. */
   gradOutputs?: Tensor | Iterable<Tensor | null> | null | undefined;
-  /** Keep the graph for another run. Default: as `createGraph`. */
+  /** Keep the graph for another run. Default: the value of `createGraph`. */
   retainGraph?: boolean | null | undefined;
-  /** Make the gradients differentiable themselves. */
+  /** Make the gradients differentiable. */
   createGraph?: boolean | undefined;
-  /** Give null for an input that the outputs were not computed from. Default: as `materializeGrads`. */
+  /** Give null for an input that the outputs do not depend on. Default: the value of `materializeGrads`. */
   allowUnused?: boolean | null | undefined;
   /** The first dimension of each of `gradOutputs` is a batch: one gradient for each, stacked. */
   isGradsBatched?: boolean | undefined;
-  /** Give zeros for an input that the outputs were not computed from. */
+  /** Give zeros for an input that the outputs do not depend on. */
   materializeGrads?: boolean | undefined;
 }
 
@@ -34,7 +34,7 @@ const gradOptions = [
   'materializeGrads',
 ] as const;
 
-/** A flag of an options object: what is left out, or null where `or` says so, gives the default. */
+/** A flag of an options object: undefined and null give the default. */
 export function flagOf(fn: string, name: string, value: unknown, otherwise: boolean): boolean {
   if (value === undefined || value === null) return otherwise;
   if (typeof value !== 'boolean') throw argumentError(fn, name, 'a boolean', value);
@@ -47,10 +47,10 @@ function requireMatching(fn: string, name: string, gradients: number, of: string
   throw refusal(fn, name, expected, String(gradients));
 }
 
-/** The generated functions, which are there once all modules are. */
+/** The generated functions, which exist once all modules are loaded. */
 const ops = () => spaces[''] as Record<string, (...args: unknown[]) => unknown>;
 
-/** What one run of the engine is given. */
+/** The arguments of one run of the engine. */
 export interface Run {
   readonly outputs: readonly Tensor[];
   readonly inputs: readonly Tensor[];
@@ -58,7 +58,7 @@ export interface Run {
   readonly allowUnused: boolean;
 }
 
-/** What the graph gave and what checkpoints found outside it, which has no graph of its own. */
+/** The sum of the graph's gradients and those that checkpoints found outside it, which have no graph. */
 function joined(results: readonly (Tensor | null)[], found: readonly (Tensor | null)[]): (Tensor | null)[] {
   const sum = (one: Tensor, other: Tensor) => {
     const total = withoutRecording(() => inGradMode(false, () => one.add(other) as Tensor));
@@ -86,7 +86,7 @@ export function gradientsOf(run: Run, given: readonly (Tensor | null)[], retain:
   const goal: Goal = { kind: 'grad', tensors: inputs, found: null };
   return withAnchors(inputs, (all) => {
     const handles = [handlesOf(outputs), handlesOf(all), handlesOf(given)] as const;
-    // What is unused by the graph may be found by a checkpoint in it.
+    // An input that the graph does not use may be used inside a checkpoint.
     const isLenient = all !== inputs;
     const engine = () => native.autogradGrad(...handles, retain, createGraph, allowUnused || isLenient);
     const results = aiming(goal, () => runEngine(engine)).map(wrapElement);
@@ -97,7 +97,7 @@ export function gradientsOf(run: Run, given: readonly (Tensor | null)[], retain:
   });
 }
 
-/** One run for each element of the batch: what PyTorch does with vmap. */
+/** One run per element of the batch, where PyTorch uses vmap. */
 function batchedGradients(run: Run, given: readonly (Tensor | null)[], retain: boolean): (Tensor | null)[] {
   const first = given.find((gradient) => gradient !== null);
   const size = first !== undefined && first.ndim > 0 ? first.shape[0]! : 0;
@@ -107,7 +107,7 @@ function batchedGradients(run: Run, given: readonly (Tensor | null)[], retain: b
     const expected = 'tensors whose first dimension is the same batch, of 1 or more elements (isGradsBatched)';
     throw argumentError('autograd.grad', 'gradOutputs', expected, wrong === undefined ? given : wrong);
   }
-  // Not in a scope: what hooks make on the way belongs to the program's.
+  // Not in a scope: tensors made by hooks belong to the program's scope.
   const made: Tensor[] = [];
   try {
     const rows = Array.from({ length: size }, (_, i) => {
@@ -128,7 +128,7 @@ function batchedGradients(run: Run, given: readonly (Tensor | null)[], retain: b
 
 /**
  * The gradients of `outputs` with respect to each of `inputs`, in their order: Python's `torch.autograd.grad`. Nothing is
- * accumulated into `grad`. An input that the outputs were not computed from is an error, or null with `allowUnused`.
+ * accumulated into `grad`. An input that the outputs do not depend on is an error, or null with `allowUnused`.
  */
 export function grad(outputs: Tensors, inputs: Tensors, options: GradOptions = {}): (Tensor | null)[] {
   const given = ownOptions('autograd.grad', options, gradOptions);
@@ -154,9 +154,9 @@ export function grad(outputs: Tensors, inputs: Tensors, options: GradOptions = {
 }
 
 export interface BackwardManyOptions {
-  /** Keep the graph for another run. Default: as `createGraph`. */
+  /** Keep the graph for another run. Default: the value of `createGraph`. */
   retainGraph?: boolean | null | undefined;
-  /** Make the gradients differentiable themselves. */
+  /** Make the gradients differentiable. */
   createGraph?: boolean | undefined;
   /** The tensors to accumulate into; all leaves by default. */
   inputs?: Tensors | null | undefined;

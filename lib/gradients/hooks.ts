@@ -1,21 +1,21 @@
 /**
- * Hooks on gradients. A hook is held by what it is on: by the leaf, or by the graph that made the tensor. So its function,
- * and what that refers to, lives as long, or until `remove()`; see docs/autograd.md on functions that refer to their tensor.
+ * Hooks on gradients. A hook is held by its leaf, or by the graph that made the tensor. So its function, and everything that
+ * it refers to, lives as long as that, or until `remove()`; see docs/autograd.md on functions that refer to their tensor.
  */
 import { argumentError, disposedError } from '../errors';
 import { native } from '../native';
 import { isTensor, type Tensor, wrapElement } from '../tensor';
 import { asUser } from '../user-code';
 
-/** What takes a hook off again. */
+/** Removes a hook. */
 export interface HookHandle {
-  /** The function is not called any more, and let go of. Further calls do nothing. */
+  /** Stops calling the function and releases it. Further calls do nothing. */
   remove(): void;
   [Symbol.dispose](): void;
 }
 
-/** Gets the gradient of its tensor, and gives what to go on with, or nothing to leave it. */
-// biome-ignore lint/suspicious/noConfusingVoidType: what a function without a return has
+/** Gets the gradient of its tensor, and returns a replacement, or nothing to keep it. */
+// biome-ignore lint/suspicious/noConfusingVoidType: the type of a function without a return
 export type GradientHook = (grad: Tensor) => Tensor | null | undefined | void;
 
 class RegisteredHook implements HookHandle {
@@ -34,7 +34,7 @@ class RegisteredHook implements HookHandle {
   }
 }
 
-/** What the program's function gave as a gradient, as native code takes it: 0 for nothing. */
+/** The handle of a gradient that a callback returned; 0 for none. */
 export function gradientHandle(fn: string, place: string, value: unknown): number {
   if (value === undefined || value === null) return 0;
   if (!isTensor(value)) throw argumentError(fn, place, 'a Tensor, null or undefined', value);
@@ -42,7 +42,7 @@ export function gradientHandle(fn: string, place: string, value: unknown): numbe
   return value._handle;
 }
 
-// These are functions of their own, so that what they make refers to the hook's function and to nothing else.
+// Separate functions, so that the closures refer to the hook's function only.
 const onGradient = (hook: GradientHook) => (raw: unknown) => {
   const grad = wrapElement(raw)!;
   const result = asUser(() => hook(grad));
@@ -56,7 +56,7 @@ const onLeaf = (hook: (leaf: Tensor) => void, owner: WeakRef<Tensor>) => (raw: u
     asUser(() => hook(leaf));
     return;
   }
-  leaf.dispose(); // a second name of the tensor that the program has
+  leaf.dispose(); // a second handle of the program's tensor
   asUser(() => hook(own));
 };
 

@@ -1,4 +1,4 @@
-/** Whole Jacobians and Hessians, row by row: one backward for each element of what a function gives. */
+/** Full Jacobians and Hessians, row by row: one backward for each element of the function's results. */
 import { argumentError, codedError, refusal } from '../errors';
 import { ownOptions } from '../options';
 import type { Tensor } from '../tensor';
@@ -21,20 +21,20 @@ import {
   type Tuple,
 } from './tuples';
 
-/** What a Jacobian is computed by. */
+/** How a Jacobian is computed. */
 type Strategy = 'reverse-mode' | 'forward-mode';
 
 export interface JacobianOptions extends ProductOptions {
-  /** PyTorch's wish for one backward over a batch. Accepted: the result is the same, row by row. Not with `strict`. */
+  /** In PyTorch, one batched backward. Accepted here, with the same result, but computed row by row. Not with `strict`. */
   vectorize?: boolean | undefined;
-  /** Backwards, the one way that there is here; 'forward-mode' is refused. */
+  /** Only 'reverse-mode' is supported; 'forward-mode' is refused. */
   strategy?: 'reverse-mode' | undefined;
 }
 
 export interface HessianOptions extends ProductOptions {
-  /** As of `jacobian`. */
+  /** As in `jacobian`. */
   vectorize?: boolean | undefined;
-  /** As the `strategy` of `jacobian`. */
+  /** As `strategy` of `jacobian`. */
   outerJacobianStrategy?: 'reverse-mode' | undefined;
 }
 
@@ -52,7 +52,7 @@ function requireNotBoth(name: string, vectorize: unknown, { strict }: Flags): vo
   }
 }
 
-/** The Jacobian of each result with respect to each input. The inputs and all that is made stay `made`'s. */
+/** The Jacobian of each result with respect to each input. `made` owns the inputs and all tensors made here. */
 function jacobianOf(
   name: string,
   call: (inputs: Tensor[]) => Tuple,
@@ -97,7 +97,7 @@ function requireRow(name: string, part: Tensor | null, output: number, input: nu
   }
 }
 
-/** Blocks without a graph, where none is asked for, and without the arrays that the program had none of. */
+/** Detaches the blocks unless a graph is requested, and unwraps arrays where the program passed single tensors. */
 function finish(blocks: Tensor[][], results: Tensor[], createGraph: boolean, isOne: [boolean, boolean]): unknown {
   const done = blocks.map((row) => row.map((block) => (createGraph ? block : (block.detach() as Tensor))));
   results.push(...done.flat());
@@ -125,7 +125,7 @@ export function runJacobian(func: unknown, inputs: unknown, options: JacobianOpt
   }
 }
 
-/** The Jacobian of the gradient. */
+/** Computes the Jacobian of the gradient. */
 export function runHessian(func: Func, inputs: unknown, options: HessianOptions): unknown {
   const name = 'autograd.functional.hessian';
   refuseRecording(name);

@@ -1,4 +1,4 @@
-/** Arguments of torch.autograd's functions: a tensor stands for a list of one. All of them are read before anything is done. */
+/** Arguments of torch.autograd's functions: a single tensor counts as a list of one. Lists are read completely first. */
 import { argumentError } from '../errors';
 import { isTensor, type Tensor } from '../tensor';
 
@@ -28,7 +28,7 @@ function elementsOf<T>(
 export const tensorsOf = (fn: string, argument: string, value: unknown): Tensor[] =>
   elementsOf<Tensor>(fn, argument, value, 'Tensors', isTensor);
 
-/** The same with gaps. Nothing at all is an empty list. */
+/** The same with nulls allowed. An omitted list is empty. */
 export const optionalTensorsOf = (fn: string, argument: string, value: unknown): (Tensor | null)[] =>
   value === null || value === undefined
     ? []

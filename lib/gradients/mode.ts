@@ -1,8 +1,8 @@
-/** Whether gradients are recorded, for a part of the library's own code. */
+/** The gradient mode for parts of the library's own code. */
 import { native } from '../native';
 import { restoring } from '../turn';
 
-/** Runs `fn` with recording on or off. Afterwards, or where it is cut off, it is as before. */
+/** Runs `fn` with gradient recording on or off. Restores the mode afterwards, also if `fn` is cut off. */
 export function inGradMode<T>(enabled: boolean, fn: () => T): T {
   const before = native.gradEnabled();
   return restoring(

@@ -20,8 +20,8 @@ import {
 } from './tuples';
 
 /**
- * The tensors to differentiate by: others than the program's, so that what its function has of those by itself counts as a
- * constant. With `createGraph` they are connected to the program's.
+ * The tensors to differentiate with respect to: new ones, so that tensors of the program that its function captures count as
+ * constants. With `createGraph` they are connected to the program's.
  */
 export function prepared(made: Made, tensors: readonly Tensor[], createGraph: boolean, requires: boolean): Tensor[] {
   return tensors.map((tensor) => {
@@ -36,7 +36,7 @@ export interface Wanted {
   readonly retain: boolean;
 }
 
-/** Gradients of those of `outputs` that have any; null for an input that none was computed from. */
+/** Gradients of the `outputs` that require them; null for an input that none of them depends on. */
 export function gradients(
   made: Made,
   outputs: readonly (Tensor | null)[],
@@ -69,26 +69,26 @@ export function requireDepends(name: string, what: string, tensors: readonly (Te
 export const OUTPUT = 'result % of the function does not depend on the inputs';
 export const JACOBIAN = 'the gradient with respect to inputs[%] does not depend on the inputs';
 
-/** Zeros where nothing depends, or the refusal of `strict`. */
+/** Zeros for missing gradients, or an error with `strict`. */
 function filled(name: string, made: Made, found: (Tensor | null)[], like: readonly Tensor[], of: string, flags: Flags) {
   return found.map((tensor, i) => {
     if (flags.strict && (tensor === null || (flags.createGraph && !tensor.requiresGrad))) {
       const how = tensor === null ? '' : ' in a way that can be differentiated (createGraph)';
       throw failure(
         name,
-        `expected ${of}[${i}] to be of influence${how}, got a result without it, which strict refuses`,
+        `expected a result that depends on ${of}[${i}]${how}, got one that does not, which strict refuses`,
       );
     }
     return tensor ?? made.own(ops().zerosLike!(like[i]!));
   });
 }
 
-/** As they were given: one tensor, or an array. Without a graph, where none is asked for. */
+/** Detaches the tensors unless a graph is requested; `shaped` unwraps a single tensor. */
 const finished = (tensors: readonly Tensor[], createGraph: boolean): Tensor[] =>
   createGraph ? [...tensors] : tensors.map((tensor) => tensor.detach() as Tensor);
 const shaped = (tensors: readonly Tensor[], single: boolean) => (single ? tensors[0]! : [...tensors]);
 
-/** What each of the four has ready when it comes to the product. */
+/** The results of each of the four functions. */
 interface Product {
   readonly outputs: Tuple;
   readonly found: Tensor[];
@@ -97,7 +97,7 @@ interface Product {
 
 type Body = (made: Made, inputs: Tuple, v: unknown, flags: Flags) => Product;
 
-/** Reads arguments, computes, and frees what was made on the way. */
+/** Reads arguments, computes, and frees intermediate tensors. */
 function product(name: string, [func, inputs, third, fourth]: readonly unknown[], body: (func: Func) => Body) {
   refuseRecording(name);
   requireFunc(name, func);
@@ -150,7 +150,7 @@ const jvpBody =
       const ready = vector && prepared(made, vector, createGraph, false);
       const results = callFunc(name, func, inputs);
       requireDepends(name, OUTPUT, results.tensors, strict);
-      // A backward is linear in these, so that its own derivative by them, applied to v, is the product: they need no values.
+      // A backward is linear in these, so its derivative with respect to them, applied to v, is the product, whatever their values.
       const zeros = made.ownAll(results.tensors.map((result) => ops().zerosLike!(result).requiresGrad_() as Tensor));
       const first = gradients(made, results.tensors, inputs, zeros, graph);
       requireDepends(name, JACOBIAN, first, strict);
@@ -164,7 +164,7 @@ const jvpBody =
     return { outputs, found, single: outputs.single };
   };
 
-/** What both products with a Hessian begin with: the first derivatives, with their graph. */
+/** The first derivatives, with their graph: the common part of both products with a Hessian. */
 function firstDerivatives(name: string, func: Func, made: Made, given: Tuple, v: unknown, flags: Flags) {
   const inputs = prepared(made, given.tensors, flags.createGraph, true);
   const vector = vectorOf(name, v, given, 'the inputs');
@@ -210,7 +210,7 @@ const hvpBody =
     return { outputs, found, single: given.single };
   };
 
-/** Runs one of the four over its arguments. */
+/** Makes one of the four functions. */
 const run = (name: string, body: (name: string) => (func: Func) => Body) => {
   const full = `autograd.functional.${name}`;
   return (...args: unknown[]) => product(full, args, body(full));

@@ -1,4 +1,4 @@
-/** What torch.autograd.functional's functions take, give and say: a tensor, or an array for Python's tuple. */
+/** Arguments, results and errors of torch.autograd.functional: a tensor, or an array for Python's tuple. */
 import { argumentError, codedError, refusal } from '../errors';
 import { spaces } from '../functions';
 import { native } from '../native';
@@ -9,7 +9,7 @@ import { asUser } from '../user-code';
 import { flagOf } from './grad';
 import { tensorsOf } from './lists';
 
-/** Tensors, and whether they came as one that is not in an array. */
+/** Tensors, and whether a single one was passed without an array. */
 export interface Tuple {
   readonly single: boolean;
   readonly tensors: Tensor[];
@@ -17,14 +17,14 @@ export interface Tuple {
 
 export type Func = (...inputs: Tensor[]) => unknown;
 
-/** The generated functions, which are there once all modules are. */
+/** The generated functions, which exist once all modules are loaded. */
 export const ops = () => spaces[''] as Record<string, (...args: unknown[]) => Tensor>;
 
-/** What a call makes on its way: its handles go when the call ends, however it does. */
+/** Intermediate tensors of a call, released when it returns or throws. */
 export class Made {
   #all: Tensor[] = [];
 
-  /** Notes a tensor that nobody else has. */
+  /** Adds a tensor that has no other owner. */
   own<T extends Tensor | null>(tensor: T): T {
     if (tensor !== null) this.#all.push(tensor);
     return tensor;
@@ -42,14 +42,14 @@ export class Made {
   }
 }
 
-/** Values are needed at once, to see what requires gradients. */
+/** Refuses torch.run: these functions need real results, to know which require gradients. */
 export function refuseRecording(name: string): void {
   if (native.flags[5] === 0) return;
   const message = `${name}: expected a call outside torch.run, where its function's results are not there yet`;
   throw Object.assign(codedError(Error, 'ERR_TORCH_PENDING', message), { op: name });
 }
 
-/** What a function of the library says of what the program's function computed. */
+/** An error about the results of the program's function. */
 export const failure = (name: string, text: string): Error =>
   Object.assign(codedError(Error, 'ERR_TORCH_RUNTIME', `${name}: ${text}`), { op: name });
 
@@ -72,7 +72,7 @@ export function callFunc(name: string, func: Func, inputs: readonly Tensor[]): T
   return { single: isTensor(result), tensors: tensors as Tensor[] };
 }
 
-/** The same of a function whose result is one tensor of one element. */
+/** The same for a function whose result is one tensor of one element. */
 export function callScalarFunc(name: string, func: Func, inputs: readonly Tensor[]): Tuple {
   const outputs = callFunc(name, func, inputs);
   const expected = 'a function that returns a single Tensor with a single element';
@@ -84,11 +84,11 @@ export function callScalarFunc(name: string, func: Func, inputs: readonly Tensor
 
 const shapeText = (tensor: Tensor) => `[${tensor.shape.join(', ')}]`;
 
-/** The vector of a product, of the shapes of `like`. Null: none was given, which only a single element does without. */
+/** The vector of a product, with the shapes of `like`. Null if omitted, which only a single element allows. */
 export function vectorOf(name: string, v: unknown, like: Tuple, what: string): Tensor[] | null {
   if (v === null || v === undefined) {
     if (like.tensors.length === 1 && like.tensors[0]!.numel === 1) return null;
-    throw refusal(name, 'v', `one for ${what}, which may be left out where that is a single element`, 'nothing');
+    throw refusal(name, 'v', `one for ${what}, which may be omitted only for a single element`, 'nothing');
   }
   const tensors = tensorsOf(name, 'v', v);
   const count = like.tensors.length;
@@ -112,7 +112,7 @@ export interface ProductOptions {
   strict?: boolean | undefined;
 }
 
-/** The vector may be among the options. */
+/** The vector may be passed among the options. */
 export interface VectorOptions extends ProductOptions {
   v?: Tensor | readonly Tensor[] | null | undefined;
 }

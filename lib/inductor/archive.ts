@@ -1,7 +1,6 @@
 /**
- * A .pt2 package on its way from its archive to a folder. All of the archive is examined first: its structure, the sum of
- * every entry, that it has what a model of AOTInductor has, and that its library is one for this process. What the library
- * does is not looked at.
+ * Checks a .pt2 package and unpacks it to a folder. The whole archive is examined first: its structure, the CRC-32 of every
+ * entry, the parts of an AOTInductor model, and whether its library fits this process. The library's code is not checked.
  */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
@@ -17,30 +16,30 @@ import { type InputForm, inputsOf } from './inputs';
 type Fail = (what: string) => Error;
 
 export interface Package {
-  /** What PyTorch wrote beside the library: the device that it is for, and what the program that made it added. */
+  /** PyTorch's metadata: the target device, and entries that the exporting program added. */
   readonly metadata: Record<string, string>;
-  /** 'cpu', 'cuda': the metadata's. */
+  /** 'cpu' or 'cuda', from the metadata. */
   readonly device: string;
-  /** What it was compiled for, as far as its source tells. */
+  /** The inputs that it was compiled for, as far as its source shows them. */
   readonly inputs: ReadonlyMap<number, InputForm>;
-  /** Bytes of the library, and of the weights where they are a file of their own. */
+  /** Size of the library, plus the weights if they are a separate file. */
   readonly bytes: number;
-  /** Writes the model's files to a folder. Returns the library's, and the weights' or "". */
+  /** Writes the model's files to a folder. Returns the paths of the library and of the weights, or "". */
   unpack(folder: string): { library: string; weights: string };
 }
 
-/** Older packages have no folder around all. */
+/** Older packages have no enclosing folder. */
 const MODEL = /^(?:[^/]+\/)?data\/aotinductor\/([^/]+)\/(.+)$/;
 const CONSTANT = /^(?:[^/]+\/)?data\/constants\/(?:.*\/)?([^/]+)$/;
-/** What was compiled, and what of it was linked. */
+/** Sources and object files, which are not needed to load the model. */
 const SOURCE = /\.(?:cpp|h|o)$/;
 const METADATA = '_metadata.json';
-const MOST_METADATA = 2 ** 20;
-const MOST_SOURCE = 2 ** 26;
-/** Every model's library has it, and nothing else. */
-const ENTRANCE = 'AOTInductorModelContainerCreateWithDevice';
+const MAX_METADATA = 2 ** 20;
+const MAX_SOURCE = 2 ** 26;
+/** A symbol that exactly the libraries of AOTInductor have. */
+const ENTRY_POINT = 'AOTInductorModelContainerCreateWithDevice';
 
-/** Throws what `fail` makes of the first thing that is wrong. */
+/** Throws `fail(…)` for the first problem. */
 export function examinePackage(bytes: Bytes, modelName: string, fail: Fail, maxBytes?: number): Package {
   const zip = openStrictly(bytes, fail, new Budget('inductor.aotiLoadPackage', { maxBytes }, bytes.size, fail));
   demandEntries(zip.entries.keys(), { format: 'package', fail });
@@ -52,11 +51,11 @@ export function examinePackage(bytes: Bytes, modelName: string, fail: Fail, maxB
   const library = only(files, '.so', fail);
   if (library === undefined) {
     const isSource = [...files.keys()].some((name) => SOURCE.test(name));
-    throw fail(isSource ? 'it has source in place of a library (package_cpp_only)' : 'it has no library');
+    throw fail(isSource ? 'it has source code instead of a library (package_cpp_only)' : 'it has no library');
   }
   const metadata = metadataOf(zip, files, library, fail);
   const device = metadata.AOTI_DEVICE_KEY;
-  if (device === undefined || !/^[a-z]+$/.test(device)) throw fail('its metadata names no device');
+  if (device === undefined || !/^[a-z]+$/.test(device)) throw fail('its metadata does not name a device');
   demandProcessor(metadata, fail);
   const weights = only(files, '.blob', fail);
   if ([...files.keys()].some((name) => name.endsWith('weights_config.json'))) {
@@ -79,7 +78,7 @@ export function examinePackage(bytes: Bytes, modelName: string, fail: Fail, maxB
   };
 }
 
-/** The files of the model by their names in one folder, constants among them. */
+/** The files of the model, including constants, by their names in one folder. */
 function filesOf(zip: ZipReader, modelName: string, fail: Fail): Map<string, ZipEntry> {
   const files = new Map<string, ZipEntry>();
   const constants = new Map<string, ZipEntry>();
@@ -92,25 +91,26 @@ function filesOf(zip: ZipReader, modelName: string, fail: Fail): Map<string, Zip
     if (constant !== undefined) constants.set(safe(constant, fail), entry);
   }
   if (models.size === 0) {
-    throw fail("no package of AOTInductor: it holds no compiled model (torch._inductor.aoti_compile_and_package's)");
+    throw fail('not an AOTInductor package: it has no model compiled by torch._inductor.aoti_compile_and_package');
   }
-  if (files.size === 0) throw fail(`it has no model ${quote(modelName)}, but ${[...models].map(quote).join(', ')}`);
+  if (files.size === 0)
+    throw fail(`expected a model named ${quote(modelName)}, got ${[...models].map(quote).join(', ')}`);
   return new Map([...constants, ...files]);
 }
 
-/** A relative path that stays in its folder. */
+/** Validates a relative path that stays in its folder. */
 function safe(name: string, fail: Fail): string {
   const parts = name.split('/');
   if (parts.some((part) => part === '' || part === '.' || part === '..') || /[\\\0]/.test(name)) {
-    throw fail(`${quote(name)}: no name of a file`);
+    throw fail(`${quote(name)}: invalid file name`);
   }
   return name;
 }
 
-/** The name with that ending; undefined without one. */
+/** The only name with that ending; undefined if there is none. */
 function only(files: ReadonlyMap<string, ZipEntry>, ending: string, fail: Fail): string | undefined {
   const found = [...files.keys()].filter((name) => name.endsWith(ending));
-  if (found.length > 1) throw fail(`it has several files *${ending}: ${found.map(quote).join(', ')}`);
+  if (found.length > 1) throw fail(`expected one *${ending} file, got ${found.map(quote).join(', ')}`);
   return found[0];
 }
 
@@ -120,32 +120,32 @@ function metadataOf(
   library: string,
   fail: Fail,
 ): Record<string, string> {
-  const name = library.replace(/\.so$/, METADATA); // others are of parts that were compiled apart
+  const name = library.replace(/\.so$/, METADATA); // other metadata belongs to separately compiled parts
   if (!files.has(name)) throw fail('its metadata is missing');
   const entry = files.get(name)!;
-  if (entry.size > MOST_METADATA) throw fail(`${quote(name)}: larger than ${MOST_METADATA} bytes`);
+  if (entry.size > MAX_METADATA) throw fail(`${quote(name)}: larger than ${MAX_METADATA} bytes`);
   let read: unknown;
   try {
     read = JSON.parse(Buffer.from(zip.data(entry)).toString('utf8'));
   } catch {
-    throw fail(`${quote(name)}: no JSON`);
+    throw fail(`${quote(name)}: not JSON`);
   }
-  if (typeof read !== 'object' || read === null || Array.isArray(read)) throw fail(`${quote(name)}: no object`);
+  if (typeof read !== 'object' || read === null || Array.isArray(read)) throw fail(`${quote(name)}: not an object`);
   const metadata: Record<string, string> = Object.create(null);
   for (const [key, value] of Object.entries(read)) {
-    if (typeof value !== 'string') throw fail(`${quote(name)}: the value of ${quote(key)} is no text`);
+    if (typeof value !== 'string') throw fail(`${quote(name)}: the value of ${quote(key)} is not a string`);
     metadata[key] = value;
   }
   return metadata;
 }
 
-/** The source of what calls the kernels, which the library has the name of. "" without one. */
+/** The source of the wrapper that calls the kernels; it has the library's name. "" if missing. */
 function wrapperOf(zip: ZipReader, files: ReadonlyMap<string, ZipEntry>, library: string): string {
   const entry = files.get(library.replace(/\.so$/, '.cpp'));
-  return entry === undefined || entry.size > MOST_SOURCE ? '' : Buffer.from(zip.data(entry)).toString('utf8');
+  return entry === undefined || entry.size > MAX_SOURCE ? '' : Buffer.from(zip.data(entry)).toString('utf8');
 }
 
-/** What the compiler was told that there is, by what Linux calls it. An instruction that is not there ends the process. */
+/** Instruction sets in the metadata, and their names in /proc/cpuinfo. A missing instruction would end the process. */
 const EXTENSIONS = [
   ['AVX512', 'avx512f'],
   ['AVX2', 'avx2'],
@@ -159,7 +159,7 @@ function demandProcessor(metadata: Record<string, string>, fail: Fail): void {
   if (flags === undefined) return;
   for (const [name, flag] of EXTENSIONS) {
     if (wanted.includes(name) && !flags.includes(flag)) {
-      throw fail(`it was compiled for processors with ${name}, which this one has not`);
+      throw fail(`it was compiled for ${name}, but this CPU lacks ${name}`);
     }
   }
 }
@@ -168,7 +168,7 @@ function processorText(): string {
   try {
     return fs.readFileSync('/proc/cpuinfo', 'latin1');
   } catch {
-    return ''; // not for us to read: nothing is known
+    return ''; // not readable: skip the check
   }
 }
 
@@ -180,7 +180,7 @@ function write(zip: ZipReader, entry: ZipEntry, file: string): void {
     const put = (bytes: Uint8Array) => {
       for (let at = 0; at < bytes.length; ) at += fs.writeSync(descriptor, bytes, at);
     };
-    // Compared again as it is written: the file may be another one by now.
+    // The CRC-32 is checked again while writing: the file may have been replaced.
     if (entry.deflated) put(zip.data(entry));
     else zip.check(entry, put);
   } finally {
@@ -192,11 +192,13 @@ function demandLibrary(file: string, name: string, fail: Fail): void {
   if (process.platform !== 'linux') return;
   try {
     const { needed, strings } = readElf(file);
-    if (!strings().includes(`\0${ENTRANCE}\0`)) throw fail(`${quote(name)}: no library of AOTInductor`);
-    // The loader would look for it, and two in one process answer for each other's symbols.
+    if (!strings().includes(`\0${ENTRY_POINT}\0`)) throw fail(`${quote(name)}: not an AOTInductor library`);
+    // The loader would load it too, and the symbols of two libtorchs in one process get mixed up.
     const others = needed.filter((wanted) => /^lib(torch|c10)/.test(wanted) && !libtorchNames.includes(wanted));
     if (others.length === 0) return;
-    throw fail(`it was compiled for another libtorch: ${others.join(', ')}; here are ${libtorchNames.join(', ')}`);
+    throw fail(
+      `it was compiled for another libtorch: ${others.join(', ')}; this process has ${libtorchNames.join(', ')}`,
+    );
   } catch (error) {
     if (error instanceof ElfError) throw fail(`${quote(name)} ${error.problem}`);
     throw error;

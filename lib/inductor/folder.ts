@@ -1,12 +1,12 @@
-/** The folder that a package is unpacked to. */
+/** The folder to which a package is unpacked. */
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import { examineFolder } from '../libtorch/trust';
 
 /**
- * A new folder in the temporary directory (TMPDIR), for this user alone. What is unpacked there is loaded as code, so the
- * folders above it must be none in which others could put another one in its place.
+ * A new folder in the temporary directory (TMPDIR), private to this user. Its contents are loaded as code, so other users
+ * must not be able to replace it or any folder above it.
  */
 export function unpackingFolder(fail: (what: string) => Error): string {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'libtorch-node-')); // mode 0700

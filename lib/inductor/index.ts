@@ -17,18 +17,18 @@ export { AotiPackage, type AsyncAotiPackage } from './package';
 export type { PackageInput } from './tree';
 
 export interface AotiLoadOptions {
-  /** Which of the package's models: 'model' if not given, as `aoti_compile_and_package` calls it. */
+  /** The name of the model in the package (default: 'model', as in `aoti_compile_and_package`). */
   modelName?: string | undefined;
-  /** How many calls run at the same time: 1 if not given. More wait for each other. */
+  /** The number of calls that may run at the same time (default: 1). Further calls wait. */
   numRunners?: number | undefined;
-  /** Which of several devices of the kind that it was compiled for: the current one if not given. */
+  /** The index of the device (default: the current one). */
   deviceIndex?: number | undefined;
   /** The most bytes of all entries when they are unpacked (default: 256 MiB and 16 times the file's size). */
   maxBytes?: number | undefined;
 }
 
 const FN = 'inductor.aotiLoadPackage';
-const MOST_RUNNERS = 1024;
+const MAX_RUNNERS = 1024;
 
 const fail = (what: string): TorchError => codedError(Error, 'ERR_TORCH_MODEL', `${FN}: ${what}`);
 
@@ -38,21 +38,21 @@ function integer(name: string, value: unknown, from: number, to: number): number
 }
 
 /**
- * Loads a model from a .pt2 package, the file that PyTorch's `torch._inductor.aoti_compile_and_package` wrote for this
- * libtorch and this kind of processor. It belongs to the scope in which it is loaded, as a tensor does, or else to the garbage
- * collector. Load only packages that you trust: a package is a native library, which runs as soon as it is loaded.
+ * Loads a model from a .pt2 package that PyTorch's `torch._inductor.aoti_compile_and_package` wrote for this libtorch and
+ * this kind of processor. It belongs to the scope in which it is loaded, as a tensor does, or else to the garbage collector.
+ * Load only packages that you trust: a package is a native library, whose code runs as soon as it is loaded.
  *
- * @throws ERR_TORCH_MODEL for what is no such file, is damaged, or is for another machine
- * @throws ERR_TORCH_NOT_IMPLEMENTED on a libtorch before 2.6, which loads none
+ * @throws ERR_TORCH_MODEL if the file is not a package, is damaged, or is for another machine
+ * @throws ERR_TORCH_NOT_IMPLEMENTED on libtorch before 2.6, which cannot load packages
  */
 export function aotiLoadPackage(path: FilePath, options: AotiLoadOptions = {}): AotiPackage {
   const place = pathOf(FN, 'path', path);
   const given = ownOptions(FN, options, ['modelName', 'numRunners', 'deviceIndex', 'maxBytes']);
   const { modelName = 'model', numRunners = 1, deviceIndex, maxBytes } = given;
   if (typeof modelName !== 'string') throw argumentError(FN, 'modelName', 'a string', modelName);
-  const runners = integer('numRunners', numRunners, 1, MOST_RUNNERS);
+  const runners = integer('numRunners', numRunners, 1, MAX_RUNNERS);
   const index = deviceIndex === undefined ? undefined : integer('deviceIndex', deviceIndex, 0, 127);
-  // Before anything is unpacked: it says what is missing.
+  // Throws ERR_TORCH_NOT_IMPLEMENTED before anything is unpacked.
   if (!native.hasPackages()) native.packageLoad('', '', '', '', false, 0, 0, []);
   const file = new RegularFile(place, fail);
   try {
@@ -65,7 +65,7 @@ export function aotiLoadPackage(path: FilePath, options: AotiLoadOptions = {}): 
 }
 
 function load(found: Package, modelName: string, runners: number, index: number | undefined): AotiPackage {
-  // The code of a CPU's model is mapped, and all else read, when it is loaded; a GPU's kernels are read when they are used.
+  // A CPU model is completely mapped or read when it is loaded; the kernels of a GPU model are read on first use.
   const onCpu = found.device === 'cpu';
   const device = onCpu || index === undefined ? found.device : `${found.device}:${index}`;
   const folder = unpackingFolder(fail);

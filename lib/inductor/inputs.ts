@@ -1,14 +1,14 @@
 /**
- * What a compiled model was compiled for: dtypes, sizes and strides of its inputs. Its code counts on them and reads memory
- * by them; libtorch tells nobody. But from 2.7 on PyTorch writes the checks of a debugging run into every model's source, which
- * lies in the package beside the library, in a form that a program made.
+ * The dtypes, sizes and strides of the inputs that a model was compiled for. Its code relies on them for memory accesses, but
+ * libtorch has no API for them. Since 2.7, PyTorch writes debug checks of them into the generated source of every model,
+ * which is in the package beside the library.
  */
 import { dtypeCodes } from '../enums';
 
 export interface Size {
   readonly least: number;
   readonly most: number;
-  /** -1: depends on other sizes. */
+  /** -1 if it depends on other sizes. */
   readonly stride: number;
 }
 
@@ -18,9 +18,9 @@ export interface InputForm {
 }
 
 const INPUT = /ConstantHandle (\w+) = ConstantHandle\(input_handles\[(\d+)\]\);/g;
-const MOST_RANK = 64;
+const MAX_RANK = 64;
 
-/** By the input's number. Inputs of which the source does not tell are missing. */
+/** By the input's number. Inputs without checks in the source are omitted. */
 export function inputsOf(source: string): Map<number, InputForm> {
   const forms = new Map<number, InputForm>();
   const found = [...source.matchAll(INPUT)];
@@ -44,13 +44,13 @@ function formOf(name: string, code: string): InputForm | null {
   const most = numbers(`if \\(${name}_size\\[(?<dim>\\d+)\\] > (?<value>\\d+)\\)`);
   const strides = numbers(`if \\((?<value>\\d+) != ${name}_stride\\[(?<dim>\\d+)\\]\\)`);
   const rank = 1 + Math.max(-1, ...[sizes, least, most, strides].flatMap((map) => [...map.keys()]));
-  if (rank > MOST_RANK) return null;
+  if (rank > MAX_RANK) return null;
   return {
     dtype,
     sizes: Array.from({ length: rank }, (_, dim) => {
       const bound = least.get(dim) ?? 0;
       return {
-        // Export says "2 or more" of every size that may vary, and means that 0 and 1 were not looked at.
+        // For every dynamic size, export writes "2 or more", which only means that 0 and 1 were not tried.
         least: sizes.get(dim) ?? (bound <= 2 ? 0 : bound),
         most: Math.min(sizes.get(dim) ?? most.get(dim) ?? Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER),
         stride: strides.get(dim) ?? -1,
@@ -59,7 +59,7 @@ function formOf(name: string, code: string): InputForm | null {
   };
 }
 
-/** As native/models/package_inputs.h reads them: number, dtype and rank of each, and three numbers for each size. */
+/** In the form of native/models/package_inputs.h: number, dtype and rank of each input, and three numbers per size. */
 export const packed = (forms: ReadonlyMap<number, InputForm>): number[] =>
   [...forms].flatMap(([number, { dtype, sizes }]) => [
     ...[number, dtypeCodes.get(dtype)!, sizes.length],

@@ -4,7 +4,7 @@ import { bodyNow, isPendingTensor, OFF, PendingValue, RECORDED_VALUE } from '../
 import { start } from '../async/run';
 import type { Strand } from '../async/strand';
 import { argumentError, codedError, describe } from '../errors';
-import { readAnswer, takeOptions } from '../jit/module';
+import { readResult, takeOptions } from '../jit/module';
 import { native } from '../native';
 import { NativeObject } from '../object';
 import { isTensor, type Tensor, wrapElement } from '../tensor';
@@ -12,14 +12,14 @@ import { flatten, type PackageInput, parseTree, type Tree, unflatten } from './t
 
 const FORWARD = 'AotiPackage.forward';
 
-/** The model on a thread of the pool. The last argument may be `{ signal }`. See docs/async.md. */
+/** The model on a pool thread. The last argument may be `{ signal }`. See docs/async.md. */
 export interface AsyncAotiPackage {
   forward<R = Tensor>(...args: (PackageInput | { signal: Signal | undefined })[]): Promise<R>;
 }
 
-/** How the model is called: what it was compiled with. */
+/** The calling convention that the model was compiled with. */
 interface Form {
-  /** Null where it is not known: then arguments and result are lists of tensors. */
+  /** Null if unknown: then arguments and result are lists of tensors. */
   readonly positional: readonly Tree[] | null;
   readonly named: Tree | null;
   readonly result: Tree | null;
@@ -42,11 +42,11 @@ function formOf(handle: number): Form {
   };
 }
 
-/** A model that was compiled into a library, loaded from its package. See docs/models.md. */
+/** A model compiled into a library, loaded from its package. See docs/models.md. */
 export class AotiPackage extends NativeObject {
   /** Its name in the package. */
   readonly modelName: string;
-  /** What PyTorch wrote into the package beside the library, such as the device (`AOTI_DEVICE_KEY`). */
+  /** The metadata that PyTorch wrote into the package, such as the device (`AOTI_DEVICE_KEY`). */
   readonly metadata: Readonly<Record<string, string>>;
   readonly #form: Form;
 
@@ -62,14 +62,14 @@ export class AotiPackage extends NativeObject {
   }
 
   /**
-   * Calls the model, with the arguments that it was compiled for: positional ones, and behind them, where it was given some by
-   * name, an object of those. The result is nested as the model's own was.
+   * Calls the model with the arguments that it was compiled for: positional ones, followed by an object of the named ones if
+   * there are any. The result is nested like the model's own.
    */
   forward<R = Tensor>(...args: PackageInput[]): R {
     return AotiPackage.#of(this, 'forward').#call(args) as R;
   }
 
-  /** The same on a thread of the pool: `await model.async.forward(x)`. */
+  /** The same on a pool thread: `await model.async.forward(x)`. */
   get async(): AsyncAotiPackage {
     const self = AotiPackage.#of(this, 'async');
     const forward = (...args: unknown[]): Promise<never> => {
@@ -95,25 +95,25 @@ export class AotiPackage extends NativeObject {
 
   #call(args: readonly unknown[]): unknown {
     const tensors = this.#flatten(args);
-    // As a method of the pending tensor would: in the torch.run that it is of.
+    // Like a method of a pending tensor: recorded in that tensor's torch.run.
     const recorder = bodyNow() ?? (native.flags[5] === OFF ? tensors.find(isPendingTensor)?.recorder : undefined);
     if (recorder !== undefined) return recorder.record(() => this.#callWith(tensors), 'forward');
     return this.#callWith(tensors);
   }
 
-  /** Of arguments that were read. */
+  /** Calls the model with flattened arguments. */
   #callWith(tensors: readonly Tensor[]): unknown {
     const handles = tensors.map(({ _handle }) => _handle);
     const { single } = this.#form;
-    const answer = native.packageCall(this._live(), handles, single);
+    const result = native.packageCall(this._live(), handles, single);
     const read = (raw: unknown) => this.#read(raw);
-    if (answer !== undefined) return read(answer);
+    if (result !== undefined) return read(result);
     const code = native.result[0]!;
     return native.flags[5] === RECORDED_VALUE ? new PendingValue(code, -1, [], read) : wrapElement(code);
   }
 
   #read(raw: unknown): unknown {
-    const value = readAnswer(raw);
+    const value = readResult(raw);
     const { result, single } = this.#form;
     if (single || result === null) return value;
     return unflatten(result, value as unknown[]) ?? value;

@@ -1,14 +1,14 @@
 /**
- * How the arguments and the result of a model are nested, as PyTorch wrote it down (torch.utils._pytree.treespec_dumps):
- * between a tree of values and the flat list of tensors that the compiled code takes and gives.
+ * The nesting of a model's arguments and result, as PyTorch serialized it (torch.utils._pytree.treespec_dumps): converts
+ * between a tree of values and the flat list of tensors of the compiled code.
  */
 import type { PendingTensor } from '../../types/pending';
 import { describe, refusal } from '../errors';
 import { isTensor, type Tensor } from '../tensor';
 
-const DEEPEST = 200;
+const MAX_DEPTH = 200;
 
-/** Leaves are tensors, or what was a constant when the model was compiled. */
+/** Leaves are tensors, or values that were constants when the model was compiled. */
 export type Tree =
   | { readonly kind: 'leaf' }
   | { readonly kind: 'list'; readonly parts: readonly Tree[] }
@@ -33,7 +33,7 @@ interface Written {
   children_spec?: unknown;
 }
 
-/** Null for what is written in a way that is not known here. */
+/** Null for an unsupported form. */
 export function parseTree(text: string): Tree | null {
   try {
     const [protocol, root] = JSON.parse(text);
@@ -44,30 +44,30 @@ export function parseTree(text: string): Tree | null {
 }
 
 function nodeOf({ type, context, children_spec: children }: Written, depth: number): Tree {
-  if (depth > DEEPEST || !Array.isArray(children)) throw new Error('no tree');
+  if (depth > MAX_DEPTH || !Array.isArray(children)) throw new Error('invalid tree');
   if (type === null) return { kind: 'leaf' };
   const parts = children.map((child) => nodeOf(child, depth + 1));
   const keys = keysOf(type, context);
   if (keys === null) return { kind: 'list', parts };
-  if (keys.length !== parts.length) throw new Error('no tree');
+  if (keys.length !== parts.length) throw new Error('invalid tree');
   return { kind: 'dict', keys, parts };
 }
 
-/** Of a dictionary; null for everything else, whose parts have no names here. */
+/** The keys of a dictionary; null for other containers, which become lists. */
 function keysOf(type: unknown, context: unknown): (string | number)[] | null {
   let keys: unknown;
   if (type === 'builtins.dict' || type === 'collections.OrderedDict') keys = JSON.parse(context as string);
   else if (type === 'collections.defaultdict') keys = JSON.parse(context as string).dict_context;
   else return null;
-  if (!Array.isArray(keys)) throw new Error('no tree');
-  if (!keys.every((key) => typeof key === 'string' || typeof key === 'number')) throw new Error('no tree');
+  if (!Array.isArray(keys)) throw new Error('invalid tree');
+  if (!keys.every((key) => typeof key === 'string' || typeof key === 'number')) throw new Error('invalid tree');
   return keys;
 }
 
 const isMap = (value: object): value is Map<unknown, unknown> =>
   Object.prototype.toString.call(value) === '[object Map]';
 
-/** Puts the tensors of `value` into `tensors`, in their order. `where`: what it is called in errors. */
+/** Appends the tensors of `value` to `tensors`, in order. `where`: its name in errors. */
 export function flatten(tree: Tree, value: unknown, where: string, fn: string, tensors: Tensor[]): void {
   if (tree.kind === 'leaf') {
     if (isTensor(value)) tensors.push(value);
@@ -75,7 +75,7 @@ export function flatten(tree: Tree, value: unknown, where: string, fn: string, t
     else if (typeof value === 'function' || typeof value === 'symbol') {
       throw refusal(fn, where, 'a Tensor', describe(value));
     }
-    return; // a constant of the model, which is not looked at in PyTorch either
+    return; // a constant of the model, which PyTorch ignores too
   }
   if (tree.kind === 'list') {
     if (!Array.isArray(value) || value.length !== tree.parts.length) {
@@ -89,16 +89,16 @@ export function flatten(tree: Tree, value: unknown, where: string, fn: string, t
   if (entries === null) throw refusal(fn, where, `an object with ${names}`, describe(value));
   for (const [i, key] of tree.keys.entries()) {
     const inside = typeof key === 'number' ? `${where}[${key}]` : `${where}.${key}`;
-    if (!entries.has(key)) throw refusal(fn, inside, `a value, of an object with ${names}`, 'nothing');
+    if (!entries.has(key)) throw refusal(fn, inside, `a value in an object with ${names}`, 'nothing');
     flatten(tree.parts[i]!, entries.get(key), inside, fn, tensors);
   }
   if (entries.size !== tree.keys.length) {
     const others = [...entries.keys()].filter((key) => !(tree.keys as unknown[]).includes(key));
-    throw refusal(fn, where, `an object with ${names} alone`, `${describe(others[0])} too`);
+    throw refusal(fn, where, `an object with only ${names}`, `an additional ${describe(others[0])}`);
   }
 }
 
-/** In an object, keys that are numbers are text. */
+/** Converts the string keys of an object back to numbers. */
 function entriesOf(value: unknown, keys: readonly (string | number)[]): Map<unknown, unknown> | null {
   if (typeof value !== 'object' || value === null || isTensor(value) || Array.isArray(value)) return null;
   if (isMap(value)) return value;
@@ -106,7 +106,7 @@ function entriesOf(value: unknown, keys: readonly (string | number)[]): Map<unkn
   return new Map(Object.entries(value).map(([name, part]) => [ofText.get(name) ?? name, part]));
 }
 
-/** The value that has these tensors as leaves; undefined where they are not as many. */
+/** The value with these tensors as leaves; undefined if their number differs. */
 export function unflatten(tree: Tree, tensors: readonly unknown[]): unknown {
   if (leavesOf(tree) !== tensors.length) return undefined;
   let at = 0;

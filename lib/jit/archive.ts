@@ -1,6 +1,6 @@
 /**
- * Looks at all of a model's archive before libtorch does, whose readers trust what they read: the zip's structure, the sum of
- * every entry, the pickles, the tensors' sizes and the shape of the source. What a source does is not looked at.
+ * Checks a model's archive before libtorch reads it, since libtorch's readers trust their input: the zip's structure, every
+ * entry's CRC-32, the pickles, the sizes of tensors and the nesting of the source. The meaning of the source is not checked.
  */
 
 import { demandEntries } from '../files/formats';
@@ -14,36 +14,36 @@ import { examineSource } from './source';
 
 export type Fail = (what: string) => Error;
 
-/** Throws what `fail` makes of the first thing that is wrong. */
+/** Throws `fail(…)` for the first problem. */
 export function examine(bytes: Bytes, limits: LoadLimits, mayRun: boolean, fail: Fail): void {
   const budget = new Budget('jit.load', limits, bytes.size, fail);
   const zip = openStrictly(bytes, fail, budget);
   demandEntries(zip.entries.keys(), { format: 'jit', fail });
   const entries = [...zip.entries.values()];
   const prefix = prefixOf(entries, fail);
-  refuseNamesakes(entries, fail);
+  refuseDuplicates(entries, fail);
   const has = (name: string) => zip.entries.has(prefix + name);
-  if (!has('constants.pkl')) throw fail('no TorchScript model');
+  if (!has('constants.pkl')) throw fail('not a TorchScript model');
   if (!has('data.pkl')) throw fail('data.pkl is missing');
   if (!has('version') && !has('.data/version')) throw fail('version is missing');
   const records: Records = { find: (name) => zip.entries.get(prefix + name)?.size, budget };
   for (const entry of entries) {
     const name = entry.name.slice(prefix.length);
     if (!entry.deflated && /^(?:data|constants)\//.test(folded(name))) {
-      zip.check(entry); // tensors: not held
+      zip.check(entry); // tensors: not kept in memory
       continue;
     }
     examineEntry(name, zip.data(entry), records, mayRun, fail);
   }
 }
 
-/** As libtorch looks for an entry: without regard to the case of its name. */
+/** libtorch looks up entries by case-insensitive name. */
 const folded = (name: string): string => name.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
 
-function refuseNamesakes(entries: readonly ZipEntry[], fail: Fail): void {
+function refuseDuplicates(entries: readonly ZipEntry[], fail: Fail): void {
   const known = new Set<string>();
   for (const { name } of entries) {
-    if (known.has(folded(name))) throw fail(`${quote(name)}: another entry has this name but for its case`);
+    if (known.has(folded(name))) throw fail(`${quote(name)}: another entry has the same name in a different case`);
     known.add(folded(name));
   }
 }
@@ -53,15 +53,15 @@ function examineEntry(given: string, data: Uint8Array, records: Records, mayRun:
   const name = folded(given);
   if (name === 'version' || name === '.data/version') {
     const text = Buffer.from(data).toString('latin1').trim();
-    if (!/^\d{1,9}$/.test(text)) throw failIn('no version number');
+    if (!/^\d{1,9}$/.test(text)) throw failIn('not a version number');
   } else if (name === 'byteorder') {
-    if (Buffer.from(data).toString('latin1').trim() !== 'little') throw failIn("not this machine's");
+    if (Buffer.from(data).toString('latin1').trim() !== 'little') throw failIn('the byte order is not little-endian');
   } else if (name === 'data.pkl') {
     examinePickle(data, { records, folder: 'data', fail: failIn });
   } else if (name === 'constants.pkl') {
     examinePickle(data, { records, folder: 'constants', fail: failIn });
   } else if (name.startsWith('code/') && name.endsWith('pkl')) {
-    // Where in Python's source each line of the code was, which errors tell.
+    // The Python source line of each line of code, for error messages.
     examinePickle(data, { records, folder: given.slice(0, given.lastIndexOf('.')), fail: failIn });
   } else if (name.startsWith('code/') && name.endsWith('.py')) {
     examineSource(Buffer.from(data).toString('utf8'), failIn, records.budget);
@@ -69,13 +69,13 @@ function examineEntry(given: string, data: Uint8Array, records: Records, mayRun:
   }
 }
 
-/** "mlp/" of "mlp/data.pkl", "mlp/code/…": the folder that all is in. */
+/** The folder that contains all entries: "mlp/" for "mlp/data.pkl", "mlp/code/…". */
 function prefixOf(entries: readonly ZipEntry[], fail: Fail): string {
   const first = entries[0]?.name ?? '';
   const prefix = first.slice(0, first.indexOf('/') + 1);
-  if (prefix === '') throw fail('no TorchScript model');
+  if (prefix === '') throw fail('not a TorchScript model');
   for (const { name } of entries) {
-    if (!name.startsWith(prefix)) throw fail(`${name}: lies outside the folder ${prefix}`);
+    if (!name.startsWith(prefix)) throw fail(`${name}: is outside the folder ${prefix}`);
   }
   return prefix;
 }

@@ -1,4 +1,4 @@
-/** What was read of an archive while it was examined, so that libtorch reads the same. */
+/** Keeps the bytes that were examined, so that libtorch reads the same bytes. */
 import type { Bytes } from '../files/zip';
 
 interface Range {
@@ -6,7 +6,7 @@ interface Range {
   readonly bytes: Uint8Array;
 }
 
-/** Keeps all that is read, but for what is only passed over: the elements of tensors. */
+/** Keeps all bytes that are read, except those passed to `pass`: the elements of tensors. */
 export class HeldBytes implements Bytes {
   readonly #bytes: Bytes;
   readonly #ranges: Range[] = [];
@@ -29,7 +29,7 @@ export class HeldBytes implements Bytes {
     return this.#bytes.read(from, length);
   }
 
-  /** [from, length, …] in order, none touching another, and their bytes one after the other. */
+  /** The ranges as [from, length, …], sorted and disjoint, and their concatenated bytes. */
   merged(): { ranges: number[]; held: Uint8Array } {
     const ranges: number[] = [];
     const parts: Uint8Array[] = [];

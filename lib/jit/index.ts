@@ -20,12 +20,12 @@ export type { AsyncScriptModule } from './module';
 export type { ModelInput } from './values';
 
 export interface LoadModelOptions<V extends string = Device> extends LoadLimits, MapOptions {
-  /** Where the model's tensors go: where they were saved from, if not given. */
+  /** The device of the model's tensors (default: the one that they were saved from). */
   device?: DeviceLike<V> | null | undefined;
   /**
-   * What is to happen with a model whose code runs while it is loaded: 'allow', if not given, or 'refuse', which throws before
-   * anything runs. 'refuse' also refuses code that names what may reach files or other processes, wherever it stands, and
-   * source that is not in the form that PyTorch writes. See docs/models.md for what it cannot tell.
+   * Whether code of the model may run while it is loaded: 'allow' (default), or 'refuse', which throws before any code runs.
+   * 'refuse' also refuses code that uses operators with access to files or other processes, and source that is not in the
+   * form that PyTorch writes. See docs/models.md for its limits.
    */
   codeWhileLoading?: 'allow' | 'refuse' | undefined;
 }
@@ -36,11 +36,10 @@ const wanted: Wanted = { fn: 'jit.load', format: 'jit', fail };
 /**
  * Loads a model that PyTorch's `torch.jit.save` wrote, from a file or its bytes. The model belongs to the scope in which it
  * is loaded, as a tensor does, or else to the garbage collector. Load only models that you trust: a model is a program, and
- * **loading it runs code of it**: the `__setstate__` of its classes, and what its functions have for default values. Such code
- * may call every operator, and overwrite files (`torch.from_file(name, shared=True)`). `codeWhileLoading: 'refuse'` refuses it.
+ * **loading it runs code**: the `__setstate__` of its classes, and the default values of its functions. That code may call
+ * every operator and overwrite files (`torch.from_file(name, shared=True)`). `codeWhileLoading: 'refuse'` refuses it.
  *
- * @throws ERR_TORCH_MODEL for what is no such file, is damaged, is made to break its reader, becomes more than its limits allow,
- * or runs code that is refused
+ * @throws ERR_TORCH_MODEL if the file is not a model, is damaged or malicious, exceeds a limit, or runs code that is refused
  */
 export function load<const V extends string = Device>(
   source: FilePath | Uint8Array,
@@ -58,10 +57,10 @@ export function load<const V extends string = Device>(
   const mayRun = codeWhileLoading === 'allow';
   const place = givenDevice('jit.load', device);
   const share = mayShare('jit.load', mmap);
-  // Bytes are only looked at: what libtorch makes of them is a copy.
+  // Bytes may be shared: libtorch copies what it keeps.
   return withSource(wanted, source, share || types.isUint8Array(source), (bytes) => {
     const copies = bytes instanceof RegularFile && !share;
-    // Who can write to the file could change it after it was examined, and have code run all the same.
+    // Another process could modify the file after it was examined and run code, so it is examined in memory.
     if (!mayRun) {
       const all = bytes.tensor(0, bytes.size, 1);
       const whole = inTensor(copies ? all : (all.clone() as Tensor));
@@ -88,18 +87,18 @@ const inTensor = (bytes: Tensor): TensorSource => ({
   tensor: (from, length) => bytes.narrow(0, from, length) as Tensor,
 });
 
-/** From memory: that of the archive's bytes is only needed here. */
+/** Loads from memory. The bytes of the archive are released afterwards. */
 const read = (bytes: TensorSource, device: string | null): ScriptModule =>
   ownScope(() => moduleOf(wrap(native.modelLoad(bytes.tensor(0, bytes.size, 1)._handle, device))!));
 
-/** From the file, so that its tensors are in memory once; all else is what was examined. */
+/** Loads tensors from the file, so that they are in memory only once, and everything else from the examined bytes. */
 function readFile(file: RegularFile, examined: HeldBytes, device: string | null): ScriptModule {
   const { ranges, held } = examined.merged();
   return ownScope(() => {
     try {
       return moduleOf(wrap(native.modelLoadFile(file.fd, file.size, ranges, held, device))!);
     } catch (error) {
-      file.demandUnchanged(); // or that is the reason
+      file.demandUnchanged(); // throws if that was the reason
       throw error;
     }
   });

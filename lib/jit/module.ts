@@ -1,4 +1,4 @@
-/** What a ScriptModule has besides the functions of codegen/spec/classes/ScriptModule.yaml. */
+/** Members of ScriptModule that codegen/spec/classes/ScriptModule.yaml does not declare. */
 import type { DeviceLike, Signal } from '../../types/base';
 import type { ScriptModule } from '../../types/generated/classes';
 import { bodyNow, isPendingTensor, OFF, PendingValue, RECORDED_VALUE } from '../async/pending';
@@ -11,7 +11,7 @@ import { NativeObject } from '../object';
 import { type Tensor, wrapElement } from '../tensor';
 import { decode, encode, type ModelInput } from './values';
 
-/** The methods of a model on a thread of the pool. The last argument may be `{ signal }`. See docs/async.md. */
+/** A model's methods on a pool thread. The last argument may be `{ signal }`. See docs/async.md. */
 export interface AsyncScriptModule {
   forward<R = Tensor>(...args: (ModelInput | { signal: Signal | undefined })[]): Promise<R>;
   call<R = Tensor>(method: string, ...args: (ModelInput | { signal: Signal | undefined })[]): Promise<R>;
@@ -19,11 +19,11 @@ export interface AsyncScriptModule {
 
 declare module '../../types/generated/classes' {
   interface ScriptModule {
-    /** Calls the model. Arguments are positional; those left out have their defaults. */
+    /** Calls the model. Arguments are positional; omitted ones have their defaults. */
     forward<R = Tensor>(...args: ModelInput[]): R;
     /** Calls one of its methods. */
     call<R = Tensor>(method: string, ...args: ModelInput[]): R;
-    /** The same on a thread of the pool: `await model.async.forward(x)`. */
+    /** The same on a pool thread: `await model.async.forward(x)`. */
     readonly async: AsyncScriptModule;
     /** The names of its methods. */
     readonly methods: string[];
@@ -31,12 +31,12 @@ declare module '../../types/generated/classes' {
     namedParameters(): Record<string, Tensor>;
     /** Its buffers by name, which share the model's memory. */
     namedBuffers(): Record<string, Tensor>;
-    /** Moves the model to a device, with the tensors that were taken out of it. */
+    /** Moves the model to a device, including tensors obtained from it. */
     to<const V extends string>(device: DeviceLike<V>): this;
   }
 }
 
-/** An object of the class, of this copy of the library or of another one. */
+/** An instance of the class, from this copy of the library or another one. */
 type Model = ScriptModule & { _live(): number };
 
 function modelOf(self: unknown, member: string): Model {
@@ -44,13 +44,13 @@ function modelOf(self: unknown, member: string): Model {
   throw argumentError(`ScriptModule.${member}`, 'this', 'a ScriptModule', self);
 }
 
-/** Native code answers with a list, or with the method's error. */
-export function readAnswer(answer: unknown): unknown {
-  if (!Array.isArray(answer)) throw answer;
-  return decode(answer);
+/** Native code returns a list, or the method's error. */
+export function readResult(result: unknown): unknown {
+  if (!Array.isArray(result)) throw result;
+  return decode(result);
 }
 
-/** The arguments of a method, read: what that runs is not to be recorded. */
+/** Reads the arguments of a method. Done before recording, because it may run user code. */
 function encoded(method: unknown, args: readonly unknown[]): readonly unknown[] {
   if (typeof method !== 'string') throw argumentError('ScriptModule.call', 'method', 'a string', method);
   return encode(`ScriptModule.${method}`, args);
@@ -58,20 +58,20 @@ function encoded(method: unknown, args: readonly unknown[]): readonly unknown[] 
 
 function callMethod(model: Model, method: string, args: readonly unknown[]): unknown {
   const list = encoded(method, args);
-  // As a method of the pending tensor would: in the torch.run that it is of.
+  // Like a method of a pending tensor: recorded in that tensor's torch.run.
   const recorder = bodyNow() ?? (native.flags[5] === OFF ? args.find(isPendingTensor)?.recorder : undefined);
   if (recorder !== undefined) return recorder.record(() => callEncoded(model, method, list), method);
   return callEncoded(model, method, list);
 }
 
 function callEncoded(model: Model, method: string, list: readonly unknown[]): unknown {
-  const answer = native.modelCall(model._live(), method, list);
-  if (answer !== undefined) return readAnswer(answer);
+  const result = native.modelCall(model._live(), method, list);
+  if (result !== undefined) return readResult(result);
   const code = native.result[0]!;
-  return native.flags[5] === RECORDED_VALUE ? new PendingValue(code, -1, [], readAnswer) : wrapElement(code);
+  return native.flags[5] === RECORDED_VALUE ? new PendingValue(code, -1, [], readResult) : wrapElement(code);
 }
 
-/** Takes `{ signal }` off the end. A dictionary has no signals in it, so nothing else looks like it. */
+/** Removes `{ signal }` from the end. A model's dictionary never holds an AbortSignal, so this is unambiguous. */
 export function takeOptions(args: unknown[]): RunOptions {
   const last = args[args.length - 1] as RunOptions | undefined;
   if (typeof last !== 'object' || last === null || Object.keys(last).join() !== 'signal') return {};
@@ -136,13 +136,13 @@ function byName(names: readonly string[], tensors: readonly Tensor[]): Record<st
 
 Object.defineProperties(classes.ScriptModule!.prototype, hidden(Object.getOwnPropertyDescriptors(members)));
 
-/** As a class's own methods are: not seen by for … in. */
+/** Not enumerable, as methods of a class. */
 function hidden(descriptors: PropertyDescriptorMap): PropertyDescriptorMap {
   for (const key of Reflect.ownKeys(descriptors)) Reflect.get(descriptors, key).enumerable = false;
   return descriptors;
 }
 
-/** The model that a token stands for. */
+/** The ScriptModule of a token. */
 export function moduleOf(token: Tensor): ScriptModule {
   const Class = classes.ScriptModule as unknown as new (name: string, make: () => object) => ScriptModule;
   return new Class('ScriptModule', () => ({ handle: token._handle, guard: undefined, token }));

@@ -1,28 +1,28 @@
 /**
- * The pickles of a TorchScript archive, read without making anything: every instruction is one of the format's, objects are of
- * the model's own classes, tensors lie inside their storages and storages are there with the size they say.
+ * Checks the pickles of a TorchScript archive without creating its objects: only known instructions, objects only of the
+ * model's own classes, tensors inside their storages, and storages present with the declared size.
  */
 import type { Budget } from '../files/limits';
 import { type Allowed, Dict, Global, Tuple, Unpickler } from '../files/unpickle';
 import type { Fail } from './archive';
-import { MOST_NESTED } from './source';
+import { MAX_NESTING } from './source';
 
 /** Entries of the archive by name. */
 export interface Records {
-  /** The size in bytes, undefined for one that is not there. */
+  /** The size in bytes; undefined if the entry is missing. */
   find(name: string): number | undefined;
-  /** The whole archive's. */
+  /** The budget of the whole archive. */
   readonly budget: Budget;
 }
 
 interface Context {
   readonly records: Records;
-  /** Where its tensors' storages are: "data", "constants". */
+  /** The folder of its tensors' storages: "data", "constants". */
   readonly folder: string;
   readonly fail: Fail;
 }
 
-/** Bytes an element of torch.FloatStorage and its like. */
+/** Bytes per element of storage classes such as torch.FloatStorage. */
 const itemSizes: Readonly<Record<string, number>> = {
   BoolStorage: 1,
   ByteStorage: 1,
@@ -41,8 +41,8 @@ const itemSizes: Readonly<Record<string, number>> = {
   QInt32Storage: 4,
 };
 
-/** Functions of torch.jit._pickle and torch._utils whose result is what stands first among their arguments. */
-const passing = new Set([
+/** Functions of torch.jit._pickle that return their first argument. */
+const identityFunctions = new Set([
   'build_intlist',
   'build_tensorlist',
   'build_doublelist',
@@ -50,15 +50,15 @@ const passing = new Set([
   'restore_type_tag',
 ]);
 
-const DEEPEST = 500;
-const MOST_DIMENSIONS = 64;
+const MAX_DEPTH = 500;
+const MAX_DIMENSIONS = 64;
 
 class Stored {
   constructor(readonly count: number) {}
 }
 
-/** What stands for a tensor, an object, or anything that has no parts to look into. */
-class Thing {
+/** Placeholder for a tensor, an object, or any other value; `parts` are the values to check further. */
+class Placeholder {
   constructor(readonly parts: readonly unknown[] = []) {}
 }
 
@@ -81,55 +81,55 @@ class Checker implements Allowed {
 
   find(module: string, name: string): Global | undefined {
     if (module === '__torch__' || module.startsWith('__torch__.')) {
-      // An object, or the value of an enum or a named tuple, which are called.
-      return new Global(name, { make: () => new Made(), call: (args) => new Thing(args) });
+      // `make` for objects; `call` for enum values and named tuples.
+      return new Global(name, { make: () => new Made(), call: (args) => new Placeholder(args) });
     }
     if (module === 'torch' && Object.hasOwn(itemSizes, name)) return new Global(name);
     if (module === 'torch._utils' && name === '_rebuild_tensor_v2')
       return new Global(name, { call: (args) => this.#tensor(args) });
     if (module === 'torch._utils' && name === '_rebuild_qtensor')
       return new Global(name, { call: (args) => this.#tensor(args) });
-    if (module === 'torch.jit._pickle' && passing.has(name))
-      return new Global(name, { call: (args) => this.#passed(args) });
+    if (module === 'torch.jit._pickle' && identityFunctions.has(name))
+      return new Global(name, { call: (args) => this.#identity(args) });
     if (module === 'collections' && name === 'OrderedDict') return new Global(name, { call: () => new Dict() });
-    if (module === 'torch' && name === 'device') return new Global(name, { call: (args) => new Thing(args) });
+    if (module === 'torch' && name === 'device') return new Global(name, { call: (args) => new Placeholder(args) });
     if (module === 'torch' && /^per_(tensor|channel)_/.test(name)) return new Global(name);
     if (/^builtins$|^__builtin__$/.test(module) && name === 'complex')
-      return new Global(name, { call: (args) => new Thing(args) });
+      return new Global(name, { call: (args) => new Placeholder(args) });
     return undefined;
   }
 
-  /** A list, and the text of its type, which libtorch parses. */
-  #passed([value, type]: readonly unknown[]): unknown {
+  /** Returns the list, and limits the string of its type, which libtorch parses recursively. */
+  #identity([value, type]: readonly unknown[]): unknown {
     if (typeof type === 'string') {
-      if (type.length > 100_000) throw this.fail('a type of too many parts');
+      if (type.length > 100_000) throw this.fail('a type with too many parts');
       this.#context.records.budget.step(type.length >> 3);
       const depth = (type.match(/[[(]/g) ?? []).length;
-      if (depth > MOST_NESTED) throw this.fail('a type of too many parts');
+      if (depth > MAX_NESTING) throw this.fail('a type with too many parts');
     }
     return value;
   }
 
   persistent(id: unknown): Stored {
-    if (!Array.isArray(id) || id[0] !== 'storage') throw this.fail('it refers to what is no storage');
+    if (!Array.isArray(id) || id[0] !== 'storage') throw this.fail('a persistent id does not name a storage');
     const [, type, key, , count] = id as [string, Global, unknown, unknown, unknown];
     const itemSize = Object.hasOwn(itemSizes, String(type?.name)) ? itemSizes[type.name] : undefined;
-    if (itemSize === undefined) throw this.fail('a storage of a kind that is not known here');
+    if (itemSize === undefined) throw this.fail('a storage of an unsupported type');
     if (typeof key !== 'string' || !Number.isSafeInteger(count) || (count as number) < 0) {
       throw this.fail('a storage without a name or a size');
     }
     const size = this.#context.records.find(`${this.#context.folder}/${key}`);
     if (size === undefined) throw this.fail(`storage ${key} is missing`);
     if (size !== (count as number) * itemSize) {
-      throw this.fail(`storage ${key} has ${size} bytes, not ${count} elements of ${itemSize}`);
+      throw this.fail(`storage ${key}: expected ${count} elements of ${itemSize} bytes, got ${size} bytes`);
     }
-    // libtorch reads the storage anew each time that it is named.
+    // libtorch reads the storage again at each reference.
     if (this.#read.has(key)) this.#context.records.budget.unpack(size);
     this.#read.add(key);
     return new Stored(count as number);
   }
 
-  #tensor(args: readonly unknown[]): Thing {
+  #tensor(args: readonly unknown[]): Placeholder {
     const [stored, offset, sizes, strides] = args;
     const isSizes = (list: unknown): list is number[] =>
       Array.isArray(list) && list.every((n) => Number.isSafeInteger(n) && n >= 0);
@@ -138,31 +138,32 @@ class Checker implements Allowed {
       throw this.fail('a tensor without a storage or with wrong sizes');
     }
     if (sizes.length !== strides.length) throw this.fail('a tensor without a storage or with wrong sizes');
-    if (sizes.length > MOST_DIMENSIONS) throw this.fail(`a tensor of ${sizes.length} dimensions`);
+    if (sizes.length > MAX_DIMENSIONS)
+      throw this.fail(`expected a tensor of at most ${MAX_DIMENSIONS} dimensions, got ${sizes.length}`);
     this.#context.records.budget.tensor();
     const elements = sizes.reduce((product, n) => product * n, 1);
     const last = offset + sizes.reduce((sum, n, i) => sum + (n - 1) * strides[i]!, 0);
     if (!Number.isSafeInteger(elements) || (elements > 0 && last >= stored.count)) {
-      throw this.fail(`a tensor of shape [${sizes.join(', ')}] reaches beyond its storage of ${stored.count} elements`);
+      throw this.fail(`a tensor of shape [${sizes.join(', ')}] exceeds its storage of ${stored.count} elements`);
     }
-    return new Thing();
+    return new Placeholder();
   }
 }
 
-/** What a value is made of. */
+/** The values inside a value. */
 function partsOf(value: unknown): Iterable<unknown> {
   if (Array.isArray(value)) return value;
   if (value instanceof Dict) return [...value.entries.keys(), ...value.entries.values()];
   if (value instanceof Made) return [value.state];
-  return value instanceof Thing ? value.parts : [];
+  return value instanceof Placeholder ? value.parts : [];
 }
 
-/** Deep values overflow the stack of whoever frees them. */
+/** Refuses deep nesting: libtorch frees values recursively, which would overflow the stack. */
 function demandShallow(root: unknown, budget: Budget, fail: Fail): void {
   const seen = new Set<unknown>();
   let level: unknown[] = [root];
   for (let depth = 0; level.length > 0; depth++) {
-    if (depth > DEEPEST) throw fail(`values nested more than ${DEEPEST} deep`);
+    if (depth > MAX_DEPTH) throw fail(`values nested more than ${MAX_DEPTH} deep`);
     if (depth > budget.maxDepth) throw budget.tooDeep();
     const next: unknown[] = [];
     for (const value of level) {
@@ -178,7 +179,7 @@ function read(bytes: Uint8Array, context: Context): unknown {
   try {
     return new Unpickler(bytes, new Checker(context), context.records.budget).loadRaw();
   } catch (error) {
-    // The room of one of JavaScript's arrays and maps.
+    // A JavaScript array or map exceeded its maximum size.
     if (error instanceof RangeError && (error as { code?: string }).code === undefined) {
       throw context.fail(`it is too large (${error.message})`);
     }
@@ -189,7 +190,7 @@ function read(bytes: Uint8Array, context: Context): unknown {
 export function examinePickle(bytes: Uint8Array, context: Context): void {
   const { budget } = context.records;
   const root = read(bytes, context);
-  if (context.folder === 'data' && !(root instanceof Made)) throw context.fail('it holds no module');
-  if (context.folder === 'constants' && !(root instanceof Tuple)) throw context.fail('it holds no tuple');
+  if (context.folder === 'data' && !(root instanceof Made)) throw context.fail('expected a module');
+  if (context.folder === 'constants' && !(root instanceof Tuple)) throw context.fail('expected a tuple');
   demandShallow(root, budget, context.fail);
 }

@@ -1,39 +1,39 @@
 /**
- * Code of a model that runs while it is loaded. libtorch runs a class's `__setstate__` when it makes an object of it, and the
- * expressions that stand for default values when it reads a function or a named tuple. Where that is not wanted, a source is
- * read word by word, and must have the form in which PyTorch writes it: so libtorch reads the same words.
+ * Detects code that runs while a model is loaded. libtorch runs a class's `__setstate__` when it creates an object, and the
+ * expressions of default values when it reads a function or a named tuple. To refuse these, the source is tokenized and must
+ * have exactly the form that PyTorch writes, so that libtorch sees the same tokens.
  */
 import type { Fail } from './archive';
 
-/** A string, a name, a number, a line's end, spaces or one other character, as PyTorch's printer writes them. */
+/** A string, a name, a number, a newline, spaces or one other character, as PyTorch's printer writes them. */
 const token = /"(?:[^"\\\n]|\\[^\n])*"|'(?:[^'\\\n]|\\[^\n])*'|[A-Za-z_]\w*|\d[\w.]*|\n| +|[^\n]/g;
 
-/** Outside of functions these make constants: `float('inf')`, `annotate(List[int], [])`. */
-const makers = new Set(['annotate', 'complex', 'float']);
+/** Calls that only make constants outside functions: `float('inf')`, `annotate(List[int], [])`. */
+const constantMakers = new Set(['annotate', 'complex', 'float']);
 
-/** Operators that read or write files, or call other processes, under whatever module they are found. */
-const reaching = new Set([
+/** Operators that read or write files, or call other processes, in any module. */
+const unsafeOperators = new Set([
   ...['from_file', 'load', 'save', 'read_file', 'write_file'],
   ...['rpc_async', 'rpc_sync', 'rpc_remote'],
 ]);
 
-/** Throws for code that would run while the model is loaded, that reaches files or processes, or that cannot be told. */
+/** Throws for code that runs during loading, can access files or processes, or cannot be analysed. */
 export function refuseRunning(text: string, fail: Fail): void {
-  // Also in a string or a comment: no name is put together of parts.
+  // Refused in strings and comments too. Names cannot be assembled from parts.
   if (text.includes('__setstate__')) throw fail('it runs code while it is loaded: a class has __setstate__');
   new Reader(fail).read(text);
 }
 
 class Reader {
   readonly #fail: Fail;
-  /** Of each open bracket, whether it holds the arguments of getattr. */
+  /** For each open bracket, whether it encloses the arguments of getattr. */
   #brackets: boolean[] = [];
   #before = '\n';
   #beforeThat = '\n';
   #third = '\n';
   #indent = 0;
   #startsLine = true;
-  /** The indentation of the function whose body this is; its header comes before. */
+  /** The indentation of the enclosing function; null outside functions. `#header`: of the function header being read. */
   #body: number | null = null;
   #header: number | null = null;
 
@@ -59,7 +59,7 @@ class Reader {
   #see(word: string): void {
     if (this.#startsLine) this.#beginStatement(word);
     this.#demandPlain(word);
-    if (reaching.has(word)) throw this.#fail(`its code names ${word}, which may reach files or other processes`);
+    if (unsafeOperators.has(word)) throw this.#fail(`its code uses ${word}, which can access files or other processes`);
     if (word === '(' && this.#body === null) this.#demandConstant();
     if (word === '(' || word === '[' || word === '{') {
       this.#brackets.push(word === '(' && this.#before === 'getattr');
@@ -78,11 +78,11 @@ class Reader {
     this.#startsLine = false;
     if (this.#body !== null && this.#indent <= this.#body) this.#body = null;
     if (first !== 'def') return;
-    if (this.#body !== null) throw this.#unknown(first); // a function in another one
+    if (this.#body !== null) throw this.#unknown(first); // a nested function
     this.#header = this.#indent;
   }
 
-  /** Anything that libtorch might read as other words, as tabs, comments and semicolons, PyTorch does not write. */
+  /** Refuses what libtorch might tokenize differently and PyTorch does not write: tabs, comments, semicolons. */
   #demandPlain(word: string): void {
     const isString = /^["']./.test(word);
     const wasString = /^["']/.test(this.#before);
@@ -91,15 +91,15 @@ class Reader {
     if (wasString || /^[rRbBuUfF]{1,2}$/.test(this.#before)) throw this.#unknown(word);
     if (this.#brackets[this.#brackets.length - 1] !== true) return;
     const name = word.slice(1, -1);
-    if (name.includes('\\') || reaching.has(name))
-      throw this.#fail('its code gets an attribute by a name that may be any');
+    if (name.includes('\\') || unsafeOperators.has(name))
+      throw this.#fail('its code gets an attribute by a computed name');
   }
 
   #unknown(word: string): Error {
     return this.#fail(`its code is not in the form that PyTorch writes, at ${JSON.stringify(word.slice(0, 20))}`);
   }
 
-  /** Outside of a function's body: a bracket opens a tuple, a class's bases or a function's parameters, or makes a constant. */
+  /** Outside functions, a bracket must open a tuple, a class's bases or a function's parameters, or make a constant. */
   #demandConstant(): void {
     if (!this.#isCall()) return;
     throw this.#fail(
@@ -109,8 +109,8 @@ class Reader {
 
   #isCall(): boolean {
     if (this.#beforeThat === 'class' || this.#beforeThat === 'def') return false;
-    // A class of the archive may have such a name, and is called by all of its own: __torch__.float().
-    if (makers.has(this.#before) && this.#beforeThat !== '.') return false;
+    // A class of the archive may have such a name, but is called with a prefix: __torch__.float().
+    if (constantMakers.has(this.#before) && this.#beforeThat !== '.') return false;
     if (this.#before === 'device' && this.#beforeThat === '.' && this.#third === 'torch') return false;
     return /^[\w)\]}"']/.test(this.#before) && !/^(?:and|or|not|in|is|if|else|\d.*)$/.test(this.#before);
   }

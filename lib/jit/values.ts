@@ -1,13 +1,13 @@
 /**
- * Values of TorchScript from and to JavaScript, as the flat lists that native/models/values.h describes: a tag and what
- * belongs to it, then the next value.
+ * Converts TorchScript values from and to JavaScript, as the flat lists that native/models/values.h describes: for each value
+ * a tag and its data.
  */
 import type { PendingTensor } from '../../types/pending';
 import { codedError, describe, refusal } from '../errors';
 import { isTensor, type Tensor, wrapElement } from '../tensor';
 import { Complex, isComplex } from '../values';
 
-/** As native/models/values.h numbers them. */
+/** The numbers of native/models/values.h. */
 enum Tag {
   None,
   False,
@@ -22,10 +22,10 @@ enum Tag {
   Named,
 }
 
-const MOST_VALUES = 2 ** 20;
-const DEEPEST = 200;
+const MAX_VALUES = 2 ** 20;
+const MAX_DEPTH = 200;
 
-/** What a method takes: `null` is None, arrays are lists and tuples, plain objects and Maps dictionaries. */
+/** Arguments of a method: `null` is None, arrays are lists and tuples, plain objects and Maps are dictionaries. */
 export type ModelInput =
   | Tensor
   | PendingTensor
@@ -48,7 +48,7 @@ const isPlain = (value: object) => {
 const isMap = (value: object): value is Map<unknown, unknown> =>
   Object.prototype.toString.call(value) === '[object Map]';
 
-/** Writes the arguments of one call. */
+/** Encodes the arguments of one call. */
 class Encoder {
   readonly list: unknown[] = [];
   readonly #path = new Set<object>();
@@ -70,7 +70,7 @@ class Encoder {
   }
 
   #write(value: unknown): void {
-    if (++this.#count > MOST_VALUES) throw this.#refuse(`at most ${MOST_VALUES} values in all`, 'more');
+    if (++this.#count > MAX_VALUES) throw this.#refuse(`at most ${MAX_VALUES} values in all`, 'more');
     switch (typeof value) {
       case 'undefined':
         this.list.push(Tag.None);
@@ -92,7 +92,7 @@ class Encoder {
         else this.#writeObject(value);
         return;
       default:
-        throw this.#refuse('a value that TorchScript has', describe(value));
+        throw this.#refuse('a value that TorchScript supports', describe(value));
     }
   }
 
@@ -103,8 +103,8 @@ class Encoder {
   }
 
   #inside(value: object, write: () => void): void {
-    if (this.#path.has(value)) throw this.#refuse('a value that is not inside itself', 'one that is');
-    if (this.#path.size >= DEEPEST) throw this.#refuse(`values nested at most ${DEEPEST} deep`, 'deeper ones');
+    if (this.#path.has(value)) throw this.#refuse('a value that is not inside itself', 'a cyclic value');
+    if (this.#path.size >= MAX_DEPTH) throw this.#refuse(`values nested at most ${MAX_DEPTH} deep`, 'deeper nesting');
     this.#path.add(value);
     write();
     this.#path.delete(value);
@@ -121,13 +121,13 @@ class Encoder {
     } else if (isPlain(value)) {
       this.#writeEntries(Object.entries(value));
     } else {
-      throw this.#refuse('a value that TorchScript has', describe(value));
+      throw this.#refuse('a value that TorchScript supports', describe(value));
     }
   }
 
   #writeTypedArray(array: ArrayLike<number | bigint>): void {
     this.#count += array.length;
-    if (this.#count > MOST_VALUES) throw this.#refuse(`at most ${MOST_VALUES} values in all`, 'more');
+    if (this.#count > MAX_VALUES) throw this.#refuse(`at most ${MAX_VALUES} values in all`, 'more');
     this.list.push(Tag.List, array.length);
     for (let i = 0; i < array.length; i++) {
       const element = array[i]!;
@@ -144,16 +144,16 @@ class Encoder {
   }
 }
 
-/** The arguments of a method as native code takes them. */
+/** Encodes the arguments of a method for native code. */
 export function encode(method: string, args: readonly unknown[]): readonly unknown[] {
   const encoder = new Encoder(method);
   let count = args.length;
-  while (count > 0 && args[count - 1] === undefined) count--; // not given: the default
+  while (count > 0 && args[count - 1] === undefined) count--; // omitted: the default
   for (let i = 0; i < count; i++) encoder.add(args[i], i);
   return encoder.list;
 }
 
-/** The value that native code wrote: tuples and lists are arrays, dictionaries objects or, with other keys than text, Maps. */
+/** Decodes a value: tuples and lists become arrays, dictionaries objects or, if a key is not a string, Maps. */
 export function decode(list: readonly unknown[]): unknown {
   let at = 0;
   const next = (): unknown => {
@@ -188,7 +188,7 @@ export function decode(list: readonly unknown[]): unknown {
         return list[at++] === true ? object(length) : map(length);
       }
       default:
-        throw codedError(Error, 'ERR_TORCH_MODEL', 'a result of a kind that is not known here');
+        throw codedError(Error, 'ERR_TORCH_MODEL', 'a result of an unsupported type');
     }
   };
   const elements = (length: number): unknown[] => {

@@ -1,6 +1,6 @@
 import type { Runtime } from './find';
 
-/** What binding.json says: what the addon beside it was built for. */
+/** The contents of binding.json: what the addon beside it was built for. */
 export interface BindingInfo {
   format: 1;
   package: string;
@@ -16,7 +16,7 @@ export interface Binding {
   generated: string;
   /** null for an addon without binding.json. */
   info: BindingInfo | null;
-  /** Why nothing of it was read: others could have put it there. */
+  /** Why it is not trusted: other users could have put it there. Nothing of it was read. */
   refused: string | null;
 }
 
@@ -28,11 +28,11 @@ export function bindingInfo(libtorch: BindingInfo['libtorch']): BindingInfo;
 export function readInfo(folder: string): BindingInfo | null;
 export function cacheFolder(env?: NodeJS.ProcessEnv): string;
 export function cachedBindings(env?: NodeJS.ProcessEnv): string;
-/** Makes that folder: the path without links that is to be used, and why others could put something there, or null. */
+/** Creates that folder. `real`: its path without links. `problem`: why other users could write there, or null. */
 export function makeCachedBindings(env?: NodeJS.ProcessEnv): { real: string; problem: string | null };
 export function packageVersion(): string;
 export const packageRoot: string;
-/** Folder of the bindings that the package brings for this platform. */
+/** Folder of the package's prebuilt bindings for this platform. */
 export const prebuilds: string;
 export const platform: string;
 export const addonName: string;

@@ -1,16 +1,15 @@
 'use strict';
 /**
- * Bindings: the addon as it was built for one libtorch, with the JavaScript that codegen wrote for it. Each lies in a folder
- * of its own:
+ * Bindings: an addon built for one libtorch, with the JavaScript that codegen generated for it. Each has its own folder:
  *
  *   libtorch_node.node   the addon
  *   binding.json         what it was built for
  *   generated/           the generated wrappers
  *
- * Looked for in this order: the file that `LIBTORCH_NODE_ADDON` names; a checkout's own build; what `libtorch-node build`
- * made on this machine (a folder of the user's cache); what the package brings (prebuilds/). The first that fits the
- * libtorch at hand is loaded. Whether one fits is read from the files. The cache is a place that others may reach (a home that
- * is shared, /tmp): nothing of it is read that somebody else could have put there.
+ * Search order: the file named by `LIBTORCH_NODE_ADDON`; a checkout's own build; what `libtorch-node build` made on this
+ * machine (in the user's cache folder); the package's prebuilds/. The first that fits the installed libtorch is loaded, which
+ * is determined from the files. Other users may have access to the cache (a shared home, /tmp): files there that they could
+ * have written are not read.
  */
 const fs = require('node:fs');
 const os = require('node:os');
@@ -24,21 +23,21 @@ const addonName = 'libtorch_node.node';
 const infoName = 'binding.json';
 const platform = `${process.platform}-${process.arch}`;
 
-/** The folder that holds lib/ (a checkout) or dist/lib/ (a package, and a checkout that is built). */
+/** The folder that contains lib/ (a checkout) or dist/lib/ (a package or a built checkout). */
 const packageRoot = (() => {
   const above = path.resolve(__dirname, '..', '..');
   return path.basename(above) === 'dist' ? path.dirname(above) : above;
 })();
 const packageVersion = () => JSON.parse(fs.readFileSync(path.join(packageRoot, 'package.json'), 'utf8')).version;
 
-/** HOME, unless it is relative: then the current folder, which may be anybody's, would decide whose code is loaded. */
+/** HOME, unless it is relative: then the current folder, which may belong to anyone, would decide which code is loaded. */
 const homeFolder = (env) => (env.HOME && path.isAbsolute(env.HOME) ? env.HOME : os.userInfo().homedir);
 
-/** Where `libtorch-node build` keeps what it made: LIBTORCH_NODE_CACHE, or libtorch-node in the user's cache folder. */
+/** Where `libtorch-node build` stores its output: LIBTORCH_NODE_CACHE, or libtorch-node in the user's cache folder. */
 function cacheFolder(env = process.env) {
   if (env.LIBTORCH_NODE_CACHE) return path.resolve(env.LIBTORCH_NODE_CACHE);
   const usual = process.platform === 'darwin' ? ['Library', 'Caches'] : ['.cache'];
-  // The specification of XDG: a relative path is to be ignored.
+  // The XDG specification ignores relative paths.
   const base = env.XDG_CACHE_HOME && path.isAbsolute(env.XDG_CACHE_HOME) ? env.XDG_CACHE_HOME : undefined;
   return path.join(base ?? path.join(homeFolder(env), ...usual), 'libtorch-node');
 }
@@ -46,18 +45,18 @@ function cacheFolder(env = process.env) {
 /** The cached bindings of this version of the package on this platform. */
 const belowCache = () => ['bindings', packageVersion(), platform];
 const cachedBindings = (env = process.env) => path.join(cacheFolder(env), ...belowCache());
-/** Makes that folder, and says why others could put something into it, or null. What is used is `real`: never the name again. */
+/** Creates that folder. `problem`: why other users could write to it, or null. Callers must use only the path `real`. */
 const makeCachedBindings = (env = process.env) => makeFolder(cacheFolder(env), belowCache());
 const prebuilds = path.join(packageRoot, 'prebuilds', platform);
 
-/** The name of a binding's folder: all that tells bindings apart. */
+/** The name of a binding's folder, with every property that distinguishes bindings. */
 function bindingName({ version, abi, cuda, sonames }) {
   const versioned = sonames.torch_cpu === undefined || /\.so\.\d/.test(sonames.torch_cpu);
   const parts = [`libtorch-${minorOf(version)}`, abi === 'old' ? 'oldabi' : '', cuda ? 'cuda' : ''];
   return [...parts, versioned ? '' : 'unversioned'].filter(Boolean).join('-');
 }
 
-/** What is written to binding.json. */
+/** The contents of binding.json. */
 const bindingInfo = (libtorch) => ({
   format: 1,
   package: packageVersion(),
@@ -76,11 +75,11 @@ function readInfo(folder) {
     const file = path.join(folder, infoName);
     return fs.statSync(file).isFile() ? JSON.parse(fs.readFileSync(file, 'utf8')) : null;
   } catch {
-    return null; // none: an addon alone, of which its own header tells enough
+    return null; // none: an addon alone, whose ELF header is enough
   }
 }
 
-/** Where the generated JavaScript of a checkout lies, for addons that bring none. */
+/** The generated JavaScript of a checkout, for addons without their own. */
 const ownGenerated = path.join(packageRoot, 'dist', 'lib', 'generated');
 
 function binding(addon, from) {
@@ -89,21 +88,21 @@ function binding(addon, from) {
   return { from, addon, generated, info: readInfo(path.dirname(addon)), refused: null };
 }
 
-/** One that nothing was read of, since others could have put it there. */
+/** A binding that was not read, because other users could have put it there. */
 const refusedBinding = (addon, refused) => ({ from: 'cache', addon, generated: '', info: null, refused });
 
 function foldersIn(dir) {
   try {
-    const names = fs.readdirSync(dir).filter((name) => !name.startsWith('.')); // those are still being written
+    const names = fs.readdirSync(dir).filter((name) => !name.startsWith('.')); // dot folders are still being written
     return names.filter((name) => fs.existsSync(path.join(dir, name, addonName)));
   } catch {
-    return []; // no such folder: nothing there
+    return []; // the folder does not exist
   }
 }
 
 const bindingsIn = (dir, from) => foldersIn(dir).map((name) => binding(path.join(dir, name, addonName), from));
 
-/** What `libtorch-node build` made. One for all where the folder itself is not trusted. */
+/** Bindings made by `libtorch-node build`; a single refused one if the folder itself is not trusted. */
 function bindingsInCache(env) {
   if (foldersIn(cachedBindings(env)).length === 0) return [];
   const { real, problem } = examineFolder(cacheFolder(env), belowCache());
@@ -118,7 +117,7 @@ function bindingsInCache(env) {
 const notOurs = 'is not used, as others could have put it there';
 
 /**
- * All there are, in the order of trying.
+ * All bindings, in search order.
  * @param {NodeJS.ProcessEnv} [env]
  */
 function candidates(env = process.env) {

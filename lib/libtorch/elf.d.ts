@@ -5,7 +5,7 @@ export interface Elf {
   runpath: string | null;
   strings(): string;
 }
-/** The file is no shared library that this process could load. */
+/** The file is not a shared library that this process can load. */
 export class ElfError extends Error {
   /** The message without the file's name. */
   problem: string;

@@ -1,21 +1,21 @@
 'use strict';
 /**
- * What a shared library says of itself, read from its first bytes and its dynamic section: nothing is loaded, so a file
- * that would crash the process can be refused. Linux only; elsewhere nobody asks.
+ * Reads a shared library's properties from its ELF header and dynamic section, without loading it, so that a file that would
+ * crash the process can be refused. Linux only.
  */
 const fs = require('node:fs');
 const { printable } = require('./printable.js');
 
-/** e_machine, by Node's name of the processor. */
+/** Node's processor names by e_machine. */
 const machines = { 3: 'ia32', 8: 'mips', 21: 'ppc64', 22: 's390x', 40: 'arm', 62: 'x64', 183: 'arm64', 243: 'riscv64' };
 const [PT_LOAD, PT_DYNAMIC] = [1, 2];
 const [DT_NEEDED, DT_STRTAB, DT_STRSZ, DT_SONAME, DT_RPATH, DT_RUNPATH] = [1, 5, 10, 14, 15, 29];
 const HEADER_BYTES = 64;
 const SEGMENT_BYTES = 56;
-/** No name of a library is longer. */
-const LONGEST_NAME = 4096;
+/** Above the length of any library name. */
+const MAX_NAME_BYTES = 4096;
 
-/** The file is no shared library that this process could load. The message begins with the file's name. */
+/** The file is not a shared library that this process can load. The message begins with the file's name. */
 class ElfError extends Error {
   constructor(file, problem) {
     super(`${printable(file)} ${problem}`);
@@ -23,12 +23,12 @@ class ElfError extends Error {
   }
 }
 
-/** Reads of one open file, none beyond its end. */
+/** Bounds-checked reads of an open file. */
 class Reader {
   constructor(file) {
     this.file = file;
     try {
-      // A FIFO is opened at once, and is then found to have no bytes.
+      // O_NONBLOCK: opening a FIFO does not wait. Its size then counts as 0.
       this.fd = fs.openSync(file, fs.constants.O_RDONLY | (fs.constants.O_NONBLOCK ?? 0));
     } catch (error) {
       throw new ElfError(file, `cannot be read: ${error.code ?? error.message}`);
@@ -50,7 +50,7 @@ class Reader {
   }
 }
 
-/** Offset in the file of what is loaded at `address`. */
+/** File offset of a virtual address. */
 function offsetOf(segments, address) {
   const at = segments.find((s) => s.type === PT_LOAD && address >= s.address && address < s.address + s.fileBytes);
   return at === undefined ? -1 : address - at.address + at.offset;
@@ -58,9 +58,10 @@ function offsetOf(segments, address) {
 
 function readHeader(reader) {
   const { file, size } = reader;
-  if (size < HEADER_BYTES) throw new ElfError(file, `is no shared library: it has ${size} bytes`);
+  if (size < HEADER_BYTES) throw new ElfError(file, `is not a shared library: it has ${size} bytes`);
   const header = reader.read(0, HEADER_BYTES);
-  if (header.readUInt32BE(0) !== 0x7f454c46) throw new ElfError(file, 'is no shared library of Linux (no ELF header)');
+  if (header.readUInt32BE(0) !== 0x7f454c46)
+    throw new ElfError(file, 'is not a shared library of Linux (no ELF header)');
   const little = header[5] === 1;
   const number = little ? header.readUInt16LE(18) : header.readUInt16BE(18);
   const machine = machines[number] ?? `machine ${number}`;
@@ -70,8 +71,8 @@ function readHeader(reader) {
 /**
  * @param {string} file
  * @returns {{ machine: string, soname: string | null, needed: string[], runpath: string | null, strings: () => string }}
- *   `strings`: every name in the file's dynamic string table, those of its symbols among them
- * @throws {ElfError} also for one that is truncated or of another processor than this process
+ *   `strings`: every name in the file's dynamic string table, including symbols
+ * @throws {ElfError} also for a truncated file, or one for another processor
  */
 function readElf(file) {
   const reader = new Reader(file);
@@ -83,11 +84,11 @@ function readElf(file) {
     if (bits !== 64) throw new ElfError(file, 'is a library of 32 bits');
     const far = (offset) => Number(header.readBigUInt64LE(offset));
     const [segmentsAt, segmentBytes, segmentCount] = [far(32), header.readUInt16LE(54), header.readUInt16LE(56)];
-    // The section table is the last thing in a file as linkers write it: a partial copy lacks it.
+    // Linkers write the section table last: a partial copy lacks it.
     const end = far(40) + header.readUInt16LE(58) * header.readUInt16LE(60);
     if (end > reader.size) throw reader.truncated(end);
 
-    if (segmentBytes < SEGMENT_BYTES) throw new ElfError(file, 'is no shared library: its header is damaged');
+    if (segmentBytes < SEGMENT_BYTES) throw new ElfError(file, 'is not a shared library: its header is damaged');
     const table = reader.read(segmentsAt, segmentBytes * segmentCount);
     const segments = Array.from({ length: segmentCount }, (_, i) => {
       const at = (offset) => Number(table.readBigUInt64LE(i * segmentBytes + offset));
@@ -97,7 +98,7 @@ function readElf(file) {
       if (type === PT_LOAD && offset + fileBytes > reader.size) throw reader.truncated(offset + fileBytes);
     }
     const dynamic = segments.find(({ type }) => type === PT_DYNAMIC);
-    if (dynamic === undefined) throw new ElfError(file, 'is no shared library: it has no dynamic section');
+    if (dynamic === undefined) throw new ElfError(file, 'is not a shared library: it has no dynamic section');
 
     const entries = reader.read(dynamic.offset, dynamic.fileBytes);
     const values = new Map();
@@ -108,11 +109,11 @@ function readElf(file) {
     }
     const one = (tag) => values.get(tag)?.[0];
     const stringsAt = offsetOf(segments, one(DT_STRTAB) ?? -1);
-    if (stringsAt < 0) throw new ElfError(file, 'is no shared library: it has no names');
+    if (stringsAt < 0) throw new ElfError(file, 'is not a shared library: it has no names');
     const text = (offset) => {
       if (offset === undefined) return null;
       const from = stringsAt + offset;
-      const bytes = reader.read(from, Math.max(0, Math.min(LONGEST_NAME, reader.size - from)));
+      const bytes = reader.read(from, Math.max(0, Math.min(MAX_NAME_BYTES, reader.size - from)));
       return bytes.toString('latin1', 0, bytes.indexOf(0));
     };
     const strings = () => {

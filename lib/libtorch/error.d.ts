@@ -1,4 +1,4 @@
-/** libtorch is not there, or not usable. The message says what was looked for, where, and what to do. */
+/** libtorch is missing or unusable. The message says what was searched for, where, and how to fix it. */
 export class LibtorchError extends Error {
   code: 'ERR_LIBTORCH_MISSING';
 }

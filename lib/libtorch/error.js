@@ -1,6 +1,6 @@
 'use strict';
 
-/** libtorch is not there, or not usable. The message says what was looked for, where, and what to do. */
+/** libtorch is missing or unusable. The message says what was searched for, where, and how to fix it. */
 class LibtorchError extends Error {
   code = 'ERR_LIBTORCH_MISSING';
 }

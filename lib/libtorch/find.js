@@ -1,13 +1,13 @@
 'use strict';
 /**
- * The one place that finds libtorch: for the build scripts, and for the library when it loads. In this order:
+ * Finds libtorch, for the build scripts and for the library when it loads. Search order:
  *
  * 1. `LIBTORCH`, a root with include/ and lib/; `LIBTORCH_INCLUDE` and `LIBTORCH_LIB` override its two halves.
- * 2. `LIBTORCH_USE_PYTORCH=1`: the PyTorch of the `python3` on the PATH, but for folders of the PATH that are not absolute.
+ * 2. `LIBTORCH_USE_PYTORCH=1`: the PyTorch of the `python3` on the PATH, ignoring relative folders of the PATH.
  * 3. The system's.
  *
- * What is named and does not fit is an error: nothing further is looked for. Plain JavaScript, since a fresh checkout needs
- * it before there is a compiler for more.
+ * A named libtorch that does not fit is an error: the search stops there. Plain JavaScript, since a fresh checkout needs it
+ * before TypeScript can be compiled.
  */
 const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
@@ -19,18 +19,18 @@ const { cxxStandardOf, headerVersion, identify, libraryFile, libraryFiles, versi
 const registrationHeader = 'ATen/RegistrationDeclarations.h';
 const wantedHeaders = [registrationHeader, 'ATen/core/Tensor.h', versionHeader];
 const wantedLibraries = ['torch_cpu', 'c10'];
-/** Folders that compiler and loader search anyway; naming them again breaks `#include_next` or pollutes the rpath. */
+/** Folders that compiler and loader search by default; naming them again breaks `#include_next` or pollutes the rpath. */
 const systemIncludes = ['/usr/include', '/usr/local/include'];
 const multiarch = process.arch === 'arm64' ? 'aarch64-linux-gnu' : 'x86_64-linux-gnu';
 const systemLibs = [`/usr/lib/${multiarch}`, '/usr/lib', '/usr/lib64', '/usr/local/lib'];
 
-/** A libtorch for the CPU may bring libtorch's header for CUDA all the same. */
+/** A libtorch for the CPU may have this header too. */
 const cudaHeader = 'c10/cuda/CUDACachingAllocator.h';
 const toolkitHeader = 'cuda_runtime_api.h';
 
 const isSet = (value) => value !== undefined && value !== '' && value !== '0' && value.toLowerCase() !== 'false';
 
-/** The PATH without what stands for the current folder, in which anybody may have put a python3. */
+/** The PATH without relative folders: anyone may have put a python3 into the current folder. */
 const absolutePath = (env) =>
   (env.PATH ?? '')
     .split(path.delimiter)
@@ -40,8 +40,8 @@ const absolutePath = (env) =>
 const isFolder = (dir) => fs.statSync(dir, { throwIfNoEntry: false })?.isDirectory() === true;
 
 /**
- * Folder of the PyTorch that `python3` would import. Found without importing it, which takes seconds. Python is isolated
- * (-I): else it would first look for modules in the current folder, and run what it finds there.
+ * Folder of the PyTorch that `python3` would import. Found without importing it, which takes seconds. Python runs isolated
+ * (-I), or it would first search the current folder for modules and run them.
  */
 function pytorchFolder(env) {
   const program =
@@ -75,7 +75,7 @@ function pytorchFolder(env) {
   );
 }
 
-/** Whether all of it is named, so that the system's is not looked at. @param {NodeJS.ProcessEnv} [env] */
+/** Whether the environment names all of it, so that the system's is not searched. @param {NodeJS.ProcessEnv} [env] */
 const isNamed = (env = process.env) =>
   Boolean(env.LIBTORCH || (env.LIBTORCH_INCLUDE && env.LIBTORCH_LIB)) ||
   (!env.LIBTORCH_INCLUDE && !env.LIBTORCH_LIB && isSet(env.LIBTORCH_USE_PYTORCH));
@@ -105,14 +105,14 @@ function candidates(env) {
   if (env.LIBTORCH_INCLUDE) includes = [[env.LIBTORCH_INCLUDE, 'LIBTORCH_INCLUDE']];
   if (env.LIBTORCH_LIB) {
     libs = [[env.LIBTORCH_LIB, 'LIBTORCH_LIB']];
-    // The headers of a root that is named by its libraries alone are most likely beside them.
+    // Without a named root, the headers are most likely beside the libraries.
     if (!root && !env.LIBTORCH_INCLUDE)
       includes.unshift([path.join(env.LIBTORCH_LIB, '..', 'include'), 'LIBTORCH_LIB']);
   }
   return { includes, libs, origin: libs[0][1] };
 }
 
-/** The first folder that lacks nothing, or undefined with one line of report per folder. */
+/** The first complete folder; if there is none, undefined and one line in `report` per folder. */
 function firstWith(folders, lacks, report) {
   for (const [dir, origin] of folders) {
     const missing = lacks(dir);
@@ -125,7 +125,7 @@ function firstWith(folders, lacks, report) {
 
 const lackedHeaders = (dir) => wantedHeaders.filter((file) => !fs.existsSync(path.join(dir, file)));
 
-/** A compiler wants the plain name, a running program takes the versioned one as well. */
+/** The linker needs the plain name; at run time the versioned name is enough. */
 const lackedLibraries = (toBuild) => (dir) =>
   wantedLibraries
     .filter((name) => {
@@ -156,7 +156,7 @@ function notFound({ include, lib, origin, toBuild, report }) {
   );
 }
 
-/** Folder of the toolkit's headers, or null. Without them the ops work on CUDA, but torch.cuda.memory does not. */
+/** Folder of the toolkit's headers, or null. Without them ops work on CUDA, but torch.cuda.memory does not. */
 function findToolkit(env, include) {
   if (!fs.existsSync(path.join(include, cudaHeader))) return null;
   const roots = [env.CUDA_HOME, env.CUDA_PATH].filter(Boolean).map((root) => path.join(root, 'include'));
@@ -165,7 +165,7 @@ function findToolkit(env, include) {
 }
 
 /**
- * The libtorch to run on. Headers are not asked for; where they lie beside, they say the exact version.
+ * The libtorch to run on. Headers are optional; if present, they give the exact version.
  * @param {NodeJS.ProcessEnv} [env]
  */
 function findRuntime(env = process.env) {
@@ -174,14 +174,14 @@ function findRuntime(env = process.env) {
   const lib = firstWith(libs, lackedLibraries(false), report);
   if (lib === undefined) throw notFound({ lib, origin, toBuild: false, report });
   const files = libraryFiles(lib);
-  // Headers of the system may be another libtorch's than the one that is named by its libraries.
+  // System headers may belong to another libtorch than the named libraries.
   const [include] =
     includes.find(([dir, from]) => (from !== 'system' || from === origin) && headerVersion(dir) !== null) ?? [];
   return { origin, lib, files, ...identify(files, include ?? null, false) };
 }
 
 /**
- * The libtorch to build for, headers and all.
+ * The libtorch to build against, including headers.
  * @param {NodeJS.ProcessEnv} [env]
  */
 function findLibtorch(env = process.env) {

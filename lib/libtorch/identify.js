@@ -1,5 +1,5 @@
 'use strict';
-/** Which libtorch a folder holds: version, names, C++ ABI, CUDA, C++ standard. From its files alone; nothing is loaded. */
+/** Identifies the libtorch in a folder from its files: version, sonames, C++ ABI, CUDA, C++ standard. Loads nothing. */
 const fs = require('node:fs');
 const path = require('node:path');
 const { ElfError, readElf } = require('./elf.js');
@@ -7,15 +7,15 @@ const { LibtorchError } = require('./error.js');
 const { printable } = require('./printable.js');
 
 const versionHeader = 'torch/csrc/api/include/torch/version.h';
-/** Where newer ones have the numbers; the old header then only includes it. */
+/** Newer versions define the numbers here; the old header only includes it. */
 const newVersionHeader = 'torch/headeronly/version.h';
 
 const suffix = process.platform === 'darwin' ? '.dylib' : '.so';
 const compareNumbers = (a, b) => a.localeCompare(b, 'en', { numeric: true });
 
 /**
- * The file of a library: `libc10.so`, or, where only programs are to run (Debian's libtorch1.13 without libtorch-dev),
- * `libc10.so.1.13`, of several the newest.
+ * The file of a library: `libc10.so` or, in an installation without development files (Debian's libtorch1.13 without
+ * libtorch-dev), the newest `libc10.so.1.13`.
  */
 function libraryFile(dir, name, names = namesIn(dir)) {
   const plain = `lib${name}${suffix}`;
@@ -31,11 +31,11 @@ function namesIn(dir) {
   try {
     return fs.readdirSync(dir);
   } catch {
-    return []; // not there, or not for us to read: the caller reports what it lacks
+    return []; // missing or unreadable: the caller reports the missing files
   }
 }
 
-/** All libraries of libtorch in a folder that the addon or the kernels of a device need, in the order of loading. */
+/** The libtorch libraries in a folder that the addon or a device's kernels need, in the order of loading. */
 function libraryFiles(dir) {
   const names = namesIn(dir);
   const files = {};
@@ -48,7 +48,7 @@ function libraryFiles(dir) {
 
 const readText = (file) => (fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : '');
 
-/** '2.6.0' of the headers, or null. */
+/** The version in the headers, such as '2.6.0', or null. */
 function headerVersion(include) {
   for (const header of [versionHeader, newVersionHeader]) {
     const text = readText(path.join(include, header));
@@ -59,7 +59,7 @@ function headerVersion(include) {
   return null;
 }
 
-/** What the folder around lib/ says: PyTorch's version.py, the build-version of the archives of pytorch.org. */
+/** The version beside lib/: in PyTorch's version.py, or in build-version of the archives from pytorch.org. */
 function neighbourVersion(lib) {
   const python = readText(path.join(lib, '..', 'version.py')).match(
     /^__version__\s*=\s*['"](\d+\.\d+(?:\.\d+)?)/m,
@@ -67,15 +67,15 @@ function neighbourVersion(lib) {
   return python ?? readText(path.join(lib, '..', 'build-version')).match(/^\d+\.\d+\.\d+/)?.[0] ?? null;
 }
 
-/** '1.13' of '1.13.0'. Binaries fit within it. */
+/** '1.13' for '1.13.0'. Binaries are compatible within a minor version. */
 const minorOf = (version) => version.split('.').slice(0, 2).join('.');
 
 /** 'libtorch_cpu.so.1.13' is '1.13'; null for an unversioned one. */
 const sonameVersion = (soname) => soname?.match(/\.so\.(\d+\.\d+(?:\.\d+)?)$/)?.[1] ?? null;
 
 /**
- * 'new' or 'old': how strings of the C++ library cross (_GLIBCXX_USE_CXX11_ABI). PyTorch's wheels before 2.6 have the old
- * one. libc10's names tell.
+ * 'new' or 'old': the ABI of std::string (_GLIBCXX_USE_CXX11_ABI), from the symbol names of libc10. PyTorch's wheels before
+ * 2.6 have the old one.
  */
 function abiOf(elf) {
   const names = elf.strings();
@@ -83,7 +83,7 @@ function abiOf(elf) {
   return /\0_ZN3c10[^\0]*(RKSs|Ss)/.test(names) ? 'old' : 'new';
 }
 
-/** What is read of a library; an error is said in terms of libtorch. */
+/** Reads a library; converts an ElfError to a LibtorchError. */
 function asLibtorch(read) {
   try {
     return read();
@@ -123,20 +123,20 @@ function identify(files, include, toBuild) {
         `${printable(files.torch_cpu)} is ${own}.\nSet LIBTORCH to one root that has both, or LIBTORCH_INCLUDE and LIBTORCH_LIB to halves of one.`,
     );
   }
-  // To run, headers only say the number behind the library's own.
+  // At run time, headers only add the patch number to the library's own version.
   const version = (atOdds ? own : fromHeaders) ?? own ?? neighbourVersion(lib) ?? unknownVersion(lib);
   return { version, abi: asLibtorch(() => abiOf(elves.c10)), cuda, sonames };
 }
 
 function unknownVersion(lib) {
   throw new LibtorchError(
-    `Nothing says which version of libtorch is in ${printable(lib)}: its libraries are not versioned, and beside it are neither ` +
+    `Cannot determine the version of libtorch in ${printable(lib)}: its libraries are not versioned, and beside it are neither ` +
       'headers (../include) nor version.py nor build-version.\n' +
       'Set LIBTORCH to the root folder of libtorch (with include/ and lib/), or LIBTORCH_INCLUDE to its headers.',
   );
 }
 
-/** The headers name their standard themselves: "#error C++20 or later compatible compiler is required". */
+/** The headers state their standard: "#error C++20 or later compatible compiler is required". */
 function cxxStandardOf(include) {
   const asked = readText(path.join(include, 'torch/csrc/api/include/torch/all.h')).match(
     /#error C\+\+(\d\d) or later/,

@@ -1,2 +1,2 @@
-/** One line that does nothing to a terminal. */
+/** One line without terminal control characters. */
 export function printable(text: string): string;

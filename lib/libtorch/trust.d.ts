@@ -1,6 +1,6 @@
-/** The path without links that was examined, and why others could change what is there; null where they cannot. */
+/** `real`: the examined path, without links. `problem`: why other users could change its contents, or null. */
 export function examineFolder(folder: string, below?: string[]): { real: string; problem: string | null };
-/** Makes a folder for this user alone where it is missing. Only `real`, the path that was examined, is to be used. */
+/** Creates the folder, private to this user, if it is missing. Callers must use only `real`, the examined path. */
 export function makeFolder(folder: string, below?: string[]): { real: string; problem: string | null };
-/** Why something in a folder is not trusted, or null. */
+/** Why a file in a folder is not trusted, or null. */
 export function treeProblem(folder: string): string | null;

@@ -1,23 +1,23 @@
 'use strict';
 /**
- * Whether somebody else could have put there what is about to be run. A file is trusted where this user or root owns it and
- * nobody else may write to it, and where the same holds for every folder above it, up to the root. Once that holds for a path
- * without links it stays so: nobody else can change any part of it. So it is the path that was examined which is loaded.
+ * Decides whether other users could have put code where it is about to be loaded from. A file is trusted if this user or root
+ * owns it, no one else may write to it, and the same holds for every folder above it, up to the root. Once this holds for a
+ * path without links, it stays true, because no one else can change any part of it. So the examined path is the one loaded.
  *
- * A folder that all may write to and that is sticky (/tmp) may be above the trusted one: nobody takes the place of what
- * others have there. On systems without user ids nothing is examined.
+ * A world-writable sticky folder (/tmp) may be above the trusted one: users cannot replace each other's files there. On
+ * systems without user ids nothing is examined.
  */
 const fs = require('node:fs');
 const path = require('node:path');
 const { printable: shown } = require('./printable.js');
 
-/** Write permission of the group and of all others. A list of access control shows in the group's. */
+/** Write permission of the group and of others. An access control list shows in the group bits. */
 const OTHERS = 0o022;
 const STICKY = 0o1000;
 
 const effectiveUser = () => process.geteuid?.();
 
-/** Why it is another user's, or null. */
+/** A problem if it belongs to another user, or null. */
 function ownerProblem(file, stat) {
   const user = effectiveUser();
   if (user === undefined || stat.uid === user || stat.uid === 0) return null;
@@ -25,17 +25,17 @@ function ownerProblem(file, stat) {
   return `${shown(file)} belongs to uid ${stat.uid}, expected ${expected}: remove it, or use another folder`;
 }
 
-/** Why others could have changed it, or null. */
+/** Why other users could have changed it, or null. */
 function problemOf(file, stat, stickyIsFine) {
   if (effectiveUser() === undefined) return null;
   const problem = ownerProblem(file, stat);
   if (problem !== null) return problem;
   if ((stat.mode & OTHERS) === 0 || (stickyIsFine && (stat.mode & STICKY) !== 0)) return null;
   const mode = (stat.mode & 0o7777).toString(8).padStart(4, '0');
-  return `${shown(file)} can be written by other users (mode ${mode}): chmod go-w it once what is in it is known to be yours`;
+  return `${shown(file)} can be written by other users (mode ${mode}): chmod go-w it once you know that its contents are yours`;
 }
 
-/** Why a folder on the way is none that may be gone through, or null. */
+/** Why a folder on the path is not trusted, or null. */
 function folderProblem(dir, stickyIsFine) {
   let stat;
   try {
@@ -48,11 +48,11 @@ function folderProblem(dir, stickyIsFine) {
   return problemOf(dir, stat, stickyIsFine);
 }
 
-/** As many links as the kernel follows in one path. */
-const MOST_LINKS = 40;
+/** The kernel's limit of links in one path. */
+const MAX_LINKS = 40;
 
 /**
- * The path without links, as realpath has it. A link of another user is a problem: its owner may turn it at any time.
+ * The path without links, like realpath. A link of another user is a problem: its owner may change it at any time.
  * @param {string} folder
  * @returns {{ real: string, problem: string | null }}
  */
@@ -70,7 +70,8 @@ function followLinks(folder) {
     }
     const problem = ownerProblem(next, stat);
     if (problem !== null) return { real: folder, problem };
-    if (++links > MOST_LINKS) return { real: folder, problem: `${shown(folder)} is reached by too many links` };
+    if (++links > MAX_LINKS)
+      return { real: folder, problem: `${shown(folder)} has too many symbolic links in its path` };
     const target = fs.readlinkSync(next);
     if (path.isAbsolute(target)) at = path.parse(target).root;
     parts.unshift(...target.split(path.sep));
@@ -79,11 +80,11 @@ function followLinks(folder) {
 }
 
 /**
- * Examines a folder that is there, the folders above it, and below it those on the way to `below`.
+ * Examines an existing folder, the folders above it, and the folders from it to `below`.
  * @param {string} folder may be reached by links of this user and of root
- * @param {string[]} below names of folders, one in the other; none of them may be a link
- * @param {boolean} isAbove whether it only is above what is to be trusted: then it may be sticky
- * @returns {{ real: string, problem: string | null }} the path that was examined, and why it is not trusted
+ * @param {string[]} below names of nested folders; none of them may be a link
+ * @param {boolean} isAbove whether it is only above the trusted folder: then it may be sticky
+ * @returns {{ real: string, problem: string | null }} the examined path, and why it is not trusted
  */
 function examineFolder(folder, below = [], isAbove = false) {
   let root;
@@ -96,7 +97,7 @@ function examineFolder(folder, below = [], isAbove = false) {
     return { real: folder, problem: `${shown(folder)} cannot be examined: ${error.code ?? error.message}` };
   }
   const real = path.join(root, ...below);
-  // From the top: what was found to be trusted above cannot be replaced any more while the rest is looked at.
+  // From the top: folders already found trusted cannot be replaced while the rest is examined.
   const above = [];
   for (let dir = path.dirname(root); ; dir = path.dirname(dir)) {
     above.unshift(dir);
@@ -125,9 +126,8 @@ function isThere(file) {
 }
 
 /**
- * Makes a folder for this user alone, and those above it that are missing, and examines it as `examineFolder` does. Nothing is
- * made where what is there already is not trusted. Only the path that is returned is the one that was examined: by its name,
- * the folder may be another one by the time that it is used.
+ * Creates a folder private to this user, with missing parents, and examines it like `examineFolder`. Creates nothing below a
+ * folder that is not trusted. Callers must use only the returned path: the original name may lead to another folder later.
  * @param {string} folder
  * @param {string[]} [below]
  * @returns {{ real: string, problem: string | null }}
@@ -144,7 +144,7 @@ function makeFolder(folder, below = []) {
     try {
       fs.mkdirSync(made, 0o700);
     } catch (error) {
-      if (error.code !== 'EEXIST') throw error; // then it is examined as it is
+      if (error.code !== 'EEXIST') throw error; // an existing folder is examined below
     }
     const problem = effectiveUser() === undefined ? null : folderProblem(made, false);
     if (problem !== null) return { real: made, problem };
@@ -153,8 +153,8 @@ function makeFolder(folder, below = []) {
 }
 
 /**
- * Examines everything in a folder: regular files and folders, no links, none that others may write to. The folders above it
- * are the caller's to examine.
+ * Examines everything in a folder: only regular files and folders, no links, nothing that other users may write to. The
+ * caller examines the folders above it.
  * @param {string} folder
  * @returns {string | null}
  */

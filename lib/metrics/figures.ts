@@ -1,11 +1,11 @@
-/** The figures that are exported, and their names on either side. docs/metrics.md lists them for people. */
+/** The exported figures, and their names in Prometheus and OpenTelemetry. docs/metrics.md documents them. */
 import { type MemoryTotals, native } from '../native';
 
-/** One figure. Those of `device` have one value for each device, the others one for the process. */
+/** One figure: a DeviceFigure has one value per device, a ProcessFigure one per process. */
 interface Figure {
-  /** After the prefix; Prometheus' rules (base units, `_total` for counters). */
+  /** The name after the prefix, by Prometheus' rules (base units, `_total` for counters). */
   readonly prometheus: string;
-  /** OpenTelemetry's rules: a unit of its own, no suffix. */
+  /** The name by OpenTelemetry's rules: a separate unit, no suffix. */
   readonly openTelemetry: string;
   readonly unit: string;
   readonly kind: 'gauge' | 'sum' | 'counter';
@@ -17,7 +17,7 @@ export interface DeviceFigure extends Figure {
 }
 
 export interface ProcessFigure extends Figure {
-  /** Null where there is none. */
+  /** Null if there is no value. */
   readonly read: () => number | null;
 }
 
@@ -62,6 +62,6 @@ export const processFigures: readonly ProcessFigure[] = [
   },
 ];
 
-/** What goes with a value of a device. */
+/** The label and the attribute of the device. */
 export const DEVICE_LABEL = 'device';
 export const DEVICE_ATTRIBUTE = 'libtorch.device';

@@ -1,4 +1,4 @@
-/** The figures for OpenTelemetry, through the program's @opentelemetry/api. Read when a reader collects, and never else. */
+/** The figures for OpenTelemetry, through the program's @opentelemetry/api. Read only when a reader collects. */
 
 import { native } from '../native';
 import { ownOptions } from '../options';
@@ -11,12 +11,12 @@ interface InstrumentOptions {
   unit: string;
 }
 
-/** What observes values while a reader collects. */
+/** Observes values while a reader collects. */
 export interface OpenTelemetryResult {
   observe(instrument: never, value: number, attributes?: Record<string, string>): void;
 }
 
-/** A meter of @opentelemetry/api, as far as it is used here. */
+/** The part of a meter of @opentelemetry/api that is used here. */
 export interface OpenTelemetryMeter {
   createObservableGauge(name: string, options: InstrumentOptions): unknown;
   createObservableCounter(name: string, options: InstrumentOptions): unknown;
@@ -26,7 +26,7 @@ export interface OpenTelemetryMeter {
 }
 
 export interface OpenTelemetryOptions {
-  /** Whose instruments they are (default: the meter 'libtorch-node' of the global provider of @opentelemetry/api). */
+  /** The meter of the instruments (default: the meter 'libtorch-node' of the global provider of @opentelemetry/api). */
   meter?: OpenTelemetryMeter | undefined;
 }
 
@@ -37,9 +37,9 @@ interface Api {
 const { version } = require('../../../package.json') as { version: string };
 
 /**
- * Exports what tensors and libtorch hold as OpenTelemetry's metrics. The names are in docs/metrics.md.
+ * Exports the memory of tensors and libtorch as OpenTelemetry metrics. The names are in docs/metrics.md.
  *
- * @throws ERR_TORCH_MISSING_PACKAGE where there is no @opentelemetry/api
+ * @throws ERR_TORCH_MISSING_PACKAGE without @opentelemetry/api
  */
 export function exportToOpenTelemetry(options: OpenTelemetryOptions = {}): Exported {
   const { meter } = ownOptions('exportToOpenTelemetry', options, ['meter']);

@@ -1,7 +1,7 @@
-/** Packages that a program brings itself, or does not. */
+/** Optional packages that the program installs itself. */
 import { codedError } from '../errors';
 
-/** A package as the program has it. Throws `ERR_TORCH_MISSING_PACKAGE` that names it. */
+/** Loads the program's package. Throws `ERR_TORCH_MISSING_PACKAGE` if it is missing. */
 export function peer(fn: string, name: string): unknown {
   try {
     require.resolve(name);
@@ -12,5 +12,5 @@ export function peer(fn: string, name: string): unknown {
       `${fn}: the package '${name}' is not installed, or not where libtorch-node finds it: npm install ${name}`,
     );
   }
-  return require(name) as unknown; // its own errors are its own
+  return require(name) as unknown; // its own errors pass unchanged
 }

@@ -1,17 +1,17 @@
-/** The figures for Prometheus, through the program's prom-client. Read when somebody scrapes, and never else. */
+/** The figures for Prometheus, through the program's prom-client. Read only on a scrape. */
 import { argumentError } from '../errors';
 import { type MemoryReport, native } from '../native';
 import { ownOptions } from '../options';
 import { DEVICE_LABEL, type DeviceFigure, deviceFigures, type ProcessFigure, processFigures } from './figures';
 import { peer } from './peer';
 
-/** A registry of prom-client, as far as it is used here. */
+/** The part of a prom-client registry that is used here. */
 export interface PrometheusRegistry {
   registerMetric(metric: never): void;
   removeSingleMetric(name: string): void;
 }
 
-/** prom-client, as far as it is used here: for a program whose prom-client libtorch-node does not find by itself. */
+/** The part of prom-client that is used here, for a prom-client that libtorch-node cannot resolve. */
 export interface PrometheusClient {
   readonly Gauge: new (configuration: any) => PrometheusMetric;
   readonly Counter: new (configuration: any) => PrometheusMetric;
@@ -24,17 +24,17 @@ export interface PrometheusMetric {
 }
 
 export interface PrometheusOptions {
-  /** Where the metrics go (default: prom-client's own registry). */
+  /** The registry of the metrics (default: prom-client's own). */
   register?: PrometheusRegistry | undefined;
-  /** What their names begin with (default 'libtorch_node_'). */
+  /** The prefix of their names (default 'libtorch_node_'). */
   prefix?: string | undefined;
   /** prom-client itself (default: `require('prom-client')`). */
   client?: PrometheusClient | undefined;
 }
 
-/** Metrics that are exported until they are stopped. */
+/** Exported metrics, until stop(). */
 export interface Exported {
-  /** Takes them out again. Further calls do nothing. */
+  /** Removes the metrics. Further calls do nothing. */
   stop(): void;
   [Symbol.dispose](): void;
 }
@@ -58,7 +58,7 @@ interface Counter extends PrometheusMetric {
   inc(value: number): void;
 }
 
-/** One scrape asks every metric at once: they answer from one reading. */
+/** A scrape collects all metrics at once: they share one reading. */
 function oneReading(): () => MemoryReport {
   let reading: MemoryReport | undefined;
   return () => {
@@ -73,9 +73,9 @@ function oneReading(): () => MemoryReport {
 }
 
 /**
- * Exports what tensors and libtorch hold to Prometheus. The names are in docs/metrics.md.
+ * Exports the memory of tensors and libtorch to Prometheus. The names are in docs/metrics.md.
  *
- * @throws ERR_TORCH_MISSING_PACKAGE where there is no prom-client
+ * @throws ERR_TORCH_MISSING_PACKAGE without prom-client
  */
 export function exportToPrometheus(options: PrometheusOptions = {}): Exported {
   const given = ownOptions('exportToPrometheus', options, ['register', 'prefix', 'client']);
@@ -97,7 +97,7 @@ export function exportToPrometheus(options: PrometheusOptions = {}): Exported {
       ...common(figure),
       labelNames,
       collect(this: Gauge) {
-        this.reset(); // a device that is gone, a limit that was lifted
+        this.reset(); // removes values of missing devices and of a lifted limit
         collect(this);
       },
     });
@@ -132,7 +132,7 @@ export function exportToPrometheus(options: PrometheusOptions = {}): Exported {
       names.push(prefix + figure.prometheus);
     }
   } catch (error) {
-    end(); // a name that is taken: all or nothing
+    end(); // such as a name that is taken: register all metrics or none
     throw error;
   }
   return exported(end);

@@ -35,7 +35,7 @@ function plainFormatter(texts: string[]): Formatter {
   return { width, format: (value) => String(value).padStart(width) };
 }
 
-/** How the element at a flat position prints, and how wide. */
+/** The formatter of elements by flat position, and their width. */
 interface Cells {
   width: number;
   text: (index: number) => string;
@@ -76,7 +76,7 @@ function shown(size: number, summarize: boolean): (number | null)[] {
   return [...all.slice(0, edgeitems), null, ...all.slice(size - edgeitems)];
 }
 
-/** The shown elements alone, so that a large tensor is not copied to print a few of its numbers. */
+/** Only the shown elements, so that a large tensor is not copied to print a few numbers. */
 function summary(tensor: Tensor): Tensor {
   let result = tensor;
   tensor.shape.forEach((size, dim) => {
@@ -89,7 +89,7 @@ function summary(tensor: Tensor): Tensor {
 }
 
 function nestedText(shape: readonly number[], summarize: boolean, cells: Cells, indent: number): string {
-  // Positions count in the summarised data, where the gaps are closed.
+  // Positions refer to the summarised data, without the gaps.
   let next = 0;
   const build = (depth: number, column: number): string => {
     if (depth === shape.length) return cells.text(next++);
@@ -107,11 +107,11 @@ function nestedText(shape: readonly number[], summarize: boolean, cells: Cells, 
   return build(0, indent);
 }
 
-/** The elements in brackets. `indent` is how much stands before them on their first line. */
+/** The elements in brackets. `indent`: the width of the text before them on the first line. */
 export function elementsText(tensor: Tensor, indent: number): string {
   if (tensor.numel === 0) return '[]';
   const summarize = tensor.numel > printOptions().threshold;
-  // Few ops take named dimensions.
+  // Few ops support named dimensions.
   const detached = tensor.detach() as Tensor & { rename(names: null): Tensor };
   const plain = tensor.names.some((name) => name !== null) ? detached.rename(null) : detached;
   const cells = cellsOf(summarize ? summary(plain) : plain);

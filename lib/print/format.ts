@@ -14,7 +14,7 @@ const tuple = (items: readonly unknown[]) => `(${items.join(', ')}${items.length
 
 const sizeOf = (tensor: Tensor) => `size=${tuple(tensor.shape)}`;
 
-/** Whether the dtype has to be said: elements do not tell it. */
+/** Whether the dtype must be printed, because the elements do not show it. */
 function isUnusual({ dtype, device, numel, layout, isQuantized }: Tensor): boolean {
   const usual = dtypeName(native.getDefaultDtype());
   if (device === 'meta' || (layout === 'strided' && numel === 0 && !isQuantized)) return dtype !== usual;
@@ -52,7 +52,7 @@ function quantization(tensor: Tensor): string[] {
   return [`quantization_scheme=torch.${scheme}`, ...details];
 }
 
-/** The elements or what stands for them, and the details of the tensor's kind. */
+/** The elements or a placeholder, and details that depend on the kind of tensor. */
 function contents(tensor: Tensor): { text: string; details: string[] } {
   const { layout, device } = tensor;
   const dtype = isUnusual(tensor) ? [`dtype=torch.${tensor.dtype}`] : [];
@@ -101,7 +101,7 @@ function addSuffixes(text: string, list: readonly string[], newLine: boolean): s
   return `${result})`;
 }
 
-/** Whether its parts have sizes of their own: the one kind of tensor without a shape. */
+/** Whether it is nested: the only kind of tensor without a single shape. */
 function isNested(tensor: Tensor): boolean {
   try {
     return tensor.shape === undefined;

@@ -1,6 +1,6 @@
 /** Numbers as Python's format() writes them: ties go to the even digit, exponents have two digits. */
 
-/** Digits behind the ones kept: a tie ends right after its 5, so these tell it from what lies above or below. */
+/** Extra digits for rounding: a tie ends right after its 5, so these distinguish it from values above or below. */
 const BEHIND = 50;
 const HALF = `5${'0'.repeat(BEHIND - 1)}`;
 
@@ -35,7 +35,7 @@ export function exponential(value: number, precision: number): string {
 export function fixed(value: number, precision: number): string {
   if (!Number.isFinite(value)) return special(value);
   const magnitude = Math.abs(value);
-  // toFixed gives up where doubles have no fraction left anyway.
+  // toFixed's limit is above the size at which doubles have fractions.
   const [whole, fraction] =
     magnitude < 1e21 ? magnitude.toFixed(precision + BEHIND).split('.') : [BigInt(magnitude).toString()];
   const digits = roundOff(whole + (fraction ?? '0'.repeat(precision + BEHIND)));
@@ -43,7 +43,7 @@ export function fixed(value: number, precision: number): string {
   return `${sign(value)}${digits.slice(0, cut)}${precision > 0 ? '.' : ''}${digits.slice(cut)}`;
 }
 
-/** Python's repr() of a float: the shortest digits that give it back, with an exponent for very large and small ones. */
+/** Python's repr() of a float: the shortest digits that round-trip, with an exponent for very large and small numbers. */
 export function pythonFloat(value: number): string {
   if (!Number.isFinite(value)) return special(value);
   const exponent = Number(value.toExponential().split('e')[1]);

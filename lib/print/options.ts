@@ -16,7 +16,7 @@ export interface PrintOptions {
   sciMode: boolean | null;
 }
 
-/** The options, and a set of them to begin with: 'default', 'short' or 'full' (which summarises nothing). */
+/** The options, and a profile to start from: 'default', 'short' or 'full' (which summarises nothing). */
 export interface PrintChanges extends Partial<PrintOptions> {
   profile?: 'default' | 'short' | 'full';
 }
@@ -36,12 +36,12 @@ export const widthFollowsSciMode = major > 2 || (major === 2 && minor > 6);
 
 let options: PrintOptions = { ...profiles.default!, sciMode: null };
 
-/** What holds now. */
+/** The current options. */
 export const printOptions = (): Readonly<PrintOptions> => options;
 
 const isCount = (value: unknown) => Number.isInteger(value) && (value as number) >= 0;
 
-/** What an option may be, and how that reads. */
+/** The check of each option, and its text for errors. */
 const rules: Record<keyof PrintChanges, readonly [ok: (value: unknown) => boolean, expected: string]> = {
   precision: [isCount, 'an integer of 0 or more'],
   threshold: [(value) => isCount(value) || value === Number.POSITIVE_INFINITY, 'an integer of 0 or more, or Infinity'],
@@ -52,7 +52,7 @@ const rules: Record<keyof PrintChanges, readonly [ok: (value: unknown) => boolea
 };
 
 /**
- * Changes how tensors print in this thread. What is left out stays as it is, but for `sciMode`, which is null again, as in
+ * Changes how tensors print in this thread. Omitted options stay unchanged, except that `sciMode` is reset to null, as in
  * PyTorch.
  */
 export function setPrintOptions(changes: PrintChanges): void {

@@ -1,6 +1,6 @@
 /**
- * Functions that PyTorch has in Python over its ops. Their signatures are in codegen/spec/public.yaml and go through the
- * parser of the ops, so that calls and errors are theirs too; here is what runs once a call fits.
+ * Functions that PyTorch implements in Python on top of ops. Their signatures are in codegen/spec/public.yaml and use the
+ * parser of the ops, so calls and errors work the same; this module runs the implementation once a call fits.
  */
 import { types } from 'node:util';
 import type { DTypeLike } from '../../types/base';
@@ -17,12 +17,12 @@ import { decodeSignature, type Param, type Signature, signature } from '../signa
 import { isGenuine, isTensor, notThis, type Tensor } from '../tensor';
 import { publics } from '../wrappers';
 
-/** Takes the arguments in the order of the signature, each in one form: see `argumentsOf`. */
+/** Takes the arguments in the order of the signature, in normalized form: see `argumentsOf`. */
 export type Implementation = (...args: any[]) => unknown;
 
 interface Entry {
   readonly signatures: readonly Signature[];
-  /** One for each signature, or one for all. */
+  /** One implementation per signature, or one for all. */
   readonly run: readonly Implementation[];
 }
 
@@ -30,7 +30,7 @@ const implementations = new Map<string, readonly Implementation[]>();
 const entries = new Map<string, Entry>();
 const keyOf = (space: string, name: string) => (space === '' ? name : `${space}.${name}`);
 
-/** Says what runs. `spaces` are those of public.yaml: '' for torch, 'nn.functional', 'Tensor' for methods. */
+/** Registers implementations. `spaces` are those of public.yaml: '' for torch, 'nn.functional', 'Tensor' for methods. */
 export function define(spaces: readonly string[], functions: Record<string, Implementation | Implementation[]>): void {
   for (const [name, implementation] of Object.entries(functions)) {
     const list = Array.isArray(implementation) ? implementation : [implementation];
@@ -38,7 +38,7 @@ export function define(spaces: readonly string[], functions: Record<string, Impl
   }
 }
 
-/** An implementation that makes tensors besides its result: they are released when it ends. */
+/** Wraps an implementation that makes intermediate tensors, and releases them when it ends. */
 export function composed(implementation: Implementation): Implementation {
   const inScope = (...args: unknown[]) => ownScope(() => implementation(...args));
   // Tests compare the number of parameters with the signature's.
@@ -60,7 +60,7 @@ function entryOf(space: string, name: string): Entry {
   return entry;
 }
 
-/** An integer as a number where that is exact, so that implementations can count with it. */
+/** An integer as a number if that is exact, for arithmetic in implementations. */
 function narrow(value: unknown): unknown {
   if (typeof value !== 'bigint') return value;
   const number = Number(value);
@@ -68,8 +68,8 @@ function narrow(value: unknown): unknown {
 }
 
 /**
- * The argument as implementations get it: tensors and names as the caller gave them, dtypes by their own name, numbers as
- * the parser reads them (a tensor without dimensions is its number), lists of fixed length at that length, null for none.
+ * Normalizes an argument for implementations: tensors and names unchanged, dtypes by canonical name, numbers as parsed (a
+ * zero-dimensional tensor is its number), lists of fixed length expanded to that length, null for none.
  */
 function argumentOf({ type, defaultValue }: Param, value: unknown, given: unknown): unknown {
   if (given === undefined) return defaultValue;
@@ -97,21 +97,21 @@ function argumentOf({ type, defaultValue }: Param, value: unknown, given: unknow
 const argumentsOf = ({ signature: { params }, values, given }: Bound): unknown[] =>
   params.map((param, i) => argumentOf(param, values[i], given[i]));
 
-/** What a public function's name can call: the overloads of the op behind it, if any, then what is written here. */
+/** The candidates of a public function's name: the overloads of its op, if any, then the hand-written signatures. */
 interface PublicSite {
   readonly site: Site;
   readonly ops: number;
   readonly run: readonly Implementation[];
 }
 
-/** For callPublic: made on the first call that no fast path took. */
+/** For callPublic: created on the first call that no fast path took. */
 export function publicSite(space: string, name: string, rows: readonly number[]): PublicSite {
   const { signatures, run } = entryOf(space, name);
   const site = siteOf(name, [...rows.map(signature), ...signatures], space === 'Tensor');
   return { site, ops: rows.length, run };
 }
 
-/** A call of a public function: of the op behind it where that takes it, else of what is written here. */
+/** Calls a public function: its op if that takes the call, else the hand-written implementation. */
 export function callPublic({ site, ops, run: implementations }: PublicSite, passed: ArrayLike<unknown>, self?: Tensor) {
   const { name, candidates, method } = site;
   if (method && !isTensor(self)) throw notThis(name, self);
@@ -123,14 +123,14 @@ export function callPublic({ site, ops, run: implementations }: PublicSite, pass
   return resultAsGiven(result, before);
 }
 
-/** A list of integers that needs no conversion, in an array of our own; undefined for any other. */
+/** A list of integers that needs no conversion, as a copy; undefined for other values. */
 function plainList({ type }: Param, value: unknown): number[] | undefined {
   if (type.base !== 'I' || type.elementNullable) return undefined;
   const list = integers(value);
   return list !== undefined && (type.size === 0 || list.length === type.size) ? list : undefined;
 }
 
-/** Whether a positional argument that is no list needs no conversion. */
+/** Whether a positional argument other than a list needs no conversion. */
 function isPlain({ type, variadic }: Param, value: unknown): boolean {
   if (variadic) return false;
   if (value === null) return type.nullable;
@@ -150,7 +150,7 @@ function isPlain({ type, variadic }: Param, value: unknown): boolean {
   }
 }
 
-/** The arguments of a call that is positional and needs no conversion; undefined for any other. */
+/** The arguments of a call that is positional and needs no conversion; undefined for other calls. */
 function plainArguments(params: readonly Param[], passed: readonly unknown[]): unknown[] | undefined {
   if (passed.length > params.length) return undefined;
   const args = new Array<unknown>(params.length);
@@ -168,7 +168,7 @@ function plainArguments(params: readonly Param[], passed: readonly unknown[]): u
   return args;
 }
 
-/** The function or method of that name, where no op has it. */
+/** The function or method of that name, if there is no op. */
 export function publicFunction(space: string, name: string): (...args: unknown[]) => unknown {
   const method = space === 'Tensor';
   let only: Entry | undefined | null;
@@ -189,6 +189,6 @@ export function publicFunction(space: string, name: string): (...args: unknown[]
   return Object.defineProperty(wrapper, 'name', { value: name });
 }
 
-/** For tests: what is written, by namespace and name, and how many parameters it takes. */
+/** For tests: the implementations by namespace and name, and their numbers of parameters. */
 export const arities = (): [key: string, arities: number[]][] =>
   [...implementations].map(([key, list]) => [key, list.map((fn) => fn.length)]);

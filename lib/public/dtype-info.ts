@@ -2,14 +2,14 @@
 import type { DType, FInfo, IInfo } from '../../types/base';
 import { refuse } from './support';
 
-/** Bits in all, of the fraction, and the exponent of the smallest normal number. */
+/** Total bits, bits of the fraction, and the exponent of the smallest normal number. */
 const floats: Partial<Record<DType, [bits: number, fraction: number, lowest: number]>> = {
   float16: [16, 10, -14],
   bfloat16: [16, 7, -126],
   float32: [32, 23, -126],
   float64: [64, 52, -1022],
 };
-/** The real numbers that a complex one is made of. */
+/** The dtype of the parts of a complex dtype. */
 const parts: Partial<Record<DType, DType>> = { complex32: 'float16', complex64: 'float32', complex128: 'float64' };
 const integers: Partial<Record<DType, [bits: number, signed: boolean]>> = {
   uint8: [8, false],
@@ -30,10 +30,10 @@ export function finfo(dtype: DType): FInfo {
   }
   const [bits, fraction, lowest] = figures;
   const eps = 2 ** -fraction;
-  // The largest exponent is 1 - lowest; 2^1024 itself is no number.
+  // The largest exponent is 1 - lowest; 2^1024 itself would overflow.
   const max = (2 - eps) * 2 ** (1 - lowest);
   const tiny = 2 ** lowest;
-  // Of the decimal digits that any number of this dtype keeps, the last.
+  // The decimal digits that are always exact in this dtype.
   const digits = Math.floor(fraction * Math.log10(2));
   const resolution = Number(`1e-${digits}`);
   return { dtype: real, bits, eps, max, min: -max, tiny, smallestNormal: tiny, resolution };

@@ -1,4 +1,4 @@
-/** torch/functional.py: functions whose arguments have other forms than the op's. */
+/** torch/functional.py: functions whose arguments differ from those of their ops. */
 import type { Scalar } from '../../types/base';
 import { isTensor, type Tensor } from '../tensor';
 import { Complex, isComplex } from '../values';
@@ -109,14 +109,14 @@ function norm(
   out: Tensor | null,
   dtype: string | null,
 ): Tensor {
-  // A tensor without dimensions is its number, which the op takes; given on as it is, it would come back here.
+  // The op takes the number of a zero-dimensional tensor; the tensor itself would lead back to this function.
   if (isTensor(p)) return norm(input, p.item(), dim, keepdim, out, dtype);
-  // Without options the ops' fast paths take the call.
+  // Without options the op's fast path takes the call.
   const options = dtype === null && out === null ? [] : [{ dtype: dtype ?? undefined, out: out ?? undefined }];
   if (typeof p !== 'string') return aten.norm!(input, p, dim ?? allDims(input), keepdim, ...options);
   if (p !== 'fro' && p !== 'nuc') throw refuse('norm', 'p', "a number, 'fro' or 'nuc'", p);
   if (dtype !== null) {
-    // The old ops of these two norms know no dtype; those that follow them do.
+    // The old ops of these two norms have no dtype; their successors do.
     if (p === 'fro' && (dim?.length ?? 0) <= 2) return linalg.vectorNorm!(input, 2, dim, keepdim, ...options);
     return linalg.matrixNorm!(input, p, dim ?? allDims(input), keepdim, ...options);
   }
@@ -125,7 +125,7 @@ function norm(
       ? aten.nuclearNorm!(input, keepdim, ...options)
       : aten.nuclearNorm!(input, dim, keepdim, ...options);
   }
-  // No dimensions stand for all of them.
+  // An empty list means all dimensions.
   return aten.frobeniusNorm!(input, dim ?? (out === null ? [] : allDims(input)), keepdim, ...options);
 }
 

@@ -20,7 +20,7 @@ function product(a: Tensor, m: Tensor | null, b: Tensor): Tensor {
   return m === null ? whole : whole.sub(matmul(m, b));
 }
 
-/** Columns that span about what the first singular vectors of `a - m` span. */
+/** Columns that approximately span the first singular vectors of `a - m`. */
 function approximateBasis(a: Tensor, q: number, niter: number, m: Tensor | null): Tensor {
   const columns = a.shape[a.ndim - 1]!;
   const random = aten.randn!([columns, q], { dtype: floating(a), device: a.device }) as Tensor;

@@ -1,4 +1,4 @@
-/** Functions of the Python module that ask something, or make a tensor from what is there. */
+/** Functions of the Python module for queries, and for tensors from existing data. */
 import type { Device, DType } from '../../types/base';
 import { fromTypedArray, type TensorData, type TypedArray, tensorFor } from '../create';
 import { dtypeName } from '../enums';
@@ -9,7 +9,7 @@ import { finfo, iinfo } from './dtype-info';
 import { refusal, refuse } from './support';
 import { typeName } from './tensor-methods';
 
-/** The shape that shapes broadcast to. */
+/** The shape to which shapes broadcast. */
 function broadcastShapes(shapes: unknown[]): number[] {
   const lists = shapes.map((shape) => (Array.isArray(shape) ? shape : [shape]) as number[]);
   const result = new Array<number>(Math.max(0, ...lists.map((list) => list.length))).fill(1);
@@ -35,7 +35,7 @@ const deviceOption = (device: string | null) => (device === null ? {} : { device
 const asTensor = (data: unknown, dtype: string | null, device: string | null): Tensor =>
   tensorOver('asTensor', data, dtype, device);
 
-/** The tensor itself where nothing changes, a typed array's memory where it can be shared, else a copy. */
+/** The tensor itself if nothing changes, a typed array's memory if it can be shared, else a copy. */
 function tensorOver(fn: string, data: unknown, dtype: string | null, device: string | null): Tensor {
   const options = { ...dtypeOption(dtype), ...deviceOption(device) };
   if (isTensor(data)) return converted(data, dtype, device, false);
@@ -65,10 +65,10 @@ function asarray(
   let result = fresh ? tensorFor('asarray', obj as TensorData, options) : tensorOver('asarray', obj, dtype, device);
   if (isTensor(obj)) {
     if (copy === true && result === obj) result = obj.clone();
-    // As PyTorch: what comes back has no history.
+    // As in PyTorch, the result has no history.
     if (!requiresGrad && result.requiresGrad) result = result.detach();
   } else if (copy === false && !ArrayBuffer.isView(obj)) {
-    throw refuse('asarray', 'copy', 'a typed array or a Tensor where nothing may be copied', obj);
+    throw refuse('asarray', 'copy', 'a typed array or a Tensor if copy is false', obj);
   }
   if (requiresGrad) result.requiresGrad = true;
   return result;

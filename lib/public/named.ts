@@ -6,7 +6,7 @@ import { refuse } from './support';
 const ELLIPSIS = '...';
 type Name = string | null;
 
-/** Ops that not every libtorch has, nor their types: without them these functions are not there either. */
+/** Ops that some versions of libtorch lack; without them these functions do not exist either. */
 type Named = Record<'alignTo' | 'refineNames' | 'rename' | 'rename_' | 'unflatten', (...args: unknown[]) => Tensor> & {
   readonly names: Name[];
 };
@@ -20,7 +20,7 @@ function checked(fn: string, names: unknown[]): Name[] {
   return list as Name[];
 }
 
-/** '...' as the names that the tensor has there already. */
+/** Expands '...' to the tensor's current names. */
 function resolved(self: Named, names: Name[]): Name[] {
   const at = names.indexOf(ELLIPSIS);
   if (at < 0) return names;
@@ -29,7 +29,7 @@ function resolved(self: Named, names: Name[]): Name[] {
   return [...names.slice(0, at), ...own.slice(at, own.length - after), ...names.slice(at + 1)];
 }
 
-/** null alone stands for no names at all. */
+/** A single null removes all names. */
 const renaming = (fn: string, self: Named, names: unknown[]): Name[] | null =>
   names.length === 1 && names[0] === null ? null : resolved(self, checked(fn, names));
 

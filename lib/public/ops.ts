@@ -1,16 +1,16 @@
-/** The ops that public functions are made of, as functions: methods are on the tensors themselves. */
+/** The ops that public functions use, as functions. */
 import { spaces } from '../functions';
 import { f, results } from '../runtime';
 import { isTensor } from '../tensor';
 import { raw } from '../wrappers';
 
-/** Typed where they are called: by what they return. */
+/** The call site gives the result type. */
 type Op = (...args: any[]) => any;
 type Ops = Readonly<Record<string, Op>>;
 
 const all = (name: string): Ops => ({ ...spaces[name], ...spaces[`_${name}`] }) as Ops;
 
-/** torch's own, those that a public function replaces with them. */
+/** torch's ops, including those that a public function replaces. */
 export const aten: Ops = all('');
 /** torch._C._nn. */
 export const nn: Ops = all('nn.functional');
@@ -23,15 +23,15 @@ const handles = (value: unknown): unknown => {
 };
 
 /**
- * One overload, for arguments that the parser has read already: tensors, numbers, lists, null for none. Spares a call with
- * nulls in it, which no fast path takes, a second parsing. Not for dtypes and other names.
+ * One overload, for arguments that are already parsed: tensors, numbers, lists, null for none. Avoids parsing a call with
+ * nulls again, which no fast path takes. Not for dtypes and other names.
  */
 export function direct(name: string, overload = 'default'): Op {
   let row: number | undefined;
   return (...args: unknown[]) => {
     row ??= raw.aten![name]![overload]!;
     const values = args.map(handles);
-    // Native code reads what is not passed as null without asking.
+    // Native code reads omitted arguments as null.
     while (values.length > 0 && values[values.length - 1] === null) values.pop();
     return results(row, f[row]!(...values), args);
   };

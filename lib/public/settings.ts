@@ -1,4 +1,4 @@
-/** Settings of libtorch for the process, and the state of its default source of random numbers. */
+/** Settings of libtorch for the process, and the state of its default random number generator. */
 import { native } from '../native';
 import { type Tensor, wrap } from '../tensor';
 import { define } from './define';

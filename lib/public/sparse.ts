@@ -12,11 +12,11 @@ define(['sparse'], {
   },
 });
 
-/** The data as a tensor. Indices are int64, also where numbers stand for them. */
+/** The data as a tensor. Indices given as numbers become int64. */
 const tensorOf = (data: unknown, dtype?: DType): Tensor =>
   isTensor(data) ? data : tensor(data as TensorData, dtype === undefined ? {} : { dtype });
 
-/** The op with tensors in place of data; `size` is left out where the indices tell it. */
+/** Calls the op with tensors in place of data; `size` is omitted if the indices determine it. */
 function made(
   op: string,
   indices: readonly unknown[],
@@ -32,7 +32,7 @@ function made(
   return aten[op]!(...parts, ...(size === null ? [] : [size]), options);
 }
 
-/** Of the compressed layouts: the indices of one dimension are counted up, those of the other listed. */
+/** For the compressed layouts: the indices of one dimension are compressed, those of the other plain. */
 const compressed = (op: string) =>
   composed(
     (

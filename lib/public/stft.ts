@@ -19,7 +19,7 @@ function stft(
   return aten.stft!(signal, nFft, hopLength, winLength, window, normalized, onesided, returnComplex);
 }
 
-/** Padding by a mode wants three dimensions. */
+/** Padding modes require three dimensions. */
 function padded(input: Tensor, pad: number, mode: string): Tensor {
   const { shape } = input;
   const wide = input.view([...new Array<number>(Math.max(0, 3 - shape.length)).fill(1), ...shape]);

@@ -1,10 +1,10 @@
-/** What public functions share. */
+/** Helpers for public functions. */
 import { argumentError, refusal, type TorchError } from '../errors';
 import { warn } from '../warnings';
 
 export { refusal, warn };
 
-/** A refused argument: PyTorch's ValueError, with what to do in `expected`. */
+/** The error for a refused argument, PyTorch's ValueError; `expected` says what to pass. */
 export function refuse(fn: string, argument: string, expected: string, got: unknown): TorchError {
   return argumentError(fn, argument, expected, got);
 }
@@ -17,6 +17,6 @@ export const product = (list: readonly number[]): number => list.reduce((all, si
 /** "[2, 3]" */
 export const sizes = (shape: readonly number[]): string => `[${shape.join(', ')}]`;
 
-/** One number for each of `count` dimensions, from one for all or one for each. */
+/** Expands one number to `count` dimensions, or checks a list of `count` numbers. */
 export const spread = <T>(list: readonly T[], count: number): T[] =>
   list.length === 1 ? new Array<T>(count).fill(list[0]!) : [...list];

@@ -1,4 +1,4 @@
-/** Methods of torch.Tensor that are written in Python or in its bindings, without an op of their name. */
+/** Methods of torch.Tensor that are written in Python or in its bindings, and have no op of that name. */
 import type { Device, DType, Layout, MemoryFormat } from '../../types/base';
 import { requireNoRecording } from '../async/pending';
 import { type TensorData, tensor, tensorFor } from '../create';
@@ -59,7 +59,7 @@ export function typeName(self: Tensor): string {
   return `torch${place}${spaces[self.layout] ?? ''}.${names[self.dtype] ?? self.dtype}Tensor`;
 }
 
-/** What `cuda(device)` moves to: the current device, one by number, or one by name. */
+/** The target of `cuda(device)`: the current device, or one by number or name. */
 function cudaDevice(device: unknown): Device {
   if (device === null || device === 'cuda') return 'cuda';
   if (typeof device === 'number' && Number.isInteger(device) && device >= 0) return `cuda:${device}`;
@@ -67,7 +67,7 @@ function cudaDevice(device: unknown): Device {
   throw refuse('cuda', 'device', "a device number, 'cuda' or 'cuda:N'", device);
 }
 
-/** Strides of a tensor that fills its memory in the order of the dimensions, or in another one. */
+/** Strides of a contiguous tensor, in the order of the dimensions or another one. */
 function isDenseIn(shape: readonly number[], strides: readonly number[], order: readonly number[]): boolean {
   let expected = 1;
   for (const dim of order) {
@@ -95,7 +95,7 @@ function isContiguous(self: Tensor, memoryFormat: MemoryFormat | null): boolean 
   }
 }
 
-/** Values in place of the elements, from a function of them and of those of other tensors. */
+/** Replaces the elements with a function of them and of the elements of other tensors. */
 function fromCallable(name: string, self: Tensor, others: Tensor[], callable: unknown): Tensor {
   if (typeof callable !== 'function') throw refuse(name, 'callable', 'a function', callable);
   requireNoRecording(name);
@@ -119,7 +119,7 @@ function fromValues(name: string, self: Tensor, values: TensorData[]): Tensor {
   return tensorFor(name, wide ? values.map(bigintOf) : values, { dtype: self.dtype });
 }
 
-/** Without a fraction, as PyTorch has it; what is not a number at all is left to be refused. */
+/** Truncates a number, as PyTorch does; other values are refused later. */
 const bigintOf = (value: TensorData): TensorData =>
   typeof value === 'number' && Number.isFinite(value) ? BigInt(Math.trunc(value)) : value;
 

@@ -1,4 +1,4 @@
-/** torch.unique and torch.unique_consecutive: what was asked for, where the ops give three tensors. */
+/** torch.unique and torch.unique_consecutive: the requested tensors of the three that the ops give. */
 import { ownScope } from '../scopes/scope';
 import type { Tensor } from '../tensor';
 import { define } from './define';
@@ -6,7 +6,7 @@ import { aten } from './ops';
 
 type Three = readonly [Tensor, Tensor, Tensor];
 
-/** One tensor, or the two or three that were asked for; the rest is released. */
+/** The one, two or three requested tensors; the others are released. */
 function chosen(returnInverse: boolean, returnCounts: boolean, run: () => Three): Tensor | Tensor[] {
   return ownScope(() => {
     const [output, inverse, counts] = run();

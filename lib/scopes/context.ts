@@ -1,11 +1,11 @@
 /**
- * Which scope is current. In synchronous code it is the one that the native table has as current, which new tensors join
- * without asking. Where code waits, hooks of Node's carry the scope over: what is started in a scope (a promise's
- * continuation, a timer, any other callback) begins with that scope as current, and ends with the one before.
+ * Tracks the current scope. In synchronous code this is the current scope of the native table, which new tensors join. Across
+ * asynchronous code Node's async hooks carry it over: whatever is started in a scope (a promise's continuation, a timer, any
+ * other callback) begins with that scope as current, and restores the previous one at its end.
  *
- * The hooks are on only while a scope is open that may wait, so that a program without such scopes pays nothing for them.
- * (AsyncLocalStorage would do less for as much: it does not say when a run begins and ends, and copies its store before a
- * function that awaits can be told from the one that called it.)
+ * The hooks are enabled only while an open scope may wait, so that programs without such scopes do not pay for them.
+ * (AsyncLocalStorage costs as much but does not suffice: it does not report when a run begins and ends, and copies its store
+ * before a function that awaits can be told from its caller.)
  */
 import { createHook, executionAsyncId, executionAsyncResource } from 'node:async_hooks';
 import { setImmediate } from 'node:timers';
@@ -17,27 +17,27 @@ import { forgetOpening, noteOpening } from './openings';
 
 const { flags } = native;
 
-/** A scope to this module. Lifetime: what it owns natively ends with `native.scopeClose`. */
+/** A scope, as this module sees it. `native.scopeClose` frees what it owns. */
 export interface ScopeNode {
   readonly _id: number;
-  /** The scope around it; while this one is open, so is that. */
+  /** The enclosing scope, which is open as long as this one. */
   _parent: ScopeNode | null;
-  /** Null for a scope that has had to do with synchronous code only. */
+  /** Null for a scope that was used only in synchronous code. */
   _async: AsyncPart | null;
-  /** Opened by a function of the library for itself. */
+  /** Opened by a library function for its own tensors. */
   readonly _own: boolean;
 }
 
-/** What is known of a scope whose code waits, or may. */
+/** The state of a scope whose code waits or may wait. */
 export interface AsyncPart {
   /** The run in which openScope made it current; NO_RUN for others, and once its code has waited. */
   run: number;
   opener: Opener | null;
-  /** Open scopes inside it whose code waits. Weak, so that one that nobody can close any more can be collected. */
+  /** Open inner scopes whose code waits. Weak, so that unreachable ones can be collected. */
   inside: Set<WeakRef<ScopeNode>> | null;
-  /** This scope in the set of its parent. */
+  /** The reference to this scope in its parent's `inside`. */
   ref: WeakRef<ScopeNode> | null;
-  /** It has outlived the scope around it. */
+  /** Whether it outlived its enclosing scope. */
   orphan: boolean;
 }
 
@@ -45,50 +45,50 @@ export const asyncPart = (scope: ScopeNode): AsyncPart =>
   (scope._async ??= { run: NO_RUN, opener: null, inside: null, ref: null, orphan: false });
 
 export const NO_RUN = -1;
-/** Births of resources in no scope after which the hooks go off, if no scope is open. */
+/** Resources created outside scopes after which the hooks are disabled, if no scope is open. */
 const IDLE = 256;
-/** Calls of openScope that never waited, after which the next is taken not to. */
+/** Calls of openScope whose functions never waited, after which openers are no longer noted. */
 const NOTES = 4096;
 
-/** Where in a resource of Node's it stands which scope it began in. */
+/** The property of an async resource that holds the scope in which it was created. */
 const SCOPE = Symbol.for('libtorch-node.scope');
 interface Resource {
   [SCOPE]?: ScopeNode;
 }
 
-/** A call of an async function in a scope of its own: its promise is the first thing that it makes. */
+/** A call of an async function in its own scope: the first promise created during the call is its result. */
 interface Start {
   scope: ScopeNode;
   asyncId: number;
   promise: unknown;
 }
 
-/** One for the environment, as the native table is. */
+/** One per environment, like the native table. */
 export interface Now {
-  /** The scope that is current, as in the native table. */
+  /** The current scope, the same as in the native table. */
   current: ScopeNode | null;
-  /** The number of the run: a callback, from begin to end. */
+  /** The number of the current run: one callback, from begin to end. */
   run: number;
   lastRun: number;
-  /** Runs around the present one: their async id, and what was current in the one around them. */
+  /** Enclosing runs: their async id, and the current scope and run outside them. */
   around: { asyncId: number; current: ScopeNode | null; run: number }[];
-  /** Whether the hooks are on, and whose: of the copy of the library that switched them on. */
+  /** Whether the hooks are enabled, and the hooks of the copy of the library that enabled them. */
   follows: boolean;
   hooks: { disable(): unknown } | null;
   idle: number;
   /** Ids of open scopes whose code may wait. */
   mayWait: Set<number>;
-  /** openScope notes its opener while this is not 0. */
+  /** The number of further openScope calls that note their opener. */
   notes: number;
-  /** The promise that an `await` has just made, and its scope: for a value that is no promise, V8 makes a second one. */
+  /** The promise that an `await` has just created, and its scope: for a value that is not a promise, V8 creates a second one. */
   awaitId: number;
   awaitScope: ScopeNode | null;
-  /** Async functions that run in a scope of their own, by the async id of their promise. */
+  /** Scopes of async functions, by the async id of their promise. */
   functions: Map<number, WeakRef<ScopeNode>>;
   starting: Start | null;
 }
 
-/** Copies of the library over one addon (Jest loads one per test file) share the table, and so they share this. */
+/** Shared by all copies of the library that use one addon (Jest loads one per test file), like the native table. */
 native.scopesNow ??= {
   current: null,
   run: 0,
@@ -106,14 +106,14 @@ native.scopesNow ??= {
 };
 export const now: Now = native.scopesNow;
 const { around, mayWait, functions } = now;
-// Hooks may outlive the globals of the copy that switched them on.
+// The hooks may outlive the globals of the copy that enabled them.
 const Ref = WeakRef;
 const Children = Set;
 
-/** Makes a scope current, or the nearest open one around it. */
+/** Makes a scope current, or the nearest open scope around it. */
 export function enter(scope: ScopeNode | null): void {
   for (let open = scope; open !== null; open = open._parent) {
-    native.scopeEnter(open._id); // a closed one makes none current
+    native.scopeEnter(open._id); // no effect if it is closed
     if (flags[1] !== 0) {
       now.current = open;
       return;
@@ -123,7 +123,7 @@ export function enter(scope: ScopeNode | null): void {
   now.current = null;
 }
 
-/** The code of a scope waits: it goes on without being current. */
+/** Marks a scope as waiting: it stays open without being current. */
 export function wait(scope: ScopeNode): void {
   const part = asyncPart(scope);
   part.run = NO_RUN;
@@ -135,7 +135,7 @@ export function wait(scope: ScopeNode): void {
   outer.inside.add(part.ref);
 }
 
-/** Takes a scope off its parent's list. */
+/** Removes a scope from its parent's `inside`. */
 export function unlist(scope: ScopeNode): void {
   const part = scope._async;
   if (part === null || part.ref === null) return;
@@ -143,26 +143,26 @@ export function unlist(scope: ScopeNode): void {
   part.ref = null;
 }
 
-/** Everything from the current scope out to `scope`, or null if that is not around the current one. */
-export function wayTo(scope: ScopeNode): ScopeNode[] | null {
-  const way: ScopeNode[] = [];
+/** The scopes from the current one outwards to `scope`, or null if it does not enclose the current one. */
+export function pathTo(scope: ScopeNode): ScopeNode[] | null {
+  const path: ScopeNode[] = [];
   for (let open = now.current; open !== null; open = open._parent) {
-    way.push(open);
-    if (open === scope) return way;
+    path.push(open);
+    if (open === scope) return path;
   }
   return null;
 }
 
-/** What openScope made current in this run, and did not end, waits from now on. */
+/** Marks the scopes that openScope made current in this run as waiting. */
 function waitAll(until: ScopeNode | null): void {
   for (let open = now.current; open !== null && open !== until; open = open._parent) {
     if (open._async?.run === now.run) wait(open);
   }
 }
 
-/** The function of a scope has returned and goes on later: the scope around it is current. */
+/** Call when an async function of a scope has returned its promise: the enclosing scope becomes current. */
 export function leave(scope: ScopeNode): void {
-  if (wayTo(scope) !== null) {
+  if (pathTo(scope) !== null) {
     waitAll(scope);
     enter(scope._parent);
   }
@@ -170,7 +170,7 @@ export function leave(scope: ScopeNode): void {
 }
 
 function init(asyncId: number, type: string, triggerId: number, resource: Resource): void {
-  if (isArming()) return; // of no scope, and not begun by the code that runs
+  if (isArming()) return; // not created by the running code
   if (triggerId === now.awaitId && now.awaitScope !== null) {
     resource[SCOPE] = now.awaitScope;
     return;
@@ -182,34 +182,34 @@ function init(asyncId: number, type: string, triggerId: number, resource: Resour
   }
   const { current } = now;
   if (current === null) {
-    if (++now.idle > IDLE) rest();
+    if (++now.idle > IDLE) requestDisable();
     return;
   }
   resource[SCOPE] = current;
-  // A promise that has another behind it was made by `await` or `then`.
+  // A promise triggered by another promise was created by `await` or `then`.
   if (current._async?.run === now.run && type === 'PROMISE' && triggerId !== executionAsyncId()) leaveAwaiting(asyncId);
 }
 
-/** A function may be waiting that opened current scopes: for the functions below it on the stack they are not current. */
+/** If the function that opened the current scopes now awaits, they are not current in the functions that called it. */
 function leaveAwaiting(asyncId: number): void {
   const birth = birthOfPromise(init);
   if (birth.sites.length > 0) now.notes = NOTES;
   const scope = now.current;
-  let rest = scope;
-  while (rest !== null && rest._async?.run === now.run && isLeft(rest._async.opener, birth)) {
-    const parent = rest._parent;
-    wait(rest);
-    rest = parent;
+  let outer = scope;
+  while (outer !== null && outer._async?.run === now.run && isLeft(outer._async.opener, birth)) {
+    const parent = outer._parent;
+    wait(outer);
+    outer = parent;
   }
-  if (rest === scope) return;
+  if (outer === scope) return;
   now.awaitId = asyncId;
   now.awaitScope = scope;
-  enter(rest);
+  enter(outer);
 }
 
 function before(asyncId: number): void {
   const resource = executionAsyncResource() as Resource;
-  // A promise's continuation never runs inside other code: what is current was left so by a run without an end.
+  // A promise's continuation never runs inside other code: a current scope is left over from a run without a reported end.
   if (now.current !== null && around.length === 0 && types.isPromise(resource)) {
     waitAll(null);
     now.current = null;
@@ -233,46 +233,46 @@ function after(asyncId: number): void {
   waitAll(null);
   let index = around.length - 1;
   while (index >= 0 && around[index]!.asyncId !== asyncId) index--;
-  // The run in which the hooks went on has no beginning here: nothing was open outside it.
+  // The run in which the hooks were enabled has no entry: nothing was open outside it.
   const outer = index < 0 ? null : around[index]!;
   if (index >= 0) around.length = index;
   begin(outer === null ? null : outer.current);
   if (outer !== null) now.run = outer.run;
 }
 
-/** An async function in a scope of its own ends: what it opened and left open ends with it, so nobody waits there. */
+/** Called when the async function of a scope ends. Scopes that it left open end with it and no longer wait. */
 function promiseResolve(asyncId: number): void {
   if (functions.size === 0) return;
   const scope = functions.get(asyncId)?.deref();
   functions.delete(asyncId);
   if (scope === undefined) return;
-  for (const inner of wayTo(scope) ?? []) if (inner !== scope) unlist(inner);
+  for (const inner of pathTo(scope) ?? []) if (inner !== scope) unlist(inner);
 }
 
-/** From now on scopes go where their code goes. */
+/** Enables the hooks. */
 export function follow(): void {
   if (now.follows) return;
   now.follows = true;
   now.idle = 0;
   around.length = 0;
   now.hooks = createHook({ init, before, after, promiseResolve }).enable();
-  // The run of this call may have no end that hooks see. This continuation begins after it, and ends what it left current.
+  // The hooks may not see the end of the current run. This continuation runs after it and resets what it left current.
   void Promise.resolve().then(() => {});
 }
 
 /**
- * The hooks go off when no scope is open that waits. Not at once: Node leaves its promise hook on where hooks are disabled
- * inside a hook, and loses count of async ids where they are inside a promise's continuation.
+ * Disables the hooks when no open scope may wait. Deferred: Node leaves its promise hook on if hooks are disabled inside a
+ * hook, and loses count of async ids if they are disabled inside a promise's continuation.
  */
-function rest(): void {
-  now.idle = Number.NEGATIVE_INFINITY; // asked for
-  setImmediate(goOff).unref();
+function requestDisable(): void {
+  now.idle = Number.NEGATIVE_INFINITY; // already requested
+  setImmediate(disableIfIdle).unref();
 }
 
-function goOff(): void {
+function disableIfIdle(): void {
   now.idle = 0;
   if (around.some((run) => run.current !== null)) return;
-  for (const id of mayWait) if (!native.scopeIsOpen(id)) mayWait.delete(id); // ended with the scope around it
+  for (const id of mayWait) if (!native.scopeIsOpen(id)) mayWait.delete(id); // ended with an enclosing scope
   native.scopeOpenings?.sweep((id) => native.scopeIsOpen(id));
   if (mayWait.size > 0) return;
   now.hooks?.disable();
@@ -281,30 +281,30 @@ function goOff(): void {
   around.length = 0;
 }
 
-/** Follows a scope that may be open while its code waits. */
+/** Enables the hooks for a scope whose code may wait. */
 export function mayBeWaiting(scope: ScopeNode): void {
   mayWait.add(scope._id);
   noteOpening(scope._id, mayBeWaiting);
   follow();
 }
 
-export function waitsNoMore(scope: ScopeNode): void {
+export function endWaiting(scope: ScopeNode): void {
   mayWait.delete(scope._id);
   forgetOpening(scope._id);
 }
 
-/** Whether openScope should note its opener. Programs in which no opener ever waits are spared the stack. */
+/** Whether openScope should note its opener's stack. Stops after many calls in programs whose openers never wait. */
 export function shouldNote(): boolean {
   return now.notes !== 0 && now.notes-- > 0;
 }
 
-/** Calls an async function in its scope, and remembers whose end its promise is. */
+/** Calls an async function in its scope, and maps its promise to the scope. */
 export function callAsync<S extends ScopeNode, T>(scope: S, fn: (scope: S) => T): T {
   const start: Start = { scope, asyncId: NO_RUN, promise: undefined };
   now.starting = start;
   try {
     const result = fn(scope);
-    // One that has ended already has nothing left open that could wait: it is the current code itself.
+    // Too late for a function that has already ended, but that left nothing open that could wait.
     if (start.promise === result) functions.set(start.asyncId, new Ref(scope));
     return result;
   } finally {

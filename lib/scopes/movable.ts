@@ -1,4 +1,4 @@
-/** What leaves a scope, and whose it is then. */
+/** Moves tensors out of scopes to new owners. */
 import { PendingValue } from '../async/pending';
 import { isPending, type Pending } from '../async/places';
 import { argumentError, codedError, disposedError } from '../errors';
@@ -6,41 +6,41 @@ import { native } from '../native';
 import { guard, type Tensor } from '../tensor';
 import { forEachTensor } from './walk';
 
-/** Whether `scope` is `outer` or lies inside it. */
+/** Whether `scope` is `outer` or nested in it. */
 function isInside(scope: number, outer: number): boolean {
   for (let id = scope; id !== 0; id = native.scopeParent(id)) if (id === outer) return true;
   return false;
 }
 
-/** Hands a tensor that `scope` or one inside it owns to `parent`, the scope around it, or with 0 to the collector. */
+/** Moves a tensor owned by `scope`, or a scope inside it, to `parent`, its enclosing scope; 0: to the garbage collector. */
 function handOver(tensor: Tensor, scope: number, parent: number): void {
   const owner = native.scopeOf(tensor._handle);
-  if (owner === 0 || !isInside(owner, scope)) return; // the collector's, or an outer scope's already
+  if (owner === 0 || !isInside(owner, scope)) return; // owned by the collector or an outer scope
   if (parent === 0) guard(tensor);
   else native.scopeMove(tensor._handle, parent);
 }
 
-/** Not a result of torch.run that is to come, also where another copy of the library recorded it. */
-const isThere = (value: Tensor | Pending): value is Tensor => !isPending(value) && value._handle > 0;
+/** Whether it is a real tensor and not a pending result of torch.run, of this or another copy of the library. */
+const isReal = (value: Tensor | Pending): value is Tensor => !isPending(value) && value._handle > 0;
 
-/** A pending one has the code of its result where tensors have their handle: see lib/async/strand.ts. */
+/** Whether a pending result has a code as its handle: see lib/async/strand.ts. */
 const hasCode = (value: Tensor | Pending) => value instanceof PendingValue || value._handle <= -(2 ** 32);
 
-/** What a scope's function returned goes to the scope around it, or to the collector. */
+/** Moves the tensors in a scope's result to the enclosing scope, or to the garbage collector. */
 export function moveOut(fn: string, value: unknown, scope: number): void {
   if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return;
   const parent = native.scopeParent(scope);
   forEachTensor(fn, value, (tensor) => {
-    // A pending result is no scope's yet: it will be of the scope where torch.run was called.
-    if (isThere(tensor)) handOver(tensor, scope, parent);
+    // No scope owns a pending result yet: the scope in which torch.run was called will.
+    if (isReal(tensor)) handOver(tensor, scope, parent);
   });
 }
 
-/** Somebody asks for another owner than a pending result will have. */
+/** The tensors in `value`. Refuses pending results, whose owner is fixed. */
 function tensorsIn(fn: string, value: unknown): Tensor[] {
   const all: Tensor[] = [];
   forEachTensor(fn, value, (tensor) => {
-    if (isThere(tensor)) all.push(tensor);
+    if (isReal(tensor)) all.push(tensor);
     else if (!hasCode(tensor)) throw argumentError(fn, 'value', 'tensors', tensor);
     else {
       throw codedError(
@@ -54,13 +54,13 @@ function tensorsIn(fn: string, value: unknown): Tensor[] {
   return all;
 }
 
-/** `scope.move`: every tensor in `value` that `scope` or one inside it owns goes to the scope around it. */
+/** `scope.move`: moves every tensor in `value` that `scope` or a scope inside it owns to the enclosing scope. */
 export function moveAll(value: unknown, scope: number): void {
   const parent = native.scopeParent(scope);
   for (const tensor of tensorsIn('scope.move', value)) handOver(tensor, scope, parent);
 }
 
-/** Hands every tensor in `value` to the garbage collector, whatever scope owns it. Returns `value`. */
+/** Moves every tensor in `value` to the garbage collector, whichever scope owns it. Returns `value`. */
 export function keep<T>(value: T): T {
   for (const tensor of tensorsIn('keep', value)) if (!guard(tensor)) throw disposedError('keep', tensor._handle);
   return value;
@@ -69,7 +69,7 @@ export function keep<T>(value: T): T {
 /** Releases every tensor in any nesting of arrays, maps, sets, plain objects and classes with `torch.tensors`. */
 export function disposeAll(value: unknown): void {
   forEachTensor('disposeAll', value, (tensor) => {
-    // A pending result is freed when nothing recorded needs it any more.
-    if (isThere(tensor)) tensor.dispose();
+    // A pending result is freed when no recorded op needs it any more.
+    if (isReal(tensor)) tensor.dispose();
   });
 }

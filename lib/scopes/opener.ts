@@ -1,11 +1,11 @@
 /**
- * Who opened a scope, and whether the function that awaits now is that one. `openScope` in an async function has no end
- * that the library sees when the function waits for the first time: the stack tells it. Only positions are compared.
+ * Determines whether the function that awaits now is the one that opened a scope. The library gets no other notice when an
+ * async function that called `openScope` waits for the first time, so stacks are compared. Only positions matter.
  */
 
 import { restoring } from '../turn';
 
-/** A call site of V8's, spelled out: the package's types need none of Node's, which do not have all of these either. */
+/** A V8 call site. Declared here, because Node's types lack some of these and the package's types do not use Node's. */
 interface Site {
   getFileName(): string | null | undefined;
   getFunctionName(): string | null;
@@ -17,14 +17,14 @@ interface Site {
   getEnclosingColumnNumber?(): number | null;
 }
 
-/** The stack of an `openScope`: V8 spells it out when it is first read, which costs more than to note it. */
+/** The stack of an `openScope` call. V8 formats it on first read, which costs more than the capture. */
 export interface Opener {
   stack?: Site[];
 }
 
-/** Frames that are compared: enough to tell two activations of one function apart, few enough to be cheap. */
+/** Frames that are compared: enough to distinguish two activations of a function, few enough to be cheap. */
 const WINDOW = 16;
-/** Frames of Node above the one that awaits. */
+/** Node's own frames above the one that awaits. */
 const HOOK_FRAMES = 4;
 
 const collect = (_error: Error, sites: NodeJS.CallSite[]) => sites;
@@ -43,7 +43,7 @@ function note(limit: number, below: (...args: never[]) => unknown): Opener {
       Error.captureStackTrace(opener, below);
     });
   } catch {
-    opener.stack = []; // a frozen Error: as where the stack was not noted
+    opener.stack = []; // a frozen Error: as if the stack had not been noted
   }
   return opener;
 }
@@ -69,17 +69,17 @@ function sitesOf(opener: Opener): Site[] {
 /** Notes the stack of the caller of `below`. */
 export const noteOpener = (below: (...args: never[]) => unknown): Opener => note(WINDOW, below);
 
-/** Whether code of a program is among the nearest frames below `above`; a turn of the loop begins in Node's own. */
+/** Whether user code is among the nearest frames below `above`; a turn of the event loop begins in Node's code. */
 export const isInsideProgram = (above: (...args: never[]) => unknown): boolean =>
   sitesOf(note(WINDOW, above)).some((site) => {
     const file = site.getFileName();
     return file != null && !file.startsWith('node:');
   });
 
-/** The stack at the birth of a promise, as an async hook finds it. */
+/** The stack at the creation of a promise, as an async hook sees it. */
 export interface Birth {
   sites: Site[];
-  /** Made by an `await` of the first frame, not by `then` or another built-in function. */
+  /** Created by an `await` in the first frame, not by `then` or another built-in function. */
   awaits: boolean;
 }
 
@@ -101,12 +101,12 @@ const samePlace = (a: Site, b: Site) =>
   a.getFileName() === b.getFileName() &&
   (isBuiltin(a) ? a.getFunctionName() === b.getFunctionName() : a.getPosition() === b.getPosition());
 
-/** Whether the stack of a birth goes on below its first frame as an opener's does below frame `at`, as far as known. */
+/** Whether a birth's stack below its first frame equals an opener's stack below frame `at`, as far as both are known. */
 function sameBelow(birth: Site[], opened: Site[], at: number): boolean {
   for (let i = 1; ; i++) {
     const inBirth = i < birth.length;
     const inOpened = at + i < opened.length;
-    // One that is shorter than what was asked for is known to its end.
+    // A stack shorter than the limit is complete.
     if (!inBirth) return !inOpened || birth.length >= WINDOW;
     if (!inOpened) return opened.length >= WINDOW;
     if (!samePlace(birth[i]!, opened[at + i]!)) return false;
@@ -114,9 +114,9 @@ function sameBelow(birth: Site[], opened: Site[], at: number): boolean {
 }
 
 /**
- * Whether the opener's function is left where the promise is born: it awaits itself, or a function that called it does,
- * or it is a generator (what compilers make of async functions) that has yielded. An opener that was not noted counts as
- * left: then a tensor goes to the scope around it, which is later than it could be, never earlier.
+ * Whether control has left the opener's function when the promise is created: it awaits itself, or a function that called
+ * it does, or it is a generator (compiled from an async function) that has yielded. An opener that was not noted counts as
+ * left: tensors then go to the enclosing scope, so they are freed later than necessary, never too early.
  */
 export function isLeft(opener: Opener | null, birth: Birth): boolean {
   if (opener === null) return birth.awaits;

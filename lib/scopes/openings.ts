@@ -1,27 +1,27 @@
-/** Where scopes were opened that may wait: noted while somebody records or watches, since it costs a stack. */
+/** The lines that opened scopes that may wait. Noted only during a recording or a watch, since it captures a stack. */
 import type { AuditNative } from '../audit';
 import { captureStack, type Frame } from '../audit/stack';
 import { native } from '../native';
 import { isWatched } from '../watch';
 
-/** Of a stack: the line that opened it, and who called. */
+/** Frames per stack: the line that opened the scope, and its callers. */
 const DEPTH = 4;
-/** Scopes that are remembered at once; later ones have no line. */
-const MOST = 10_000;
+/** The most scopes remembered at a time; further ones have no line. */
+const MAX_STACKS = 10_000;
 
 export class Openings {
   /** Stacks by the scope's id. */
   private readonly stacks = new Map<number, readonly Frame[]>();
 
   note(scope: number, below: (...args: never[]) => unknown): void {
-    if (this.stacks.size < MOST) this.stacks.set(scope, captureStack(DEPTH, below).frames());
+    if (this.stacks.size < MAX_STACKS) this.stacks.set(scope, captureStack(DEPTH, below).frames());
   }
 
   forget(scope: number): void {
     this.stacks.delete(scope);
   }
 
-  /** Those that ended with a scope around them. */
+  /** Forgets scopes that ended with an enclosing scope. */
   sweep(isOpen: (scope: number) => boolean): void {
     for (const scope of this.stacks.keys()) if (!isOpen(scope)) this.stacks.delete(scope);
   }
@@ -31,7 +31,7 @@ export class Openings {
   }
 }
 
-/** Notes the scope that the caller of `below` opened, if somebody records. */
+/** Notes the scope that the caller of `below` opened, during a recording or a watch. */
 export function noteOpening(scope: number, below: (...args: never[]) => unknown): void {
   const audit = native as AuditNative;
   if (!isWatched(audit) && audit.recordingHere !== true) return;

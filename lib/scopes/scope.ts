@@ -1,7 +1,7 @@
 /**
- * Scopes: what is made inside is released when the scope ends, except what it returns. (Idea: lamp's Scope and Movable.)
- * The native table owns the lists; this module says when a scope begins, ends and what leaves it; context.ts says where it
- * is current. The rules in plain words: docs/lifetimes.md.
+ * Scopes: tensors created inside are released when the scope ends, except those that it returns. (After lamp's Scope and
+ * Movable.) The native table owns the lists; this module determines when a scope begins and ends and what leaves it;
+ * context.ts determines where it is current. The rules: docs/lifetimes.md.
  */
 
 import { requireAtMost } from '../arity';
@@ -13,24 +13,24 @@ import {
   type AsyncPart,
   asyncPart,
   callAsync,
+  endWaiting,
   enter,
   follow,
   leave,
   mayBeWaiting,
   now,
+  pathTo,
   type ScopeNode,
   shouldNote,
   unlist,
   wait,
-  waitsNoMore,
-  wayTo,
 } from './context';
 import { moveAll, moveOut } from './movable';
 import { noteOpener } from './opener';
 
 const key = Symbol('Scope');
 
-/** Scopes that outlived the one around them, when nobody is left who could close them. */
+/** Closes scopes that outlived their enclosing scope and became unreachable. */
 const unreachable = new FinalizationRegistry<number>((id) => native.scopeClose(id));
 
 /** An open scope. Closing it twice does nothing. */
@@ -43,10 +43,10 @@ export class Scope implements ScopeNode, Unfinished {
   _async: AsyncPart | null;
   /** @internal */
   declare _below: Unfinished | null;
-  /** @internal Of a function of the library: code of the program does not run in it. */
+  /** @internal Opened by a library function; user code does not run in it. */
   _own = false;
 
-  /** @internal Use torch.scope or torch.openScope. `ends`: it is that of a function, which ends in this turn or waits. */
+  /** @internal Use torch.scope or torch.openScope. `ends`: it belongs to a function that ends in this turn or waits. */
   constructor(allowed: symbol, ends: boolean) {
     if (allowed !== key) {
       throw codedError(TypeError, 'ERR_TORCH_ARGUMENT', 'Scope: use torch.scope(fn) or torch.openScope()');
@@ -58,12 +58,12 @@ export class Scope implements ScopeNode, Unfinished {
     now.current = this;
   }
 
-  /** Whether the scope has ended, by itself or with a scope around it. */
+  /** Whether the scope has ended, by itself or with an enclosing scope. */
   get closed(): boolean {
     return !native.scopeIsOpen(this._id);
   }
 
-  /** The nearest open scope around this one, or null. */
+  /** The nearest open enclosing scope, or null. */
   get parent(): Scope | null {
     let parent = this._parent;
     while (parent !== null && !native.scopeIsOpen(parent._id)) parent = parent._parent;
@@ -71,14 +71,14 @@ export class Scope implements ScopeNode, Unfinished {
   }
 
   /**
-   * Runs `fn` with this scope as the current one, wherever it is called: what `fn` makes belongs to this scope, also after
-   * an `await` in it. Returns what `fn` returns, which stays in this scope. The scope does not wait for a promise.
+   * Runs `fn` with this scope as the current one: tensors that `fn` creates belong to this scope, also after an `await`.
+   * Returns the result of `fn`, which stays in this scope. The scope does not wait for a promise.
    */
   run<T>(fn: (scope: Scope) => T): T {
     if (typeof fn !== 'function') throw argumentError('scope.run', 'fn', 'a function', fn);
     demandOpen(this, 'run');
     const before = now.current;
-    follows(isAsync(fn));
+    followCall(isAsync(fn));
     const undo = () => enter(before);
     return restoring(undo, () => {
       enter(this);
@@ -88,7 +88,7 @@ export class Scope implements ScopeNode, Unfinished {
     });
   }
 
-  /** Hands every tensor in `value` to the scope around this one, or to the garbage collector. Returns `value`. */
+  /** Moves every tensor in `value` to the enclosing scope, or to the garbage collector. Returns `value`. */
   move<T>(value: T): T {
     demandOpen(this, 'move');
     moveAll(value, this._id);
@@ -96,8 +96,8 @@ export class Scope implements ScopeNode, Unfinished {
   }
 
   /**
-   * Ends the scope: releases what it owns, with the scopes still open inside it. Those of other code that still waits go
-   * on: they belong to the next scope around.
+   * Ends the scope: releases what it owns and closes the scopes still open inside it. Inner scopes of other code that still
+   * waits stay open and move to the next enclosing scope.
    */
   close(): void {
     const part = this._async;
@@ -107,10 +107,10 @@ export class Scope implements ScopeNode, Unfinished {
     if (part === null) return;
     if (part.ref !== null) unlist(this);
     if (part.orphan) unreachable.unregister(this);
-    waitsNoMore(this);
+    endWaiting(this);
   }
 
-  /** @internal The function that it is of was cut off (lib/turn.ts), perhaps before it was open. */
+  /** @internal Its function was cut off (lib/turn.ts), possibly before the scope was open. */
   _undo(): void {
     if (this._id === undefined) return;
     if (now.starting?.scope === this) now.starting = null;
@@ -130,20 +130,20 @@ function demandOpen(scope: Scope, method: string): void {
   if (scope.closed) throw codedError(Error, 'ERR_TORCH_SCOPE', `scope.${method}: the scope has ended`);
 }
 
-/** The scope ends with what lies between it and the current one; the rest of its inside outlives it if it waits. */
+/** Ends the scopes from the current one to `ending`; other inner scopes that wait outlive it. */
 function endAround(ending: Scope): void {
   if (ending.closed) return;
-  const way = wayTo(ending);
-  for (const scope of way ?? [ending]) {
+  const path = pathTo(ending);
+  for (const scope of path ?? [ending]) {
     for (const ref of scope._async?.inside ?? []) {
       const inner = ref.deref();
-      if (inner !== undefined && !way?.includes(inner)) outlive(inner, ending._parent);
+      if (inner !== undefined && !path?.includes(inner)) outlive(inner, ending._parent);
     }
   }
-  if (way !== null) now.current = ending._parent;
+  if (path !== null) now.current = ending._parent;
 }
 
-/** The scope around `scope` ends before it: it goes to `parent`, and ends at the latest when nobody can reach it. */
+/** Moves `scope`, whose enclosing scope ends first, to `parent`. It ends at the latest when it becomes unreachable. */
 function outlive(scope: ScopeNode, parent: ScopeNode | null): void {
   if (!native.scopeReparent(scope._id, parent === null ? 0 : parent._id)) return;
   const part = asyncPart(scope);
@@ -155,7 +155,7 @@ function outlive(scope: ScopeNode, parent: ScopeNode | null): void {
   unreachable.register(scope, scope._id, scope);
 }
 
-/** What an op of torch.run will give can be awaited, but is a result like others: it waits for its strand. */
+/** Pending results of torch.run can be awaited, but count as results here. */
 const isPromise = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === 'object' &&
   value !== null &&
@@ -165,14 +165,13 @@ const isPromise = (value: unknown): value is PromiseLike<unknown> =>
 const isAsync = (fn: unknown) => (fn as { [Symbol.toStringTag]?: string })[Symbol.toStringTag] === 'AsyncFunction';
 
 /**
- * A plain function may return a promise, and only what it starts while the hooks are on goes on in its scope. So they are
- * switched on for it, this many times; in synchronous code they stay on and cost nothing. A program that uses scopes in
- * synchronous functions only, and awaits elsewhere, is then spared them. Once a function has returned a promise, all are
- * followed.
+ * A plain function may return a promise, and only work that it starts while the hooks are enabled continues in its scope. So
+ * the hooks are enabled for this many plain functions. Programs that use scopes only in synchronous functions and await
+ * elsewhere do not pay for hooks after that. Once a plain function has returned a promise, they are enabled for all.
  */
 let trials = 100;
 
-function follows(async: boolean): void {
+function followCall(async: boolean): void {
   if (now.follows) return;
   if (!async) {
     if (trials === 0) return;
@@ -186,8 +185,8 @@ function returnedPromise(fn: unknown): void {
 }
 
 /**
- * Opens a scope: `using s = torch.openScope()`. Everything made until it closes is released when it closes. It follows the
- * function that opened it across every `await`, and is current nowhere else.
+ * Opens a scope: `using s = torch.openScope()`. Tensors created until it closes are released when it closes. It stays current
+ * in the function that opened it across every `await`, and nowhere else.
  */
 export function openScope(): Scope;
 export function openScope(...passed: unknown[]): Scope {
@@ -199,16 +198,16 @@ export function openScope(...passed: unknown[]): Scope {
     if (shouldNote()) part.opener = noteOpener(openScope);
     mayBeWaiting(opened);
   } catch (error) {
-    opened.close(); // no stack left, say: nobody else could
+    opened.close(); // such as a stack overflow: nothing else could close it
     throw error;
   }
   return opened;
 }
 
 /**
- * Runs `fn` in a scope of its own. Tensors in its result, at any depth of arrays, maps, sets, plain objects and classes
- * with `torch.tensors`, move to the scope around it, or to the garbage collector where there is none; everything else that
- * was made inside is released, also when `fn` throws. When `fn` returns a promise, the scope ends when that settles.
+ * Runs `fn` in a new scope. Tensors in its result, at any depth of arrays, maps, sets, plain objects and classes with
+ * `torch.tensors`, move to the enclosing scope, or to the garbage collector if there is none; all other tensors created
+ * inside are released, also when `fn` throws. If `fn` returns a promise, the scope ends when it settles.
  */
 export function scope<T>(fn: (scope: Scope) => T): T;
 export function scope<T>(...passed: [fn: (scope: Scope) => T, ...more: unknown[]]): T {
@@ -219,9 +218,9 @@ export function scope<T>(...passed: [fn: (scope: Scope) => T, ...more: unknown[]
   let waits = false;
   try {
     const async = isAsync(fn);
-    if (!now.follows) follows(async);
+    if (!now.follows) followCall(async);
     const result = async ? callAsync(inner, fn) : fn(inner);
-    // Which runs the program's code, where `then` is a getter.
+    // This may run user code: `then` may be a getter.
     if (isPromise(result)) {
       returnedPromise(fn);
       mayBeWaiting(inner);
@@ -234,14 +233,13 @@ export function scope<T>(...passed: [fn: (scope: Scope) => T, ...more: unknown[]
     return result;
   } finally {
     ending(inner);
-    if (!waits) inner.close(); // a throw releases everything, also what the error carries
+    if (!waits) inner.close(); // a throw releases everything, including tensors in the error
     end(inner);
   }
 }
 
 /**
- * For synchronous functions of the library that make tensors on their way to a result: as `scope`, without what serves
- * functions that wait.
+ * For synchronous library functions with intermediate tensors: like `scope`, without support for asynchronous functions.
  */
 export function ownScope<T>(fn: () => T): T {
   const inner = new Scope(key, true);
@@ -257,7 +255,7 @@ export function ownScope<T>(fn: () => T): T {
   }
 }
 
-/** Runs code of the program from within functions of the library: in the scope that was current when those were called. */
+/** Runs user code called by library functions, in the scope that was current when those were called. */
 export function inUsersScope<T>(fn: () => T): T {
   const { current } = now;
   let users = current;
@@ -267,7 +265,7 @@ export function inUsersScope<T>(fn: () => T): T {
   try {
     return fn();
   } finally {
-    enter(current); // also where the program left a scope of its own open
+    enter(current); // also if the user code left a scope open
   }
 }
 

@@ -1,11 +1,11 @@
-/** Finds the tensors inside a value: what a scope's result keeps, what disposeAll frees. */
+/** Finds the tensors inside a value, for results of scopes and for disposeAll. */
 import { isPending, type Pending } from '../async/places';
 import { codedError, describe } from '../errors';
 import { isTensor, type Tensor } from '../tensor';
 
 /**
- * What a class of yours holds: `get [torch.tensors]() { return [this.weight, this.bias] }`, or a method or generator of
- * that name. Any value that could itself be a scope's result will do. `Symbol.for('libtorch-node.tensors')`.
+ * Declares the tensors that a class holds: `get [torch.tensors]() { return [this.weight, this.bias] }`, or a method or
+ * generator of that name. It may give any value that a scope may return. `Symbol.for('libtorch-node.tensors')`.
  */
 export const tensors: unique symbol = Symbol.for('libtorch-node.tensors') as never;
 
@@ -26,7 +26,7 @@ export function forEachTensor(fn: string, root: unknown, visit: (tensor: Tensor 
   if (!isObject(root)) return;
   const seen = new Set<object>();
   const pending: unknown[] = [root];
-  // All are found before the first is visited: what cannot be looked into leaves everything as it was.
+  // All are found before the first is visited, so that an error changes nothing.
   const found: (Tensor | Pending)[] = [];
   while (pending.length > 0) {
     const value = pending.pop();
@@ -34,7 +34,7 @@ export function forEachTensor(fn: string, root: unknown, visit: (tensor: Tensor 
     seen.add(value);
     if (isTensor(value) || isPending(value)) found.push(value);
     else if (tensors in value) pushHeld(value as { [tensors]: unknown }, pending);
-    // By what they are, not by class: values of another realm (vm contexts, Jest) count too.
+    // Checked by tag, not by class: values of another realm (vm contexts, Jest) count too.
     else if (Array.isArray(value)) for (const element of value) pending.push(element);
     else if (isMap(value)) for (const [key, element] of value) pending.push(key, element);
     else if (isSet(value)) for (const element of value) pending.push(element);
@@ -44,7 +44,7 @@ export function forEachTensor(fn: string, root: unknown, visit: (tensor: Tensor 
   for (const tensor of found) visit(tensor);
 }
 
-/** What an object says that it holds; an iterator is read to its end, since it was made to be read here. */
+/** Adds what an object declares. An iterator is read to its end, since it was created for this call. */
 function pushHeld(value: { [tensors]: unknown }, pending: unknown[]): void {
   const member = value[tensors];
   const held = typeof member === 'function' ? (member.call(value) as unknown) : member;
@@ -61,7 +61,7 @@ const has = (value: object, name: PropertyKey) => typeof (value as Record<Proper
 const isIterator = (value: unknown): value is IterableIterator<unknown> =>
   isObject(value) && has(value, 'next') && has(value, Symbol.iterator);
 
-/** Generators, iterators and streams: only reading them tells what they hold, and they can be read but once. */
+/** Generators, iterators and streams: their contents are unknown without reading them, which is possible only once. */
 const isLazy = (value: object) => isIterator(value) || has(value, Symbol.asyncIterator);
 
 const lazyError = (fn: string, value: object) =>

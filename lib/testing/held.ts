@@ -1,6 +1,6 @@
 /**
- * Who holds the tensors that a measurement left behind: this thread's heap, read by a process of its own, which is that of
- * `leak-audit why`. The heap goes into a file without a name, so nothing of it stays.
+ * Finds what holds the tensors that a measurement left behind: a heap snapshot of this thread, read by the child process of
+ * `leak-audit why`. The snapshot goes into an unlinked file, so nothing of it remains.
  */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -11,7 +11,7 @@ import * as v8 from 'node:v8';
 import { native } from '../native';
 import { placeOf } from './places';
 
-/** What holds tensors, from a name in the program to them. */
+/** A retaining path, from a name in the program to the tensors. */
 export interface LeakHolder {
   /** Such as `cache (module server.js)`, `.images (Map)`, `44 × .pixels`. */
   readonly path: readonly string[];
@@ -19,7 +19,7 @@ export interface LeakHolder {
   readonly bytes: number;
 }
 
-/** Of another part of the package, which this one never imports: it is another program. */
+/** A program of the CLI, which this part of the package never imports. */
 const READER = path.join(__dirname, '../../cli/why/child.js');
 /** Columns of native.watchRead(). */
 const COLUMNS = 7;
@@ -33,7 +33,7 @@ function openPrivate(): number {
   return fd;
 }
 
-/** `older`: handles from before the measurement. Undefined where it cannot be told: a test fails all the same. */
+/** `older`: handles from before the measurement. Undefined if it cannot be determined; the test fails anyway. */
 export async function whoHolds(older: ReadonlySet<number>): Promise<LeakHolder[] | undefined> {
   const open: number[] = [];
   try {
@@ -43,13 +43,13 @@ export async function whoHolds(older: ReadonlySet<number>): Promise<LeakHolder[]
     fs.writeFileSync(facts, JSON.stringify(factsAbout(older)));
     return await read(snapshot, facts);
   } catch {
-    return undefined; // no /proc, no room for a heap, no second process: the lines that made the tensors are known
+    return undefined; // no /proc, no disk space or no child process: the lines that made the tensors are still known
   } finally {
     for (const fd of open) fs.closeSync(fd);
   }
 }
 
-/** As lib/audit/heap.ts writes them for leak-audit. */
+/** In the form of lib/audit/heap.ts. */
 function factsAbout(older: ReadonlySet<number>): object {
   const { tensors, storages } = native.watchRead();
   const seen = new Set<number>();
@@ -88,7 +88,7 @@ function factsAbout(older: ReadonlySet<number>): object {
 
 function read(snapshot: number, facts: number): Promise<LeakHolder[] | undefined> {
   const options = { folder: process.cwd(), redact: false, facts: true };
-  const { NODE_OPTIONS: _options, ...env } = process.env; // what a test runner loads is not for this program
+  const { NODE_OPTIONS: _options, ...env } = process.env; // without the preloads of a test runner
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [READER, JSON.stringify(options)], {
       stdio: ['ignore', 'pipe', 'ignore', snapshot, facts],

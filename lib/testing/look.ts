@@ -1,27 +1,27 @@
-/** One look at the live tensors of this thread, while the watch notes where each was made. Numbers only: it holds none. */
+/** Reads the live tensors of this thread during a watch, which records where each was made. Holds no tensors itself. */
 import { dtypeName } from '../enums';
 import { native } from '../native';
 
-/** What some of the tensors hold: those of one site, or all. */
+/** A number of tensors and their bytes. */
 export interface Held {
   tensors: number;
-  /** Of their storages, each counted once: where its oldest tensor counts. */
+  /** Bytes of their storages, each counted once, at its oldest tensor. */
   bytes: number;
 }
 
 export interface SiteHeld extends Held {
   /** How many of them an open scope owns. */
   inScopes: number;
-  /** One of them, such as 'float32[2, 3]'. */
+  /** An example, such as 'float32[2, 3]'. */
   example: string;
 }
 
 export interface Look extends Held {
-  /** Those that were made since it began to measure. */
+  /** Tensors made since the measurement began. */
   readonly young: Held;
-  /** By the watch's number of the site; 0 for tensors whose making nobody saw. */
+  /** By the watch's site number; 0 for tensors made before the watch. */
   readonly sites: ReadonlyMap<number, SiteHeld>;
-  /** What libtorch holds and no tensor shows; null where other threads have tensors, so that nobody can tell. */
+  /** Bytes that libtorch holds without a tensor; null if other threads have tensors, because then it is unknown. */
   readonly hiddenBytes: number | null;
   readonly allocatedBytes: number;
 }
@@ -29,7 +29,7 @@ export interface Look extends Held {
 /** Columns of native.watchRead(): handle, dtype, device, age, site, first storage, storages. */
 const COLUMNS = 7;
 
-/** How many tensors live, and their bytes, garbage included. */
+/** The number of live tensors and their bytes, including garbage. */
 export function countNow(): Held {
   const { tensors, storages } = native.watchRead();
   const seen = new Set<number>();
@@ -42,7 +42,7 @@ export function countNow(): Held {
   return { tensors: tensors.length / COLUMNS, bytes };
 }
 
-/** The handles of what lives now. None is ever used again. */
+/** The handles of the live tensors. Handles are never reused. */
 export function handlesNow(): ReadonlySet<number> {
   const { tensors } = native.watchRead();
   const handles = new Set<number>();
@@ -50,12 +50,12 @@ export function handlesNow(): ReadonlySet<number> {
   return handles;
 }
 
-/** `older`: the handles from before it began to measure. */
+/** `older`: the handles from before the measurement. */
 export function look(older: ReadonlySet<number>): Look {
   const { tensors, storages } = native.watchRead();
   const order: number[] = [];
   for (let at = 0; at < tensors.length; at += COLUMNS) order.push(at);
-  // Oldest first, and before them those of unknown age: made before somebody looked.
+  // Oldest first, preceded by those of unknown age, made before the watch.
   const age = (at: number) => (Number.isNaN(tensors[at + 3]!) ? Number.POSITIVE_INFINITY : tensors[at + 3]!);
   order.sort((a, b) => (age(a) === age(b) ? 0 : age(b) - age(a)));
   const seen = new Set<number>();
@@ -77,7 +77,7 @@ export function look(older: ReadonlySet<number>): Look {
       all += storages[storage + 1]!;
       if (isYoung) young.bytes += storages[storage + 1]!;
     }
-    held.example = exampleOf(handle, tensors[at + 1]!); // in the end the youngest
+    held.example = exampleOf(handle, tensors[at + 1]!); // finally that of the youngest
     sites.set(tensors[at + 4]!, held);
   }
   const memory = native.memory();
@@ -96,6 +96,6 @@ function exampleOf(handle: number, dtype: number): string {
   try {
     return `${dtypeName(dtype)}[${native.shape(handle).join(', ')}]`;
   } catch {
-    return dtypeName(dtype); // nested: it has no single shape
+    return dtypeName(dtype); // a nested tensor has no single shape
   }
 }

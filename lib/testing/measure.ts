@@ -1,6 +1,6 @@
 /**
- * Does calling a function again and again leave tensors behind that a collection does not free? The calls are made in
- * rounds; after each one everything that can be collected is, and what is left is counted, by the line that made it.
+ * Measures whether repeated calls of a function leave tensors behind that a collection does not free. The calls are made in
+ * rounds; after each round, garbage is collected and the remaining tensors are counted by the line that made them.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import * as timers from 'node:timers';
@@ -15,56 +15,56 @@ import { countNow, type Held, handlesNow, type Look, look, type SiteHeld } from 
 import { type Place, placeOf } from './places';
 
 export interface LeakOptions {
-  /** Calls that are measured (default 20). */
+  /** The number of measured calls (default 20). */
   iterations?: number;
-  /** Calls before, which may fill caches (default 5). */
+  /** Unmeasured calls before, which may fill caches (default 5). */
   warmup?: number;
-  /** How long, in ms, what a call left running may take to let go before it is called a leak (default 250). */
+  /** How long, in ms, work that a call left running may take to release its tensors (default 250). */
   settleMs?: number;
   /**
-   * Whether a check that fails also says who holds the tensors (default true). It takes a heap snapshot: about a second for
-   * 100 MB of heap.
+   * Whether a failed check also reports what holds the tensors (default true). This takes a heap snapshot: about a second
+   * for 100 MB of heap.
    */
   why?: boolean;
 }
 
-/** Tensors that are left, by the line that made them. */
+/** Remaining tensors of one line. */
 export interface LeakSite extends Place {
-  /** How many there are more than before the measured calls, */
+  /** The increase over the measured calls. */
   readonly tensors: number;
-  /** and their bytes; a storage counts at the oldest of its tensors. */
+  /** The increase in bytes; a storage counts at its oldest tensor. */
   readonly bytes: number;
-  /** How many of them an open scope owns. The others something in JavaScript can still reach. */
+  /** How many of them an open scope owns. The others are still reachable from JavaScript. */
   readonly inScopes: number;
-  /** One of them, such as 'float32[2, 3]'. */
+  /** An example, such as 'float32[2, 3]'. */
   readonly example: string;
 }
 
 export interface TensorLeaks {
   /** Whether the calls leak. */
   readonly leaks: boolean;
-  /** Calls that were measured, and in how many rounds with a collection after each. */
+  /** The number of measured calls, and of rounds, each followed by a collection. */
   readonly iterations: number;
   readonly rounds: number;
-  /** Live tensors after the calls less those before, and their bytes. What neither was disposed of nor could be collected. */
+  /** The increase of live tensors that were neither disposed nor collectable, and its bytes. */
   readonly tensors: number;
   readonly bytes: number;
-  /** What libtorch holds more than before and no tensor shows, such as graphs; null while other threads have tensors. */
+  /** The increase of bytes that libtorch holds without a tensor, such as in graphs; null if other threads have tensors. */
   readonly hiddenBytes: number | null;
-  /** What the calls left to the collector and it freed when it was asked: no leak. At least so many; it may have run before. */
+  /** Tensors freed by the forced collections, which are not leaks. A lower bound: V8 may have collected earlier. */
   readonly awaitingCollection: { readonly tensors: number; readonly bytes: number };
-  /** The lines whose tensors add up, most bytes first; empty without a leak. */
+  /** The lines whose tensors accumulate, most bytes first; empty without a leak. */
   readonly sites: readonly LeakSite[];
-  /** Who holds them, where a check failed and it could be told; most bytes first. */
+  /** What holds them, if a check failed and it could be determined; most bytes first. */
   readonly heldBy?: readonly LeakHolder[];
 }
 
 type Options = Required<LeakOptions>;
 
-/** So many rounds tell a leak from what is made once; each costs a collection. */
-const MOST_ROUNDS = 8;
+/** Enough rounds to distinguish a leak from one-time allocations; each takes a collection. */
+const MAX_ROUNDS = 8;
 
-/** Taken when the library is loaded: a test may put clocks of its own in their place. */
+/** Captured when the library is loaded: a test may install fake timers. */
 const { setImmediate, setTimeout } = timers;
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
@@ -93,7 +93,7 @@ function checked(fn: string, given: LeakOptions): Options {
   return options;
 }
 
-/** A function of its own, so that nothing here keeps what a call returned. */
+/** A separate function, so that no local variable keeps the result of a call alive. */
 async function call(fn: () => unknown): Promise<void> {
   await fn();
 }
@@ -101,14 +101,14 @@ async function call(fn: () => unknown): Promise<void> {
 const looksSame = (a: Look, b: Look) =>
   a.tensors === b.tensors && a.bytes === b.bytes && a.hiddenBytes === b.hiddenBytes;
 
-/** Everything that can be collected is: finalizers run during the collection; promises and weak references need a turn. */
+/** Collects garbage. Finalizers run during the collection; promises and weak references need a turn first. */
 async function collected(older: ReadonlySet<number>): Promise<Look> {
   await turn();
   collectAll();
   return look(older);
 }
 
-/** The same, until a collection finds nothing; at once where no more is left than `before`. */
+/** Repeats that until a collection frees nothing; returns early if no more is left than `before`. */
 async function settled(older: ReadonlySet<number>, before?: Look): Promise<Look> {
   let now = await collected(older);
   for (let tries = 0; (before === undefined || hasMore(now, before)) && tries < 3; tries++) {
@@ -125,19 +125,20 @@ const hasMore = (now: Look, before: Look) =>
 type Figure = (look: Look) => number;
 const risesIn = (looks: readonly Look[], figure: Figure) => rises(looks.map(figure));
 
-/** What is younger than the measurement counts too: something older that goes meanwhile must not hide that it adds up. */
-const addsUp = (looks: readonly Look[], what: keyof Held) =>
+/** Also tests tensors younger than the measurement alone: older ones that are freed meanwhile must not hide a leak. */
+const accumulates = (looks: readonly Look[], what: keyof Held) =>
   risesIn(looks, (at) => at[what]) || (risesIn(looks, (at) => at.young[what]) && grows(looks.map((at) => at[what])));
 
 function hiddenRises(looks: readonly Look[]): boolean {
   if (looks.some(({ hiddenBytes }) => hiddenBytes === null)) return false;
-  // What libtorch holds has to rise too: tensors over memory that is not libtorch's (a mapped file) may have gone.
+  // libtorch's total must rise too: tensors over foreign memory (a mapped file) may have been freed.
   return risesIn(looks, (at) => at.hiddenBytes!) && risesIn(looks, (at) => at.allocatedBytes);
 }
 
-const isLeak = (looks: readonly Look[]) => addsUp(looks, 'tensors') || addsUp(looks, 'bytes') || hiddenRises(looks);
+const isLeak = (looks: readonly Look[]) =>
+  accumulates(looks, 'tensors') || accumulates(looks, 'bytes') || hiddenRises(looks);
 
-/** The lines whose tensors add up; where none does by itself, all that have more than before. */
+/** The lines whose tensors accumulate; if no single line does, all lines that have more than before. */
 function sitesOf(looks: readonly Look[]): LeakSite[] {
   const numbers = new Set(looks.flatMap(({ sites }) => [...sites.keys()]));
   const places = new Map<string, { place: Place; numbers: number[] }>();
@@ -161,17 +162,17 @@ function sitesOf(looks: readonly Look[]): LeakSite[] {
       inScopes: sum(last, 'inScopes') - sum(first, 'inScopes'),
       example: numbers.map((number) => last.sites.get(number)?.example ?? '').find((text) => text !== '') ?? '',
     };
-    const adds = risesIn(looks, (at) => sum(at, 'tensors')) || risesIn(looks, (at) => sum(at, 'bytes'));
-    return { site, adds };
+    const isGrowing = risesIn(looks, (at) => sum(at, 'tensors')) || risesIn(looks, (at) => sum(at, 'bytes'));
+    return { site, isGrowing };
   });
-  const adding = all.filter(({ adds }) => adds);
-  const shown = adding.length > 0 ? adding : all.filter(({ site }) => site.tensors > 0 || site.bytes > 0);
+  const growing = all.filter(({ isGrowing }) => isGrowing);
+  const shown = growing.length > 0 ? growing : all.filter(({ site }) => site.tensors > 0 || site.bytes > 0);
   return shown.map(({ site }) => site).sort((a, b) => b.bytes - a.bytes || b.tensors - a.tensors);
 }
 
 const heldBy = (all: LeakHolder[] | undefined) => (all === undefined ? {} : { heldBy: all });
 
-/** Every tensor has its stack taken. */
+/** Captures the stack of every tensor. */
 const demand = (): Demand => ({ sampleBytes: 0, deaths: false });
 
 async function measure(
@@ -185,12 +186,12 @@ async function measure(
   try {
     for (let i = 0; i < warmup; i++) await call(fn);
     const looks = [await settled(older)];
-    const rounds = Math.min(MOST_ROUNDS, iterations);
+    const rounds = Math.min(MAX_ROUNDS, iterations);
     const awaiting: Held = { tensors: 0, bytes: 0 };
     for (let round = 0, done = 0; round < rounds; round++) {
       for (const end = Math.round(((round + 1) * iterations) / rounds); done < end; done++) await call(fn);
       const left = countNow();
-      // What a round has too much does not matter: the floor is what counts. But the last one's does.
+      // Excess after a round does not matter, because the floor counts, except after the last round.
       const now = round < rounds - 1 ? await collected(older) : await settled(older, looks[0]);
       awaiting.tensors += Math.max(0, left.tensors - now.tensors);
       awaiting.bytes += Math.max(0, left.bytes - now.bytes);
@@ -224,17 +225,21 @@ async function measure(
   }
 }
 
-/** Whether code runs inside a call that is measured. */
+/** Set inside a measured call. */
 const measuring = new AsyncLocalStorage<true>();
 /** One measurement at a time: it counts all tensors of the thread. */
 let queue: Promise<unknown> = Promise.resolve();
 
-/** What the exported functions and the matcher do; `name` is theirs, for messages. `fails`: a leak is a failure. */
+/** Implements the exported functions and the matcher; `name` is theirs, for messages. `fails`: a leak is a failure. */
 export function measured(name: string, fn: unknown, given: LeakOptions, fails: boolean): Promise<TensorLeaks> {
   if (typeof fn !== 'function') throw argumentError(name, 'fn', 'a function to call', fn);
   const options = checked(name, given);
   if (measuring.getStore()) {
-    throw codedError(Error, 'ERR_TORCH_ARGUMENT', `${name}: called by a function that is being measured itself`);
+    throw codedError(
+      Error,
+      'ERR_TORCH_ARGUMENT',
+      `${name}: expected a call outside measured functions, got one inside`,
+    );
   }
   const begin = () => measuring.run(true, () => measure(fn as () => unknown, options, fails));
   const result = queue.then(begin, begin);

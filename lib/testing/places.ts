@@ -1,6 +1,6 @@
 /**
- * Lines of the source that somebody wrote. Test runners that compile in memory (Jest, Vitest) keep the source maps to
- * themselves and translate through `Error.prepareStackTrace`: so a position goes through that as V8 would put it there.
+ * Original source lines. Test runners that compile in memory (Jest, Vitest) keep their source maps private and translate
+ * through `Error.prepareStackTrace`, so positions are passed through that in the form of V8's call sites.
  */
 import { AssertionError } from 'node:assert';
 import * as path from 'node:path';
@@ -10,9 +10,9 @@ import type { Frame } from '../audit/stack';
 import { native } from '../native';
 import { framesOf } from '../watch';
 
-/** Where tensors were made. */
+/** The line that made tensors. */
 export interface Place {
-  /** Null where the stack is not known. */
+  /** Null if the stack is unknown. */
   readonly file: string | null;
   readonly line: number;
   readonly column: number;
@@ -24,9 +24,9 @@ export interface Place {
 const no = () => false;
 const nothing = () => null;
 
-/** What formatters of stacks ask of a call site. It is on the prototype, where they look for what there is to copy. */
+/** A call site for stack formatters. Its methods are on the prototype, because some formatters copy them from there. */
 function callSite({ file, line, column, function: name }: Frame): object {
-  const asked = {
+  const methods = {
     getFileName: () => file,
     getScriptNameOrSourceURL: () => file,
     getLineNumber: () => line,
@@ -46,10 +46,10 @@ function callSite({ file, line, column, function: name }: Frame): object {
     isPromiseAll: no,
     toString: () => `${name} (${file}:${line}:${column})`,
   };
-  return Object.create(asked);
+  return Object.create(methods);
 }
 
-/** A Jest test has globals of its own, but Node falls back to the main ones, where Jest hangs its translation. */
+/** A Jest test has its own globals, but Node falls back to the main ones, where Jest installs its translation. */
 const errors = [Error, Object.getPrototypeOf(AssertionError) as ErrorConstructor];
 
 function throughRunner(frame: Frame): Frame | undefined {
@@ -59,7 +59,7 @@ function throughRunner(frame: Frame): Frame | undefined {
     try {
       text = prepareStackTrace(new Error('site'), [callSite(frame) as NodeJS.CallSite]);
     } catch {
-      continue; // a program's own, which wants more than there is
+      continue; // a custom formatter that needs more than these methods
     }
     const found = typeof text === 'string' ? /\n\s+at (?:.* \()?(.+?):(\d+):(\d+)\)?$/.exec(text) : null;
     if (found === null) continue;
@@ -82,7 +82,7 @@ function written(frame: Frame): Frame {
   return throughRunner(frame) ?? { ...original(frame), function: frame.function };
 }
 
-/** Where the tensors of a site of the watch were made, up to the function that was measured. */
+/** The place of a site of the watch, with its stack up to the measured function. */
 export function placeOf(site: number): Place {
   const all = framesOf(native, site);
   const ours = all.findIndex(({ file }) => path.dirname(file) === __dirname);

@@ -1,16 +1,16 @@
-/** What was left behind, in words. */
+/** The text of a leak report. */
 import { printable } from '../printable';
 import type { LeakHolder } from './held';
 import type { LeakSite, TensorLeaks } from './measure';
 
-const MOST_SITES = 10;
-const MOST_HOLDERS = 5;
+const MAX_SITES = 10;
+const MAX_HOLDERS = 5;
 
 const many = (count: number, what: string) => `${count.toLocaleString('en')} ${what}${count === 1 ? '' : 's'}`;
 
 function siteText(site: LeakSite): string {
   const { tensors, bytes, inScopes, example, file, line, column } = site;
-  const place = file === null ? 'a line that is not known' : `${printable(file)}:${line}:${column}`;
+  const place = file === null ? 'an unknown line' : `${printable(file)}:${line}:${column}`;
   const made = site.function === '' ? place : `${printable(site.function)} (${place})`;
   const owners = [
     ...(inScopes > 0 ? [`${many(inScopes, 'tensor')} owned by a scope that is still open`] : []),
@@ -24,27 +24,27 @@ function siteText(site: LeakSite): string {
 
 function holdersText(holders: readonly LeakHolder[]): string[] {
   const shown = holders
-    .slice(0, MOST_HOLDERS)
+    .slice(0, MAX_HOLDERS)
     .map(({ path, tensors }) => `  held by ${path.map(printable).join(' → ')}: ${many(tensors, 'tensor')}`);
-  const more = holders.length - MOST_HOLDERS;
+  const more = holders.length - MAX_HOLDERS;
   return more > 0 ? [...shown, `  and by ${many(more, 'other')}`] : shown;
 }
 
-/** Several lines: the verdict's figures, each line that made what is left, and what was merely garbage. */
+/** Several lines: the totals, each line that made remaining tensors, and the garbage. */
 export function leaksText(leaks: TensorLeaks): string {
   const { iterations, tensors, bytes, hiddenBytes, awaitingCollection: awaiting, sites } = leaks;
   const lines = [`${many(iterations, 'call')} left ${many(tensors, 'tensor')} and ${many(bytes, 'byte')} behind`];
-  lines.push(...sites.slice(0, MOST_SITES).map(siteText));
-  if (sites.length > MOST_SITES) lines.push(`  and ${many(sites.length - MOST_SITES, 'more line')}`);
+  lines.push(...sites.slice(0, MAX_SITES).map(siteText));
+  if (sites.length > MAX_SITES) lines.push(`  and ${many(sites.length - MAX_SITES, 'more line')}`);
   lines.push(...holdersText(leaks.heldBy ?? []));
   if (leaks.leaks && hiddenBytes !== null && hiddenBytes > 0) {
     lines.push(
-      `  ${many(hiddenBytes, 'byte')} are held by libtorch and seen by no tensor: look for graphs of autograd that are kept`,
+      `  ${many(hiddenBytes, 'byte')} are held by libtorch without a tensor: look for autograd graphs that are kept alive`,
     );
   }
   if (awaiting.tensors > 0) {
     lines.push(
-      `  awaiting collection, and no leak: ${many(awaiting.tensors, 'tensor')}, ${many(awaiting.bytes, 'byte')}, which the collector freed when it was asked`,
+      `  awaiting collection, not a leak: ${many(awaiting.tensors, 'tensor')}, ${many(awaiting.bytes, 'byte')}, freed by a forced collection`,
     );
   }
   if (leaks.leaks) lines.push('  (a cache that is still filling looks the same: raise `warmup` until it is full)');

@@ -1,6 +1,6 @@
 /**
- * torch.utils.checkpoint: parts of a computation whose intermediate results are not kept for the backward, but computed
- * again in it. With PyTorch's semantics where docs/autograd.md does not say otherwise.
+ * torch.utils.checkpoint: parts of a computation whose intermediate results are recomputed in the backward instead of kept.
+ * PyTorch's semantics, except where docs/autograd.md says otherwise.
  */
 import { argumentError } from '../errors';
 import { flagOf } from '../gradients/grad';
@@ -15,13 +15,13 @@ import { anchored, CHECKPOINT, CheckpointFunction, callOn, randomState, type Seg
 
 export interface CheckpointOptions {
   /**
-   * True, as in PyTorch, for `backward()` alone, and where an argument requires gradients. False for `autograd.grad`, for
-   * `inputs`, and where only what the function has by itself requires them. Default: true.
+   * True, as in PyTorch, supports only `backward()`, and requires an argument that requires gradients. False also supports
+   * `autograd.grad`, `inputs`, and functions where only captured tensors require gradients. Default: true.
    */
   useReentrant?: boolean | undefined;
-  /** The function draws the same random numbers in the backward. Default: true. */
+  /** Draw the same random numbers in the backward. Default: true. */
   preserveRngState?: boolean | undefined;
-  /** 'default' compares the results' dtypes and shapes with those of the first call. */
+  /** 'default' compares dtypes and shapes of the results with those of the first call. */
   determinismCheck?: 'default' | 'none' | undefined;
 }
 
@@ -49,14 +49,14 @@ function asked(name: string, options: CheckpointOptions): Asked {
 const isPlainObject = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 
-/** Options come last, and are told from an argument of the function by their names. What looks like a slip is one. */
+/** Options come last and are recognized by their names. A name similar to an option is refused as a typo. */
 function takeOptions(args: unknown[]): CheckpointOptions {
   const last = args.at(-1);
   if (!isPlainObject(last)) return {};
   const names = Object.keys(last);
   if (names.some((name) => (known as readonly string[]).includes(name))) return args.pop() as CheckpointOptions;
-  const slip = names.find((name) => didYouMean(name, known) !== '');
-  if (slip !== undefined) throw unknownOption(CHECKPOINT, 'options', slip, known);
+  const typo = names.find((name) => didYouMean(name, known) !== '');
+  if (typo !== undefined) throw unknownOption(CHECKPOINT, 'options', typo, known);
   return {};
 }
 
@@ -75,15 +75,16 @@ function start(fn: (...args: unknown[]) => unknown, args: readonly unknown[], { 
   if (!native.gradEnabled()) return scope(() => callOn(segment, tensors));
   if (!reentrant) return anchored((anchor) => CheckpointFunction.apply(segment, ...tensors, anchor));
   if (!tensors.some((tensor) => tensor.requiresGrad)) {
-    const why = 'no argument requires gradients, so nothing in the function gets any: pass { useReentrant: false }';
+    const why =
+      'no argument requires gradients, so nothing in the function gets gradients: pass { useReentrant: false }';
     warn(`${CHECKPOINT}: ${why}`);
   }
   return CheckpointFunction.apply(segment, ...tensors);
 }
 
 /**
- * Calls `fn(…args)` and keeps none of its intermediate results for the backward, which calls it again. It runs in a scope of
- * its own each time. Options come after the arguments. Python's `torch.utils.checkpoint.checkpoint`.
+ * Calls `fn(…args)` without keeping its intermediate results: the backward calls it again. Each call runs in its own scope.
+ * Options come after the arguments. Python's `torch.utils.checkpoint.checkpoint`.
  */
 export function checkpoint<A extends unknown[], R>(fn: (...args: A) => R, ...args: A): R;
 export function checkpoint<A extends unknown[], R>(fn: (...args: A) => R, ...args: [...A, CheckpointOptions]): R;
@@ -116,8 +117,8 @@ function layersOf(functions: unknown): Layer[] {
 }
 
 /**
- * Calls functions one after the other, each on the result of the one before, in `segments` parts of which all but the last
- * are checkpoints. Python's `torch.utils.checkpoint.checkpoint_sequential`.
+ * Calls functions in sequence, each on the result of the previous one, in `segments` parts; all parts except the last are
+ * checkpoints. Python's `torch.utils.checkpoint.checkpoint_sequential`.
  */
 export function checkpointSequential(
   functions: Iterable<(input: Tensor) => Tensor>,

@@ -1,6 +1,6 @@
 /**
- * The op that a checkpoint puts into the graph. Its forward keeps the arguments alone; its backward calls the function again,
- * and goes back through what that records.
+ * The op that a checkpoint adds to the graph. Its forward keeps only the arguments; its backward calls the function again
+ * and runs a backward through the newly recorded graph.
  */
 import { fromTypedArray } from '../create';
 import { argumentError, codedError } from '../errors';
@@ -20,18 +20,18 @@ import { asUser } from '../user-code';
 
 export const CHECKPOINT = 'utils.checkpoint.checkpoint';
 
-/** What is called again. Lifetime: the graph's, whose node refers to it. It has no tensors: the node saves those. */
+/** The call to repeat. Lives as long as the graph, whose node refers to it. Holds no tensors: the node saves them. */
 export interface Segment {
   readonly fn: (...args: unknown[]) => unknown;
-  /** Null where a tensor was. */
+  /** The arguments, with null in place of each tensor. */
   readonly args: readonly unknown[];
-  /** Where tensors were. */
+  /** The positions of the tensors. */
   readonly places: readonly number[];
   readonly reentrant: boolean;
-  /** The state of the source of random numbers, which is the same again; null where that is not asked for. */
+  /** The state of the random number generator to restore; null without preserveRngState. */
   readonly random: Uint8Array | null;
   readonly checks: boolean;
-  /** What forward gave, for a comparison. */
+  /** The dtypes and shapes of forward's results, for determinismCheck. */
   results: string;
 }
 
@@ -53,7 +53,7 @@ function setRandomState(bytes: Uint8Array): void {
   }
 }
 
-/** Runs `fn` from a state of the source of random numbers, which goes on afterwards from where it was. */
+/** Runs `fn` with a state of the random number generator, and restores the current state afterwards. */
 function withRandom<T>(random: Uint8Array | null, fn: () => T): T {
   if (random === null) return fn();
   const before = randomState();
@@ -66,7 +66,7 @@ function withRandom<T>(random: Uint8Array | null, fn: () => T): T {
   );
 }
 
-/** Calls the program's function on these tensors in place of those that it was given. */
+/** Calls the program's function with these tensors instead of the original ones. */
 export function callOn({ fn, args, places }: Segment, tensors: readonly Tensor[]): unknown {
   const all = [...args];
   places.forEach((place, i) => {
@@ -90,7 +90,7 @@ const isOf = (tensor: Tensor, owner: Scope) => native.scopeOf(tensor._handle) ==
 
 const leafOf = (tensor: Tensor) => (tensor.detach() as Tensor).requiresGrad_(tensor.requiresGrad) as Tensor;
 
-/** The results without a graph, as new tensors where they are not the function's own. */
+/** The results without a graph: new tensors that require no gradient are unchanged, all others are detached. */
 function firstCall(segment: Segment, tensors: readonly Tensor[], ctx: FunctionContext): unknown {
   return scope((inner) => {
     const { reentrant } = segment;
@@ -109,7 +109,7 @@ function firstCall(segment: Segment, tensors: readonly Tensor[], ctx: FunctionCo
   });
 }
 
-/** The results with their graph. */
+/** Calls the function again and records its graph. */
 function secondCall(segment: Segment, tensors: readonly Tensor[], made: Made): unknown[] {
   return withRandom(segment.random, () =>
     scope((inner) => {
@@ -117,13 +117,13 @@ function secondCall(segment: Segment, tensors: readonly Tensor[], made: Made): u
       for (const one of results) if (isTensor(one) && isOf(one, inner)) made.own(one);
       const got = described(results);
       if (!segment.checks || got === segment.results) return results;
-      const text = `expected the function to give the same again in the backward, ${segment.results}, got ${got}`;
+      const text = `expected the same results from the function in the backward, ${segment.results}, got ${got}`;
       throw failure(CHECKPOINT, text);
     }),
   );
 }
 
-/** Where a backward through the second call begins. */
+/** The outputs and gradients with which a backward through the second call begins. */
 function rootsOf(results: readonly unknown[], grads: readonly (Tensor | null)[]) {
   const outputs: Tensor[] = [];
   const given: Tensor[] = [];
@@ -136,7 +136,7 @@ function rootsOf(results: readonly unknown[], grads: readonly (Tensor | null)[])
   return { outputs, given };
 }
 
-/** Adds up what was found for the tensors of the backward around this one. */
+/** Adds gradients for the tensors of the enclosing backward. */
 function addFound(goal: Goal, found: readonly (Tensor | null)[]): void {
   const before = goal.found;
   goal.found = found.map((one, i) => {
@@ -149,13 +149,13 @@ function addFound(goal: Goal, found: readonly (Tensor | null)[]): void {
   });
 }
 
-/** One of what the engine wants for each tensor, in the order of the arguments. */
+/** A gradient or null for each tensor, in the order of the arguments. */
 function placed(tensors: readonly Tensor[], found: readonly (Tensor | null)[]): (Tensor | null)[] {
   let next = 0;
   return tensors.map((tensor) => (tensor.requiresGrad ? (found[next++] ?? null) : null));
 }
 
-/** What the backward of the node has. */
+/** The inputs of the node's backward. */
 interface Task {
   readonly segment: Segment;
   readonly saved: readonly Tensor[];
@@ -164,7 +164,7 @@ interface Task {
   readonly made: Made;
 }
 
-/** Gradients without a graph. What the function has by itself, from around it, gets its share as well. */
+/** Gradients without a graph. Tensors that the function captures get their gradients too. */
 function plainGradients({ segment, saved, grads, goal, made }: Task): (Tensor | null)[] {
   const leaves = saved.map((tensor) => made.own(leafOf(tensor)));
   const { outputs, given } = rootsOf(secondCall(segment, leaves, made), grads);
@@ -181,7 +181,7 @@ function plainGradients({ segment, saved, grads, goal, made }: Task): (Tensor | 
   }
   const into = goal.kind === 'into' ? [...wanted, ...goal.tensors] : [];
   const aim: Goal = goal.kind === 'into' ? { kind: 'into', tensors: into, found: null } : LEAVES;
-  // Without reentrance, what is outside the function may be part of both backwards.
+  // Without useReentrant, captured tensors may be part of both backwards.
   withAnchors(into, (all) => {
     const handles = [handlesOf(outputs), handlesOf(given), handlesOf(all)] as const;
     const engine = () => native.autogradBackward(handles[0], handles[1], !segment.reentrant, false, handles[2]);
@@ -196,7 +196,7 @@ function plainGradients({ segment, saved, grads, goal, made }: Task): (Tensor | 
 const unavailable = (text: string): Error =>
   Object.assign(codedError(Error, 'ERR_TORCH_NOT_IMPLEMENTED', `${CHECKPOINT}: ${text}`), { op: CHECKPOINT });
 
-/** What the function has by itself would need derivatives that no engine can be asked for from here. */
+/** Refuses captured inputs: differentiable gradients of captured tensors cannot be returned from here. */
 function requireNoOthers({ segment, saved, grads, goal, made }: Task): void {
   const leaves = saved.map((tensor) => made.own(leafOf(tensor)));
   const { outputs, given } = rootsOf(secondCall(segment, leaves, made), grads);
@@ -205,11 +205,11 @@ function requireNoOthers({ segment, saved, grads, goal, made }: Task): void {
   const found = made.ownAll(gradientsOf(run, given, true));
   const other = found.findIndex((tensor) => tensor !== null);
   if (other < 0) return;
-  const expected = `expected inputs[${other}] of autograd.grad to come to the function as an argument, with createGraph`;
-  throw unavailable(`${expected}, got it in what the function has by itself`);
+  const expected = `expected inputs[${other}] of autograd.grad to be an argument of the function, with createGraph`;
+  throw unavailable(`${expected}, got a tensor that the function captures`);
 }
 
-/** Gradients that are differentiable themselves: connected to the arguments, and to what the function has by itself. */
+/** Differentiable gradients, connected to the arguments and to captured tensors. */
 function gradientsWithGraph(task: Task): (Tensor | null)[] {
   const { segment, saved, grads, goal, made } = task;
   if (goal.kind !== 'grad') {
@@ -226,12 +226,12 @@ function gradientsWithGraph(task: Task): (Tensor | null)[] {
   return placed(inputs, gradientsOf(run, given, true));
 }
 
-/** Anchors of graphs that are gone. */
+/** Removes the anchors of freed graphs. */
 const gone = new FinalizationRegistry<WeakRef<FunctionContext>>((ref) => goals.anchors.delete(ref));
 
 /**
- * A leaf behind each checkpoint that the engine must come to, whatever it was asked for, and where nothing else requires
- * gradients: the function may have something by itself that does.
+ * A leaf behind each checkpoint, so that the engine always visits it, even if no argument requires gradients: the function
+ * may capture a tensor that does.
  */
 class CheckpointAnchor extends AutogradFunction {
   static override forward(ctx: FunctionContext, leaf: Tensor): Tensor {
@@ -273,7 +273,7 @@ export class CheckpointFunction extends AutogradFunction {
   }
 
   static override backward(ctx: FunctionContext, ...grads: (Tensor | null)[]): (Tensor | null)[] {
-    freeGiven(); // of the checkpoint before: the engine has it by now
+    freeGiven(); // those of the previous checkpoint, which the engine holds by now
     const segment = ctx.segment as Segment;
     const goal = goals.now;
     if (segment.reentrant && goal.kind !== 'leaves') {
@@ -288,7 +288,7 @@ export class CheckpointFunction extends AutogradFunction {
     try {
       const found = native.gradEnabled() ? gradientsWithGraph(task) : plainGradients(task);
       for (const tensor of found) if (tensor !== null) goals.given.push(tensor);
-      // One for each argument of forward: the last may be the anchor.
+      // One per argument of forward; the last may be the anchor.
       return Object.assign(new Array<Tensor | null>(ctx.needsInputGrad.length).fill(null), [null, ...found]);
     } finally {
       made.end([]);

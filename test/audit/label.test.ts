@@ -14,7 +14,7 @@ test('without an audit a label only runs its function', async () => {
 });
 
 test.each([
-  [['', 'x'], /audit\.label.*name.*a string that says something/],
+  [['', 'x'], /audit\.label.*name.*a non-empty string/],
   [[1, 'x'], /audit\.label.*name/],
   [['route'], /audit\.label.*value.*a string, number, bigint or boolean/],
   [['route', {}], /audit\.label.*value/],

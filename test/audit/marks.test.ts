@@ -101,6 +101,6 @@ test('the limit of the recorded process counts; an invalid one is ignored', () =
 test('torch.audit.mark does nothing without a recording, and refuses invalid names', () => {
   expect(torch.audit.mark('now')).toBeUndefined();
   for (const wrong of ['', 7, undefined, null, {}]) {
-    expect(() => untyped.audit.mark(wrong)).toThrow(/audit\.mark.*name.*a string that says something/);
+    expect(() => untyped.audit.mark(wrong)).toThrow(/audit\.mark.*name.*a non-empty string/);
   }
 });

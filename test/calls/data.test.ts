@@ -101,7 +101,7 @@ test('ragged and mixed data is refused with the path to the wrong element', () =
   expect(refusal(() => untyped.tensor(['1']))).toContain("got '1'");
   const cycle: unknown[] = [];
   cycle.push(cycle);
-  expect(refusal(() => untyped.tensor(cycle))).toContain('deeper ones, or a cycle');
+  expect(refusal(() => untyped.tensor(cycle))).toContain('deeper nesting or a cycle');
 });
 
 test(

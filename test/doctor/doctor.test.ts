@@ -77,7 +77,7 @@ describe('an addon that does not load', () => {
     fs.rmSync(file('libmissing.so'));
     fs.writeFileSync(file('other.json'), '{ "flagsBuffer": 0 }');
     const cases: [string, RegExp, RegExp][] = [
-      ['text.node', /text\.node: .*is no shared library/, /another platform|again/],
+      ['text.node', /text\.node: .*is not a shared library/, /another platform|again/],
       ['lacks.node', /libmissing\.so: cannot open shared object file/, /A library is missing/],
       ['other.json', /./, /Build the addon again/],
     ];

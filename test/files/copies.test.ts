@@ -180,7 +180,7 @@ test('a file that shrinks after its size was read: an error, as for a part that 
       expect([name, error.code, error.message]).toEqual([
         name,
         'ERR_TORCH_FILE',
-        expect.stringMatching(/changed since it was opened: expected \d+ bytes .*, got 100000 bytes/),
+        expect.stringMatching(/modified since it was opened: expected \d+ bytes .*, got 100000 bytes/),
       ]);
     } finally {
       native.readBytes = read;
@@ -211,8 +211,8 @@ test('a file that is truncated or modified while it is read is an error', () => 
   const node = require('node:fs');
   const read = node.readSync;
   const harms: [string, (file: string) => void, RegExp][] = [
-    ['cut', (file) => fs.truncateSync(file, 100), /changed since it was opened: expected \d+ bytes .*, got 100 bytes/],
-    ['written', (file) => fs.utimesSync(file, 5, 5), /changed since it was opened: expected .* got .* written 1970-/],
+    ['cut', (file) => fs.truncateSync(file, 100), /modified since it was opened: expected \d+ bytes .*, got 100 bytes/],
+    ['written', (file) => fs.utimesSync(file, 5, 5), /modified since it was opened: expected .* got .* written 1970-/],
   ];
   for (const [name, [file, load]] of Object.entries(loaders)) {
     for (const [harm, how, message] of harms) {
@@ -245,7 +245,7 @@ test('an open safetensors file that is modified: later reads are refused, earlie
         const error = thrown(() => opened.get('a'));
         expect([error.code, error.message]).toEqual([
           'ERR_TORCH_FILE',
-          expect.stringMatching(/^safetensors: the file was changed since it was opened: expected 200080 bytes/),
+          expect.stringMatching(/^safetensors: the file was modified since it was opened: expected 200080 bytes/),
         ]);
         if (before !== null) expect(before.mean().item()).toBe(1);
         opened.close();
@@ -278,7 +278,7 @@ test('a model whose file is modified while libtorch reads it: libtorch gets the 
   expect(answer).toEqual([
     1,
     'ERR_TORCH_MODEL',
-    expect.stringMatching(/^jit\.load: the file was changed since it was/),
+    expect.stringMatching(/^jit\.load: the file was modified since it was/),
   ]);
 });
 

@@ -59,34 +59,34 @@ const SAVE = 'load it in Python and save it again with torch.save';
 
 /** The description of each file for a loader of another format. */
 const files: [file: string, got: string][] = [
-  ['new.pt', 'a file of torch.save: use torch.load'],
+  ['new.pt', 'a torch.save file: use torch.load'],
   ['script.pt', 'a TorchScript model: use torch.jit.load'],
   ['a.npz', 'an npz file: use torch.npz.load'],
   ['a.npy', 'an npy file: use torch.npy.load'],
   ['a.safetensors', 'a safetensors file: use torch.safetensors.load'],
-  ['aoti.pt2', 'a package of AOTInductor: use torch.inductor.aotiLoadPackage'],
+  ['aoti.pt2', 'an AOTInductor package: use torch.inductor.aotiLoadPackage'],
   [
     'export.pt2',
-    'a program of torch.export: compile it in Python with torch._inductor.aoti_compile_and_package, or save its state_dict',
+    'a torch.export program: compile it in Python with torch._inductor.aoti_compile_and_package, or save its state_dict',
   ],
-  ['legacy.pt', `a file of PyTorch before 1.6 (its legacy format): ${SAVE}`],
+  ['legacy.pt', `a torch.save file in the legacy format (PyTorch before 1.6): ${SAVE}`],
   ['tar.pt', `a tar archive: unpack it first; if PyTorch before 0.1.10 wrote it, ${SAVE}`],
   ['plain.pkl', `a Python pickle: ${SAVE}, or with safetensors`],
   ['new.pt.gz', 'a file compressed by gzip: unpack it first (zlib.gunzipSync)'],
   ['a.zst', 'a file compressed by zstd: unpack it first'],
   ['a.xz', 'a file compressed by xz: unpack it first'],
   ['a.bz2', 'a file compressed by bzip2: unpack it first'],
-  ['page.pt', 'an HTML page: what was downloaded is a page about the file, or of an error'],
-  ['error.pt', 'an XML document: what was downloaded is perhaps the message of an error'],
-  ['lfs.pt', 'a pointer of Git LFS: get the file that it stands for with `git lfs pull`'],
-  ['model.safetensors.index.json', 'JSON: an index of a model in parts names the files to load'],
+  ['page.pt', 'an HTML page: the download is a page about the file, or an error page'],
+  ['error.pt', 'an XML document: the download may be an error message'],
+  ['lfs.pt', 'a Git LFS pointer: fetch the file itself with `git lfs pull`'],
+  ['model.safetensors.index.json', 'JSON: if it is the index of a sharded model, load the files that it lists'],
   ['a.h5', 'an HDF5 file: save its arrays with numpy.savez'],
   ['a.gguf', 'a GGUF file: save its tensors with safetensors'],
 ];
 
 type Loader = [name: string, own: string, code: string, start: string, load: (source: any) => unknown];
 const loaders: Loader[] = [
-  ['torch.load', 'new.pt', 'ERR_TORCH_FILE', 'torch.load: expected a file of torch.save', (s) => torch.load(s)],
+  ['torch.load', 'new.pt', 'ERR_TORCH_FILE', 'torch.load: expected a torch.save file', (s) => torch.load(s)],
   [
     'safetensors.load',
     'a.safetensors',
@@ -134,7 +134,7 @@ test('streams are recognized by their first bytes, or once the archive is comple
     ['safetensors: expected a safetensors file', (bytes) => torch.safetensors.loadFromStream(bytes)],
     ['npy: expected an npy file', (bytes) => torch.npy.loadFromStream(bytes)],
     ['npz: expected an npz file', (bytes) => torch.npz.loadFromStream(bytes)],
-    ['torch.load: expected a file of torch.save', (bytes) => torch.loadFromStream(bytes)],
+    ['torch.load: expected a torch.save file', (bytes) => torch.loadFromStream(bytes)],
   ];
   for (const [start, load] of streams) {
     for (const [file, got] of files.filter(([name]) => ['new.pt.gz', 'legacy.pt', 'lfs.pt'].includes(name))) {
@@ -154,7 +154,7 @@ test('torch.inductor.aotiLoadPackage', () => {
   if (load('new.pt').code === 'ERR_TORCH_NOT_IMPLEMENTED') return; // libtorch 1.13
   for (const [file, got] of files.filter(([name]) => name !== 'aoti.pt2')) {
     const { code, message } = load(file);
-    const start = 'inductor.aotiLoadPackage: expected a package of AOTInductor';
+    const start = 'inductor.aotiLoadPackage: expected an AOTInductor package';
     expect([code, message]).toEqual(['ERR_TORCH_MODEL', `${start}, got ${got}`]);
   }
 });

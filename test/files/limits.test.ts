@@ -163,16 +163,16 @@ describe('each limit', () => {
   test('a tensor of a hundred thousand dimensions', () => {
     const sizes = `(${'K\x01'.repeat(100_000)}t`;
     const code = `${rebuild}((${text('storage')}ctorch\nFloatStorage\n${text('0')}${text('cpu')}K\x04tQK\x00${sizes}${sizes}tR`;
-    expect(refusal(code)).toMatch(/100000 dimensions, at most 64/);
+    expect(refusal(code)).toMatch(/at most 64 dimensions, got 100000/);
   });
 
   test('the memo: numbers far beyond the previous ones are refused', () => {
-    expect(refusal(`Nr${u32(4e9)}`)).toMatch(/keeps a value as 4000000000, far beyond/);
+    expect(refusal(`Nr${u32(4e9)}`)).toMatch(/memo index 4000000000 is far beyond/);
     expect(load(`K\x07r${u32(1000)}0j${u32(1000)}`)).toBe(7);
-    expect(refusal(`K\x07r${u32(1000)}0j${u32(999)}`)).toMatch(/nothing was kept as 999/);
+    expect(refusal(`K\x07r${u32(1000)}0j${u32(999)}`)).toMatch(/memo index 999 is not set/);
   });
 
-  test('bytes: stored bytes count too, in an npz as in a file of torch.save', () => {
+  test('bytes: stored bytes count too, in an npz as in a torch.save file', () => {
     torch.scope(() => {
       const state = { a: torch.ones([1000]) };
       const file = path.join(folder, 'state.pt');
@@ -206,7 +206,7 @@ describe('each limit', () => {
     const array = torch.scope(() => torch.npy.serialize(torch.zeros([1])));
     const zip = packed({ 'a.npy': array, 'b.npy': array });
     zip.writeUInt16LE(40, 28); // the first local header: its extra field covers a part of the second entry
-    expect(thrown(() => torch.npz.load(zip)).message).toMatch(/"a\.npy": lies over what comes after it/);
+    expect(thrown(() => torch.npz.load(zip)).message).toMatch(/"a\.npy": overlaps what follows it/);
   });
 });
 

@@ -115,15 +115,15 @@ test('refused files', () => {
     const cases: [Buffer, RegExp][] = [
       [Buffer.alloc(0), /does not begin/],
       [Buffer.from('PK\x03\x04 and so on'), /does not begin/],
-      [good.subarray(0, 60), /cut off/],
-      [good.subarray(0, good.length - 1), /has 24 bytes, the file 23/],
-      [Buffer.concat([good, good]), /has 24 bytes/],
+      [good.subarray(0, 60), /truncated/],
+      [good.subarray(0, good.length - 1), /takes 24 bytes, the file has 23/],
+      [Buffer.concat([good, good]), /takes 24 bytes/],
       [Buffer.from(text.replace('\x93NUMPY\x01', '\x93NUMPY\x09'), 'latin1'), /version 9/],
       [Buffer.from(text.replace("'<f4'", "'<f3'"), 'latin1'), /dtype '<f3'/],
       [Buffer.from(text.replace("'<f4'", "'|O'").replace('), }', '), } '), 'latin1'), /dtype '\|O'/],
-      [Buffer.from(text.replace('(2, 3)', '(2,-3)'), 'latin1'), /not of one array/],
-      [Buffer.from(text.replace('{', ' '), 'latin1'), /not of one array/],
-      [Buffer.from(text.replace('False', '1+1=2'), 'latin1'), /not of one array/],
+      [Buffer.from(text.replace('(2, 3)', '(2,-3)'), 'latin1'), /does not describe one array/],
+      [Buffer.from(text.replace('{', ' '), 'latin1'), /does not describe one array/],
+      [Buffer.from(text.replace('False', '1+1=2'), 'latin1'), /does not describe one array/],
     ];
     for (const [bytes, message] of cases) {
       const error = thrown(() => torch.npy.load(bytes));

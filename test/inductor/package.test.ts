@@ -389,7 +389,7 @@ const withPackages = () => {
       refused(damaged);
     }
     const error = thrown(() => torch.inductor.aotiLoadPackage(pathOf('exported')));
-    expect(error.message).toContain('expected a package of AOTInductor, got a program of torch.export');
+    expect(error.message).toContain('expected an AOTInductor package, got a torch.export program');
     expect(thrown(() => load('mlp', { modelName: 'other' })).message).toContain('it has no model "other", but "model"');
     const tensors = path.join(path.dirname(file), 'tensors.pt');
     torch.save({ x: torch.ones([1]) }, tensors);

@@ -77,7 +77,7 @@ test('values that do not fit are refused with their place', () => {
     expect(refused([t, t])).toContain("'argument 2[1]': expected an object with a, b");
     expect(refused([t, { a: t }])).toContain("'argument 2[1].b': expected a value");
     expect(refused([t, { a: t, b: [t, t] }])).toContain("'argument 2[1].b': expected an array of 1");
-    expect(refused([t, { a: t, b: [t], c: t }])).toContain("with a, b alone, got 'c' too");
+    expect(refused([t, { a: t, b: [t], c: t }])).toContain("with only a, b, got an additional 'c'");
   });
 });
 

@@ -80,7 +80,7 @@ test(
       [() => m.call('lists', [x as any], [], [], [], []), "argument 'a': expected int, got a Tensor"],
       [() => m.call('unpair', [x]), "argument 'p': expected (Tensor, int), got an array of 1"],
       [() => m.call('nested', { a: 1 }, {}), "argument 'd': expected (int, Tensor)[], got 1"],
-      [() => m.call('anything', (() => 1) as any), "'argument 1': expected a value that TorchScript has"],
+      [() => m.call('anything', (() => 1) as any), "'argument 1': expected a value that TorchScript supports"],
       [() => m.call('anything', new Date() as any), 'got a Date'],
       [() => m.forward(x, 1), 'takes at most 1 arguments: forward(Tensor x) -> Tensor'],
       [() => m.call('gone'), "argument 'method': expected one of its methods (forward, "],

@@ -61,7 +61,7 @@ describe('leaks', () => {
     const message = await complaint(() => {
       total = torch.scope(() => total.add(weight.square().mul(weight).sum()));
     }, soon);
-    expect(message).toMatch(/[\d,]+ bytes are held by libtorch and seen by no tensor: look for graphs/);
+    expect(message).toMatch(/[\d,]+ bytes are held by libtorch without a tensor: look for autograd graphs/);
     total.dispose();
   });
 
@@ -137,7 +137,7 @@ test('tensors awaiting collection are distinguished from tensors that are not di
       '20 calls left 40 tensors and 1,600 bytes behind',
       '  40 tensors, 1,600 bytes, such as float32[]: made at f (/a.ts:3:5)',
       '    not disposed: 10 tensors owned by a scope that is still open, 30 tensors still reachable from JavaScript',
-      '  awaiting collection, and no leak: 2,000 tensors, 1 byte, which the collector freed when it was asked',
+      '  awaiting collection, not a leak: 2,000 tensors, 1 byte, freed by a forced collection',
       '  (a cache that is still filling looks the same: raise `warmup` until it is full)',
     ].join('\n'),
   );

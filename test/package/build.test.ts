@@ -95,7 +95,7 @@ it('an addon that does not load is not kept', async () => {
   const lying = compiler('while [ "$1" != -o ]; do shift; done; echo text > "$2"');
   const { code, stderr } = await build({ LIBTORCH_NODE_CACHE: cache, CXX: lying });
   expect({ code, files: below(cache) }).toEqual({ code: 1, files: [] });
-  expect(stderr).toMatch(/The addon was built, but does not work:[\s\S]*is no shared library/);
+  expect(stderr).toMatch(/The addon was built, but does not work:[\s\S]*is not a shared library/);
 });
 
 it('a libtorch without generated sources, and without CMake for codegen', async () => {

@@ -167,7 +167,7 @@ it('a libtorch of unknown version', async () => {
   const root = made({ version: '2.9.1' });
   fs.rmSync(path.join(root, 'version.py'));
   const { load: text } = await refused({ LIBTORCH: root }, { build: false });
-  expect(text).toContain('Nothing says which version of libtorch is in');
+  expect(text).toContain('Cannot determine the version of libtorch in');
   expect(text).toContain('LIBTORCH_INCLUDE');
 });
 

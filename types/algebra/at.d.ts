@@ -1,11 +1,11 @@
-/** Indexing: what `t.at(…)` leaves of each dimension. */
+/** Indexing: the dimensions that remain after `t.at(…)`. */
 import type { Slice } from '../../lib/indexing';
 import type { Tensor } from '../../lib/tensor';
 import type { Shape } from '../base';
 import type { DTypeOf, Known, Refused, Settled, ShapeError, ShapeOf, Shown } from './core';
 import type { Difference, Least, QuotientUp } from './number';
 
-/** How many dimensions the indices take; `number` where one is a mask or a list. */
+/** The number of dimensions that the indices consume; `number` if one is a mask or a list. */
 type Taken<I, N extends unknown[] = []> = I extends readonly [infer Head, ...infer Rest]
   ? Head extends null | '...'
     ? Taken<Rest, N>
@@ -36,7 +36,7 @@ type Sliced<Size extends number, A, B, C> = number extends Size
         C extends number ? C : 1
       >;
 
-/** Whether an index lies inside; what is not known does. */
+/** Whether an index is in range; unknown ones are. */
 type Inside<Size extends number, I extends number> = number extends Size | I
   ? true
   : `${I}` extends `-${infer Back extends number}`

@@ -20,7 +20,7 @@ import type { Expands } from './view';
 
 type MarkList = readonly Mark[];
 
-/** [the dimension that two give], or 'clash'. */
+/** [the broadcast of two dimensions], or 'clash'. */
 type BroadcastDim<X extends Mark, Y extends Mark> = X['same'] extends Y['as']
   ? [X['dim']]
   : X extends One
@@ -71,7 +71,7 @@ export type Broadcast<A extends Tensor, B extends Tensor> =
 export type Broadcasts<A extends Tensor, B extends Tensor> =
   Equal<ShapeOf<A>, ShapeOf<B>> extends true ? unknown : RefusedAll<BroadcastTensors<A, B>>;
 
-/** Of an op in place: what it writes to keeps its shape. */
+/** For an in-place op, whose target keeps its shape. */
 export type BroadcastsInto<A extends Tensor, B extends Tensor> =
   Equal<ShapeOf<A>, ShapeOf<B>> extends true
     ? unknown
@@ -83,7 +83,7 @@ export type BroadcastsInto<A extends Tensor, B extends Tensor> =
         : unknown
       : unknown;
 
-/** Unions of shapes are refused only when none fits. */
+/** Unions of shapes are refused only if none fits. */
 type RefusedAll<R> = [R] extends [ShapeError<infer Message>] ? ShapeError<Message> : unknown;
 
 /** Three tensors that broadcast. */

@@ -21,7 +21,7 @@ export type Sizes<L extends readonly Int[]> = `${L[0]}` extends `-${string}`
         : unknown;
 type Negative<N extends Int> = ShapeError<`size ${N} is negative`>;
 
-/** How many parts there are to be, or how large each is. */
+/** The number of parts, or the size of each. */
 export type Positive<N, Word extends string> = N extends number
   ? number extends N
     ? unknown
@@ -30,7 +30,7 @@ export type Positive<N, Word extends string> = N extends number
       : unknown
   : unknown;
 
-/** As many elements of a dimension as it has, at most. */
+/** A number of elements, at most the size of the dimension. */
 export type Within<T extends Tensor, K, Dim> =
   Known<T> extends true ? WithinDim<DimAt<ShapeOf<T>, IndexOf<ShapeOf<T>, Dim>>, K> : unknown;
 type WithinDim<Size extends number, K> = K extends number

@@ -1,11 +1,11 @@
-/** Convolutions and pooling: how many places a window has. */
+/** Convolutions and pooling: the number of positions of a window. */
 import type { Tensor } from '../../lib/tensor';
 import type { Shape } from '../base';
 import type { Known, Mark, Marks, Met, Numbers, Refused, Settled, ShapeError, ShapeOf, Shown } from './core';
 import type { Each } from './dims';
 import type { Difference, Product, Quotient, Sum } from './number';
 
-/** Floor((I + 2 P − D (K − 1) − 1) / S) + 1; never where the window does not fit. */
+/** Floor((I + 2 P − D (K − 1) − 1) / S) + 1; never if the window does not fit. */
 type Places<I extends number, K extends number, S extends number, P extends number, D extends number> = [
   Difference<Sum<I, Product<2, P>>, Sum<Product<D, Difference<K, 1>>, 1>>,
 ] extends [infer Free]
@@ -88,7 +88,7 @@ type TransposedWindows<
     : Done
   : Done;
 
-/** The front dimensions and then what came out, or the error. */
+/** The leading dimensions followed by the computed ones, or the error. */
 type With<Front extends Shape, R> = R extends [...infer L extends Shape] ? [...Front, ...L] : R;
 
 type ChannelsDiffer<
@@ -230,7 +230,7 @@ export type ConvTransposes<
   Dilation,
 > = WeightOf<W, Rank, Refused<ConvTransposeOf<T, W, Stride, Padding, OutputPadding, Groups, Dilation>>>;
 
-/** A list of `Rank` sizes from a kernel size, where one number stands for all. */
+/** A list of `Rank` sizes from a kernel size, where one number applies to all. */
 type KernelOf<K, Rank extends 1 | 2 | 3> = Rank extends 1
   ? [Each<K, 0, number>]
   : Rank extends 2

@@ -1,5 +1,5 @@
 /**
- * What the algebra is built of. Its types are decided inside generic functions too, where a dimension may be a type
+ * The foundation of the algebra. Its types are decided inside generic functions too, where a dimension may be a type
  * parameter. TypeScript decides a conditional type early or late by these rules, on which everything here rests:
  *  - it waits while the checked type is a bare type parameter (so nothing is decided inside an alias, before it is used);
  *  - it says no only when no value of the type parameters could make it true, where type parameters pass for anything;
@@ -16,7 +16,7 @@ export type Late<T, V> = T extends unknown ? V : never;
 
 declare const shapeError: unique symbol;
 
-/** Stands where an argument does not fit; its text says why. No value has this type. */
+/** Replaces the type of an argument that does not fit; its text says why. No value has this type. */
 export interface ShapeError<Message extends string> {
   readonly [shapeError]: Message;
 }
@@ -35,14 +35,14 @@ interface Ranks {
   8: 'known';
 }
 
-/** Whether the number of dimensions is known: not of `number[]`, nor of a shape that is a type parameter. */
+/** Whether the number of dimensions is known; not for `number[]` and type parameters. */
 export type Known<T extends Tensor> = Equal<Ranks[ShapeOf<T>['length']], Late<T, 'known'>>;
 
 interface Integers {
   [n: number]: 'integer';
 }
 
-/** A dimension, and what it is compared by. */
+/** A dimension and its mark for comparisons. */
 export interface Mark {
   dim: number;
   same: unknown;
@@ -63,7 +63,7 @@ export type Marks<S extends readonly number[]> = {
   };
 };
 
-/** The marks of 1, -1 and `number`, and of what is no type parameter. */
+/** The marks of 1, -1 and `number`, and of anything that is not a type parameter. */
 export type One = { same: <T>() => T extends [1] ? 1 : 2 };
 export type MinusOne = { same: <T>() => T extends [-1] ? 1 : 2 };
 export type AnyDim = { same: <T>() => T extends [number] ? 1 : 2 };
@@ -80,7 +80,7 @@ export type Differing<X extends Mark, Y extends Mark> = X extends NoParameter
     : 'clash'
   : 'clash';
 
-/** Two sizes that must be the same: [the one that says more], or 'clash'. */
+/** Two sizes that must be equal: [the more precise one], or 'clash'. */
 export type Met<X extends Mark, Y extends Mark> = X['same'] extends Y['as']
   ? [X['dim']]
   : X extends AnyDim
@@ -108,7 +108,7 @@ export type Joined<S extends readonly unknown[]> = S extends readonly [infer Onl
 /** "[2,3]", for messages. */
 export type Shown<S extends readonly unknown[]> = `[${Joined<S>}]`;
 
-/** The shape, or a dynamic one where there is an error: the call is refused already. */
+/** The shape, or a dynamic one for an error: the call is already refused. */
 export type Settled<R> = R extends readonly [...infer L extends Shape] ? L : Shape;
 
 /** What an argument must be besides its own type: nothing more, or an error that no argument is. */

@@ -1,4 +1,4 @@
-/** JavaScript data: the dtype and shape of what torch.tensor makes, and what tensors are as JavaScript. */
+/** JavaScript data: the dtype and shape of torch.tensor's result, and the JavaScript types of tensors. */
 import type { TensorData, TypedArray } from '../../lib/create';
 import type { NestedArray } from '../../lib/read';
 import type { Complex, DType, Shape } from '../base';
@@ -19,7 +19,7 @@ interface ArrayDTypes {
   BigInt64Array: 'int64';
 }
 
-/** Any data, or what toArray gives of any tensor: nested without end. */
+/** Any data, or the result of toArray for any tensor: nested without limit. */
 type Endless<T> = TensorData extends T ? true : NestedArray extends T ? true : false;
 
 /** The dtype follows the JS type, never the values. */
@@ -66,7 +66,7 @@ export type Even<T> = T extends readonly (readonly unknown[])[]
       : unknown
   : unknown;
 
-/** Nested arrays of elements; the element itself where there are no dimensions. */
+/** Nested arrays of elements; the element itself without dimensions. */
 export type Nested<E, S extends Shape> = S extends []
   ? E
   : S extends [unknown, ...infer Rest extends Shape]

@@ -1,4 +1,4 @@
-/** Lists of dimensions: choosing by index, taking apart, replacing. */
+/** Lists of dimensions: selecting by index, splitting, replacing. */
 import type { Shape } from '../base';
 import type { ShapeError, Shown } from './core';
 
@@ -113,7 +113,7 @@ export type Anonymous<S extends Shape> = { [K in keyof S]: number };
 export type Last<S extends Shape> = S extends [...infer _, infer X extends number] ? X : number;
 export type Front<S extends Shape> = S extends [...infer F extends Shape, infer _] ? F : [];
 
-/** A list of integers as sizes: what is no number literal there is a `number`. */
+/** A list of integers as sizes: anything but a number literal is `number`. */
 export type SizesOf<L> = L extends readonly [infer Head extends number, ...infer Rest]
   ? [Head, ...SizesOf<Rest>]
   : L extends readonly [unknown, ...infer Rest]
@@ -122,7 +122,7 @@ export type SizesOf<L> = L extends readonly [infer Head extends number, ...infer
       ? []
       : Shape;
 
-/** The element for dimension `I` of an argument such as `stride`: one number stands for all. */
+/** The element for dimension `I` of an argument such as `stride`: one number applies to all. */
 export type Each<Given, I extends number, Default extends number> = Given extends number
   ? Given
   : Given extends readonly [infer One]

@@ -28,7 +28,7 @@ interface Categories {
 
 type Category<D> = D extends keyof Categories ? Categories[D] : 'other';
 
-/** Both take part in full. */
+/** Both take part with their full dtype. */
 type PromoteTypes<A, B> = A extends keyof Promotions
   ? B extends keyof Promotions[A]
     ? Promotions[A][B]
@@ -44,7 +44,7 @@ interface Yields {
   other: never;
 }
 
-/** What `A` becomes where `B` counts by its category only: a tensor without dimensions, or a number. */
+/** The promotion of `A` if `B` counts only by its category: a zero-dimensional tensor, or a number. */
 type PromoteWeakly<A, B> =
   Category<B> extends Yields[Category<A>] ? (Category<A> extends 'float' ? ComplexOf<A> : PromoteTypes<A, B>) : A;
 
@@ -141,7 +141,7 @@ export type PromoteNumber<A extends Tensor, N> =
 
 type PromoteNumberTo<A, B> = A extends unknown ? (B extends unknown ? PromoteWeakly<A, B> : never) : never;
 
-/** Ops that have no result in integers, such as sin: integers and booleans give the default dtype. */
+/** Ops without integer results, such as sin: integers and booleans give the default dtype. */
 export type FloatOf<D> = DType extends D ? DType : D extends unknown ? FloatOfEach<D> : never;
 type FloatOfEach<D> = Category<D> extends 'bool' | 'integer' ? DefaultDType : D;
 

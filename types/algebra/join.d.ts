@@ -26,7 +26,7 @@ export type AgreedDims<
     : Out
   : Out;
 
-/** Two shapes that must be the same but for the dimension `I`, whose sizes add up. */
+/** Two shapes that must be equal except in dimension `I`, whose sizes add up. */
 type Joined2<A extends Shape, B extends Shape, I> =
   Agreed<A, Replaced<B, I, DimAt<A, I>>, 'join'> extends infer R
     ? R extends [...infer L extends Shape]
@@ -192,7 +192,7 @@ type SplitEach<D extends DType, S extends Shape, Size, Dim> = S extends unknown
 /** split: by a size, or by a list of sizes. */
 export type Split<T extends Tensor, Size, Dim> =
   Known<T> extends true ? SplitEach<DTypeOf<T>, ShapeOf<T>, Size, Dim> : Tensor<DTypeOf<T>>[];
-/** chunk: into so many parts, of one size but the last. */
+/** chunk: a number of parts of equal size, except the last. */
 export type Chunk<T extends Tensor, Count, Dim> =
   Known<T> extends true ? PartsIn<ChunkEach<DTypeOf<T>, ShapeOf<T>, Count, Dim>> : Parts<Tensor<DTypeOf<T>>>;
 type ChunkEach<D extends DType, S extends Shape, Count, Dim> = S extends unknown

@@ -1,4 +1,4 @@
-/** Reductions: the dimensions that go, or stay with size 1. */
+/** Reductions: the dimensions that are removed, or kept with size 1. */
 import type { Tensor } from '../../lib/tensor';
 import type { Shape } from '../base';
 import type { Known, Refused, Settled, ShapeError, ShapeOf } from './core';

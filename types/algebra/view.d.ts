@@ -1,4 +1,4 @@
-/** The same elements in another shape: view, flatten, permute, expand and their like. */
+/** The same elements in another shape: view, flatten, permute, expand and similar ops. */
 import type { Tensor } from '../../lib/tensor';
 import type { Int, Shape } from '../base';
 import type {
@@ -35,7 +35,7 @@ import type {
 } from './dims';
 import type { Product, ProductOf, Quotient, Remainder } from './number';
 
-/** What a list of sizes holds: the product of its literals, and the others. -1 is left out. */
+/** The product of the literals in a list of sizes, and the other sizes, without -1. */
 type Factors<S extends Shape, Literal extends number = 1, Others extends Shape = []> = FactorsOf<
   Marks<S>,
   Literal,
@@ -54,7 +54,7 @@ type FactorsOf<M extends readonly Mark[], Literal extends number, Others extends
         : FactorsOf<R, Literal, [...Others, X['dim']]>
   : [Literal, Others];
 
-/** What -1 stands for: what remains of the elements. */
+/** The size for -1: the remaining elements. */
 type Inferred<From extends [number, Shape], To extends [number, Shape]> = To[1] extends []
   ? From[1] extends []
     ? Quotient<From[0], To[0]>

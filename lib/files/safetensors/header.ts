@@ -1,15 +1,15 @@
 /**
- * The header of a safetensors file: 8 bytes of length, then JSON. It comes from strangers, so everything in it is checked
- * before a byte of data is looked at. (Format: huggingface/safetensors.)
+ * The header of a safetensors file: 8 bytes of length, then JSON. It is untrusted input, so it is checked completely before
+ * any data is read. (Format: huggingface/safetensors.)
  */
 import type { DType } from '../../../types/base';
 import { codedError, type TorchError } from '../../errors';
 import { elementsOf, quote, showShape } from '../names';
 
 /** The largest header that the format allows, in bytes. */
-export const MOST_HEADER = 100_000_000;
+export const MAX_HEADER = 100_000_000;
 
-/** Names in the file, and bytes an element. */
+/** The dtype of each name in the file, and bytes per element. */
 export const dtypes: Readonly<Record<string, readonly [dtype: DType, bytes: number]>> = {
   BOOL: ['bool', 1],
   U8: ['uint8', 1],
@@ -29,40 +29,40 @@ export const dtypes: Readonly<Record<string, readonly [dtype: DType, bytes: numb
   U64: ['uint64', 8],
 };
 
-/** What a file says of one tensor. */
+/** The header entry of one tensor. */
 export interface TensorEntry {
   readonly dtype: DType;
   readonly shape: readonly number[];
-  /** Where its elements lie, in bytes from the end of the header. */
+  /** Offset of its first byte, from the end of the header. */
   readonly begin: number;
   readonly end: number;
 }
 
 export interface Header {
-  /** Bytes before the data. */
+  /** Offset of the data in the file. */
   readonly dataStart: number;
   readonly metadata: Readonly<Record<string, string>>;
   readonly entries: ReadonlyMap<string, TensorEntry>;
 }
 
-/** A file that is not what it says. */
+/** The error for an invalid file. */
 export const fileError = (what: string): TorchError => codedError(Error, 'ERR_TORCH_FILE', `safetensors: ${what}`);
 
-/** The length of the header by the first 8 bytes of a file of `size` bytes. */
+/** The length of the header, from the first 8 bytes of a file of `size` bytes. */
 export function headerLength(first: Uint8Array, size: number): number {
   if (size < 8 || first.length < 8) throw fileError(`expected at least 8 bytes, got ${size}`);
   const length = new DataView(first.buffer, first.byteOffset, 8).getBigUint64(0, true);
-  if (length > BigInt(MOST_HEADER)) throw fileError(`a header of ${length} bytes, at most ${MOST_HEADER} are allowed`);
+  if (length > BigInt(MAX_HEADER)) throw fileError(`expected a header of at most ${MAX_HEADER} bytes, got ${length}`);
   if (Number(length) > size - 8)
-    throw fileError(`the header has ${length} bytes, the file ends after ${size - 8} of them`);
+    throw fileError(`the header has ${length} bytes, but the file ends after ${size - 8} of them`);
   return Number(length);
 }
 
-/** Reads a header; `dataBytes` is what follows it, null where nobody knows yet. */
+/** Parses a header. `dataBytes` is the number of bytes that follow it, null for a stream. */
 export function parseHeader(bytes: Uint8Array, dataBytes: number | null): Header {
   if (bytes[0] !== 0x7b) throw fileError('the header does not begin with {');
   const text = readJson(() => new TextDecoder('utf-8', { fatal: true }).decode(bytes));
-  refuseStrange(text); // before it is parsed: what is nested a million times costs much to build, and to show
+  refuseAmbiguous(text); // before parsing: deeply nested values are expensive to build and to show
   const parsed = readJson(() => JSON.parse(text) as Record<string, unknown>);
   const entries = new Map<string, TensorEntry>();
   let metadata: Record<string, string> = {};
@@ -78,37 +78,37 @@ function readJson<T>(read: () => T): T {
   try {
     return read();
   } catch (error) {
-    throw fileError(`the header is no JSON: ${quote((error as Error).message)}`);
+    throw fileError(`the header is not JSON: ${quote((error as Error).message)}`);
   }
 }
 
-/** The header holds entries, and those hold lists. */
-const DEEPEST = 3;
+/** The header, its entries and their lists. */
+const MAX_DEPTH = 3;
 
 /**
- * Refuses keys that come twice (JSON.parse takes the last, another reader may take the first) and what is nested deeper than
- * any header is. Text that is no JSON is left to the parser.
+ * Refuses duplicate keys (JSON.parse takes the last, another reader may take the first) and nesting deeper than a valid
+ * header has. Text that is not JSON is left to the parser.
  */
-function refuseStrange(text: string): void {
+function refuseAmbiguous(text: string): void {
   const open: Set<string>[] = [];
   let depth = 0;
   for (let at = 0; at < text.length; at++) {
     const token = text[at];
     if (token === '{' || token === '[') {
-      if (++depth > DEEPEST) throw fileError('the header is nested too deeply');
+      if (++depth > MAX_DEPTH) throw fileError('the header is nested too deeply');
       if (token === '{') open.push(new Set());
     } else if (token === '}' || token === ']') {
       depth--;
       if (token === '}') open.pop();
     } else if (token === '"') {
       const end = endOfString(text, at);
-      if (isBeforeColon(text, end)) refuseSecond(text.slice(at, end), open.at(-1));
+      if (isBeforeColon(text, end)) refuseDuplicate(text.slice(at, end), open.at(-1));
       at = end - 1;
     }
   }
 }
 
-/** Behind the closing quote. Not a regular expression: those have a stack, which a long string fills. */
+/** The position after the closing quote. Not a regular expression, whose stack a long string would overflow. */
 function endOfString(text: string, start: number): number {
   let at = start + 1;
   while (at < text.length && text[at] !== '"') at += text[at] === '\\' ? 2 : 1;
@@ -121,9 +121,9 @@ function isBeforeColon(text: string, from: number): boolean {
   return text[at] === ':';
 }
 
-function refuseSecond(quoted: string, keys: Set<string> | undefined): void {
+function refuseDuplicate(quoted: string, keys: Set<string> | undefined): void {
   const key = readJson(() => JSON.parse(quoted) as string);
-  if (keys?.has(key)) throw fileError(`the key ${quote(key)} comes twice`);
+  if (keys?.has(key)) throw fileError(`duplicate key ${quote(key)}`);
   keys?.add(key);
 }
 
@@ -147,19 +147,19 @@ function readEntry(name: string, value: unknown): TensorEntry {
   if (known === undefined) throw bad(`unknown dtype ${quote(dtype)}`);
   if (!Array.isArray(shape) || !shape.every(isSize)) throw bad('shape is not a list of sizes');
   if (!Array.isArray(offsets) || offsets.length !== 2 || !offsets.every(isSize)) {
-    throw bad('data_offsets are not two offsets');
+    throw bad('data_offsets is not two offsets');
   }
   const [begin, end] = offsets as [number, number];
   const elements = elementsOf(shape);
   if (elements === undefined) throw bad(`shape ${showShape(shape)} has more elements than can be counted`);
   const bytes = elements * known[1];
   if (begin > end || bytes !== end - begin) {
-    throw bad(`${dtype} of shape ${showShape(shape)} has ${bytes} bytes, data_offsets give it ${end - begin}`);
+    throw bad(`${dtype} of shape ${showShape(shape)} takes ${bytes} bytes, data_offsets give it ${end - begin}`);
   }
   return { dtype: known[0], shape, begin, end };
 }
 
-/** The tensors lie one after the other and fill the data. */
+/** Tensors must be contiguous and cover all of the data. */
 function refuseHoles(entries: ReadonlyMap<string, TensorEntry>, dataBytes: number | null): void {
   const sorted = [...entries].sort(([, a], [, b]) => a.begin - b.begin || a.end - b.end);
   let at = 0;
@@ -171,5 +171,5 @@ function refuseHoles(entries: ReadonlyMap<string, TensorEntry>, dataBytes: numbe
     at = end;
   }
   if (dataBytes !== null && at !== dataBytes)
-    throw fileError(`the tensors have ${at} bytes, the file has ${dataBytes} bytes of data`);
+    throw fileError(`the tensors take ${at} bytes, the file has ${dataBytes} bytes of data`);
 }

@@ -17,24 +17,24 @@ import { type FilePath, pathOf, valueAndPath } from '../paths';
 import { type MapOptions, mayShare, type TensorSource, type Wanted, withSource } from '../source';
 import { byteStream, readStream, type StreamOptions } from '../stream';
 import { writeWhole } from '../write';
-import { dtypes, fileError, type Header, headerLength, MOST_HEADER, parseHeader, type TensorEntry } from './header';
+import { dtypes, fileError, type Header, headerLength, MAX_HEADER, parseHeader, type TensorEntry } from './header';
 
 export interface LoadOptions<V extends string = Device> extends MapOptions {
-  /** Where the tensors go: to the CPU, if not given. */
+  /** The device of the tensors (default: the CPU). */
   device?: DeviceLike<V> | undefined;
 }
 
 const wanted: Wanted = { fn: 'safetensors.load', format: 'safetensors', fail: fileError };
 
 export interface SaveOptions {
-  /** Strings that go with the tensors. */
+  /** Strings stored with the tensors. */
   metadata?: Record<string, string> | undefined;
 }
 
-/** Bytes whose header was read. */
+/** A file whose header was parsed. */
 interface Source {
   readonly header: Header;
-  /** The tensor of these bytes of the data, uint8 of one dimension. */
+  /** The bytes of an entry as a one-dimensional uint8 tensor. */
   bytes(entry: TensorEntry, itemSize: number): Tensor;
 }
 
@@ -59,20 +59,20 @@ function read(source: Source, entry: TensorEntry, device: string | undefined): T
     const options = device === undefined ? { dtype } : { dtype, device };
     if (entry.begin === entry.end) return (spaces['']!.empty as (...args: unknown[]) => Tensor)(shape, options);
     const raw = source.bytes(entry, bytesOf.get(dtype)!);
-    // Bytes become booleans by another way: a view of them would have other values than 0 and 1 where a file has.
+    // Not a view for bool: the file may have values other than 0 and 1.
     const typed = dtype === 'bool' ? raw.ne(0) : raw.view(dtype);
     const shaped = typed.view([...shape]);
     return device === undefined || device === 'cpu' ? shaped : shaped.to({ device });
   }) as Tensor;
 }
 
-/** A file whose tensors are made one by one, when they are asked for. It keeps the file open until close(). */
+/** A file whose tensors are loaded one by one, on request. It keeps the file open until close(). */
 export class SafetensorsFile {
   readonly #file: RegularFile;
   readonly #source: Source;
   readonly #device: string | undefined;
 
-  /** Throws ERR_TORCH_FILE for a file whose header lies, and Node's error for one that cannot be read. */
+  /** Throws ERR_TORCH_FILE for an invalid header, and Node's error for a file that cannot be read. */
   constructor(path: FilePath, options: LoadOptions = {}) {
     const { device, mmap } = ownOptions('safetensors.open', options, ['device', 'mmap']);
     const share = mayShare('safetensors.open', mmap);
@@ -99,15 +99,15 @@ export class SafetensorsFile {
     return this.#source.header.entries.has(name);
   }
 
-  /** Shape and dtype, without reading anything. */
+  /** Shape and dtype, without reading the data. */
   info(name: string): { dtype: TensorEntry['dtype']; shape: readonly number[] } {
     const { dtype, shape } = this.#entry(name);
     return { dtype, shape: [...shape] };
   }
 
   /**
-   * The tensor of that name: read now, with memory of its own, or with `mmap` a view of the mapping, which it keeps when the file
-   * is closed. Throws ERR_TORCH_FILE where somebody wrote to the file since it was opened.
+   * The tensor of that name: read now into its own memory or, with `mmap`, a view of the mapping, which stays alive after
+   * close(). Throws ERR_TORCH_FILE if the file was modified since it was opened.
    */
   get(name: string): Tensor {
     const entry = this.#entry(name);
@@ -124,7 +124,7 @@ export class SafetensorsFile {
     return entry;
   }
 
-  /** Closes the file. Tensors that came from it stay. */
+  /** Closes the file. Its tensors stay valid. */
   close(): void {
     this.#file.close();
   }
@@ -141,10 +141,10 @@ export function open<const V extends string = Device>(path: FilePath, options: L
 }
 
 /**
- * All tensors of a file, or of bytes in memory, by name. They are copied into memory of their own; `mmap` maps the file instead,
- * or shares the memory of the bytes.
+ * All tensors of a file, or of bytes in memory, by name. They are copied into their own memory; `mmap` maps the file
+ * instead, or shares the memory of the bytes.
  *
- * @throws ERR_TORCH_FILE for what is no safetensors file, or lies about itself
+ * @throws ERR_TORCH_FILE if it is not a safetensors file, or its header does not match its data
  */
 export function load<const V extends string = Device>(
   source: FilePath | Uint8Array,
@@ -171,10 +171,10 @@ function readAll(source: Source, device: string | undefined): Record<string, Ten
 }
 
 /**
- * All tensors of a file that comes as a stream, a Blob or bytes. Each is read into memory of its own, which nothing copies
- * afterwards; the source is asked for no more than is wanted. The header is checked before any tensor is waited for.
+ * All tensors of a file from a stream, a Blob or bytes. Each is read into its own memory without a further copy, and nothing
+ * is read ahead. The header is checked before the first tensor is read.
  *
- * @throws ERR_TORCH_FILE as `load` does, ERR_TORCH_STREAM for a stream that fails or ends too early
+ * @throws ERR_TORCH_FILE as `load` does, ERR_TORCH_STREAM if the stream fails or ends early
  */
 export async function loadFromStream<const V extends string = Device>(
   source: ByteSource,
@@ -191,8 +191,7 @@ export async function loadFromStream<const V extends string = Device>(
     for (const [name, entry] of inOrder) {
       data.set(entry, await reader.take(entry.end - entry.begin, `tensor ${JSON.stringify(name)}`));
     }
-    if (!(await reader.isAtEnd()))
-      throw fileError(`the tensors have ${reader.at - length - 8} bytes, more bytes follow`);
+    if (!(await reader.isAtEnd())) throw fileError(`expected ${reader.at - length - 8} bytes of data, got more`);
     return readAll({ header, bytes: (entry) => fromTypedArray(data.get(entry)!) }, device);
   });
 }
@@ -206,7 +205,7 @@ interface Part {
   bytes: number;
 }
 
-/** What is written, in the format's order: the widest dtypes first, so that all are aligned, then by name. */
+/** The tensors to write, in the format's order: the widest dtypes first, so that all are aligned, then by name. */
 function partsOf(fn: string, tensors: Record<string, Tensor>): Part[] {
   if (typeof tensors !== 'object' || tensors === null || isTensor(tensors)) {
     throw argumentError(fn, 'tensors', 'an object of Tensors', tensors);
@@ -217,7 +216,7 @@ function partsOf(fn: string, tensors: Record<string, Tensor>): Part[] {
     if (name === '__metadata__') throw argumentError(fn, 'tensors', 'names other than __metadata__', name);
     const dtype = namesOf.get(tensor.dtype);
     if (dtype === undefined || tensor.layout !== 'strided') {
-      throw argumentError(fn, `tensors.${name}`, 'a dense Tensor of a dtype that safetensors has', tensor);
+      throw argumentError(fn, `tensors.${name}`, 'a dense Tensor of a dtype that safetensors supports', tensor);
     }
     return { name, tensor, dtype, bytes: tensor.nbytes };
   });
@@ -240,23 +239,23 @@ function headerOf(parts: readonly Part[], metadata: Record<string, string> | und
     at += bytes;
   }
   const text = Buffer.from(`{${fields.join(',')}}`);
-  // Spaces up to a multiple of 8, so that the data is aligned in the file.
+  // Padded with spaces to a multiple of 8, so that the data is aligned in the file.
   const length = Math.ceil(text.length / 8) * 8;
-  if (length > MOST_HEADER) throw fileError(`a header of ${length} bytes, at most ${MOST_HEADER} are allowed`);
+  if (length > MAX_HEADER) throw fileError(`expected a header of at most ${MAX_HEADER} bytes, got ${length}`);
   const header = Buffer.alloc(8 + length, ' ');
   header.writeBigUInt64LE(BigInt(length));
   text.copy(header, 8);
   return header;
 }
 
-/** The bytes of a file with these tensors. Tensors that share memory are written each by itself. */
+/** The bytes of a file with these tensors. Tensors that share memory are each written in full. */
 export function serialize(tensors: Record<string, Tensor>, options: SaveOptions = {}): NodeBuffer {
   const { metadata } = ownOptions('safetensors.serialize', options, ['metadata']);
   const parts = partsOf('safetensors.serialize', tensors);
   return Buffer.concat([headerOf(parts, metadata), ...parts.map(({ tensor }) => bytesOfTensor(tensor))]);
 }
 
-/** Writes a file, one tensor at a time. It takes its place when it is whole; what was there before is there until then. */
+/** Writes a file, one tensor at a time. It replaces an existing file once it is completely written. */
 export function save(tensors: Record<string, Tensor>, path: FilePath, options?: SaveOptions): void;
 /** The same with the path first. */
 export function save(path: FilePath, tensors: Record<string, Tensor>, options?: SaveOptions): void;
@@ -272,8 +271,8 @@ export function save(first: unknown, second: unknown, options: SaveOptions = {})
 }
 
 /**
- * The same bytes as a ReadableStream, made as they are read: a megabyte at a time. It holds the tensors' memory by itself, so
- * they may be disposed of meanwhile.
+ * The same bytes as a ReadableStream, produced on demand, 1 MiB at a time. It keeps the tensors' memory alive, so they may
+ * be disposed meanwhile.
  */
 export function saveToStream(tensors: Record<string, Tensor>, { metadata }: SaveOptions = {}): ByteStream {
   const parts = partsOf('safetensors.saveToStream', tensors);

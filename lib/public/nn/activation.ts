@@ -4,7 +4,7 @@ import { composed, define, type Implementation } from '../define';
 import { aten, nn } from '../ops';
 import { warn } from '../support';
 
-/** An op and its in-place form, by the last argument. */
+/** An op or its in-place form, selected by the last argument. */
 function inplaceForms(name: string, parameters: number): Implementation {
   const op = nn[name] ?? aten[name]!;
   const inplaceOp = nn[`${name}_`] ?? aten[`${name}_`]!;
@@ -12,7 +12,7 @@ function inplaceForms(name: string, parameters: number): Implementation {
   return Object.defineProperty(either, 'length', { value: parameters + 1 });
 }
 
-/** The dimension that is meant where none is given. */
+/** The default dimension. */
 function softmaxDim(name: string, input: Tensor): number {
   warn(
     `Implicit dimension choice for ${name} has been deprecated. Change the call to include a dimension as an argument.`,

@@ -26,7 +26,7 @@ const linear = (x: Tensor, weight: Tensor, bias: Tensor | null): Tensor =>
 
 const thirds = (t: Tensor | null): (Tensor | null)[] => (t === null ? [null, null, null] : t.chunk(3));
 
-/** Query, key and value through one packed projection, or through three. */
+/** Projects query, key and value with one packed weight, or with three. */
 function projected(
   [q, k, v]: readonly Tensor[],
   packed: Tensor | null,
@@ -47,14 +47,14 @@ function projected(
   return inputs.map((x, i) => linear(x, weights[i]!, biases[i]!));
 }
 
-/** A mask as floats to add, with -inf where it is true. */
+/** Converts a boolean mask to floats to add: -inf where it is true. */
 function additive(mask: Tensor, like: Tensor): Tensor {
   if (mask.dtype !== 'bool') return mask;
   const zeros = aten.zerosLike!(mask, { dtype: like.dtype }) as Tensor;
   return zeros.maskedFill_(mask, Number.NEGATIVE_INFINITY);
 }
 
-/** The mask over queries and keys, of three dimensions. */
+/** The mask over queries and keys, with three dimensions. */
 function attentionMask(mask: Tensor | null, queries: number, keys: number, rows: number): Tensor | null {
   if (mask === null) return null;
   let result = mask;
@@ -70,7 +70,7 @@ function attentionMask(mask: Tensor | null, queries: number, keys: number, rows:
   return mask.ndim === 2 ? result.unsqueeze(0) : result;
 }
 
-/** The mask over keys, joined to the other. */
+/** Merges the mask over keys with the other one. */
 function withPadding(
   mask: Tensor | null,
   padding: Tensor | null,
@@ -122,7 +122,7 @@ function multiHeadAttentionForward(
   if (keyPaddingMask !== null && keyPaddingMask.dtype !== 'bool' && !keyPaddingMask.isFloatingPoint()) {
     throw refuse(fn, 'keyPaddingMask', 'a bool or floating-point Tensor', keyPaddingMask);
   }
-  // One tensor given three times stays one.
+  // A tensor passed for all three stays the same tensor.
   const batches = new Map([query, key, value].map((t) => [t, batched ? t : t.unsqueeze(1)]));
   const inputs = [query, key, value].map((t) => batches.get(t)!);
   const [targetLength, batch, embed] = inputs[0]!.shape as [number, number, number];
@@ -143,7 +143,7 @@ function multiHeadAttentionForward(
   ) as [Tensor, Tensor, Tensor];
   let mask = attentionMask(attnMask, targetLength, inputs[1]!.shape[0]!, rows);
   let padding = keyPaddingMask === null || batched ? keyPaddingMask : keyPaddingMask.unsqueeze(0);
-  // Each thing that is put after the keys is masked nowhere.
+  // Entries appended to the keys are not masked.
   const widenMasks = () => {
     if (mask !== null) mask = nn.pad!(mask, [0, 1]) as Tensor;
     if (padding !== null) padding = nn.pad!(padding, [0, 1]) as Tensor;

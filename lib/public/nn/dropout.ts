@@ -8,7 +8,7 @@ function demandProbability(fn: string, p: number): void {
   if (!(p >= 0 && p <= 1)) throw refuse(fn, 'p', 'a probability from 0 to 1', p);
 }
 
-/** An op that drops, and its in-place form. */
+/** A dropout op or its in-place form. */
 const dropped =
   (fn: string): Implementation =>
   (input: Tensor, p: number, training: boolean, inplace: boolean) => {
@@ -19,7 +19,7 @@ const dropped =
 const feature = (input: Tensor, p: number, training: boolean, inplace: boolean): Tensor =>
   aten[inplace ? 'featureDropout_' : 'featureDropout']!(input, p, training);
 
-/** Drops whole channels of an input that may be without its batch; `dims` are those of a channel. */
+/** Drops whole channels of an input with or without a batch; `dims`: the number of dimensions of a channel. */
 const byChannel = (fn: string, dims: number): Implementation =>
   composed((input: Tensor, p: number, training: boolean, inplace: boolean) => {
     demandProbability(fn, p);
@@ -32,7 +32,7 @@ const byChannel = (fn: string, dims: number): Implementation =>
     return inplace ? input : result.squeeze(0); // in place, a view of the input was written
   });
 
-/** Of three dimensions it takes the first for the batch, unlike its sisters. */
+/** With three dimensions it treats the first as the batch, unlike the other functions. */
 function dropout2d(input: Tensor, p: number, training: boolean, inplace: boolean): Tensor {
   demandProbability('dropout2d', p);
   if (input.ndim === 3) {

@@ -5,7 +5,7 @@ import { composed, define } from '../define';
 import { aten } from '../ops';
 import { refuse, sameShape, sizes, warn } from '../support';
 
-/** Scales the rows that are looked up down to a norm, in place. */
+/** Scales the used rows down to a maximum norm, in place. */
 function renorm(weight: Tensor, input: Tensor, maxNorm: number, normType: number): void {
   noGrad(() => aten.embeddingRenorm_!(weight.detach(), input, maxNorm, normType));
 }
@@ -40,7 +40,7 @@ const renormed = composed(
   },
 );
 
-/** The row that gets no gradient; -1 for none. */
+/** The row without a gradient; -1 for none. */
 function paddingRow(index: number | null, weight: Tensor): number {
   if (index === null) return -1;
   const rows = weight.shape[0]!;
@@ -96,7 +96,7 @@ function embeddingBag(
   return results[0]!;
 }
 
-/** Indices in one row and where each bag begins; rows of a matrix are bags. */
+/** A flat list of indices and the offset of each bag; each row of a matrix is a bag. */
 function bagsOf(input: Tensor, offsets: Tensor | null): { indices: Tensor; offsets: Tensor } {
   const fn = 'embeddingBag';
   if (input.ndim === 2) {

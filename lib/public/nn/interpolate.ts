@@ -6,7 +6,7 @@ import { refuse, spread, warn } from '../support';
 
 type Sizes = number[];
 
-/** The op for a mode and a number of spatial dimensions; `corners` says whether it takes alignCorners. */
+/** The op for a mode and a number of spatial dimensions; `corners`: whether it takes alignCorners. */
 const ops: Record<string, { corners: boolean; names: Partial<Record<number, string>> }> = {
   nearest: { corners: false, names: { 1: 'upsampleNearest1d', 2: 'upsampleNearest2d', 3: 'upsampleNearest3d' } },
   'nearest-exact': {
@@ -24,7 +24,7 @@ const antialiased: Record<string, string> = {
   bicubic: '_upsampleBicubic2dAa',
 };
 
-/** The sizes of the result or the factors, one of which is given. */
+/** The sizes of the result or the scale factors, exactly one of which is given. */
 function target(
   fn: string,
   input: Tensor,
@@ -69,7 +69,7 @@ function interpolate(
   const dims = input.ndim - 2;
   const name = antialias && dims === 2 ? antialiased[mode] : kind.names[dims];
   if (antialias && (dims !== 2 || name === undefined)) {
-    throw refuse(fn, 'antialias', "false but for 'bilinear' and 'bicubic' and an input of 4 dimensions", antialias);
+    throw refuse(fn, 'antialias', "false except for 'bilinear' and 'bicubic' with an input of 4 dimensions", antialias);
   }
   if (name === undefined) {
     const fits = Object.keys(kind.names).map((n) => `${Number(n) + 2}`);

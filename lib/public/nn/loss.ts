@@ -16,7 +16,7 @@ function demandSameShape(fn: string, input: Tensor, target: Tensor): void {
   throw refuse(fn, 'target', `a Tensor of the input's shape ${sizes(input.shape)}`, target);
 }
 
-/** An op of input and target that wants both at one shape, as the Python functions give it. */
+/** An op that needs input and target broadcast to one shape, as the Python functions do. */
 function broadcast(fn: string, op: (input: Tensor, target: Tensor) => Tensor, input: Tensor, target: Tensor): Tensor {
   if (sameShape(input.shape, target.shape)) return op(input, target);
   warn(

@@ -6,7 +6,7 @@ import { aten, nn } from '../ops';
 import { refuse } from '../support';
 import { type Flag, reduced, reductionName, reductionOf } from './reduction';
 
-/** Losses of input and target alone. */
+/** Losses of input and target. */
 const ofTwo = (fn: string) => (input: Tensor, target: Tensor, average: Flag, reduce: Flag, reduction: string) =>
   nn[fn]!(input, target, reductionOf(fn, average, reduce, reduction));
 

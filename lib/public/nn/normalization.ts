@@ -4,7 +4,7 @@ import { composed, define } from '../define';
 import { aten, direct, nn } from '../ops';
 import { product, refusal, refuse, sizes } from '../support';
 
-/** cuDNN is used wherever libtorch can. */
+/** Use cuDNN whenever libtorch can. */
 const CUDNN = true;
 const batchNormOp = direct('batch_norm');
 const instanceNormOp = direct('instance_norm');
@@ -24,7 +24,7 @@ function batchNorm(
   return batchNormOp(input, weight, bias, runningMean, runningVar, training, momentum, eps, CUDNN);
 }
 
-/** A mean of one value says nothing: the batch and all sizes but the channels must be more than 1 together. */
+/** Refuses a single value per channel, whose statistics are meaningless: batch times spatial sizes must exceed 1. */
 function demandSeveralValues(fn: string, shape: readonly number[]): void {
   const [batch = 1, , ...spatial] = shape;
   if (batch * product(spatial) !== 1) return;

@@ -15,10 +15,10 @@ type MaxPool = (
   returnIndices: boolean,
 ) => unknown;
 
-/** The pair of tensors as PyTorch gives it: without names. */
+/** A pair of tensors without names, as in PyTorch. */
 const pair = (results: readonly Tensor[]): Tensor[] => [results[0]!, results[1]!];
 
-/** No stride is that of the kernel's size, which the op has for an empty list. */
+/** The default stride is the kernel size, which the op uses for an empty list. */
 const maxPool =
   (dims: number): MaxPool =>
   (input, kernel, stride, padding, dilation, ceilMode, returnIndices) =>
@@ -34,7 +34,7 @@ const maxPoolWithIndices =
     return pair(op(input, kernel, stride ?? [], padding, dilation, ceilMode));
   };
 
-/** Output sizes with the input's own where there is none. */
+/** Output sizes; null means the input's size. */
 function outputSize(fn: string, input: Tensor, wanted: readonly (number | null)[], dims: number): Sizes {
   if (wanted.length !== dims) throw refuse(fn, 'outputSize', `${dims} sizes, or one for all`, wanted);
   if (input.ndim <= dims) throw refuse(fn, 'input', `a Tensor of more than ${dims} dimensions`, input);
@@ -90,7 +90,7 @@ const fractionalMax = (dims: number, always: boolean): Implementation =>
     },
   );
 
-/** The size before pooling: as it follows from the other arguments, or near that. */
+/** The size before pooling: the one that follows from the other arguments, or a requested one near it. */
 function unpooledSize(
   fn: string,
   input: Tensor,
@@ -130,7 +130,7 @@ const unpool =
     return flat.squeeze(-1);
   };
 
-/** Sums of powers over windows, from their averages. */
+/** Sums of powers over windows, computed from averages. */
 const powerAverage =
   (dims: number) =>
   (input: Tensor, normType: number, kernel: Sizes, stride: Sizes | null, ceilMode: boolean): Tensor => {

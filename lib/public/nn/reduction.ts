@@ -1,8 +1,8 @@
-/** torch/nn/_reduction.py: how a loss is reduced, by name or in the older way by two booleans. */
+/** torch/nn/_reduction.py: the reduction of a loss, by name or by the two deprecated booleans. */
 import type { Tensor } from '../../tensor';
 import { refuse, warn } from '../support';
 
-/** A boolean of the older way; null where it is not given. */
+/** A deprecated boolean; null if omitted. */
 export type Flag = boolean | null;
 
 /** at::Reduction */
@@ -19,7 +19,7 @@ export function reductionNumber(fn: string, reduction: string): number {
   return number;
 }
 
-/** The name, where `sizeAverage` or `reduce` may say it in the older way. */
+/** The name, from `reduction` or the deprecated `sizeAverage` and `reduce`. */
 export function reductionName(sizeAverage: Flag, reduce: Flag, reduction: string): string {
   if (sizeAverage === null && reduce === null) return reduction;
   const name = reduce === false ? 'none' : sizeAverage === false ? 'sum' : 'mean';
@@ -27,11 +27,11 @@ export function reductionName(sizeAverage: Flag, reduce: Flag, reduction: string
   return name;
 }
 
-/** Both at once. */
+/** The op's number, from the name and the deprecated booleans. */
 export const reductionOf = (fn: string, sizeAverage: Flag, reduce: Flag, reduction: string) =>
   reductionNumber(fn, reductionName(sizeAverage, reduce, reduction));
 
-/** A loss that was computed element by element, reduced. */
+/** Reduces an elementwise loss. */
 export function reduced(fn: string, loss: Tensor, reduction: string): Tensor {
   switch (reductionNumber(fn, reduction)) {
     case 1:

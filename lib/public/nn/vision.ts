@@ -8,7 +8,7 @@ const sampleModes = ['bilinear', 'nearest', 'bicubic'];
 const paddingModes = ['zeros', 'border', 'reflection'];
 const quoted = (names: readonly string[]) => names.map((name) => `'${name}'`).join(', ');
 
-/** Where nobody said it, false; it was true before PyTorch 1.3. */
+/** Default false, as since PyTorch 1.3. */
 function corners(fn: string, alignCorners: boolean | null): boolean {
   if (alignCorners === null) {
     warn(`${fn}: the default of alignCorners is false since PyTorch 1.3. Please say { alignCorners } to be sure.`);
