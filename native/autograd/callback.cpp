@@ -57,7 +57,7 @@ std::string CallbackFrame::text(napi_value value) { return read_string(call_, va
 Callback::Callback(Call& call, napi_value function)
     : state_(&call.state), releases_(call.state.releases()), environment_(call.state.number()) {
   thread_environment = environment_;
-  check(call.env, napi_create_reference(call.env, function, 1, &reference_));
+  check(call.env, releases_->refer(function, &reference_));
 }
 
 Callback::~Callback() { drop(); }

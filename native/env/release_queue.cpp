@@ -1,5 +1,7 @@
 #include "native/env/release_queue.h"
 
+#include <new>
+
 namespace ltn {
 
 std::shared_ptr<ReleaseQueue> ReleaseQueue::create(napi_env env) {
@@ -15,6 +17,20 @@ std::shared_ptr<ReleaseQueue> ReleaseQueue::create(napi_env env) {
   return queue;
 }
 
+napi_status ReleaseQueue::refer(napi_value value, napi_ref* reference) noexcept {
+  napi_ref made = nullptr;
+  const napi_status status = napi_create_reference(env_, value, 1, &made);
+  if (status != napi_ok) return status;
+  try {
+    references_.insert(made);
+  } catch (const std::bad_alloc&) {  // nobody would delete it
+    napi_delete_reference(env_, made);
+    return napi_generic_failure;
+  }
+  *reference = made;
+  return napi_ok;
+}
+
 void ReleaseQueue::push(napi_ref reference) noexcept {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (closed_) return;
@@ -28,13 +44,18 @@ void ReleaseQueue::drain() noexcept {
     const std::lock_guard<std::mutex> lock(mutex_);
     references.swap(waiting_);
   }
-  for (napi_ref reference : references) napi_delete_reference(env_, reference);
+  for (napi_ref reference : references) {
+    references_.erase(reference);
+    napi_delete_reference(env_, reference);
+  }
 }
 
 void ReleaseQueue::close() noexcept {
   drain();
   const std::lock_guard<std::mutex> lock(mutex_);
   closed_ = true;
+  for (napi_ref reference : references_) napi_delete_reference(env_, reference);
+  references_.clear();
   if (wake_ == nullptr) return;
   uv_close(reinterpret_cast<uv_handle_t*>(wake_),
            [](uv_handle_t* handle) { delete reinterpret_cast<uv_async_t*>(handle); });

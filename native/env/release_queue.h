@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <mutex>
+#include <unordered_set>
 #include <vector>
 
 namespace ltn {
@@ -16,6 +17,8 @@ namespace ltn {
 class ReleaseQueue {
  public:
   static std::shared_ptr<ReleaseQueue> create(napi_env env);
+  // A strong reference to a value, which push() or the environment's end deletes: Node deletes none by itself.
+  napi_status refer(napi_value value, napi_ref* reference) noexcept;
   void push(napi_ref reference) noexcept;
   void drain() noexcept;
   void close() noexcept;
@@ -24,6 +27,7 @@ class ReleaseQueue {
   explicit ReleaseQueue(napi_env env) : env_(env) {}
 
   napi_env env_;
+  std::unordered_set<napi_ref> references_;  // JS thread only
   std::mutex mutex_;
   std::vector<napi_ref> waiting_;  // guarded by mutex_
   bool closed_ = false;            // guarded by mutex_

@@ -29,7 +29,7 @@ class BorrowedBuffer {
   BorrowedBuffer(const BorrowedBuffer&) = delete;
   BorrowedBuffer& operator=(const BorrowedBuffer&) = delete;
 
-  void refer_to(napi_env env, napi_value buffer) { check(env, napi_create_reference(env, buffer, 1, &reference_)); }
+  void refer_to(napi_env env, napi_value buffer) { check(env, queue_->refer(buffer, &reference_)); }
 
   // The deleter of such a storage. It tells accounting that V8 counts this memory already.
   static void destroy(void* self) { delete static_cast<BorrowedBuffer*>(self); }
