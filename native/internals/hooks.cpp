@@ -7,13 +7,23 @@
 namespace ltn {
 namespace {
 
+// The handle as a value for JavaScript. Where that cannot be made the call throws, and the hook must not stay.
+napi_value given_out(Call& call, autograd::HookHandle handle) {
+  try {
+    return owned_external(call, handle);
+  } catch (...) {  // no memory, or the thread is being ended
+    handle.remove();
+    throw;
+  }
+}
+
 napi_value register_hook(Call& call) {
   const at::Tensor self = call.tensor(call.arguments[0], 0);
   if (!self.requires_grad()) {
     throw CodedError("ERR_TORCH_RUNTIME", "expected a tensor that requires gradients, got " + describe_tensor(&self));
   }
   const auto callback = std::make_shared<autograd::Callback>(call, call.arguments[1]);
-  return owned_external(call, autograd::add_hook(self, callback));
+  return given_out(call, autograd::add_hook(self, callback));
 }
 
 napi_value register_post_accumulate_hook(Call& call) {
@@ -23,7 +33,7 @@ napi_value register_post_accumulate_hook(Call& call) {
                                               (self.requires_grad() ? " that was computed" : ""));
   }
   const auto callback = std::make_shared<autograd::Callback>(call, call.arguments[1]);
-  return owned_external(call, autograd::add_post_accumulate_hook(self, callback));
+  return given_out(call, autograd::add_post_accumulate_hook(self, callback));
 }
 
 napi_value drop_hook(Call& call) {
