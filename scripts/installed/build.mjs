@@ -173,7 +173,7 @@ await runMain(async () => {
   const { values } = parseArgs({ options: { force: { type: 'boolean', default: false }, jobs: { type: 'string' } } });
   const wanted = values.jobs === undefined ? undefined : Number(values.jobs);
   if (wanted !== undefined && !(Number.isInteger(wanted) && wanted > 0))
-    throw new StepError(`--jobs ${values.jobs}: not a number of 1 or more.`);
+    throw new StepError(`--jobs: expected an integer of 1 or more, got ${values.jobs}.`);
   process.umask(0o077); // the compiler's files, too
   await build({ force: values.force, jobs: wanted });
 });

@@ -63,7 +63,7 @@ function running({ rounds = 48, bytes = 8192, more, nodes = (i) => 6 * i, flags 
 const reportOf = (given: Running) => analyse(parse(running(given)));
 const sentenceOf = (given: Running) => renderText(reportOf(given), { colors, folder }).trim().split('\n')[0]!;
 
-test('a value that carries its graph along is the root, by its line and its name, with what the graph holds', () => {
+test('a value that carries its graph is the root: line, name, and what the graph holds', () => {
   const report = reportOf({});
   expect(report.verdict).toBe('leak');
   expect(report.sites[0]).toMatchObject({
@@ -83,14 +83,14 @@ test('a value that carries its graph along is the root, by its line and its name
   fs.renameSync(`${source}.away`, source);
 });
 
-test('a graph alone is a leak, however few bytes it keeps; one of constant size, or that is let go, is none', () => {
+test('a growing graph is a leak, however few bytes it holds; a graph of constant size, or that is freed, is not', () => {
   expect(reportOf({ bytes: 0 }).sites[0]).toMatchObject({ line: 8, verdict: 'leak' });
   expect(sentenceOf({ bytes: 0 })).toMatch(/ \(total\) carries a graph of 288 nodes, .* It grows/);
   expect(reportOf({ bytes: 0, nodes: () => 40 }).verdict).toBe('clean');
   expect(reportOf({ bytes: 0, nodes: (i) => 6 * (i % 8) }).verdict).toBe('clean');
 });
 
-test('of lines that lead to the same graph: the one that collections left, then the one whose value carries itself', () => {
+test('among lines of the same graph: first those that survive collections, then the value that reaches itself', () => {
   const shown = (i: number) => ({ site: SHOWN, tensors: 1, nodes: 6 * i + 1 });
   expect(reportOf({ more: (i) => [shown(i)] }).sites[0]).toMatchObject({ line: 8 });
   const collected = (i: number) => (i % 4 === 0 ? 4 : 0);
@@ -99,13 +99,13 @@ test('of lines that lead to the same graph: the one that collections left, then 
   expect(reportOf({ more: (i) => [garbage(i)], flags: (i) => collected(i) }).sites[0]).toMatchObject({ line: 8 });
 });
 
-test('memory that something else than a graph holds has the line that made it', () => {
+test('memory held by something other than a graph has the line that made it', () => {
   const report = reportOf({ nodes: () => 0 });
   expect(report.sites[0]).toMatchObject({ line: 10, verdict: 'leak', graph: null });
   expect(report.sites.map(({ file }) => file)).not.toContain('(seen by no tensor)');
 });
 
-test('a graph too large to be counted says so, and rounds that are thinned out keep what graphs hold', () => {
+test('a graph too large to count is marked, and thinned rounds keep what graphs hold', () => {
   expect(sentenceOf({ flags: () => 3 })).toContain('carries a graph of more than 288 nodes');
   const capture = parse(running({ rounds: 192 }));
   condense(capture, { rounds: 64, rows: 1e6 });
@@ -113,13 +113,13 @@ test('a graph too large to be counted says so, and rounds that are thinned out k
   expect(analyse(capture).sites[0]).toMatchObject({ line: 8, graph: { nodes: 6 * 192 } });
 });
 
-test('a redacted report has no name of a variable', () => {
+test('a redacted report does not name variables', () => {
   const redacted = redactReport(reportOf({}), new Redaction());
   expect(redacted.sites[0]!.graph).toMatchObject({ variable: '', nodes: 288 });
   expect(JSON.stringify(redacted)).not.toContain('total"');
 });
 
-test('the end: a graph that was let go only then is not clean', () => {
+test('a graph that is freed only at the end is not clean', () => {
   const report = reportOf({ bytes: 0, nodes: (i) => (i < 48 ? 6 * i : 0) });
   expect(report).toMatchObject({ verdict: 'insufficient', summary: { insufficient: 'grew-to-the-end' } });
   expect(report.sites[0]).toMatchObject({ line: 8, kind: 'grew-to-the-end', freedMs: MS });
@@ -147,11 +147,11 @@ function crowd(lives: number, gap: number, rounds = 64) {
   return analyse(parse(builder.end()));
 }
 
-test('survivors: a straight line of few among hundreds of garbage is a leak', () => {
+test('survivors: few tensors that grow steadily among hundreds of garbage are a leak', () => {
   for (const gap of [4, 7, 12]) expect(crowd(Infinity, gap).sites[0]).toMatchObject({ line: 5, verdict: 'leak' });
 });
 
-test('survivors: what a full cache drops between collections does not make it grow', () => {
+test('survivors: evictions of a full cache between collections are not growth', () => {
   for (const gap of [4, 7, 12]) {
     for (const lives of [4, 8, 12, 20, 32]) {
       expect({ gap, lives, verdict: crowd(lives, gap).verdict }).toEqual({ gap, lives, verdict: 'clean' });
@@ -159,7 +159,7 @@ test('survivors: what a full cache drops between collections does not make it gr
   }
 });
 
-test('what nobody wrote: sites without a stack, counts beyond all bounds, half a row', () => {
+test('malformed records: sites without a stack, impossible counts, half a row', () => {
   const builder = new CaptureBuilder().site(1, ['/srv/app.js', 5, 1]);
   const most = Buffer.alloc(100, 0xff);
   for (let i = 1; i <= 48; i++) {
@@ -176,7 +176,7 @@ test('what nobody wrote: sites without a stack, counts beyond all bounds, half a
   expect(() => parse(many.packet(PacketType.Graphs, rows).tick({ ms: 1 }))).toThrow('series of counters');
 });
 
-test('what a value is called', () => {
+test('names of values in source lines', () => {
   const at = (text: string, call: string) => variableIn(text, text.indexOf(call) + 1);
   expect(at('  total = total.add(loss);', 'add')).toBe('total');
   expect(at('const { a } = f(); let sum = a.add(b)', 'add')).toBe('sum');

@@ -263,7 +263,7 @@ test('units, formatted and parsed', () => {
   expect(parseBytes('64MiB')).toBe(64 * 2 ** 20);
   expect(() => parseDuration('5')).toThrow(/expected a duration/);
   expect(() => parseDuration('0s')).toThrow(/expected a duration/);
-  expect(() => parseBytes('5 parsecs')).toThrow(/no size/);
+  expect(() => parseBytes('5 parsecs')).toThrow(/expected a size/);
 });
 
 /** A worker thread whose site grows by 1 KiB a round until its end, and 50 rounds in all. */

@@ -43,7 +43,7 @@ async function runWhy(...args: string[]) {
   }
 }
 
-test('run --why: in the report, its JSON, FILE.why and report FILE; of the heap nothing stays', async () => {
+test('run --why: in the report, its JSON, FILE.why and report FILE; nothing of the heap remains', async () => {
   const capture = path.join(folder, 'leaky.ltna');
   const json = path.join(folder, 'leaky.json');
   const { code, stdout } = await runWhy(
@@ -88,14 +88,14 @@ test('run --why: in the report, its JSON, FILE.why and report FILE; of the heap 
   );
 });
 
-test('run --why: a program that is killed leaves no heap, and the report is there all the same', async () => {
+test('run --why: nothing of the heap remains after a program is killed, and the report is complete', async () => {
   const { stdout, stderr } = await runWhy('run', '--why', '--quiet', '--', process.execPath, PROGRAM, 'abort');
   expect(stderr).toMatch(/^leak-audit: --why: the program wrote no heap snapshot: it was ended by a signal /m);
   expect(stdout).not.toMatch(/held at the end by/);
   expect(fs.readdirSync(TEMPORARY)).toEqual([]);
 });
 
-test('attach --why: asked before it detaches', async () => {
+test('attach --why: the request comes before the detach', async () => {
   const service = await holders();
   const running = new Running(
     'attach',
@@ -115,14 +115,14 @@ test('attach --why: asked before it detaches', async () => {
   expect(stdout).toMatch(/held at the end by\n.*→ \.images \(Map\) → 44 × \.pixels/s);
 });
 
-test('--redact-sources leaves no name of the program', async () => {
+test('--redact-sources removes all names of the program', async () => {
   const service = await holders();
   const { stdout } = await leakAudit('why', String(service.pid), '--redact-sources');
   expect(stdout).toMatch(/name-\d+ \(module file-\d+\) → \.name-\d+ \(name-\d+\) → 44 × \.name-\d+/);
   expect(stdout).not.toMatch(/holders|images|pixels|cache|onData|leftBehind|user-|embedding|weights|request/);
 });
 
-test('a thread that is blocked is waited for, by one; when nobody waits any more it does not pause', async () => {
+test('one client waits for a blocked thread; once no client waits, the thread does not pause', async () => {
   const service = await Service.start();
   const file = path.join(folder, 'go-on');
   service.say(`spin ${file}`);
@@ -161,7 +161,7 @@ test('a thread that is blocked is waited for, by one; when nobody waits any more
   expect((await leakAudit('why', String(service.pid))).code).toBe(0);
 });
 
-test('what is refused', async () => {
+test('invalid input is refused', async () => {
   const service = await holders();
   expect(await refused('why', path.join(folder, 'none.heapsnapshot'))).toMatch(/cannot read .* \(ENOENT\)$/);
   expect(await refused('why', folder)).toMatch(/expected a file, got something else$/);
