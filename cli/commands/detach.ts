@@ -11,7 +11,7 @@ export function detachCommand(done: (status: number) => void): Command {
   return new Command('detach')
     .description('Ends a recording of `leak-audit attach`; a waiting `attach` then prints its report.')
     .argument('<pid>', 'process id')
-    .addHelpText('after', '\nExit status: 0, or 2 if the process is not recorded, or is recorded by `leak-audit run`.')
+    .addHelpText('after', '\nExit status: 0, or 2 if the process is not being recorded\nby `leak-audit attach`.')
     .action(async (pid: string) => {
       const answer = await withProcess(pid, (connection) => connection.ask('detach'));
       const { file, ms } = detachedOf(answer);
