@@ -15,6 +15,7 @@ import { runMain, StepError } from './steps/errors.mjs';
 import { jestTests } from './steps/jest.mjs';
 import { lintCpp, lintScripts } from './steps/lint.mjs';
 import { withLock } from './steps/lock.mjs';
+import { lintPaths } from './steps/named-paths.mjs';
 import { nativeTests } from './steps/native-tests.mjs';
 import { say } from './steps/progress.mjs';
 import { setUp } from './steps/setup.mjs';
@@ -56,6 +57,7 @@ await runMain(async () => {
   if (lint) {
     await tally.part('lint: TypeScript and JavaScript', () => lintScripts());
     await tally.part('lint: C++', () => lintCpp());
+    await tally.part('lint: paths in comments and documents', () => lintPaths());
   }
   await tally.part('codegen', () => withLock(ensureCodegen), { needed: true });
   await tally.part('codegen:check', () => checkLedger());
