@@ -91,3 +91,12 @@ it('generated code is not committed, and hand-written files stay short', () => {
     .filter(([, lines]) => lines > 420);
   expect(long).toEqual([]);
 });
+
+it('the addon of the sanitizers is compiled with the definitions of the shipped one', () => {
+  const [, list] = /defines = \[(.*)\]/.exec(textOf('scripts/addon-flags.mjs'))!;
+  const shipped = list!.replace(/'/g, '').split(', ');
+  const [, sanitized] = /target_compile_definitions\(ltn_addon PRIVATE\s+([^)]*)\)/.exec(
+    textOf('native/CMakeLists.txt'),
+  )!;
+  expect(sanitized!.split(/\s+/)).toEqual(shipped);
+});
