@@ -65,9 +65,7 @@ test('one tensor is singular', () => {
 });
 
 test('without sites the table is omitted', () => {
-  expect(textOf({ ...snapshotOf(2, []), mode: 'counters' })).toMatch(
-    /\n\nno site is known \(--mode counters\)\n\nrecorded /,
-  );
+  expect(textOf({ ...snapshotOf(2, []), mode: 'counters' })).toMatch(/\n\nno sites \(--mode counters\)\n\nrecorded /);
   expect(textOf(snapshotOf(0, []))).toMatch(/\n\nno tensor was made yet\n\nrecorded for 1\.0 s \(--mode full\)\n$/);
 });
 
