@@ -21,7 +21,8 @@ module.exports = {
   modulePathIgnorePatterns: ['<rootDir>/build/'],
   moduleNameMapper: {
     '^libtorch-node$': '<rootDir>/dist/lib/index.js',
-    '^libtorch-node/(jest|metrics|testing)$': '<rootDir>/dist/lib/$1.js',
+    '^libtorch-node/jest$': '<rootDir>/dist/lib/testing/jest.js',
+    '^libtorch-node/(metrics|testing)$': '<rootDir>/dist/lib/$1/index.js',
   },
   transform: {
     '^.+\\.ts$': [

@@ -1,26 +1,26 @@
 /** The module: hand-written names, generated functions, namespaces, dtypes and torch.ops. */
-import './methods';
-import { countArguments } from './arity';
-import { patchAssert } from './assert-equality';
-import { definePendingMethods } from './async/pending';
+import './public/methods';
+import { dtypeAliases, dtypes, layouts, memoryFormats } from './addon/enums';
+import { native } from './addon/native';
 import { asyncPool } from './async/pool';
 import { makeAsync, makeRun, registerKinds } from './async/run';
-import { startAudit } from './audit';
-import { classes } from './classes';
-import { startDebug } from './debug';
-import { dtypeAliases, dtypes, layouts, memoryFormats } from './enums';
-import { spaces } from './functions';
-import { patchJest } from './jest-equality';
-import { showInMemoryUsage } from './memory-usage';
-import { reportMissingNames } from './misses';
-import { native } from './native';
-import { ops } from './raw';
+import { classes } from './call/classes';
+import { spaces } from './call/functions';
+import { reportMissingNames } from './call/misses';
+import { ops } from './call/raw';
+import { patchAssert } from './equality/assert';
+import { patchJest } from './equality/jest';
+import { countArguments } from './errors/arity';
+import { showInMemoryUsage } from './memory/memory-usage';
+import { startDebug } from './observe/debug';
+import { startAudit } from './observe/recording';
+import { definePendingMethods } from './tensor/pending';
 import './public';
-import { publicFunction } from './public/define';
-import { camelCase } from './signature';
+import { publics } from './addon/wrappers';
+import { publicFunction } from './call/define';
+import { camelCase } from './call/signature';
+import { passOnWarnings, warn } from './call/warnings';
 import * as written from './torch';
-import { passOnWarnings, warn } from './warnings';
-import { publics } from './wrappers';
 
 /** Makes Python's names throw in a namespace and those inside it. torch.ops has libtorch's own names. */
 function reportMissingNamesIn(at: string, space: object): void {

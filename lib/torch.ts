@@ -1,17 +1,17 @@
 /** The hand-written part of the public module. The generated functions join it in index.ts. */
 import type { DType, DTypeLike, Scalar } from '../types/base';
-import { scalarDtype } from './create';
-import { dtypeName, givenDtypeCodes } from './enums';
-import { argumentError } from './errors';
-import { type MemoryReport, native } from './native';
-import { optionsOf, readCall } from './reading';
-import { rows } from './rows';
-import { callFunction, functionSite } from './runtime';
-import { seedOf } from './seed';
-import type { Tensor } from './tensor';
+import { dtypeName, givenDtypeCodes } from './addon/enums';
+import { type MemoryReport, native } from './addon/native';
+import { rows } from './call/rows';
+import { callFunction, functionSite } from './call/runtime';
+import { scalarDtype } from './elements/create';
+import { argumentError } from './errors/errors';
+import { seedOf } from './errors/seed';
+import { optionsOf, readCall } from './tensor/reading';
+import type { Tensor } from './tensor/tensor';
 
-export { type AllocationEvent, getAllocationThreshold, setAllocationThreshold } from './allocations';
-export * as audit from './audit/public';
+export type { MemoryReport, MemoryTotals } from './addon/native';
+export * as autograd from './autograd';
 export {
   type BackwardOptions,
   backward,
@@ -21,11 +21,13 @@ export {
   isInferenceModeEnabled,
   noGrad,
   setGradEnabled,
-} from './autograd';
-export { fromTypedArray, type TensorData, type TensorOptions, type TypedArray, tensor } from './create';
-export type { CudaMemory } from './cuda';
-export * as cuda from './cuda';
-export type { ErrorCode, TorchError } from './errors';
+} from './autograd/backward';
+export type { CudaMemory } from './cuda/index';
+export * as cuda from './cuda/index';
+export { fromTypedArray, type TensorData, type TensorOptions, type TypedArray, tensor } from './elements/create';
+export { type Index, Slice, slice } from './elements/indexing';
+export type { ErrorCode, TorchError } from './errors/errors';
+export { Complex, Stream } from './errors/values';
 export type { LoadLimits } from './files/limits';
 export { type LoadNpyOptions, type LoadNpzOptions, npy, npz } from './files/npy';
 export type { FilePath } from './files/paths';
@@ -40,10 +42,13 @@ export {
   saveToBuffer,
   saveToStream,
 } from './files/torch-file';
-export * as autograd from './gradients';
-export { type Index, Slice, slice } from './indexing';
 export * as inductor from './inductor';
 export * as jit from './jit';
+export { disposeAll, keep } from './lifetimes/movable';
+export { openScope, Scope, scope } from './lifetimes/scope';
+export { tensors } from './lifetimes/walk';
+export { type AllocationEvent, getAllocationThreshold, setAllocationThreshold } from './metrics/allocations';
+export * as audit from './observe/audit/public';
 export {
   type RunningTensorLogger,
   type TensorDetail,
@@ -51,17 +56,12 @@ export {
   TensorLogger,
   type TensorLoggerOptions,
   type TensorReport,
-} from './logger';
-export type { MemoryReport, MemoryTotals } from './native';
+} from './observe/logger';
 export { type PrintChanges, type PrintOptions, setPrintOptions } from './print/options';
-export type { Element, NestedArray } from './read';
-export { disposeAll, keep } from './scopes/movable';
-export { openScope, Scope, scope } from './scopes/scope';
-export { tensors } from './scopes/walk';
-export { fromShared, type SharedTensor, SharedToken } from './share';
-export { Tensor } from './tensor';
+export type { Element, NestedArray } from './tensor/read';
+export { fromShared, type SharedTensor, SharedToken } from './tensor/share';
+export { Tensor } from './tensor/tensor';
 export * as utils from './utils';
-export { Complex, Stream } from './values';
 
 /** The memory of the process's live tensors and of libtorch, over all threads. */
 export function memory(): MemoryReport {

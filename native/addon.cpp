@@ -1,4 +1,4 @@
-// The addon's entry point, loaded by lib/native.ts once per environment.
+// The addon's entry point, loaded by lib/addon/native.ts once per environment.
 #include <napi.h>
 
 #include "native/accounting/totals.h"

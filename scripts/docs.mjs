@@ -19,9 +19,9 @@ const unexported = [
   'types/base.d.ts:Options',
   'types/pending.d.ts:PendingMembers',
   'types/pending.d.ts:PendingMethods',
-  'lib/indexing.ts:IndexList',
-  'lib/scopes/context.ts:ScopeNode',
-  'lib/turn.ts:Unfinished',
+  'lib/elements/indexing.ts:IndexList',
+  'lib/lifetimes/context.ts:ScopeNode',
+  'lib/errors/turn.ts:Unfinished',
 ];
 
 await runMain(() =>

@@ -1,7 +1,7 @@
 /** Ops off the event loop: `torch.async`, `torch.run` and their thread pool. See docs/async.md. */
 import type { AsyncPool } from '../lib/async/pool';
 import type { RunOptions } from '../lib/async/run';
-import type { Tensor } from '../lib/tensor';
+import type { Tensor } from '../lib/tensor/tensor';
 import type {
   AsyncFftFunctions,
   AsyncLinalgFunctions,

@@ -1,7 +1,7 @@
 /** The basic types of op signatures. */
-import type { Tensor } from '../lib/tensor';
+import type { Tensor } from '../lib/tensor/tensor';
 
-export type { TensorData } from '../lib/create';
+export type { TensorData } from '../lib/elements/create';
 
 /** An element type. The last nine exist only in libtorch 2; older versions refuse them (`torch.uint16` is undefined). */
 export type DType =

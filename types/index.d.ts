@@ -3,7 +3,7 @@
  * index.d.mts.
  */
 // Adds the hand-written methods to Tensor.
-import '../lib/methods';
+import '../lib/public/methods';
 
 export * from '../lib/torch';
 // Hand-written functions take precedence over ops of the same name, except that `full` has the op's signature.

@@ -1,5 +1,5 @@
 /** Results of the functions of `torch.run`: available after the previous ops have run. */
-import type { Tensor } from '../lib/tensor';
+import type { Tensor } from '../lib/tensor/tensor';
 import type { ArrayOf, ElementOf, Nested } from './algebra';
 import type { RowOf, Turned, TurnedEnd } from './algebra/view';
 import type { Device, DType, Layout, Shape } from './base';

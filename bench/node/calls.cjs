@@ -11,10 +11,10 @@ const { serve } = require('./serve.cjs');
 // Internals of the library instead of its public entry: the forms are compared with these.
 const lib = path.dirname(require.resolve('libtorch-node'));
 const inside = (name) => require(path.join(lib, `${name}.js`));
-const { f } = inside('runtime');
-const { packed } = inside('packed');
-const { wrap } = inside('tensor');
-const { raw } = inside('wrappers');
+const { f } = inside('call/runtime');
+const { packed } = inside('call/packed');
+const { wrap } = inside('tensor/tensor');
+const { raw } = inside('addon/wrappers');
 
 const BATCH = 1000;
 torch.setNumThreads(1);

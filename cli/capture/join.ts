@@ -3,7 +3,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { CaptureWriter } from './copy';
 
-/** Finds the files of children, which lib/audit.ts names. */
+/** Finds the files of children, which lib/observe/recording.ts names. */
 export function childrenOf(file: string): { file: string; pid: number }[] {
   const folder = path.dirname(path.resolve(file));
   const base = `${path.basename(file)}.`;

@@ -25,7 +25,7 @@ interface Options extends RecordingOptions {
   why?: boolean;
 }
 
-/** lib/audit.ts reads and removes it. */
+/** lib/observe/recording.ts reads and removes it. */
 const VARIABLE = 'LIBTORCH_NODE_AUDIT';
 
 export function runCommand(done: (status: number) => void): Command {

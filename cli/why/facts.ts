@@ -1,4 +1,4 @@
-/** Facts that a thread sends with its heap (lib/audit/heap.ts): its tensors by handle, their sites and owners. */
+/** Facts that a thread sends with its heap (lib/observe/audit/heap.ts): its tensors by handle, their sites and owners. */
 import type { Frame } from '../capture/capture';
 import { amount, list, Names, object, whole } from '../capture/fields';
 import { Budget } from '../capture/limits';

@@ -33,7 +33,7 @@ bool has_word(const std::string& text, const std::string& word) {
 // The file: imports of the names that the body uses, then the body.
 std::string with_imports(const Plan& plan, const std::string& body) {
   std::string text = kHeader;
-  if (has_word(body, "Tensor")) text += "import type { Tensor } from '../../lib/tensor';\n";
+  if (has_word(body, "Tensor")) text += "import type { Tensor } from '../../lib/tensor/tensor';\n";
   std::string base;
   for (const char* const name : kBaseTypes) {
     if (has_word(body, name)) base += (base.empty() ? "" : ", ") + std::string(name);

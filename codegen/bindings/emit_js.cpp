@@ -39,7 +39,7 @@ std::string table_text(const Plan& plan) {
   }
   std::string text =
       std::string(kHeader) +
-      "// One row per op: name.overload, schema, signature code (see lib/signature.ts).\nexports.table = [\n";
+      "// One row per op: name.overload, schema, signature code (see lib/call/signature.ts).\nexports.table = [\n";
   for (const std::string& line : rows) text += line;
   return text + "];\nexports.libtorchVersion = " + js_string(plan.model->libtorch_version) +
          ";\nexports.opCount = " + std::to_string(plan.ops.size()) + ";\n";
@@ -67,7 +67,7 @@ std::string wrapper(const Plan& plan, const Group& group, const std::string& spa
 }
 
 const char* const kFactory =
-    "// `f` holds the native functions by number; `rt` is lib/runtime.ts: wrap and results make Tensors of handles,\n"
+    "// `f` holds the native functions by number; `rt` is lib/call/runtime.ts: wrap and results make Tensors of handles,\n"
     "// callFunction and callMethod are the parser, `s` what it knows of each wrapper that called it.\n";
 
 std::string functions_text(const Plan& plan) {

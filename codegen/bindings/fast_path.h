@@ -9,7 +9,7 @@
 namespace codegen {
 
 // The cases of `switch (arguments.length)` for a group, indented by four, or "" if none is simple enough. Parameters
-// are a0, a1, …; for a method `this` is self. A case returns exactly what lib/parse.ts would return, or breaks.
+// are a0, a1, …; for a method `this` is self. A case returns exactly what lib/call/parse.ts would return, or breaks.
 struct FastPath {
   std::string cases;
   std::string locals;     // the declaration of the locals that the cases assign to, or ""

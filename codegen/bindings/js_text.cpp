@@ -7,7 +7,7 @@
 namespace codegen {
 namespace {
 
-constexpr const char* kNumberTensorCode = "W";  // lib/convert.ts
+constexpr const char* kNumberTensorCode = "W";  // lib/call/convert.ts
 
 std::string json_string(const std::string& text) {
   std::string result = "\"";

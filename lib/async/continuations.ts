@@ -6,7 +6,7 @@
 import { createHook, executionAsyncResource } from 'node:async_hooks';
 import { setImmediate } from 'node:timers';
 import { types } from 'node:util';
-import { bodyNow, bodyOf, NOTHING, type Recorder, type Recording, recordingNow, switchTo } from './pending';
+import { bodyNow, bodyOf, NOTHING, type Recorder, type Recording, recordingNow, switchTo } from '../tensor/pending';
 
 /** A recorder that knows whether its function's code is still recorded. */
 interface Body extends Recorder {

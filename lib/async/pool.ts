@@ -1,6 +1,7 @@
 /** `torch.asyncPool`: the threads of `torch.async` and `torch.run`, separate from libuv's. */
-import { argumentError } from '../errors';
-import { native } from '../native';
+
+import { native } from '../addon/native';
+import { argumentError } from '../errors/errors';
 
 /** One pool for all threads of the process. */
 export interface AsyncPool {

@@ -1,6 +1,6 @@
 /** Promises among the arguments of `torch.async` are awaited first. */
-import { enableGrad, inferenceMode, isGradEnabled, isInferenceModeEnabled, noGrad } from '../autograd';
-import { isPending, isPlain } from './places';
+import { enableGrad, inferenceMode, isGradEnabled, isInferenceModeEnabled, noGrad } from '../autograd/backward';
+import { isPending, isPlain } from '../tensor/places';
 
 const isPromise = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === 'object' &&

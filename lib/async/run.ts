@@ -1,14 +1,14 @@
 /** `torch.run` and `torch.async`: ops off the event loop. */
 import { types } from 'node:util';
 import type { Signal } from '../../types/base';
-import { requireAtMost } from '../arity';
-import { argumentError, codedError } from '../errors';
-import { reportsMissingNames } from '../misses';
-import { ownOptions } from '../options';
-import { readArguments } from '../reading';
+import { ownOptions } from '../addon/options';
+import { reportsMissingNames } from '../call/misses';
+import { requireAtMost } from '../errors/arity';
+import { argumentError, codedError } from '../errors/errors';
+import { PendingValue, recordBody } from '../tensor/pending';
+import { findPending, isPending, isPlain } from '../tensor/places';
+import { readArguments } from '../tensor/reading';
 import { followed } from './continuations';
-import { PendingValue, recordBody } from './pending';
-import { findPending, isPending, isPlain } from './places';
 import { inCurrentModes, whenResolved } from './promised';
 import { onAbort } from './signals';
 import { Strand } from './strand';

@@ -3,16 +3,24 @@
  * recorded, so tensors may be disposed meanwhile; results belong to the scope in which the strand began.
  */
 import { isMainThread } from 'node:worker_threads';
-import { atSite, siteOfCall } from '../audit';
-import { collectAll } from '../collector';
-import { codedError, type TorchError } from '../errors';
-import { native } from '../native';
-import { results } from '../runtime';
-import { enter, now, type ScopeNode } from '../scopes/context';
-import { signature } from '../signature';
-import { type Tensor, wrap, wrapElement } from '../tensor';
-import { restoring } from '../turn';
-import { noteRecorder, OFF, type PendingTensor, PendingValue, READ, type Recorder, recordInto } from './pending';
+import { native } from '../addon/native';
+import { results } from '../call/runtime';
+import { signature } from '../call/signature';
+import { codedError, type TorchError } from '../errors/errors';
+import { restoring } from '../errors/turn';
+import { enter, now, type ScopeNode } from '../lifetimes/context';
+import { collectAll } from '../memory/collector';
+import { atSite, siteOfCall } from '../observe/recording';
+import {
+  noteRecorder,
+  OFF,
+  type PendingTensor,
+  PendingValue,
+  READ,
+  type Recorder,
+  recordInto,
+} from '../tensor/pending';
+import { type Tensor, wrap, wrapElement } from '../tensor/tensor';
 
 const { flags } = native;
 
@@ -25,6 +33,13 @@ const stepOf = (code: number): number => Math.floor(((-code - PENDING) % STRAND)
 const cellOf = (code: number): number => (-code - PENDING) % CELLS;
 
 const outOfMemory = new Set(['ERR_TORCH_OUT_OF_MEMORY', 'ERR_TORCH_MEMORY_LIMIT']);
+
+declare module '../addon/interface' {
+  interface Native {
+    /** Strands, shared by all copies of the library that use one addon. */
+    asyncNow?: AsyncNow;
+  }
+}
 
 /** State shared by all copies of the library that use one addon (Jest loads one per test file). */
 export interface AsyncNow {

@@ -1,7 +1,7 @@
 /** The bytes of a tensor's elements. */
-import { keep } from '../scopes/movable';
-import { ownScope } from '../scopes/scope';
-import type { Tensor } from '../tensor';
+import { keep } from '../lifetimes/movable';
+import { ownScope } from '../lifetimes/scope';
+import type { Tensor } from '../tensor/tensor';
 
 /** The elements in row-major order. */
 export function bytesOfTensor(tensor: Tensor): Uint8Array {

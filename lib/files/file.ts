@@ -1,11 +1,11 @@
 /** Regular files: read in parts into the tensors' memory, or memory-mapped if the program asks for it. */
 import * as fs from 'node:fs';
-import { codedError } from '../errors';
-import { spaces } from '../functions';
-import { native } from '../native';
-import { keep } from '../scopes/movable';
-import { ownScope } from '../scopes/scope';
-import { type Tensor, wrap } from '../tensor';
+import { native } from '../addon/native';
+import { spaces } from '../call/functions';
+import { codedError } from '../errors/errors';
+import { keep } from '../lifetimes/movable';
+import { ownScope } from '../lifetimes/scope';
+import { type Tensor, wrap } from '../tensor/tensor';
 import type { TensorSource } from './source';
 
 const { fromFile } = spaces['']! as unknown as Record<string, (...args: unknown[]) => Tensor>;

@@ -3,7 +3,7 @@
  * one budget, and everything created from it is charged to that budget. The defaults scale with the file's actual size, so
  * large files load without options.
  */
-import { argumentError } from '../errors';
+import { argumentError } from '../errors/errors';
 
 export interface LoadLimits {
   /** The most bytes of all entries when they are unpacked (default: 256 MiB and 16 times the file's size). */

@@ -1,12 +1,12 @@
 /** `torch.npy` and `torch.npz`: NumPy's files of arrays. (Format: NumPy's NEP 1.) */
 import type { ByteSource, ByteStream, Device, DeviceLike, DType, NodeBuffer } from '../../types/base';
-import { dtypeCodes } from '../enums';
-import { argumentError, codedError, type TorchError } from '../errors';
-import { spaces } from '../functions';
-import { ownOptions } from '../options';
-import { ownScope } from '../scopes/scope';
-import { bare } from '../second-name';
-import { isTensor, type Tensor } from '../tensor';
+import { dtypeCodes } from '../addon/enums';
+import { ownOptions } from '../addon/options';
+import { spaces } from '../call/functions';
+import { argumentError, codedError, type TorchError } from '../errors/errors';
+import { ownScope } from '../lifetimes/scope';
+import { bare } from '../tensor/second-name';
+import { isTensor, type Tensor } from '../tensor/tensor';
 import { bytesOfTensor, chunksOfTensor } from './bytes';
 import { demandBeginning, demandEntries, demandFormat } from './formats';
 import { Budget, type LoadLimits, limitsOf } from './limits';

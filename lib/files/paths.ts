@@ -1,7 +1,7 @@
 /** File arguments: a path or a file: URL, by Node's rules, and their position among a saver's arguments. */
 import { fileURLToPath } from 'node:url';
 import type { FileUrl } from '../../types/base';
-import { argumentError, refusal } from '../errors';
+import { argumentError, refusal } from '../errors/errors';
 
 export type FilePath = string | FileUrl;
 

@@ -1,10 +1,10 @@
 /** The sources of a loader: a file, or bytes in memory. */
 import { types } from 'node:util';
-import { fromTypedArray } from '../create';
-import { argumentError } from '../errors';
-import { native } from '../native';
-import { ownScope } from '../scopes/scope';
-import { type Tensor, wrap } from '../tensor';
+import { native } from '../addon/native';
+import { fromTypedArray } from '../elements/create';
+import { argumentError } from '../errors/errors';
+import { ownScope } from '../lifetimes/scope';
+import { type Tensor, wrap } from '../tensor/tensor';
 import { RegularFile } from './file';
 import { demandFormat, type FormatName } from './formats';
 import { pathIn } from './paths';

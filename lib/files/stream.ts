@@ -1,9 +1,9 @@
 /** Tensor files as streams, with backpressure in both directions. */
 import type { ByteSource, ByteStream, Signal } from '../../types/base';
-import { argumentError, codedError, describe, type TorchError } from '../errors';
-import { keep } from '../scopes/movable';
-import { tensors } from '../scopes/walk';
-import type { Tensor } from '../tensor';
+import { argumentError, codedError, describe, type TorchError } from '../errors/errors';
+import { keep } from '../lifetimes/movable';
+import { tensors } from '../lifetimes/walk';
+import type { Tensor } from '../tensor/tensor';
 
 export interface StreamOptions {
   /** Aborting it rejects with the signal's reason and cancels the source. */

@@ -4,15 +4,15 @@
  */
 import { types } from 'node:util';
 import type { ByteSource, ByteStream, Device, DeviceLike, DType, NodeBuffer } from '../../types/base';
-import { dtypeCodes } from '../enums';
-import { argumentError, codedError, type TorchError } from '../errors';
-import { native } from '../native';
-import { ownOptions } from '../options';
-import { ownScope } from '../scopes/scope';
-import { bare } from '../second-name';
-import { isTensor, type Tensor } from '../tensor';
-import { asUser } from '../user-code';
-import { Complex } from '../values';
+import { dtypeCodes } from '../addon/enums';
+import { native } from '../addon/native';
+import { ownOptions } from '../addon/options';
+import { argumentError, codedError, type TorchError } from '../errors/errors';
+import { Complex } from '../errors/values';
+import { ownScope } from '../lifetimes/scope';
+import { asUser } from '../lifetimes/user-code';
+import { bare } from '../tensor/second-name';
+import { isTensor, type Tensor } from '../tensor/tensor';
 import { bytesOfTensor } from './bytes';
 import { demandEntries, demandFormat } from './formats';
 import { Budget, type LoadLimits, limitNames, limitsOf } from './limits';

@@ -1,7 +1,7 @@
 /** Atomic file writes. */
 import { randomBytes } from 'node:crypto';
 import * as fs from 'node:fs';
-import { codedError } from '../errors';
+import { codedError } from '../errors/errors';
 
 /** Node writes at most 2 GiB per call. */
 const MAX_IO_BYTES = 1 << 30;

@@ -4,13 +4,13 @@
  */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
+import { libtorchNames } from '../addon/native';
 import { demandEntries } from '../files/formats';
 import { Budget } from '../files/limits';
 import { quote } from '../files/names';
 import { openStrictly } from '../files/strict-zip';
 import type { Bytes, ZipEntry, ZipReader } from '../files/zip';
 import { ElfError, readElf } from '../libtorch/elf';
-import { libtorchNames } from '../native';
 import { type InputForm, inputsOf } from './inputs';
 
 type Fail = (what: string) => Error;

@@ -1,13 +1,13 @@
 /** `torch.inductor`: models that PyTorch compiled ahead of time. See docs/models.md. */
 import * as fs from 'node:fs';
-import { argumentError, codedError, type TorchError } from '../errors';
+import { native } from '../addon/native';
+import { ownOptions } from '../addon/options';
+import { argumentError, codedError, type TorchError } from '../errors/errors';
 import { RegularFile } from '../files/file';
 import { demandFormat } from '../files/formats';
 import { type FilePath, pathOf } from '../files/paths';
-import { native } from '../native';
-import { ownOptions } from '../options';
-import { ownScope } from '../scopes/scope';
-import { wrap } from '../tensor';
+import { ownScope } from '../lifetimes/scope';
+import { wrap } from '../tensor/tensor';
 import { examinePackage, type Package } from './archive';
 import { unpackingFolder } from './folder';
 import { packed } from './inputs';

@@ -3,7 +3,7 @@
  * libtorch has no API for them. Since 2.7, PyTorch writes debug checks of them into the generated source of every model,
  * which is in the package beside the library.
  */
-import { dtypeCodes } from '../enums';
+import { dtypeCodes } from '../addon/enums';
 
 export interface Size {
   readonly least: number;

@@ -1,13 +1,13 @@
 /** A model that AOTInductor compiled, as `torch.inductor.aotiLoadPackage` gives it. */
 import type { Signal } from '../../types/base';
-import { bodyNow, isPendingTensor, OFF, PendingValue, RECORDED_VALUE } from '../async/pending';
+import { native } from '../addon/native';
 import { start } from '../async/run';
 import type { Strand } from '../async/strand';
-import { argumentError, codedError, describe } from '../errors';
+import { NativeObject } from '../call/object';
+import { argumentError, codedError, describe } from '../errors/errors';
 import { readResult, takeOptions } from '../jit/module';
-import { native } from '../native';
-import { NativeObject } from '../object';
-import { isTensor, type Tensor, wrapElement } from '../tensor';
+import { bodyNow, isPendingTensor, OFF, PendingValue, RECORDED_VALUE } from '../tensor/pending';
+import { isTensor, type Tensor, wrapElement } from '../tensor/tensor';
 import { flatten, type PackageInput, parseTree, type Tree, unflatten } from './tree';
 
 const FORWARD = 'AotiPackage.forward';

@@ -3,8 +3,8 @@
  * between a tree of values and the flat list of tensors of the compiled code.
  */
 import type { PendingTensor } from '../../types/pending';
-import { describe, refusal } from '../errors';
-import { isTensor, type Tensor } from '../tensor';
+import { describe, refusal } from '../errors/errors';
+import { isTensor, type Tensor } from '../tensor/tensor';
 
 const MAX_DEPTH = 200;
 

@@ -1,14 +1,14 @@
 /** Members of ScriptModule that codegen/spec/classes/ScriptModule.yaml does not declare. */
 import type { DeviceLike, Signal } from '../../types/base';
 import type { ScriptModule } from '../../types/generated/classes';
-import { bodyNow, isPendingTensor, OFF, PendingValue, RECORDED_VALUE } from '../async/pending';
+import { native } from '../addon/native';
 import { type RunOptions, start } from '../async/run';
 import type { Strand } from '../async/strand';
-import { classes } from '../classes';
-import { argumentError } from '../errors';
-import { native } from '../native';
-import { NativeObject } from '../object';
-import { type Tensor, wrapElement } from '../tensor';
+import { classes } from '../call/classes';
+import { NativeObject } from '../call/object';
+import { argumentError } from '../errors/errors';
+import { bodyNow, isPendingTensor, OFF, PendingValue, RECORDED_VALUE } from '../tensor/pending';
+import { type Tensor, wrapElement } from '../tensor/tensor';
 import { decode, encode, type ModelInput } from './values';
 
 /** A model's methods on a pool thread. The last argument may be `{ signal }`. See docs/async.md. */

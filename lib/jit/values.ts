@@ -3,9 +3,9 @@
  * a tag and its data.
  */
 import type { PendingTensor } from '../../types/pending';
-import { codedError, describe, refusal } from '../errors';
-import { isTensor, type Tensor, wrapElement } from '../tensor';
-import { Complex, isComplex } from '../values';
+import { codedError, describe, refusal } from '../errors/errors';
+import { Complex, isComplex } from '../errors/values';
+import { isTensor, type Tensor, wrapElement } from '../tensor/tensor';
 
 /** The numbers of native/models/values.h. */
 enum Tag {

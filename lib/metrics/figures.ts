@@ -1,5 +1,5 @@
 /** The exported figures, and their names in Prometheus and OpenTelemetry. docs/metrics.md documents them. */
-import { type MemoryTotals, native } from '../native';
+import { type MemoryTotals, native } from '../addon/native';
 
 /** One figure: a DeviceFigure has one value per device, a ProcessFigure one per process. */
 interface Figure {

@@ -1,7 +1,7 @@
 /** The figures for OpenTelemetry, through the program's @opentelemetry/api. Read only when a reader collects. */
 
-import { native } from '../native';
-import { ownOptions } from '../options';
+import { native } from '../addon/native';
+import { ownOptions } from '../addon/options';
 import { DEVICE_ATTRIBUTE, deviceFigures, processFigures } from './figures';
 import { peer } from './peer';
 import { type Exported, exported } from './prometheus';

@@ -1,7 +1,8 @@
 /** The figures for Prometheus, through the program's prom-client. Read only on a scrape. */
-import { argumentError } from '../errors';
-import { type MemoryReport, native } from '../native';
-import { ownOptions } from '../options';
+
+import { type MemoryReport, native } from '../addon/native';
+import { ownOptions } from '../addon/options';
+import { argumentError } from '../errors/errors';
 import { DEVICE_LABEL, type DeviceFigure, deviceFigures, type ProcessFigure, processFigures } from './figures';
 import { peer } from './peer';
 

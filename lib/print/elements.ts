@@ -1,7 +1,7 @@
 /** The elements of a strided tensor as PyTorch prints them: columns of one width, nested in brackets, summarised. */
-import { tensor as createTensor } from '../create';
-import { toTypedArray } from '../read';
-import type { Tensor } from '../tensor';
+import { tensor as createTensor } from '../elements/create';
+import { toTypedArray } from '../tensor/read';
+import type { Tensor } from '../tensor/tensor';
 import { exponential, fixed } from './numbers';
 import { printOptions, widthFollowsSciMode } from './options';
 

@@ -1,8 +1,8 @@
 /** `toString()` as PyTorch prints: a port of the rules of torch/_tensor_str.py. */
-import { dtypeName } from '../enums';
-import { native } from '../native';
-import { ownScope } from '../scopes/scope';
-import type { Tensor } from '../tensor';
+import { dtypeName } from '../addon/enums';
+import { native } from '../addon/native';
+import { ownScope } from '../lifetimes/scope';
+import type { Tensor } from '../tensor/tensor';
 import { elementsText } from './elements';
 import { pythonFloat } from './numbers';
 import { printOptions } from './options';

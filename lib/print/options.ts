@@ -1,7 +1,8 @@
 /** torch.setPrintOptions. */
-import { argumentError } from '../errors';
-import { native } from '../native';
-import { isOptions, unknownOption } from '../options';
+
+import { native } from '../addon/native';
+import { isOptions, unknownOption } from '../addon/options';
+import { argumentError } from '../errors/errors';
 
 export interface PrintOptions {
   /** Digits after the point (default 4). */

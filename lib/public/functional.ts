@@ -1,8 +1,8 @@
 /** torch/functional.py: functions whose arguments differ from those of their ops. */
 import type { Scalar } from '../../types/base';
-import { isTensor, type Tensor } from '../tensor';
-import { Complex, isComplex } from '../values';
-import { define } from './define';
+import { define } from '../call/define';
+import { Complex, isComplex } from '../errors/values';
+import { isTensor, type Tensor } from '../tensor/tensor';
 import { aten, direct, linalg } from './ops';
 import { refuse } from './support';
 

@@ -1,7 +1,7 @@
 /** torch.lu (torch/functional.py), and torch/_lowrank.py: approximate decompositions by random projection. */
 import type { DType } from '../../types/base';
-import type { Tensor } from '../tensor';
-import { composed, define } from './define';
+import { composed, define } from '../call/define';
+import type { Tensor } from '../tensor/tensor';
 import { aten, linalg, sparse } from './ops';
 import { refuse } from './support';
 

@@ -1,10 +1,10 @@
 /** Functions of the Python module for queries, and for tensors from existing data. */
 import type { Device, DType } from '../../types/base';
-import { fromTypedArray, type TensorData, type TypedArray, tensorFor } from '../create';
-import { dtypeName } from '../enums';
-import { native } from '../native';
-import { isTensor, type Tensor } from '../tensor';
-import { define } from './define';
+import { dtypeName } from '../addon/enums';
+import { native } from '../addon/native';
+import { define } from '../call/define';
+import { fromTypedArray, type TensorData, type TypedArray, tensorFor } from '../elements/create';
+import { isTensor, type Tensor } from '../tensor/tensor';
 import { finfo, iinfo } from './dtype-info';
 import { refusal, refuse } from './support';
 import { typeName } from './tensor-methods';

@@ -1,6 +1,7 @@
 /** Names of dimensions one by one, with '...' for the rest, or as a map (torch/_namedtensor_internals.py). */
-import type { Tensor } from '../tensor';
-import { define } from './define';
+
+import { define } from '../call/define';
+import type { Tensor } from '../tensor/tensor';
 import { refuse } from './support';
 
 const ELLIPSIS = '...';

@@ -1,8 +1,9 @@
 /** The ops that public functions use, as functions. */
-import { spaces } from '../functions';
-import { f, results } from '../runtime';
-import { isTensor } from '../tensor';
-import { raw } from '../wrappers';
+
+import { raw } from '../addon/wrappers';
+import { spaces } from '../call/functions';
+import { f, results } from '../call/runtime';
+import { isTensor } from '../tensor/tensor';
 
 /** The call site gives the result type. */
 type Op = (...args: any[]) => any;

@@ -1,7 +1,7 @@
 /** Settings of libtorch for the process, and the state of its default random number generator. */
-import { native } from '../native';
-import { type Tensor, wrap } from '../tensor';
-import { define } from './define';
+import { native } from '../addon/native';
+import { define } from '../call/define';
+import { type Tensor, wrap } from '../tensor/tensor';
 import { refuse } from './support';
 
 const modes = ['default', 'warn', 'error'];

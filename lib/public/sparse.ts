@@ -1,8 +1,8 @@
 /** torch.sparse.sum, and sparse tensors from JavaScript data. */
 import type { DType } from '../../types/base';
-import { type TensorData, tensor } from '../create';
-import { isTensor, type Tensor } from '../tensor';
-import { composed, define } from './define';
+import { composed, define } from '../call/define';
+import { type TensorData, tensor } from '../elements/create';
+import { isTensor, type Tensor } from '../tensor/tensor';
 import { aten } from './ops';
 
 define(['sparse'], {

@@ -1,6 +1,7 @@
 /** torch.stft: the op's frames, centred by padding the signal on both sides. */
-import type { Tensor } from '../tensor';
-import { composed, define } from './define';
+
+import { composed, define } from '../call/define';
+import type { Tensor } from '../tensor/tensor';
 import { aten, nn } from './ops';
 
 function stft(

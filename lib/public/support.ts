@@ -1,6 +1,7 @@
 /** Helpers for public functions. */
-import { argumentError, refusal, type TorchError } from '../errors';
-import { warn } from '../warnings';
+
+import { warn } from '../call/warnings';
+import { argumentError, refusal, type TorchError } from '../errors/errors';
 
 export { refusal, warn };
 

@@ -1,13 +1,13 @@
 /** Methods of torch.Tensor that are written in Python or in its bindings, and have no op of that name. */
 import type { Device, DType, Layout, MemoryFormat } from '../../types/base';
-import { requireNoRecording } from '../async/pending';
-import { type TensorData, tensor, tensorFor } from '../create';
-import { argumentError, describe } from '../errors';
-import { native } from '../native';
-import { readValue } from '../reading';
-import { isTensor, type Tensor } from '../tensor';
-import { asUser } from '../user-code';
-import { composed, define, type Implementation } from './define';
+import { native } from '../addon/native';
+import { composed, define, type Implementation } from '../call/define';
+import { type TensorData, tensor, tensorFor } from '../elements/create';
+import { argumentError, describe } from '../errors/errors';
+import { asUser } from '../lifetimes/user-code';
+import { requireNoRecording } from '../tensor/pending';
+import { readValue } from '../tensor/reading';
+import { isTensor, type Tensor } from '../tensor/tensor';
 import { aten } from './ops';
 import { refuse } from './support';
 

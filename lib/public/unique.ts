@@ -1,7 +1,8 @@
 /** torch.unique and torch.unique_consecutive: the requested tensors of the three that the ops give. */
-import { ownScope } from '../scopes/scope';
-import type { Tensor } from '../tensor';
-import { define } from './define';
+
+import { define } from '../call/define';
+import { ownScope } from '../lifetimes/scope';
+import type { Tensor } from '../tensor/tensor';
 import { aten } from './ops';
 
 type Three = readonly [Tensor, Tensor, Tensor];

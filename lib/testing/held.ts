@@ -8,7 +8,7 @@ import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import * as v8 from 'node:v8';
-import { native } from '../native';
+import { native } from '../addon/native';
 import { placeOf } from './places';
 
 /** A retaining path, from a name in the program to the tensors. */
@@ -49,7 +49,7 @@ export async function whoHolds(older: ReadonlySet<number>): Promise<LeakHolder[]
   }
 }
 
-/** In the form of lib/audit/heap.ts. */
+/** In the form of lib/observe/audit/heap.ts. */
 function factsAbout(older: ReadonlySet<number>): object {
   const { tensors, storages } = native.watchRead();
   const seen = new Set<number>();

@@ -1,6 +1,6 @@
 /** Reads the live tensors of this thread during a watch, which records where each was made. Holds no tensors itself. */
-import { dtypeName } from '../enums';
-import { native } from '../native';
+import { dtypeName } from '../addon/enums';
+import { native } from '../addon/native';
 
 /** A number of tensors and their bytes. */
 export interface Held {

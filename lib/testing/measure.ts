@@ -2,13 +2,15 @@
  * Measures whether repeated calls of a function leave tensors behind that a collection does not free. The calls are made in
  * rounds; after each round, garbage is collected and the remaining tensors are counted by the line that made them.
  */
+
 import { AsyncLocalStorage } from 'node:async_hooks';
 import * as timers from 'node:timers';
-import { collectAll } from '../collector';
-import { argumentError, codedError } from '../errors';
-import { native } from '../native';
-import { isOptions, unknownOption } from '../options';
-import { type Demand, unwatch, watch } from '../watch';
+import { native } from '../addon/native';
+import { isOptions, unknownOption } from '../addon/options';
+import type { Demand } from '../addon/recorder';
+import { argumentError, codedError } from '../errors/errors';
+import { collectAll } from '../memory/collector';
+import { unwatch, watch } from '../observe/watch';
 import { grows, rises } from './floor';
 import { type LeakHolder, whoHolds } from './held';
 import { countNow, type Held, handlesNow, type Look, look, type SiteHeld } from './look';

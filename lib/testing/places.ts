@@ -5,10 +5,10 @@
 import { AssertionError } from 'node:assert';
 import * as path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { original } from '../audit/positions';
-import type { Frame } from '../audit/stack';
-import { native } from '../native';
-import { framesOf } from '../watch';
+import { native } from '../addon/native';
+import { original } from '../observe/audit/positions';
+import type { Frame } from '../observe/audit/stack';
+import { framesOf } from '../observe/watch';
 
 /** The line that made tensors. */
 export interface Place {

@@ -1,5 +1,5 @@
 /** The text of a leak report. */
-import { printable } from '../printable';
+import { printable } from '../libtorch/printable';
 import type { LeakHolder } from './held';
 import type { LeakSite, TensorLeaks } from './measure';
 

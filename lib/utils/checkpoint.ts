@@ -2,15 +2,16 @@
  * torch.utils.checkpoint: parts of a computation whose intermediate results are recomputed in the backward instead of kept.
  * PyTorch's semantics, except where docs/autograd.md says otherwise.
  */
-import { argumentError } from '../errors';
-import { flagOf } from '../gradients/grad';
-import { refuseRecording } from '../gradients/tuples';
-import { native } from '../native';
-import { ownOptions, unknownOption } from '../options';
-import { scope } from '../scopes/scope';
-import { didYouMean } from '../suggest';
-import { isTensor, type Tensor } from '../tensor';
-import { warn } from '../warnings';
+
+import { native } from '../addon/native';
+import { ownOptions, unknownOption } from '../addon/options';
+import { flagOf } from '../autograd/grad';
+import { refuseRecording } from '../autograd/tuples';
+import { warn } from '../call/warnings';
+import { argumentError } from '../errors/errors';
+import { didYouMean } from '../errors/suggest';
+import { scope } from '../lifetimes/scope';
+import { isTensor, type Tensor } from '../tensor/tensor';
 import { anchored, CHECKPOINT, CheckpointFunction, callOn, randomState, type Segment } from './recompute';
 
 export interface CheckpointOptions {

@@ -2,21 +2,22 @@
  * The op that a checkpoint adds to the graph. Its forward keeps only the arguments; its backward calls the function again
  * and runs a backward through the newly recorded graph.
  */
-import { fromTypedArray } from '../create';
-import { argumentError, codedError } from '../errors';
-import { runEngine } from '../gradients/anomaly';
-import { AutogradFunction, type FunctionContext } from '../gradients/function';
-import { aiming, freeGiven, type Goal, goals, LEAVES, withAnchors } from '../gradients/goals';
-import { gradientsOf } from '../gradients/grad';
-import { handlesOf } from '../gradients/lists';
-import { inGradMode } from '../gradients/mode';
-import { failure, Made, ops } from '../gradients/tuples';
-import { native } from '../native';
-import { refusePromise } from '../promises';
-import { type Scope, scope } from '../scopes/scope';
-import { isTensor, type Tensor, wrap } from '../tensor';
-import { restoring } from '../turn';
-import { asUser } from '../user-code';
+
+import { native } from '../addon/native';
+import { runEngine } from '../autograd/anomaly';
+import { AutogradFunction, type FunctionContext } from '../autograd/function';
+import { aiming, freeGiven, type Goal, goals, LEAVES, withAnchors } from '../autograd/goals';
+import { gradientsOf } from '../autograd/grad';
+import { handlesOf } from '../autograd/lists';
+import { inGradMode } from '../autograd/mode';
+import { failure, Made, ops } from '../autograd/tuples';
+import { fromTypedArray } from '../elements/create';
+import { argumentError, codedError } from '../errors/errors';
+import { restoring } from '../errors/turn';
+import { type Scope, scope } from '../lifetimes/scope';
+import { asUser } from '../lifetimes/user-code';
+import { refusePromise } from '../tensor/promises';
+import { isTensor, type Tensor, wrap } from '../tensor/tensor';
 
 export const CHECKPOINT = 'utils.checkpoint.checkpoint';
 

@@ -44,7 +44,7 @@ void refuse_outgrown(Call& call, bool is_error) {
 // The number passed in place of a tensor, or nothing if `value` is something else.
 c10::optional<at::Scalar> read_number(Call& call, napi_value value, size_t index, double code) {
   constexpr double kRoom = sizeof(handles::Flags::ints) / sizeof(double);
-  const double at = -code - 1.5;  // written by numberTensor in lib/packed.ts
+  const double at = -code - 1.5;  // written by numberTensor in lib/call/packed.ts
   if (at >= 0 && at < kRoom && std::trunc(at) == at) {
     return scalar_of(call, call.state.flags().ints[static_cast<size_t>(at)]);
   }

@@ -46,8 +46,8 @@ class Call {
 
   // A zero-dimensional tensor for a number passed in place of a tensor, "wrapped" as in PyTorch's parser, so that it
   // does not promote; or the result of an op that was recorded and has not run. The first comes as an array of one
-  // value (lib/convert.ts), or in Flags::ints, at the position given by `code`, -1.5 and down (numberTensor in
-  // lib/packed.ts). Lives as long as the call. Throws BadArgument for everything else.
+  // value (lib/call/convert.ts), or in Flags::ints, at the position given by `code`, -1.5 and down (numberTensor in
+  // lib/call/packed.ts). Lives as long as the call. Throws BadArgument for everything else.
   at::Tensor& number_tensor(napi_value value, size_t index, double code);
 
   const napi_env env;

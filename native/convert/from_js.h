@@ -144,7 +144,7 @@ struct Element<c10::MemoryFormat> {
 };
 
 // A short list of integers is passed in Flags::ints, which costs a tenth of an array: `value` is then a number, 32 *
-// first + length (packed() in lib/packed.ts). Null for every other value.
+// first + length (packed() in lib/call/packed.ts). Null for every other value.
 struct Packed {
   const double* first = nullptr;
   size_t length = 0;

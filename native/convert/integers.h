@@ -16,7 +16,7 @@ enum class Numbers { kFloats, kAsTheyAre };
 bool makes_integers(c10::ScalarType from, c10::ScalarType to) noexcept;
 
 // Writes `count` elements of `from` as elements of `to`, with fractions cut off. False if one does not fit, by the rule
-// of lib/integers.ts, which then finds it; the result must not be used.
+// of lib/errors/integers.ts, which then finds it; the result must not be used.
 bool write_integers(c10::ScalarType from, const void* data, size_t count, Numbers numbers, c10::ScalarType to,
                     void* result) noexcept;
 

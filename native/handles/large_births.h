@@ -1,4 +1,4 @@
-// Large new storages, which lib/allocations.ts announces on a diagnostics channel.
+// Large new storages, which lib/metrics/allocations.ts announces on a diagnostics channel.
 #pragma once
 
 #include <cstdint>

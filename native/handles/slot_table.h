@@ -42,7 +42,7 @@ struct Flags {
   double result = 0;           // the handle of the last op's result, 0 for none
   uint32_t collect = kNone;    // many new bytes await the collector, which should run
   uint32_t recording = kOff;   // ops are recorded into the current strand (native/record.h), not run
-  double ints[128] = {};       // integer lists passed to an op, see lib/packed.ts
+  double ints[128] = {};       // integer lists passed to an op, see lib/call/packed.ts
 
   static constexpr uint32_t kNone = 0, kScavenge = 1, kCollectAll = 2;  // of `collect`
   // Of `recording`: ops whose results are tensors; all ops; all ops, and the last one's result is not a tensor; like

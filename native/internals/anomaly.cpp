@@ -1,4 +1,4 @@
-// Anomaly detection: lib/gradients/anomaly.ts.
+// Anomaly detection: lib/autograd/anomaly.ts.
 #include "native/autograd/anomaly.h"
 
 #include "native/internals/internals.h"

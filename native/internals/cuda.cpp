@@ -30,7 +30,7 @@ std::vector<int64_t> cuda_memory(int64_t device) {
           static_cast<int64_t>(memory.peak_allocated_bytes), static_cast<int64_t>(memory.peak_reserved_bytes)};
 }
 
-// lib/cuda.ts checks the arguments: `device` is below the number of devices.
+// lib/cuda/index.ts checks the arguments: `device` is below the number of devices.
 const Internal kInternals[] = {
     internal("cudaHasAllocator", "cudaHasAllocator() -> bool", &cuda_has_allocator),
     internal("cudaIsLinked", "cudaIsLinked() -> bool", &cuda_is_linked),

@@ -1,4 +1,4 @@
-// Nodes of torch.autograd.Function: lib/gradients/function.ts.
+// Nodes of torch.autograd.Function: lib/autograd/function.ts.
 #include "native/autograd/js_node.h"
 #include "native/internals/internals.h"
 #include "native/internals/owned_external.h"

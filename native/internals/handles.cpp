@@ -1,4 +1,4 @@
-// Handles, guards and scopes, for lib/tensor.ts and lib/scopes.
+// Handles, guards and scopes, for lib/tensor/tensor.ts and lib/lifetimes.
 #include "native/internals/internals.h"
 
 namespace ltn {

@@ -1,4 +1,4 @@
-// Hooks on gradients: lib/gradients/hooks.ts.
+// Hooks on gradients: lib/autograd/hooks.ts.
 #include "native/autograd/hooks.h"
 
 #include "native/internals/internals.h"

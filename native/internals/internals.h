@@ -8,7 +8,7 @@
 
 namespace ltn {
 
-// A function with its name in the `native` object of lib/native.ts.
+// A function with its name in the `native` object of lib/addon/native.ts.
 struct Internal {
   const char* name;
   OpRow row;

@@ -126,7 +126,7 @@ napi_value set_collector(Call& call) {
   return nullptr;
 }
 
-// For the probe of lib/memory-usage.ts.
+// For the probe of lib/memory/memory-usage.ts.
 napi_value adjust_external(Call& call) {
   int64_t total = 0;
   check(call.env, napi_adjust_external_memory(call.env, read_int(call, call.arguments[0], 0), &total));

@@ -1,4 +1,4 @@
-// Sharing of tensors between threads, for lib/share.ts.
+// Sharing of tensors between threads, for lib/tensor/share.ts.
 #include "native/internals/borrowed_buffer.h"
 #include "native/internals/internals.h"
 #include "native/share/alias.h"

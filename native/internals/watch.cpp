@@ -1,4 +1,4 @@
-// Queries of the slot table for lib/logger.ts, lib/debug.ts, lib/testing and lib/allocations.ts: the live tensors as
+// Queries of the slot table for lib/observe/logger.ts, lib/observe/debug.ts, lib/testing and lib/metrics/allocations.ts: the live tensors as
 // numbers, the watch's records, and new large tensors.
 #include <cmath>
 #include <cstring>

@@ -183,7 +183,7 @@ function torchModule() {
     ' * @module torch',
     ' */',
     importsOf('functions'),
-    "import '../../lib/methods';", // Tensor's hand-written methods
+    "import '../../lib/public/methods';", // Tensor's hand-written methods
     own.text,
     asyncText,
     functionsOf(interfaces.get('Functions'), { declare: true, without: own.names }),

@@ -1,5 +1,5 @@
 /**
- * Lint: paths that comments and documents name must exist. A path begins with a folder of the checkout (`lib/audit/heap.ts`,
+ * Lint: paths that comments and documents name must exist. A path begins with a folder of the checkout (`lib/observe/audit/heap.ts`,
  * `native/async/meta_results`), or ends in a file's name (`audit/heap.ts`) and then matches the end of any path.
  */
 import { execFileSync } from 'node:child_process';

@@ -1,7 +1,7 @@
 /** When results of a strand are taken: once their batch has ended, before the next one begins, and without waiting for more. */
 import { LIB, torch, untyped } from '../support/torch';
 
-const { native } = require(`${LIB}/native.js`);
+const { native } = require(`${LIB}/addon/native.js`);
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 

@@ -1,4 +1,4 @@
-import { captureStack } from '../../lib/audit/stack';
+import { captureStack } from '../../lib/observe/audit/stack';
 
 const globalError = Error as { prepareStackTrace?: unknown; stackTraceLimit: number };
 

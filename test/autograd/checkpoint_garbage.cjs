@@ -6,7 +6,7 @@ const { setImmediate: turn } = require('node:timers/promises');
 
 const [lib] = process.argv.slice(2);
 const torch = require(lib);
-const { goals } = require(path.join(lib, 'gradients/goals.js'));
+const { goals } = require(path.join(lib, 'autograd/goals.js'));
 const { checkpoint } = torch.utils.checkpoint;
 let functions = 0;
 const gone = new FinalizationRegistry(() => functions--);

@@ -213,7 +213,7 @@ test(
 );
 
 test('V8 does not get libtorch’s memory as an external buffer, which Electron forbids', () => {
-  const { addonFile } = require(path.join(LIB, 'native.js')) as { addonFile: string };
+  const { addonFile } = require(path.join(LIB, 'addon/native.js')) as { addonFile: string };
   const text = readFileSync(addonFile, 'latin1');
   expect(text).toContain('napi_create_object'); // the names of its Node-API imports are present
   // One byte that does not belong to a tensor, and is optional: native/env/end_sentinel.h.

@@ -4,7 +4,7 @@
  */
 import * as path from 'node:path';
 import { inspect, isDeepStrictEqual } from 'node:util';
-import type { Signature } from '../../lib/signature';
+import type { Signature } from '../../lib/call/signature';
 import { rows, signature } from '../support/signatures';
 import { LIB, torch, untyped } from '../support/torch';
 
@@ -14,26 +14,26 @@ interface Bound {
   values: unknown[];
   given: unknown[];
 }
-const { f, run } = require(path.join(LIB, 'runtime.js')) as { f: Fn[]; run(bound: Bound): unknown };
-const { readCall } = require(path.join(LIB, 'reading.js')) as { readCall(passed: unknown[]): object };
-const parser = require(path.join(LIB, 'parse.js')) as {
+const { f, run } = require(path.join(LIB, 'call/runtime.js')) as { f: Fn[]; run(bound: Bound): unknown };
+const { readCall } = require(path.join(LIB, 'tensor/reading.js')) as { readCall(passed: unknown[]): object };
+const parser = require(path.join(LIB, 'call/parse.js')) as {
   parse(name: string, candidates: Signature[], call: object, self?: unknown, raw?: boolean): Bound;
 };
 const parse = (name: string, candidates: Signature[], passed: unknown[], self?: unknown, raw?: boolean) =>
   parser.parse(name, candidates, readCall(passed), self, raw);
-const { boundByForm, siteOf } = require(path.join(LIB, 'call-cache.js')) as {
+const { boundByForm, siteOf } = require(path.join(LIB, 'call/call-cache.js')) as {
   siteOf(name: string, candidates: Signature[], method: boolean, raw?: boolean): object;
   boundByForm(site: object, call: object, self?: unknown): Bound | undefined;
 };
-const { publics } = require(path.join(LIB, 'wrappers.js')) as {
+const { publics } = require(path.join(LIB, 'addon/wrappers.js')) as {
   publics: Record<string, Record<string, [string, string, string][]>>;
 };
-const { decodeSignature } = require(path.join(LIB, 'signature.js')) as {
+const { decodeSignature } = require(path.join(LIB, 'call/signature.js')) as {
   decodeSignature(number: number, texts: [string, string, string]): Signature;
 };
 
-const { methods } = require(path.join(LIB, 'methods.js')) as { methods: Record<string, Fn> };
-const { native } = require(path.join(LIB, 'native.js')) as { native: { ints: Float64Array } };
+const { methods } = require(path.join(LIB, 'public/methods.js')) as { methods: Record<string, Fn> };
+const { native } = require(path.join(LIB, 'addon/native.js')) as { native: { ints: Float64Array } };
 
 /** Short lists of integers come through shared memory: 32 × first + length. So does a number for a tensor: -1.5 - where. */
 const unpacked = (row: number, args: unknown[]) =>

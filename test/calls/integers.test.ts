@@ -213,10 +213,10 @@ test('arrays of another realm are checked alike', () => {
 });
 
 test('native code and JavaScript have the same rule', () => {
-  const { native } = require(path.join(LIB, 'native.js'));
-  const { wrap } = require(path.join(LIB, 'tensor.js'));
-  const { firstOutside } = require(path.join(LIB, 'integers.js'));
-  const { dtypeCodes } = require(path.join(LIB, 'enums.js')) as { dtypeCodes: Map<string, number> };
+  const { native } = require(path.join(LIB, 'addon/native.js'));
+  const { wrap } = require(path.join(LIB, 'tensor/tensor.js'));
+  const { firstOutside } = require(path.join(LIB, 'errors/integers.js'));
+  const { dtypeCodes } = require(path.join(LIB, 'addon/enums.js')) as { dtypeCodes: Map<string, number> };
   const near = [
     0,
     1,

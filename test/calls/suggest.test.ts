@@ -2,7 +2,7 @@
 import * as path from 'node:path';
 import { balanced, LIB, thrown, torch, untyped } from '../support/torch';
 
-const { nearest } = require(path.join(LIB, 'suggest.js')) as {
+const { nearest } = require(path.join(LIB, 'errors/suggest.js')) as {
   nearest(name: string, known: Iterable<string>): string | undefined;
 };
 

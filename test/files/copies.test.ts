@@ -166,7 +166,7 @@ test('data without checksums is read directly into the tensors', () => {
 });
 
 test('a file that shrinks after its size was read: an error, as for a part that is read again', () => {
-  const { native } = require(path.join(LIB, 'native.js'));
+  const { native } = require(path.join(LIB, 'addon/native.js'));
   const read = native.readBytes;
   for (const name of unsummed) {
     write(1);
@@ -258,7 +258,7 @@ test('a model whose file is modified while libtorch reads it: libtorch gets the 
   const answer = await ask(`
     const fs = require('fs');
     const file = ${JSON.stringify(at('a.jit'))};
-    const { native } = require(${JSON.stringify(path.join(LIB, 'native.js'))});
+    const { native } = require(${JSON.stringify(path.join(LIB, 'addon/native.js'))});
     const load = native.modelLoadFile;
     fs.copyFileSync(file, file + '.whole');
     fs.utimesSync(file, 1e9, 1e9);

@@ -10,7 +10,7 @@ import { counts, LIB, settled, thrown, torch, untyped } from '../support/torch';
 
 const { ZipWriter } = require(path.join(LIB, 'files/zip.js'));
 const { examinePackage } = require(path.join(LIB, 'inductor/archive.js'));
-const { addonFile } = require(path.join(LIB, 'native.js')) as { addonFile: string };
+const { addonFile } = require(path.join(LIB, 'addon/native.js')) as { addonFile: string };
 
 let folder = '';
 beforeAll(() => {

@@ -82,7 +82,7 @@ test('the collector frees unreachable models, also in a loop that never waits', 
   const answer = await ask(`
     const bytes = require('fs').readFileSync(${JSON.stringify(pathOf('block-traced'))});
     for (let i = 0; i < 100; i++) torch.jit.load(bytes);
-    require('${require('node:path').join(__dirname, '../../dist/lib/collector.js')}').collectAll();
+    require('${require('node:path').join(__dirname, '../../dist/lib/memory/collector.js')}').collectAll();
     setImmediate(() => { torch.zeros([1]).dispose(); answer(counts()); });
   `);
   expect(answer.bytes).toBeLessThan(20 * 4096);

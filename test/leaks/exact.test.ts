@@ -5,7 +5,7 @@ import { LIB } from '../support/torch';
 const limit = { limitMs: 600_000 };
 jest.setTimeout(limit.limitMs);
 
-const TESTING = `const { measureTensorLeaks } = require(${JSON.stringify(`${LIB}/testing.js`)});`;
+const TESTING = `const { measureTensorLeaks } = require(${JSON.stringify(`${LIB}/testing/index.js`)});`;
 
 test('200 measurements in one process are all right', async () => {
   const program = `${TESTING}

@@ -93,7 +93,7 @@ describe.each(turns)('at the next turn: %s', (_name, turn) => {
 });
 
 test('a list that is being read', async () => {
-  const { ints } = require('../../dist/lib/packed') as { ints(list: number[]): unknown };
+  const { ints } = require('../../dist/lib/call/packed') as { ints(list: number[]): unknown };
   const packs = () => typeof ints([0, 1]) === 'number';
   expect(packs()).toBe(true);
   cutOff('torch.sum(torch.ones([2, 2]), new Proxy([0], { get() { while (true); } }))');

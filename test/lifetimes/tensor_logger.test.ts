@@ -166,8 +166,8 @@ describe('side effects', () => {
 
   test('after cancel it stops reporting and recording births; other loggers continue', async () => {
     const { flagsAlone, flagsBoth, flagsNone, stopped, going } = await logged(`
-      const { native } = require(${JSON.stringify(`${LIB}/native.js`)});
-      // A native call outside lib/tensor.ts, which does not clear the flag.
+      const { native } = require(${JSON.stringify(`${LIB}/addon/native.js`)});
+      // A native call outside lib/tensor/tensor.ts, which does not clear the flag.
       const raised = () => { native.fromCopy(new Float32Array(1), [1], 6, null); const handle = native.result[0];
         const up = native.flags[0] !== 0; native.free(handle); native.watchTag(0); native.flags[0] = 0; return up; };
       const flagsNone = raised();

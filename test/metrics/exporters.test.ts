@@ -170,7 +170,7 @@ describe('a missing package', () => {
         return _resolveFilename.call(this, request, ...rest);
       };
       try {
-        require(${JSON.stringify(`${LIB}/metrics.js`)}).${name}();
+        require(${JSON.stringify(`${LIB}/metrics/index.js`)}).${name}();
       } catch (error) {
         answer({ code: error.code, message: error.message });
       }

@@ -7,7 +7,7 @@ interface Translation {
   name: string;
   pattern: RegExp;
 }
-const { translations, translated, worded } = require(path.join(LIB, 'libtorch-text.js')) as {
+const { translations, translated, worded } = require(path.join(LIB, 'call/libtorch-text.js')) as {
   translations: readonly Translation[];
   translated(text: string): string;
   worded(message: string, code: string): string;

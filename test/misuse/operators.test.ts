@@ -59,7 +59,7 @@ test.each(refused)('%s: %s', (form, code, says) => {
       expect(error).toBeInstanceOf(TypeError);
       expect(error.code).toBe(code);
       expect(error.message).toContain(says);
-      expect(error.stack).not.toContain('/lib/misses');
+      expect(error.stack).not.toContain('/lib/call/misses');
       expect(t.toArray()).toEqual([1, 2, 3]);
     }),
   );

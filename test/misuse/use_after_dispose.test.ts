@@ -147,7 +147,7 @@ test('without the variable nothing is recorded and the error is short', async ()
       'const t = torch.ones([2]);',
       't.dispose();',
       'told(() => t.neg());',
-      `const { native } = require(${JSON.stringify(`${LIB}/native.js`)});`,
+      `const { native } = require(${JSON.stringify(`${LIB}/addon/native.js`)});`,
       'console.log(JSON.stringify({ raised: native.flags[0], demands: native.watchDemands?.size ?? 0 }));',
     ],
     false,

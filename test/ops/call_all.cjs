@@ -16,9 +16,9 @@ const [lib, optionText] = process.argv.slice(2);
 const { first = 0, end = 1e6, skip = [], only, describe = false } = JSON.parse(optionText);
 const skipped = new Set(skip);
 const { torch, values, rawCall, release } = argumentMaker(lib);
-const { native } = require(path.join(lib, 'native.js'));
+const { native } = require(path.join(lib, 'addon/native.js'));
 const { raw } = require(path.join(lib, 'generated/raw.js'));
-const { signature } = require(path.join(lib, 'signature.js'));
+const { signature } = require(path.join(lib, 'call/signature.js'));
 const { Tensor } = torch;
 
 /** An op's name in messages: `_backward` appears as the method by which programs call it. */

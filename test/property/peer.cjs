@@ -13,7 +13,7 @@ class Peer {
     this.lib = lib;
     this.worker = null;
     this.starts = 0;
-    this.native = require(path.resolve(lib, 'native.js')).native;
+    this.native = require(path.resolve(lib, 'addon/native.js')).native;
   }
 
   /** Bytes reported to V8 in this thread. */

@@ -6,7 +6,7 @@ const { receiveMessageOnPort, workerData } = require('node:worker_threads');
 
 const { lib, commands, mail, answered } = workerData;
 const torch = require(path.resolve(lib, 'index.js'));
-const { native } = require(path.resolve(lib, 'native.js'));
+const { native } = require(path.resolve(lib, 'addon/native.js'));
 
 const held = new Map(); // tensors by their numbers in the model
 const tokens = new Map();

@@ -1,6 +1,6 @@
 /** Attributes of PyTorch's Tensor in Python are properties here, and methods are methods. */
 import * as path from 'node:path';
-import type { Tensor } from '../../lib/tensor';
+import type { Tensor } from '../../lib/tensor/tensor';
 import { run } from '../support/child';
 import { ordinaryEnv } from '../support/sanitized';
 import { balanced, LIB, ROOT, thrown, torch } from '../support/torch';
@@ -10,7 +10,7 @@ interface Told {
   methods: string[];
   values: Record<string, unknown[]>;
 }
-const { camelCase } = require(path.join(LIB, 'signature.js')) as { camelCase(name: string): string };
+const { camelCase } = require(path.join(LIB, 'call/signature.js')) as { camelCase(name: string): string };
 const prototype = torch.Tensor.prototype as object;
 
 let told: Told;

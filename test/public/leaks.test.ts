@@ -8,7 +8,7 @@ const ask = (source: string) => askWithWarnings(source, ['--no-warnings']);
 /** Calls over `x`, `y`, `img`, … each of which makes intermediate tensors. */
 const program = (body: string) => `
   const F = torch.nn.functional;
-  const { collectAll } = require(${JSON.stringify(`${LIB}/collector.js`)});
+  const { collectAll } = require(${JSON.stringify(`${LIB}/memory/collector.js`)});
   ${body}
 `;
 

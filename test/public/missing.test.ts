@@ -11,7 +11,7 @@ interface Told {
   others: Record<string, string[]>;
   left_out: { namespace: string; names: string[] }[];
 }
-const { camelCase } = require(path.join(LIB, 'signature.js')) as { camelCase(name: string): string };
+const { camelCase } = require(path.join(LIB, 'call/signature.js')) as { camelCase(name: string): string };
 
 let told: Told;
 beforeAll(async () => {

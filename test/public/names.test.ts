@@ -22,8 +22,8 @@ interface Told {
   left_out: { namespace: string; names: string[]; reason: string; older?: boolean }[];
 }
 
-const { camelCase } = require(path.join(LIB, 'signature.js')) as { camelCase(name: string): string };
-const { arities } = require(path.join(LIB, 'public/define.js')) as { arities(): [string, number[]][] };
+const { camelCase } = require(path.join(LIB, 'call/signature.js')) as { camelCase(name: string): string };
+const { arities } = require(path.join(LIB, 'call/define.js')) as { arities(): [string, number[]][] };
 
 let told: Told;
 beforeAll(async () => {

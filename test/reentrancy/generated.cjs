@@ -19,8 +19,8 @@ const { skip, seed, all, share = 0, shares = 1, mirror = false } = JSON.parse(te
 const { torch, Run, names, state, checkAfter, checkPromises, outcomeOf, same, forms, read, tensorsLeft } =
   hostileKit(lib);
 const maker = argumentMaker(lib);
-const { signature, decodeSignature } = require(path.join(lib, 'signature.js'));
-const { publics } = require(path.join(lib, 'wrappers.js'));
+const { signature, decodeSignature } = require(path.join(lib, 'call/signature.js'));
+const { publics } = require(path.join(lib, 'addon/wrappers.js'));
 const skipped = new Set(skip);
 
 /** Values for parameters of any type; others get lists of numbers. */

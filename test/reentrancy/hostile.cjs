@@ -10,8 +10,8 @@ const { isDeepStrictEqual } = require('node:util');
 /** `lib` is the folder of the built library. */
 function hostileKit(lib) {
   const torch = require(path.join(lib, 'index.js'));
-  const { native } = require(path.join(lib, 'native.js'));
-  const { collectAll } = require(path.join(lib, 'collector.js'));
+  const { native } = require(path.join(lib, 'addon/native.js'));
+  const { collectAll } = require(path.join(lib, 'memory/collector.js'));
   const base = torch.keep(
     torch.tensor([
       [1, 2],

@@ -80,7 +80,7 @@ const isBoolean = /^(mask|condition)$/;
 /** Makes arguments for one module instance (`lib` is the folder of the built library). */
 function argumentMaker(lib) {
   const torch = require(path.join(lib, 'index.js'));
-  const { memoryFormats } = require(path.join(lib, 'enums.js'));
+  const { memoryFormats } = require(path.join(lib, 'addon/enums.js'));
 
   function tensor(param, variant) {
     const { shape, names, sparse, quantized } = variant;

@@ -1,6 +1,6 @@
 /** The library's own tables, and the argument maker over them, typed. */
 import * as path from 'node:path';
-import type { Signature } from '../../lib/signature';
+import type { Signature } from '../../lib/call/signature';
 import { LIB } from './torch';
 
 export interface Variant {
@@ -21,7 +21,7 @@ const { argumentMaker, variants: all } = require('./arguments.cjs');
 export const maker: ArgumentMaker = argumentMaker(LIB);
 export const variants: Variant[] = all;
 
-export const { signature } = require(path.join(LIB, 'signature.js')) as { signature(number: number): Signature };
+export const { signature } = require(path.join(LIB, 'call/signature.js')) as { signature(number: number): Signature };
 export const { raw } = require(path.join(LIB, 'generated/raw.js')) as {
   raw: Record<string, Record<string, Record<string, number>>>;
 };

@@ -38,7 +38,7 @@ export function thrown(fn: () => unknown): Error & { code: string; op?: string; 
 /** The code of the error that `fn` throws. */
 export const codeOf = (fn: () => unknown): string => thrown(fn).code;
 
-const { collectAll } = require(path.join(LIB, 'collector.js')) as { collectAll(): void };
+const { collectAll } = require(path.join(LIB, 'memory/collector.js')) as { collectAll(): void };
 
 /**
  * Waits for V8's compiler, which runs concurrently and holds garbage (the context of the closure that it compiles, and so a

@@ -1,5 +1,5 @@
 /** Checked by `npm run typecheck`, never run: which calls of ops compile, and which do not. */
-import type { Tensor } from '../../lib/tensor';
+import type { Tensor } from '../../lib/tensor/tensor';
 import type { Generator } from '../../types/generated/classes';
 import type { Functions, LinalgFunctions, NnFunctionalFunctions } from '../../types/generated/functions';
 

@@ -1,6 +1,6 @@
 /** Checked by `npm run typecheck`, never run: the types of results. */
 import { expectTypeOf } from 'expect-type';
-import type { Tensor } from '../../lib/tensor';
+import type { Tensor } from '../../lib/tensor/tensor';
 import type { DType, Int, NamedTuple, Scalar } from '../../types/base';
 import { Generator } from '../../types/generated/classes';
 import * as exported from '../../types/generated/exports';

@@ -1,6 +1,6 @@
 /** Indexing: the dimensions that remain after `t.at(…)`. */
-import type { Slice } from '../../lib/indexing';
-import type { Tensor } from '../../lib/tensor';
+import type { Slice } from '../../lib/elements/indexing';
+import type { Tensor } from '../../lib/tensor/tensor';
 import type { Shape } from '../base';
 import type { DTypeOf, Known, Refused, Settled, ShapeError, ShapeOf, Shown } from './core';
 import type { Difference, Least, QuotientUp } from './number';

@@ -1,5 +1,5 @@
 /** Elementwise ops of several tensors: dimensions are matched from the last one. */
-import type { Tensor } from '../../lib/tensor';
+import type { Tensor } from '../../lib/tensor/tensor';
 import type { DType, Shape } from '../base';
 import type {
   AnyDim,

@@ -1,5 +1,5 @@
 /** What arguments must be besides a tensor or a number: `unknown`, or the error that says why they are refused. */
-import type { Tensor } from '../../lib/tensor';
+import type { Tensor } from '../../lib/tensor/tensor';
 import type { Int, Shape } from '../base';
 import type { DTypeOf, FirstOf, Known, Marks, ShapeError, ShapeOf, Shown } from './core';
 import type { DimAt, IndexOf, Without } from './dims';

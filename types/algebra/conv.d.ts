@@ -1,5 +1,5 @@
 /** Convolutions and pooling: the number of positions of a window. */
-import type { Tensor } from '../../lib/tensor';
+import type { Tensor } from '../../lib/tensor/tensor';
 import type { Shape } from '../base';
 import type { Known, Mark, Marks, Met, Numbers, Refused, Settled, ShapeError, ShapeOf, Shown } from './core';
 import type { Each } from './dims';

@@ -5,7 +5,7 @@
  *  - it says no only when no value of the type parameters could make it true, where type parameters pass for anything;
  *    but when two types are compared for identity they pass for nothing else. So marks of dimensions are compared, below.
  */
-import type { Tensor } from '../../lib/tensor';
+import type { Tensor } from '../../lib/tensor/tensor';
 import type { DType, Shape } from '../base';
 
 /** Whether two types are identical. */

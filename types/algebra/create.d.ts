@@ -1,5 +1,5 @@
 /** Shapes of new tensors, and others that follow from single numbers. */
-import type { Tensor } from '../../lib/tensor';
+import type { Tensor } from '../../lib/tensor/tensor';
 import type { Shape } from '../base';
 import type { Known, ShapeOf } from './core';
 import type { DimAt } from './dims';

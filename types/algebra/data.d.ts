@@ -1,6 +1,6 @@
 /** JavaScript data: the dtype and shape of torch.tensor's result, and the JavaScript types of tensors. */
-import type { TensorData, TypedArray } from '../../lib/create';
-import type { NestedArray } from '../../lib/read';
+import type { TensorData, TypedArray } from '../../lib/elements/create';
+import type { NestedArray } from '../../lib/tensor/read';
 import type { Complex, DType, Shape } from '../base';
 import type { ShapeError } from './core';
 import type { DefaultDType } from './dtype';

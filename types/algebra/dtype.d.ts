@@ -1,5 +1,5 @@
 /** Element types of results. */
-import type { Tensor } from '../../lib/tensor';
+import type { Tensor } from '../../lib/tensor/tensor';
 import type { Complex, DType, DTypeAliases } from '../base';
 import type { DTypeOf, Equal, ShapeError, ShapeOf } from './core';
 import type { Promotions } from './promotion';

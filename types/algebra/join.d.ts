@@ -1,5 +1,5 @@
 /** Lists of tensors: joined into one, and one taken apart. */
-import type { Tensor } from '../../lib/tensor';
+import type { Tensor } from '../../lib/tensor/tensor';
 import type { DType, Parts, Shape } from '../base';
 import type { DTypeOf, Known, Mark, Marks, Met, Refused, Settled, ShapeError, ShapeOf, Shown, TensorOf } from './core';
 import type { Anonymous, DimAt, IndexOf, Inserted, PlaceOf, Replaced, SizesOf, Without } from './dims';

@@ -1,5 +1,5 @@
 /** Products of matrices. A list of sizes is [rows, columns], of batches before them. */
-import type { Tensor } from '../../lib/tensor';
+import type { Tensor } from '../../lib/tensor/tensor';
 import type { Shape } from '../base';
 import type { BroadcastShapes } from './broadcast';
 import type { Known, Mark, Marks, Met, Refused, Settled, ShapeError, ShapeOf, Shown } from './core';

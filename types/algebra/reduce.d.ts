@@ -1,5 +1,5 @@
 /** Reductions: the dimensions that are removed, or kept with size 1. */
-import type { Tensor } from '../../lib/tensor';
+import type { Tensor } from '../../lib/tensor/tensor';
 import type { Shape } from '../base';
 import type { Known, Refused, Settled, ShapeError, ShapeOf } from './core';
 import type { IndexOf } from './dims';

@@ -1,5 +1,5 @@
 /** The same elements in another shape: view, flatten, permute, expand and similar ops. */
-import type { Tensor } from '../../lib/tensor';
+import type { Tensor } from '../../lib/tensor/tensor';
 import type { Int, Shape } from '../base';
 import type {
   AnyDim,

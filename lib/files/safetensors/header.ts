@@ -3,7 +3,7 @@
  * any data is read. (Format: huggingface/safetensors.)
  */
 import type { DType } from '../../../types/base';
-import { codedError, type TorchError } from '../../errors';
+import { codedError, type TorchError } from '../../errors/errors';
 import { elementsOf, quote, showShape } from '../names';
 
 /** The largest header that the format allows, in bytes. */

@@ -2,14 +2,14 @@
  * `torch.safetensors`: tensors in files that hold nothing but tensors.
  */
 import type { ByteSource, ByteStream, Device, DeviceLike, NodeBuffer } from '../../../types/base';
-import { fromTypedArray } from '../../create';
-import { dtypeCodes } from '../../enums';
-import { argumentError, codedError } from '../../errors';
-import { spaces } from '../../functions';
-import { ownOptions } from '../../options';
-import { ownScope } from '../../scopes/scope';
-import { bare } from '../../second-name';
-import { isTensor, type Tensor } from '../../tensor';
+import { dtypeCodes } from '../../addon/enums';
+import { ownOptions } from '../../addon/options';
+import { spaces } from '../../call/functions';
+import { fromTypedArray } from '../../elements/create';
+import { argumentError, codedError } from '../../errors/errors';
+import { ownScope } from '../../lifetimes/scope';
+import { bare } from '../../tensor/second-name';
+import { isTensor, type Tensor } from '../../tensor/tensor';
 import { bytesOfTensor, chunksOfTensor } from '../bytes';
 import { RegularFile } from '../file';
 import { demandBeginning, demandFormat } from '../formats';

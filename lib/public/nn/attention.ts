@@ -1,6 +1,7 @@
 /** torch/nn/functional.py: multi_head_attention_forward. */
-import type { Tensor } from '../../tensor';
-import { composed, define } from '../define';
+
+import { composed, define } from '../../call/define';
+import type { Tensor } from '../../tensor/tensor';
 import { aten, nn } from '../ops';
 import { refuse, sameShape, sizes, warn } from '../support';
 

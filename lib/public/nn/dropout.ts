@@ -1,6 +1,7 @@
 /** torch/nn/functional.py: dropout. */
-import type { Tensor } from '../../tensor';
-import { composed, define, type Implementation } from '../define';
+
+import { composed, define, type Implementation } from '../../call/define';
+import type { Tensor } from '../../tensor/tensor';
 import { aten } from '../ops';
 import { refuse, warn } from '../support';
 

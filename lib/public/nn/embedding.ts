@@ -1,7 +1,7 @@
 /** torch/nn/functional.py: embeddings. */
-import { noGrad } from '../../autograd';
-import type { Tensor } from '../../tensor';
-import { composed, define } from '../define';
+import { noGrad } from '../../autograd/backward';
+import { composed, define } from '../../call/define';
+import type { Tensor } from '../../tensor/tensor';
 import { aten } from '../ops';
 import { refuse, sameShape, sizes, warn } from '../support';
 

@@ -1,6 +1,7 @@
 /** torch/nn/functional.py: interpolate. */
-import type { Tensor } from '../../tensor';
-import { define } from '../define';
+
+import { define } from '../../call/define';
+import type { Tensor } from '../../tensor/tensor';
 import { aten, nn } from '../ops';
 import { refuse, spread, warn } from '../support';
 

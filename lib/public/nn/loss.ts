@@ -1,7 +1,7 @@
 /** torch/nn/functional.py: losses. */
-import { noGrad } from '../../autograd';
-import type { Tensor } from '../../tensor';
-import { composed, define } from '../define';
+import { noGrad } from '../../autograd/backward';
+import { composed, define } from '../../call/define';
+import type { Tensor } from '../../tensor/tensor';
 import { aten, direct, nn } from '../ops';
 import { refuse, sameShape, sizes, warn } from '../support';
 import { type Flag, reduced, reductionName, reductionNumber, reductionOf } from './reduction';

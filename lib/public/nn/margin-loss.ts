@@ -1,7 +1,8 @@
 /** torch/nn/functional.py: losses with margins. */
-import { isTensor, type Tensor } from '../../tensor';
-import { asCallback } from '../../user-code';
-import { composed, define } from '../define';
+
+import { composed, define } from '../../call/define';
+import { asCallback } from '../../lifetimes/user-code';
+import { isTensor, type Tensor } from '../../tensor/tensor';
 import { aten, nn } from '../ops';
 import { refuse } from '../support';
 import { type Flag, reduced, reductionName, reductionOf } from './reduction';

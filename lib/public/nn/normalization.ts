@@ -1,6 +1,7 @@
 /** torch/nn/functional.py: normalization. */
-import type { Tensor } from '../../tensor';
-import { composed, define } from '../define';
+
+import { composed, define } from '../../call/define';
+import type { Tensor } from '../../tensor/tensor';
 import { aten, direct, nn } from '../ops';
 import { product, refusal, refuse, sizes } from '../support';
 

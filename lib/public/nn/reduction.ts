@@ -1,5 +1,5 @@
 /** torch/nn/_reduction.py: the reduction of a loss, by name or by the two deprecated booleans. */
-import type { Tensor } from '../../tensor';
+import type { Tensor } from '../../tensor/tensor';
 import { refuse, warn } from '../support';
 
 /** A deprecated boolean; null if omitted. */

@@ -1,6 +1,7 @@
 /** torch/nn/functional.py: grids, and blocks of images as columns. */
-import type { Tensor } from '../../tensor';
-import { define } from '../define';
+
+import { define } from '../../call/define';
+import type { Tensor } from '../../tensor/tensor';
 import { aten, nn } from '../ops';
 import { refuse, warn } from '../support';
 

@@ -3,13 +3,13 @@
  * library's count and owners must be the model's. A program of its own (see async_scopes.test.ts): interleaved.js LIB SEED.
  */
 import * as path from 'node:path';
-import type { Native } from '../../../lib/native';
+import type { Native } from '../../../lib/addon/native';
 import type typed from '../../../types';
 
 const library = process.argv[2]!;
 const torch = require(path.join(library, 'index.js')) as typeof typed;
 /** Programs cannot query the owner of a tensor, so this reads internals. */
-const { native } = require(path.join(library, 'native.js')) as { native: Native };
+const { native } = require(path.join(library, 'addon/native.js')) as { native: Native };
 type Tensor = typed.Tensor;
 type Scope = typed.Scope;
 

@@ -69,8 +69,8 @@ function things(torch, dir) {
     fs,
     path,
     vm: require('node:vm'),
-    metrics: require(path.join(path.dirname(library), 'metrics.js')),
-    testing: require(path.join(path.dirname(library), 'testing.js')),
+    metrics: require(path.join(path.dirname(library), 'metrics/index.js')),
+    testing: require(path.join(path.dirname(library), 'testing/index.js')),
   };
 }
 

@@ -1,0 +1,283 @@
+/** The types of the addon's exports. Imports nothing of the library, so every module can refer to it. */
+import type { Device } from '../../types/base';
+import type { TorchError } from '../errors/errors';
+import type { Turn } from '../errors/turn';
+import type { AuditNative } from './recorder';
+
+/** A native function of the op table: arguments in schema order, tensors as handles. */
+export type NativeOp = (...args: unknown[]) => unknown;
+
+/**
+ * The exports of native/addon.cpp. Handles and scope ids are numbers; 0 is none. State that all copies of the library share
+ * (Jest loads one per test file) is kept here too, and declared by the modules that own it.
+ */
+export interface Native extends AuditNative {
+  ops(row: number): NativeOp;
+  opCount: number;
+  /** handles::Flags of native/handles/slot_table.h. */
+  flagsBuffer: ArrayBuffer;
+  /** [0] tensors wait for the audit's stack; [1] nonzero while a scope is current; [4] 1: a scavenge is due, 2: a full collection; [5] recording mode. */
+  flags: Uint32Array;
+  /** [0] the handle of the last op's result, 0 for none. */
+  result: Float64Array;
+  /** Shared memory through which short lists of integers are passed to ops. */
+  ints: Float64Array;
+
+  /** The mark of every tensor object of this environment; set by the first copy of lib/tensor/tensor.ts. */
+  tensorMark?: symbol;
+
+  /** States of running synchronous code, shared by all copies of the library that use one addon. */
+  turnNow?: Turn;
+
+  guard(handle: number): unknown;
+  /** The number of guard objects not yet collected. */
+  guards(): number;
+  freeGenerator(handle: number): boolean;
+  isLiveGenerator(handle: number): boolean;
+  free(handle: number): boolean;
+  isLive(handle: number): boolean;
+  scopeOpen(): number;
+  scopeClose(scope: number): boolean;
+  scopeEnter(scope: number): void;
+  scopeCurrent(): number;
+  scopeIsOpen(scope: number): boolean;
+  scopeParent(scope: number): number;
+  scopeReparent(scope: number, parent: number): boolean;
+  scopeOf(handle: number): number;
+  scopeMove(handle: number, scope: number): boolean;
+
+  shape(handle: number): number[];
+  /** Names of the dimensions, '*' for unnamed ones. */
+  names(handle: number): string[];
+  strides(handle: number): number[];
+  numel(handle: number): number;
+  ndim(handle: number): number;
+  dtype(handle: number): number;
+  layout(handle: number): number;
+  device(handle: number): Device;
+  itemSize(handle: number): number;
+  storageBytes(handle: number): number;
+  storageOffset(handle: number): number;
+  sameStorage(a: number, b: number): boolean;
+  storage(handle: number): unknown;
+
+  fromCopy(data: ArrayBufferView, shape: readonly number[], dtype: number, device: string | null): unknown;
+  /**
+   * Converts the numbers to `wanted`, an integer dtype; no tensor if one does not fit. `floats`: elements of an array of doubles
+   * count as floats, because they are not from JavaScript arrays.
+   */
+  fromNumbers(
+    data: ArrayBufferView,
+    shape: readonly number[],
+    dtype: number,
+    device: string | null,
+    wanted: number,
+    floats: boolean,
+  ): unknown;
+  /** False for the buffer of a WebAssembly memory, and in Node 24 and later for one that is marked as untransferable. */
+  isDetachable(buffer: ArrayBuffer): boolean;
+  fromBorrowed(data: ArrayBufferView, shape: readonly number[], dtype: number): unknown;
+  copyInto(handle: number, buffer: ArrayBuffer): void;
+  /** A new uint8 tensor, uninitialized. */
+  newBytes(length: number): unknown;
+  /** Fills a uint8 tensor from a file offset; returns the number of bytes read. */
+  readBytes(handle: number, descriptor: number, from: number): number;
+  /** Copies `bytes` into a uint8 tensor at an offset. */
+  fillBytes(handle: number, from: number, bytes: Uint8Array): void;
+
+  requiresGrad(handle: number): boolean;
+  setRequiresGrad(handle: number, value: boolean): void;
+  grad(handle: number): unknown;
+  setGrad(handle: number, value: number): void;
+  gradFnName(handle: number): string;
+  gradEnabled(): boolean;
+  setGradEnabled(value: boolean): void;
+  inferenceEnabled(): boolean;
+  inferenceEnter(): number;
+  inferenceExit(depth: number): void;
+
+  /** The gradients with respect to `inputs`. 0 means that a gradient is omitted. */
+  autogradGrad(
+    outputs: readonly number[],
+    inputs: readonly number[],
+    gradOutputs: readonly number[],
+    retainGraph: boolean,
+    createGraph: boolean,
+    allowUnused: boolean,
+  ): unknown[];
+  /** `inputs`: what to accumulate into; empty for all leaves. */
+  autogradBackward(
+    outputs: readonly number[],
+    gradOutputs: readonly number[],
+    retainGraph: boolean,
+    createGraph: boolean,
+    inputs: readonly number[],
+  ): void;
+
+  /** `hook(raw)` returns a handle, or 0. Returns an object for the hook. */
+  registerHook(handle: number, hook: (raw: unknown) => number): unknown;
+  registerPostAccumulateGradHook(handle: number, hook: (raw: unknown) => void): unknown;
+  dropHook(hook: unknown): void;
+
+  /** An object for a node of the graph, before forward has run. */
+  functionBegin(inputs: readonly number[], name: string): unknown;
+  /** The results as graph outputs, 0 for one that is the given tensor itself. */
+  functionEnd(
+    node: unknown,
+    outputs: readonly number[],
+    saved: readonly number[],
+    dirty: readonly number[],
+    nonDifferentiable: readonly number[],
+    materialize: boolean,
+    backward: (raws: unknown[]) => number[],
+  ): unknown[];
+  functionCancel(node: unknown): void;
+  functionSaved(node: unknown): unknown[];
+
+  /** For the process. */
+  anomalySet(enabled: boolean, checkNan: boolean): void;
+  anomalyEnabled(): boolean;
+  anomalyChecksNan(): boolean;
+  /** `place` returns the current line. It is called as long as the returned object is held. */
+  anomalyPlace(place: () => string): unknown;
+  /** For the last failed backward: names of nodes and their places, alternating. */
+  anomalyTake(): string[];
+
+  /** Shares a tensor with other threads under the returned id. `exact` false: as if V8 had no exact count of tokens. */
+  share(handle: number, token: SharedArrayBuffer, exact: boolean): number;
+  fromShared(id: number, token: SharedArrayBuffer): unknown;
+  revokeShared(id: number): boolean;
+  /** Whether many bytes were shared since the last sweep. */
+  shareSweepIsDue(): boolean;
+  /** Frees shared tensors that can no longer be taken. Returns the remaining bytes. */
+  sweepShared(): number;
+
+  memory(): MemoryReport;
+  /** The limit of all allocated bytes; null for none. */
+  setMemoryLimit(bytes: number | null): void;
+  /** -1 for none. */
+  memoryLimit(): number;
+  /** Only `memory().allocatedBytes`. */
+  allocatedBytes(): number;
+  /** The number of allocations of libtorch's CPU allocator so far. */
+  allocations(): number;
+  /** The callback for an allocation inside an op that needs memory. */
+  setCollector(collect: () => void): void;
+  /** The bytes reported to V8 for this thread, after settling. */
+  reportedBytes(): number;
+  /** Reports bytes to V8 that belong to no tensor. */
+  adjustExternal(bytes: number): void;
+
+  /** Whether the addon has access to CUDA's caching allocator. */
+  cudaHasAllocator(): boolean;
+  /** Whether a library with CUDA is loaded. */
+  cudaIsLinked(): boolean;
+  cudaDeviceCount(): number;
+  cudaCurrentDevice(): number;
+  cudaSynchronize(device: number): void;
+  cudaEmptyCache(): void;
+  /** Bytes: allocated, reserved, peak allocated, peak reserved. */
+  cudaMemory(device: number): number[];
+
+  /** Ops recorded while `flags[5]` is not 0 go into the strand that was entered. See lib/async/strand.ts. */
+  strandMailbox(onMail: () => void): void;
+  strandOpen(): number;
+  strandEnter(strand: number): void;
+  /** Throws if recorded ops may write to the tensor. */
+  strandRequireRead(handle: number): void;
+  /** [dtype, device, ...shape] of a result that may be pending; null if unknown. */
+  strandShadow(strand: number, code: number): (number | string)[] | null;
+  /** `wanted`: the steps whose results are taken, null for all; false for the rest after a failure. */
+  strandSubmit(strand: number, wanted: readonly number[] | null | false): boolean;
+  /** The strands whose batches have ended. */
+  strandMail(): number[];
+  /** Finishes a batch; returns whether all its ops ran. */
+  strandSettle(strand: number): boolean;
+  strandError(strand: number): unknown;
+  strandCanRepeat(strand: number): boolean;
+  strandTake(strand: number, step: number): unknown;
+  strandCancel(strand: number): void;
+  strandClose(strand: number): void;
+  /** The numbers of threads, running batches and waiting batches. */
+  poolStatus(): number[];
+  poolSetThreads(count: number): void;
+  /** Waits for the running ops; no further ones begin. */
+  poolStop(): void;
+
+  /** `bytes`: the uint8 tensor of an archive that lib/jit/archive.ts has examined. Returns the model's token. */
+  modelLoad(bytes: number, device: string | null): unknown;
+  /**
+   * The same for an open file: `held` are the bytes of the ranges [from, length, …], which were examined; the others are read
+   * from the file.
+   */
+  modelLoadFile(fd: number, size: number, ranges: readonly number[], held: Uint8Array, device: string | null): unknown;
+  /** The result in the form of lib/jit/values.ts, or the method's error. */
+  modelCall(model: number, method: string, values: readonly unknown[]): unknown;
+  modelTo(model: number, device: string): void;
+
+  /** Whether this libtorch can load AOTInductor packages. */
+  hasPackages(): boolean;
+  /** Loads files that lib/inductor/archive.ts has unpacked. Returns the package's token. */
+  packageLoad(
+    folder: string,
+    library: string,
+    weights: string,
+    device: string,
+    keepFolder: boolean,
+    runners: number,
+    bytes: number,
+    forms: readonly number[],
+  ): unknown;
+  /** The nesting of arguments and result, and their numbers of tensors. */
+  packageTrees(handle: number): [args: string, result: string, inputs: number, outputs: number];
+  /** The result in the form of lib/jit/values.ts, or the model's error. `single`: it is one tensor. */
+  packageCall(handle: number, inputs: readonly number[], single: boolean): unknown;
+
+  manualSeed(seed: number | bigint): void;
+  getNumThreads(): number;
+  setNumThreads(count: number): void;
+  getDefaultDtype(): number;
+  setDefaultDtype(dtype: number): void;
+  initialSeed(): number | bigint;
+  seed(): number | bigint;
+  rngState(): unknown;
+  setRngState(handle: number): void;
+  getNumInteropThreads(): number;
+  setNumInteropThreads(count: number): void;
+  setDeterministic(mode: boolean, warnOnly: boolean): void;
+  isDeterministic(): boolean;
+  isDeterministicWarnOnly(): boolean;
+  /** Returns whether this processor supports it. */
+  setFlushDenormal(mode: boolean): boolean;
+  /** 0 highest, 1 high, 2 medium. */
+  matmulPrecision(): number;
+  setMatmulPrecision(precision: string): void;
+  /** `sink` gets each native error before it is thrown, and the handle of the disposed tensor that was used, or 0. */
+  setErrorSink(sink: (error: TorchError, handle: number) => void): void;
+  /** `sink` gets each warning of libtorch, after the op that caused it. */
+  setWarningSink(sink: (text: string) => void): void;
+  version(): string;
+  config(): string;
+  enums(): { dtypes: string[]; layouts: string[]; memoryFormats: string[] };
+}
+
+/** Live JS handles, the distinct storages behind them, and bytes. See `torch.memory`. */
+export interface MemoryTotals {
+  /** Live JS handles. */
+  tensors: number;
+  /** Distinct storages behind them. */
+  storages: number;
+  /** Bytes of those storages, each counted once. Memory borrowed from a typed array counts 0, because V8 accounts for it. */
+  bytes: number;
+  /** Bytes held by libtorch's allocators, with or without a JS handle. */
+  allocatedBytes: number;
+  /** The peak of `allocatedBytes`; over several devices the sum of their peaks. */
+  peakAllocatedBytes: number;
+}
+
+export interface MemoryReport extends MemoryTotals {
+  /** Tokens of `t.share()` that may still be taken. A tensor held only by a token counts only in `allocatedBytes`. */
+  tokens: number;
+  /** The same for the CPU, and for each device that holds or held memory. */
+  devices: Record<string, MemoryTotals>;
+}

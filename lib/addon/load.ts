@@ -1,0 +1,129 @@
+/**
+ * Chooses the binding that fits the installed libtorch, and loads both. Combinations that would crash or bind wrongly are
+ * refused first: versions, ABI, processor and size are read from the files.
+ */
+import * as fs from 'node:fs';
+import * as os from 'node:os';
+import * as path from 'node:path';
+import { codedError, type TorchError } from '../errors/errors';
+import { type Binding, candidates, describe, packageRoot, whyNot } from '../libtorch/bindings';
+import { LibtorchError } from '../libtorch/error';
+import { findRuntime, type Runtime } from '../libtorch/find';
+import { printable } from '../libtorch/printable';
+
+export interface Loaded {
+  addon: unknown;
+  binding: Binding;
+  libtorch: Runtime;
+}
+
+/** The build command differs between a checkout and an installed package. */
+const inCheckout = fs.existsSync(path.join(packageRoot, 'lib', 'index.ts'));
+const buildCommand = inCheckout
+  ? 'run `npm run build` in the folder of libtorch-node'
+  : 'run `npx libtorch-node build`, which compiles one for it (minutes, once for each libtorch)';
+
+const loadError = (message: string): TorchError => codedError(Error, 'ERR_TORCH_LOAD', message);
+
+/** dlopen's flag that keeps a library loaded after its handle is closed; Node has no constant for it. */
+const RTLD_NODELETE = process.platform === 'darwin' ? 0x80 : 0x1000;
+
+/**
+ * Loads libtorch's libraries by their full paths. The addon refers to them by soname, which the loader resolves to libraries
+ * already loaded, so it gets these regardless of the search path.
+ */
+function loadLibraries({ files }: Runtime): void {
+  for (const file of Object.values(files)) {
+    try {
+      process.dlopen({ exports: {} }, file, os.constants.dlopen.RTLD_LAZY | RTLD_NODELETE);
+    } catch (error) {
+      // Node loads the library, finds that it is not an addon, and closes it again, but RTLD_NODELETE keeps it loaded.
+      const { message } = error as Error;
+      if (!/self-register|napi_register_module|find register/i.test(message)) throw error; // Node, Bun, Deno
+    }
+  }
+}
+
+/** libtorch's files that this process has mapped, by real path. Linux only; empty elsewhere. */
+function mappedLibraries(): Set<string> {
+  try {
+    const maps = fs.readFileSync('/proc/self/maps', 'utf8');
+    return new Set([...maps.matchAll(/(\/\S*\/lib(?:torch_cpu|c10)\.[^\n]*)$/gm)].map((match) => match[1]!));
+  } catch {
+    return new Set(); // no /proc: a second libtorch is not detected
+  }
+}
+
+const real = (file: string): string => {
+  try {
+    return fs.realpathSync(file);
+  } catch {
+    return file; // replaced on disk since it was loaded
+  }
+};
+
+/** Refuses a second libtorch: the symbols of two in one process get mixed up, which crashes sooner or later. */
+function refuseSecond(libtorch: Runtime): void {
+  const chosen = new Set(Object.values(libtorch.files).map(real));
+  const other = [...mappedLibraries()].find((file) => !chosen.has(real(file)));
+  if (other === undefined) return;
+  throw loadError(
+    `this process already has a libtorch, ${printable(other)}, and libtorch-node would load another: ` +
+      `${describe(libtorch)} in ${printable(libtorch.lib)} (${libtorch.origin}).\n` +
+      `A process can hold one. Set LIBTORCH (or LIBTORCH_LIB=${printable(path.dirname(other))}) so that both use the same, and check LD_PRELOAD and other packages that include a libtorch.`,
+  );
+}
+
+function find(): Runtime {
+  try {
+    return findRuntime();
+  } catch (error) {
+    if (!(error instanceof LibtorchError)) throw error;
+    throw loadError(
+      `libtorch-node found no libtorch to run on.\n${error.message}\n\`npx libtorch-node doctor\` shows more.`,
+    );
+  }
+}
+
+const shown = (file: string): string =>
+  printable(file.startsWith(packageRoot + path.sep) ? path.relative(packageRoot, file) : file);
+
+function advice(libtorch: Runtime, considered: Binding[]): string {
+  const previous = considered.find(({ from, info }) => from === 'cache' && info !== null);
+  const other =
+    previous === undefined
+      ? ''
+      : `\nA binding was built for ${describe(previous.info!.libtorch)}: name that one with LIBTORCH to use it.`;
+  return (
+    `For ${describe(libtorch)} in ${printable(libtorch.lib)}: ${buildCommand}; or set LIBTORCH to a libtorch that fits.${other}` +
+    '\n`npx libtorch-node doctor` shows what was found.'
+  );
+}
+
+/** Loads the first binding that fits. Throws `ERR_TORCH_LOAD` with the reason for each that does not. */
+export function load(): Loaded {
+  const libtorch = find();
+  refuseSecond(libtorch);
+  const considered = candidates();
+  const reasons: string[] = [];
+  for (const binding of considered) {
+    let problem = whyNot(binding, libtorch);
+    if (problem === null) {
+      try {
+        loadLibraries(libtorch);
+        const addon = require(binding.addon) as unknown;
+        refuseSecond(libtorch); // if libraries cannot be loaded by path, the loader may have found others
+        return { addon, binding, libtorch };
+      } catch (error) {
+        const { code, message } = error as TorchError;
+        if (code === 'ERR_TORCH_LOAD') throw error;
+        problem = message; // the loader's message: a missing library or symbol
+      }
+    }
+    reasons.push(`  ${printable(binding.addon)}: ${printable(problem)}`);
+  }
+  if (reasons.length === 0) reasons.push(`  none in ${shown(path.join(packageRoot, 'prebuilds'))} nor in the cache`);
+  throw loadError(
+    ['libtorch-node has no addon that loads with this libtorch:', ...reasons, advice(libtorch, considered)].join('\n'),
+  );
+}

@@ -1,0 +1,98 @@
+/** The addon's functions for observers: recordings, heap snapshots, and watches inside the program. */
+
+/** The requirements of one observer. */
+export interface Demand {
+  /** The mean distance in bytes between sampled stacks; 0 samples every tensor. */
+  readonly sampleBytes: number;
+  /** Whether releases are recorded too. */
+  readonly deaths: boolean;
+}
+
+/** The addon's functions (native/internals/watch.cpp). One per environment. */
+export interface WatchNative {
+  watchConfigure(on: boolean, sampleBytes: number, deaths: boolean): void;
+  watchDefineSite(json: string): number;
+  watchSite(site: number): string;
+  watchTag(site: number): void;
+  watchAnnounce(cause: number, site: number): void;
+  watchDeath(handle: number): [born: number, cause: number, freed: number] | undefined;
+  watchRead(): { tensors: Float64Array; storages: Float64Array; devices: string[] };
+  /** The size in bytes from which a new storage is large; negative: never. */
+  watchLarge(bytes: number): void;
+  /** Handles of tensors with large new storages, since the last call. */
+  watchTakeLarge(): Float64Array;
+  /** Shared by all copies of the library that use this addon. */
+  watchDemands?: Set<Demand>;
+  /** How often the last observer left, at which the native side forgets its sites. */
+  watchEpoch?: number;
+}
+
+/** Requests for heap snapshots (native/audit/heap_requests.h). */
+export interface HeapNative {
+  /** Descriptors of the files for snapshot and facts; undefined without a request. */
+  auditTakeHeap(): [snapshot: number, facts: number] | undefined;
+  /** Reports the result; `error` is '' on success. Closes the files. */
+  auditHeapDone(pausedMs: number, error: string): void;
+  /** Rows of handle, site of the recording (0: unknown) and scope (0: none). */
+  auditSites(): Float64Array;
+  /** A site's stack as JSON; '' if unknown. */
+  auditSite(site: number): string;
+}
+
+/** Paths in /proc of files that `leak-audit run --why` holds open; written when the program exits. */
+export interface HeapFiles {
+  snapshot: string;
+  facts: string;
+}
+
+/** The addon's functions (native/audit/js_api.cpp). One per environment. */
+export interface AuditNative extends WatchNative, HeapNative {
+  /** Whether a recording is active, for code that cannot afford a native call. */
+  recordingHere?: boolean;
+  /** Memory of the addon. `flags[0]` is nonzero while new handles of this environment wait for their site. */
+  readonly flags: Uint32Array;
+  /** Why it did not start ('': the capture has an owner, or a recording is active here), or undefined. */
+  auditStart(options: AuditOptions): string | undefined;
+  auditStop(reason: string): void;
+  /** The depth of stacks; 0 without a recording. */
+  auditOn(): number;
+  /**
+   * Opens the socket for `leak-audit attach`, once per process; returns the reason if it failed. `variable`: the value of
+   * LIBTORCH_NODE_ATTACH in this environment.
+   */
+  auditListen(variable: string | undefined, isMainThread: boolean): string | undefined;
+  /** Calls `callback` at each begin and end of a recording. Replaces the previous callback. */
+  auditFollow(callback: () => void): void;
+  /** Reports the existing tensors of this environment to a recording that began. */
+  auditTellCapture(): void;
+  /** Reports the contents of autograd graphs to a recording. `collected`: right after a full collection. */
+  auditCensus(collected: boolean): void;
+  auditMark(name: string): boolean;
+  auditTag(siteId: number, labelId: number): void;
+  auditDefineSite(json: string): number;
+  /** Returns 0 (no label) if there are too many. */
+  auditDefineLabel(json: string): number;
+  /** Marks in another process's capture that the events of this process are missing. */
+  auditFlagLoss(file: string): void;
+  auditHeap(heapUsed: number, external: number): void;
+  /** Reports that a full collection of this environment, begun `agoMs` ago, has ended. */
+  auditCollection(agoMs: number): void;
+  /** The number of live recorded tensors. */
+  auditLive(): number;
+  /** All bytes that libtorch holds, with or without a tensor. */
+  allocatedBytes(): number;
+}
+
+/** The content of the variable LIBTORCH_NODE_AUDIT. */
+export interface AuditOptions {
+  file: string;
+  mode?: 'counters' | 'sample' | 'full';
+  intervalMs?: number;
+  depth?: number;
+  sampleBytes?: number;
+  maxBytes?: number;
+  followChildren?: boolean;
+  /** `--why`: the files for what holds the tensors when the program exits. */
+  why?: HeapFiles;
+  command?: string;
+}

@@ -1,0 +1,129 @@
+/** Gradients, and the gradient modes. */
+
+import { native } from '../addon/native';
+import { ownOptions } from '../addon/options';
+import { argumentError } from '../errors/errors';
+import { begin, end, ending, type Unfinished } from '../errors/turn';
+import { refusePromise } from '../tensor/promises';
+import { isTensor, type Tensor } from '../tensor/tensor';
+import { runEngine } from './anomaly';
+import { aiming, type Goal, LEAVES, withAnchors } from './goals';
+
+export interface BackwardOptions {
+  /** The gradient of the result with respect to this tensor; may be omitted for a tensor of one element. */
+  gradient?: Tensor | null;
+  /** Keep the graph for another backward. Default: the value of `createGraph`. */
+  retainGraph?: boolean | null;
+  /** Make the gradients differentiable. */
+  createGraph?: boolean;
+  /** The leaves to accumulate into; all by default. */
+  inputs?: Tensor | Iterable<Tensor>;
+}
+
+const backwardOptions = ['gradient', 'retainGraph', 'createGraph', 'inputs'] as const;
+
+/** The leaves to accumulate into. A single tensor is one leaf: its rows are not leaves. An empty list would mean all. */
+function leavesOf(inputs: Tensor | Iterable<Tensor>): Tensor[] {
+  const expected = 'one or more Tensors';
+  if (isTensor(inputs)) return [inputs];
+  if (typeof (inputs as { [Symbol.iterator]?: unknown } | null)?.[Symbol.iterator] !== 'function') {
+    throw argumentError('backward', 'inputs', expected, inputs);
+  }
+  const leaves = [...inputs];
+  const wrong = leaves.find((leaf) => !isTensor(leaf));
+  if (wrong !== undefined) throw argumentError('backward', 'inputs', expected, wrong);
+  if (leaves.length === 0) throw argumentError('backward', 'inputs', expected, leaves);
+  return leaves;
+}
+
+/** Accumulates gradients into the `grad` of the leaves that `tensor` was computed from. */
+export function backward(tensor: Tensor, options: Tensor | null | BackwardOptions = {}): void {
+  if (!isTensor(tensor)) throw argumentError('backward', 'tensor', 'a Tensor', tensor);
+  const passed = isTensor(options) || options === null ? { gradient: options } : options;
+  const given: BackwardOptions = ownOptions('backward', passed, backwardOptions);
+  const { gradient = null, retainGraph = null, createGraph = false, inputs } = given;
+  for (const [name, flag] of Object.entries({ retainGraph, createGraph })) {
+    if (flag !== null && typeof flag !== 'boolean') throw argumentError('backward', name, 'a boolean', flag);
+  }
+  if (gradient !== null && !isTensor(gradient)) throw argumentError('backward', 'gradient', 'a Tensor', gradient);
+  const into = inputs === undefined ? [] : leavesOf(inputs);
+  const goal: Goal = into.length === 0 ? LEAVES : { kind: 'into', tensors: into, found: null };
+  withAnchors(into, (all) =>
+    aiming(goal, () => runEngine(() => tensor._backward([...all], { gradient, retainGraph, createGraph }))),
+  );
+}
+
+class GradMode implements Unfinished {
+  declare _below: Unfinished | null;
+
+  constructor(private readonly before: boolean) {}
+
+  _undo(): void {
+    native.setGradEnabled(this.before);
+  }
+}
+
+class InferenceMode implements Unfinished {
+  declare _below: Unfinished | null;
+  /** 0 before it begins. */
+  depth = 0;
+
+  _undo(): void {
+    if (this.depth > 0) native.inferenceExit(this.depth);
+  }
+}
+
+function withGrad<T>(name: string, enabled: boolean, fn: () => T): T {
+  if (typeof fn !== 'function') throw argumentError(name, 'fn', 'a function', fn);
+  const before = native.gradEnabled();
+  const mode = new GradMode(before);
+  begin(mode);
+  let result: T;
+  try {
+    native.setGradEnabled(enabled);
+    result = fn();
+  } finally {
+    ending(mode);
+    native.setGradEnabled(before);
+    end(mode);
+  }
+  refusePromise(name, result);
+  return result;
+}
+
+/** Runs `fn` without recording gradients. */
+export function noGrad<T>(fn: () => T): T {
+  return withGrad('noGrad', false, fn);
+}
+
+/** Runs `fn` recording gradients, inside noGrad too. */
+export function enableGrad<T>(fn: () => T): T {
+  return withGrad('enableGrad', true, fn);
+}
+
+/** Runs `fn` in inference mode: faster than noGrad, and its tensors can never take part in autograd. */
+export function inferenceMode<T>(fn: () => T): T {
+  if (typeof fn !== 'function') throw argumentError('inferenceMode', 'fn', 'a function', fn);
+  const mode = new InferenceMode();
+  begin(mode);
+  let result: T;
+  try {
+    mode.depth = native.inferenceEnter();
+    result = fn();
+  } finally {
+    ending(mode);
+    mode._undo();
+    end(mode);
+  }
+  refusePromise('inferenceMode', result);
+  return result;
+}
+
+export const isGradEnabled = (): boolean => native.gradEnabled();
+export const isInferenceModeEnabled = (): boolean => native.inferenceEnabled();
+
+/** Switches gradient recording on or off for this thread, until the next call. */
+export function setGradEnabled(enabled: boolean): void {
+  if (typeof enabled !== 'boolean') throw argumentError('setGradEnabled', 'enabled', 'a boolean', enabled);
+  native.setGradEnabled(enabled);
+}

@@ -1,0 +1,284 @@
+/**
+ * A cache of call forms: the number of positional arguments and the names of the options. Which overloads can take a form,
+ * and the source of each parameter, is determined once; after that only the values are checked. (After the inline caches of
+ * JavaScript engines.) The result is that of lib/call/parse.ts, or the call is left to it: a value fits, does not fit, or is not
+ * decided here.
+ */
+
+import { givenDtypeCodes, layoutCodes, memoryFormatCodes } from '../addon/enums';
+import type { ReadCall } from '../tensor/reading';
+import { Tensor } from '../tensor/tensor';
+import { convertDefault } from './convert';
+import { NativeObject } from './object';
+import { packed } from './packed';
+import { type Bound, isNoneByDefault } from './parse';
+import type { Param, Signature, TypeCode } from './signature';
+
+/** The call site of one wrapper. */
+export interface Site {
+  readonly name: string;
+  readonly candidates: readonly Signature[];
+  /** the first `self` of the candidates is `this` */
+  readonly method: boolean;
+  /** names as in the schema, for the raw form */
+  readonly raw: boolean;
+  readonly forms: Form[];
+}
+
+export function siteOf(name: string, candidates: readonly Signature[], method = false, raw = false): Site {
+  return { name, candidates, method, raw, forms: [] };
+}
+
+interface Form {
+  readonly count: number;
+  readonly keys: readonly string[];
+  /** The overloads that may take such a call, in PyTorch's order. */
+  readonly candidates: readonly (Candidate | null)[];
+}
+
+/** An overload that takes calls of a form if the values fit. */
+interface Candidate {
+  readonly signature: Signature;
+  /** For each parameter: a position, SELF, DEFAULT, or an option: FIRST_OPTION minus its place among the keys. */
+  readonly sources: readonly number[];
+  readonly defaults: readonly unknown[];
+  /** the index of `requiresGrad` among the keys, or -1 */
+  readonly requiresGrad: number;
+  /** The positions of lists that are passed in shared memory: those of ops, at most six. */
+  readonly packs: readonly number[];
+}
+
+const SELF = -1;
+const DEFAULT = -2;
+const FIRST_OPTION = -3;
+
+/** The most forms cached per wrapper; further ones are left to the parser. */
+const MAX_FORMS = 12;
+const NO_KEYS: readonly string[] = [];
+
+/** The value does not fit the parameter. */
+const NO = Symbol('no');
+/** The parser has to decide. */
+const UNSURE: unique symbol = Symbol('unsure');
+
+/** The call as the overload that the parser would choose; undefined if the parser has to decide. */
+export function boundByForm(site: Site, call: ReadCall, self: unknown): Bound | undefined {
+  const keys = call.keys ?? NO_KEYS;
+  for (const candidate of candidatesOf(site, call.positional.length, keys)) {
+    if (candidate === null) return undefined;
+    const bound = take(candidate, call, self);
+    if (bound === UNSURE) return undefined;
+    if (bound !== NO) return bound as Bound;
+  }
+  return undefined;
+}
+
+function candidatesOf(site: Site, count: number, keys: readonly string[]): readonly (Candidate | null)[] {
+  const { forms } = site;
+  for (let i = 0; i < forms.length; i++) {
+    const form = forms[i]!;
+    if (form.count === count && sameNames(form.keys, keys)) return form.candidates;
+  }
+  if (forms.length === MAX_FORMS) return [];
+  const candidates: (Candidate | null)[] = [];
+  for (const signature of site.candidates) {
+    const candidate = candidateOf(signature, site, count, keys);
+    if (candidate === undefined) continue;
+    candidates.push(candidate);
+    if (candidate === null) break;
+  }
+  forms.push({ count, keys, candidates });
+  return candidates;
+}
+
+function sameNames(a: readonly string[], b: readonly string[]): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}
+
+/** Whether positional arguments may have to be gathered into one list. */
+function mayGather(slots: readonly Param[], count: number): boolean {
+  const [first] = slots;
+  if (slots.length === 1 && count > 1 && first!.type.list && first!.type.base === 'I' && first!.type.size === 0) {
+    return true;
+  }
+  return slots.length > 0 && slots[slots.length - 1]!.variadic;
+}
+
+/** How an overload takes calls of a form: undefined if it does not, null if only the parser can decide. See bind() there. */
+function candidateOf(
+  signature: Signature,
+  site: Site,
+  count: number,
+  keys: readonly string[],
+): Candidate | null | undefined {
+  const { params, outs } = signature;
+  const isSelf = (i: number) => site.method && i === signature.self;
+  const slots = params.filter((param, i) => !param.keywordOnly && !param.out && !isSelf(i));
+  if (!site.raw && mayGather(slots, count)) return null;
+  if (count > slots.length) return undefined;
+  const used = new Set<string>();
+  let out = -1;
+  if (keys.includes('out') && outs.length > 0) {
+    if (outs.length > 1) return null;
+    out = outs[0]!;
+    used.add('out');
+  }
+  const sources: number[] = [];
+  let next = 0;
+  for (let i = 0; i < params.length; i++) {
+    const param = params[i]!;
+    let source = DEFAULT;
+    if (isSelf(i)) source = SELF;
+    else if (out === i) source = FIRST_OPTION - keys.indexOf('out');
+    else if (!param.keywordOnly && !param.out && next < count) source = next++;
+    const name = nameAmong(keys, param, site.raw);
+    if (name !== undefined && !used.has(name)) {
+      if (source !== DEFAULT) return undefined;
+      source = FIRST_OPTION - keys.indexOf(name);
+      used.add(name);
+    }
+    if (source === DEFAULT && !param.optional) return undefined;
+    sources.push(source);
+  }
+  let requiresGrad = -1;
+  for (let i = 0; i < keys.length; i++) {
+    if (used.has(keys[i]!)) continue;
+    if (keys[i] !== 'requiresGrad' || !signature.factory || site.raw) return undefined;
+    requiresGrad = i;
+  }
+  const defaults = params.map(({ defaultValue, type }, i) =>
+    sources[i] === DEFAULT ? convertDefault(defaultValue, type) : undefined,
+  );
+  const lists = params.flatMap(({ type }, i) => (type.list && type.base === 'I' && sources[i] !== DEFAULT ? [i] : []));
+  const packs = signature.number >= 0 && lists.length <= 6 ? lists : [];
+  return { signature, sources, defaults, requiresGrad, packs };
+}
+
+function nameAmong(keys: readonly string[], param: Param, raw: boolean): string | undefined {
+  const name = raw ? param.name : param.jsName;
+  if (keys.includes(name)) return name;
+  return !raw && param.name === 'self' && keys.includes('input') ? 'input' : undefined;
+}
+
+function take(
+  { signature, sources, defaults, requiresGrad, packs }: Candidate,
+  { positional, values: options }: ReadCall,
+  self: unknown,
+): Bound | typeof NO | typeof UNSURE {
+  const { params } = signature;
+  const { length } = params;
+  const values = new Array<unknown>(length);
+  const given = new Array<unknown>(length);
+  for (let i = 0; i < length; i++) {
+    const source = sources[i]!;
+    if (source === DEFAULT) {
+      values[i] = defaults[i];
+      continue;
+    }
+    const value = source >= 0 ? positional[source] : source === SELF ? self : options[FIRST_OPTION - source];
+    const converted = quick(value, params[i]!);
+    if (converted === NO || converted === UNSURE) return converted;
+    values[i] = converted;
+    given[i] = value;
+  }
+  let wanted: unknown = false;
+  if (requiresGrad >= 0) {
+    wanted = options[requiresGrad];
+    if (typeof wanted !== 'boolean') return UNSURE;
+  }
+  // Last: reading the handle of a Proxy around a tensor runs user code, which may write to the shared memory too.
+  for (let i = 0; i < packs.length; i++) {
+    const list = values[packs[i]!];
+    if (list !== null) values[packs[i]!] = packed(list as number[]);
+  }
+  return { signature, values, given, requiresGrad: wanted as boolean };
+}
+
+/** The result of lib/call/convert.ts, with zero-dimensional tensors treated as tensors; or NO, or UNSURE. */
+function quick(value: unknown, param: Param): unknown {
+  const { type } = param;
+  if (value === undefined) return UNSURE;
+  if (value === null) return type.nullable && !isNoneByDefault(param) ? null : UNSURE;
+  if (type.list) return quickList(value, type);
+  switch (type.base) {
+    case 'T':
+      return value instanceof Tensor ? handleOf(value) : unlessObject(value);
+    case 'W':
+      if (typeof value === 'number') return [value];
+      return value instanceof Tensor ? handleOf(value) : UNSURE;
+    case 'S':
+      return typeof value === 'number' || typeof value === 'boolean' ? value : unlessBigint(value);
+    case 'I':
+      return Number.isInteger(value) ? value : unlessBigint(value);
+    case 'F':
+      if (typeof value === 'boolean') return UNSURE;
+      return typeof value === 'number' ? value : unlessBigint(value);
+    case 'B':
+      return typeof value === 'boolean' ? value : unlessObject(value);
+    case 's':
+      return typeof value === 'string' ? value : unlessObject(value);
+    case 'D':
+      return named(givenDtypeCodes, value);
+    case 'L':
+      return named(layoutCodes, value);
+    case 'M':
+      return typeof value === 'string' ? (memoryFormatCodes.get(value) ?? UNSURE) : unlessObject(value);
+    case 'V':
+      return typeof value === 'string' ? value : UNSURE;
+    case 'G':
+      return value instanceof NativeObject && value._class === 'Generator' ? value._handle : unlessObject(value);
+    case 'N':
+      return typeof value === 'string' ? value : unlessObject(value);
+    default:
+      return UNSURE;
+  }
+}
+
+/** The handle of a tensor; negative for a pending one. */
+const handleOf = ({ _handle }: Tensor): number | typeof UNSURE => (_handle > 0 || _handle < 0 ? _handle : UNSURE);
+
+/** NO for primitives and tensors; UNSURE for other objects, which may convert. */
+const unlessObject = (value: unknown) =>
+  value instanceof Tensor || (typeof value !== 'object' && typeof value !== 'function') ? NO : UNSURE;
+const unlessBigint = (value: unknown) => (typeof value === 'bigint' ? UNSURE : unlessObject(value));
+
+const named = (codes: ReadonlyMap<string, number>, value: unknown) =>
+  typeof value === 'string' ? (codes.get(value) ?? NO) : unlessObject(value);
+
+function quickList(value: unknown, { base, size, elementNullable }: TypeCode): unknown {
+  if (value instanceof Tensor) return NO;
+  if (typeof value === 'number') {
+    if (base === 'T' || base === 'N') return NO;
+    if (base !== 'I' || size === 0 || elementNullable) return UNSURE;
+    if (!Number.isInteger(value)) return NO;
+    return new Array<number>(size).fill(value);
+  }
+  if (!Array.isArray(value)) return UNSURE;
+  switch (base) {
+    case 'I':
+      return !elementNullable && value.every(Number.isInteger) ? value : UNSURE;
+    case 'F':
+      return !elementNullable && value.every(isNumber) ? value : UNSURE;
+    case 'T':
+      return handlesOf(value);
+    case 'N':
+      return typeof value[0] === 'number' ? NO : UNSURE;
+    default:
+      return UNSURE;
+  }
+}
+
+const isNumber = (value: unknown) => typeof value === 'number';
+
+function handlesOf(list: readonly unknown[]): unknown {
+  const handles = new Array<number>(list.length);
+  for (let i = 0; i < list.length; i++) {
+    const tensor = list[i];
+    const handle = tensor instanceof Tensor ? handleOf(tensor) : UNSURE;
+    if (handle === UNSURE) return UNSURE;
+    handles[i] = handle as number;
+  }
+  return handles;
+}

@@ -1,0 +1,209 @@
+/** Converts JS values to native ones, by type code. Returns a mismatch instead of throwing, because overloads are tried. */
+import { types } from 'node:util';
+import { givenDtypeCodes, layoutCodes, memoryFormatCodes } from '../addon/enums';
+import { native } from '../addon/native';
+import { deviceName } from '../errors/devices';
+import { describe } from '../errors/errors';
+import { isComplex, Stream } from '../errors/values';
+import { isPendingTensor } from '../tensor/pending';
+import { elementsOf, Iterated, typedElements } from '../tensor/reading';
+import { isMarked, isTensor, type Tensor } from '../tensor/tensor';
+import { NativeObject } from './object';
+import type { BaseCode, TypeCode } from './signature';
+
+/** Why a value does not fit. */
+export class Mismatch {
+  constructor(
+    readonly expected: string,
+    readonly got: string,
+    /** the expected base type, of an element for lists */
+    readonly base: BaseCode,
+    /** the value that was passed, or the wrong element of a list */
+    readonly value: unknown,
+    /** a list was expected */
+    readonly list = false,
+  ) {}
+
+  /** Whether it can fit no parameter: a promise, a tensor of another addon. */
+  get never(): boolean {
+    return types.isPromise(this.value) || (isMarked(this.value) && !isTensor(this.value));
+  }
+}
+
+const expectations: Record<BaseCode, string> = {
+  T: 'Tensor',
+  W: 'Tensor or number',
+  S: 'number, bigint, boolean or complex',
+  I: 'integer',
+  F: 'number',
+  B: 'boolean',
+  s: 'string',
+  D: 'dtype',
+  L: 'layout',
+  M: 'memory format',
+  V: 'device',
+  G: 'Generator',
+  P: 'ScriptModule',
+  R: 'Storage',
+  X: 'Stream',
+  N: 'dimension name',
+  Q: 'quantization scheme',
+  A: 'value',
+  Y: 'true',
+  O: 'number of a device',
+  Z: 'boolean',
+};
+
+const mismatch = (base: BaseCode, value: unknown) => new Mismatch(expectations[base], describe(value), base, value);
+
+/** The handle of a tensor, or a mismatch. Native code would treat a missing handle as "no tensor". */
+function handleOf(value: unknown): number | Mismatch {
+  if (isTensor(value)) return value._handle > 0 || isPendingTensor(value) ? value._handle : mismatch('T', value);
+  if (!isMarked(value)) return mismatch('T', value);
+  const foreign = typeof value.dispose === 'function';
+  return new Mismatch(
+    'Tensor',
+    `a ${foreign ? 'Tensor of another copy of libtorch-node' : "copy of a Tensor's properties"}`,
+    'T',
+    value,
+  );
+}
+
+/** A zero-dimensional tensor counts as a number, as in PyTorch, unless its gradient would be lost. */
+function isNumberTensor(value: unknown): value is Tensor {
+  return (
+    isTensor(value) && value._handle > 0 && native.ndim(value._handle) === 0 && !native.requiresGrad(value._handle)
+  );
+}
+
+function code(codes: ReadonlyMap<string, number>, base: BaseCode, value: unknown): unknown {
+  if (typeof value !== 'string') return mismatch(base, value);
+  const found = codes.get(value);
+  if (found !== undefined) return found;
+  const expected = `one of ${[...codes.keys()].map((name) => `'${name}'`).join(', ')}`;
+  return new Mismatch(expected, describe(value), base, value);
+}
+
+/** libtorch's syntax for names of dimensions. '0' is not one: a number was meant. */
+const NAME = /^(\*|\.\.\.|[A-Za-z_][A-Za-z0-9_]*)$/;
+
+function isScalar(value: unknown): boolean {
+  return typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean' || isComplex(value);
+}
+
+function convertOne(value: unknown, base: BaseCode, numbers: boolean): unknown {
+  switch (base) {
+    case 'T':
+      return handleOf(value);
+    case 'W':
+      // In an array, to distinguish it from a handle: number_tensor() of native/convert.
+      if (isScalar(value)) return [value];
+      return isTensor(value) || isMarked(value) ? handleOf(value) : mismatch(base, value);
+    case 'S':
+      if (isScalar(value)) return value;
+      return numbers && isNumberTensor(value) ? value.item() : mismatch(base, value);
+    case 'I':
+      if (Number.isInteger(value) || typeof value === 'bigint') return value;
+      if (numbers && isNumberTensor(value)) {
+        const item = value.item();
+        if (Number.isInteger(item) || typeof item === 'bigint') return item;
+      }
+      return mismatch(base, value);
+    case 'F':
+      if (typeof value === 'number' || typeof value === 'bigint') return value;
+      if (typeof value === 'boolean') return Number(value); // as in Python, where True is a number
+      if (numbers && isNumberTensor(value)) {
+        const item = value.item();
+        if (typeof item === 'number' || typeof item === 'bigint') return item;
+      }
+      return mismatch(base, value);
+    case 'O':
+      return Number.isInteger(value) ? value : mismatch(base, value);
+    case 'B':
+    case 'Z':
+      return typeof value === 'boolean' ? value : mismatch(base, value);
+    case 's':
+    case 'Q':
+      return typeof value === 'string' ? value : mismatch(base, value);
+    case 'V':
+      return deviceName(value) ?? mismatch(base, value);
+    case 'D':
+      return code(givenDtypeCodes, base, value);
+    case 'L':
+      return code(layoutCodes, base, value);
+    case 'M':
+      // torch.contiguous_format is 'contiguous', and so on.
+      return code(memoryFormatCodes, base, typeof value === 'string' ? value.replace(/_format$/, '') : value);
+    case 'G':
+      return value instanceof NativeObject && value._class === 'Generator' ? value._handle : mismatch(base, value);
+    case 'P':
+      return value instanceof NativeObject && value._class === 'ScriptModule' ? value._handle : mismatch(base, value);
+    case 'R':
+      return handleOf(value);
+    case 'X':
+      return value instanceof Stream ? [value.device, value.id] : mismatch(base, value);
+    case 'N':
+      return (typeof value === 'string' && NAME.test(value)) || value === null ? value : mismatch(base, value);
+    case 'A':
+      return value;
+    case 'Y':
+      return value === true ? value : mismatch(base, value);
+  }
+}
+
+/** The elements of a list argument: an array, a typed array of integers, or for tensors any iterable. */
+function elements(value: unknown, type: TypeCode): readonly unknown[] | undefined {
+  if (value instanceof Iterated && type.base !== 'T') return undefined;
+  const list = elementsOf(value);
+  if (list !== undefined || typeof value !== 'object' || value === null) return list;
+  return ArrayBuffer.isView(value) && !(value instanceof DataView) ? typedElements(value) : undefined;
+}
+
+function convertList(value: unknown, type: TypeCode, numbers: boolean): unknown {
+  if (type.size > 0 && type.base !== 'B' && !Array.isArray(value) && !isTensor(value)) {
+    const single = convertOne(value, type.base, numbers);
+    // A number is accepted for an int[N] of a fixed N.
+    if (!(single instanceof Mismatch)) return new Array(type.size).fill(single);
+  }
+  const list = elements(value, type);
+  if (list === undefined) {
+    return new Mismatch(`array of ${expectations[type.base]}`, describe(value), type.base, value, true);
+  }
+  if (type.base === 'B' && type.size > 0 && list.length !== type.size) {
+    return new Mismatch(`array of ${type.size} booleans`, `one of ${list.length}`, 'B', value, true);
+  }
+  const result: unknown[] = new Array(list.length);
+  for (let i = 0; i < list.length; i++) {
+    const element = list[i];
+    if (type.elementNullable && (element === null || element === undefined)) {
+      result[i] = 0;
+      continue;
+    }
+    const converted = convertOne(element, type.base, numbers);
+    if (converted instanceof Mismatch) {
+      const { expected, got, base, value: culprit } = converted;
+      return new Mismatch(`array of ${expected}`, `${got} at [${i}]`, base, culprit);
+    }
+    result[i] = converted;
+  }
+  return result;
+}
+
+/**
+ * The native value of a value that was read (lib/tensor/reading.ts), or a Mismatch. `numbers`: whether zero-dimensional tensors
+ * count as numbers.
+ */
+export function convert(value: unknown, type: TypeCode, numbers = true): unknown {
+  if (value === null || value === undefined) {
+    if (type.nullable) return null;
+    if (type.base === 'N' && !type.list && value === null) return null;
+    const expected = type.list ? `array of ${expectations[type.base]}` : expectations[type.base];
+    return new Mismatch(expected, describe(value), type.base, value, type.list);
+  }
+  return type.list ? convertList(value, type, numbers) : convertOne(value, type.base, numbers);
+}
+
+/** The native value of a default, which codegen stores as JSON. */
+export function convertDefault(value: unknown, type: TypeCode): unknown {
+  return convert(value, type);
+}

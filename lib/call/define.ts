@@ -1,0 +1,194 @@
+/**
+ * Functions that PyTorch implements in Python on top of ops. Their signatures are in codegen/spec/public.yaml and use the
+ * parser of the ops, so calls and errors work the same; this module runs the implementation once a call fits.
+ */
+import { types } from 'node:util';
+import type { DTypeLike } from '../../types/base';
+import { canonicalDtype } from '../addon/enums';
+import { publics } from '../addon/wrappers';
+import { ownScope } from '../lifetimes/scope';
+import { isPendingTensor, withTensorsOnly } from '../tensor/pending';
+import { anyOf, elementsOf, readCall } from '../tensor/reading';
+import { bare, resultAsGiven, secondNames } from '../tensor/second-name';
+import { isGenuine, isTensor, notThis, type Tensor } from '../tensor/tensor';
+import { type Site, siteOf } from './call-cache';
+import { integers } from './packed';
+import type { Bound } from './parse';
+import { bound, run } from './runtime';
+import { decodeSignature, type Param, type Signature, signature } from './signature';
+
+/** Takes the arguments in the order of the signature, in normalized form: see `argumentsOf`. */
+export type Implementation = (...args: any[]) => unknown;
+
+interface Entry {
+  readonly signatures: readonly Signature[];
+  /** One implementation per signature, or one for all. */
+  readonly run: readonly Implementation[];
+}
+
+const implementations = new Map<string, readonly Implementation[]>();
+const entries = new Map<string, Entry>();
+const keyOf = (space: string, name: string) => (space === '' ? name : `${space}.${name}`);
+
+/** Registers implementations. `spaces` are those of public.yaml: '' for torch, 'nn.functional', 'Tensor' for methods. */
+export function define(spaces: readonly string[], functions: Record<string, Implementation | Implementation[]>): void {
+  for (const [name, implementation] of Object.entries(functions)) {
+    const list = Array.isArray(implementation) ? implementation : [implementation];
+    for (const space of spaces) implementations.set(keyOf(space, name), list);
+  }
+}
+
+/** Wraps an implementation that makes intermediate tensors, and releases them when it ends. */
+export function composed(implementation: Implementation): Implementation {
+  const inScope = (...args: unknown[]) => ownScope(() => implementation(...args));
+  // Tests compare the number of parameters with the signature's.
+  return Object.defineProperty(inScope, 'length', { value: implementation.length });
+}
+
+function entryOf(space: string, name: string): Entry {
+  const key = keyOf(space, name);
+  let entry = entries.get(key);
+  if (entry === undefined) {
+    const signatures = publics[space]![name]!.map((texts) => {
+      const decoded = decodeSignature(-1, texts);
+      // The first argument of a method is `this`, whatever Python calls it.
+      return space === 'Tensor' ? { ...decoded, self: 0 } : decoded;
+    });
+    entry = { signatures, run: implementations.get(key)! };
+    entries.set(key, entry);
+  }
+  return entry;
+}
+
+/** An integer as a number if that is exact, for arithmetic in implementations. */
+function narrow(value: unknown): unknown {
+  if (typeof value !== 'bigint') return value;
+  const number = Number(value);
+  return Number.isSafeInteger(number) ? number : value;
+}
+
+/**
+ * Normalizes an argument for implementations: tensors and names unchanged, dtypes by canonical name, numbers as parsed (a
+ * zero-dimensional tensor is its number), lists of fixed length expanded to that length, null for none.
+ */
+function argumentOf({ type, defaultValue }: Param, value: unknown, given: unknown): unknown {
+  if (given === undefined) return defaultValue;
+  if (given === null) return null;
+  if (type.list && type.elementNullable && type.base !== 'T') {
+    return Array.isArray(given) ? given : new Array(type.size).fill(given);
+  }
+  switch (type.base) {
+    case 'I':
+      return type.list ? (value as unknown[]).map(narrow) : narrow(value);
+    case 'F':
+      return type.list ? (value as unknown[]).map(Number) : Number(value);
+    case 'S':
+      return value;
+    case 'D':
+      return type.list
+        ? [...elementsOf(given)!].map((one) => canonicalDtype(one as DTypeLike))
+        : canonicalDtype(given as DTypeLike);
+    default:
+      if (type.base === 'A') return type.list ? elementsOf(given)!.map(anyOf) : anyOf(given);
+      return type.list ? [...(elementsOf(given) ?? (value as unknown[]))] : given;
+  }
+}
+
+const argumentsOf = ({ signature: { params }, values, given }: Bound): unknown[] =>
+  params.map((param, i) => argumentOf(param, values[i], given[i]));
+
+/** The candidates of a public function's name: the overloads of its op, if any, then the hand-written signatures. */
+interface PublicSite {
+  readonly site: Site;
+  readonly ops: number;
+  readonly run: readonly Implementation[];
+}
+
+/** For callPublic: created on the first call that no fast path took. */
+export function publicSite(space: string, name: string, rows: readonly number[]): PublicSite {
+  const { signatures, run } = entryOf(space, name);
+  const site = siteOf(name, [...rows.map(signature), ...signatures], space === 'Tensor');
+  return { site, ops: rows.length, run };
+}
+
+/** Calls a public function: its op if that takes the call, else the hand-written implementation. */
+export function callPublic({ site, ops, run: implementations }: PublicSite, passed: ArrayLike<unknown>, self?: Tensor) {
+  const { name, candidates, method } = site;
+  if (method && !isTensor(self)) throw notThis(name, self);
+  const before = secondNames();
+  const found = bound(site, readCall(passed), bare(self));
+  if (found.signature.number >= 0) return run(found);
+  const number = candidates.indexOf(found.signature) - ops;
+  const result = withTensorsOnly(() => (implementations[number] ?? implementations[0]!)(...argumentsOf(found)));
+  return resultAsGiven(result, before);
+}
+
+/** A list of integers that needs no conversion, as a copy; undefined for other values. */
+function plainList({ type }: Param, value: unknown): number[] | undefined {
+  if (type.base !== 'I' || type.elementNullable) return undefined;
+  const list = integers(value);
+  return list !== undefined && (type.size === 0 || list.length === type.size) ? list : undefined;
+}
+
+/** Whether a positional argument other than a list needs no conversion. */
+function isPlain({ type, variadic }: Param, value: unknown): boolean {
+  if (variadic) return false;
+  if (value === null) return type.nullable;
+  switch (type.base) {
+    case 'T':
+      return isGenuine(value) ? value._handle > 0 : !types.isProxy(value) && isPendingTensor(value);
+    case 'F':
+      return typeof value === 'number';
+    case 'I':
+      return Number.isInteger(value);
+    case 'B':
+      return typeof value === 'boolean';
+    case 's':
+      return typeof value === 'string';
+    default:
+      return false;
+  }
+}
+
+/** The arguments of a call that is positional and needs no conversion; undefined for other calls. */
+function plainArguments(params: readonly Param[], passed: readonly unknown[]): unknown[] | undefined {
+  if (passed.length > params.length) return undefined;
+  const args = new Array<unknown>(params.length);
+  for (let i = 0; i < params.length; i++) {
+    const param = params[i]!;
+    if (i < passed.length) {
+      if (param.keywordOnly) return undefined;
+      const value = passed[i];
+      const list = param.type.list && !param.variadic && value !== null ? plainList(param, value) : undefined;
+      if (list === undefined && (!isPlain(param, value) || (param.type.list && value !== null))) return undefined;
+      args[i] = list ?? value;
+    } else if (param.optional) args[i] = param.defaultValue;
+    else return undefined;
+  }
+  return args;
+}
+
+/** The function or method of that name, if there is no op. */
+export function publicFunction(space: string, name: string): (...args: unknown[]) => unknown {
+  const method = space === 'Tensor';
+  let only: Entry | undefined | null;
+  let site: PublicSite | undefined;
+  const wrapper = function (this: unknown, ...passed: unknown[]): unknown {
+    if (only === undefined) {
+      const entry = entryOf(space, name);
+      only = entry.signatures.length === 1 ? entry : null;
+    }
+    if (only !== null) {
+      const all = method ? [this, ...passed] : passed;
+      const args = plainArguments(only.signatures[0]!.params, all);
+      if (args !== undefined) return withTensorsOnly(() => only!.run[0]!(...args));
+    }
+    site ??= publicSite(space, name, []);
+    return callPublic(site, passed, method ? (this as Tensor) : undefined);
+  };
+  return Object.defineProperty(wrapper, 'name', { value: name });
+}
+
+/** For tests: the implementations by namespace and name, and their numbers of parameters. */
+export const arities = (): [key: string, arities: number[]][] =>
+  [...implementations].map(([key, list]) => [key, list.map((fn) => fn.length)]);

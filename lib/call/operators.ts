@@ -1,0 +1,68 @@
+/**
+ * JavaScript's operators on tensors, which classes cannot overload as in Python: instead of continuing with NaN or undefined
+ * they throw, with the call to write instead.
+ */
+import { codedError } from '../errors/errors';
+import { isTensor, notThis, Tensor } from '../tensor/tensor';
+import { reportMissingNames } from './misses';
+
+const instead = {
+  number:
+    'Tensor: an operator or function of JavaScript asks for a number: write t.item() for the number of a tensor with one ' +
+    'element, a.sub(b) for a - b, a.mul(b) for a * b, a.gt(b) for a > b, t.neg() for -t',
+  default:
+    'Tensor: + and == of JavaScript take no tensors: write a.add(b) for a + b, a.eq(b) for a == b, t.item() for the number ' +
+    'of a tensor with one element, String(t) for text',
+};
+
+function toPrimitive(this: Tensor, hint: string): string {
+  if (!isTensor(this)) throw notThis('[Symbol.toPrimitive]', this);
+  if (hint === 'string') return this.toString();
+  throw codedError(TypeError, 'ERR_TORCH_OPERATOR', hint === 'number' ? instead.number : instead.default);
+}
+
+/** Replacements for Python's names. */
+const others: Record<string, string> = {
+  itemsize: 'Tensor.itemsize: write t.elementSize()',
+  numpy: 'Tensor.numpy: write t.toTypedArray(), or t.toArray() for nested arrays',
+};
+
+/** Replacements for writing a read-only property. */
+const changed: Record<string, string> = {
+  shape: 't.reshape(sizes)',
+  dtype: 't.to(dtype)',
+  device: 't.to(device)',
+  isLeaf: 't.detach()',
+};
+
+/** Makes writes to read-only properties throw. Sloppy mode would ignore them. */
+function refuseWriting(): void {
+  for (const [name, property] of Object.entries(Object.getOwnPropertyDescriptors(Tensor.prototype))) {
+    if (property.get === undefined || property.set !== undefined) continue;
+    const write = Object.hasOwn(changed, name) ? `: write ${changed[name]}` : '';
+    const set = () => {
+      throw codedError(TypeError, 'ERR_TORCH_NAME', `Tensor.${name} can only be read${write}`);
+    };
+    Object.defineProperty(Tensor.prototype, name, { ...property, set });
+  }
+}
+
+const isIndex = (name: string) => /^(?:0|-?[1-9]\d*)$/.test(name);
+
+/** Called once, after all methods are defined. */
+export function refuseOperators(): void {
+  Object.defineProperty(Tensor.prototype, Symbol.toPrimitive, {
+    value: toPrimitive,
+    writable: true,
+    configurable: true,
+  });
+  refuseWriting();
+  reportMissingNames('Tensor', Tensor.prototype, {
+    read: (name) => (isIndex(name) ? `Tensor: t[${name}] is not an element: write t.at(${name})` : own(name)),
+    write: (name) => {
+      return isIndex(name) ? `Tensor: t[${name}] = value writes nothing: write t.set([${name}], value)` : undefined;
+    },
+  });
+}
+
+const own = (name: string): string | undefined => (Object.hasOwn(others, name) ? others[name] : undefined);

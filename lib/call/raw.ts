@@ -1,0 +1,44 @@
+/** `torch.ops.aten.<name>.<overload>`: every declaration, by its exact name. */
+
+import { raw } from '../addon/wrappers';
+import type { Site } from './call-cache';
+import { callRaw, rawSite } from './runtime';
+import { signature } from './signature';
+
+/** One overload: arguments in schema order, keyword-only ones in one trailing object by schema name. */
+type RawFunction = ((...args: unknown[]) => unknown) & { readonly schema: string };
+
+function rawFunction(number: number): RawFunction {
+  let site: Site | undefined;
+  const call = (...args: unknown[]) => {
+    site ??= rawSite(number);
+    return callRaw(site, args);
+  };
+  return Object.defineProperty(call, 'schema', {
+    get: () => signature(number).schema,
+    enumerable: true,
+  }) as RawFunction;
+}
+
+/** An object with lazily created, enumerable properties, so that Object.keys lists them all. */
+function lazy<T>(names: readonly string[], make: (name: string) => T): Record<string, T> {
+  const object: Record<string, T> = Object.create(null);
+  for (const name of names) {
+    Object.defineProperty(object, name, {
+      enumerable: true,
+      configurable: true,
+      get: () => {
+        const value = make(name);
+        Object.defineProperty(object, name, { value, enumerable: true });
+        return value;
+      },
+    });
+  }
+  return object;
+}
+
+export const ops = lazy(Object.keys(raw), (space) =>
+  lazy(Object.keys(raw[space]!), (name) =>
+    lazy(Object.keys(raw[space]![name]!), (overload) => rawFunction(raw[space]![name]![overload]!)),
+  ),
+);

@@ -1,0 +1,173 @@
+/** `t.at(…)` and `t.set(…)`: PyTorch's `t[…]` and `t[…] = value`. */
+
+import { argumentError, describe, refusal } from '../errors/errors';
+import { isComplex } from '../errors/values';
+import { ownScope } from '../lifetimes/scope';
+import { isPendingTensor } from '../tensor/pending';
+import { readValue } from '../tensor/reading';
+import { isTensor, type Tensor } from '../tensor/tensor';
+
+/** Part of a dimension, like Python's `start:stop:step`. null: from the beginning, to the end, every element. */
+export class Slice<
+  out A extends number | null = number | null,
+  out B extends number | null = number | null,
+  out C extends number | null = number | null,
+> {
+  constructor(
+    readonly start: A,
+    readonly stop: B,
+    readonly step: C,
+  ) {}
+}
+
+/** `torch.slice(1, 5, 2)` is Python's `1:5:2`. */
+export function slice<A extends number | null = null, B extends number | null = null, C extends number | null = null>(
+  start?: A,
+  stop?: B,
+  step?: C,
+): Slice<A, B, C>;
+export function slice(start: number | null = null, stop: number | null = null, step: number | null = null): Slice {
+  for (const [name, value] of Object.entries({ start, stop, step })) {
+    if (value !== null && !Number.isInteger(value)) throw argumentError('slice', name, 'an integer or null', value);
+  }
+  if (step !== null && step < 1) throw argumentError('slice', 'step', 'a step of 1 or more', step);
+  return new Slice(start, stop, step);
+}
+
+/** The error for a value, with a hint if there is one. */
+const misfit = (fn: string, argument: string, expected: string, value: unknown, hint: string): Error =>
+  hint === '' ? argumentError(fn, argument, expected, value) : refusal(fn, argument, expected, describe(value) + hint);
+
+/** The hint for Python's `1:5:2` in a string. */
+function sliceHint(index: unknown): string {
+  const parts = typeof index === 'string' ? /^(-?\d*):(-?\d*)(?::(-?\d*))?$/.exec(index) : null;
+  if (parts === null) return '';
+  const given = parts.slice(1).map((part) => part || 'null');
+  while (given.at(-1) === 'null') given.pop();
+  return `; write torch.slice(${given.join(', ')})`;
+}
+
+/** An integer, a slice, `null` for a new dimension, '...' for the dimensions in between, booleans, or an index tensor. */
+export type Index = number | bigint | boolean | Slice | null | '...' | Tensor | readonly IndexList[];
+type IndexList = number | bigint | boolean | readonly IndexList[];
+
+/** An index after lists and booleans are converted to tensors. */
+type Plain = number | bigint | Slice | null | '...' | Tensor;
+
+const isMask = (index: Tensor) => index.dtype === 'bool' || index.dtype === 'uint8';
+
+/** Refuses fractions in a list: they would be truncated and select another element. */
+function requireIntegers(list: readonly IndexList[], path: string): void {
+  list.forEach((index, i) => {
+    if (Array.isArray(index)) requireIntegers(index, `${path}[${i}]`);
+    else if (typeof index === 'number' && !Number.isInteger(index)) {
+      throw argumentError('at', 'indices', `an integer at ${path}[${i}]`, index);
+    }
+  });
+}
+
+/** Converts lists and booleans to tensors, and a zero-dimensional integer tensor to its integer, as in PyTorch. */
+function plain(index: Index, position: number, like: Tensor): Plain {
+  // Loaded lazily, because of a circular import.
+  const { tensor } = require('./create') as typeof import('./create');
+  if (typeof index === 'boolean') return tensor(index, { device: like.device });
+  if (Array.isArray(index)) {
+    let leaf: unknown = index;
+    while (Array.isArray(leaf)) leaf = leaf[0];
+    requireIntegers(index, `indices[${position}]`);
+    const dtype = typeof leaf === 'boolean' ? 'bool' : 'int64';
+    return tensor(index as number[], { dtype, device: like.device });
+  }
+  // A pending tensor stays an index: it selects the same elements, as a copy.
+  if (isTensor(index) && !isPendingTensor(index) && !isMask(index) && index.ndim === 0) return index.item() as number;
+  return index as Plain;
+}
+
+/** The number of dimensions that an index consumes: a mask consumes as many as it has. */
+function consumed(index: Plain): number {
+  if (index === null || index === '...') return 0;
+  return isTensor(index) && isMask(index) ? index.ndim : 1;
+}
+
+/** Applies integers, slices and new dimensions as views; collects tensor indices for one final index op. */
+function view(self: Tensor, given: readonly Index[]): { view: Tensor; advanced: (Tensor | null)[] } {
+  const indices = given.map((index, position) => plain(index, position, self));
+  const taken = indices.reduce<number>((sum, index) => sum + consumed(index), 0);
+  const dims = self.ndim;
+  if (taken > dims) throw argumentError('at', 'indices', `at most ${dims} indices for ${self._describe()}`, taken);
+  if (indices.filter((index) => index === '...').length > 1) {
+    throw argumentError('at', 'indices', "at most one '...'", [...given]);
+  }
+  let result = self.alias();
+  let dim = 0;
+  const advanced: (Tensor | null)[] = [];
+  const pass = () => {
+    advanced.push(null);
+    dim++;
+  };
+  for (const index of indices) {
+    if (index === '...') {
+      for (let i = dims - taken; i > 0; i--) pass();
+    } else if (index === null) {
+      result = result.unsqueeze(dim);
+      pass();
+    } else if (index instanceof Slice) {
+      result = result.slice(dim, index.start, index.stop, index.step ?? 1);
+      pass();
+    } else if (isTensor(index)) {
+      // A zero-dimensional mask selects all or nothing of a new dimension.
+      const whole = isMask(index) && index.ndim === 0;
+      if (whole) result = result.unsqueeze(dim);
+      advanced.push(whole ? index.unsqueeze(0) : index);
+      dim += whole ? 1 : consumed(index);
+    } else if (Number.isInteger(index) || typeof index === 'bigint') {
+      result = result.select(dim, index);
+    } else {
+      const expected = "integers, slices, null, '...', booleans or index tensors";
+      throw misfit('at', 'indices', expected, index, sliceHint(index));
+    }
+  }
+  // As in PyTorch: with trailing nulls after a mask, libtorch would fill the wrong elements.
+  while (advanced.length > 0 && advanced[advanced.length - 1] === null) advanced.pop();
+  return { view: result, advanced };
+}
+
+/** Removes leading dimensions of size 1, as PyTorch does on assignment: they broadcast anyway. */
+function withoutLeadingOnes(value: Tensor): Tensor {
+  const { shape } = value;
+  const first = shape.findIndex((size) => size !== 1);
+  return first === 0 ? value : value.view(first < 0 ? [] : shape.slice(first));
+}
+
+/** Copies lists first, so that user code run by reading them cannot run between the ops. */
+const readIndex = (index: Index): Index => (index instanceof Slice ? index : (readValue(index) as Index));
+
+/** The elements that `indices` select: a view if no index is a tensor, else a copy. */
+export function at(self: Tensor, indices: readonly Index[]): Tensor {
+  const read = indices.map(readIndex);
+  return ownScope(() => {
+    const { view: chosen, advanced } = view(self, read);
+    return advanced.length > 0 ? chosen.index(advanced) : chosen;
+  });
+}
+
+/** Writes `value` (a number, bigint, boolean, complex or a tensor that broadcasts) into the chosen elements. */
+export function set(self: Tensor, indices: Index | readonly Index[], given: unknown): Tensor {
+  const read = readIndex(indices as Index);
+  const list = Array.isArray(read) ? (read as readonly Index[]) : [read];
+  const value = readValue(given);
+  ownScope(() => {
+    const { view: chosen, advanced } = view(self, list);
+    const source = isTensor(value) ? value : undefined;
+    if (source === undefined && !['number', 'bigint', 'boolean'].includes(typeof value) && !isComplex(value)) {
+      const hint = Array.isArray(value) || ArrayBuffer.isView(value) ? '; torch.tensor(data) makes one' : '';
+      throw misfit('set', 'value', 'a Tensor, number, bigint, boolean or complex', value, hint);
+    }
+    if (advanced.length > 0) {
+      const filled = source ? withoutLeadingOnes(source).to(self.dtype) : self.newFull([], value as number);
+      chosen.indexPut_(advanced, filled);
+    } else if (source !== undefined) chosen.copy_(withoutLeadingOnes(source));
+    else chosen.fill_(value as number);
+  });
+  return self;
+}

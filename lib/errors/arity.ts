@@ -1,0 +1,125 @@
+/** Refuses extra arguments of hand-written functions, which JavaScript would ignore. Ops check their own arguments. */
+import { codedError } from './errors';
+
+/** The most arguments of each function; Infinity for those that check themselves. */
+const most: Readonly<Record<string, number>> = {
+  getAllocationThreshold: 0,
+  setAllocationThreshold: 1,
+  'audit.label': 3,
+  'audit.mark': 1,
+  backward: 2,
+  enableGrad: 1,
+  inferenceMode: 1,
+  isGradEnabled: 0,
+  isInferenceModeEnabled: 0,
+  noGrad: 1,
+  setGradEnabled: 1,
+  tensor: 2,
+  'cuda.isAvailable': 0,
+  'cuda.deviceCount': 0,
+  'cuda.currentDevice': 0,
+  'cuda.synchronize': 1,
+  'cuda.emptyCache': 0,
+  'cuda.memory': 1,
+  'npy.load': 2,
+  'npy.save': 2,
+  'npy.serialize': 1,
+  'npy.loadFromStream': 2,
+  'npy.saveToStream': 1,
+  'npz.load': 2,
+  'npz.loadFromStream': 2,
+  'npz.save': 2,
+  'npz.saveToStream': 1,
+  'safetensors.open': 2,
+  'safetensors.load': 2,
+  'safetensors.loadFromStream': 2,
+  'safetensors.serialize': 2,
+  'safetensors.save': 3,
+  'safetensors.saveToStream': 2,
+  load: 2,
+  loadFromStream: 2,
+  save: 2,
+  saveToBuffer: 1,
+  saveToStream: 1,
+  'autograd.detectAnomaly': 2,
+  'autograd.isAnomalyCheckNanEnabled': 0,
+  'autograd.isAnomalyEnabled': 0,
+  'autograd.setDetectAnomaly': 2,
+  'autograd.onceDifferentiable': 1,
+  'autograd.backward': 3,
+  'autograd.grad': 3,
+  'autograd.functional.jacobian': 3,
+  'autograd.functional.hessian': 3,
+  'autograd.functional.vjp': 4,
+  'autograd.functional.jvp': 4,
+  'autograd.functional.vhp': 4,
+  'autograd.functional.hvp': 4,
+  // Its arguments are those of the function that it calls.
+  'utils.checkpoint.checkpoint': Number.POSITIVE_INFINITY,
+  'utils.checkpoint.checkpointSequential': 4,
+  slice: 3,
+  'inductor.aotiLoadPackage': 2,
+  'jit.load': 2,
+  'TensorLogger.start': 1,
+  setPrintOptions: 1,
+  disposeAll: 1,
+  keep: 1,
+  // These search the stack for their caller, which a wrapper's frame would hide.
+  openScope: Number.POSITIVE_INFINITY,
+  scope: Number.POSITIVE_INFINITY,
+  fromShared: 1,
+  getNumThreads: 0,
+  getDefaultDtype: 0,
+  showConfig: 0,
+  memory: 0,
+  setMemoryLimit: 1,
+  getMemoryLimit: 0,
+  manualSeed: 1,
+  setNumThreads: 1,
+  setDefaultDtype: 1,
+  // Sizes passed one by one are more likely than a third argument, and get their own error.
+  fromTypedArray: Number.POSITIVE_INFINITY,
+  // The parser of ops reads its arguments.
+  full: Number.POSITIVE_INFINITY,
+};
+
+/** Whether it is called as by `list.forEach(torch.disposeAll)`, with the index and the list. */
+const isOfList = (passed: readonly unknown[]) =>
+  passed.length === 3 && typeof passed[1] === 'number' && Array.isArray(passed[2]);
+
+/** Throws for more arguments than `count`; trailing undefined does not count. */
+export function requireAtMost(fn: string, count: number, passed: readonly unknown[]): void {
+  let given = passed.length;
+  while (given > count && passed[given - 1] === undefined) given--;
+  if (given <= count || (count === 1 && isOfList(passed))) return;
+  const message = `${fn}: takes ${count === 0 ? 'no arguments' : `at most ${count} argument${count === 1 ? '' : 's'}`}, got ${given}`;
+  throw Object.assign(codedError(TypeError, 'ERR_TORCH_ARGUMENT', message), { op: fn });
+}
+
+type Call = (...args: unknown[]) => unknown;
+
+const isClass = (value: Call) => /^class\b/.test(Function.prototype.toString.call(value));
+
+function counting(name: string, fn: Call): Call {
+  const count = most[name];
+  if (count === undefined) throw new Error(`${name} has no entry in lib/errors/arity.ts`);
+  if (count === Number.POSITIVE_INFINITY) return fn;
+  const counted = function (this: unknown, ...passed: unknown[]): unknown {
+    if (passed.length > count) requireAtMost(name, count, passed);
+    return Reflect.apply(fn, this, passed);
+  };
+  return Object.defineProperties(
+    counted,
+    Object.getOwnPropertyDescriptors({ name: fn.name, length: fn.length }),
+  ) as Call;
+}
+
+/** Wraps the hand-written functions of a namespace, and of those inside it, to check their argument counts. */
+export function countArguments<T extends object>(space: T, at = ''): T {
+  const made: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(space)) {
+    if (typeof value === 'function') made[name] = isClass(value) ? value : counting(at + name, value);
+    else made[name] = typeof value === 'object' && value !== null ? countArguments(value, `${at}${name}.`) : value;
+  }
+  return (Object.isFrozen(space) ? Object.freeze(made) : made) as T;
+}

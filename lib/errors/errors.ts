@@ -1,0 +1,132 @@
+/** Every error of the library has a stable `code`. This module makes the errors raised in JavaScript. */
+import { types } from 'node:util';
+import { pointAtCaller } from './caller';
+
+export type ErrorCode =
+  | 'ERR_TORCH_ARGUMENT'
+  | 'ERR_TORCH_OVERLOAD'
+  | 'ERR_TORCH_OPERATOR'
+  | 'ERR_TORCH_NAME'
+  | 'ERR_TORCH_RUNTIME'
+  | 'ERR_TORCH_NOT_IMPLEMENTED'
+  | 'ERR_TORCH_DISPOSED'
+  | 'ERR_TORCH_SCOPE'
+  | 'ERR_TORCH_SHARED'
+  | 'ERR_TORCH_PENDING'
+  | 'ERR_TORCH_FILE'
+  | 'ERR_TORCH_MODEL'
+  | 'ERR_TORCH_ASYNC_MODE'
+  | 'ERR_TORCH_OUT_OF_MEMORY'
+  | 'ERR_TORCH_CUDA'
+  | 'ERR_TORCH_MEMORY_LIMIT'
+  | 'ERR_TORCH_LOAD'
+  | 'ERR_TORCH_LEAK'
+  | 'ERR_TORCH_MISSING_PACKAGE'
+  | 'ERR_TORCH_STREAM';
+
+/** An error of the library. Native code throws the same shape, with further codes (see docs/errors.md). */
+export interface TorchError extends Error {
+  code: string;
+  /** The op, such as "aten::mm". */
+  op?: string;
+  /** The name of the wrong argument, if there is one. */
+  argument?: string;
+  /** libtorch's original text, if the message rewords it. Not enumerable. */
+  libtorchMessage?: string;
+  /** With LIBTORCH_NODE_DEBUG=1, for a use after dispose: the stack of the tensor's creation. */
+  created?: string;
+  /** The stack of its release. */
+  disposed?: string;
+  /** How it was released. */
+  disposedBy?: 'collector' | 'dispose' | 'disposeAll' | 'scope';
+}
+
+type ErrorClass = new (message: string) => Error;
+
+export function codedError(type: ErrorClass, code: ErrorCode, message: string): TorchError {
+  const error = Object.assign(new type(message), { code });
+  pointAtCaller(error, codedError);
+  return error;
+}
+
+/** Completes each error of native code before it is thrown. `handle`: of the disposed tensor that was used, or 0. */
+export function completeNative(error: TorchError, handle: number): void {
+  const { message } = error;
+  const better = reword.with?.(message, error.code) ?? message;
+  if (better !== message) {
+    error.message = better;
+    Object.defineProperty(error, 'libtorchMessage', { value: message, configurable: true, writable: true });
+    // The stack includes the message, and pointAtCaller does not always capture it again.
+    Error.captureStackTrace(error, completeNative);
+  }
+  if (handle !== 0) completeDisposed.with?.(error, handle);
+  pointAtCaller(error, completeNative);
+}
+
+/** Set by lib/call/libtorch-text.ts. */
+export const reword: { with?: (message: string, code: string) => string } = {};
+
+/** Set by lib/observe/debug.ts. */
+export const completeDisposed: { with?: (error: TorchError, handle: number) => void } = {};
+
+/** The error for a use after dispose. */
+export function disposedError(fn: string, handle: number): TorchError {
+  const error = codedError(Error, 'ERR_TORCH_DISPOSED', `${fn}: the tensor was disposed`);
+  completeDisposed.with?.(error, handle);
+  return error;
+}
+
+/** The error for a wrong argument of a hand-written function. */
+export function argumentError(fn: string, argument: string, expected: string, got: unknown): TorchError {
+  return refusal(fn, argument, expected, describe(got) + (types.isPromise(got) ? '; did you forget await?' : ''));
+}
+
+/** The same with `got` as text. */
+export function refusal(fn: string, argument: string, expected: string, got: string): TorchError {
+  const message = `${fn}: argument '${argument}': expected ${expected}, got ${got}`;
+  return Object.assign(codedError(TypeError, 'ERR_TORCH_ARGUMENT', message), { op: fn, argument });
+}
+
+/** A short description of a value, for messages. */
+export function describe(value: unknown): string {
+  if (value === null) return 'null';
+  switch (typeof value) {
+    case 'string':
+      return `'${value.length > 60 ? `${value.slice(0, 57)}…` : value}'`;
+    case 'bigint':
+      return `${value}n`;
+    case 'function':
+      return 'a function';
+    case 'symbol':
+      return 'a symbol';
+    case 'object':
+      return describeObject(value);
+    default:
+      return String(value);
+  }
+}
+
+/** A data property of the object or its prototypes, read without running user code. */
+function dataOf(value: object, name: PropertyKey): unknown {
+  for (let at: object | null = value; at !== null && !types.isProxy(at); at = Object.getPrototypeOf(at)) {
+    const descriptor = Object.getOwnPropertyDescriptor(at, name);
+    if (descriptor !== undefined) return descriptor.value;
+  }
+  return undefined;
+}
+
+/** Describes an object without running user code, because messages are made in the middle of calls. */
+function describeObject(value: object): string {
+  if (types.isProxy(value)) return 'a Proxy';
+  const described = dataOf(value, '_describe');
+  if (typeof described === 'function') return described.call(value);
+  if (Array.isArray(value)) {
+    const { length } = value;
+    return length === 0 ? 'an empty array' : `an array of ${length} (first: ${describe(dataOf(value, 0))})`;
+  }
+  // Only data properties: a dictionary from a file may have a key of that name.
+  const made = dataOf(value, 'constructor');
+  const name = typeof made === 'function' ? dataOf(made, 'name') : undefined;
+  if (typeof name !== 'string' || name === '' || name === 'Object') return 'an object';
+  return `${/^[AEIOU]/.test(name) ? 'an' : 'a'} ${name}`;
+}

@@ -1,0 +1,74 @@
+/** Finds the tensors inside a value, for results of scopes and for disposeAll. */
+
+import { codedError, describe } from '../errors/errors';
+import { isPending, type Pending } from '../tensor/places';
+import { isTensor, type Tensor } from '../tensor/tensor';
+
+/**
+ * Declares the tensors that a class holds: `get [torch.tensors]() { return [this.weight, this.bias] }`, or a method or
+ * generator of that name. It may give any value that a scope may return. `Symbol.for('libtorch-node.tensors')`.
+ */
+export const tensors: unique symbol = Symbol.for('libtorch-node.tensors') as never;
+
+const isPlain = (value: object) => {
+  const prototype = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+};
+
+/**
+ * Calls `visit` once for each tensor in any nesting of arrays, maps, sets, plain objects and classes with `torch.tensors`,
+ * cycles included, and for each pending result of torch.run. `fn` is for messages.
+ */
+export function forEachTensor(fn: string, root: unknown, visit: (tensor: Tensor | Pending) => void): void {
+  if (isTensor(root)) {
+    visit(root);
+    return;
+  }
+  if (!isObject(root)) return;
+  const seen = new Set<object>();
+  const pending: unknown[] = [root];
+  // All are found before the first is visited, so that an error changes nothing.
+  const found: (Tensor | Pending)[] = [];
+  while (pending.length > 0) {
+    const value = pending.pop();
+    if (!isObject(value) || seen.has(value)) continue;
+    seen.add(value);
+    if (isTensor(value) || isPending(value)) found.push(value);
+    else if (tensors in value) pushHeld(value as { [tensors]: unknown }, pending);
+    // Checked by tag, not by class: values of another realm (vm contexts, Jest) count too.
+    else if (Array.isArray(value)) for (const element of value) pending.push(element);
+    else if (isMap(value)) for (const [key, element] of value) pending.push(key, element);
+    else if (isSet(value)) for (const element of value) pending.push(element);
+    else if (isLazy(value)) throw lazyError(fn, value);
+    else if (isPlain(value)) for (const element of Object.values(value)) pending.push(element);
+  }
+  for (const tensor of found) visit(tensor);
+}
+
+/** Adds what an object declares. An iterator is read to its end, since it was created for this call. */
+function pushHeld(value: { [tensors]: unknown }, pending: unknown[]): void {
+  const member = value[tensors];
+  const held = typeof member === 'function' ? (member.call(value) as unknown) : member;
+  if (isIterator(held)) for (const element of held) pending.push(element);
+  else if (held !== value) pending.push(held);
+}
+
+const isObject = (value: unknown): value is object =>
+  (typeof value === 'object' && value !== null) || (typeof value === 'function' && tensors in value);
+const tagOf = (value: object) => Object.prototype.toString.call(value);
+const isMap = (value: object): value is Map<unknown, unknown> => tagOf(value) === '[object Map]';
+const isSet = (value: object): value is Set<unknown> => tagOf(value) === '[object Set]';
+const has = (value: object, name: PropertyKey) => typeof (value as Record<PropertyKey, unknown>)[name] === 'function';
+const isIterator = (value: unknown): value is IterableIterator<unknown> =>
+  isObject(value) && has(value, 'next') && has(value, Symbol.iterator);
+
+/** Generators, iterators and streams: their contents are unknown without reading them, which is possible only once. */
+const isLazy = (value: object) => isIterator(value) || has(value, Symbol.asyncIterator);
+
+const lazyError = (fn: string, value: object) =>
+  codedError(
+    Error,
+    'ERR_TORCH_SCOPE',
+    `${fn}: cannot look into ${describe(value)} (${tagOf(value).slice(8, -1)}), which is read later, when the scope has ` +
+      'ended: read it inside (Array.from, for await) and pass what came, or open a scope where it is read',
+  );

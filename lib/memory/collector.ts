@@ -1,0 +1,79 @@
+/**
+ * Limits garbage. V8 schedules collections by the external bytes reported to it, but late, and thousands of tiny tensors hold
+ * more in C++ objects (about 0.8 kB each) than in reported bytes. So this module counts new tensors and all new bytes of
+ * libtorch, including those without a JavaScript tensor.
+ */
+import * as v8 from 'node:v8';
+import * as vm from 'node:vm';
+import { native } from '../addon/native';
+
+const { flags } = native;
+
+type Gc = (options?: { type: 'minor' }) => void;
+
+let exposed: Gc | undefined;
+
+/**
+ * V8's gc(): the global one with --expose-gc, else one from a new context, so that the program's globals stay unchanged. The
+ * flag is process-wide: if another thread switches it off between the two lines, the next call tries again. An embedder that
+ * forbids V8 flags has only V8's own collections.
+ */
+function find(): Gc | undefined {
+  if (typeof globalThis.gc === 'function') return globalThis.gc as Gc;
+  try {
+    v8.setFlagsFromString('--expose-gc');
+    return vm.runInNewContext('gc') as Gc;
+  } catch {
+    return undefined; // no gc in the new context, or no flags: see above
+  } finally {
+    v8.setFlagsFromString('--no-expose-gc');
+  }
+}
+
+function gc(options?: { type: 'minor' }): void {
+  exposed ??= find();
+  // With any argument, even { type: 'major' }, Node 20's V8 runs only a scavenge.
+  if (options === undefined) exposed?.();
+  else exposed?.(options);
+}
+
+/** Collects everything unreachable. Takes milliseconds, more with a large heap. False if gc() is not available. */
+export const collectAll = (): boolean => {
+  gc();
+  return exposed !== undefined;
+};
+
+/** Collects young objects. */
+export const scavenge = (): void => gc({ type: 'minor' });
+
+native.setCollector(collectAll);
+
+/** New tensors between two scavenges: about 1.5 MB of C++ objects, which mostly fit in a core's cache. */
+const YOUNG = 2_048;
+/** Guarded tensors, and bytes of libtorch, from which a full collection runs for the old objects. */
+const MIN_OLD = 131_072;
+const MIN_OLD_BYTES = 256 * 1024 * 1024;
+
+/** Values of `flags[4]`. */
+const COLLECT_ALL = 2;
+
+let untilScavenge = YOUNG;
+let untilFull = MIN_OLD;
+let untilFullBytes = MIN_OLD_BYTES;
+
+/** Call it for each tensor that the garbage collector owns. */
+export function countGuarded(): void {
+  if (--untilScavenge > 0 && flags[4] === 0) return;
+  const full = flags[4] === COLLECT_ALL;
+  untilScavenge = YOUNG;
+  flags[4] = 0;
+  if (!full) {
+    scavenge();
+    native.sweepShared();
+    if (native.guards() < untilFull && native.allocatedBytes() < untilFullBytes) return;
+  }
+  collectAll();
+  // Twice the current use, so that a program that keeps many tensors is not collected for each new one.
+  untilFull = Math.max(MIN_OLD, 2 * native.guards());
+  untilFullBytes = Math.max(MIN_OLD_BYTES, 2 * native.allocatedBytes());
+}

@@ -1,0 +1,125 @@
+/**
+ * Writes a heap snapshot of this thread for `leak-audit why`, and facts that the heap does not contain: the live tensors, the
+ * lines that made them, and their owners. Both go into unnamed files that leak-audit opened. The thread pauses while V8
+ * writes the snapshot; a warning in the program reports for how long.
+ */
+import * as fs from 'node:fs';
+import * as v8 from 'node:v8';
+import { threadId } from 'node:worker_threads';
+import type { HeapFiles, HeapNative } from '../../addon/recorder';
+import type { Frame } from './stack';
+
+/** The addon's other functions that are used here. */
+interface Library {
+  watchRead(): { tensors: Float64Array; storages: Float64Array };
+  gradFnName(handle: number): string;
+  memory(): { tokens: number; bytes: number; allocatedBytes: number };
+}
+
+/** Columns of watchRead's tensors, and of auditSites. */
+const READ = 7;
+const SITES = 3;
+/** The most tensors that are checked for a graph. */
+const MAX_GRAPH_CHECKS = 100_000;
+
+export type Warn = (text: string, code: string) => void;
+
+/** Serves a request of leak-audit to this thread, if there is one. */
+export function answerHeap(native: HeapNative, warn: Warn): void {
+  const files = native.auditTakeHeap();
+  if (files === undefined) return;
+  const [snapshot, facts] = files;
+  let pausedMs = 0;
+  try {
+    pausedMs = writeHeap(native, snapshot, facts, native.auditSites());
+    native.auditHeapDone(pausedMs, '');
+  } catch (error) {
+    native.auditHeapDone(pausedMs, `the heap snapshot failed: ${String(error)}`); // such as a full disk; leak-audit reports it
+    return;
+  }
+  warn(pauseText(pausedMs), 'TORCH_HEAP_SNAPSHOT');
+}
+
+export const pauseText = (ms: number): string =>
+  `leak-audit took a heap snapshot: ${threadId === 0 ? 'the main thread' : `worker ${threadId}`} paused for ${Math.ceil(ms)} ms`;
+
+/**
+ * Writes both files and returns the duration. `sites` was read before, since the recording may have ended meanwhile. The
+ * caller closes the descriptors.
+ */
+export function writeHeap(native: HeapNative, snapshot: number, facts: number, sites: Float64Array): number {
+  const began = performance.now();
+  v8.writeHeapSnapshot(`/proc/self/fd/${snapshot}`, { exposeNumericValues: true });
+  const pausedMs = performance.now() - began;
+  // After the snapshot, which collects garbage, so that both show the same live tensors.
+  fs.writeFileSync(facts, JSON.stringify(factsOf(native, sites, pausedMs)));
+  return pausedMs;
+}
+
+/** Like `answerHeap`, at the exit of a program. `stop` ends the recording first, so that it does not include this. */
+export function leaveHeap(native: HeapNative, { snapshot, facts }: HeapFiles, stop: () => void): void {
+  const sites = native.auditSites();
+  stop();
+  const open: number[] = [];
+  try {
+    for (const file of [snapshot, facts]) {
+      const fd = fs.openSync(file, fs.constants.O_WRONLY);
+      open.push(fd);
+      if (!fs.fstatSync(fd).isFile()) return;
+    }
+    writeHeap(native, open[0]!, open[1]!, sites);
+  } catch {
+    // leak-audit has exited or the disk is full: leak-audit reports missing facts. The program exits normally.
+  } finally {
+    for (const fd of open) fs.closeSync(fd);
+  }
+}
+
+function factsOf(native: HeapNative, sites: Float64Array, pausedMs: number): object {
+  const library = native as unknown as Library;
+  const owners = new Map<number, readonly [site: number, scope: number]>();
+  for (let at = 0; at < sites.length; at += SITES) owners.set(sites[at]!, [sites[at + 1]!, sites[at + 2]!]);
+  const { tensors, storages } = library.watchRead();
+  const seen = new Set<number>();
+  const rows: number[] = [];
+  const stacks = new Map<number, Frame[]>();
+  const openings = new Map<number, readonly Frame[]>();
+  let graphs = 0;
+  for (let at = 0; at < tensors.length; at += READ) {
+    const handle = tensors[at]!;
+    const [site, scope] = owners.get(handle) ?? [0, 0];
+    let bytes = 0;
+    for (let i = 0; i < tensors[at + 6]!; i++) {
+      const storage = (tensors[at + 5]! + i) * 2;
+      if (seen.has(storages[storage]!)) continue;
+      seen.add(storages[storage]!);
+      bytes += storages[storage + 1]!;
+    }
+    rows.push(handle, bytes, site, scope);
+    if (site !== 0 && !stacks.has(site)) stacks.set(site, JSON.parse(native.auditSite(site) || '[]') as Frame[]);
+    const opening = native.scopeOpenings?.of(scope);
+    if (opening !== undefined) openings.set(scope, opening);
+    if (at < MAX_GRAPH_CHECKS * READ && hasGraph(library, handle)) graphs++;
+  }
+  const memory = library.memory();
+  return {
+    version: 1,
+    pid: process.pid,
+    thread: threadId,
+    pausedMs,
+    tensors: rows,
+    stacks: [...stacks],
+    openings: [...openings],
+    tokens: memory.tokens,
+    graphs,
+    hiddenBytes: Math.max(0, memory.allocatedBytes - memory.bytes),
+  };
+}
+
+function hasGraph(library: Library, handle: number): boolean {
+  try {
+    return library.gradFnName(handle) !== '';
+  } catch {
+    return false; // in use by a running op: unknown
+  }
+}

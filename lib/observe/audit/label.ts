@@ -1,0 +1,69 @@
+/** `torch.audit.label`: labels for tensors in a capture. */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { native } from '../../addon/native';
+import { argumentError } from '../../errors/errors';
+
+/** The value of a label. It is recorded as text. */
+export type LabelValue = string | number | bigint | boolean;
+
+/** Longer names and values are truncated. */
+const MAX_CHARACTERS = 200;
+/** The most label sets per environment; further ones are recorded with `(other)` for each value. */
+const MAX_SETS = 1000;
+
+interface LabelSet {
+  readonly values: Readonly<Record<string, string>>;
+  /** Its number in the recorder. */
+  readonly id: number;
+}
+
+const current = new AsyncLocalStorage<LabelSet | undefined>();
+/** By their JSON text. */
+const sets = new Map<string, LabelSet>();
+let used = false;
+
+/**
+ * Labels the tensors that `fn` makes, also after an `await`, in a capture of `leak-audit`, so that a report can show, for
+ * example, what each request route holds. Active labels of other names stay active. Without `fn`, the label is active for
+ * the rest of the current asynchronous context, for example a request's handler. Costs almost nothing while no audit runs.
+ */
+export function label<T>(name: string, value: LabelValue, fn: () => T): T;
+export function label(name: string, value: LabelValue): void;
+export function label<T>(name: string, value: LabelValue, fn?: () => T): T | undefined {
+  if (typeof name !== 'string' || name === '') throw argumentError('audit.label', 'name', 'a non-empty string', name);
+  if (!['string', 'number', 'bigint', 'boolean'].includes(typeof value))
+    throw argumentError('audit.label', 'value', 'a string, number, bigint or boolean', value);
+  if (fn !== undefined && typeof fn !== 'function') throw argumentError('audit.label', 'fn', 'a function', fn);
+  if (native.auditOn() === 0) return fn?.();
+  const set = withLabel(name.slice(0, MAX_CHARACTERS), String(value).slice(0, MAX_CHARACTERS));
+  used = true;
+  if (fn !== undefined) return current.run(set, fn);
+  current.enterWith(set);
+  return undefined;
+}
+
+/** The recorder's number of the active labels; 0: none. */
+export function currentLabel(): number {
+  return used ? (current.getStore()?.id ?? 0) : 0;
+}
+
+function withLabel(name: string, value: string): LabelSet {
+  const values = { ...current.getStore()?.values, [name]: value };
+  return (
+    known(values) ?? known(Object.fromEntries(Object.keys(values).map((key) => [key, '(other)']))) ?? { values, id: 0 }
+  );
+}
+
+/** The set with these values; undefined if there are too many to add another. */
+function known(values: Record<string, string>): LabelSet | undefined {
+  const names = Object.keys(values).sort();
+  const text = JSON.stringify(Object.fromEntries(names.map((name) => [name, values[name]])));
+  let set = sets.get(text);
+  if (set === undefined) {
+    const isOther = names.every((name) => values[name] === '(other)');
+    if (sets.size >= (isOther ? 2 * MAX_SETS : MAX_SETS)) return undefined;
+    set = { values, id: native.auditDefineLabel(text) };
+    sets.set(text, set);
+  }
+  return set;
+}

@@ -1,0 +1,77 @@
+/** Readable stacks: maps positions to the original source through source maps. */
+import { findSourceMap, SourceMap, type SourceMapPayload } from 'node:module';
+import * as path from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { printable } from '../../libtorch/printable';
+import { readRegular } from './regular-file';
+import type { Frame } from './stack';
+
+const COMMENT = /^[ \t]*(?:\/\/[#@]|\/\*[#@])[ \t]*sourceMappingURL=([^\s'"*]+)/gm;
+
+/** The largest source file or map that is read: bundles have some 10 MiB. */
+const MAX_BYTES = 64 * 2 ** 20;
+
+/** By file; undefined for a file without a map. */
+const maps = new Map<string, SourceMap | undefined>();
+
+/** The lines "    at fn (file:line:column)" of a stack. */
+export function stackText(frames: readonly Frame[]): string {
+  return frames.map((frame) => `    at ${frameText(frame)}`).join('\n');
+}
+
+/** "fn (file:line:column)". */
+export function frameText(frame: Frame): string {
+  const { file, line, column } = original(frame);
+  const place = `${printable(file)}:${line}:${column}`;
+  return frame.function === '' ? place : `${printable(frame.function)} (${place})`;
+}
+
+/** The position of a frame in the original source, if a map is found. */
+export function original(frame: Frame): Omit<Frame, 'function'> {
+  const map = mapOf(frame.file);
+  if (map === undefined || frame.line < 1) return frame;
+  const entry = map.findEntry(frame.line - 1, Math.max(0, frame.column - 1));
+  if (!('originalSource' in entry) || entry.originalSource === undefined) return frame;
+  return { file: toPath(entry.originalSource), line: entry.originalLine + 1, column: entry.originalColumn + 1 };
+}
+
+function mapOf(file: string): SourceMap | undefined {
+  if (!maps.has(file)) maps.set(file, path.isAbsolute(file) ? (findSourceMap(file) ?? load(file)) : undefined);
+  return maps.get(file);
+}
+
+/** Node loads maps only with --enable-source-maps; otherwise they are read here, inline or from beside the file. */
+function load(file: string): SourceMap | undefined {
+  try {
+    const url = lastUrl(readRegular(file, MAX_BYTES) ?? '');
+    if (url === undefined) return undefined;
+    const inline = /^data:[^,]*?(;base64)?,(.*)$/s.exec(url);
+    const base = inline === null ? new URL(url, pathToFileURL(file)) : pathToFileURL(file);
+    if (base.protocol !== 'file:') return undefined;
+    const text = inline === null ? (readRegular(base, MAX_BYTES) ?? '') : decode(inline[2]!, inline[1] !== undefined);
+    const { sourcesContent, ...rest } = JSON.parse(text) as SourceMapPayload;
+    const payload = { ...rest, sourcesContent: [] }; // not needed here, and the largest part of a map
+    const root = new URL(payload.sourceRoot ? `${payload.sourceRoot.replace(/\/?$/, '/')}` : '.', base);
+    return new SourceMap({ ...payload, sources: payload.sources?.map((source) => new URL(source, root).href) });
+  } catch {
+    return undefined; // no file, no map, or an invalid one: positions stay unchanged
+  }
+}
+
+function lastUrl(code: string): string | undefined {
+  let url: string | undefined;
+  for (const found of code.matchAll(COMMENT)) url = found[1];
+  return url;
+}
+
+const decode = (text: string, base64: boolean) =>
+  base64 ? Buffer.from(text, 'base64').toString() : decodeURIComponent(text);
+
+function toPath(source: string): string {
+  if (!source.startsWith('file:')) return source;
+  try {
+    return fileURLToPath(source);
+  } catch {
+    return source; // such as a file URL with a host
+  }
+}

@@ -1,0 +1,138 @@
+/** Captures call sites without `Error.stack` strings: positions are hashed first, and formatted once per new stack. */
+import { realpathSync } from 'node:fs';
+import * as path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { generatedFolder } from '../../addon/native';
+import { restoring } from '../../errors/turn';
+
+export interface Frame {
+  file: string;
+  line: number;
+  column: number;
+  function: string;
+}
+
+/** Every supported version of Node has getPosition; Node's types lack it. */
+type CallSite = NodeJS.CallSite & { getPosition(): number };
+
+export interface Stack {
+  /** A 53-bit hash of the positions. */
+  key: number;
+  /** The frames, innermost first. Call it immediately: call sites must not outlive the capture. */
+  frames(): Frame[];
+}
+
+/** This package's own folders (dist/lib, and the wrappers of the binding), whose frames at the top are skipped. */
+const OWN_FOLDERS = [path.resolve(__dirname, '../..'), realpathSync(generatedFolder)].map((dir) => dir + path.sep);
+
+/** The most frames of this library above the user's: wrappers, argument parser, scopes. */
+const MAX_OWN_FRAMES = 8;
+/** The most seen so far. Each captured frame costs some 0.3 µs. */
+let ownFrames = 2;
+
+const isOwn = (file: string) => OWN_FOLDERS.some((dir) => file.startsWith(dir));
+const isInternal = (file: string) => file.startsWith('node:') || file === '';
+
+/** ES modules are named by URL, all other files by path. */
+function toPath(name: string): string {
+  if (!name.startsWith('file:')) return name;
+  try {
+    return fileURLToPath(name);
+  } catch {
+    return name;
+  }
+}
+
+const fileOf = (site: CallSite) => toPath(site.getFileName() ?? '');
+
+const collect = (_error: Error, sites: NodeJS.CallSite[]) => sites;
+
+/**
+ * The stack of the caller of `below`, at most `depth` frames. Frames of libtorch-node and of Node at its top are omitted.
+ * Restores the program's `Error.prepareStackTrace` and `Error.stackTraceLimit`.
+ */
+export function captureStack(depth: number, below: (...args: never[]) => unknown): Stack {
+  let sites = capture(depth + ownFrames, below);
+  let first = firstOfUser(sites);
+  if (first > ownFrames && sites.length === depth + ownFrames) {
+    ownFrames = Math.min(first, MAX_OWN_FRAMES);
+    sites = capture(depth + MAX_OWN_FRAMES, below);
+    first = firstOfUser(sites);
+  }
+  const end = Math.min(sites.length, first + depth);
+  // Two hashes over script and offset: for a known stack no strings are built and no lines counted.
+  let a = 0x811c9dc5;
+  let b = 0x9747b28c;
+  for (let i = first; i < end; i++) {
+    const site = sites[i]!;
+    const position = Math.imul(scriptOf(site).id, 0x9e3779b1) ^ site.getPosition();
+    a = Math.imul(a ^ position, 0x01000193);
+    a ^= a >>> 15;
+    b = Math.imul(b + position, 0x5bd1e995);
+    b ^= b >>> 13;
+  }
+  const key = (a >>> 0) * 2 ** 21 + ((b >>> 0) & (2 ** 21 - 1));
+  return { key, frames: () => sites.slice(first, end).map(toFrame) };
+}
+
+function capture(limit: number, below: (...args: never[]) => unknown): CallSite[] {
+  const holder: { stack?: CallSite[] } = {};
+  const { prepareStackTrace, stackTraceLimit } = Error;
+  const hadPrepare = Object.hasOwn(Error, 'prepareStackTrace');
+  const undo = () => restore(hadPrepare, prepareStackTrace, stackTraceLimit);
+  return restoring(undo, () => {
+    try {
+      Error.prepareStackTrace = collect;
+      Error.stackTraceLimit = limit;
+      Error.captureStackTrace(holder, below);
+      return holder.stack ?? [];
+    } catch {
+      return []; // a frozen Error: continue without a stack
+    }
+  });
+}
+
+/** The number of frames at the top that belong to this library or Node. */
+function firstOfUser(sites: CallSite[]): number {
+  let first = 0;
+  while (first < sites.length && scriptOf(sites[first]!).skipped) first++;
+  return first;
+}
+
+interface Script {
+  id: number;
+  /** Belongs to this library or Node: omitted at the top of a stack. */
+  skipped: boolean;
+}
+
+const scripts = new Map<string | null, Script>();
+
+function scriptOf(site: CallSite): Script {
+  const name = site.getFileName() as string | null;
+  let script = scripts.get(name);
+  if (script === undefined) {
+    const file = toPath(name ?? '');
+    script = { id: scripts.size + 1, skipped: isOwn(file) || isInternal(file) };
+    scripts.set(name, script);
+  }
+  return script;
+}
+
+function restore(hadPrepare: boolean, prepare: typeof Error.prepareStackTrace, limit: number): void {
+  try {
+    if (hadPrepare) Error.prepareStackTrace = prepare;
+    else Reflect.deleteProperty(Error, 'prepareStackTrace');
+    Error.stackTraceLimit = limit;
+  } catch {
+    // Frozen: nothing was changed either.
+  }
+}
+
+function toFrame(site: CallSite): Frame {
+  return {
+    file: fileOf(site),
+    line: site.getLineNumber() ?? 0,
+    column: site.getColumnNumber() ?? 0,
+    function: site.getFunctionName() ?? '',
+  };
+}

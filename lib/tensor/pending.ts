@@ -1,0 +1,395 @@
+/**
+ * Placeholders for the results of ops that were recorded (lib/async/strand.ts) and have not run. A pending tensor is a tensor
+ * whose handle is the result's code; its methods record. Both kinds can be awaited.
+ */
+import { types } from 'node:util';
+import type { Device, DType } from '../../types/base';
+import { dtypeName } from '../addon/enums';
+import { native } from '../addon/native';
+import { argumentError, codedError } from '../errors/errors';
+import { restoring } from '../errors/turn';
+import { readArguments } from './reading';
+import { setPending, Tensor } from './tensor';
+
+const { flags } = native;
+
+/** `Flags::recording` of native/handles/slot_table.h. */
+export const OFF = 0;
+export const TENSOR_OPS = 1;
+export const ALL_OPS = 2;
+export const RECORDED_VALUE = 3;
+export const BODY = 4;
+
+/** The interface of a strand to its pending results. */
+export interface Recorder {
+  readonly id: number;
+  record(fn: () => unknown, op?: string): unknown;
+  /** Makes native code record into it again after it recorded into others. */
+  enter(): void;
+  valueOf(pending: PendingTensor | PendingValue): Promise<unknown>;
+  /** Called when a pending value was created. */
+  onValue(value: PendingValue): void;
+}
+
+/** The recorder whose `record`, or whose torch.run function, is executing. */
+let now: Recorder | null = null;
+/** The recorder whose torch.run function is in progress, whatever it calls. */
+let body: Recorder | null = null;
+
+/** Runs `fn` so that its ops are recorded. Returns what it returns, with pending results for real ones. */
+export function recordInto(recorder: Recorder, fn: () => unknown, op?: string): unknown {
+  const [mode, before] = [flags[5]!, now];
+  const undo = () => {
+    flags[5] = mode;
+    now = before;
+  };
+  return restoring(undo, () => {
+    // Functions inside the library can continue only with tensors; only the outermost call may return a pending value.
+    flags[5] = mode === OFF || mode === BODY ? ALL_OPS : TENSOR_OPS;
+    now = recorder;
+    const result = fn();
+    if (flags[5] !== RECORDED_VALUE && !(result instanceof PendingValue)) return result;
+    const value = result instanceof PendingValue ? result : new PendingValue(native.result[0]!, -1, []);
+    value.op ??= op;
+    recorder.onValue(value);
+    return value;
+  });
+}
+
+/**
+ * Runs the function of torch.run, or a part of it: what it calls is recorded as if it were called on the module that
+ * torch.run passes, except that it can continue only with tensors.
+ */
+export function recordBody<T>(recorder: Recorder, fn: () => T): T {
+  const [mode, before, outer] = [flags[5]!, now, body];
+  const undo = () => {
+    flags[5] = mode;
+    now = before;
+    body = outer;
+    if (mode !== OFF) before?.enter();
+  };
+  return restoring(undo, () => {
+    flags[5] = BODY;
+    now = recorder;
+    body = recorder;
+    recorder.enter();
+    return fn();
+  });
+}
+
+/** The recorder whose function's own code is executing, if any; null inside library functions. */
+export const bodyNow = (): Recorder | null => (flags[5] === BODY ? now : null);
+
+/** For lib/async/continuations.ts, which switches between recordings when continuations begin and end. */
+export interface Recording {
+  readonly mode: number;
+  readonly recorder: Recorder | null;
+  readonly body: Recorder | null;
+}
+export const NOTHING: Recording = { mode: OFF, recorder: null, body: null };
+export const bodyOf = (recorder: Recorder): Recording => ({ mode: BODY, recorder, body: recorder });
+export const recordingNow = (): Recording => ({ mode: flags[5]!, recorder: now, body });
+export function switchTo({ mode, recorder, body: inProgress }: Recording): void {
+  flags[5] = mode;
+  now = recorder;
+  body = inProgress;
+  if (mode !== OFF) recorder?.enter();
+}
+
+/** Runs a library function that is composed of ops: it can continue only with tensors. */
+export function withTensorsOnly<T>(fn: () => T): T {
+  const mode = flags[5]!;
+  if (mode === OFF) return fn();
+  const undo = () => {
+    flags[5] = mode;
+  };
+  return restoring(undo, () => {
+    flags[5] = TENSOR_OPS;
+    return fn();
+  });
+}
+
+/** Runs a callback of a library function: its ops run immediately, unless the callback records them itself. */
+export function withoutRecording<T>(fn: () => T): T {
+  const mode = flags[5]!;
+  if (mode === OFF) return fn();
+  const before = now;
+  flags[5] = OFF;
+  now = null;
+  try {
+    return fn();
+  } finally {
+    flags[5] = mode;
+    now = before;
+    before?.enter();
+  }
+}
+
+/** Throws for an attempt to use a pending value without `await`. */
+function notAwaited(value: PendingValue, use: string): never {
+  const op = value.op ?? 'the op';
+  value.awaited = true; // the program gets this error
+  throw codedError(
+    TypeError,
+    'ERR_TORCH_PENDING',
+    `${op}: expected \`await\` before ${use}: in torch.run the value is a promise until the ops before it have run`,
+  );
+}
+
+/** Reads values of a tensor that is not pending. Throws if a recorded op will write to it. */
+export function readNow<T>({ _handle }: Tensor, fn: () => T): T {
+  if (flags[5] === OFF) return fn();
+  native.strandRequireRead(_handle);
+  return withoutRecording(fn);
+}
+
+/** For functions that call a callback for each element. */
+export function requireNoRecording(name: string): void {
+  if (flags[5] === OFF) return;
+  const message = `${name}: expected a call outside torch.run, where the elements that it passes to its function are pending`;
+  throw codedError(Error, 'ERR_TORCH_PENDING', message);
+}
+
+/** Runs a callback of the program; inside torch.run its ops are recorded like those of torch.run's function. */
+export function asBody<T>(fn: () => T): T {
+  return body === null ? withoutRecording(fn) : recordBody(body, fn);
+}
+
+/** The result of a recorded op that is not a tensor. It can only be awaited. */
+export class PendingValue {
+  readonly recorder = now!;
+  /** For messages. */
+  op: string | undefined;
+  /** It was awaited, or is part of the result of torch.run. */
+  awaited = false;
+
+  constructor(
+    /** -(2^32 + strand * 2^20 + step * 16). */
+    readonly code: number,
+    /** The table row of the op; -1 if the native value is the result. */
+    readonly row: number,
+    readonly given: readonly unknown[],
+    /** Converts the native value to the result, if there is no row. */
+    readonly read: (raw: unknown) => unknown = (raw) => raw,
+  ) {}
+
+  // biome-ignore lint/suspicious/noThenProperty: it is a placeholder for a later value
+  then(resolve?: (value: unknown) => unknown, reject?: (error: unknown) => unknown): Promise<unknown> {
+    this.awaited = true;
+    return this.recorder.valueOf(this).then(resolve, reject);
+  }
+  catch(reject?: (error: unknown) => unknown): Promise<unknown> {
+    return this.then(undefined, reject);
+  }
+  finally(end?: () => void): Promise<unknown> {
+    return this.then().finally(end);
+  }
+  [Symbol.toPrimitive](): never {
+    return notAwaited(this, 'it is used in an operator or as a property name');
+  }
+  [Symbol.iterator](): never {
+    return notAwaited(this, 'it is destructured or iterated');
+  }
+  toJSON(): never {
+    return notAwaited(this, 'it is converted to JSON');
+  }
+  get [Symbol.toStringTag](): string {
+    return 'Promise';
+  }
+  [Symbol.for('nodejs.util.inspect.custom')](): string {
+    return 'Promise { <pending> }';
+  }
+}
+
+/** The tensor result of a recorded op. */
+export interface PendingTensor extends Tensor {
+  readonly recorder: Recorder;
+}
+
+const prototype: Record<PropertyKey, unknown> = Object.create(Tensor.prototype);
+// Defined here, so that writing them does not reach the proxy at the end of the prototype chain (lib/call/misses.ts).
+Object.assign(prototype, { _mark: undefined, _handle: undefined, _guard: undefined, recorder: undefined });
+
+export const isPendingTensor = (value: unknown): value is PendingTensor => value instanceof Tensor && value._handle < 0;
+
+function pendingOf(code: number, recorder: unknown): Tensor {
+  const tensor = Object.create(prototype);
+  tensor._mark = native.tensorMark;
+  tensor._handle = code;
+  tensor._guard = undefined;
+  tensor.recorder = recorder;
+  return tensor as Tensor;
+}
+
+/** Genuine recorders: a program could pass any object as one. */
+const recorders = new WeakSet<object>();
+export const noteRecorder = (recorder: Recorder): unknown => recorders.add(recorder);
+
+setPending(
+  (code) => {
+    if (now === null) {
+      throw codedError(
+        Error,
+        'ERR_TORCH_PENDING',
+        'the op was recorded by the torch.run of another copy of the library',
+      );
+    }
+    return pendingOf(code, now);
+  },
+  (code, recorder) => (recorders.has(recorder as object) ? pendingOf(code, recorder) : null),
+);
+
+/** Throws for a property that is unknown until the op has run. */
+function notThere(name: string): never {
+  throw codedError(
+    Error,
+    'ERR_TORCH_PENDING',
+    `Tensor.${name}: the result is not there yet, and this property is unknown until it is: await it first`,
+  );
+}
+
+/** The properties of a result that follow from the op's arguments, without the elements. */
+interface Known {
+  readonly dtype: DType;
+  readonly device: Device;
+  readonly shape: number[];
+}
+
+function knownOf(pending: PendingTensor, name: string): Known {
+  const found = native.strandShadow(pending.recorder.id, pending._handle);
+  if (found === null) return notThere(name);
+  const [dtype, device, ...shape] = found;
+  return { dtype: dtypeName(dtype as number), device: device as Device, shape: shape as number[] };
+}
+
+const product = (shape: readonly number[]) => shape.reduce((all, size) => all * size, 1);
+
+/** Tensor properties that are known before the op has run. */
+const knownProperties: Record<string, (known: Known) => unknown> = {
+  shape: ({ shape }) => shape,
+  length: ({ shape }) => shape[0],
+  dtype: ({ dtype }) => dtype,
+  device: ({ device }) => device,
+  ndim: ({ shape }) => shape.length,
+  numel: ({ shape }) => product(shape),
+  nbytes: ({ shape, dtype }) => product(shape) * bytesOf(dtype),
+  layout: () => 'strided',
+  isCpu: ({ device }) => device === 'cpu',
+  isCuda: ({ device }) => device.startsWith('cuda'),
+  isMeta: ({ device }) => device.startsWith('meta'),
+  isSparse: () => false,
+  isSparseCsr: () => false,
+  isMkldnn: () => false,
+  isQuantized: ({ dtype }) => /^qu?int/.test(dtype),
+};
+
+function bytesOf(dtype: DType): number {
+  const bits = Number(/\d+/.exec(dtype)?.[0] ?? 8);
+  return bits / 8;
+}
+
+/** The same for methods without arguments. */
+const knownMethods: Record<string, (known: Known) => unknown> = {
+  dim: ({ shape }) => shape.length,
+  ndimension: ({ shape }) => shape.length,
+  nelement: ({ shape }) => product(shape),
+  elementSize: ({ dtype }) => bytesOf(dtype),
+  isFloatingPoint: ({ dtype }) => /^b?float/.test(dtype),
+  isComplex: ({ dtype }) => dtype.startsWith('complex'),
+  isSigned: ({ dtype }) => !/^(u|qu|bool)/.test(dtype),
+};
+
+/** `t.size()`, `t.size(dim)`. */
+function sizeOf(this: PendingTensor, dim?: number | { dim?: number }): unknown {
+  const { shape } = knownOf(this, 'size');
+  const wanted = typeof dim === 'object' && dim !== null ? dim.dim : dim;
+  if (wanted === undefined) return shape;
+  const found = shape.at(wanted);
+  if (!Number.isInteger(wanted) || found === undefined || wanted >= shape.length) {
+    const range = `an integer from ${-shape.length} to ${shape.length - 1}`;
+    throw argumentError('size', 'dim', range, wanted);
+  }
+  return found;
+}
+
+/** The `row` of a value that is read from a tensor when the op has run. */
+export const READ = -2;
+
+/** A method that reads the elements, which are available once the op has run. */
+function readLater(name: string) {
+  const read = (tensor: unknown) => (tensor as Record<string, () => unknown>)[name]!();
+  return function (this: PendingTensor): unknown {
+    if (flags[5] === TENSOR_OPS) return notThere(name); // a library function, which cannot continue with a promise
+    // A copy, because later ops may write to the tensor.
+    return this.recorder.record(() => new PendingValue(this.detach().clone()._handle, READ, [], read), name);
+  };
+}
+
+/** Defines the recording methods of pending tensors. Call after all tensor methods are defined. */
+export function definePendingMethods(): void {
+  const own = (name: PropertyKey, descriptor: PropertyDescriptor) =>
+    Object.defineProperty(prototype, name, { configurable: true, ...descriptor });
+  for (const [name, take] of Object.entries(knownProperties)) {
+    own(name, {
+      get(this: PendingTensor) {
+        return take(knownOf(this, name));
+      },
+    });
+  }
+  for (const [name, take] of Object.entries(knownMethods)) {
+    own(name, {
+      value(this: PendingTensor) {
+        return take(knownOf(this, name));
+      },
+    });
+  }
+  own('size', { value: sizeOf });
+  for (const name of ['toArray', 'toTypedArray', 'tolist', 'toJSON']) own(name, { value: readLater(name) });
+  own(Symbol.iterator, {
+    value(this: PendingTensor) {
+      const { shape } = knownOf(this, '[Symbol.iterator]');
+      if (shape.length === 0) throw argumentError('[Symbol.iterator]', 'this', 'a Tensor with dimensions', this);
+      return (this.unbind(0) as readonly Tensor[])[Symbol.iterator]();
+    },
+  });
+  for (let from: object = Tensor.prototype; !types.isProxy(from); from = Object.getPrototypeOf(from)) {
+    for (const [name, { value, get }] of Object.entries(Object.getOwnPropertyDescriptors(from))) {
+      if (name === 'constructor' || Object.hasOwn(prototype, name)) continue;
+      if (get !== undefined) {
+        own(name, {
+          get(this: PendingTensor) {
+            // T and mT are ops; shape is not.
+            return this.recorder.record(() => Reflect.apply(get, this, []));
+          },
+        });
+      } else if (typeof value === 'function') {
+        own(name, {
+          value(this: PendingTensor, ...args: unknown[]) {
+            const given = readArguments(args);
+            return this.recorder.record(() => Reflect.apply(value, this, given), String(name));
+          },
+        });
+      }
+    }
+  }
+  own('requiresGrad', {
+    get: () => notThere('requiresGrad'),
+    set(this: PendingTensor, value: boolean) {
+      this.requiresGrad_(value);
+    },
+  });
+  // These depend on the graph, and on recorded writes.
+  for (const name of ['isLeaf', 'outputNr', 'retainsGrad', '_version']) own(name, { get: () => notThere(name) });
+  // The result is freed when no recorded op needs it any more.
+  own('dispose', { value() {} });
+  own(Symbol.dispose, { value() {} });
+  own('disposed', { get: () => false });
+  own('_describe', { value: () => 'a pending Tensor' });
+  own('toString', { value: () => 'Tensor { pending }' });
+  own(Symbol.for('nodejs.util.inspect.custom'), { value: () => 'Tensor { pending }' });
+  own('then', {
+    value(this: PendingTensor, resolve: (value: unknown) => unknown, reject: (error: unknown) => unknown) {
+      return this.recorder.valueOf(this).then(resolve, reject);
+    },
+  });
+}

@@ -1,0 +1,128 @@
+/** Tensor data as JavaScript: nested arrays and typed arrays. */
+
+import { native } from '../addon/native';
+import { codedError } from '../errors/errors';
+import { Complex } from '../errors/values';
+import type { Tensor } from './tensor';
+
+/** Elements as JavaScript values. */
+export type Element = number | bigint | boolean | Complex;
+export type NestedArray = Element | NestedArray[];
+
+type ReadArray =
+  | Float32Array
+  | Float64Array
+  | Int8Array
+  | Uint8Array
+  | Int16Array
+  | Uint16Array
+  | Int32Array
+  | Uint32Array
+  | BigInt64Array
+  | BigUint64Array;
+
+/**
+ * The elements in row-major order, as a new typed array: float32, float64 and integers unchanged, bool as Uint8Array (0 or
+ * 1), 16-bit and 8-bit floats as Float32Array, complex numbers as alternating real and imaginary parts.
+ */
+export function toTypedArray(tensor: Tensor): ReadArray {
+  const read = (source: Tensor) => {
+    const buffer = newBuffer(source.nbytes);
+    native.copyInto(source._handle, buffer);
+    return buffer;
+  };
+  const converted = (dtype: 'float32' | 'float64' | 'complex64') => {
+    const other = tensor.detach();
+    const wide = other.to(dtype);
+    try {
+      return read(wide);
+    } finally {
+      wide.dispose();
+      other.dispose();
+    }
+  };
+  switch (tensor.dtype) {
+    case 'float32':
+    case 'complex64':
+      return new Float32Array(read(tensor));
+    case 'float64':
+    case 'complex128':
+      return new Float64Array(read(tensor));
+    case 'float16':
+    case 'bfloat16':
+    case 'float8_e5m2':
+    case 'float8_e4m3fn':
+    case 'float8_e5m2fnuz':
+    case 'float8_e4m3fnuz':
+    case 'float8_e8m0fnu':
+      return new Float32Array(converted('float32'));
+    case 'complex32':
+      return new Float32Array(converted('complex64'));
+    case 'int8':
+      return new Int8Array(read(tensor));
+    case 'uint8':
+    case 'bool':
+      return new Uint8Array(read(tensor));
+    case 'int16':
+      return new Int16Array(read(tensor));
+    case 'uint16':
+      return new Uint16Array(read(tensor));
+    case 'uint32':
+      return new Uint32Array(read(tensor));
+    case 'uint64':
+      return new BigUint64Array(read(tensor));
+    case 'int32':
+      return new Int32Array(read(tensor));
+    case 'int64':
+      return new BigInt64Array(read(tensor));
+    default:
+      throw codedError(
+        TypeError,
+        'ERR_TORCH_ARGUMENT',
+        `toTypedArray: no typed array holds ${tensor.dtype}; use dequantize() or to() first`,
+      );
+  }
+}
+
+function newBuffer(bytes: number): ArrayBuffer {
+  try {
+    return new ArrayBuffer(bytes);
+  } catch (error) {
+    // V8's RangeError, with a code.
+    const text = `toTypedArray: cannot allocate ${bytes} bytes for JavaScript: ${(error as Error).message}`;
+    throw codedError(RangeError, 'ERR_TORCH_OUT_OF_MEMORY', text);
+  }
+}
+
+/** Converts an element of the flat array to a JS value. */
+function reader(tensor: Tensor, flat: ReadArray): (index: number) => Element {
+  switch (tensor.dtype) {
+    case 'bool':
+      return (i) => flat[i] !== 0;
+    case 'int64':
+    case 'uint64':
+      return (i) => {
+        const wide = flat[i] as bigint;
+        const narrow = Number(wide);
+        return Number.isSafeInteger(narrow) ? narrow : wide;
+      };
+    case 'complex32':
+    case 'complex64':
+    case 'complex128':
+      return (i) => new Complex(flat[2 * i] as number, flat[2 * i + 1] as number);
+    default:
+      return (i) => flat[i] as number;
+  }
+}
+
+/** The elements as nested arrays, or the element itself for a tensor without dimensions. */
+export function toArray(tensor: Tensor): NestedArray {
+  const { shape } = tensor;
+  const read = reader(tensor, toTypedArray(tensor));
+  let next = 0;
+  const build = (depth: number): NestedArray => {
+    if (depth === shape.length) return read(next++);
+    return Array.from({ length: shape[depth]! }, () => build(depth + 1));
+  };
+  return build(0);
+}
