@@ -115,7 +115,7 @@ test('subscriptions before the library is loaded, in several threads, and by sou
 test('without a subscriber new tensors take the fast path, whatever the threshold', async () => {
   // Like the audit, a subscriber gives each storage an entry in the ledger; without one a plain result does not have one.
   const listening = await ask(`
-    const { native } = require(require('node:path').join(${JSON.stringify(require.resolve('libtorch-node'))}, '../native.js'));
+    const { native } = require(require('node:path').join(${JSON.stringify(require.resolve('libtorch-node'))}, '../addon/native.js'));
     const channel = require('node:diagnostics_channel').channel('${CHANNEL}');
     const seen = [];
     torch.setAllocationThreshold(1);
