@@ -91,3 +91,9 @@ it('generated code is not committed, and hand-written files stay short', () => {
     .filter(([, lines]) => lines > 420);
   expect(long).toEqual([]);
 });
+
+test('test/slow.json names test files, in order and once', () => {
+  const slow = JSON.parse(textOf('test/slow.json')) as string[];
+  expect(slow.filter((file) => !tracked.includes(file) || !file.endsWith('.test.ts'))).toEqual([]);
+  expect(slow).toEqual([...new Set(slow)].sort());
+});
