@@ -78,7 +78,7 @@ export const plans = {
     asyncRounds: 1,
     products: 3,
     smallOps: 20,
-    auditRounds: 2,
+    auditRounds: 1,
     audited: 1000,
     httpRounds: 1,
     httpMs: { closed: 50, paced: 50 },

@@ -11,7 +11,7 @@ import { cmakeBuild } from './steps/cmake.mjs';
 import { runMain } from './steps/errors.mjs';
 import { jestTests } from './steps/jest.mjs';
 import { withLock } from './steps/lock.mjs';
-import { nativeTests } from './steps/native-tests.mjs';
+import { isolatedNativeTests } from './steps/native-tests.mjs';
 import { plantedFaults } from './steps/planted-faults.mjs';
 import { say, step } from './steps/progress.mjs';
 import {
@@ -73,7 +73,7 @@ await runMain(async () => {
   if (narrow.length === 0) {
     await tally.part('codegen and native tests', () =>
       reported('native', (dir) =>
-        nativeTests({ dir: sanitizedDir, definitions: sanitizedDefinitions(), env: sanitizedEnv(dir) }),
+        isolatedNativeTests({ dir: sanitizedDir, definitions: sanitizedDefinitions(), env: sanitizedEnv(dir) }),
       ),
     );
   }

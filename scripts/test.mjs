@@ -1,70 +1,106 @@
 /**
  * npm test: sets up and builds what is missing, then runs every check. The last line is "N passed, N failed".
  *
+ *   AREA…              only these folders of test/, or files by the start of their path: audit, audit/run, native
+ *   --fast             without lint, native tests, type check and the files of test/slow.json
  *   --no-lint          skip lint and format checks, which are the same on every platform
  *   --matrix=RELEASE   also run the suite in that Debian release (scripts/matrix.mjs), counted in the last line
  */
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { releases } from './matrix/roots.mjs';
 import { prepareRoot, runSuite, tableOf } from './matrix/suite.mjs';
-import { buildDir, inRoot } from './paths.mjs';
+import { buildDir, inRoot, root } from './paths.mjs';
 import { buildAll } from './steps/build.mjs';
 import { checkLedger, ensureCodegen } from './steps/codegen.mjs';
 import { runMain, StepError } from './steps/errors.mjs';
-import { jestTests } from './steps/jest.mjs';
+import { jestTests, slowestFiles } from './steps/jest.mjs';
 import { lintCpp, lintScripts } from './steps/lint.mjs';
 import { withLock } from './steps/lock.mjs';
 import { lintPaths } from './steps/named-paths.mjs';
 import { nativeTests } from './steps/native-tests.mjs';
 import { say } from './steps/progress.mjs';
 import { setUp } from './steps/setup.mjs';
+import { filesBelow } from './steps/stamps.mjs';
 import { Tally } from './steps/tally.mjs';
 import { typecheck } from './steps/typecheck.mjs';
 
-const usage = `usage: npm test [-- [--no-lint] [--matrix=RELEASE]…]
+const usage = `usage: npm test [-- [AREA…] [--fast] [--no-lint] [--matrix=RELEASE]…]
+  AREA               only these folders or files of test/: audit, audit/run, native
+  --fast             without lint, native tests, type check and the files of test/slow.json
   --no-lint          skip lint and format checks
-  --matrix=RELEASE   also run the suite in that Debian release: ${releases.join(', ')}
-Single files: npx jest test/… (after npm run build)`;
+  --matrix=RELEASE   also run the suite in that Debian release: ${releases.join(', ')}`;
+
+/** The areas whose tests are C++ and run together. */
+const nativeAreas = ['codegen', 'native'];
+
+const testFiles = () => filesBelow(['test'], ['.test.ts']).map((file) => path.relative(root, file));
+
+/** The test files of an area, as paths from the root of the checkout. */
+const filesOf = (area) =>
+  testFiles().filter((file) => file.startsWith(`test/${area}/`) || file.startsWith(`test/${area}.`));
 
 function readOptions() {
   try {
-    const { values } = parseArgs({
+    const { values, positionals } = parseArgs({
+      allowPositionals: true,
       options: {
         help: { type: 'boolean', short: 'h', default: false },
+        fast: { type: 'boolean', default: false },
         'no-lint': { type: 'boolean', default: false },
         matrix: { type: 'string', multiple: true, default: [] },
       },
     });
-    const unknown = values.matrix.filter((release) => !releases.includes(release));
-    if (unknown.length > 0) throw new Error(`--matrix: expected one of ${releases.join(', ')}, got ${unknown[0]}`);
-    return { ...values, lint: !values['no-lint'] };
+    const areas = positionals.map((area) => area.replace(/^test\//, '').replace(/\/$|(\.test)?\.ts$/, ''));
+    const release = values.matrix.find((name) => !releases.includes(name));
+    if (release !== undefined) throw new Error(`--matrix: expected one of ${releases.join(', ')}, got ${release}`);
+    const area = areas.find((name) => !nativeAreas.includes(name) && filesOf(name).length === 0);
+    if (area !== undefined) throw new Error(`expected a folder or file of test/, got ${area}`);
+    if (values.matrix.length > 0 && (values.fast || areas.length > 0))
+      throw new Error('--matrix runs the whole suite: expected neither AREA nor --fast');
+    return { ...values, areas, lint: !values['no-lint'] };
   } catch (error) {
     throw new StepError(`${error.message}\n${usage}`);
   }
 }
 
-await runMain(async () => {
-  const { help, lint, matrix } = readOptions();
-  if (help) return void process.stdout.write(`${usage}\n`);
-  const tally = new Tally();
-  await tally.part('set-up', () => withLock(() => setUp(['build', 'tests', ...(lint ? ['lint'] : [])])), {
-    needed: true,
-  });
+const prepare = (purposes) => withLock(() => setUp(['build', 'tests', ...purposes]));
+
+/** Part of the tests, for work on one subject. */
+async function runSome(tally, { areas, fast }) {
+  await tally.part('set-up', () => prepare([]), { needed: true });
+  await tally.part('build', () => buildAll(), { needed: true });
+  if (areas.some((area) => nativeAreas.includes(area))) {
+    await tally.part('codegen and native tests', () => nativeTests());
+  }
+  const slow = fast ? JSON.parse(readFileSync(inRoot('test', 'slow.json'), 'utf8')) : [];
+  const files = (areas.length > 0 ? areas.flatMap(filesOf) : testFiles()).filter((file) => !slow.includes(file));
+  if (files.length > 0) await tally.part('Jest', () => jestTests(['--runTestsByPath', ...files]));
+}
+
+async function runAll(tally, { lint, matrix }) {
+  await tally.part('set-up', () => prepare(lint ? ['lint'] : []), { needed: true });
   // Starts now, because it mostly waits for downloads. The part of that release reports a failure.
   const roots = new Map(matrix.map((release) => [release, prepareRoot(release)]));
-  for (const root of roots.values()) root.catch(() => {});
+  for (const made of roots.values()) made.catch(() => {});
   if (lint) {
     await tally.part('lint: TypeScript and JavaScript', () => lintScripts());
-    await tally.part('lint: C++', () => lintCpp());
     await tally.part('lint: paths in comments and documents', () => lintPaths());
   }
   await tally.part('codegen', () => withLock(ensureCodegen), { needed: true });
   await tally.part('codegen:check', () => checkLedger());
-  await tally.part('codegen and native tests', () => nativeTests());
-  await tally.part('types', () => typecheck());
+  // Together, because each of them leaves a core idle for much of its time.
+  await Promise.all([
+    tally.part('codegen and native tests', () => nativeTests()),
+    (async () => {
+      if (lint) await tally.part('lint: C++', () => lintCpp());
+      await tally.part('types', () => typecheck());
+    })(),
+  ]);
   await tally.part('build', () => buildAll(), { needed: true });
   await tally.part('Jest', () => jestTests());
+  const slowest = slowestFiles(10);
   for (const release of matrix) {
     await tally.part(`Debian ${release}`, async () => {
       await roots.get(release);
@@ -75,5 +111,15 @@ await runMain(async () => {
   }
   mkdirSync(buildDir, { recursive: true });
   writeFileSync(inRoot('build', 'tally.json'), JSON.stringify(tally.totals()));
+  return slowest;
+}
+
+await runMain(async () => {
+  const options = readOptions();
+  if (options.help) return void process.stdout.write(`${usage}\n`);
+  const tally = new Tally();
+  const isPart = options.fast || options.areas.length > 0;
+  const slowest = isPart ? await runSome(tally, options) : await runAll(tally, options);
+  if (slowest?.length > 0) say(`\nThe slowest test files:\n${slowest.join('\n')}`);
   process.exitCode = tally.finish() ? 0 : 1;
 });

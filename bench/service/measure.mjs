@@ -1,5 +1,6 @@
 /** Load-tests the services in turn, round by round, so that a temporary slowdown of the machine affects all. */
 import { spawn } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { inRoot } from '../../scripts/paths.mjs';
 import { StepError } from '../../scripts/steps/errors.mjs';
 import { endWithUs } from './children.mjs';
@@ -58,19 +59,19 @@ async function oneRound(server, connections, seconds, live) {
   const offset = live?.at(-1)?.at ?? 0;
   const start = performance.now();
   let rss = server.rss();
-  let isOver = false;
+  const over = new AbortController();
   const sampling = (async () => {
-    while (!isOver) {
+    while (!over.signal.aborted) {
       rss = Math.max(rss, server.rss());
       if (live !== undefined) {
         const { memory } = await (await fetch(`${server.url}/health`, CLOSING)).json();
         live.push({ at: offset + (performance.now() - start) / 1000, value: memory.bytes });
       }
-      await new Promise((resolve) => setTimeout(resolve, SAMPLE_MS));
+      await sleep(SAMPLE_MS, undefined, { signal: over.signal }).catch(() => {}); // the load has ended
     }
   })();
   const load = await clients(server.url, connections, seconds).result;
-  isOver = true;
+  over.abort();
   const used = server.cpu() - cpu;
   await sampling;
   return { load, cpu: used, rss, delay: hasLoop ? await delayOf(server) : undefined };

@@ -1,6 +1,7 @@
 /** Runs Jest over test/** and reads the results from its JSON report. */
 import { existsSync, readFileSync, rmSync } from 'node:fs';
-import { inRoot } from '../paths.mjs';
+import path from 'node:path';
+import { inRoot, root } from '../paths.mjs';
 import { runShown } from './command.mjs';
 
 /**
@@ -9,19 +10,29 @@ import { runShown } from './command.mjs';
  */
 const blas = { OPENBLAS_NUM_THREADS: '1' };
 
+const report = inRoot('build', 'jest.json');
+const readReport = () => (existsSync(report) ? JSON.parse(readFileSync(report, 'utf8')) : undefined);
+
+/** The files that took longest in the last run. @param {number} count @returns {string[]} */
+export const slowestFiles = (count) =>
+  (readReport()?.testResults ?? [])
+    .map(({ name, startTime, endTime }) => ({ file: path.relative(root, name), seconds: (endTime - startTime) / 1000 }))
+    .sort((a, b) => b.seconds - a.seconds)
+    .slice(0, count)
+    .map(({ file, seconds }) => `${seconds.toFixed(1).padStart(6)} s  ${file}`);
+
 /**
  * @param {string[]} [more] further arguments, such as a path to narrow the run
  * @param {{ env?: NodeJS.ProcessEnv, workers?: number, node?: string }} [options] with one worker all tests run in Jest's own process
  * @returns {Promise<import('./tally.mjs').Counts>}
  */
 export async function jestTests(more = [], { env = process.env, workers = 2, node = process.execPath } = {}) {
-  const report = inRoot('build', 'jest.json');
   rmSync(report, { force: true });
   const jest = inRoot('node_modules', 'jest', 'bin', 'jest.js');
   const args = [jest, '--ci', `--maxWorkers=${workers}`, '--json', `--outputFile=${report}`, ...more];
   const status = await runShown(node, args, { stdio: ['inherit', 2, 2], env: { ...blas, ...env } });
-  if (!existsSync(report)) return { passed: 0, failed: 1, skipped: 0 };
-  const result = JSON.parse(readFileSync(report, 'utf8'));
+  const result = readReport();
+  if (result === undefined) return { passed: 0, failed: 1, skipped: 0 };
   const failures = result.numFailedTests + result.numRuntimeErrorTestSuites;
   return {
     passed: result.numPassedTests,

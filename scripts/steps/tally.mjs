@@ -15,16 +15,18 @@ export class Tally {
 
   /**
    * Runs one part, which returns its counts, or true or undefined for a pass. A part that throws, or that cannot run
-   * because a needed part before it failed, counts as one failure.
+   * because a needed part before it failed, counts as one failure. Parts may run at the same time.
    * @param {string} name
    * @param {() => Promise<Counts | boolean | void>} work
    * @param {{ needed?: boolean }} [options]
    */
   async part(name, work, { needed = false } = {}) {
-    const counts = await this.#run(name, work);
-    if (this.#strict) Object.assign(counts, { failed: counts.failed + counts.skipped, skipped: 0 });
-    this.#parts.push({ name, ...counts });
-    if (needed && counts.failed > 0) this.#stoppedBy ??= name;
+    const part = { name, passed: 0, failed: 0, skipped: 0 };
+    this.#parts.push(part); // now, so that the order is that of the starts
+    const { passed, failed, skipped } = await this.#run(name, work);
+    // In CI a skipped test counts as a failure.
+    Object.assign(part, this.#strict ? { passed, failed: failed + skipped } : { passed, failed, skipped });
+    if (needed && part.failed > 0) this.#stoppedBy ??= name;
   }
 
   async #run(name, work) {

@@ -100,3 +100,9 @@ it('the addon of the sanitizers is compiled with the definitions of the shipped 
   )!;
   expect(sanitized!.split(/\s+/)).toEqual(shipped);
 });
+
+test('test/slow.json names test files, in order and once', () => {
+  const slow = JSON.parse(textOf('test/slow.json')) as string[];
+  expect(slow.filter((file) => !tracked.includes(file) || !file.endsWith('.test.ts'))).toEqual([]);
+  expect(slow).toEqual([...new Set(slow)].sort());
+});

@@ -137,7 +137,14 @@ test('disposeAll ignores class instances', () => {
 });
 
 test('disposeAll of other values does nothing', () => {
-  for (const value of [null, undefined, 1, 'text', [], {}, new Map()]) torch.disposeAll(value);
+  const held = torch.ones([1]);
+  const before = counts();
+  for (const value of [null, undefined, 1, 'text', [], {}, new Map()]) {
+    expect(torch.disposeAll(value)).toBeUndefined();
+    expect(counts()).toEqual(before);
+  }
+  expect(held.disposed).toBe(false);
+  held.dispose();
 });
 
 test('a failing op leaks nothing, wherever it fails', () => {

@@ -260,5 +260,5 @@ test.each([
 
 test('it is typed', () => {
   const running = torch.TensorLogger.start({ frequency: 1000, filter: ({ ageMs }) => (ageMs ?? 0) > 5 });
-  running.cancel();
+  expect(running.cancel()).toBeUndefined();
 });

@@ -2,9 +2,9 @@
  * Calls every op of a range of rows in every variant of its arguments, and prints each call before making it, so that the
  * parent knows which call crashed the process. Prints one JSON line per op: results, error codes, faults.
  *
- *   call_all.cjs LIB {"first": row, "end": row, "skip": ["op variant"], "only": "op variant", "describe": true}
+ *   call_all.cjs LIB {"first": row, "end": row, "skip": ["op variant"], "only": ["op variant"], "describe": true}
  *
- * `describe` prints the arguments of `only` as JSON instead of calling it.
+ * `describe` prints the arguments of the calls in `only` as JSON, a line each, instead of making them.
  */
 'use strict';
 
@@ -15,6 +15,7 @@ const { argumentMaker, variants } = require('../support/arguments.cjs');
 const [lib, optionText] = process.argv.slice(2);
 const { first = 0, end = 1e6, skip = [], only, describe = false } = JSON.parse(optionText);
 const skipped = new Set(skip);
+const chosen = only === undefined ? undefined : new Set(only);
 const { torch, values, rawCall, release } = argumentMaker(lib);
 const { native } = require(path.join(lib, 'addon/native.js'));
 const { raw } = require(path.join(lib, 'generated/raw.js'));
@@ -90,11 +91,12 @@ for (let i = first; i < Math.min(all.length, end); i++) {
   const report = { row: i, key, ok: 0, errors: 0, faults: [] };
   for (let v = 0; v < variants.length * 2; v++) {
     const call = `${key} ${v}`;
-    if (skipped.has(call) || skipped.has(key) || (only !== undefined && only !== call)) continue;
+    if (skipped.has(call) || skipped.has(key) || (chosen !== undefined && !chosen.has(call))) continue;
     const variant = variants[v >> 1];
     if (!describe) say(`> ${i} ${call}`);
     const before = held();
     const beforeBytes = torch.memory().bytes;
+    if (describe) torch.manualSeed(1); // the same arguments, whichever calls are chosen
     const list = values(signature(number), variant, v % 2 === 1);
     if (describe) {
       const args = list.map((value, p) => ({
@@ -102,9 +104,13 @@ for (let i = first; i < Math.min(all.length, end); i++) {
         value: plain(value, variant.names !== undefined),
       }));
       say(
-        JSON.stringify({ name, overload, args, keyword: signature(number).params.map((p) => p.keywordOnly || p.out) }),
+        JSON.stringify({
+          ...{ call, name, overload, args },
+          keyword: signature(number).params.map((p) => p.keywordOnly || p.out),
+        }),
       );
-      process.exit(0);
+      release(list);
+      continue;
     }
     let result;
     try {
@@ -131,7 +137,7 @@ for (let i = first; i < Math.min(all.length, end); i++) {
       report.faults.push(`${call}: V8 was told ${native.reportedBytes()} of ${torch.memory().bytes} bytes`);
     }
   }
-  say(JSON.stringify(report));
+  if (!describe) say(JSON.stringify(report));
 }
 global.gc();
 say(`end ${held()}`);

@@ -58,7 +58,7 @@ const middle = keys.findIndex((key) => key.startsWith('f'));
 const crashes = (await Promise.all([crashesOf(0, middle), crashesOf(middle, keys.length)])).flat();
 const lines = [];
 for (const { call, row } of crashes) {
-  const { stdout } = await callAll({ first: row, end: row + 1, only: call, describe: true });
+  const { stdout } = await callAll({ first: row, end: row + 1, only: [call], describe: true });
   lines.push(JSON.stringify({ ...JSON.parse(stdout.split('\n').find((line) => line.startsWith('{'))), call }));
 }
 const { stdout } = await run('/usr/bin/python3', [path.join(here, 'crash_oracle.py')], `${lines.join('\n')}\n`);

@@ -19,11 +19,14 @@ const HERE = path.dirname(fileURLToPath(import.meta.url));
 const ROOT = path.resolve(HERE, '../..');
 const DATA_LIMIT = 4 * 2 ** 30;
 const every = process.argv[2] ?? '1';
-const rules = JSON.parse(fs.readFileSync(path.join(HERE, 'differences.json'), 'utf8')).map((rule) => ({
-  ...rule,
-  pattern: new RegExp(`^(${rule.calls})$`),
-  met: 0,
-}));
+
+/** The rules for the libtorch found: `since` is the first release that differs. */
+function rulesOf(release) {
+  const isBefore = (one, other) => one.localeCompare(other, undefined, { numeric: true }) < 0;
+  return JSON.parse(fs.readFileSync(path.join(HERE, 'differences.json'), 'utf8'))
+    .filter(({ since }) => since === undefined || !isBefore(release, since))
+    .map((rule) => ({ ...rule, pattern: new RegExp(`^(${rule.calls})$`), met: 0 }));
+}
 
 /** Also the working folder of the calls: one of them, from_file, makes a file. */
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'libtorch-node-overloads-'));
@@ -78,6 +81,7 @@ function difference(theirs, ours) {
 }
 
 try {
+  const rules = rulesOf(output(process.execPath, [path.join(ROOT, 'scripts/libtorch.mjs'), '--version']).trim());
   const recorder = compileRecorder(folder);
   const lines = limited('/usr/bin/python3', [path.join(HERE, 'pytorch.py'), recorder, every])
     .trimEnd()

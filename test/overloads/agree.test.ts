@@ -8,8 +8,8 @@ import { run } from '../support/child';
 import { release } from '../support/release';
 import { ordinaryEnv } from '../support/sanitized';
 
-/** The reasons in differences.json are for the PyTorch with which it was written. */
-const WRITTEN_FOR = '1.13';
+/** The releases whose differences are all in differences.json. In another one of a hundred calls may have a new one. */
+const WRITTEN_FOR = ['1.13', '2.6'];
 const SEVERAL_MINUTES = 600_000;
 
 test(
@@ -25,9 +25,9 @@ test(
     const [calls, agreed, unexplained] = told!.slice(1).map(Number) as [number, number, number];
     expect(calls).toBeGreaterThan(3000);
     expect(agreed).toBeGreaterThan(calls / 4);
-    if (release === WRITTEN_FOR)
+    if (WRITTEN_FOR.includes(release))
       expect(lines.filter((line) => /^(refused|taken|operators|value): /.test(line))).toEqual([]);
-    else expect(unexplained).toBeLessThan(calls / 20);
+    else expect(unexplained).toBeLessThan(calls / 100);
   },
   SEVERAL_MINUTES + 10_000,
 );

@@ -145,7 +145,7 @@ test(
   'truncated and endless bodies do not hold memory',
   async () => {
     // Complete requests must also arrive within that time, even if the clients are rarely scheduled.
-    service = await startService(models.pathOf('reader'), ['--body-timeout', String(limitMs(2000))]);
+    service = await startService(models.pathOf('reader'), ['--body-timeout', String(limitMs(500))]);
     const base = await service.health();
     const body = question();
     for (let i = 0; i < 30; i++) {

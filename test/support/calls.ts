@@ -1,4 +1,5 @@
 /** Calls of every kind, in JavaScript and in Python, over a few tensors. */
+import { release } from './release';
 
 /** Tensors that both sides have: by name in the calls. */
 export const inputs: Record<string, [string, string]> = {
@@ -171,7 +172,6 @@ export const calls: [string, string][] = [
     ['torch.bincount(u)', 'torch.bincount(u)'],
     ['f.histc(4)', 'f.histc(4)'],
     ['torch.cumsum(f, 0)', 'torch.cumsum(f, 0)'],
-    ['f.unique2 === undefined ? f : f', 'f'],
     ['u.add(10)', 'u.add(10)'],
     ['u.div(2, { roundingMode: "floor" })', 'u.div(2, rounding_mode="floor")'],
     ['b.sum()', 'b.sum()'],
@@ -184,7 +184,6 @@ export const calls: [string, string][] = [
     ['torch.lerp(f, d.to("float32"), 0.5)', 'torch.lerp(f, d.float(), 0.5)'],
     ['f.allclose(f)', 'f.allclose(f)'],
     ['f.equal(i)', 'f.equal(i)'],
-    ['f.item', 'None'],
     ['torch.ones([2], { dtype: "int32" }).sum()', 'torch.ones(2, dtype=torch.int32).sum()'],
     ['torch.promoteTypes("int16", "float16")', 'str(torch.promote_types(torch.int16, torch.float16))[6:]'],
     // Of newer libtorchs; errors on both sides where they are missing.
@@ -202,5 +201,105 @@ export const calls: [string, string][] = [
     ['f.sum([9])', 'f.sum([9])'],
     ['torch.linalg.inv(f)', 'torch.linalg.inv(f)'],
     ['b.sub(b)', 'b.sub(b)'],
-  ].filter(([js]) => js !== 'f.item') as [string, string][]),
+  ] as [string, string][]),
+];
+
+/** Calls that PyTorch refuses too, in every release. */
+const refusedAlways = [
+  'b.abs()',
+  'b.neg()',
+  'b.relu()',
+  'c.relu()',
+  'b.floor()',
+  'c.floor()',
+  'b.ceil()',
+  'c.ceil()',
+  'b.round()',
+  'c.round()',
+  'b.trunc()',
+  'c.trunc()',
+  'i.frac()',
+  'b.frac()',
+  'c.frac()',
+  'c.sign()',
+  'c.erf()',
+  'torch.sub(i, b)',
+  'torch.sub(s, b)',
+  'torch.sub(b, f)',
+  'torch.fmod(i, b)',
+  'torch.fmod(s, b)',
+  'torch.remainder(i, b)',
+  'torch.remainder(s, b)',
+  'torch.floorDivide(i, b)',
+  'torch.floorDivide(s, b)',
+  'i.pow(-1)',
+  's.pow(-1)',
+  'u.pow(-1)',
+  'c.remainder(2)',
+  'c.remainder(2.5)',
+  'c.remainder(-1)',
+  'c.lt(2)',
+  'c.lt(2.5)',
+  'c.lt(-1)',
+  'i.mean()',
+  'b.mean()',
+  'b.argmax()',
+  'i.std()',
+  'b.std()',
+  'i.var()',
+  'b.var()',
+  'i.norm()',
+  'b.norm()',
+  'b.median()',
+  'i.softmax(1)',
+  'b.softmax(1)',
+  'i.logSoftmax(1)',
+  'b.logSoftmax(1)',
+  'f.mm(f)',
+  'f.add(img)',
+  'f.view([7])',
+  'f.sum([9])',
+  'torch.linalg.inv(f)',
+  'b.sub(b)',
+];
+
+/** Calls that only older releases refuse: the first release that accepts them, by call. */
+const acceptedSince: Record<string, string> = {
+  'c.log1p()': '2.6',
+  'c.expm1()': '2.6',
+  'torch.atan2(h, z)': '2.6',
+  'torch.tensor(new Uint16Array([1, 65535]))': '2.6',
+  'torch.tensor(new Uint32Array([1, 2 ** 32 - 1]))': '2.6',
+  'torch.tensor(new BigUint64Array([1n, 2n ** 53n - 1n]))': '2.6',
+  'f.to("float8_e5m2")': '2.6',
+  'f.to("float8_e4m3fn")': '2.6',
+  'f.to("float8_e5m2fnuz")': '2.6',
+  'f.to("float8_e4m3fnuz")': '2.6',
+  'f.to("float8_e8m0fnu")': '2.7',
+};
+
+/** Further calls without a gradient: the op, or the result's dtype, has none. */
+const withoutGradient = [
+  'torch.atan2(b, f)',
+  'torch.floorDivide(f, d)',
+  'torch.floorDivide(f, i)',
+  'torch.floorDivide(b, f)',
+  'torch.floorDivide(f, z)',
+  'torch.floorDivide(i, z)',
+  'torch.floorDivide(h, z)',
+  'torch.nn.functional.mseLoss(f, d)',
+  'f.toSparse()',
+];
+
+const isBefore = (one: string, other: string) => one.localeCompare(other, undefined, { numeric: true }) < 0;
+const refusedBefore = (since: Record<string, string>) =>
+  Object.keys(since).filter((js) => isBefore(release, since[js]!));
+
+/** The calls (JavaScript) that fail on both sides with this libtorch. */
+export const refused: readonly string[] = [...refusedAlways, ...refusedBefore(acceptedSince)];
+/** The calls whose gradients fail on both sides. */
+export const refusedGradients: readonly string[] = [
+  ...refused,
+  ...withoutGradient,
+  ...refusedBefore({ 'torch.pow(h, z)': '2.6' }),
 ];

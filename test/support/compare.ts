@@ -1,7 +1,7 @@
 /** The same calls here and in PyTorch: values, dtypes and shapes must agree, and calls that fail there must fail here. */
 import { type Answer, type PythonTensor, python } from './python';
 import { pythonDiffers, refusedByNow } from './release';
-import { balanced, torch, untyped } from './torch';
+import { counts, settled, torch, untyped } from './torch';
 
 /** JavaScript and Python, both as expressions over the inputs. */
 export type Call = readonly [js: string, py: string];
@@ -68,40 +68,41 @@ export async function compare(
   const outcome: Outcome = { wrong: [], failed: [], counted: 0 };
   const more = Object.keys(helpers);
   const make = new Function('torch', `return [${names.map((name) => inputs[name]![0]).join(', ')}]`);
+  const counted = settled();
   calls.forEach(([js, py], n) => {
     const run = new Function('torch', 'F', ...more, ...names, `return ${js}`);
     const found: string[] = [];
     let both = false;
     const wrong = (text: string) => found.push(`${js} | ${py}: ${text}`);
-    balanced(() =>
-      torch.scope(() => {
-        const made: unknown[] = make(untyped);
-        let got: unknown;
-        let error: any;
-        const before = torch.memory().tensors;
-        try {
-          got = run(untyped, untyped.nn.functional, ...Object.values(helpers), ...made);
-        } catch (caught) {
-          error = caught;
-        }
-        const answer = answers[n]!;
-        if (answer.error !== undefined || error !== undefined) {
-          if (answer.error !== undefined && error !== undefined) both = true;
-          const coded = String(error?.code).startsWith('ERR_TORCH_');
-          if (answer.error === undefined || !coded)
-            wrong(`${error ?? 'a result'}, in Python ${answer.error ?? 'a result'}`);
-          return;
-        }
-        if (isOneCall(js)) {
-          outcome.counted++;
-          const results = [...tensorsIn(got)].filter((tensor) => !made.includes(tensor)).length;
-          const left = torch.memory().tensors - before - results;
-          if (left !== 0) wrong(`${left} tensors left besides ${results} results`);
-        }
-        const text = difference(got, answer.value);
-        if (text !== undefined) wrong(text);
-      }),
-    );
+    torch.scope(() => {
+      const made: unknown[] = make(untyped);
+      let got: unknown;
+      let error: any;
+      const before = torch.memory().tensors;
+      try {
+        got = run(untyped, untyped.nn.functional, ...Object.values(helpers), ...made);
+      } catch (caught) {
+        error = caught;
+      }
+      const answer = answers[n]!;
+      if (answer.error !== undefined || error !== undefined) {
+        if (answer.error !== undefined && error !== undefined) both = true;
+        const coded = String(error?.code).startsWith('ERR_TORCH_');
+        if (answer.error === undefined || !coded)
+          wrong(`${error ?? 'a result'}, in Python ${answer.error ?? 'a result'}`);
+        return;
+      }
+      if (isOneCall(js)) {
+        outcome.counted++;
+        const results = [...tensorsIn(got)].filter((tensor) => !made.includes(tensor)).length;
+        const left = torch.memory().tensors - before - results;
+        if (left !== 0) wrong(`${left} tensors left besides ${results} results`);
+      }
+      const text = difference(got, answer.value);
+      if (text !== undefined) wrong(text);
+    });
+    // Each call leaves the counts as they were, so one wait for garbage, before the first, is enough.
+    expect({ js, ...counts() }).toEqual({ js, ...counted });
     if (refusedByNow.includes(js) && !both) outcome.wrong.push(`${js}: is said to fail with this libtorch`);
     if (both && !refusedByNow.includes(js)) outcome.failed.push(js);
     if (pythonDiffers[js] === undefined) outcome.wrong.push(...found);
