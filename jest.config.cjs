@@ -21,7 +21,7 @@ module.exports = {
   modulePathIgnorePatterns: ['<rootDir>/build/'],
   moduleNameMapper: {
     '^libtorch-node$': '<rootDir>/dist/lib/index.js',
-    '^libtorch-node/(jest|metrics|testing)$': '<rootDir>/dist/lib/$1.js',
+    '^libtorch-node/(jest|metrics|pprof|testing)$': '<rootDir>/dist/lib/$1.js',
   },
   transform: {
     '^.+\\.ts$': [

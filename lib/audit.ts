@@ -8,7 +8,7 @@ import type { Announcer } from './allocations';
 import { watchCollections } from './audit/collections';
 import { watchGraphs } from './audit/graphs';
 import { answerHeap, type HeapFiles, type HeapNative, leaveHeap } from './audit/heap';
-import { currentLabel } from './audit/label';
+import { currentLabel, labelsOf } from './audit/label';
 import { captureStack, type Stack } from './audit/stack';
 import { printable } from './printable';
 import { restoring } from './turn';
@@ -125,6 +125,7 @@ export function atSite<T>(site: Site | undefined, fn: () => T): T {
 export function captureSite(native: AuditNative): void {
   const depth = native.auditOn();
   const stack = callSite?.stack ?? captureStack(depth || DEFAULT_DEPTH, captureSite);
+  const labelId = callSite === undefined ? currentLabel() : callSite.labelId;
   if (depth > 0) {
     const { key, frames } = stack;
     let id = siteIds.get(key);
@@ -132,9 +133,9 @@ export function captureSite(native: AuditNative): void {
       id = native.auditDefineSite(JSON.stringify(frames()));
       siteIds.set(key, id);
     }
-    native.auditTag(id, callSite === undefined ? currentLabel() : callSite.labelId);
+    native.auditTag(id, labelId);
   }
-  tagWatched(native, stack);
+  tagWatched(native, stack, labelsOf(labelId));
   native.flags[0] = 0;
   const { announcer } = native;
   if (announcer?.on) announcer.announce(stack);

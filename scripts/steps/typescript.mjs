@@ -9,7 +9,7 @@ import { step } from './progress.mjs';
 import { filesBelow, whenChanged } from './stamps.mjs';
 
 export const tsc = inRoot('node_modules', 'typescript', 'bin', 'tsc');
-const sourceFolders = ['lib', 'cli', 'types', 'bench'];
+const sourceFolders = ['lib', 'cli', 'pprof', 'types', 'bench'];
 
 /** tsc does not copy hand-written declarations, generated JavaScript and the CLI's assets. */
 export function copyAlong() {
