@@ -18,6 +18,8 @@ import { isWatched, tagWatched, type WatchNative } from './watch';
 export interface AuditNative extends WatchNative, HeapNative {
   /** Whether a recording is active, for code that cannot afford a native call. */
   recordingHere?: boolean;
+  /** The number of recordings that this environment has seen begin. */
+  recordings?: number;
   /** Memory of the addon. `flags[0]` is nonzero while new handles of this environment wait for their site. */
   readonly flags: Uint32Array;
   /** Why it did not start ('': the capture has an owner, or a recording is active here), or undefined. */
@@ -190,6 +192,7 @@ class Watcher {
   private start(): void {
     const { native } = this;
     native.recordingHere = true;
+    native.recordings = (native.recordings ?? 0) + 1;
     native.auditTellCapture();
     const collections = watchCollections((agoMs) => native.auditCollection(agoMs));
     const graphs = watchGraphs((collected) => native.auditCensus(collected));

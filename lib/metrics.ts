@@ -16,3 +16,4 @@ export {
   type PrometheusOptions,
   type PrometheusRegistry,
 } from './metrics/prometheus';
+export type { VerdictOptions } from './metrics/verdict';
