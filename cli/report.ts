@@ -56,6 +56,19 @@ export interface SiteReport {
   confidence: number | null;
   /** What holds its live tensors (`--why`), most bytes first. */
   heldBy?: { path: string[]; tensors: number; bytes: number }[];
+  /** If several captures are merged: the processes it is in, as indices in `Report.processes`, most live bytes first. */
+  processes?: { process: number; liveTensors: number; liveBytes: number; allocatedTensors: number }[];
+}
+
+/** One process of a report on several captures. Times are ms since the first of them began. */
+export interface MergedProcess {
+  /** The capture, as given. */
+  file: string;
+  pid: number;
+  command: string;
+  startMs: number;
+  endMs: number;
+  ended: string;
 }
 
 export interface TimelinePoint {
@@ -128,4 +141,6 @@ export interface Report {
   timeline: TimelinePoint[];
   /** Named points in time: `leak-audit mark`, `torch.audit.mark`. */
   marks: Mark[];
+  /** If several captures are merged (`report A B …`). */
+  processes?: MergedProcess[];
 }
