@@ -1,6 +1,7 @@
 /** The report: the public JSON, from which the text is printed as well. */
 import type { Frame, Mark } from './capture/capture';
 import type { SiteKind, SiteVerdict } from './rules/verdict';
+import type { WasmReport } from './wasm/report';
 
 export const REPORT_VERSION = 1;
 
@@ -143,4 +144,6 @@ export interface Report {
   marks: Mark[];
   /** If several captures are merged (`report A B …`). */
   processes?: MergedProcess[];
+  /** With `run --wasm`. */
+  wasm?: WasmReport;
 }
