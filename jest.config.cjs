@@ -22,7 +22,7 @@ module.exports = {
   moduleNameMapper: {
     '^libtorch-node$': '<rootDir>/dist/lib/index.js',
     '^libtorch-node/jest$': '<rootDir>/dist/lib/testing/jest.js',
-    '^libtorch-node/(metrics|testing)$': '<rootDir>/dist/lib/$1/index.js',
+    '^libtorch-node/(metrics|pprof|testing)$': '<rootDir>/dist/lib/$1/index.js',
   },
   transform: {
     '^.+\\.ts$': [

@@ -15,8 +15,11 @@ export interface Limits {
   rows: number;
 }
 
+/** The limits of one capture. */
+export const WHOLE: Limits = { rounds: MAX_ROUNDS, rows: MAX_ROWS };
+
 /** Drops rounds until the limits hold. Of each four, those with the most and the fewest bytes remain. */
-export function condense(capture: Capture, limits: Limits = { rounds: MAX_ROUNDS, rows: MAX_ROWS }): void {
+export function condense(capture: Capture, limits = WHOLE): void {
   while (capture.ticks.length > limits.rounds || (capture.ticks.length > MIN_ROUNDS && isLarge(capture, limits)))
     keep(capture, extremes(capture.ticks));
 }

@@ -1,8 +1,9 @@
 /** Loads a capture file of any size, condensing it while it is read. */
 import * as fs from 'node:fs';
 import type { Capture } from './capture/capture';
+import type { Budget } from './capture/limits';
 import { CaptureParser, withFileName } from './capture/reader';
-import { condense } from './condense';
+import { condense, type Limits } from './condense';
 import { UsageError } from './errors';
 import { progress } from './progress';
 import type { Report } from './report';
@@ -24,17 +25,18 @@ const CHUNK_BYTES = 1 << 20;
 /** @throws {UsageError} with one line, if `file` is not a capture */
 export function loadCapture(file: string): LoadedCapture {
   return withFileName(file, () => {
-    const { unclaimed, ...loaded } = read(file);
-    // A program that was killed before its first packet, or could not write, leaves a file with a flag.
-    if (loaded.capture.start === undefined && !unclaimed && !loaded.capture.lostFlag) {
-      throw new UsageError('not a leak-audit capture (empty or truncated)');
-    }
-    return loaded;
+    const { parser, parts, ...exact } = readParts(file);
+    const capture = parser.finish();
+    if (parts.length === 1) return { capture, ...exact };
+    // For several processes, the peak is that of the sums.
+    const peakRss = capture.ticks.reduce((most, { rss }) => Math.max(most, rss), 0);
+    return { capture, rounds: capture.ticks.length, peakRss };
   });
 }
 
-function read(file: string): LoadedCapture & { unclaimed: boolean } {
-  const parser = new CaptureParser();
+/** Reads the processes of a file, each condensed to `limits`. `rounds` and `peakRss` are those of all. */
+export function readParts(file: string, budget?: Budget, limits?: Limits) {
+  const parser = new CaptureParser(budget);
   const seen = new Map<Capture, number>();
   const exact = { rounds: 0, peakRss: 0 };
   const fd = fs.openSync(file, 'r');
@@ -54,17 +56,17 @@ function read(file: string): LoadedCapture & { unclaimed: boolean } {
           exact.rounds++;
           exact.peakRss = Math.max(exact.peakRss, ticks[i]!.rss);
         }
-        condense(capture);
+        condense(capture, limits);
         seen.set(capture, ticks.length);
       }
     }
   } finally {
     fs.closeSync(fd);
   }
-  const capture = parser.finish();
-  const { unclaimed, parts } = parser;
-  if (parts.length === 1) return { capture, unclaimed, ...exact };
-  // For several processes, the peak is that of the sums.
-  const peakRss = capture.ticks.reduce((most, { rss }) => Math.max(most, rss), 0);
-  return { capture, unclaimed, rounds: capture.ticks.length, peakRss };
+  const { capture: first, unclaimed, parts } = parser;
+  // A program that was killed before its first packet, or could not write, leaves a file with a flag.
+  if (first.start === undefined && !unclaimed && !first.lostFlag) {
+    throw new UsageError('not a leak-audit capture (empty or truncated)');
+  }
+  return { parser, parts, ...exact };
 }

@@ -12,8 +12,10 @@ import type { Report } from './report';
 import { renderHtml } from './reporters/html';
 import { renderJson } from './reporters/json';
 import { renderText } from './reporters/text';
+import { renderWasm, withWasm } from './reporters/wasm';
 import { renderWhy, whyReport } from './reporters/why';
 import { terminalSize } from './terminal';
+import type { WasmReport } from './wasm/report';
 import { writeWholeFile } from './whole_file';
 import type { Answer } from './why/answer';
 import { withHolders } from './why/held';
@@ -27,6 +29,8 @@ export interface ShowOptions {
   redactSources?: boolean;
   /** What holds the tensors, with `--why`. */
   held?: readonly Answer[];
+  /** What `run --wasm` found. */
+  foundWasm?: WasmReport;
 }
 
 /** Prints the report as text, or as JSON with `--json -`, and writes the other outputs. `redaction` replaces names by numbers. */
@@ -39,7 +43,9 @@ export function showReport(
   const folder = process.cwd();
   const { json, html } = options;
   const whole = options.held === undefined ? report : withHolders(report, options.held);
-  const shown = redaction === undefined ? whole : redactReport(whole, redaction);
+  const named = redaction === undefined ? whole : redactReport(whole, redaction);
+  const { foundWasm: wasm } = options;
+  const shown = wasm === undefined ? named : withWasm(named, wasm);
   if (html !== undefined) {
     progress.stage(`writing ${html}`);
     writeOutput(html, renderHtml(pageData(capture, report, { ...options, folder }, redaction), folder));
@@ -52,7 +58,10 @@ export function showReport(
   if (json !== undefined) writeOutput(json, renderJson(shown));
   const columns = terminalColumns(process.stdout);
   const colors = colorsFor(process.stdout);
-  print(renderText(printableAll(shown), { colors, folder, columns }));
+  // The sentence about tensors is left out if there is only WebAssembly.
+  const isAlone = wasm !== undefined && wasm.sites.length > 0 && report.summary.insufficient === 'not-loaded';
+  if (!isAlone) print(renderText(printableAll(named), { colors, folder, columns }));
+  if (wasm !== undefined) print(renderWasm(printableAll(wasm), colors, folder));
   if (options.held !== undefined && redaction === undefined)
     print(`\nheld at the end by\n${renderWhy(printableAll(whyReport(options.held)), { colors, folder })}`);
 }

@@ -1,6 +1,7 @@
 /** The report: the public JSON, from which the text is printed as well. */
 import type { Frame, Mark } from './capture/capture';
 import type { SiteKind, SiteVerdict } from './rules/verdict';
+import type { WasmReport } from './wasm/report';
 
 export const REPORT_VERSION = 1;
 
@@ -56,6 +57,19 @@ export interface SiteReport {
   confidence: number | null;
   /** What holds its live tensors (`--why`), most bytes first. */
   heldBy?: { path: string[]; tensors: number; bytes: number }[];
+  /** If several captures are merged: the processes it is in, as indices in `Report.processes`, most live bytes first. */
+  processes?: { process: number; liveTensors: number; liveBytes: number; allocatedTensors: number }[];
+}
+
+/** One process of a report on several captures. Times are ms since the first of them began. */
+export interface MergedProcess {
+  /** The capture, as given. */
+  file: string;
+  pid: number;
+  command: string;
+  startMs: number;
+  endMs: number;
+  ended: string;
 }
 
 export interface TimelinePoint {
@@ -128,4 +142,8 @@ export interface Report {
   timeline: TimelinePoint[];
   /** Named points in time: `leak-audit mark`, `torch.audit.mark`. */
   marks: Mark[];
+  /** If several captures are merged (`report A B …`). */
+  processes?: MergedProcess[];
+  /** With `run --wasm`. */
+  wasm?: WasmReport;
 }

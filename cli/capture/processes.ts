@@ -12,19 +12,35 @@ interface Part {
   startMs: number;
   /** For each of its rounds, the index in the common times. */
   rounds: number[];
+  /** Whether it holds its tensors until the end of the whole capture, although its own rounds end before. */
+  stays: boolean;
 }
 
-/** The first capture is that of the started process; the others are those of its children. */
-export function mergeProcesses(captures: Capture[]): Capture {
+/** How captures of separate recordings are merged. */
+export interface Merging {
+  /** The starts on a common clock in ms. Default: the monotonic clock of the machine. */
+  starts: number[];
+  /** Whether a process was still running when the last recording ended, by the end of its own in ms on that clock. */
+  stays(capture: Capture, endMs: number, lastMs: number): boolean;
+}
+
+/** The first capture is that of the started process; the others are those of its children, unless `merging` is given. */
+export function mergeProcesses(captures: Capture[], merging?: Merging): Capture {
   const whole = new Capture();
   const [first] = captures as [Capture, ...Capture[]];
+  const starts = merging?.starts ?? captures.map(startOf);
   whole.start = first.start;
   whole.end = first.end && { ...first.end, lost: captures.reduce((sum, capture) => sum + (capture.end?.lost ?? 0), 0) };
   whole.tornBytes = first.tornBytes;
   whole.damagedPackets = first.damagedPackets;
   whole.capped = first.capped;
   whole.lostFlag = captures.some((capture) => capture.lostFlag || capture.start === undefined);
-  const parts = captures.filter((capture) => capture.start !== undefined).map((capture) => partOf(capture, first));
+  const parts = captures
+    .map((capture, i): Part => ({ capture, startMs: starts[i]! - starts[0]!, rounds: [], stays: false }))
+    .filter(({ capture }) => capture.start !== undefined);
+  const endOf = ({ capture, startMs }: Part) => startMs + capture.durationMs;
+  const lastMs = parts.reduce((last, part) => Math.max(last, endOf(part)), 0);
+  for (const part of parts) part.stays = merging?.stays(part.capture, endOf(part), lastMs) ?? false;
   const times = commonTimes(parts, first.start?.intervalMs ?? 0);
   for (const part of parts) part.rounds = part.capture.ticks.map((tick) => firstAt(times, part.startMs + tick.ms));
   whole.ticks = addUp(parts, times);
@@ -35,12 +51,9 @@ export function mergeProcesses(captures: Capture[]): Capture {
   return whole;
 }
 
-function partOf(capture: Capture, first: Capture): Part {
-  const startMs = startOf(capture) - startOf(first);
-  return { capture, startMs, rounds: [] };
+function startOf({ start }: Capture): number {
+  return start?.clockMs ?? start?.startedAt ?? 0;
 }
-
-const startOf = ({ start }: Capture) => start?.clockMs ?? start?.startedAt ?? 0;
 
 /** The times of all rounds in order, without those that nearly coincide; of these, the last is kept. */
 function commonTimes(parts: Part[], intervalMs: number): number[] {
@@ -64,7 +77,7 @@ const KEPT = ['lost', 'collections'] as const;
  */
 function addUp(parts: Part[], times: number[]): Tick[] {
   const changes = times.map(() => noTick(0));
-  for (const { capture, rounds } of parts) {
+  for (const { capture, rounds, stays } of parts) {
     let before: Tick | undefined;
     for (const [i, tick] of capture.ticks.entries()) {
       const round = rounds[i]!;
@@ -75,7 +88,7 @@ function addUp(parts: Part[], times: number[]): Tick[] {
       before = tick;
     }
     const after = changes[(rounds.at(-1) ?? Number.POSITIVE_INFINITY) + 1]; // the process has ended
-    if (after !== undefined && before !== undefined) for (const key of SUMMED) after[key] -= before[key];
+    if (after !== undefined && before !== undefined && !stays) for (const key of SUMMED) after[key] -= before[key];
   }
   const sum = noTick(0);
   return changes.map((change, round) => {
@@ -120,7 +133,7 @@ class Ids {
 }
 
 function addPart(whole: Capture, part: Part, number: number): void {
-  const { capture, startMs, rounds } = part;
+  const { capture, startMs, rounds, stays } = part;
   const sites = new Ids({ value: whole.stacks.size + 1 });
   const labels = new Ids({ value: whole.labels.size + 1 });
   // Threads are numbered from 1 in each process, far below this factor.
@@ -131,7 +144,7 @@ function addPart(whole: Capture, part: Part, number: number): void {
   for (const [env, round] of capture.ended) whole.ended.set(environment(env), rounds[round] ?? -1);
 
   /** The first round without the process. */
-  const gone = (rounds.at(-1) ?? -1) + 1;
+  const gone = stays ? whole.ticks.length : (rounds.at(-1) ?? -1) + 1;
   const hasEnded = gone > 0 && gone < whole.ticks.length;
   for (const series of capture.series.values()) {
     const moved = moveSeries(whole, series, sites.of(series.siteId), labels.of(series.labelId), rounds, startMs);

@@ -17,10 +17,15 @@ export class CaptureParser {
   /** The capture of the first process in the file. `finish` returns the capture of all. */
   readonly capture = new Capture();
   private readonly scanner = new PacketScanner({ packet: (type, payload) => this.read(type, payload) });
-  private readonly budget = new Budget();
-  private readonly names = new Names(this.budget);
-  private current = new ProcessReader(this.capture, this.budget, this.names);
+  private readonly names: Names;
+  private current: ProcessReader;
   private readonly captures = [this.capture];
+
+  /** Files that are read into one report share a budget. */
+  constructor(private readonly budget = new Budget()) {
+    this.names = new Names(budget);
+    this.current = new ProcessReader(this.capture, budget, this.names);
+  }
 
   /** Bytes of the file that need not be fed again after `dropTail`. */
   get consumed(): number {

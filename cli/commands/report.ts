@@ -1,14 +1,17 @@
-/** `leak-audit report FILE`: prints the report on a capture. */
+/** `leak-audit report FILE …`: prints the report on a capture, or on several as one. */
 import { Command } from 'commander';
 import { analyse } from '../analysis';
 import { colorsFor } from '../colors';
 import { checkDevice } from '../device';
 import { ExitCode } from '../errors';
 import { loadCapture, withExactFigures } from '../load_capture';
+import { loadMerged, withProcesses } from '../merged';
 import { checkDistinct, checkWritable, showReport } from '../output';
+import { printableAll } from '../printable';
 import { showJudged } from '../progress';
-import { Redaction } from '../redact';
+import { Redaction, redactReport } from '../redact';
 import { renderLabels } from '../reporters/labels';
+import { renderProcesses } from '../reporters/merged';
 import { parseDuration } from '../units';
 import { readBeside } from '../why/kept';
 import { print } from '../writers';
@@ -25,7 +28,7 @@ interface Options {
 export function reportCommand(done: (status: number) => void): Command {
   return new Command('report')
     .description('Prints the report on a capture of `leak-audit run -o FILE` or `attach`.')
-    .argument('<file>', 'capture file')
+    .argument('<files...>', 'capture file; several are merged into one report')
     .option('--json <file>', "also write the report as JSON ('-': to stdout, instead of the text)")
     .option('--html <file>', 'also write the report as one offline page')
     .option('--min-age <duration>', 'only sites whose oldest live tensor is at least this old, e.g. 60s', parseDuration)
@@ -36,31 +39,38 @@ export function reportCommand(done: (status: number) => void): Command {
       'after',
       `
 Leaks come first; docs/leak-audit.md explains the verdicts.
+Several captures must be of the same mode. Their rounds are aligned by the time
+of day, and each site says in which processes it is.
 The exit status is 0 regardless of the verdict; for CI, use \`leak-audit check\`.
 
 Examples:
   leak-audit report app.ltna
   leak-audit report app.ltna --html app.html --by route
-  leak-audit report app.ltna --json - | jq .verdict`,
+  leak-audit report app.ltna --json - | jq .verdict
+  leak-audit report node-1.ltna node-2.ltna node-3.ltna`,
     )
-    .action((file: string, options: Options) => {
+    .action((files: string[], options: Options) => {
       const { html, json, device } = options;
-      checkDistinct({ 'the capture': file, '--html': html, '--json': json });
+      const named = files.map((file, i) => [files.length === 1 ? 'the capture' : `capture ${i + 1}`, file]);
+      checkDistinct({ ...Object.fromEntries(named), '--html': html, '--json': json });
       checkWritable(html);
       checkWritable(json);
-      const loaded = loadCapture(file);
+      const merged = files.length > 1 ? loadMerged(files) : undefined;
+      const loaded = merged ?? loadCapture(files[0]!);
       const { capture } = loaded;
       checkDevice([capture], device);
       const redaction = options.redactSources ? new Redaction() : undefined;
       const byLabel = options.by && renderLabels(capture, options.by, colorsFor(process.stdout), redaction);
       const report = analyse(capture, { minAgeMs: options.minAge, device, seen: showJudged });
-      const held = readBeside(file);
-      showReport(
-        withExactFigures(report, loaded),
-        capture,
-        held === undefined ? options : { ...options, held },
-        redaction,
-      );
+      const exact = withExactFigures(report, loaded);
+      const whole = merged === undefined ? exact : withProcesses(exact, merged, redaction);
+      // What holds the tensors is known per process, so it is not shown for several.
+      const held = merged === undefined ? readBeside(files[0]!) : undefined;
+      showReport(whole, capture, held === undefined ? options : { ...options, held }, redaction);
+      if (merged !== undefined && json !== '-') {
+        const shown = printableAll(redaction === undefined ? whole : redactReport(whole, redaction));
+        print(renderProcesses(shown, colorsFor(process.stdout), process.cwd()));
+      }
       if (byLabel && options.json !== '-') print(byLabel);
       done(ExitCode.clean);
     });

@@ -9,9 +9,11 @@ import { CaptureFollower, readCapture, withFileName } from '../capture/reader';
 import { ExitCode, UsageError } from '../errors';
 import { checkDistinct, checkWritable } from '../output';
 import type { Report } from '../report';
+import { withWasm } from '../reporters/wasm';
 import { type Ending, exitBySignal, runChild } from '../run/child';
 import { intervalOption, modeOptions, type RecordingOptions, roundMs } from '../run/options';
 import { reportCapture, reserve, showLive } from '../run/show';
+import { WasmRecording } from '../wasm/recording';
 import { HeapAtEnd } from '../why/at_end';
 import { keepBeside, removeBeside } from '../why/kept';
 
@@ -23,6 +25,7 @@ interface Options extends RecordingOptions {
   check?: boolean;
   quiet?: boolean;
   why?: boolean;
+  wasm?: boolean;
 }
 
 /** lib/observe/recording.ts reads and removes it. */
@@ -44,6 +47,7 @@ export function runCommand(done: (status: number) => void): Command {
     .option('--json <file>', "also write the report as JSON ('-': to stdout, instead of the text)")
     .option('--check', 'exit with 1 if a leak was found and the program succeeded')
     .option('--why', 'also find what holds the tensors of the main thread when the program exits')
+    .option('--wasm', 'also record each WebAssembly.Memory: its size, its growth, the line that made it')
     .option('--quiet', 'print no live lines while the program runs')
     .addHelpText(
       'after',
@@ -92,6 +96,7 @@ interface Result {
 
 async function record(program: string[], file: string, options: Options): Promise<Result> {
   const heap = options.why ? new HeapAtEnd() : undefined;
+  const wasm = options.wasm ? new WasmRecording(roundMs(options)) : undefined;
   try {
     const follower = new CaptureFollower(file);
     const stopShowing = options.quiet ? () => {} : showLive(follower, options.interval);
@@ -106,14 +111,22 @@ async function record(program: string[], file: string, options: Options): Promis
       command: program.map(quoted).join(' '),
       ...(heap === undefined ? {} : { why: heap.files }),
     };
-    const ending = await runChild(program, { [VARIABLE]: JSON.stringify(settings) }).finally(stopShowing);
+    const ending = await runChild(program, { [VARIABLE]: JSON.stringify(settings), ...wasm?.variables() }).finally(
+      stopShowing,
+    );
     const capture = whole(file, follower);
     const held = await heap?.answers();
     if (held !== undefined && options.output !== undefined) keepBeside(file, held);
-    const report = reportCapture(capture, held === undefined ? options : { ...options, held });
-    return { ending, report };
+    const foundWasm = wasm?.report();
+    const report = reportCapture(capture, {
+      ...options,
+      ...(held === undefined ? {} : { held }),
+      ...(foundWasm === undefined ? {} : { foundWasm }),
+    });
+    return { ending, report: foundWasm === undefined ? report : withWasm(report, foundWasm) };
   } finally {
     heap?.close();
+    wasm?.close();
   }
 }
 

@@ -57,7 +57,11 @@ export function createService(options: Options): Service {
     },
   });
   const source = new ModelSource(options.model, backend, (outcome) => metrics.model(outcome));
-  const metrics = addMetrics(app, { batcher: () => batcher, workers: async () => (await workers?.measure()) ?? [] });
+  const metrics = addMetrics(app, {
+    batcher: () => batcher,
+    workers: async () => (await workers?.measure()) ?? [],
+    verdict: options.verdict,
+  });
   addHealth(app, { source, backend, batcher, draining });
 
   app.post<{ Body: Question }>('/classify', { schema: { body: bodySchema } }, (request, reply) =>

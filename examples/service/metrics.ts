@@ -16,11 +16,14 @@ export interface MetricsSources {
   batcher(): Batcher<unknown, unknown>;
   /** The workers' current figures; empty if the service runs the model itself. */
   workers(): Promise<WorkerStatus[]>;
+  /** Whether to record the process and export the verdict of leak-audit. */
+  verdict: boolean;
 }
 
-export function addMetrics(app: FastifyInstance, { batcher, workers }: MetricsSources): Metrics {
+export function addMetrics(app: FastifyInstance, { batcher, workers, verdict }: MetricsSources): Metrics {
   const register = new Registry();
-  exportToPrometheus({ register });
+  const exported = exportToPrometheus({ register, verdict });
+  app.addHook('onClose', async () => exported.stop());
   collectDefaultMetrics({ register, eventLoopMonitoringPrecision: 1 });
   const registers = [register];
 

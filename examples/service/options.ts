@@ -19,6 +19,8 @@ export interface Options {
   memoryLimitMb: number;
   pollMs: number;
   drainMs: number;
+  /** Whether /metrics has the verdict of leak-audit, for which the process is recorded. */
+  verdict: boolean;
 }
 
 /** By name on the command line: the default and the description. */
@@ -41,7 +43,8 @@ type NumberName = keyof typeof numbers;
 export const usage = `usage: node main.js --model FILE [--host 127.0.0.1] [options]
 ${Object.entries(numbers)
   .map(([name, [value, text]]) => `  --${`${name} N`.padEnd(17)}${text} (${value})`)
-  .join('\n')}`;
+  .join('\n')}
+  --verdict           record tensors, and give the verdict of leak-audit in /metrics`;
 
 /** @throws an Error with the wrong option */
 export function readOptions(args: string[]): Options {
@@ -50,6 +53,7 @@ export function readOptions(args: string[]): Options {
     options: {
       model: { type: 'string' },
       host: { type: 'string', default: '127.0.0.1' },
+      verdict: { type: 'boolean', default: false },
       ...(Object.fromEntries(Object.keys(numbers).map((name) => [name, { type: 'string' }])) as Record<
         NumberName,
         { type: 'string' }
@@ -80,5 +84,6 @@ export function readOptions(args: string[]): Options {
     memoryLimitMb: number('memory-limit'),
     pollMs: number('poll'),
     drainMs: number('drain'),
+    verdict: values.verdict,
   };
 }

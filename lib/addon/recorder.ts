@@ -6,7 +6,12 @@ export interface Demand {
   readonly sampleBytes: number;
   /** Whether releases are recorded too. */
   readonly deaths: boolean;
+  /** Whether sites are told apart by the labels that were active there. */
+  readonly labels?: boolean;
 }
+
+/** Labels of `torch.audit.label`: names to values. */
+export type Labels = Readonly<Record<string, string>>;
 
 /** The addon's functions (native/internals/watch.cpp). One per environment. */
 export interface WatchNative {
@@ -49,6 +54,8 @@ export interface HeapFiles {
 export interface AuditNative extends WatchNative, HeapNative {
   /** Whether a recording is active, for code that cannot afford a native call. */
   recordingHere?: boolean;
+  /** The number of recordings that this environment has seen begin. */
+  recordings?: number;
   /** Memory of the addon. `flags[0]` is nonzero while new handles of this environment wait for their site. */
   readonly flags: Uint32Array;
   /** Why it did not start ('': the capture has an owner, or a recording is active here), or undefined. */

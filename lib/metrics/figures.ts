@@ -62,6 +62,14 @@ export const processFigures: readonly ProcessFigure[] = [
   },
 ];
 
+/** The figures of `exportToPrometheus({ verdict })`. */
+export const verdictFigures = {
+  verdict: { prometheus: 'leak_verdict', help: 'The verdict of leak-audit on this process: 1 for the one that holds' },
+  rate: { prometheus: 'leak_bytes_per_minute', help: 'Growth of the lines that leak, by the last judgement' },
+  judgedAt: { prometheus: 'leak_judged_timestamp_seconds', help: 'When the verdict was found' },
+  judgements: { prometheus: 'leak_judgements_total', help: 'Judgements by outcome' },
+} as const;
+
 /** The label and the attribute of the device. */
 export const DEVICE_LABEL = 'device';
 export const DEVICE_ATTRIBUTE = 'libtorch.device';

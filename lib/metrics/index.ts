@@ -16,3 +16,4 @@ export {
   type PrometheusOptions,
   type PrometheusRegistry,
 } from './prometheus';
+export type { VerdictOptions } from './verdict';

@@ -3,8 +3,9 @@
 import { type MemoryReport, native } from '../addon/native';
 import { ownOptions } from '../addon/options';
 import { argumentError } from '../errors/errors';
-import { DEVICE_LABEL, type DeviceFigure, deviceFigures, type ProcessFigure, processFigures } from './figures';
+import { DEVICE_LABEL, type DeviceFigure, deviceFigures, processFigures, verdictFigures } from './figures';
 import { peer } from './peer';
+import { VERDICTS, type VerdictOptions, VerdictWatch } from './verdict';
 
 /** The part of a prom-client registry that is used here. */
 export interface PrometheusRegistry {
@@ -31,6 +32,11 @@ export interface PrometheusOptions {
   prefix?: string | undefined;
   /** prom-client itself (default: `require('prom-client')`). */
   client?: PrometheusClient | undefined;
+  /**
+   * Also exports the verdict of `leak-audit` on this process; `true` for the defaults. This records the process and judges it
+   * in a child process: docs/metrics.md has the cost. Default: no recording and no metric.
+   */
+  verdict?: VerdictOptions | boolean | undefined;
 }
 
 /** Exported metrics, until stop(). */
@@ -57,7 +63,10 @@ interface Gauge extends PrometheusMetric {
 
 interface Counter extends PrometheusMetric {
   inc(value: number): void;
+  inc(labels: Record<string, string>, value: number): void;
 }
+
+const { verdict: VERDICT, rate: LEAK_RATE, judgedAt: JUDGED_AT, judgements: JUDGEMENTS } = verdictFigures;
 
 /** A scrape collects all metrics at once: they share one reading. */
 function oneReading(): () => MemoryReport {
@@ -79,8 +88,8 @@ function oneReading(): () => MemoryReport {
  * @throws ERR_TORCH_MISSING_PACKAGE without prom-client
  */
 export function exportToPrometheus(options: PrometheusOptions = {}): Exported {
-  const given = ownOptions('exportToPrometheus', options, ['register', 'prefix', 'client']);
-  const { register, prefix = 'libtorch_node_', client } = given;
+  const given = ownOptions('exportToPrometheus', options, ['register', 'prefix', 'client', 'verdict']);
+  const { register, prefix = 'libtorch_node_', client, verdict = false } = given;
   const fn = 'exportToPrometheus';
   if (typeof prefix !== 'string' || !/^[a-zA-Z_:][\w:]*$/.test(prefix)) {
     throw argumentError(fn, 'prefix', 'the beginning of a metric name: letters, digits, _ and :', prefix);
@@ -89,11 +98,16 @@ export function exportToPrometheus(options: PrometheusOptions = {}): Exported {
   const registry = register ?? used.register;
   const read = oneReading();
   const names: string[] = [];
-  const common = ({ prometheus, help }: DeviceFigure | ProcessFigure) => {
+  let watch: VerdictWatch | undefined;
+  const common = ({ prometheus, help }: Pick<DeviceFigure, 'prometheus' | 'help'>) => {
     const name = prefix + prometheus;
     return { name, help: `${help}.`, registers: [registry] };
   };
-  const gauge = (figure: DeviceFigure | ProcessFigure, labelNames: string[], collect: (gauge: Gauge) => void) =>
+  const gauge = (
+    figure: Pick<DeviceFigure, 'prometheus' | 'help'>,
+    labelNames: string[],
+    collect: (gauge: Gauge) => void,
+  ) =>
     new used.Gauge({
       ...common(figure),
       labelNames,
@@ -103,6 +117,7 @@ export function exportToPrometheus(options: PrometheusOptions = {}): Exported {
       },
     });
   const end = () => {
+    watch?.stop();
     for (const name of names) registry.removeSingleMetric(name);
   };
   try {
@@ -131,6 +146,36 @@ export function exportToPrometheus(options: PrometheusOptions = {}): Exported {
         });
       }
       names.push(prefix + figure.prometheus);
+    }
+    if (verdict !== false) {
+      watch = new VerdictWatch(verdict === true ? {} : verdict);
+      const judged = watch;
+      gauge(VERDICT, ['verdict'], (metric) => {
+        const { latest } = judged;
+        if (latest === undefined) return;
+        for (const one of VERDICTS) metric.set({ verdict: one }, one === latest.verdict ? 1 : 0);
+      });
+      names.push(prefix + VERDICT.prometheus);
+      gauge(LEAK_RATE, ['site', 'function'], (metric) => {
+        for (const { site, function: name, bytesPerMinute } of judged.latest?.leaks ?? []) {
+          metric.set({ site, function: name }, bytesPerMinute);
+        }
+      });
+      names.push(prefix + LEAK_RATE.prometheus);
+      gauge(JUDGED_AT, [], (metric) => {
+        if (judged.latest === undefined) metric.remove();
+        else metric.set(judged.latest.at / 1000);
+      });
+      names.push(prefix + JUDGED_AT.prometheus);
+      new used.Counter({
+        ...common(JUDGEMENTS),
+        labelNames: ['outcome'],
+        collect(this: Counter) {
+          this.reset();
+          for (const [outcome, times] of Object.entries(judged.judgements)) this.inc({ outcome }, times);
+        },
+      });
+      names.push(prefix + JUDGEMENTS.prometheus);
     }
   } catch (error) {
     end(); // such as a name that is taken: register all metrics or none

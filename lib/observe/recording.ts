@@ -10,7 +10,7 @@ import { printable } from '../libtorch/printable';
 import { watchCollections } from './audit/collections';
 import { watchGraphs } from './audit/graphs';
 import { answerHeap, leaveHeap } from './audit/heap';
-import { currentLabel } from './audit/label';
+import { currentLabel, labelsOf } from './audit/label';
 import { captureStack, type Stack } from './audit/stack';
 import { isWatched, tagWatched } from './watch';
 
@@ -71,6 +71,7 @@ export function atSite<T>(site: Site | undefined, fn: () => T): T {
 export function captureSite(native: AuditNative): void {
   const depth = native.auditOn();
   const stack = callSite?.stack ?? captureStack(depth || DEFAULT_DEPTH, captureSite);
+  const labelId = callSite === undefined ? currentLabel() : callSite.labelId;
   if (depth > 0) {
     const { key, frames } = stack;
     let id = siteIds.get(key);
@@ -78,9 +79,9 @@ export function captureSite(native: AuditNative): void {
       id = native.auditDefineSite(JSON.stringify(frames()));
       siteIds.set(key, id);
     }
-    native.auditTag(id, callSite === undefined ? currentLabel() : callSite.labelId);
+    native.auditTag(id, labelId);
   }
-  tagWatched(native, stack);
+  tagWatched(native, stack, labelsOf(labelId));
   native.flags[0] = 0;
   const { announcer } = native;
   if (announcer?.on) announcer.announce(stack);
@@ -135,6 +136,7 @@ class Watcher {
   private start(): void {
     const { native } = this;
     native.recordingHere = true;
+    native.recordings = (native.recordings ?? 0) + 1;
     native.auditTellCapture();
     const collections = watchCollections((agoMs) => native.auditCollection(agoMs));
     const graphs = watchGraphs((collected) => native.auditCensus(collected));

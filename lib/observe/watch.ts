@@ -1,8 +1,8 @@
 /**
- * Observers of this thread's tensors inside the program (TensorLogger, LIBTORCH_NODE_DEBUG), and the stacks for them. The
- * native table records births only while there are observers (native/handles/watch.h).
+ * Observers of this thread's tensors inside the program (TensorLogger, libtorch-node/pprof, LIBTORCH_NODE_DEBUG), and the
+ * stacks for them. The native table records births only while there are observers (native/handles/watch.h).
  */
-import type { Demand, WatchNative } from '../addon/recorder';
+import type { Demand, Labels, WatchNative } from '../addon/recorder';
 import { frameText, stackText } from './audit/positions';
 import { captureStack, type Frame, type Stack } from './audit/stack';
 
@@ -10,8 +10,9 @@ const DEPTH = 16;
 /** The limit of the native side; further stacks are unknown. */
 const MAX_SITES = 10_000;
 
-/** Site ids of this environment, by the key of the stack. */
-const siteIds = new Map<number, number>();
+/** Site ids of this environment, by labels (undefined: none) and the key of the stack. */
+const siteIds = new Map<Labels | undefined, Map<number, number>>();
+let siteCount = 0;
 let siteEpoch = 0;
 
 const demandsOf = (native: WatchNative) => (native.watchDemands ??= new Set());
@@ -40,22 +41,36 @@ export function unwatch(native: WatchNative, demand: Demand): void {
 /** Whether there are observers. */
 export const isWatched = (native: WatchNative): boolean => demandsOf(native).size > 0;
 
-/** Tags the tensors that wait for their stack. */
-export function tagWatched(native: WatchNative, stack: Stack): void {
-  if (isWatched(native)) native.watchTag(siteOf(native, stack));
+/** Whether an observer tells sites apart by labels. */
+export function wantsLabels(native: WatchNative): boolean {
+  for (const demand of demandsOf(native)) if (demand.labels === true) return true;
+  return false;
+}
+
+/** Tags the tensors that wait for their stack. `labels`: the same object for the same labels. */
+export function tagWatched(native: WatchNative, stack: Stack, labels: Labels | undefined): void {
+  if (isWatched(native)) native.watchTag(siteOf(native, stack, wantsLabels(native) ? labels : undefined));
 }
 
 /** The site of a stack; 0 if there are too many to remember. */
-function siteOf(native: WatchNative, { key, frames }: Stack): number {
+function siteOf(native: WatchNative, { key, frames }: Stack, labels?: Labels): number {
   if (siteEpoch !== (native.watchEpoch ?? 0)) {
     siteIds.clear();
+    siteCount = 0;
     siteEpoch = native.watchEpoch ?? 0;
   }
-  let id = siteIds.get(key);
+  let ids = siteIds.get(labels);
+  if (ids === undefined) {
+    ids = new Map();
+    siteIds.set(labels, ids);
+  }
+  let id = ids.get(key);
   if (id === undefined) {
-    if (siteIds.size >= MAX_SITES) return 0;
-    id = native.watchDefineSite(JSON.stringify(frames()));
-    siteIds.set(key, id);
+    if (siteCount >= MAX_SITES) return 0;
+    const list = frames();
+    id = native.watchDefineSite(JSON.stringify(labels === undefined ? list : { frames: list, labels }));
+    ids.set(key, id);
+    siteCount++;
   }
   return id;
 }
@@ -65,9 +80,16 @@ export function callerSite(native: WatchNative, below: (...args: never[]) => unk
   return siteOf(native, captureStack(DEPTH, below));
 }
 
-/** The frames of a site without source maps, innermost first; none if it is unknown. */
-export const framesOf = (native: WatchNative, site: number): Frame[] =>
-  JSON.parse(native.watchSite(site) || '[]') as Frame[];
+/** The frames of a site without source maps, innermost first, and its labels; undefined if it is unknown. */
+export function siteFacts(native: WatchNative, site: number): { frames: Frame[]; labels?: Labels } | undefined {
+  const text = native.watchSite(site);
+  if (text === '') return undefined;
+  const facts = JSON.parse(text) as Frame[] | { frames: Frame[]; labels: Labels };
+  return Array.isArray(facts) ? { frames: facts } : facts;
+}
+
+/** Its frames; none if it is unknown. */
+export const framesOf = (native: WatchNative, site: number): Frame[] => siteFacts(native, site)?.frames ?? [];
 
 /** The stack of a site as text, or null if it is unknown. */
 export function siteText(native: WatchNative, site: number): string | null {

@@ -22,6 +22,7 @@ const ROOMS = [
   'jit',
   'inductor',
   'metrics',
+  'pprof',
   'print',
   'utils',
   'public',

@@ -155,11 +155,12 @@ describe('use', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('2 passed, 2 total') });
   });
 
-  it('its entries for tests and metrics, without their optional packages', async () => {
+  it('its entries for tests, metrics and profiles, without their optional packages', async () => {
     write(
       'entries/main.mts',
       `import torch from 'libtorch-node';
        import { exportToOpenTelemetry, exportToPrometheus, type Exported } from 'libtorch-node/metrics';
+       import { handler, type PprofHandler } from 'libtorch-node/pprof';
        import { assertNoTensorLeaks, measureTensorLeaks, type TensorLeaks } from 'libtorch-node/testing';
        const leaks: TensorLeaks = await measureTensorLeaks(() => torch.ones([2]), { iterations: 2 });
        await assertNoTensorLeaks(async () => torch.ones([2]), { iterations: 1, warmup: 0 });
@@ -170,6 +171,8 @@ describe('use', () => {
            return (error as { code: string }).code;
          }
        };
+       const profiles: PprofHandler = handler({ sampleBytes: 0 });
+       profiles.stop();
        // @ts-expect-error: an unknown option
        const wrong = () => measureTensorLeaks(() => {}, { rounds: 1 });
        console.log(leaks.leaks, missing(exportToPrometheus), missing(exportToOpenTelemetry), typeof wrong);`,

@@ -1,7 +1,9 @@
-/** `torch.audit.label`: labels for tensors in a capture. */
+/** `torch.audit.label`: labels for tensors in a capture and in profiles of `libtorch-node/pprof`. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { native } from '../../addon/native';
+import type { Labels } from '../../addon/recorder';
 import { argumentError } from '../../errors/errors';
+import { wantsLabels } from '../watch';
 
 /** The value of a label. It is recorded as text. */
 export type LabelValue = string | number | bigint | boolean;
@@ -12,7 +14,7 @@ const MAX_CHARACTERS = 200;
 const MAX_SETS = 1000;
 
 interface LabelSet {
-  readonly values: Readonly<Record<string, string>>;
+  readonly values: Labels;
   /** Its number in the recorder. */
   readonly id: number;
 }
@@ -20,12 +22,14 @@ interface LabelSet {
 const current = new AsyncLocalStorage<LabelSet | undefined>();
 /** By their JSON text. */
 const sets = new Map<string, LabelSet>();
+const byId = new Map<number, Labels>();
 let used = false;
 
 /**
- * Labels the tensors that `fn` makes, also after an `await`, in a capture of `leak-audit`, so that a report can show, for
- * example, what each request route holds. Active labels of other names stay active. Without `fn`, the label is active for
- * the rest of the current asynchronous context, for example a request's handler. Costs almost nothing while no audit runs.
+ * Labels the tensors that `fn` makes, also after an `await`, in a capture of `leak-audit` and in profiles of
+ * `libtorch-node/pprof`, so that they can show, for example, what each request route holds. Active labels of other names
+ * stay active. Without `fn`, the label is active for the rest of the current asynchronous context, for example a request's
+ * handler. Costs almost nothing while neither runs.
  */
 export function label<T>(name: string, value: LabelValue, fn: () => T): T;
 export function label(name: string, value: LabelValue): void;
@@ -34,7 +38,7 @@ export function label<T>(name: string, value: LabelValue, fn?: () => T): T | und
   if (!['string', 'number', 'bigint', 'boolean'].includes(typeof value))
     throw argumentError('audit.label', 'value', 'a string, number, bigint or boolean', value);
   if (fn !== undefined && typeof fn !== 'function') throw argumentError('audit.label', 'fn', 'a function', fn);
-  if (native.auditOn() === 0) return fn?.();
+  if (native.auditOn() === 0 && !wantsLabels(native)) return fn?.();
   const set = withLabel(name.slice(0, MAX_CHARACTERS), String(value).slice(0, MAX_CHARACTERS));
   used = true;
   if (fn !== undefined) return current.run(set, fn);
@@ -46,6 +50,9 @@ export function label<T>(name: string, value: LabelValue, fn?: () => T): T | und
 export function currentLabel(): number {
   return used ? (current.getStore()?.id ?? 0) : 0;
 }
+
+/** The labels of that number; undefined for none. The same object each time. */
+export const labelsOf = (id: number): Labels | undefined => (id === 0 ? undefined : byId.get(id));
 
 function withLabel(name: string, value: string): LabelSet {
   const values = { ...current.getStore()?.values, [name]: value };
@@ -64,6 +71,7 @@ function known(values: Record<string, string>): LabelSet | undefined {
     if (sets.size >= (isOther ? 2 * MAX_SETS : MAX_SETS)) return undefined;
     set = { values, id: native.auditDefineLabel(text) };
     sets.set(text, set);
+    byId.set(set.id, set.values);
   }
   return set;
 }

@@ -4,9 +4,18 @@ const VARINT = 0;
 const LENGTH_DELIMITED = 2;
 
 function varint(value: number | bigint): number[] {
+  const bytes: number[] = [];
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) {
+    let rest = value;
+    while (rest >= 0x80) {
+      bytes.push((rest % 0x80) | 0x80);
+      rest = Math.floor(rest / 0x80);
+    }
+    bytes.push(rest);
+    return bytes;
+  }
   // Negative numbers are written as 64-bit two's complement.
   let rest = BigInt.asUintN(64, BigInt(value));
-  const bytes: number[] = [];
   while (rest >= 0x80n) {
     bytes.push(Number(rest & 0x7fn) | 0x80);
     rest >>= 7n;
@@ -20,7 +29,7 @@ export class Message {
   private readonly parts: Uint8Array[] = [];
 
   int(field: number, value: number | bigint): this {
-    return BigInt(value) === 0n ? this : this.push(field, VARINT, Uint8Array.from(varint(value)));
+    return Number(value) === 0 ? this : this.push(field, VARINT, Uint8Array.from(varint(value)));
   }
 
   /** A packed list, in which zeros are kept. */

@@ -1,0 +1,71 @@
+/** What `run --wasm` found, as text and in the JSON report. */
+import type { Colors } from '../colors';
+import type { Report } from '../report';
+import { counted, formatBytes, formatCount, formatDuration } from '../units';
+import type { WasmReport } from '../wasm/report';
+import { position } from './position';
+import { confidenceText } from './sentence';
+import { renderTable } from './table';
+
+const MAX_SITES = 20;
+
+const memories = (n: number) => `${formatCount(n)} ${n === 1 ? 'memory' : 'memories'}`;
+
+/** Names must be escaped already. */
+export function renderWasm(wasm: WasmReport, colors: Colors, folder: string): string {
+  const lines = ['', sentence(wasm, colors, folder)];
+  if (wasm.sites.length > 0) {
+    const right = (title: string) => ({ title, align: 'right' as const });
+    const rows = wasm.sites
+      .slice(0, MAX_SITES)
+      .map((site) => [
+        site.kind.replaceAll('-', ' '),
+        formatCount(site.liveMemories),
+        formatBytes(site.liveBytes),
+        formatCount(site.madeMemories),
+        site.verdict === 'leak' ? formatBytes(site.growthBytesPerMinute) : '-',
+        position(site, folder) + (site.function === '' ? '' : colors.dim(` ${site.function}`)),
+      ]);
+    const titles = [right('live'), right('bytes'), right('made'), right('growth/min')];
+    const columns = [
+      { title: 'verdict', align: 'left' as const },
+      ...titles,
+      { title: 'site', align: 'left' as const },
+    ];
+    lines.push('', ...renderTable(columns, rows, colors.dim));
+    if (wasm.sites.length > MAX_SITES) lines.push(`and ${counted(wasm.sites.length - MAX_SITES, 'more site')}`);
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+function sentence({ verdict, sites, durationMs, rounds }: WasmReport, colors: Colors, folder: string): string {
+  const [worst] = sites;
+  const head = 'WebAssembly: ';
+  if (verdict === 'leak' && worst !== undefined) {
+    const where = colors.bold(position(worst, folder)) + (worst.function === '' ? '' : ` (${worst.function})`);
+    const rate = worst.growthBytesPerMinute > 0 ? `${formatBytes(worst.growthBytesPerMinute)} per minute` : 'steadily';
+    const sure = worst.confidence === null ? '' : `, with ${confidenceText(worst.confidence)} confidence`;
+    return `${colors.red(colors.bold('LEAK'))}  ${head}${memories(worst.liveMemories)} made at ${where} ${worst.liveMemories === 1 ? 'grows' : 'grow'} by ${rate}${sure}.`;
+  }
+  const grown = sites.find(({ kind }) => kind === 'grew-to-the-end');
+  if (verdict === 'insufficient' && grown !== undefined)
+    return `${colors.yellow(colors.bold('INSUFFICIENT'))}  ${head}memory made at ${position(grown, folder)} grew until it was freed at the end: a leak, or a job that has ended. Run it longer.`;
+  if (verdict === 'insufficient')
+    return `${colors.yellow(colors.bold('INSUFFICIENT'))}  ${head}${formatDuration(durationMs)} (${counted(rounds, 'round')}) are too short to distinguish a leak from warm-up.`;
+  const clean = `${colors.green(colors.bold('CLEAN'))}  ${head}`;
+  if (worst === undefined) return `${clean}The program made no WebAssembly.Memory.`;
+  const live = sites.reduce((sum, site) => sum + site.liveMemories, 0);
+  const bytes = sites.reduce((sum, site) => sum + site.liveBytes, 0);
+  return `${clean}no memory kept growing in ${formatDuration(durationMs)}; ${memories(live)} (${formatBytes(bytes)}) at the end.`;
+}
+
+/** The JSON report with `wasm`. Its verdict covers both; without libtorch-node in the program it is that of WebAssembly. */
+export function withWasm(report: Report, wasm: WasmReport): Report {
+  const isAlone = report.summary.insufficient === 'not-loaded' && wasm.sites.length > 0;
+  if (isAlone) {
+    const insufficient = wasm.verdict === 'insufficient' ? ('few-rounds' as const) : null;
+    return { ...report, verdict: wasm.verdict, summary: { ...report.summary, insufficient }, wasm };
+  }
+  const rank = { leak: 0, insufficient: 1, clean: 2 };
+  return { ...report, verdict: rank[wasm.verdict] < rank[report.verdict] ? wasm.verdict : report.verdict, wasm };
+}

@@ -1,0 +1,221 @@
+/** Judges what `run --wasm` recorded: each WebAssembly.Memory, and each line that made some. */
+import type { Frame } from '../capture/capture';
+import { falseDiscovery } from '../rules/false_discovery';
+import {
+  ERROR,
+  inconclusive,
+  type Judgement,
+  judge,
+  notSignificant,
+  type SiteHistory,
+  type SiteKind,
+  type SiteVerdict,
+} from '../rules/verdict';
+import { NO_STACK, sourceStack } from '../sites';
+import { SourceMaps } from '../sourcemaps';
+import { demandOf } from './demand';
+import type { WasmRecord } from './records';
+
+/** One memory. Times are ms since the recording began. */
+export interface WasmMemory {
+  /** The line that made it. */
+  file: string;
+  line: number;
+  column: number;
+  function: string;
+  pid: number;
+  thread: number;
+  shared: boolean;
+  madeMs: number;
+  initialBytes: number;
+  /** At the end, or before it was freed. */
+  bytes: number;
+  grownBytes: number;
+  /** When it was found to be freed; null if it is live. */
+  freedMs: number | null;
+}
+
+export interface WasmSite {
+  file: string;
+  line: number;
+  column: number;
+  function: string;
+  stack: Frame[];
+  /** Live at the end, and made in all. */
+  liveMemories: number;
+  madeMemories: number;
+  liveBytes: number;
+  growthBytesPerMinute: number;
+  verdict: SiteVerdict;
+  kind: SiteKind;
+  confidence: number | null;
+}
+
+export interface WasmReport {
+  verdict: 'clean' | 'leak' | 'insufficient';
+  rounds: number;
+  durationMs: number;
+  sites: WasmSite[];
+  memories: WasmMemory[];
+}
+
+/** Smaller growth is ignored: four pages. */
+const MIN_BYTES = 4 * 65_536;
+/** A thread or process that ended so long before the last round has freed its memories. */
+const LAST_MS = 2000;
+/** In the report; the figures of the sites cover all. */
+const MAX_MEMORIES = 1000;
+const RANK: Record<SiteVerdict, number> = { leak: 0, insufficient: 1, cache: 2, steady: 3 };
+
+interface Site {
+  frame: Frame;
+  stack: Frame[];
+  memories: WasmMemory[];
+  bytes: number;
+  live: number;
+  /** From its first round on. */
+  from: number;
+  liveBytes: number[];
+  liveTensors: number[];
+  /** The round after the last collection in a thread that has some of its memories. */
+  collected: number | undefined;
+  /** Threads that have some. */
+  origins: Set<string>;
+}
+
+interface Known {
+  memory: WasmMemory;
+  site: Site;
+  /** When it grew, and its size from then on; the first is its birth. */
+  growth: [ms: number, bytes: number][];
+}
+
+export function wasmReport(records: WasmRecord[]): WasmReport {
+  const begunMs = records[0]?.ms ?? 0;
+  const lastMs = records.at(-1)?.ms ?? 0;
+  const sites = new Map<string, Site>();
+  const memories = new Map<string, Known>();
+  const times: number[] = [];
+  const maps = new SourceMaps();
+  const setSize = (key: string, bytes: number, ms: number) => {
+    const known = memories.get(key);
+    if (known === undefined || known.memory.freedMs !== null) return;
+    const { memory, site } = known;
+    site.bytes += Math.max(0, bytes) - memory.bytes;
+    if (bytes < 0) {
+      site.live--;
+      memory.freedMs = ms;
+    } else if (memory.bytes !== bytes) {
+      memory.bytes = bytes;
+      known.growth.push([ms, bytes]);
+    }
+  };
+  for (const record of records) {
+    const origin = `${record.pid} ${record.thread}`;
+    const ms = record.ms - begunMs;
+    if (record.type === 'memory') {
+      const site = siteOf(sites, record.stack, maps, times.length);
+      const { pid, thread, shared, bytes } = record;
+      const size = { initialBytes: bytes, bytes, grownBytes: 0 };
+      const memory = { ...place(site.frame), pid, thread, shared: shared === true, madeMs: ms, ...size, freedMs: null };
+      site.memories.push(memory);
+      site.bytes += bytes;
+      site.live++;
+      site.origins.add(origin);
+      memories.set(`${origin} ${record.id}`, { memory, site, growth: [[ms, bytes]] });
+    } else if (record.type === 'round') {
+      for (const [id, bytes] of record.sizes) setSize(`${origin} ${id}`, bytes, ms);
+      times.push(ms);
+      for (const site of sites.values()) {
+        site.liveBytes.push(site.bytes);
+        site.liveTensors.push(site.live);
+        if (record.collected === true && site.origins.has(origin)) site.collected = times.length - 1 - site.from;
+      }
+    } else if (lastMs - record.ms > LAST_MS) {
+      for (const key of memories.keys()) if (key.startsWith(`${origin} `)) setSize(key, -1, ms);
+    }
+  }
+  for (const { memory, site, growth } of memories.values()) {
+    memory.grownBytes = memory.bytes - memory.initialBytes;
+    const demand = demandOf(growth, memory.freedMs);
+    if (demand !== undefined)
+      for (let i = 0; i < site.liveBytes.length; i++) site.liveBytes[i]! += demand(times[site.from + i]!);
+  }
+  const all = [...memories.values()].map(({ memory }) => memory);
+  return judged([...sites.values()], times, all, lastMs - begunMs);
+}
+
+function judged(sites: Site[], times: number[], memories: WasmMemory[], durationMs: number): WasmReport {
+  const judgements = sites.map((site) => {
+    const live = site.memories.filter(({ freedMs }) => freedMs === null);
+    const oldest = live.reduce((least, { madeMs }) => Math.min(least, madeMs), Number.POSITIVE_INFINITY);
+    const { liveBytes, liveTensors, from } = site;
+    const history = { ms: times.slice(from), liveBytes, liveTensors };
+    const born = Number.isFinite(oldest) ? { oldestBirthMs: oldest } : {};
+    return judgeSeries({ ...history, ...born }, site.collected);
+  });
+  const errors = falseDiscovery(judgements.map(({ p }) => p));
+  const reports = sites.map((site, i): WasmSite => {
+    const first = judgements[i]!;
+    const { verdict, kind, growthBytesPerMinute } =
+      first.verdict === 'leak' && errors[i]! > ERROR ? notSignificant(first) : first;
+    return {
+      ...place(site.frame),
+      stack: site.stack,
+      liveMemories: site.live,
+      madeMemories: site.memories.length,
+      liveBytes: site.bytes,
+      growthBytesPerMinute: Math.round(growthBytesPerMinute),
+      verdict,
+      kind,
+      confidence: verdict === 'leak' ? 1 - errors[i]! : null,
+    };
+  });
+  reports.sort((a, b) => RANK[a.verdict] - RANK[b.verdict] || b.liveBytes - a.liveBytes);
+  const has = (verdict: SiteVerdict) => reports.some((site) => site.verdict === verdict && site.liveMemories > 0);
+  // Also what grew until it was freed at the end.
+  const isUncertain = has('insufficient') || reports.some(({ kind }) => kind === 'grew-to-the-end');
+  return {
+    verdict: has('leak') ? 'leak' : isUncertain ? 'insufficient' : 'clean',
+    rounds: times.length,
+    durationMs,
+    sites: reports,
+    memories: memories.sort((a, b) => b.bytes - a.bytes).slice(0, MAX_MEMORIES),
+  };
+}
+
+/** Memory that was freed at the end may have leaked until then, or served a job that has ended. */
+function judgeSeries(given: SiteHistory, collected: number | undefined): Judgement {
+  const options = { minBytes: MIN_BYTES };
+  const history = collected === undefined ? given : { ...given, lastCollectionRound: collected };
+  const atEnd = judge(history, options);
+  // Without a collection, a rising number of memories may be garbage.
+  const more = given.liveTensors.at(-1)! > 1 && given.liveTensors.at(-1)! > given.liveTensors[0]!;
+  if (atEnd.verdict === 'leak' && more && collected === undefined)
+    return { ...atEnd, verdict: 'insufficient', kind: 'insufficient', p: 1 };
+  const { ms, liveBytes, liveTensors } = history;
+  let last = liveBytes.length - 1;
+  while (last > 0 && liveBytes[last]! <= liveBytes[last - 1]!) last--;
+  if (atEnd.verdict === 'leak' || liveBytes[last] === liveBytes.at(-1)) return atEnd;
+  const upTo = (values: number[]) => values.slice(0, last + 1);
+  const before = judge({ ms: upTo(ms), liveBytes: upTo(liveBytes), liveTensors: upTo(liveTensors) }, options);
+  return before.verdict === 'leak' ? inconclusive(before) : atEnd;
+}
+
+const place = ({ file, line, column, function: name }: Frame) => ({ file, line, column, function: name });
+
+/** The site of a stack: the innermost line of the program itself, or of a package if no other is there. */
+function siteOf(sites: Map<string, Site>, raw: Frame[], maps: SourceMaps, from: number): Site {
+  const stack = sourceStack(raw, maps);
+  const frame = stack.find(({ file }) => !/(^|[\\/])node_modules[\\/]/.test(file)) ?? stack[0] ?? NO_STACK;
+  const key = `${frame.file}:${frame.line}:${frame.column}`;
+  let site = sites.get(key);
+  if (site === undefined) {
+    site = {
+      ...{ frame, stack, memories: [], bytes: 0, live: 0, from, liveBytes: [], liveTensors: [] },
+      ...{ collected: undefined, origins: new Set() },
+    };
+    sites.set(key, site);
+  }
+  return site;
+}

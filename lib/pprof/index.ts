@@ -1,0 +1,2 @@
+/** `libtorch-node/pprof`: a pprof profile of the live tensors over HTTP, for `go tool pprof`, Grafana Pyroscope and Parca. */
+export { handler, type PprofHandler, type PprofOptions, type PprofRequest, type PprofResponse } from './handler';
