@@ -3,25 +3,25 @@ import type { AsyncPool } from '../lib/async/pool';
 import type { RunOptions } from '../lib/async/run';
 import type { Tensor } from '../lib/tensor/tensor';
 import type {
-  AsyncFftFunctions,
-  AsyncLinalgFunctions,
-  AsyncFunctions as AsyncModuleFunctions,
-  AsyncNnFunctionalFunctions,
-  AsyncSparseFunctions,
-  AsyncSpecialFunctions,
-} from './generated/async-functions';
+  FftFunctions,
+  Functions,
+  LinalgFunctions,
+  NnFunctionalFunctions,
+  SparseFunctions,
+  SpecialFunctions,
+} from './generated/functions';
 import type { Arrived, When } from './pending';
 
 /**
  * Every op, run on a pool thread: `await torch.async.matmul(a, b)`. The options accept a `signal`; tensor arguments may be
  * promises. Shapes and dtypes are inferred as in `torch`.
  */
-export interface AsyncFunctions<K extends When = 'promise'> extends AsyncModuleFunctions<K> {
-  readonly fft: AsyncFftFunctions<K>;
-  readonly linalg: AsyncLinalgFunctions<K>;
-  readonly nn: { readonly functional: AsyncNnFunctionalFunctions<K> };
-  readonly sparse: AsyncSparseFunctions<K>;
-  readonly special: AsyncSpecialFunctions<K>;
+export interface AsyncFunctions<K extends When = 'promise'> extends Functions<K> {
+  readonly fft: FftFunctions<K>;
+  readonly linalg: LinalgFunctions<K>;
+  readonly nn: { readonly functional: NnFunctionalFunctions<K> };
+  readonly sparse: SparseFunctions<K>;
+  readonly special: SpecialFunctions<K>;
 }
 
 declare const asyncFunctions: AsyncFunctions;

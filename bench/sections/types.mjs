@@ -41,8 +41,7 @@ function writeProject(dir) {
 
 /** The generated declarations that the compiler reads with the package, and their names in the table. */
 const parts = {
-  'async-functions': '`torch.async`',
-  functions: '`torch` and its namespaces',
+  functions: '`torch`, its namespaces and `torch.async`',
   methods: 'methods of `Tensor`',
   ops: '`torch.ops`',
 };
@@ -58,7 +57,10 @@ function writeWithout(dir) {
       cpSync(inRoot('dist', folder), path.join(place, 'dist', folder), { recursive: true, filter: declarations });
     if (part !== 'none') {
       const file = path.join(place, 'dist', 'types', 'generated', `${part}.d.ts`);
-      writeFileSync(file, readFileSync(file, 'utf8').replace(/^(export interface \w+ \{)[\s\S]*?^\}/gm, '$1}'));
+      writeFileSync(
+        file,
+        readFileSync(file, 'utf8').replace(/^((?:export )?interface \w+[^\n]*\{)$[\s\S]*?^\}/gm, '$1}'),
+      );
     }
     // Outside the checkout, because inside it the package's name resolves to the checkout.
     writeFileSync(path.join(dir, part, 'package.json'), '{ "name": "project", "private": true }');

@@ -22,8 +22,8 @@ std::string torch_name(const PlannedOp& op, bool method) {
   return "torch." + op.space + "." + (name.rfind(prefix, 0) == 0 ? name.substr(prefix.size()) : name);
 }
 
-std::vector<std::string> forms_of(const CallShape& shape, Mixtures mixtures, Calls calls) {
-  return call_forms(calls == Calls::Later ? later(shape) : shape, mixtures);
+std::vector<std::string> forms_of(const CallShape& shape, Mixtures mixtures, bool method) {
+  return call_forms(method ? shape : shared(shape), mixtures);
 }
 
 struct Overload {
@@ -89,7 +89,7 @@ bool is_internal(const std::string& js_name) {
 // When no overload fits, the compiler reports an error for the last one. So the overload that compares shapes, or else
 // the first, is repeated at the end. Where another overload takes a number instead of a tensor, this form takes both.
 std::string explaining_text(const std::string& js_name, const std::vector<CallShape>& overloads, bool by_hand,
-                            Calls calls) {
+                            bool method) {
   // The first of those with the fewest required named arguments, which a wrong call usually lacks.
   const auto demanded = [](const CallShape& overload) {
     const auto& named = overload.named;
@@ -142,15 +142,12 @@ std::string explaining_text(const std::string& js_name, const std::vector<CallSh
   };
   std::string text;
   // A form that takes either is also callable.
-  if (either || calls == Calls::Later) {
-    text += "  " + member_name(js_name) + forms_of(shape, Mixtures::Few, calls).front() + ";\n";
-  }
-  if (calls == Calls::Later) return text;
-  std::vector<const CallShape*> others;
+  if (either) text += "  " + member_name(js_name) + forms_of(shape, Mixtures::Few, method).front() + ";\n";
+  std::vector<CallShape> others;
   for (const CallShape& overload : overloads) {
-    if (&overload != &*checked && !named(overload)) others.push_back(&overload);
+    if (&overload != &*checked && !named(overload)) others.push_back(method ? overload : shared(overload));
   }
-  for (const std::string& form : explaining_forms(shape, others, before)) {
+  for (const std::string& form : explaining_forms(method ? shape : shared(shape), others, before)) {
     text += "  " + member_name(js_name) + form + ";\n";
   }
   return text;
@@ -195,7 +192,7 @@ std::vector<CallShape> shapes_of(const Plan& plan, const PublicFunction& functio
 }
 
 // The forms of a hand-written function, as members of an interface.
-std::string public_text(const Plan& plan, const PublicFunction& function, const std::string& space, Calls calls) {
+std::string public_text(const Plan& plan, const PublicFunction& function, const std::string& space) {
   const bool method = space == "Tensor";
   const std::string torch = (method          ? "torch.Tensor"
                              : space.empty() ? "torch"
@@ -206,12 +203,11 @@ std::string public_text(const Plan& plan, const PublicFunction& function, const 
   std::string text;
   for (size_t i = 0; i < declarations.size(); ++i) {
     bool first_form = true;
-    for (const std::string& form : forms_of(shapes[i], Mixtures::Most, calls)) {
-      const bool whole = first_form && calls == Calls::Now;
-      if (whole) {
+    for (const std::string& form : forms_of(shapes[i], Mixtures::Most, method)) {
+      if (first_form) {
         text += doc_block(text.empty() ? torch : "", declarations[i], method ? 0 : -1, shapes[i],
                           "any libtorch: the package composes it of ops");
-      } else if (first_form || calls == Calls::Now) {
+      } else {
         text += doc_line("", declarations[i].schema);
       }
       text += "  " + member_name(function.js_name) + form + ";\n";
@@ -222,9 +218,9 @@ std::string public_text(const Plan& plan, const PublicFunction& function, const 
 }
 
 // Every signature of one name, as members of an interface: those of ops, then those of the hand-written `more`.
-std::string group_text(const Plan& plan, const Group& group, const PublicFunction* more, const std::string& space,
-                       Calls calls) {
-  const ResultStyle style = space == "Tensor" ? ResultStyle::Method : ResultStyle::Function;
+std::string group_text(const Plan& plan, const Group& group, const PublicFunction* more, const std::string& space) {
+  const bool method = space == "Tensor";
+  const ResultStyle style = method ? ResultStyle::Method : ResultStyle::Function;
   std::string text;
   bool first = true;
   const Mixtures mixtures = is_internal(group.js_name) ? Mixtures::Few : Mixtures::Most;
@@ -233,13 +229,12 @@ std::string group_text(const Plan& plan, const Group& group, const PublicFunctio
   for (const Overload& overload : overloads) {
     const Declaration& declaration = *overload.op->declaration;
     bool first_form = true;
-    for (const std::string& form : forms_of(overload.shape, mixtures, calls)) {
-      const std::string name = first ? torch_name(*overload.op, style == ResultStyle::Method) : "";
-      const int self = style == ResultStyle::Method ? overload.op->self : -1;
+    for (const std::string& form : forms_of(overload.shape, mixtures, method)) {
+      const std::string name = first ? torch_name(*overload.op, method) : "";
+      const int self = method ? overload.op->self : -1;
       const std::string since = since_of(plan, declaration);
-      const bool whole = first_form && mixtures == Mixtures::Most && calls == Calls::Now;
-      if (whole) text += doc_block(name, declaration, self, overload.shape, since);
-      if (!whole && (first_form || calls == Calls::Now)) text += doc_line(name, declaration.schema);
+      const bool whole = first_form && mixtures == Mixtures::Most;
+      text += whole ? doc_block(name, declaration, self, overload.shape, since) : doc_line(name, declaration.schema);
       text += "  " + member_name(group.js_name) + form + ";\n";
       first = false;
       first_form = false;
@@ -247,31 +242,31 @@ std::string group_text(const Plan& plan, const Group& group, const PublicFunctio
   }
   std::vector<CallShape> shapes;
   if (more != nullptr) {
-    text += public_text(plan, *more, space, calls);
-    if (calls == Calls::Now) shapes = shapes_of(plan, *more, space == "Tensor");
+    text += public_text(plan, *more, space);
+    shapes = shapes_of(plan, *more, method);
   }
   for (Overload& overload : overloads) shapes.push_back(std::move(overload.shape));
-  return text + (mixtures == Mixtures::Most ? explaining_text(group.js_name, shapes, more != nullptr, calls) : "");
+  return text + (mixtures == Mixtures::Most ? explaining_text(group.js_name, shapes, more != nullptr, method) : "");
 }
 
 }  // namespace
 
-std::string members_text(const Plan& plan, const std::vector<Group>& groups, const std::string& space, Calls calls) {
+std::string members_text(const Plan& plan, const std::vector<Group>& groups, const std::string& space) {
+  const bool method = space == "Tensor";
   std::string text;
   std::set<std::string> written;
   for (const Group& group : groups) {
-    if (space == "Tensor" && plan.spec->own_types.count(group.js_name) != 0) continue;
+    if (method && plan.spec->own_types.count(group.js_name) != 0) continue;
     const PublicFunction* more = plan.public_function(space, group.js_name);
-    text += group_text(plan, group, more, space, calls);
+    text += group_text(plan, group, more, space);
     written.insert(group.js_name);
   }
   const auto publics = plan.publics.find(space);
   if (publics == plan.publics.end()) return text;
   for (const auto& [name, function] : publics->second) {
     if (written.count(name) != 0) continue;
-    text += public_text(plan, *function, space, calls);
-    if (calls == Calls::Now)
-      text += explaining_text(function->js_name, shapes_of(plan, *function, space == "Tensor"), true, calls);
+    text += public_text(plan, *function, space);
+    text += explaining_text(function->js_name, shapes_of(plan, *function, method), true, method);
   }
   return text;
 }

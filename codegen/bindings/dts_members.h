@@ -9,14 +9,13 @@
 
 namespace codegen {
 
-// Whether a call returns its result or, like those of torch.async, a promise of it.
-enum class Calls { Now, Later };
-
-// The same call of torch.async: tensors may be promises of tensors, it has an option `signal`, and it returns a
-// promise.
-CallShape later(CallShape shape);
+// The call of a function in terms of the parameters of its interface, which torch and torch.async share
+// (types/calls.d.ts): in torch.async tensors may be promises of tensors, there is an option `signal`, and the result is
+// a promise.
+CallShape shared(CallShape shape);
 
 // A namespace's members: ops with the signatures that hand-written functions add, then purely hand-written functions.
-std::string members_text(const Plan& plan, const std::vector<Group>& groups, const std::string& space, Calls calls);
+// Those of "Tensor" are methods; all others are shared with torch.async.
+std::string members_text(const Plan& plan, const std::vector<Group>& groups, const std::string& space);
 
 }  // namespace codegen

@@ -96,13 +96,13 @@ bool fits_tensor(const std::vector<Parameter>& options) {
          std::any_of(options.begin(), options.end(), [](const Parameter& p) { return members.count(p.name) != 0; });
 }
 
-std::string options_type(const std::vector<Parameter>& options) {
+std::string options_type(const std::vector<Parameter>& options, bool shared) {
   std::vector<Parameter> members = options;
   for (Parameter& member : members) {
     // With exactOptionalPropertyTypes the compiler accepts undefined only if the type includes it.
     if (member.optional && member.type != "undefined") member.type += " | undefined";
   }
-  const std::string type = "{ " + list_text(members, "; ", true) + " }";
+  const std::string type = "{ " + list_text(members, "; ", true) + " }" + (shared ? " & Sig" : "");
   return fits_tensor(options) ? "Options<" + type + ">" : type;
 }
 
@@ -121,9 +121,10 @@ std::string type_parameters_text(const std::vector<TypeParameter>& parameters) {
 
 std::string receiver_text(const CallShape& shape) { return shape.receiver.empty() ? "" : "this: " + shape.receiver; }
 
-// One form, with positional parameters and options.
+// One form, with positional parameters and options. In torch.async the form of a shared call takes the option `signal`
+// too, unless it is `complete`.
 std::string form(const CallShape& shape, const std::vector<Parameter>& positional,
-                 const std::vector<Parameter>& options, bool options_optional) {
+                 const std::vector<Parameter>& options, bool options_optional, bool complete = false) {
   const bool required_after = !options.empty() && !options_optional;
   std::string text = receiver_text(shape);
   const std::string list = list_text(positional, ", ", !required_after);
@@ -131,7 +132,9 @@ std::string form(const CallShape& shape, const std::vector<Parameter>& positiona
   text += list;
   if (!options.empty()) {
     if (!text.empty()) text += ", ";
-    text += std::string("options") + (options_optional ? "?: " : ": ") + options_type(options);
+    text += std::string("options") + (options_optional ? "?: " : ": ") + options_type(options, shape.shared);
+  } else if (shape.shared && !complete) {
+    text += text.empty() ? "...rest: Rest" : ", ...rest: Rest";
   }
   return type_parameters_text(shape.type_parameters) + "(" + text + "): " + shape.result;
 }
@@ -167,7 +170,8 @@ void append_spread_forms(const CallShape& shape, std::vector<std::string>& forms
   }
   if (!shape.named.empty()) {
     forms.push_back(type_parameters_text(parameters) + "(" + receiver + "...args: [..." + name + ": " +
-                    (generic ? list : "Int[]") + ", options: " + options_type(shape.named) + "]): " + shape.result);
+                    (generic ? list : "Int[]") + ", options: " + options_type(shape.named, shape.shared) +
+                    "]): " + shape.result);
   }
 }
 
@@ -180,9 +184,9 @@ void append_rest_forms(const CallShape& shape, std::vector<std::string>& forms) 
   if (!list.empty()) list += ", ";
   list += "..." + shape.positional.back().name + ": " + in_parentheses(shape.rest) + "[]";
   if (all_optional(shape.named)) forms.push_back(head + list + "): " + shape.result);
-  if (!shape.named.empty()) {
-    forms.push_back(head + "...args: [" + list + ", options: " + options_type(shape.named) + "]): " + shape.result);
-  }
+  if (shape.named.empty() && !shape.shared) return;
+  const std::string options = shape.named.empty() ? "LastIn<K>" : options_type(shape.named, shape.shared);
+  forms.push_back(head + "...args: [" + list + ", options: " + options + "]): " + shape.result);
 }
 
 Parameter parameter_of(const Argument& argument) {
@@ -336,7 +340,7 @@ std::string explaining_form(CallShape shape, size_t at) {
   Parameter either = *last;
   either.optional = false;
   if (!is_tensor(*last)) {
-    std::string named = options_type(options);
+    std::string named = options_type(options, shape.shared);
     // A type parameter inferred from the positional argument cannot also be inferred from the named one.
     for (const TypeParameter& parameter : std::vector<TypeParameter>(shape.type_parameters)) {
       if (!with_word(last->type.substr(0, last->type.find(' ')), parameter.name, "").empty()) continue;
@@ -349,7 +353,7 @@ std::string explaining_form(CallShape shape, size_t at) {
     either.type = "(" + either.type + ") | " + named;
   }
   positional.push_back(either);
-  return form(shape, positional, {}, true);
+  return form(shape, positional, {}, true, true);
 }
 
 }  // namespace
@@ -363,16 +367,16 @@ size_t forms_taking(const CallShape& shape, size_t count) {
   return forms;
 }
 
-std::vector<std::string> explaining_forms(const CallShape& shape, const std::vector<const CallShape*>& others,
+std::vector<std::string> explaining_forms(const CallShape& shape, const std::vector<CallShape>& others,
                                           const std::function<size_t(size_t)>& before) {
   // Where this overload has only options, another may have an argument that can also be named, such as keepdim of max.
   const auto at_best = [&](size_t at) -> const CallShape& {
     const bool out_alone =
         std::all_of(shape.named.begin(), shape.named.end(), [](const Parameter& p) { return p.name == "out"; });
     if (at < shape.positional.size() || !out_alone) return shape;
-    for (const CallShape* other : others) {
-      if (at < other->positional.size() && required_positional(*other) <= at + 1 && !is_tensor(other->positional[at]))
-        return *other;
+    for (const CallShape& other : others) {
+      if (at < other.positional.size() && required_positional(other) <= at + 1 && !is_tensor(other.positional[at]))
+        return other;
     }
     return shape;
   };

@@ -47,6 +47,7 @@ struct CallShape {
   std::string spread_check;      // a further type that `first` must satisfy
   std::string spread_parameter;  // the type parameter of the list
   bool checked = false;          // the types of its arguments are compared with each other
+  bool shared = false;           // torch.async has it too, with the option `signal`
 };
 
 // How results are written.
@@ -84,7 +85,7 @@ size_t forms_taking(const CallShape& shape, size_t count);
 // Repeats the overload for the compiler, which reports errors for the last form with as many parameters as a call has
 // arguments: as an options object where that is possible, else as the positional argument. `before` returns how many
 // forms take that many arguments already: if there are two or three, the compiler reports an error for each.
-std::vector<std::string> explaining_forms(const CallShape& shape, const std::vector<const CallShape*>& others,
+std::vector<std::string> explaining_forms(const CallShape& shape, const std::vector<CallShape>& others,
                                           const std::function<size_t(size_t)>& before);
 
 // The function type of torch.ops: "(self: Tensor, other: Tensor, options?: { alpha?: Scalar }) => Tensor".

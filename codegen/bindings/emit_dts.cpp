@@ -20,6 +20,9 @@ const char* const kBaseTypes[] = {"Complex",    "Device",  "DeviceLike", "DType"
                                   "NamedTuple", "Options", "RawOp",      "Scalar",     "Shape",
                                   "Signal",     "Storage", "Stream",     "TensorData", "TensorList"};
 
+const char* const kCallTypes[] = {"FitsIn",     "In",     "LastIn", "Mode",    "Out",
+                                  "PromisesIn", "RestIn", "Result", "SignalIn"};
+
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
 bool has_word(const std::string& text, const std::string& word) {
@@ -43,7 +46,11 @@ std::string with_imports(const Plan& plan, const std::string& body) {
     if (has_word(body, name)) algebra += (algebra.empty() ? "" : ", ") + name;
   }
   if (!algebra.empty()) text += "import type { " + algebra + " } from '../algebra';\n";
-  if (has_word(body, "Later")) text += "import type { Later, When } from '../pending';\n";
+  std::string calls;
+  for (const char* const name : kCallTypes) {
+    if (has_word(body, name)) calls += (calls.empty() ? "" : ", ") + std::string(name);
+  }
+  if (!calls.empty()) text += "import type { " + calls + " } from '../calls';\n";
   if (!base.empty()) text += "import type { " + base + " } from '../base';\n";
   for (const PlannedClass& planned : plan.classes) {
     const std::string& name = planned.spec->name;
@@ -69,17 +76,17 @@ std::string capitalised(const std::string& space) {
   return text;
 }
 
-std::string functions_text(const Plan& plan, Calls calls) {
-  const std::string object = calls == Calls::Now ? "torch" : "torch.async";
-  const std::string prefix = calls == Calls::Now ? "" : "Async";
-  // The type that a call returns: a promise, or in torch.run a pending result.
-  const std::string parameter = calls == Calls::Now ? "" : "<K extends When = 'promise'>";
+std::string functions_text(const Plan& plan) {
+  // What torch and torch.async do not have in common, by the mode K. types/calls.d.ts says what the names mean.
+  const std::string parameters =
+      "<K extends Mode = 'now', Given = In<K, Tensor>, Made = Result<K, Tensor>, Promises = PromisesIn<K>, "
+      "Sig = SignalIn<K>, Rest extends unknown[] = RestIn<K>>";
   std::string body;
   for (const auto& [space, groups] : plan.functions) {
     if (is_hidden(space)) continue;
-    body += "/** The ops of `" + object + (space.empty() ? "" : "." + space) + "`. */\nexport interface ";
-    body += prefix + capitalised(space) + "Functions" + parameter + " {\n";
-    body += members_text(plan, groups, space, calls);
+    body += "/** The ops of `torch" + (space.empty() ? "" : "." + space) + "`. */\nexport interface ";
+    body += capitalised(space) + "Functions" + parameters + " {\n";
+    body += members_text(plan, groups, space);
     body += "}\n\n";
   }
   return with_imports(plan, body);
@@ -87,7 +94,7 @@ std::string functions_text(const Plan& plan, Calls calls) {
 
 std::string methods_text(const Plan& plan) {
   std::string body = "/** The ops that are methods of Tensor. */\nexport interface TensorMethods {\n";
-  body += members_text(plan, plan.methods, "Tensor", Calls::Now);
+  body += members_text(plan, plan.methods, "Tensor");
   return with_imports(plan, body + "}\n");
 }
 
@@ -196,8 +203,7 @@ std::string exports_text(const Plan& plan) {
 
 Files emit_dts(const Plan& plan) {
   Files files;
-  files["types/generated/functions.d.ts"] = functions_text(plan, Calls::Now);
-  files["types/generated/async-functions.d.ts"] = functions_text(plan, Calls::Later);
+  files["types/generated/functions.d.ts"] = functions_text(plan);
   files["types/generated/methods.d.ts"] = methods_text(plan);
   files["types/generated/ops.d.ts"] = ops_text(plan);
   files["types/generated/classes.d.ts"] = classes_text(plan);

@@ -108,22 +108,36 @@ export function inner() {
   return [...hidden];
 }
 
-/** A signature's text without parts that only serve the compiler: options of other signatures, and Options<…>. */
-function signatureOf(member) {
-  const start = member.name.getEnd() - member.getStart();
-  let text = member.getText().slice(start);
-  text = text.replace(/; \w+\?: undefined/g, '').replace(/\{ \w+\?: undefined(?:; )?/g, '{ ');
-  for (let at = text.indexOf('Options<'); at >= 0; at = text.indexOf('Options<', at)) {
+/** The text with `Options<X>` replaced by X, when `opening` is "Options<". */
+function unwrapped(text, opening) {
+  const start = new RegExp(`\\b${opening}`);
+  for (let at = text.search(start); at >= 0; at = text.search(start)) {
     let depth = 0;
-    let end = at + 'Options<'.length - 1;
+    let end = at + opening.indexOf('<');
     do {
       if (text[end] === '<') depth++;
       if (text[end] === '>' && text[end - 1] !== '=') depth--;
       end++;
     } while (depth > 0);
-    text = text.slice(0, at) + text.slice(at + 'Options<'.length, end - 1) + text.slice(end);
+    text = text.slice(0, at) + text.slice(at + opening.length, end - 1) + text.slice(end);
   }
   return text;
+}
+
+/** As the signature is in `torch`, which shares it with `torch.async` (types/calls.d.ts). */
+const inTorch = (text) =>
+  ['In<K, ', 'Result<K, ']
+    .reduce(unwrapped, text)
+    .replace(/\bOut<K, /g, 'TensorOf<')
+    .replace(/\bFitsIn<K, /g, 'Fits<')
+    .replace(/ & Sig\b| \| Promises\b|(, )?\.\.\.rest: Rest\b/g, '')
+    .replace(/\b(Given|Made)\b/g, 'Tensor');
+
+/** A signature's text without parts that only serve the compiler: options of other signatures, and Options<…>. */
+function signatureOf(member) {
+  const start = member.name.getEnd() - member.getStart();
+  const text = inTorch(member.getText().slice(start));
+  return unwrapped(text.replace(/; \w+\?: undefined/g, '').replace(/\{ \w+\?: undefined(?:; )?/g, '{ '), 'Options<');
 }
 
 const commentOf = (member) => {

@@ -78,26 +78,33 @@ function dropStale() {
   }
 }
 
-/** Merges the declarations of all bindings into dist/types/generated. One version of libtorch does not need merging. */
-async function mergeTypes() {
+/** Where the generated declarations of each libtorch are, oldest first; without bindings, those of this checkout. */
+function generatedTypes() {
   const folders = prebuiltFolders().map((dir) => [minorOf(bindings().readInfo(dir).libtorch.version), dir]);
   const sources = [...new Map(folders)].sort(([a], [b]) => a.localeCompare(b, 'en', { numeric: true }));
-  if (sources.length < 2) return;
+  if (sources.length < 2) return [{ version: '', dir: inRoot('types', 'generated') }];
+  return sources.map(([version, dir]) => ({ version, dir: path.join(dir, 'types') }));
+}
+
+/** Writes dist/types/generated: the declarations of all bindings, merged and in few nodes. */
+async function writeTypes() {
   const { mergeDeclarations } = await import('./merge-types.mjs');
-  const names = new Set(sources.flatMap(([, dir]) => readdirSync(path.join(dir, 'types'))));
+  const { compactDeclarations } = await import('./compact-types.mjs');
+  const sources = generatedTypes();
+  const names = new Set(sources.flatMap(({ dir }) => readdirSync(dir)));
   for (const name of names) {
     const texts = sources
-      .map(([version, dir]) => ({ version, file: path.join(dir, 'types', name) }))
+      .map(({ version, dir }) => ({ version, file: path.join(dir, name) }))
       .filter(({ file }) => existsSync(file))
       .map(({ version, file }) => ({ version, text: readFileSync(file, 'utf8') }));
-    writeFileSync(inRoot('dist', 'types', 'generated', name), mergeDeclarations(texts));
+    writeFileSync(inRoot('dist', 'types', 'generated', name), compactDeclarations(mergeDeclarations(texts)));
   }
 }
 
 /** Writes the parts of dist/ that depend on all bindings. */
 export async function describeAll() {
   await writeEsmEntry(prebuiltFolders().map((dir) => path.join(dir, namesFile)));
-  await mergeTypes();
+  await writeTypes();
   markChecked();
 }
 

@@ -57,26 +57,30 @@ std::vector<std::string> lines_of(const Files& files, const std::string& file, c
 
 using Lines = std::vector<std::string>;
 
-TEST(EmitDts, TheAsyncFormTakesPromisesAndASignalAndGivesAPromise) {
-  const Files files = emitted({op("add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor")});
-  EXPECT_EQ(lines_of(files, "async-functions.d.ts", "add(").at(0),
-            "add(self: Tensor | PromiseLike<Tensor>, other: Tensor | PromiseLike<Tensor>, options?: { alpha?: Scalar | "
-            "undefined; "
-            "signal?: Signal | undefined }): Later<K, Tensor>;");
-  EXPECT_EQ(lines_of(files, "async-functions.d.ts", "export interface").at(0),
-            "export interface AsyncFunctions<K extends When = 'promise'> {");
+TEST(EmitDts, FunctionsAreInTermsOfWhatTorchAndTorchAsyncDoNotHaveInCommon) {
+  const Files files = emitted({op("add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"),
+                               op("cat(Tensor[] tensors) -> Tensor"), op("size(Tensor self) -> int[]")});
+  EXPECT_EQ(lines_of(files, "functions.d.ts", "add(").at(0),
+            "add(self: Given, other: Given, options?: { alpha?: Scalar | undefined } & Sig): Made;");
+  EXPECT_EQ(lines_of(files, "functions.d.ts", "cat(").at(0),
+            "cat(tensors: TensorList | Promises, ...rest: Rest): Made;");
+  EXPECT_EQ(lines_of(files, "functions.d.ts", "size(").at(0), "size(self: Given, ...rest: Rest): Result<K, Int[]>;");
+  EXPECT_EQ(
+      lines_of(files, "functions.d.ts", "export interface Functions<K extends Mode = 'now', Given = In<K, Tensor>")
+          .size(),
+      1U);
 }
 
 TEST(EmitDts, AnOutVariantJoinsTheSignatureThatItExtends) {
   const Files files = emitted({op("add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor"),
                                op("add.out(Tensor self, Tensor other, *, Scalar alpha=1, Tensor >out) -> Tensor")});
   EXPECT_EQ(lines_of(files, "functions.d.ts", "add("),
-            (Lines{"add(self: Tensor, other: Tensor, options?: { alpha?: Scalar | undefined; out?: Tensor | undefined "
-                   "}): Tensor;",
-                   "add(self: Tensor, options: { other: Tensor; alpha?: Scalar | undefined; out?: Tensor | undefined "
-                   "}): Tensor;",
-                   "add(options: { self: Tensor; other: Tensor; alpha?: Scalar | undefined; out?: Tensor | undefined "
-                   "}): Tensor;"}));
+            (Lines{"add(self: Given, other: Given, options?: { alpha?: Scalar | undefined; out?: Tensor | undefined "
+                   "} & Sig): Made;",
+                   "add(self: Given, options: { other: Given; alpha?: Scalar | undefined; out?: Tensor | undefined "
+                   "} & Sig): Made;",
+                   "add(options: { self: Given; other: Given; alpha?: Scalar | undefined; out?: Tensor | undefined "
+                   "} & Sig): Made;"}));
   EXPECT_EQ(lines_of(files, "methods.d.ts", "add("),
             (Lines{"add(other: Tensor, options?: { alpha?: Scalar | undefined; out?: Tensor | undefined }): Tensor;",
                    "add(options: { other: Tensor; alpha?: Scalar | undefined; out?: Tensor | undefined }): Tensor;"}));
@@ -138,7 +142,7 @@ TEST(EmitDts, ALoneListMayBeRestNumbers) {
                    "view(options: { size: readonly Int[] }): Tensor;"}));
   EXPECT_EQ(lines_of(files, "functions.d.ts", "view(").size(), 3U) << "self is positional too";
   EXPECT_EQ(lines_of(files, "functions.d.ts", "rand(").at(2),
-            "rand(...args: [...size: Int[], options: { n?: Int | undefined }]): Tensor;");
+            "rand(...args: [...size: Int[], options: { n?: Int | undefined } & Sig]): Made;");
 }
 
 TEST(EmitDts, FactoriesTakeRequiresGrad) {
@@ -151,13 +155,14 @@ TEST(EmitDts, FactoriesTakeRequiresGrad) {
       "null | undefined; layout?: Layout | null | undefined; "
       "device?: DeviceLike<TDevice> | null | undefined; pinMemory?: boolean | null | undefined; requiresGrad?: boolean "
       "| "
-      "undefined }>): Tensor;");
+      "undefined } & Sig>): Made;");
 }
 
 TEST(EmitDts, OpsThatReturnSelfHaveItsType) {
   const Files files = emitted({op("relu_(Tensor !self) -> Tensor")});
   EXPECT_EQ(lines_of(files, "methods.d.ts", "relu_<").at(0), "relu_<TSelf extends Tensor>(this: TSelf): TSelf;");
-  EXPECT_EQ(lines_of(files, "functions.d.ts", "relu_<").at(0), "relu_<TSelf extends Tensor>(self: TSelf): TSelf;");
+  EXPECT_EQ(lines_of(files, "functions.d.ts", "relu_<").at(0),
+            "relu_<TSelf extends Tensor>(self: In<K, TSelf>, ...rest: Rest): Result<K, TSelf>;");
 }
 
 // A rule as in types.yaml.
@@ -267,7 +272,7 @@ TEST(EmitDts, NamespacesAreInterfaces) {
   Declaration gelu = op("gelu(Tensor self) -> Tensor");
   gelu.python_module = "nn";
   const std::string text = emitted({gelu}).at("types/generated/functions.d.ts");
-  EXPECT_NE(text.find("export interface NnFunctionalFunctions {\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("export interface NnFunctionalFunctions<K extends Mode = 'now', "), std::string::npos) << text;
   EXPECT_NE(
       text.find("   * torch.nn.functional.gelu: `aten::gelu(Tensor self) -> Tensor`\n   * @param self - a tensor\n"),
       std::string::npos)
@@ -295,13 +300,13 @@ TEST(EmitDts, PublicFunctionsReplaceOpsOrExtendThem) {
       emitted({op("meshgrid(Tensor[] tensors) -> Tensor[]"), op("unique(Tensor self) -> (Tensor, Tensor)")}, spec);
   const auto meshgrid = lines_of(files, "functions.d.ts", "meshgrid(");
   ASSERT_GE(meshgrid.size(), 4U);
-  EXPECT_EQ(meshgrid[0], "meshgrid(tensors: TensorList): Tensor[];");
-  EXPECT_NE(std::find(meshgrid.begin(), meshgrid.end(), "meshgrid(...tensors: Tensor[]): Tensor[];"), meshgrid.end());
-  EXPECT_NE(
-      std::find(
-          meshgrid.begin(), meshgrid.end(),
-          "meshgrid(...args: [...tensors: Tensor[], options: { indexing?: string | null | undefined }]): Tensor[];"),
-      meshgrid.end());
+  EXPECT_EQ(meshgrid[0], "meshgrid(tensors: TensorList | Promises, ...rest: Rest): Result<K, Tensor[]>;");
+  EXPECT_NE(std::find(meshgrid.begin(), meshgrid.end(), "meshgrid(...tensors: Tensor[]): Result<K, Tensor[]>;"),
+            meshgrid.end());
+  EXPECT_NE(std::find(meshgrid.begin(), meshgrid.end(),
+                      "meshgrid(...args: [...tensors: Tensor[], options: { indexing?: string | null | undefined } & "
+                      "Sig]): Result<K, Tensor[]>;"),
+            meshgrid.end());
   for (const std::string& line : lines_of(files, "functions.d.ts", "unique(")) {
     EXPECT_EQ(line.find("[Tensor, Tensor]"), std::string::npos) << line;
   }
@@ -317,9 +322,9 @@ TEST(EmitDts, ClosedNamespacesShowTheNamesInTheSpec) {
   Declaration inner = op("gelu_backward(Tensor grad, Tensor self) -> Tensor");
   for (Declaration* declaration : {&gelu, &sigmoid, &inner}) declaration->python_module = "nn";
   const Files files = emitted({gelu, sigmoid, inner, op("conv1d(Tensor input) -> Tensor")}, spec);
-  EXPECT_EQ(lines_of(files, "functions.d.ts", "gelu(").at(0), "gelu(self: Tensor): Tensor;");
-  EXPECT_EQ(lines_of(files, "functions.d.ts", "logsigmoid(").at(0), "logsigmoid(self: Tensor): Tensor;");
-  EXPECT_EQ(lines_of(files, "functions.d.ts", "conv1d(").at(0), "conv1d(input: Tensor): Tensor;");
+  EXPECT_EQ(lines_of(files, "functions.d.ts", "gelu(").at(0), "gelu(self: Given, ...rest: Rest): Made;");
+  EXPECT_EQ(lines_of(files, "functions.d.ts", "logsigmoid(").at(0), "logsigmoid(self: Given, ...rest: Rest): Made;");
+  EXPECT_EQ(lines_of(files, "functions.d.ts", "conv1d(").at(0), "conv1d(input: Given, ...rest: Rest): Made;");
   EXPECT_TRUE(lines_of(files, "functions.d.ts", "geluBackward(").empty());
   EXPECT_TRUE(lines_of(files, "functions.d.ts", "no(").empty());
 }
