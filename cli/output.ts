@@ -25,6 +25,8 @@ export interface ShowOptions {
   /** The device of the report. */
   device?: string;
   redactSources?: boolean;
+  /** Also show the frames of libraries. */
+  allFrames?: boolean;
   /** What holds the tensors, with `--why`. */
   held?: readonly Answer[];
 }
@@ -52,7 +54,7 @@ export function showReport(
   if (json !== undefined) writeOutput(json, renderJson(shown));
   const columns = terminalColumns(process.stdout);
   const colors = colorsFor(process.stdout);
-  print(renderText(printableAll(shown), { colors, folder, columns }));
+  print(renderText(printableAll(shown), { colors, folder, columns, allFrames: options.allFrames === true }));
   if (options.held !== undefined && redaction === undefined)
     print(`\nheld at the end by\n${renderWhy(printableAll(whyReport(options.held)), { colors, folder })}`);
 }

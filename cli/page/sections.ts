@@ -1,4 +1,5 @@
 /** The parts of the page that work without scripts: figures, the table of sites, ages, the oldest tensors. */
+import { calledName } from '../code/enclosing';
 import type { Report, SiteReport } from '../report';
 import { position } from '../reporters/position';
 import { confidenceText } from '../reporters/sentence';
@@ -99,7 +100,7 @@ function siteRow(site: SiteReport, course: number[] | undefined, folder: string)
   const path = escapePath(place);
   const name = site.function === '' ? path : `${path} <span class="function">${escapeHtml(site.function)}</span>`;
   const stack = site.stack
-    .map((frame) => `${frame.function || '(top level)'}  ${position(frame, folder)}`)
+    .map((frame) => `${calledName(frame)}  ${position(frame, folder)}`)
     .map((line) => `<li><code>${escapePath(line)}</code></li>`)
     .join('');
   const devices = site.devices.length > 1 || site.devices[0] !== 'cpu' ? ` · ${site.devices.join(', ')}` : '';
