@@ -1,6 +1,9 @@
 /** Turns a capture into a report: resolves source maps, groups by position, and judges each site. */
 import type { Capture, Series } from './capture/capture';
+import { addCauses } from './causes';
+import { addCourse } from './courses';
 import { graphReport, hiddenAllocator, hiddenBytesOf, type Root, rootOf } from './graphs';
+import { grownTensors } from './grown_tensors';
 import { type Hidden, judgeHidden, likelyHiddenRoot } from './hidden';
 import { type Judged, judgeGroup, type Program, programOf } from './judging';
 import { REPORT_VERSION, type Report, type Shortfall, type SiteReport } from './report';
@@ -8,13 +11,15 @@ import { falseDiscovery } from './rules/false_discovery';
 import {
   ERROR,
   enoughRounds,
+  type Judgement,
   notSignificant,
   type RuleOptions,
+  roundsNeeded,
   type SiteKind,
   type SiteVerdict,
 } from './rules/verdict';
-import { deviceMatches, type Group, groupByPosition, lastOf, stackOf, totalOf } from './sites';
-import { type SummaryOptions, summarise } from './summary';
+import { deviceMatches, firstRound, type Group, groupByPosition, lastOf, stackOf, totalOf } from './sites';
+import { type ProcessGrowth, processGrowth, type SummaryOptions, summarise } from './summary';
 import { variableAt } from './variable';
 
 export interface AnalysisOptions extends SummaryOptions {
@@ -49,8 +54,27 @@ export function analyse(capture: Capture, options: AnalysisOptions = {}): Report
       ? capture.ticks.map((tick) => tick.bytes)
       : totalOf(growing, capture.ticks.length, (series) => series.liveBytes);
   const hidden = judgeHidden(program, explained, options);
-  if (hidden.judgement.verdict === 'leak' && deviceMatches('cpu', options.device))
-    attributeHidden(program, all, hidden, options);
+  let isHidden = true;
+  if (hidden.judgement.verdict === 'leak' && deviceMatches('cpu', options.device)) {
+    const grown = grownTensors(program, judged, explained, hidden.rounds, options);
+    isHidden = grown === undefined;
+    if (grown === undefined) attributeHidden(program, all, hidden, options);
+    else {
+      const growth = { growthTensorsPerMinute: Math.round(grown.tensorsPerMinute * 10) / 10 };
+      Object.assign(all[groups.indexOf(grown.group)]!, asLeak(hidden.judgement), growth);
+    }
+  }
+  const process = processGrowth(capture, options);
+  if (root !== undefined) countNodes(all[groups.indexOf(root.group)]!, root, process);
+  for (const [i, site] of all.entries()) {
+    if (site.verdict !== 'leak' && !isYoungAndGrowing(site)) continue;
+    addCourse(capture, site, groups[i], root?.group === groups[i] ? root : undefined);
+  }
+  const leaks = groups.flatMap((group, i) => (all[i]!.verdict === 'leak' ? [{ site: all[i]!, group }] : []));
+  if (options.device === undefined) {
+    const seen = totalOf(wanted, capture.ticks.length, (series) => series.liveBytes).at(-1)!;
+    addCauses(capture, leaks, Math.max(0, (capture.ticks.at(-1)?.bytes ?? 0) - seen));
+  }
   const found = all
     .filter((site) => site.allocatedTensors > 0 || site.liveTensors > 0 || site.verdict === 'leak')
     .sort(
@@ -65,11 +89,24 @@ export function analyse(capture: Capture, options: AnalysisOptions = {}): Report
   // The verdict covers all sites, including those that the table omits.
   const isLeak = found.some((site) => site.verdict === 'leak');
   const insufficient = isLeak ? null : shortfall(capture, found, options);
+  const sufficientMs =
+    insufficient === null
+      ? null
+      : sufficient(
+          capture,
+          groups.filter((_, i) => isYoungAndGrowing(all[i]!)),
+          insufficient,
+          options,
+        );
   const { minAgeMs } = options;
   return {
     version: REPORT_VERSION,
     verdict: isLeak ? 'leak' : insufficient === null ? 'clean' : 'insufficient',
-    summary: summarise(capture, { sites: found, hidden: hidden.judgement, insufficient }, options),
+    summary: summarise(
+      capture,
+      { sites: found, hidden: isHidden ? hidden.judgement : undefined, process, insufficient, sufficientMs },
+      options,
+    ),
     sites: found.filter(({ oldestMs }) => minAgeMs === undefined || (oldestMs !== null && oldestMs >= minAgeMs)),
     timeline: capture.ticks.map((tick) => ({
       ms: tick.ms,
@@ -113,6 +150,7 @@ function reportSite(capture: Capture, group: Group, judged: Judged, error: numbe
     ...group.frame,
     stack: stackOf(group),
     devices: [...new Set(all.map((series) => series.device))].sort(),
+    ...placesOf(capture, all),
     liveTensors,
     liveBytes: atEnd((series) => series.liveBytes),
     allocatedTensors: atEnd((series) => series.allocatedTensors),
@@ -126,11 +164,51 @@ function reportSite(capture: Capture, group: Group, judged: Judged, error: numbe
     graph: null,
     oldestMs: oldest === null || liveTensors === 0 ? null : Math.max(0, capture.durationMs - oldest),
     sinceMs: oldest,
+    onsetMs: null,
     freedMs: judgement.verdict === 'leak' || judgement.verdict === 'insufficient' ? freedMs : null,
     verdict: judgement.verdict,
     kind: judgement.kind,
     confidence: judgement.verdict === 'leak' ? 1 - error : null,
   };
+}
+
+/** How many threads and processes made tensors at the lines of the series. */
+function placesOf({ environments }: Capture, all: Series[]): { threads: number; processes: number } {
+  const threads = new Set(all.map(({ siteId }) => environments.get(siteId) ?? 0));
+  // The numbers of threads of joined processes have that of their process in their upper bits.
+  return { threads: threads.size, processes: new Set([...threads].map((thread) => thread >>> 16)).size };
+}
+
+/** Memory of one node of a graph, with the objects that only it holds; larger growth of the process has other causes. */
+const MAX_NODE_BYTES = 4096;
+
+/** Counts growth of the process that goes with a growing graph to its line: nodes are not in libtorch's allocator. */
+function countNodes(site: SiteReport, { judgement }: Root, process: ProcessGrowth): void {
+  const { retained } = process;
+  if (site.graph === null || site.verdict !== 'leak' || retained.rate === 0) return;
+  const most = judgement.growthTensorsPerMinute * MAX_NODE_BYTES;
+  const share = Math.min(1, most / retained.rate);
+  site.graph.processBytesPerMinute = Math.round(share * retained.rate);
+  site.growthBytesPerMinute += site.graph.processBytesPerMinute;
+  if (site.growthLowBytesPerMinute !== null) site.growthLowBytesPerMinute += Math.round(share * retained.low);
+  if (site.growthHighBytesPerMinute !== null) site.growthHighBytesPerMinute += Math.round(share * retained.high);
+  const rest = Math.round(retained.rate * (1 - share));
+  process.retained = { rate: rest, low: Math.min(rest, retained.low), high: Math.max(rest, retained.high) };
+}
+
+/** The duration of a capture with enough rounds: of all sites, or of a site that began late. */
+function sufficient(capture: Capture, groups: Group[], insufficient: Shortfall, options: RuleOptions): number | null {
+  const { start, ticks } = capture;
+  if (start === undefined || (insufficient !== 'few-rounds' && insufficient !== 'young-sites')) return null;
+  const since =
+    insufficient === 'few-rounds'
+      ? 0
+      : groups.reduce((last, group) => {
+          const first = firstRound(group.members.map(({ series }) => series));
+          return Number.isFinite(first) ? Math.max(last, ticks[first]?.ms ?? 0) : last;
+        }, 0);
+  const interval = ticks.length > 1 ? (ticks.at(-1)!.ms - ticks[0]!.ms) / (ticks.length - 1) : start.intervalMs;
+  return Math.ceil(since + roundsNeeded(options) * Math.max(interval, start.intervalMs));
 }
 
 /** Marks the site whose value carries a growing graph. */
@@ -166,21 +244,26 @@ function attributeHidden(program: Program, sites: SiteReport[], found: Hidden, o
   if (seen !== undefined) {
     seen.hiddenGrowthBytesPerMinute = growth;
     seen.growthBytesPerMinute += growth;
+    const [low, high] = [finite(hidden.lowBytesPerMinute), finite(hidden.highBytesPerMinute)];
+    if (seen.growthLowBytesPerMinute !== null && low !== null) seen.growthLowBytesPerMinute += low;
+    if (seen.growthHighBytesPerMinute !== null && high !== null) seen.growthHighBytesPerMinute += high;
     return;
   }
   const maker = hiddenAllocator(program, options) ?? likelyHiddenRoot(program, rounds, options);
   const site = maker === undefined ? unknownSite(program.capture) : sites[program.groups.indexOf(maker)]!;
   if (maker === undefined) sites.push(site);
-  Object.assign(site, {
-    growthBytesPerMinute: growth,
-    growthLowBytesPerMinute: finite(hidden.lowBytesPerMinute),
-    growthHighBytesPerMinute: finite(hidden.highBytesPerMinute),
-    hiddenGrowthBytesPerMinute: growth,
+  Object.assign(site, asLeak(hidden), { hiddenGrowthBytesPerMinute: growth });
+}
+
+const asLeak = (judgement: Judgement) =>
+  ({
+    growthBytesPerMinute: Math.round(judgement.growthBytesPerMinute),
+    growthLowBytesPerMinute: finite(judgement.lowBytesPerMinute),
+    growthHighBytesPerMinute: finite(judgement.highBytesPerMinute),
     verdict: 'leak',
     kind: 'leak',
-    confidence: 1 - hidden.p,
-  } satisfies Partial<SiteReport>);
-}
+    confidence: 1 - judgement.p,
+  }) satisfies Partial<SiteReport>;
 
 function unknownSite(capture: Capture): SiteReport {
   return {
@@ -190,6 +273,8 @@ function unknownSite(capture: Capture): SiteReport {
     function: '',
     stack: [],
     devices: ['cpu'],
+    threads: 0,
+    processes: 0,
     liveTensors: 0,
     liveBytes: Math.max(0, (capture.ticks.at(-1)?.allocatedBytes ?? 0) - (capture.ticks.at(-1)?.bytes ?? 0)),
     allocatedTensors: 0,
@@ -203,6 +288,7 @@ function unknownSite(capture: Capture): SiteReport {
     graph: null,
     oldestMs: null,
     sinceMs: null,
+    onsetMs: null,
     freedMs: null,
     verdict: 'leak',
     kind: 'leak',

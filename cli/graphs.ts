@@ -182,5 +182,6 @@ export function graphReport(root: Root, variable: string): GraphReport {
     nodes: root.nodes[last]!,
     atLeast: (root.flags[last]! & GraphFlag.cutOff) !== 0,
     nodesPerStep: root.nodesPerStep >= 1 ? Math.round(root.nodesPerStep) : Math.round(root.nodesPerStep * 100) / 100,
+    processBytesPerMinute: 0,
   };
 }

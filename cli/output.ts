@@ -27,6 +27,8 @@ export interface ShowOptions {
   /** The device of the report. */
   device?: string;
   redactSources?: boolean;
+  /** Also show the frames of libraries. */
+  allFrames?: boolean;
   /** What holds the tensors, with `--why`. */
   held?: readonly Answer[];
   /** What `run --wasm` found. */
@@ -60,7 +62,8 @@ export function showReport(
   const colors = colorsFor(process.stdout);
   // The sentence about tensors is left out if there is only WebAssembly.
   const isAlone = wasm !== undefined && wasm.sites.length > 0 && report.summary.insufficient === 'not-loaded';
-  if (!isAlone) print(renderText(printableAll(named), { colors, folder, columns }));
+  if (!isAlone)
+    print(renderText(printableAll(named), { colors, folder, columns, allFrames: options.allFrames === true }));
   if (wasm !== undefined) print(renderWasm(printableAll(wasm), colors, folder));
   if (options.held !== undefined && redaction === undefined)
     print(`\nheld at the end by\n${renderWhy(printableAll(whyReport(options.held)), { colors, folder })}`);

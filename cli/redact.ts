@@ -72,6 +72,9 @@ export function redactReport(report: Report, redaction: Redaction): Report {
   const site = ({ heldBy: _names, ...one }: SiteReport) => ({
     ...redaction.frame(one),
     stack: one.stack.map((frame) => redaction.frame(frame)),
+    ...(one.cause?.worker === undefined
+      ? {}
+      : { cause: { ...one.cause, worker: { ...one.cause.worker, file: redaction.file(one.cause.worker.file) } } }),
     graph: one.graph === null ? null : { ...one.graph, variable: '' },
   });
   const { summary } = report;

@@ -16,6 +16,24 @@ export interface GraphReport {
   atLeast: boolean;
   /** Nodes added per tensor that the site makes. */
   nodesPerStep: number;
+  /** Growth of the process outside tensors that goes with the graph: its nodes. Part of the site's growth. */
+  processBytesPerMinute: number;
+}
+
+/** A known cause of a leak, as far as the capture proves it. */
+export interface Cause {
+  kind: 'graph' | 'view-pins-base' | 'open-scope' | 'tokens' | 'model-per-call' | 'dead-worker' | 'slow-consumer';
+  text: string;
+  remedy: string;
+  /** The worker thread that ended: its number, the file of its program, and when. */
+  worker?: { thread: number; file: string; ms: number };
+}
+
+/** What grows at a site, from the capture's start to its end at `ms`: values at equal distances. */
+export interface Course {
+  unit: 'bytes' | 'tensors' | 'nodes' | 'bytes outside tensors';
+  ms: number;
+  values: number[];
 }
 
 export interface SiteReport {
@@ -26,6 +44,9 @@ export interface SiteReport {
   /** Innermost first, through source maps; the stack with most live bytes of all that end at this position. */
   stack: Frame[];
   devices: string[];
+  /** Threads and processes that made tensors here. */
+  threads: number;
+  processes: number;
   liveTensors: number;
   liveBytes: number;
   allocatedTensors: number;
@@ -45,6 +66,8 @@ export interface SiteReport {
   oldestMs: number | null;
   /** Since when (ms after the start of the capture) it holds tensors that it never released; null if none is live. */
   sinceMs: number | null;
+  /** For a site that grows: since when (ms after the start of the capture), if it did not grow before; else null. */
+  onsetMs: number | null;
   /**
    * If the site grew while the program was active and was freed only at the end: how many ms before the capture's end. Null
    * if not freed, or if that is not why the site is reported.
@@ -55,6 +78,10 @@ export interface SiteReport {
   kind: SiteKind;
   /** For a leak: 1 minus the false discovery rate among the reported leaks; else null. */
   confidence: number | null;
+  /** For a leak whose cause the capture proves. */
+  cause?: Cause;
+  /** For a site that grows. */
+  course?: Course;
   /** What holds its live tensors (`--why`), most bytes first. */
   heldBy?: { path: string[]; tensors: number; bytes: number }[];
   /** If several captures are merged: the processes it is in, as indices in `Report.processes`, most live bytes first. */
@@ -113,7 +140,7 @@ export interface Summary {
   peakRss: number;
   /** Growth of the process if that is judged a leak, else 0. */
   rssGrowthBytesPerMinute: number;
-  /** The same for memory outside tensors and V8: retained by allocators, or used by other libraries. */
+  /** The same for memory outside tensors, V8 and growing graphs: retained by allocators, or used by other libraries. */
   retainedGrowthBytesPerMinute: number;
   collections: number;
   lostEvents: number;
@@ -130,8 +157,18 @@ export interface Summary {
   /** The memory available to the process: the limit of its control group, or the machine's memory. */
   memoryLimitBytes: number;
   memoryLimitFrom: 'cgroup' | 'machine';
-  /** Time from the capture's end until leaks at this rate reach the limit; null without a leak. */
+  /**
+   * Time from the capture's end until the limit is reached at the larger of the rate of the leaks and the steady growth of
+   * the process; null without a leak.
+   */
   msToMemoryLimit: number | null;
+  /** The same for the upper and the lower bound of that rate; null if there is no such bound. */
+  earliestMsToMemoryLimit: number | null;
+  latestMsToMemoryLimit: number | null;
+  /** Recorded by `leak-audit attach`, not from the program's start. */
+  attached: boolean;
+  /** For the verdict `insufficient`: the duration of a capture that would suffice; null if that is not what is missing. */
+  sufficientMs: number | null;
 }
 
 export interface Report {

@@ -1,5 +1,6 @@
 /** Live, allocated and grown totals per allocation stack, for flame graphs and exports. */
 import type { Capture, Frame, Series } from './capture/capture';
+import { calledName } from './code/enclosing';
 import { deviceMatches, groupByPosition } from './sites';
 
 export interface StackTotals {
@@ -71,4 +72,4 @@ function add(total: StackTotals, series: Series, warm: number): void {
 }
 
 /** The name of the function of a frame. */
-export const functionName = (frame: Frame): string => (frame.line === 0 ? frame.file : frame.function || '(top level)');
+export const functionName = (frame: Frame): string => (frame.line === 0 ? frame.file : calledName(frame));

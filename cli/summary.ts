@@ -16,26 +16,67 @@ export interface SummaryOptions extends RuleOptions {
   device?: string;
 }
 
+/** A rate in bytes per minute with its bounds; all 0 if it was not judged a leak. */
+export interface Growth {
+  rate: number;
+  low: number;
+  high: number;
+}
+
+const NONE: Growth = { rate: 0, low: 0, high: 0 };
+
+/** The steady growth of the process, and that of its memory outside tensors and V8. */
+export interface ProcessGrowth {
+  rss: Growth;
+  retained: Growth;
+}
+
 /** The judgements of all sites. */
 export interface Findings {
   sites: SiteReport[];
-  hidden: Judgement;
+  /** Undefined if tensors account for the growth. */
+  hidden: Judgement | undefined;
+  process: ProcessGrowth;
   insufficient: Shortfall | null;
+  sufficientMs: number | null;
+}
+
+export const processGrowth = (capture: Capture, options: RuleOptions): ProcessGrowth => ({
+  rss: growth(capture, (tick) => tick.rss, options),
+  retained: growth(capture, retained, options),
+});
+
+/**
+ * The larger of the rate of the leaks and the growth of the process, which may be more than the tensors. Leaks on other
+ * devices are left out, because their memory does not count against the process's limit.
+ */
+function forecast(leaks: SiteReport[], rss: Growth): Growth {
+  if (leaks.length === 0) return NONE;
+  const onCpu = leaks.filter((site) => site.devices.includes('cpu') || site.devices.length === 0);
+  const sum = (of: (site: SiteReport) => number) => onCpu.reduce((total, site) => total + of(site), 0);
+  const leak: Growth = {
+    rate: sum((site) => site.growthBytesPerMinute),
+    low: sum((site) => site.growthLowBytesPerMinute ?? site.growthBytesPerMinute),
+    high: sum((site) => site.growthHighBytesPerMinute ?? site.growthBytesPerMinute),
+  };
+  const faster = rss.rate > leak.rate ? rss : leak;
+  const { rate } = faster;
+  return { rate, low: Math.min(faster.low, rate), high: Math.max(leak.high, rss.high, rate) };
 }
 
 export function summarise(capture: Capture, findings: Findings, options: SummaryOptions): Summary {
-  const { sites, hidden, insufficient } = findings;
+  const { sites, hidden, insufficient, sufficientMs, process } = findings;
   const { start, end, ticks } = capture;
   const last = ticks.at(-1);
   const leaks = sites.filter((site) => site.verdict === 'leak');
   const leakBytesPerMinute = leaks.reduce((sum, site) => sum + site.growthBytesPerMinute, 0);
   const peak = (of: (tick: Capture['ticks'][number]) => number) => ticks.reduce((most, t) => Math.max(most, of(t)), 0);
-  const growthOf = (of: (tick: Capture['ticks'][number]) => number) => growth(capture, of, options);
-  const rssGrowth = growthOf((tick) => tick.rss);
   const limit = options.limit ?? start?.memoryLimit ?? memoryLimit();
-  // Without leaks on other devices, whose memory does not count against the process's limit.
-  const onCpu = leaks.filter((site) => site.devices.includes('cpu') || site.devices.length === 0);
-  const rate = onCpu.reduce((sum, site) => sum + site.growthBytesPerMinute, 0) || (leaks.length > 0 ? rssGrowth : 0);
+  const { rate, low, high } = forecast(leaks, process.rss);
+  const msAt = (bytesPerMinute: number) =>
+    bytesPerMinute > 0 && last !== undefined
+      ? Math.round((Math.max(0, limit.bytes - last.rss) / bytesPerMinute) * 60_000)
+      : null;
   return {
     command: start?.command ?? '',
     pid: start?.pid ?? null,
@@ -54,11 +95,11 @@ export function summarise(capture: Capture, findings: Findings, options: Summary
       peak((tick) => tick.allocatedBytes),
     ),
     unexplainedBytes: last === undefined ? 0 : Math.max(0, last.allocatedBytes - last.bytes),
-    unexplainedGrowthBytesPerMinute: hidden.verdict === 'leak' ? Math.round(hidden.growthBytesPerMinute) : 0,
+    unexplainedGrowthBytesPerMinute: hidden?.verdict === 'leak' ? Math.round(hidden.growthBytesPerMinute) : 0,
     rss: last?.rss ?? 0,
     peakRss: peak((tick) => tick.rss),
-    rssGrowthBytesPerMinute: rssGrowth,
-    retainedGrowthBytesPerMinute: growthOf(retained),
+    rssGrowthBytesPerMinute: process.rss.rate,
+    retainedGrowthBytesPerMinute: process.retained.rate,
     collections: last?.collections ?? 0,
     lostEvents: capture.lost,
     tornBytes: capture.tornBytes,
@@ -69,8 +110,11 @@ export function summarise(capture: Capture, findings: Findings, options: Summary
     minAgeMs: options.minAgeMs ?? null,
     memoryLimitBytes: limit.bytes,
     memoryLimitFrom: limit.from,
-    msToMemoryLimit:
-      rate > 0 && last !== undefined ? Math.round((Math.max(0, limit.bytes - last.rss) / rate) * 60_000) : null,
+    msToMemoryLimit: msAt(rate),
+    earliestMsToMemoryLimit: msAt(high),
+    latestMsToMemoryLimit: msAt(low),
+    attached: start?.attached === true,
+    sufficientMs,
   };
 }
 
@@ -80,11 +124,14 @@ function retained(tick: Capture['ticks'][number]): number {
   return Math.max(0, tick.rss - tick.allocatedBytes - tick.heapUsed - typedArrays);
 }
 
-/** The growth rate if it is judged a leak; else 0. */
-function growth({ ticks }: Capture, of: (tick: Capture['ticks'][number]) => number, options: RuleOptions): number {
+/** The growth if it is judged a leak. */
+function growth({ ticks }: Capture, of: (tick: Capture['ticks'][number]) => number, options: RuleOptions): Growth {
   const judgement = judge(
     { ms: ticks.map((tick) => tick.ms), liveBytes: ticks.map(of), liveTensors: ticks.map(() => 1) },
     { ...options, minBytes: MIN_RSS_BYTES },
   );
-  return judgement.verdict === 'leak' ? Math.round(judgement.growthBytesPerMinute) : 0;
+  if (judgement.verdict !== 'leak') return NONE;
+  const { growthBytesPerMinute: rate, lowBytesPerMinute: low, highBytesPerMinute: high } = judgement;
+  const finite = (bound: number) => Math.round(Number.isFinite(bound) ? bound : rate);
+  return { rate: Math.round(rate), low: finite(low), high: finite(high) };
 }

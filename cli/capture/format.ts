@@ -129,3 +129,8 @@ const DTYPES = [
 ];
 
 export const dtypeName = (code: number): string => DTYPES[code] ?? `dtype${code}`;
+
+const ITEM_BYTES = [1, 1, 2, 4, 8, 2, 4, 8, 4, 8, 16, 1, 1, 1, 4, 2];
+
+/** Bytes of an element of c10::ScalarType `code`; undefined if unknown. */
+export const itemBytes = (code: number): number | undefined => ITEM_BYTES[code];

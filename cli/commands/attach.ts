@@ -8,6 +8,7 @@ import { CaptureFollower, withFileName } from '../capture/reader';
 import { ExitCode, UsageError } from '../errors';
 import { checkDistinct, checkWritable } from '../output';
 import { printable } from '../printable';
+import type { Report } from '../report';
 import { intervalOption, modeOptions, type RecordingOptions, roundMs } from '../run/options';
 import { isForLive, reserve } from '../run/reserve';
 import { reportCapture, showLive } from '../run/show';
@@ -19,9 +20,11 @@ import { keepBeside, removeBeside } from '../why/kept';
 import { print, printError } from '../writers';
 
 interface Options extends RecordingOptions {
+  allFrames?: boolean;
   output?: string;
   duration?: number;
   background?: boolean;
+  check?: boolean;
   html?: string;
   json?: string;
   quiet?: boolean;
@@ -42,7 +45,9 @@ export function attachCommand(done: (status: number) => void): Command {
   return intervalOption(command)
     .option('--html <file>', 'also write the report as one offline page')
     .option('--json <file>', "also write the report as JSON ('-': to stdout, instead of the text)")
+    .option('--check', 'exit with 1 if a leak was found')
     .option('--why', 'also find what holds the tensors before detaching; pauses each thread (see `leak-audit why`)')
+    .option('--all-frames', 'also show the frames of libraries in stacks')
     .option('--quiet', 'print no live lines while recording')
     .addHelpText(
       'after',
@@ -51,21 +56,25 @@ The process needs no flag and no debugger port, but must run as the same user.
 Tensors that existed before are one site, "(before attach)". If leak-audit is
 killed, the process stops recording.
 
-Exit status: 0, or 2 if the process cannot be attached to.
+Exit status: 0; 1 if --check is given and a leak was found; 2 if the process
+cannot be attached to.
 
 Examples:
   leak-audit attach 4711 --duration 5m
   leak-audit attach 4711 --mode sample -o night.ltna --background`,
     )
     .action(async (pid: string, options: Options) => {
-      await attach(pid, options);
-      done(ExitCode.clean);
+      const report = await attach(pid, options);
+      done(options.check && report?.verdict === 'leak' ? ExitCode.leak : ExitCode.clean);
     });
 }
 
-async function attach(pidText: string, options: Options): Promise<void> {
+/** The report; undefined with --background. */
+async function attach(pidText: string, options: Options): Promise<Report | undefined> {
   if (options.background && (options.html !== undefined || options.json !== undefined))
     throw new UsageError('--background prints no report: run leak-audit report on the capture after detaching');
+  if (options.background && options.check)
+    throw new UsageError('--check cannot be combined with --background: run leak-audit check on the capture');
   if (options.background && options.why)
     throw new UsageError('--why cannot be combined with --background: use leak-audit why PID while the process runs');
   if (options.output === '-') throw new UsageError('a capture cannot be written to stdout: name a file with -o FILE');
@@ -80,9 +89,9 @@ async function attach(pidText: string, options: Options): Promise<void> {
       print(
         `recording process ${connection.pid} to ${printable(file)}; to stop: leak-audit detach ${connection.pid}\n`,
       );
-      return;
+      return undefined;
     }
-    await follow(connection, new CaptureFollower(file, fd), options);
+    return await follow(connection, new CaptureFollower(file, fd), options);
   } finally {
     connection.close();
   }
@@ -142,7 +151,7 @@ function unusedName(pid: number): string {
   }
 }
 
-async function follow(connection: Connection, follower: CaptureFollower, options: Options): Promise<void> {
+async function follow(connection: Connection, follower: CaptureFollower, options: Options): Promise<Report> {
   const { file } = follower;
   const shown = printable(nearName(file));
   let asked = false;
@@ -171,8 +180,9 @@ async function follow(connection: Connection, follower: CaptureFollower, options
   follower.close();
   if (held !== undefined) keepBeside(file, held);
   else removeBeside(file);
-  reportCapture(follower.finish(), held === undefined ? options : { ...options, held });
+  const report = reportCapture(follower.finish(), held === undefined ? options : { ...options, held });
   printError(`leak-audit: capture written to ${shown}\n`);
+  return report;
 }
 
 /** If the process does not answer, prints why and returns undefined; the recording is kept. */

@@ -8,6 +8,7 @@ import { diffCommand } from './diff';
 import { exportCommand } from './export';
 import { liveCommand } from './live';
 import { markCommand } from './mark';
+import { psCommand } from './ps';
 import { repairCommand } from './repair';
 import { reportCommand } from './report';
 import { runCommand } from './run';
@@ -19,6 +20,7 @@ export type CommandFactory = (done: (status: number) => void) => Command;
 
 export const commands: CommandFactory[] = [
   runCommand,
+  psCommand,
   liveCommand,
   attachCommand,
   detachCommand,

@@ -17,6 +17,7 @@ import { readBeside } from '../why/kept';
 import { print } from '../writers';
 
 interface Options {
+  allFrames?: boolean;
   json?: string;
   html?: string;
   minAge?: number;
@@ -34,6 +35,7 @@ export function reportCommand(done: (status: number) => void): Command {
     .option('--min-age <duration>', 'only sites whose oldest live tensor is at least this old, e.g. 60s', parseDuration)
     .option('--device <name>', 'only tensors of this device, e.g. cpu, cuda, cuda:1')
     .option('--by <label>', 'also show what was made and is held per value of a label (torch.audit.label)')
+    .option('--all-frames', 'also show the frames of libraries in stacks')
     .option('--redact-sources', 'remove names of files and functions, to share the output')
     .addHelpText(
       'after',

@@ -18,6 +18,7 @@ import { HeapAtEnd } from '../why/at_end';
 import { keepBeside, removeBeside } from '../why/kept';
 
 interface Options extends RecordingOptions {
+  allFrames?: boolean;
   output?: string;
   followChildren?: boolean;
   html?: string;
@@ -48,6 +49,7 @@ export function runCommand(done: (status: number) => void): Command {
     .option('--check', 'exit with 1 if a leak was found and the program succeeded')
     .option('--why', 'also find what holds the tensors of the main thread when the program exits')
     .option('--wasm', 'also record each WebAssembly.Memory: its size, its growth, the line that made it')
+    .option('--all-frames', 'also show the frames of libraries in stacks')
     .option('--quiet', 'print no live lines while the program runs')
     .addHelpText(
       'after',

@@ -14,6 +14,11 @@ export type Sort = (typeof SORTS)[number];
 const HISTORY = 16;
 /** Rates are averages over this many updates. */
 const RATE_UPDATES = 5;
+/** Growth is measured over this many updates: garbage makes shorter times rise and fall. */
+const GROWTH_UPDATES = 60;
+/** Fewer show only noise. */
+const MIN_GROWTH_UPDATES = 3;
+const MINUTE = 60_000;
 
 interface Moment {
   state: LiveState;
@@ -25,16 +30,30 @@ export class History {
   readonly bytes: number[] = [];
   readonly tensors: number[] = [];
   private readonly moments: Moment[] = [];
+  private readonly live: { ms: number; bytes: Map<string, number>; complete: boolean }[] = [];
 
   add(state: LiveState): void {
     const last = this.moments.at(-1);
     if (last !== undefined && state.ms === last.state.ms) return;
-    if (last !== undefined && state.ms < last.state.ms) this.moments.length = 0; // a new recording
+    if (last !== undefined && state.ms < last.state.ms) this.moments.length = this.live.length = 0; // a new recording
     this.bytes.push(state.bytes);
     this.tensors.push(state.tensors);
     for (const values of [this.bytes, this.tensors]) if (values.length > HISTORY) values.shift();
     this.moments.push({ state, made: new Map(state.sites.map((site) => [siteKey(site), site])) });
     if (this.moments.length > RATE_UPDATES) this.moments.shift();
+    const bytes = new Map(state.sites.map((site) => [siteKey(site), site.liveBytes]));
+    this.live.push({ ms: state.ms, bytes, complete: state.complete });
+    if (this.live.length > GROWTH_UPDATES) this.live.shift();
+  }
+
+  /** Live bytes that a site gained per minute over the last updates; null if unknown. */
+  growth(site: LiveSite): number | null {
+    const key = siteKey(site);
+    const known = this.live.filter(({ bytes, complete }) => complete || bytes.has(key));
+    const [first, last] = [known[0], known.at(-1)];
+    if (first === undefined || last === undefined || known.length < MIN_GROWTH_UPDATES || last.ms <= first.ms)
+      return null;
+    return ((site.liveBytes - (first.bytes.get(key) ?? 0)) / (last.ms - first.ms)) * MINUTE;
   }
 
   get state(): LiveState | undefined {
@@ -92,6 +111,12 @@ export function renderView(history: History, options: ViewOptions): string[] {
   return cut(lines, columns).slice(0, rows);
 }
 
+/** With the value of the lowest bar, because the bars do not begin at zero. */
+function bars(values: number[], format: (n: number) => string, colors: Colors): string {
+  if (values.length === 0) return '';
+  return `${colors.cyan(sparkline(values))} ${colors.dim(`from ${format(Math.min(...values))}`)}`;
+}
+
 function totals(history: History, state: LiveState, { colors }: ViewOptions): string[] {
   const rate = history.rate();
   const made = rate === null ? '' : `  made ${perSecond(rate.tensors)} tensors/s, ${formatBytes(rate.bytes)}/s`;
@@ -99,8 +124,8 @@ function totals(history: History, state: LiveState, { colors }: ViewOptions): st
     `${name.padEnd(9)}${value.padStart(11)}  ${rest}`.trimEnd();
   const devices = state.devices.filter(({ tensors, bytes }) => tensors > 0 || bytes > 0);
   return [
-    line('tensors', formatCount(state.tensors), `${colors.cyan(sparkline(history.tensors))}${made}`),
-    line('live', formatBytes(state.bytes), colors.cyan(sparkline(history.bytes))),
+    line('tensors', formatCount(state.tensors), `${bars(history.tensors, formatCount, colors)}${made}`),
+    line('live', formatBytes(state.bytes), bars(history.bytes, formatBytes, colors)),
     line('libtorch', formatBytes(state.allocatedBytes), 'held by its allocators'),
     line('rss', formatBytes(state.rss), state.processes === 1 ? 'the process' : 'the processes'),
     ...(state.processes > 1 || state.unread > 0
@@ -127,6 +152,7 @@ function siteLines(history: History, state: LiveState, options: ViewOptions, roo
     rate: (site: LiveSite) => rates.get(site)?.bytes ?? 0,
   }[sort];
   const shown = [...state.sites].sort((a, b) => weight(b) - weight(a)).slice(0, Math.max(1, room - 1));
+  const grows = shown.some((site) => Math.round(history.growth(site) ?? 0) !== 0);
   const right = (title: string, optional = false) => ({ title, align: 'right' as const, optional });
   const marked = (title: string, own: Sort) => (sort === own ? `${title}↓` : title);
   return renderTable(
@@ -135,18 +161,22 @@ function siteLines(history: History, state: LiveState, options: ViewOptions, roo
       right(marked('live bytes', 'bytes')),
       right('made/s', true),
       right(marked('bytes/s', 'rate'), true),
+      ...(grows ? [right('growth/min', true)] : []),
       { title: 'site', align: 'left' },
     ],
     shown.map((site) => [
       formatCount(site.liveTensors),
       formatBytes(site.liveBytes),
       ...rateCells(rates.get(site) ?? null),
+      ...(grows ? [growthCell(history.growth(site))] : []),
       siteText(site, folder, colors),
     ]),
     colors.dim,
     columns,
   );
 }
+
+const growthCell = (growth: number | null) => (growth === null || Math.round(growth) === 0 ? '-' : formatBytes(growth));
 
 const rateCells = (rate: { tensors: number; bytes: number } | null) =>
   rate === null ? ['-', '-'] : [perSecond(rate.tensors), formatBytes(rate.bytes)];

@@ -1,18 +1,23 @@
 /** The data of a page besides the report: series of sites, stacks, ages. Bounded, because it is embedded in the page. */
+import * as path from 'node:path';
 import { byLabel, type LabelTotals, labelNames } from '../capture/by-label';
-import type { Capture, Frame, LivingTensor, Mark, Tick } from '../capture/capture';
+import type { Capture, Frame, LivingTensor, Mark, Series, Tick } from '../capture/capture';
 import { extremes } from '../condense';
 import { Redaction, redactReport, redactStacks } from '../redact';
 import type { Report, SiteReport } from '../report';
 import { position } from '../reporters/position';
 import { deviceMatches, groupByPosition, totalOf } from '../sites';
 import { stackTotals } from '../stacks';
+import { cutBegin } from '../terminal';
 import { type Ages, BoundedAges, exactAges } from './ages';
 import { type Flame, flameOf } from './flame';
 
 /** A band of the stacked timeline: one site, or all others together. */
 export interface Band {
+  /** Short, with the line: a legend cuts long names. */
   name: string;
+  /** The whole position. */
+  title: string;
   verdict: SiteReport['verdict'] | 'other';
   bytes: number[];
 }
@@ -26,10 +31,22 @@ export interface Timeline {
   /** In the order of the sites, leaks first. */
   bands: Band[];
   marks: Mark[];
+  /** Since when leaks grow, where they did not grow before. */
+  onsets: Mark[];
 }
 
+/** What was made in each part of the capture, and what of it is still live. */
+export interface Births {
+  ms: number[];
+  made: number[];
+  live: number[];
+}
+
+/** Of the same site and shape, the oldest stands for all. */
 export interface OldTensor extends LivingTensor {
   site: string;
+  /** How many there are; of very many live tensors, among the oldest MAX_COMPARED. */
+  count: number;
   /** Whether the last full collection that began after its birth reached its object; undefined if a scope holds it. */
   reached: boolean | undefined;
 }
@@ -43,6 +60,8 @@ export interface PageData {
   ages: Ages;
   /** Undefined if the capture has no individual tensors. */
   oldest: OldTensor[] | undefined;
+  /** Undefined if the capture has no individual tensors. */
+  births: Births | undefined;
   labels: { name: string; rows: LabelTotals[]; more: number }[];
 }
 
@@ -59,6 +78,11 @@ const MAX_BANDS = 8;
 /** Bands below this share of the peak are not visible. */
 const MIN_BAND = 1 / 400;
 const MAX_OLDEST = 25;
+/** Oldest tensors that are compared to group them. */
+const MAX_COMPARED = 2000;
+const BIRTH_BINS = 120;
+/** Of a file in the legend: its line must be visible too. */
+const MAX_NAME = 28;
 const MAX_COURSES = 300;
 const MAX_LABELS = 4;
 const MAX_VALUES = 25;
@@ -104,6 +128,11 @@ export function pageData(
       points.map((point) => live[point]!),
     );
   }
+  const bandNames = shortNames(bands.map((i) => shownFrame(report.sites[i]!)));
+  const onsets = bands.flatMap((i, k) => {
+    const { onsetMs, verdict } = report.sites[i]!;
+    return onsetMs === null || verdict !== 'leak' ? [] : [{ ms: onsetMs, name: `${bandNames[k]} grows` }];
+  });
   const reached = reachedBy(capture);
   const siteOf = (id: number) => {
     const group = [...groups.values()].find(({ members }) => members.some(({ series }) => series.siteId === id));
@@ -113,8 +142,14 @@ export function pageData(
     report: shown,
     timeline: timelineOf(
       points.map((i) => capture.ticks[i]!),
-      bands.map((i) => ({ name: named(report.sites[i]!), verdict: report.sites[i]!.verdict, bytes: courses.get(i)! })),
+      bands.map((i, k) => ({
+        name: bandNames[k]!,
+        title: named(report.sites[i]!),
+        verdict: report.sites[i]!.verdict,
+        bytes: courses.get(i)!,
+      })),
       shown.marks,
+      onsets,
     ),
     courses,
     flame: flameOf(redaction === undefined ? stacks : redactStacks(stacks, redaction), (frame) =>
@@ -123,11 +158,58 @@ export function pageData(
     ages: hasDetail ? exactAges(capture, ofDevice) : bounded.ages,
     labels: options.device === undefined ? labelsOf(capture, redaction) : [],
     oldest: hasDetail
-      ? capture
-          .oldestTensors(MAX_OLDEST, ofDevice)
-          .map((tensor) => ({ ...tensor, site: siteOf(tensor.siteId), reached: reached(tensor) }))
+      ? grouped(
+          capture
+            .oldestTensors(MAX_COMPARED, ofDevice)
+            .map((tensor) => ({ ...tensor, site: siteOf(tensor.siteId), count: 1, reached: reached(tensor) })),
+        )
       : undefined,
+    births: hasDetail ? birthsOf(capture, wanted, ofDevice) : undefined,
   };
+}
+
+/** `classify.ts:42 classify`; with the column or the whole path where that is not unique. */
+function shortNames(frames: Frame[]): string[] {
+  const base = ({ file }: Frame) => cutBegin(path.basename(file), MAX_NAME);
+  const ways = [
+    (frame: Frame) => `${base(frame)}:${frame.line}`,
+    (frame: Frame) => `${base(frame)}:${frame.line}:${frame.column}`,
+    (frame: Frame) => `${frame.file}:${frame.line}:${frame.column}`,
+  ];
+  return frames.map((frame) => {
+    if (frame.line === 0) return frame.file;
+    const way = ways.find((of) => frames.filter((other) => of(other) === of(frame)).length === 1) ?? ways[2]!;
+    return `${way(frame)} ${frame.function}`.trim();
+  });
+}
+
+/** One of each site and shape, the oldest first. Tensors of unknown shape are not compared. */
+function grouped(tensors: OldTensor[]): OldTensor[] {
+  const groups = new Map<string, OldTensor>();
+  for (const [i, tensor] of tensors.entries()) {
+    const { site, device, dtype, shape, isView, owner, scope, reached } = tensor;
+    const kind = [site, device, dtype, shape?.join() ?? `? ${i}`, isView, owner, scope & 0xfffff, reached];
+    const known = groups.get(kind.join('\0'));
+    if (known === undefined) groups.set(kind.join('\0'), tensor);
+    else known.count++;
+  }
+  return [...groups.values()].slice(0, MAX_OLDEST);
+}
+
+/** Of storages: bytes by the time of their allocation. */
+function birthsOf(capture: Capture, wanted: Series[], ofDevice: (device: string) => boolean): Births {
+  const { ticks, durationMs } = capture;
+  const bins = Math.min(BIRTH_BINS, ticks.length);
+  const empty = () => new Array<number>(bins).fill(0);
+  const binOf = (ms: number) => Math.min(bins - 1, Math.max(0, Math.ceil((ms / Math.max(1, durationMs)) * bins) - 1));
+  const [made, live] = [empty(), empty()];
+  const allocated = totalOf(wanted, ticks.length, (series) => series.allocatedBytes);
+  for (const [i, tick] of ticks.entries())
+    made[binOf(tick.ms)]! += Math.max(0, allocated[i]! - (allocated[i - 1] ?? 0));
+  capture.eachStorage(ofDevice, (birthMs, bytes) => {
+    if (birthMs >= 0) live[binOf(birthMs)]! += bytes;
+  });
+  return { ms: made.map((_, i) => (durationMs * (i + 1)) / bins), made, live };
 }
 
 /** The first full collection that cannot reach its object frees a tensor of the collector. */
@@ -174,10 +256,10 @@ function bandsOf(report: Report, peaks: number[]): number[] {
     .slice(0, MAX_BANDS);
 }
 
-function timelineOf(ticks: Tick[], bands: Band[], marks: Mark[]): Timeline {
+function timelineOf(ticks: Tick[], bands: Band[], marks: Mark[], onsets: Mark[]): Timeline {
   const rest = ticks.map((tick, k) => Math.max(0, tick.bytes - bands.reduce((sum, band) => sum + band.bytes[k]!, 0)));
   const other: Band[] = rest.some((bytes) => bytes > 0)
-    ? [{ name: 'all other sites', verdict: 'other', bytes: rest }]
+    ? [{ name: 'all other sites', title: 'all other sites', verdict: 'other', bytes: rest }]
     : [];
   return {
     ms: ticks.map((tick) => tick.ms),
@@ -187,5 +269,6 @@ function timelineOf(ticks: Tick[], bands: Band[], marks: Mark[]): Timeline {
     rss: ticks.map((tick) => tick.rss),
     bands: [...bands, ...other],
     marks: marks.slice(0, MAX_MARKS),
+    onsets,
   };
 }

@@ -1,5 +1,6 @@
 /** Merges stacks into the tree of a flame graph, outermost call first. */
 import type { Frame } from '../capture/capture';
+import { linesAt } from '../code/text';
 import { bytesOf, functionName, STACK_VALUES, type StackTotals } from '../stacks';
 
 /** Name, bytes by value (live, allocated, growth), and called frames. Compact, because it is embedded in the page. */
@@ -9,6 +10,8 @@ export interface Flame {
   names: string[];
   /** The number of the file by name, for the colour. */
   files: number[];
+  /** The line of source by name; empty if it cannot be read here. */
+  sources: string[];
   root: FlameNode;
 }
 
@@ -26,6 +29,7 @@ interface Building {
 export function flameOf(stacks: StackTotals[], nameOf: (frame: Frame) => string): Flame {
   const names: string[] = ['all'];
   const files: number[] = [0];
+  const sources: string[] = [''];
   const numbers = new Map<string, number>();
   const fileNumbers = new Map<string, number>();
   const numberOf = (frame: Frame) => {
@@ -36,6 +40,7 @@ export function flameOf(stacks: StackTotals[], nameOf: (frame: Frame) => string)
       numbers.set(name, number);
       if (!fileNumbers.has(frame.file)) fileNumbers.set(frame.file, fileNumbers.size);
       files.push(fileNumbers.get(frame.file)!);
+      sources.push(linesAt(frame.file, frame.line, 0)[0]?.text ?? '');
     }
     return number;
   };
@@ -55,7 +60,7 @@ export function flameOf(stacks: StackTotals[], nameOf: (frame: Frame) => string)
       add(node, bytes);
     }
   }
-  return { names, files, root: prune(root) };
+  return { names, files, sources, root: prune(root) };
 }
 
 function add(node: Building, bytes: number[]): void {

@@ -1,4 +1,6 @@
 /** The parts of the page that work without scripts: figures, the table of sites, ages, the oldest tensors. */
+import { calledName } from '../code/enclosing';
+import { linesAt } from '../code/text';
 import type { Report, SiteReport } from '../report';
 import { position } from '../reporters/position';
 import { confidenceText } from '../reporters/sentence';
@@ -85,6 +87,12 @@ function verdictCell({ verdict, kind, confidence }: SiteReport): string {
   return `<td class="verdict" data-v="${RANK[kind]}">${badge(verdict, kind.replaceAll('-', ' '))}${sure}</td>`;
 }
 
+/** A tooltip with the source, where it can be read here. */
+function sourceTitle({ file, line }: { file: string; line: number }): string {
+  const lines = linesAt(file, line).map((one) => escapeHtml(`${one.line}  ${one.text}`));
+  return lines.length === 0 ? '' : ` title="${lines.join('&#10;')}"`;
+}
+
 function siteRow(site: SiteReport, course: number[] | undefined, folder: string): string {
   const leaks = site.verdict === 'leak';
   const numbers: [number, string][] = [
@@ -99,16 +107,18 @@ function siteRow(site: SiteReport, course: number[] | undefined, folder: string)
   const path = escapePath(place);
   const name = site.function === '' ? path : `${path} <span class="function">${escapeHtml(site.function)}</span>`;
   const stack = site.stack
-    .map((frame) => `${frame.function || '(top level)'}  ${position(frame, folder)}`)
-    .map((line) => `<li><code>${escapePath(line)}</code></li>`)
+    .map((frame) => {
+      const line = `${calledName(frame)}  ${position(frame, folder)}`;
+      return `<li><code${sourceTitle(frame)}>${escapePath(line)}</code></li>`;
+    })
     .join('');
   const devices = site.devices.length > 1 || site.devices[0] !== 'cpu' ? ` · ${site.devices.join(', ')}` : '';
   return (
     `<tr>${verdictCell(site)}` +
     `<td class="site" data-v="${escapeHtml(place)}">${
       stack === ''
-        ? `<code>${name}</code>`
-        : `<details><summary><code>${name}</code>${devices}</summary><ol>${stack}</ol></details>`
+        ? `<code${sourceTitle(site)}>${name}</code>`
+        : `<details><summary><code${sourceTitle(site)}>${name}</code>${devices}</summary><ol>${stack}</ol></details>`
     }</td><td>${sparkline(course, site.verdict)}</td>` +
     `${numbers.map(([value, text]) => `<td class="number" data-v="${value}">${text}</td>`).join('')}</tr>`
   );
@@ -199,7 +209,8 @@ function objectOf({ owner, reached }: OldTensor): string {
 
 function tensorTable(oldest: OldTensor[], { summary }: Report): string {
   const rows = oldest.map((tensor) => {
-    const shape = tensor.shape === undefined ? '?' : `[${tensor.shape.join(', ')}]`;
+    const many = tensor.count > 1 ? `${formatCount(tensor.count)} × ` : '';
+    const shape = tensor.shape === undefined ? '?' : `${many}[${tensor.shape.join(', ')}]`;
     const age = formatDuration(Math.max(0, summary.durationMs - tensor.birthMs));
     return (
       `<tr><td class="number">${age}</td><td><code>${shape}</code></td><td>${escapeHtml(tensor.dtype)}</td>` +
@@ -211,7 +222,7 @@ function tensorTable(oldest: OldTensor[], { summary }: Report): string {
 <th scope="col">dtype</th><th scope="col">device</th><th scope="col" class="number">bytes</th><th scope="col">owner</th>
 <th scope="col">its object</th><th scope="col">made at</th>
 </tr></thead><tbody>${rows.join('\n')}</tbody></table></div>
-<p class="note">The owner frees a tensor: the collector together with its JS object, or a scope when the scope ends. Kept: it
+<p class="note">Tensors of the same site and shape are one row, with the age and the bytes of the oldest. The owner frees a tensor: the collector together with its JS object, or a scope when the scope ends. Kept: it
 left its scope and belongs to the collector. Referenced: the last full collection that began after its birth reached the
 object. If none has begun since, it may be garbage.</p>`;
 }

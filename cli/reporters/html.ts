@@ -23,6 +23,10 @@ const hashOf = (text: string) => `'sha256-${createHash('sha256').update(text).di
 const policyOf = (style: string, script: string) =>
   `default-src 'none'; style-src ${hashOf(style)}; script-src ${hashOf(script)}; base-uri 'none'; form-action 'none'`;
 
+const BIRTHS = `<section aria-labelledby="h-birth"><h2 id="h-birth">By time of birth</h2>
+<div class="chart" id="births"></div><p class="note">What was made in each part of the recording, and what of it is still live.</p>
+</section>`;
+
 export function renderHtml(data: PageData, folder: string): string {
   const { report, timeline, flame } = data;
   const { summary } = report;
@@ -64,13 +68,14 @@ ${
 }
 <section aria-labelledby="h-age"><h2 id="h-age">Age of live tensors</h2>
 ${ageHistogram(data.ages)}</section>
+${data.births === undefined ? '' : BIRTHS}
 <section aria-labelledby="h-oldest"><h2 id="h-oldest">Oldest tensors</h2>
 ${oldestTable(data, folder)}</section>
 <section aria-labelledby="h-rest"><h2 id="h-rest">Memory outside tensors</h2>
 <div class="chart" id="process"></div>
 ${unexplained(report, timeline)}</section>
 </main>
-<script type="application/json" id="data">${embeddedJson({ timeline, flame })}</script>
+<script type="application/json" id="data">${embeddedJson({ timeline, flame, births: data.births })}</script>
 <script>${script}</script>
 </body></html>
 `;

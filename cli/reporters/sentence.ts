@@ -3,6 +3,7 @@ import { isYoungAndGrowing } from '../analysis';
 import { plainColors } from '../colors';
 import type { GraphReport, Report, SiteReport, Summary } from '../report';
 import { counted, formatBytes, formatDuration } from '../units';
+import { causeSentence } from './cause';
 import { position } from './position';
 import type { TextOptions } from './text';
 
@@ -15,25 +16,49 @@ export function confidenceText(confidence: number): string {
 /** Forecasts beyond this are not shown. */
 const FAR_MS = 1000 * 86_400_000;
 
+/** The growth of the process is named if it is that many times faster than the leaks. */
+const MUCH_FASTER = 1.25;
+
 /** When memory runs out at this rate. */
-function limitText({ msToMemoryLimit, memoryLimitBytes, memoryLimitFrom }: Summary): string {
+function limitText(summary: Summary): string {
+  const { msToMemoryLimit, memoryLimitBytes, memoryLimitFrom, rssGrowthBytesPerMinute: rss } = summary;
   if (msToMemoryLimit === null || msToMemoryLimit > FAR_MS) return '';
   const whose = memoryLimitFrom === 'cgroup' ? "the control group's" : "the machine's";
-  const when = msToMemoryLimit === 0 ? 'are used up' : `run out in ${formatDuration(msToMemoryLimit)}`;
-  return ` At this rate, ${whose} ${formatBytes(memoryLimitBytes)} of memory ${when}.`;
+  const when = msToMemoryLimit === 0 ? 'are used up' : `run out in ${rangeText(summary)}`;
+  const faster = rss > MUCH_FASTER * summary.leakBytesPerMinute;
+  const rate = faster ? ` The process grows by ${formatBytes(rss)} per minute. At that rate,` : ' At this rate,';
+  return `${rate} ${whose} ${formatBytes(memoryLimitBytes)} of memory ${when}.`;
 }
 
-function sinceText(ms: number | null): string {
+/** `2 d 18 h`; `5 min 0 s to 7 min 30 s` if the bounds of the rate differ. */
+function rangeText({ msToMemoryLimit, earliestMsToMemoryLimit, latestMsToMemoryLimit }: Summary): string {
+  const [from, to] = [earliestMsToMemoryLimit ?? msToMemoryLimit!, latestMsToMemoryLimit].map((ms) =>
+    ms === null ? '' : formatDuration(ms),
+  ) as [string, string];
+  if (latestMsToMemoryLimit === null || latestMsToMemoryLimit > FAR_MS) return `${from} at the earliest`;
+  return from === to ? from : `${from} to ${to}`;
+}
+
+/** Growth that begins that early is not distinguishable from growth since before attaching. */
+const EARLY_MS = 1000;
+
+function sinceText({ sinceMs, onsetMs, cause }: SiteReport, { attached }: Summary): string {
+  // The oldest tensor of a queue is younger than its growth.
+  const ms = onsetMs ?? (cause?.kind === 'slow-consumer' ? 0 : sinceMs);
   if (ms === null) return '';
-  return ms < 1000 ? ', from the start' : `, since ${formatDuration(ms)} after the start`;
+  if (attached && onsetMs === null)
+    return `, since before attaching, or at the latest ${formatDuration(Math.max(0, ms))} after it`;
+  if (ms < EARLY_MS) return ', from the start';
+  return `, since ${formatDuration(ms)} after ${attached ? 'attaching' : 'the start'}`;
 }
 
 /** A leak is also freed when the program ends. */
 const freedText = ({ freedMs }: SiteReport) =>
   freedMs === null ? '' : `, and was freed only in the last ${formatDuration(Math.max(1, freedMs))}`;
 
-const isHidden = (site: SiteReport) =>
-  site.hiddenGrowthBytesPerMinute > 0 && site.hiddenGrowthBytesPerMinute === site.growthBytesPerMinute;
+/** The growth of its graph counts as well. */
+const isHidden = ({ hiddenGrowthBytesPerMinute: hidden, growthBytesPerMinute: growth, graph }: SiteReport) =>
+  hidden > 0 && hidden + (graph?.processBytesPerMinute ?? 0) >= growth;
 
 const rate = (site: SiteReport) =>
   isHidden(site)
@@ -53,7 +78,7 @@ export function verdictText(report: Report, options: TextOptions): string {
   const of = summary.device === null ? '' : `Device ${summary.device} only: `;
   if (verdict === 'leak') return `${red(bold('LEAK'))}  ${of}${leakText(report, options)}`;
   if (verdict === 'insufficient')
-    return `${yellow(bold('INSUFFICIENT'))}  ${of}${shortfallText(report, options.folder)}.`;
+    return `${yellow(bold('INSUFFICIENT'))}  ${of}${shortfallText(report, options.folder)}.${sufficientText(summary)}`;
   return `${green(bold('CLEAN'))}  ${of}${cleanText(report)}`;
 }
 
@@ -66,12 +91,13 @@ function leakText({ summary, sites }: Report, { colors, folder }: TextOptions): 
   }
   const more = leaks > 1 ? ` ${leaks - 1} more ${leaks > 2 ? 'sites leak' : 'site leaks'}.` : '';
   if (worst.graph !== null)
-    return `${graphText(worst, worst.graph, sites, folder, colors.bold)}${limitText(summary)}${more}`;
+    return `${graphText(worst, worst.graph, summary, sites, folder, colors.bold)}${limitText(summary)}${more}`;
   const where = colors.bold(position(worst, folder)) + (worst.function === '' ? '' : ` (${worst.function})`);
   const sure = worst.confidence === null ? '' : `, with ${confidenceText(worst.confidence)} confidence`;
-  const since = sinceText(worst.sinceMs) + freedText(worst) + sure;
+  const since = sinceText(worst, summary) + freedText(worst) + sure;
   const keeps = isHidden(worst) ? 'most likely retains' : 'leaks';
-  return `${where} ${keeps} ${rate(worst)}${since}.${limitText(summary)}${more}`;
+  const cause = causeSentence(worst, folder);
+  return `${where} ${keeps} ${rate(worst)}${since}.${cause === '' ? '' : ` ${cause}`}${limitText(summary)}${more}`;
 }
 
 /** Of the lines that allocated what the graph holds, only the largest are named. */
@@ -81,6 +107,7 @@ const MAX_MAKERS = 3;
 function graphText(
   site: SiteReport,
   graph: GraphReport,
+  summary: Summary,
   sites: SiteReport[],
   folder: string,
   bold: (text: string) => string,
@@ -99,8 +126,13 @@ function graphText(
     bytes > 0 ? ` ${formatBytes(bytes)} held by graphs ${bytes === 1 ? 'was' : 'were'} allocated at ${made}.` : '';
   return (
     `${bold(line(site))}${called} carries a graph of ${size}${step}; use detach() or item(). ` +
-    `${grows}${sinceText(site.sinceMs)}${freedText(site)}${sure}.${of}`
+    `${grows}${sinceText(site, summary)}${freedText(site)}${sure}.${of}`
   );
+}
+
+/** The duration that would suffice, rounded up to seconds. */
+function sufficientText({ sufficientMs }: Summary): string {
+  return sufficientMs === null ? '' : ` ${formatDuration(1000 * Math.ceil(sufficientMs / 1000))} would suffice.`;
 }
 
 /** Why the data is insufficient, as a clause. */

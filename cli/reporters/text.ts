@@ -1,9 +1,15 @@
 /** The report as text: the verdict in one sentence, then the figures behind it. */
+import { isYoungAndGrowing } from '../analysis';
+import { calledName } from '../code/enclosing';
+import { withoutLibraries } from '../code/libraries';
+import { linesAt } from '../code/text';
 import type { Colors } from '../colors';
 import { printable } from '../printable';
 import type { Report, SiteReport, Summary } from '../report';
 import { cutBegin, cutEnd, displayWidth } from '../terminal';
 import { counted, formatBytes, formatCount, formatDuration } from '../units';
+import { barsFromZero } from './bars';
+import { nextCommand } from './next';
 import { position } from './position';
 import { verdictText } from './sentence';
 import { renderTable } from './table';
@@ -12,6 +18,11 @@ import { wrap } from './wrap';
 /** Sites in the table; one line sums up the others. */
 const MAX_SITES = 20;
 const STACK_FRAMES = 6;
+const COURSE_INDENT = 4;
+/** Room for the scale beside the bars. */
+const COURSE_TEXT = 28;
+const USUAL_COLUMNS = 80;
+const MIN_BARS = 8;
 /** Paths are not cut below this width, even in a narrow terminal. */
 const MIN_PLACE = 24;
 
@@ -21,6 +32,8 @@ export interface TextOptions {
   folder: string;
   /** The terminal's width; without it, lines are not wrapped or cut. */
   columns?: number;
+  /** Also show the frames of libraries. */
+  allFrames?: boolean;
 }
 
 export function renderText(report: Report, options: TextOptions): string {
@@ -30,26 +43,73 @@ export function renderText(report: Report, options: TextOptions): string {
   lines.push(...leakDetails(report, options));
   if (report.sites.length > 0) lines.push(...siteTable(report.sites, options), '');
   lines.push(...memoryLines(report, options), ...markLines(report, options), ...notes(report, options));
+  const next = nextCommand(report);
+  if (next !== undefined) lines.push('', `next: ${next}`);
   return `${lines.join('\n').trimEnd()}\n`;
 }
 
-function leakDetails({ sites }: Report, { colors, folder, columns = Number.POSITIVE_INFINITY }: TextOptions): string[] {
+function leakDetails({ sites }: Report, options: TextOptions): string[] {
   const lines: string[] = [];
-  for (const site of sites.filter((s) => s.verdict === 'leak' && s.stack.length > 1).slice(0, 3)) {
-    for (const [i, frame] of site.stack.slice(0, STACK_FRAMES).entries()) {
-      const head = `${i === 0 ? '  made at ' : '     from '}${frame.function || '(top level)'}  `;
-      // The end of a path is more useful than its beginning.
-      const text = head + cutBegin(position(frame, folder), Math.max(MIN_PLACE, columns - displayWidth(head)));
-      lines.push(i === 0 ? text : colors.dim(text));
-    }
-    lines.push('');
+  const shown = sites.filter((s) => s.verdict === 'leak' || isYoungAndGrowing(s)).slice(0, 3);
+  for (const [i, site] of shown.entries()) {
+    const stack = stackLines(site, options);
+    const more = i === 0 ? [...sourceLines(site, options), ...courseLines(site, options)] : [];
+    if (more.length > 0 || site.stack.length > 1) lines.push(stack[0]!, ...more, ...stack.slice(1), '');
   }
   return lines;
+}
+
+function stackLines(site: SiteReport, { colors, folder, columns, allFrames }: TextOptions): string[] {
+  const { frames, hidden } = allFrames ? { frames: site.stack, hidden: 0 } : withoutLibraries(site.stack);
+  const lines = frames.slice(0, allFrames ? frames.length : STACK_FRAMES).map((frame, i) => {
+    const head = `${i === 0 ? '  made at ' : '     from '}${calledName(frame)}  `;
+    // The end of a path is more useful than its beginning.
+    const room = Math.max(MIN_PLACE, (columns ?? Number.POSITIVE_INFINITY) - displayWidth(head));
+    const text = head + cutBegin(position(frame, folder), room);
+    return i === 0 ? text : colors.dim(text);
+  });
+  if (lines.length === 0) lines.push(`  made at ${position(site, folder)}`);
+  if (hidden > 0) lines.push(colors.dim(`          ${counted(hidden, 'frame')} of libraries hidden (--all-frames)`));
+  return lines;
+}
+
+function sourceLines(site: SiteReport, { colors, columns = Number.POSITIVE_INFINITY }: TextOptions): string[] {
+  const lines = linesAt(site.file, site.line);
+  const width = String(lines.at(-1)?.line ?? '').length;
+  return lines.map(({ line, text }) => {
+    const number = `${line === site.line ? '  > ' : '    '}${String(line).padStart(width)} | `;
+    const shown = cutEnd(number + printable(text), columns).trimEnd();
+    return line === site.line ? shown : colors.dim(shown);
+  });
+}
+
+/** Its course from zero, with a mark where the growth began. */
+function courseLines({ course, onsetMs }: SiteReport, { colors, columns = USUAL_COLUMNS }: TextOptions): string[] {
+  if (course === undefined || course.values.length < MIN_BARS) return [];
+  const room = Math.max(MIN_BARS, Math.min(course.values.length, columns - COURSE_INDENT - COURSE_TEXT));
+  const count = course.values.length;
+  const values = Array.from({ length: room }, (_, i) => course.values[Math.floor(((i + 1) * count) / room) - 1]!);
+  const most = values.reduce((a, b) => Math.max(a, b), 0);
+  const inBytes = course.unit !== 'tensors' && course.unit !== 'nodes';
+  const scale = inBytes
+    ? `0 to ${formatBytes(most)}${course.unit === 'bytes' ? '' : ' outside tensors'}`
+    : `0 to ${counted(most, course.unit.slice(0, -1))}`;
+  const indent = ' '.repeat(COURSE_INDENT);
+  const bars = `${indent}${colors.cyan(barsFromZero(values))}  ${scale} in ${formatDuration(course.ms)}`;
+  if (onsetMs === null) return [bars];
+  const at = Math.min(room - 1, Math.floor((onsetMs / Math.max(1, course.ms)) * room));
+  return [bars, `${indent}${' '.repeat(at)}^ grows since ${formatDuration(onsetMs)}`];
 }
 
 /** Only for sites that leak or may leak: other slopes are noise. */
 function growthText({ verdict, growthBytesPerMinute: growth }: SiteReport): string {
   return (verdict === 'leak' || verdict === 'insufficient') && growth > 0 ? formatBytes(growth) : '-';
+}
+
+/** Where more than one thread or process makes tensors. */
+function placesText({ threads, processes }: SiteReport): string {
+  if (processes > 1) return ` (${formatCount(processes)} processes)`;
+  return threads > 1 ? ` (${counted(threads, 'thread')})` : '';
 }
 
 function siteTable(sites: SiteReport[], { colors, folder, columns }: TextOptions): string[] {
@@ -69,7 +129,7 @@ function siteTable(sites: SiteReport[], { colors, folder, columns }: TextOptions
       formatBytes(site.allocatedBytes),
       growthText(site),
       site.oldestMs === null ? '-' : formatDuration(site.oldestMs),
-      position(site, folder) + (site.function === '' ? '' : colors.dim(` ${site.function}`)),
+      position(site, folder) + colors.dim(`${site.function === '' ? '' : ` ${site.function}`}${placesText(site)}`),
     ]);
   const right = (title: string, optional = false) => ({ title, align: 'right' as const, optional });
   const lines = renderTable(
@@ -133,16 +193,30 @@ function markLines({ marks }: Report, { colors, columns = Number.POSITIVE_INFINI
   return ['', colors.dim('  at  mark'.padStart(16)), ...lines];
 }
 
+/** Slower growth beside a leak is noise of allocators. */
+const NOTED_SHARE = 0.25;
+/** Without a leak, growth is noted if memory runs out that soon. */
+const SOON_MS = 7 * 86_400_000;
+
+/** Whether the growth of the process outside tensors changes what to do. */
+function retainedMatters({ retainedGrowthBytesPerMinute: rate, ...summary }: Summary): boolean {
+  if (rate === 0) return false;
+  if (summary.leaks > 0) return rate >= NOTED_SHARE * summary.leakBytesPerMinute;
+  return ((summary.memoryLimitBytes - summary.rss) / rate) * 60_000 <= SOON_MS;
+}
+
 /** Remarks on the figures. */
 export function notes({ summary, sites }: Report, { colors, columns }: TextOptions): string[] {
   const found: string[] = [];
   if (summary.unexplainedGrowthBytesPerMinute > 0) {
     const growth = formatBytes(summary.unexplainedGrowthBytesPerMinute);
-    const known = sites.some(({ verdict, graph }) => verdict === 'leak' && graph !== null);
+    const known = sites.some(
+      ({ verdict, graph, cause }) => verdict === 'leak' && (graph !== null || cause !== undefined),
+    );
     const asks = known ? '' : ': is a loss kept with its autograd graph?';
     found.push(`memory that no tensor accounts for grows by ${growth} per minute${asks}`);
   }
-  if (summary.retainedGrowthBytesPerMinute > 0) {
+  if (retainedMatters(summary)) {
     const growth = formatBytes(summary.retainedGrowthBytesPerMinute);
     found.push(
       `process memory outside tensors and V8 grows by ${growth} per minute: freed memory that malloc retains ` +

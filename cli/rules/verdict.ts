@@ -89,6 +89,13 @@ export function enoughRounds(rounds: number, options: RuleOptions = {}): boolean
   return rounds - warmupRounds(rounds, options) >= MIN_ROUNDS;
 }
 
+/** The least number of rounds that can be judged. */
+export function roundsNeeded(options: RuleOptions = {}): number {
+  let rounds = MIN_ROUNDS;
+  while (!enoughRounds(rounds, options)) rounds++;
+  return rounds;
+}
+
 export const NO_GROWTH = {
   growthBytesPerMinute: 0,
   lowBytesPerMinute: 0,

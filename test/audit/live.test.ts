@@ -101,6 +101,17 @@ describe('the view', () => {
     expect(renderView(several, options).join('\n')).toMatch(/processes +3 {2}1 more is not in these figures\n/);
   });
 
+  test('shows the growth of each site, and the value of the lowest bar', () => {
+    const growing = new History();
+    for (let i = 0; i < 4; i++) growing.add(stateAt(1000 * (i + 1), site(1, 9 + i, 100), site(2, 4, 50)));
+    expect(growing.growth(site(1, 12, 100))).toBeCloseTo(60_000);
+    const text = renderView(growing, { ...options, columns: 120 }).join('\n');
+    expect(text).toMatch(/bytes\/s {2}growth\/min {2}site$/m);
+    expect(text).toMatch(/^ +12 +11\.7 KiB .* 58\.6 KiB {2}\S+1\.ts/m);
+    expect(text).toMatch(/^ +4 +3\.9 KiB .* - {2}\S+2\.ts/m);
+    expect(text).toMatch(/^live +3\.8 MiB {2}▁▃▆█ from 976\.6 KiB$/m);
+  });
+
   test('restarts with a new recording', () => {
     const other = new History();
     other.add(stateAt(9000, site(1, 9, 100)));

@@ -64,7 +64,7 @@ test('the oldest tensors, with shape, dtype and bytes; ages are exact', async ()
   ]);
   expect(await row('h-oldest', 2)).toEqual([
     '59.4 s',
-    '[8, 32]',
+    '60 × [8, 32]', // of the same site and shape, in one row
     'float32',
     'cpu',
     '1.0 KiB',

@@ -6,6 +6,10 @@
   const LEAK_COLORS = 3;
   const OTHER_COLORS = 8;
   const PAGE_STEPS = 10;
+  /** Names of onsets, which may be near each other, are in rows. */
+  const MARK_ROWS = 4;
+  /** There is no room for the name of a leak beside its mark. */
+  const NARROW = 520;
 
   /** A step of 1, 2 or 5 times a power of ten of the unit, for about `count` steps. */
   function byteStep(most, count) {
@@ -35,8 +39,8 @@
 
   /**
    * @param {HTMLElement} root
-   * @param {{ label: string, ms: number[], areas: Series[], lines: Series[], marks: { ms: number, name: string }[] }} chart
-   * @typedef {{ name: string, color: string, values: number[], dash?: string, shown?: boolean }} Series
+   * @param {{ label: string, ms: number[], areas: Series[], lines: Series[], marks: { ms: number, name: string, isOnset?: boolean }[] }} chart
+   * @typedef {{ name: string, title?: string, color: string, values: number[], dash?: string, shown?: boolean }} Series
    */
   function draw(root, { label, ms, areas, lines, marks }) {
     const count = ms.length;
@@ -111,13 +115,15 @@
             `points="${path(series.values).join(' ')}"/>`,
         );
       }
-      for (const mark of marks) {
+      for (const [i, mark] of marks.entries()) {
         const place = x(mark.ms).toFixed(1);
-        const right = x(mark.ms) > width * 0.8;
+        const right = x(mark.ms) > width * 0.5;
+        const row = mark.isOnset ? i % MARK_ROWS : 0;
+        const name = mark.isOnset && width < NARROW ? 'grows' : mark.name;
         parts.push(
-          `<line class="mark" x1="${place}" x2="${place}" y1="${MARGIN.top}" y2="${HEIGHT - MARGIN.bottom}"/>`,
-          `<text class="mark-name" x="${place}" y="${MARGIN.top + 10}" dx="${right ? -5 : 5}" ` +
-            `text-anchor="${right ? 'end' : 'start'}">${escapeHtml(mark.name)}</text>`,
+          `<line class="mark${mark.isOnset ? ' onset' : ''}" x1="${place}" x2="${place}" y1="${MARGIN.top}" y2="${HEIGHT - MARGIN.bottom}"/>`,
+          `<text class="mark-name" x="${place}" y="${MARGIN.top + 10 + 14 * row}" dx="${right ? -5 : 5}" ` +
+            `text-anchor="${right ? 'end' : 'start'}">${escapeHtml(name)}</text>`,
         );
       }
       parts.push(`<line class="cursor" y1="${MARGIN.top}" y2="${HEIGHT - MARGIN.bottom}" visibility="hidden"/>`);
@@ -188,7 +194,8 @@
     });
 
     for (const series of all) {
-      const button = element('button', { type: 'button', 'aria-pressed': String(shown.has(series)) });
+      const pressed = String(shown.has(series));
+      const button = element('button', { type: 'button', title: series.title ?? series.name, 'aria-pressed': pressed });
       button.innerHTML = `${swatch(series)}<span>${escapeHtml(series.name)}</span>`;
       paint(button, [series]);
       button.addEventListener('click', () => {
@@ -210,7 +217,7 @@
   }
 
   const { timeline } = data;
-  const { ms, live, allocated, heap, rss, bands, marks } = timeline;
+  const { ms, live, allocated, heap, rss, bands, marks, onsets } = timeline;
   if (ms.length < 2) {
     for (const id of ['timeline', 'process']) {
       document.getElementById(id).append(element('p', { className: 'note' }, 'Too few rounds for a chart.'));
@@ -223,6 +230,7 @@
     ms,
     areas: bands.map((band) => ({
       name: band.verdict === 'leak' ? `${band.name} (leak)` : band.name,
+      title: band.title,
       color: bandColor(bands, band),
       values: band.bytes,
     })),
@@ -237,7 +245,7 @@
         shown: most(rss) < 3 * most(allocated),
       },
     ],
-    marks,
+    marks: [...marks, ...onsets.map((onset) => ({ ...onset, isOnset: true }))],
   });
   draw(document.getElementById('process'), {
     label: 'Memory of the process by owner over time',
@@ -257,6 +265,19 @@
       },
     ],
     lines: [{ name: 'process (RSS)', color: 'var(--ink)', dash: '5 4', values: rss }],
+    marks,
+  });
+  const { births } = data;
+  const place = document.getElementById('births');
+  if (births === undefined || births.ms.length < 2) {
+    place?.remove();
+    return;
+  }
+  draw(place, {
+    label: 'Bytes by the time of their birth',
+    ms: births.ms,
+    areas: [{ name: 'still live at the end', color: 'var(--band-leak-0)', values: births.live }],
+    lines: [{ name: 'made', color: 'var(--muted)', dash: '5 4', values: births.made }],
     marks,
   });
 })();

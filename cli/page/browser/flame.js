@@ -1,7 +1,7 @@
 /** The flame graph: frame widths are bytes, callers are above; with zoom, three values and tree keyboard navigation. */
 (() => {
   const { data, formatBytes, element } = globalThis.page;
-  const { names, files, root } = data.flame;
+  const { names, files, sources, root } = data.flame;
   const VALUES = [
     ['live', 1],
     ['allocated', 2],
@@ -66,7 +66,7 @@
         className,
         role: 'treeitem',
         tabIndex: -1,
-        title: describe(node),
+        title: sources[node[0]] === '' ? describe(node) : `${describe(node)}\n${sources[node[0]]}`,
         'aria-label': describe(node),
         'aria-level': String(level + 1),
         'aria-selected': 'false',
