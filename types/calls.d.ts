@@ -2,7 +2,7 @@
  * What the functions of `torch` and those of `torch.async` and `torch.run` do not have in common. Both are declared once, in
  * terms of these types: a program of two lines spends most of the compiler's time on reading declarations.
  */
-import type { Tensor } from '../lib/tensor';
+import type { Tensor } from '../lib/tensor/tensor';
 import type { Fits, ShapeError, TensorOf } from './algebra';
 import type { Signal } from './base';
 import type { Later, When } from './pending';
