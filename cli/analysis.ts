@@ -1,7 +1,7 @@
 /** Turns a capture into a report: resolves source maps, groups by position, and judges each site. */
 import type { Capture, Series } from './capture/capture';
 import { graphReport, hiddenAllocator, hiddenBytesOf, type Root, rootOf } from './graphs';
-import { type Hidden, judgeHidden, likelyHiddenRoot } from './hidden';
+import { type Hidden, isHeldOrFreed, judgeHidden, likelyHiddenRoot } from './hidden';
 import { type Judged, judgeGroup, type Program, programOf } from './judging';
 import { REPORT_VERSION, type Report, type Shortfall, type SiteReport } from './report';
 import { falseDiscovery } from './rules/false_discovery';
@@ -49,8 +49,7 @@ export function analyse(capture: Capture, options: AnalysisOptions = {}): Report
       ? capture.ticks.map((tick) => tick.bytes)
       : totalOf(growing, capture.ticks.length, (series) => series.liveBytes);
   const hidden = judgeHidden(program, explained, options);
-  if (hidden.judgement.verdict === 'leak' && deviceMatches('cpu', options.device))
-    attributeHidden(program, all, hidden, options);
+  if (isHeldOrFreed(hidden) && deviceMatches('cpu', options.device)) attributeHidden(program, all, hidden, options);
   const found = all
     .filter((site) => site.allocatedTensors > 0 || site.liveTensors > 0 || site.verdict === 'leak')
     .sort(
@@ -153,7 +152,7 @@ const finite = (value: number) => (Number.isFinite(value) ? Math.round(value) : 
 
 /** Attributes hidden growth to the most likely site: a known leak, an inferred line, or an unknown site. */
 function attributeHidden(program: Program, sites: SiteReport[], found: Hidden, options: RuleOptions): void {
-  const { judgement: hidden, rounds } = found;
+  const { judgement: hidden, rounds, freedMs } = found;
   const growth = Math.round(hidden.growthBytesPerMinute);
   const root = sites.find(({ graph, verdict }) => graph !== null && verdict === 'leak');
   const leak = sites
@@ -162,7 +161,7 @@ function attributeHidden(program: Program, sites: SiteReport[], found: Hidden, o
       (a, b) => (a === undefined || b.growthTensorsPerMinute > a.growthTensorsPerMinute ? b : a),
       undefined,
     );
-  const seen = root ?? leak;
+  const seen = root ?? leak ?? (hidden.verdict === 'leak' ? undefined : sites.find(isYoungAndGrowing));
   if (seen !== undefined) {
     seen.hiddenGrowthBytesPerMinute = growth;
     seen.growthBytesPerMinute += growth;
@@ -176,9 +175,10 @@ function attributeHidden(program: Program, sites: SiteReport[], found: Hidden, o
     growthLowBytesPerMinute: finite(hidden.lowBytesPerMinute),
     growthHighBytesPerMinute: finite(hidden.highBytesPerMinute),
     hiddenGrowthBytesPerMinute: growth,
-    verdict: 'leak',
-    kind: 'leak',
-    confidence: 1 - hidden.p,
+    verdict: hidden.verdict,
+    kind: hidden.kind,
+    freedMs,
+    confidence: hidden.verdict === 'leak' ? 1 - hidden.p : null,
   } satisfies Partial<SiteReport>);
 }
 

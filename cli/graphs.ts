@@ -163,7 +163,8 @@ export function hiddenAllocator(program: Program, options: RuleOptions): Group |
     const from = hiddenBytes.findIndex((n) => n > 0);
     if (from === -1) continue;
     const { judgement } = judgeCount(program, hiddenBytes, from, options, true);
-    if (judgement.verdict !== 'leak' || judgement.growthBytesPerMinute <= most) continue;
+    const grew = judgement.verdict === 'leak' || judgement.kind === 'grew-to-the-end';
+    if (!grew || judgement.growthBytesPerMinute <= most) continue;
     [maker, most] = [group, judgement.growthBytesPerMinute];
   }
   return maker;
