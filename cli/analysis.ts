@@ -13,6 +13,7 @@ import {
   type SiteKind,
   type SiteVerdict,
 } from './rules/verdict';
+import { isThinned, judgeSampled } from './sampled';
 import { deviceMatches, type Group, groupByPosition, lastOf, stackOf, totalOf } from './sites';
 import { type SummaryOptions, summarise } from './summary';
 import { variableAt } from './variable';
@@ -40,18 +41,22 @@ export function analyse(capture: Capture, options: AnalysisOptions = {}): Report
   const all = groups.map((group, i) => reportSite(capture, group, judged[i]!, errors[i]!));
   const root = rootOf(program, options);
   if (root !== undefined) addGraph(all[groups.indexOf(root.group)]!, root);
+  const isSampled = isThinned(capture) && options.device === undefined;
+  const sampled = isSampled ? judgeSampled(program, all, options) : undefined;
   const growing = groups.flatMap((group, i) =>
     GROWING.includes(all[i]!.kind) ? group.members.map(({ series }) => series) : [],
   );
-  // If only totals were recorded, no site is known, but the bytes of all tensors are.
+  // If only totals were recorded, no site is known, but the bytes of all tensors are; and estimates cannot be subtracted.
   const explained =
-    capture.start?.mode === 'counters'
+    capture.start?.mode === 'counters' || sampled?.isGrowing === true
       ? capture.ticks.map((tick) => tick.bytes)
-      : totalOf(growing, capture.ticks.length, (series) => series.liveBytes);
+      : totalOf(isSampled ? [] : growing, capture.ticks.length, (series) => series.liveBytes);
   const hidden = judgeHidden(program, explained, options);
   if (isHeldOrFreed(hidden) && deviceMatches('cpu', options.device)) attributeHidden(program, all, hidden, options);
+  if (sampled?.unsampled !== undefined)
+    all.push({ ...unknownSite(capture), file: '(not sampled)', liveBytes: 0, ...sampled.unsampled });
   const found = all
-    .filter((site) => site.allocatedTensors > 0 || site.liveTensors > 0 || site.verdict === 'leak')
+    .filter((site) => site.allocatedTensors > 0 || site.liveTensors > 0 || RANK[site.verdict] <= RANK.insufficient)
     .sort(
       (a, b) =>
         RANK[a.verdict] - RANK[b.verdict] ||
@@ -63,12 +68,16 @@ export function analyse(capture: Capture, options: AnalysisOptions = {}): Report
     );
   // The verdict covers all sites, including those that the table omits.
   const isLeak = found.some((site) => site.verdict === 'leak');
-  const insufficient = isLeak ? null : shortfall(capture, found, options);
+  const insufficient = isLeak ? null : shortfall(capture, found, options, sampled?.sufficientBytes ?? null);
   const { minAgeMs } = options;
   return {
     version: REPORT_VERSION,
     verdict: isLeak ? 'leak' : insufficient === null ? 'clean' : 'insufficient',
-    summary: summarise(capture, { sites: found, hidden: hidden.judgement, insufficient }, options),
+    summary: summarise(
+      capture,
+      { sites: found, hidden: hidden.judgement, insufficient, sufficientBytes: sampled?.sufficientBytes ?? null },
+      options,
+    ),
     sites: found.filter(({ oldestMs }) => minAgeMs === undefined || (oldestMs !== null && oldestMs >= minAgeMs)),
     timeline: capture.ticks.map((tick) => ({
       ms: tick.ms,
@@ -85,7 +94,12 @@ export function analyse(capture: Capture, options: AnalysisOptions = {}): Report
 }
 
 /** Without a leak: why the verdict is not `clean`, or null. A short capture is enough if no tensor is live at its end. */
-function shortfall({ start, ticks }: Capture, sites: SiteReport[], options: AnalysisOptions): Shortfall | null {
+function shortfall(
+  { start, ticks }: Capture,
+  sites: SiteReport[],
+  options: AnalysisOptions,
+  sufficientBytes: number | null,
+): Shortfall | null {
   if (start === undefined) return 'not-loaded';
   const total = options.device === undefined ? (ticks.at(-1)?.tensors ?? 0) : 0;
   const alive = total > 0 || sites.some((site) => site.liveTensors > 0);
@@ -93,6 +107,7 @@ function shortfall({ start, ticks }: Capture, sites: SiteReport[], options: Anal
   if (start.mode === 'counters' && total > 0) return 'counters';
   const growing = sites.filter(isYoungAndGrowing);
   if (growing.length === 0) return null;
+  if (sufficientBytes !== null) return 'few-samples';
   return growing[0]!.kind === 'grew-to-the-end' ? 'grew-to-the-end' : 'young-sites';
 }
 

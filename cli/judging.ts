@@ -37,7 +37,7 @@ const LATE_RISE = 0.25;
 export interface Program {
   capture: Capture;
   groups: Group[];
-  /** Number of tensors made until each round. */
+  /** Number of tensors made until each round; in `sample` mode, if it is known, the exact number of storages. */
   work: number[];
   /** Number of judged rounds: all, or those until the mark `shutdown`. */
   rounds: number;
@@ -70,11 +70,18 @@ export function programOf(capture: Capture, groups: Group[], wanted: Series[]): 
   return {
     capture,
     groups,
-    work: totalOf(wanted, capture.ticks.length, (series) => series.allocatedTensors),
+    work: workOf(capture, wanted),
     rounds: until === -1 ? capture.ticks.length : until,
     ended,
     held: heldOf(capture),
   };
+}
+
+/** Not the estimates of `sample` mode, which rise in steps. */
+function workOf({ ticks }: Capture, wanted: Series[]): number[] {
+  if (ticks.length === 0 || ticks.some(({ made }) => made === undefined))
+    return totalOf(wanted, ticks.length, (series) => series.allocatedTensors);
+  return ticks.map(({ made }) => made!);
 }
 
 /** For one process only: joined processes have separate collections. */
@@ -140,7 +147,7 @@ function judgeSurvivors(program: Program, group: Group, atEnd: Judged, options: 
   );
   if (
     judgement.verdict !== 'leak' ||
-    ![liveTensors, liveBytes].some((counts) => risesExactly(counts, held, from, options))
+    ![liveTensors, liveBytes].some((counts) => rises(counts, held.exact, from, options))
   )
     return undefined;
   const stays = lastOf(all, (series) => series.liveTensors) >= STILL_THERE * liveTensors[end - 1]!;
@@ -155,7 +162,7 @@ function judgeSurvivors(program: Program, group: Group, atEnd: Judged, options: 
  * count. It is exact right before each collection, so it must rise there, in most steps and until the last. A short run has
  * few collections, so only those of the first rounds are skipped; late growth shows that it is not a cache that filled.
  */
-function risesExactly(counts: number[], { exact }: Held, from: number, options: RuleOptions): boolean {
+export function rises(counts: number[], exact: number[], from: number, options: RuleOptions): boolean {
   const begin = from + Math.min(MIN_WARMUP, options.warmup ?? MIN_WARMUP);
   const values = exact.filter((round) => round >= begin).map((round) => counts[round]!);
   if (values.length < MIN_COLLECTIONS) return false;
@@ -177,7 +184,13 @@ const grew = ({ growthBytesPerMinute, growthTensorsPerMinute }: Judgement) =>
   growthBytesPerMinute > 0 || growthTensorsPerMinute > 0;
 
 /** Judges the rounds until `rounds`; if nothing is found, those before the final phase of the program. */
-function judgeToEnd(program: Program, group: Group, its: Series[], rounds: number, options: RuleOptions): Judged {
+export function judgeToEnd(
+  program: Program,
+  group: Group,
+  its: Series[],
+  rounds: number,
+  options: RuleOptions,
+): Judged {
   const { capture } = program;
   const atEnd = { ...judgeUntil(program, its, rounds, options), freedMs: null };
   if (atEnd.judgement.verdict === 'leak') {
@@ -204,7 +217,9 @@ function judgeToEnd(program: Program, group: Group, its: Series[], rounds: numbe
 function judgeUntil({ capture, work }: Program, its: Series[], end: number, options: RuleOptions) {
   const rounds = capture.ticks.length;
   const oldest = oldestOf(its, end);
-  const ownWork = lastOf(its, (series) => series.allocatedTensors) >= OWN_WORK * work.at(-1)!;
+  // The estimates of older captures in `sample` mode rise in steps, so growth is measured by time there too.
+  const isEstimate = capture.start?.mode === 'sample' && capture.ticks[0]?.made === undefined;
+  const ownWork = isEstimate || lastOf(its, (series) => series.allocatedTensors) >= OWN_WORK * work.at(-1)!;
   // A site that starts late is judged from its own first round.
   const from = Math.max(0, firstRound(its));
   if (from >= end) return { judgement: { verdict: 'steady', kind: 'steady', ...NO_GROWTH } as Judgement, oldest };

@@ -72,9 +72,9 @@ export interface TimelinePoint {
 /**
  * Why a report without a leak is not `clean`: the program never loaded the library; too few rounds after the warm-up; a
  * growing site has too few rounds of its own; a site grew until the program's end, and may have been used and freed there;
- * only totals were recorded.
+ * only totals were recorded; too few storages of what grows were sampled.
  */
-export type Shortfall = 'not-loaded' | 'few-rounds' | 'young-sites' | 'grew-to-the-end' | 'counters';
+export type Shortfall = 'not-loaded' | 'few-rounds' | 'young-sites' | 'grew-to-the-end' | 'counters' | 'few-samples';
 
 export interface Summary {
   command: string;
@@ -109,6 +109,8 @@ export interface Summary {
   leakBytesPerMinute: number;
   /** Why the verdict is `insufficient`; else null. */
   insufficient: Shortfall | null;
+  /** For `few-samples`: the distance between samples (`--sample-bytes`) that would suffice; else null. */
+  sufficientSampleBytes: number | null;
   /** The only device of the report (`report --device`); null for all. */
   device: string | null;
   /** Sites whose oldest live tensor is younger are hidden (`report --min-age`); null for none. */

@@ -21,10 +21,11 @@ export interface Findings {
   sites: SiteReport[];
   hidden: Judgement;
   insufficient: Shortfall | null;
+  sufficientBytes: number | null;
 }
 
 export function summarise(capture: Capture, findings: Findings, options: SummaryOptions): Summary {
-  const { sites, hidden, insufficient } = findings;
+  const { sites, hidden, insufficient, sufficientBytes } = findings;
   const { start, end, ticks } = capture;
   const last = ticks.at(-1);
   const leaks = sites.filter((site) => site.verdict === 'leak');
@@ -65,6 +66,7 @@ export function summarise(capture: Capture, findings: Findings, options: Summary
     leaks: leaks.length,
     leakBytesPerMinute,
     insufficient,
+    sufficientSampleBytes: insufficient === 'few-samples' ? sufficientBytes : null,
     device: options.device ?? null,
     minAgeMs: options.minAgeMs ?? null,
     memoryLimitBytes: limit.bytes,

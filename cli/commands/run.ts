@@ -10,7 +10,7 @@ import { ExitCode, UsageError } from '../errors';
 import { checkDistinct, checkWritable } from '../output';
 import type { Report } from '../report';
 import { type Ending, exitBySignal, runChild } from '../run/child';
-import { intervalOption, modeOptions, type RecordingOptions, roundMs } from '../run/options';
+import { intervalOption, modeOptions, type RecordingOptions, roundMs, samplingOf } from '../run/options';
 import { reportCapture, reserve, showLive } from '../run/show';
 import { HeapAtEnd } from '../why/at_end';
 import { keepBeside, removeBeside } from '../why/kept';
@@ -99,7 +99,7 @@ async function record(program: string[], file: string, options: Options): Promis
       file,
       mode: options.mode,
       intervalMs: roundMs(options),
-      sampleBytes: options.sampleBytes,
+      ...samplingOf(options),
       depth: options.frames,
       maxBytes: options.maxSize ?? 0,
       followChildren: options.followChildren === true,
