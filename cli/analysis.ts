@@ -1,6 +1,6 @@
 /** Turns a capture into a report: resolves source maps, groups by position, and judges each site. */
 import type { Capture, Series } from './capture/capture';
-import { graphReport, hiddenAllocator, hiddenBytesOf, type Root, rootOf } from './graphs';
+import { graphReport, hiddenAllocator, hiddenBytesOf, likelyCarrier, type Root, rootOf } from './graphs';
 import { type Hidden, isHeldOrFreed, judgeHidden, likelyHiddenRoot } from './hidden';
 import { type Judged, judgeGroup, type Program, programOf } from './judging';
 import { REPORT_VERSION, type Report, type Shortfall, type SiteReport } from './report';
@@ -182,7 +182,8 @@ function attributeHidden(program: Program, sites: SiteReport[], found: Hidden, o
     seen.growthBytesPerMinute += growth;
     return;
   }
-  const maker = hiddenAllocator(program, options) ?? likelyHiddenRoot(program, rounds, options);
+  const maker =
+    likelyCarrier(program) ?? hiddenAllocator(program, options) ?? likelyHiddenRoot(program, rounds, options);
   const site = maker === undefined ? unknownSite(program.capture) : sites[program.groups.indexOf(maker)]!;
   if (maker === undefined) sites.push(site);
   Object.assign(site, {

@@ -15,6 +15,9 @@ const HELD = 0.5;
 /** Graphs of about the same size are taken for the same graph. */
 const AS_LARGE = 0.9;
 
+/** How much larger a graph that grows is in the second half than in the first. */
+const CARRIED = 1.5;
+
 /** At least this many lines are compared. */
 const MAX_ROOTS = 64;
 
@@ -153,6 +156,23 @@ function grown(program: Program, carried: Carried, options: RuleOptions): Root |
   const made = totalOf(series, program.capture.ticks.length, ({ allocatedTensors }) => allocatedTensors);
   const sinceMs = program.capture.ticks[from]!.ms;
   return { ...carried, ...judged, sinceMs, nodesPerStep: perStep(made, carried.nodes, from, judged.rounds) };
+}
+
+/**
+ * If memory that no tensor accounts for grows: the line whose value carries its own earlier values, in a graph that grew too
+ * irregularly to be judged by itself (a census that was seldom affordable).
+ */
+export function likelyCarrier(program: Program): Group | undefined {
+  let [carrier, most]: [Group | undefined, number] = [undefined, 0];
+  for (const group of program.groups) {
+    const carried = carriedBy(program, group);
+    if (carried === undefined || !carried.flags.some((flag) => (flag & GraphFlag.carriesItself) !== 0)) continue;
+    const nodes = carried.nodes.slice(0, program.rounds);
+    const largest = (part: number[]) => part.reduce((a, b) => Math.max(a, b), 0);
+    const size = largest(nodes.slice(nodes.length >> 1));
+    if (size > most && size >= CARRIED * largest(nodes.slice(0, nodes.length >> 1))) [carrier, most] = [group, size];
+  }
+  return carrier;
 }
 
 /** The line that allocated most of the growing memory that no tensor accounts for. */

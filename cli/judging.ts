@@ -30,8 +30,11 @@ const MANY_COLLECTIONS = 8;
 const SHARE_OF_FEW = 0.25;
 /** Share of pairs of collections in which the later one must have the larger count. */
 const MIN_RISING_PAIRS = 0.9;
-/** Share of the rise that must come in its second half. */
+/** Share of the rise that must come in its second half; for a doubt, less. */
 const LATE_RISE = 0.25;
+const LATE_DOUBT = 0.15;
+/** The last collection must be in the rest after this share of the rounds, for a doubt. */
+const RECENT = 2 / 3;
 
 /** The data that the sites of a capture are judged by. */
 export interface Program {
@@ -145,11 +148,23 @@ function judgeSurvivors(program: Program, group: Group, atEnd: Judged, options: 
     },
     { ...options, mixed: true },
   );
-  if (
-    judgement.verdict !== 'leak' ||
-    ![liveTensors, liveBytes].some((counts) => rises(counts, held.exact, from, options))
-  )
-    return undefined;
+  const rising = (how: typeof rises) =>
+    [liveTensors, liveBytes].some((counts) => how(counts, held.exact, from, options));
+  if (judgement.verdict !== 'leak' || !rising(rises)) {
+    // Without a collection for long, nothing has grown since the last one.
+    if (end < RECENT * most) return undefined;
+    if (atEnd.judgement.verdict !== 'steady' || !mayRise(liveTensors, held.exact, from, options)) return undefined;
+    const [first, last] = [from, end - 1].map((round) => capture.ticks[round]!.ms) as [number, number];
+    const growthTensorsPerMinute = (liveTensors[end - 1]! / Math.max(1, last - first)) * 60_000;
+    const doubtful = {
+      ...judgement,
+      verdict: 'insufficient',
+      kind: 'insufficient',
+      growthTensorsPerMinute,
+      p: 1,
+    } as const;
+    return { judgement: doubtful, oldest: atEnd.oldest, freedMs: null };
+  }
   const stays = lastOf(all, (series) => series.liveTensors) >= STILL_THERE * liveTensors[end - 1]!;
   const isSure = stays && !isConsumed(program, group, program.rounds - LAST_ROUNDS, program.rounds);
   // A second test of the same site.
@@ -178,6 +193,22 @@ export function rises(counts: number[], exact: number[], from: number, options: 
   }
   const middle = values[values.length >> 1]!;
   return up >= MIN_RISING_PAIRS * pairs && values.at(-1)! - middle >= LATE_RISE * rise;
+}
+
+/**
+ * The same with less evidence, not enough for a leak but too much for a clean verdict: the count doubled from its minimum in
+ * the first half, without a fall since.
+ */
+function mayRise(counts: number[], exact: number[], from: number, options: RuleOptions): boolean {
+  const begin = from + Math.min(MIN_WARMUP, options.warmup ?? MIN_WARMUP);
+  const all = exact.filter((round) => round >= begin).map((round) => counts[round]!);
+  const early = all.slice(0, Math.ceil(all.length / 2));
+  const values = all.slice(early.lastIndexOf(Math.min(...early)));
+  if (values.length < MIN_COLLECTIONS + 1) return false;
+  const rise = values.at(-1)! - values[0]!;
+  const late = values.at(-1)! - values[values.length >> 1]!;
+  const falls = values.some((value, i) => i > 0 && value < values[i - 1]!);
+  return !falls && rise >= Math.max(2 * MIN_EXACT_RISE, values[0]!) && late >= LATE_DOUBT * rise;
 }
 
 const grew = ({ growthBytesPerMinute, growthTensorsPerMinute }: Judgement) =>

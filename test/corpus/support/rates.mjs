@@ -1,10 +1,10 @@
 /**
  * Measures the rates of docs/verdicts.md, outside the tests:
  *
- *   node test/corpus/support/rates.mjs --mode full|sample|attach [--end exit|drain|sigterm|sigkill|crash]
+ *   node test/corpus/support/rates.mjs --mode full|sample|attach [--end exit|drain|sigterm|sigkill|crash|each]
  *     [--out FOLDER] [--at-once 2] [--only PATTERN] [--judge]
  *
- * `--judge` only judges the captures that an earlier run left in the folder.
+ * `--end each`: the programs take turns. `--judge` only judges the captures that an earlier run left in the folder.
  */
 import { spawn } from 'node:child_process';
 import * as fs from 'node:fs';
@@ -34,18 +34,23 @@ const RECORDING = ['--quiet', '--interval', '25ms', ...options.arg];
 const programs = ['leaks', 'more/leaks', 'innocents', 'more/innocents'].flatMap((folder) =>
   fs
     .readdirSync(path.join(here, folder))
-    .filter((name) => /\.[cm]js$/.test(name) && new RegExp(options.only).test(name))
+    .filter((name) => /\.[cm]js$/.test(name) && new RegExp(options.only).test(`${folder}/${name}`))
     .sort()
-    .map((name) => ({ kind: path.basename(folder), name: path.parse(name).name, file: path.join(here, folder, name) })),
+    .map((name, turn) => {
+      const file = path.join(here, folder, name);
+      return { kind: path.basename(folder), name: path.parse(name).name, file, turn };
+    }),
 );
 
 const ended = (child) => new Promise((resolve) => child.on('close', (code, signal) => resolve(signal ?? code)));
 const node = (args, env = {}) =>
   spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'ignore'], env: { ...process.env, ...env } });
 
-async function record({ file }, capture, json) {
+const ENDS = ['exit', 'drain', 'sigterm', 'sigkill', 'crash'];
+
+async function record({ file, turn }, capture, json) {
   const program = ['-r', preload, file];
-  const env = { CORPUS_END: options.end };
+  const env = { CORPUS_END: options.end === 'each' ? ENDS[turn % ENDS.length] : options.end };
   const files = ['-o', capture, '--json', json];
   if (options.mode !== 'attach') {
     await ended(

@@ -5,5 +5,5 @@ const registry = new FinalizationRegistry(({ values }) => values.dispose());
 
 steps(() => {
   const session = { values: torch.randn([100]) }; // LEAK
-  registry.register(session, session);
+  registry.register(session, { values: session.values, of: [session] });
 });
