@@ -2,9 +2,9 @@
 import type { Capture, Series } from './capture/capture';
 import { addCauses } from './causes';
 import { addCourse } from './courses';
-import { graphReport, hiddenAllocator, hiddenBytesOf, type Root, rootOf } from './graphs';
+import { graphReport, hiddenAllocator, hiddenBytesOf, likelyCarrier, type Root, rootOf } from './graphs';
 import { grownTensors } from './grown_tensors';
-import { type Hidden, judgeHidden, likelyHiddenRoot } from './hidden';
+import { type Hidden, isHeldOrFreed, judgeHidden, likelyHiddenRoot } from './hidden';
 import { type Judged, judgeGroup, type Program, programOf } from './judging';
 import { REPORT_VERSION, type Report, type Shortfall, type SiteReport } from './report';
 import { falseDiscovery } from './rules/false_discovery';
@@ -18,6 +18,7 @@ import {
   type SiteKind,
   type SiteVerdict,
 } from './rules/verdict';
+import { isThinned, judgeSampled } from './sampled';
 import { deviceMatches, firstRound, type Group, groupByPosition, lastOf, stackOf, totalOf } from './sites';
 import { type ProcessGrowth, processGrowth, type SummaryOptions, summarise } from './summary';
 import { variableAt } from './variable';
@@ -45,25 +46,30 @@ export function analyse(capture: Capture, options: AnalysisOptions = {}): Report
   const all = groups.map((group, i) => reportSite(capture, group, judged[i]!, errors[i]!));
   const root = rootOf(program, options);
   if (root !== undefined) addGraph(all[groups.indexOf(root.group)]!, root);
+  const isSampled = isThinned(capture) && options.device === undefined;
+  const sampled = isSampled ? judgeSampled(program, all, options) : undefined;
   const growing = groups.flatMap((group, i) =>
     GROWING.includes(all[i]!.kind) ? group.members.map(({ series }) => series) : [],
   );
-  // If only totals were recorded, no site is known, but the bytes of all tensors are.
+  // If only totals were recorded, no site is known, but the bytes of all tensors are; and estimates cannot be subtracted.
   const explained =
-    capture.start?.mode === 'counters'
+    capture.start?.mode === 'counters' || sampled?.isGrowing === true
       ? capture.ticks.map((tick) => tick.bytes)
-      : totalOf(growing, capture.ticks.length, (series) => series.liveBytes);
+      : totalOf(isSampled ? [] : growing, capture.ticks.length, (series) => series.liveBytes);
   const hidden = judgeHidden(program, explained, options);
   let isHidden = true;
-  if (hidden.judgement.verdict === 'leak' && deviceMatches('cpu', options.device)) {
-    const grown = grownTensors(program, judged, explained, hidden.rounds, options);
+  if (isHeldOrFreed(hidden) && deviceMatches('cpu', options.device)) {
+    const isLeaking = hidden.judgement.verdict === 'leak';
+    const grown = isLeaking ? grownTensors(program, judged, explained, hidden.rounds, options) : undefined;
     isHidden = grown === undefined;
     if (grown === undefined) attributeHidden(program, all, hidden, options);
     else {
       const growth = { growthTensorsPerMinute: Math.round(grown.tensorsPerMinute * 10) / 10 };
-      Object.assign(all[groups.indexOf(grown.group)]!, asLeak(hidden.judgement), growth);
+      Object.assign(all[groups.indexOf(grown.group)]!, asJudged(hidden.judgement), growth);
     }
   }
+  if (sampled?.unsampled !== undefined)
+    all.push({ ...unknownSite(capture), file: '(not sampled)', liveBytes: 0, ...sampled.unsampled });
   const process = processGrowth(capture, options);
   if (root !== undefined) countNodes(all[groups.indexOf(root.group)]!, root, process);
   for (const [i, site] of all.entries()) {
@@ -76,7 +82,7 @@ export function analyse(capture: Capture, options: AnalysisOptions = {}): Report
     addCauses(capture, leaks, Math.max(0, (capture.ticks.at(-1)?.bytes ?? 0) - seen));
   }
   const found = all
-    .filter((site) => site.allocatedTensors > 0 || site.liveTensors > 0 || site.verdict === 'leak')
+    .filter((site) => site.allocatedTensors > 0 || site.liveTensors > 0 || RANK[site.verdict] <= RANK.insufficient)
     .sort(
       (a, b) =>
         RANK[a.verdict] - RANK[b.verdict] ||
@@ -88,7 +94,7 @@ export function analyse(capture: Capture, options: AnalysisOptions = {}): Report
     );
   // The verdict covers all sites, including those that the table omits.
   const isLeak = found.some((site) => site.verdict === 'leak');
-  const insufficient = isLeak ? null : shortfall(capture, found, options);
+  const insufficient = isLeak ? null : shortfall(capture, found, options, sampled?.sufficientBytes ?? null);
   const sufficientMs =
     insufficient === null
       ? null
@@ -104,7 +110,14 @@ export function analyse(capture: Capture, options: AnalysisOptions = {}): Report
     verdict: isLeak ? 'leak' : insufficient === null ? 'clean' : 'insufficient',
     summary: summarise(
       capture,
-      { sites: found, hidden: isHidden ? hidden.judgement : undefined, process, insufficient, sufficientMs },
+      {
+        sites: found,
+        hidden: isHidden ? hidden.judgement : undefined,
+        process,
+        insufficient,
+        sufficientMs,
+        sufficientBytes: sampled?.sufficientBytes ?? null,
+      },
       options,
     ),
     sites: found.filter(({ oldestMs }) => minAgeMs === undefined || (oldestMs !== null && oldestMs >= minAgeMs)),
@@ -123,7 +136,12 @@ export function analyse(capture: Capture, options: AnalysisOptions = {}): Report
 }
 
 /** Without a leak: why the verdict is not `clean`, or null. A short capture is enough if no tensor is live at its end. */
-function shortfall({ start, ticks }: Capture, sites: SiteReport[], options: AnalysisOptions): Shortfall | null {
+function shortfall(
+  { start, ticks }: Capture,
+  sites: SiteReport[],
+  options: AnalysisOptions,
+  sufficientBytes: number | null,
+): Shortfall | null {
   if (start === undefined) return 'not-loaded';
   const total = options.device === undefined ? (ticks.at(-1)?.tensors ?? 0) : 0;
   const alive = total > 0 || sites.some((site) => site.liveTensors > 0);
@@ -131,6 +149,7 @@ function shortfall({ start, ticks }: Capture, sites: SiteReport[], options: Anal
   if (start.mode === 'counters' && total > 0) return 'counters';
   const growing = sites.filter(isYoungAndGrowing);
   if (growing.length === 0) return null;
+  if (sufficientBytes !== null) return 'few-samples';
   return growing[0]!.kind === 'grew-to-the-end' ? 'grew-to-the-end' : 'young-sites';
 }
 
@@ -231,7 +250,7 @@ const finite = (value: number) => (Number.isFinite(value) ? Math.round(value) : 
 
 /** Attributes hidden growth to the most likely site: a known leak, an inferred line, or an unknown site. */
 function attributeHidden(program: Program, sites: SiteReport[], found: Hidden, options: RuleOptions): void {
-  const { judgement: hidden, rounds } = found;
+  const { judgement: hidden, rounds, freedMs } = found;
   const growth = Math.round(hidden.growthBytesPerMinute);
   const root = sites.find(({ graph, verdict }) => graph !== null && verdict === 'leak');
   const leak = sites
@@ -240,7 +259,7 @@ function attributeHidden(program: Program, sites: SiteReport[], found: Hidden, o
       (a, b) => (a === undefined || b.growthTensorsPerMinute > a.growthTensorsPerMinute ? b : a),
       undefined,
     );
-  const seen = root ?? leak;
+  const seen = root ?? leak ?? (hidden.verdict === 'leak' ? undefined : sites.find(isYoungAndGrowing));
   if (seen !== undefined) {
     seen.hiddenGrowthBytesPerMinute = growth;
     seen.growthBytesPerMinute += growth;
@@ -249,20 +268,21 @@ function attributeHidden(program: Program, sites: SiteReport[], found: Hidden, o
     if (seen.growthHighBytesPerMinute !== null && high !== null) seen.growthHighBytesPerMinute += high;
     return;
   }
-  const maker = hiddenAllocator(program, options) ?? likelyHiddenRoot(program, rounds, options);
+  const maker =
+    likelyCarrier(program) ?? hiddenAllocator(program, options) ?? likelyHiddenRoot(program, rounds, options);
   const site = maker === undefined ? unknownSite(program.capture) : sites[program.groups.indexOf(maker)]!;
   if (maker === undefined) sites.push(site);
-  Object.assign(site, asLeak(hidden), { hiddenGrowthBytesPerMinute: growth });
+  Object.assign(site, asJudged(hidden), { hiddenGrowthBytesPerMinute: growth, freedMs });
 }
 
-const asLeak = (judgement: Judgement) =>
+const asJudged = (judgement: Judgement) =>
   ({
     growthBytesPerMinute: Math.round(judgement.growthBytesPerMinute),
     growthLowBytesPerMinute: finite(judgement.lowBytesPerMinute),
     growthHighBytesPerMinute: finite(judgement.highBytesPerMinute),
-    verdict: 'leak',
-    kind: 'leak',
-    confidence: 1 - judgement.p,
+    verdict: judgement.verdict,
+    kind: judgement.kind,
+    confidence: judgement.verdict === 'leak' ? 1 - judgement.p : null,
   }) satisfies Partial<SiteReport>;
 
 function unknownSite(capture: Capture): SiteReport {

@@ -15,6 +15,9 @@ const HELD = 0.5;
 /** Graphs of about the same size are taken for the same graph. */
 const AS_LARGE = 0.9;
 
+/** How much larger a graph that grows is in the second half than in the first. */
+const CARRIED = 1.5;
+
 /** At least this many lines are compared. */
 const MAX_ROOTS = 64;
 
@@ -155,6 +158,23 @@ function grown(program: Program, carried: Carried, options: RuleOptions): Root |
   return { ...carried, ...judged, sinceMs, nodesPerStep: perStep(made, carried.nodes, from, judged.rounds) };
 }
 
+/**
+ * If memory that no tensor accounts for grows: the line whose value carries its own earlier values, in a graph that grew too
+ * irregularly to be judged by itself (a census that was seldom affordable).
+ */
+export function likelyCarrier(program: Program): Group | undefined {
+  let [carrier, most]: [Group | undefined, number] = [undefined, 0];
+  for (const group of program.groups) {
+    const carried = carriedBy(program, group);
+    if (carried === undefined || !carried.flags.some((flag) => (flag & GraphFlag.carriesItself) !== 0)) continue;
+    const nodes = carried.nodes.slice(0, program.rounds);
+    const largest = (part: number[]) => part.reduce((a, b) => Math.max(a, b), 0);
+    const size = largest(nodes.slice(nodes.length >> 1));
+    if (size > most && size >= CARRIED * largest(nodes.slice(0, nodes.length >> 1))) [carrier, most] = [group, size];
+  }
+  return carrier;
+}
+
 /** The line that allocated most of the growing memory that no tensor accounts for. */
 export function hiddenAllocator(program: Program, options: RuleOptions): Group | undefined {
   let [maker, most]: [Group | undefined, number] = [undefined, 0];
@@ -163,7 +183,8 @@ export function hiddenAllocator(program: Program, options: RuleOptions): Group |
     const from = hiddenBytes.findIndex((n) => n > 0);
     if (from === -1) continue;
     const { judgement } = judgeCount(program, hiddenBytes, from, options, true);
-    if (judgement.verdict !== 'leak' || judgement.growthBytesPerMinute <= most) continue;
+    const grew = judgement.verdict === 'leak' || judgement.kind === 'grew-to-the-end';
+    if (!grew || judgement.growthBytesPerMinute <= most) continue;
     [maker, most] = [group, judgement.growthBytesPerMinute];
   }
   return maker;

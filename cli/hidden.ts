@@ -4,7 +4,7 @@
  */
 import type { Program } from './judging';
 import { finalPhase } from './rules/final_fall';
-import { enoughRounds, type Judgement, judge, type RuleOptions, warmupRounds } from './rules/verdict';
+import { enoughRounds, inconclusive, type Judgement, judge, type RuleOptions, warmupRounds } from './rules/verdict';
 import { type Group, lastCollection, totalOf } from './sites';
 
 /** Smaller growth is ignored, because libtorch keeps buffers of its own. */
@@ -20,7 +20,12 @@ export interface Hidden {
   judgement: Judgement;
   /** Number of rounds that were judged. */
   rounds: number;
+  /** If it grew until the program's final phase and was freed there: how many ms before the capture's end; else null. */
+  freedMs: number | null;
 }
+
+export const isHeldOrFreed = ({ judgement: { kind } }: Hidden): boolean =>
+  kind === 'leak' || kind === 'grew-to-the-end';
 
 /**
  * Judges the growth of libtorch's memory minus `explained`, the bytes per round of sites that are known to grow. Tensors
@@ -39,13 +44,15 @@ export function judgeHidden({ capture, work, rounds }: Program, explained: numbe
       },
       { ...options, minBytes: MIN_BYTES, mixed: true },
     );
-  const atEnd = { judgement: until(rounds), rounds };
+  const atEnd = { judgement: until(rounds), rounds, freedMs: null };
   const phase = atEnd.judgement.verdict === 'leak' ? undefined : finalPhase(hidden, work.slice(0, rounds));
-  // If it fell, it may have been released.
-  if (phase === undefined || phase.doubtful || phase.fell) return atEnd;
+  if (phase === undefined) return atEnd;
   const before = until(phase.rounds);
   if (before.verdict !== 'leak') return atEnd;
-  return { judgement: before, rounds: phase.rounds };
+  const freedMs = phase.fell ? capture.durationMs - ticks[phase.rounds - 1]!.ms : null;
+  // As for tensors: a job that collects a graph and then uses it looks the same.
+  const judgement = phase.fell || phase.doubtful ? inconclusive(before) : before;
+  return { judgement, rounds: phase.rounds, freedMs };
 }
 
 /**

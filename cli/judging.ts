@@ -30,14 +30,17 @@ const MANY_COLLECTIONS = 8;
 const SHARE_OF_FEW = 0.25;
 /** Share of pairs of collections in which the later one must have the larger count. */
 const MIN_RISING_PAIRS = 0.9;
-/** Share of the rise that must come in its second half. */
+/** Share of the rise that must come in its second half; for a doubt, less. */
 const LATE_RISE = 0.25;
+const LATE_DOUBT = 0.15;
+/** The last collection must be in the rest after this share of the rounds, for a doubt. */
+const RECENT = 2 / 3;
 
 /** The data that the sites of a capture are judged by. */
 export interface Program {
   capture: Capture;
   groups: Group[];
-  /** Number of tensors made until each round. */
+  /** Number of tensors made until each round; in `sample` mode, if it is known, the exact number of storages. */
   work: number[];
   /** Number of judged rounds: all, or those until the mark `shutdown`. */
   rounds: number;
@@ -70,11 +73,18 @@ export function programOf(capture: Capture, groups: Group[], wanted: Series[]): 
   return {
     capture,
     groups,
-    work: totalOf(wanted, capture.ticks.length, (series) => series.allocatedTensors),
+    work: workOf(capture, wanted),
     rounds: until === -1 ? capture.ticks.length : until,
     ended,
     held: heldOf(capture),
   };
+}
+
+/** Not the estimates of `sample` mode, which rise in steps. */
+function workOf({ ticks }: Capture, wanted: Series[]): number[] {
+  if (ticks.length === 0 || ticks.some(({ made }) => made === undefined))
+    return totalOf(wanted, ticks.length, (series) => series.allocatedTensors);
+  return ticks.map(({ made }) => made!);
 }
 
 /** For one process only: joined processes have separate collections. */
@@ -138,11 +148,23 @@ function judgeSurvivors(program: Program, group: Group, atEnd: Judged, options: 
     },
     { ...options, mixed: true },
   );
-  if (
-    judgement.verdict !== 'leak' ||
-    ![liveTensors, liveBytes].some((counts) => risesExactly(counts, held, from, options))
-  )
-    return undefined;
+  const rising = (how: typeof rises) =>
+    [liveTensors, liveBytes].some((counts) => how(counts, held.exact, from, options));
+  if (judgement.verdict !== 'leak' || !rising(rises)) {
+    // Without a collection for long, nothing has grown since the last one.
+    if (end < RECENT * most) return undefined;
+    if (atEnd.judgement.verdict !== 'steady' || !mayRise(liveTensors, held.exact, from, options)) return undefined;
+    const [first, last] = [from, end - 1].map((round) => capture.ticks[round]!.ms) as [number, number];
+    const growthTensorsPerMinute = (liveTensors[end - 1]! / Math.max(1, last - first)) * 60_000;
+    const doubtful = {
+      ...judgement,
+      verdict: 'insufficient',
+      kind: 'insufficient',
+      growthTensorsPerMinute,
+      p: 1,
+    } as const;
+    return { judgement: doubtful, oldest: atEnd.oldest, freedMs: null };
+  }
   const stays = lastOf(all, (series) => series.liveTensors) >= STILL_THERE * liveTensors[end - 1]!;
   const isSure = stays && !isConsumed(program, group, program.rounds - LAST_ROUNDS, program.rounds);
   // A second test of the same site.
@@ -155,7 +177,7 @@ function judgeSurvivors(program: Program, group: Group, atEnd: Judged, options: 
  * count. It is exact right before each collection, so it must rise there, in most steps and until the last. A short run has
  * few collections, so only those of the first rounds are skipped; late growth shows that it is not a cache that filled.
  */
-function risesExactly(counts: number[], { exact }: Held, from: number, options: RuleOptions): boolean {
+export function rises(counts: number[], exact: number[], from: number, options: RuleOptions): boolean {
   const begin = from + Math.min(MIN_WARMUP, options.warmup ?? MIN_WARMUP);
   const values = exact.filter((round) => round >= begin).map((round) => counts[round]!);
   if (values.length < MIN_COLLECTIONS) return false;
@@ -173,11 +195,33 @@ function risesExactly(counts: number[], { exact }: Held, from: number, options: 
   return up >= MIN_RISING_PAIRS * pairs && values.at(-1)! - middle >= LATE_RISE * rise;
 }
 
+/**
+ * The same with less evidence, not enough for a leak but too much for a clean verdict: the count doubled from its minimum in
+ * the first half, without a fall since.
+ */
+function mayRise(counts: number[], exact: number[], from: number, options: RuleOptions): boolean {
+  const begin = from + Math.min(MIN_WARMUP, options.warmup ?? MIN_WARMUP);
+  const all = exact.filter((round) => round >= begin).map((round) => counts[round]!);
+  const early = all.slice(0, Math.ceil(all.length / 2));
+  const values = all.slice(early.lastIndexOf(Math.min(...early)));
+  if (values.length < MIN_COLLECTIONS + 1) return false;
+  const rise = values.at(-1)! - values[0]!;
+  const late = values.at(-1)! - values[values.length >> 1]!;
+  const falls = values.some((value, i) => i > 0 && value < values[i - 1]!);
+  return !falls && rise >= Math.max(2 * MIN_EXACT_RISE, values[0]!) && late >= LATE_DOUBT * rise;
+}
+
 const grew = ({ growthBytesPerMinute, growthTensorsPerMinute }: Judgement) =>
   growthBytesPerMinute > 0 || growthTensorsPerMinute > 0;
 
 /** Judges the rounds until `rounds`; if nothing is found, those before the final phase of the program. */
-function judgeToEnd(program: Program, group: Group, its: Series[], rounds: number, options: RuleOptions): Judged {
+export function judgeToEnd(
+  program: Program,
+  group: Group,
+  its: Series[],
+  rounds: number,
+  options: RuleOptions,
+): Judged {
   const { capture } = program;
   const atEnd = { ...judgeUntil(program, its, rounds, options), freedMs: null };
   if (atEnd.judgement.verdict === 'leak') {
@@ -204,7 +248,9 @@ function judgeToEnd(program: Program, group: Group, its: Series[], rounds: numbe
 function judgeUntil({ capture, work }: Program, its: Series[], end: number, options: RuleOptions) {
   const rounds = capture.ticks.length;
   const oldest = oldestOf(its, end);
-  const ownWork = lastOf(its, (series) => series.allocatedTensors) >= OWN_WORK * work.at(-1)!;
+  // The estimates of older captures in `sample` mode rise in steps, so growth is measured by time there too.
+  const isEstimate = capture.start?.mode === 'sample' && capture.ticks[0]?.made === undefined;
+  const ownWork = isEstimate || lastOf(its, (series) => series.allocatedTensors) >= OWN_WORK * work.at(-1)!;
   // A site that starts late is judged from its own first round.
   const from = Math.max(0, firstRound(its));
   if (from >= end) return { judgement: { verdict: 'steady', kind: 'steady', ...NO_GROWTH } as Judgement, oldest };

@@ -75,7 +75,7 @@ export function loadMerged(files: string[]): Merged {
 
 /** Adds the processes, and to each site those that hold tensors of it or made some. */
 export function withProcesses(report: Report, { capture, processes }: Merged, redaction?: Redaction): Report {
-  const held = new Map<string, NonNullable<Report['sites'][number]['processes']>>();
+  const held = new Map<string, NonNullable<Report['sites'][number]['inProcesses']>>();
   for (const { frame, members } of groupByPosition(capture, [...capture.series.values()])) {
     const rows = new Map<
       number,
@@ -101,7 +101,7 @@ export function withProcesses(report: Report, { capture, processes }: Merged, re
         ? one
         : { ...one, file: redaction.file(one.file), command: one.command === '' ? '' : '(redacted)' },
     ),
-    sites: report.sites.map((site) => ({ ...site, processes: held.get(keyOf(site)) ?? [] })),
+    sites: report.sites.map((site) => ({ ...site, inProcesses: held.get(keyOf(site)) ?? [] })),
   };
 }
 

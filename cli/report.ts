@@ -85,7 +85,7 @@ export interface SiteReport {
   /** What holds its live tensors (`--why`), most bytes first. */
   heldBy?: { path: string[]; tensors: number; bytes: number }[];
   /** If several captures are merged: the processes it is in, as indices in `Report.processes`, most live bytes first. */
-  processes?: { process: number; liveTensors: number; liveBytes: number; allocatedTensors: number }[];
+  inProcesses?: { process: number; liveTensors: number; liveBytes: number; allocatedTensors: number }[];
 }
 
 /** One process of a report on several captures. Times are ms since the first of them began. */
@@ -113,9 +113,9 @@ export interface TimelinePoint {
 /**
  * Why a report without a leak is not `clean`: the program never loaded the library; too few rounds after the warm-up; a
  * growing site has too few rounds of its own; a site grew until the program's end, and may have been used and freed there;
- * only totals were recorded.
+ * only totals were recorded; too few storages of what grows were sampled.
  */
-export type Shortfall = 'not-loaded' | 'few-rounds' | 'young-sites' | 'grew-to-the-end' | 'counters';
+export type Shortfall = 'not-loaded' | 'few-rounds' | 'young-sites' | 'grew-to-the-end' | 'counters' | 'few-samples';
 
 export interface Summary {
   command: string;
@@ -150,6 +150,8 @@ export interface Summary {
   leakBytesPerMinute: number;
   /** Why the verdict is `insufficient`; else null. */
   insufficient: Shortfall | null;
+  /** For `few-samples`: the distance between samples (`--sample-bytes`) that would suffice; else null. */
+  sufficientSampleBytes: number | null;
   /** The only device of the report (`report --device`); null for all. */
   device: string | null;
   /** Sites whose oldest live tensor is younger are hidden (`report --min-age`); null for none. */

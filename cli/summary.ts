@@ -39,6 +39,7 @@ export interface Findings {
   process: ProcessGrowth;
   insufficient: Shortfall | null;
   sufficientMs: number | null;
+  sufficientBytes: number | null;
 }
 
 export const processGrowth = (capture: Capture, options: RuleOptions): ProcessGrowth => ({
@@ -65,7 +66,7 @@ function forecast(leaks: SiteReport[], rss: Growth): Growth {
 }
 
 export function summarise(capture: Capture, findings: Findings, options: SummaryOptions): Summary {
-  const { sites, hidden, insufficient, sufficientMs, process } = findings;
+  const { sites, hidden, insufficient, sufficientMs, sufficientBytes, process } = findings;
   const { start, end, ticks } = capture;
   const last = ticks.at(-1);
   const leaks = sites.filter((site) => site.verdict === 'leak');
@@ -106,6 +107,7 @@ export function summarise(capture: Capture, findings: Findings, options: Summary
     leaks: leaks.length,
     leakBytesPerMinute,
     insufficient,
+    sufficientSampleBytes: insufficient === 'few-samples' ? sufficientBytes : null,
     device: options.device ?? null,
     minAgeMs: options.minAgeMs ?? null,
     memoryLimitBytes: limit.bytes,

@@ -56,6 +56,10 @@ export interface Tick {
    * collection, and in older captures.
    */
   collectedMs?: number;
+  /** In `sample` mode: storages made so far, with those that were not sampled. Missing in older captures. */
+  made?: number;
+  /** In `sample` mode: mean bytes between samples at this time; 1 if all are recorded. Missing in older captures. */
+  distance?: number;
 }
 
 /** A named point in time. */

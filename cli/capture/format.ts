@@ -35,6 +35,7 @@ export const ROW_BYTES = 56;
 export const BIRTH_BYTES = 48;
 export const SCOPE_BYTES = 8;
 export const GRAPH_BYTES = 40;
+export const SAMPLING_BYTES = 16;
 /** Far above any packet of the recorder: a larger length is damage. */
 export const MAX_PACKET_BYTES = 16 * 1024 * 1024;
 
@@ -55,6 +56,7 @@ export enum PacketType {
   Scopes = 14,
   Kept = 15,
   Graphs = 16,
+  Sampling = 17,
 }
 
 /** A complete packet. */

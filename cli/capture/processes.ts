@@ -85,6 +85,8 @@ function addUp(parts: Part[], times: number[]): Tick[] {
       const change = changes[round]!;
       for (const key of [...SUMMED, ...KEPT]) change[key] += tick[key] - (before?.[key] ?? 0);
       change.peakAllocatedBytes = Math.max(change.peakAllocatedBytes, tick.peakAllocatedBytes);
+      if (tick.made !== undefined) change.made = (change.made ?? 0) + tick.made - (before?.made ?? 0);
+      if (tick.distance !== undefined) change.distance = Math.max(change.distance ?? 0, tick.distance);
       before = tick;
     }
     const after = changes[(rounds.at(-1) ?? Number.POSITIVE_INFINITY) + 1]; // the process has ended
@@ -94,6 +96,8 @@ function addUp(parts: Part[], times: number[]): Tick[] {
   return changes.map((change, round) => {
     for (const key of [...SUMMED, ...KEPT]) sum[key] += change[key];
     sum.peakAllocatedBytes = Math.max(sum.peakAllocatedBytes, change.peakAllocatedBytes, sum.allocatedBytes);
+    if (change.made !== undefined) sum.made = (sum.made ?? 0) + change.made;
+    if (change.distance !== undefined) sum.distance = change.distance;
     return { ...sum, ms: times[round]! };
   });
 }

@@ -2,7 +2,16 @@
 import { InvalidData } from '../errors';
 import type { Capture, GraphSeries, Series, Tick } from './capture';
 import { checkLength, endInfo, json, Names, shape, startInfo, text } from './fields';
-import { BIRTH_BYTES, deviceName, GRAPH_BYTES, PacketType, ROUND_BYTES, ROW_BYTES, SCOPE_BYTES } from './format';
+import {
+  BIRTH_BYTES,
+  deviceName,
+  GRAPH_BYTES,
+  PacketType,
+  ROUND_BYTES,
+  ROW_BYTES,
+  SAMPLING_BYTES,
+  SCOPE_BYTES,
+} from './format';
 import { IdMap } from './id_map';
 import { Budget, MAX_MS, MAX_PENDING_BYTES } from './limits';
 import { type Birth, KEPT, LivingTensors } from './living';
@@ -21,6 +30,7 @@ export class ProcessReader {
   /** Packets of the round whose own packet has not been read yet. */
   private pending: { type: number; payload: Buffer }[] = [];
   private pendingBytes = 0;
+  private sampling: Pick<Tick, 'made' | 'distance'> = {};
   /** By label, then by site and device. */
   private readonly series = new IdMap<IdMap<Series>>();
 
@@ -82,6 +92,10 @@ export class ProcessReader {
         if (!capture.ended.has(payload.readUInt32LE(0))) budget.take('ends of threads');
         capture.ended.set(payload.readUInt32LE(0), capture.ticks.length - 1);
         break;
+      case PacketType.Sampling:
+        checkLength(payload, SAMPLING_BYTES, 'sampling');
+        this.sampling = { made: u64(payload, 0), distance: u64(payload, 8) };
+        break;
       case PacketType.Rows:
       case PacketType.Births:
       case PacketType.Deaths:
@@ -118,6 +132,7 @@ export class ProcessReader {
         lost: u64(payload, 72),
         collections: payload.readUInt32LE(80),
         collectedMs: payload.readUInt32LE(84),
+        ...this.sampling,
       }) - 1;
     for (const part of this.pending) {
       if (part.type === PacketType.Rows) this.readRows(part.payload, tick);

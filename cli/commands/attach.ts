@@ -9,7 +9,7 @@ import { ExitCode, UsageError } from '../errors';
 import { checkDistinct, checkWritable } from '../output';
 import { printable } from '../printable';
 import type { Report } from '../report';
-import { intervalOption, modeOptions, type RecordingOptions, roundMs } from '../run/options';
+import { intervalOption, modeOptions, type RecordingOptions, roundMs, samplingOf } from '../run/options';
 import { isForLive, reserve } from '../run/reserve';
 import { reportCapture, showLive } from '../run/show';
 import { nearName } from '../terminal';
@@ -101,6 +101,7 @@ async function attach(pidText: string, options: Options): Promise<Report | undef
 async function begin(connection: Connection, options: Options): Promise<{ file: string; fd: number }> {
   await refuseIfRecorded(connection);
   const file = path.resolve(options.output ?? unusedName(connection.pid));
+  const sampling = samplingOf(options);
   const fd = reserve(file); // the descriptor, because another user's file could take the name
   try {
     await connection.ask('attach', {
@@ -108,7 +109,8 @@ async function begin(connection: Connection, options: Options): Promise<{ file: 
       path: file,
       mode: options.mode,
       interval: roundMs(options),
-      sample: options.sampleBytes,
+      sample: sampling.sampleBytes,
+      adapt: sampling.adaptDistance,
       depth: options.frames,
       max: options.maxSize ?? 0,
       duration: options.why ? 0 : Math.ceil(options.duration ?? 0), // with --why, detached from here after asking

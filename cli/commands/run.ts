@@ -11,7 +11,7 @@ import { checkDistinct, checkWritable } from '../output';
 import type { Report } from '../report';
 import { withWasm } from '../reporters/wasm';
 import { type Ending, exitBySignal, runChild } from '../run/child';
-import { intervalOption, modeOptions, type RecordingOptions, roundMs } from '../run/options';
+import { intervalOption, modeOptions, type RecordingOptions, roundMs, samplingOf } from '../run/options';
 import { reportCapture, reserve, showLive } from '../run/show';
 import { WasmRecording } from '../wasm/recording';
 import { HeapAtEnd } from '../why/at_end';
@@ -106,7 +106,7 @@ async function record(program: string[], file: string, options: Options): Promis
       file,
       mode: options.mode,
       intervalMs: roundMs(options),
-      sampleBytes: options.sampleBytes,
+      ...samplingOf(options),
       depth: options.frames,
       maxBytes: options.maxSize ?? 0,
       followChildren: options.followChildren === true,

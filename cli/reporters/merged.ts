@@ -34,7 +34,7 @@ export function renderProcesses({ processes = [], sites }: Report, colors: Color
   if (processes.length > MAX_PROCESSES) lines.push(`and ${processes.length - MAX_PROCESSES} more processes`);
   lines.push('');
   for (const site of sites.slice(0, MAX_SITES)) {
-    const its = site.processes ?? [];
+    const its = site.inProcesses ?? [];
     if (its.length === 0) continue;
     const shown = its
       .slice(0, MAX_PER_SITE)

@@ -135,6 +135,14 @@ function sufficientText({ sufficientMs }: Summary): string {
   return sufficientMs === null ? '' : ` ${formatDuration(1000 * Math.ceil(sufficientMs / 1000))} would suffice.`;
 }
 
+function fewSamplesText({ sufficientSampleBytes }: Summary, sites: SiteReport[], folder: string): string {
+  const worst = sites.find(isYoungAndGrowing);
+  const grew =
+    worst === undefined ? 'a site hidden by --min-age grew' : `${position(worst, folder)} grew by ${rate(worst)}`;
+  const finer = `--sample-bytes ${Math.max(1, sufficientSampleBytes ?? 1)}`;
+  return `${grew}, but too few of its storages were sampled to be certain. Use ${finer}, or record for longer`;
+}
+
 /** Why the data is insufficient, as a clause. */
 export function shortfallText({ summary, sites }: Report, folder: string): string {
   const alive = `${counted(summary.liveTensors, 'tensor')} ${summary.liveTensors === 1 ? 'is' : 'are'} alive`;
@@ -144,6 +152,7 @@ export function shortfallText({ summary, sites }: Report, folder: string): strin
       : 'nothing was recorded: the program never loaded libtorch-node';
   if (summary.insufficient === 'counters')
     return `${alive}, and only totals were recorded (--mode counters): no site can be judged`;
+  if (summary.insufficient === 'few-samples') return fewSamplesText(summary, sites, folder);
   if (summary.insufficient === 'young-sites' || summary.insufficient === 'grew-to-the-end') {
     const young = sites.filter(isYoungAndGrowing);
     const worst = young[0];

@@ -5,7 +5,8 @@ import { formatBytes, parseBytes, parseCount, parseDuration } from '../units';
 
 export interface RecordingOptions {
   mode: 'counters' | 'sample' | 'full';
-  sampleBytes: number;
+  /** Undefined: adapted to a budget of cost, at most DEFAULT_SAMPLE_BYTES. */
+  sampleBytes?: number;
   frames: number;
   maxSize?: number;
   interval: number;
@@ -15,6 +16,8 @@ export interface RecordingOptions {
 const ROUNDS_PER_LINE = 4;
 const MIN_ROUND_MS = 100;
 const MAX_ROUND_MS = 1000;
+/** The largest distance between samples if it is adapted. */
+const DEFAULT_SAMPLE_BYTES = 524_288;
 /** The smallest size that holds the stacks of a program. */
 const MIN_MAX_SIZE = 256 * 1024;
 const MAX_FRAMES = 64;
@@ -27,9 +30,11 @@ export function modeOptions(command: Command): Command {
         .default('full'),
     )
     .addOption(
-      new Option('--sample-bytes <bytes>', 'mean bytes between samples; larger storages are always recorded')
-        .argParser(parseBytes)
-        .default(524_288, '512KiB'),
+      new Option(
+        '--sample-bytes <bytes>',
+        'mean bytes between samples; larger storages are always recorded (default: every tensor at first, later as many ' +
+          'as cost 0.25% of a processor, 512KiB at most)',
+      ).argParser(parseBytes),
     )
     .option('--frames <n>', 'frames per stack, 1 to 64; fewer cost less', parseFrames, 16)
     .option('--max-size <bytes>', 'maximum size of the capture of a process, e.g. 64MiB', parseMaxSize);
@@ -42,6 +47,12 @@ export function intervalOption(command: Command): Command {
       .default(1000, '1s'),
   );
 }
+
+/** What `--sample-bytes` means to the recorder. */
+export const samplingOf = ({ sampleBytes }: RecordingOptions) => ({
+  sampleBytes: sampleBytes ?? DEFAULT_SAMPLE_BYTES,
+  adaptDistance: sampleBytes === undefined ? 1 : 0,
+});
 
 /** Time between recorded rounds. */
 export function roundMs({ interval }: RecordingOptions): number {

@@ -97,6 +97,8 @@ export interface AuditOptions {
   intervalMs?: number;
   depth?: number;
   sampleBytes?: number;
+  /** 1: finer than `sampleBytes` while that is cheap. */
+  adaptDistance?: 0 | 1;
   maxBytes?: number;
   followChildren?: boolean;
   /** `--why`: the files for what holds the tensors when the program exits. */

@@ -39,6 +39,8 @@ export interface Site {
 /** During a recording: does the work of the timers if they are late. */
 let checkIfLate: (() => void) | undefined;
 let untilCheck = TENSORS_PER_CHECK;
+/** Learns of recordings that began; for a program that blocks its event loop, which the notification needs. */
+let follow: (() => void) | undefined;
 
 /** The site for tensors that are created on a later turn of the event loop than their call. */
 let callSite: Site | undefined;
@@ -73,6 +75,7 @@ export function captureSite(native: AuditNative): void {
   const stack = callSite?.stack ?? captureStack(depth || DEFAULT_DEPTH, captureSite);
   const labelId = callSite === undefined ? currentLabel() : callSite.labelId;
   if (depth > 0) {
+    if (native.recordingHere !== true) follow?.();
     const { key, frames } = stack;
     let id = siteIds.get(key);
     if (id === undefined) {
@@ -101,6 +104,7 @@ export function startAudit(native: AuditNative, warn: (text: string, code: strin
   if (text !== undefined && options?.followChildren !== true) delete process.env[VARIABLE];
   const isFirst = options !== undefined && native.auditOn() === 0 && begin(native, options);
   const watcher = new Watcher(native, isFirst && isMainThread ? options.why : undefined);
+  follow = () => watcher.update();
   native.auditFollow(() => {
     watcher.update();
     answerHeap(native, warn);

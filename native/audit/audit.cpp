@@ -11,6 +11,7 @@
 #include "native/audit/descriptor.h"
 #include "native/audit/graphs.h"
 #include "native/audit/recorder.h"
+#include "native/audit/sample_budget.h"
 #include "native/audit/sampler.h"
 #include "native/audit/sites.h"
 #include "native/audit/writer.h"
@@ -26,10 +27,10 @@ namespace {
 // Process-wide. Never destroyed: finalizers of workers and of the environment may run after static destructors.
 struct State {
   Recorder recorder;
-  Writer writer{&recorder};
+  SampleBudget samples;
+  Writer writer{&recorder, &samples};
   std::mutex control;  // start and stop
   std::atomic<Options::Mode> mode{Options::Full};
-  std::atomic<uint64_t> sample_bytes{512 * 1024};
   std::atomic<int> depth{0};
   std::atomic<void (*)()> notify{nullptr};
   uint32_t captures = 0;  // so far
@@ -56,8 +57,11 @@ void notify_follower() noexcept {
 bool draws(uint64_t storage_bytes, float* weight) noexcept {
   State& s = state();
   *weight = 1;
-  return s.mode.load(std::memory_order_relaxed) != Options::Sample ||
-         thread_sampler().draw(storage_bytes, s.sample_bytes.load(std::memory_order_relaxed), weight);
+  if (s.mode.load(std::memory_order_relaxed) != Options::Sample) return true;
+  s.samples.count();
+  if (!thread_sampler().draw(storage_bytes, s.samples.distance(), weight)) return false;
+  s.samples.drawn(storage_bytes + Sampler::kHandleBytes);
+  return true;
 }
 
 uint32_t created(const Birth& birth, uint32_t capture, float weight) {
@@ -164,7 +168,7 @@ bool start(const Options& options, std::string* why_not, bool* taken) {
   s.recorder.begin(capture);
   if (!s.writer.open(options, why_not, taken, std::move(file))) return false;
   s.mode = options.mode;
-  s.sample_bytes = options.sample_bytes == 0 ? 1 : options.sample_bytes;
+  s.samples.begin(options.sample_bytes, options.adapt_distance, steady_ms());
   s.depth = options.depth;
   static const bool at_exit = std::atexit([] { stop("exit"); }) == 0;
   static_cast<void>(at_exit);
@@ -227,6 +231,8 @@ void note_collection(uint32_t env, double ago_ms) noexcept {
   // Rounded down, and one off for the clocks: surely before it began.
   s.recorder.collection_began(env, steady_ms() - static_cast<int64_t>(ago_ms) - 2);
 }
+
+bool sampling() noexcept { return capture() != 0 && state().mode.load(std::memory_order_relaxed) == Options::Sample; }
 
 uint64_t recorded_live() noexcept { return state().recorder.recorded_totals().tensors; }
 

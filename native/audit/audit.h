@@ -128,6 +128,7 @@ struct Options {
   ReadTotals totals = nullptr;
   std::string command;                 // the audited command, for the report's title
   uint64_t sample_bytes = 512 * 1024;  // mean distance between samples, Sample mode
+  bool adapt_distance = false;         // finer while that is cheap (sample_budget.h)
   int depth = 16;                      // frames per stack
   uint64_t max_bytes = 0;              // maximum size of the file; 0: no limit
 };
@@ -171,6 +172,9 @@ void note_heap(uint64_t heap_used, uint64_t external) noexcept;
 // A full collection of `env` ended, which began `ago_ms` ago: an older tensor that still lives was reachable at that
 // time. A site whose floor rises across several collections really holds its tensors.
 void note_collection(uint32_t env, double ago_ms) noexcept;
+
+// Whether the running capture is in `sample` mode.
+bool sampling() noexcept;
 
 // Number of living recorded handles (an estimate when sampled).
 uint64_t recorded_live() noexcept;

@@ -74,6 +74,13 @@ void PacketBuffer::put_dropped(uint64_t births) {
   close(at);
 }
 
+void PacketBuffer::put_sampling(uint64_t storages, uint64_t distance) {
+  const size_t at = open(PacketType::Sampling);
+  put(storages);
+  put(distance);
+  close(at);
+}
+
 void PacketBuffer::put_mark(uint64_t ms, std::string_view name) {
   const size_t at = open(PacketType::Mark);
   put(ms);

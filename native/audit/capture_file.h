@@ -42,6 +42,7 @@ enum class PacketType : uint8_t {
   Scopes = 14,
   Kept = 15,
   Graphs = 16,
+  Sampling = 17,  // of the round that follows
 };
 
 // Current counters of one (site, label, device). Absolute values, so that a lost packet costs detail only.
@@ -106,6 +107,7 @@ class PacketBuffer {
   void put_label(uint32_t id, std::string_view json);
   void put_environment_end(uint32_t env, uint64_t ms);
   void put_dropped(uint64_t births);
+  void put_sampling(uint64_t storages, uint64_t distance);
   void put_mark(uint64_t ms, std::string_view name);
   void put_tick(const Tick& tick);
   // Writes the entries [begin, end) as one packet. `start_ms` is the steady-clock time of the capture's start: births

@@ -99,6 +99,7 @@ class Compaction {
           [[fallthrough]];
         case PacketType::Rows:
         case PacketType::Graphs:
+        case PacketType::Sampling:
           sizes.rounds += bytes;
           break;
         case PacketType::Births:
@@ -124,6 +125,7 @@ class Compaction {
     size_ = 0;
     rows_.clear();
     graphs_.clear();
+    sampling_.clear();
     out_.clear();
     out_.put_header(file_->flags() | kCapped);
     uint64_t round = 0;
@@ -138,6 +140,9 @@ class Compaction {
           for (size_t at = 0; at + kGraphBytes <= packets.payload.size(); at += kGraphBytes) {
             graphs_[packets.payload.substr(at, kSiteBytes)] = packets.payload.substr(at, kGraphBytes);
           }
+          break;
+        case PacketType::Sampling:
+          sampling_ = packets.payload;
           break;
         case PacketType::Tick: {
           ++round;
@@ -194,6 +199,8 @@ class Compaction {
     for (size_t at = 0; at < graphs.size(); at += kFlushBytes / kGraphBytes * kGraphBytes) {
       out_.put_packet(PacketType::Graphs, std::string_view(graphs).substr(at, kFlushBytes / kGraphBytes * kGraphBytes));
     }
+    if (!sampling_.empty()) out_.put_packet(PacketType::Sampling, sampling_);
+    sampling_.clear();
     out_.put_packet(PacketType::Tick, payload);
   }
 
@@ -212,6 +219,7 @@ class Compaction {
   PacketBuffer out_;
   std::map<std::string, std::string> rows_;    // by (site, label, device), since the last round that stays
   std::map<std::string, std::string> graphs_;  // by site, since then
+  std::string sampling_;                       // the latest
 };
 
 }  // namespace

@@ -56,6 +56,7 @@ Napi::Value audit_start(const Napi::CallbackInfo& info) {
   options.mode = mode == "counters" ? Options::Counters : mode == "sample" ? Options::Sample : Options::Full;
   options.interval_ms = std::min(number_of(given, "intervalMs", options.interval_ms), kMaxIntervalMs);
   options.sample_bytes = number_of(given, "sampleBytes", options.sample_bytes);
+  options.adapt_distance = number_of(given, "adaptDistance", 0) != 0;
   options.depth = static_cast<int>(number_of(given, "depth", 16));
   options.command = text_of(given, "command");
   options.max_bytes = number_of(given, "maxBytes", 0);
@@ -125,7 +126,9 @@ void audit_collection(const Napi::CallbackInfo& info) {
 
 // auditLive(): number of living recorded handles.
 Napi::Value audit_live(const Napi::CallbackInfo& info) {
-  return Napi::Number::New(info.Env(), static_cast<double>(recorded_live()));
+  // Exact, since an estimate in `sample` mode misses what is not drawn.
+  const bool sampled = sources().totals != nullptr && sampling();
+  return Napi::Number::New(info.Env(), static_cast<double>(sampled ? sources().totals().tensors : recorded_live()));
 }
 
 // auditTakeHeap(): [snapshot, facts], descriptors of the files that this environment is to write; undefined without a

@@ -174,6 +174,7 @@ std::string RequestHandler::attach(const Request& request, uint64_t client, pid_
   options.mode = mode == "counters" ? Options::Counters : mode == "sample" ? Options::Sample : Options::Full;
   options.interval_ms = std::min(request.number("interval", kMaxIntervalMs), kMaxIntervalMs);
   options.sample_bytes = request.number("sample", options.sample_bytes);
+  options.adapt_distance = request.number("adapt", 0) != 0;
   options.depth = static_cast<int>(std::clamp<uint64_t>(request.number("depth", 16), 1, kMaxDepth));
   options.max_bytes = request.number("max", 0);
   options.totals = sources_.totals;

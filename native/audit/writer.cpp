@@ -272,6 +272,10 @@ bool Writer::put_round(const Tick& tick) {
     if (!flush(kFlushBytes)) return false;
   }
   if (!changes_.graphs.empty()) buffer_.put_graphs(changes_.graphs);
+  if (samples_ != nullptr && options_.mode == Options::Sample) {
+    buffer_.put_sampling(samples_->made(), samples_->distance());
+    samples_->round(steady_ms());
+  }
   buffer_.put_tick(tick);
   if (!flush(0)) return false;
   dropped_written_ = dropped_births_;

@@ -14,6 +14,7 @@
 #include "native/audit/capture_file.h"
 #include "native/audit/descriptor.h"
 #include "native/audit/recorder.h"
+#include "native/audit/sample_budget.h"
 
 namespace ltn::audit {
 
@@ -28,7 +29,8 @@ uint64_t resident_bytes() noexcept;
 // It does not keep the process alive: `close` joins it at exit, and a killed process needs no join.
 class Writer {
  public:
-  explicit Writer(Recorder* recorder) : recorder_(recorder) {}
+  // `samples`: told of each round in `sample` mode.
+  explicit Writer(Recorder* recorder, SampleBudget* samples = nullptr) : recorder_(recorder), samples_(samples) {}
   ~Writer() { close("destroyed"); }
 
   // `taken`: the file has an owner. `file` is the open one, if it is not opened by path. If this throws, for lack of
@@ -61,6 +63,7 @@ class Writer {
   void flag_loss();
 
   Recorder* const recorder_;
+  SampleBudget* const samples_;
   Options options_;
   CaptureFile file_;
   std::atomic<int64_t> start_ms_{0};  // read by threads that may still see the previous capture

@@ -150,6 +150,14 @@ export class CaptureBuilder {
     return this.packet(PacketType.Graphs, payload);
   }
 
+  /** For the next round. */
+  sampling(made: number, distance: number): this {
+    const payload = Buffer.alloc(16);
+    payload.writeBigUInt64LE(BigInt(made), 0);
+    payload.writeBigUInt64LE(BigInt(distance), 8);
+    return this.packet(PacketType.Sampling, payload);
+  }
+
   shape(id: number, sizes: number[]): this {
     const payload = Buffer.alloc(4 + 8 * sizes.length);
     payload.writeUInt32LE(id, 0);

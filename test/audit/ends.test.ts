@@ -1,10 +1,15 @@
 /** The end of a program does not hide leaks: neither releasing tensors at the end nor idling before it. */
+import * as fs from 'node:fs';
+import * as path from 'node:path';
 import { analyse } from '../../cli/analysis';
 import { CaptureParser } from '../../cli/capture/reader';
 import { plainColors as colors } from '../../cli/colors';
+import type { Report } from '../../cli/report';
 import { renderText } from '../../cli/reporters/text';
 import { finalPhase } from '../../cli/rules/final_fall';
 import { CaptureBuilder } from './capture_builder';
+import { fixture, leakAudit } from './cli';
+import { testFolder } from './command';
 
 const MS = 50;
 const read = (builder: CaptureBuilder) => {
@@ -118,6 +123,32 @@ test('memory without tensors is judged the same way', () => {
   const report = analyse(read(builder.end()));
   expect(report).toMatchObject({ verdict: 'leak', sites: [{ line: 8 }] });
 });
+
+test('memory without tensors that is freed at the end: not clean, with the line and the time of the release', () => {
+  const builder = new CaptureBuilder().site(1, ['/srv/loss.js', 8, 1]);
+  for (let i = 1; i <= 100; i++) {
+    const row = { site: 1, liveTensors: i < 100 ? 1 : 0, liveBytes: 4, allocatedTensors: i };
+    builder.tick({ ms: i * MS, tensors: 1, bytes: 4, allocatedBytes: i < 100 ? i * 40_000 : 0 }, [row]);
+  }
+  const report = analyse(read(builder.end()));
+  expect(report).toMatchObject({ verdict: 'insufficient', summary: { insufficient: 'grew-to-the-end' } });
+  expect(report.sites).toMatchObject([{ line: 8, kind: 'grew-to-the-end', freedMs: MS }]);
+  expect(report.sites[0]!.hiddenGrowthBytesPerMinute).toBeGreaterThan(0);
+});
+
+const folder = testFolder();
+
+test('so is a real program whose tokens are disposed at its end', async () => {
+  const json = path.join(folder, 'tokens.json');
+  const program = [process.execPath, fixture('released_tokens.cjs'), '300'];
+  const outcome = await leakAudit('run', '--quiet', '--interval', '25ms', '--json', json, '--', ...program);
+  expect(outcome).toMatchObject({ code: 0 });
+  const { verdict, sites } = JSON.parse(fs.readFileSync(json, 'utf8')) as Report;
+  expect({ verdict, first: sites[0] }).toMatchObject({
+    verdict: 'insufficient',
+    first: { line: 8, kind: 'grew-to-the-end', liveTensors: 0 },
+  });
+}, 60_000);
 
 test('a series is judged before a quiet end or a final fall, else to its end', () => {
   const work = [1, 2, 3, 4, 5, 6, 7, 8];

@@ -99,6 +99,11 @@ test('among lines of the same graph: first those that survive collections, then 
   expect(reportOf({ more: (i) => [garbage(i)], flags: (i) => collected(i) }).sites[0]).toMatchObject({ line: 8 });
 });
 
+test('a graph that was counted too seldom to be judged still names the line that carries it', () => {
+  const seldom = (i: number) => 6 * (i < 20 ? 4 : i < 40 ? 20 : 40);
+  expect(reportOf({ nodes: seldom }).sites[0]).toMatchObject({ line: 8, verdict: 'leak', graph: null });
+});
+
 test('memory held by something other than a graph has the line that made it', () => {
   const report = reportOf({ nodes: () => 0 });
   expect(report.sites[0]).toMatchObject({ line: 10, verdict: 'leak', graph: null });
@@ -129,12 +134,12 @@ test('a graph that is freed only at the end is not clean', () => {
 });
 
 /** A site with hundreds of garbage, collected every `gap` rounds, of whose tensors one in every second round is held for `lives` rounds. */
-function crowd(lives: number, gap: number, rounds = 64) {
+function crowd(lives: number, gap: number, rounds = 64, isHeld = (_: number) => true) {
   const builder = new CaptureBuilder().site(1, ['/srv/app.js', 5, 1]);
   for (let i = 1, id = 1; i <= rounds; i++) {
     const collections = Math.floor(i / gap);
     const old = id - Math.floor(lives / 2);
-    if (i % 2 === 1) {
+    if (i % 2 === 1 && isHeld(i)) {
       if (old > 0) builder.deaths(old);
       builder.births({ id, site: 1, birthMs: i * MS - 10, owner: 1, bytes: 64 });
       id++;
@@ -149,6 +154,11 @@ function crowd(lives: number, gap: number, rounds = 64) {
 
 test('survivors: few tensors that grow steadily among hundreds of garbage are a leak', () => {
   for (const gap of [4, 7, 12]) expect(crowd(Infinity, gap).sites[0]).toMatchObject({ line: 5, verdict: 'leak' });
+});
+
+test('survivors: growth that slows down is not clean either', () => {
+  const slower = (i: number) => i < 40 || i % 3 === 0;
+  expect(crowd(Infinity, 12, 64, slower)).toMatchObject({ verdict: 'insufficient', sites: [{ line: 5 }] });
 });
 
 test('survivors: evictions of a full cache between collections are not growth', () => {

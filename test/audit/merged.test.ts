@@ -55,12 +55,12 @@ test('each site says in which processes it is, and rounds are aligned by the tim
   expect(leak).toMatchObject({ file: LEAK[0], line: 42, verdict: 'leak' });
   const bytes = ROUNDS * 65_536;
   // Both still held them when the last recording ended; the first process had exited.
-  expect(leak.processes).toEqual([
+  expect(leak.inProcesses).toEqual([
     { process: 1, liveTensors: ROUNDS, liveBytes: bytes, allocatedTensors: 10 * ROUNDS },
     { process: 2, liveTensors: ROUNDS, liveBytes: bytes, allocatedTensors: 10 * ROUNDS },
   ]);
   expect(model).toMatchObject({ file: MODEL[0], line: 3 });
-  expect(model.processes.map((one: any) => [one.process, one.liveTensors])).toEqual([
+  expect(model.inProcesses.map((one: any) => [one.process, one.liveTensors])).toEqual([
     [1, 4],
     [2, 4],
     [0, 0],

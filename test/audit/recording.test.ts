@@ -112,6 +112,23 @@ test(
 );
 
 test(
+  'sample without a distance: exact totals and work, and estimates without bias after the first storages',
+  async () => {
+    const { capture } = await record([fixture('sizes.cjs')], ['--mode', 'sample']);
+    expect(capture.ticks.at(-1)).toMatchObject({ tensors: 3004, made: 6004 });
+    expect(capture.start).toMatchObject({ sampleBytes: 2 ** 19 });
+    // The first storages are all recorded, so the deviation is below that of a fixed distance.
+    for (const line of [8, 9]) {
+      const made = total(atLine(capture, line), (one) => one.allocatedTensors);
+      expect(made).toBeGreaterThan(3000 * 0.55);
+      expect(made).toBeLessThan(3000 * 1.45);
+    }
+    expect(total(atLine(capture, 5), (one) => one.liveTensors)).toBe(3);
+  },
+  TIMEOUT_MS,
+);
+
+test(
   'counters: exact totals without sites',
   async () => {
     const { capture } = await record([fixture('sizes.cjs')], ['--mode', 'counters']);
