@@ -9,8 +9,7 @@ import { Family } from '../../cli/live/family';
 import { openSource } from '../../cli/live/source';
 import { limitMs, ordinaryEnv } from '../support/sanitized';
 import { CaptureBuilder } from './capture_builder';
-import { fixture } from './cli';
-import { CLI, testFolder } from './command';
+import { CLI, fixture, testFolder } from './command';
 import { until } from './service';
 
 const folder = testFolder();

@@ -7,7 +7,7 @@ import { Flag, fileHeader } from '../../cli/capture/format';
 import { joinChildren, removeChildren } from '../../cli/capture/join';
 import { CaptureFollower, readCapture } from '../../cli/capture/reader';
 import { CaptureBuilder } from './capture_builder';
-import { fixture, leakAudit } from './cli';
+import { auditProgram, fixture, leakAudit } from './command';
 import { until } from './service';
 
 let folder: string;
@@ -119,7 +119,7 @@ test('files left by an interrupted run are removed, and nothing else', () => {
 test('a child that cannot make its file flags the capture of the program', async () => {
   const long = path.join(folder, `${'x'.repeat(245)}.ltna`); // the names of its children's files are too long
   const args = ['run', '--quiet', '--check', '--follow-children', '-o', long, '--', 'node', fixture('children.cjs')];
-  const outcome = await leakAudit(...args);
+  const outcome = await auditProgram(...args);
   expect(outcome.stderr).toMatch(/leak-audit: this process is not recorded: cannot create .*File name too long/);
   expect(outcome.stderr).toMatch(/at least 1 event was lost/);
   expect(outcome.code).toBe(0);
@@ -143,7 +143,7 @@ function tensorsIn(name: string): number | undefined {
 test('--follow-children records a program’s children; without it, the children do not see the audit', async () => {
   const args = ['run', '--quiet', '--interval', '200ms', '--json', path.join(folder, 'r.json'), '--follow-children'];
   const go = path.join(folder, 'go');
-  const ended = leakAudit(...args, '-o', file, '--', 'node', fixture('children.cjs'), go);
+  const ended = auditProgram(...args, '-o', file, '--', 'node', fixture('children.cjs'), go);
   // One is killed after both captures show the tensors.
   const children = () => fs.readdirSync(folder).filter((name) => name.endsWith('.child'));
   await until(async () => tensorsIn('c.ltna') === 1 && children().some((name) => tensorsIn(name) === 20));

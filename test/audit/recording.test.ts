@@ -4,7 +4,8 @@ import * as os from 'node:os';
 import * as path from 'node:path';
 import type { Capture, Labels, Series } from '../../cli/capture/capture';
 import { readCapture } from '../../cli/capture/reader';
-import { fixture, leakAudit, type Outcome } from './cli';
+import type { Outcome } from '../support/child';
+import { auditProgram, fixture, leakAudit } from './command';
 
 const TIMEOUT_MS = 600_000;
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'audit-recording-'));
@@ -17,7 +18,7 @@ async function record(
 ): Promise<{ file: string; capture: Capture } & Outcome> {
   const file = path.join(folder, `${captures++}.ltna`);
   const run = ['run', '--quiet', '--interval', '400ms', '--json', path.join(folder, 'ignored.json'), '-o', file];
-  const outcome = await leakAudit(...run, ...options, '--', 'node', ...program);
+  const outcome = await auditProgram(...run, ...options, '--', 'node', ...program);
   return { ...outcome, file, capture: readCapture(file) };
 }
 

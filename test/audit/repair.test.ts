@@ -4,7 +4,7 @@ import * as path from 'node:path';
 import { Flag, fileHeader } from '../../cli/capture/format';
 import { readCapture } from '../../cli/capture/reader';
 import { CaptureBuilder, leakyCapture } from './capture_builder';
-import { leakAudit } from './cli';
+import { leakAudit } from './command';
 
 // Many runs of the command, each of which takes seconds on a busy machine.
 jest.setTimeout(600_000);

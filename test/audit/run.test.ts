@@ -1,57 +1,41 @@
 /** `leak-audit run` end to end, with the built command and the built addon, on small programs. */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import * as esbuild from 'esbuild';
 import { readCapture } from '../../cli/capture/reader';
 import type { Report } from '../../cli/report';
 import { ms } from '../support/async';
+import type { Outcome } from '../support/child';
+import { startProgram } from '../support/program';
+import { auditProgram, CLI, fixture, leakAudit, ROOT } from './command';
 
-const ROOT = path.resolve(__dirname, '../..');
-const CLI = path.join(ROOT, 'dist/cli/leak-audit.js');
-const FIXTURES = path.join(__dirname, 'fixtures');
 /** How often the programs work, at least 10 ms apart: about 320 rounds of 25 ms, most of which a slow machine may miss. */
 const WORK = '800';
 const INTERVAL = ['--interval', '100ms'];
 
 // Inside the package, so that programs in it find 'libtorch-node'.
 const folder = path.join(ROOT, 'build', 'test-audit', String(process.pid));
-beforeAll(() => fs.mkdirSync(folder, { recursive: true }));
-afterAll(() => fs.rmSync(folder, { recursive: true, force: true }));
+const KEPT = path.join(folder, 'kept.ltna');
+/** A recording beside those of the first tests, because all of them mostly sleep. */
+let kept: Promise<Outcome>;
+beforeAll(() => {
+  fs.mkdirSync(folder, { recursive: true });
+  kept = auditProgram('run', '--quiet', ...INTERVAL, '-o', KEPT, '--', 'node', fixture('leaky.cjs'), WORK);
+});
+afterAll(async () => {
+  await kept;
+  fs.rmSync(folder, { recursive: true, force: true });
+});
 afterAll(() => esbuild.stop());
-
-interface Outcome {
-  code: number | null;
-  signal: NodeJS.Signals | null;
-  stdout: string;
-  stderr: string;
-}
-
-function audit(args: string[], onStart?: (child: ChildProcess, stdout: string) => void): Promise<Outcome> {
-  return new Promise((resolve) => {
-    const child = spawn(process.execPath, [CLI, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
-    let stdout = '';
-    let stderr = '';
-    child.stdout!.on('data', (chunk) => {
-      stdout += chunk;
-      onStart?.(child, stdout);
-    });
-    child.stderr!.on('data', (chunk) => {
-      stderr += chunk;
-    });
-    child.on('close', (code, signal) => resolve({ code, signal, stdout, stderr }));
-  });
-}
 
 let reports = 0;
 /** Runs a fixture with `--json`; returns the report and the outcome. */
 async function report(program: string[], options: string[] = []): Promise<Outcome & { report: Report }> {
   const json = path.join(folder, `report-${reports++}.json`);
-  const outcome = await audit(['run', ...INTERVAL, '--json', json, ...options, '--', 'node', ...program]);
+  const outcome = await auditProgram('run', ...INTERVAL, '--json', json, ...options, '--', 'node', ...program);
   return { ...outcome, report: JSON.parse(fs.readFileSync(json, 'utf8')) as Report };
 }
-
-const fixture = (name: string) => path.join(FIXTURES, name);
 
 describe('verdicts', () => {
   // All at once, because they mostly sleep.
@@ -139,7 +123,15 @@ const timer = setInterval((): void => {
 
 describe('the program is not affected', () => {
   const run = async (args: string[]) => {
-    const outcome = await audit(['run', '--quiet', '--json', path.join(folder, 'ignored.json'), '--', 'node', ...args]);
+    const outcome = await auditProgram(
+      'run',
+      '--quiet',
+      '--json',
+      path.join(folder, 'ignored.json'),
+      '--',
+      'node',
+      ...args,
+    );
     return { ...outcome, seen: JSON.parse(outcome.stdout.split('\n')[0]!) };
   };
 
@@ -162,27 +154,24 @@ describe('the program is not affected', () => {
   test('a program started by a shell is recorded', async () => {
     const json = path.join(folder, 'shell.json');
     const line = `node ${fixture('transparent.cjs')} torch`;
-    await audit(['run', '--quiet', '--json', json, '--', 'sh', '-c', line]);
+    await auditProgram('run', '--quiet', '--json', json, '--', 'sh', '-c', line);
     expect(JSON.parse(fs.readFileSync(json, 'utf8')).summary.ended).toBe('exit');
   });
 });
 
 describe('signals', () => {
   /** Sends `signal` to the command or, by `to`, to the program itself, once its tensor is in the capture. */
-  const killed = (signal: NodeJS.Signals, to: 'command' | 'program', ...args: string[]) => {
+  const killed = async (signal: NodeJS.Signals, to: 'command' | 'program', ...args: string[]) => {
     const file = path.join(folder, `${signal}-${to}.ltna`);
     const send = async (command: number, program: number) => {
       while (readCapture(file).ticks.at(-1)?.tensors !== 1) await ms(50);
       process.kill(to === 'command' ? command : program, signal);
     };
-    let isReady = false;
     const run = ['run', '--quiet', '-o', file, '--', 'node', fixture('signals.cjs'), ...args];
-    return audit(run, (child, stdout) => {
-      const pid = /^ready (\d+)\n/.exec(stdout)?.[1];
-      if (pid === undefined || isReady) return;
-      isReady = true;
-      void send(child.pid!, Number(pid));
-    });
+    const command = startProgram(process.execPath, [CLI, ...run]);
+    const [, pid] = await command.shows(/^ready (\d+)\n/);
+    await send(command.child.pid!, Number(pid));
+    return command.ended;
   };
 
   test('are forwarded, and the program handles them', async () => {
@@ -208,13 +197,12 @@ describe('signals', () => {
 
 describe('captures', () => {
   test('are kept with -o, and can be reported and checked', async () => {
-    const file = path.join(folder, 'kept.ltna');
-    await audit(['run', '--quiet', ...INTERVAL, '-o', file, '--', 'node', fixture('leaky.cjs'), WORK]);
-    const shown = await audit(['report', file]);
+    await kept;
+    const shown = await leakAudit('report', KEPT);
     expect(shown.code).toBe(0);
     expect(shown.stdout).toMatch(/LEAK .*leaky\.cjs:12/);
-    expect((await audit(['report', file, '--json', '-'])).stdout).toMatch(/^\{\n {2}"version": 1/);
-    const checked = await audit(['check', file]);
+    expect((await leakAudit('report', KEPT, '--json', '-')).stdout).toMatch(/^\{\n {2}"version": 1/);
+    const checked = await leakAudit('check', KEPT);
     expect(checked.code).toBe(1);
     expect(checked.stdout).toMatch(/^leak\n/);
   });
@@ -246,7 +234,7 @@ test.each([
   [['check', __filename], 'not a leak-audit capture'],
   [['nonsense'], 'unknown command'],
 ])('usage error: leak-audit %j', async (args, message) => {
-  const { code, stdout, stderr } = await audit(args);
+  const { code, stdout, stderr } = await auditProgram(...args);
   expect(stderr).toContain(message);
   expect(stdout).toBe('');
   expect(code).toBe(2);
@@ -254,7 +242,7 @@ test.each([
 
 test('--help of every command goes to stdout with status 0', async () => {
   for (const args of [['--help'], ['run', '--help'], ['report', '--help'], ['check', '--help'], ['repair', '--help']]) {
-    const { code, stdout } = await audit(args);
+    const { code, stdout } = await auditProgram(...args);
     expect(code).toBe(0);
     expect(stdout).toMatch(/Usage: leak-audit/);
   }

@@ -2,10 +2,13 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import * as path from 'node:path';
 import { createInterface } from 'node:readline';
-import { type Outcome, run } from '../support/child';
+import type { Outcome } from '../support/child';
+import { type Running as Program, startProgram } from '../support/program';
 import { ordinaryEnv } from '../support/sanitized';
 import { LIB } from '../support/torch';
-import { CLI } from './command';
+import { CLI, leakAudit } from './command';
+
+export { leakAudit };
 
 const FIXTURE = path.join(__dirname, 'fixtures/service.cjs');
 
@@ -67,32 +70,17 @@ export class Service {
 export class Running {
   readonly outcome: Promise<Outcome>;
   readonly child: ChildProcess;
-  private stdout = '';
-  private stderr = '';
+  private readonly program: Program;
 
   constructor(...args: string[]) {
-    this.child = spawn(process.execPath, [CLI, ...args], { stdio: ['ignore', 'pipe', 'pipe'], env: ordinaryEnv() });
-    this.child.stdout!.on('data', (part) => {
-      this.stdout += part;
-    });
-    this.child.stderr!.on('data', (part) => {
-      this.stderr += part;
-    });
-    this.outcome = new Promise((resolve) =>
-      this.child.once('close', (code, signal) => resolve({ code, signal, stdout: this.stdout, stderr: this.stderr })),
-    );
+    this.program = startProgram(process.execPath, [CLI, ...args], ordinaryEnv());
+    this.child = this.program.child;
+    this.outcome = this.program.ended;
   }
 
   /** Settles once it has written that. */
   async wrote(what: RegExp): Promise<void> {
-    let hasEnded = false; // and all its output was read
-    void this.outcome.then(() => {
-      hasEnded = true;
-    });
-    while (!what.test(this.stdout + this.stderr)) {
-      if (hasEnded) throw new Error(`leak-audit has ended: ${this.stdout}${this.stderr}`);
-      await pause(20);
-    }
+    await this.program.shows(what, 'either');
   }
 }
 
@@ -106,10 +94,6 @@ export async function until<T>(fn: () => Promise<T | undefined | false>): Promis
 }
 
 export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-
-/** `leak-audit …` to its end. */
-export const leakAudit = (...args: string[]): Promise<Outcome> =>
-  run(process.execPath, [CLI, ...args], { env: ordinaryEnv() });
 
 /** It fails in one line, with status 2. */
 export async function refused(...args: string[]): Promise<string> {

@@ -6,7 +6,8 @@ import * as os from 'node:os';
 import * as path from 'node:path';
 import { Flag, fileHeader } from '../../cli/capture/format';
 import { CaptureFollower, readCapture } from '../../cli/capture/reader';
-import { CLI, execute, fixture, leakAudit } from './cli';
+import { run as started } from '../support/child';
+import { auditProgram, CLI, fixture, leakAudit } from './command';
 
 const TIMEOUT_MS = 600_000;
 jest.setTimeout(TIMEOUT_MS);
@@ -84,7 +85,7 @@ describe('no space', () => {
     async () => {
       const file = path.join(folder, 'limited.ltna');
       const program = `ulimit -f 64; exec node ${fixture('survivors.cjs')} 5000`; // 5,000 births take 240 kB
-      const run = await leakAudit('run', '--quiet', '--check', '-o', file, '--', 'bash', '-c', program);
+      const run = await auditProgram('run', '--quiet', '--check', '-o', file, '--', 'bash', '-c', program);
       expect(run.stdout).toMatch(/ready \d+/);
       await check(file, run);
     },
@@ -103,14 +104,22 @@ describe('no space', () => {
       const limit = canMount ? mount : 'ulimit -f 64';
       const run = `'${process.execPath}' '${CLI}' run --quiet --check -o '${file}' -- node '${fixture('survivors.cjs')}' 5000`;
       const line = `${limit} || exit 99; ${run}; status=$?; ulimit -f unlimited 2>/dev/null; cp '${file}' '${copy}'; exit $status`;
-      const outcome = await execute([...(canMount ? ['unshare', '-m'] : []), 'bash', '-c', line]);
+      const outcome = await started('unshare', [...(canMount ? ['-m'] : ['--']), 'bash', '-c', line]);
       await check(copy, outcome);
     },
     TIMEOUT_MS,
   );
 
   test('an unwritable folder is reported before the program runs', async () => {
-    const { code, stdout, stderr } = await leakAudit('run', '-o', '/proc/x.ltna', '--', 'node', '-e', 'console.log(1)');
+    const { code, stdout, stderr } = await auditProgram(
+      'run',
+      '-o',
+      '/proc/x.ltna',
+      '--',
+      'node',
+      '-e',
+      'console.log(1)',
+    );
     expect(stderr).toMatch(/cannot write \/proc\/x\.ltna/);
     expect(stdout).toBe('');
     expect(code).toBe(2);
@@ -120,8 +129,8 @@ describe('no space', () => {
     'a process that cannot reach its capture reports that, and continues',
     async () => {
       const wish = JSON.stringify({ file: path.join(folder, 'no', 'such', 'folder') });
-      const program = [process.execPath, fixture('transparent.cjs'), 'torch', '7'];
-      const { code, stderr } = await execute(program, { env: { LIBTORCH_NODE_AUDIT: wish } });
+      const env = { ...process.env, LIBTORCH_NODE_AUDIT: wish };
+      const { code, stderr } = await started(process.execPath, [fixture('transparent.cjs'), 'torch', '7'], { env });
       expect(stderr).toMatch(/^leak-audit: this process is not recorded: cannot create .*No such file/);
       expect(code).toBe(7);
     },
@@ -134,7 +143,7 @@ test('an internal error is one line and status 70', async () => {
   fs.writeFileSync(broken, 'process.stdout.write = () => { throw new TypeError("boom\\n  and more"); };');
   const file = path.join(folder, 'reserved.ltna');
   fs.writeFileSync(file, fileHeader(Flag.reserved));
-  const { code, stderr } = await execute([process.execPath, '-r', broken, CLI, 'check', file]);
+  const { code, stderr } = await started(process.execPath, ['-r', broken, CLI, 'check', file]);
   expect(stderr).toBe('leak-audit: internal error: TypeError: boom and more\n');
   expect(code).toBe(70);
 });

@@ -1,4 +1,4 @@
-"""Evaluates the Python expressions given as a JSON list on stdin with PyTorch, and prints the results as JSON."""
+"""Evaluates Python expressions with PyTorch: each line of stdin is a JSON list of them, each line of stdout their results."""
 import json
 import math
 import sys
@@ -63,10 +63,12 @@ def plain(value):
     return number(value)
 
 
-answers = []
-for expression in json.load(sys.stdin):
+def answer(expression):
     try:
-        answers.append({"value": plain(eval(expression))})
+        return {"value": plain(eval(expression))}
     except Exception as error:
-        answers.append({"error": f"{type(error).__name__}: {error}"})
-json.dump(answers, sys.stdout)
+        return {"error": f"{type(error).__name__}: {error}"}
+
+
+for line in sys.stdin:
+    print(json.dumps([answer(expression) for expression in json.loads(line)]), flush=True)

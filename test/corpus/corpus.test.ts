@@ -2,15 +2,14 @@
  * The labelled corpus: small real programs. Some leak at the line marked `// LEAK`, others only seem to. Each runs under
  * `leak-audit run`. docs/verdicts.md has the table that this prints.
  */
-import { spawn } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import type { Report } from '../../cli/report';
+import { auditProgram } from '../audit/command';
 import { limitMs } from '../support/sanitized';
 import { ROOT } from '../support/torch';
 
-const CLI = path.join(ROOT, 'dist/cli/leak-audit.js');
 /** The programs mostly wait, so several run per processor. */
 const AT_ONCE = 2 * os.availableParallelism();
 
@@ -38,19 +37,11 @@ const markedLine = (file: string) =>
     .split('\n')
     .findIndex((line) => line.endsWith('// LEAK')) + 1;
 
-function audit(program: string, json: string): Promise<Report> {
-  return new Promise((resolve, reject) => {
-    const args = [CLI, 'run', '--quiet', '--interval', '25ms', '--json', json, '--', process.execPath, program];
-    const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'pipe'] });
-    let stderr = '';
-    child.stderr.on('data', (chunk) => {
-      stderr += chunk;
-    });
-    child.on('close', (code) => {
-      if (code === 0) resolve(JSON.parse(fs.readFileSync(json, 'utf8')) as Report);
-      else reject(new Error(`${program} exited with ${code}: ${stderr}`));
-    });
-  });
+async function audit(program: string, json: string): Promise<Report> {
+  const args = ['--quiet', '--interval', '25ms', '--json', json, '--', process.execPath, program];
+  const { code, stderr } = await auditProgram('run', ...args);
+  if (code !== 0) throw new Error(`${program} exited with ${code}: ${stderr}`);
+  return JSON.parse(fs.readFileSync(json, 'utf8')) as Report;
 }
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'corpus-'));

@@ -10,6 +10,6 @@ export { ROOT };
 const DIGITS = path.join(ROOT, 'dist/examples/digits');
 
 export const start = (program: string, args: string[], variables: Record<string, string> = {}): Running =>
-  startProgram(process.execPath, [path.join(DIGITS, program), ...args], variables);
+  startProgram(process.execPath, [path.join(DIGITS, program), ...args], { ...process.env, ...variables });
 
 export const run = (program: string, args: string[]): Promise<Outcome> => start(program, args).ended;

@@ -63,15 +63,16 @@ describe('`this` is not a tensor', () => {
     expect(methods.length).toBeGreaterThan(500);
     balanced(() => {
       const x = torch.ones([2]);
+      const wrong: object[] = []; // one expect, because tens of thousands take seconds
       for (const name of methods) {
         for (const [what, other] of others()) {
           for (const passed of [[], [x], [1], [[2]]]) {
-            const error = thrown(() => prototype[name].apply(other, passed));
-            const told = { name, what, code: error.code };
-            expect(told).toEqual({ name, what, code: 'ERR_TORCH_ARGUMENT' });
+            const { code } = thrown(() => prototype[name].apply(other, passed));
+            if (code !== 'ERR_TORCH_ARGUMENT') wrong.push({ name, what, passed: passed.length, code });
           }
         }
       }
+      expect(wrong).toEqual([]);
       x.dispose();
     });
   });

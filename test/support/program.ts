@@ -6,16 +6,17 @@ import { ROOT } from './torch';
 export interface Running {
   child: ChildProcess;
   ended: Promise<Outcome>;
-  /** The stdout once `pattern` matches; rejects if the program ends before. */
-  shows(pattern: RegExp): Promise<RegExpExecArray>;
+  /** The match once the stdout has one, or either stream; rejects if the program ends before. */
+  shows(pattern: RegExp, where?: 'stdout' | 'either'): Promise<RegExpExecArray>;
   /** The stderr so far. */
   said(): string;
 }
 
-export function startProgram(command: string, args: string[], variables: Record<string, string> = {}): Running {
+/** `env` is the whole environment. */
+export function startProgram(command: string, args: string[], env: NodeJS.ProcessEnv = process.env): Running {
   const child = spawn(command, args, {
     cwd: ROOT,
-    env: { ...process.env, ...variables },
+    env,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let stdout = '';
@@ -27,15 +28,16 @@ export function startProgram(command: string, args: string[], variables: Record<
   });
   child.stderr.on('data', (chunk) => {
     stderr += chunk;
+    for (const listener of listeners) listener();
   });
   const ended = new Promise<Outcome>((resolve, reject) => {
     child.on('error', reject);
     child.on('close', (code, signal) => resolve({ code, signal, stdout, stderr }));
   });
-  const shows = (pattern: RegExp) =>
+  const shows: Running['shows'] = (pattern, where = 'stdout') =>
     new Promise<RegExpExecArray>((resolve, reject) => {
       const look = () => {
-        const found = pattern.exec(stdout);
+        const found = pattern.exec(where === 'stdout' ? stdout : stdout + stderr);
         if (found !== null) resolve(found);
       };
       listeners.add(look);

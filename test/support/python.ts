@@ -1,6 +1,7 @@
 /** PyTorch as the oracle: Debian's python3-torch, which runs on the same libtorch. */
+import { spawn } from 'node:child_process';
 import * as path from 'node:path';
-import { run } from './child';
+import { createInterface } from 'node:readline';
 import { ordinaryEnv } from './sanitized';
 import { ROOT } from './torch';
 
@@ -16,13 +17,34 @@ export interface Answer {
   error?: string;
 }
 
-/** Evaluates the expressions in PyTorch, all in one process. Fails with the reason if PyTorch is missing. */
-export async function python(expressions: string[]): Promise<Answer[]> {
-  const script = path.join(ROOT, 'test/calls/oracle.py');
-  const { code, stdout, stderr } = await run('/usr/bin/python3', [script], {
-    input: JSON.stringify(expressions),
-    env: ordinaryEnv(),
-  });
-  if (code !== 0) throw new Error(`the PyTorch oracle failed: ${stderr}`);
-  return JSON.parse(stdout) as Answer[];
+/** The process of a test file: importing PyTorch takes seconds. */
+let oracle: Oracle | undefined;
+afterAll(() => oracle?.child.kill());
+
+class Oracle {
+  readonly child = spawn('/usr/bin/python3', [path.join(ROOT, 'test/calls/oracle.py')], { env: ordinaryEnv() });
+  private readonly lines = createInterface({ input: this.child.stdout })[Symbol.asyncIterator]();
+  private stderr = '';
+
+  constructor() {
+    this.child.stderr.on('data', (chunk) => {
+      this.stderr += chunk;
+    });
+    this.child.stdin.on('error', () => {}); // it may end before it has read everything
+  }
+
+  async evaluated(expressions: string[]): Promise<Answer[]> {
+    this.child.stdin.write(`${JSON.stringify(expressions)}\n`);
+    for (;;) {
+      const { value, done } = await this.lines.next();
+      if (done) throw new Error(`the PyTorch oracle failed: ${this.stderr}`);
+      if (/^\[(\{|\]$)/.test(value)) return JSON.parse(value) as Answer[]; // libraries print too
+    }
+  }
+}
+
+/** Evaluates the expressions in PyTorch, those of a file in one process. Fails with the reason if PyTorch is missing. */
+export function python(expressions: string[]): Promise<Answer[]> {
+  oracle ??= new Oracle();
+  return oracle.evaluated(expressions);
 }
