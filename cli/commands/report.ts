@@ -29,7 +29,7 @@ interface Options {
 export function reportCommand(done: (status: number) => void): Command {
   return new Command('report')
     .description('Prints the report on a capture of `leak-audit run -o FILE` or `attach`.')
-    .argument('<files...>', 'capture file; several are merged into one report')
+    .argument('<file...>', 'capture file; several are merged into one report')
     .option('--json <file>', "also write the report as JSON ('-': to stdout, instead of the text)")
     .option('--html <file>', 'also write the report as one offline page')
     .option('--min-age <duration>', 'only sites whose oldest live tensor is at least this old, e.g. 60s', parseDuration)

@@ -63,6 +63,9 @@ export interface WasmReport {
 const MIN_BYTES = 4 * 65_536;
 /** A thread or process that ended so long before the last round has freed its memories. */
 const LAST_MS = 2000;
+/** A memory that grew more than once, and again after this share of the run, may go on growing: too few steps for a verdict. */
+const FEW_GROWTHS = 2;
+const LATE = 0.5;
 /** In the report; the figures of the sites cover all. */
 const MAX_MEMORIES = 1000;
 const RANK: Record<SiteVerdict, number> = { leak: 0, insufficient: 1, cache: 2, steady: 3 };
@@ -79,6 +82,8 @@ interface Site {
   liveTensors: number[];
   /** The round after the last collection in a thread that has some of its memories. */
   collected: number | undefined;
+  /** When one of its memories grew for the second time or later, last. */
+  grewMs: number;
   /** Threads that have some. */
   origins: Set<string>;
 }
@@ -108,6 +113,7 @@ export function wasmReport(records: WasmRecord[]): WasmReport {
     } else if (memory.bytes !== bytes) {
       memory.bytes = bytes;
       known.growth.push([ms, bytes]);
+      if (known.growth.length > FEW_GROWTHS) site.grewMs = ms;
     }
   };
   for (const record of records) {
@@ -152,7 +158,10 @@ function judged(sites: Site[], times: number[], memories: WasmMemory[], duration
     const { liveBytes, liveTensors, from } = site;
     const history = { ms: times.slice(from), liveBytes, liveTensors };
     const born = Number.isFinite(oldest) ? { oldestBirthMs: oldest } : {};
-    return judgeSeries({ ...history, ...born }, site.collected);
+    const judgement = judgeSeries({ ...history, ...born }, site.collected);
+    return judgement.verdict === 'steady' && live.length > 0 && site.grewMs > LATE * durationMs
+      ? { ...judgement, verdict: 'insufficient', kind: 'insufficient' }
+      : judgement;
   });
   const errors = falseDiscovery(judgements.map(({ p }) => p));
   const reports = sites.map((site, i): WasmSite => {
@@ -213,7 +222,7 @@ function siteOf(sites: Map<string, Site>, raw: Frame[], maps: SourceMaps, from: 
   if (site === undefined) {
     site = {
       ...{ frame, stack, memories: [], bytes: 0, live: 0, from, liveBytes: [], liveTensors: [] },
-      ...{ collected: undefined, origins: new Set() },
+      ...{ collected: undefined, grewMs: Number.NEGATIVE_INFINITY, origins: new Set() },
     };
     sites.set(key, site);
   }

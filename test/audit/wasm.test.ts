@@ -101,6 +101,13 @@ describe('the judgement', () => {
     expect(wasmReport(inOrder([...made, ...proved])).sites[0]).toMatchObject({ verdict: 'leak', liveMemories: 60 });
   });
 
+  test('a memory that grew again in the second half, but not often, is not called clean', () => {
+    const MB = 2 ** 20;
+    const sizes = (second: number) => Array.from({ length: 60 }, (_, i) => (i < 10 ? 16 : i < second ? 20 : 23) * MB);
+    const verdictOf = (second: number) => wasmReport([memory(1, 0, 16 * MB), ...rounds(sizes(second))]).verdict;
+    expect([verdictOf(20), verdictOf(45)]).toEqual(['clean', 'insufficient']);
+  });
+
   test('too few rounds', () => {
     const report = wasmReport([memory(1, 0, 2 ** 20), ...rounds([2 ** 20, 2 ** 21])]);
     expect(report.verdict).toBe('insufficient');
