@@ -45,7 +45,7 @@ export interface Births {
 /** Of the same site and shape, the oldest stands for all. */
 export interface OldTensor extends LivingTensor {
   site: string;
-  /** How many there are; of very many live tensors, among the oldest MAX_COMPARED. */
+  /** How many there are; of more than MAX_LIVING live tensors, among the oldest MAX_COMPARED. */
   count: number;
   /** Whether the last full collection that began after its birth reached its object; undefined if a scope holds it. */
   reached: boolean | undefined;
@@ -78,7 +78,8 @@ const MAX_BANDS = 8;
 /** Bands below this share of the peak are not visible. */
 const MIN_BAND = 1 / 400;
 const MAX_OLDEST = 25;
-/** Oldest tensors that are compared to group them. */
+/** Of more live tensors, only the oldest are compared to group them. */
+const MAX_LIVING = 2 ** 18;
 const MAX_COMPARED = 2000;
 const BIRTH_BINS = 120;
 /** Of a file in the legend: its line must be visible too. */
@@ -134,10 +135,9 @@ export function pageData(
     return onsetMs === null || verdict !== 'leak' ? [] : [{ ms: onsetMs, name: `${bandNames[k]} grows` }];
   });
   const reached = reachedBy(capture);
-  const siteOf = (id: number) => {
-    const group = [...groups.values()].find(({ members }) => members.some(({ series }) => series.siteId === id));
-    return group === undefined ? '' : named(group.frame);
-  };
+  const sites = new Map<number, string>();
+  for (const { frame, members } of groups.values())
+    for (const { series } of members) sites.set(series.siteId, named(frame));
   return {
     report: shown,
     timeline: timelineOf(
@@ -159,9 +159,12 @@ export function pageData(
     labels: options.device === undefined ? labelsOf(capture, redaction) : [],
     oldest: hasDetail
       ? grouped(
-          capture
-            .oldestTensors(MAX_COMPARED, ofDevice)
-            .map((tensor) => ({ ...tensor, site: siteOf(tensor.siteId), count: 1, reached: reached(tensor) })),
+          oldestOf(capture, ofDevice).map((tensor) => ({
+            ...tensor,
+            site: sites.get(tensor.siteId) ?? '',
+            count: 1,
+            reached: reached(tensor),
+          })),
         )
       : undefined,
     births: hasDetail ? birthsOf(capture, wanted, ofDevice) : undefined,
@@ -181,6 +184,13 @@ function shortNames(frames: Frame[]): string[] {
     const way = ways.find((of) => frames.filter((other) => of(other) === of(frame)).length === 1) ?? ways[2]!;
     return `${way(frame)} ${frame.function}`.trim();
   });
+}
+
+function oldestOf(capture: Capture, ofDevice: (device: string) => boolean): LivingTensor[] {
+  const count = capture.details.reduce((sum, { living }) => sum + living.size, 0);
+  if (count > MAX_LIVING) return capture.oldestTensors(MAX_COMPARED, ofDevice);
+  const all = [...capture.livingTensors()].filter(({ device }) => ofDevice(device));
+  return all.sort((a, b) => a.birthMs - b.birthMs);
 }
 
 /** One of each site and shape, the oldest first. Tensors of unknown shape are not compared. */

@@ -222,7 +222,8 @@ function tensorTable(oldest: OldTensor[], { summary }: Report): string {
 <th scope="col">dtype</th><th scope="col">device</th><th scope="col" class="number">bytes</th><th scope="col">owner</th>
 <th scope="col">its object</th><th scope="col">made at</th>
 </tr></thead><tbody>${rows.join('\n')}</tbody></table></div>
-<p class="note">Tensors of the same site and shape are one row, with the age and the bytes of the oldest. The owner frees a tensor: the collector together with its JS object, or a scope when the scope ends. Kept: it
+<p class="note">Tensors of the same site and shape are one row, with the age and the
+bytes of the oldest; of more than 262,144 live tensors, the oldest 2,000 are compared. The owner frees a tensor: the collector together with its JS object, or a scope when the scope ends. Kept: it
 left its scope and belongs to the collector. Referenced: the last full collection that began after its birth reached the
 object. If none has begun since, it may be garbage.</p>`;
 }
