@@ -8,8 +8,7 @@ import type { Report } from '../../cli/report';
 import { renderText } from '../../cli/reporters/text';
 import { finalPhase } from '../../cli/rules/final_fall';
 import { CaptureBuilder } from './capture_builder';
-import { fixture, leakAudit } from './cli';
-import { testFolder } from './command';
+import { auditProgram, fixture, testFolder } from './command';
 
 const MS = 50;
 const read = (builder: CaptureBuilder) => {
@@ -141,7 +140,7 @@ const folder = testFolder();
 test('so is a real program whose tokens are disposed at its end', async () => {
   const json = path.join(folder, 'tokens.json');
   const program = [process.execPath, fixture('released_tokens.cjs'), '300'];
-  const outcome = await leakAudit('run', '--quiet', '--interval', '25ms', '--json', json, '--', ...program);
+  const outcome = await auditProgram('run', '--quiet', '--interval', '25ms', '--json', json, '--', ...program);
   expect(outcome).toMatchObject({ code: 0 });
   const { verdict, sites } = JSON.parse(fs.readFileSync(json, 'utf8')) as Report;
   expect({ verdict, first: sites[0] }).toMatchObject({
