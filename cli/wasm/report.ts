@@ -152,7 +152,7 @@ export function wasmReport(records: WasmRecord[]): WasmReport {
 }
 
 function judged(sites: Site[], times: number[], memories: WasmMemory[], durationMs: number): WasmReport {
-  const judgements = sites.map((site) => {
+  const judgements = sites.map((site): Judgement => {
     const live = site.memories.filter(({ freedMs }) => freedMs === null);
     const oldest = live.reduce((least, { madeMs }) => Math.min(least, madeMs), Number.POSITIVE_INFINITY);
     const { liveBytes, liveTensors, from } = site;
