@@ -5,12 +5,19 @@ import * as path from 'node:path';
 import { exportToPrometheus } from 'libtorch-node/metrics';
 import { Registry } from 'prom-client';
 import { run } from '../support/child';
+import { limitMs } from '../support/sanitized';
 import { codeOf, LIB, ROOT } from '../support/torch';
+
+// Judgements run at low priority, so on a busy machine they are late.
+jest.setTimeout(limitMs(240_000));
 
 test('the verdict and the leaking line are exported, and nothing without the option', async () => {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'verdict-'));
   const program = path.join(__dirname, 'fixtures/verdict.cjs');
-  const { code, stdout, stderr } = await run(process.execPath, [program], { env: { ...process.env, TMPDIR: folder } });
+  const { code, stdout, stderr } = await run(process.execPath, [program], {
+    env: { ...process.env, TMPDIR: folder },
+    limitMs: 240_000,
+  });
   fs.rmSync(folder, { recursive: true });
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   const { off, first, leaking, removed, stopped } = JSON.parse(stdout) as Record<string, any>;
