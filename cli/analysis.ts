@@ -1,7 +1,7 @@
 /** Turns a capture into a report: resolves source maps, groups by position, and judges each site. */
 import type { Capture, Series } from './capture/capture';
 import { graphReport, hiddenAllocator, hiddenBytesOf, likelyCarrier, type Root, rootOf } from './graphs';
-import { type Hidden, isHeldOrFreed, judgeHidden, likelyHiddenRoot } from './hidden';
+import { doubtful, type Hidden, isFilling, isHeldOrFreed, judgeHidden, likelyHiddenRoot } from './hidden';
 import { type Judged, judgeGroup, type Program, programOf } from './judging';
 import { REPORT_VERSION, type Report, type Shortfall, type SiteReport } from './report';
 import { falseDiscovery } from './rules/false_discovery';
@@ -53,6 +53,9 @@ export function analyse(capture: Capture, options: AnalysisOptions = {}): Report
       : totalOf(isSampled ? [] : growing, capture.ticks.length, (series) => series.liveBytes);
   const hidden = judgeHidden(program, explained, options);
   if (isHeldOrFreed(hidden) && deviceMatches('cpu', options.device)) attributeHidden(program, all, hidden, options);
+  // Without all samples, a graph that still grows may not have been seen, so that this is not certainly a cache.
+  if (isSampled && isFilling(hidden) && all.every(({ verdict }) => verdict !== 'leak'))
+    attributeHidden(program, all, doubtful(hidden), options);
   if (sampled?.unsampled !== undefined)
     all.push({ ...unknownSite(capture), file: '(not sampled)', liveBytes: 0, ...sampled.unsampled });
   const found = all
