@@ -4,7 +4,7 @@ import { addCauses } from './causes';
 import { addCourse } from './courses';
 import { graphReport, hiddenAllocator, hiddenBytesOf, likelyCarrier, type Root, rootOf } from './graphs';
 import { grownTensors } from './grown_tensors';
-import { type Hidden, isHeldOrFreed, judgeHidden, likelyHiddenRoot } from './hidden';
+import { doubtful, type Hidden, isFilling, isHeldOrFreed, judgeHidden, likelyHiddenRoot } from './hidden';
 import { type Judged, judgeGroup, type Program, programOf } from './judging';
 import { REPORT_VERSION, type Report, type Shortfall, type SiteReport } from './report';
 import { falseDiscovery } from './rules/false_discovery';
@@ -68,6 +68,9 @@ export function analyse(capture: Capture, options: AnalysisOptions = {}): Report
       Object.assign(all[groups.indexOf(grown.group)]!, asJudged(hidden.judgement), growth);
     }
   }
+  // Without all samples, a graph that still grows may not have been seen, so that this is not certainly a cache.
+  if (isSampled && isFilling(hidden) && all.every(({ verdict }) => verdict !== 'leak'))
+    attributeHidden(program, all, doubtful(hidden), options);
   if (sampled?.unsampled !== undefined)
     all.push({ ...unknownSite(capture), file: '(not sampled)', liveBytes: 0, ...sampled.unsampled });
   const process = processGrowth(capture, options);

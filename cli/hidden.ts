@@ -27,6 +27,14 @@ export interface Hidden {
 export const isHeldOrFreed = ({ judgement: { kind } }: Hidden): boolean =>
   kind === 'leak' || kind === 'grew-to-the-end';
 
+export const isFilling = ({ judgement: { kind, growthBytesPerMinute } }: Hidden): boolean =>
+  kind === 'filling-cache' && growthBytesPerMinute > 0;
+
+export const doubtful = (hidden: Hidden): Hidden => ({
+  ...hidden,
+  judgement: { ...hidden.judgement, verdict: 'insufficient', kind: 'insufficient', p: 1 },
+});
+
 /**
  * Judges the growth of libtorch's memory minus `explained`, the bytes per round of sites that are known to grow. Tensors
  * awaiting collection are included; otherwise a graph that they hold would be visible only after each collection.

@@ -74,6 +74,15 @@ test('memory without tensors is what exceeds the exact totals', () => {
   });
 });
 
+test('memory without tensors that fills ever more slowly is not certainly a cache, unless all samples are there', () => {
+  const given = { live: () => 5, hidden: (i: number) => Math.round(2e6 * (1 - Math.exp(-i / 30))) };
+  expect(sampled({ ...given, oneOf: 1000 })).toMatchObject({
+    verdict: 'insufficient',
+    sites: [{ verdict: 'insufficient' }],
+  });
+  expect(sampled({ ...given, distance: 1 }).verdict).toBe('clean');
+});
+
 test('totals that rise and fall, or a cache that fills, are clean', () => {
   for (const live of [(i: number) => 20 + (i % 6), (i: number) => Math.min(3 * i, 90), () => 40]) {
     for (const oneOf of [1, 4, 1000])
