@@ -121,8 +121,8 @@ std::string type_parameters_text(const std::vector<TypeParameter>& parameters) {
 
 std::string receiver_text(const CallShape& shape) { return shape.receiver.empty() ? "" : "this: " + shape.receiver; }
 
-// One form, with positional parameters and options. In torch.async the form of a shared call takes the option `signal`
-// too, unless it is `complete`.
+// One form, with positional parameters and options. A shared one also takes the option `signal`, unless it is
+// `complete`.
 std::string form(const CallShape& shape, const std::vector<Parameter>& positional,
                  const std::vector<Parameter>& options, bool options_optional, bool complete = false) {
   const bool required_after = !options.empty() && !options_optional;
@@ -408,14 +408,6 @@ std::string raw_function_type(const Declaration& declaration) {
   const std::string text = form(shape, positional, named, all_optional(named));
   const size_t colon = text.rfind("): ", text.size() - plain_result(declaration).size());
   return text.substr(0, colon + 1) + " => " + text.substr(colon + 3);
-}
-
-std::string member_name(const std::string& name) {
-  const bool plain =
-      !name.empty() && (name[0] < '0' || name[0] > '9') && std::all_of(name.begin(), name.end(), [](char c) {
-        return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-      });
-  return plain ? name : js_string(name);
 }
 
 }  // namespace codegen

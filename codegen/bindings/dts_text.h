@@ -91,7 +91,4 @@ std::vector<std::string> explaining_forms(const CallShape& shape, const std::vec
 // The function type of torch.ops: "(self: Tensor, other: Tensor, options?: { alpha?: Scalar }) => Tensor".
 std::string raw_function_type(const Declaration& declaration);
 
-// A name as a member of an object type, quoted if it is not an identifier.
-std::string member_name(const std::string& name);
-
 }  // namespace codegen

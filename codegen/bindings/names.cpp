@@ -1,7 +1,10 @@
 #include "codegen/bindings/names.h"
 
+#include <algorithm>
 #include <cctype>
 #include <set>
+
+#include "codegen/bindings/js_text.h"
 
 namespace codegen {
 
@@ -46,6 +49,14 @@ Place place_of(const std::string& op_name, const std::string& python_module) {
   const std::string prefix = python_module + "_";
   const bool has_prefix = op_name.rfind(prefix, 0) == 0;
   return {python_module, camel_case(has_prefix ? op_name.substr(prefix.size()) : op_name)};
+}
+
+std::string member_name(const std::string& name) {
+  const bool plain =
+      !name.empty() && (name[0] < '0' || name[0] > '9') && std::all_of(name.begin(), name.end(), [](char c) {
+        return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+      });
+  return plain ? name : js_string(name);
 }
 
 }  // namespace codegen

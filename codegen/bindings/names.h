@@ -14,6 +14,9 @@ std::string argument_js_name(const std::string& name);
 // Whether JavaScript forbids `word` as a variable's name.
 bool is_reserved(const std::string& word);
 
+// A name as a member of an object type, quoted if it is not an identifier.
+std::string member_name(const std::string& name);
+
 // PyTorch's namespace of an op ("", "linalg", "nn.functional", …) and its name there: linalg_norm -> linalg, norm.
 struct Place {
   std::string space;
