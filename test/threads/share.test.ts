@@ -3,7 +3,7 @@ import { ask } from '../support/child';
 import { balanced, codeOf, counts, torch, untyped } from '../support/torch';
 import { PATIENCE_MS } from './prelude';
 
-const NATIVE = require.resolve('libtorch-node').replace(/index\.js$/, 'native.js');
+const NATIVE = require.resolve('libtorch-node').replace(/index\.js$/, 'addon/native.js');
 
 /** Waits until unreachable tokens are freed; V8 frees their memory in the background after a collection. */
 const UNTIL = `

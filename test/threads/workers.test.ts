@@ -3,7 +3,7 @@ import { ask, run } from '../support/child';
 import { GC, WORKERS } from './prelude';
 
 const LIBRARY = require.resolve('libtorch-node');
-const NATIVE = LIBRARY.replace(/index\.js$/, 'native.js');
+const NATIVE = LIBRARY.replace(/index\.js$/, 'addon/native.js');
 
 test('a tensor is shared with a worker without copying, both ways, and counted once', async () => {
   const { before, during, result, seen, after } = await ask(
