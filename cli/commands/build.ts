@@ -21,8 +21,8 @@ export function buildCommand(done: (status: number) => void): Command {
     .option('--jobs <n>', 'number of parallel compilers (default: by cores and free memory)')
     .addHelpText(
       'after',
-      '\nLIBTORCH (with LIBTORCH_INCLUDE, LIBTORCH_LIB) or LIBTORCH_USE_PYTORCH=1 choose the libtorch, CXX the compiler, ' +
-        'LIBTORCH_NODE_CACHE the cache folder.',
+      '\nLIBTORCH (with LIBTORCH_INCLUDE, LIBTORCH_LIB) or LIBTORCH_USE_PYTORCH=1\n' +
+        'choose the libtorch, CXX the compiler, LIBTORCH_NODE_CACHE the cache folder.',
     )
     .action(async ({ force, jobs }: Options) => {
       if (jobs !== undefined && !/^[1-9]\d*$/.test(jobs))
