@@ -36,6 +36,14 @@ const LATE_DOUBT = 0.15;
 /** The last collection must be in the rest after this share of the rounds, for a doubt. */
 const RECENT = 2 / 3;
 
+/** Rounds after the last collection that show that growth stopped; half of them must be flat. */
+const MIN_FLAT = 4;
+/** The most change in them, as a share of what growth would have added. */
+const FLAT = 0.1;
+/** The program must go on making tensors, at this share of its pace. */
+const WORKS_ON = 0.25;
+const MINUTE = 60_000;
+
 /** The data that the sites of a capture are judged by. */
 export interface Program {
   capture: Capture;
@@ -165,11 +173,32 @@ function judgeSurvivors(program: Program, group: Group, atEnd: Judged, options: 
     } as const;
     return { judgement: doubtful, oldest: atEnd.oldest, freedMs: null };
   }
+  if (hasStopped(program, all, from, end, judgement)) return undefined;
   const stays = lastOf(all, (series) => series.liveTensors) >= STILL_THERE * liveTensors[end - 1]!;
   const isSure = stays && !isConsumed(program, group, program.rounds - LAST_ROUNDS, program.rounds);
   // A second test of the same site.
   const found = isSure ? { ...judgement, p: Math.min(1, 2 * judgement.p) } : inconclusive(judgement);
   return { judgement: found, oldest: atEnd.oldest, freedMs: atEnd.freedMs };
+}
+
+/**
+ * Whether the growth until `end` stopped later, without another collection: all live tensors are an upper limit of those that
+ * are held, and their number stayed the same while the program went on making tensors. A cache that filled is like this.
+ */
+function hasStopped({ capture, work, rounds }: Program, its: Series[], from: number, end: number, growth: Judgement) {
+  const { ticks } = capture;
+  const [begin, last] = [end + ((rounds - end) >> 1), rounds - 1];
+  if (last - begin < MIN_FLAT) return false;
+  const elapsed = (a: number, b: number) => ticks[b]!.ms - ticks[a]!.ms;
+  const pace = (a: number, b: number) => (work[b]! - work[a]!) / Math.max(1, elapsed(a, b));
+  if (pace(begin, last) < WORKS_ON * pace(from, end - 1)) return false;
+  const isFlat = (of: (series: Series) => number[], perMinute: number) => {
+    const live = totalOf(its, ticks.length, of).slice(begin, rounds);
+    return Math.max(...live) - Math.min(...live) <= FLAT * (perMinute / MINUTE) * elapsed(begin, last);
+  };
+  return growth.growthTensorsPerMinute > 0
+    ? isFlat((series) => series.liveTensors, growth.growthTensorsPerMinute)
+    : isFlat((series) => series.liveBytes, growth.growthBytesPerMinute);
 }
 
 /**

@@ -161,6 +161,28 @@ test('survivors: growth that slows down is not clean either', () => {
   expect(crowd(Infinity, 12, 64, slower)).toMatchObject({ verdict: 'insufficient', sites: [{ line: 5 }] });
 });
 
+/** A cache that fills at 12 tensors a round until `full`; there are collections only in its first 20 rounds. */
+function filled(full: number, rounds = 64) {
+  const builder = new CaptureBuilder().site(1, ['/srv/app.js', 5, 1]).site(2, ['/srv/app.js', 9, 1]);
+  let id = 0;
+  for (let i = 1; i <= rounds; i++) {
+    for (let k = 0; k < 12 && id < full; k++)
+      builder.births({ id: ++id, site: 1, birthMs: i * MS - 10, owner: 1, bytes: 64 });
+    const collections = Math.floor(Math.min(i, 20) / 4);
+    builder.tick({ ms: i * MS, collections, collectedMs: Math.max(0, collections * 4 * MS - 20) }, [
+      { site: 1, liveTensors: id, liveBytes: 64 * id, allocatedTensors: id, oldestBirthMs: 50 },
+      { site: 2, liveTensors: i % 3, liveBytes: 64 * (i % 3), allocatedTensors: 300 * i, oldestBirthMs: i * MS - 5 },
+    ]);
+  }
+  return analyse(parse(builder.end()));
+}
+
+test('survivors: a cache that was full before the next collection is not a leak', () => {
+  for (const full of [240, 264, 300])
+    expect({ full, verdict: filled(full).verdict }).toEqual({ full, verdict: 'clean' });
+  expect(filled(Infinity).sites[0]).toMatchObject({ line: 5, verdict: 'leak' });
+});
+
 test('survivors: evictions of a full cache between collections are not growth', () => {
   for (const gap of [4, 7, 12]) {
     for (const lives of [4, 8, 12, 20, 32]) {
