@@ -233,6 +233,8 @@ module.exports = [
       const call = () => world.aten.set_.source_Storage_storage_offset(self.tensor, bytes, offset, shape, [1]);
       if (needed > storage.bytes && !storage.grows) {
         world.refused(what, 'ERR_TORCH_RUNTIME', call);
+        // It has the storage already, which its views hold as their base.
+        become(impl, { storages: [storage], shape, strides: [1], offset });
         disposeBroken(world, impl);
       } else {
         call();
