@@ -67,7 +67,8 @@ std::string wrapper(const Plan& plan, const Group& group, const std::string& spa
 }
 
 const char* const kFactory =
-    "// `f` holds the native functions by number; `rt` is lib/call/runtime.ts: wrap and results make Tensors of handles,\n"
+    "// `f` holds the native functions by number; `rt` is lib/call/runtime.ts: wrap and results make Tensors of "
+    "handles,\n"
     "// callFunction and callMethod are the parser, `s` what it knows of each wrapper that called it.\n";
 
 std::string functions_text(const Plan& plan) {

@@ -1,7 +1,9 @@
 // Step 2: Declarations.yaml and the spec -> the op tables, the wrappers, the declarations and the ledger.
 #include <filesystem>
 #include <iostream>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "codegen/bindings/emit.h"
 #include "codegen/bindings/load.h"
@@ -21,6 +23,21 @@ const char* const kUsage =
     "  --ledger DIR         gets libtorch-<major>.<minor>.tsv\n"
     "  --history DIR        ledgers of several releases: since which there is an op\n"
     "  --check              write nothing; exit 1 when the ledger differs from what would be written\n";
+
+// Removes files of earlier versions from the folders named `generated` that were written to: they would be compiled.
+void remove_others(const std::set<std::filesystem::path>& written) {
+  std::set<std::filesystem::path> folders;
+  for (const auto& path : written) folders.insert(path.parent_path());
+  for (const auto& folder : folders) {
+    if (folder.filename() != "generated") continue;
+    std::vector<std::filesystem::path> others;
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      if (entry.is_regular_file() && written.count(entry.path().lexically_normal()) == 0)
+        others.push_back(entry.path());
+    }
+    for (const auto& other : others) std::filesystem::remove(other);
+  }
+}
 
 struct Options {
   std::filesystem::path declarations, spec, out, ledger, history;
@@ -69,9 +86,14 @@ int run(const Options& options) {
     throw Error(ledger_path.string(), 0, "the committed ledger differs from the output of codegen",
                 "the result of `npm run codegen`; review the difference and commit it");
   }
+  std::set<std::filesystem::path> written;
   for (const auto& emit : {emit_cpp, emit_js, emit_dts}) {
-    for (const auto& [path, text] : emit(plan)) write_if_changed(options.out / path, text);
+    for (const auto& [path, text] : emit(plan)) {
+      write_if_changed(options.out / path, text);
+      written.insert((options.out / path).lexically_normal());
+    }
   }
+  remove_others(written);
   write_if_changed(ledger_path, ledger);
   std::cerr << ledger.substr(2, ledger.find('.', ledger.find("skipped")) - 2) << '\n';
   return 0;

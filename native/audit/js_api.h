@@ -1,5 +1,5 @@
-// The recorder's functions for lib/observe/recording.ts: auditStart, auditStop, auditOn, auditListen, auditMark, auditTag,
-// auditDefineSite, auditHeap, auditCollection, auditLive; auditFollow is in js_api_follow.h.
+// The recorder's functions for lib/observe/recording.ts: auditStart, auditStop, auditOn, auditListen, auditMark,
+// auditTag, auditDefineSite, auditHeap, auditCollection, auditLive; auditFollow is in js_api_follow.h.
 #ifndef LIBTORCH_NODE_NATIVE_AUDIT_JS_API_H_
 #define LIBTORCH_NODE_NATIVE_AUDIT_JS_API_H_
 

@@ -86,8 +86,9 @@ class EnvState {
   napi_value make_element_guard(handles::Handle handle);
   napi_value make_generator_guard(uint64_t handle);  // also such an array
 
-  // `sink(error, handle)` completes each error created by native code: lib/errors/caller.ts, and under LIBTORCH_NODE_DEBUG
-  // lib/observe/debug.ts, for which `handle` is the disposed tensor's, otherwise 0. Null until it is set.
+  // `sink(error, handle)` completes each error created by native code: lib/errors/caller.ts, and under
+  // LIBTORCH_NODE_DEBUG lib/observe/debug.ts, for which `handle` is the disposed tensor's, otherwise 0. Null until it
+  // is set.
   void set_error_sink(napi_value function);
   void complete_error(napi_value error, handles::Handle handle) noexcept;
 

@@ -1,5 +1,5 @@
-// Queries of the slot table for lib/observe/logger.ts, lib/observe/debug.ts, lib/testing and lib/metrics/allocations.ts: the live tensors as
-// numbers, the watch's records, and new large tensors.
+// Queries of the slot table for lib/observe/logger.ts, lib/observe/debug.ts, lib/testing and
+// lib/metrics/allocations.ts: the live tensors as numbers, the watch's records, and new large tensors.
 #include <cmath>
 #include <cstring>
 #include <utility>

@@ -14,7 +14,7 @@ const NAMED_FILE = String.raw`(?:[\w-]+/)+[\w.-]+\.(?:h|cpp|ts|mjs|cjs|yaml|supp
 const PATH = new RegExp(`${BEFORE}(?:${IN_FOLDER}|${NAMED_FILE})`, 'g');
 
 /** Headers of libtorch and of the system, examples of a user's paths, and folders that are made. */
-const ELSEWHERE = /^(?:ATen|torch|c10|linux|src|path)\/|^docs\/api$|^test\/area$/;
+const ELSEWHERE = /^(?:ATen|torch|c10|linux|src|path|dist|build|prebuilds)\/|^docs\/api$|^test\/area$/;
 const PATTERN = /[*<>{}$]/;
 
 /** The part of a line in which paths count: all of a document's, the comment of a source's. */
