@@ -4,6 +4,7 @@
  * feedback, code, prototypes). Weak references do not hold; the value in a WeakMap is held by its key, not by the map.
  */
 import type { EsModules } from './es_modules';
+import { NodeQueue } from './queue';
 import { isNodes, type Scripts } from './scripts';
 import { Edge, type HeapSnapshot, Kind } from './snapshot';
 import type { WellKnown } from './well_known';
@@ -16,21 +17,14 @@ enum Cost {
   never,
 }
 
-enum State {
-  unknown,
-  reached,
-  /** All its edges lead to reached objects or are never taken. */
-  spent,
-}
-
 const NONE = 0xffffffff;
+const ROOT = NONE - 1;
 
 export class Paths {
-  /** The edge by which a node was reached; NONE for a root, and for nodes that were not reached. */
+  /** The edge by which a node was reached; ROOT for a root, NONE for nodes that were not reached. */
   private readonly via: Uint32Array;
-  private readonly states: Uint8Array;
-  private readonly order: Uint32Array;
-  private count = 0;
+  /** Reached nodes that have edges to follow. */
+  private waiting = new NodeQueue();
   /** Names of V8's own edges. */
   private readonly poor: ReadonlySet<number>;
   private readonly badRoots: ReadonlySet<number>;
@@ -45,8 +39,6 @@ export class Paths {
   ) {
     const { nodes } = heap;
     this.via = new Uint32Array(nodes).fill(NONE);
-    this.states = new Uint8Array(nodes);
-    this.order = new Uint32Array(nodes);
     this.poor = new Set([
       known.map,
       known.proto,
@@ -91,33 +83,32 @@ export class Paths {
   }
 
   private begin(node: number): void {
-    if (this.states[node] !== State.unknown) return;
-    this.states[node] = State.reached;
-    this.order[this.count++] = node;
+    if (this.via[node] !== NONE) return;
+    this.via[node] = ROOT;
+    this.waiting.push(node);
   }
 
   /** Extends the paths of all reached nodes by edges of at most this cost. */
   private spread(most: Cost): void {
-    const { heap, states, order } = this;
-    // Nodes visited at a lower cost are visited again if they have edges of a higher cost.
-    for (let at = 0; at < this.count; at++) {
-      const node = order[at]!;
-      if (states[node] === State.spent) continue;
+    const { heap, via, waiting } = this;
+    // Nodes are visited again if they have edges of a higher cost.
+    const again = new NodeQueue();
+    for (let node = waiting.shift(); node >= 0; node = waiting.shift()) {
       let dearer = false;
       for (let edge = heap.first[node]!; edge < heap.first[node + 1]!; edge++) {
         const target = heap.targets[edge]!;
-        if (states[target] !== State.unknown) continue;
+        if (via[target] !== NONE) continue;
         const cost = this.costOf(node, edge);
         if (cost > most) {
           dearer ||= cost < Cost.never;
           continue;
         }
-        states[target] = State.reached;
-        this.via[target] = edge;
-        order[this.count++] = target;
+        via[target] = edge;
+        waiting.push(target);
       }
-      if (!dearer) states[node] = State.spent;
+      if (dearer) again.push(node);
     }
+    this.waiting = again;
   }
 
   private costOf(node: number, edge: number): Cost {
@@ -135,12 +126,13 @@ export class Paths {
   }
 
   isReached(node: number): boolean {
-    return this.states[node] !== State.unknown;
+    return this.via[node] !== NONE;
   }
 
   /** The edge by which the node was reached, or -1 for a root. */
   edgeTo(node: number): number {
-    return this.via[node] === NONE ? -1 : this.via[node]!;
+    const edge = this.via[node]!;
+    return edge >= ROOT ? -1 : edge;
   }
 
   /** The source of that edge. */

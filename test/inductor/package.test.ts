@@ -357,7 +357,7 @@ const withPackages = () => {
       expect(writer.modelName).toBe('writer');
       expect(writer.forward<any>(torch.zeros([4]))[1].item()).toBe(4);
       const error = thrown(() => torch.inductor.aotiLoadPackage(file));
-      expect(error.message).toContain('it has no model "model", but "mlp", "writer"');
+      expect(error.message).toContain('expected a model named "model", got "mlp", "writer"');
     });
   });
 
@@ -390,7 +390,9 @@ const withPackages = () => {
     }
     const error = thrown(() => torch.inductor.aotiLoadPackage(pathOf('exported')));
     expect(error.message).toContain('expected an AOTInductor package, got a torch.export program');
-    expect(thrown(() => load('mlp', { modelName: 'other' })).message).toContain('it has no model "other", but "model"');
+    expect(thrown(() => load('mlp', { modelName: 'other' })).message).toContain(
+      'expected a model named "other", got "model"',
+    );
     const tensors = path.join(path.dirname(file), 'tensors.pt');
     torch.save({ x: torch.ones([1]) }, tensors);
     expect(codeOf(() => torch.inductor.aotiLoadPackage(tensors))).toBe('ERR_TORCH_MODEL');
