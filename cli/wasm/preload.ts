@@ -113,10 +113,14 @@ function start({ file, intervalMs }: WasmSettings): void {
   function noteInstance(instance: unknown, imports: unknown, record: WasmRecord & { type: 'memory' }): void {
     if (!(instance instanceof Instance)) return;
     // A memory that was imported was made elsewhere: by `new Memory`, or in another thread.
-    for (const group of Object.values((imports ?? {}) as Record<string, unknown>)) {
-      for (const value of Object.values((group ?? {}) as Record<string, unknown>)) {
-        if (value instanceof Memory) known.add(value);
+    try {
+      for (const group of Object.values((imports ?? {}) as Record<string, unknown>)) {
+        for (const value of Object.values((group ?? {}) as Record<string, unknown>)) {
+          if (value instanceof Memory) known.add(value);
+        }
       }
+    } catch {
+      // A getter of the program that throws must not fail an instance that was made.
     }
     for (const value of Object.values((instance as unknown as { exports: object }).exports)) note(value, record);
   }
