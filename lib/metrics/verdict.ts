@@ -16,7 +16,7 @@ export interface VerdictOptions {
   everyMs?: number | undefined;
   /** What is recorded (default 'sample'): docs/leak-audit.md. */
   mode?: 'sample' | 'full' | undefined;
-  /** Mean bytes between samples in the mode 'sample' (default 524288). */
+  /** Mean bytes between samples in the mode 'sample'. Default: adapted to a budget of cost, at most 524288. */
   sampleBytes?: number | undefined;
   /** The limit of the capture's size (default 16 MiB). */
   maxBytes?: number | undefined;
@@ -96,6 +96,8 @@ export class VerdictWatch {
   readonly judgements = { done: 0, failed: 0 };
 
   private readonly options: ReturnType<typeof checked>;
+  /** Whether the distance between samples is that of `leak-audit` by default. */
+  private readonly adapts: boolean;
   private readonly timer: NodeJS.Timeout;
   private readonly removeAtExit = () => this.remove();
   private folder: string | undefined;
@@ -105,6 +107,7 @@ export class VerdictWatch {
 
   constructor(given: VerdictOptions) {
     this.options = checked(given);
+    this.adapts = given.sampleBytes === undefined;
     if (!isMainThread) throw refusal(FN, 'verdict', 'to be exported in the main thread', 'a worker thread');
     this.begin();
     process.on('exit', this.removeAtExit);
@@ -130,6 +133,7 @@ export class VerdictWatch {
       this.recording = (native.recordings ?? 0) + 1;
       const refused = native.auditStart({
         ...{ file: this.file, mode, sampleBytes, maxBytes, depth: FRAMES },
+        adaptDistance: this.adapts ? 1 : 0,
         intervalMs: Math.max(MIN_ROUND_MS, Math.min(ROUND_MS, Math.round(everyMs / ROUNDS))),
         command: [process.argv0, ...process.argv.slice(1)].join(' '),
       });
