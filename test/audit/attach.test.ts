@@ -182,7 +182,7 @@ test('if the service is killed or ends, attach ends with its report', async () =
 test('a process with a blocked event loop can be inspected and recorded', async () => {
   const service = await Service.start();
   await service.tell('hold 6');
-  service.say(`spin ${file('go-on')}`);
+  expect(await service.tell(`spin ${file('go-on')}`)).toBe('blocked');
   const running = await attached(service, file('blocked'));
   const snapshot = await until(async () => {
     const { stdout } = await leakAudit('snapshot', String(service.pid), '--json');

@@ -17,8 +17,8 @@ async function recorded(service: Service, connection: Connection, released: 'bef
   const [capture, goOn] = ['told.ltna', 'go-on'].map((name) => path.join(folder, name)) as [string, string];
   fs.rmSync(capture, { force: true });
   fs.rmSync(goOn, { force: true });
-  service.say(`stall ${goOn}`);
-  await pause(50); // otherwise the loop may learn of the recording before it is blocked
+  // Otherwise the loop may learn of the recording before it is blocked.
+  expect(await service.tell(`stall ${goOn}`)).toBe('blocked');
   const fd = reserve(capture);
   await connection.ask('attach', { fd, path: capture, mode: 'full', interval: 20 });
   fs.closeSync(fd);

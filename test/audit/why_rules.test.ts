@@ -125,7 +125,7 @@ test('--redact-sources removes all names of the program', async () => {
 test('one client waits for a blocked thread; once no client waits, the thread does not pause', async () => {
   const service = await Service.start();
   const file = path.join(folder, 'go-on');
-  service.say(`spin ${file}`);
+  expect(await service.tell(`spin ${file}`)).toBe('blocked');
   const [snapshot, facts] = [openPrivate(), openPrivate()];
   expect(fs.fstatSync(snapshot).nlink).toBe(0);
   const first = await Connection.open(String(service.pid));
