@@ -1,0 +1,11 @@
+// backward() with createGraph gives gradients a graph; the sum of all of them is never detached.
+const torch = require('libtorch-node');
+const steps = require('../../steps.cjs');
+const w = torch.randn([8, 8], { requiresGrad: true });
+
+steps(() => {
+  const input = torch.randn([8, 32]); // LEAK
+  const penalty = w.matmul(input).tanh().sum();
+  const loss = penalty.mul(penalty);
+  loss.backward({ createGraph: true });
+});
