@@ -1,6 +1,6 @@
 /** The processes that can be attached to: those of this user with a loaded libtorch-node. */
 import * as fs from 'node:fs';
-import { UsageError } from '../errors';
+import { UsageError } from '../errors/errors';
 import { recordingOf } from './answers';
 import { Connection } from './connection';
 import { askSnapshot, type Snapshot } from './snapshot';

@@ -1,7 +1,8 @@
 /** The live tensors of a running process, from its answer to `snapshot`. */
+
+import { NO_STACK, sourceStack } from '../analysis/sites';
 import type { Frame } from '../capture/capture';
-import { NO_STACK, sourceStack } from '../sites';
-import { SourceMaps } from '../sourcemaps';
+import { SourceMaps } from '../code/source-maps';
 import { type Row, snapshotOf } from './answers';
 import type { Connection } from './connection';
 

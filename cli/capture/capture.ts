@@ -1,6 +1,6 @@
 /** A capture in memory, as read from a file. */
 import { deviceName, dtypeName } from './format';
-import { IdMap } from './id_map';
+import { IdMap } from './id-map';
 import type { Kind } from './kinds';
 import type { LivingTensors } from './living';
 import type { Survivors } from './survivors';

@@ -1,5 +1,5 @@
 /** Reads the packets of one process. Rows, births and deaths of a round count only with the round's own packet. */
-import { InvalidData } from '../errors';
+import { InvalidData } from '../errors/errors';
 import type { Capture, GraphSeries, Series, Tick } from './capture';
 import { checkLength, endInfo, json, Names, shape, startInfo, text } from './fields';
 import {
@@ -12,7 +12,7 @@ import {
   SAMPLING_BYTES,
   SCOPE_BYTES,
 } from './format';
-import { IdMap } from './id_map';
+import { IdMap } from './id-map';
 import { Budget, MAX_MS, MAX_PENDING_BYTES } from './limits';
 import { type Birth, KEPT, LivingTensors } from './living';
 import { Survivors } from './survivors';

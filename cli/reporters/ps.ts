@@ -1,7 +1,7 @@
 /** The processes that can be attached to, as text. */
 import type { ProcessList } from '../attach/processes';
-import { formatBytes, formatCount } from '../units';
-import { renderTable } from './table';
+import { renderTable } from '../terminal/table';
+import { formatBytes, formatCount } from '../terminal/units';
 import type { TextOptions } from './text';
 
 const right = (title: string, optional = false) => ({ title, align: 'right' as const, optional });

@@ -1,19 +1,19 @@
 /** The report as text: the verdict in one sentence, then the figures behind it. */
-import { isYoungAndGrowing } from '../analysis';
+import { isYoungAndGrowing } from '../analysis/analyse';
+import type { Report, SiteReport, Summary } from '../analysis/report';
 import { calledName } from '../code/enclosing';
 import { withoutLibraries } from '../code/libraries';
 import { linesAt } from '../code/text';
-import type { Colors } from '../colors';
-import { printable } from '../printable';
-import type { Report, SiteReport, Summary } from '../report';
-import { cutBegin, cutEnd, displayWidth } from '../terminal';
-import { counted, formatBytes, formatCount, formatDuration } from '../units';
-import { barsFromZero } from './bars';
-import { nextCommand } from './next';
-import { position } from './position';
-import { verdictText } from './sentence';
-import { renderTable } from './table';
-import { wrap } from './wrap';
+import type { Colors } from '../terminal/colors';
+import { printable } from '../terminal/printable';
+import { cutBegin, cutEnd, displayWidth } from '../terminal/size';
+import { renderTable } from '../terminal/table';
+import { counted, formatBytes, formatCount, formatDuration } from '../terminal/units';
+import { wrap } from '../terminal/wrap';
+import { barsFromZero } from '../wording/bars';
+import { nextCommand } from '../wording/next';
+import { position } from '../wording/position';
+import { verdictText } from '../wording/sentence';
 
 /** Sites in the table; one line sums up the others. */
 const MAX_SITES = 20;

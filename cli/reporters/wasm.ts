@@ -1,11 +1,12 @@
 /** What `run --wasm` found, as text and in the JSON report. */
-import type { Colors } from '../colors';
-import type { Report } from '../report';
-import { counted, formatBytes, formatCount, formatDuration } from '../units';
+
+import type { Report } from '../analysis/report';
+import type { Colors } from '../terminal/colors';
+import { renderTable } from '../terminal/table';
+import { counted, formatBytes, formatCount, formatDuration } from '../terminal/units';
 import type { WasmReport } from '../wasm/report';
-import { position } from './position';
-import { confidenceText } from './sentence';
-import { renderTable } from './table';
+import { position } from '../wording/position';
+import { confidenceText } from '../wording/sentence';
 
 const MAX_SITES = 20;
 

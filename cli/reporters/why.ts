@@ -1,8 +1,8 @@
 /** What holds the tensors, as text and as JSON. */
-import type { Colors } from '../colors';
-import { counted, formatBytes } from '../units';
+import type { Colors } from '../terminal/colors';
+import { counted, formatBytes } from '../terminal/units';
 import type { Answer, Holder, SiteShare } from '../why/answer';
-import { position } from './position';
+import { position } from '../wording/position';
 
 const MAX_HOLDERS = 20;
 const MAX_SITES = 5;

@@ -1,6 +1,9 @@
 /** Judges what `run --wasm` recorded: each WebAssembly.Memory, and each line that made some. */
+
+import { NO_STACK, sourceStack } from '../analysis/sites';
 import type { Frame } from '../capture/capture';
-import { falseDiscovery } from '../rules/false_discovery';
+import { SourceMaps } from '../code/source-maps';
+import { falseDiscovery } from '../rules/statistics/false-discovery';
 import {
   ERROR,
   inconclusive,
@@ -11,8 +14,6 @@ import {
   type SiteKind,
   type SiteVerdict,
 } from '../rules/verdict';
-import { NO_STACK, sourceStack } from '../sites';
-import { SourceMaps } from '../sourcemaps';
 import { demandOf } from './demand';
 import type { WasmRecord } from './records';
 

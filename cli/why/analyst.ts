@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import * as path from 'node:path';
 import { amount, list, object, text, whole } from '../capture/fields';
-import { UsageError } from '../errors';
+import { UsageError } from '../errors/errors';
 import type { Answer, Holder, SiteShare } from './answer';
 import type { ChildOptions } from './child';
 

@@ -1,9 +1,10 @@
 /** Finds what holds the tensors of one heap. Returns only names and figures, no other text of the heap. */
+
+import type { Redaction } from '../analysis/redact';
+import { NO_STACK, sourceStack } from '../analysis/sites';
 import type { Frame } from '../capture/capture';
-import type { Redaction } from '../redact';
-import { NO_STACK, sourceStack } from '../sites';
-import { SourceMaps } from '../sourcemaps';
-import { EsModules } from './es_modules';
+import { SourceMaps } from '../code/source-maps';
+import { EsModules } from './es-modules';
 import { COLUMNS, type Facts, NO_FACTS } from './facts';
 import { Groups } from './groups';
 import { Names } from './names';
@@ -11,7 +12,7 @@ import { ownersOf } from './owners';
 import { Paths } from './paths';
 import { Scripts } from './scripts';
 import { Edge, HeapSnapshot, Kind } from './snapshot';
-import { globalsOf, WANTED, type WellKnown, wellKnownOf } from './well_known';
+import { globalsOf, WANTED, type WellKnown, wellKnownOf } from './well-known';
 import { isOwnFile, wordsFor } from './words';
 
 export interface SiteShare extends Frame {

@@ -3,9 +3,9 @@
  * and memory use caused by such files. It answers with one line of JSON.
  */
 import * as fs from 'node:fs';
-import { UsageError } from '../errors';
-import { Redaction } from '../redact';
-import { sendBytes } from '../writers';
+import { Redaction } from '../analysis/redact';
+import { UsageError } from '../errors/errors';
+import { sendBytes } from '../terminal/writers';
 import { type AnswerOptions, answerFrom } from './answer';
 import { factsOf } from './facts';
 

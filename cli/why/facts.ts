@@ -2,7 +2,7 @@
 import type { Frame } from '../capture/capture';
 import { amount, list, Names, object, whole } from '../capture/fields';
 import { Budget } from '../capture/limits';
-import { InvalidData } from '../errors';
+import { InvalidData } from '../errors/errors';
 
 /** Columns of a row: handle, bytes, site, scope. */
 export const COLUMNS = 4;

@@ -1,5 +1,5 @@
 /** Adds the holders of its tensors to each site of a report. */
-import type { Report } from '../report';
+import type { Report } from '../analysis/report';
 import { whyReport } from '../reporters/why';
 import type { Answer } from './answer';
 
