@@ -1,5 +1,6 @@
 /** Turns a capture into a report: resolves source maps, groups by position, and judges each site. */
-import type { Capture, Series } from '../capture/capture';
+import type { Capture } from '../capture/capture';
+import type { Series } from '../capture/records';
 import { variableAt } from '../code/variable';
 import { falseDiscovery } from '../rules/statistics/false-discovery';
 import {

@@ -2,8 +2,9 @@
  * Values that carry an autograd graph from step to step: a running sum of losses, a hidden state that is never detached.
  * The capture has the sizes of the graphs reachable from the live tensors of each line.
  */
-import type { Capture, GraphSeries } from '../capture/capture';
+import type { Capture } from '../capture/capture';
 import { GraphFlag } from '../capture/format';
+import type { GraphSeries } from '../capture/records';
 import { finalPhase } from '../rules/final-fall';
 import { inconclusive, type Judgement, judge, type RuleOptions } from '../rules/verdict';
 import type { Program } from './judging';

@@ -1,6 +1,7 @@
 /** The verdict on one site: at the program's end, before its final phase, and at the end of each worker thread. */
-import type { Capture, Series } from '../capture/capture';
+import type { Capture } from '../capture/capture';
 import { IdMap } from '../capture/id-map';
+import type { Series } from '../capture/records';
 import { ownBytes, provedUntil } from '../capture/rounds';
 import { firstFrom, Survivors } from '../capture/survivors';
 import { finalPhase } from '../rules/final-fall';

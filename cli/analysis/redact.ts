@@ -3,7 +3,7 @@
  * Lines, columns and figures remain.
  */
 import type { LabelTotals } from '../capture/by-label';
-import type { Frame } from '../capture/capture';
+import type { Frame } from '../capture/records';
 import type { Report, SiteReport } from './report';
 import type { StackTotals } from './stacks';
 

@@ -1,7 +1,7 @@
 /** The report: the public JSON, from which the text is printed as well. */
-import type { Frame, Mark } from '../capture/capture';
+import type { Frame, Mark } from '../capture/records';
 import type { SiteKind, SiteVerdict } from '../rules/verdict';
-import type { WasmReport } from '../wasm/report';
+import type { WasmReport } from './wasm-report';
 
 export const REPORT_VERSION = 1;
 

@@ -2,8 +2,9 @@
  * Captures of mode `sample` in which some storages were not recorded. The counters of a line are estimates there, but the
  * totals are exact: they are judged by the same rules as a line, and the line is named as far as samples allow.
  */
-import type { Capture, Series } from '../capture/capture';
+import type { Capture } from '../capture/capture';
 import { IdMap } from '../capture/id-map';
+import type { Series } from '../capture/records';
 import { type RuleOptions, warmupRounds } from '../rules/verdict';
 import { judgeToEnd, type Program, rises } from './judging';
 import type { SiteReport } from './report';

@@ -1,6 +1,7 @@
 /** Sites of a capture: the series with the same source position, summed up. */
-import type { Capture, Frame, Series } from '../capture/capture';
+import type { Capture } from '../capture/capture';
 import { IdMap } from '../capture/id-map';
+import type { Frame, Series } from '../capture/records';
 import { SourceMaps } from '../code/source-maps';
 
 /** Tensors without a stack: made by native code outside any JS call of the library. */

@@ -1,5 +1,6 @@
 /** Live, allocated and grown totals per allocation stack, for flame graphs and exports. */
-import type { Capture, Frame, Series } from '../capture/capture';
+import type { Capture } from '../capture/capture';
+import type { Frame, Series } from '../capture/records';
 import { calledName } from '../code/enclosing';
 import { deviceMatches, groupByPosition } from './sites';
 

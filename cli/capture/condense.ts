@@ -1,5 +1,6 @@
 /** Bounds the memory of a capture: if it has too many rounds, about half of them are dropped. */
-import type { Capture, Series, Tick } from './capture';
+import type { Capture } from './capture';
+import type { Series, Tick } from './records';
 
 /** Hours of recording; more points than any rule or chart uses. */
 const MAX_ROUNDS = 16_384;

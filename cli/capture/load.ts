@@ -1,6 +1,5 @@
 /** Loads a capture file of any size, condensing it while it is read. */
 import * as fs from 'node:fs';
-import type { Report } from '../analysis/report';
 import { UsageError } from '../errors/errors';
 import { progress } from '../terminal/progress';
 import type { Capture } from './capture';
@@ -13,11 +12,6 @@ export interface LoadedCapture {
   /** Number of all rounds, including those dropped by condensing. */
   rounds: number;
   peakRss: number;
-}
-
-/** Restores the figures in the report that condensing changed. */
-export function withExactFigures(report: Report, { rounds, peakRss }: LoadedCapture): Report {
-  return { ...report, summary: { ...report.summary, rounds, peakRss } };
 }
 
 const CHUNK_BYTES = 1 << 20;

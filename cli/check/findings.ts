@@ -3,10 +3,9 @@
 import { type Redaction, redactReport } from '../analysis/redact';
 import type { Report, SiteReport } from '../analysis/report';
 import { ExitCode } from '../errors/errors';
-import { lostText } from '../reporters/text';
 import { counted, formatBytes, formatDuration } from '../terminal/units';
 import { position } from '../wording/position';
-import { confidenceText, shortfallText } from '../wording/sentence';
+import { confidenceText, lostText, shortfallText } from '../wording/sentence';
 import { type Baseline, entryFor, isFaster, type KnownLeak } from './baseline';
 import { isExpired, type Suppression, suppresses } from './suppressions';
 

@@ -1,6 +1,6 @@
 /** Finds the name of a value in the source line of its call. */
 import * as path from 'node:path';
-import type { Frame } from '../capture/capture';
+import type { Frame } from '../capture/records';
 import { readRegular } from '../files/regular-file';
 
 /** For a code file. */

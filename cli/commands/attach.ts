@@ -15,8 +15,8 @@ import { printable } from '../terminal/printable';
 import { nearName } from '../terminal/size';
 import { parseDuration } from '../terminal/units';
 import { print, printError } from '../terminal/writers';
-import type { Answer } from '../why/answer';
 import { askWhy, printPauses } from '../why/ask';
+import type { Answer } from '../why/holder';
 import { keepBeside, removeBeside } from '../why/kept';
 
 interface Options extends RecordingOptions {

@@ -2,9 +2,10 @@
 import { Command, Option } from 'commander';
 import { analyse } from '../analysis/analyse';
 import { checkDevice } from '../analysis/device';
+import { withExactFigures } from '../analysis/exact';
 import { Redaction, redactReport, redactStacks } from '../analysis/redact';
 import { STACK_VALUES, type StackValue, stackTotals } from '../analysis/stacks';
-import { loadCapture, withExactFigures } from '../capture/load';
+import { loadCapture } from '../capture/load';
 import { ExitCode, UsageError } from '../errors/errors';
 import { renderCollapsed } from '../exporters/collapsed';
 import { renderCsv } from '../exporters/csv';

@@ -2,14 +2,16 @@
 import { Command } from 'commander';
 import { analyse } from '../analysis/analyse';
 import { checkDevice } from '../analysis/device';
+import { withExactFigures } from '../analysis/exact';
 import { loadMerged, withProcesses } from '../analysis/merged';
 import { Redaction, redactReport } from '../analysis/redact';
-import { loadCapture, withExactFigures } from '../capture/load';
+import { loadCapture } from '../capture/load';
 import { ExitCode } from '../errors/errors';
 import { renderLabels } from '../reporters/labels';
 import { renderProcesses } from '../reporters/merged';
+import { showReport } from '../reporters/show';
 import { colorsFor } from '../terminal/colors';
-import { checkDistinct, checkWritable, showReport } from '../terminal/output';
+import { checkDistinct, checkWritable } from '../terminal/output';
 import { printableAll } from '../terminal/printable';
 import { showJudged } from '../terminal/progress';
 import { parseDuration } from '../terminal/units';

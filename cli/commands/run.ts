@@ -8,12 +8,12 @@ import type { Capture } from '../capture/capture';
 import { joinChildren, removeChildren } from '../capture/join';
 import { CaptureFollower, readCapture, withFileName } from '../capture/reader';
 import { ExitCode, UsageError } from '../errors/errors';
-import { withWasm } from '../reporters/wasm';
 import { type Ending, exitBySignal, runChild } from '../run/child';
 import { intervalOption, modeOptions, type RecordingOptions, roundMs, samplingOf } from '../run/options';
 import { reportCapture, reserve, showLive } from '../run/show';
 import { checkDistinct, checkWritable } from '../terminal/output';
 import { WasmRecording } from '../wasm/recording';
+import { withWasm } from '../wasm/report';
 import { HeapAtEnd } from '../why/at-end';
 import { keepBeside, removeBeside } from '../why/kept';
 

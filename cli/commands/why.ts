@@ -3,7 +3,7 @@ import * as fs from 'node:fs';
 import { Command } from 'commander';
 import { withProcess } from '../attach/connection';
 import { ExitCode, UsageError } from '../errors/errors';
-import { renderWhy, type WhyReport, whyReport } from '../reporters/why';
+import { renderWhy } from '../reporters/why';
 import { colorsFor } from '../terminal/colors';
 import { checkDistinct, checkWritable, writeOutput } from '../terminal/output';
 import { jsonText, printable, printableAll } from '../terminal/printable';
@@ -11,6 +11,7 @@ import { print, printError } from '../terminal/writers';
 import { analyseHeap } from '../why/analyst';
 import { askWhy, printPauses } from '../why/ask';
 import { answersBeside } from '../why/kept';
+import { type WhyReport, whyReport } from '../why/report';
 
 interface Options {
   site?: string;

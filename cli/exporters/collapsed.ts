@@ -1,7 +1,7 @@
 /** Collapsed stacks for flamegraph.pl, inferno and speedscope: `outer;inner bytes` per line. */
 
 import { bytesOf, functionName, type StackTotals, type StackValue } from '../analysis/stacks';
-import type { Frame } from '../capture/capture';
+import type { Frame } from '../capture/records';
 import { printable } from '../terminal/printable';
 
 /** Semicolons separate frames and line ends separate stacks, so names cannot contain them. */

@@ -2,7 +2,7 @@
 
 import type { Summary } from '../analysis/report';
 import { bytesOf, functionName, STACK_VALUES, type StackTotals } from '../analysis/stacks';
-import type { Frame } from '../capture/capture';
+import type { Frame } from '../capture/records';
 import { version } from '../files/version';
 import { jsonText } from '../terminal/printable';
 

@@ -1,7 +1,7 @@
 /** Merges stacks into the tree of a flame graph, outermost call first. */
 
 import { bytesOf, functionName, STACK_VALUES, type StackTotals } from '../analysis/stacks';
-import type { Frame } from '../capture/capture';
+import type { Frame } from '../capture/records';
 import { linesAt } from '../code/text';
 
 /** Name, bytes by value (live, allocated, growth), and called frames. Compact, because it is embedded in the page. */

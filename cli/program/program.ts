@@ -1,12 +1,14 @@
 /** Runs the commands of a program and sets its exit status; shared by the two programs of this package. */
 import { Command, CommanderError, type OutputConfiguration } from 'commander';
-import type { CommandFactory } from '../commands';
 import { ExitCode, UsageError } from '../errors/errors';
 import { version } from '../files/version';
 import { colorsFor } from '../terminal/colors';
 import { printable } from '../terminal/printable';
 import { progress } from '../terminal/progress';
 import { print, printError } from '../terminal/writers';
+
+/** Builds a command; its action passes its exit status to `done`. */
+export type CommandFactory = (done: (status: number) => void) => Command;
 
 export interface Program {
   name: string;

@@ -4,8 +4,8 @@ import type { Change, Diff, SiteDiff } from '../analysis/diff';
 import type { Colors } from '../terminal/colors';
 import { renderTable } from '../terminal/table';
 import { formatBytes, formatCount, formatDuration } from '../terminal/units';
+import type { TextOptions } from '../wording/options';
 import { position } from '../wording/position';
-import type { TextOptions } from './text';
 
 const MAX_SITES = 30;
 

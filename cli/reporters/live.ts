@@ -1,5 +1,5 @@
 /** One line per interval while the program runs. */
-import type { Tick } from '../capture/capture';
+import type { Tick } from '../capture/records';
 import type { Colors } from '../terminal/colors';
 import { formatBytes, formatCount } from '../terminal/units';
 

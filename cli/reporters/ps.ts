@@ -2,7 +2,7 @@
 import type { ProcessList } from '../attach/processes';
 import { renderTable } from '../terminal/table';
 import { formatBytes, formatCount } from '../terminal/units';
-import type { TextOptions } from './text';
+import type { TextOptions } from '../wording/options';
 
 const right = (title: string, optional = false) => ({ title, align: 'right' as const, optional });
 

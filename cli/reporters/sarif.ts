@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import * as path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { Report } from '../analysis/report';
-import type { Frame } from '../capture/capture';
+import type { Frame } from '../capture/records';
 import type { Finding, Outcome, Rule } from '../check/findings';
 import { ExitCode } from '../errors/errors';
 import { version } from '../files/version';

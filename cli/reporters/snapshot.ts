@@ -1,15 +1,15 @@
 /** A snapshot as text. */
 
 import { isInventory } from '../analysis/sites';
-import type { Snapshot } from '../attach/snapshot';
-import type { Frame } from '../capture/capture';
+import type { Snapshot } from '../attach/figures';
+import type { Frame } from '../capture/records';
 import type { Colors } from '../terminal/colors';
 import { printable } from '../terminal/printable';
 import { cutEnd } from '../terminal/size';
 import { renderTable } from '../terminal/table';
 import { counted, formatBytes, formatCount, formatDuration } from '../terminal/units';
+import type { TextOptions } from '../wording/options';
 import { position } from '../wording/position';
-import type { TextOptions } from './text';
 
 const MAX_SITES = 20;
 

@@ -1,15 +1,16 @@
 /** Shows a capture while it is recorded, and reports on it afterwards. */
 import { analyse } from '../analysis/analyse';
 import type { Report } from '../analysis/report';
-import type { Capture, Tick } from '../capture/capture';
+import type { Capture } from '../capture/capture';
 import { Family } from '../capture/family';
 import { type CaptureFollower, withFileName } from '../capture/reader';
+import type { Tick } from '../capture/records';
 import { LiveLines } from '../reporters/live';
-import { lostText } from '../reporters/text';
+import { type ShowOptions, showReport } from '../reporters/show';
 import { colorsFor } from '../terminal/colors';
-import { type ShowOptions, showReport } from '../terminal/output';
 import { terminalSize } from '../terminal/size';
 import { printError } from '../terminal/writers';
+import { lostText } from '../wording/sentence';
 
 export { reserve } from '../capture/reserve';
 

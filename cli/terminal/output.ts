@@ -1,73 +1,11 @@
-/** Writes reports to stdout, or to files that appear only when complete. */
+/** Writes to stdout, or to files that appear only when complete. */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { Redaction, redactReport } from '../analysis/redact';
-import type { Report } from '../analysis/report';
-import type { Capture } from '../capture/capture';
 import { UsageError } from '../errors/errors';
 import { writeWholeFile } from '../files/whole-file';
-import { pageData } from '../page/data';
-import { renderHtml } from '../reporters/html';
-import { renderJson } from '../reporters/json';
-import { renderText } from '../reporters/text';
-import { renderWasm, withWasm } from '../reporters/wasm';
-import { renderWhy, whyReport } from '../reporters/why';
-import type { WasmReport } from '../wasm/report';
-import type { Answer } from '../why/answer';
-import { withHolders } from '../why/held';
-import { colorsFor } from './colors';
-import { printableAll } from './printable';
 import { progress } from './progress';
 import { terminalSize } from './size';
 import { print, sendBytes } from './writers';
-
-export interface ShowOptions {
-  json?: string;
-  html?: string;
-  /** The device of the report. */
-  device?: string;
-  redactSources?: boolean;
-  /** Also show the frames of libraries. */
-  allFrames?: boolean;
-  /** What holds the tensors, with `--why`. */
-  held?: readonly Answer[];
-  /** What `run --wasm` found. */
-  foundWasm?: WasmReport;
-}
-
-/** Prints the report as text, or as JSON with `--json -`, and writes the other outputs. `redaction` replaces names by numbers. */
-export function showReport(
-  report: Report,
-  capture: Capture,
-  options: ShowOptions,
-  redaction = options.redactSources ? new Redaction() : undefined,
-): void {
-  const folder = process.cwd();
-  const { json, html } = options;
-  const whole = options.held === undefined ? report : withHolders(report, options.held);
-  const named = redaction === undefined ? whole : redactReport(whole, redaction);
-  const { foundWasm: wasm } = options;
-  const shown = wasm === undefined ? named : withWasm(named, wasm);
-  if (html !== undefined) {
-    progress.stage(`writing ${html}`);
-    writeOutput(html, renderHtml(pageData(capture, report, { ...options, folder }, redaction), folder));
-  }
-  progress.end();
-  if (json === '-') {
-    print(renderJson(shown));
-    return;
-  }
-  if (json !== undefined) writeOutput(json, renderJson(shown));
-  const columns = terminalColumns(process.stdout);
-  const colors = colorsFor(process.stdout);
-  // The sentence about tensors is left out if there is only WebAssembly.
-  const isAlone = wasm !== undefined && wasm.sites.length > 0 && report.summary.insufficient === 'not-loaded';
-  if (!isAlone)
-    print(renderText(printableAll(named), { colors, folder, columns, allFrames: options.allFrames === true }));
-  if (wasm !== undefined) print(renderWasm(printableAll(wasm), colors, folder));
-  if (options.held !== undefined && redaction === undefined)
-    print(`\nheld at the end by\n${renderWhy(printableAll(whyReport(options.held)), { colors, folder })}`);
-}
 
 /** Writes a file completely or not at all; '-' is stdout. A pipe or device is written to and not replaced. */
 export function writeOutput(file: string, text: string | Buffer): void {

@@ -5,7 +5,7 @@ import { list, text, whole } from '../capture/fields';
 import { UsageError } from '../errors/errors';
 import { printError } from '../terminal/writers';
 import { type AnalystOptions, analyseHeap } from './analyst';
-import type { Answer } from './answer';
+import type { Answer } from './holder';
 import { openPrivate } from './private-file';
 
 const MAX_THREADS = 4096;

@@ -3,7 +3,7 @@ import * as fs from 'node:fs';
 import { UsageError } from '../errors/errors';
 import { printError } from '../terminal/writers';
 import { analyseHeap } from './analyst';
-import type { Answer } from './answer';
+import type { Answer } from './holder';
 import { openPrivate } from './private-file';
 
 /** Owns both files until `close`. */

@@ -6,8 +6,9 @@ import * as fs from 'node:fs';
 import { Redaction } from '../analysis/redact';
 import { UsageError } from '../errors/errors';
 import { sendBytes } from '../terminal/writers';
-import { type AnswerOptions, answerFrom } from './answer';
+import { answerFrom } from './answer';
 import { factsOf } from './facts';
+import type { AnswerOptions } from './sites';
 
 export const SNAPSHOT_FD = 3;
 export const FACTS_FD = 4;

@@ -1,7 +1,14 @@
 /** ES modules: V8 keeps their exports in cells, by name, in a table of the module. */
-import type { Paths } from './paths';
 import { Edge, type HeapSnapshot, Kind } from './snapshot';
 import type { WellKnown } from './well-known';
+
+/** How a node was reached. */
+interface Route {
+  /** The edge, or -1 for a root. */
+  edgeTo(node: number): number;
+  /** The source of that edge. */
+  before(node: number): number;
+}
 
 export class EsModules {
   /** The URL of the file by the module's object. */
@@ -28,7 +35,7 @@ export class EsModules {
   }
 
   /** The export of a cell; undefined for other cells. */
-  exportOf(cell: number, paths: Paths): { name: string; file: string } | undefined {
+  exportOf(cell: number, paths: Route): { name: string; file: string } | undefined {
     const { heap } = this;
     const edge = paths.edgeTo(cell);
     if (edge < 0) return undefined;

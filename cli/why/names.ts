@@ -1,5 +1,5 @@
 /** Names the steps of a path in terms of the program, not of V8. */
-import type { Frame } from '../capture/capture';
+import type { Frame } from '../capture/records';
 import { type EsModules, keyBefore } from './es-modules';
 import type { Paths } from './paths';
 import { isNodes, type Scripts } from './scripts';

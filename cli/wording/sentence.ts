@@ -1,10 +1,10 @@
 /** The verdict in one sentence: what leaks, since when, how fast, how certain, and when memory runs out. */
 import { isYoungAndGrowing } from '../analysis/analyse';
 import type { GraphReport, Report, SiteReport, Summary } from '../analysis/report';
-import type { TextOptions } from '../reporters/text';
 import { plainColors } from '../terminal/colors';
 import { counted, formatBytes, formatDuration } from '../terminal/units';
 import { causeSentence } from './cause';
+import type { TextOptions } from './options';
 import { position } from './position';
 
 /** `more than 99.9%`, `99.4%`. */
@@ -192,3 +192,8 @@ function cleanText({ summary, sites }: Report): string {
 
 const sum = (sites: SiteReport[], of: (site: SiteReport) => number) =>
   sites.reduce((total, site) => total + of(site), 0);
+
+/** For a capture with missing events. */
+export function lostText({ lostEvents }: Summary): string {
+  return `at least ${counted(lostEvents, 'event')} ${lostEvents === 1 ? 'was' : 'were'} lost: the figures are too low`;
+}

@@ -1,5 +1,5 @@
 /** The text of `leak-audit snapshot`. */
-import type { Snapshot } from '../../cli/attach/snapshot';
+import type { Snapshot } from '../../cli/attach/figures';
 import { renderSnapshot } from '../../cli/reporters/snapshot';
 import { plainColors } from '../../cli/terminal/colors';
 import { displayWidth } from '../../cli/terminal/size';
