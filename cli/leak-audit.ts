@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** `leak-audit`: shows which source line holds tensors. */
 import { commands } from './commands';
-import { main } from './program';
+import { main } from './program/program';
 
 main({
   name: 'leak-audit',

@@ -2,7 +2,7 @@
 /** `libtorch-node`: checks and builds the library on this machine. */
 import { buildCommand } from './commands/build';
 import { doctorCommand } from './commands/doctor';
-import { main } from './program';
+import { main } from './program/program';
 
 main({
   name: 'libtorch-node',

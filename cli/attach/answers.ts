@@ -1,9 +1,10 @@
 /** Validates the answers of a process: the peer of the socket is not trusted. */
-import type { Frame } from '../capture/capture';
+
 import { amount, list, Names, object, text } from '../capture/fields';
 import { deviceName } from '../capture/format';
 import { Budget, MAX_MS } from '../capture/limits';
-import type { DeviceFigures, Snapshot } from './snapshot';
+import type { Frame } from '../capture/records';
+import type { DeviceFigures, Snapshot } from './figures';
 
 type Answer = Record<string, unknown>;
 

@@ -1,7 +1,7 @@
 /** A connection to a running process. native/audit/requests.h defines the requests. */
 import * as net from 'node:net';
-import { UsageError } from '../errors';
-import { printable } from '../printable';
+import { UsageError } from '../errors/errors';
+import { printable } from '../terminal/printable';
 import { isStill } from './listener';
 import { findTarget, type Target } from './target';
 

@@ -3,7 +3,7 @@
  * because any user can take it; only /proc shows that a listening socket belongs to the process.
  */
 import * as fs from 'node:fs';
-import { UsageError } from '../errors';
+import { UsageError } from '../errors/errors';
 
 export interface Listener {
   /** In the abstract namespace, without the leading zero byte. */

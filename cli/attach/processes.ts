@@ -1,9 +1,10 @@
 /** The processes that can be attached to: those of this user with a loaded libtorch-node. */
 import * as fs from 'node:fs';
-import { UsageError } from '../errors';
+import { UsageError } from '../errors/errors';
 import { recordingOf } from './answers';
 import { Connection } from './connection';
-import { askSnapshot, type Snapshot } from './snapshot';
+import type { Snapshot } from './figures';
+import { askSnapshot } from './snapshot';
 import { findTarget } from './target';
 
 /** A busy process still answers: it is asked in a thread of its own. */

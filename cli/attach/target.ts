@@ -1,7 +1,7 @@
 /** Finds the process to attach to in /proc, or the reason why attaching is not possible. */
 import * as fs from 'node:fs';
 import * as os from 'node:os';
-import { UsageError } from '../errors';
+import { UsageError } from '../errors/errors';
 import { findListener, type Listener } from './listener';
 
 /** Linux's limit on process ids. */

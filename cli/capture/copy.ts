@@ -1,8 +1,8 @@
 /** Copies complete packets between captures, for `repair` and for joining the captures of several processes. */
 import * as fs from 'node:fs';
-import { UsageError } from '../errors';
-import { openNonBlocking } from '../regular_file';
-import { OWNER_ALONE, WholeFile } from '../whole_file';
+import { UsageError } from '../errors/errors';
+import { openNonBlocking } from '../files/regular-file';
+import { OWNER_ALONE, WholeFile } from '../files/whole-file';
 import { FLAGS_AT, Flag, fileHeader, PacketType, packet } from './format';
 import { PacketScanner } from './packets';
 

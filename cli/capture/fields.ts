@@ -1,7 +1,7 @@
 /** Validates the fields of JSON packets. Checksums do not protect against crafted files. */
-import { InvalidData } from '../errors';
-import type { EndInfo, Frame, StartInfo } from './capture';
+import { InvalidData } from '../errors/errors';
 import { type Budget, MAX_CHARACTERS, MAX_DIMENSIONS, MAX_FRAMES, MAX_JSON_BYTES, MAX_MS, MAX_NAMES } from './limits';
+import type { EndInfo, Frame, StartInfo } from './records';
 
 /** The maximum of `Date`. */
 const MAX_TIME = 8.64e15;

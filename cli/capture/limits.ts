@@ -1,5 +1,5 @@
 /** Limits on the contents of a capture. Files are not trusted, and their size does not bound the memory they need. */
-import { InvalidData } from '../errors';
+import { InvalidData } from '../errors/errors';
 
 /** Of one JSON packet, which takes many times as much memory when parsed. */
 export const MAX_JSON_BYTES = 4 * 2 ** 20;

@@ -1,6 +1,6 @@
 /** Splits a stream into packets. Bytes without a correct checksum are counted and skipped, in linear time. */
 import { crc32 } from 'node:zlib';
-import { UsageError } from '../errors';
+import { UsageError } from '../errors/errors';
 import {
   FLAGS_AT,
   FOREIGN_FLAGS_AT,

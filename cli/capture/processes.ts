@@ -1,6 +1,7 @@
 /** Merges several processes into one capture, with their rounds on one clock and their counters added up. */
-import { Capture, type GraphSeries, type ProcessInfo, type Series, type Tick } from './capture';
-import { IdMap } from './id_map';
+import { Capture } from './capture';
+import { IdMap } from './id-map';
+import type { GraphSeries, ProcessInfo, Series, Tick } from './records';
 import { newGraphSeries, newSeries, seriesKey } from './rounds';
 
 /** Rounds of different processes that are closer than this share of the interval are merged. */

@@ -1,7 +1,7 @@
 /** Reads capture files, including growing ones. */
 import * as fs from 'node:fs';
-import { InvalidData, UsageError } from '../errors';
-import { openNonBlocking } from '../regular_file';
+import { InvalidData, UsageError } from '../errors/errors';
+import { openNonBlocking } from '../files/regular-file';
 import { Capture } from './capture';
 import { json, Names, object } from './fields';
 import { Flag, PacketType } from './format';

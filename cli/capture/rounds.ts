@@ -1,6 +1,6 @@
 /** Reads the packets of one process. Rows, births and deaths of a round count only with the round's own packet. */
-import { InvalidData } from '../errors';
-import type { Capture, GraphSeries, Series, Tick } from './capture';
+import { InvalidData } from '../errors/errors';
+import type { Capture } from './capture';
 import { checkLength, endInfo, json, Names, shape, startInfo, text } from './fields';
 import {
   BIRTH_BYTES,
@@ -12,9 +12,10 @@ import {
   SAMPLING_BYTES,
   SCOPE_BYTES,
 } from './format';
-import { IdMap } from './id_map';
+import { IdMap } from './id-map';
 import { Budget, MAX_MS, MAX_PENDING_BYTES } from './limits';
 import { type Birth, KEPT, LivingTensors } from './living';
+import type { GraphSeries, Series, Tick } from './records';
 import { Survivors } from './survivors';
 
 const NONE = -(2n ** 63n);

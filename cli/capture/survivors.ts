@@ -2,8 +2,9 @@
  * Tensors that are proved to have been held, and not merely uncollected: a scope owned them, or a full collection reached
  * them after their birth. Each counts from its birth until its last proof, which is known only in hindsight.
  */
-import type { Tick } from './capture';
-import { IdMap } from './id_map';
+
+import { IdMap } from './id-map';
+import type { Tick } from './records';
 
 /** Limit on changes (one site at one time) for all sites. Above it, survivors are not judged. */
 const MAX_CHANGES = 2 ** 21;

@@ -1,8 +1,8 @@
 /** A baseline: known leaks that are not fixed yet. Written by `check --write-baseline` and committed. */
 
-import { jsonText } from '../printable';
-import type { Report, SiteReport } from '../report';
-import { relativeFile } from '../reporters/position';
+import type { Report, SiteReport } from '../analysis/report';
+import { jsonText } from '../terminal/printable';
+import { relativeFile } from '../wording/position';
 import { amount, anyText, checkObject, factor, list, positive, readJson, text, version } from './validate';
 
 export interface KnownLeak {

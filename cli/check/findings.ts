@@ -1,11 +1,11 @@
 /** Checks a report: its findings, some of which are known or suppressed, and the exit status. */
-import { ExitCode } from '../errors';
-import { type Redaction, redactReport } from '../redact';
-import type { Report, SiteReport } from '../report';
-import { position } from '../reporters/position';
-import { confidenceText, shortfallText } from '../reporters/sentence';
-import { lostText } from '../reporters/text';
-import { counted, formatBytes, formatDuration } from '../units';
+
+import { type Redaction, redactReport } from '../analysis/redact';
+import type { Report, SiteReport } from '../analysis/report';
+import { ExitCode } from '../errors/errors';
+import { counted, formatBytes, formatDuration } from '../terminal/units';
+import { position } from '../wording/position';
+import { confidenceText, lostText, shortfallText } from '../wording/sentence';
 import { type Baseline, entryFor, isFaster, type KnownLeak } from './baseline';
 import { isExpired, type Suppression, suppresses } from './suppressions';
 

@@ -1,6 +1,6 @@
 /** Suppressions: sites that may grow or hold old tensors, each with a reason, committed with the project. */
-import type { SiteReport } from '../report';
-import { relativeFile } from '../reporters/position';
+import type { SiteReport } from '../analysis/report';
+import { relativeFile } from '../wording/position';
 import { checkObject, date, list, positive, readJson, text, version } from './validate';
 
 export interface Suppression {

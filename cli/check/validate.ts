@@ -1,7 +1,7 @@
 /** Strict reading of files that users write, so that a typing error is not ignored. */
 import * as fs from 'node:fs';
-import { UsageError } from '../errors';
-import { readRegular } from '../regular_file';
+import { UsageError } from '../errors/errors';
+import { readRegular } from '../files/regular-file';
 
 const MAX_BYTES = 16 * 2 ** 20;
 

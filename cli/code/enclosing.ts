@@ -2,7 +2,7 @@
  * The name of a function that V8 calls anonymous: the variable or property that it is assigned to, or the function that it is
  * passed to. The source is scanned for brackets, not parsed, so the name is missing where the scan is not certain.
  */
-import type { Frame } from '../capture/capture';
+import type { Frame } from '../capture/records';
 import { codeOf } from './text';
 
 /** A larger file is a bundle, where names mean little. */

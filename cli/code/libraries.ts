@@ -1,6 +1,6 @@
 /** Frames of libraries, which are hidden from stacks: what the program itself called matters more. */
 import * as path from 'node:path';
-import type { Frame } from '../capture/capture';
+import type { Frame } from '../capture/records';
 
 /** This package in a checkout, where it is not below node_modules. */
 const OWN = [path.resolve(__dirname, '../../lib'), path.resolve(__dirname, '../../../lib')];

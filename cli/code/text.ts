@@ -1,6 +1,6 @@
 /** The text of the program's source files, where they can be read here. */
 import * as path from 'node:path';
-import { readRegular } from '../regular_file';
+import { readRegular } from '../files/regular-file';
 
 /** A capture can name any file: only files of code are read, because a report may be shared. */
 const CODE = /\.[cm]?[jt]sx?$/;

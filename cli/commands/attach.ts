@@ -2,22 +2,22 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { Command } from 'commander';
+import type { Report } from '../analysis/report';
 import { recordingOf } from '../attach/answers';
 import { Connection } from '../attach/connection';
 import { CaptureFollower, withFileName } from '../capture/reader';
-import { ExitCode, UsageError } from '../errors';
-import { checkDistinct, checkWritable } from '../output';
-import { printable } from '../printable';
-import type { Report } from '../report';
+import { isForLive, reserve } from '../capture/reserve';
+import { ExitCode, UsageError } from '../errors/errors';
 import { intervalOption, modeOptions, type RecordingOptions, roundMs, samplingOf } from '../run/options';
-import { isForLive, reserve } from '../run/reserve';
 import { reportCapture, showLive } from '../run/show';
-import { nearName } from '../terminal';
-import { parseDuration } from '../units';
-import type { Answer } from '../why/answer';
+import { checkDistinct, checkWritable } from '../terminal/output';
+import { printable } from '../terminal/printable';
+import { nearName } from '../terminal/size';
+import { parseDuration } from '../terminal/units';
+import { print, printError } from '../terminal/writers';
 import { askWhy, printPauses } from '../why/ask';
+import type { Answer } from '../why/holder';
 import { keepBeside, removeBeside } from '../why/kept';
-import { print, printError } from '../writers';
 
 interface Options extends RecordingOptions {
   allFrames?: boolean;

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import * as path from 'node:path';
 import { Command } from 'commander';
-import { UsageError } from '../errors';
+import { UsageError } from '../errors/errors';
 
 interface Options {
   force?: boolean;

@@ -1,21 +1,21 @@
 /** `leak-audit check FILE`: the verdict on a capture as an exit status, for CI. */
 import { Command } from 'commander';
-import { analyse } from '../analysis';
+import { analyse } from '../analysis/analyse';
+import { Redaction, redactReport } from '../analysis/redact';
+import type { Report } from '../analysis/report';
+import { condenseHostile } from '../capture/condense';
 import { readCapture } from '../capture/reader';
 import { baselineOf, readBaseline, renderBaseline } from '../check/baseline';
 import { check, type Outcome } from '../check/findings';
 import { readSuppressions } from '../check/suppressions';
-import { condenseHostile } from '../condense';
-import { UsageError } from '../errors';
-import { checkDistinct, checkWritable, writeOutput } from '../output';
-import { printableAll } from '../printable';
-import { progress, showJudged } from '../progress';
-import { Redaction, redactReport } from '../redact';
-import type { Report } from '../report';
+import { UsageError } from '../errors/errors';
 import { renderJunit } from '../reporters/junit';
 import { renderSarif } from '../reporters/sarif';
-import { counted, parseBytes, parseCount, parseDuration } from '../units';
-import { print } from '../writers';
+import { checkDistinct, checkWritable, writeOutput } from '../terminal/output';
+import { printableAll } from '../terminal/printable';
+import { progress, showJudged } from '../terminal/progress';
+import { counted, parseBytes, parseCount, parseDuration } from '../terminal/units';
+import { print } from '../terminal/writers';
 
 interface Options {
   warmup?: number;

@@ -1,8 +1,8 @@
 /** `leak-audit completion SHELL`: prints a script that completes commands, options and files. */
 import { Argument, Command } from 'commander';
-import { completionScript, SHELLS, type Shell } from '../completion';
-import { ExitCode } from '../errors';
-import { print } from '../writers';
+import { ExitCode } from '../errors/errors';
+import { completionScript, SHELLS, type Shell } from '../program/completion';
+import { print } from '../terminal/writers';
 
 export function completionCommand(done: (status: number) => void): Command {
   return new Command('completion')

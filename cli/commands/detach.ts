@@ -2,10 +2,10 @@
 import { Command } from 'commander';
 import { detachedOf } from '../attach/answers';
 import { withProcess } from '../attach/connection';
-import { ExitCode } from '../errors';
-import { printable } from '../printable';
-import { formatDuration } from '../units';
-import { print } from '../writers';
+import { ExitCode } from '../errors/errors';
+import { printable } from '../terminal/printable';
+import { formatDuration } from '../terminal/units';
+import { print } from '../terminal/writers';
 
 export function detachCommand(done: (status: number) => void): Command {
   return new Command('detach')

@@ -1,18 +1,19 @@
 /** `leak-audit diff A B`: compares two captures by site. */
 import { Command } from 'commander';
-import { analyse } from '../analysis';
-import { colorsFor } from '../colors';
-import { checkDevice } from '../device';
-import { diffReports } from '../diff';
-import { ExitCode } from '../errors';
-import { loadCapture, withExactFigures } from '../load_capture';
-import { checkDistinct, checkWritable, terminalColumns, writeOutput } from '../output';
-import { jsonText, printableAll } from '../printable';
-import { progress, showJudged } from '../progress';
-import { Redaction, redactReport } from '../redact';
-import type { Report } from '../report';
+import { analyse } from '../analysis/analyse';
+import { checkDevice } from '../analysis/device';
+import { diffReports } from '../analysis/diff';
+import { withExactFigures } from '../analysis/exact';
+import { Redaction, redactReport } from '../analysis/redact';
+import type { Report } from '../analysis/report';
+import { loadCapture } from '../capture/load';
+import { ExitCode } from '../errors/errors';
 import { renderDiff } from '../reporters/diff';
-import { print } from '../writers';
+import { colorsFor } from '../terminal/colors';
+import { checkDistinct, checkWritable, terminalColumns, writeOutput } from '../terminal/output';
+import { jsonText, printableAll } from '../terminal/printable';
+import { progress, showJudged } from '../terminal/progress';
+import { print } from '../terminal/writers';
 
 interface Options {
   normalize?: boolean;

@@ -2,12 +2,12 @@
 import { existsSync } from 'node:fs';
 import * as path from 'node:path';
 import { Command } from 'commander';
-import { colorsFor } from '../colors';
 import { examine } from '../doctor/examine';
 import { judge } from '../doctor/judge';
-import { ExitCode, UsageError } from '../errors';
+import { ExitCode, UsageError } from '../errors/errors';
 import { renderChecks, renderChecksJson } from '../reporters/doctor';
-import { print } from '../writers';
+import { colorsFor } from '../terminal/colors';
+import { print } from '../terminal/writers';
 
 interface Options {
   json?: boolean;

@@ -1,17 +1,18 @@
 /** `leak-audit export FILE`: converts a capture to the formats of other tools. */
 import { Command, Option } from 'commander';
-import { analyse } from '../analysis';
-import { checkDevice } from '../device';
-import { ExitCode, UsageError } from '../errors';
+import { analyse } from '../analysis/analyse';
+import { checkDevice } from '../analysis/device';
+import { withExactFigures } from '../analysis/exact';
+import { Redaction, redactReport, redactStacks } from '../analysis/redact';
+import { STACK_VALUES, type StackValue, stackTotals } from '../analysis/stacks';
+import { loadCapture } from '../capture/load';
+import { ExitCode, UsageError } from '../errors/errors';
 import { renderCollapsed } from '../exporters/collapsed';
 import { renderCsv } from '../exporters/csv';
 import { renderPprof } from '../exporters/pprof';
 import { renderSpeedscope } from '../exporters/speedscope';
-import { loadCapture, withExactFigures } from '../load_capture';
-import { checkDistinct, checkWritable, writeOutput } from '../output';
-import { progress, showJudged } from '../progress';
-import { Redaction, redactReport, redactStacks } from '../redact';
-import { STACK_VALUES, type StackValue, stackTotals } from '../stacks';
+import { checkDistinct, checkWritable, writeOutput } from '../terminal/output';
+import { progress, showJudged } from '../terminal/progress';
 
 interface Options {
   pprof?: string;

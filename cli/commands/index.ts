@@ -1,5 +1,5 @@
 /** The commands of leak-audit, in the order of `--help`. */
-import type { Command } from 'commander';
+import type { CommandFactory } from '../program/program';
 import { attachCommand } from './attach';
 import { checkCommand } from './check';
 import { completionCommand } from './completion';
@@ -14,9 +14,6 @@ import { reportCommand } from './report';
 import { runCommand } from './run';
 import { snapshotCommand } from './snapshot';
 import { whyCommand } from './why';
-
-/** Builds a command; its action passes its exit status to `done`. */
-export type CommandFactory = (done: (status: number) => void) => Command;
 
 export const commands: CommandFactory[] = [
   runCommand,

@@ -1,15 +1,15 @@
 /** `leak-audit live PID|FILE`: live tensors by site while a process runs. */
 import { Command, Option } from 'commander';
-import { colorsFor } from '../colors';
-import { ExitCode, UsageError } from '../errors';
+import { ExitCode, UsageError } from '../errors/errors';
 import { Screen } from '../live/screen';
 import { type LiveSource, openSource } from '../live/source';
 import { History, renderView, SORTS, type Sort } from '../live/view';
-import { printable, printableAll } from '../printable';
 import { LiveLines } from '../reporters/live';
-import { terminalSize } from '../terminal';
-import { parseDuration } from '../units';
-import { print, printError } from '../writers';
+import { colorsFor } from '../terminal/colors';
+import { printable, printableAll } from '../terminal/printable';
+import { terminalSize } from '../terminal/size';
+import { parseDuration } from '../terminal/units';
+import { print, printError } from '../terminal/writers';
 
 interface Options {
   interval: number;

@@ -1,7 +1,7 @@
 /** `leak-audit mark PID NAME`: adds a named point to the timeline of a recording. */
 import { Command } from 'commander';
 import { withProcess } from '../attach/connection';
-import { ExitCode, UsageError } from '../errors';
+import { ExitCode, UsageError } from '../errors/errors';
 
 const MAX_CHARACTERS = 200;
 

@@ -1,13 +1,13 @@
 /** `leak-audit ps`: the processes that can be attached to. */
 import { Command, Option } from 'commander';
 import { attachableProcesses } from '../attach/processes';
-import { colorsFor } from '../colors';
-import { ExitCode, UsageError } from '../errors';
-import { terminalColumns } from '../output';
-import { jsonText, printableAll } from '../printable';
+import { ExitCode, UsageError } from '../errors/errors';
 import { renderProcesses } from '../reporters/ps';
-import { parseDuration } from '../units';
-import { print } from '../writers';
+import { colorsFor } from '../terminal/colors';
+import { terminalColumns } from '../terminal/output';
+import { jsonText, printableAll } from '../terminal/printable';
+import { parseDuration } from '../terminal/units';
+import { print } from '../terminal/writers';
 
 interface Options {
   interval: number;

@@ -4,12 +4,12 @@ import { Command } from 'commander';
 import { CaptureWriter, type Copied } from '../capture/copy';
 import { Flag } from '../capture/format';
 import { withFileName } from '../capture/reader';
-import { ExitCode, UsageError } from '../errors';
-import { checkWritable } from '../output';
-import { printable } from '../printable';
-import { progress } from '../progress';
-import { formatBytes, formatCount } from '../units';
-import { print } from '../writers';
+import { ExitCode, UsageError } from '../errors/errors';
+import { checkWritable } from '../terminal/output';
+import { printable } from '../terminal/printable';
+import { progress } from '../terminal/progress';
+import { formatBytes, formatCount } from '../terminal/units';
+import { print } from '../terminal/writers';
 
 interface Options {
   output?: string;

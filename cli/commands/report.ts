@@ -1,20 +1,22 @@
 /** `leak-audit report FILE …`: prints the report on a capture, or on several as one. */
 import { Command } from 'commander';
-import { analyse } from '../analysis';
-import { colorsFor } from '../colors';
-import { checkDevice } from '../device';
-import { ExitCode } from '../errors';
-import { loadCapture, withExactFigures } from '../load_capture';
-import { loadMerged, withProcesses } from '../merged';
-import { checkDistinct, checkWritable, showReport } from '../output';
-import { printableAll } from '../printable';
-import { showJudged } from '../progress';
-import { Redaction, redactReport } from '../redact';
+import { analyse } from '../analysis/analyse';
+import { checkDevice } from '../analysis/device';
+import { withExactFigures } from '../analysis/exact';
+import { loadMerged, withProcesses } from '../analysis/merged';
+import { Redaction, redactReport } from '../analysis/redact';
+import { loadCapture } from '../capture/load';
+import { ExitCode } from '../errors/errors';
 import { renderLabels } from '../reporters/labels';
 import { renderProcesses } from '../reporters/merged';
-import { parseDuration } from '../units';
+import { showReport } from '../reporters/show';
+import { colorsFor } from '../terminal/colors';
+import { checkDistinct, checkWritable } from '../terminal/output';
+import { printableAll } from '../terminal/printable';
+import { showJudged } from '../terminal/progress';
+import { parseDuration } from '../terminal/units';
+import { print } from '../terminal/writers';
 import { readBeside } from '../why/kept';
-import { print } from '../writers';
 
 interface Options {
   allFrames?: boolean;

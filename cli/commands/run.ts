@@ -3,18 +3,18 @@ import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
 import { Command } from 'commander';
+import type { Report } from '../analysis/report';
 import type { Capture } from '../capture/capture';
 import { joinChildren, removeChildren } from '../capture/join';
 import { CaptureFollower, readCapture, withFileName } from '../capture/reader';
-import { ExitCode, UsageError } from '../errors';
-import { checkDistinct, checkWritable } from '../output';
-import type { Report } from '../report';
-import { withWasm } from '../reporters/wasm';
+import { ExitCode, UsageError } from '../errors/errors';
 import { type Ending, exitBySignal, runChild } from '../run/child';
 import { intervalOption, modeOptions, type RecordingOptions, roundMs, samplingOf } from '../run/options';
 import { reportCapture, reserve, showLive } from '../run/show';
+import { checkDistinct, checkWritable } from '../terminal/output';
 import { WasmRecording } from '../wasm/recording';
-import { HeapAtEnd } from '../why/at_end';
+import { withWasm } from '../wasm/report';
+import { HeapAtEnd } from '../why/at-end';
 import { keepBeside, removeBeside } from '../why/kept';
 
 interface Options extends RecordingOptions {

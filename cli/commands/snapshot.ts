@@ -2,12 +2,12 @@
 import { Command } from 'commander';
 import { withProcess } from '../attach/connection';
 import { takeSnapshot } from '../attach/snapshot';
-import { colorsFor } from '../colors';
-import { ExitCode } from '../errors';
-import { jsonText, printableAll } from '../printable';
+import { ExitCode } from '../errors/errors';
 import { renderSnapshot } from '../reporters/snapshot';
-import { terminalSize } from '../terminal';
-import { print } from '../writers';
+import { colorsFor } from '../terminal/colors';
+import { jsonText, printableAll } from '../terminal/printable';
+import { terminalSize } from '../terminal/size';
+import { print } from '../terminal/writers';
 
 export function snapshotCommand(done: (status: number) => void): Command {
   return new Command('snapshot')

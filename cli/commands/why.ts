@@ -2,15 +2,16 @@
 import * as fs from 'node:fs';
 import { Command } from 'commander';
 import { withProcess } from '../attach/connection';
-import { colorsFor } from '../colors';
-import { ExitCode, UsageError } from '../errors';
-import { checkDistinct, checkWritable, writeOutput } from '../output';
-import { jsonText, printable, printableAll } from '../printable';
-import { renderWhy, type WhyReport, whyReport } from '../reporters/why';
+import { ExitCode, UsageError } from '../errors/errors';
+import { renderWhy } from '../reporters/why';
+import { colorsFor } from '../terminal/colors';
+import { checkDistinct, checkWritable, writeOutput } from '../terminal/output';
+import { jsonText, printable, printableAll } from '../terminal/printable';
+import { print, printError } from '../terminal/writers';
 import { analyseHeap } from '../why/analyst';
 import { askWhy, printPauses } from '../why/ask';
 import { answersBeside } from '../why/kept';
-import { print, printError } from '../writers';
+import { type WhyReport, whyReport } from '../why/report';
 
 interface Options {
   site?: string;

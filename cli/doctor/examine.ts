@@ -6,8 +6,8 @@ import * as path from 'node:path';
 import { candidates, packageRoot, whyNot } from '../../lib/libtorch/bindings';
 import { LibtorchError } from '../../lib/libtorch/error';
 import { findRuntime, type Runtime } from '../../lib/libtorch/find';
-import { version } from '../version';
-import { type CgroupLimits, readCgroup } from './cgroup';
+import { version } from '../files/version';
+import { type CgroupLimits, readCgroup } from '../machine/cgroup';
 import type { ProbeMessage, ProbeResults } from './probe';
 
 /** Everything that doctor finds; judge.ts interprets it. */

@@ -1,5 +1,5 @@
 /** Turns the findings into checks, one per subject, with fixes. */
-import { formatBytes, formatCount } from '../units';
+import { formatBytes, formatCount } from '../terminal/units';
 import type { Findings } from './examine';
 import { adviseLimit, type LimitAdvice } from './limit';
 import type { ProbeResults } from './probe';

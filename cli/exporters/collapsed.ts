@@ -1,7 +1,8 @@
 /** Collapsed stacks for flamegraph.pl, inferno and speedscope: `outer;inner bytes` per line. */
-import type { Frame } from '../capture/capture';
-import { printable } from '../printable';
-import { bytesOf, functionName, type StackTotals, type StackValue } from '../stacks';
+
+import { bytesOf, functionName, type StackTotals, type StackValue } from '../analysis/stacks';
+import type { Frame } from '../capture/records';
+import { printable } from '../terminal/printable';
 
 /** Semicolons separate frames and line ends separate stacks, so names cannot contain them. */
 const clean = (text: string) => printable(text.replace(/[;\r\n]+/g, ' '));

@@ -1,6 +1,7 @@
 /** The sites as comma-separated values (RFC 4180), for spreadsheets and notebooks. */
-import { printable } from '../printable';
-import type { SiteReport } from '../report';
+
+import type { SiteReport } from '../analysis/report';
+import { printable } from '../terminal/printable';
 
 const COLUMNS: [string, (site: SiteReport) => string | number | null][] = [
   ['verdict', (site) => site.verdict],

@@ -1,8 +1,8 @@
 /** A capture as a profile, gzipped, for `go tool pprof`, speedscope, Grafana Pyroscope and Google's profilers. */
 import { gzipSync } from 'node:zlib';
 import { encodeProfile } from '../../lib/pprof/profile';
-import type { Summary } from '../report';
-import { functionName, type StackTotals } from '../stacks';
+import type { Summary } from '../analysis/report';
+import { functionName, type StackTotals } from '../analysis/stacks';
 
 /** The names of Go's heap profiles, which tools know, and growth. */
 const SAMPLE_TYPES: { type: string; unit: string; of: (stack: StackTotals) => number }[] = [

@@ -1,9 +1,10 @@
 /** speedscope's own format (https://www.speedscope.app), with a profile per value. */
-import type { Frame } from '../capture/capture';
-import { jsonText } from '../printable';
-import type { Summary } from '../report';
-import { bytesOf, functionName, STACK_VALUES, type StackTotals } from '../stacks';
-import { version } from '../version';
+
+import type { Summary } from '../analysis/report';
+import { bytesOf, functionName, STACK_VALUES, type StackTotals } from '../analysis/stacks';
+import type { Frame } from '../capture/records';
+import { version } from '../files/version';
+import { jsonText } from '../terminal/printable';
 
 const TITLES = { live: 'live bytes', allocated: 'allocated bytes', growth: 'growth in bytes' } as const;
 

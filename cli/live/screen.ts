@@ -1,5 +1,5 @@
 /** The full-screen view of `live`. Restores the terminal however the program ends. */
-import { CLEAR_LINE, writeScreen, writeScreenNow } from '../writers';
+import { CLEAR_LINE, writeScreen, writeScreenNow } from '../terminal/writers';
 
 const ENTER = '\x1b[?1049h\x1b[?25l';
 const LEAVE = '\x1b[?25h\x1b[?1049l';

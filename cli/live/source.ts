@@ -4,13 +4,13 @@ import * as os from 'node:os';
 import { Connection, Refusal } from '../attach/connection';
 import { askSnapshot } from '../attach/snapshot';
 import type { Capture } from '../capture/capture';
+import { condense } from '../capture/condense';
+import { Family, hasEnded } from '../capture/family';
 import { CaptureFollower, withFileName } from '../capture/reader';
-import { condense } from '../condense';
-import { UsageError } from '../errors';
-import { reserveForLive } from '../run/reserve';
-import { SourceMaps } from '../sourcemaps';
-import { nearName } from '../terminal';
-import { Family, hasEnded } from './family';
+import { reserveForLive } from '../capture/reserve';
+import { SourceMaps } from '../code/source-maps';
+import { UsageError } from '../errors/errors';
+import { nearName } from '../terminal/size';
 import { type LiveState, stateOf, sumOf, withoutLiving } from './state';
 
 export interface LiveSource {

@@ -1,7 +1,8 @@
 /** The state that `live` shows: live tensors of a process or a growing capture, by device and by site. */
+
+import { groupByPosition, isInventory, lastOf } from '../analysis/sites';
 import type { Capture } from '../capture/capture';
-import { groupByPosition, isInventory, lastOf } from '../sites';
-import type { SourceMaps } from '../sourcemaps';
+import type { SourceMaps } from '../code/source-maps';
 
 export interface LiveSite {
   file: string;

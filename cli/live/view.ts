@@ -1,11 +1,12 @@
 /** Renders the view of `live` as lines that fit the terminal. */
-import type { Colors } from '../colors';
+
+import { isInventory } from '../analysis/sites';
 import { sparkline } from '../reporters/live';
 import { noSites, siteText } from '../reporters/snapshot';
-import { renderTable } from '../reporters/table';
-import { isInventory } from '../sites';
-import { cutEnd } from '../terminal';
-import { counted, formatBytes, formatCount, formatDuration } from '../units';
+import type { Colors } from '../terminal/colors';
+import { cutEnd } from '../terminal/size';
+import { renderTable } from '../terminal/table';
+import { counted, formatBytes, formatCount, formatDuration } from '../terminal/units';
 import { type LiveSite, type LiveState, siteKey } from './state';
 
 export const SORTS = ['bytes', 'tensors', 'rate'] as const;

@@ -1,14 +1,15 @@
 /** The data of a page besides the report: series of sites, stacks, ages. Bounded, because it is embedded in the page. */
 import * as path from 'node:path';
+import { Redaction, redactReport, redactStacks } from '../analysis/redact';
+import type { Report, SiteReport } from '../analysis/report';
+import { deviceMatches, groupByPosition, totalOf } from '../analysis/sites';
+import { stackTotals } from '../analysis/stacks';
 import { byLabel, type LabelTotals, labelNames } from '../capture/by-label';
-import type { Capture, Frame, LivingTensor, Mark, Series, Tick } from '../capture/capture';
-import { extremes } from '../condense';
-import { Redaction, redactReport, redactStacks } from '../redact';
-import type { Report, SiteReport } from '../report';
-import { position } from '../reporters/position';
-import { deviceMatches, groupByPosition, totalOf } from '../sites';
-import { stackTotals } from '../stacks';
-import { cutBegin } from '../terminal';
+import type { Capture } from '../capture/capture';
+import { extremes } from '../capture/condense';
+import type { Frame, LivingTensor, Mark, Series, Tick } from '../capture/records';
+import { cutBegin } from '../terminal/size';
+import { position } from '../wording/position';
 import { type Ages, BoundedAges, exactAges } from './ages';
 import { type Flame, flameOf } from './flame';
 

@@ -1,6 +1,6 @@
 /** Text and data inside HTML. */
 
-import { jsonText, printable } from '../printable';
+import { jsonText, printable } from '../terminal/printable';
 
 const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 

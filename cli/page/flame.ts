@@ -1,7 +1,8 @@
 /** Merges stacks into the tree of a flame graph, outermost call first. */
-import type { Frame } from '../capture/capture';
+
+import { bytesOf, functionName, STACK_VALUES, type StackTotals } from '../analysis/stacks';
+import type { Frame } from '../capture/records';
 import { linesAt } from '../code/text';
-import { bytesOf, functionName, STACK_VALUES, type StackTotals } from '../stacks';
 
 /** Name, bytes by value (live, allocated, growth), and called frames. Compact, because it is embedded in the page. */
 export type FlameNode = [name: number, live: number, allocated: number, growth: number, children: FlameNode[]];

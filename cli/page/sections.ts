@@ -1,11 +1,12 @@
 /** The parts of the page that work without scripts: figures, the table of sites, ages, the oldest tensors. */
+
+import type { Report, SiteReport } from '../analysis/report';
 import { calledName } from '../code/enclosing';
 import { linesAt } from '../code/text';
-import type { Report, SiteReport } from '../report';
-import { position } from '../reporters/position';
-import { confidenceText } from '../reporters/sentence';
 import type { SiteKind } from '../rules/verdict';
-import { formatBytes, formatCount, formatDuration } from '../units';
+import { formatBytes, formatCount, formatDuration } from '../terminal/units';
+import { position } from '../wording/position';
+import { confidenceText } from '../wording/sentence';
 import type { AgeBin, Ages } from './ages';
 import type { OldTensor, PageData, Timeline } from './data';
 import { escapeHtml, escapePath } from './escape';

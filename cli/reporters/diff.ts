@@ -1,10 +1,11 @@
 /** The difference of two captures as text. */
-import type { Colors } from '../colors';
-import type { Change, Diff, SiteDiff } from '../diff';
-import { formatBytes, formatCount, formatDuration } from '../units';
-import { position } from './position';
-import { renderTable } from './table';
-import type { TextOptions } from './text';
+
+import type { Change, Diff, SiteDiff } from '../analysis/diff';
+import type { Colors } from '../terminal/colors';
+import { renderTable } from '../terminal/table';
+import { formatBytes, formatCount, formatDuration } from '../terminal/units';
+import type { TextOptions } from '../wording/options';
+import { position } from '../wording/position';
 
 const MAX_SITES = 30;
 

@@ -1,8 +1,9 @@
 /** The report of `doctor`, as text and as JSON. */
-import type { Colors } from '../colors';
+
 import type { Findings } from '../doctor/examine';
 import { type Check, limitAdvice, type Status } from '../doctor/judge';
-import { jsonText, printableAll } from '../printable';
+import type { Colors } from '../terminal/colors';
+import { jsonText, printableAll } from '../terminal/printable';
 
 const WORDS: Record<Status, string> = { ok: 'ok', note: 'note', problem: 'PROBLEM' };
 const NAME_WIDTH = 11;

@@ -2,12 +2,12 @@
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { plainColors } from '../colors';
 import type { PageData } from '../page/data';
 import { embeddedJson, escapeHtml } from '../page/escape';
 import { ageHistogram, figures, labelTables, oldestTable, siteTable, unexplained } from '../page/sections';
-import { formatCount, formatDuration } from '../units';
-import { verdictSentence } from './sentence';
+import { plainColors } from '../terminal/colors';
+import { formatCount, formatDuration } from '../terminal/units';
+import { verdictSentence } from '../wording/sentence';
 import { notes } from './text';
 
 const ASSETS = path.join(__dirname, '..', 'page', 'browser');

@@ -1,6 +1,6 @@
 /** The report as JSON. */
 
-import { jsonText } from '../printable';
-import type { Report } from '../report';
+import type { Report } from '../analysis/report';
+import { jsonText } from '../terminal/printable';
 
 export const renderJson = (report: Report): string => `${jsonText(report, 2)}\n`;

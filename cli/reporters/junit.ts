@@ -1,8 +1,9 @@
 /** JUnit XML for CI systems: a test case per site, and one for the whole program. */
+
+import type { Report, SiteReport } from '../analysis/report';
 import type { Finding, Outcome } from '../check/findings';
-import { ExitCode } from '../errors';
-import type { Report, SiteReport } from '../report';
-import { relativeFile } from './position';
+import { ExitCode } from '../errors/errors';
+import { relativeFile } from '../wording/position';
 
 const ENTITIES: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&apos;' };
 /** Characters that XML 1.0 cannot represent: most control characters, lone surrogates, two non-characters. */

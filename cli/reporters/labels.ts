@@ -1,12 +1,13 @@
 /** `report --by`: a line for each value of a label. */
+
+import type { Redaction } from '../analysis/redact';
 import { byLabel, labelNames } from '../capture/by-label';
 import type { Capture } from '../capture/capture';
-import type { Colors } from '../colors';
-import { UsageError } from '../errors';
-import { printable } from '../printable';
-import type { Redaction } from '../redact';
-import { counted, formatBytes, formatCount } from '../units';
-import { type Column, renderTable } from './table';
+import { UsageError } from '../errors/errors';
+import type { Colors } from '../terminal/colors';
+import { printable } from '../terminal/printable';
+import { type Column, renderTable } from '../terminal/table';
+import { counted, formatBytes, formatCount } from '../terminal/units';
 
 const MAX_ROWS = 30;
 

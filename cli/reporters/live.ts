@@ -1,7 +1,7 @@
 /** One line per interval while the program runs. */
-import type { Tick } from '../capture/capture';
-import type { Colors } from '../colors';
-import { formatBytes, formatCount } from '../units';
+import type { Tick } from '../capture/records';
+import type { Colors } from '../terminal/colors';
+import { formatBytes, formatCount } from '../terminal/units';
 
 const BARS = '▁▂▃▄▅▆▇█';
 const HISTORY = 16;

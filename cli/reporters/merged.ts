@@ -1,10 +1,11 @@
 /** The processes of a merged report as text. */
-import type { Colors } from '../colors';
-import { printable } from '../printable';
-import type { Report } from '../report';
-import { counted, formatBytes, formatDuration } from '../units';
-import { position } from './position';
-import { renderTable } from './table';
+
+import type { Report } from '../analysis/report';
+import type { Colors } from '../terminal/colors';
+import { printable } from '../terminal/printable';
+import { renderTable } from '../terminal/table';
+import { counted, formatBytes, formatDuration } from '../terminal/units';
+import { position } from '../wording/position';
 
 /** Sites and processes that are shown; the JSON has all. */
 const MAX_SITES = 10;

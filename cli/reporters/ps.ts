@@ -1,8 +1,8 @@
 /** The processes that can be attached to, as text. */
 import type { ProcessList } from '../attach/processes';
-import { formatBytes, formatCount } from '../units';
-import { renderTable } from './table';
-import type { TextOptions } from './text';
+import { renderTable } from '../terminal/table';
+import { formatBytes, formatCount } from '../terminal/units';
+import type { TextOptions } from '../wording/options';
 
 const right = (title: string, optional = false) => ({ title, align: 'right' as const, optional });
 

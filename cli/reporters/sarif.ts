@@ -2,13 +2,13 @@
 import { createHash } from 'node:crypto';
 import * as path from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { Frame } from '../capture/capture';
+import type { Report } from '../analysis/report';
+import type { Frame } from '../capture/records';
 import type { Finding, Outcome, Rule } from '../check/findings';
-import { ExitCode } from '../errors';
-import { jsonText } from '../printable';
-import type { Report } from '../report';
-import { version } from '../version';
-import { relativeFile } from './position';
+import { ExitCode } from '../errors/errors';
+import { version } from '../files/version';
+import { jsonText } from '../terminal/printable';
+import { relativeFile } from '../wording/position';
 
 const RULES: { id: Rule; name: string; short: string; full: string }[] = [
   {

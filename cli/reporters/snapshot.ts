@@ -1,14 +1,15 @@
 /** A snapshot as text. */
-import type { Snapshot } from '../attach/snapshot';
-import type { Frame } from '../capture/capture';
-import type { Colors } from '../colors';
-import { printable } from '../printable';
-import { isInventory } from '../sites';
-import { cutEnd } from '../terminal';
-import { counted, formatBytes, formatCount, formatDuration } from '../units';
-import { position } from './position';
-import { renderTable } from './table';
-import type { TextOptions } from './text';
+
+import { isInventory } from '../analysis/sites';
+import type { Snapshot } from '../attach/figures';
+import type { Frame } from '../capture/records';
+import type { Colors } from '../terminal/colors';
+import { printable } from '../terminal/printable';
+import { cutEnd } from '../terminal/size';
+import { renderTable } from '../terminal/table';
+import { counted, formatBytes, formatCount, formatDuration } from '../terminal/units';
+import type { TextOptions } from '../wording/options';
+import { position } from '../wording/position';
 
 const MAX_SITES = 20;
 

@@ -1,19 +1,19 @@
 /** The report as text: the verdict in one sentence, then the figures behind it. */
-import { isYoungAndGrowing } from '../analysis';
+import { isYoungAndGrowing } from '../analysis/analyse';
+import type { Report, SiteReport, Summary } from '../analysis/report';
 import { calledName } from '../code/enclosing';
 import { withoutLibraries } from '../code/libraries';
 import { linesAt } from '../code/text';
-import type { Colors } from '../colors';
-import { printable } from '../printable';
-import type { Report, SiteReport, Summary } from '../report';
-import { cutBegin, cutEnd, displayWidth } from '../terminal';
-import { counted, formatBytes, formatCount, formatDuration } from '../units';
-import { barsFromZero } from './bars';
-import { nextCommand } from './next';
-import { position } from './position';
-import { verdictText } from './sentence';
-import { renderTable } from './table';
-import { wrap } from './wrap';
+import { printable } from '../terminal/printable';
+import { cutBegin, cutEnd, displayWidth } from '../terminal/size';
+import { renderTable } from '../terminal/table';
+import { counted, formatBytes, formatCount, formatDuration } from '../terminal/units';
+import { wrap } from '../terminal/wrap';
+import { barsFromZero } from '../wording/bars';
+import { nextCommand } from '../wording/next';
+import type { TextOptions } from '../wording/options';
+import { position } from '../wording/position';
+import { lostText, verdictText } from '../wording/sentence';
 
 /** Sites in the table; one line sums up the others. */
 const MAX_SITES = 20;
@@ -25,16 +25,6 @@ const USUAL_COLUMNS = 80;
 const MIN_BARS = 8;
 /** Paths are not cut below this width, even in a narrow terminal. */
 const MIN_PLACE = 24;
-
-export interface TextOptions {
-  colors: Colors;
-  /** Paths below it are shown relative to it. */
-  folder: string;
-  /** The terminal's width; without it, lines are not wrapped or cut. */
-  columns?: number;
-  /** Also show the frames of libraries. */
-  allFrames?: boolean;
-}
 
 export function renderText(report: Report, options: TextOptions): string {
   const { summary } = report;
@@ -233,9 +223,4 @@ export function notes({ summary, sites }: Report, { colors, columns }: TextOptio
   if (summary.lostEvents > 0) found.push(lostText(summary));
   if (found.length === 0) return [];
   return ['', ...found.flatMap((note) => wrap(`note: ${note}`, columns, '      ')).map(colors.yellow)];
-}
-
-/** For a capture with missing events. */
-export function lostText({ lostEvents }: Summary): string {
-  return `at least ${counted(lostEvents, 'event')} ${lostEvents === 1 ? 'was' : 'were'} lost: the figures are too low`;
 }

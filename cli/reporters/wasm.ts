@@ -1,11 +1,11 @@
 /** What `run --wasm` found, as text and in the JSON report. */
-import type { Colors } from '../colors';
-import type { Report } from '../report';
-import { counted, formatBytes, formatCount, formatDuration } from '../units';
-import type { WasmReport } from '../wasm/report';
-import { position } from './position';
-import { confidenceText } from './sentence';
-import { renderTable } from './table';
+
+import type { WasmReport } from '../analysis/wasm-report';
+import type { Colors } from '../terminal/colors';
+import { renderTable } from '../terminal/table';
+import { counted, formatBytes, formatCount, formatDuration } from '../terminal/units';
+import { position } from '../wording/position';
+import { confidenceText } from '../wording/sentence';
 
 const MAX_SITES = 20;
 
@@ -57,15 +57,4 @@ function sentence({ verdict, sites, durationMs, rounds }: WasmReport, colors: Co
   const live = sites.reduce((sum, site) => sum + site.liveMemories, 0);
   const bytes = sites.reduce((sum, site) => sum + site.liveBytes, 0);
   return `${clean}no memory kept growing in ${formatDuration(durationMs)}; ${memories(live)} (${formatBytes(bytes)}) at the end.`;
-}
-
-/** The JSON report with `wasm`. Its verdict covers both; without libtorch-node in the program it is that of WebAssembly. */
-export function withWasm(report: Report, wasm: WasmReport): Report {
-  const isAlone = report.summary.insufficient === 'not-loaded' && wasm.sites.length > 0;
-  if (isAlone) {
-    const insufficient = wasm.verdict === 'insufficient' ? ('few-rounds' as const) : null;
-    return { ...report, verdict: wasm.verdict, summary: { ...report.summary, insufficient }, wasm };
-  }
-  const rank = { leak: 0, insufficient: 1, clean: 2 };
-  return { ...report, verdict: rank[wasm.verdict] < rank[report.verdict] ? wasm.verdict : report.verdict, wasm };
 }

@@ -6,8 +6,8 @@
  * 99% confidence (Theil–Sen), by a minimum amount and in many steps, is a leak, unless it flattens: then it is a filling
  * cache. The values themselves must rise with the same confidence.
  */
-import { floorOf, isSaturated, isUsualWave, steps, teeth } from './shape';
-import { type Slope, theilSen } from './theil_sen';
+import { floorOf, isSaturated, isUsualWave, steps, teeth } from './statistics/shape';
+import { type Slope, theilSen } from './statistics/theil-sen';
 
 export type SiteVerdict = 'leak' | 'cache' | 'steady' | 'insufficient';
 /** The verdict in more detail: which cache, which kind of steady. */

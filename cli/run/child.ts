@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as os from 'node:os';
-import { UsageError } from '../errors';
+import { UsageError } from '../errors/errors';
 
 export interface Ending {
   code: number | null;

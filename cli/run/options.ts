@@ -1,7 +1,7 @@
 /** Recording options of `run` and `attach`. */
 import { type Command, Option } from 'commander';
-import { UsageError } from '../errors';
-import { formatBytes, parseBytes, parseCount, parseDuration } from '../units';
+import { UsageError } from '../errors/errors';
+import { formatBytes, parseBytes, parseCount, parseDuration } from '../terminal/units';
 
 export interface RecordingOptions {
   mode: 'counters' | 'sample' | 'full';

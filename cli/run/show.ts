@@ -1,17 +1,18 @@
 /** Shows a capture while it is recorded, and reports on it afterwards. */
-import { analyse } from '../analysis';
-import type { Capture, Tick } from '../capture/capture';
+import { analyse } from '../analysis/analyse';
+import type { Report } from '../analysis/report';
+import type { Capture } from '../capture/capture';
+import { Family } from '../capture/family';
 import { type CaptureFollower, withFileName } from '../capture/reader';
-import { colorsFor } from '../colors';
-import { Family } from '../live/family';
-import { type ShowOptions, showReport } from '../output';
-import type { Report } from '../report';
+import type { Tick } from '../capture/records';
 import { LiveLines } from '../reporters/live';
-import { lostText } from '../reporters/text';
-import { terminalSize } from '../terminal';
-import { printError } from '../writers';
+import { type ShowOptions, showReport } from '../reporters/show';
+import { colorsFor } from '../terminal/colors';
+import { terminalSize } from '../terminal/size';
+import { printError } from '../terminal/writers';
+import { lostText } from '../wording/sentence';
 
-export { reserve } from './reserve';
+export { reserve } from '../capture/reserve';
 
 const FIGURES = ['tensors', 'storages', 'bytes', 'allocatedBytes', 'rss'] as const;
 

@@ -2,8 +2,9 @@
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
+import type { WasmReport } from '../analysis/wasm-report';
 import { parseRecords } from './records';
-import { type WasmReport, wasmReport } from './report';
+import { wasmReport } from './report';
 
 const VARIABLE = 'LIBTORCH_NODE_WASM';
 const PRELOAD = path.join(__dirname, 'preload.js');

@@ -1,5 +1,5 @@
 /** The lines of the file that the program writes for `run --wasm`. Times are ms of the machine's monotonic clock. */
-import type { Frame } from '../capture/capture';
+import type { Frame } from '../capture/records';
 
 /** The content of the variable LIBTORCH_NODE_WASM. */
 export interface WasmSettings {

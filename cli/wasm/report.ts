@@ -1,6 +1,11 @@
 /** Judges what `run --wasm` recorded: each WebAssembly.Memory, and each line that made some. */
-import type { Frame } from '../capture/capture';
-import { falseDiscovery } from '../rules/false_discovery';
+
+import type { Report } from '../analysis/report';
+import { NO_STACK, sourceStack } from '../analysis/sites';
+import type { WasmMemory, WasmReport, WasmSite } from '../analysis/wasm-report';
+import type { Frame } from '../capture/records';
+import { SourceMaps } from '../code/source-maps';
+import { falseDiscovery } from '../rules/statistics/false-discovery';
 import {
   ERROR,
   inconclusive,
@@ -8,56 +13,10 @@ import {
   judge,
   notSignificant,
   type SiteHistory,
-  type SiteKind,
   type SiteVerdict,
 } from '../rules/verdict';
-import { NO_STACK, sourceStack } from '../sites';
-import { SourceMaps } from '../sourcemaps';
 import { demandOf } from './demand';
 import type { WasmRecord } from './records';
-
-/** One memory. Times are ms since the recording began. */
-export interface WasmMemory {
-  /** The line that made it. */
-  file: string;
-  line: number;
-  column: number;
-  function: string;
-  pid: number;
-  thread: number;
-  shared: boolean;
-  madeMs: number;
-  initialBytes: number;
-  /** At the end, or before it was freed. */
-  bytes: number;
-  grownBytes: number;
-  /** When it was found to be freed; null if it is live. */
-  freedMs: number | null;
-}
-
-export interface WasmSite {
-  file: string;
-  line: number;
-  column: number;
-  function: string;
-  stack: Frame[];
-  /** Live at the end, and made in all. */
-  liveMemories: number;
-  madeMemories: number;
-  liveBytes: number;
-  growthBytesPerMinute: number;
-  verdict: SiteVerdict;
-  kind: SiteKind;
-  confidence: number | null;
-}
-
-export interface WasmReport {
-  verdict: 'clean' | 'leak' | 'insufficient';
-  rounds: number;
-  durationMs: number;
-  sites: WasmSite[];
-  memories: WasmMemory[];
-}
 
 /** Smaller growth is ignored: four pages. */
 const MIN_BYTES = 4 * 65_536;
@@ -227,4 +186,15 @@ function siteOf(sites: Map<string, Site>, raw: Frame[], maps: SourceMaps, from: 
     sites.set(key, site);
   }
   return site;
+}
+
+/** The JSON report with `wasm`. Its verdict covers both; without libtorch-node in the program it is that of WebAssembly. */
+export function withWasm(report: Report, wasm: WasmReport): Report {
+  const isAlone = report.summary.insufficient === 'not-loaded' && wasm.sites.length > 0;
+  if (isAlone) {
+    const insufficient = wasm.verdict === 'insufficient' ? ('few-rounds' as const) : null;
+    return { ...report, verdict: wasm.verdict, summary: { ...report.summary, insufficient }, wasm };
+  }
+  const rank = { leak: 0, insufficient: 1, clean: 2 };
+  return { ...report, verdict: rank[wasm.verdict] < rank[report.verdict] ? wasm.verdict : report.verdict, wasm };
 }

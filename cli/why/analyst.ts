@@ -2,9 +2,10 @@
 import { spawn } from 'node:child_process';
 import * as path from 'node:path';
 import { amount, list, object, text, whole } from '../capture/fields';
-import { UsageError } from '../errors';
-import type { Answer, Holder, SiteShare } from './answer';
+import { UsageError } from '../errors/errors';
 import type { ChildOptions } from './child';
+import type { Answer, Holder } from './holder';
+import type { SiteShare } from './sites';
 
 const CHILD = path.join(__dirname, 'child.js');
 const MAX_ANSWER = 256 * 2 ** 20;

@@ -1,51 +1,17 @@
 /** Finds what holds the tensors of one heap. Returns only names and figures, no other text of the heap. */
-import type { Frame } from '../capture/capture';
-import type { Redaction } from '../redact';
-import { NO_STACK, sourceStack } from '../sites';
-import { SourceMaps } from '../sourcemaps';
-import { EsModules } from './es_modules';
+
+import { EsModules } from './es-modules';
 import { COLUMNS, type Facts, NO_FACTS } from './facts';
 import { Groups } from './groups';
+import type { Answer, Row } from './holder';
 import { Names } from './names';
 import { ownersOf } from './owners';
 import { Paths } from './paths';
 import { Scripts } from './scripts';
+import { type AnswerOptions, Sites } from './sites';
 import { Edge, HeapSnapshot, Kind } from './snapshot';
-import { globalsOf, WANTED, type WellKnown, wellKnownOf } from './well_known';
+import { globalsOf, WANTED, type WellKnown, wellKnownOf } from './well-known';
 import { isOwnFile, wordsFor } from './words';
-
-export interface SiteShare extends Frame {
-  tensors: number;
-  bytes: number;
-}
-
-/** One holder, or several with paths of the same shape. */
-export interface Holder {
-  /** From a named root of the program to the tensors. */
-  path: string[];
-  tensors: number;
-  /** Bytes of storages, each counted once. 0 if only a heap snapshot is available. */
-  bytes: number;
-  /** Lines that made them, most bytes first; empty if nothing was recorded. */
-  sites: SiteShare[];
-}
-
-export interface Answer {
-  pid: number;
-  thread: number;
-  /** How long the thread was paused for its snapshot. */
-  pausedMs: number;
-  tensors: number;
-  bytes: number;
-  heldBy: Holder[];
-}
-
-export interface AnswerOptions {
-  folder: string;
-  redaction?: Redaction;
-  /** Only tensors made at this `file:line` or `file:line:column`. */
-  site?: string;
-}
 
 interface Target {
   node: number;
@@ -96,12 +62,6 @@ export function answerFrom(fd: number, facts: Facts | undefined, options: Answer
   };
 }
 
-export interface Row {
-  bytes: number;
-  site: number;
-  scope: number;
-}
-
 function rowsOf({ tensors }: Facts): Map<number, Row> {
   const rows = new Map<number, Row>();
   for (let at = 0; at < tensors.length; at += COLUMNS)
@@ -130,59 +90,4 @@ function targetsIn(heap: HeapSnapshot, known: WellKnown, areKnown: boolean): Tar
   const handles = new Map<number, number>();
   heap.strings.each(texts, (id, text) => handles.set(id, Number(text)));
   return nodes.map((node, i) => ({ node, handle: handles.get(texts[i]!) ?? Number.NaN }));
-}
-
-/** The lines that made tensors, in the original source. */
-export class Sites {
-  private readonly maps = new SourceMaps();
-  private readonly frames = new Map<number, Frame>();
-
-  constructor(
-    private readonly facts: Facts,
-    private readonly options: AnswerOptions,
-  ) {}
-
-  frameOf(site: number): Frame {
-    let frame = this.frames.get(site);
-    if (frame === undefined) {
-      frame = sourceStack(this.facts.stacks.get(site) ?? [], this.maps)[0] ?? NO_STACK;
-      this.frames.set(site, frame);
-    }
-    return frame;
-  }
-
-  /** The source position of a stack that has no site number. */
-  top(stack: Frame[]): Frame | undefined {
-    const frame = sourceStack(stack, this.maps)[0];
-    return frame === undefined || this.options.redaction === undefined ? frame : this.options.redaction.frame(frame);
-  }
-
-  isWanted(site: number): boolean {
-    const { site: wanted } = this.options;
-    if (wanted === undefined) return true;
-    const { file, line, column } = this.frameOf(site);
-    const place = `${file}:${line}`;
-    return [place, `${place}:${column}`].some(
-      (one) => one === wanted || one.endsWith(`/${wanted.replace(/^\.\//, '')}`),
-    );
-  }
-
-  shares(all: ReadonlyMap<number, { tensors: number; bytes: number }>): SiteShare[] {
-    const { redaction } = this.options;
-    const byPlace = new Map<string, SiteShare>();
-    for (const [site, { tensors, bytes }] of all) {
-      const frame = this.frameOf(site);
-      if (frame === NO_STACK) continue;
-      const key = `${frame.file}:${frame.line}:${frame.column}`;
-      const share = byPlace.get(key) ?? {
-        ...(redaction === undefined ? frame : redaction.frame(frame)),
-        tensors: 0,
-        bytes: 0,
-      };
-      share.tensors += tensors;
-      share.bytes += bytes;
-      byPlace.set(key, share);
-    }
-    return [...byPlace.values()].sort((a, b) => b.bytes - a.bytes || b.tensors - a.tensors);
-  }
 }

@@ -2,11 +2,11 @@
 import * as fs from 'node:fs';
 import type { Connection } from '../attach/connection';
 import { list, text, whole } from '../capture/fields';
-import { UsageError } from '../errors';
-import { printError } from '../writers';
+import { UsageError } from '../errors/errors';
+import { printError } from '../terminal/writers';
 import { type AnalystOptions, analyseHeap } from './analyst';
-import type { Answer } from './answer';
-import { openPrivate } from './private_file';
+import type { Answer } from './holder';
+import { openPrivate } from './private-file';
 
 const MAX_THREADS = 4096;
 /** Time between checks whether a thread has written its snapshot. */

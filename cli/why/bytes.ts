@@ -1,6 +1,6 @@
 /** Reads a file byte by byte through one buffer, so that a heap snapshot is never in memory as a whole. */
 import * as fs from 'node:fs';
-import { UsageError } from '../errors';
+import { UsageError } from '../errors/errors';
 
 const CHUNK = 1 << 20;
 const [SPACE, TAB, LF, CR, QUOTE, COMMA, MINUS, ZERO, NINE, OPEN, BACKSLASH, CLOSE] = [

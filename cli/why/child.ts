@@ -3,11 +3,12 @@
  * and memory use caused by such files. It answers with one line of JSON.
  */
 import * as fs from 'node:fs';
-import { UsageError } from '../errors';
-import { Redaction } from '../redact';
-import { sendBytes } from '../writers';
-import { type AnswerOptions, answerFrom } from './answer';
+import { Redaction } from '../analysis/redact';
+import { UsageError } from '../errors/errors';
+import { sendBytes } from '../terminal/writers';
+import { answerFrom } from './answer';
 import { factsOf } from './facts';
+import type { AnswerOptions } from './sites';
 
 export const SNAPSHOT_FD = 3;
 export const FACTS_FD = 4;

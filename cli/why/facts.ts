@@ -1,8 +1,9 @@
 /** Facts that a thread sends with its heap (lib/observe/audit/heap.ts): its tensors by handle, their sites and owners. */
-import type { Frame } from '../capture/capture';
+
 import { amount, list, Names, object, whole } from '../capture/fields';
 import { Budget } from '../capture/limits';
-import { InvalidData } from '../errors';
+import type { Frame } from '../capture/records';
+import { InvalidData } from '../errors/errors';
 
 /** Columns of a row: handle, bytes, site, scope. */
 export const COLUMNS = 4;

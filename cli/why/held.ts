@@ -1,7 +1,7 @@
 /** Adds the holders of its tensors to each site of a report. */
-import type { Report } from '../report';
-import { whyReport } from '../reporters/why';
-import type { Answer } from './answer';
+import type { Report } from '../analysis/report';
+import type { Answer } from './holder';
+import { whyReport } from './report';
 
 export function withHolders(report: Report, answers: readonly Answer[]): Report {
   const holders = new Map(

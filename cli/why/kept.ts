@@ -4,10 +4,10 @@
  */
 import * as fs from 'node:fs';
 import { list, object } from '../capture/fields';
-import { UsageError } from '../errors';
-import { OWNER_ALONE, writeWholeFile } from '../whole_file';
+import { UsageError } from '../errors/errors';
+import { OWNER_ALONE, writeWholeFile } from '../files/whole-file';
 import { checked } from './analyst';
-import type { Answer } from './answer';
+import type { Answer } from './holder';
 
 const MAX_BYTES = 256 * 2 ** 20;
 const MAX_THREADS = 4096;

@@ -1,10 +1,10 @@
 /** Names the steps of a path in terms of the program, not of V8. */
-import type { Frame } from '../capture/capture';
-import { type EsModules, keyBefore } from './es_modules';
+import type { Frame } from '../capture/records';
+import { type EsModules, keyBefore } from './es-modules';
 import type { Paths } from './paths';
 import { isNodes, type Scripts } from './scripts';
 import { Edge, type HeapSnapshot, Kind } from './snapshot';
-import type { WellKnown } from './well_known';
+import type { WellKnown } from './well-known';
 
 /** How names of the program are shown: unchanged or redacted. */
 export interface Words {

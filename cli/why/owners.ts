@@ -1,7 +1,9 @@
 /** Holders without a path in the heap: open scopes, tokens, graphs, and tensors that V8 has not freed yet. */
-import type { Holder, Row, Sites } from './answer';
+
 import type { Facts } from './facts';
+import type { Holder, Row } from './holder';
 import type { Words } from './names';
+import type { Sites } from './sites';
 
 interface Sum {
   tensors: number;

@@ -3,11 +3,11 @@
  * exports) over V8's roots, and edges of the program (properties, elements, variables) over V8's own (hidden classes,
  * feedback, code, prototypes). Weak references do not hold; the value in a WeakMap is held by its key, not by the map.
  */
-import type { EsModules } from './es_modules';
+import type { EsModules } from './es-modules';
 import { NodeQueue } from './queue';
 import { isNodes, type Scripts } from './scripts';
 import { Edge, type HeapSnapshot, Kind } from './snapshot';
-import type { WellKnown } from './well_known';
+import type { WellKnown } from './well-known';
 
 /** Edges of a lower cost are all taken before those of a higher one. */
 enum Cost {

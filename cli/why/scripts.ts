@@ -1,6 +1,6 @@
 /** The file of each function, and the contexts of modules. */
 import { Edge, type HeapSnapshot, Kind } from './snapshot';
-import type { WellKnown } from './well_known';
+import type { WellKnown } from './well-known';
 
 /** Limit on nested contexts; deeper ones are not assigned to a module. */
 const MAX_LEVELS = 50;

@@ -1,9 +1,9 @@
 /** Formats names and positions of the program in a path: as in its source, or redacted. */
 import * as path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Redaction } from '../redact';
-import { position, relativeFile } from '../reporters/position';
-import { SourceMaps } from '../sourcemaps';
+import type { Redaction } from '../analysis/redact';
+import { SourceMaps } from '../code/source-maps';
+import { position, relativeFile } from '../wording/position';
 import type { Words } from './names';
 
 /** The path of a script; V8 has URLs for ES modules and paths for others. */

@@ -12,7 +12,7 @@ struct MemoryLimit {
   bool of_group = false;
 };
 
-// The smallest limit that applies, as cli/memory_limit.ts computes it. `root` is the prefix of /proc and /sys.
+// The smallest limit that applies, as cli/machine/memory-limit.ts computes it. `root` is the prefix of /proc and /sys.
 MemoryLimit memory_limit(const std::string& root = "");
 
 }  // namespace ltn::audit

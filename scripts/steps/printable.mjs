@@ -1,4 +1,4 @@
-/** Makes text from paths, variables and compilers safe for a terminal, as cli/printable.ts does. */
+/** Makes text from paths, variables and compilers safe for a terminal, as cli/terminal/printable.ts does. */
 
 /** Colours are removed; control, invisible and bidirectional characters are escaped. */
 const COLOR = String.raw`\u001b\[[\d;]*m`;

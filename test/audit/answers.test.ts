@@ -1,6 +1,6 @@
 /** Answers from the socket of a process: each field is checked before use. */
 import { detachedOf, recordingOf, snapshotOf } from '../../cli/attach/answers';
-import { UsageError } from '../../cli/errors';
+import { UsageError } from '../../cli/errors/errors';
 
 const figures = { tensors: 1, storages: 1, bytes: 8, allocatedBytes: 8, peakAllocatedBytes: 8 };
 const site = {

@@ -1,9 +1,9 @@
 /** `leak-audit attach` and similar commands on running services, which were started without any flag. */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
+import type { Report } from '../../cli/analysis/report';
 import { readCapture } from '../../cli/capture/reader';
-import { memoryLimit } from '../../cli/memory_limit';
-import type { Report } from '../../cli/report';
+import { memoryLimit } from '../../cli/machine/memory-limit';
 import { limitMs } from '../support/sanitized';
 import { testFolder } from './command';
 import { leakAudit, Running, refused, Service, until } from './service';

@@ -1,11 +1,11 @@
 /** Repeated attach and detach on a loaded service with a worker thread: every byte is recorded. */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { analyse } from '../../cli/analysis';
+import { analyse } from '../../cli/analysis/analyse';
+import { lastOf } from '../../cli/analysis/sites';
 import { Connection } from '../../cli/attach/connection';
 import { readCapture } from '../../cli/capture/reader';
-import { reserve } from '../../cli/run/reserve';
-import { lastOf } from '../../cli/sites';
+import { reserve } from '../../cli/capture/reserve';
 import { limitMs } from '../support/sanitized';
 import { testFolder } from './command';
 import { pause, Service, until } from './service';

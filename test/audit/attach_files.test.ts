@@ -4,7 +4,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { Connection } from '../../cli/attach/connection';
 import { CaptureFollower, readCapture } from '../../cli/capture/reader';
-import { reserve, reserveForLive } from '../../cli/run/reserve';
+import { reserve, reserveForLive } from '../../cli/capture/reserve';
 import { run } from '../support/child';
 import { limitMs, ordinaryEnv } from '../support/sanitized';
 import { leakyCapture } from './capture_builder';

@@ -94,7 +94,7 @@ const SETPRIV = ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-g
 
 function withoutRights(before: string[], drop: string, args: string[], address: string): Promise<Outcome> {
   const script = `
-    const { main } = require('./dist/cli/program');
+    const { main } = require('./dist/cli/program/program');
     const { commands } = require('./dist/cli/commands');
     ${drop}
     if (${JSON.stringify(address)} === '') main({ name: 'leak-audit', description: '', commands });

@@ -1,10 +1,10 @@
 /** A thread's tensors are in the capture by line, however late the thread reports them, unless it never can. */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
+import { lastOf } from '../../cli/analysis/sites';
 import { Connection } from '../../cli/attach/connection';
 import { readCapture } from '../../cli/capture/reader';
-import { reserve } from '../../cli/run/reserve';
-import { lastOf } from '../../cli/sites';
+import { reserve } from '../../cli/capture/reserve';
 import { limitMs } from '../support/sanitized';
 import { testFolder } from './command';
 import { pause, Service } from './service';

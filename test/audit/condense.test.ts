@@ -1,10 +1,10 @@
 /** Captures of any length in bounded memory: which details are condensed, and which stay. */
 import { closeSync, openSync, readFileSync, writeSync } from 'node:fs';
 import * as path from 'node:path';
-import { analyse } from '../../cli/analysis';
+import { analyse } from '../../cli/analysis/analyse';
+import type { Report } from '../../cli/analysis/report';
+import { condense } from '../../cli/capture/condense';
 import { CaptureParser } from '../../cli/capture/reader';
-import { condense } from '../../cli/condense';
-import type { Report } from '../../cli/report';
 import { run } from '../support/child';
 import { expectResident, limitMs, ordinaryEnv } from '../support/sanitized';
 import { CaptureBuilder, type Row } from './capture_builder';

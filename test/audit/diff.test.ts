@@ -2,9 +2,9 @@
 import { writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
-import { analyse } from '../../cli/analysis';
+import { analyse } from '../../cli/analysis/analyse';
+import { type Diff, diffReports } from '../../cli/analysis/diff';
 import { CaptureParser } from '../../cli/capture/reader';
-import { type Diff, diffReports } from '../../cli/diff';
 import { CaptureBuilder, type Row } from './capture_builder';
 import { leakAudit, testFolder } from './command';
 

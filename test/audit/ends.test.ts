@@ -1,12 +1,12 @@
 /** The end of a program does not hide leaks: neither releasing tensors at the end nor idling before it. */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { analyse } from '../../cli/analysis';
+import { analyse } from '../../cli/analysis/analyse';
+import type { Report } from '../../cli/analysis/report';
 import { CaptureParser } from '../../cli/capture/reader';
-import { plainColors as colors } from '../../cli/colors';
-import type { Report } from '../../cli/report';
 import { renderText } from '../../cli/reporters/text';
-import { finalPhase } from '../../cli/rules/final_fall';
+import { finalPhase } from '../../cli/rules/final-fall';
+import { plainColors as colors } from '../../cli/terminal/colors';
 import { CaptureBuilder } from './capture_builder';
 import { auditProgram, fixture, testFolder } from './command';
 

@@ -2,14 +2,14 @@
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
-import { analyse } from '../../cli/analysis';
+import { analyse } from '../../cli/analysis/analyse';
+import { Redaction, redactReport } from '../../cli/analysis/redact';
+import { condense } from '../../cli/capture/condense';
 import { PacketType } from '../../cli/capture/format';
 import { CaptureParser } from '../../cli/capture/reader';
-import { plainColors as colors } from '../../cli/colors';
-import { condense } from '../../cli/condense';
-import { Redaction, redactReport } from '../../cli/redact';
+import { variableIn } from '../../cli/code/variable';
 import { renderText } from '../../cli/reporters/text';
-import { variableIn } from '../../cli/variable';
+import { plainColors as colors } from '../../cli/terminal/colors';
 import { CaptureBuilder, type GraphInput } from './capture_builder';
 
 const MS = 250;

@@ -1,19 +1,20 @@
 /** Malicious captures: wrong types, huge counts, and attacks on memory and time. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { analyse } from '../../cli/analysis';
+import { analyse } from '../../cli/analysis/analyse';
+import { diffReports } from '../../cli/analysis/diff';
+import { withExactFigures } from '../../cli/analysis/exact';
+import { stackTotals } from '../../cli/analysis/stacks';
 import { fileHeader, PacketType, packet } from '../../cli/capture/format';
 import { MAX_FRAMES } from '../../cli/capture/limits';
 import { LivingTensors } from '../../cli/capture/living';
+import { loadCapture } from '../../cli/capture/load';
 import { check } from '../../cli/check/findings';
-import { plainColors } from '../../cli/colors';
-import { diffReports } from '../../cli/diff';
-import { UsageError } from '../../cli/errors';
+import { UsageError } from '../../cli/errors/errors';
 import { renderCollapsed } from '../../cli/exporters/collapsed';
 import { renderCsv } from '../../cli/exporters/csv';
 import { renderPprof } from '../../cli/exporters/pprof';
 import { renderSpeedscope } from '../../cli/exporters/speedscope';
-import { loadCapture, withExactFigures } from '../../cli/load_capture';
 import { pageData } from '../../cli/page/data';
 import { renderDiff } from '../../cli/reporters/diff';
 import { renderHtml } from '../../cli/reporters/html';
@@ -21,7 +22,7 @@ import { renderJson } from '../../cli/reporters/json';
 import { renderJunit } from '../../cli/reporters/junit';
 import { renderSarif } from '../../cli/reporters/sarif';
 import { renderText } from '../../cli/reporters/text';
-import { stackTotals } from '../../cli/stacks';
+import { plainColors } from '../../cli/terminal/colors';
 import { run } from '../support/child';
 import { ordinaryEnv } from '../support/sanitized';
 import { CaptureBuilder, leakyCapture } from './capture_builder';
@@ -29,7 +30,7 @@ import { CLI, ROOT, testFolder } from './command';
 import { random as randomFrom } from './simulation';
 
 // The command looks for it beside itself.
-jest.mock('../../cli/version', () => ({ version: () => '1.0.0' }));
+jest.mock('../../cli/files/version', () => ({ version: () => '1.0.0' }));
 
 const folder = testFolder();
 const file = (name: string) => path.join(folder, name);

@@ -1,7 +1,7 @@
 /** Ids of a capture that are chosen to collide do not cost more than others. */
-import { analyse } from '../../cli/analysis';
+import { analyse } from '../../cli/analysis/analyse';
 import { fileHeader, PacketType, packet } from '../../cli/capture/format';
-import { IdMap } from '../../cli/capture/id_map';
+import { IdMap } from '../../cli/capture/id-map';
 import { CaptureParser } from '../../cli/capture/reader';
 import { CaptureBuilder } from './capture_builder';
 

@@ -1,6 +1,6 @@
 /** Text that the library itself prints in a service or a test: names of functions and files must not control a terminal. */
 
-import { printable as ofCommands } from '../../cli/printable';
+import { printable as ofCommands } from '../../cli/terminal/printable';
 import { printable } from '../../lib/libtorch/printable';
 import { frameText, stackText } from '../../lib/observe/audit/positions';
 import type { TensorLeaks } from '../../lib/testing/measure';

@@ -2,10 +2,10 @@
 import { spawn } from 'node:child_process';
 import * as fs from 'node:fs';
 import * as path from 'node:path';
+import { Family } from '../../cli/capture/family';
 import { fileHeader } from '../../cli/capture/format';
 import { joinChildren } from '../../cli/capture/join';
 import { CaptureFollower } from '../../cli/capture/reader';
-import { Family } from '../../cli/live/family';
 import { openSource } from '../../cli/live/source';
 import { limitMs, ordinaryEnv } from '../support/sanitized';
 import { CaptureBuilder } from './capture_builder';

@@ -1,10 +1,10 @@
 /** Named points in time, from the capture to each report. */
 import { writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { analyse } from '../../cli/analysis';
+import { analyse } from '../../cli/analysis/analyse';
 import { PacketType, packet } from '../../cli/capture/format';
 import { CaptureParser } from '../../cli/capture/reader';
-import { memoryLimit } from '../../cli/memory_limit';
+import { memoryLimit } from '../../cli/machine/memory-limit';
 import { limitMs } from '../support/sanitized';
 import { torch, untyped } from '../support/torch';
 import { ARTEFACTS, launch, open } from './browser';

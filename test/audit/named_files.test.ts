@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { SourceMaps } from '../../cli/sourcemaps';
+import { SourceMaps } from '../../cli/code/source-maps';
 import { original } from '../../lib/observe/audit/positions';
 import { CaptureBuilder } from './capture_builder';
 import { leakAudit, testFolder } from './command';

@@ -1,11 +1,11 @@
 /** `live`, `run` and `snapshot` never exceed the width of the terminal. */
 import * as path from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
-import { plainColors } from '../../cli/colors';
 import type { LiveState } from '../../cli/live/state';
 import { History, renderView, type ViewOptions } from '../../cli/live/view';
 import { LiveLines } from '../../cli/reporters/live';
-import { cutBegin, cutEnd, displayWidth, nearName, terminalSize } from '../../cli/terminal';
+import { plainColors } from '../../cli/terminal/colors';
+import { cutBegin, cutEnd, displayWidth, nearName, terminalSize } from '../../cli/terminal/size';
 import { run } from '../support/child';
 import { limitMs, ordinaryEnv } from '../support/sanitized';
 import { CLI } from './command';

@@ -17,7 +17,7 @@ import {
 import * as path from 'node:path';
 import { childrenOf } from '../../cli/capture/join';
 import { readCapture } from '../../cli/capture/reader';
-import { OWNER_ALONE, WholeFile, writeWholeFile } from '../../cli/whole_file';
+import { OWNER_ALONE, WholeFile, writeWholeFile } from '../../cli/files/whole-file';
 import { run } from '../support/child';
 import { ordinaryEnv } from '../support/sanitized';
 import { leakyCapture } from './capture_builder';

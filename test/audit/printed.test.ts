@@ -4,8 +4,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { Screen } from '../../cli/live/screen';
-import { forTerminal, jsonText, printable } from '../../cli/printable';
-import { Progress } from '../../cli/progress';
+import { forTerminal, jsonText, printable } from '../../cli/terminal/printable';
+import { Progress } from '../../cli/terminal/progress';
 import { run } from '../support/child';
 import { ordinaryEnv } from '../support/sanitized';
 import { CaptureBuilder } from './capture_builder';
@@ -184,5 +184,5 @@ test('only the writers write to the output', () => {
     .split('\n')
     .filter((name) => !name.startsWith('cli/page/browser'))
     .filter((name) => writes.test(readFileSync(path.join(ROOT, name), 'utf8')));
-  expect(found).toEqual(['cli/writers.ts']);
+  expect(found).toEqual(['cli/terminal/writers.ts']);
 });

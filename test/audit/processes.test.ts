@@ -2,7 +2,7 @@
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
-import { analyse } from '../../cli/analysis';
+import { analyse } from '../../cli/analysis/analyse';
 import { Flag, fileHeader } from '../../cli/capture/format';
 import { joinChildren, removeChildren } from '../../cli/capture/join';
 import { CaptureFollower, readCapture } from '../../cli/capture/reader';

@@ -3,7 +3,7 @@ import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { closeSync, constants, openSync, writeSync } from 'node:fs';
 import * as path from 'node:path';
 import { packet } from '../../cli/capture/format';
-import { Progress } from '../../cli/progress';
+import { Progress } from '../../cli/terminal/progress';
 import { ordinaryEnv } from '../support/sanitized';
 import { leakyCapture } from './capture_builder';
 import { CLI, testFolder } from './command';

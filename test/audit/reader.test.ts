@@ -5,7 +5,7 @@ import { crc32 } from 'node:zlib';
 import { Flag, fileHeader } from '../../cli/capture/format';
 import { LivingTensors } from '../../cli/capture/living';
 import { CaptureFollower, CaptureParser, readCapture } from '../../cli/capture/reader';
-import { UsageError } from '../../cli/errors';
+import { UsageError } from '../../cli/errors/errors';
 import { CaptureBuilder, leakyCapture } from './capture_builder';
 
 let folder: string;

@@ -2,8 +2,9 @@
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
-import type { Capture, Labels, Series } from '../../cli/capture/capture';
+import type { Capture } from '../../cli/capture/capture';
 import { readCapture } from '../../cli/capture/reader';
+import type { Labels, Series } from '../../cli/capture/records';
 import type { Outcome } from '../support/child';
 import { auditProgram, fixture, leakAudit } from './command';
 

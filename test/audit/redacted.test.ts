@@ -2,8 +2,8 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
 import { gunzipSync } from 'node:zlib';
+import type { SiteReport } from '../../cli/analysis/report';
 import { renderCsv } from '../../cli/exporters/csv';
-import type { SiteReport } from '../../cli/report';
 import { CaptureBuilder } from './capture_builder';
 import { leakAudit, testFolder } from './command';
 

@@ -1,14 +1,14 @@
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
-import { analyse } from '../../cli/analysis';
+import { analyse } from '../../cli/analysis/analyse';
+import { checkDevice } from '../../cli/analysis/device';
 import { CaptureParser } from '../../cli/capture/reader';
-import { colorsFor } from '../../cli/colors';
-import { checkDevice } from '../../cli/device';
-import { memoryLimit } from '../../cli/memory_limit';
+import { memoryLimit } from '../../cli/machine/memory-limit';
 import { LiveLines, sparkline } from '../../cli/reporters/live';
 import { renderText } from '../../cli/reporters/text';
-import { formatBytes, formatDuration, parseBytes, parseDuration } from '../../cli/units';
+import { colorsFor } from '../../cli/terminal/colors';
+import { formatBytes, formatDuration, parseBytes, parseDuration } from '../../cli/terminal/units';
 import { CaptureBuilder, leakyCapture } from './capture_builder';
 import { random } from './simulation';
 

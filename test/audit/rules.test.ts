@@ -1,7 +1,7 @@
-import { falseDiscovery } from '../../cli/rules/false_discovery';
-import { upperTail } from '../../cli/rules/normal';
-import { floorOf, steps, teeth } from '../../cli/rules/shape';
-import { theilSen } from '../../cli/rules/theil_sen';
+import { falseDiscovery } from '../../cli/rules/statistics/false-discovery';
+import { upperTail } from '../../cli/rules/statistics/normal';
+import { floorOf, steps, teeth } from '../../cli/rules/statistics/shape';
+import { theilSen } from '../../cli/rules/statistics/theil-sen';
 import { judge, type SiteHistory } from '../../cli/rules/verdict';
 import { history, ROUND_MS, random } from './simulation';
 

@@ -1,8 +1,8 @@
 /** Captures of mode `sample`: exact totals and work decide, lines are named as far as samples allow. */
-import { analyse } from '../../cli/analysis';
+import { analyse } from '../../cli/analysis/analyse';
 import { CaptureParser } from '../../cli/capture/reader';
-import { plainColors as colors } from '../../cli/colors';
 import { renderText } from '../../cli/reporters/text';
+import { plainColors as colors } from '../../cli/terminal/colors';
 import { CaptureBuilder } from './capture_builder';
 
 const MS = 50;

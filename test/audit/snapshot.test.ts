@@ -1,9 +1,9 @@
 /** The text of `leak-audit snapshot`. */
-import type { Snapshot } from '../../cli/attach/snapshot';
-import { plainColors } from '../../cli/colors';
+import type { Snapshot } from '../../cli/attach/figures';
 import { renderSnapshot } from '../../cli/reporters/snapshot';
-import { displayWidth } from '../../cli/terminal';
-import { counted } from '../../cli/units';
+import { plainColors } from '../../cli/terminal/colors';
+import { displayWidth } from '../../cli/terminal/size';
+import { counted } from '../../cli/terminal/units';
 
 const site = (line: number, live: number, file = `/srv/app/${line}.ts`) => ({
   file,

@@ -3,7 +3,7 @@ import * as os from 'node:os';
 import * as path from 'node:path';
 import * as esbuild from 'esbuild';
 import * as ts from 'typescript';
-import { SourceMaps } from '../../cli/sourcemaps';
+import { SourceMaps } from '../../cli/code/source-maps';
 
 const SOURCE = `interface Options { size: number }
 

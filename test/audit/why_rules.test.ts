@@ -2,7 +2,7 @@
 import * as fs from 'node:fs';
 import * as path from 'node:path';
 import { Connection } from '../../cli/attach/connection';
-import { openPrivate } from '../../cli/why/private_file';
+import { openPrivate } from '../../cli/why/private-file';
 import { limitMs } from '../support/sanitized';
 import { LIB } from '../support/torch';
 import { testFolder } from './command';

@@ -1,16 +1,16 @@
 /** The words of a report: cause and remedy, forecast, onset, source, next command. */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
-import { analyse } from '../../cli/analysis';
+import { analyse } from '../../cli/analysis/analyse';
+import { Redaction, redactReport } from '../../cli/analysis/redact';
+import type { Report } from '../../cli/analysis/report';
 import type { Capture } from '../../cli/capture/capture';
 import { CaptureParser } from '../../cli/capture/reader';
 import { calledName } from '../../cli/code/enclosing';
 import { linesAt } from '../../cli/code/text';
-import { plainColors as colors } from '../../cli/colors';
-import { Redaction, redactReport } from '../../cli/redact';
-import type { Report } from '../../cli/report';
-import { position } from '../../cli/reporters/position';
 import { renderText } from '../../cli/reporters/text';
+import { plainColors as colors } from '../../cli/terminal/colors';
+import { position } from '../../cli/wording/position';
 import { CaptureBuilder, leakyCapture } from './capture_builder';
 import { testFolder } from './command';
 

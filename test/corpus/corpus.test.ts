@@ -5,7 +5,7 @@
 import * as fs from 'node:fs';
 import * as os from 'node:os';
 import * as path from 'node:path';
-import type { Report } from '../../cli/report';
+import type { Report } from '../../cli/analysis/report';
 import { auditProgram } from '../audit/command';
 import { limitMs } from '../support/sanitized';
 import { ROOT } from '../support/torch';

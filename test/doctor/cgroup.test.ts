@@ -1,5 +1,5 @@
 /** Control groups of Linux, with texts from real machines. */
-import { parseBytesLimit, parseCpuQuota, parseMemberships, parseMounts, readCgroup } from '../../cli/doctor/cgroup';
+import { parseBytesLimit, parseCpuQuota, parseMemberships, parseMounts, readCgroup } from '../../cli/machine/cgroup';
 import { GIB, MIB, machine, v1Mounts, v2Mount } from './machine';
 
 describe('a control group of version 2', () => {

@@ -106,7 +106,7 @@ describe('beside the file', () => {
   (asRoot ? test : test.skip)(
     "another user's file does not give rights beyond the umask, and its own restrictions stay",
     () => {
-      const { writeWholeFile } = require(path.join(ROOT, 'dist/cli/whole_file.js'));
+      const { writeWholeFile } = require(path.join(ROOT, 'dist/cli/files/whole-file.js'));
       const usual = 0o666 & ~process.umask();
       for (const write of [save, (to: string) => writeWholeFile(to, 'text')]) {
         const modeAfter = (mode: number, uid: number) => {

@@ -1,0 +1,199 @@
+/** Known causes of a leak, as far as the capture proves them, each with its remedy. */
+import type { Capture, Detail } from '../capture/capture';
+import { itemBytes } from '../capture/format';
+import { linesAt } from '../code/text';
+import { counted, formatBytes } from '../terminal/units';
+import type { Cause, SiteReport } from './report';
+import { type Group, lastOf, totalOf } from './sites';
+
+/** Rows of live tensors that are looked at. */
+const MAX_ROWS = 2 ** 20;
+/** A view pins its base if the live tensors on the storage use at most this share of it. */
+const USED = 0.5;
+/** A cause holds for a site if it holds for this share of its live tensors. */
+const MOST = 0.5;
+/** A thread's end explains growth that began within this share of the capture around it. */
+const NEAR = 0.06;
+/** Shares of the made tensors that a slow consumer has released. */
+const RELEASED = { least: 0.05, most: 0.98 };
+/** In a queue, about as many tensors live as were made since the birth of the oldest. */
+const IN_ORDER = 0.2;
+/** Garbage looks like a queue, but is freed all at once. */
+const LARGE_FALL = 0.4;
+
+/** What the live tensors of a site show. */
+interface Living {
+  tensors: number;
+  /** Storages of its views. */
+  bases: number;
+  /** Views that alone keep a storage of which they use little, with their bytes and those of the storage. */
+  pins: { own: number; base: number }[];
+  owned: number;
+  scopes: Set<number>;
+}
+
+/** `leaks`: the sites that leak, with their groups. `unseenBytes`: bytes of tensors that no site has, such as those of models. */
+export function addCauses(capture: Capture, leaks: { site: SiteReport; group: Group }[], unseenBytes: number): void {
+  const livings = livingOf(capture, leaks);
+  const models = leaks.filter(({ site }) => isOfModels(site));
+  if (models.length === 1) models[0]!.site.liveBytes = unseenBytes;
+  for (const [i, { site, group }] of leaks.entries()) {
+    const cause =
+      graphCause(site) ??
+      deadWorker(capture, site) ??
+      (models.some((model) => model.site === site) ? modelCause(site) : undefined) ??
+      livingCause(livings[i]!) ??
+      tokenCause(capture, site, group) ??
+      slowConsumer(capture, site, group);
+    if (cause !== undefined) site.cause = cause;
+  }
+}
+
+function graphCause({ graph }: SiteReport): Cause | undefined {
+  if (graph === null) return undefined;
+  return {
+    kind: 'graph',
+    text: 'a value carries its autograd graph from step to step',
+    remedy: 'use detach() or item()',
+  };
+}
+
+function livingOf({ details }: Capture, leaks: { group: Group }[]): Living[] {
+  const numbers = new Map<number, number>();
+  for (const [i, { group }] of leaks.entries()) for (const { series } of group.members) numbers.set(series.siteId, i);
+  const found = leaks.map((): Living => ({ tensors: 0, bases: 0, pins: [], owned: 0, scopes: new Set() }));
+  let rows = 0;
+  for (const [process, detail] of details.entries()) {
+    const { living } = detail;
+    const storages = new Map<number, { site: number; base: number; used: number; own: number }>();
+    const count = Math.min(living.size, MAX_ROWS - rows);
+    rows += count;
+    for (let row = 0; row < count; row++) {
+      const birth = living.at(row);
+      const site = numbers.get(detail.siteId(birth.siteId));
+      if (site === undefined) continue;
+      const one = found[site]!;
+      one.tensors++;
+      if (birth.owner === 'scope') one.owned++;
+      if (birth.scope > 0) one.scopes.add(process * 2 ** 32 + birth.scope);
+      if (!birth.isView) continue;
+      storages.set(birth.storage, { site, base: birth.bytes, used: 0, own: sizeOf(detail, birth) });
+    }
+    if (storages.size === 0) continue;
+    for (let row = 0; row < count; row++) {
+      const birth = living.at(row);
+      const storage = storages.get(birth.storage);
+      if (storage !== undefined) storage.used += sizeOf(detail, birth);
+    }
+    for (const { site, base, used, own } of storages.values()) {
+      found[site]!.bases++;
+      if (used <= USED * base) found[site]!.pins.push({ own, base });
+    }
+  }
+  return found;
+}
+
+/** The bytes of its elements; of the whole storage if its shape is unknown. */
+function sizeOf(
+  { shapes }: Detail,
+  { shapeId, dtype, bytes }: { shapeId: number; dtype: number; bytes: number },
+): number {
+  const shape = shapes.get(shapeId);
+  const item = itemBytes(dtype);
+  return shape === undefined || item === undefined ? bytes : shape.reduce((n, size) => n * size, item);
+}
+
+function livingCause({ tensors, bases, pins, owned, scopes }: Living): Cause | undefined {
+  if (tensors === 0) return undefined;
+  if (bases > 0 && pins.length >= MOST * bases) {
+    const middle = (values: number[]) => formatBytes(values.sort((a, b) => a - b)[values.length >> 1]!);
+    const text = `${middle(pins.map(({ own }) => own))} views hold ${middle(pins.map(({ base }) => base))} storages`;
+    return { kind: 'view-pins-base', text, remedy: 'keep a copy of the part: `.clone()`' };
+  }
+  if (owned < MOST * tensors) return undefined;
+  const open = scopes.size <= 1 ? 'a scope that never closed' : `${counted(scopes.size, 'scope')} that never closed`;
+  return {
+    kind: 'open-scope',
+    text: `${counted(owned, 'tensor')} ${owned === 1 ? 'is' : 'are'} owned by ${open}`,
+    remedy: 'close it: `using scope = torch.openScope()`, or let the function of `torch.scope` end',
+  };
+}
+
+const LOADS = /\b(?:jit|inductor)\s*\.\s*load(?:Async|Package)?\s*\(/;
+
+/** The records of models have no bytes; the line of the call shows that they are models. */
+function isOfModels(site: SiteReport): boolean {
+  if (site.liveBytes > 0 || site.liveTensors < 2) return false;
+  return LOADS.test(linesAt(site.file, site.line, 0)[0]?.text ?? '');
+}
+
+function modelCause(site: SiteReport): Cause {
+  const bytes = site.liveBytes > 0 ? `, ${formatBytes(site.liveBytes)} together` : '';
+  return {
+    kind: 'model-per-call',
+    text: `${counted(site.liveTensors, 'model')} loaded here are kept${bytes}`,
+    remedy: 'load the model once, outside the function that handles a request',
+  };
+}
+
+/** Storages that no tensor and no graph holds are held by tokens. */
+function tokenCause({ graphs }: Capture, site: SiteReport, group: Group): Cause | undefined {
+  if (site.hiddenBytes === 0 || site.hiddenGrowthBytesPerMinute === 0) return undefined;
+  const hasGraphs = [...graphs].some(([, { nodes }]) => (nodes.at(-1) ?? 0) > 0);
+  if (hasGraphs) return undefined;
+  const ids = new Set(group.members.map(({ series }) => series.siteId));
+  const storages = [...ids].reduce((sum, id) => sum + (graphs.get(id)?.hiddenStorages.at(-1) ?? 0), 0);
+  return {
+    kind: 'tokens',
+    text: `${counted(storages, 'storage')} ${storages === 1 ? 'is' : 'are'} held by neither a tensor nor a graph: \`share()\` tokens not taken`,
+    remedy: 'take each with `torch.fromShared`, or dispose it',
+  };
+}
+
+/** Its growth began when a worker thread ended. */
+function deadWorker({ ended, ticks, stacks, environments, durationMs }: Capture, site: SiteReport): Cause | undefined {
+  if (site.onsetMs === null) return undefined;
+  const near = (round: number) => Math.abs((ticks[Math.max(0, round)]?.ms ?? 0) - site.onsetMs!);
+  const [thread, round] =
+    [...ended].filter(([, at]) => near(at) <= NEAR * durationMs).sort((a, b) => near(a[1]) - near(b[1]))[0] ?? [];
+  if (thread === undefined || round === undefined) return undefined;
+  // Named by the outermost file of the lines that it made tensors at.
+  const its = [...environments].filter(([, environment]) => environment === thread);
+  const files = its.map(([id]) => (stacks.get(id) ?? []).filter(({ file }) => !file.startsWith('node:')).at(-1)?.file);
+  return {
+    kind: 'dead-worker',
+    text: 'it grows since a worker thread ended',
+    remedy: 'listen to its `exit` event, and start another or stop sending',
+    worker: {
+      thread: thread % 0x10000,
+      file: files.find((file) => file !== undefined && file !== '') ?? '',
+      ms: ticks[round]!.ms,
+    },
+  };
+}
+
+/** Tensors are released in the order of their birth, but more slowly than they are made. */
+function slowConsumer(capture: Capture, site: SiteReport, group: Group): Cause | undefined {
+  const { ticks, durationMs } = capture;
+  const all = group.members.map(({ series }) => series);
+  const made = totalOf(all, ticks.length, ({ allocatedTensors }) => allocatedTensors);
+  const live = totalOf(all, ticks.length, ({ liveTensors }) => liveTensors);
+  const end = lastOf(all, ({ liveTensors }) => liveTensors);
+  const share = 1 - end / made.at(-1)!;
+  if (end === 0 || site.sinceMs === null || !(share >= RELEASED.least && share <= RELEASED.most)) return undefined;
+  const since = ticks.findIndex(({ ms }) => ms >= site.sinceMs!);
+  const later = made.at(-1)! - (made[Math.max(0, since - 1)] ?? 0);
+  if (since <= 0 || Math.abs(later - end) > Math.max(IN_ORDER * end, made[since]! - made[since - 1]! + 1))
+    return undefined;
+  let fall = 0;
+  for (let i = 1; i < live.length; i++) fall = Math.max(fall, live[i - 1]! - live[i]!);
+  if (fall > LARGE_FALL * end) return undefined;
+  const perSecond = (n: number) => ((1000 * n) / Math.max(1, durationMs)).toFixed(1);
+  return {
+    kind: 'slow-consumer',
+    text:
+      `${perSecond(made.at(-1)!)} tensors per second are made and ${perSecond(made.at(-1)! - end)} released, the oldest ` +
+      'first: the producer outruns the consumer',
+    remedy: 'bound the queue and wait when it is full',
+  };
+}

@@ -1,0 +1,92 @@
+/**
+ * Memory that libtorch holds but no JavaScript tensor accounts for: autograd graphs, tokens that no thread takes. It has no
+ * line of its own; the responsible line is inferred from the behaviour of the sites.
+ */
+
+import { finalPhase } from '../rules/final-fall';
+import { enoughRounds, inconclusive, type Judgement, judge, type RuleOptions, warmupRounds } from '../rules/verdict';
+import type { Program } from './judging';
+import { type Group, lastCollection, totalOf } from './sites';
+
+/** Smaller growth is ignored, because libtorch keeps buffers of its own. */
+const MIN_BYTES = 64 * 1024;
+/** A line is responsible if it allocates as much as the hidden growth, within this share. */
+const SAME = 0.1;
+/** A line is active if it allocated in at least this share of the rounds. */
+const OFTEN = 0.25;
+/** Lines with few live tensors replace them at once; more tensors may be garbage awaiting collection. */
+const FEW = 4;
+
+export interface Hidden {
+  judgement: Judgement;
+  /** Number of rounds that were judged. */
+  rounds: number;
+  /** If it grew until the program's final phase and was freed there: how many ms before the capture's end; else null. */
+  freedMs: number | null;
+}
+
+export const isHeldOrFreed = ({ judgement: { kind } }: Hidden): boolean =>
+  kind === 'leak' || kind === 'grew-to-the-end';
+
+export const isFilling = ({ judgement: { kind, growthBytesPerMinute } }: Hidden): boolean =>
+  kind === 'filling-cache' && growthBytesPerMinute > 0;
+
+export const doubtful = (hidden: Hidden): Hidden => ({
+  ...hidden,
+  judgement: { ...hidden.judgement, verdict: 'insufficient', kind: 'insufficient', p: 1 },
+});
+
+/**
+ * Judges the growth of libtorch's memory minus `explained`, the bytes per round of sites that are known to grow. Tensors
+ * awaiting collection are included; otherwise a graph that they hold would be visible only after each collection.
+ */
+export function judgeHidden({ capture, work, rounds }: Program, explained: number[], options: RuleOptions): Hidden {
+  const { ticks } = capture;
+  const hidden = ticks.slice(0, rounds).map((tick, i) => Math.max(0, tick.allocatedBytes - explained[i]!));
+  const until = (end: number) =>
+    judge(
+      {
+        ms: ticks.slice(0, end).map((tick) => tick.ms),
+        liveBytes: hidden.slice(0, end),
+        liveTensors: hidden.slice(0, end).map(() => 1),
+        ...lastCollection(capture, 0, end),
+      },
+      { ...options, minBytes: MIN_BYTES, mixed: true },
+    );
+  const atEnd = { judgement: until(rounds), rounds, freedMs: null };
+  const phase = atEnd.judgement.verdict === 'leak' ? undefined : finalPhase(hidden, work.slice(0, rounds));
+  if (phase === undefined) return atEnd;
+  const before = until(phase.rounds);
+  if (before.verdict !== 'leak') return atEnd;
+  const freedMs = phase.fell ? capture.durationMs - ticks[phase.rounds - 1]!.ms : null;
+  // As for tensors: a job that collects a graph and then uses it looks the same.
+  const judgement = phase.fell || phase.doubtful ? inconclusive(before) : before;
+  return { judgement, rounds: phase.rounds, freedMs };
+}
+
+/**
+ * The line that most likely causes hidden growth: one that always holds a tensor and always replaces it (a running sum of
+ * losses holds the graph of all earlier ones), else one that allocates as many bytes, else none.
+ */
+export function likelyHiddenRoot(program: Program, rounds: number, options: RuleOptions): Group | undefined {
+  const { capture, groups } = program;
+  if (!enoughRounds(rounds, options)) return undefined;
+  const begin = warmupRounds(rounds, options);
+  const hiddenAt = (i: number) => capture.ticks[i]!.allocatedBytes - capture.ticks[i]!.bytes;
+  const growth = hiddenAt(rounds - 1) - hiddenAt(begin);
+  const [few, many]: [Group[], Group[]] = [[], []];
+  let [maker, closest]: [Group | undefined, number] = [undefined, SAME];
+  for (const group of groups) {
+    const all = group.members.map(({ series }) => series);
+    const live = totalOf(all, capture.ticks.length, (series) => series.liveTensors).slice(begin, rounds);
+    const made = totalOf(all, capture.ticks.length, (series) => series.allocatedTensors).slice(begin, rounds);
+    const works = made.filter((n, i) => i > 0 && n > made[i - 1]!).length >= OFTEN * (made.length - 1);
+    const sorted = live.sort((a, b) => a - b);
+    if (works && sorted[0]! >= 1) (sorted[sorted.length >> 1]! <= FEW ? few : many).push(group);
+    const bytes = totalOf(all, capture.ticks.length, (series) => series.allocatedBytes);
+    const off = Math.abs((bytes[rounds - 1]! - bytes[begin]!) / growth - 1);
+    if (off < closest) [maker, closest] = [group, off];
+  }
+  for (const roots of [few, many]) if (roots.length === 1) return roots[0];
+  return maker;
+}

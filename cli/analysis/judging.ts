@@ -1,0 +1,337 @@
+/** The verdict on one site: at the program's end, before its final phase, and at the end of each worker thread. */
+import type { Capture } from '../capture/capture';
+import { IdMap } from '../capture/id-map';
+import type { Series } from '../capture/records';
+import { ownBytes, provedUntil } from '../capture/rounds';
+import { firstFrom, Survivors } from '../capture/survivors';
+import { finalPhase } from '../rules/final-fall';
+import { inconclusive, type Judgement, judge, MIN_WARMUP, NO_GROWTH, type RuleOptions } from '../rules/verdict';
+import { firstRound, type Group, lastCollection, lastOf, oldestOf, totalOf } from './sites';
+
+/** Rounds after the mark of this name are not judged, because the program releases what it holds. */
+export const SHUTDOWN = 'shutdown';
+/** Above this share of all allocations, a site is itself the program's work, so growth is measured by time. */
+const OWN_WORK = 0.9;
+/** A line that is first active in these last rounds may use results that were collected until then. */
+const LAST_ROUNDS = 3;
+/** It must make at least this share of the collected bytes, as `torch.stack` and `torch.cat` do. */
+const CONSUMED_SHARE = 0.5;
+
+/** Survivors are not judged with more live tensors than this, which would take long. */
+const MAX_LIVING = 2 ** 20;
+/** At least this share of the survivors of the last collection must still be live; otherwise they were released. */
+const STILL_THERE = 0.5;
+
+/** Collections that a judgement by survivors needs. */
+const MIN_COLLECTIONS = 3;
+/** In tensors, or as many bytes; other rules require a larger rise in bytes anyway. */
+const MIN_EXACT_RISE = 4;
+/** With fewer collections, the rise must be at least SHARE_OF_FEW of the last value: few values often rise by chance. */
+const MANY_COLLECTIONS = 8;
+const SHARE_OF_FEW = 0.25;
+/** Share of pairs of collections in which the later one must have the larger count. */
+const MIN_RISING_PAIRS = 0.9;
+/** Share of the rise that must come in its second half; for a doubt, less. */
+const LATE_RISE = 0.25;
+const LATE_DOUBT = 0.15;
+/** The last collection must be in the rest after this share of the rounds, for a doubt. */
+const RECENT = 2 / 3;
+
+/** Rounds after the last collection that show that growth stopped; half of them must be flat. */
+const MIN_FLAT = 4;
+/** The most change in them, as a share of what growth would have added. */
+const FLAT = 0.1;
+/** The program must go on making tensors, at this share of its pace. */
+const WORKS_ON = 0.25;
+const MINUTE = 60_000;
+
+/** The data that the sites of a capture are judged by. */
+export interface Program {
+  capture: Capture;
+  groups: Group[];
+  /** Number of tensors made until each round; in `sample` mode, if it is known, the exact number of storages. */
+  work: number[];
+  /** Number of judged rounds: all, or those until the mark `shutdown`. */
+  rounds: number;
+  /** Ended threads with their order. */
+  ended: IdMap<number>;
+  /** Tensors that are proved to have been held, and until when; undefined if unknown. */
+  held: Held | undefined;
+}
+
+interface Held {
+  parts: Survivors[];
+  rounds: number;
+  /** The last round before each full collection, at which the held tensors are exactly known. */
+  exact: number[];
+}
+
+export interface Judged {
+  judgement: Judgement;
+  /** Birth of the oldest tensor that is held, or was held when its thread ended. */
+  oldest: number | null;
+  /** If it grew while the program was active: how many ms before the capture's end it was freed; else null. */
+  freedMs: number | null;
+}
+
+export function programOf(capture: Capture, groups: Group[], wanted: Series[]): Program {
+  const ended = new IdMap<number>();
+  for (const environment of capture.ended.keys()) ended.set(environment, ended.size);
+  const shutdown = capture.marks.filter(({ name }) => name === SHUTDOWN).at(-1);
+  const until = shutdown === undefined ? -1 : capture.ticks.findIndex(({ ms }) => ms > shutdown.ms);
+  return {
+    capture,
+    groups,
+    work: workOf(capture, wanted),
+    rounds: until === -1 ? capture.ticks.length : until,
+    ended,
+    held: heldOf(capture),
+  };
+}
+
+/** Not the estimates of `sample` mode, which rise in steps. */
+function workOf({ ticks }: Capture, wanted: Series[]): number[] {
+  if (ticks.length === 0 || ticks.some(({ made }) => made === undefined))
+    return totalOf(wanted, ticks.length, (series) => series.allocatedTensors);
+  return ticks.map(({ made }) => made!);
+}
+
+/** For one process only: joined processes have separate collections. */
+function heldOf({ details, ticks, droppedDetail }: Capture): Held | undefined {
+  const [detail] = details;
+  const last = ticks.at(-1);
+  if (detail === undefined || details.length > 1 || last === undefined || droppedDetail > 0) return undefined;
+  const { living, survivors } = detail;
+  const collectedMs = last.collectedMs ?? 0;
+  if (collectedMs === 0 || living.size > MAX_LIVING || survivors.isFull) return undefined;
+  const alive = new Survivors();
+  for (let row = 0; row < living.size; row++) {
+    const birth = living.at(row);
+    const proved = provedUntil(birth, last);
+    if (proved >= birth.birthMs) alive.add(birth.siteId, ticks, birth.birthMs, proved, birth.weight, ownBytes(birth));
+  }
+  const begins = new Set(ticks.map((tick) => tick.collectedMs ?? 0).filter((ms) => ms > 0));
+  const exact = [...begins].map((ms) => firstFrom(ticks, ms + 1) - 1).filter((round) => round >= 0);
+  return { parts: [survivors, alive], rounds: firstFrom(ticks, collectedMs + 1), exact: [...new Set(exact)] };
+}
+
+export function judgeGroup(program: Program, group: Group, options: RuleOptions): Judged {
+  const { capture } = program;
+  const all = group.members.map((member) => member.series);
+  const atEnd = judgeToEnd(program, group, all, program.rounds, options);
+  if (atEnd.judgement.verdict === 'leak') return atEnd;
+  const survivors = judgeSurvivors(program, group, atEnd, options);
+  if (survivors !== undefined) return survivors;
+  // The tensors of a worker thread are freed when it ends, but may have leaked until then.
+  const ended: Judged[] = [];
+  for (const [environment, its] of endedSeries(program, all)) {
+    const rounds = Math.min(program.rounds, capture.ended.get(environment)! + 1);
+    const { judgement, oldest, freedMs } = judgeToEnd(program, group, its, rounds, options);
+    ended.push({ judgement, oldest: atEnd.oldest ?? oldest, freedMs });
+    if (judgement.verdict === 'leak') return ended.at(-1)!;
+  }
+  // A single thread that grew but ended too early to judge. If several came and went, none runs long enough to leak.
+  const only = ended.length === 1 ? ended[0]!.judgement : undefined;
+  return only?.verdict === 'insufficient' && grew(only) ? ended[0]! : atEnd;
+}
+
+/** Judges only tensors that are proved to have been held: a line may make much garbage and hold a few for good. */
+function judgeSurvivors(program: Program, group: Group, atEnd: Judged, options: RuleOptions): Judged | undefined {
+  const { capture, work, held, rounds: most } = program;
+  if (held === undefined || !['steady', 'cache'].includes(atEnd.judgement.verdict)) return undefined;
+  const all = group.members.map((member) => member.series);
+  const end = Math.min(held.rounds, most);
+  const from = Math.max(0, firstRound(all));
+  if (from >= end) return undefined;
+  const ids = new Set(all.map(({ siteId }) => siteId));
+  const parts = held.parts.map((part) => part.series(ids, capture.ticks));
+  const sum = (values: number[][]) => capture.ticks.map((_, i) => values.reduce((total, own) => total + own[i]!, 0));
+  const liveTensors = sum(parts.map(({ tensors }) => tensors));
+  const liveBytes = sum(parts.map(({ bytes }) => bytes));
+  const judgement = judge(
+    {
+      ms: capture.ticks.slice(from, end).map(({ ms }) => ms),
+      liveBytes: liveBytes.slice(from, end),
+      liveTensors: liveTensors.slice(from, end),
+      work: work.slice(from, end),
+    },
+    { ...options, mixed: true },
+  );
+  const rising = (how: typeof rises) =>
+    [liveTensors, liveBytes].some((counts) => how(counts, held.exact, from, options));
+  if (judgement.verdict !== 'leak' || !rising(rises)) {
+    // Without a collection for long, nothing has grown since the last one.
+    if (end < RECENT * most) return undefined;
+    if (atEnd.judgement.verdict !== 'steady' || !mayRise(liveTensors, held.exact, from, options)) return undefined;
+    const [first, last] = [from, end - 1].map((round) => capture.ticks[round]!.ms) as [number, number];
+    const growthTensorsPerMinute = (liveTensors[end - 1]! / Math.max(1, last - first)) * 60_000;
+    const doubtful = {
+      ...judgement,
+      verdict: 'insufficient',
+      kind: 'insufficient',
+      growthTensorsPerMinute,
+      p: 1,
+    } as const;
+    return { judgement: doubtful, oldest: atEnd.oldest, freedMs: null };
+  }
+  if (hasStopped(program, all, from, end, judgement)) return undefined;
+  const stays = lastOf(all, (series) => series.liveTensors) >= STILL_THERE * liveTensors[end - 1]!;
+  const isSure = stays && !isConsumed(program, group, program.rounds - LAST_ROUNDS, program.rounds);
+  // A second test of the same site.
+  const found = isSure ? { ...judgement, p: Math.min(1, 2 * judgement.p) } : inconclusive(judgement);
+  return { judgement: found, oldest: atEnd.oldest, freedMs: atEnd.freedMs };
+}
+
+/**
+ * Whether the growth until `end` stopped later, without another collection: all live tensors are an upper limit of those that
+ * are held, and their number stayed the same while the program went on making tensors. A cache that filled is like this.
+ */
+function hasStopped({ capture, work, rounds }: Program, its: Series[], from: number, end: number, growth: Judgement) {
+  const { ticks } = capture;
+  const [begin, last] = [end + ((rounds - end) >> 1), rounds - 1];
+  if (last - begin < MIN_FLAT) return false;
+  const elapsed = (a: number, b: number) => ticks[b]!.ms - ticks[a]!.ms;
+  const pace = (a: number, b: number) => (work[b]! - work[a]!) / Math.max(1, elapsed(a, b));
+  if (pace(begin, last) < WORKS_ON * pace(from, end - 1)) return false;
+  const isFlat = (of: (series: Series) => number[], perMinute: number) => {
+    const live = totalOf(its, ticks.length, of).slice(begin, rounds);
+    return Math.max(...live) - Math.min(...live) <= FLAT * (perMinute / MINUTE) * elapsed(begin, last);
+  };
+  return growth.growthTensorsPerMinute > 0
+    ? isFlat((series) => series.liveTensors, growth.growthTensorsPerMinute)
+    : isFlat((series) => series.liveBytes, growth.growthBytesPerMinute);
+}
+
+/**
+ * Between collections the count of proved tensors is too low: what a full cache drops before the next collection does not
+ * count. It is exact right before each collection, so it must rise there, in most steps and until the last. A short run has
+ * few collections, so only those of the first rounds are skipped; late growth shows that it is not a cache that filled.
+ */
+export function rises(counts: number[], exact: number[], from: number, options: RuleOptions): boolean {
+  const begin = from + Math.min(MIN_WARMUP, options.warmup ?? MIN_WARMUP);
+  const values = exact.filter((round) => round >= begin).map((round) => counts[round]!);
+  if (values.length < MIN_COLLECTIONS) return false;
+  const rise = values.at(-1)! - values[0]!;
+  if (rise < MIN_EXACT_RISE) return false;
+  if (values.length < MANY_COLLECTIONS && rise < SHARE_OF_FEW * values.at(-1)!) return false;
+  let [up, pairs] = [0, 0];
+  for (let i = 0; i < values.length; i++) {
+    for (let k = i + 1; k < values.length; k++) {
+      pairs++;
+      if (values[k]! > values[i]!) up++;
+    }
+  }
+  const middle = values[values.length >> 1]!;
+  return up >= MIN_RISING_PAIRS * pairs && values.at(-1)! - middle >= LATE_RISE * rise;
+}
+
+/**
+ * The same with less evidence, not enough for a leak but too much for a clean verdict: the count doubled from its minimum in
+ * the first half, without a fall since.
+ */
+function mayRise(counts: number[], exact: number[], from: number, options: RuleOptions): boolean {
+  const begin = from + Math.min(MIN_WARMUP, options.warmup ?? MIN_WARMUP);
+  const all = exact.filter((round) => round >= begin).map((round) => counts[round]!);
+  const early = all.slice(0, Math.ceil(all.length / 2));
+  const values = all.slice(early.lastIndexOf(Math.min(...early)));
+  if (values.length < MIN_COLLECTIONS + 1) return false;
+  const rise = values.at(-1)! - values[0]!;
+  const late = values.at(-1)! - values[values.length >> 1]!;
+  const falls = values.some((value, i) => i > 0 && value < values[i - 1]!);
+  return !falls && rise >= Math.max(2 * MIN_EXACT_RISE, values[0]!) && late >= LATE_DOUBT * rise;
+}
+
+const grew = ({ growthBytesPerMinute, growthTensorsPerMinute }: Judgement) =>
+  growthBytesPerMinute > 0 || growthTensorsPerMinute > 0;
+
+/** Judges the rounds until `rounds`; if nothing is found, those before the final phase of the program. */
+export function judgeToEnd(
+  program: Program,
+  group: Group,
+  its: Series[],
+  rounds: number,
+  options: RuleOptions,
+): Judged {
+  const { capture } = program;
+  const atEnd = { ...judgeUntil(program, its, rounds, options), freedMs: null };
+  if (atEnd.judgement.verdict === 'leak') {
+    return isConsumed(program, group, rounds - LAST_ROUNDS, rounds)
+      ? { ...atEnd, judgement: inconclusive(atEnd.judgement) }
+      : atEnd;
+  }
+  const [bytes, tensors] = [(one: Series) => one.liveBytes, (one: Series) => one.liveTensors].map((of) =>
+    finalPhase(totalOf(its, capture.ticks.length, of).slice(0, rounds), program.work.slice(0, rounds)),
+  );
+  // Bytes first; views have none of their own.
+  const phase = bytes?.fell ? bytes : (tensors ?? bytes);
+  if (phase === undefined) return atEnd;
+  const before = judgeUntil(program, its, phase.rounds, options);
+  if (!grew(before.judgement) || !['leak', 'insufficient'].includes(before.judgement.verdict)) return atEnd;
+  const freedMs = phase.fell ? capture.durationMs - capture.ticks[phase.rounds - 1]!.ms : null;
+  // A job that collects results, uses and releases them looks the same, and so does garbage that is finally collected.
+  const doubtful = phase.doubtful || phase.fell;
+  // If it did not fall, all rounds were judged: only a leak overrides their verdict.
+  if (!phase.fell && before.judgement.verdict !== 'leak') return atEnd;
+  return { judgement: doubtful ? inconclusive(before.judgement) : before.judgement, oldest: before.oldest, freedMs };
+}
+
+function judgeUntil({ capture, work }: Program, its: Series[], end: number, options: RuleOptions) {
+  const rounds = capture.ticks.length;
+  const oldest = oldestOf(its, end);
+  // The estimates of older captures in `sample` mode rise in steps, so growth is measured by time there too.
+  const isEstimate = capture.start?.mode === 'sample' && capture.ticks[0]?.made === undefined;
+  const ownWork = isEstimate || lastOf(its, (series) => series.allocatedTensors) >= OWN_WORK * work.at(-1)!;
+  // A site that starts late is judged from its own first round.
+  const from = Math.max(0, firstRound(its));
+  if (from >= end) return { judgement: { verdict: 'steady', kind: 'steady', ...NO_GROWTH } as Judgement, oldest };
+  const judgement = judge(
+    {
+      ms: capture.ticks.slice(from, end).map((tick) => tick.ms),
+      liveBytes: totalOf(its, rounds, (series) => series.liveBytes).slice(from, end),
+      liveTensors: totalOf(its, rounds, (series) => series.liveTensors).slice(from, end),
+      ...(oldest === null ? {} : { oldestBirthMs: oldest }),
+      ...lastCollection(capture, from, end),
+      ...(ownWork ? {} : { work: work.slice(from, end) }),
+    },
+    options,
+  );
+  return { judgement, oldest };
+}
+
+/**
+ * Whether another line was first active from round `begin` on, after `group` made its last tensor, and made a comparable
+ * number of bytes: a job may have collected results and then used them.
+ */
+function isConsumed({ groups }: Program, group: Group, begin: number, end: number): boolean {
+  const of = (one: Group) => one.members.map(({ series }) => series);
+  const bytes = (its: Series[]) => lastOf(its, (series) => series.allocatedBytes);
+  const collected = of(group);
+  return groups.some((other) => {
+    const its = of(other);
+    const first = firstRound(its);
+    if (other === group || first < begin || first >= end || first < lastRoundOf(collected)) return false;
+    return bytes(its) >= CONSUMED_SHARE * bytes(collected);
+  });
+}
+
+/** The last round in which tensors were made there. */
+function lastRoundOf(its: Series[]): number {
+  return its.reduce((last, { ticks, allocatedTensors }) => {
+    let i = ticks.length - 1;
+    while (i > 0 && allocatedTensors[i] === allocatedTensors[i - 1]) i--;
+    return Math.max(last, ticks[i] ?? 0);
+  }, 0);
+}
+
+/** Series by ended thread. Linear, because there may be as many threads as sites. */
+function endedSeries({ capture, ended }: Program, all: Series[]): [number, Series[]][] {
+  const found = new IdMap<Series[]>();
+  for (const series of all) {
+    const environment = capture.environments.get(series.siteId);
+    if (environment === undefined || !ended.has(environment)) continue;
+    const known = found.get(environment);
+    if (known === undefined) found.set(environment, [series]);
+    else known.push(series);
+  }
+  return [...found].sort(([a], [b]) => ended.get(a)! - ended.get(b)!);
+}

@@ -1,0 +1,67 @@
+/** Creates the file of a capture before recording starts. */
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { UsageError } from '../errors/errors';
+import { OWNER_ALONE, writeOpen } from '../files/whole-file';
+import { Flag, fileHeader } from './format';
+
+const WHY: Record<string, string> = {
+  ENOENT: 'the folder does not exist or does not accept files',
+  ENOTDIR: 'its folder is a file',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  EROFS: 'the file system is read-only',
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the disk quota is exceeded',
+  EFBIG: 'the file size limit of this process is exceeded (ulimit -f)',
+  ENAMETOOLONG: 'the name is too long',
+  EMFILE: 'too many files are open',
+};
+
+/** Why the file could not be written. */
+function whyNot(error: unknown): string {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return WHY[code ?? ''] === undefined ? (code ?? message) : `${WHY[code!]} (${code})`;
+}
+
+/**
+ * Creates the file that the process will claim, with access only for its owner. A full disk is thus detected before
+ * recording, and a program that could not record is distinguished from one without tensors. An old capture is replaced
+ * atomically. `advice` is appended to errors. Returns the descriptor, which the caller owns, because another file may take
+ * the name at any time.
+ */
+export function reserve(file: string, advice = 'Name another with -o FILE'): number {
+  try {
+    const there = fs.lstatSync(file, { throwIfNoEntry: false });
+    // Do not replace a device: programs that write to /dev/null would then fill the disk.
+    if (there !== undefined && !there.isFile() && !there.isSymbolicLink())
+      throw new UsageError(`cannot write ${file}: not a regular file. ${advice}`);
+    return writeOpen(file, fileHeader(Flag.reserved), OWNER_ALONE);
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    throw new UsageError(`cannot write ${file}: ${whyNot(error)}. ${advice}`);
+  }
+}
+
+const ELSEWHERE = 'Name another folder with TMPDIR';
+const LIVE_NAME = 'live.ltna';
+
+/** A temporary capture for `live`, in a new folder below `under`. The caller owns `fd`. */
+export function reserveForLive(under: string): { folder: string; file: string; fd: number } {
+  let folder: string;
+  try {
+    folder = fs.mkdtempSync(path.join(under, 'leak-audit-'));
+  } catch (error) {
+    throw new UsageError(`cannot create a folder in ${under}: ${whyNot(error)}. ${ELSEWHERE}`);
+  }
+  const file = path.join(folder, LIVE_NAME);
+  try {
+    return { folder, file, fd: reserve(file, ELSEWHERE) };
+  } catch (error) {
+    fs.rmSync(folder, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/** Whether `file` is the name of a capture of `reserveForLive`. */
+export const isForLive = (file: string): boolean => path.basename(file) === LIVE_NAME;

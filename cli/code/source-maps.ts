@@ -1,0 +1,106 @@
+/** Maps positions in the executed JavaScript to positions in the original source. */
+import * as path from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { GREATEST_LOWER_BOUND, LEAST_UPPER_BOUND, originalPositionFor, TraceMap } from '@jridgewell/trace-mapping';
+import type { Frame } from '../capture/records';
+import { readRegular } from '../files/regular-file';
+
+const COMMENT = /^[ \t]*(?:\/\/[#@]|\/\*[#@])[ \t]*sourceMappingURL=([^\s'"*]+)/gm;
+
+/** For a code file and for a map; bundles have about 10 MiB. */
+const MAX_BYTES = 64 * 2 ** 20;
+/** Files read, lines and segments decoded (about 80 bytes each), and names of sources. */
+const LIMITS = { files: 20_000, segments: 4_000_000, sources: 200_000 };
+
+/** Resolves through `//# sourceMappingURL=`, inline or beside the file. Without a map, positions are unchanged. */
+export class SourceMaps {
+  private readonly maps = new Map<string, TraceMap | undefined>();
+  /** Remaining budget for all maps together, because a capture can name any number of files. */
+  private readonly room = { ...LIMITS };
+
+  resolve(frame: Frame): Frame {
+    const map = this.mapOf(frame.file);
+    if (map === undefined || frame.line < 1) return frame;
+    const needle = { line: frame.line, column: Math.max(0, frame.column - 1) };
+    let found = originalPositionFor(map, { ...needle, bias: GREATEST_LOWER_BOUND });
+    if (found.source === null) found = originalPositionFor(map, { ...needle, bias: LEAST_UPPER_BOUND });
+    if (found.source === null) return frame;
+    return {
+      file: toPath(found.source),
+      line: found.line,
+      column: found.column + 1,
+      function: frame.function,
+    };
+  }
+
+  private mapOf(file: string): TraceMap | undefined {
+    if (!this.maps.has(file)) this.maps.set(file, path.isAbsolute(file) ? this.load(file) : undefined);
+    return this.maps.get(file);
+  }
+
+  private load(file: string): TraceMap | undefined {
+    if (this.room.files === 0) return undefined;
+    this.room.files--;
+    try {
+      const code = readRegular(file, MAX_BYTES);
+      const url = code === undefined ? undefined : lastUrl(code);
+      if (url === undefined) return undefined;
+      const inline = /^data:[^,]*?(;base64)?,(.*)$/s.exec(url);
+      if (inline !== null) {
+        const text =
+          inline[1] === undefined ? decodeURIComponent(inline[2]!) : Buffer.from(inline[2]!, 'base64').toString();
+        return this.trace(text, pathToFileURL(file).href);
+      }
+      const mapUrl = new URL(url, pathToFileURL(file));
+      if (mapUrl.protocol !== 'file:') return undefined;
+      const text = readRegular(mapUrl, MAX_BYTES);
+      return text === undefined ? undefined : this.trace(text, mapUrl.href);
+    } catch {
+      return undefined; // no file, no map, or an invalid one
+    }
+  }
+
+  /** Undefined if it exceeds the budget. The text of the sources is not kept. */
+  private trace(text: string, url: string): TraceMap | undefined {
+    const { sourcesContent, ...map } = JSON.parse(text) as { sourcesContent?: unknown; mappings?: string };
+    const { segments, sources } = sizeOf(map);
+    if (segments > this.room.segments || sources > this.room.sources) return undefined;
+    this.room.segments -= segments;
+    this.room.sources -= sources;
+    // Throws for invalid content; the caller then works without a map.
+    return new TraceMap(map as ConstructorParameters<typeof TraceMap>[0], url);
+  }
+}
+
+interface Sized {
+  mappings?: unknown;
+  sources?: unknown;
+  /** In an index map, which consists of other maps. */
+  sections?: unknown;
+}
+
+function sizeOf({ mappings, sources, sections }: Sized): { segments: number; sources: number } {
+  const size = { segments: 0, sources: Array.isArray(sources) ? sources.length : 0 };
+  if (typeof mappings === 'string') for (const one of mappings) if (one === ',' || one === ';') size.segments++;
+  for (const section of Array.isArray(sections) ? sections : []) {
+    const inner = sizeOf((section as { map: Sized }).map);
+    size.segments += inner.segments;
+    size.sources += inner.sources;
+  }
+  return size;
+}
+
+function lastUrl(code: string): string | undefined {
+  let url: string | undefined;
+  for (const found of code.matchAll(COMMENT)) url = found[1];
+  return url;
+}
+
+function toPath(source: string): string {
+  if (!source.startsWith('file:')) return source;
+  try {
+    return fileURLToPath(source);
+  } catch {
+    return source;
+  }
+}

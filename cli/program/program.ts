@@ -1,0 +1,95 @@
+/** Runs the commands of a program and sets its exit status; shared by the two programs of this package. */
+import { Command, CommanderError, type OutputConfiguration } from 'commander';
+import { ExitCode, UsageError } from '../errors/errors';
+import { version } from '../files/version';
+import { colorsFor } from '../terminal/colors';
+import { printable } from '../terminal/printable';
+import { progress } from '../terminal/progress';
+import { print, printError } from '../terminal/writers';
+
+/** Builds a command; its action passes its exit status to `done`. */
+export type CommandFactory = (done: (status: number) => void) => Command;
+
+export interface Program {
+  name: string;
+  description: string;
+  commands: CommandFactory[];
+  /** The end of its --help text. */
+  more?: string;
+}
+
+/** Prints usage errors as one line that refers to --help. */
+function oneLine(...names: string[]): OutputConfiguration {
+  return {
+    writeOut: print,
+    writeErr: printError,
+    outputError: (text, write) => {
+      const { red } = colorsFor(process.stderr);
+      const what = text
+        .replace(/^error: /, '')
+        .trimEnd()
+        .replace(/\s*\n\s*/g, ' ');
+      write(`${red(`${names[0]}:`)} ${printable(what)} (see ${names.join(' ')} --help)\n`);
+    },
+  };
+}
+
+async function run(definition: Program, argv: string[]): Promise<number> {
+  const program = new Command(definition.name)
+    .description(definition.description)
+    .version(version())
+    .enablePositionalOptions()
+    .addHelpText('after', definition.more ?? '')
+    .configureOutput(oneLine(definition.name))
+    .exitOverride();
+  let status: number = ExitCode.clean;
+  for (const factory of definition.commands) {
+    const command = factory((result) => {
+      status = result;
+    });
+    program.addCommand(command.exitOverride().configureOutput(oneLine(definition.name, command.name())));
+  }
+  if (argv.length <= 2) {
+    program.outputHelp({ error: true });
+    return ExitCode.usage;
+  }
+  try {
+    await program.parseAsync(argv);
+    return status;
+  } catch (error) {
+    progress.end();
+    if (error instanceof CommanderError) return error.exitCode === 0 ? ExitCode.clean : ExitCode.usage;
+    if (error instanceof UsageError) {
+      const { red } = colorsFor(process.stderr);
+      printError(`${red(`${definition.name}:`)} ${printable(error.message)}\n`);
+      return ExitCode.usage;
+    }
+    if ((error as NodeJS.ErrnoException | undefined)?.syscall === 'uv_cwd') {
+      printError(`${definition.name}: the working folder does not exist\n`);
+      return ExitCode.usage;
+    }
+    return internalError(definition, error);
+  }
+}
+
+/** A bug in leak-audit: one line, and an exit status that no verdict has. */
+function internalError(definition: Program, error: unknown): number {
+  const what = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
+  const { red } = colorsFor(process.stderr);
+  printError(`${red(`${definition.name}:`)} internal error: ${printable(what.replace(/\s+/g, ' '))}\n`);
+  return ExitCode.internal;
+}
+
+/** Runs the program; the process's exit status is the command's. */
+export function main(definition: Program): void {
+  // A closed pipe (`| head`) is not an error.
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE') throw error;
+    });
+  }
+  process.on('uncaughtException', (error) => process.exit(internalError(definition, error)));
+  void run(definition, process.argv).then((status) => {
+    process.exitCode = status;
+  });
+}

@@ -1,0 +1,46 @@
+/** What holds the tensors of a process, from the answers of its threads: the public JSON. */
+import type { Answer, Holder } from './holder';
+import type { SiteShare } from './sites';
+
+export interface WhyReport {
+  version: 1;
+  pid: number;
+  tensors: number;
+  bytes: number;
+  threads: { thread: number; pausedMs: number }[];
+  /** Most bytes first. */
+  heldBy: (Holder & { thread: number })[];
+  /** The same by the line that created the tensors, if known. */
+  sites: (SiteShare & { heldBy: { path: string[]; tensors: number; bytes: number }[] })[];
+}
+
+export function whyReport(answers: readonly Answer[]): WhyReport {
+  const heldBy = answers
+    .flatMap(({ thread, heldBy: all }) => all.map((holder) => ({ ...holder, thread })))
+    .sort((a, b) => b.bytes - a.bytes || b.tensors - a.tensors);
+  const sum = (figure: 'tensors' | 'bytes') => answers.reduce((total, answer) => total + answer[figure], 0);
+  return {
+    version: 1,
+    pid: answers[0]?.pid ?? 0,
+    tensors: sum('tensors'),
+    bytes: sum('bytes'),
+    threads: answers.map(({ thread, pausedMs }) => ({ thread, pausedMs })),
+    heldBy,
+    sites: sitesOf(heldBy),
+  };
+}
+
+function sitesOf(holders: readonly Holder[]): WhyReport['sites'] {
+  const sites = new Map<string, WhyReport['sites'][number]>();
+  for (const { path, sites: shares } of holders) {
+    for (const { tensors, bytes, ...frame } of shares) {
+      const key = `${frame.file}:${frame.line}:${frame.column}`;
+      const site = sites.get(key) ?? { ...frame, tensors: 0, bytes: 0, heldBy: [] };
+      site.tensors += tensors;
+      site.bytes += bytes;
+      site.heldBy.push({ path, tensors, bytes });
+      sites.set(key, site);
+    }
+  }
+  return [...sites.values()].sort((a, b) => b.bytes - a.bytes || b.tensors - a.tensors);
+}

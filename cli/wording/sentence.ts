@@ -1,0 +1,199 @@
+/** The verdict in one sentence: what leaks, since when, how fast, how certain, and when memory runs out. */
+import { isYoungAndGrowing } from '../analysis/analyse';
+import type { GraphReport, Report, SiteReport, Summary } from '../analysis/report';
+import { plainColors } from '../terminal/colors';
+import { counted, formatBytes, formatDuration } from '../terminal/units';
+import { causeSentence } from './cause';
+import type { TextOptions } from './options';
+import { position } from './position';
+
+/** `more than 99.9%`, `99.4%`. */
+export function confidenceText(confidence: number): string {
+  if (confidence > 0.999) return 'more than 99.9%';
+  return `${(Math.floor(confidence * 1000) / 10).toFixed(1)}%`;
+}
+
+/** Forecasts beyond this are not shown. */
+const FAR_MS = 1000 * 86_400_000;
+
+/** The growth of the process is named if it is that many times faster than the leaks. */
+const MUCH_FASTER = 1.25;
+
+/** When memory runs out at this rate. */
+function limitText(summary: Summary): string {
+  const { msToMemoryLimit, memoryLimitBytes, memoryLimitFrom, rssGrowthBytesPerMinute: rss } = summary;
+  if (msToMemoryLimit === null || msToMemoryLimit > FAR_MS) return '';
+  const whose = memoryLimitFrom === 'cgroup' ? "the control group's" : "the machine's";
+  const when = msToMemoryLimit === 0 ? 'are used up' : `run out in ${rangeText(summary)}`;
+  const faster = rss > MUCH_FASTER * summary.leakBytesPerMinute;
+  const rate = faster ? ` The process grows by ${formatBytes(rss)} per minute. At that rate,` : ' At this rate,';
+  return `${rate} ${whose} ${formatBytes(memoryLimitBytes)} of memory ${when}.`;
+}
+
+/** `2 d 18 h`; `5 min 0 s to 7 min 30 s` if the bounds of the rate differ. */
+function rangeText({ msToMemoryLimit, earliestMsToMemoryLimit, latestMsToMemoryLimit }: Summary): string {
+  const [from, to] = [earliestMsToMemoryLimit ?? msToMemoryLimit!, latestMsToMemoryLimit].map((ms) =>
+    ms === null ? '' : formatDuration(ms),
+  ) as [string, string];
+  if (latestMsToMemoryLimit === null || latestMsToMemoryLimit > FAR_MS) return `${from} at the earliest`;
+  return from === to ? from : `${from} to ${to}`;
+}
+
+/** Growth that begins that early is not distinguishable from growth since before attaching. */
+const EARLY_MS = 1000;
+
+function sinceText({ sinceMs, onsetMs, cause }: SiteReport, { attached }: Summary): string {
+  // The oldest tensor of a queue is younger than its growth.
+  const ms = onsetMs ?? (cause?.kind === 'slow-consumer' ? 0 : sinceMs);
+  if (ms === null) return '';
+  if (attached && onsetMs === null)
+    return `, since before attaching, or at the latest ${formatDuration(Math.max(0, ms))} after it`;
+  if (ms < EARLY_MS) return ', from the start';
+  return `, since ${formatDuration(ms)} after ${attached ? 'attaching' : 'the start'}`;
+}
+
+/** A leak is also freed when the program ends. */
+const freedText = ({ freedMs }: SiteReport) =>
+  freedMs === null ? '' : `, and was freed only in the last ${formatDuration(Math.max(1, freedMs))}`;
+
+/** The growth of its graph counts as well. */
+const isHidden = ({ hiddenGrowthBytesPerMinute: hidden, growthBytesPerMinute: growth, graph }: SiteReport) =>
+  hidden > 0 && hidden + (graph?.processBytesPerMinute ?? 0) >= growth;
+
+const rate = (site: SiteReport) =>
+  isHidden(site)
+    ? `${formatBytes(site.growthBytesPerMinute)} per minute that no tensor accounts for`
+    : site.growthBytesPerMinute > 0
+      ? `${formatBytes(site.growthBytesPerMinute)} per minute (${counted(site.growthTensorsPerMinute, 'tensor')})`
+      : `${counted(site.growthTensorsPerMinute, 'tensor')} per minute`;
+
+/** The verdict without colours. */
+export function verdictSentence(report: Report, folder: string): string {
+  return verdictText(report, { colors: plainColors, folder });
+}
+
+export function verdictText(report: Report, options: TextOptions): string {
+  const { verdict, summary } = report;
+  const { red, yellow, green, bold } = options.colors;
+  const of = summary.device === null ? '' : `Device ${summary.device} only: `;
+  if (verdict === 'leak') return `${red(bold('LEAK'))}  ${of}${leakText(report, options)}`;
+  if (verdict === 'insufficient')
+    return `${yellow(bold('INSUFFICIENT'))}  ${of}${shortfallText(report, options.folder)}.${sufficientText(summary)}`;
+  return `${green(bold('CLEAN'))}  ${of}${cleanText(report)}`;
+}
+
+function leakText({ summary, sites }: Report, { colors, folder }: TextOptions): string {
+  const { leaks } = summary;
+  const worst = sites.find((site) => site.verdict === 'leak');
+  if (worst === undefined) {
+    const fast = `${formatBytes(summary.leakBytesPerMinute)} per minute`;
+    return `${counted(leaks, 'site')} ${leaks === 1 ? 'leaks' : 'leak'} ${fast}.${limitText(summary)}`;
+  }
+  const more = leaks > 1 ? ` ${leaks - 1} more ${leaks > 2 ? 'sites leak' : 'site leaks'}.` : '';
+  if (worst.graph !== null)
+    return `${graphText(worst, worst.graph, summary, sites, folder, colors.bold)}${limitText(summary)}${more}`;
+  const where = colors.bold(position(worst, folder)) + (worst.function === '' ? '' : ` (${worst.function})`);
+  const sure = worst.confidence === null ? '' : `, with ${confidenceText(worst.confidence)} confidence`;
+  const since = sinceText(worst, summary) + freedText(worst) + sure;
+  const keeps = isHidden(worst) ? 'most likely retains' : 'leaks';
+  const cause = causeSentence(worst, folder);
+  return `${where} ${keeps} ${rate(worst)}${since}.${cause === '' ? '' : ` ${cause}`}${limitText(summary)}${more}`;
+}
+
+/** Of the lines that allocated what the graph holds, only the largest are named. */
+const MAX_MAKERS = 3;
+
+/** Which value carries the graph, how to fix it, and what the graph holds. */
+function graphText(
+  site: SiteReport,
+  graph: GraphReport,
+  summary: Summary,
+  sites: SiteReport[],
+  folder: string,
+  bold: (text: string) => string,
+): string {
+  const line = (one: SiteReport) => position(one, folder).replace(/:\d+$/, '');
+  const name = graph.variable === '' ? site.function : graph.variable;
+  const called = name === '' ? '' : ` (${name})`;
+  const size = `${graph.atLeast ? 'more than ' : ''}${counted(graph.nodes, 'node')}`;
+  const step = graph.nodesPerStep > 0 ? `, +${graph.nodesPerStep.toLocaleString('en-US')} per step` : '';
+  const sure = site.confidence === null ? '' : `, with ${confidenceText(site.confidence)} confidence`;
+  const grows = site.growthBytesPerMinute > 0 ? `It retains ${rate(site)}` : 'It grows';
+  const held = sites.filter(({ hiddenBytes }) => hiddenBytes > 0).sort((a, b) => b.hiddenBytes - a.hiddenBytes);
+  const bytes = held.reduce((sum, { hiddenBytes }) => sum + hiddenBytes, 0);
+  const made = held.slice(0, MAX_MAKERS).map(line).join(', ');
+  const of =
+    bytes > 0 ? ` ${formatBytes(bytes)} held by graphs ${bytes === 1 ? 'was' : 'were'} allocated at ${made}.` : '';
+  return (
+    `${bold(line(site))}${called} carries a graph of ${size}${step}; use detach() or item(). ` +
+    `${grows}${sinceText(site, summary)}${freedText(site)}${sure}.${of}`
+  );
+}
+
+/** The duration that would suffice, rounded up to seconds. */
+function sufficientText({ sufficientMs }: Summary): string {
+  return sufficientMs === null ? '' : ` ${formatDuration(1000 * Math.ceil(sufficientMs / 1000))} would suffice.`;
+}
+
+function fewSamplesText({ sufficientSampleBytes }: Summary, sites: SiteReport[], folder: string): string {
+  const worst = sites.find(isYoungAndGrowing);
+  const grew =
+    worst === undefined ? 'a site hidden by --min-age grew' : `${position(worst, folder)} grew by ${rate(worst)}`;
+  const finer = `--sample-bytes ${Math.max(1, sufficientSampleBytes ?? 1)}`;
+  return `${grew}, but too few of its storages were sampled to be certain. Use ${finer}, or record for longer`;
+}
+
+/** Why the data is insufficient, as a clause. */
+export function shortfallText({ summary, sites }: Report, folder: string): string {
+  const alive = `${counted(summary.liveTensors, 'tensor')} ${summary.liveTensors === 1 ? 'is' : 'are'} alive`;
+  if (summary.insufficient === 'not-loaded')
+    return summary.lostEvents > 0
+      ? 'nothing could be recorded'
+      : 'nothing was recorded: the program never loaded libtorch-node';
+  if (summary.insufficient === 'counters')
+    return `${alive}, and only totals were recorded (--mode counters): no site can be judged`;
+  if (summary.insufficient === 'few-samples') return fewSamplesText(summary, sites, folder);
+  if (summary.insufficient === 'young-sites' || summary.insufficient === 'grew-to-the-end') {
+    const young = sites.filter(isYoungAndGrowing);
+    const worst = young[0];
+    if (worst === undefined)
+      return 'sites hidden by --min-age grow, but not long enough to distinguish a leak from warm-up';
+    const more = young.length > 1 ? ` and ${counted(young.length - 1, 'other')}` : '';
+    const nodes = worst.graph === null ? '' : `carries a graph that grew to ${counted(worst.graph.nodes, 'node')}`;
+    const grew = `${position(worst, folder)}${more} ${nodes || `grew by ${rate(worst)}`}`;
+    return summary.insufficient === 'grew-to-the-end'
+      ? `${grew} until the end${freedText(worst)}: a leak, or results that were collected and then used. Run it ` +
+          "longer, or call torch.audit.mark('shutdown') before the program releases what it holds"
+      : `${grew}, but not long enough to distinguish a leak from warm-up`;
+  }
+  if (summary.rounds === 0) return 'the program ended before the first round';
+  return (
+    `${alive} after ${formatDuration(summary.durationMs)} (${counted(summary.rounds, 'round')}), which is too short ` +
+    'to distinguish a leak from warm-up'
+  );
+}
+
+function cleanText({ summary, sites }: Report): string {
+  if (summary.peakLiveBytes === 0 && sites.length === 0 && summary.device === null)
+    return 'The program made no tensors.';
+  const caches = sites.filter((site) => site.verdict === 'cache').length;
+  const kept =
+    caches > 0 ? ` ${caches === 1 ? 'One site grew and then stopped: a cache' : `${caches} caches filled`}.` : '';
+  const [tensors, bytes] =
+    summary.device === null
+      ? [summary.liveTensors, summary.liveBytes]
+      : [sum(sites, (site) => site.liveTensors), sum(sites, (site) => site.liveBytes)];
+  const were = tensors === 1 ? 'was' : 'were';
+  return (
+    `${summary.device === null ? 'No' : 'no'} site kept growing in ${formatDuration(summary.durationMs)}; ` +
+    `${counted(tensors, 'tensor')} (${formatBytes(bytes)}) ${were} alive at the end.${kept}`
+  );
+}
+
+const sum = (sites: SiteReport[], of: (site: SiteReport) => number) =>
+  sites.reduce((total, site) => total + of(site), 0);
+
+/** For a capture with missing events. */
+export function lostText({ lostEvents }: Summary): string {
+  return `at least ${counted(lostEvents, 'event')} ${lostEvents === 1 ? 'was' : 'were'} lost: the figures are too low`;
+}

@@ -1,0 +1,98 @@
+/** The rooms of cli/: each file is in one, and each room imports only from those named here, types included. */
+
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+
+/** What each room may import. A room names only rooms above it. */
+const ROOMS: Record<string, string[]> = {
+  errors: [],
+  files: [],
+  terminal: ['errors', 'files'],
+  machine: [],
+  capture: ['errors', 'files', 'terminal'],
+  code: ['files', 'capture'],
+  rules: [],
+  analysis: ['errors', 'terminal', 'machine', 'capture', 'code', 'rules'],
+  wording: ['terminal', 'analysis'],
+  attach: ['errors', 'terminal', 'capture', 'code', 'analysis'],
+  why: ['errors', 'files', 'terminal', 'capture', 'code', 'analysis', 'wording', 'attach'],
+  wasm: ['capture', 'code', 'rules', 'analysis'],
+  check: ['errors', 'files', 'terminal', 'analysis', 'wording'],
+  page: ['terminal', 'capture', 'code', 'rules', 'analysis', 'wording'],
+  exporters: ['files', 'terminal', 'capture', 'analysis'],
+  doctor: ['files', 'terminal', 'machine'],
+  reporters: [
+    ...['errors', 'files', 'terminal', 'capture', 'code', 'analysis'],
+    ...['wording', 'attach', 'why', 'wasm', 'check', 'page', 'doctor'],
+  ],
+  run: ['errors', 'terminal', 'capture', 'analysis', 'wording', 'reporters'],
+  live: ['errors', 'terminal', 'capture', 'code', 'analysis', 'attach', 'reporters'],
+  program: ['errors', 'files', 'terminal'],
+  commands: [
+    ...['errors', 'terminal', 'capture', 'analysis', 'attach', 'why', 'wasm', 'check', 'exporters', 'doctor'],
+    ...['reporters', 'run', 'live', 'program'],
+  ],
+  'leak-audit.ts': ['program', 'commands'],
+  'libtorch-node.ts': ['program', 'commands'],
+};
+const root = path.resolve(__dirname, '../..');
+const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard', 'cli'], {
+  cwd: root,
+  encoding: 'utf8',
+})
+  .split('\n')
+  .filter((file) => /\.(ts|js)$/.test(file));
+const roomOf = (file: string) => file.split('/')[1]!;
+
+/** The files of cli/ that a file imports. */
+const importsOf = (file: string) =>
+  [...readFileSync(path.join(root, file), 'utf8').matchAll(/(?:from|import|import\(|require\()\s*'(\.[^']+)'/g)]
+    .map(([, to]) => path.posix.join(path.posix.dirname(file), to!))
+    .filter((to) => to.startsWith('cli/'))
+    .map((to) => [to, `${to}.ts`, `${to}.js`, `${to}/index.ts`].find((name) => files.includes(name)) ?? to);
+const arrows = new Map(files.map((file) => [file, importsOf(file)]));
+
+test('each file is in a room', () => {
+  expect([...new Set(files.map(roomOf))].sort()).toEqual(Object.keys(ROOMS).sort());
+});
+
+test('a room names only rooms above it', () => {
+  const order = Object.keys(ROOMS);
+  const up = order.flatMap((room, i) => ROOMS[room]!.filter((other) => !order.slice(0, i).includes(other)));
+  expect(up).toEqual([]);
+});
+
+test('a room imports only from the rooms that it names, and from each of them', () => {
+  const found = new Map(Object.keys(ROOMS).map((room) => [room, new Set<string>()]));
+  const wrong: string[] = [];
+  for (const [file, all] of arrows) {
+    for (const to of all) {
+      const [from, room] = [roomOf(file), roomOf(to)];
+      if (!files.includes(to) || (from !== room && ROOMS[from]?.includes(room) !== true))
+        wrong.push(`${file} -> ${to}`);
+      if (from !== room) found.get(from)?.add(room);
+    }
+  }
+  expect(wrong).toEqual([]);
+  const unused = Object.entries(ROOMS).flatMap(([room, others]) =>
+    others.filter((other) => !found.get(room)!.has(other)).map((other) => `${room} -> ${other}`),
+  );
+  expect(unused).toEqual([]);
+});
+
+test('no files import each other in a circle', () => {
+  const done = new Set<string>();
+  const visit = (file: string, way: string[]): string[] => {
+    if (way.includes(file)) return [[...way.slice(way.indexOf(file)), file].join(' -> ')];
+    if (done.has(file)) return [];
+    const circles = (arrows.get(file) ?? []).flatMap((to) => visit(to, [...way, file]));
+    done.add(file);
+    return circles;
+  };
+  expect(files.flatMap((file) => visit(file, []))).toEqual([]);
+});
+
+test('names of files are in kebab case', () => {
+  expect(files.filter((file) => !/^[a-z0-9-]+\.(ts|js)$/.test(path.posix.basename(file)))).toEqual([]);
+});
