@@ -38,7 +38,9 @@ function known(files) {
       for (let last = 1; last < parts.length; last++) names.add(parts.slice(0, last).join('/'));
     }
   }
-  const made = (name) => names.has(name.replace(/\.js$/, '.ts')); // by the build, from TypeScript
+  // By the build, from TypeScript, and by codegen, which a fresh clone has not run yet.
+  const made = (name) =>
+    names.has(name.replace(/\.js$/, '.ts')) || /^(?:native|lib|types)\/generated(?:\/|$)/.test(name);
   return (name) => names.has(name) || made(name) || existsSync(inRoot(name));
 }
 

@@ -117,10 +117,13 @@ test('other methods are refused; after stop() there is no profile', () => {
   expect(answers.stopped).toBe(503);
 });
 
-(tool === undefined ? test.skip : test)('go tool pprof takes it', () => {
-  expect(answers.top).toMatch(/Type: inuse_space/);
-  expect(answers.top).toMatch(/\bclassify$/m);
-});
+// Debian's golang-go, 300 MB, is not among the packages that the tests install.
+if (tool !== undefined) {
+  test('go tool pprof takes it', () => {
+    expect(answers.top).toMatch(/Type: inuse_space/);
+    expect(answers.top).toMatch(/\bclassify$/m);
+  });
+}
 
 test('invalid options', () => {
   const untyped = handler as (options: unknown) => unknown;

@@ -98,18 +98,24 @@ test('panels have titles, do not overlap, and use the chosen data source', () =>
   expect(expressions.every((expr) => expr.includes('instance=~"$instance"'))).toBe(true);
 });
 
-/** Debian's package prometheus has it. */
+/** Debian's package prometheus has it, which also starts a server; so it is not among the packages that the tests install. */
 const promtool = (process.env.PATH ?? '')
   .split(path.delimiter)
   .map((folder) => path.join(folder, 'promtool'))
   .find((file) => fs.existsSync(file));
 
-(promtool === undefined ? test.skip : test)('promtool accepts the rules, and they fire when they should', async () => {
-  const checked = await run(promtool!, ['check', 'rules', ALERTS]);
-  expect({ code: checked.code, out: checked.stdout }).toMatchObject({
-    code: 0,
-    out: expect.stringContaining(`${rules.length} rules found`),
+if (promtool !== undefined) {
+  test('promtool accepts the rules, and they fire when they should', async () => {
+    const checked = await run(promtool, ['check', 'rules', ALERTS]);
+    expect({ code: checked.code, out: checked.stdout }).toMatchObject({
+      code: 0,
+      out: expect.stringContaining(`${rules.length} rules found`),
+    });
+    const { code, stdout, stderr } = await run(promtool, [
+      'test',
+      'rules',
+      path.join(__dirname, 'alerts.promtool.yml'),
+    ]);
+    expect({ code, output: code === 0 ? '' : stdout + stderr }).toEqual({ code: 0, output: '' });
   });
-  const { code, stdout, stderr } = await run(promtool!, ['test', 'rules', path.join(__dirname, 'alerts.promtool.yml')]);
-  expect({ code, output: code === 0 ? '' : stdout + stderr }).toEqual({ code: 0, output: '' });
-});
+}
