@@ -4,7 +4,7 @@ import { define } from '../call/define';
 import { Complex, isComplex } from '../errors/values';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { aten, direct, linalg } from './ops';
-import { refuse } from './support';
+import { refuse, withOut } from './support';
 
 const einsum = direct('einsum');
 
@@ -16,7 +16,7 @@ define([''], {
   broadcastTensors: (tensors: Tensor[]) => aten.broadcastTensors!(tensors),
   cartesianProd: (tensors: Tensor[]) => aten.cartesianProd!(tensors),
   chainMatmul: (matrices: Tensor[], out: Tensor | null) =>
-    out === null ? aten.chainMatmul!(matrices) : aten.chainMatmul!(matrices, { out }),
+    withOut(out, (...options) => aten.chainMatmul!(matrices, ...options)),
   meshgrid: (tensors: Tensor[], indexing: string | null) =>
     indexing === null ? aten.meshgrid!(tensors) : aten.meshgrid!(tensors, { indexing }),
   einsum: [(equation: string, operands: Tensor[]) => einsum(equation, operands), einsumOfLists],
@@ -29,7 +29,7 @@ define([''], {
     aten.split!(tensor, isTensor(sizeOrSections) ? sizeOrSections.item() : sizeOrSections, dim),
   tensordot: (a: Tensor, b: Tensor, dims: unknown, out: Tensor | null) => {
     const [ofA, ofB] = contracted(dims);
-    return out === null ? aten.tensordot!(a, b, ofA, ofB) : aten.tensordot!(a, b, ofA, ofB, { out });
+    return withOut(out, (...options) => aten.tensordot!(a, b, ofA, ofB, ...options));
   },
   complex: (real: Scalar, imag: Scalar) => {
     for (const [name, part] of Object.entries({ real, imag })) {

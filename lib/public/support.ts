@@ -2,6 +2,7 @@
 
 import { warn } from '../call/warnings';
 import { argumentError, refusal, type TorchError } from '../errors/errors';
+import type { Tensor } from '../tensor/tensor';
 
 export { refusal, warn };
 
@@ -21,3 +22,13 @@ export const sizes = (shape: readonly number[]): string => `[${shape.join(', ')}
 /** Expands one number to `count` dimensions, or checks a list of `count` numbers. */
 export const spread = <T>(list: readonly T[], count: number): T[] =>
   list.length === 1 ? new Array<T>(count).fill(list[0]!) : [...list];
+
+/**
+ * The result of an op that may write into `out`. It is `out` itself: a Proxy around that tensor, which the op gives back, runs code
+ * of the program when it is accessed.
+ */
+export function withOut(out: Tensor | null, op: (...options: { out: Tensor }[]) => unknown): Tensor {
+  if (out === null) return op() as Tensor;
+  op({ out });
+  return out;
+}

@@ -104,11 +104,11 @@ function formsOf(param, value) {
   return list;
 }
 
-/** Ops with uninitialized results. */
-const uninitialised = /empty|resize|_weightNormInterface|_histogramddBinEdges/i;
+/** Ops with uninitialized results. `set` of a tensor whose storage is too small for its elements enlarges the storage. */
+const uninitialised = /empty|resize|_weightNormInterface|_histogramddBinEdges|\bset_? \(/i;
 
 /** Functions that make a tensor from JavaScript data, also through torch.async. */
-const atOnce = /^\.(?:asTensor|asarray) /;
+const atOnce = /^\.(?:asTensor|asarray|frombuffer) /;
 
 /** A variant of arguments that works. */
 function workingVariant(call) {

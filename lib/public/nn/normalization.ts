@@ -3,7 +3,7 @@
 import { composed, define } from '../../call/define';
 import type { Tensor } from '../../tensor/tensor';
 import { aten, direct, nn } from '../ops';
-import { product, refusal, refuse, sizes } from '../support';
+import { product, refusal, refuse, sizes, withOut } from '../support';
 
 /** Use cuDNN whenever libtorch can. */
 const CUDNN = true;
@@ -74,7 +74,7 @@ function localResponseNorm(input: Tensor, size: number, alpha: number, beta: num
 
 function normalize(input: Tensor, p: number, dim: number[], eps: number, out: Tensor | null): Tensor {
   const length = (aten.norm!(input, p, dim, true) as Tensor).clampMin(eps).expandAs(input);
-  return out === null ? input.div(length) : aten.div!(input, length, { out });
+  return withOut(out, (...options) => aten.div!(input, length, ...options));
 }
 
 define(['nn.functional'], {
