@@ -4,6 +4,7 @@
  * rarely, and never for more than 1% of the time.
  */
 import { constants, PerformanceObserver, performance } from 'node:perf_hooks';
+import { native } from '../../addon/native';
 import { collectAll } from '../../memory/collector';
 
 /** The least time between a full collection and a forced one, in ms. */
@@ -37,6 +38,10 @@ export function watchCollections(onCollection: (agoMs: number) => void): Collect
   /** Begin and end of forced collections: they are reported immediately, so the observer skips them later. */
   let forced: [from: number, until: number][] = [];
 
+  const report = (agoMs: number) => {
+    native.sweepShared(); // tokens that the collection found unreachable
+    onCollection(agoMs);
+  };
   const observer = new PerformanceObserver((list) => {
     for (const entry of list.getEntries()) {
       const { kind } = (entry as unknown as { detail?: { kind?: number } }).detail ?? {};
@@ -48,7 +53,7 @@ export function watchCollections(onCollection: (agoMs: number) => void): Collect
         continue;
       }
       floor = floorBytes = Number.POSITIVE_INFINITY;
-      onCollection(performance.now() - entry.startTime);
+      report(performance.now() - entry.startTime);
     }
   });
   observer.observe({ entryTypes: ['gc'] });
@@ -66,7 +71,7 @@ export function watchCollections(onCollection: (agoMs: number) => void): Collect
       last = performance.now();
       if (collected) {
         forced = [...forced.slice(-MAX_PENDING), [begun, last]];
-        onCollection(last - begun);
+        report(last - begun);
       }
       const { user, system } = process.cpuUsage(before);
       // The smaller of wall and CPU time: other processes inflate the first, V8's helper threads the second.
