@@ -17,7 +17,15 @@ import { addCauses } from './causes';
 import { addCourse } from './courses';
 import { graphReport, hiddenAllocator, hiddenBytesOf, likelyCarrier, type Root, rootOf } from './graphs';
 import { grownTensors } from './grown-tensors';
-import { doubtful, type Hidden, isFilling, isHeldOrFreed, judgeHidden, likelyHiddenRoot } from './hidden';
+import {
+  doubtful,
+  type Hidden,
+  isFilling,
+  isHeldOrFreed,
+  judgeHidden,
+  likelyHiddenRoot,
+  riseAtCollections,
+} from './hidden';
 import { type Judged, judgeGroup, type Program, programOf } from './judging';
 import { REPORT_VERSION, type Report, type Shortfall, type SiteReport } from './report';
 import { isThinned, judgeSampled } from './sampled';
@@ -69,6 +77,8 @@ export function analyse(capture: Capture, options: AnalysisOptions = {}): Report
       Object.assign(all[groups.indexOf(grown.group)]!, asJudged(hidden.judgement), growth);
     }
   }
+  const rose = all.some(({ verdict }) => verdict === 'leak') ? undefined : riseAtCollections(program, hidden, options);
+  if (rose !== undefined && deviceMatches('cpu', options.device)) attributeHidden(program, all, rose, options);
   // Without all samples, a graph that still grows may not have been seen, so that this is not certainly a cache.
   if (isSampled && isFilling(hidden) && all.every(({ verdict }) => verdict !== 'leak'))
     attributeHidden(program, all, doubtful(hidden), options);
@@ -231,7 +241,8 @@ function sufficient(capture: Capture, groups: Group[], insufficient: Shortfall, 
           return Number.isFinite(first) ? Math.max(last, ticks[first]?.ms ?? 0) : last;
         }, 0);
   const interval = ticks.length > 1 ? (ticks.at(-1)!.ms - ticks[0]!.ms) / (ticks.length - 1) : start.intervalMs;
-  return Math.ceil(since + roundsNeeded(options) * Math.max(interval, start.intervalMs));
+  const enough = Math.ceil(since + roundsNeeded(options) * Math.max(interval, start.intervalMs));
+  return enough > (ticks.at(-1)?.ms ?? 0) ? enough : null; // a longer run was too short for another reason
 }
 
 /** Marks the site whose value carries a growing graph. */
@@ -273,7 +284,7 @@ function attributeHidden(program: Program, sites: SiteReport[], found: Hidden, o
     return;
   }
   const maker =
-    likelyCarrier(program) ?? hiddenAllocator(program, options) ?? likelyHiddenRoot(program, rounds, options);
+    likelyCarrier(program) ?? hiddenAllocator(program, rounds, options) ?? likelyHiddenRoot(program, rounds, options);
   const site = maker === undefined ? unknownSite(program.capture) : sites[program.groups.indexOf(maker)]!;
   if (maker === undefined) sites.push(site);
   Object.assign(site, asJudged(hidden), { hiddenGrowthBytesPerMinute: growth, freedMs });

@@ -6,7 +6,7 @@ import type { Capture } from '../capture/capture';
 import { GraphFlag } from '../capture/format';
 import type { GraphSeries } from '../capture/records';
 import { finalPhase } from '../rules/final-fall';
-import { inconclusive, type Judgement, judge, type RuleOptions } from '../rules/verdict';
+import { inconclusive, type Judgement, judge, type RuleOptions, warmupRounds } from '../rules/verdict';
 import type { Program } from './judging';
 import type { GraphReport } from './report';
 import { type Group, totalOf } from './sites';
@@ -18,6 +18,9 @@ const AS_LARGE = 0.9;
 
 /** How much larger a graph that grows is in the second half than in the first. */
 const CARRIED = 1.5;
+
+/** Lines that allocated at least this share of the growth of hidden memory explain it. */
+const MOST_OF_HIDDEN = 0.5;
 
 /** At least this many lines are compared. */
 const MAX_ROOTS = 64;
@@ -176,8 +179,11 @@ export function likelyCarrier(program: Program): Group | undefined {
   return carrier;
 }
 
-/** The line that allocated most of the growing memory that no tensor accounts for. */
-export function hiddenAllocator(program: Program, options: RuleOptions): Group | undefined {
+/**
+ * The line that allocated most of the growing memory that no tensor accounts for: of lines whose share grows by the rules, else,
+ * if collections were too few for that, of those that together account for most of it.
+ */
+export function hiddenAllocator(program: Program, rounds: number, options: RuleOptions): Group | undefined {
   let [maker, most]: [Group | undefined, number] = [undefined, 0];
   for (const group of program.groups) {
     const hiddenBytes = carriedBy(program, group)?.hiddenBytes ?? [];
@@ -188,7 +194,22 @@ export function hiddenAllocator(program: Program, options: RuleOptions): Group |
     if (!grew || judgement.growthBytesPerMinute <= most) continue;
     [maker, most] = [group, judgement.growthBytesPerMinute];
   }
-  return maker;
+  return maker ?? largestShare(program, rounds, options);
+}
+
+function largestShare(program: Program, rounds: number, options: RuleOptions): Group | undefined {
+  const { ticks } = program.capture;
+  const [begin, last] = [warmupRounds(rounds, options), rounds - 1];
+  if (begin >= last) return undefined;
+  const hiddenAt = (i: number) => ticks[i]!.allocatedBytes - ticks[i]!.bytes;
+  let [maker, most, sum]: [Group | undefined, number, number] = [undefined, 0, 0];
+  for (const group of program.groups) {
+    const { hiddenBytes } = carriedBy(program, group) ?? {};
+    const growth = hiddenBytes === undefined ? 0 : hiddenBytes[last]! - hiddenBytes[begin]!;
+    sum += Math.max(0, growth);
+    if (growth > most) [maker, most] = [group, growth];
+  }
+  return sum >= MOST_OF_HIDDEN * (hiddenAt(last) - hiddenAt(begin)) ? maker : undefined;
 }
 
 function perStep(made: number[], nodes: number[], from: number, rounds: number): number {

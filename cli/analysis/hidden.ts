@@ -5,7 +5,7 @@
 
 import { finalPhase } from '../rules/final-fall';
 import { enoughRounds, inconclusive, type Judgement, judge, type RuleOptions, warmupRounds } from '../rules/verdict';
-import type { Program } from './judging';
+import { type Program, rises } from './judging';
 import { type Group, lastCollection, totalOf } from './sites';
 
 /** Smaller growth is ignored, because libtorch keeps buffers of its own. */
@@ -40,19 +40,24 @@ export const doubtful = (hidden: Hidden): Hidden => ({
  * Judges the growth of libtorch's memory minus `explained`, the bytes per round of sites that are known to grow. Tensors
  * awaiting collection are included; otherwise a graph that they hold would be visible only after each collection.
  */
-export function judgeHidden({ capture, work, rounds }: Program, explained: number[], options: RuleOptions): Hidden {
+export function judgeHidden(program: Program, explained: number[], options: RuleOptions): Hidden {
+  const { capture, work, rounds } = program;
   const { ticks } = capture;
   const hidden = ticks.slice(0, rounds).map((tick, i) => Math.max(0, tick.allocatedBytes - explained[i]!));
-  const until = (end: number) =>
-    judge(
-      {
-        ms: ticks.slice(0, end).map((tick) => tick.ms),
-        liveBytes: hidden.slice(0, end),
-        liveTensors: hidden.slice(0, end).map(() => 1),
-        ...lastCollection(capture, 0, end),
-      },
-      { ...options, minBytes: MIN_BYTES, mixed: true },
-    );
+  const until = (end: number) => {
+    const history = {
+      ms: ticks.slice(0, end).map((tick) => tick.ms),
+      liveBytes: hidden.slice(0, end),
+      liveTensors: hidden.slice(0, end).map(() => 1),
+      ...lastCollection(capture, 0, end),
+    };
+    const how = { ...options, minBytes: MIN_BYTES, mixed: true };
+    const byTime = judge(history, how);
+    if (byTime.verdict === 'leak' || byTime.kind === 'full-cache') return byTime;
+    // Measured by time, a leak of a program that becomes slower looks like a cache that fills, now or until the last collection.
+    const byWork = judge({ ...history, work: work.slice(0, end) }, how);
+    return byWork.verdict === 'leak' ? byWork : byTime;
+  };
   const atEnd = { judgement: until(rounds), rounds, freedMs: null };
   const phase = atEnd.judgement.verdict === 'leak' ? undefined : finalPhase(hidden, work.slice(0, rounds));
   if (phase === undefined) return atEnd;
@@ -62,6 +67,33 @@ export function judgeHidden({ capture, work, rounds }: Program, explained: numbe
   // As for tensors: a job that collects a graph and then uses it looks the same.
   const judgement = phase.fell || phase.doubtful ? inconclusive(before) : before;
   return { judgement, rounds: phase.rounds, freedMs };
+}
+
+/**
+ * A short run has few collections, and memory that only graphs hold, which tensors account for until they are collected, then
+ * rises in as few steps. It is exact right after collections. If it rose at all of them, that is not proof of a leak, but a reason
+ * not to call the program clean.
+ */
+export function riseAtCollections(
+  program: Program,
+  { judgement, ...rest }: Hidden,
+  options: RuleOptions,
+): Hidden | undefined {
+  const { ticks } = program.capture;
+  if (judgement.verdict !== 'steady' && judgement.kind !== 'filling-cache') return undefined;
+  const exact = ticks.flatMap((tick, i) =>
+    i > 0 && i < program.rounds && (tick.collectedMs ?? 0) > (ticks[i - 1]!.collectedMs ?? 0) ? [i] : [],
+  );
+  const hidden = ticks.map(({ allocatedBytes, bytes }) => Math.max(0, allocatedBytes - bytes));
+  const [first, last] = [exact[0], exact.at(-1)];
+  if (first === undefined || last === undefined || !rises(hidden, exact, 0, options)) return undefined;
+  const rise = hidden[last]! - hidden[first]!;
+  if (rise < MIN_BYTES) return undefined;
+  const growthBytesPerMinute = (rise / (ticks[last]!.ms - ticks[first]!.ms)) * 60_000;
+  return {
+    ...rest,
+    judgement: { ...judgement, verdict: 'insufficient', kind: 'insufficient', growthBytesPerMinute, p: 1 },
+  };
 }
 
 /**

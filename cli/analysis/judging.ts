@@ -284,18 +284,20 @@ function judgeUntil({ capture, work }: Program, its: Series[], end: number, opti
   // A site that starts late is judged from its own first round.
   const from = Math.max(0, firstRound(its));
   if (from >= end) return { judgement: { verdict: 'steady', kind: 'steady', ...NO_GROWTH } as Judgement, oldest };
-  const judgement = judge(
-    {
-      ms: capture.ticks.slice(from, end).map((tick) => tick.ms),
-      liveBytes: totalOf(its, rounds, (series) => series.liveBytes).slice(from, end),
-      liveTensors: totalOf(its, rounds, (series) => series.liveTensors).slice(from, end),
-      ...(oldest === null ? {} : { oldestBirthMs: oldest }),
-      ...lastCollection(capture, from, end),
-      ...(ownWork ? {} : { work: work.slice(from, end) }),
-    },
-    options,
-  );
-  return { judgement, oldest };
+  const history = {
+    ms: capture.ticks.slice(from, end).map((tick) => tick.ms),
+    liveBytes: totalOf(its, rounds, (series) => series.liveBytes).slice(from, end),
+    liveTensors: totalOf(its, rounds, (series) => series.liveTensors).slice(from, end),
+    ...(oldest === null ? {} : { oldestBirthMs: oldest }),
+    ...lastCollection(capture, from, end),
+  };
+  const judgement = judge(ownWork ? history : { ...history, work: work.slice(from, end) }, options);
+  const cpu = capture.ticks.slice(from, end).map(({ cpuMs }) => cpuMs ?? 0);
+  const slowed = ownWork && judgement.kind === 'filling-cache' && (cpu[0] ?? 0) > 0;
+  if (!slowed) return { judgement, oldest };
+  // Measured by time, a leak of a program that becomes slower looks like a cache that fills. Processor time tells.
+  const byCpu = judge({ ...history, work: cpu }, options);
+  return { judgement: byCpu.verdict === 'leak' ? inconclusive(byCpu) : judgement, oldest };
 }
 
 /**

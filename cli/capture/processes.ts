@@ -87,6 +87,7 @@ function addUp(parts: Part[], times: number[]): Tick[] {
       for (const key of [...SUMMED, ...KEPT]) change[key] += tick[key] - (before?.[key] ?? 0);
       change.peakAllocatedBytes = Math.max(change.peakAllocatedBytes, tick.peakAllocatedBytes);
       if (tick.made !== undefined) change.made = (change.made ?? 0) + tick.made - (before?.made ?? 0);
+      if (tick.cpuMs !== undefined) change.cpuMs = (change.cpuMs ?? 0) + tick.cpuMs - (before?.cpuMs ?? 0);
       if (tick.distance !== undefined) change.distance = Math.max(change.distance ?? 0, tick.distance);
       before = tick;
     }
@@ -98,6 +99,7 @@ function addUp(parts: Part[], times: number[]): Tick[] {
     for (const key of [...SUMMED, ...KEPT]) sum[key] += change[key];
     sum.peakAllocatedBytes = Math.max(sum.peakAllocatedBytes, change.peakAllocatedBytes, sum.allocatedBytes);
     if (change.made !== undefined) sum.made = (sum.made ?? 0) + change.made;
+    if (change.cpuMs !== undefined) sum.cpuMs = (sum.cpuMs ?? 0) + change.cpuMs;
     if (change.distance !== undefined) sum.distance = change.distance;
     return { ...sum, ms: times[round]! };
   });

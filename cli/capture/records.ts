@@ -51,6 +51,8 @@ export interface Tick {
    * collection, and in older captures.
    */
   collectedMs?: number;
+  /** Processor time of the process so far, of all threads. Missing in older captures. */
+  cpuMs?: number;
   /** In `sample` mode: storages made so far, with those that were not sampled. Missing in older captures. */
   made?: number;
   /** In `sample` mode: mean bytes between samples at this time; 1 if all are recorded. Missing in older captures. */

@@ -133,6 +133,7 @@ export class ProcessReader {
         lost: u64(payload, 72),
         collections: payload.readUInt32LE(80),
         collectedMs: payload.readUInt32LE(84),
+        ...(payload.length >= ROUND_BYTES + 8 ? { cpuMs: u64(payload, ROUND_BYTES) / 1000 } : {}),
         ...this.sampling,
       }) - 1;
     for (const part of this.pending) {

@@ -162,8 +162,8 @@ export function shortfallText({ summary, sites }: Report, folder: string): strin
     const nodes = worst.graph === null ? '' : `carries a graph that grew to ${counted(worst.graph.nodes, 'node')}`;
     const grew = `${position(worst, folder)}${more} ${nodes || `grew by ${rate(worst)}`}`;
     return summary.insufficient === 'grew-to-the-end'
-      ? `${grew} until the end${freedText(worst)}: a leak, or results that were collected and then used. Run it ` +
-          "longer, or call torch.audit.mark('shutdown') before the program releases what it holds"
+      ? `${grew} until the end${freedText(worst)}: a leak, ${worst.freedMs === null ? 'a cache that fills, ' : ''}or results ` +
+          "that were collected and then used. Run it longer, or call torch.audit.mark('shutdown') before the program releases what it holds"
       : `${grew}, but not long enough to distinguish a leak from warm-up`;
   }
   if (summary.rounds === 0) return 'the program ended before the first round';

@@ -125,6 +125,7 @@ void PacketBuffer::put_tick(const Tick& tick) {
   put(tick.lost_events);
   put(tick.collections);
   put(tick.collected_ms);
+  put(tick.cpu_us);
   close(at);
 }
 

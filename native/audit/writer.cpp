@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -34,6 +35,13 @@ uint64_t resident_bytes() noexcept {
 }
 
 namespace {
+
+// Processor time of all threads; 0 if the system does not tell.
+uint64_t processor_us() noexcept {
+  timespec now{};
+  if (::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now) != 0) return 0;
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000 + static_cast<uint64_t>(now.tv_nsec) / 1000;
+}
 
 const char* mode_name(Options::Mode mode) {
   switch (mode) {
@@ -218,6 +226,7 @@ void Writer::write_round() {
     tick.ms = static_cast<uint64_t>(steady_ms() - start_ms_);
     tick.totals = options_.totals != nullptr ? options_.totals() : recorder_->recorded_totals();
     tick.rss = resident_bytes();
+    tick.cpu_us = processor_us();
     tick.heap_used = heap_used_.load(std::memory_order_relaxed);
     tick.external = external_.load(std::memory_order_relaxed);
     tick.lost_events = lost_.load(std::memory_order_relaxed);

@@ -47,6 +47,7 @@ export interface TickInput {
   lost?: number;
   collections?: number;
   collectedMs?: number;
+  cpuMs?: number;
 }
 
 export class CaptureBuilder {
@@ -178,7 +179,8 @@ export class CaptureBuilder {
   }
 
   tick(tick: TickInput, rows: Row[] = []): this {
-    const payload = Buffer.alloc(88);
+    const payload = Buffer.alloc(tick.cpuMs === undefined ? 88 : 96);
+    if (tick.cpuMs !== undefined) payload.writeBigUInt64LE(BigInt(Math.round(tick.cpuMs * 1000)), 88);
     const tensors = tick.tensors ?? rows.reduce((sum, row) => sum + row.liveTensors, 0);
     const bytes = tick.bytes ?? rows.reduce((sum, row) => sum + row.liveBytes, 0);
     const fields = [
