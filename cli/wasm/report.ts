@@ -5,12 +5,12 @@ import { NO_STACK, sourceStack } from '../analysis/sites';
 import type { WasmMemory, WasmReport, WasmSite } from '../analysis/wasm-report';
 import type { Frame } from '../capture/records';
 import { SourceMaps } from '../code/source-maps';
+import { judge } from '../rules';
 import { falseDiscovery } from '../rules/statistics/false-discovery';
 import {
   ERROR,
   inconclusive,
   type Judgement,
-  judge,
   notSignificant,
   type SiteHistory,
   type SiteVerdict,
