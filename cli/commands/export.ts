@@ -1,8 +1,7 @@
 /** `leak-audit export FILE`: converts a capture to the formats of other tools. */
 import { Command, Option } from 'commander';
-import { analyse } from '../analysis/analyse';
 import { checkDevice } from '../analysis/device';
-import { withExactFigures } from '../analysis/exact';
+import { reportOn } from '../analysis/loaded';
 import { Redaction, redactReport, redactStacks } from '../analysis/redact';
 import { STACK_VALUES, type StackValue, stackTotals } from '../analysis/stacks';
 import { loadCapture } from '../capture/load';
@@ -67,7 +66,7 @@ function exportAll(file: string, options: Options): void {
   const loaded = loadCapture(file);
   const { capture } = loaded;
   checkDevice([capture], options.device);
-  let report = withExactFigures(analyse(capture, { device: options.device, seen: showJudged }), loaded);
+  let report = reportOn(loaded, { device: options.device, seen: showJudged });
   let stacks = stackTotals(capture, { device: options.device });
   if (options.redactSources) {
     const redaction = new Redaction();

@@ -4,9 +4,9 @@ import * as os from 'node:os';
 import * as path from 'node:path';
 import { Command } from 'commander';
 import type { Report } from '../analysis/report';
-import type { Capture } from '../capture/capture';
 import { joinChildren, removeChildren } from '../capture/join';
-import { CaptureFollower, readCapture, withFileName } from '../capture/reader';
+import { type LoadedCapture, loadCapture, loadFollowed } from '../capture/load';
+import { CaptureFollower } from '../capture/reader';
 import { ExitCode, UsageError } from '../errors/errors';
 import { type Ending, exitBySignal, runChild } from '../run/child';
 import { intervalOption, modeOptions, type RecordingOptions, roundMs, samplingOf } from '../run/options';
@@ -136,12 +136,8 @@ async function record(program: string[], file: string, options: Options): Promis
 const quoted = (word: string) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replace(/'/g, "'\\''")}'`);
 
 /** The capture of all processes after they have ended. */
-function whole(file: string, follower: CaptureFollower): Capture {
-  if (joinChildren(file) > 0) {
-    follower.close();
-    return readCapture(file);
-  }
-  withFileName(file, () => follower.poll());
+function whole(file: string, follower: CaptureFollower): LoadedCapture {
+  if (joinChildren(file) === 0) return loadFollowed(follower);
   follower.close();
-  return follower.finish();
+  return loadCapture(file);
 }
