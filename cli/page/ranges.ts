@@ -36,7 +36,9 @@ export function rangesOf(
   for (const group of groups) {
     for (const { series, stack } of group.members) {
       const key = stackKey(stack.length === 0 ? [group.frame] : stack);
-      members.set(key, [...(members.get(key) ?? []), series]);
+      const known = members.get(key);
+      if (known === undefined) members.set(key, [series]);
+      else known.push(series);
     }
   }
   const at = (all: Series[], values: (series: Series) => number[]) => valuesAt(all, rounds, values);

@@ -13,8 +13,6 @@ import { terminalSize } from '../terminal/size';
 import { printError } from '../terminal/writers';
 import { lostText } from '../wording/sentence';
 
-export { reserve } from '../capture/reserve';
-
 const FIGURES = ['tensors', 'storages', 'bytes', 'allocatedBytes', 'rss'] as const;
 
 /** Shows the latest round at every interval, including followed children. Returns a function that stops it. */
