@@ -2,7 +2,9 @@
 #include <napi.h>
 
 #include "native/accounting/totals.h"
+#include "native/audit/audit.h"
 #include "native/audit/js_api.h"
+#include "native/convert/dtypes.h"
 #include "native/internals/internals.h"
 
 namespace ltn {
@@ -41,6 +43,7 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
       exports.Set(entry.name, make_function(env, state->bind_internal(entry.row), entry.name));
     }
   }
+  audit::set_dtypes(&dtype_names());
   audit::set_sources({&accounting::read_totals, &device_figures});
   audit::export_js(env, exports, state->number());
   return exports;

@@ -5,14 +5,13 @@ import { variableAt } from '../code/variable';
 import { falseDiscovery } from '../rules/statistics/false-discovery';
 import {
   ERROR,
-  enoughRounds,
   type Judgement,
   notSignificant,
   type RuleOptions,
-  roundsNeeded,
   type SiteKind,
   type SiteVerdict,
 } from '../rules/verdict';
+import { enoughRounds, roundsNeeded } from '../rules/warmup';
 import { addCauses } from './causes';
 import { addCourse } from './courses';
 import { graphReport, hiddenAllocator, hiddenBytesOf, likelyCarrier, type Root, rootOf } from './graphs';

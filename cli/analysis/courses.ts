@@ -1,6 +1,6 @@
 /** The course of a site that grows, and since when it does. */
 import type { Capture } from '../capture/capture';
-import { MIN_ROUNDS, MIN_WARMUP } from '../rules/verdict';
+import { MIN_ROUNDS, MIN_WARMUP } from '../rules/warmup';
 import type { Root } from './graphs';
 import { onsetOf } from './onset';
 import type { Course, SiteReport } from './report';

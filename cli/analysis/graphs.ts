@@ -5,8 +5,10 @@
 import type { Capture } from '../capture/capture';
 import { GraphFlag } from '../capture/format';
 import type { GraphSeries } from '../capture/records';
+import { judge } from '../rules';
 import { finalPhase } from '../rules/final-fall';
-import { inconclusive, type Judgement, judge, type RuleOptions, warmupRounds } from '../rules/verdict';
+import { inconclusive, type Judgement, type RuleOptions } from '../rules/verdict';
+import { warmupRounds } from '../rules/warmup';
 import type { Program } from './judging';
 import type { GraphReport } from './report';
 import { type Group, totalOf } from './sites';

@@ -1,6 +1,7 @@
 /** Growth of libtorch's memory that live tensors account for, though no line alone was judged to leak: a queue, for example. */
 
-import { type RuleOptions, warmupRounds } from '../rules/verdict';
+import type { RuleOptions } from '../rules/verdict';
+import { warmupRounds } from '../rules/warmup';
 import type { Judged, Program } from './judging';
 import { type Group, totalOf } from './sites';
 

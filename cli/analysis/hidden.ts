@@ -3,8 +3,10 @@
  * line of its own; the responsible line is inferred from the behaviour of the sites.
  */
 
+import { judge } from '../rules';
 import { finalPhase } from '../rules/final-fall';
-import { enoughRounds, inconclusive, type Judgement, judge, type RuleOptions, warmupRounds } from '../rules/verdict';
+import { inconclusive, type Judgement, type RuleOptions } from '../rules/verdict';
+import { enoughRounds, warmupRounds } from '../rules/warmup';
 import { type Program, rises } from './judging';
 import { type Group, lastCollection, totalOf } from './sites';
 

@@ -4,8 +4,10 @@ import { IdMap } from '../capture/id-map';
 import type { Series } from '../capture/records';
 import { ownBytes, provedUntil } from '../capture/rounds';
 import { firstFrom, Survivors } from '../capture/survivors';
+import { judge } from '../rules';
 import { finalPhase } from '../rules/final-fall';
-import { inconclusive, type Judgement, judge, MIN_WARMUP, NO_GROWTH, type RuleOptions } from '../rules/verdict';
+import { inconclusive, type Judgement, NO_GROWTH, type RuleOptions } from '../rules/verdict';
+import { MIN_WARMUP } from '../rules/warmup';
 import { firstRound, type Group, lastCollection, lastOf, oldestOf, totalOf } from './sites';
 
 /** Rounds after the mark of this name are not judged, because the program releases what it holds. */

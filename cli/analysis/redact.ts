@@ -4,7 +4,7 @@
  */
 import type { LabelTotals } from '../capture/by-label';
 import type { Frame } from '../capture/records';
-import type { Report, SiteReport } from './report';
+import type { Cause, Report, SiteReport } from './report';
 import type { StackTotals } from './stacks';
 
 const REDACTED = '(redacted)';
@@ -72,9 +72,7 @@ export function redactReport(report: Report, redaction: Redaction): Report {
   const site = ({ heldBy: _names, ...one }: SiteReport) => ({
     ...redaction.frame(one),
     stack: one.stack.map((frame) => redaction.frame(frame)),
-    ...(one.cause?.worker === undefined
-      ? {}
-      : { cause: { ...one.cause, worker: { ...one.cause.worker, file: redaction.file(one.cause.worker.file) } } }),
+    ...(one.cause === undefined ? {} : { cause: redactCause(one.cause, redaction) }),
     graph: one.graph === null ? null : { ...one.graph, variable: '' },
   });
   const { summary } = report;
@@ -88,6 +86,11 @@ export function redactReport(report: Report, redaction: Redaction): Report {
     sites: report.sites.map(site),
     marks: report.marks.map((mark) => ({ ...mark, name: redaction.mark(mark.name) })),
   };
+}
+
+function redactCause({ openedAt: _place, ...cause }: Cause, redaction: Redaction): Cause {
+  const { worker } = cause;
+  return worker === undefined ? cause : { ...cause, worker: { ...worker, file: redaction.file(worker.file) } };
 }
 
 export function redactStacks(stacks: StackTotals[], redaction: Redaction): StackTotals[] {

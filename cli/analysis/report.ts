@@ -25,6 +25,8 @@ export interface Cause {
   kind: 'graph' | 'view-pins-base' | 'open-scope' | 'tokens' | 'model-per-call' | 'dead-worker' | 'slow-consumer';
   text: string;
   remedy: string;
+  /** For `open-scope` with `--why`: where the scope was opened, that of most bytes. */
+  openedAt?: string;
   /** The worker thread that ended: its number, the file of its program, and when. */
   worker?: { thread: number; file: string; ms: number };
 }
@@ -83,7 +85,7 @@ export interface SiteReport {
   /** For a site that grows. */
   course?: Course;
   /** What holds its live tensors (`--why`), most bytes first. */
-  heldBy?: { path: string[]; tensors: number; bytes: number }[];
+  heldBy?: { path: string[]; tensors: number; bytes: number; openedAt?: string }[];
   /** If several captures are merged: the processes it is in, as indices in `Report.processes`, most live bytes first. */
   inProcesses?: { process: number; liveTensors: number; liveBytes: number; allocatedTensors: number }[];
 }

@@ -5,7 +5,8 @@
 import type { Capture } from '../capture/capture';
 import { IdMap } from '../capture/id-map';
 import type { Series } from '../capture/records';
-import { type RuleOptions, warmupRounds } from '../rules/verdict';
+import type { RuleOptions } from '../rules/verdict';
+import { warmupRounds } from '../rules/warmup';
 import { judgeToEnd, type Program, rises } from './judging';
 import type { SiteReport } from './report';
 import { type Group, totalOf } from './sites';

@@ -36,9 +36,7 @@ export function stackTotals(capture: Capture, options: { device?: string } = {})
   for (const group of groupByPosition(capture, wanted)) {
     for (const { series, stack } of group.members) {
       const frames = stack.length === 0 ? [group.frame] : stack;
-      const key = frames
-        .map((frame) => `${frame.function}\0${frame.file}\0${frame.line}\0${frame.column}`)
-        .join('\0\0');
+      const key = stackKey(frames);
       const total = stacks.get(key) ?? emptyTotals(frames);
       stacks.set(key, total);
       add(total, series, warm);
@@ -48,6 +46,10 @@ export function stackTotals(capture: Capture, options: { device?: string } = {})
     .filter((stack) => stack.allocatedTensors > 0 || stack.liveTensors > 0)
     .sort((a, b) => b.liveBytes - a.liveBytes || b.allocatedBytes - a.allocatedBytes);
 }
+
+/** Equal for stacks of the same source positions. */
+export const stackKey = (frames: Frame[]): string =>
+  frames.map((frame) => `${frame.function}\0${frame.file}\0${frame.line}\0${frame.column}`).join('\0\0');
 
 const emptyTotals = (frames: Frame[]): StackTotals => ({
   frames,

@@ -1,7 +1,8 @@
 /** The summary of a capture. */
 import type { Capture } from '../capture/capture';
 import { type MemoryLimit, memoryLimit } from '../machine/memory-limit';
-import { type Judgement, judge, type RuleOptions } from '../rules/verdict';
+import { judge } from '../rules';
+import type { Judgement, RuleOptions } from '../rules/verdict';
 import type { Shortfall, SiteReport, Summary } from './report';
 
 /** Smaller growth of the process is ignored: code, stacks, the heap's own pages. */

@@ -35,12 +35,16 @@ export interface WasmSite {
   verdict: SiteVerdict;
   kind: SiteKind;
   confidence: number | null;
+  /** It grew so late in the run that it may go on growing. */
+  grewLate: boolean;
 }
 
 export interface WasmReport {
   verdict: 'clean' | 'leak' | 'insufficient';
   rounds: number;
   durationMs: number;
+  /** For the verdict `insufficient`: the duration of a run that would suffice; null if that is not what is missing. */
+  sufficientMs: number | null;
   sites: WasmSite[];
   memories: WasmMemory[];
 }

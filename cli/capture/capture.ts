@@ -27,6 +27,8 @@ export interface Detail {
   siteId(id: number): number;
   labelId(id: number): number;
   environment(id: number): number;
+  /** The names of dtypes, by number. */
+  dtypes: readonly string[];
   startMs: number;
 }
 
@@ -107,7 +109,7 @@ export class Capture {
       siteId: detail.siteId(birth.siteId),
       labelId: detail.labelId(birth.labelId),
       device: deviceOf(birth),
-      dtype: dtypeName(birth.dtype),
+      dtype: dtypeName(birth.dtype, detail.dtypes),
       shape: detail.shapes.get(birth.shapeId),
       birthMs: detail.startMs + birth.birthMs,
       bytes: birth.bytes,

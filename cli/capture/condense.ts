@@ -28,10 +28,6 @@ export function condense(capture: Capture, limits = WHOLE): void {
 const isLarge = (capture: Capture, { rows }: Limits) =>
   capture.ticks.length * (capture.series.size + capture.graphs.size) > MAX_POINTS || rowsOf(capture) > rows;
 
-/** For callers that need all rounds: condenses only captures that no real program produces. */
-export const condenseHostile = (capture: Capture): void =>
-  condense(capture, { rounds: Number.POSITIVE_INFINITY, rows: Number.POSITIVE_INFINITY });
-
 const rowsOf = ({ series, graphs }: Capture) => {
   let rows = 0;
   for (const one of series.values()) rows += one.ticks.length;

@@ -6,6 +6,9 @@ import type { EndInfo, Frame, StartInfo } from './records';
 /** The maximum of `Date`. */
 const MAX_TIME = 8.64e15;
 const MODES = ['counters', 'sample', 'full'] as const;
+/** A dtype's number is a byte. */
+const MAX_DTYPES = 128;
+const MAX_DTYPE_LENGTH = 64;
 const SHOWN = 60;
 
 type Json = Record<string, unknown>;
@@ -85,10 +88,20 @@ export function startInfo(payload: Buffer): StartInfo {
     command: text(given.command, `${where}.command`),
   };
   if (given.clockMs !== undefined) start.clockMs = field('clockMs', MAX_TIME);
+  if (given.dtypes !== undefined) start.dtypes = dtypesOf(given.dtypes);
   if (given.maxBytes !== undefined) start.maxBytes = field('maxBytes');
   if (given.attached !== undefined) start.attached = given.attached === true;
   const memoryLimit = limitOf(given.memoryLimit);
   return memoryLimit === undefined ? start : { ...start, memoryLimit };
+}
+
+function dtypesOf(value: unknown): string[] {
+  const where = 'start.dtypes';
+  return list(value, where, MAX_DTYPES).map((name, i) => {
+    const one = text(name, `${where}[${i}]`);
+    if (one.length <= MAX_DTYPE_LENGTH) return one;
+    throw wrong(`${where}[${i}]`, `at most ${MAX_DTYPE_LENGTH} characters`, name);
+  });
 }
 
 /** Undefined if missing or invalid. */

@@ -111,7 +111,7 @@ export function deviceName(type: number, index: number): string {
   return index < 0 ? name : `${name}:${index}`;
 }
 
-/** c10::ScalarType, by number. */
+/** c10::ScalarType, by number, for captures without names; recorders since write them. */
 const DTYPES = [
   'uint8',
   'int8',
@@ -129,11 +129,27 @@ const DTYPES = [
   'quint8',
   'qint32',
   'bfloat16',
+  'quint4x2',
+  'quint2x4',
+  'bits1x8',
+  'bits2x4',
+  'bits4x2',
+  'bits8',
+  'bits16',
+  'float8_e5m2',
+  'float8_e4m3fn',
+  'float8_e5m2fnuz',
+  'float8_e4m3fnuz',
+  'uint16',
+  'uint32',
+  'uint64',
 ];
 
-export const dtypeName = (code: number): string => DTYPES[code] ?? `dtype${code}`;
+/** By the names of its capture, if it has some. */
+export const dtypeName = (code: number, names: readonly string[]): string =>
+  names[code] ?? DTYPES[code] ?? `dtype${code}`;
 
-const ITEM_BYTES = [1, 1, 2, 4, 8, 2, 4, 8, 4, 8, 16, 1, 1, 1, 4, 2];
+const ITEM_BYTES = [1, 1, 2, 4, 8, 2, 4, 8, 4, 8, 16, 1, 1, 1, 4, 2, 1, 1, 1, 1, 1, 1, 2, 1, 1, 1, 1, 2, 4, 8];
 
 /** Bytes of an element of c10::ScalarType `code`; undefined if unknown. */
 export const itemBytes = (code: number): number | undefined => ITEM_BYTES[code];

@@ -161,8 +161,8 @@ function addPart(whole: Capture, part: Part, number: number): void {
     for (const env of capture.environments.values()) whole.ended.set(environment(env), gone - 1);
   }
   for (const graphs of capture.graphs.values()) moveGraphs(whole, graphs, sites.of(graphs.siteId), rounds, gone);
-  const { living, shapes, survivors } = capture.details[0]!;
-  whole.details.push({ living, shapes, survivors, siteId: sites.of, labelId: labels.of, environment, startMs });
+  const { living, shapes, survivors, dtypes } = capture.details[0]!;
+  whole.details.push({ living, shapes, survivors, dtypes, siteId: sites.of, labelId: labels.of, environment, startMs });
   whole.droppedDetail += capture.droppedDetail;
   whole.processes.push(processInfo(capture, startMs));
 }

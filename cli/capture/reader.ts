@@ -169,6 +169,11 @@ export class CaptureFollower {
     return this.parser.finish();
   }
 
+  /** The open file; undefined while there is none. */
+  get descriptor(): number | undefined {
+    return this.fd;
+  }
+
   close(): void {
     if (this.fd !== undefined) fs.closeSync(this.fd);
     this.fd = undefined;

@@ -21,6 +21,8 @@ export interface StartInfo {
   maxBytes?: number;
   /** The memory limit of the process when it was recorded. Missing in older captures. */
   memoryLimit?: { bytes: number; from: 'cgroup' | 'machine' };
+  /** The names of libtorch's dtypes by number. Missing in older captures. */
+  dtypes?: readonly string[];
   /** Recorded by `leak-audit attach`, not from the process's start. */
   attached?: boolean;
 }

@@ -48,6 +48,7 @@ export class ProcessReader {
       siteId: same,
       labelId: same,
       environment: same,
+      dtypes: [],
       startMs: 0,
     });
   }
@@ -57,6 +58,7 @@ export class ProcessReader {
     switch (type) {
       case PacketType.Start:
         capture.start = startInfo(payload);
+        capture.details[0]!.dtypes = capture.start.dtypes ?? [];
         break;
       case PacketType.End:
         capture.end = endInfo(payload);

@@ -5,7 +5,8 @@ import { Command } from 'commander';
 import type { Report } from '../analysis/report';
 import { recordingOf } from '../attach/answers';
 import { Connection } from '../attach/connection';
-import { CaptureFollower, withFileName } from '../capture/reader';
+import { loadFollowed } from '../capture/load';
+import { CaptureFollower } from '../capture/reader';
 import { isForLive, reserve } from '../capture/reserve';
 import { ExitCode, UsageError } from '../errors/errors';
 import { intervalOption, modeOptions, type RecordingOptions, roundMs, samplingOf } from '../run/options';
@@ -178,11 +179,10 @@ async function follow(connection: Connection, follower: CaptureFollower, options
   clearTimeout(timer);
   for (const signal of SIGNALS) process.off(signal, detach);
   stopShowing();
-  withFileName(file, () => follower.poll());
-  follower.close();
+  const loaded = loadFollowed(follower);
   if (held !== undefined) keepBeside(file, held);
   else removeBeside(file);
-  const report = reportCapture(follower.finish(), held === undefined ? options : { ...options, held });
+  const report = reportCapture(loaded, held === undefined ? options : { ...options, held });
   printError(`leak-audit: capture written to ${shown}\n`);
   return report;
 }

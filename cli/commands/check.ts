@@ -1,10 +1,9 @@
 /** `leak-audit check FILE`: the verdict on a capture as an exit status, for CI. */
 import { Command } from 'commander';
-import { analyse } from '../analysis/analyse';
+import { reportOn } from '../analysis/loaded';
 import { Redaction, redactReport } from '../analysis/redact';
 import type { Report } from '../analysis/report';
-import { condenseHostile } from '../capture/condense';
-import { readCapture } from '../capture/reader';
+import { loadCapture } from '../capture/load';
 import { baselineOf, readBaseline, renderBaseline } from '../check/baseline';
 import { check, type Outcome } from '../check/findings';
 import { readSuppressions } from '../check/suppressions';
@@ -90,10 +89,7 @@ function run(file: string, options: Options): number {
   const suppressions = options.suppressions === undefined ? [] : readSuppressions(options.suppressions);
   const known = options.baseline === undefined ? undefined : readBaseline(options.baseline);
   const folder = process.cwd();
-  const reading = `reading ${file}`;
-  const capture = readCapture(file, (bytes, size) => progress.bytes(reading, bytes, size));
-  condenseHostile(capture);
-  const report = analyse(capture, { warmup: options.warmup, seen: showJudged });
+  const report = reportOn(loadCapture(file), { warmup: options.warmup, seen: showJudged });
   const baseline = writeBaseline === undefined ? known : baselineOf(report, folder);
   const { maxLive, maxAge } = options;
   const redaction = options.redactSources ? new Redaction() : undefined;

@@ -1,9 +1,8 @@
 /** `leak-audit diff A B`: compares two captures by site. */
 import { Command } from 'commander';
-import { analyse } from '../analysis/analyse';
 import { checkDevice } from '../analysis/device';
 import { diffReports } from '../analysis/diff';
-import { withExactFigures } from '../analysis/exact';
+import { reportOn } from '../analysis/loaded';
 import { Redaction, redactReport } from '../analysis/redact';
 import type { Report } from '../analysis/report';
 import { loadCapture } from '../capture/load';
@@ -54,7 +53,7 @@ Examples:
         device,
       );
       const [before, after] = loaded.map((one): Report => {
-        const report = withExactFigures(analyse(one.capture, { device, seen: showJudged }), one);
+        const report = reportOn(one, { device, seen: showJudged });
         return options.redactSources ? redactReport(report, redaction) : report;
       });
       const diff = diffReports(before!, after!, options);

@@ -1,39 +1,31 @@
 /** `leak-audit export FILE`: converts a capture to the formats of other tools. */
 import { Command, Option } from 'commander';
-import { analyse } from '../analysis/analyse';
 import { checkDevice } from '../analysis/device';
-import { withExactFigures } from '../analysis/exact';
+import { reportOn } from '../analysis/loaded';
 import { Redaction, redactReport, redactStacks } from '../analysis/redact';
 import { STACK_VALUES, type StackValue, stackTotals } from '../analysis/stacks';
 import { loadCapture } from '../capture/load';
 import { ExitCode, UsageError } from '../errors/errors';
-import { renderCollapsed } from '../exporters/collapsed';
-import { renderCsv } from '../exporters/csv';
-import { renderPprof } from '../exporters/pprof';
-import { renderSpeedscope } from '../exporters/speedscope';
+import { formats } from '../exporters';
 import { checkDistinct, checkWritable, writeOutput } from '../terminal/output';
 import { progress, showJudged } from '../terminal/progress';
 
 interface Options {
-  pprof?: string;
-  speedscope?: string;
-  collapsed?: string;
-  csv?: string;
   value: StackValue;
   device?: string;
   redactSources?: boolean;
 }
 
-const FORMATS = ['pprof', 'speedscope', 'collapsed', 'csv'] as const;
+/** The file of each given format. */
+const filesOf = (options: Options) =>
+  formats.map((format) => ({ format, out: (options as unknown as Record<string, string | undefined>)[format.name] }));
 
 export function exportCommand(done: (status: number) => void): Command {
-  return new Command('export')
+  const command = new Command('export')
     .description('Converts a capture to the formats of other tools.')
-    .argument('<file>', 'capture file')
-    .option('--pprof <out>', "pprof's profile.proto, gzipped: live, allocated and grown tensors and bytes by stack")
-    .option('--speedscope <out>', 'speedscope.app: live, allocated and grown bytes by stack')
-    .option('--collapsed <out>', 'collapsed stacks with bytes, for flamegraph.pl and inferno')
-    .option('--csv <out>', 'table of sites')
+    .argument('<file>', 'capture file');
+  for (const { name, description } of formats) command.option(`--${name} <out>`, description);
+  return command
     .addOption(
       new Option('--value <value>', 'value for --collapsed; the other formats contain all three')
         .choices(STACK_VALUES)
@@ -60,19 +52,21 @@ Examples:
 }
 
 function exportAll(file: string, options: Options): void {
-  const outputs = FORMATS.flatMap((format) => options[format] ?? []);
-  if (outputs.length === 0)
-    throw new UsageError('no format given: expected --pprof, --speedscope, --collapsed or --csv OUT');
+  const files = filesOf(options);
+  if (files.every(({ out }) => out === undefined)) {
+    const names = formats.map(({ name }) => `--${name}`);
+    throw new UsageError(`no format given: expected ${names.slice(0, -1).join(', ')} or ${names.at(-1)} OUT`);
+  }
   checkDistinct({
     'the capture': file,
-    ...Object.fromEntries(FORMATS.map((format) => [`--${format}`, options[format]])),
+    ...Object.fromEntries(files.map(({ format, out }) => [`--${format.name}`, out])),
   });
-  for (const output of outputs) checkWritable(output);
+  for (const { out } of files) checkWritable(out);
 
   const loaded = loadCapture(file);
   const { capture } = loaded;
   checkDevice([capture], options.device);
-  let report = withExactFigures(analyse(capture, { device: options.device, seen: showJudged }), loaded);
+  let report = reportOn(loaded, { device: options.device, seen: showJudged });
   let stacks = stackTotals(capture, { device: options.device });
   if (options.redactSources) {
     const redaction = new Redaction();
@@ -80,12 +74,7 @@ function exportAll(file: string, options: Options): void {
     stacks = redactStacks(stacks, redaction);
   }
   progress.stage('writing');
-  const write = (output: string | undefined, render: () => string | Buffer) => {
-    if (output !== undefined) writeOutput(output, render());
-  };
-  write(options.pprof, () => renderPprof(stacks, report.summary));
-  write(options.speedscope, () => renderSpeedscope(stacks, report.summary));
-  write(options.collapsed, () => renderCollapsed(stacks, options.value));
-  write(options.csv, () => renderCsv(report.sites));
+  for (const { format, out } of files)
+    if (out !== undefined) writeOutput(out, format.render({ report, stacks, value: options.value }));
   progress.end();
 }

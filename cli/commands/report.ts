@@ -1,8 +1,7 @@
 /** `leak-audit report FILE …`: prints the report on a capture, or on several as one. */
 import { Command } from 'commander';
-import { analyse } from '../analysis/analyse';
 import { checkDevice } from '../analysis/device';
-import { withExactFigures } from '../analysis/exact';
+import { reportOn } from '../analysis/loaded';
 import { loadMerged, withProcesses } from '../analysis/merged';
 import { Redaction, redactReport } from '../analysis/redact';
 import { loadCapture } from '../capture/load';
@@ -65,8 +64,7 @@ Examples:
       checkDevice([capture], device);
       const redaction = options.redactSources ? new Redaction() : undefined;
       const byLabel = options.by && renderLabels(capture, options.by, colorsFor(process.stdout), redaction);
-      const report = analyse(capture, { minAgeMs: options.minAge, device, seen: showJudged });
-      const exact = withExactFigures(report, loaded);
+      const exact = reportOn(loaded, { minAgeMs: options.minAge, device, seen: showJudged });
       const whole = merged === undefined ? exact : withProcesses(exact, merged, redaction);
       // What holds the tensors is known per process, so it is not shown for several.
       const held = merged === undefined ? readBeside(files[0]!) : undefined;

@@ -4,13 +4,14 @@ import * as os from 'node:os';
 import * as path from 'node:path';
 import { Command } from 'commander';
 import type { Report } from '../analysis/report';
-import type { Capture } from '../capture/capture';
 import { joinChildren, removeChildren } from '../capture/join';
-import { CaptureFollower, readCapture, withFileName } from '../capture/reader';
+import { type LoadedCapture, loadCapture, loadFollowed } from '../capture/load';
+import { CaptureFollower } from '../capture/reader';
+import { reserve } from '../capture/reserve';
 import { ExitCode, UsageError } from '../errors/errors';
 import { type Ending, exitBySignal, runChild } from '../run/child';
 import { intervalOption, modeOptions, type RecordingOptions, roundMs, samplingOf } from '../run/options';
-import { reportCapture, reserve, showLive } from '../run/show';
+import { reportCapture, showLive } from '../run/show';
 import { checkDistinct, checkWritable } from '../terminal/output';
 import { WasmRecording } from '../wasm/recording';
 import { withWasm } from '../wasm/report';
@@ -136,12 +137,8 @@ async function record(program: string[], file: string, options: Options): Promis
 const quoted = (word: string) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replace(/'/g, "'\\''")}'`);
 
 /** The capture of all processes after they have ended. */
-function whole(file: string, follower: CaptureFollower): Capture {
-  if (joinChildren(file) > 0) {
-    follower.close();
-    return readCapture(file);
-  }
-  withFileName(file, () => follower.poll());
+function whole(file: string, follower: CaptureFollower): LoadedCapture {
+  if (joinChildren(file) === 0) return loadFollowed(follower);
   follower.close();
-  return follower.finish();
+  return loadCapture(file);
 }

@@ -3,6 +3,7 @@
 import { bytesOf, functionName, type StackTotals, type StackValue } from '../analysis/stacks';
 import type { Frame } from '../capture/records';
 import { printable } from '../terminal/printable';
+import type { Format } from './format';
 
 /** Semicolons separate frames and line ends separate stacks, so names cannot contain them. */
 const clean = (text: string) => printable(text.replace(/[;\r\n]+/g, ' '));
@@ -20,3 +21,9 @@ export function renderCollapsed(stacks: StackTotals[], value: StackValue): strin
   }
   return [...lines].map(([stack, bytes]) => `${stack} ${bytes}\n`).join('');
 }
+
+export const collapsed: Format = {
+  name: 'collapsed',
+  description: 'collapsed stacks with bytes, for flamegraph.pl and inferno',
+  render: ({ stacks, value }) => renderCollapsed(stacks, value),
+};

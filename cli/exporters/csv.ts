@@ -2,6 +2,7 @@
 
 import type { SiteReport } from '../analysis/report';
 import { printable } from '../terminal/printable';
+import type { Format } from './format';
 
 const COLUMNS: [string, (site: SiteReport) => string | number | null][] = [
   ['verdict', (site) => site.verdict],
@@ -38,3 +39,9 @@ export function renderCsv(sites: SiteReport[]): string {
   const rows = [COLUMNS.map(([title]) => title), ...sites.map((site) => COLUMNS.map(([, of]) => of(site)))];
   return rows.map((row) => `${row.map(cell).join(',')}\r\n`).join('');
 }
+
+export const csv: Format = {
+  name: 'csv',
+  description: 'table of sites',
+  render: ({ report }) => renderCsv(report.sites),
+};

@@ -3,6 +3,7 @@ import { gzipSync } from 'node:zlib';
 import { encodeProfile } from '../../lib/pprof/profile';
 import type { Summary } from '../analysis/report';
 import { functionName, type StackTotals } from '../analysis/stacks';
+import type { Format } from './format';
 
 /** The names of Go's heap profiles, which tools know, and growth. */
 const SAMPLE_TYPES: { type: string; unit: string; of: (stack: StackTotals) => number }[] = [
@@ -28,3 +29,9 @@ export function renderPprof(stacks: StackTotals[], summary: Summary): Buffer {
   }));
   return gzipSync(encodeProfile(head, samples));
 }
+
+export const pprof: Format = {
+  name: 'pprof',
+  description: "pprof's profile.proto, gzipped: live, allocated and grown tensors and bytes by stack",
+  render: ({ stacks, report }) => renderPprof(stacks, report.summary),
+};

@@ -5,6 +5,7 @@ import { bytesOf, functionName, STACK_VALUES, type StackTotals } from '../analys
 import type { Frame } from '../capture/records';
 import { version } from '../files/version';
 import { jsonText } from '../terminal/printable';
+import type { Format } from './format';
 
 const TITLES = { live: 'live bytes', allocated: 'allocated bytes', growth: 'growth in bytes' } as const;
 
@@ -44,3 +45,9 @@ export function renderSpeedscope(stacks: StackTotals[], summary: Summary): strin
     profiles,
   })}\n`;
 }
+
+export const speedscope: Format = {
+  name: 'speedscope',
+  description: 'speedscope.app: live, allocated and grown bytes by stack',
+  render: ({ stacks, report }) => renderSpeedscope(stacks, report.summary),
+};

@@ -1,5 +1,4 @@
 /** The data of a page besides the report: series of sites, stacks, ages. Bounded, because it is embedded in the page. */
-import * as path from 'node:path';
 import { Redaction, redactReport, redactStacks } from '../analysis/redact';
 import type { Report, SiteReport } from '../analysis/report';
 import { deviceMatches, groupByPosition, totalOf } from '../analysis/sites';
@@ -8,10 +7,12 @@ import { byLabel, type LabelTotals, labelNames } from '../capture/by-label';
 import type { Capture } from '../capture/capture';
 import { extremes } from '../capture/condense';
 import type { Frame, LivingTensor, Mark, Series, Tick } from '../capture/records';
-import { cutBegin } from '../terminal/size';
 import { position } from '../wording/position';
 import { type Ages, BoundedAges, exactAges } from './ages';
 import { type Flame, flameOf } from './flame';
+import { type HiddenMemory, hiddenMemory } from './hidden';
+import { shortNames } from './names';
+import { type Ranges, rangesOf } from './ranges';
 
 /** A band of the stacked timeline: one site, or all others together. */
 export interface Band {
@@ -58,6 +59,9 @@ export interface PageData {
   /** Live bytes of the first sites at the timeline's points, by the site's number in the report. */
   courses: Map<number, number[]>;
   flame: Flame;
+  ranges: Ranges;
+  /** Undefined if little is hidden. */
+  hidden: HiddenMemory | undefined;
   ages: Ages;
   /** Undefined if the capture has no individual tensors. */
   oldest: OldTensor[] | undefined;
@@ -83,8 +87,6 @@ const MAX_OLDEST = 25;
 const MAX_LIVING = 2 ** 18;
 const MAX_COMPARED = 2000;
 const BIRTH_BINS = 120;
-/** Of a file in the legend: its line must be visible too. */
-const MAX_NAME = 28;
 const MAX_COURSES = 300;
 const MAX_LABELS = 4;
 const MAX_VALUES = 25;
@@ -107,7 +109,8 @@ export function pageData(
   const shown = redaction === undefined ? report : redactReport(report, redaction);
   const stacks = stackTotals(capture, options);
   const wanted = [...capture.series.values()].filter((series) => deviceMatches(series.device, options.device));
-  const groups = new Map(groupByPosition(capture, wanted).map((group) => [keyOf(group.frame), group]));
+  const grouped = groupByPosition(capture, wanted);
+  const groups = new Map(grouped.map((group) => [keyOf(group.frame), group]));
   const points = pointsOf(capture);
   const ofDevice = (device: string) => deviceMatches(device, options.device);
   const hasDetail = capture.details.some(({ living }) => living.size > 0);
@@ -139,6 +142,10 @@ export function pageData(
   const sites = new Map<number, string>();
   for (const { frame, members } of groups.values())
     for (const { series } of members) sites.set(series.siteId, named(frame));
+  const placeOf = (frame: Frame) => position(frame, options.folder);
+  const shownStacks = redaction === undefined ? stacks : redactStacks(stacks, redaction);
+  const { flame, framesOf } = flameOf(shownStacks, placeOf);
+  const originals = new Map(stacks.map((stack, i) => [stack, shownStacks[i]!]));
   return {
     report: shown,
     timeline: timelineOf(
@@ -153,13 +160,20 @@ export function pageData(
       onsets,
     ),
     courses,
-    flame: flameOf(redaction === undefined ? stacks : redactStacks(stacks, redaction), (frame) =>
-      position(frame, options.folder),
+    flame,
+    ranges: rangesOf(
+      capture,
+      report,
+      grouped,
+      stacks,
+      (stack) => framesOf(originals.get(stack)!),
+      (site) => groups.get(keyOf(site)),
     ),
+    hidden: hiddenMemory(capture, grouped, points, options, shownFrame, placeOf),
     ages: hasDetail ? exactAges(capture, ofDevice) : bounded.ages,
     labels: options.device === undefined ? labelsOf(capture, redaction) : [],
     oldest: hasDetail
-      ? grouped(
+      ? oldestPerKind(
           oldestOf(capture, ofDevice).map((tensor) => ({
             ...tensor,
             site: sites.get(tensor.siteId) ?? '',
@@ -172,21 +186,6 @@ export function pageData(
   };
 }
 
-/** `classify.ts:42 classify`; with the column or the whole path where that is not unique. */
-function shortNames(frames: Frame[]): string[] {
-  const base = ({ file }: Frame) => cutBegin(path.basename(file), MAX_NAME);
-  const ways = [
-    (frame: Frame) => `${base(frame)}:${frame.line}`,
-    (frame: Frame) => `${base(frame)}:${frame.line}:${frame.column}`,
-    (frame: Frame) => `${frame.file}:${frame.line}:${frame.column}`,
-  ];
-  return frames.map((frame) => {
-    if (frame.line === 0) return frame.file;
-    const way = ways.find((of) => frames.filter((other) => of(other) === of(frame)).length === 1) ?? ways[2]!;
-    return `${way(frame)} ${frame.function}`.trim();
-  });
-}
-
 function oldestOf(capture: Capture, ofDevice: (device: string) => boolean): LivingTensor[] {
   const count = capture.details.reduce((sum, { living }) => sum + living.size, 0);
   if (count > MAX_LIVING) return capture.oldestTensors(MAX_COMPARED, ofDevice);
@@ -195,7 +194,7 @@ function oldestOf(capture: Capture, ofDevice: (device: string) => boolean): Livi
 }
 
 /** One of each site and shape, the oldest first. Tensors of unknown shape are not compared. */
-function grouped(tensors: OldTensor[]): OldTensor[] {
+function oldestPerKind(tensors: OldTensor[]): OldTensor[] {
   const groups = new Map<string, OldTensor>();
   for (const [i, tensor] of tensors.entries()) {
     const { site, device, dtype, shape, isView, owner, scope, reached } = tensor;

@@ -16,6 +16,12 @@ export interface Flame {
   root: FlameNode;
 }
 
+/** The flame graph, and the numbers of a stack's frames in its names, outermost first. */
+export interface Flames {
+  flame: Flame;
+  framesOf(stack: StackTotals): number[];
+}
+
 /** Frames below this share of every value are not visible. */
 const MIN_SHARE = 0.0005;
 const MAX_NODES = 4000;
@@ -27,7 +33,7 @@ interface Building {
 }
 
 /** `nameOf` returns the position of a frame. */
-export function flameOf(stacks: StackTotals[], nameOf: (frame: Frame) => string): Flame {
+export function flameOf(stacks: StackTotals[], nameOf: (frame: Frame) => string): Flames {
   const names: string[] = ['all'];
   const files: number[] = [0];
   const sources: string[] = [''];
@@ -45,13 +51,13 @@ export function flameOf(stacks: StackTotals[], nameOf: (frame: Frame) => string)
     }
     return number;
   };
+  const framesOf = (stack: StackTotals) => stack.frames.map(numberOf).reverse();
   const root: Building = { name: 0, bytes: STACK_VALUES.map(() => 0), children: new Map() };
   for (const stack of stacks) {
     const bytes = STACK_VALUES.map((value) => Math.max(0, bytesOf(stack, value)));
     let node = root;
     add(node, bytes);
-    for (const frame of [...stack.frames].reverse()) {
-      const name = numberOf(frame);
+    for (const name of framesOf(stack)) {
       let child = node.children.get(name);
       if (child === undefined) {
         child = { name, bytes: STACK_VALUES.map(() => 0), children: new Map() };
@@ -61,7 +67,7 @@ export function flameOf(stacks: StackTotals[], nameOf: (frame: Frame) => string)
       add(node, bytes);
     }
   }
-  return { names, files, sources, root: prune(root) };
+  return { flame: { names, files, sources, root: prune(root) }, framesOf };
 }
 
 function add(node: Building, bytes: number[]): void {

@@ -4,6 +4,7 @@ import * as fs from 'node:fs';
 import * as path from 'node:path';
 import type { PageData } from '../page/data';
 import { embeddedJson, escapeHtml } from '../page/escape';
+import type { HiddenMemory } from '../page/hidden';
 import { ageHistogram, figures, labelTables, oldestTable, siteTable, unexplained } from '../page/sections';
 import { plainColors } from '../terminal/colors';
 import { formatCount, formatDuration } from '../terminal/units';
@@ -13,9 +14,9 @@ import { notes } from './text';
 const ASSETS = path.join(__dirname, '..', 'page', 'browser');
 const asset = (name: string) => fs.readFileSync(path.join(ASSETS, name), 'utf8');
 /** In this order: the first defines the colours, the last overrides. */
-const STYLES = ['colors.css', 'page.css', 'tables.css', 'chart.css', 'flame.css', 'media.css'];
+const STYLES = ['colors.css', 'page.css', 'tables.css', 'chart.css', 'flame.css', 'range.css', 'media.css'];
 /** In this order: the first defines what the others use. */
-const SCRIPTS = ['core.js', 'chart.js', 'flame.js', 'table.js'];
+const SCRIPTS = ['core.js', 'range.js', 'chart.js', 'flame.js', 'table.js'];
 
 const hashOf = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
@@ -27,8 +28,18 @@ const BIRTHS = `<section aria-labelledby="h-birth"><h2 id="h-birth">By time of b
 <div class="chart" id="births"></div><p class="note">What was made in each part of the recording, and what of it is still live.</p>
 </section>`;
 
+const hiddenSection = ({ flame }: HiddenMemory) => `<section aria-labelledby="h-hidden">
+<h2 id="h-hidden">Memory that no tensor shows</h2>
+<div class="chart" id="hidden"></div>
+${
+  flame === undefined
+    ? ''
+    : `<div class="flame" id="hidden-flame"></div>
+<p class="note">By the stacks that allocated it. No tensor of JavaScript refers to it any more, but an autograd graph or a token does.</p>`
+}</section>`;
+
 export function renderHtml(data: PageData, folder: string): string {
-  const { report, timeline, flame } = data;
+  const { report, timeline, flame, births, ranges, hidden } = data;
   const { summary } = report;
   // The badge shows the first word.
   const sentence = verdictSentence(report, folder).replace(/^[A-Z]+\s+/, '');
@@ -54,7 +65,8 @@ ${figures(report)}</header>
 <main>
 <noscript><p class="remark">The charts and the flame graph need JavaScript, which is disabled.</p></noscript>
 <section aria-labelledby="h-time"><h2 id="h-time">Live bytes by site</h2>
-<div class="chart" id="timeline"></div></section>
+<div class="chart" id="timeline"></div>
+<fieldset class="range" id="range"><legend class="hidden">Part of the recording</legend></fieldset></section>
 <section aria-labelledby="h-sites"><h2 id="h-sites">Sites</h2>
 ${siteTable(data, folder)}</section>
 <section aria-labelledby="h-flame"><h2 id="h-flame">By allocation stack</h2>
@@ -68,14 +80,15 @@ ${
 }
 <section aria-labelledby="h-age"><h2 id="h-age">Age of live tensors</h2>
 ${ageHistogram(data.ages)}</section>
-${data.births === undefined ? '' : BIRTHS}
+${births === undefined ? '' : BIRTHS}
 <section aria-labelledby="h-oldest"><h2 id="h-oldest">Oldest tensors</h2>
 ${oldestTable(data, folder)}</section>
+${hidden === undefined ? '' : hiddenSection(hidden)}
 <section aria-labelledby="h-rest"><h2 id="h-rest">Memory outside tensors</h2>
 <div class="chart" id="process"></div>
 ${unexplained(report, timeline)}</section>
 </main>
-<script type="application/json" id="data">${embeddedJson({ timeline, flame, births: data.births })}</script>
+<script type="application/json" id="data">${embeddedJson({ timeline, flame, births, ranges, hidden, peakBytes: summary.peakLiveBytes })}</script>
 <script>${script}</script>
 </body></html>
 `;

@@ -2,6 +2,7 @@
 import type { Tick } from '../capture/records';
 import type { Colors } from '../terminal/colors';
 import { formatBytes, formatCount } from '../terminal/units';
+import { barsFromZero } from '../wording/bars';
 
 const BARS = '▁▂▃▄▅▆▇█';
 const HISTORY = 16;
@@ -13,7 +14,7 @@ const USUAL_WIDTH = 80;
 /** A range smaller than this share of the highest value is drawn flat, so that noise does not look like growth. */
 const MIN_RANGE = 0.1;
 
-/** The last values as bars. */
+/** The last values as bars from the least of them, which the reader must be told. */
 export function sparkline(values: number[]): string {
   const recent = values.slice(-HISTORY);
   const least = Math.min(...recent);
@@ -110,7 +111,7 @@ export class LiveLines {
     this.titles = titles;
     if (this.lines++ % TITLES_EVERY === 0) this.write(`${colors.dim(titles)}\n`);
     const room = width - line.length - 2;
-    const bars = room < MIN_BARS ? '' : `  ${colors.cyan(sparkline(this.history.slice(-room)))}`;
+    const bars = room < MIN_BARS ? '' : `  ${colors.cyan(barsFromZero(this.history.slice(-room)))}`;
     this.write(`${line}${bars}\n`);
   }
 }

@@ -38,7 +38,11 @@ export function renderWasm(wasm: WasmReport, colors: Colors, folder: string): st
   return `${lines.join('\n')}\n`;
 }
 
-function sentence({ verdict, sites, durationMs, rounds }: WasmReport, colors: Colors, folder: string): string {
+function sentence(
+  { verdict, sites, durationMs, rounds, sufficientMs }: WasmReport,
+  colors: Colors,
+  folder: string,
+): string {
   const [worst] = sites;
   const head = 'WebAssembly: ';
   if (verdict === 'leak' && worst !== undefined) {
@@ -50,8 +54,13 @@ function sentence({ verdict, sites, durationMs, rounds }: WasmReport, colors: Co
   const grown = sites.find(({ kind }) => kind === 'grew-to-the-end');
   if (verdict === 'insufficient' && grown !== undefined)
     return `${colors.yellow(colors.bold('INSUFFICIENT'))}  ${head}memory made at ${position(grown, folder)} grew until it was freed at the end: a leak, or a job that has ended. Run it longer.`;
+  const enough =
+    sufficientMs === null ? '' : ` ${formatDuration(1000 * Math.ceil(sufficientMs / 1000))} would suffice.`;
+  const late = sites.find(({ grewLate }) => grewLate);
+  if (verdict === 'insufficient' && late !== undefined)
+    return `${colors.yellow(colors.bold('INSUFFICIENT'))}  ${head}memory made at ${position(late, folder)} grew late in a run of ${formatDuration(durationMs)}, and may go on growing.${enough}`;
   if (verdict === 'insufficient')
-    return `${colors.yellow(colors.bold('INSUFFICIENT'))}  ${head}${formatDuration(durationMs)} (${counted(rounds, 'round')}) are too short to distinguish a leak from warm-up.`;
+    return `${colors.yellow(colors.bold('INSUFFICIENT'))}  ${head}${formatDuration(durationMs)} (${counted(rounds, 'round')}) are too short to distinguish a leak from warm-up.${enough}`;
   const clean = `${colors.green(colors.bold('CLEAN'))}  ${head}`;
   if (worst === undefined) return `${clean}The program made no WebAssembly.Memory.`;
   const live = sites.reduce((sum, site) => sum + site.liveMemories, 0);

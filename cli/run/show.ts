@@ -1,8 +1,9 @@
 /** Shows a capture while it is recorded, and reports on it afterwards. */
-import { analyse } from '../analysis/analyse';
+import { reportOn } from '../analysis/loaded';
 import type { Report } from '../analysis/report';
-import type { Capture } from '../capture/capture';
+import { condense } from '../capture/condense';
 import { Family } from '../capture/family';
+import type { LoadedCapture } from '../capture/load';
 import { type CaptureFollower, withFileName } from '../capture/reader';
 import type { Tick } from '../capture/records';
 import { LiveLines } from '../reporters/live';
@@ -11,8 +12,6 @@ import { colorsFor } from '../terminal/colors';
 import { terminalSize } from '../terminal/size';
 import { printError } from '../terminal/writers';
 import { lostText } from '../wording/sentence';
-
-export { reserve } from '../capture/reserve';
 
 const FIGURES = ['tensors', 'storages', 'bytes', 'allocatedBytes', 'rss'] as const;
 
@@ -25,6 +24,7 @@ export function showLive(follower: CaptureFollower, interval: number): () => voi
   let shown: Tick | undefined;
   const show = (atEnd = false) => {
     withFileName(follower.file, () => follower.poll());
+    condense(follower.capture);
     const tick = follower.capture.ticks.at(-1);
     if (tick === undefined || tick.ms === shown?.ms) return;
     if (atEnd && shown !== undefined && isRepetition(tick, shown, interval)) return;
@@ -53,9 +53,9 @@ const isRepetition = (tick: Tick, shown: Tick, interval: number) =>
   tick.ms - shown.ms < interval / 2 && tick.tensors === shown.tensors && tick.bytes === shown.bytes;
 
 /** Prints the report, and lost events on stderr. */
-export function reportCapture(capture: Capture, options: ShowOptions): Report {
-  const report = analyse(capture);
-  showReport(report, capture, options);
+export function reportCapture(loaded: LoadedCapture, options: ShowOptions): Report {
+  const report = reportOn(loaded);
+  showReport(report, loaded.capture, options);
   if (report.summary.lostEvents > 0) {
     const { red } = colorsFor(process.stderr);
     printError(`${red('leak-audit:')} ${lostText(report.summary)}\n`);

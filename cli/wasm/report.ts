@@ -5,16 +5,17 @@ import { NO_STACK, sourceStack } from '../analysis/sites';
 import type { WasmMemory, WasmReport, WasmSite } from '../analysis/wasm-report';
 import type { Frame } from '../capture/records';
 import { SourceMaps } from '../code/source-maps';
+import { judge } from '../rules';
 import { falseDiscovery } from '../rules/statistics/false-discovery';
 import {
   ERROR,
   inconclusive,
   type Judgement,
-  judge,
   notSignificant,
   type SiteHistory,
   type SiteVerdict,
 } from '../rules/verdict';
+import { roundsNeeded } from '../rules/warmup';
 import { demandOf } from './demand';
 import type { WasmRecord } from './records';
 
@@ -22,8 +23,10 @@ import type { WasmRecord } from './records';
 const MIN_BYTES = 4 * 65_536;
 /** A thread or process that ended so long before the last round has freed its memories. */
 const LAST_MS = 2000;
-/** A memory that grew more than once, and again after this share of the run, may go on growing: too few steps for a verdict. */
-const FEW_GROWTHS = 2;
+/**
+ * A memory that grew after this share of the run may go on growing: too few steps for a verdict. Its first growth counts from
+ * when it was made, because modules that are loaded late also grow while they load.
+ */
 const LATE = 0.5;
 /** In the report; the figures of the sites cover all. */
 const MAX_MEMORIES = 1000;
@@ -41,8 +44,8 @@ interface Site {
   liveTensors: number[];
   /** The round after the last collection in a thread that has some of its memories. */
   collected: number | undefined;
-  /** When one of its memories grew for the second time or later, last. */
-  grewMs: number;
+  /** How long the run must be for the growths of its memories to be early ones. */
+  neededMs: number;
   /** Threads that have some. */
   origins: Set<string>;
 }
@@ -71,8 +74,11 @@ export function wasmReport(records: WasmRecord[]): WasmReport {
       memory.freedMs = ms;
     } else if (memory.bytes !== bytes) {
       memory.bytes = bytes;
-      known.growth.push([ms, bytes]);
-      if (known.growth.length > FEW_GROWTHS) site.grewMs = ms;
+      const [, before] = known.growth.at(-1)!;
+      const isFirst = known.growth.push([ms, bytes]) === 2;
+      const { madeMs } = memory;
+      if (!isFirst) site.neededMs = Math.max(site.neededMs, ms / LATE);
+      else if (bytes - before >= MIN_BYTES) site.neededMs = Math.max(site.neededMs, madeMs + (ms - madeMs) / LATE);
     }
   };
   for (const record of records) {
@@ -118,10 +124,11 @@ function judged(sites: Site[], times: number[], memories: WasmMemory[], duration
     const history = { ms: times.slice(from), liveBytes, liveTensors };
     const born = Number.isFinite(oldest) ? { oldestBirthMs: oldest } : {};
     const judgement = judgeSeries({ ...history, ...born }, site.collected);
-    return judgement.verdict === 'steady' && live.length > 0 && site.grewMs > LATE * durationMs
+    return judgement.verdict === 'steady' && live.length > 0 && site.neededMs > durationMs
       ? { ...judgement, verdict: 'insufficient', kind: 'insufficient' }
       : judgement;
   });
+  const sufficient = judgements.map(({ kind }, i) => (kind === 'insufficient' ? neededMs(sites[i]!, times) : 0));
   const errors = falseDiscovery(judgements.map(({ p }) => p));
   const reports = sites.map((site, i): WasmSite => {
     const first = judgements[i]!;
@@ -137,19 +144,30 @@ function judged(sites: Site[], times: number[], memories: WasmMemory[], duration
       verdict,
       kind,
       confidence: verdict === 'leak' ? 1 - errors[i]! : null,
+      grewLate: verdict === 'insufficient' && site.neededMs > durationMs,
     };
   });
   reports.sort((a, b) => RANK[a.verdict] - RANK[b.verdict] || b.liveBytes - a.liveBytes);
   const has = (verdict: SiteVerdict) => reports.some((site) => site.verdict === verdict && site.liveMemories > 0);
   // Also what grew until it was freed at the end.
   const isUncertain = has('insufficient') || reports.some(({ kind }) => kind === 'grew-to-the-end');
+  const verdict = has('leak') ? 'leak' : isUncertain ? 'insufficient' : 'clean';
+  const sufficientMs = Math.ceil(sufficient.reduce((most, ms) => Math.max(most, ms), 0));
   return {
-    verdict: has('leak') ? 'leak' : isUncertain ? 'insufficient' : 'clean',
+    verdict,
     rounds: times.length,
     durationMs,
+    sufficientMs: verdict === 'insufficient' && sufficientMs > durationMs ? sufficientMs : null,
     sites: reports,
     memories: memories.sort((a, b) => b.bytes - a.bytes).slice(0, MAX_MEMORIES),
   };
+}
+
+/** The duration of a run that has enough rounds of the site, all of them early enough. */
+function neededMs({ from, neededMs: ms }: Site, times: number[]): number {
+  if (times.length - from < 2) return ms;
+  const interval = (times.at(-1)! - times[from]!) / (times.length - 1 - from);
+  return Math.max(ms, times[from]! + roundsNeeded() * interval);
 }
 
 /** Memory that was freed at the end may have leaked until then, or served a job that has ended. */
@@ -181,7 +199,7 @@ function siteOf(sites: Map<string, Site>, raw: Frame[], maps: SourceMaps, from: 
   if (site === undefined) {
     site = {
       ...{ frame, stack, memories: [], bytes: 0, live: 0, from, liveBytes: [], liveTensors: [] },
-      ...{ collected: undefined, grewMs: Number.NEGATIVE_INFINITY, origins: new Set() },
+      ...{ collected: undefined, neededMs: 0, origins: new Set() },
     };
     sites.set(key, site);
   }
@@ -192,8 +210,11 @@ function siteOf(sites: Map<string, Site>, raw: Frame[], maps: SourceMaps, from: 
 export function withWasm(report: Report, wasm: WasmReport): Report {
   const isAlone = report.summary.insufficient === 'not-loaded' && wasm.sites.length > 0;
   if (isAlone) {
-    const insufficient = wasm.verdict === 'insufficient' ? ('few-rounds' as const) : null;
-    return { ...report, verdict: wasm.verdict, summary: { ...report.summary, insufficient }, wasm };
+    const grewLate = wasm.sites.some((site) => site.grewLate);
+    const shortfall = grewLate ? ('young-sites' as const) : ('few-rounds' as const);
+    const insufficient = wasm.verdict === 'insufficient' ? shortfall : null;
+    const { sufficientMs } = wasm;
+    return { ...report, verdict: wasm.verdict, summary: { ...report.summary, insufficient, sufficientMs }, wasm };
   }
   const rank = { leak: 0, insufficient: 1, clean: 2 };
   return { ...report, verdict: rank[wasm.verdict] < rank[report.verdict] ? wasm.verdict : report.verdict, wasm };

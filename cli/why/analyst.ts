@@ -71,6 +71,7 @@ function holderOf(value: unknown, where: string): Holder {
   return {
     path: list(given.path, `${where}.path`, 64).map((step) => text(step, `${where}.path`)),
     tensors: amount(given.tensors, `${where}.tensors`),
+    ...(given.openedAt === undefined ? {} : { openedAt: text(given.openedAt, `${where}.openedAt`) }),
     bytes: amount(given.bytes, `${where}.bytes`),
     sites: list(given.sites, `${where}.sites`, MAX_HOLDERS).map((one, i) => siteOf(one, `${where}.sites[${i}]`)),
   };

@@ -9,7 +9,10 @@ export function withHolders(report: Report, answers: readonly Answer[]): Report 
   );
   const sites = report.sites.map((site) => {
     const heldBy = holders.get(`${site.file}:${site.line}:${site.column}`);
-    return heldBy === undefined ? site : { ...site, heldBy };
+    if (heldBy === undefined) return site;
+    const openedAt = heldBy.find((holder) => holder.openedAt !== undefined)?.openedAt;
+    if (openedAt === undefined || site.cause?.kind !== 'open-scope') return { ...site, heldBy };
+    return { ...site, heldBy, cause: { ...site.cause, openedAt } };
   });
   return { ...report, sites };
 }

@@ -6,6 +6,8 @@ export interface Holder {
   /** From a named root of the program to the tensors. */
   path: string[];
   tensors: number;
+  /** For scopes that are still open: where they were opened, if known. */
+  openedAt?: string;
   /** Bytes of storages, each counted once. 0 if only a heap snapshot is available. */
   bytes: number;
   /** Lines that made them, most bytes first; empty if nothing was recorded. */

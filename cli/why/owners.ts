@@ -38,7 +38,7 @@ export function ownersOf(
   for (const [handle, row] of rows) {
     if (!sites.isWanted(row.site)) continue;
     if (row.scope !== 0) {
-      const place = placeOf(facts, row.scope, sites, words);
+      const place = placeOf(facts, row.scope, sites, words) ?? '';
       const sum = scopes.get(place) ?? newSum();
       add(sum, row);
       scopes.set(place, sum);
@@ -46,11 +46,12 @@ export function ownersOf(
   }
   const holders: Holder[] = [...scopes].map(([place, { tensors, bytes, sites: shares, scopes: all }]) => ({
     path: [
-      `${many(all.size, 'scope that is still open', 'scopes that are still open')}${place}`,
+      `${many(all.size, 'scope that is still open', 'scopes that are still open')}${place === '' ? '' : `, opened at ${place}`}`,
       many(tensors, 'tensor'),
     ],
     tensors,
     bytes,
+    ...(place === '' ? {} : { openedAt: place }),
     sites: sites.shares(shares),
   }));
   if (rest.tensors > 0) {
@@ -83,8 +84,7 @@ export function ownersOf(
   return holders;
 }
 
-function placeOf(facts: Facts, scope: number, sites: Sites, words: Words): string {
+function placeOf(facts: Facts, scope: number, sites: Sites, words: Words): string | undefined {
   const frame = sites.top(facts.openings.get(scope) ?? []);
-  if (frame === undefined) return '';
-  return `, opened at ${words.written(frame)}`;
+  return frame === undefined ? undefined : words.written(frame);
 }

@@ -11,7 +11,7 @@ export interface WhyReport {
   /** Most bytes first. */
   heldBy: (Holder & { thread: number })[];
   /** The same by the line that created the tensors, if known. */
-  sites: (SiteShare & { heldBy: { path: string[]; tensors: number; bytes: number }[] })[];
+  sites: (SiteShare & { heldBy: { path: string[]; tensors: number; bytes: number; openedAt?: string }[] })[];
 }
 
 export function whyReport(answers: readonly Answer[]): WhyReport {
@@ -32,13 +32,13 @@ export function whyReport(answers: readonly Answer[]): WhyReport {
 
 function sitesOf(holders: readonly Holder[]): WhyReport['sites'] {
   const sites = new Map<string, WhyReport['sites'][number]>();
-  for (const { path, sites: shares } of holders) {
+  for (const { path, openedAt, sites: shares } of holders) {
     for (const { tensors, bytes, ...frame } of shares) {
       const key = `${frame.file}:${frame.line}:${frame.column}`;
       const site = sites.get(key) ?? { ...frame, tensors: 0, bytes: 0, heldBy: [] };
       site.tensors += tensors;
       site.bytes += bytes;
-      site.heldBy.push({ path, tensors, bytes });
+      site.heldBy.push({ path, tensors, bytes, ...(openedAt === undefined ? {} : { openedAt }) });
       sites.set(key, site);
     }
   }

@@ -12,5 +12,6 @@ function workerText({ worker }: Cause, folder: string): string {
 /** Empty if none is known. A graph is named by the verdict itself. */
 export function causeSentence({ cause }: SiteReport, folder: string): string {
   if (cause === undefined || cause.kind === 'graph') return '';
-  return `Cause: ${cause.text}${workerText(cause, folder)}; ${cause.remedy}.`;
+  const opened = cause.openedAt === undefined ? '' : `, opened at ${cause.openedAt}`;
+  return `Cause: ${cause.text}${opened}${workerText(cause, folder)}; ${cause.remedy}.`;
 }

@@ -144,6 +144,9 @@ void stop(const char* reason);
 // Adds a named point in time to the running capture. False when none runs, or it can take no more marks.
 bool mark(const std::string& name) noexcept;
 
+// The names of c10::ScalarType by number, which each capture repeats. Never freed; set before a capture starts.
+void set_dtypes(const std::vector<std::string>* names) noexcept;
+
 // Number of frames per stack; 0 while no capture runs.
 int depth() noexcept;
 

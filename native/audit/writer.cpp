@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -54,6 +55,17 @@ const char* mode_name(Options::Mode mode) {
   }
 }
 
+// Of all captures: the names do not depend on the environment.
+std::atomic<const std::vector<std::string>*> process_dtypes{nullptr};
+
+std::string dtypes_json() {
+  const std::vector<std::string>* names = process_dtypes.load();
+  if (names == nullptr) return "[]";
+  std::string list;
+  for (const std::string& name : *names) list += (list.empty() ? "" : ",") + json_quote(name);
+  return "[" + list + "]";
+}
+
 std::string start_json(const Options& options) {
   using std::chrono::duration_cast;
   using std::chrono::milliseconds;
@@ -65,7 +77,7 @@ std::string start_json(const Options& options) {
          ",\"maxBytes\":" + std::to_string(options.max_bytes) + ",\"clockMs\":" + std::to_string(steady_ms()) +
          ",\"memoryLimit\":{\"bytes\":" + std::to_string(limit.bytes) + ",\"from\":\"" +
          (limit.of_group ? "cgroup" : "machine") + "\"},\"attached\":" + (options.attached ? "true" : "false") +
-         ",\"command\":" + json_quote(options.command) + "}";
+         ",\"dtypes\":" + dtypes_json() + ",\"command\":" + json_quote(options.command) + "}";
 }
 
 // Maximum entries per packet: a reader keeps a packet in memory.
@@ -76,6 +88,8 @@ constexpr size_t kFlushBytes = size_t{4} << 20;
 constexpr uint32_t kMaxMarks = 10'000;
 
 }  // namespace
+
+void set_dtypes(const std::vector<std::string>* names) noexcept { process_dtypes.store(names); }
 
 int64_t steady_ms() noexcept {
   using std::chrono::duration_cast;

@@ -36,6 +36,16 @@ std::string dtype_name(c10::ScalarType type) {
   return found != names->end() ? found->second : lower(cpp);
 }
 
+const std::vector<std::string>& dtype_names() {
+  static const auto* all = [] {
+    auto* names = new std::vector<std::string>;  // constant data, never freed
+    for (int number = 0; number < static_cast<int>(c10::ScalarType::Undefined); ++number)
+      names->push_back(dtype_name(static_cast<c10::ScalarType>(number)));
+    return names;
+  }();
+  return *all;
+}
+
 std::string layout_name(c10::Layout layout) {
   std::ostringstream text;
   text << layout;  // "Strided", "Sparse", "SparseCsr"

@@ -6,10 +6,12 @@
 #include <c10/core/ScalarType.h>
 
 #include <string>
+#include <vector>
 
 namespace ltn {
 
 std::string dtype_name(c10::ScalarType type);              // "float32", "qint8", "float8_e5m2"
+const std::vector<std::string>& dtype_names();             // of all that this libtorch knows, by number
 std::string layout_name(c10::Layout layout);               // "strided", "sparse_coo"
 std::string memory_format_name(c10::MemoryFormat format);  // "contiguous", "channels_last"
 

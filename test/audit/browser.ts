@@ -27,6 +27,7 @@ export interface Page extends Pick<Locator, 'getByRole' | 'locator'> {
   on(event: 'dialog', listener: (dialog: { message(): string; dismiss(): Promise<void> }) => void): void;
   on(event: 'request', listener: (request: { url(): string }) => void): void;
   keyboard: { press(key: string): Promise<void> };
+  mouse: { move(x: number, y: number): Promise<void>; down(): Promise<void>; up(): Promise<void> };
   setDefaultTimeout(ms: number): void;
   /** Runs in the page before its own scripts, whatever its policy. */
   addInitScript(script: string): Promise<unknown>;

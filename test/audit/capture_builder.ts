@@ -26,6 +26,8 @@ export interface BirthInput {
   /** The value in the file: 1 the collector, 2 kept, 3 a scope. */
   owner?: number;
   environment?: number;
+  /** The number of its c10::ScalarType; 6 is float32. */
+  dtype?: number;
 }
 
 export interface GraphInput {
@@ -117,7 +119,7 @@ export class CaptureBuilder {
       payload.writeFloatLE(birth.weight ?? 1, at + 32);
       payload.writeUInt32LE(birth.storage ?? birth.id, at + 36);
       payload.writeInt8(-1, at + 41);
-      payload.writeInt8(6, at + 42);
+      payload.writeInt8(birth.dtype ?? 6, at + 42);
       payload.writeUInt8((birth.isView ? 1 : 0) | ((birth.owner ?? 0) << 1), at + 43);
       payload.writeUInt32LE(birth.environment ?? this.environment, at + 44);
     }

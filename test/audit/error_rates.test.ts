@@ -2,8 +2,10 @@
  * How often the rules err, on simulated sites (simulation.ts). The bounds here are wide; docs/verdicts.md has the figures of
  * `LTN_SERIES=2000 npx jest test/audit/error_rates`, which prints them. Seeds are 1, 2, 3, …
  */
+
+import { judge } from '../../cli/rules';
 import { falseDiscovery } from '../../cli/rules/statistics/false-discovery';
-import { ERROR, judge } from '../../cli/rules/verdict';
+import { ERROR } from '../../cli/rules/verdict';
 import { limitMs } from '../support/sanitized';
 import { INNOCENTS, LEAKS, RANDOM_WALK, simulate } from './simulation';
 

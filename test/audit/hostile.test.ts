@@ -1,9 +1,8 @@
 /** Malicious captures: wrong types, huge counts, and attacks on memory and time. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import * as path from 'node:path';
-import { analyse } from '../../cli/analysis/analyse';
 import { diffReports } from '../../cli/analysis/diff';
-import { withExactFigures } from '../../cli/analysis/exact';
+import { reportOn } from '../../cli/analysis/loaded';
 import { stackTotals } from '../../cli/analysis/stacks';
 import { fileHeader, PacketType, packet } from '../../cli/capture/format';
 import { MAX_FRAMES } from '../../cli/capture/limits';
@@ -56,7 +55,7 @@ async function leakAudit(...args: string[]): Promise<Outcome> {
 function useAll(capture: string): 'told' | 'used' {
   try {
     const loaded = loadCapture(capture);
-    const report = withExactFigures(analyse(loaded.capture, {}), loaded);
+    const report = reportOn(loaded);
     const outcome = check(report, { maxAge: 1, maxLive: 1 }, '/');
     const stacks = stackTotals(loaded.capture);
     renderText(report, { colors: plainColors, folder: '/' });

@@ -44,6 +44,7 @@ test.each(['light', 'dark'] as const)(
       'By allocation stack',
       'Age of live tensors',
       'Oldest tensors',
+      'Memory that no tensor shows',
       'Memory outside tensors',
     ]);
     expect(await page.locator('#timeline polygon').count()).toBe(4);
@@ -129,6 +130,89 @@ test('flames: three values, zoom, and the keys of a tree', async () => {
     'postBatch  /srv/shop/src/routes.ts:19:5',
     'classify  /srv/shop/src/classify.ts:42:14',
   ]);
+  expect(complaints).toEqual([]);
+  await page.close();
+});
+
+test('a range, by drag or sliders, aggregates the table and the flames; the high-water mark is one', async () => {
+  const { page, complaints } = await open(browser, file('app.html'));
+  const figures = async () =>
+    await page.locator('#site-table tbody tr:first-child td:nth-last-child(-n+6)').allTextContents();
+  const widths = async () =>
+    (await page.getByRole('radio').first().locator('xpath=../..').locator('label').allTextContents()).map((text) =>
+      text.trim(),
+    );
+  const whole = await figures();
+  expect(whole.slice(0, 4)).toEqual(['288', '9.0 MiB', '4,032', '126.0 MiB']);
+  const box = await page.evaluate<{ x: number; y: number; width: number }>(
+    "(({ x, y, width }) => ({ x, y, width }))(document.querySelector('#timeline .plot').getBoundingClientRect())",
+  );
+  const at = (share: number) => [box.x + 72 + share * (box.width - 82), box.y + 100] as const;
+  await page.mouse.move(...at(0.25));
+  await page.mouse.down();
+  await page.mouse.move(...at(0.4));
+  await page.mouse.move(...at(0.75));
+  await page.mouse.up();
+  const note = page.locator('#range .note');
+  // Chosen are the steps next to 6.2 s and 18.1 s: rounds 25 or so and 72 or so.
+  const [, from, to] = /show (\d+\.\d) s to (\d+\.\d) s/.exec((await note.textContent())!)!;
+  const [first, last] = [Number(from) * 4, Number(to) * 4].map(Math.round) as [number, number];
+  expect([first > 22 && first < 28, last > 69 && last < 76]).toEqual([true, true]);
+  expect(await figures()).toEqual([
+    String(3 * last),
+    `${((last * 98_304) / 2 ** 20).toFixed(1)} MiB`,
+    (42 * (last - first)).toLocaleString('en'),
+    `${(((last - first) * 1_376_256) / 2 ** 20).toFixed(1)} MiB`,
+    '22.5 MiB',
+    '–',
+  ]);
+  expect(await page.locator('#timeline rect.outside').count()).toBe(2);
+  await picture(page, 'range');
+  // What grew in it: the leak, by its two stacks, and less of the sawtooth than nothing.
+  expect((await widths())[2]).toMatch(/^growth \(/);
+  await page.getByRole('button', { name: /^High-water mark \(15\.9 MiB at 23\.8 s\)/ }).press('Enter');
+  expect(await note.textContent()).toMatch(/show the start to 23\.8 s/);
+  expect((await widths())[0]).toBe('live (15.9 MiB)');
+  const begin = page.getByRole('slider', { name: 'Begin of the range' });
+  await begin.press('ArrowRight');
+  expect(await begin.getAttribute('aria-valuetext')).not.toBe('the start');
+  await page.getByRole('button', { name: 'Whole recording' }).press('Enter');
+  expect(await figures()).toEqual(whole);
+  expect((await widths())[0]).toBe('live (14.6 MiB)');
+  expect(complaints).toEqual([]);
+  await page.close();
+});
+
+test('hidden memory has its own course and flames, by the lines whose graphs hold it', async () => {
+  const builder = new CaptureBuilder()
+    .site(1, ['/srv/train.ts', 10, 5, 'step'], ['/srv/main.ts', 3, 1, 'main'])
+    .site(2, ['/srv/eval.ts', 20, 5, 'evaluate'], ['/srv/main.ts', 9, 1, 'main']);
+  for (let i = 1; i <= 60; i++) {
+    builder.graphs({ site: 1, tensors: 1, nodes: 10 * i, flags: 2, hiddenStorages: i, hiddenBytes: i * 2 ** 16 });
+    builder.tick({ ms: i * 250, allocatedBytes: 2 ** 20 + i * 2 ** 16 + 8192, collections: i }, [
+      { site: 1, liveTensors: 2, liveBytes: 4096, allocatedTensors: 10 * i, allocatedBytes: i * 2 ** 16 },
+      { site: 2, liveTensors: 1, liveBytes: 4096, allocatedTensors: 10 * i, allocatedBytes: i * 4096 },
+    ]);
+  }
+  writeFileSync(file('hidden.ltna'), builder.end().build());
+  await makePage('hidden.ltna', 'hidden.html');
+  const { page, complaints } = await open(browser, file('hidden.html'), { width: 420, colorScheme: 'dark' });
+  await picture(page, 'hidden');
+  const chart = page.getByRole('slider', { name: /Memory that no tensor shows/ });
+  await chart.focus();
+  await page.keyboard.press('End');
+  expect(await chart.getAttribute('aria-valuetext')).toBe(
+    '15.0 s: held by libtorch, not in tensors 4.8 MiB; no line known 1.0 MiB; train.ts:10 step 3.8 MiB',
+  );
+  const tree = page.getByRole('tree', { name: 'Stacks of memory that no tensor shows' });
+  expect(await tree.getByRole('treeitem').allTextContents()).toEqual([
+    'all',
+    'main  /srv/main.ts:3:1',
+    'step  /srv/train.ts:10:5',
+    '(no line known)',
+  ]);
+  const beyond = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
+  expect(await page.evaluate<number>(beyond)).toBe(0);
   expect(complaints).toEqual([]);
   await page.close();
 });

@@ -114,6 +114,20 @@ test('live tensors are those with a birth and without a death, with shape, label
   expect(capture.labels.get(9)).toEqual({ route: '/classify' });
 });
 
+test('dtypes have the names that the capture gives them; older captures, those that this version knows', () => {
+  const dtypes = (start: object, numbers: number[]) => {
+    const builder = new CaptureBuilder(start).births(...numbers.map((dtype, i) => ({ id: i + 1, site: 1, dtype })));
+    return [...parse(builder.tick({ ms: 10 }).build()).livingTensors()].map(({ dtype }) => dtype);
+  };
+  expect(dtypes({}, [6, 23, 24, 27, 28, 29, 99])).toEqual([
+    ...['float32', 'float8_e5m2', 'float8_e4m3fn', 'uint16', 'uint32', 'uint64', 'dtype99'],
+  ]);
+  const names = Array.from({ length: 100 }, (_, i) => `name${i}`);
+  expect(dtypes({ dtypes: names }, [6, 27, 99, 101])).toEqual(['name6', 'name27', 'name99', 'dtype101']);
+  expect(() => dtypes({ dtypes: ['x'.repeat(65)] }, [0])).toThrow(/start\.dtypes\[0\]: expected at most 64 characters/);
+  expect(() => dtypes({ dtypes: 'float32' }, [0])).toThrow(/start\.dtypes: expected a list, got "float32"/);
+});
+
 test('series of different labels are separate', () => {
   const capture = parse(
     new CaptureBuilder()

@@ -39,6 +39,7 @@ test(
     expect(living).toHaveLength(count);
     expect(new Set(living.map((one) => one.shape?.join()))).toEqual(new Set(['4,4']));
     expect(living.every((one) => one.bytes === 64 && one.dtype === 'float32' && !one.isView)).toBe(true);
+    expect([6, 15].map((number) => capture.start?.dtypes?.[number])).toEqual(['float32', 'bfloat16']);
     const site = atLine(capture, 8);
     expect(total(site, (one) => one.liveTensors)).toBe(count);
     expect(total(site, (one) => one.liveBytes)).toBe(count * 64);

@@ -248,7 +248,16 @@ test('live lines are aligned and end in a sparkline', () => {
   const live = new LiveLines((line) => lines.push(line), colors);
   for (const tick of read(leakyCapture(3)).ticks) live.show(tick);
   expect(lines).toHaveLength(4);
-  expect(lines[3]).toMatch(/^ +0\.8s +4 +4 +7\.0 KiB +7\.0 KiB +0 B +95\.4 MiB {2}▁▅█\n$/);
+  expect(lines[3]).toMatch(/^ +0\.8s +4 +4 +7\.0 KiB +7\.0 KiB +0 B +95\.4 MiB {2}▆▇█\n$/);
+  // From zero, so that noise does not look like growth.
+  const builder = new CaptureBuilder();
+  for (const [i, bytes] of [260, 266, 255, 262].entries()) builder.tick({ ms: 250 * (i + 1), bytes });
+  for (const tick of read(builder).ticks) live.show(tick);
+  expect(lines.at(-1)).toMatch(/ {2}[▁▂▃▄▅▆▇█]{2}▁▁▁▁\n$/);
+  const alone: string[] = [];
+  const level = new LiveLines((line) => alone.push(line), colors);
+  for (const tick of read(builder).ticks) level.show(tick);
+  expect(alone.at(-1)).toMatch(/ {2}████\n$/);
   expect(sparkline([5, 5])).toBe('▁▁');
   expect(sparkline([260, 266, 0])).toBe('██▁');
   expect(sparkline([260, 266])).toBe('▁▃'); // noise stays low

@@ -1,8 +1,9 @@
+import { judge } from '../../cli/rules';
 import { falseDiscovery } from '../../cli/rules/statistics/false-discovery';
 import { upperTail } from '../../cli/rules/statistics/normal';
 import { floorOf, steps, teeth } from '../../cli/rules/statistics/shape';
 import { theilSen } from '../../cli/rules/statistics/theil-sen';
-import { judge, type SiteHistory } from '../../cli/rules/verdict';
+import type { SiteHistory } from '../../cli/rules/verdict';
 import { history, ROUND_MS, random } from './simulation';
 
 const ROUNDS = 48;

@@ -1,6 +1,8 @@
 /** `leak-audit run --wasm` on a program with a hand-made WebAssembly module. */
 import * as fs from 'node:fs';
 import * as path from 'node:path';
+import { renderWasm } from '../../cli/reporters/wasm';
+import { plainColors } from '../../cli/terminal/colors';
 import { parseRecords, type WasmRecord } from '../../cli/wasm/records';
 import { wasmReport } from '../../cli/wasm/report';
 import { limitMs } from '../support/sanitized';
@@ -106,6 +108,34 @@ describe('the judgement', () => {
     const sizes = (second: number) => Array.from({ length: 60 }, (_, i) => (i < 10 ? 16 : i < second ? 20 : 23) * MB);
     const verdictOf = (second: number) => wasmReport([memory(1, 0, 16 * MB), ...rounds(sizes(second))]).verdict;
     expect([verdictOf(20), verdictOf(45)]).toEqual(['clean', 'insufficient']);
+  });
+
+  test('a memory that grew once, late, is not called clean: a longer run would tell', () => {
+    const MB = 2 ** 20;
+    const grownAt = (round: number, by: number, rest: WasmRecord[] = []) =>
+      wasmReport(
+        inOrder([
+          ...rest,
+          memory(1, 0, 16 * MB),
+          ...rounds(Array.from({ length: 60 }, (_, i) => 16 * MB + (i < round ? 0 : by))),
+        ]),
+      );
+    const late = grownAt(49, MB);
+    expect(late).toMatchObject({ verdict: 'insufficient', durationMs: 6000, sufficientMs: 10_000 });
+    expect(late.sites[0]).toMatchObject({ verdict: 'insufficient', grewLate: true, liveMemories: 1 });
+    expect(renderWasm(late, plainColors, '/srv')).toContain(
+      'INSUFFICIENT  WebAssembly: memory made at app.js:4:2 grew late in a run of 6.0 s, and may go on growing. 10.0 s would suffice.',
+    );
+    expect(grownAt(20, MB)).toMatchObject({ verdict: 'clean', sufficientMs: null });
+    expect(grownAt(49, 65_536).verdict).toBe('clean'); // a page
+    // What is loaded late grows when it is loaded.
+    const loaded = Array.from({ length: 60 }, (_, i): WasmRecord => {
+      const sizes: [number, number][] = i < 33 ? [] : [[2, i < 35 ? MB : 8 * MB]];
+      return { ...origin, type: 'round', ms: 100 * (i + 1), sizes };
+    });
+    expect(wasmReport(inOrder([memory(1, 0, MB), memory(2, 3300, MB), ...loaded])).verdict).toBe('clean');
+    const short = wasmReport([memory(1, 0, MB), ...rounds([MB, 2 * MB])]);
+    expect([short.verdict, short.sufficientMs]).toEqual(['insufficient', 1900]);
   });
 
   test('too few rounds', () => {

@@ -10,7 +10,10 @@ import { calledName } from '../../cli/code/enclosing';
 import { linesAt } from '../../cli/code/text';
 import { renderText } from '../../cli/reporters/text';
 import { plainColors as colors } from '../../cli/terminal/colors';
+import { checked } from '../../cli/why/analyst';
+import { withHolders } from '../../cli/why/held';
 import { position } from '../../cli/wording/position';
+import { verdictSentence } from '../../cli/wording/sentence';
 import { CaptureBuilder, leakyCapture } from './capture_builder';
 import { testFolder } from './command';
 
@@ -88,6 +91,18 @@ test('tensors of a scope that never closed', () => {
     kind: 'open-scope',
     text: '60 tensors are owned by a scope that never closed',
   });
+  // With --why, also where the scope was opened.
+  const [site] = report.sites;
+  const share = { file: site!.file, line: site!.line, column: site!.column, function: '', tensors: 60, bytes: 3840 };
+  const held = checked({
+    ...{ pid: 1, thread: 0, pausedMs: 1, tensors: 60, bytes: 3840 },
+    heldBy: [{ path: ['1 scope'], openedAt: 'open (server.js:12)', tensors: 60, bytes: 3840, sites: [share] }],
+  });
+  const found = withHolders(report, [held]);
+  expect(verdictSentence(found, '/srv')).toContain(
+    'a scope that never closed, opened at open (server.js:12); close it',
+  );
+  expect(JSON.stringify(redactReport(found, new Redaction()))).not.toContain('server.js');
 });
 
 test('storages that neither a tensor nor a graph holds are tokens; with a graph they are not', () => {

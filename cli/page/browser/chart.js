@@ -1,6 +1,6 @@
 /** A chart of stacked areas over time with lines, marks, a legend that toggles series, and values at the cursor. */
 (() => {
-  const { data, formatBytes, formatDuration, escapeHtml, element } = globalThis.page;
+  const { data, formatBytes, formatDuration, escapeHtml, element, range } = globalThis.page;
   const HEIGHT = 290;
   const MARGIN = { left: 72, right: 10, top: 10, bottom: 24 };
   const LEAK_COLORS = 3;
@@ -10,6 +10,8 @@
   const MARK_ROWS = 4;
   /** There is no room for the name of a leak beside its mark. */
   const NARROW = 520;
+  /** A shorter movement of the pointer is a click. */
+  const DRAG = 6;
 
   /** A step of 1, 2 or 5 times a power of ten of the unit, for about `count` steps. */
   function byteStep(most, count) {
@@ -39,10 +41,10 @@
 
   /**
    * @param {HTMLElement} root
-   * @param {{ label: string, ms: number[], areas: Series[], lines: Series[], marks: { ms: number, name: string, isOnset?: boolean }[] }} chart
+   * @param {{ label: string, ms: number[], areas: Series[], lines: Series[], marks: { ms: number, name: string, isOnset?: boolean }[], range?: object }} chart
    * @typedef {{ name: string, title?: string, color: string, values: number[], dash?: string, shown?: boolean }} Series
    */
-  function draw(root, { label, ms, areas, lines, marks }) {
+  function draw(root, { label, ms, areas, lines, marks, range }) {
     const count = ms.length;
     const all = [...areas, ...lines];
     const shown = new Set(all.filter((series) => series.shown !== false));
@@ -59,6 +61,9 @@
     const legend = element('ul', { className: 'legend', 'aria-label': 'Shown in the chart' });
     root.append(plot, legend);
     let at = count - 1;
+    /** While the pointer chooses a range: its two times. */
+    let dragged;
+    let pressed;
     let x = () => 0;
 
     const swatch = (series) => `<i class="${lines.includes(series) ? 'stroke' : ''}"></i>`;
@@ -114,6 +119,20 @@
           `<polyline fill="none" stroke="${series.color}" stroke-width="1.75" stroke-dasharray="${series.dash ?? ''}" ` +
             `points="${path(series.values).join(' ')}"/>`,
         );
+      }
+      const chosen = dragged ?? range?.span;
+      if (chosen !== undefined) {
+        const [left, right] = [MARGIN.left, width - MARGIN.right];
+        const [first, last] = chosen.map((time) => Math.min(right, Math.max(left, x(time))));
+        for (const [from, to] of [
+          [left, first],
+          [last, right],
+        ]) {
+          parts.push(
+            `<rect class="outside" x="${from.toFixed(1)}" y="${MARGIN.top}" width="${Math.max(0, to - from).toFixed(1)}" ` +
+              `height="${HEIGHT - MARGIN.top - MARGIN.bottom}"/>`,
+          );
+        }
       }
       for (const [i, mark] of marks.entries()) {
         const place = x(mark.ms).toFixed(1);
@@ -171,7 +190,29 @@
       return best;
     }
 
-    plot.addEventListener('pointermove', (event) => moveTo(nearest(event.clientX)));
+    plot.addEventListener('pointermove', (event) => {
+      if (pressed !== undefined && Math.abs(event.clientX - pressed) > DRAG) {
+        dragged = [ms[nearest(pressed)], ms[nearest(event.clientX)]].sort((a, b) => a - b);
+        render();
+      }
+      moveTo(nearest(event.clientX));
+    });
+    if (range !== undefined) {
+      plot.addEventListener('pointerdown', (event) => {
+        if (event.button !== 0) return;
+        pressed = event.clientX;
+        plot.setPointerCapture(event.pointerId);
+      });
+      for (const ended of ['pointerup', 'pointercancel']) {
+        plot.addEventListener(ended, () => {
+          const chosen = ended === 'pointerup' ? dragged : undefined;
+          [pressed, dragged] = [undefined, undefined];
+          if (chosen === undefined) render();
+          else range.choose(...chosen);
+        });
+      }
+      range.onChange(render);
+    }
     plot.addEventListener('pointerleave', () => moveTo(at, false));
     plot.addEventListener('blur', () => moveTo(at, false));
     plot.addEventListener('focus', () => plot.matches(':focus-visible') && moveTo(at));
@@ -219,8 +260,8 @@
   const { timeline } = data;
   const { ms, live, allocated, heap, rss, bands, marks, onsets } = timeline;
   if (ms.length < 2) {
-    for (const id of ['timeline', 'process']) {
-      document.getElementById(id).append(element('p', { className: 'note' }, 'Too few rounds for a chart.'));
+    for (const id of ['timeline', 'process', 'hidden']) {
+      document.getElementById(id)?.append(element('p', { className: 'note' }, 'Too few rounds for a chart.'));
     }
     return;
   }
@@ -246,6 +287,7 @@
       },
     ],
     marks: [...marks, ...onsets.map((onset) => ({ ...onset, isOnset: true }))],
+    range,
   });
   draw(document.getElementById('process'), {
     label: 'Memory of the process by owner over time',
@@ -267,7 +309,24 @@
     lines: [{ name: 'process (RSS)', color: 'var(--ink)', dash: '5 4', values: rss }],
     marks,
   });
-  const { births } = data;
+  const { births, hidden } = data;
+  if (hidden !== undefined) {
+    const known = hidden.ms.map((_, i) => hidden.bands.reduce((sum, band) => sum + band.bytes[i], 0));
+    draw(document.getElementById('hidden'), {
+      label: 'Memory that no tensor shows, over time',
+      ms: hidden.ms,
+      areas: [
+        ...hidden.bands.map(({ name, title, bytes }, i) => ({ name, title, color: `var(--band-${i})`, values: bytes })),
+        {
+          name: 'no line known',
+          color: 'var(--band-other)',
+          values: hidden.total.map((bytes, i) => Math.max(0, bytes - known[i])),
+        },
+      ],
+      lines: [{ name: 'held by libtorch, not in tensors', color: 'var(--ink)', values: hidden.total }],
+      marks,
+    });
+  }
   const place = document.getElementById('births');
   if (births === undefined || births.ms.length < 2) {
     place?.remove();

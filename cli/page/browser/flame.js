@@ -1,12 +1,6 @@
 /** The flame graph: frame widths are bytes, callers are above; with zoom, three values and tree keyboard navigation. */
 (() => {
-  const { data, formatBytes, element } = globalThis.page;
-  const { names, files, sources, root } = data.flame;
-  const VALUES = [
-    ['live', 1],
-    ['allocated', 2],
-    ['growth', 3],
-  ];
+  const { data, formatBytes, element, range } = globalThis.page;
   const ROW = 22;
   /** Narrower frames are not visible. */
   const MIN_WIDTH = 0.0015;
@@ -15,138 +9,161 @@
   const HUES = [28, 205, 96, 268, 48, 172, 330, 230, 10, 130];
   const CHILDREN = 4;
 
-  const parents = new Map();
-  (function link(node) {
-    for (const child of node[CHILDREN]) {
-      parents.set(child, node);
-      link(child);
-    }
-  })(root);
-
-  const place = document.getElementById('flame');
-  const tree = element('div', { className: 'tree', role: 'tree', 'aria-label': 'Allocation stacks' });
-  const frame = element('p', { className: 'frame', 'aria-live': 'polite' });
-  const out = element('button', { type: 'button' }, 'All stacks');
-  const choices = element('fieldset', { className: 'choices' });
-  choices.append(element('legend', { className: 'hidden' }, 'What the width shows'));
-  let value = VALUES[0][1];
-  let focus = root;
-  /** The frame with the keyboard focus, and the element of each frame. */
-  let current = root;
-  let elements = new Map();
-
-  for (const [name, index] of VALUES) {
-    const input = element('input', { type: 'radio', name: 'flame-value', checked: index === value });
-    input.addEventListener('change', () => {
-      value = index;
-      focus = current = root;
-      render();
-    });
-    choices.append(element('label', {}, input, `${name} (${formatBytes(root[index])})`));
-  }
-  choices.append(out);
-  place.append(choices, tree, frame);
-
-  function describe(node) {
-    const share = root[value] > 0 ? ((100 * node[value]) / root[value]).toFixed(1) : '0';
-    return `${names[node[0]]}: ${formatBytes(node[value])}, ${share}%`;
-  }
-
-  const byBytes = (node) => [...node[CHILDREN]].filter((child) => child[value] > 0).sort((a, b) => b[value] - a[value]);
-
-  function render() {
-    const path = [];
-    for (let node = focus; node !== undefined; node = parents.get(node)) path.unshift(node);
-    elements = new Map();
-    const rows = [];
-    let depth = 0;
-    function add(node, level, left, width, className) {
-      depth = Math.max(depth, level + 1);
-      const box = element('div', {
-        className,
-        role: 'treeitem',
-        tabIndex: -1,
-        title: sources[node[0]] === '' ? describe(node) : `${describe(node)}\n${sources[node[0]]}`,
-        'aria-label': describe(node),
-        'aria-level': String(level + 1),
-        'aria-selected': 'false',
-        textContent: width > MIN_NAMED ? names[node[0]] : '',
-      });
-      box.style.cssText =
-        `left:${(100 * left).toFixed(3)}%;width:${(100 * width).toFixed(3)}%;top:${level * ROW}px;` +
-        `--hue:${HUES[files[node[0]] % HUES.length]}`;
-      elements.set(node, box);
-      rows.push(box);
-    }
-    function below(node, level, left, width) {
-      add(node, level, left, width, node === root ? 'all' : '');
-      let from = left;
-      for (const child of byBytes(node)) {
-        const its = (width * child[value]) / node[value];
-        if (its >= MIN_WIDTH) below(child, level + 1, from, its);
-        from += its;
+  /** Draws into `place`; `values` name the three values of a frame. Returns a function that shows another tree. */
+  function draw(place, flame, values, label) {
+    const { names, files, sources } = flame;
+    let { root } = flame;
+    let parents = new Map();
+    function link(node) {
+      for (const child of node[CHILDREN]) {
+        parents.set(child, node);
+        link(child);
       }
     }
-    for (const [level, node] of path.slice(0, -1).entries()) add(node, level, 0, 1, 'above');
-    if (root[value] > 0) below(focus, path.length - 1, 0, 1);
-    tree.replaceChildren(...rows);
-    tree.style.height = `${depth * ROW}px`;
-    out.disabled = focus === root;
-    if (!elements.has(current)) current = focus;
-    elements.get(current)?.setAttribute('tabindex', '0');
-    frame.textContent = root[value] > 0 ? describe(current) : 'No data.';
-  }
+    link(root);
 
-  function go(node, focused = true) {
-    if (node === undefined || !elements.has(node)) return;
-    elements.get(current)?.setAttribute('tabindex', '-1');
-    elements.get(current)?.setAttribute('aria-selected', 'false');
-    current = node;
-    const box = elements.get(node);
-    box.setAttribute('tabindex', '0');
-    box.setAttribute('aria-selected', 'true');
-    if (focused) box.focus();
-    frame.textContent = describe(node);
-  }
+    const tree = element('div', { className: 'tree', role: 'tree', 'aria-label': label });
+    const frame = element('p', { className: 'frame', 'aria-live': 'polite' });
+    const out = element('button', { type: 'button' }, 'All stacks');
+    const choices = element('fieldset', { className: 'choices' });
+    choices.append(element('legend', { className: 'hidden' }, 'What the width shows'));
+    let value = 1;
+    const texts = [];
+    let focus = root;
+    /** The frame with the keyboard focus, and the element of each frame. */
+    let current = root;
+    let elements = new Map();
 
-  function zoom(node) {
-    focus = current = node;
+    for (const i of values.keys()) {
+      const index = i + 1;
+      const input = element('input', { type: 'radio', name: `${place.id}-value`, checked: index === value });
+      input.addEventListener('change', () => {
+        value = index;
+        focus = current = root;
+        render();
+      });
+      texts.push(element('span', {}, ''));
+      choices.append(element('label', {}, input, texts[i]));
+    }
+    choices.append(out);
+    place.append(choices, tree, frame);
+
+    function describe(node) {
+      const share = root[value] > 0 ? ((100 * node[value]) / root[value]).toFixed(1) : '0';
+      return `${names[node[0]]}: ${formatBytes(node[value])}, ${share}%`;
+    }
+
+    const byBytes = (node) =>
+      [...node[CHILDREN]].filter((child) => child[value] > 0).sort((a, b) => b[value] - a[value]);
+
+    function render() {
+      for (const [i, name] of values.entries()) texts[i].textContent = `${name} (${formatBytes(root[i + 1])})`;
+      const path = [];
+      for (let node = focus; node !== undefined; node = parents.get(node)) path.unshift(node);
+      elements = new Map();
+      const rows = [];
+      let depth = 0;
+      function add(node, level, left, width, className) {
+        depth = Math.max(depth, level + 1);
+        const box = element('div', {
+          className,
+          role: 'treeitem',
+          tabIndex: -1,
+          title: sources[node[0]] === '' ? describe(node) : `${describe(node)}\n${sources[node[0]]}`,
+          'aria-label': describe(node),
+          'aria-level': String(level + 1),
+          'aria-selected': 'false',
+          textContent: width > MIN_NAMED ? names[node[0]] : '',
+        });
+        box.style.cssText =
+          `left:${(100 * left).toFixed(3)}%;width:${(100 * width).toFixed(3)}%;top:${level * ROW}px;` +
+          `--hue:${HUES[files[node[0]] % HUES.length]}`;
+        elements.set(node, box);
+        rows.push(box);
+      }
+      function below(node, level, left, width) {
+        add(node, level, left, width, node === root ? 'all' : '');
+        let from = left;
+        for (const child of byBytes(node)) {
+          const its = (width * child[value]) / node[value];
+          if (its >= MIN_WIDTH) below(child, level + 1, from, its);
+          from += its;
+        }
+      }
+      for (const [level, node] of path.slice(0, -1).entries()) add(node, level, 0, 1, 'above');
+      if (root[value] > 0) below(focus, path.length - 1, 0, 1);
+      tree.replaceChildren(...rows);
+      tree.style.height = `${depth * ROW}px`;
+      out.disabled = focus === root;
+      if (!elements.has(current)) current = focus;
+      elements.get(current)?.setAttribute('tabindex', '0');
+      frame.textContent = root[value] > 0 ? describe(current) : 'No data.';
+    }
+
+    function go(node, focused = true) {
+      if (node === undefined || !elements.has(node)) return;
+      elements.get(current)?.setAttribute('tabindex', '-1');
+      elements.get(current)?.setAttribute('aria-selected', 'false');
+      current = node;
+      const box = elements.get(node);
+      box.setAttribute('tabindex', '0');
+      box.setAttribute('aria-selected', 'true');
+      if (focused) box.focus();
+      frame.textContent = describe(node);
+    }
+
+    function zoom(node) {
+      focus = current = node;
+      render();
+      elements.get(node)?.focus();
+    }
+
+    const nodeOf = (target) => [...elements].find(([, box]) => box === target)?.[0];
+
+    function sibling(by) {
+      const parent = parents.get(current);
+      if (parent === undefined) return undefined;
+      const all = byBytes(parent);
+      return all[all.indexOf(current) + by];
+    }
+
+    tree.addEventListener('click', (event) => {
+      const node = nodeOf(event.target);
+      if (node !== undefined) zoom(node);
+    });
+    tree.addEventListener('pointerover', (event) => {
+      const node = nodeOf(event.target);
+      if (node !== undefined) frame.textContent = describe(node);
+    });
+    tree.addEventListener('keydown', (event) => {
+      const act = {
+        ArrowUp: () => go(parents.get(current)),
+        ArrowDown: () => go(byBytes(current)[0]),
+        ArrowLeft: () => go(sibling(-1)),
+        ArrowRight: () => go(sibling(1)),
+        Home: () => go(root),
+        Enter: () => zoom(current),
+        ' ': () => zoom(current),
+        Escape: () => zoom(parents.get(focus) ?? root),
+      }[event.key];
+      if (act === undefined) return;
+      event.preventDefault();
+      act();
+    });
+    out.addEventListener('click', () => zoom(root));
     render();
-    elements.get(node)?.focus();
+
+    return (other) => {
+      root = focus = current = other;
+      parents = new Map();
+      link(root);
+      render();
+    };
   }
 
-  const nodeOf = (target) => [...elements].find(([, box]) => box === target)?.[0];
-
-  function sibling(by) {
-    const parent = parents.get(current);
-    if (parent === undefined) return undefined;
-    const all = byBytes(parent);
-    return all[all.indexOf(current) + by];
-  }
-
-  tree.addEventListener('click', (event) => {
-    const node = nodeOf(event.target);
-    if (node !== undefined) zoom(node);
-  });
-  tree.addEventListener('pointerover', (event) => {
-    const node = nodeOf(event.target);
-    if (node !== undefined) frame.textContent = describe(node);
-  });
-  tree.addEventListener('keydown', (event) => {
-    const act = {
-      ArrowUp: () => go(parents.get(current)),
-      ArrowDown: () => go(byBytes(current)[0]),
-      ArrowLeft: () => go(sibling(-1)),
-      ArrowRight: () => go(sibling(1)),
-      Home: () => go(root),
-      Enter: () => zoom(current),
-      ' ': () => zoom(current),
-      Escape: () => zoom(parents.get(focus) ?? root),
-    }[event.key];
-    if (act === undefined) return;
-    event.preventDefault();
-    act();
-  });
-  out.addEventListener('click', () => zoom(root));
-  render();
+  const show = draw(document.getElementById('flame'), data.flame, ['live', 'allocated', 'growth'], 'Allocation stacks');
+  range.onChange(() => show(range.span === undefined ? data.flame.root : range.tree()));
+  const hidden = document.getElementById('hidden-flame');
+  if (hidden !== null)
+    draw(hidden, data.hidden.flame, ['at the end', 'at its peak', 'growth'], 'Stacks of memory that no tensor shows');
 })();

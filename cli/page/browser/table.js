@@ -1,19 +1,21 @@
 /** Sorting and filtering of the table of sites. */
 (() => {
+  const { formatBytes, range } = globalThis.page;
   const table = document.getElementById('site-table');
   const filter = document.getElementById('filter');
   const found = document.getElementById('found');
   const body = table.tBodies[0];
   const rows = [...body.rows];
+  const inReport = [...body.rows];
   const headings = [...table.tHead.rows[0].cells];
 
-  function sort(heading) {
+  function sort(heading, wanted) {
     const column = headings.indexOf(heading);
     const numeric = heading.classList.contains('number');
     // First click: numbers descending, names ascending.
     const first = numeric ? 'descending' : 'ascending';
     const other = numeric ? 'ascending' : 'descending';
-    const order = heading.getAttribute('aria-sort') === first ? other : first;
+    const order = wanted ?? (heading.getAttribute('aria-sort') === first ? other : first);
     for (const one of headings) one.removeAttribute('aria-sort');
     heading.setAttribute('aria-sort', order);
     const sign = order === 'ascending' ? 1 : -1;
@@ -24,6 +26,33 @@
     );
     body.append(...rows);
   }
+
+  const cells = inReport.map((row) => [...row.cells].slice(-6).map((cell) => [cell, cell.textContent, cell.dataset.v]));
+  /** The figures of the chosen part of the recording; those of the report for the whole. */
+  function showRange() {
+    for (const [i, row] of cells.entries()) {
+      const site = range.span === undefined ? undefined : range.siteIn(i);
+      const count = (value) => [Math.round(value).toLocaleString('en-US'), value];
+      const figures =
+        site === undefined
+          ? []
+          : [
+              count(site.liveTensors),
+              [formatBytes(site.live), site.live],
+              count(site.allocatedTensors),
+              [formatBytes(site.allocated), site.allocated],
+              [formatBytes(site.growthPerMinute), site.growthPerMinute],
+              ['–', -1],
+            ];
+      for (const [k, [cell, text, value]] of row.entries()) {
+        const unknown = range.span === undefined ? [text, value] : ['–', -1];
+        [cell.textContent, cell.dataset.v] = figures[k] ?? unknown;
+      }
+    }
+    const sorted = headings.find((heading) => heading.hasAttribute('aria-sort'));
+    if (sorted !== undefined) sort(sorted, sorted.getAttribute('aria-sort'));
+  }
+  range.onChange(showRange);
 
   for (const heading of headings) {
     heading.querySelector('button')?.addEventListener('click', () => sort(heading));
