@@ -1,7 +1,7 @@
 /** Decodes the signature codes of lib/generated/table.js, on first use of an op. (Written by codegen's js_text.cpp.) */
 import { table } from '../addon/wrappers';
 
-/** One letter per base type, see codegen/bindings/type_table.cpp. */
+/** One letter per base type, see codegen/model/type_table.cpp. */
 export type BaseCode =
   | 'T'
   | 'W'

@@ -1,11 +1,11 @@
-#include "codegen/bindings/schema_text.h"
+#include "codegen/bindings/parse_function.h"
 
 #include <gtest/gtest.h>
 
 #include <stdexcept>
 
 #include "codegen/bindings/js_text.h"
-#include "codegen/bindings/type_table.h"
+#include "codegen/model/type_table.h"
 
 namespace codegen {
 namespace {
