@@ -2,8 +2,8 @@
 #include <napi.h>
 
 #include "native/accounting/totals.h"
-#include "native/audit/js_api.h"
-#include "native/internals/internals.h"
+#include "native/exports/audit.h"
+#include "native/exports/exports.h"
 
 namespace ltn {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <cmath>
 
-#include "native/schema_text.h"
+#include "native/schema/arguments.h"
 
 namespace ltn {
-std::string describe_tensor(const void* tensor);  // from native/errors.h, which includes Node headers
+std::string describe_tensor(const void* tensor);  // from native/errors/errors.h, which includes Node headers
 }
 
 namespace ltn::async {

@@ -4,7 +4,7 @@
 
 #include "native/convert/from_js.h"
 #include "native/convert/to_js.h"
-#include "native/thrown.h"
+#include "native/errors/thrown.h"
 
 namespace ltn::autograd {
 namespace {

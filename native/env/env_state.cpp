@@ -11,9 +11,9 @@
 #include "native/env/end_sentinel.h"
 #include "native/env/environment_end.h"
 #include "native/env/free_memory.h"
-#include "native/errors.h"
+#include "native/errors/errors.h"
+#include "native/errors/thrown.h"
 #include "native/share/token_table.h"
-#include "native/thrown.h"
 
 namespace ltn {
 namespace {

@@ -17,11 +17,11 @@
 #include "native/accounting/external_memory.h"
 #include "native/async/mailbox.h"
 #include "native/async/strand.h"
-#include "native/convert/object_table.h"
 #include "native/env/release_queue.h"
 #include "native/env/warnings.h"
+#include "native/handles/object_table.h"
 #include "native/handles/slot_table.h"
-#include "native/op_table.h"
+#include "native/schema/op_table.h"
 
 namespace ltn {
 

@@ -41,7 +41,7 @@ struct Flags {
   uint32_t scope = 0;          // non-zero while a scope is current
   double result = 0;           // the handle of the last op's result, 0 for none
   uint32_t collect = kNone;    // many new bytes await the collector, which should run
-  uint32_t recording = kOff;   // ops are recorded into the current strand (native/record.h), not run
+  uint32_t recording = kOff;   // ops are recorded into the current strand (native/ops/record.h), not run
   double ints[128] = {};       // integer lists passed to an op, see lib/call/packed.ts
 
   static constexpr uint32_t kNone = 0, kScavenge = 1, kCollectAll = 2;  // of `collect`

@@ -1,7 +1,7 @@
 #include "native/models/package.h"
 
 #include "native/compat.h"
-#include "native/errors.h"
+#include "native/errors/errors.h"
 
 #ifdef LTN_HAS_PACKAGES
 #include <ATen/DynamicLibrary.h>

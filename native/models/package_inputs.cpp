@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "native/convert/dtypes.h"
 #include "native/convert/from_js.h"
+#include "native/schema/dtypes.h"
 
 namespace ltn::models {
 namespace {

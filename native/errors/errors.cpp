@@ -1,4 +1,4 @@
-#include "native/errors.h"
+#include "native/errors/errors.h"
 
 #include <ATen/core/Tensor.h>
 #include <c10/util/Exception.h>
@@ -10,9 +10,9 @@
 #include "native/accounting/cpu_allocator.h"
 #include "native/convert/call.h"
 #include "native/convert/devices.h"
-#include "native/convert/dtypes.h"
-#include "native/schema_text.h"
-#include "native/thrown.h"
+#include "native/errors/thrown.h"
+#include "native/schema/arguments.h"
+#include "native/schema/dtypes.h"
 
 namespace ltn {
 namespace {

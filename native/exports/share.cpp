@@ -1,6 +1,6 @@
 // Sharing of tensors between threads, for lib/tensor/share.ts.
-#include "native/internals/borrowed_buffer.h"
-#include "native/internals/internals.h"
+#include "native/exports/borrowed_buffer.h"
+#include "native/exports/exports.h"
 #include "native/share/alias.h"
 #include "native/share/backing_store.h"
 #include "native/share/token_table.h"

@@ -4,7 +4,7 @@
 #include "native/accounting/cpu_allocator.h"
 #include "native/accounting/storage_ledger.h"
 #include "native/cuda/caching_allocator.h"
-#include "native/internals/internals.h"
+#include "native/exports/exports.h"
 #include "native/share/token_table.h"
 
 namespace ltn {

@@ -1,4 +1,4 @@
-#include "native/audit/js_api_follow.h"
+#include "native/exports/audit_follow.h"
 
 #include <algorithm>
 #include <chrono>

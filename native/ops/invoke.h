@@ -8,7 +8,7 @@
 
 #include "native/convert/from_js.h"
 #include "native/convert/to_js.h"
-#include "native/record.h"
+#include "native/ops/record.h"
 
 namespace ltn {
 

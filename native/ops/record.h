@@ -1,4 +1,4 @@
-// Recording of ops, to run later on a pool thread: the alternative to native/invoke.h.
+// Recording of ops, to run later on a pool thread: the alternative to native/ops/invoke.h.
 #pragma once
 
 #include "native/async/step.h"

@@ -6,7 +6,7 @@
 #include <torch/csrc/autograd/functions/basic_ops.h>
 #include <torch/csrc/autograd/variable.h>
 
-#include "native/internals/internals.h"
+#include "native/exports/exports.h"
 
 namespace ltn {
 namespace {

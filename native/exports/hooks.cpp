@@ -1,8 +1,8 @@
 // Hooks on gradients: lib/autograd/hooks.ts.
 #include "native/autograd/hooks.h"
 
-#include "native/internals/internals.h"
-#include "native/internals/owned_external.h"
+#include "native/exports/exports.h"
+#include "native/exports/owned_external.h"
 
 namespace ltn {
 namespace {

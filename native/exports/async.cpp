@@ -5,9 +5,9 @@
 #include "native/async/meta_results.h"
 #include "native/env/end_sentinel.h"
 #include "native/env/environment_end.h"
-#include "native/internals/internals.h"
+#include "native/exports/exports.h"
 #include "native/models/call.h"
-#include "native/record.h"
+#include "native/ops/record.h"
 
 namespace ltn {
 namespace {

@@ -1,4 +1,4 @@
-#include "native/convert/dtypes.h"
+#include "native/schema/dtypes.h"
 
 #include <algorithm>
 #include <cctype>

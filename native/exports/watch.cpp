@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "native/audit/sites.h"
+#include "native/exports/exports.h"
 #include "native/handles/large_births.h"
-#include "native/internals/internals.h"
 
 namespace ltn {
 namespace {

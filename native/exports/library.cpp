@@ -6,8 +6,8 @@
 #include <torch/csrc/api/include/torch/version.h>
 
 #include "native/classes/generator.h"
-#include "native/convert/dtypes.h"
-#include "native/internals/internals.h"
+#include "native/exports/exports.h"
+#include "native/schema/dtypes.h"
 
 namespace ltn {
 namespace {

@@ -1,7 +1,6 @@
 // The recorder's functions for lib/observe/recording.ts: auditStart, auditStop, auditOn, auditListen, auditMark,
-// auditTag, auditDefineSite, auditHeap, auditCollection, auditLive; auditFollow is in js_api_follow.h.
-#ifndef LIBTORCH_NODE_NATIVE_AUDIT_JS_API_H_
-#define LIBTORCH_NODE_NATIVE_AUDIT_JS_API_H_
+// auditTag, auditDefineSite, auditHeap, auditCollection, auditLive; auditFollow is in audit_follow.h.
+#pragma once
 
 #include <napi.h>
 
@@ -21,5 +20,3 @@ void set_sources(const Sources& sources) noexcept;
 void export_js(Napi::Env env, Napi::Object exports, uint32_t env_number);
 
 }  // namespace ltn::audit
-
-#endif  // LIBTORCH_NODE_NATIVE_AUDIT_JS_API_H_

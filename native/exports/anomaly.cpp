@@ -1,8 +1,8 @@
 // Anomaly detection: lib/autograd/anomaly.ts.
 #include "native/autograd/anomaly.h"
 
-#include "native/internals/internals.h"
-#include "native/internals/owned_external.h"
+#include "native/exports/exports.h"
+#include "native/exports/owned_external.h"
 
 namespace ltn {
 namespace {

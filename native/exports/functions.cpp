@@ -1,8 +1,8 @@
 // Nodes of torch.autograd.Function: lib/autograd/function.ts.
 #include "native/autograd/js_node.h"
-#include "native/internals/internals.h"
-#include "native/internals/owned_external.h"
-#include "native/record.h"
+#include "native/exports/exports.h"
+#include "native/exports/owned_external.h"
+#include "native/ops/record.h"
 
 namespace ltn {
 namespace {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "native/convert/call.h"
-#include "native/errors.h"
+#include "native/errors/errors.h"
 
 namespace ltn {
 

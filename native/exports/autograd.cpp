@@ -3,7 +3,7 @@
 #include <c10/core/InferenceMode.h>
 #include <torch/csrc/autograd/function.h>
 
-#include "native/internals/internals.h"
+#include "native/exports/exports.h"
 
 namespace ltn {
 namespace {

@@ -1,5 +1,5 @@
 // Handles, guards and scopes, for lib/tensor/tensor.ts and lib/lifetimes.
-#include "native/internals/internals.h"
+#include "native/exports/exports.h"
 
 namespace ltn {
 namespace {

@@ -10,10 +10,10 @@
 #include <cstring>
 
 #include "native/accounting/storage_ledger.h"
-#include "native/convert/dtypes.h"
 #include "native/convert/integers.h"
-#include "native/internals/borrowed_buffer.h"
-#include "native/internals/internals.h"
+#include "native/exports/borrowed_buffer.h"
+#include "native/exports/exports.h"
+#include "native/schema/dtypes.h"
 #include "native/share/backing_store.h"
 
 namespace ltn {

@@ -1,6 +1,5 @@
 // Notifies the JavaScript of each environment that a recording began or ended, whoever started or stopped it.
-#ifndef LIBTORCH_NODE_NATIVE_AUDIT_JS_API_FOLLOW_H_
-#define LIBTORCH_NODE_NATIVE_AUDIT_JS_API_FOLLOW_H_
+#pragma once
 
 #include <napi.h>
 
@@ -24,5 +23,3 @@ void wake_followers();
 void wait_until_notified(int64_t max_ms);
 
 }  // namespace ltn::audit
-
-#endif  // LIBTORCH_NODE_NATIVE_AUDIT_JS_API_FOLLOW_H_

@@ -1,5 +1,5 @@
 // TorchScript models: what lib/jit calls.
-#include "native/internals/internals.h"
+#include "native/exports/exports.h"
 #include "native/models/archive_buffer.h"
 #include "native/models/call.h"
 #include "native/models/package_call.h"

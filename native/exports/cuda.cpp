@@ -4,7 +4,7 @@
 #include <c10/core/impl/DeviceGuardImplInterface.h>
 
 #include "native/cuda/caching_allocator.h"
-#include "native/internals/internals.h"
+#include "native/exports/exports.h"
 
 namespace ltn {
 namespace {

@@ -1,4 +1,4 @@
-#include "native/audit/js_api.h"
+#include "native/exports/audit.h"
 
 #include <algorithm>
 #include <atomic>
@@ -9,7 +9,7 @@
 #include "native/audit/audit.h"
 #include "native/audit/capture_file.h"
 #include "native/audit/heap_requests.h"
-#include "native/audit/js_api_follow.h"
+#include "native/exports/audit_follow.h"
 
 namespace ltn::audit {
 

@@ -1,4 +1,4 @@
-#include "native/schema_text.h"
+#include "native/schema/arguments.h"
 
 #include <cstring>
 

@@ -2,7 +2,7 @@
 #include <ATen/ops/empty.h>
 
 #include "native/compat.h"
-#include "native/internals/internals.h"
+#include "native/exports/exports.h"
 
 namespace ltn {
 namespace {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "native/audit/requests.h"
-#include "native/invoke.h"
+#include "native/ops/invoke.h"
 
 namespace ltn {
 

@@ -1,4 +1,4 @@
-#include "native/record.h"
+#include "native/ops/record.h"
 
 #include <ATen/core/jit_type.h>
 
@@ -11,7 +11,7 @@
 #include "native/async/meta_results.h"
 #include "native/convert/from_js.h"
 #include "native/convert/to_js.h"
-#include "native/schema_text.h"
+#include "native/schema/arguments.h"
 
 namespace ltn {
 namespace {
