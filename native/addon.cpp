@@ -2,6 +2,7 @@
 #include <napi.h>
 
 #include "native/accounting/totals.h"
+#include "native/convert/call_error.h"
 #include "native/exports/audit.h"
 #include "native/exports/exports.h"
 

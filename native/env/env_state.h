@@ -17,6 +17,7 @@
 #include "native/accounting/external_memory.h"
 #include "native/async/mailbox.h"
 #include "native/async/strand.h"
+#include "native/env/call_frame.h"
 #include "native/env/release_queue.h"
 #include "native/env/warnings.h"
 #include "native/handles/object_table.h"
@@ -25,7 +26,6 @@
 
 namespace ltn {
 
-class Call;
 class EndSentinel;
 
 // Lifetime: created when the addon is loaded into an environment. The environment's cleanup hook closes it (frees every
@@ -50,8 +50,8 @@ class EnvState {
   uint64_t guards() const noexcept { return guards_; }
 
   // The innermost op in progress; null while JavaScript runs.
-  Call* current_call() const noexcept { return current_call_; }
-  void set_current_call(Call* call) noexcept { current_call_ = call; }
+  CallFrame* current_call() const noexcept { return current_call_; }
+  void set_current_call(CallFrame* call) noexcept { current_call_ = call; }
 
   // `on_mail()` is called when batches have ended. It replaces the previous one.
   void open_mailbox(napi_value on_mail);
@@ -122,7 +122,7 @@ class EnvState {
   uint64_t last_strand_ = 0;
   uint64_t current_strand_ = 0;
   uint64_t guards_ = 0;
-  Call* current_call_ = nullptr;
+  CallFrame* current_call_ = nullptr;
   EndSentinel* end_sentinel_ = nullptr;  // owned by its finalizer
   bool borrowed_ = false;
   napi_ref collector_ = nullptr;

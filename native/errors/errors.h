@@ -1,4 +1,4 @@
-// Conversion of C++ failures to JS errors: each has a stable code, the op, and its inputs; none ends the process.
+// The failures of native functions as C++ exceptions, and JavaScript's exceptions in Node-API.
 #pragma once
 
 #include <node_api.h>
@@ -8,8 +8,6 @@
 #include <string>
 
 namespace ltn {
-
-class Call;
 
 // An argument that cannot be converted to the op's type.
 class BadArgument : public std::exception {
@@ -66,10 +64,6 @@ class CodedError : public std::exception {
   std::string message_;
 };
 
-// The JS error for the current C++ exception, or the already pending JS exception, which is taken. `call` provides the
-// op and the arguments; it may be null. Call it only inside a catch block.
-napi_value current_error(napi_env env, Call* call) noexcept;
-
 // Takes the pending JS exception, if any.
 napi_value take_pending(napi_env env) noexcept;
 
@@ -78,9 +72,6 @@ void throw_error(napi_env env, napi_value error) noexcept;
 
 // "a string", "an array", "2.5": for messages.
 std::string describe_value(napi_env env, napi_value value);
-
-// "float32[2, 3]", and the device if it is not the CPU.
-std::string describe_tensor(const void* tensor);
 
 // Throws PendingJsException or CodedError if a Node-API call failed.
 void check(napi_env env, napi_status status);

@@ -3,6 +3,7 @@
 
 #include "native/async/batch.h"
 #include "native/async/meta_results.h"
+#include "native/convert/call_error.h"
 #include "native/env/end_sentinel.h"
 #include "native/env/environment_end.h"
 #include "native/exports/exports.h"

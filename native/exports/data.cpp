@@ -11,6 +11,7 @@
 
 #include "native/accounting/storage_ledger.h"
 #include "native/convert/integers.h"
+#include "native/errors/describe_tensor.h"
 #include "native/exports/borrowed_buffer.h"
 #include "native/exports/exports.h"
 #include "native/schema/dtypes.h"
@@ -145,7 +146,7 @@ napi_value new_bytes(Call& call) {
 // The memory of `self` from a byte on, with at least `bytes` left.
 char* room_in(const at::Tensor& self, int64_t from, uint64_t bytes, size_t index) {
   if (self.scalar_type() != c10::ScalarType::Byte || !self.is_cpu() || !self.is_contiguous()) {
-    throw BadArgument(0, "contiguous bytes", describe_tensor(&self));
+    throw BadArgument(0, "contiguous bytes", describe_tensor(self));
   }
   if (from < 0 || from > self.numel() || bytes > static_cast<uint64_t>(self.numel() - from)) {
     throw BadArgument(index, "bytes that lie inside a tensor of " + std::to_string(self.numel()),

@@ -6,6 +6,7 @@
 #include <torch/csrc/autograd/functions/basic_ops.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include "native/errors/describe_tensor.h"
 #include "native/exports/exports.h"
 
 namespace ltn {
@@ -30,19 +31,19 @@ void add_root(Roots* roots, const at::Tensor& output, const c10::optional<at::Te
     throw CodedError("ERR_TORCH_RUNTIME", place("outputs", index) +
                                               ": expected a tensor that requires gradients or was computed from one, "
                                               "got " +
-                                              describe_tensor(&output) + " without a gradFn");
+                                              describe_tensor(output) + " without a gradFn");
   }
   at::Tensor with;
   if (gradient.has_value()) {
     if (gradient->sizes() != output.sizes()) {
       throw CodedError("ERR_TORCH_ARGUMENT", place("gradOutputs", index) + ": expected the shape of " +
-                                                 place("outputs", index) + ", " + describe_tensor(&output) + ", got " +
-                                                 describe_tensor(&*gradient));
+                                                 place("outputs", index) + ", " + describe_tensor(output) + ", got " +
+                                                 describe_tensor(*gradient));
     }
     if (gradient->is_complex() != output.is_complex()) {
       throw CodedError("ERR_TORCH_ARGUMENT", place("gradOutputs", index) + ": expected the dtype of " +
-                                                 place("outputs", index) + ", " + describe_tensor(&output) + ", got " +
-                                                 describe_tensor(&*gradient));
+                                                 place("outputs", index) + ", " + describe_tensor(output) + ", got " +
+                                                 describe_tensor(*gradient));
     }
     with = *gradient;
   } else {
@@ -50,7 +51,7 @@ void add_root(Roots* roots, const at::Tensor& output, const c10::optional<at::Te
       throw CodedError("ERR_TORCH_RUNTIME", place("gradOutputs", index) +
                                                 ": expected a tensor, since only an output with one element may "
                                                 "omit it, got null for " +
-                                                place("outputs", index) + ", " + describe_tensor(&output));
+                                                place("outputs", index) + ", " + describe_tensor(output));
     }
     with = at::ones_like(output, at::MemoryFormat::Preserve);
   }
@@ -75,7 +76,7 @@ edge_list edges_of(at::TensorList inputs, bool accumulates) {
     const at::Tensor& input = inputs[i];
     if (!input.requires_grad()) {
       throw CodedError("ERR_TORCH_RUNTIME", place("inputs", i) + ": expected a tensor that requires gradients, got " +
-                                                describe_tensor(&input));
+                                                describe_tensor(input));
     }
     const std::shared_ptr<torch::autograd::Node> node = input.grad_fn();
     if (accumulates && node != nullptr) input.retain_grad();

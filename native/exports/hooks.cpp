@@ -1,6 +1,7 @@
 // Hooks on gradients: lib/autograd/hooks.ts.
 #include "native/autograd/hooks.h"
 
+#include "native/errors/describe_tensor.h"
 #include "native/exports/exports.h"
 #include "native/exports/owned_external.h"
 
@@ -20,7 +21,7 @@ napi_value given_out(Call& call, autograd::HookHandle handle) {
 napi_value register_hook(Call& call) {
   const at::Tensor self = call.tensor(call.arguments[0], 0);
   if (!self.requires_grad()) {
-    throw CodedError("ERR_TORCH_RUNTIME", "expected a tensor that requires gradients, got " + describe_tensor(&self));
+    throw CodedError("ERR_TORCH_RUNTIME", "expected a tensor that requires gradients, got " + describe_tensor(self));
   }
   const auto callback = std::make_shared<autograd::Callback>(call, call.arguments[1]);
   return given_out(call, autograd::add_hook(self, callback));
@@ -29,7 +30,7 @@ napi_value register_hook(Call& call) {
 napi_value register_post_accumulate_hook(Call& call) {
   const at::Tensor self = call.tensor(call.arguments[0], 0);
   if (!self.requires_grad() || self.grad_fn() != nullptr) {
-    throw CodedError("ERR_TORCH_RUNTIME", "expected a leaf that requires gradients, got " + describe_tensor(&self) +
+    throw CodedError("ERR_TORCH_RUNTIME", "expected a leaf that requires gradients, got " + describe_tensor(self) +
                                               (self.requires_grad() ? " that was computed" : ""));
   }
   const auto callback = std::make_shared<autograd::Callback>(call, call.arguments[1]);

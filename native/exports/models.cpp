@@ -1,4 +1,5 @@
 // TorchScript models: what lib/jit calls.
+#include "native/errors/describe_tensor.h"
 #include "native/exports/exports.h"
 #include "native/models/archive_buffer.h"
 #include "native/models/call.h"
@@ -13,7 +14,7 @@ napi_value load(Call& call) {
   const at::Tensor& bytes = call.tensor(call.arguments[0], 0);
   const auto device = FromJs<c10::optional<c10::Device>>(call, 1).get();
   if (bytes.scalar_type() != c10::ScalarType::Byte || !bytes.is_cpu() || !bytes.is_contiguous()) {
-    throw BadArgument(0, "contiguous bytes", describe_tensor(&bytes));
+    throw BadArgument(0, "contiguous bytes", describe_tensor(bytes));
   }
   models::MemoryArchive archive(static_cast<const char*>(bytes.data_ptr()), bytes.numel());
   return write_result(call, models::make_token(models::Model::load(archive, device)));
