@@ -216,8 +216,8 @@ const BoundOp* EnvState::bound_op(size_t index) {
   return &bound_[index];
 }
 
-const BoundOp* EnvState::bind_internal(const OpRow& row) {
-  return &bound_internals_.emplace_back(BoundOp{this, &row, false});
+const BoundOp* EnvState::bind_export(const OpRow& row) {
+  return &bound_exports_.emplace_back(BoundOp{this, &row, false});
 }
 
 napi_value EnvState::flags_buffer() const {

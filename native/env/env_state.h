@@ -44,7 +44,7 @@ class EnvState {
   accounting::ExternalMemory& external() noexcept { return external_; }
   const std::shared_ptr<ReleaseQueue>& releases() noexcept { return releases_; }
   const BoundOp* bound_op(size_t index);
-  const BoundOp* bind_internal(const OpRow& row);
+  const BoundOp* bind_export(const OpRow& row);
   napi_value flags_buffer() const;  // the ArrayBuffer over handles::Flags
   bool closed() const noexcept { return closed_; }
   uint64_t guards() const noexcept { return guards_; }
@@ -116,7 +116,7 @@ class EnvState {
   std::shared_ptr<ReleaseQueue> releases_;
   Warnings warnings_;
   std::vector<BoundOp> bound_;  // one per row of the op table; never reallocated
-  std::deque<BoundOp> bound_internals_;
+  std::deque<BoundOp> bound_exports_;
   std::shared_ptr<async::Mailbox> mailbox_;  // null until the first strand
   std::unordered_map<uint64_t, std::shared_ptr<async::Strand>> strands_;
   uint64_t last_strand_ = 0;

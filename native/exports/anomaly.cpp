@@ -27,16 +27,16 @@ std::vector<std::string> take_anomaly() {
 bool is_enabled() { return autograd::is_anomaly_detection_enabled(); }
 bool is_nan_checked() { return autograd::is_anomaly_nan_checked(); }
 
-const Internal kInternals[] = {
-    internal("anomalySet", "anomalySet(bool enabled, bool checkNan) -> ()", &autograd::set_anomaly_detection),
-    internal("anomalyEnabled", "anomalyEnabled() -> bool", &is_enabled),
-    internal("anomalyChecksNan", "anomalyChecksNan() -> bool", &is_nan_checked),
-    internal_body<&set_place, 1>("anomalyPlace", "anomalyPlace(func place) -> external"),
-    internal("anomalyTake", "anomalyTake() -> str[]", &take_anomaly),
+const Export kExports[] = {
+    exported("anomalySet", "anomalySet(bool enabled, bool checkNan) -> ()", &autograd::set_anomaly_detection),
+    exported("anomalyEnabled", "anomalyEnabled() -> bool", &is_enabled),
+    exported("anomalyChecksNan", "anomalyChecksNan() -> bool", &is_nan_checked),
+    exported_body<&set_place, 1>("anomalyPlace", "anomalyPlace(func place) -> external"),
+    exported("anomalyTake", "anomalyTake() -> str[]", &take_anomaly),
 };
 
 }  // namespace
 
-InternalList anomaly_internals() { return {kInternals, std::size(kInternals)}; }
+ExportList anomaly_exports() { return {kExports, std::size(kExports)}; }
 
 }  // namespace ltn

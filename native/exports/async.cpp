@@ -186,32 +186,32 @@ napi_value status(Call& call) {
 void stop_pool() { async::Pool::process().stop(); }
 void set_threads(int64_t count) { async::Pool::process().set_threads(static_cast<size_t>(count)); }
 
-constexpr Internal may_outgrow(Internal internal) {
-  internal.row.mutated = OpRow::kMayOutgrow;
-  return internal;
+constexpr Export may_outgrow(Export made) {
+  made.row.mutated = OpRow::kMayOutgrow;
+  return made;
 }
 
-const Internal kInternals[] = {
-    internal_body<&open_mailbox, 1>("strandMailbox", "strandMailbox(func onMail) -> ()"),
-    internal_body<&open_strand, 0>("strandOpen", "strandOpen() -> int"),
-    internal_body<&enter_strand, 1>("strandEnter", "strandEnter(int strand) -> ()"),
-    internal_body<&submit, 2>("strandSubmit", "strandSubmit(int strand, int[]? wanted) -> bool"),
-    internal_body<&mail, 0>("strandMail", "strandMail() -> int[]"),
-    may_outgrow(internal_body<&settle, 1>("strandSettle", "strandSettle(int strand) -> bool")),
-    internal_body<&error, 1>("strandError", "strandError(int strand) -> Error"),
-    internal_body<&can_repeat, 1>("strandCanRepeat", "strandCanRepeat(int strand) -> bool"),
-    internal_body<&take, 2>("strandTake", "strandTake(int strand, int step) -> Any"),
-    internal_body<&strand_meta, 2>("strandShadow", "strandShadow(int strand, float code) -> Any"),
-    internal_body<&require_read, 1>("strandRequireRead", "strandRequireRead(Tensor self) -> ()"),
-    internal_body<&cancel, 1>("strandCancel", "strandCancel(int strand) -> ()"),
-    internal_body<&close_strand, 1>("strandClose", "strandClose(int strand) -> ()"),
-    internal_body<&status, 0>("poolStatus", "poolStatus() -> int[]"),
-    internal("poolStop", "poolStop() -> ()", &stop_pool),
-    internal("poolSetThreads", "poolSetThreads(int count) -> ()", &set_threads),
+const Export kExports[] = {
+    exported_body<&open_mailbox, 1>("strandMailbox", "strandMailbox(func onMail) -> ()"),
+    exported_body<&open_strand, 0>("strandOpen", "strandOpen() -> int"),
+    exported_body<&enter_strand, 1>("strandEnter", "strandEnter(int strand) -> ()"),
+    exported_body<&submit, 2>("strandSubmit", "strandSubmit(int strand, int[]? wanted) -> bool"),
+    exported_body<&mail, 0>("strandMail", "strandMail() -> int[]"),
+    may_outgrow(exported_body<&settle, 1>("strandSettle", "strandSettle(int strand) -> bool")),
+    exported_body<&error, 1>("strandError", "strandError(int strand) -> Error"),
+    exported_body<&can_repeat, 1>("strandCanRepeat", "strandCanRepeat(int strand) -> bool"),
+    exported_body<&take, 2>("strandTake", "strandTake(int strand, int step) -> Any"),
+    exported_body<&strand_meta, 2>("strandShadow", "strandShadow(int strand, float code) -> Any"),
+    exported_body<&require_read, 1>("strandRequireRead", "strandRequireRead(Tensor self) -> ()"),
+    exported_body<&cancel, 1>("strandCancel", "strandCancel(int strand) -> ()"),
+    exported_body<&close_strand, 1>("strandClose", "strandClose(int strand) -> ()"),
+    exported_body<&status, 0>("poolStatus", "poolStatus() -> int[]"),
+    exported("poolStop", "poolStop() -> ()", &stop_pool),
+    exported("poolSetThreads", "poolSetThreads(int count) -> ()", &set_threads),
 };
 
 }  // namespace
 
-InternalList async_internals() { return {kInternals, std::size(kInternals)}; }
+ExportList async_exports() { return {kExports, std::size(kExports)}; }
 
 }  // namespace ltn

@@ -48,21 +48,21 @@ void inference_exit(int64_t depth) {
   }
 }
 
-const Internal kInternals[] = {
-    internal("requiresGrad", "requiresGrad(Tensor self) -> bool", &requires_grad),
-    internal("setRequiresGrad", "setRequiresGrad(Tensor self, bool value) -> ()", &set_requires_grad),
-    internal("grad", "grad(Tensor self) -> Tensor", &grad),
-    internal("setGrad", "setGrad(Tensor self, Tensor? value) -> ()", &set_grad),
-    internal("gradFnName", "gradFnName(Tensor self) -> str", &grad_fn_name),
-    internal("gradEnabled", "gradEnabled() -> bool", &grad_enabled),
-    internal("setGradEnabled", "setGradEnabled(bool value) -> ()", &set_grad_enabled),
-    internal("inferenceEnabled", "inferenceEnabled() -> bool", &inference_enabled),
-    internal("inferenceEnter", "inferenceEnter() -> int", &inference_enter),
-    internal("inferenceExit", "inferenceExit(int depth) -> ()", &inference_exit),
+const Export kExports[] = {
+    exported("requiresGrad", "requiresGrad(Tensor self) -> bool", &requires_grad),
+    exported("setRequiresGrad", "setRequiresGrad(Tensor self, bool value) -> ()", &set_requires_grad),
+    exported("grad", "grad(Tensor self) -> Tensor", &grad),
+    exported("setGrad", "setGrad(Tensor self, Tensor? value) -> ()", &set_grad),
+    exported("gradFnName", "gradFnName(Tensor self) -> str", &grad_fn_name),
+    exported("gradEnabled", "gradEnabled() -> bool", &grad_enabled),
+    exported("setGradEnabled", "setGradEnabled(bool value) -> ()", &set_grad_enabled),
+    exported("inferenceEnabled", "inferenceEnabled() -> bool", &inference_enabled),
+    exported("inferenceEnter", "inferenceEnter() -> int", &inference_enter),
+    exported("inferenceExit", "inferenceExit(int depth) -> ()", &inference_exit),
 };
 
 }  // namespace
 
-InternalList autograd_internals() { return {kInternals, std::size(kInternals)}; }
+ExportList autograd_exports() { return {kExports, std::size(kExports)}; }
 
 }  // namespace ltn

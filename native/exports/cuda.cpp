@@ -31,20 +31,20 @@ std::vector<int64_t> cuda_memory(int64_t device) {
 }
 
 // lib/cuda/index.ts checks the arguments: `device` is below the number of devices.
-const Internal kInternals[] = {
-    internal("cudaHasAllocator", "cudaHasAllocator() -> bool", &cuda_has_allocator),
-    internal("cudaIsLinked", "cudaIsLinked() -> bool", &cuda_is_linked),
-    internal("cudaDeviceCount", "cudaDeviceCount() -> int", &cuda_device_count),
-    internal("cudaCurrentDevice", "cudaCurrentDevice() -> int", &cuda_current_device),
-    internal("cudaSynchronize", "cudaSynchronize(int device) -> ()", &cuda_synchronize),
-    internal("cudaEmptyCache", "cudaEmptyCache() -> ()", &cuda_empty_cache),
-    internal("cudaMemory", "cudaMemory(int device) -> int[]", &cuda_memory),
+const Export kExports[] = {
+    exported("cudaHasAllocator", "cudaHasAllocator() -> bool", &cuda_has_allocator),
+    exported("cudaIsLinked", "cudaIsLinked() -> bool", &cuda_is_linked),
+    exported("cudaDeviceCount", "cudaDeviceCount() -> int", &cuda_device_count),
+    exported("cudaCurrentDevice", "cudaCurrentDevice() -> int", &cuda_current_device),
+    exported("cudaSynchronize", "cudaSynchronize(int device) -> ()", &cuda_synchronize),
+    exported("cudaEmptyCache", "cudaEmptyCache() -> ()", &cuda_empty_cache),
+    exported("cudaMemory", "cudaMemory(int device) -> int[]", &cuda_memory),
 };
 
 }  // namespace
 
 int64_t cuda_device_count() { return devices() == nullptr ? 0 : devices()->deviceCount(); }
 
-InternalList cuda_internals() { return {kInternals, std::size(kInternals)}; }
+ExportList cuda_exports() { return {kExports, std::size(kExports)}; }
 
 }  // namespace ltn

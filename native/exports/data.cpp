@@ -230,26 +230,26 @@ napi_value copy_into(Call& call) {
   return nullptr;
 }
 
-const Internal kInternals[] = {
-    internal_body<&from_copy, 4>("fromCopy",
+const Export kExports[] = {
+    exported_body<&from_copy, 4>("fromCopy",
                                  "fromCopy(TypedArray data, int[] shape, ScalarType dtype, Device? device) -> Tensor"),
-    internal_body<&from_numbers, 6>("fromNumbers",
+    exported_body<&from_numbers, 6>("fromNumbers",
                                     "fromNumbers(TypedArray data, int[] shape, ScalarType dtype, Device? device, "
                                     "ScalarType wanted, bool floats) -> Tensor?"),
-    internal_body<&from_borrowed, 3>("fromBorrowed",
+    exported_body<&from_borrowed, 3>("fromBorrowed",
                                      "fromBorrowed(TypedArray data, int[] shape, ScalarType dtype) -> Tensor"),
-    internal_body<&new_bytes, 1>("newBytes", "newBytes(int length) -> Tensor"),
-    internal_body<&fill_bytes, 3>("fillBytes", "fillBytes(Tensor self, int from, TypedArray bytes) -> ()"),
-    internal_body<&read_bytes, 3>("readBytes", "readBytes(Tensor self, int descriptor, int from) -> int"),
-    internal_body<&is_detachable, 1>("isDetachable", "isDetachable(ArrayBuffer buffer) -> bool"),
-    internal_body<&copy_into, 2>("copyInto", "copyInto(Tensor self, ArrayBuffer buffer) -> ()"),
+    exported_body<&new_bytes, 1>("newBytes", "newBytes(int length) -> Tensor"),
+    exported_body<&fill_bytes, 3>("fillBytes", "fillBytes(Tensor self, int from, TypedArray bytes) -> ()"),
+    exported_body<&read_bytes, 3>("readBytes", "readBytes(Tensor self, int descriptor, int from) -> int"),
+    exported_body<&is_detachable, 1>("isDetachable", "isDetachable(ArrayBuffer buffer) -> bool"),
+    exported_body<&copy_into, 2>("copyInto", "copyInto(Tensor self, ArrayBuffer buffer) -> ()"),
 };
 
 }  // namespace
 
-InternalList data_internals() {
+ExportList data_exports() {
   accounting::set_borrowed_deleter(&BorrowedBuffer::destroy);
-  return {kInternals, std::size(kInternals)};
+  return {kExports, std::size(kExports)};
 }
 
 }  // namespace ltn

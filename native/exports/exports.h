@@ -9,14 +9,14 @@
 namespace ltn {
 
 // A function with its name in the `native` object of lib/addon/native.ts.
-struct Internal {
+struct Export {
   const char* name;
   OpRow row;
 };
 
 // For functions on libtorch's types: the ops' invoker converts.
 template <class Signature>
-constexpr Internal internal(const char* name, const char* schema, Signature* function) {
+constexpr Export exported(const char* name, const char* schema, Signature* function) {
   return {name, {name, schema, &Invoker<Signature>::call, reinterpret_cast<AnyFunction>(function), 0}};
 }
 
@@ -27,31 +27,31 @@ napi_value call_body(napi_env env, napi_callback_info info) {
   return run_guarded(env, info, arguments, count, body);
 }
 template <Body body, size_t count>
-constexpr Internal internal_body(const char* name, const char* schema) {
+constexpr Export exported_body(const char* name, const char* schema) {
   return {name, {name, schema, &call_body<body, count>, nullptr, 0}};
 }
 
-struct InternalList {
-  const Internal* begin;
+struct ExportList {
+  const Export* begin;
   size_t count;
 };
 
 // One list per subject; addon.cpp exports them all.
-InternalList handle_internals();
-InternalList tensor_internals();
-InternalList data_internals();
-InternalList autograd_internals();
-InternalList gradient_internals();
-InternalList hook_internals();
-InternalList function_internals();
-InternalList anomaly_internals();
-InternalList memory_internals();
-InternalList library_internals();
-InternalList share_internals();
-InternalList cuda_internals();
-InternalList watch_internals();
-InternalList async_internals();
-InternalList model_internals();
+ExportList handle_exports();
+ExportList tensor_exports();
+ExportList data_exports();
+ExportList autograd_exports();
+ExportList gradient_exports();
+ExportList hook_exports();
+ExportList function_exports();
+ExportList anomaly_exports();
+ExportList memory_exports();
+ExportList library_exports();
+ExportList share_exports();
+ExportList cuda_exports();
+ExportList watch_exports();
+ExportList async_exports();
+ExportList model_exports();
 
 // `torch.memory().devices`. Any thread.
 std::vector<audit::DeviceFigures> device_figures();

@@ -70,19 +70,19 @@ napi_value saved_tensors(Call &call) {
   return to_js(call, JsNode::saved(node));
 }
 
-const Internal kInternals[] = {
-    internal_body<&begin_function, 2>("functionBegin", "functionBegin(Tensor[] inputs, str name) -> external"),
-    internal_body<&end_function, 7>("functionEnd",
+const Export kExports[] = {
+    exported_body<&begin_function, 2>("functionBegin", "functionBegin(Tensor[] inputs, str name) -> external"),
+    exported_body<&end_function, 7>("functionEnd",
                                     "functionEnd(external node, Tensor[] "
                                     "outputs, Tensor?[] saved, Tensor[] dirty, "
                                     "Tensor[] nonDifferentiable, bool "
                                     "materialize, func backward) -> Tensor[]"),
-    internal_body<&cancel_function, 1>("functionCancel", "functionCancel(external node) -> ()"),
-    internal_body<&saved_tensors, 1>("functionSaved", "functionSaved(external node) -> Tensor[]"),
+    exported_body<&cancel_function, 1>("functionCancel", "functionCancel(external node) -> ()"),
+    exported_body<&saved_tensors, 1>("functionSaved", "functionSaved(external node) -> Tensor[]"),
 };
 
 }  // namespace
 
-InternalList function_internals() { return {kInternals, std::size(kInternals)}; }
+ExportList function_exports() { return {kExports, std::size(kExports)}; }
 
 }  // namespace ltn

@@ -117,26 +117,26 @@ void run_backward(at::TensorList outputs, const Gradients& gradients, bool keep_
 }
 
 template <class Signature>
-constexpr Internal engine_internal(const char* name, const char* op, const char* schema, Signature* function) {
-  Internal made = internal(name, schema, function);
+constexpr Export engine_export(const char* name, const char* op, const char* schema, Signature* function) {
+  Export made = exported(name, schema, function);
   made.row.name = op;
   made.row.mutated = OpRow::kWritesElsewhere;
   return made;
 }
 
-const Internal kInternals[] = {
-    engine_internal("autogradGrad", "autograd.grad",
-                    "autogradGrad(Tensor[] outputs, Tensor[] inputs, Tensor?[] gradOutputs, bool retainGraph, "
-                    "bool createGraph, bool allowUnused) -> Tensor[]",
-                    &grad),
-    engine_internal("autogradBackward", "autograd.backward",
-                    "autogradBackward(Tensor[] outputs, Tensor?[] gradOutputs, bool retainGraph, bool createGraph, "
-                    "Tensor[] inputs) -> ()",
-                    &run_backward),
+const Export kExports[] = {
+    engine_export("autogradGrad", "autograd.grad",
+                  "autogradGrad(Tensor[] outputs, Tensor[] inputs, Tensor?[] gradOutputs, bool retainGraph, "
+                  "bool createGraph, bool allowUnused) -> Tensor[]",
+                  &grad),
+    engine_export("autogradBackward", "autograd.backward",
+                  "autogradBackward(Tensor[] outputs, Tensor?[] gradOutputs, bool retainGraph, bool createGraph, "
+                  "Tensor[] inputs) -> ()",
+                  &run_backward),
 };
 
 }  // namespace
 
-InternalList gradient_internals() { return {kInternals, std::size(kInternals)}; }
+ExportList gradient_exports() { return {kExports, std::size(kExports)}; }
 
 }  // namespace ltn

@@ -48,26 +48,26 @@ napi_value scope_move(Call& call) {
   return write_bool(call, call.state.slots().move(read_id(call, 0), read_id(call, 1)));
 }
 
-const Internal kInternals[] = {
-    internal_body<&guard, 1>("guard", "guard(int handle) -> external"),
-    internal_body<&guards, 0>("guards", "guards() -> int"),
-    internal_body<&free_generator, 1>("freeGenerator", "freeGenerator(int handle) -> bool"),
-    internal_body<&is_live_generator, 1>("isLiveGenerator", "isLiveGenerator(int handle) -> bool"),
-    internal_body<&free, 1>("free", "free(int handle) -> bool"),
-    internal_body<&is_live, 1>("isLive", "isLive(int handle) -> bool"),
-    internal_body<&scope_open, 0>("scopeOpen", "scopeOpen() -> int"),
-    internal_body<&scope_close, 1>("scopeClose", "scopeClose(int scope) -> bool"),
-    internal_body<&scope_enter, 1>("scopeEnter", "scopeEnter(int scope) -> ()"),
-    internal_body<&scope_current, 0>("scopeCurrent", "scopeCurrent() -> int"),
-    internal_body<&scope_is_open, 1>("scopeIsOpen", "scopeIsOpen(int scope) -> bool"),
-    internal_body<&scope_parent, 1>("scopeParent", "scopeParent(int scope) -> int"),
-    internal_body<&scope_reparent, 2>("scopeReparent", "scopeReparent(int scope, int parent) -> bool"),
-    internal_body<&scope_of, 1>("scopeOf", "scopeOf(int handle) -> int"),
-    internal_body<&scope_move, 2>("scopeMove", "scopeMove(int handle, int scope) -> bool"),
+const Export kExports[] = {
+    exported_body<&guard, 1>("guard", "guard(int handle) -> external"),
+    exported_body<&guards, 0>("guards", "guards() -> int"),
+    exported_body<&free_generator, 1>("freeGenerator", "freeGenerator(int handle) -> bool"),
+    exported_body<&is_live_generator, 1>("isLiveGenerator", "isLiveGenerator(int handle) -> bool"),
+    exported_body<&free, 1>("free", "free(int handle) -> bool"),
+    exported_body<&is_live, 1>("isLive", "isLive(int handle) -> bool"),
+    exported_body<&scope_open, 0>("scopeOpen", "scopeOpen() -> int"),
+    exported_body<&scope_close, 1>("scopeClose", "scopeClose(int scope) -> bool"),
+    exported_body<&scope_enter, 1>("scopeEnter", "scopeEnter(int scope) -> ()"),
+    exported_body<&scope_current, 0>("scopeCurrent", "scopeCurrent() -> int"),
+    exported_body<&scope_is_open, 1>("scopeIsOpen", "scopeIsOpen(int scope) -> bool"),
+    exported_body<&scope_parent, 1>("scopeParent", "scopeParent(int scope) -> int"),
+    exported_body<&scope_reparent, 2>("scopeReparent", "scopeReparent(int scope, int parent) -> bool"),
+    exported_body<&scope_of, 1>("scopeOf", "scopeOf(int handle) -> int"),
+    exported_body<&scope_move, 2>("scopeMove", "scopeMove(int handle, int scope) -> bool"),
 };
 
 }  // namespace
 
-InternalList handle_internals() { return {kInternals, std::size(kInternals)}; }
+ExportList handle_exports() { return {kExports, std::size(kExports)}; }
 
 }  // namespace ltn

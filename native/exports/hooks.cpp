@@ -42,15 +42,15 @@ napi_value drop_hook(Call& call) {
   return nullptr;
 }
 
-const Internal kInternals[] = {
-    internal_body<&register_hook, 2>("registerHook", "registerHook(Tensor self, func hook) -> external"),
-    internal_body<&register_post_accumulate_hook, 2>(
+const Export kExports[] = {
+    exported_body<&register_hook, 2>("registerHook", "registerHook(Tensor self, func hook) -> external"),
+    exported_body<&register_post_accumulate_hook, 2>(
         "registerPostAccumulateGradHook", "registerPostAccumulateGradHook(Tensor self, func hook) -> external"),
-    internal_body<&drop_hook, 1>("dropHook", "dropHook(external hook) -> ()"),
+    exported_body<&drop_hook, 1>("dropHook", "dropHook(external hook) -> ()"),
 };
 
 }  // namespace
 
-InternalList hook_internals() { return {kInternals, std::size(kInternals)}; }
+ExportList hook_exports() { return {kExports, std::size(kExports)}; }
 
 }  // namespace ltn

@@ -76,32 +76,32 @@ napi_value enums(Call& call) {
   return result;
 }
 
-const Internal kInternals[] = {
-    internal("manualSeed", "manualSeed(int seed) -> ()", &manual_seed),
-    internal("getNumThreads", "getNumThreads() -> int", &get_num_threads),
-    internal("setNumThreads", "setNumThreads(int count) -> ()", &set_num_threads),
-    internal("getDefaultDtype", "getDefaultDtype() -> ScalarType", &default_dtype),
-    internal("setDefaultDtype", "setDefaultDtype(ScalarType dtype) -> ()", &set_default_dtype),
-    internal("initialSeed", "initialSeed() -> int", &initial_seed),
-    internal("seed", "seed() -> int", &seed),
-    internal("rngState", "rngState() -> Tensor", &rng_state),
-    internal("setRngState", "setRngState(Tensor state) -> ()", &set_rng_state),
-    internal("getNumInteropThreads", "getNumInteropThreads() -> int", &get_num_interop_threads),
-    internal("setNumInteropThreads", "setNumInteropThreads(int count) -> ()", &set_num_interop_threads),
-    internal("setDeterministic", "setDeterministic(bool mode, bool warnOnly) -> ()", &set_deterministic),
-    internal("isDeterministic", "isDeterministic() -> bool", &is_deterministic),
-    internal("isDeterministicWarnOnly", "isDeterministicWarnOnly() -> bool", &is_deterministic_warn_only),
-    internal("setFlushDenormal", "setFlushDenormal(bool mode) -> bool", &set_flush_denormal),
-    internal("matmulPrecision", "matmulPrecision() -> int", &matmul_precision),
-    internal("setMatmulPrecision", "setMatmulPrecision(str precision) -> ()", &set_matmul_precision),
-    internal_body<&set_warning_sink, 1>("setWarningSink", "setWarningSink(function sink) -> ()"),
-    internal("version", "version() -> str", &version),
-    internal("config", "config() -> str", &config),
-    internal_body<&enums, 0>("enums", "enums() -> object"),
+const Export kExports[] = {
+    exported("manualSeed", "manualSeed(int seed) -> ()", &manual_seed),
+    exported("getNumThreads", "getNumThreads() -> int", &get_num_threads),
+    exported("setNumThreads", "setNumThreads(int count) -> ()", &set_num_threads),
+    exported("getDefaultDtype", "getDefaultDtype() -> ScalarType", &default_dtype),
+    exported("setDefaultDtype", "setDefaultDtype(ScalarType dtype) -> ()", &set_default_dtype),
+    exported("initialSeed", "initialSeed() -> int", &initial_seed),
+    exported("seed", "seed() -> int", &seed),
+    exported("rngState", "rngState() -> Tensor", &rng_state),
+    exported("setRngState", "setRngState(Tensor state) -> ()", &set_rng_state),
+    exported("getNumInteropThreads", "getNumInteropThreads() -> int", &get_num_interop_threads),
+    exported("setNumInteropThreads", "setNumInteropThreads(int count) -> ()", &set_num_interop_threads),
+    exported("setDeterministic", "setDeterministic(bool mode, bool warnOnly) -> ()", &set_deterministic),
+    exported("isDeterministic", "isDeterministic() -> bool", &is_deterministic),
+    exported("isDeterministicWarnOnly", "isDeterministicWarnOnly() -> bool", &is_deterministic_warn_only),
+    exported("setFlushDenormal", "setFlushDenormal(bool mode) -> bool", &set_flush_denormal),
+    exported("matmulPrecision", "matmulPrecision() -> int", &matmul_precision),
+    exported("setMatmulPrecision", "setMatmulPrecision(str precision) -> ()", &set_matmul_precision),
+    exported_body<&set_warning_sink, 1>("setWarningSink", "setWarningSink(function sink) -> ()"),
+    exported("version", "version() -> str", &version),
+    exported("config", "config() -> str", &config),
+    exported_body<&enums, 0>("enums", "enums() -> object"),
 };
 
 }  // namespace
 
-InternalList library_internals() { return {kInternals, std::size(kInternals)}; }
+ExportList library_exports() { return {kExports, std::size(kExports)}; }
 
 }  // namespace ltn

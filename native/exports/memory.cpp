@@ -133,21 +133,21 @@ napi_value adjust_external(Call& call) {
   return nullptr;
 }
 
-const Internal kInternals[] = {
-    internal_body<&memory, 0>("memory", "memory() -> object"),
-    internal_body<&set_memory_limit, 1>("setMemoryLimit", "setMemoryLimit(int? bytes) -> ()"),
-    internal_body<&memory_limit, 0>("memoryLimit", "memoryLimit() -> int"),
-    internal_body<&allocated_bytes, 0>("allocatedBytes", "allocatedBytes() -> int"),
-    internal_body<&allocations, 0>("allocations", "allocations() -> int"),
-    internal_body<&set_collector, 1>("setCollector", "setCollector(function collect) -> ()"),
-    internal_body<&adjust_external, 1>("adjustExternal", "adjustExternal(int bytes) -> ()"),
-    internal_body<&reported_bytes, 0>("reportedBytes", "reportedBytes() -> int"),
+const Export kExports[] = {
+    exported_body<&memory, 0>("memory", "memory() -> object"),
+    exported_body<&set_memory_limit, 1>("setMemoryLimit", "setMemoryLimit(int? bytes) -> ()"),
+    exported_body<&memory_limit, 0>("memoryLimit", "memoryLimit() -> int"),
+    exported_body<&allocated_bytes, 0>("allocatedBytes", "allocatedBytes() -> int"),
+    exported_body<&allocations, 0>("allocations", "allocations() -> int"),
+    exported_body<&set_collector, 1>("setCollector", "setCollector(function collect) -> ()"),
+    exported_body<&adjust_external, 1>("adjustExternal", "adjustExternal(int bytes) -> ()"),
+    exported_body<&reported_bytes, 0>("reportedBytes", "reportedBytes() -> int"),
 };
 
 }  // namespace
 
 std::vector<audit::DeviceFigures> device_figures() { return figures_of(accounting::ledger_totals().devices); }
 
-InternalList memory_internals() { return {kInternals, std::size(kInternals)}; }
+ExportList memory_exports() { return {kExports, std::size(kExports)}; }
 
 }  // namespace ltn

@@ -90,40 +90,40 @@ napi_value package_trees(Call& call) {
 }
 
 // `title`: its name in errors.
-constexpr Internal titled(Internal internal, const char* title) {
-  internal.row.name = title;
-  return internal;
+constexpr Export titled(Export made, const char* title) {
+  made.row.name = title;
+  return made;
 }
 
 // A method may leave its arguments larger than their memory.
-constexpr Internal may_outgrow(Internal internal) {
-  internal.row.mutated = OpRow::kMayOutgrow;
-  return internal;
+constexpr Export may_outgrow(Export made) {
+  made.row.mutated = OpRow::kMayOutgrow;
+  return made;
 }
 
-const Internal kInternals[] = {
-    titled(internal_body<&load, 2>("modelLoad", "modelLoad(Bytes bytes, Device? device) -> ScriptModule"), "jit.load"),
-    titled(internal_body<&load_file, 5>(
+const Export kExports[] = {
+    titled(exported_body<&load, 2>("modelLoad", "modelLoad(Bytes bytes, Device? device) -> ScriptModule"), "jit.load"),
+    titled(exported_body<&load_file, 5>(
                "modelLoadFile",
                "modelLoadFile(int fd, int size, int[] ranges, Bytes held, Device? device) -> ScriptModule"),
            "jit.load"),
-    titled(may_outgrow(internal_body<&models::call_method, 3>(
+    titled(may_outgrow(exported_body<&models::call_method, 3>(
                "modelCall", "modelCall(ScriptModule model, str method, Any[] values) -> Any[]")),
            "ScriptModule.call"),
-    titled(internal_body<&to, 2>("modelTo", "modelTo(ScriptModule model, Device device) -> ()"), "ScriptModule.to"),
-    internal("hasPackages", "hasPackages() -> bool", &has_packages),
-    titled(internal_body<&load_package, 8>("packageLoad",
+    titled(exported_body<&to, 2>("modelTo", "modelTo(ScriptModule model, Device device) -> ()"), "ScriptModule.to"),
+    exported("hasPackages", "hasPackages() -> bool", &has_packages),
+    titled(exported_body<&load_package, 8>("packageLoad",
                                            "packageLoad(str folder, str library, str weights, str device, bool "
                                            "keep_folder, int runners, int bytes, int[] forms) -> AotiPackage"),
            "inductor.aotiLoadPackage"),
-    internal_body<&package_trees, 1>("packageTrees", "packageTrees(AotiPackage package) -> Any[]"),
-    titled(internal_body<&models::call_package, 3>(
+    exported_body<&package_trees, 1>("packageTrees", "packageTrees(AotiPackage package) -> Any[]"),
+    titled(exported_body<&models::call_package, 3>(
                "packageCall", "packageCall(AotiPackage package, Tensor[] inputs, bool single) -> Any[]"),
            "AotiPackage.forward"),
 };
 
 }  // namespace
 
-InternalList model_internals() { return {kInternals, std::size(kInternals)}; }
+ExportList model_exports() { return {kExports, std::size(kExports)}; }
 
 }  // namespace ltn

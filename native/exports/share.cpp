@@ -53,16 +53,16 @@ int64_t sweep_shared() {
   return static_cast<int64_t>(share::process_tokens().totals().bytes);
 }
 
-const Internal kInternals[] = {
-    internal_body<&share_tensor, 3>("share", "share(Tensor self, SharedArrayBuffer token, bool exact) -> int"),
-    internal_body<&from_shared, 2>("fromShared", "fromShared(int id, SharedArrayBuffer token) -> Tensor"),
-    internal_body<&revoke_shared, 1>("revokeShared", "revokeShared(int id) -> bool"),
-    internal("shareSweepIsDue", "shareSweepIsDue() -> bool", &share_sweep_is_due),
-    internal("sweepShared", "sweepShared() -> int", &sweep_shared),
+const Export kExports[] = {
+    exported_body<&share_tensor, 3>("share", "share(Tensor self, SharedArrayBuffer token, bool exact) -> int"),
+    exported_body<&from_shared, 2>("fromShared", "fromShared(int id, SharedArrayBuffer token) -> Tensor"),
+    exported_body<&revoke_shared, 1>("revokeShared", "revokeShared(int id) -> bool"),
+    exported("shareSweepIsDue", "shareSweepIsDue() -> bool", &share_sweep_is_due),
+    exported("sweepShared", "sweepShared() -> int", &sweep_shared),
 };
 
 }  // namespace
 
-InternalList share_internals() { return {kInternals, std::size(kInternals)}; }
+ExportList share_exports() { return {kExports, std::size(kExports)}; }
 
 }  // namespace ltn

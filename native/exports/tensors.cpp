@@ -48,24 +48,24 @@ std::vector<std::string> names(const at::Tensor& self) {
 #endif
 }
 
-const Internal kInternals[] = {
-    internal("names", "names(Tensor self) -> str[]", &names),
-    internal("shape", "shape(Tensor self) -> int[]", &shape),
-    internal("strides", "strides(Tensor self) -> int[]", &strides),
-    internal("numel", "numel(Tensor self) -> int", &numel),
-    internal("ndim", "ndim(Tensor self) -> int", &ndim),
-    internal("dtype", "dtype(Tensor self) -> ScalarType", &dtype),
-    internal("layout", "layout(Tensor self) -> Layout", &layout),
-    internal("device", "device(Tensor self) -> str", &device),
-    internal("itemSize", "itemSize(Tensor self) -> int", &item_size),
-    internal("storageBytes", "storageBytes(Tensor self) -> int", &storage_bytes),
-    internal("storageOffset", "storageOffset(Tensor self) -> int", &storage_offset),
-    internal("sameStorage", "sameStorage(Tensor self, Tensor other) -> bool", &same_storage),
-    internal("storage", "storage(Tensor self) -> Storage", &storage),
+const Export kExports[] = {
+    exported("names", "names(Tensor self) -> str[]", &names),
+    exported("shape", "shape(Tensor self) -> int[]", &shape),
+    exported("strides", "strides(Tensor self) -> int[]", &strides),
+    exported("numel", "numel(Tensor self) -> int", &numel),
+    exported("ndim", "ndim(Tensor self) -> int", &ndim),
+    exported("dtype", "dtype(Tensor self) -> ScalarType", &dtype),
+    exported("layout", "layout(Tensor self) -> Layout", &layout),
+    exported("device", "device(Tensor self) -> str", &device),
+    exported("itemSize", "itemSize(Tensor self) -> int", &item_size),
+    exported("storageBytes", "storageBytes(Tensor self) -> int", &storage_bytes),
+    exported("storageOffset", "storageOffset(Tensor self) -> int", &storage_offset),
+    exported("sameStorage", "sameStorage(Tensor self, Tensor other) -> bool", &same_storage),
+    exported("storage", "storage(Tensor self) -> Storage", &storage),
 };
 
 }  // namespace
 
-InternalList tensor_internals() { return {kInternals, std::size(kInternals)}; }
+ExportList tensor_exports() { return {kExports, std::size(kExports)}; }
 
 }  // namespace ltn

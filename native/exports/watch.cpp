@@ -165,25 +165,25 @@ napi_value take_large(Call& call) {
   return float64_array(call, std::vector<double>(handles.begin(), handles.end()));
 }
 
-const Internal kInternals[] = {
-    internal_body<&configure, 3>("watchConfigure", "watchConfigure(bool on, float sampleBytes, bool deaths) -> ()"),
-    internal_body<&define_site, 1>("watchDefineSite", "watchDefineSite(str json) -> int"),
-    internal_body<&site, 1>("watchSite", "watchSite(int site) -> str"),
-    internal_body<&tag, 1>("watchTag", "watchTag(int site) -> ()"),
-    internal_body<&announce, 2>("watchAnnounce", "watchAnnounce(int cause, int site) -> ()"),
-    internal_body<&death, 1>("watchDeath", "watchDeath(int handle) -> int[]"),
-    internal_body<&set_error_sink, 1>("setErrorSink", "setErrorSink(function sink) -> ()"),
-    internal_body<&read, 0>("watchRead", "watchRead() -> object"),
-    internal_body<&watch_large, 1>("watchLarge", "watchLarge(float bytes) -> ()"),
-    internal_body<&report_to_capture, 0>("auditTellCapture", "auditTellCapture() -> ()"),
-    internal_body<&sites_of, 0>("auditSites", "auditSites() -> object"),
-    internal_body<&audit_site, 1>("auditSite", "auditSite(int site) -> str"),
-    internal_body<&census, 1>("auditCensus", "auditCensus(bool collected) -> ()"),
-    internal_body<&take_large, 0>("watchTakeLarge", "watchTakeLarge() -> object"),
+const Export kExports[] = {
+    exported_body<&configure, 3>("watchConfigure", "watchConfigure(bool on, float sampleBytes, bool deaths) -> ()"),
+    exported_body<&define_site, 1>("watchDefineSite", "watchDefineSite(str json) -> int"),
+    exported_body<&site, 1>("watchSite", "watchSite(int site) -> str"),
+    exported_body<&tag, 1>("watchTag", "watchTag(int site) -> ()"),
+    exported_body<&announce, 2>("watchAnnounce", "watchAnnounce(int cause, int site) -> ()"),
+    exported_body<&death, 1>("watchDeath", "watchDeath(int handle) -> int[]"),
+    exported_body<&set_error_sink, 1>("setErrorSink", "setErrorSink(function sink) -> ()"),
+    exported_body<&read, 0>("watchRead", "watchRead() -> object"),
+    exported_body<&watch_large, 1>("watchLarge", "watchLarge(float bytes) -> ()"),
+    exported_body<&report_to_capture, 0>("auditTellCapture", "auditTellCapture() -> ()"),
+    exported_body<&sites_of, 0>("auditSites", "auditSites() -> object"),
+    exported_body<&audit_site, 1>("auditSite", "auditSite(int site) -> str"),
+    exported_body<&census, 1>("auditCensus", "auditCensus(bool collected) -> ()"),
+    exported_body<&take_large, 0>("watchTakeLarge", "watchTakeLarge() -> object"),
 };
 
 }  // namespace
 
-InternalList watch_internals() { return {kInternals, std::size(kInternals)}; }
+ExportList watch_exports() { return {kExports, std::size(kExports)}; }
 
 }  // namespace ltn
