@@ -9,7 +9,7 @@
 #include <string>
 
 #include "native/env/env_state.h"
-#include "native/errors/errors.h"
+#include "native/errors/js_errors.h"
 
 namespace ltn {
 

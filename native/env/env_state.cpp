@@ -11,7 +11,7 @@
 #include "native/env/end_sentinel.h"
 #include "native/env/environment_end.h"
 #include "native/env/free_memory.h"
-#include "native/errors/errors.h"
+#include "native/errors/js_errors.h"
 #include "native/errors/thrown.h"
 #include "native/share/token_table.h"
 

@@ -8,7 +8,7 @@
 
 #include "native/env/env_state.h"
 #include "native/env/environment_end.h"
-#include "native/errors/errors.h"
+#include "native/errors/js_errors.h"
 #include "native/share/buffer_memory.h"
 
 namespace ltn {

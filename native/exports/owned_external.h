@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "native/convert/call.h"
-#include "native/errors/errors.h"
+#include "native/errors/js_errors.h"
 
 namespace ltn {
 

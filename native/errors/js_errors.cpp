@@ -1,4 +1,4 @@
-#include "native/errors/errors.h"
+#include "native/errors/js_errors.h"
 
 #include <dlfcn.h>
 
