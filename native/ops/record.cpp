@@ -9,16 +9,14 @@
 #include <string_view>
 
 #include "native/async/meta_results.h"
-#include "native/convert/from_js.h"
 #include "native/convert/to_js.h"
-#include "native/schema/arguments.h"
+#include "native/ops/read_arguments.h"
 
 namespace ltn {
 namespace {
 
 using c10::IValue;
 using c10::TypeKind;
-using c10::TypePtr;
 
 // Finds "aten::add.Tensor" of the op table in libtorch's dispatcher.
 c10::optional<c10::OperatorHandle> find_op(const OpRow& row) {
@@ -60,138 +58,6 @@ bool is_one_of(std::string_view name, std::initializer_list<const char*> names) 
   }
   return false;
 }
-
-template <class T>
-IValue list_of(Call& call, napi_value value, size_t index) {
-  c10::List<T> list;
-  for (const T& element : read_list<T>(call, value, index)) list.push_back(element);
-  return list;
-}
-
-// Converts the arguments of one call.
-class Reader {
- public:
-  Reader(Call& call, async::OpStep& step) : call_(call), step_(step) {}
-
-  void read(size_t index) {
-    IValue* to = &step_.arguments[index];
-    if (index < call_.given) *to = read(call_.arguments[index], index, step_.op.schema().arguments()[index].type(), to);
-  }
-
- private:
-  // `to`: the location of the value; null inside a list.
-  IValue read(napi_value value, size_t index, const TypePtr& type, IValue* to) {
-    switch (type->kind()) {
-      case TypeKind::OptionalType: {
-        const TypePtr& element = type->castRaw<c10::OptionalType>()->getElementType();
-        const bool is_tensor = element->kind() == TypeKind::TensorType;
-        if (is_tensor ? is_null_tensor(call_, value) : is_null(call_, value)) return IValue();
-        return read(value, index, element, to);
-      }
-      case TypeKind::TensorType: {
-        const auto [tensor, is_there] = find(value, index);
-        if (is_there) return *tensor;
-        step_.recording.put_later(to, *tensor);
-        return at::Tensor();
-      }
-      case TypeKind::ListType:
-        return read_elements(value, index, type->castRaw<c10::ListType>()->getElementType());
-      case TypeKind::BoolType:
-        return read_bool(call_, value, index);
-      case TypeKind::FloatType:
-        return read_double(call_, value, index);
-      case TypeKind::NumberType:
-        return read_scalar(call_, value, index);
-      case TypeKind::DeviceObjType:
-        return read_device(call_, value, index);
-      case TypeKind::GeneratorType:
-        return read_generator(call_, value, index);
-      case TypeKind::StorageType:
-        return read_storage(call_, value, index);
-      case TypeKind::StreamObjType:
-        return read_stream(call_, value, index);
-      case TypeKind::StringType:
-        return read_text(value, index);
-      default:  // integers, also of enums, sizes and device numbers
-        return read_int(call_, value, index);
-    }
-  }
-
-  // The tensor of a handle, or the cell of a result; the flag tells whether it is computed.
-  std::pair<const at::Tensor*, bool> find(napi_value value, size_t index) {
-    double code = 0;
-    if (napi_get_value_double(call_.env, value, &code) != napi_ok || code > async::kPending) {
-      const at::Tensor& tensor = call_.tensor(value, index);
-      // A later op may resize it through a view without a handle. The tensor itself is not examined: a step of another
-      // strand may be using it.
-      if (code > 0) step_.mutated.push_back(static_cast<handles::Handle>(code));
-      return {&tensor, true};
-    }
-    bool is_there = false;
-    const at::Tensor* tensor = step_.recording.find(code, &is_there);
-    if (tensor == nullptr) throw PendingTensor(index);
-    return {tensor, is_there};
-  }
-
-  IValue read_elements(napi_value value, size_t index, const TypePtr& element) {
-    switch (element->kind()) {
-      case TypeKind::TensorType:
-        return read_tensors<at::Tensor>(value, index);
-      case TypeKind::OptionalType:
-        return read_tensors<c10::optional<at::Tensor>>(value, index);
-      case TypeKind::BoolType:
-        return list_of<bool>(call_, value, index);
-      case TypeKind::FloatType:
-        return list_of<double>(call_, value, index);
-      case TypeKind::NumberType:
-        return list_of<at::Scalar>(call_, value, index);
-      case TypeKind::StringType: {
-        c10::List<std::string> list;
-        const uint32_t length = list_length(call_, value, index, "an array of names");
-        for (uint32_t i = 0; i < length; ++i) {
-          list.push_back(read_text(list_element(call_, value, i), index).toStringRef());
-        }
-        return list;
-      }
-      default:
-        return list_of<int64_t>(call_, value, index);
-    }
-  }
-
-  template <class T>
-  IValue read_tensors(napi_value value, size_t index) {
-    c10::List<T> list;
-    const uint32_t length = list_length(call_, value, index, "an array of Tensors");
-    for (uint32_t i = 0; i < length; ++i) {
-      const napi_value element = list_element(call_, value, i);
-      if constexpr (!std::is_same_v<T, at::Tensor>) {
-        if (is_null_tensor(call_, element)) {
-          list.push_back(c10::nullopt);
-          continue;
-        }
-      }
-      const auto [tensor, is_there] = find(element, index);
-      list.push_back(is_there ? *tensor : at::Tensor());
-      if (!is_there) step_.recording.put_later(list, i, *tensor);
-    }
-    return list;
-  }
-
-  // The dispatcher takes dimension names as strings.
-  IValue read_text(napi_value value, size_t index) {
-#ifdef LTN_HAS_DIMNAMES
-    if (is_dimension_name(index)) return IValue(read_dimname(call_, value, index));
-#endif
-    return read_string(call_, value, index);
-  }
-  bool is_dimension_name(size_t index) const {
-    const auto names = schema_arguments(call_.row->schema);
-    return index < names.size() && names[index].type.rfind("Dimname", 0) == 0;
-  }
-
-  Call& call_;
-  async::OpStep& step_;
-};
 
 napi_value value_to_js(Call& call, const IValue& value) {
   if (value.isTensor()) return write_element(call, at::Tensor(value.toTensor()));
@@ -377,8 +243,7 @@ napi_value record(Call& call) {
   if (!op) throw CodedError("ERR_TORCH_NOT_IMPLEMENTED", "libtorch's dispatcher does not know this op");
   async::Strand& strand = call.state.current_strand();
   auto step = std::make_unique<async::OpStep>(*call.row, *op, strand);
-  Reader reader(call, *step);
-  for (size_t i = 0; i < step->arguments.size(); ++i) reader.read(i);
+  read_arguments(call, *step);
   if (gives_list(op->schema())) return record_list(call, strand, std::move(step));
   const auto& returns = op->schema().returns();
   const bool tensors_only = gives_tensors_only(op->schema());
