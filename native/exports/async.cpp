@@ -36,9 +36,7 @@ napi_value enter_strand(Call& call) {
 napi_value submit(Call& call) {
   auto batch = std::make_unique<async::Batch>();
   batch->strand = strand_argument(call);
-  bool is_list = false;
-  check(call.env, napi_is_array(call.env, call.arguments[1], &is_list));
-  if (is_list) {
+  if (argument(call, 1).IsArray()) {
     std::vector<uint32_t> wanted;
     const uint32_t length = list_length(call, call.arguments[1], 1, "an array of steps");
     for (uint32_t i = 0; i < length; ++i) {
@@ -145,11 +143,7 @@ napi_value strand_meta(Call& call) {
   const double code = read_double(call, call.arguments[1], 1);
   const at::Tensor found = async::result_meta(*strand, code);
   const std::string device = found.defined() ? async::device_of(*strand, code) : "";
-  if (device.empty() || found.layout() != c10::kStrided) {
-    napi_value null = nullptr;
-    check(call.env, napi_get_null(call.env, &null));
-    return null;
-  }
+  if (device.empty() || found.layout() != c10::kStrided) return Napi::Env(call.env).Null();
   napi_value array = new_array(call, static_cast<size_t>(found.dim()) + 2);
   set_element(call, array, 0, to_js(call, found.scalar_type()));
   set_element(call, array, 1, write_string(call, device));

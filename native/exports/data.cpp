@@ -25,35 +25,15 @@ struct View {
   size_t bytes = 0;
 };
 
-size_t element_bytes(napi_typedarray_type type) {
-  switch (type) {
-    case napi_int8_array:
-    case napi_uint8_array:
-    case napi_uint8_clamped_array:
-      return 1;
-    case napi_int16_array:
-    case napi_uint16_array:
-      return 2;
-    case napi_int32_array:
-    case napi_uint32_array:
-    case napi_float32_array:
-      return 4;
-    default:
-      return 8;
-  }
+Napi::Uint8Array array_argument(Call& call, size_t index) {
+  const Napi::Value value = argument(call, index);
+  if (!value.IsTypedArray()) throw BadArgument(index, "a typed array", describe_value(call.env, value));
+  return value.As<Napi::Uint8Array>();  // of any element type: only its bytes are used
 }
 
 View typed_array(Call& call, size_t index) {
-  bool is_typed = false;
-  check(call.env, napi_is_typedarray(call.env, call.arguments[index], &is_typed));
-  if (!is_typed) throw BadArgument(index, "a typed array", describe_value(call.env, call.arguments[index]));
-  napi_typedarray_type type = napi_int8_array;
-  size_t length = 0;
-  View view;
-  check(call.env,
-        napi_get_typedarray_info(call.env, call.arguments[index], &type, &length, &view.data, nullptr, nullptr));
-  view.bytes = length * element_bytes(type);
-  return view;
+  const Napi::Uint8Array array = array_argument(call, index);
+  return {const_cast<uint8_t*>(array.Data()), array.ByteLength()};
 }
 
 // numel × item size of `shape`. Throws BadArgument.
@@ -188,9 +168,9 @@ napi_value is_detachable(Call& call) { return write_bool(call, share::is_detacha
 
 napi_value from_borrowed(Call& call) {
   const Request request = read_request(call);
-  napi_value buffer = nullptr;
-  size_t offset = 0;
-  check(call.env, napi_get_typedarray_info(call.env, call.arguments[0], nullptr, nullptr, nullptr, &buffer, &offset));
+  const Napi::Uint8Array array = array_argument(call, 0);
+  const napi_value buffer = array.ArrayBuffer();
+  const size_t offset = array.ByteOffset();
   const share::HeldStore held = share::hold_backing_store(buffer);
   if (held.shrinks) throw BadArgument(0, "an array whose buffer cannot be resized", "a resizable buffer");
   const void* begin = request.view.data == nullptr ? nullptr : static_cast<const char*>(request.view.data) - offset;
@@ -211,9 +191,10 @@ napi_value from_borrowed(Call& call) {
 napi_value copy_into(Call& call) {
   if (call.state.flags().recording != handles::Flags::kOff) require_up_to_date(call);
   const at::Tensor& self = call.tensor(call.arguments[0], 0);
-  void* data = nullptr;
-  size_t size = 0;
-  check(call.env, napi_get_arraybuffer_info(call.env, call.arguments[1], &data, &size));
+  const Napi::Value target = argument(call, 1);
+  if (!target.IsArrayBuffer()) throw BadArgument(1, "an ArrayBuffer", describe_value(call.env, target));
+  auto buffer = target.As<Napi::ArrayBuffer>();
+  const size_t size = buffer.ByteLength();
   at::Tensor dense = self.detach();
   if (dense.layout() != c10::kStrided) {
     throw CodedError("ERR_TORCH_LAYOUT", "a sparse tensor has no dense elements; use toDense() first");
@@ -226,7 +207,7 @@ napi_value copy_into(Call& call) {
   const size_t bytes = static_cast<size_t>(dense.numel()) * dense.element_size();
   if (bytes != size)
     throw BadArgument(1, "an ArrayBuffer of " + std::to_string(bytes) + " bytes", std::to_string(size));
-  if (bytes != 0) std::memcpy(data, dense.data_ptr(), bytes);
+  if (bytes != 0) std::memcpy(buffer.Data(), dense.data_ptr(), bytes);
   return nullptr;
 }
 

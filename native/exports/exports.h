@@ -1,9 +1,12 @@
 // Native functions that are not ops, called by lib/ by name. They share the ops' error guard and converters.
 #pragma once
 
+#include <napi.h>
+
 #include <vector>
 
 #include "native/audit/requests.h"
+#include "native/errors/thrown.h"
 #include "native/ops/invoke.h"
 
 namespace ltn {
@@ -20,12 +23,21 @@ constexpr Export exported(const char* name, const char* schema, Signature* funct
   return {name, {name, schema, &Invoker<Signature>::call, reinterpret_cast<AnyFunction>(function), 0}};
 }
 
-// For functions that handle JS values themselves.
+// For functions that handle JS values themselves, with node-addon-api where the ops' converters have nothing for them.
+template <Body body>
+napi_value with_napi(Call& call) {
+  try {
+    return body(call);
+  } catch (const Napi::Error& error) {  // run_guarded throws it again as it is
+    throw ThrownByProgram(error.Value());
+  }
+}
 template <Body body, size_t count>
 napi_value call_body(napi_env env, napi_callback_info info) {
   napi_value arguments[count == 0 ? 1 : count];
-  return run_guarded(env, info, arguments, count, body);
+  return run_guarded(env, info, arguments, count, &with_napi<body>);
 }
+inline Napi::Value argument(const Call& call, size_t index) { return {call.env, call.arguments[index]}; }
 template <Body body, size_t count>
 constexpr Export exported_body(const char* name, const char* schema) {
   return {name, {name, schema, &call_body<body, count>, nullptr, 0}};

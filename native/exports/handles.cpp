@@ -1,13 +1,13 @@
 // Handles, guards and scopes, for lib/tensor/tensor.ts and lib/lifetimes.
+#include "native/convert/id_number.h"
 #include "native/exports/exports.h"
 
 namespace ltn {
 namespace {
 
 uint64_t read_id(Call& call, size_t index) {
-  double number = 0;
-  if (napi_get_value_double(call.env, call.arguments[index], &number) != napi_ok ||
-      !(number >= 0 && number < handles::kHandleEnd)) {
+  const double number = id_number(call, index);
+  if (!(number >= 0 && number < handles::kHandleEnd)) {
     throw BadArgument(index, "a handle or scope id", describe_value(call.env, call.arguments[index]));
   }
   return static_cast<uint64_t>(number);

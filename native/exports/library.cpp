@@ -58,12 +58,11 @@ napi_value set_warning_sink(Call& call) {
 
 // { dtypes, layouts, memoryFormats, qschemes }: names by enum value; "" for a value without its own name.
 napi_value enums(Call& call) {
-  napi_value result = nullptr;
-  check(call.env, napi_create_object(call.env, &result));
+  Napi::Object result = Napi::Object::New(call.env);
   const auto set_list = [&](const char* name, int64_t count, auto name_of) {
     std::vector<std::string> names;
     for (int64_t i = 0; i < count; ++i) names.push_back(name_of(i));
-    check(call.env, napi_set_named_property(call.env, result, name, to_js(call, std::move(names))));
+    result.Set(name, to_js(call, std::move(names)));
   };
   set_list("dtypes", static_cast<int64_t>(c10::ScalarType::NumOptions), [](int64_t i) {
     const auto type = static_cast<c10::ScalarType>(i);

@@ -10,15 +10,7 @@
 namespace ltn {
 namespace {
 
-void set_number(Call& call, napi_value object, const char* name, uint64_t value) {
-  check(call.env, napi_set_named_property(call.env, object, name, write_double(call, static_cast<double>(value))));
-}
-
-napi_value new_object(Call& call) {
-  napi_value object = nullptr;
-  check(call.env, napi_create_object(call.env, &object));
-  return object;
-}
+void set_number(Napi::Object object, const char* name, uint64_t value) { object.Set(name, static_cast<double>(value)); }
 
 // Memory held by libtorch's allocators on one device, if known.
 struct Held {
@@ -68,27 +60,27 @@ std::vector<audit::DeviceFigures> figures_of(const std::vector<accounting::Devic
 napi_value memory(Call& call) {
   share::sweep_expired();
   const auto ledger = accounting::ledger_totals();
-  napi_value result = new_object(call);
-  set_number(call, result, "tensors", ledger.tensors);
-  set_number(call, result, "storages", ledger.storages);
-  set_number(call, result, "bytes", ledger.bytes);
-  set_number(call, result, "tokens", share::process_tokens().totals().tokens);
-  napi_value devices = new_object(call);
+  Napi::Object result = Napi::Object::New(call.env);
+  set_number(result, "tensors", ledger.tensors);
+  set_number(result, "storages", ledger.storages);
+  set_number(result, "bytes", ledger.bytes);
+  set_number(result, "tokens", share::process_tokens().totals().tokens);
+  Napi::Object devices = Napi::Object::New(call.env);
   uint64_t allocated = 0, peak = 0;
   for (const audit::DeviceFigures& device : figures_of(ledger.devices)) {
     allocated += device.allocated_bytes;
     peak += device.peak_allocated_bytes;
-    napi_value entry = new_object(call);
-    set_number(call, entry, "tensors", device.tensors);
-    set_number(call, entry, "storages", device.storages);
-    set_number(call, entry, "bytes", device.bytes);
-    set_number(call, entry, "allocatedBytes", device.allocated_bytes);
-    set_number(call, entry, "peakAllocatedBytes", device.peak_allocated_bytes);
-    check(call.env, napi_set_named_property(call.env, devices, device.name.c_str(), entry));
+    Napi::Object entry = Napi::Object::New(call.env);
+    set_number(entry, "tensors", device.tensors);
+    set_number(entry, "storages", device.storages);
+    set_number(entry, "bytes", device.bytes);
+    set_number(entry, "allocatedBytes", device.allocated_bytes);
+    set_number(entry, "peakAllocatedBytes", device.peak_allocated_bytes);
+    devices.Set(device.name, entry);
   }
-  set_number(call, result, "allocatedBytes", allocated);
-  set_number(call, result, "peakAllocatedBytes", peak);
-  check(call.env, napi_set_named_property(call.env, result, "devices", devices));
+  set_number(result, "allocatedBytes", allocated);
+  set_number(result, "peakAllocatedBytes", peak);
+  result.Set("devices", devices);
   return result;
 }
 
@@ -128,8 +120,7 @@ napi_value set_collector(Call& call) {
 
 // For the probe of lib/memory/memory-usage.ts.
 napi_value adjust_external(Call& call) {
-  int64_t total = 0;
-  check(call.env, napi_adjust_external_memory(call.env, read_int(call, call.arguments[0], 0), &total));
+  Napi::MemoryManagement::AdjustExternalMemory(Napi::Env(call.env), read_int(call, call.arguments[0], 0));
   return nullptr;
 }
 

@@ -26,10 +26,10 @@ napi_value load_file(Call& call) {
   const int64_t size = read_int(call, call.arguments[1], 1);
   const auto numbers = read_list<int64_t>(call, call.arguments[2], 2);
   const auto device = FromJs<c10::optional<c10::Device>>(call, 4).get();
-  napi_typedarray_type type = napi_int8_array;
-  size_t length = 0;
-  void* held = nullptr;
-  check(call.env, napi_get_typedarray_info(call.env, call.arguments[3], &type, &length, &held, nullptr, nullptr));
+  const Napi::Value bytes = argument(call, 3);
+  if (!bytes.IsTypedArray()) throw BadArgument(3, "the bytes of the ranges", describe_value(call.env, bytes));
+  const auto held = bytes.As<Napi::Uint8Array>();
+  const size_t length = held.ElementLength();
   std::vector<models::FileArchive::Range> ranges;
   int64_t end = 0;
   int64_t sum = 0;
@@ -41,10 +41,10 @@ napi_value load_file(Call& call) {
     end = numbers[i] + numbers[i + 1];
     sum += numbers[i + 1];
   }
-  if (type != napi_uint8_array || sum != static_cast<int64_t>(length)) {
+  if (held.TypedArrayType() != napi_uint8_array || sum != static_cast<int64_t>(length)) {
     throw BadArgument(3, "the bytes of the ranges", std::to_string(length));
   }
-  models::FileArchive archive(static_cast<int>(fd), size, ranges, static_cast<const char*>(held));
+  models::FileArchive archive(static_cast<int>(fd), size, ranges, reinterpret_cast<const char*>(held.Data()));
   return write_result(call, models::make_token(models::Model::load(archive, device)));
 }
 

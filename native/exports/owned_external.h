@@ -1,7 +1,7 @@
 // C++ objects owned by JavaScript: opaque values, passed back to the functions that need them.
 #pragma once
 
-#include <node_api.h>
+#include <napi.h>
 
 #include <memory>
 #include <utility>
@@ -15,9 +15,8 @@ namespace ltn {
 template <class T>
 napi_value owned_external(Call& call, T value) {
   auto owner = std::make_unique<T>(std::move(value));
-  napi_value external = nullptr;
-  const auto finalize = [](node_api_basic_env, void* data, void*) { delete static_cast<T*>(data); };
-  check(call.env, napi_create_external(call.env, owner.get(), finalize, nullptr, &external));
+  const auto external =
+      Napi::External<T>::New(call.env, owner.get(), [](Napi::BasicEnv, T* data) { delete data; });  // a basic finalizer
   static_cast<void>(owner.release());  // owned by the finalizer
   return external;
 }
@@ -25,9 +24,7 @@ napi_value owned_external(Call& call, T value) {
 // The `T` of such a value among the arguments. Only lib/ has these values, and it does not mix them up.
 template <class T>
 T& owned_by(Call& call, size_t index) {
-  void* data = nullptr;
-  check(call.env, napi_get_value_external(call.env, call.arguments[index], &data));
-  return *static_cast<T*>(data);
+  return *Napi::Value(call.env, call.arguments[index]).As<Napi::External<T>>().Data();
 }
 
 }  // namespace ltn

@@ -1,4 +1,5 @@
 // Sharing of tensors between threads, for lib/tensor/share.ts.
+#include "native/convert/id_number.h"
 #include "native/exports/borrowed_buffer.h"
 #include "native/exports/exports.h"
 #include "native/share/alias.h"
@@ -9,11 +10,8 @@ namespace ltn {
 namespace {
 
 share::TokenId read_token(Call& call, size_t index) {
-  double number = 0;
-  if (napi_get_value_double(call.env, call.arguments[index], &number) != napi_ok || !(number > 0 && number < 0x1p53)) {
-    return 0;  // not the id of any token
-  }
-  return static_cast<share::TokenId>(number);
+  const double number = id_number(call, index);
+  return number > 0 && number < 0x1p53 ? static_cast<share::TokenId>(number) : 0;  // 0 is not the id of any token
 }
 
 // Offers the tensor under a new id. `exact` false omits the backing store, as if V8 could not be asked.

@@ -14,12 +14,8 @@ namespace {
 double read_number(Call& call, size_t index) { return read_double(call, call.arguments[index], index); }
 
 napi_value float64_array(Call& call, const std::vector<double>& values) {
-  void* memory = nullptr;
-  napi_value buffer = nullptr;
-  napi_value array = nullptr;
-  check(call.env, napi_create_arraybuffer(call.env, values.size() * sizeof(double), &memory, &buffer));
-  if (!values.empty()) std::memcpy(memory, values.data(), values.size() * sizeof(double));
-  check(call.env, napi_create_typedarray(call.env, napi_float64_array, values.size(), buffer, 0, &array));
+  auto array = Napi::Float64Array::New(call.env, values.size());
+  if (!values.empty()) std::memcpy(array.Data(), values.data(), values.size() * sizeof(double));
   return array;
 }
 
@@ -110,13 +106,12 @@ napi_value read(Call& call) {
       storages.push_back(static_cast<double>(entries[i]->bytes));
     }
   });
-  napi_value result = nullptr;
   napi_value names = new_array(call, devices.size());
   for (size_t i = 0; i < devices.size(); ++i) set_element(call, names, i, write_string(call, devices[i].str()));
-  check(call.env, napi_create_object(call.env, &result));
-  check(call.env, napi_set_named_property(call.env, result, "tensors", float64_array(call, tensors)));
-  check(call.env, napi_set_named_property(call.env, result, "storages", float64_array(call, storages)));
-  check(call.env, napi_set_named_property(call.env, result, "devices", names));
+  Napi::Object result = Napi::Object::New(call.env);
+  result.Set("tensors", float64_array(call, tensors));
+  result.Set("storages", float64_array(call, storages));
+  result.Set("devices", names);
   return result;
 }
 
