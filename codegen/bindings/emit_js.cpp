@@ -4,6 +4,7 @@
 #include "codegen/bindings/fast_path.h"
 #include "codegen/bindings/js_text.h"
 #include "codegen/bindings/names.h"
+#include "codegen/model/type_table.h"
 
 namespace codegen {
 namespace {
@@ -17,6 +18,19 @@ std::string op_list(const Plan& plan, const Group& group) {
     if (!op.shadowed) text += (text.empty() ? "" : ", ") + std::to_string(op.number);
   }
   return "[" + text + "]";
+}
+
+// What lib/call/ knows of each base type, by its letter.
+std::string kinds_text() {
+  std::string text =
+      "// By letter: what errors say is expected, and which values need no conversion.\nexports.kinds = {\n";
+  const auto add = [&](const TypeRow& row) {
+    text += std::string("  ") + row.code + ": { expected: " + js_string(row.expected) +
+            ", plain: " + std::to_string(static_cast<int>(row.plain)) + " },\n";
+  };
+  for (const TypeRow& row : type_table()) add(row);
+  add(kNumberTensor);
+  return text + "};\n";
 }
 
 // The signatures of all rows of the op table, as strings that are decoded on first use.
@@ -41,7 +55,7 @@ std::string table_text(const Plan& plan) {
       std::string(kHeader) +
       "// One row per op: name.overload, schema, signature code (see lib/call/signature.ts).\nexports.table = [\n";
   for (const std::string& line : rows) text += line;
-  return text + "];\nexports.libtorchVersion = " + js_string(plan.model->libtorch_version) +
+  return text + "];\n" + kinds_text() + "exports.libtorchVersion = " + js_string(plan.model->libtorch_version) +
          ";\nexports.opCount = " + std::to_string(plan.ops.size()) + ";\n";
 }
 
@@ -164,6 +178,8 @@ std::string exports_text(const Plan& plan) {
 
 // Types of the generated modules, for lib/*.ts. Written here, beside the code that decides what the modules export.
 const char* const kTableTypes =
+    "import type { Kind, Plain } from './codes';\n"
+    "export const kinds: Readonly<Record<Kind, { readonly expected: string; readonly plain: Plain }>>;\n"
     "export const table: readonly (readonly [name: string, schema: string, code: string])[];\n"
     "export const libtorchVersion: string;\nexport const opCount: number;\n";
 const char* const kFunctionsTypes =

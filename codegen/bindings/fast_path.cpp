@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <stdexcept>
 
 #include "codegen/bindings/js_text.h"
+#include "codegen/model/type_table.h"
 
 namespace codegen {
 namespace {
@@ -12,47 +14,31 @@ namespace {
 constexpr size_t kNone = static_cast<size_t>(-1);
 constexpr size_t kMaxParameters = 6;  // longer calls are rare and go through the parser
 
-// Classes of types that a test on one value can distinguish. may_overlap() says which may accept the same value.
-enum class Class { Tensor, Number, Int, Bool, String, List, Other };
+Plain plain_of(const Type& type) { return type_row(type.base).plain; }
 
-Class class_of(const Type& type) {
-  if (type.list) return Class::List;
-  switch (type.base) {
-    case Base::Tensor:
-      return Class::Tensor;
-    case Base::Scalar:
-    case Base::Float:
-      return Class::Number;
-    case Base::Int:
-      return Class::Int;
-    case Base::Bool:
-      return Class::Bool;
-    case Base::Str:
-      return Class::String;
-    default:
-      return Class::Other;
-  }
+bool is_number(const Type& type) {
+  const Plain plain = plain_of(type);
+  return !type.list && (plain == Plain::Number || plain == Plain::Integer || plain == Plain::Boolean);
 }
 
 // Whether the parser could accept for `b` a value that passed the test of `a`.
 bool may_overlap(const Type& a, const Type& b) {
-  const Class left = class_of(a);
-  const Class right = class_of(b);
-  const auto numeric = [](Class c) { return c == Class::Number || c == Class::Int || c == Class::Bool; };
-  if (left == Class::Other || right == Class::Other) return true;
+  const Plain left = plain_of(a);
+  const Plain right = plain_of(b);
+  if ((!a.list && left == Plain::None) || (!b.list && right == Plain::None)) return true;
   // Lists differ by their elements; empty ones go to the parser, see has_list_rival(). A number fits any list of
   // numbers.
   const auto takes_number = [](const Type& t) {
     return t.list && t.size > 0 && (t.base == Base::Int || t.base == Base::Float);
   };
-  if (left == Class::List && right == Class::List && a.base != b.base) return takes_number(a) && takes_number(b);
-  if (takes_number(a) && numeric(right)) return true;
-  if (left == right) return true;
+  if (a.list && b.list && a.base != b.base) return takes_number(a) && takes_number(b);
+  if (takes_number(a) && is_number(b)) return true;
+  if (a.list == b.list && (a.list || left == right)) return true;
   if (a.nullable || b.nullable) return true;
-  if (numeric(left) && numeric(right)) return true;
-  if (left == Class::Tensor && numeric(right)) return true;  // a tensor without dimensions counts as a number
+  if (is_number(a) && is_number(b)) return true;
+  if (!a.list && left == Plain::Tensor && is_number(b)) return true;  // a tensor without dimensions counts as a number
   // A number is accepted for int[N].
-  return (left == Class::Int || left == Class::Number) && right == Class::List;
+  return !a.list && (left == Plain::Integer || left == Plain::Number) && b.list;
 }
 
 struct Test {
@@ -75,22 +61,22 @@ std::optional<Test> test_of(const Type& type, const std::string& name, bool not_
     const std::string reader = type.base == Base::Int ? "ints(" : "numbers(";
     return Test{"", local, local + " = " + reader + name + least + ")"};
   }
-  switch (type.base) {
-    case Base::Tensor:
+  switch (plain_of(type)) {  // the same tests as isPlain() in lib/call/plain.ts
+    case Plain::None:
+      return std::nullopt;
+    case Plain::Tensor:
       if (type.nullable) return std::nullopt;
       return Test{name + " instanceof Tensor", name + "._handle"};
-    case Base::Scalar:
-    case Base::Float:
+    case Plain::Number:
       return Test{"typeof " + name + " === 'number'", name};
-    case Base::Int:
+    case Plain::Integer:
       return Test{"Number.isInteger(" + name + ")", name};
-    case Base::Bool:
+    case Plain::Boolean:
       return Test{"typeof " + name + " === 'boolean'", name};
-    case Base::Str:
+    case Plain::String:
       return Test{"typeof " + name + " === 'string'", name};
-    default:
-      return std::nullopt;
   }
+  throw std::logic_error("fast_path.cpp lacks a test for a kind of plain values");
 }
 
 // For a number passed instead of a tensor.

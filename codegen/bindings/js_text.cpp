@@ -7,8 +7,6 @@
 namespace codegen {
 namespace {
 
-constexpr const char* kNumberTensorCode = "W";  // lib/call/convert.ts
-
 std::string json_string(const std::string& text) {
   std::string result = "\"";
   for (const char c : text) {
@@ -70,7 +68,7 @@ std::string signature_code(const Declaration& declaration, bool number_tensors) 
     if (argument.mutated) text += '!';
     if (argument.variadic) text += '~';
     std::string code = type_code(argument.type);
-    if (number_tensors && code == "T" && !argument.mutated) code = kNumberTensorCode;
+    if (number_tensors && code == "T" && !argument.mutated) code = kNumberTensor.code;
     text += argument.name + " " + code;
     if (argument.default_value) text += " " + default_json(*argument.default_value);
   }

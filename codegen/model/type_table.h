@@ -8,11 +8,21 @@
 
 namespace codegen {
 
+// The JavaScript values of a type that need no conversion. Lists, null and other values that a type accepts are
+// converted by lib/call/convert.ts.
+enum class Plain { None, Tensor, Number, Integer, Boolean, String };
+inline constexpr Plain kPlains[] = {Plain::None,    Plain::Tensor,  Plain::Number,
+                                    Plain::Integer, Plain::Boolean, Plain::String};
+const char* plain_name(Plain plain);
+
 // One base type. A new type needs only an entry in `Base` and a row in type_table.cpp.
 struct TypeRow {
   Base base;
+  const char* name;         // as in `Base`, for lib/generated/codes.d.ts
   const char* schema_name;  // as in a schema: "Tensor", "int", "ScalarType"
   char code;                // one letter for the JS signature tables: 'T', 'I', 'D'
+  Plain plain;
+  const char* expected;     // in errors: "expected integer, got …"
   const char* cpp;          // the element as Declarations.yaml's dynamic_type writes it: "at::Tensor", "int64_t"
   const char* cpp_list;     // a list of it: "at::TensorList"; "" if schemas do not have such lists
   const char* ts_argument;  // TypeScript type of one accepted value: "number | bigint"
@@ -21,6 +31,9 @@ struct TypeRow {
 
 // All rows, in the order of `Base`.
 const std::vector<TypeRow>& type_table();
+
+// A tensor that may be passed as a number, of the ops that take one; a kind for JavaScript only.
+extern const TypeRow kNumberTensor;
 
 // The row of a base type.
 const TypeRow& type_row(Base base);

@@ -56,7 +56,7 @@ export interface AuditNative extends WatchNative, HeapNative {
   recordingHere?: boolean;
   /** The number of recordings that this environment has seen begin. */
   recordings?: number;
-  /** Memory of the addon. `flags[0]` is nonzero while new handles of this environment wait for their site. */
+  /** Memory of the addon. `flags[Flag.AuditPending]` is nonzero while new handles of this environment wait for their site. */
   readonly flags: Uint32Array;
   /** Why it did not start ('': the capture has an owner, or a recording is active here), or undefined. */
   auditStart(options: AuditOptions): string | undefined;
