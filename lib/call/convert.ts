@@ -131,6 +131,8 @@ function convertOne(value: unknown, { base, plain }: TypeCode, numbers: boolean)
       return value;
     case Kind.True:
       return value === true ? value : mismatch(base, value);
+    default:
+      return base satisfies never; // a new base type needs a case here
   }
 }
 
