@@ -2,7 +2,8 @@
 #pragma once
 
 #include <ATen/core/jit_type_base.h>
-#include <c10/util/Optional.h>
+
+#include <optional>
 
 namespace ltn {
 
@@ -10,7 +11,7 @@ enum class ValueKind { Tensor, Bool, Float, Scalar, Integer, Device, Generator, 
 
 // Of a type that is neither a list nor optional. Nothing for types that no op of the table takes: reading one of those
 // as something else would pass a wrong value to the op.
-inline c10::optional<ValueKind> value_kind(c10::TypeKind kind) noexcept {
+inline std::optional<ValueKind> value_kind(c10::TypeKind kind) noexcept {
   using c10::TypeKind;
   switch (kind) {
     case TypeKind::TensorType:
@@ -38,7 +39,7 @@ inline c10::optional<ValueKind> value_kind(c10::TypeKind kind) noexcept {
     case TypeKind::StringType:
       return ValueKind::Text;
     default:
-      return c10::nullopt;
+      return std::nullopt;
   }
 }
 

@@ -5,7 +5,7 @@
 #include <ATen/core/jit_type.h>
 #include <gtest/gtest.h>
 
-#include <initializer_list>
+#include <set>
 #include <string>
 
 namespace ltn {
@@ -24,22 +24,24 @@ c10::TypePtr innermost(c10::TypePtr type) {
   }
 }
 
-TEST(ValueKind, TypesOfOpsAreKnown) {
+// Of this libtorch: a release with another type needs a kind for it.
+TEST(ValueKind, TypesOfAllOpsAreKnown) {
+  c10::Dispatcher& dispatcher = c10::Dispatcher::singleton();
   size_t arguments = 0;
-  for (const char* const name :
-       {"aten::add", "aten::sum", "aten::empty", "aten::conv2d", "aten::normal_", "aten::index", "aten::einsum",
-        "aten::to", "aten::record_stream", "aten::set_", "aten::upsample_nearest2d", "aten::native_dropout"}) {
-    for (const char* const overload :
-         {"", "Tensor", "dtype", "memory_format", "dtype_layout", "source_Storage", "vec"}) {
-      const auto op = c10::Dispatcher::singleton().findSchema({name, overload});
-      if (!op.has_value()) continue;
-      for (const c10::Argument& argument : op->schema().arguments()) {
-        ++arguments;
-        EXPECT_TRUE(value_kind(innermost(argument.type())->kind()).has_value()) << op->schema() << ": " << argument;
-      }
+  std::set<std::string> unknown;
+  for (const c10::OperatorName& name : dispatcher.getAllOpNames()) {
+    if (name.name.rfind("aten::", 0) != 0) continue;
+    const auto op = dispatcher.findSchema(name);
+    if (!op.has_value()) continue;  // kernels without a schema
+    for (const c10::Argument& argument : op->schema().arguments()) {
+      ++arguments;
+      const c10::TypeKind kind = innermost(argument.type())->kind();
+      if (kind == c10::TypeKind::ClassType) continue;  // weights of quantized RNNs, of ops that are not in the table
+      if (!value_kind(kind)) unknown.insert(name.name + ": " + argument.type()->str());
     }
   }
-  EXPECT_GT(arguments, 50u);
+  EXPECT_GT(arguments, 5000u);
+  EXPECT_EQ(unknown, std::set<std::string>());
 }
 
 TEST(ValueKind, OtherTypesAreRefused) {
