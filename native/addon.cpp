@@ -3,9 +3,10 @@
 
 #include "native/accounting/totals.h"
 #include "native/audit/audit.h"
-#include "native/audit/js_api.h"
-#include "native/convert/dtypes.h"
-#include "native/internals/internals.h"
+#include "native/convert/call_error.h"
+#include "native/exports/audit.h"
+#include "native/exports/exports.h"
+#include "native/schema/dtypes.h"
 
 namespace ltn {
 namespace {
@@ -34,13 +35,13 @@ Napi::Object init(Napi::Env env, Napi::Object exports) {
   exports.Set("ops", Napi::Function::New(env, &op_function, "ops", state));
   exports.Set("opCount", static_cast<double>(op_count));
   exports.Set("flagsBuffer", Napi::Value(env, state->flags_buffer()));
-  for (const InternalList& list :
-       {handle_internals(), tensor_internals(), data_internals(), autograd_internals(), gradient_internals(),
-        hook_internals(), function_internals(), anomaly_internals(), memory_internals(), library_internals(),
-        cuda_internals(), watch_internals(), share_internals(), async_internals(), model_internals()}) {
+  for (const ExportList& list :
+       {handle_exports(), tensor_exports(), data_exports(), autograd_exports(), gradient_exports(), hook_exports(),
+        function_exports(), anomaly_exports(), memory_exports(), library_exports(), cuda_exports(), watch_exports(),
+        share_exports(), async_exports(), model_exports()}) {
     for (size_t i = 0; i < list.count; ++i) {
-      const Internal& entry = list.begin[i];
-      exports.Set(entry.name, make_function(env, state->bind_internal(entry.row), entry.name));
+      const Export& entry = list.begin[i];
+      exports.Set(entry.name, make_function(env, state->bind_export(entry.row), entry.name));
     }
   }
   audit::set_dtypes(&dtype_names());

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "codegen/bindings/dts_text.h"
-#include "codegen/bindings/schema.h"
+#include "codegen/model/schema.h"
 
 namespace codegen {
 

@@ -5,7 +5,7 @@
 #include "codegen/bindings/js_text.h"
 #include "codegen/bindings/names.h"
 #include "codegen/bindings/type_rules.h"
-#include "codegen/bindings/type_table.h"
+#include "codegen/model/type_table.h"
 
 namespace codegen {
 namespace {

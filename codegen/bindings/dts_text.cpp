@@ -5,8 +5,8 @@
 
 #include "codegen/bindings/js_text.h"
 #include "codegen/bindings/names.h"
-#include "codegen/bindings/type_table.h"
 #include "codegen/common/diagnostics.h"
+#include "codegen/model/type_table.h"
 
 namespace codegen {
 namespace {

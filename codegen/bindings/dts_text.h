@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "codegen/bindings/schema.h"
 #include "codegen/bindings/spec.h"
+#include "codegen/model/schema.h"
 
 namespace codegen {
 

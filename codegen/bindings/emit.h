@@ -17,6 +17,9 @@ Files emit_cpp(const Plan& plan);
 // lib/generated/: signature tables, wrappers for functions, methods and classes, and the names of the module's exports.
 Files emit_js(const Plan& plan);
 
+// lib/generated/codes.d.ts: names of the letters and numbers that native code, codegen and lib/ share.
+Files emit_codes();
+
 // types/generated/: declarations of every function, method and class.
 Files emit_dts(const Plan& plan);
 

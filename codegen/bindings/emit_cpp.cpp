@@ -75,7 +75,7 @@ Files emit_cpp(const Plan& plan) {
   std::string externs;
   for (size_t i = 0; i < kShards; ++i) {
     const std::string name = "shard_" + std::to_string(i);
-    std::string text = std::string(kHeader) + "#include \"native/invoke.h\"\n\n";
+    std::string text = std::string(kHeader) + "#include \"native/ops/invoke.h\"\n\n";
     for (const std::string& header : shards[i].headers) text += "#include <ATen/ops/" + header + ">\n";
     text +=
         "\nnamespace ltn {\n\nextern const OpRow " + name + "[];\nconst OpRow " + name + "[] = {\n" + shards[i].rows;
@@ -84,7 +84,7 @@ Files emit_cpp(const Plan& plan) {
     externs += "extern const OpRow " + name + "[];\n";
   }
 
-  std::string classes = std::string(kHeader) + "#include \"native/invoke.h\"\n\n";
+  std::string classes = std::string(kHeader) + "#include \"native/ops/invoke.h\"\n\n";
   std::string class_rows;
   size_t class_count = 0;
   for (const PlannedClass& planned : plan.classes) {
@@ -102,7 +102,7 @@ Files emit_cpp(const Plan& plan) {
              "    {nullptr, nullptr, nullptr, nullptr, 0},\n};\n\n}  // namespace ltn\n";
   files["native/generated/classes.cpp"] = classes;
 
-  std::string index = std::string(kHeader) + "#include \"native/op_table.h\"\n\nnamespace ltn {\n\n" + externs +
+  std::string index = std::string(kHeader) + "#include \"native/schema/op_table.h\"\n\nnamespace ltn {\n\n" + externs +
                       "extern const OpRow class_rows[];\n\nconst OpRow* const op_rows[] = {\n";
   for (const std::string& row : table) index += "    " + row + ",\n";
   index += "};\n\nconst size_t op_count = " + std::to_string(plan.row_count) + ";\n\n}  // namespace ltn\n";

@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <stdexcept>
 
+#include "codegen/bindings/js_templates.h"
 #include "codegen/bindings/js_text.h"
+#include "codegen/common/template.h"
+#include "codegen/model/type_table.h"
 
 namespace codegen {
 namespace {
@@ -12,47 +16,31 @@ namespace {
 constexpr size_t kNone = static_cast<size_t>(-1);
 constexpr size_t kMaxParameters = 6;  // longer calls are rare and go through the parser
 
-// Classes of types that a test on one value can distinguish. may_overlap() says which may accept the same value.
-enum class Class { Tensor, Number, Int, Bool, String, List, Other };
+Plain plain_of(const Type& type) { return type_row(type.base).plain; }
 
-Class class_of(const Type& type) {
-  if (type.list) return Class::List;
-  switch (type.base) {
-    case Base::Tensor:
-      return Class::Tensor;
-    case Base::Scalar:
-    case Base::Float:
-      return Class::Number;
-    case Base::Int:
-      return Class::Int;
-    case Base::Bool:
-      return Class::Bool;
-    case Base::Str:
-      return Class::String;
-    default:
-      return Class::Other;
-  }
+bool is_number(const Type& type) {
+  const Plain plain = plain_of(type);
+  return !type.list && (plain == Plain::Number || plain == Plain::Integer || plain == Plain::Boolean);
 }
 
 // Whether the parser could accept for `b` a value that passed the test of `a`.
 bool may_overlap(const Type& a, const Type& b) {
-  const Class left = class_of(a);
-  const Class right = class_of(b);
-  const auto numeric = [](Class c) { return c == Class::Number || c == Class::Int || c == Class::Bool; };
-  if (left == Class::Other || right == Class::Other) return true;
+  const Plain left = plain_of(a);
+  const Plain right = plain_of(b);
+  if ((!a.list && left == Plain::None) || (!b.list && right == Plain::None)) return true;
   // Lists differ by their elements; empty ones go to the parser, see has_list_rival(). A number fits any list of
   // numbers.
   const auto takes_number = [](const Type& t) {
     return t.list && t.size > 0 && (t.base == Base::Int || t.base == Base::Float);
   };
-  if (left == Class::List && right == Class::List && a.base != b.base) return takes_number(a) && takes_number(b);
-  if (takes_number(a) && numeric(right)) return true;
-  if (left == right) return true;
+  if (a.list && b.list && a.base != b.base) return takes_number(a) && takes_number(b);
+  if (takes_number(a) && is_number(b)) return true;
+  if (a.list == b.list && (a.list || left == right)) return true;
   if (a.nullable || b.nullable) return true;
-  if (numeric(left) && numeric(right)) return true;
-  if (left == Class::Tensor && numeric(right)) return true;  // a tensor without dimensions counts as a number
+  if (is_number(a) && is_number(b)) return true;
+  if (!a.list && left == Plain::Tensor && is_number(b)) return true;  // a tensor without dimensions counts as a number
   // A number is accepted for int[N].
-  return (left == Class::Int || left == Class::Number) && right == Class::List;
+  return !a.list && (left == Plain::Integer || left == Plain::Number) && b.list;
 }
 
 struct Test {
@@ -68,33 +56,38 @@ std::optional<Test> test_of(const Type& type, const std::string& name, bool not_
   const std::string local = "p" + name.substr(1);
   // A single number is accepted and repeated.
   if (type.list && type.base == Base::Int && type.size > 0 && !type.element_nullable) {
-    return Test{"", local, local + " = intsOf(" + name + ", " + std::to_string(type.size) + least + ")"};
+    const std::string size = std::to_string(type.size);
+    return Test{"", local,
+                fill(js::kReadIntsOfSize, {{"local", local}, {"value", name}, {"size", size}, {"least", least}})};
   }
   if (type.list) {
     if ((type.base != Base::Int && type.base != Base::Float) || type.element_nullable) return std::nullopt;
-    const std::string reader = type.base == Base::Int ? "ints(" : "numbers(";
-    return Test{"", local, local + " = " + reader + name + least + ")"};
+    const char* const reader = type.base == Base::Int ? js::kReadInts : js::kReadNumbers;
+    return Test{"", local, fill(reader, {{"local", local}, {"value", name}, {"least", least}})};
   }
-  switch (type.base) {
-    case Base::Tensor:
-      if (type.nullable) return std::nullopt;
-      return Test{name + " instanceof Tensor", name + "._handle"};
-    case Base::Scalar:
-    case Base::Float:
-      return Test{"typeof " + name + " === 'number'", name};
-    case Base::Int:
-      return Test{"Number.isInteger(" + name + ")", name};
-    case Base::Bool:
-      return Test{"typeof " + name + " === 'boolean'", name};
-    case Base::Str:
-      return Test{"typeof " + name + " === 'string'", name};
-    default:
+  const auto test = [&](const char* text) { return Test{fill(text, {{"value", name}}), name}; };
+  switch (plain_of(type)) {  // the same tests as isPlain() in lib/call/plain.ts
+    case Plain::None:
       return std::nullopt;
+    case Plain::Tensor:
+      if (type.nullable) return std::nullopt;
+      return Test{fill(js::kIsTensor, {{"value", name}}), fill(js::kHandle, {{"tensor", name}})};
+    case Plain::Number:
+      return test(js::kIsNumber);
+    case Plain::Integer:
+      return test(js::kIsInteger);
+    case Plain::Boolean:
+      return test(js::kIsBoolean);
+    case Plain::String:
+      return test(js::kIsString);
   }
+  throw std::logic_error("fast_path.cpp lacks a test for a kind of plain values");
 }
 
 // For a number passed instead of a tensor.
-Test number_test(const std::string& name) { return {"typeof " + name + " === 'number'", "numberTensor(" + name + ")"}; }
+Test number_test(const std::string& name) {
+  return {fill(js::kIsNumber, {{"value", name}}), fill(js::kNumberTensor, {{"value", name}})};
+}
 
 std::optional<std::string> default_text(const Argument& argument) {
   if (!argument.default_value) return std::nullopt;
@@ -112,22 +105,24 @@ std::optional<std::string> default_text(const Argument& argument) {
 
 std::string result_text(const PlannedOp& op, const std::string& call, const std::vector<std::string>& names) {
   const auto& returns = op.declaration->returns;
-  if (returns.empty()) return call + "; return;";
+  if (returns.empty()) return fill(js::kReturnNothing, {{"call", call}});
   if (returns.size() == 1) {
     const Return& result = returns[0];
     if (result.alias.find('!') != std::string::npos) {
       for (size_t i = 0; i < op.declaration->arguments.size(); ++i) {
         const Argument& argument = op.declaration->arguments[i];
-        if (argument.mutated && argument.alias == result.alias) return call + "; return " + names[i] + ";";
+        if (argument.mutated && argument.alias == result.alias) {
+          return fill(js::kReturnArgument, {{"call", call}, {"argument", names[i]}});
+        }
       }
     }
-    if (result.type.base == Base::Tensor && !result.type.list) return "return wrap(" + call + ");";
+    if (result.type.base == Base::Tensor && !result.type.list) return fill(js::kReturnTensor, {{"call", call}});
     if (!result.type.list &&
         (result.type.base == Base::Int || result.type.base == Base::Float || result.type.base == Base::Bool)) {
-      return "return " + call + ";";
+      return fill(js::kReturnValue, {{"call", call}});
     }
   }
-  return "return results(" + std::to_string(op.number) + ", " + call + ");";
+  return fill(js::kReturnResults, {{"row", std::to_string(op.number)}, {"call", call}});
 }
 
 class Builder {
@@ -139,7 +134,7 @@ class Builder {
     for (size_t given = 0; given <= kMaxParameters; ++given) {
       const std::string body = cases_for(given);
       if (body.empty()) continue;
-      result.cases += "    case " + std::to_string(given) + ":\n" + body + "      break;\n";
+      result.cases += fill(js::kCase, {{"count", std::to_string(given)}, {"lines", body}});
       result.parameters = given;
     }
     result.locals = locals_of(result.cases, result.parameters);
@@ -293,8 +288,9 @@ class Builder {
     const bool in_order = !reads_list(op, given) && !has_handle_after(op, given, number);
     // The handle of a tensor, which must be read before the lists, because a Proxy's `get` is user code.
     const auto handle_of = [&](const std::string& tensor, const std::string& local) {
-      if (in_order) return tensor + "._handle";
-      add(&handles, ", ", local + " = " + tensor + "._handle");
+      const std::string handle = fill(js::kHandle, {{"tensor", tensor}});
+      if (in_order) return handle;
+      add(&handles, ", ", local + " = " + handle);
       return local;
     };
     for (size_t i = 0; i < arguments.size(); ++i) {
@@ -317,7 +313,7 @@ class Builder {
           i == number ? std::optional<Test>(number_test(names[i])) : test_of(arguments[i].type, names[i], rival);
       if (!test) return std::nullopt;
       add(&conditions, " && ", test->condition);
-      if (!test->read.empty()) add(&reads, " && ", "(" + test->read + ") !== undefined");
+      if (!test->read.empty()) add(&reads, " && ", fill(js::kIsRead, {{"read", test->read}}));
       const bool is_handle = i != number && is_tensor(arguments[i]);
       values += is_handle ? handle_of(names[i], "h" + std::to_string(position)) : test->value;
     }
@@ -327,11 +323,11 @@ class Builder {
     add(&conditions, " && ", reads);
     // Trailing nulls are omitted: native code treats missing arguments as null.
     while (values.size() >= 6 && values.compare(values.size() - 6, 6, ", null") == 0) values.resize(values.size() - 6);
-    const std::string call = "f[" + std::to_string(op.number) + "](" + values + ")";
+    const std::string call = fill(js::kCall, {{"row", std::to_string(op.number)}, {"values", values}});
     const std::string result = result_text(op, call, names);
-    if (conditions.empty())
-      return "      " + (result.find("; ") == std::string::npos ? result : "{ " + result + " }") + "\n";
-    return "      if (" + conditions + ") { " + result + " }\n";
+    if (!conditions.empty()) return fill(js::kTestedLine, {{"conditions", conditions}, {"result", result}});
+    const bool is_one = result.find("; ") == std::string::npos;
+    return fill(js::kUntestedLine, {{"result", is_one ? result : fill(js::kStatements, {{"statements", result}})}});
   }
 
   const Plan& plan_;

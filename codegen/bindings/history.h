@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "codegen/bindings/schema.h"
+#include "codegen/model/schema.h"
 
 namespace codegen {
 

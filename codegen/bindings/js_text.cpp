@@ -2,12 +2,10 @@
 
 #include <stdexcept>
 
-#include "codegen/bindings/type_table.h"
+#include "codegen/model/type_table.h"
 
 namespace codegen {
 namespace {
-
-constexpr const char* kNumberTensorCode = "W";  // lib/call/convert.ts
 
 std::string json_string(const std::string& text) {
   std::string result = "\"";
@@ -70,7 +68,8 @@ std::string signature_code(const Declaration& declaration, bool number_tensors) 
     if (argument.mutated) text += '!';
     if (argument.variadic) text += '~';
     std::string code = type_code(argument.type);
-    if (number_tensors && code == "T" && !argument.mutated) code = kNumberTensorCode;
+    const bool is_tensor = argument.type.base == Base::Tensor && !argument.type.list && !argument.type.nullable;
+    if (number_tensors && is_tensor && !argument.mutated) code = kNumberTensor.code;
     text += argument.name + " " + code;
     if (argument.default_value) text += " " + default_json(*argument.default_value);
   }

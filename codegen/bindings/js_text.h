@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "codegen/bindings/schema.h"
+#include "codegen/model/schema.h"
 
 namespace codegen {
 

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "codegen/bindings/load_default.h"
-#include "codegen/bindings/type_table.h"
 #include "codegen/common/diagnostics.h"
 #include "codegen/common/output.h"
 #include "codegen/common/schema_text.h"
+#include "codegen/model/type_table.h"
 
 namespace codegen {
 namespace {
@@ -87,7 +87,7 @@ Type load_type(const Reader& reader, const YAML::Node& node) {
   try {
     return parse_type(fields);
   } catch (const std::invalid_argument& error) {
-    reader.fail(line_of(node["dynamic_type"]), error.what(), "a spelling in codegen/bindings/type_table.cpp");
+    reader.fail(line_of(node["dynamic_type"]), error.what(), "a spelling in codegen/model/type_table.cpp");
   }
 }
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "codegen/bindings/schema.h"
+#include "codegen/model/schema.h"
 
 namespace codegen {
 

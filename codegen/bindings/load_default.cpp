@@ -5,8 +5,8 @@
 #include <map>
 #include <stdexcept>
 
-#include "codegen/bindings/type_table.h"
 #include "codegen/common/numbers.h"
+#include "codegen/model/type_table.h"
 
 namespace codegen {
 namespace {

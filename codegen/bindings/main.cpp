@@ -87,8 +87,8 @@ int run(const Options& options) {
                 "the result of `npm run codegen`; review the difference and commit it");
   }
   std::set<std::filesystem::path> written;
-  for (const auto& emit : {emit_cpp, emit_js, emit_dts}) {
-    for (const auto& [path, text] : emit(plan)) {
+  for (const Files& files : {emit_cpp(plan), emit_js(plan), emit_codes(), emit_dts(plan)}) {
+    for (const auto& [path, text] : files) {
       write_if_changed(options.out / path, text);
       written.insert((options.out / path).lexically_normal());
     }

@@ -6,7 +6,7 @@
 
 #include "codegen/bindings/js_text.h"
 #include "codegen/bindings/plan.h"
-#include "codegen/bindings/type_table.h"
+#include "codegen/model/type_table.h"
 
 namespace codegen {
 namespace {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "codegen/bindings/history.h"
-#include "codegen/bindings/schema.h"
 #include "codegen/bindings/spec.h"
+#include "codegen/model/schema.h"
 
 namespace codegen {
 

@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "codegen/bindings/names.h"
-#include "codegen/bindings/schema_text.h"
+#include "codegen/bindings/parse_function.h"
 #include "codegen/bindings/type_rules.h"
 #include "codegen/common/diagnostics.h"
 

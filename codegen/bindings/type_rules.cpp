@@ -8,8 +8,8 @@
 #include <stdexcept>
 
 #include "codegen/bindings/names.h"
-#include "codegen/bindings/type_table.h"
 #include "codegen/common/diagnostics.h"
+#include "codegen/model/type_table.h"
 
 namespace codegen {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "codegen/bindings/type_table.h"
+#include "codegen/model/type_table.h"
 
 namespace codegen {
 namespace {

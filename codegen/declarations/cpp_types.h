@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "codegen/bindings/schema.h"
 #include "codegen/declarations/headers.h"
+#include "codegen/model/schema.h"
 
 namespace codegen {
 

@@ -8,8 +8,8 @@
 
 #include <stdexcept>
 
-#include "codegen/bindings/type_table.h"
 #include "codegen/common/schema_text.h"
+#include "codegen/model/type_table.h"
 
 namespace codegen {
 namespace {

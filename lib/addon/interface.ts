@@ -179,7 +179,7 @@ export interface Native extends AuditNative {
   /** Bytes: allocated, reserved, peak allocated, peak reserved. */
   cudaMemory(device: number): number[];
 
-  /** Ops recorded while `flags[5]` is not 0 go into the strand that was entered. See lib/async/strand.ts. */
+  /** Ops recorded while `flags[Flag.Recording]` is not 0 go into the strand that was entered. See lib/async/strand.ts. */
   strandMailbox(onMail: () => void): void;
   strandOpen(): number;
   strandEnter(strand: number): void;

@@ -1,6 +1,7 @@
 /** The addon. lib/addon/load.ts chooses and loads it; lib/addon/interface.ts has the types of its exports. */
 import { completeNative } from '../errors/errors';
 import { shareTurn } from '../errors/turn';
+import { FlagOffset } from '../generated/codes';
 import type { Native } from './interface';
 import { load } from './load';
 
@@ -17,8 +18,8 @@ export const addonFile = binding.addon;
 
 function prepare(native: Native): Native {
   native.flags = new Uint32Array(native.flagsBuffer);
-  native.result = new Float64Array(native.flagsBuffer, 8, 1);
-  native.ints = new Float64Array(native.flagsBuffer, 24);
+  native.result = new Float64Array(native.flagsBuffer, FlagOffset.Result, 1);
+  native.ints = new Float64Array(native.flagsBuffer, FlagOffset.Ints);
   native.setErrorSink(completeNative);
   shareTurn(native);
   return native;

@@ -13,7 +13,7 @@ export interface Demand {
 /** Labels of `torch.audit.label`: names to values. */
 export type Labels = Readonly<Record<string, string>>;
 
-/** The addon's functions (native/internals/watch.cpp). One per environment. */
+/** The addon's functions (native/exports/watch.cpp). One per environment. */
 export interface WatchNative {
   watchConfigure(on: boolean, sampleBytes: number, deaths: boolean): void;
   watchDefineSite(json: string): number;
@@ -50,13 +50,13 @@ export interface HeapFiles {
   facts: string;
 }
 
-/** The addon's functions (native/audit/js_api.cpp). One per environment. */
+/** The addon's functions (native/exports/audit.cpp). One per environment. */
 export interface AuditNative extends WatchNative, HeapNative {
   /** Whether a recording is active, for code that cannot afford a native call. */
   recordingHere?: boolean;
   /** The number of recordings that this environment has seen begin. */
   recordings?: number;
-  /** Memory of the addon. `flags[0]` is nonzero while new handles of this environment wait for their site. */
+  /** Memory of the addon. `flags[Flag.AuditPending]` is nonzero while new handles of this environment wait for their site. */
   readonly flags: Uint32Array;
   /** Why it did not start ('': the capture has an owner, or a recording is active here), or undefined. */
   auditStart(options: AuditOptions): string | undefined;

@@ -18,8 +18,8 @@ import { generatedFolder, native } from './native';
 ownFolders.push(realpathSync(generatedFolder) + path.sep);
 const read = (name: string): unknown => require(path.join(generatedFolder, `${name}.js`));
 
-/** One row per op and function of a class: name, schema, signature code. */
-export const { table } = read('table') as typeof Table;
+/** One row per op and function of a class: name, schema, signature code; and what is known of each base type. */
+export const { kinds, table } = read('table') as typeof Table;
 
 if (table.length !== native.opCount) {
   throw codedError(

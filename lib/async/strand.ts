@@ -8,18 +8,11 @@ import { results } from '../call/runtime';
 import { signature } from '../call/signature';
 import { codedError, type TorchError } from '../errors/errors';
 import { restoring } from '../errors/turn';
+import { Flag, Kind, RecordingMode } from '../generated/codes';
 import { enter, now, type ScopeNode } from '../lifetimes/context';
 import { collectAll } from '../memory/collector';
 import { atSite, siteOfCall } from '../observe/recording';
-import {
-  noteRecorder,
-  OFF,
-  type PendingTensor,
-  PendingValue,
-  READ,
-  type Recorder,
-  recordInto,
-} from '../tensor/pending';
+import { noteRecorder, type PendingTensor, PendingValue, READ, type Recorder, recordInto } from '../tensor/pending';
 import { type Tensor, wrap, wrapElement } from '../tensor/tensor';
 
 const { flags } = native;
@@ -92,10 +85,12 @@ interface Request {
   reject(error: unknown): void;
 }
 
+const VALUE_KINDS: ReadonlySet<Kind> = new Set([Kind.Scalar, Kind.Bool, Kind.Int, Kind.Float]);
+
 /** Whether the result is a bool or a number, which a program may use in a condition. */
 function isCondition(row: number): boolean {
   if (row < 0) return true;
-  return signature(row).results.every(({ type }) => !type.list && 'SBIF'.includes(type.base));
+  return signature(row).results.every(({ type }) => !type.list && VALUE_KINDS.has(type.base));
 }
 
 function readOnce({ read }: PendingValue, tensor: Tensor): unknown {
@@ -155,7 +150,7 @@ export class Strand implements Recorder {
     if (this.failure !== null) throw this.failure.error;
     if (this.closed) throw codedError(Error, 'ERR_TORCH_PENDING', 'torch.run has ended: its pending results are gone');
     const { entered } = shared;
-    const inside = flags[5] !== OFF;
+    const inside = flags[Flag.Recording] !== RecordingMode.Off;
     if (!inside || entered !== this.id) this.enter();
     this.recorded = true;
     try {

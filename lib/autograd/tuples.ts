@@ -4,6 +4,7 @@ import { native } from '../addon/native';
 import { isOptions, ownOptions } from '../addon/options';
 import { spaces } from '../call/functions';
 import { argumentError, codedError, refusal } from '../errors/errors';
+import { Flag, RecordingMode } from '../generated/codes';
 import { asUser } from '../lifetimes/user-code';
 import { refusePromise } from '../tensor/promises';
 import { isTensor, type Tensor } from '../tensor/tensor';
@@ -45,7 +46,7 @@ export class Made {
 
 /** Refuses torch.run: these functions need real results, to know which require gradients. */
 export function refuseRecording(name: string): void {
-  if (native.flags[5] === 0) return;
+  if (native.flags[Flag.Recording] === RecordingMode.Off) return;
   const message = `${name}: expected a call outside torch.run, where its function's results are not there yet`;
   throw Object.assign(codedError(Error, 'ERR_TORCH_PENDING', message), { op: name });
 }

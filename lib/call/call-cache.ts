@@ -4,14 +4,15 @@
  * JavaScript engines.) The result is that of lib/call/parse.ts, or the call is left to it: a value fits, does not fit, or is not
  * decided here.
  */
-
 import { givenDtypeCodes, layoutCodes, memoryFormatCodes } from '../addon/enums';
+import { Kind, Plain } from '../generated/codes';
 import type { ReadCall } from '../tensor/reading';
 import { Tensor } from '../tensor/tensor';
 import { convertDefault } from './convert';
 import { NativeObject } from './object';
 import { packed } from './packed';
 import { type Bound, isNoneByDefault } from './parse';
+import { isPlain } from './plain';
 import type { Param, Signature, TypeCode } from './signature';
 
 /** The call site of one wrapper. */
@@ -100,7 +101,7 @@ function sameNames(a: readonly string[], b: readonly string[]): boolean {
 /** Whether positional arguments may have to be gathered into one list. */
 function mayGather(slots: readonly Param[], count: number): boolean {
   const [first] = slots;
-  if (slots.length === 1 && count > 1 && first!.type.list && first!.type.base === 'I' && first!.type.size === 0) {
+  if (slots.length === 1 && count > 1 && first!.type.list && first!.type.base === Kind.Int && first!.type.size === 0) {
     return true;
   }
   return slots.length > 0 && slots[slots.length - 1]!.variadic;
@@ -151,7 +152,9 @@ function candidateOf(
   const defaults = params.map(({ defaultValue, type }, i) =>
     sources[i] === DEFAULT ? convertDefault(defaultValue, type) : undefined,
   );
-  const lists = params.flatMap(({ type }, i) => (type.list && type.base === 'I' && sources[i] !== DEFAULT ? [i] : []));
+  const lists = params.flatMap(({ type }, i) =>
+    type.list && type.base === Kind.Int && sources[i] !== DEFAULT ? [i] : [],
+  );
   const packs = signature.number >= 0 && lists.length <= 6 ? lists : [];
   return { signature, sources, defaults, requiresGrad, packs };
 }
@@ -202,34 +205,36 @@ function quick(value: unknown, param: Param): unknown {
   if (value === undefined) return UNSURE;
   if (value === null) return type.nullable && !isNoneByDefault(param) ? null : UNSURE;
   if (type.list) return quickList(value, type);
-  switch (type.base) {
-    case 'T':
-      return value instanceof Tensor ? handleOf(value) : unlessObject(value);
-    case 'W':
+  if (type.plain === Plain.Tensor) return value instanceof Tensor ? handleOf(value) : unlessObject(value);
+  return isPlain(value, type.plain) ? value : quickOther(value, type.base);
+}
+
+/** The same for a value that is not plain. */
+function quickOther(value: unknown, base: Kind): unknown {
+  switch (base) {
+    case Kind.NumberTensor:
       if (typeof value === 'number') return [value];
       return value instanceof Tensor ? handleOf(value) : UNSURE;
-    case 'S':
-      return typeof value === 'number' || typeof value === 'boolean' ? value : unlessBigint(value);
-    case 'I':
-      return Number.isInteger(value) ? value : unlessBigint(value);
-    case 'F':
-      if (typeof value === 'boolean') return UNSURE;
-      return typeof value === 'number' ? value : unlessBigint(value);
-    case 'B':
-      return typeof value === 'boolean' ? value : unlessObject(value);
-    case 's':
-      return typeof value === 'string' ? value : unlessObject(value);
-    case 'D':
+    case Kind.Scalar:
+      return typeof value === 'boolean' ? value : unlessBigint(value);
+    case Kind.Int:
+      return unlessBigint(value);
+    case Kind.Float:
+      return typeof value === 'boolean' ? UNSURE : unlessBigint(value);
+    case Kind.Bool:
+    case Kind.Str:
+      return unlessObject(value);
+    case Kind.Dtype:
       return named(givenDtypeCodes, value);
-    case 'L':
+    case Kind.Layout:
       return named(layoutCodes, value);
-    case 'M':
+    case Kind.MemoryFormat:
       return typeof value === 'string' ? (memoryFormatCodes.get(value) ?? UNSURE) : unlessObject(value);
-    case 'V':
+    case Kind.Device:
       return typeof value === 'string' ? value : UNSURE;
-    case 'G':
+    case Kind.Generator:
       return value instanceof NativeObject && value._class === 'Generator' ? value._handle : unlessObject(value);
-    case 'N':
+    case Kind.Dimname:
       return typeof value === 'string' ? value : unlessObject(value);
     default:
       return UNSURE;
@@ -247,30 +252,27 @@ const unlessBigint = (value: unknown) => (typeof value === 'bigint' ? UNSURE : u
 const named = (codes: ReadonlyMap<string, number>, value: unknown) =>
   typeof value === 'string' ? (codes.get(value) ?? NO) : unlessObject(value);
 
-function quickList(value: unknown, { base, size, elementNullable }: TypeCode): unknown {
+function quickList(value: unknown, { base, plain, size, elementNullable }: TypeCode): unknown {
   if (value instanceof Tensor) return NO;
   if (typeof value === 'number') {
-    if (base === 'T' || base === 'N') return NO;
-    if (base !== 'I' || size === 0 || elementNullable) return UNSURE;
+    if (base === Kind.Tensor || base === Kind.Dimname) return NO;
+    if (base !== Kind.Int || size === 0 || elementNullable) return UNSURE;
     if (!Number.isInteger(value)) return NO;
     return new Array<number>(size).fill(value);
   }
   if (!Array.isArray(value)) return UNSURE;
   switch (base) {
-    case 'I':
-      return !elementNullable && value.every(Number.isInteger) ? value : UNSURE;
-    case 'F':
-      return !elementNullable && value.every(isNumber) ? value : UNSURE;
-    case 'T':
+    case Kind.Int:
+    case Kind.Float:
+      return !elementNullable && value.every((one) => isPlain(one, plain)) ? value : UNSURE;
+    case Kind.Tensor:
       return handlesOf(value);
-    case 'N':
+    case Kind.Dimname:
       return typeof value[0] === 'number' ? NO : UNSURE;
     default:
       return UNSURE;
   }
 }
-
-const isNumber = (value: unknown) => typeof value === 'number';
 
 function handlesOf(list: readonly unknown[]): unknown {
   const handles = new Array<number>(list.length);

@@ -2,14 +2,17 @@
 import { types } from 'node:util';
 import { givenDtypeCodes, layoutCodes, memoryFormatCodes } from '../addon/enums';
 import { native } from '../addon/native';
+import { kinds } from '../addon/wrappers';
 import { deviceName } from '../errors/devices';
 import { describe } from '../errors/errors';
 import { isComplex, Stream } from '../errors/values';
+import { Kind } from '../generated/codes';
 import { isPendingTensor } from '../tensor/pending';
 import { elementsOf, Iterated, typedElements } from '../tensor/reading';
 import { isMarked, isTensor, type Tensor } from '../tensor/tensor';
 import { NativeObject } from './object';
-import type { BaseCode, TypeCode } from './signature';
+import { isPlain } from './plain';
+import type { TypeCode } from './signature';
 
 /** Why a value does not fit. */
 export class Mismatch {
@@ -17,7 +20,7 @@ export class Mismatch {
     readonly expected: string,
     readonly got: string,
     /** the expected base type, of an element for lists */
-    readonly base: BaseCode,
+    readonly base: Kind,
     /** the value that was passed, or the wrong element of a list */
     readonly value: unknown,
     /** a list was expected */
@@ -30,41 +33,19 @@ export class Mismatch {
   }
 }
 
-const expectations: Record<BaseCode, string> = {
-  T: 'Tensor',
-  W: 'Tensor or number',
-  S: 'number, bigint, boolean or complex',
-  I: 'integer',
-  F: 'number',
-  B: 'boolean',
-  s: 'string',
-  D: 'dtype',
-  L: 'layout',
-  M: 'memory format',
-  V: 'device',
-  G: 'Generator',
-  P: 'ScriptModule',
-  R: 'Storage',
-  X: 'Stream',
-  N: 'dimension name',
-  Q: 'quantization scheme',
-  A: 'value',
-  Y: 'true',
-  O: 'number of a device',
-  Z: 'boolean',
-};
-
-const mismatch = (base: BaseCode, value: unknown) => new Mismatch(expectations[base], describe(value), base, value);
+const expectedOf = (base: Kind) => kinds[base].expected;
+const mismatch = (base: Kind, value: unknown) => new Mismatch(expectedOf(base), describe(value), base, value);
 
 /** The handle of a tensor, or a mismatch. Native code would treat a missing handle as "no tensor". */
 function handleOf(value: unknown): number | Mismatch {
-  if (isTensor(value)) return value._handle > 0 || isPendingTensor(value) ? value._handle : mismatch('T', value);
-  if (!isMarked(value)) return mismatch('T', value);
+  if (isTensor(value))
+    return value._handle > 0 || isPendingTensor(value) ? value._handle : mismatch(Kind.Tensor, value);
+  if (!isMarked(value)) return mismatch(Kind.Tensor, value);
   const foreign = typeof value.dispose === 'function';
   return new Mismatch(
     'Tensor',
     `a ${foreign ? 'Tensor of another copy of libtorch-node' : "copy of a Tensor's properties"}`,
-    'T',
+    Kind.Tensor,
     value,
   );
 }
@@ -76,7 +57,7 @@ function isNumberTensor(value: unknown): value is Tensor {
   );
 }
 
-function code(codes: ReadonlyMap<string, number>, base: BaseCode, value: unknown): unknown {
+function code(codes: ReadonlyMap<string, number>, base: Kind, value: unknown): unknown {
   if (typeof value !== 'string') return mismatch(base, value);
   const found = codes.get(value);
   if (found !== undefined) return found;
@@ -91,86 +72,90 @@ function isScalar(value: unknown): boolean {
   return typeof value === 'number' || typeof value === 'bigint' || typeof value === 'boolean' || isComplex(value);
 }
 
-function convertOne(value: unknown, base: BaseCode, numbers: boolean): unknown {
+function convertOne(value: unknown, { base, plain }: TypeCode, numbers: boolean): unknown {
+  if (isPlain(value, plain)) return value;
   switch (base) {
-    case 'T':
+    case Kind.Tensor:
       return handleOf(value);
-    case 'W':
+    case Kind.NumberTensor:
       // In an array, to distinguish it from a handle: number_tensor() of native/convert.
       if (isScalar(value)) return [value];
       return isTensor(value) || isMarked(value) ? handleOf(value) : mismatch(base, value);
-    case 'S':
+    case Kind.Scalar:
       if (isScalar(value)) return value;
       return numbers && isNumberTensor(value) ? value.item() : mismatch(base, value);
-    case 'I':
-      if (Number.isInteger(value) || typeof value === 'bigint') return value;
+    case Kind.Int:
+      if (typeof value === 'bigint') return value;
       if (numbers && isNumberTensor(value)) {
         const item = value.item();
         if (Number.isInteger(item) || typeof item === 'bigint') return item;
       }
       return mismatch(base, value);
-    case 'F':
-      if (typeof value === 'number' || typeof value === 'bigint') return value;
+    case Kind.Float:
+      if (typeof value === 'bigint') return value;
       if (typeof value === 'boolean') return Number(value); // as in Python, where True is a number
       if (numbers && isNumberTensor(value)) {
         const item = value.item();
         if (typeof item === 'number' || typeof item === 'bigint') return item;
       }
       return mismatch(base, value);
-    case 'O':
+    case Kind.DeviceIndex:
       return Number.isInteger(value) ? value : mismatch(base, value);
-    case 'B':
-    case 'Z':
+    case Kind.Bool:
+    case Kind.Str:
+      return mismatch(base, value);
+    case Kind.SymBool:
       return typeof value === 'boolean' ? value : mismatch(base, value);
-    case 's':
-    case 'Q':
+    case Kind.QScheme:
       return typeof value === 'string' ? value : mismatch(base, value);
-    case 'V':
+    case Kind.Device:
       return deviceName(value) ?? mismatch(base, value);
-    case 'D':
+    case Kind.Dtype:
       return code(givenDtypeCodes, base, value);
-    case 'L':
+    case Kind.Layout:
       return code(layoutCodes, base, value);
-    case 'M':
+    case Kind.MemoryFormat:
       // torch.contiguous_format is 'contiguous', and so on.
       return code(memoryFormatCodes, base, typeof value === 'string' ? value.replace(/_format$/, '') : value);
-    case 'G':
+    case Kind.Generator:
       return value instanceof NativeObject && value._class === 'Generator' ? value._handle : mismatch(base, value);
-    case 'P':
+    case Kind.ScriptModule:
       return value instanceof NativeObject && value._class === 'ScriptModule' ? value._handle : mismatch(base, value);
-    case 'R':
+    case Kind.Storage:
       return handleOf(value);
-    case 'X':
+    case Kind.Stream:
       return value instanceof Stream ? [value.device, value.id] : mismatch(base, value);
-    case 'N':
+    case Kind.Dimname:
       return (typeof value === 'string' && NAME.test(value)) || value === null ? value : mismatch(base, value);
-    case 'A':
+    case Kind.Any:
       return value;
-    case 'Y':
+    case Kind.True:
       return value === true ? value : mismatch(base, value);
+    default:
+      return base satisfies never; // a new base type needs a case here
   }
 }
 
 /** The elements of a list argument: an array, a typed array of integers, or for tensors any iterable. */
 function elements(value: unknown, type: TypeCode): readonly unknown[] | undefined {
-  if (value instanceof Iterated && type.base !== 'T') return undefined;
+  if (value instanceof Iterated && type.base !== Kind.Tensor) return undefined;
   const list = elementsOf(value);
   if (list !== undefined || typeof value !== 'object' || value === null) return list;
   return ArrayBuffer.isView(value) && !(value instanceof DataView) ? typedElements(value) : undefined;
 }
 
 function convertList(value: unknown, type: TypeCode, numbers: boolean): unknown {
-  if (type.size > 0 && type.base !== 'B' && !Array.isArray(value) && !isTensor(value)) {
-    const single = convertOne(value, type.base, numbers);
+  if (type.size > 0 && type.base !== Kind.Bool && !Array.isArray(value) && !isTensor(value)) {
+    const single = convertOne(value, type, numbers);
     // A number is accepted for an int[N] of a fixed N.
     if (!(single instanceof Mismatch)) return new Array(type.size).fill(single);
   }
   const list = elements(value, type);
   if (list === undefined) {
-    return new Mismatch(`array of ${expectations[type.base]}`, describe(value), type.base, value, true);
+    return new Mismatch(`array of ${expectedOf(type.base)}`, describe(value), type.base, value, true);
   }
-  if (type.base === 'B' && type.size > 0 && list.length !== type.size) {
-    return new Mismatch(`array of ${type.size} booleans`, `one of ${list.length}`, 'B', value, true);
+  if (type.base === Kind.Bool && type.size > 0 && list.length !== type.size) {
+    return new Mismatch(`array of ${type.size} booleans`, `one of ${list.length}`, Kind.Bool, value, true);
   }
   const result: unknown[] = new Array(list.length);
   for (let i = 0; i < list.length; i++) {
@@ -179,7 +164,7 @@ function convertList(value: unknown, type: TypeCode, numbers: boolean): unknown 
       result[i] = 0;
       continue;
     }
-    const converted = convertOne(element, type.base, numbers);
+    const converted = convertOne(element, type, numbers);
     if (converted instanceof Mismatch) {
       const { expected, got, base, value: culprit } = converted;
       return new Mismatch(`array of ${expected}`, `${got} at [${i}]`, base, culprit);
@@ -196,11 +181,11 @@ function convertList(value: unknown, type: TypeCode, numbers: boolean): unknown 
 export function convert(value: unknown, type: TypeCode, numbers = true): unknown {
   if (value === null || value === undefined) {
     if (type.nullable) return null;
-    if (type.base === 'N' && !type.list && value === null) return null;
-    const expected = type.list ? `array of ${expectations[type.base]}` : expectations[type.base];
+    if (type.base === Kind.Dimname && !type.list && value === null) return null;
+    const expected = type.list ? `array of ${expectedOf(type.base)}` : expectedOf(type.base);
     return new Mismatch(expected, describe(value), type.base, value, type.list);
   }
-  return type.list ? convertList(value, type, numbers) : convertOne(value, type.base, numbers);
+  return type.list ? convertList(value, type, numbers) : convertOne(value, type, numbers);
 }
 
 /** The native value of a default, which codegen stores as JSON. */

@@ -6,6 +6,7 @@ import { types } from 'node:util';
 import type { DTypeLike } from '../../types/base';
 import { canonicalDtype } from '../addon/enums';
 import { publics } from '../addon/wrappers';
+import { Kind, Plain } from '../generated/codes';
 import { ownScope } from '../lifetimes/scope';
 import { isPendingTensor, withTensorsOnly } from '../tensor/pending';
 import { anyOf, elementsOf, readCall } from '../tensor/reading';
@@ -14,6 +15,7 @@ import { isGenuine, isTensor, notThis, type Tensor } from '../tensor/tensor';
 import { type Site, siteOf } from './call-cache';
 import { integers } from './packed';
 import type { Bound } from './parse';
+import { isPlain } from './plain';
 import { bound, run } from './runtime';
 import { decodeSignature, type Param, type Signature, signature } from './signature';
 
@@ -74,22 +76,22 @@ function narrow(value: unknown): unknown {
 function argumentOf({ type, defaultValue }: Param, value: unknown, given: unknown): unknown {
   if (given === undefined) return defaultValue;
   if (given === null) return null;
-  if (type.list && type.elementNullable && type.base !== 'T') {
+  if (type.list && type.elementNullable && type.base !== Kind.Tensor) {
     return Array.isArray(given) ? given : new Array(type.size).fill(given);
   }
   switch (type.base) {
-    case 'I':
+    case Kind.Int:
       return type.list ? (value as unknown[]).map(narrow) : narrow(value);
-    case 'F':
+    case Kind.Float:
       return type.list ? (value as unknown[]).map(Number) : Number(value);
-    case 'S':
+    case Kind.Scalar:
       return value;
-    case 'D':
+    case Kind.Dtype:
       return type.list
         ? [...elementsOf(given)!].map((one) => canonicalDtype(one as DTypeLike))
         : canonicalDtype(given as DTypeLike);
     default:
-      if (type.base === 'A') return type.list ? elementsOf(given)!.map(anyOf) : anyOf(given);
+      if (type.base === Kind.Any) return type.list ? elementsOf(given)!.map(anyOf) : anyOf(given);
       return type.list ? [...(elementsOf(given) ?? (value as unknown[]))] : given;
   }
 }
@@ -125,29 +127,17 @@ export function callPublic({ site, ops, run: implementations }: PublicSite, pass
 
 /** A list of integers that needs no conversion, as a copy; undefined for other values. */
 function plainList({ type }: Param, value: unknown): number[] | undefined {
-  if (type.base !== 'I' || type.elementNullable) return undefined;
+  if (type.base !== Kind.Int || type.elementNullable) return undefined;
   const list = integers(value);
   return list !== undefined && (type.size === 0 || list.length === type.size) ? list : undefined;
 }
 
 /** Whether a positional argument other than a list needs no conversion. */
-function isPlain({ type, variadic }: Param, value: unknown): boolean {
+function isUnchanged({ type, variadic }: Param, value: unknown): boolean {
   if (variadic) return false;
   if (value === null) return type.nullable;
-  switch (type.base) {
-    case 'T':
-      return isGenuine(value) ? value._handle > 0 : !types.isProxy(value) && isPendingTensor(value);
-    case 'F':
-      return typeof value === 'number';
-    case 'I':
-      return Number.isInteger(value);
-    case 'B':
-      return typeof value === 'boolean';
-    case 's':
-      return typeof value === 'string';
-    default:
-      return false;
-  }
+  if (type.plain !== Plain.Tensor) return isPlain(value, type.plain);
+  return isGenuine(value) ? value._handle > 0 : !types.isProxy(value) && isPendingTensor(value);
 }
 
 /** The arguments of a call that is positional and needs no conversion; undefined for other calls. */
@@ -160,7 +150,7 @@ function plainArguments(params: readonly Param[], passed: readonly unknown[]): u
       if (param.keywordOnly) return undefined;
       const value = passed[i];
       const list = param.type.list && !param.variadic && value !== null ? plainList(param, value) : undefined;
-      if (list === undefined && (!isPlain(param, value) || (param.type.list && value !== null))) return undefined;
+      if (list === undefined && (!isUnchanged(param, value) || (param.type.list && value !== null))) return undefined;
       args[i] = list ?? value;
     } else if (param.optional) args[i] = param.defaultValue;
     else return undefined;

@@ -4,6 +4,7 @@ import { dtypeAliases, dtypeCodes } from '../addon/enums';
 import { native } from '../addon/native';
 import { describe } from '../errors/errors';
 import { didYouMean } from '../errors/suggest';
+import { Kind } from '../generated/codes';
 import { typedArrayDtypes } from '../tensor/nested';
 import { isPendingTensor } from '../tensor/pending';
 import { Iterated } from '../tensor/reading';
@@ -75,7 +76,7 @@ export function hintOf(mismatches: readonly Mismatch[], argument: string): strin
   if (types.isPromise(value)) return '; did you forget await?';
   const wants = new Set(mismatches.map(({ base }) => base));
   const lists = mismatches.some(({ list }) => list);
-  if (wants.has('T') || wants.has('W')) {
+  if (wants.has(Kind.Tensor) || wants.has(Kind.NumberTensor)) {
     if (isToken(value)) return '; torch.fromShared(token) gives its tensor';
     if (isTensor(value) && lists) return '; put the tensors into an array';
     if (typeof value === 'boolean') return '; comparisons of tensors are methods: a.gt(b)';
@@ -85,12 +86,13 @@ export function hintOf(mismatches: readonly Mismatch[], argument: string): strin
         ? "; torch.tensor(data, { dtype: 'int64' }) makes one"
         : '; torch.tensor(data) makes one';
     }
-  } else if (wants.has('I') || wants.has('F') || wants.has('S')) {
+  } else if (wants.has(Kind.Int) || wants.has(Kind.Float) || wants.has(Kind.Scalar)) {
     const hint = numberHint(value);
     if (hint !== '') return hint;
   }
-  if (wants.has('D')) return dtypeHint(value);
-  if (wants.has('G') && isNumberLike(value)) return '; new torch.Generator() makes one, which manualSeed(n) seeds';
+  if (wants.has(Kind.Dtype)) return dtypeHint(value);
+  if (wants.has(Kind.Generator) && isNumberLike(value))
+    return '; new torch.Generator() makes one, which manualSeed(n) seeds';
   return '';
 }
 

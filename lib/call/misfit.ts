@@ -2,6 +2,7 @@
 
 import { codedError, describe, type TorchError } from '../errors/errors';
 import { didYouMean } from '../errors/suggest';
+import { Kind } from '../generated/codes';
 import type { Tensor } from '../tensor/tensor';
 import { convert, Mismatch } from './convert';
 import { hintOf } from './hints';
@@ -100,8 +101,8 @@ const written = (value: unknown) => (typeof value === 'object' && value !== null
 function asOption(params: readonly Param[], extra: readonly unknown[], raw: boolean): string {
   for (const value of extra) {
     const meant = params.find(({ type, keywordOnly, out }) => {
-      if (!keywordOnly || out || type.base === 'A' || value === null) return false;
-      if (type.base === 'V' && !/^(cpu|cuda|meta)/.test(String(value))) return false; // any string would do
+      if (!keywordOnly || out || type.base === Kind.Any || value === null) return false;
+      if (type.base === Kind.Device && !/^(cpu|cuda|meta)/.test(String(value))) return false; // any string would do
       return !(convert(value, type, false) instanceof Mismatch);
     });
     if (meant !== undefined) return `; options go by name: { ${raw ? meant.name : meant.jsName}: ${written(value)} }`;
@@ -135,7 +136,7 @@ function wrongSize(signatures: readonly Signature[], { positional, self }: Call)
   for (const signature of signatures) {
     const slots = slotsOf(signature, { positional, self, options: undefined, raw: false });
     const [first] = slots;
-    if (slots.length !== 1 || first!.type.base !== 'I' || !first!.type.list || first!.type.size > 0) continue;
+    if (slots.length !== 1 || first!.type.base !== Kind.Int || !first!.type.list || first!.type.size > 0) continue;
     if (!Number.isInteger(positional[0])) return undefined;
     const mismatch = convert(positional, first!.type);
     if (mismatch instanceof Mismatch)
@@ -175,7 +176,7 @@ function wrongValue(misfits: readonly Misfit[], params: readonly Param[] = []): 
   const names = [...all];
   const hint = asReduction(params, mismatch.value) || hintOf(mismatches, argument);
   // All dtypes are listed in the reasons of the signatures.
-  const wanted = (one: Mismatch) => (one.base === 'D' && !one.list ? "a dtype such as 'float32'" : one.expected);
+  const wanted = (one: Mismatch) => (one.base === Kind.Dtype && !one.list ? "a dtype such as 'float32'" : one.expected);
   const expected = joined(mismatches.map(wanted));
   return {
     text: `argument ${names.map((name) => `'${name}'`).join(' or ')}: expected ${expected}, got ${mismatch.got}${hint}`,

@@ -5,6 +5,7 @@
  */
 
 import { describe } from '../errors/errors';
+import { Kind } from '../generated/codes';
 import { optionsOf, type ReadCall } from '../tensor/reading';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { convert, convertDefault, Mismatch } from './convert';
@@ -30,7 +31,7 @@ function isIntegerLike(value: unknown): boolean {
 function gatherSizes(positional: readonly unknown[], slots: readonly Param[]): readonly unknown[] {
   const first = slots[0];
   if (slots.length !== 1 || first === undefined || positional.length === 0) return positional;
-  if (!first.type.list || first.type.base !== 'I' || first.type.size > 0) return positional;
+  if (!first.type.list || first.type.base !== Kind.Int || first.type.size > 0) return positional;
   const integers = positional.every(isIntegerLike);
   return integers ? [positional] : positional;
 }
@@ -39,11 +40,11 @@ function gatherSizes(positional: readonly unknown[], slots: readonly Param[]): r
 function gatherRest(positional: readonly unknown[], slots: readonly Param[]): readonly unknown[] {
   const last = slots[slots.length - 1];
   if (last === undefined || !last.variadic) return positional;
-  if (last.type.base === 'A' && positional.length === slots.length - 1) return [...positional, []];
+  if (last.type.base === Kind.Any && positional.length === slots.length - 1) return [...positional, []];
   if (positional.length < slots.length) return positional;
   const rest = positional.slice(slots.length - 1);
   // A single list is the list itself; functions that take any values handle it themselves.
-  if (rest.length === 1 && last.type.base !== 'A' && !isTensor(rest[0])) return positional;
+  if (rest.length === 1 && last.type.base !== Kind.Any && !isTensor(rest[0])) return positional;
   return [...positional.slice(0, slots.length - 1), rest];
 }
 
@@ -64,7 +65,7 @@ function takeOut(signature: Signature, options: Options): Map<number, unknown> |
   // Some ops name one of several out arguments 'out': a single tensor is that one.
   if (!Array.isArray(list) && outs.some((position) => signature.params[position]!.name === 'out')) return taken;
   if (!Array.isArray(list) || list.length !== outs.length) {
-    const mismatch = new Mismatch(`array of ${outs.length} Tensors`, describe(list), 'T', list, true);
+    const mismatch = new Mismatch(`array of ${outs.length} Tensors`, describe(list), Kind.Tensor, list, true);
     return new Misfit({ kind: 'value', argument: 'out', mismatch });
   }
   outs.forEach((position, i) => {
@@ -76,7 +77,7 @@ function takeOut(signature: Signature, options: Options): Map<number, unknown> |
 /** Whether PyTorch documents None for a default that is a value: an empty list, the dtype of randint. */
 export function isNoneByDefault({ type, defaultValue }: Param): boolean {
   if (type.list) return Array.isArray(defaultValue) && defaultValue.length === 0;
-  return type.base === 'D' && typeof defaultValue === 'string';
+  return type.base === Kind.Dtype && typeof defaultValue === 'string';
 }
 
 /** Binds a call to an overload, or returns why it does not fit. */
@@ -131,7 +132,7 @@ function bind(signature: Signature, call: Call, numbers: boolean): Bound | Misfi
     if (used.has(name) || options[name] === undefined) continue;
     if (name === 'requiresGrad' && signature.factory && !call.raw) {
       if (typeof options[name] !== 'boolean') {
-        const mismatch = new Mismatch('boolean', describe(options[name]), 'B', options[name]);
+        const mismatch = new Mismatch('boolean', describe(options[name]), Kind.Bool, options[name]);
         return new Misfit({ kind: 'value', argument: name, mismatch }, fitting);
       }
       requiresGrad = options[name];

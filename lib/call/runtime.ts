@@ -5,7 +5,8 @@ import { type Native, type NativeOp, native } from '../addon/native';
 import { table } from '../addon/wrappers';
 import { codedError } from '../errors/errors';
 import { Complex } from '../errors/values';
-import { PendingValue, RECORDED_VALUE } from '../tensor/pending';
+import { Flag, Kind, RecordingMode } from '../generated/codes';
+import { PendingValue } from '../tensor/pending';
 import { type ReadCall, readCall } from '../tensor/reading';
 import { asGiven, bare } from '../tensor/second-name';
 import { isTensor, notThis, type Tensor, wrap, wrapElement } from '../tensor/tensor';
@@ -23,14 +24,14 @@ export const f: NativeOp[] = Array.from({ length: table.length }, (_, row) => (.
 
 /** `one` makes a Tensor of the native value. */
 function convertResult(value: unknown, { type }: Result, one: typeof wrap): unknown {
-  if (type.list && type.base === 'T') return (value as unknown[]).map(wrapElement);
+  if (type.list && type.base === Kind.Tensor) return (value as unknown[]).map(wrapElement);
   switch (type.base) {
-    case 'T':
-    case 'R':
+    case Kind.Tensor:
+    case Kind.Storage:
       return one(value);
-    case 'D':
+    case Kind.Dtype:
       return dtypeName(value as number);
-    case 'S':
+    case Kind.Scalar:
       return typeof value === 'object' && value !== null
         ? new Complex((value as Complex).re, (value as Complex).im)
         : value;
@@ -43,7 +44,8 @@ function convertResult(value: unknown, { type }: Result, one: typeof wrap): unkn
 export function results(number: number, value: unknown, given: readonly unknown[] = []): unknown {
   const list = signature(number).results;
   if (list.length === 0) return undefined;
-  if (native.flags[5] === RECORDED_VALUE) return new PendingValue(native.result[0]!, number, given);
+  if (native.flags[Flag.Recording] === RecordingMode.RecordedValue)
+    return new PendingValue(native.result[0]!, number, given);
   if (list.length === 1) return resultOf(list[0]!, value, given, wrap);
   const array = list.map((result, i) => resultOf(result, (value as unknown[] | undefined)?.[i], given, wrapElement));
   list.forEach(({ jsName }, i) => {

@@ -1,32 +1,11 @@
 /** Decodes the signature codes of lib/generated/table.js, on first use of an op. (Written by codegen's js_text.cpp.) */
-import { table } from '../addon/wrappers';
-
-/** One letter per base type, see codegen/bindings/type_table.cpp. */
-export type BaseCode =
-  | 'T'
-  | 'W'
-  | 'S'
-  | 'I'
-  | 'F'
-  | 'B'
-  | 's'
-  | 'D'
-  | 'L'
-  | 'M'
-  | 'V'
-  | 'G'
-  | 'P'
-  | 'R'
-  | 'X'
-  | 'N'
-  | 'Q'
-  | 'A'
-  | 'O'
-  | 'Y'
-  | 'Z';
+import { kinds, table } from '../addon/wrappers';
+import { Kind, type Plain } from '../generated/codes';
 
 export interface TypeCode {
-  readonly base: BaseCode;
+  readonly base: Kind;
+  /** the values that need no conversion; of the elements for lists */
+  readonly plain: Plain;
   /** null means "none" */
   readonly nullable: boolean;
   readonly list: boolean;
@@ -95,8 +74,10 @@ function decodeType(code: string): TypeCode {
     const match = /^(\w)(\?)?(?:\[(\d*)\])?(\?)?$/.exec(code);
     if (match === null) throw new Error(`unknown type code ${code}`);
     const list = match[3] !== undefined;
+    const base = match[1] as Kind;
     type = {
-      base: match[1] as BaseCode,
+      base,
+      plain: kinds[base].plain,
       nullable: list ? match[4] !== undefined : match[2] !== undefined,
       list,
       elementNullable: list && match[2] !== undefined,
@@ -130,6 +111,8 @@ function decodeResult(text: string, params: readonly Param[]): Result {
   return { argument, type: params[argument]!.type, jsName };
 }
 
+const isTensorKind = (base: Kind) => base === Kind.Tensor || base === Kind.NumberTensor;
+
 const signatures: (Signature | undefined)[] = new Array(table.length).fill(undefined);
 const factoryOptions = ['dtype', 'layout', 'device', 'pin_memory'];
 
@@ -144,7 +127,7 @@ export function decodeSignature(number: number, [name, schema, code]: readonly [
     params,
     results: outputs === '' ? [] : outputs.split('|').map((text) => decodeResult(text, params)),
     outs: params.flatMap((param, i) => (param.out ? [i] : [])),
-    self: params.findIndex((param) => param.name === 'self' && 'TW'.includes(param.type.base) && !param.type.list),
+    self: params.findIndex((param) => param.name === 'self' && isTensorKind(param.type.base) && !param.type.list),
     factory: factoryOptions.every((option) => params.some((param) => param.name === option && param.keywordOnly)),
   };
 }

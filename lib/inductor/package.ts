@@ -5,8 +5,9 @@ import { start } from '../async/run';
 import type { Strand } from '../async/strand';
 import { NativeObject } from '../call/object';
 import { argumentError, codedError, describe } from '../errors/errors';
+import { Flag, RecordingMode } from '../generated/codes';
 import { readResult, takeOptions } from '../jit/module';
-import { bodyNow, isPendingTensor, OFF, PendingValue, RECORDED_VALUE } from '../tensor/pending';
+import { bodyNow, isPendingTensor, PendingValue } from '../tensor/pending';
 import { isTensor, type Tensor, wrapElement } from '../tensor/tensor';
 import { flatten, type PackageInput, parseTree, type Tree, unflatten } from './tree';
 
@@ -96,7 +97,9 @@ export class AotiPackage extends NativeObject {
   #call(args: readonly unknown[]): unknown {
     const tensors = this.#flatten(args);
     // Like a method of a pending tensor: recorded in that tensor's torch.run.
-    const recorder = bodyNow() ?? (native.flags[5] === OFF ? tensors.find(isPendingTensor)?.recorder : undefined);
+    const recorder =
+      bodyNow() ??
+      (native.flags[Flag.Recording] === RecordingMode.Off ? tensors.find(isPendingTensor)?.recorder : undefined);
     if (recorder !== undefined) return recorder.record(() => this.#callWith(tensors), 'forward');
     return this.#callWith(tensors);
   }
@@ -109,7 +112,9 @@ export class AotiPackage extends NativeObject {
     const read = (raw: unknown) => this.#read(raw);
     if (result !== undefined) return read(result);
     const code = native.result[0]!;
-    return native.flags[5] === RECORDED_VALUE ? new PendingValue(code, -1, [], read) : wrapElement(code);
+    return native.flags[Flag.Recording] === RecordingMode.RecordedValue
+      ? new PendingValue(code, -1, [], read)
+      : wrapElement(code);
   }
 
   #read(raw: unknown): unknown {

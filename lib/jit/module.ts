@@ -7,7 +7,8 @@ import type { Strand } from '../async/strand';
 import { classes } from '../call/classes';
 import { NativeObject } from '../call/object';
 import { argumentError } from '../errors/errors';
-import { bodyNow, isPendingTensor, OFF, PendingValue, RECORDED_VALUE } from '../tensor/pending';
+import { Flag, RecordingMode } from '../generated/codes';
+import { bodyNow, isPendingTensor, PendingValue } from '../tensor/pending';
 import { type Tensor, wrapElement } from '../tensor/tensor';
 import { decode, encode, type ModelInput } from './values';
 
@@ -59,7 +60,9 @@ function encoded(method: unknown, args: readonly unknown[]): readonly unknown[] 
 function callMethod(model: Model, method: string, args: readonly unknown[]): unknown {
   const list = encoded(method, args);
   // Like a method of a pending tensor: recorded in that tensor's torch.run.
-  const recorder = bodyNow() ?? (native.flags[5] === OFF ? args.find(isPendingTensor)?.recorder : undefined);
+  const recorder =
+    bodyNow() ??
+    (native.flags[Flag.Recording] === RecordingMode.Off ? args.find(isPendingTensor)?.recorder : undefined);
   if (recorder !== undefined) return recorder.record(() => callEncoded(model, method, list), method);
   return callEncoded(model, method, list);
 }
@@ -68,7 +71,9 @@ function callEncoded(model: Model, method: string, list: readonly unknown[]): un
   const result = native.modelCall(model._live(), method, list);
   if (result !== undefined) return readResult(result);
   const code = native.result[0]!;
-  return native.flags[5] === RECORDED_VALUE ? new PendingValue(code, -1, [], readResult) : wrapElement(code);
+  return native.flags[Flag.Recording] === RecordingMode.RecordedValue
+    ? new PendingValue(code, -1, [], readResult)
+    : wrapElement(code);
 }
 
 /** Removes `{ signal }` from the end. A model's dictionary never holds an AbortSignal, so this is unambiguous. */

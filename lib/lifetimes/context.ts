@@ -13,6 +13,7 @@ import { types } from 'node:util';
 import { native } from '../addon/native';
 import { birthOfPromise, isLeft, type Opener } from '../errors/opener';
 import { isArming } from '../errors/turn';
+import { Flag } from '../generated/codes';
 import { forgetOpening, noteOpening } from './openings';
 
 const { flags } = native;
@@ -121,12 +122,12 @@ const Children = Set;
 export function enter(scope: ScopeNode | null): void {
   for (let open = scope; open !== null; open = open._parent) {
     native.scopeEnter(open._id); // no effect if it is closed
-    if (flags[1] !== 0) {
+    if (flags[Flag.Scope] !== 0) {
       now.current = open;
       return;
     }
   }
-  if (flags[1] !== 0) native.scopeEnter(0);
+  if (flags[Flag.Scope] !== 0) native.scopeEnter(0);
   now.current = null;
 }
 
@@ -231,7 +232,7 @@ function begin(scope: ScopeNode | null): void {
   now.awaitScope = null;
   if (scope !== null) enter(scope);
   else {
-    if (flags[1] !== 0) native.scopeEnter(0);
+    if (flags[Flag.Scope] !== 0) native.scopeEnter(0);
     now.current = null;
   }
 }

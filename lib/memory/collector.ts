@@ -6,6 +6,7 @@
 import * as v8 from 'node:v8';
 import * as vm from 'node:vm';
 import { native } from '../addon/native';
+import { Collect, Flag } from '../generated/codes';
 
 const { flags } = native;
 
@@ -54,19 +55,16 @@ const YOUNG = 2_048;
 const MIN_OLD = 131_072;
 const MIN_OLD_BYTES = 256 * 1024 * 1024;
 
-/** Values of `flags[4]`. */
-const COLLECT_ALL = 2;
-
 let untilScavenge = YOUNG;
 let untilFull = MIN_OLD;
 let untilFullBytes = MIN_OLD_BYTES;
 
 /** Call it for each tensor that the garbage collector owns. */
 export function countGuarded(): void {
-  if (--untilScavenge > 0 && flags[4] === 0) return;
-  const full = flags[4] === COLLECT_ALL;
+  if (--untilScavenge > 0 && flags[Flag.Collect] === Collect.None) return;
+  const full = flags[Flag.Collect] === Collect.All;
   untilScavenge = YOUNG;
-  flags[4] = 0;
+  flags[Flag.Collect] = Collect.None;
   if (!full) {
     scavenge();
     native.sweepShared();

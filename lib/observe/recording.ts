@@ -6,6 +6,7 @@ import { performance } from 'node:perf_hooks';
 import { isMainThread } from 'node:worker_threads';
 import type { AuditNative, AuditOptions, HeapFiles } from '../addon/recorder';
 import { restoring } from '../errors/turn';
+import { Flag } from '../generated/codes';
 import { printable } from '../libtorch/printable';
 import { watchCollections } from './audit/collections';
 import { watchGraphs } from './audit/graphs';
@@ -67,7 +68,7 @@ export function atSite<T>(site: Site | undefined, fn: () => T): T {
 }
 
 /**
- * Tags the tensors that were just created with the current stack. Call it if `native.flags[0] !== 0`. Takes a few
+ * Tags the tensors that were just created with the current stack. Call it if `native.flags[Flag.AuditPending] !== 0`. Takes a few
  * microseconds for a known stack.
  */
 export function captureSite(native: AuditNative): void {
@@ -85,7 +86,7 @@ export function captureSite(native: AuditNative): void {
     native.auditTag(id, labelId);
   }
   tagWatched(native, stack, labelsOf(labelId));
-  native.flags[0] = 0;
+  native.flags[Flag.AuditPending] = 0;
   const { announcer } = native;
   if (announcer?.on) announcer.announce(stack);
   if (--untilCheck > 0) return;

@@ -8,17 +8,11 @@ import { dtypeName } from '../addon/enums';
 import { native } from '../addon/native';
 import { argumentError, codedError } from '../errors/errors';
 import { restoring } from '../errors/turn';
+import { Flag, RecordingMode } from '../generated/codes';
 import { readArguments } from './reading';
 import { setPending, Tensor } from './tensor';
 
 const { flags } = native;
-
-/** `Flags::recording` of native/handles/slot_table.h. */
-export const OFF = 0;
-export const TENSOR_OPS = 1;
-export const ALL_OPS = 2;
-export const RECORDED_VALUE = 3;
-export const BODY = 4;
 
 /** The interface of a strand to its pending results. */
 export interface Recorder {
@@ -38,17 +32,18 @@ let body: Recorder | null = null;
 
 /** Runs `fn` so that its ops are recorded. Returns what it returns, with pending results for real ones. */
 export function recordInto(recorder: Recorder, fn: () => unknown, op?: string): unknown {
-  const [mode, before] = [flags[5]!, now];
+  const [mode, before] = [flags[Flag.Recording]!, now];
   const undo = () => {
-    flags[5] = mode;
+    flags[Flag.Recording] = mode;
     now = before;
   };
   return restoring(undo, () => {
     // Functions inside the library can continue only with tensors; only the outermost call may return a pending value.
-    flags[5] = mode === OFF || mode === BODY ? ALL_OPS : TENSOR_OPS;
+    flags[Flag.Recording] =
+      mode === RecordingMode.Off || mode === RecordingMode.Body ? RecordingMode.AllOps : RecordingMode.TensorOps;
     now = recorder;
     const result = fn();
-    if (flags[5] !== RECORDED_VALUE && !(result instanceof PendingValue)) return result;
+    if (flags[Flag.Recording] !== RecordingMode.RecordedValue && !(result instanceof PendingValue)) return result;
     const value = result instanceof PendingValue ? result : new PendingValue(native.result[0]!, -1, []);
     value.op ??= op;
     recorder.onValue(value);
@@ -61,15 +56,15 @@ export function recordInto(recorder: Recorder, fn: () => unknown, op?: string): 
  * torch.run passes, except that it can continue only with tensors.
  */
 export function recordBody<T>(recorder: Recorder, fn: () => T): T {
-  const [mode, before, outer] = [flags[5]!, now, body];
+  const [mode, before, outer] = [flags[Flag.Recording]!, now, body];
   const undo = () => {
-    flags[5] = mode;
+    flags[Flag.Recording] = mode;
     now = before;
     body = outer;
-    if (mode !== OFF) before?.enter();
+    if (mode !== RecordingMode.Off) before?.enter();
   };
   return restoring(undo, () => {
-    flags[5] = BODY;
+    flags[Flag.Recording] = RecordingMode.Body;
     now = recorder;
     body = recorder;
     recorder.enter();
@@ -78,7 +73,7 @@ export function recordBody<T>(recorder: Recorder, fn: () => T): T {
 }
 
 /** The recorder whose function's own code is executing, if any; null inside library functions. */
-export const bodyNow = (): Recorder | null => (flags[5] === BODY ? now : null);
+export const bodyNow = (): Recorder | null => (flags[Flag.Recording] === RecordingMode.Body ? now : null);
 
 /** For lib/async/continuations.ts, which switches between recordings when continuations begin and end. */
 export interface Recording {
@@ -86,40 +81,40 @@ export interface Recording {
   readonly recorder: Recorder | null;
   readonly body: Recorder | null;
 }
-export const NOTHING: Recording = { mode: OFF, recorder: null, body: null };
-export const bodyOf = (recorder: Recorder): Recording => ({ mode: BODY, recorder, body: recorder });
-export const recordingNow = (): Recording => ({ mode: flags[5]!, recorder: now, body });
+export const NOTHING: Recording = { mode: RecordingMode.Off, recorder: null, body: null };
+export const bodyOf = (recorder: Recorder): Recording => ({ mode: RecordingMode.Body, recorder, body: recorder });
+export const recordingNow = (): Recording => ({ mode: flags[Flag.Recording]!, recorder: now, body });
 export function switchTo({ mode, recorder, body: inProgress }: Recording): void {
-  flags[5] = mode;
+  flags[Flag.Recording] = mode;
   now = recorder;
   body = inProgress;
-  if (mode !== OFF) recorder?.enter();
+  if (mode !== RecordingMode.Off) recorder?.enter();
 }
 
 /** Runs a library function that is composed of ops: it can continue only with tensors. */
 export function withTensorsOnly<T>(fn: () => T): T {
-  const mode = flags[5]!;
-  if (mode === OFF) return fn();
+  const mode = flags[Flag.Recording]!;
+  if (mode === RecordingMode.Off) return fn();
   const undo = () => {
-    flags[5] = mode;
+    flags[Flag.Recording] = mode;
   };
   return restoring(undo, () => {
-    flags[5] = TENSOR_OPS;
+    flags[Flag.Recording] = RecordingMode.TensorOps;
     return fn();
   });
 }
 
 /** Runs a callback of a library function: its ops run immediately, unless the callback records them itself. */
 export function withoutRecording<T>(fn: () => T): T {
-  const mode = flags[5]!;
-  if (mode === OFF) return fn();
+  const mode = flags[Flag.Recording]!;
+  if (mode === RecordingMode.Off) return fn();
   const before = now;
-  flags[5] = OFF;
+  flags[Flag.Recording] = RecordingMode.Off;
   now = null;
   try {
     return fn();
   } finally {
-    flags[5] = mode;
+    flags[Flag.Recording] = mode;
     now = before;
     before?.enter();
   }
@@ -138,14 +133,14 @@ function notAwaited(value: PendingValue, use: string): never {
 
 /** Reads values of a tensor that is not pending. Throws if a recorded op will write to it. */
 export function readNow<T>({ _handle }: Tensor, fn: () => T): T {
-  if (flags[5] === OFF) return fn();
+  if (flags[Flag.Recording] === RecordingMode.Off) return fn();
   native.strandRequireRead(_handle);
   return withoutRecording(fn);
 }
 
 /** For functions that call a callback for each element. */
 export function requireNoRecording(name: string): void {
-  if (flags[5] === OFF) return;
+  if (flags[Flag.Recording] === RecordingMode.Off) return;
   const message = `${name}: expected a call outside torch.run, where the elements that it passes to its function are pending`;
   throw codedError(Error, 'ERR_TORCH_PENDING', message);
 }
@@ -319,7 +314,7 @@ export const READ = -2;
 function readLater(name: string) {
   const read = (tensor: unknown) => (tensor as Record<string, () => unknown>)[name]!();
   return function (this: PendingTensor): unknown {
-    if (flags[5] === TENSOR_OPS) return notThere(name); // a library function, which cannot continue with a promise
+    if (flags[Flag.Recording] === RecordingMode.TensorOps) return notThere(name); // a library function, which cannot continue with a promise
     // A copy, because later ops may write to the tensor.
     return this.recorder.record(() => new PendingValue(this.detach().clone()._handle, READ, [], read), name);
   };

@@ -5,6 +5,7 @@ import type { TensorMethods } from '../../types/generated/methods';
 import { dtypeName, layoutName } from '../addon/enums';
 import { native } from '../addon/native';
 import { argumentError, codedError, disposedError } from '../errors/errors';
+import { Flag, RecordingMode } from '../generated/codes';
 import { countGuarded } from '../memory/collector';
 import { captureSite } from '../observe/recording';
 
@@ -107,7 +108,7 @@ export class Tensor<out D extends DType = DType, out S extends Shape = Shape> {
 
   set requiresGrad(value: boolean) {
     const handle = handleOf(this, 'requiresGrad');
-    if (flags[5] === 0) native.setRequiresGrad(handle, value);
+    if (flags[Flag.Recording] === RecordingMode.Off) native.setRequiresGrad(handle, value);
     else this.requiresGrad_(value); // recorded in order with the other ops
   }
 
@@ -267,7 +268,7 @@ export function wrap(result: unknown): Tensor | null {
     tensor = new Tensor(lastResult[0]!, constructorKey);
     adopt(tensor, result);
   }
-  if (flags[0] !== 0) captureSite(native);
+  if (flags[Flag.AuditPending] !== 0) captureSite(native);
   return tensor;
 }
 
@@ -281,7 +282,7 @@ export function wrapElement(element: unknown): Tensor | null {
     tensor = new Tensor((element as readonly [number])[0], constructorKey);
     adopt(tensor, element);
   }
-  if (flags[0] !== 0) captureSite(native);
+  if (flags[Flag.AuditPending] !== 0) captureSite(native);
   return tensor;
 }
 

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "native/compat.h"
-#include "native/op_table.h"
+#include "native/schema/op_table.h"
 
 namespace ltn::async {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "native/async/recording.h"
 #include "native/handles/slot_table.h"
-#include "native/op_table.h"
+#include "native/schema/op_table.h"
 
 namespace ltn::async {
 
@@ -70,8 +70,8 @@ class Step {
   const at::ThreadLocalState modes_;
 };
 
-// An op, called "boxed", through values of one type, so no op needs separate code. native/invoke.h, where calls must be
-// fast, has a template per C++ signature.
+// An op, called "boxed", through values of one type, so no op needs separate code. native/ops/invoke.h, where calls
+// must be fast, has a template per C++ signature.
 class OpStep final : public Step {
  public:
   OpStep(const OpRow& row, c10::OperatorHandle op, Strand& strand)

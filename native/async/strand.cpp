@@ -2,11 +2,8 @@
 
 #include <cmath>
 
-#include "native/schema_text.h"
-
-namespace ltn {
-std::string describe_tensor(const void* tensor);  // from native/errors.h, which includes Node headers
-}
+#include "native/errors/describe_tensor.h"
+#include "native/schema/arguments.h"
 
 namespace ltn::async {
 
@@ -33,11 +30,11 @@ std::string Step::describe() const {
   };
   for (size_t i = 0; i < arguments.size() && i < names.size(); ++i) {
     const c10::IValue& value = arguments[i];
-    if (value.isTensor() && value.toTensor().defined()) add(names[i].name, describe_tensor(&value.toTensor()));
+    if (value.isTensor() && value.toTensor().defined()) add(names[i].name, describe_tensor(value.toTensor()));
     if (!value.isTensorList()) continue;
     std::string list;
     for (const at::Tensor& tensor : value.toTensorVector()) {
-      if (tensor.defined()) list += (list.empty() ? "" : ", ") + describe_tensor(&tensor);
+      if (tensor.defined()) list += (list.empty() ? "" : ", ") + describe_tensor(tensor);
     }
     add(names[i].name, "[" + list + "]");
   }

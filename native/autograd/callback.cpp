@@ -4,7 +4,7 @@
 
 #include "native/convert/from_js.h"
 #include "native/convert/to_js.h"
-#include "native/thrown.h"
+#include "native/errors/thrown.h"
 
 namespace ltn::autograd {
 namespace {
@@ -74,7 +74,7 @@ void Callback::call(const std::function<void(CallbackFrame&)>& use) const {
                      "JavaScript, got one on another thread (torch.run and torch.async run ops on pool threads, CUDA "
                      "runs backwards on its own): call backward() outside of them, on CPU tensors");
   }
-  Call& call = *state_->current_call();
+  Call& call = *Call::current(*state_);
   napi_escapable_handle_scope scope = nullptr;
   check(call.env, napi_open_escapable_handle_scope(call.env, &scope));
   try {

@@ -9,6 +9,7 @@
 #include "native/accounting/cpu_allocator.h"
 #include "native/async/engine_leftovers.h"
 #include "native/async/strand.h"
+#include "native/convert/call_error.h"
 #include "native/convert/from_js.h"
 #include "native/env/free_memory.h"
 

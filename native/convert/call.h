@@ -9,22 +9,18 @@
 #include <string>
 
 #include "native/env/env_state.h"
-#include "native/errors.h"
+#include "native/errors/js_errors.h"
 
 namespace ltn {
 
 // Lifetime: the native stack frame of the call. Thread: the environment's JS thread.
-class Call {
+class Call : public CallFrame {
  public:
   Call(napi_env env, const BoundOp& op, const napi_value* arguments, size_t count, size_t given)
-      : env(env),
+      : CallFrame{env, arguments, count, given, op.state->current_call()},
         state(*op.state),
         row(op.row),
-        is_op(op.is_op),
-        arguments(arguments),
-        count(count),
-        given(given),
-        outer(op.state->current_call()) {
+        is_op(op.is_op) {
     state.set_current_call(this);
   }
   ~Call() { state.set_current_call(outer); }
@@ -50,14 +46,12 @@ class Call {
   // lib/call/packed.ts). Lives as long as the call. Throws BadArgument for everything else.
   at::Tensor& number_tensor(napi_value value, size_t index, double code);
 
-  const napi_env env;
+  // The innermost call in progress, or null. Every frame of an environment is a Call's.
+  static Call* current(const EnvState& state) { return static_cast<Call*>(state.current_call()); }
+
   EnvState& state;
   const OpRow* const row;
-  const bool is_op;  // of the op table, not one of the library's own functions
-  const napi_value* const arguments;
-  const size_t count;
-  const size_t given;                            // arguments that JavaScript passed; wrappers omit trailing nulls
-  Call* const outer;                             // the op whose argument conversion ran the JS that made this call
+  const bool is_op;                              // of the op table, not one of the library's own functions
   c10::SmallVector<handles::Handle, 4> mutated;  // handles whose storages may have changed
   std::forward_list<at::Tensor> numbers;         // of number_tensor(); they must not move
   const std::string* inputs = nullptr;           // for messages, if the arguments are no longer available

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "native/errors.h"
+#include "native/errors/errors.h"
 
 namespace ltn {
 namespace {

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "native/convert/devices.h"
-#include "native/schema_text.h"
+#include "native/schema/arguments.h"
 
 namespace ltn {
 namespace {

@@ -3,13 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 
 namespace ltn {
 namespace {
 
-// A block stays in the processor's cache between the two loops. They have no branch, so the compiler vectorizes them.
+// Each element is read once, into a block: another thread may write to shared memory between the check and the
+// conversion. The block stays in the processor's cache. The loops have no branch, so the compiler vectorizes them.
 constexpr size_t kBlock = 1024;
 
 // The largest integer of 64 bits is not a double: the next double is too large, so the previous one is the largest.
@@ -65,12 +67,14 @@ To converted(From value) {
 
 template <class From, class To, Numbers numbers>
 bool write(const From* from, size_t count, To* to) noexcept {
+  From block[kBlock];
   for (size_t at = 0; at < count; at += kBlock) {
-    const size_t end = std::min(count, at + kBlock);
+    const size_t size = std::min(kBlock, count - at);
+    std::memcpy(block, from + at, size * sizeof(From));
     unsigned good = 1;
-    for (size_t i = at; i < end; ++i) good &= static_cast<unsigned>(fits<To, numbers>(from[i]));
+    for (size_t i = 0; i < size; ++i) good &= static_cast<unsigned>(fits<To, numbers>(block[i]));
     if (good == 0) return false;
-    for (size_t i = at; i < end; ++i) to[i] = converted<To>(from[i]);
+    for (size_t i = 0; i < size; ++i) to[at + i] = converted<To>(block[i]);
   }
   return true;
 }

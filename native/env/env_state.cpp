@@ -11,9 +11,9 @@
 #include "native/env/end_sentinel.h"
 #include "native/env/environment_end.h"
 #include "native/env/free_memory.h"
-#include "native/errors.h"
+#include "native/errors/js_errors.h"
+#include "native/errors/thrown.h"
 #include "native/share/token_table.h"
-#include "native/thrown.h"
 
 namespace ltn {
 namespace {
@@ -216,8 +216,8 @@ const BoundOp* EnvState::bound_op(size_t index) {
   return &bound_[index];
 }
 
-const BoundOp* EnvState::bind_internal(const OpRow& row) {
-  return &bound_internals_.emplace_back(BoundOp{this, &row, false});
+const BoundOp* EnvState::bind_export(const OpRow& row) {
+  return &bound_exports_.emplace_back(BoundOp{this, &row, false});
 }
 
 napi_value EnvState::flags_buffer() const {

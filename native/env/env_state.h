@@ -17,15 +17,15 @@
 #include "native/accounting/external_memory.h"
 #include "native/async/mailbox.h"
 #include "native/async/strand.h"
-#include "native/convert/object_table.h"
+#include "native/env/call_frame.h"
 #include "native/env/release_queue.h"
 #include "native/env/warnings.h"
+#include "native/handles/object_table.h"
 #include "native/handles/slot_table.h"
-#include "native/op_table.h"
+#include "native/schema/op_table.h"
 
 namespace ltn {
 
-class Call;
 class EndSentinel;
 
 // Lifetime: created when the addon is loaded into an environment. The environment's cleanup hook closes it (frees every
@@ -44,14 +44,14 @@ class EnvState {
   accounting::ExternalMemory& external() noexcept { return external_; }
   const std::shared_ptr<ReleaseQueue>& releases() noexcept { return releases_; }
   const BoundOp* bound_op(size_t index);
-  const BoundOp* bind_internal(const OpRow& row);
+  const BoundOp* bind_export(const OpRow& row);
   napi_value flags_buffer() const;  // the ArrayBuffer over handles::Flags
   bool closed() const noexcept { return closed_; }
   uint64_t guards() const noexcept { return guards_; }
 
   // The innermost op in progress; null while JavaScript runs.
-  Call* current_call() const noexcept { return current_call_; }
-  void set_current_call(Call* call) noexcept { current_call_ = call; }
+  CallFrame* current_call() const noexcept { return current_call_; }
+  void set_current_call(CallFrame* call) noexcept { current_call_ = call; }
 
   // `on_mail()` is called when batches have ended. It replaces the previous one.
   void open_mailbox(napi_value on_mail);
@@ -116,13 +116,13 @@ class EnvState {
   std::shared_ptr<ReleaseQueue> releases_;
   Warnings warnings_;
   std::vector<BoundOp> bound_;  // one per row of the op table; never reallocated
-  std::deque<BoundOp> bound_internals_;
+  std::deque<BoundOp> bound_exports_;
   std::shared_ptr<async::Mailbox> mailbox_;  // null until the first strand
   std::unordered_map<uint64_t, std::shared_ptr<async::Strand>> strands_;
   uint64_t last_strand_ = 0;
   uint64_t current_strand_ = 0;
   uint64_t guards_ = 0;
-  Call* current_call_ = nullptr;
+  CallFrame* current_call_ = nullptr;
   EndSentinel* end_sentinel_ = nullptr;  // owned by its finalizer
   bool borrowed_ = false;
   napi_ref collector_ = nullptr;

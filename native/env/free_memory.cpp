@@ -4,7 +4,6 @@
 #include <mutex>
 #include <vector>
 
-#include "native/convert/call.h"
 #include "native/env/env_state.h"
 #include "native/share/token_table.h"
 
@@ -51,7 +50,7 @@ void add_handle(napi_env env, napi_value value, std::vector<handles::Handle>* ha
 // arguments counts, since only the op knows which are handles; a superfluous one only delays its release.
 std::vector<handles::Handle> handles_in_use(const EnvState& state) {
   std::vector<handles::Handle> handles;
-  for (const Call* call = state.current_call(); call != nullptr; call = call->outer) {
+  for (const CallFrame* call = state.current_call(); call != nullptr; call = call->outer) {
     for (size_t i = 0; i < std::min(call->count, call->given); ++i) {
       uint32_t length = 0;
       if (napi_get_array_length(call->env, call->arguments[i], &length) != napi_ok) {

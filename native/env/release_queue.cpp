@@ -56,6 +56,7 @@ void ReleaseQueue::close() noexcept {
   closed_ = true;
   for (napi_ref reference : references_) napi_delete_reference(env_, reference);
   references_.clear();
+  waiting_.clear();  // pushed since drain(); deleted above
   if (wake_ == nullptr) return;
   uv_close(reinterpret_cast<uv_handle_t*>(wake_),
            [](uv_handle_t* handle) { delete reinterpret_cast<uv_async_t*>(handle); });

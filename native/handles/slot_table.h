@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "codegen/model/flags.h"
 #include "native/accounting/external_memory.h"
 #include "native/accounting/storage_ledger.h"
 #include "native/audit/audit.h"
@@ -36,19 +37,7 @@ using ScopeId = uint64_t;
 constexpr int kScopeIndexBits = 20;
 
 // State shared with JavaScript through one ArrayBuffer per environment.
-struct Flags {
-  uint32_t audit_pending = 0;  // new handles that wait for their stack, for the audit or the watch
-  uint32_t scope = 0;          // non-zero while a scope is current
-  double result = 0;           // the handle of the last op's result, 0 for none
-  uint32_t collect = kNone;    // many new bytes await the collector, which should run
-  uint32_t recording = kOff;   // ops are recorded into the current strand (native/record.h), not run
-  double ints[128] = {};       // integer lists passed to an op, see lib/call/packed.ts
-
-  static constexpr uint32_t kNone = 0, kScavenge = 1, kCollectAll = 2;  // of `collect`
-  // Of `recording`: ops whose results are tensors; all ops; all ops, and the last one's result is not a tensor; like
-  // the first, for calls inside the function of torch.run.
-  static constexpr uint32_t kOff = 0, kTensorOps = 1, kAllOps = 2, kRecordedValue = 3, kBody = 4;
-};
+using Flags = codegen::Flags;
 
 // Empties a tensor whose shape exceeds its storage, and returns whether it did (SlotTable::empty_if_outgrown).
 bool empty_if_outgrown(const at::Tensor& tensor);

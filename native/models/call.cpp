@@ -3,8 +3,10 @@
 #include <utility>
 
 #include "native/async/strand.h"
+#include "native/convert/call_error.h"
 #include "native/convert/from_js.h"
 #include "native/convert/to_js.h"
+#include "native/errors/describe_tensor.h"
 #include "native/models/token.h"
 #include "native/models/values.h"
 
@@ -17,7 +19,7 @@ std::string describe_arguments(const Method& method, const torch::jit::Stack& va
   const auto arguments = method.arguments();
   for (size_t i = 0; i < values.size() && i < arguments.size(); ++i) {
     if (!values[i].isTensor() || !values[i].toTensor().defined()) continue;
-    text += (text.empty() ? "" : ", ") + arguments[i].name() + ": " + describe_tensor(&values[i].toTensor());
+    text += (text.empty() ? "" : ", ") + arguments[i].name() + ": " + describe_tensor(values[i].toTensor());
   }
   return text;
 }

@@ -8,7 +8,7 @@
 #include <unordered_set>
 
 #include "native/accounting/cpu_allocator.h"
-#include "native/errors.h"
+#include "native/errors/errors.h"
 #include "native/handles/slot_table.h"
 #include "native/models/archive_buffer.h"
 #include "native/models/script_error.h"

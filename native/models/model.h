@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "native/models/writes.h"
-#include "native/op_table.h"
+#include "native/schema/op_table.h"
 
 namespace ltn::models {
 

@@ -1,7 +1,8 @@
 #include "native/models/package.h"
 
 #include "native/compat.h"
-#include "native/errors.h"
+#include "native/errors/describe_tensor.h"
+#include "native/errors/errors.h"
 
 #ifdef LTN_HAS_PACKAGES
 #include <ATen/DynamicLibrary.h>
@@ -214,7 +215,7 @@ class Package::RunnerLock {
 void Package::check_input(const at::Tensor& input, size_t index) const {
   const bool is_there = on_cpu_ ? input.is_cpu() : !input.is_meta();
   if (!is_there || input.layout() != c10::kStrided) {
-    throw BadArgument(index, on_cpu_ ? "a strided tensor on the CPU" : "a strided tensor", describe_tensor(&input));
+    throw BadArgument(index, on_cpu_ ? "a strided tensor on the CPU" : "a strided tensor", describe_tensor(input));
   }
   const auto form = forms_.find(index);
   if (form == forms_.end() || form->second.fits(input)) return;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "native/models/package_inputs.h"
-#include "native/op_table.h"
+#include "native/schema/op_table.h"
 
 namespace ltn::models {
 

@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "native/async/strand.h"
+#include "native/convert/call_error.h"
 #include "native/convert/from_js.h"
+#include "native/errors/describe_tensor.h"
 #include "native/models/call.h"
 #include "native/models/values.h"
 
@@ -67,7 +69,7 @@ std::string describe_inputs(const torch::jit::Stack& inputs) {
   std::string text;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const std::string name = "input_" + std::to_string(i) + ": ";
-    text += (i == 0 ? "" : ", ") + name + describe_tensor(&inputs[i].toTensor());
+    text += (i == 0 ? "" : ", ") + name + describe_tensor(inputs[i].toTensor());
   }
   return text;
 }

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "native/convert/dtypes.h"
 #include "native/convert/from_js.h"
+#include "native/errors/describe_tensor.h"
+#include "native/schema/dtypes.h"
 
 namespace ltn::models {
 namespace {
@@ -66,7 +67,7 @@ std::string InputForm::describe() const {
 std::string describe_strided(const at::Tensor& tensor) {
   const auto strides = tensor.strides();
   const auto stride = [&](size_t i) { return std::to_string(strides[i]); };
-  return describe_tensor(&tensor) + " of strides " + bracketed(strides.size(), stride);
+  return describe_tensor(tensor) + " of strides " + bracketed(strides.size(), stride);
 }
 
 InputForms read_input_forms(Call& call, napi_value list, size_t index) {

@@ -4,7 +4,7 @@
  */
 import * as path from 'node:path';
 import { inspect, isDeepStrictEqual } from 'node:util';
-import type { Signature } from '../../lib/call/signature';
+import type { Signature, TypeCode } from '../../lib/call/signature';
 import { rows, signature } from '../support/signatures';
 import { LIB, torch, untyped } from '../support/torch';
 
@@ -35,12 +35,15 @@ const { decodeSignature } = require(path.join(LIB, 'call/signature.js')) as {
 const { methods } = require(path.join(LIB, 'public/methods.js')) as { methods: Record<string, Fn> };
 const { native } = require(path.join(LIB, 'addon/native.js')) as { native: { ints: Float64Array } };
 
+/** The letter of a type: `const enum` names do not exist in tests, which are compiled file by file. */
+const letterOf = (type: TypeCode | undefined): string | undefined => type?.base;
+
 /** Short lists of integers come through shared memory: 32 × first + length. So does a number for a tensor: -1.5 - where. */
 const unpacked = (row: number, args: unknown[]) =>
   args.map((arg, i) => {
     const type = signature(row).params[i]?.type;
-    if (type?.base === 'W' && typeof arg === 'number' && arg < 0) return [native.ints[-arg - 1.5]];
-    if (typeof arg !== 'number' || type?.list !== true || type.base !== 'I') return arg;
+    if (letterOf(type) === 'W' && typeof arg === 'number' && arg < 0) return [native.ints[-arg - 1.5]];
+    if (typeof arg !== 'number' || type?.list !== true || letterOf(type) !== 'I') return arg;
     const first = Math.floor(arg / 32);
     return Array.from(native.ints.subarray(first, first + (arg % 32)));
   });
@@ -85,9 +88,9 @@ function hasOddElement({ row, args }: Ran): boolean {
   return signature(row).params.some(({ type }, i) => {
     const list = args[i];
     if (!type.list || !Array.isArray(list)) return false;
-    if (type.base === 'I') return list.some((item) => !Number.isInteger(item) && typeof item !== 'bigint');
-    if (type.base === 'F') return list.some((item) => typeof item !== 'number' && typeof item !== 'bigint');
-    return type.base === 'B' && list.some((item) => typeof item !== 'boolean');
+    if (letterOf(type) === 'I') return list.some((item) => !Number.isInteger(item) && typeof item !== 'bigint');
+    if (letterOf(type) === 'F') return list.some((item) => typeof item !== 'number' && typeof item !== 'bigint');
+    return letterOf(type) === 'B' && list.some((item) => typeof item !== 'boolean');
   });
 }
 

@@ -10,7 +10,7 @@
 #include "codegen/bindings/dts_text.h"
 #include "codegen/bindings/emit.h"
 #include "codegen/bindings/names.h"
-#include "codegen/bindings/schema_text.h"
+#include "codegen/bindings/parse_function.h"
 #include "codegen/bindings/type_rules.h"
 #include "codegen/common/diagnostics.h"
 

@@ -1,4 +1,4 @@
-#include "codegen/bindings/type_table.h"
+#include "codegen/model/type_table.h"
 
 #include <gtest/gtest.h>
 

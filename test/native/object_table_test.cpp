@@ -1,5 +1,5 @@
 // ObjectTable: handles that are exact in a JS number, for as long as the process runs.
-#include "native/convert/object_table.h"
+#include "native/handles/object_table.h"
 
 #include <gtest/gtest.h>
 

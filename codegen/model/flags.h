@@ -1,0 +1,55 @@
+// The memory that native code shares with JavaScript, declared once for both: native code uses the struct, and codegen
+// writes its names for TypeScript (lib/generated/codes.d.ts).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace codegen {
+
+// One ArrayBuffer per environment.
+struct Flags {
+  uint32_t audit_pending = 0;  // new handles that wait for their stack, for the audit or the watch
+  uint32_t scope = 0;          // non-zero while a scope is current
+  double result = 0;           // the handle of the last op's result, 0 for none
+  uint32_t collect = kNone;    // many new bytes await the collector, which should run
+  uint32_t recording = kOff;   // ops are recorded into the current strand (native/ops/record.h), not run
+  double ints[128] = {};       // integer lists passed to an op, see lib/call/packed.ts
+
+  static constexpr uint32_t kNone = 0, kScavenge = 1, kCollectAll = 2;  // of `collect`
+  // Of `recording`: ops whose results are tensors; all ops; all ops, and the last one's result is not a tensor; like
+  // the first, for calls inside the function of torch.run.
+  static constexpr uint32_t kOff = 0, kTensorOps = 1, kAllOps = 2, kRecordedValue = 3, kBody = 4;
+};
+
+// A name in TypeScript with its number.
+struct FlagName {
+  const char* name;
+  size_t value;
+};
+
+// Indices into the Uint32Array over the struct.
+inline constexpr FlagName kFlagWords[] = {
+    {"AuditPending", offsetof(Flags, audit_pending) / sizeof(uint32_t)},
+    {"Scope", offsetof(Flags, scope) / sizeof(uint32_t)},
+    {"Collect", offsetof(Flags, collect) / sizeof(uint32_t)},
+    {"Recording", offsetof(Flags, recording) / sizeof(uint32_t)},
+};
+// Bytes before the doubles.
+inline constexpr FlagName kFlagOffsets[] = {
+    {"Result", offsetof(Flags, result)},
+    {"Ints", offsetof(Flags, ints)},
+};
+// Values of `collect` and of `recording`.
+inline constexpr FlagName kCollectValues[] = {
+    {"None", Flags::kNone},
+    {"Scavenge", Flags::kScavenge},
+    {"All", Flags::kCollectAll},
+};
+inline constexpr FlagName kRecordingValues[] = {
+    {"Off", Flags::kOff},       {"TensorOps", Flags::kTensorOps},
+    {"AllOps", Flags::kAllOps}, {"RecordedValue", Flags::kRecordedValue},
+    {"Body", Flags::kBody},
+};
+
+}  // namespace codegen

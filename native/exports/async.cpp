@@ -1,0 +1,211 @@
+// Recorded ops: from JavaScript to the pool and back. lib/async/ calls these.
+#include <ATen/Parallel.h>
+
+#include "native/async/batch.h"
+#include "native/async/meta_results.h"
+#include "native/convert/call_error.h"
+#include "native/env/end_sentinel.h"
+#include "native/env/environment_end.h"
+#include "native/exports/exports.h"
+#include "native/models/call.h"
+#include "native/ops/record.h"
+
+namespace ltn {
+namespace {
+
+using async::Strand;
+
+std::shared_ptr<Strand> strand_argument(Call& call) {
+  return call.state.strand(static_cast<uint64_t>(read_int(call, call.arguments[0], 0)));
+}
+
+napi_value open_mailbox(Call& call) {
+  call.state.open_mailbox(call.arguments[0]);
+  return nullptr;
+}
+
+napi_value open_strand(Call& call) { return write_int(call, static_cast<int64_t>(call.state.open_strand())); }
+
+napi_value enter_strand(Call& call) {
+  call.state.enter_strand(static_cast<uint64_t>(read_int(call, call.arguments[0], 0)));
+  return nullptr;
+}
+
+// strandSubmit(id, wanted): submits the ops recorded since the last call, or with `wanted` false those left by a
+// failure. Returns whether they may write to tensors visible to the program.
+napi_value submit(Call& call) {
+  auto batch = std::make_unique<async::Batch>();
+  batch->strand = strand_argument(call);
+  if (argument(call, 1).IsArray()) {
+    std::vector<uint32_t> wanted;
+    const uint32_t length = list_length(call, call.arguments[1], 1, "an array of steps");
+    for (uint32_t i = 0; i < length; ++i) {
+      wanted.push_back(static_cast<uint32_t>(read_int(call, list_element(call, call.arguments[1], i), 1)));
+    }
+    batch->steps = batch->strand->next_batch(&wanted);
+  } else if (is_null(call, call.arguments[1])) {
+    batch->steps = batch->strand->next_batch(nullptr);
+  } else {
+    batch->steps = batch->strand->rest_of_batch();
+  }
+  batch->mailbox = call.state.mailbox();
+  batch->intra_op_threads = at::get_num_threads();
+  const napi_value writes = write_bool(call, batch->writes());
+  const uint64_t strand = batch->strand->id;
+  call.state.slots().lend_to(strand, batch->borrowed());
+  if (call.state.take_borrowed()) {  // the owner's hook and finalizer exist by now
+    end_pool_work_first(call.state);
+    EndSentinel::put(call.state);
+  }
+  batch->mailbox->begin();
+  try {
+    const void* const owner = batch->mailbox.get();
+    async::Pool::process().submit(std::move(batch), owner);
+  } catch (...) {  // no thread could be started: nothing runs, and the caller gets the error
+    call.state.mailbox()->end();
+    call.state.slots().return_from(strand);
+    throw;
+  }
+  return writes;
+}
+
+napi_value mail(Call& call) {
+  napi_value array = new_array(call, 0);  // first: a failure after take() would lose messages
+  const std::vector<uint64_t> strands = call.state.mailbox()->take();
+  for (const uint64_t strand : strands) call.state.slots().return_from(strand);
+  for (size_t i = 0; i < strands.size(); ++i) {
+    call.state.mailbox()->end();
+    set_element(call, array, i, write_int(call, static_cast<int64_t>(strands[i])));
+  }
+  return array;
+}
+
+// After a batch: reconciles changes behind handles, and delivers warnings. Returns whether all steps ran.
+napi_value settle(Call& call) {
+  const auto strand = strand_argument(call);
+  bool wrote = false;
+  bool wrote_gradients = false;
+  bool all = true;
+  for (size_t i = 0; i < strand->size(); ++i) {
+    async::Step& step = *strand->step(i);
+    call.mutated.append(step.mutated.begin(), step.mutated.end());
+    if (step.done) step.mutated.clear();
+    wrote |= step.wrote_elsewhere && !step.settled;
+    wrote_gradients |= step.reach() == handles::Reach::Gradients && !step.settled;
+    step.settled = step.done;
+    all &= step.done;
+  }
+  if (all) strand->writes = strand->reshapes = false;
+  strand->drop_unwanted();
+  handles::SlotTable& slots = call.state.slots();
+  if (wrote) slots.reconcile_all();
+  if (wrote || wrote_gradients) slots.reconcile_inner();
+  slots.reconcile_returned();
+  for (std::string& text : strand->warnings) call.state.warnings().add(std::move(text));
+  strand->warnings.clear();
+  return write_bool(call, strand->failed == nullptr);
+}
+
+// The error of the failed step, as that op's.
+napi_value error(Call& call) {
+  const auto strand = strand_argument(call);
+  if (strand->failed == nullptr) throw CodedError("ERR_TORCH_INTERNAL", "no step failed");
+  const std::string inputs = strand->failed->describe();
+  const BoundOp op{&call.state, &strand->failed->row, true};
+  Call of_op(call.env, op, nullptr, 0, 0);
+  of_op.inputs = &inputs;
+  try {
+    std::rethrow_exception(strand->error);
+  } catch (...) {  // any exception becomes a JS error
+    return current_error(call.env, &of_op);
+  }
+}
+
+// Whether the failed step wrote to no existing tensor.
+napi_value can_repeat(Call& call) {
+  const auto strand = strand_argument(call);
+  const async::Step* failed = strand->failed;
+  return write_bool(call, failed != nullptr && failed->row.mutated == 0 && !failed->wrote_elsewhere);
+}
+
+napi_value take(Call& call) {
+  const auto strand = strand_argument(call);
+  async::Step* step = strand->step(static_cast<size_t>(read_int(call, call.arguments[1], 1)));
+  if (step == nullptr || !step->done) throw CodedError("ERR_TORCH_PENDING", "the result is not there yet");
+  auto* of_model = dynamic_cast<models::ValueStep*>(step);
+  if (of_model != nullptr && step->cells.empty()) return models::take_value(call, *of_model);
+  return take_result(call, *step);
+}
+
+// strandShadow(id, code): [dtype, device, ...shape] of a result that may be pending; null if unknown.
+napi_value strand_meta(Call& call) {
+  const auto strand = strand_argument(call);
+  const double code = read_double(call, call.arguments[1], 1);
+  const at::Tensor found = async::result_meta(*strand, code);
+  const std::string device = found.defined() ? async::device_of(*strand, code) : "";
+  if (device.empty() || found.layout() != c10::kStrided) return Napi::Env(call.env).Null();
+  napi_value array = new_array(call, static_cast<size_t>(found.dim()) + 2);
+  set_element(call, array, 0, to_js(call, found.scalar_type()));
+  set_element(call, array, 1, write_string(call, device));
+  for (int64_t i = 0; i < found.dim(); ++i) {
+    set_element(call, array, static_cast<size_t>(i) + 2, write_int(call, found.size(i)));
+  }
+  return array;
+}
+
+// Throws if values cannot be read now: recorded steps will write to them.
+napi_value require_read(Call& call) {
+  if (call.state.flags().recording != handles::Flags::kOff) require_up_to_date(call);
+  return nullptr;
+}
+
+napi_value cancel(Call& call) {
+  strand_argument(call)->cancelled = true;
+  return nullptr;
+}
+
+napi_value close_strand(Call& call) {
+  call.state.close_strand(static_cast<uint64_t>(read_int(call, call.arguments[0], 0)));
+  return nullptr;
+}
+
+napi_value status(Call& call) {
+  const async::PoolStatus status = async::Pool::process().status();
+  napi_value array = new_array(call, 3);
+  const size_t values[] = {status.threads, status.running, status.queued};
+  for (size_t i = 0; i < 3; ++i) set_element(call, array, i, write_double(call, static_cast<double>(values[i])));
+  return array;
+}
+
+void stop_pool() { async::Pool::process().stop(); }
+void set_threads(int64_t count) { async::Pool::process().set_threads(static_cast<size_t>(count)); }
+
+constexpr Export may_outgrow(Export made) {
+  made.row.mutated = OpRow::kMayOutgrow;
+  return made;
+}
+
+const Export kExports[] = {
+    exported_body<&open_mailbox, 1>("strandMailbox", "strandMailbox(func onMail) -> ()"),
+    exported_body<&open_strand, 0>("strandOpen", "strandOpen() -> int"),
+    exported_body<&enter_strand, 1>("strandEnter", "strandEnter(int strand) -> ()"),
+    exported_body<&submit, 2>("strandSubmit", "strandSubmit(int strand, int[]? wanted) -> bool"),
+    exported_body<&mail, 0>("strandMail", "strandMail() -> int[]"),
+    may_outgrow(exported_body<&settle, 1>("strandSettle", "strandSettle(int strand) -> bool")),
+    exported_body<&error, 1>("strandError", "strandError(int strand) -> Error"),
+    exported_body<&can_repeat, 1>("strandCanRepeat", "strandCanRepeat(int strand) -> bool"),
+    exported_body<&take, 2>("strandTake", "strandTake(int strand, int step) -> Any"),
+    exported_body<&strand_meta, 2>("strandShadow", "strandShadow(int strand, float code) -> Any"),
+    exported_body<&require_read, 1>("strandRequireRead", "strandRequireRead(Tensor self) -> ()"),
+    exported_body<&cancel, 1>("strandCancel", "strandCancel(int strand) -> ()"),
+    exported_body<&close_strand, 1>("strandClose", "strandClose(int strand) -> ()"),
+    exported_body<&status, 0>("poolStatus", "poolStatus() -> int[]"),
+    exported("poolStop", "poolStop() -> ()", &stop_pool),
+    exported("poolSetThreads", "poolSetThreads(int count) -> ()", &set_threads),
+};
+
+}  // namespace
+
+ExportList async_exports() { return {kExports, std::size(kExports)}; }
+
+}  // namespace ltn

@@ -1,0 +1,236 @@
+// Tensor data from and to JS typed arrays.
+#include <ATen/ops/empty.h>
+#include <ATen/ops/resolve_conj.h>
+#include <ATen/ops/resolve_neg.h>
+#include <c10/core/StorageImpl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "native/accounting/storage_ledger.h"
+#include "native/convert/integers.h"
+#include "native/errors/describe_tensor.h"
+#include "native/exports/borrowed_buffer.h"
+#include "native/exports/exports.h"
+#include "native/schema/dtypes.h"
+#include "native/share/backing_store.h"
+
+namespace ltn {
+namespace {
+
+struct View {
+  void* data = nullptr;
+  size_t bytes = 0;
+};
+
+Napi::Uint8Array array_argument(Call& call, size_t index) {
+  const Napi::Value value = argument(call, index);
+  if (!value.IsTypedArray()) throw BadArgument(index, "a typed array", describe_value(call.env, value));
+  return value.As<Napi::Uint8Array>();  // of any element type: only its bytes are used
+}
+
+View typed_array(Call& call, size_t index) {
+  const Napi::Uint8Array array = array_argument(call, index);
+  return {const_cast<uint8_t*>(array.Data()), array.ByteLength()};
+}
+
+// numel × item size of `shape`. Throws BadArgument.
+size_t bytes_of_shape(const c10::SmallVector<int64_t, 8>& shape, c10::ScalarType dtype, size_t index) {
+  uint64_t bytes = c10::elementSize(dtype);
+  for (const int64_t size : shape) {
+    if (size < 0) throw BadArgument(index, "sizes of 0 or more", std::to_string(size));
+    if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(size), &bytes) || bytes > INT64_MAX) {
+      throw BadArgument(index, "a shape whose bytes fit 63 bits", "a larger one");
+    }
+  }
+  return bytes;
+}
+
+struct Request {
+  View view;
+  c10::SmallVector<int64_t, 8> shape;
+  c10::ScalarType dtype;
+};
+
+Request read_request(Call& call) {
+  Request request;
+  request.shape = read_list<int64_t>(call, call.arguments[1], 1);
+  request.dtype = Element<c10::ScalarType>::read(call, call.arguments[2], 2);
+  // Last: a getter among the elements of the shape could detach the buffer.
+  request.view = typed_array(call, 0);
+  const size_t bytes = bytes_of_shape(request.shape, request.dtype, 1);
+  if (bytes != request.view.bytes) {
+    throw BadArgument(
+        1, "a shape of " + std::to_string(request.view.bytes / c10::elementSize(request.dtype)) + " elements",
+        "one of " + std::to_string(bytes / c10::elementSize(request.dtype)));
+  }
+  return request;
+}
+
+// The result on the requested device.
+napi_value write_on_device(Call& call, at::Tensor tensor) {
+  const auto device = FromJs<c10::optional<c10::Device>>(call, 3).get();
+  if (device.has_value() && !device->is_cpu()) tensor = tensor.to(*device);
+  return write_result(call, std::move(tensor));
+}
+
+napi_value from_copy(Call& call) {
+  const Request request = read_request(call);
+  at::Tensor tensor = at::empty(request.shape, at::TensorOptions().dtype(request.dtype));
+  if (request.view.bytes != 0) std::memcpy(tensor.data_ptr(), request.view.data, request.view.bytes);
+  return write_on_device(call, std::move(tensor));
+}
+
+// fromNumbers(array, shape, dtype, device, wanted, floats): elements of `wanted`, an integer dtype. Null if one of the
+// numbers does not fit.
+napi_value from_numbers(Call& call) {
+  const auto wanted = Element<c10::ScalarType>::read(call, call.arguments[4], 4);
+  const auto numbers = read_bool(call, call.arguments[5], 5) ? Numbers::kFloats : Numbers::kAsTheyAre;
+  const Request request = read_request(call);
+  if (!makes_integers(request.dtype, wanted)) {
+    throw BadArgument(4, "a dtype of integers, for an array of numbers", dtype_name(wanted));
+  }
+  at::Tensor tensor = at::empty(request.shape, at::TensorOptions().dtype(wanted));
+  const auto count = static_cast<size_t>(tensor.numel());
+  if (!write_integers(request.dtype, request.view.data, count, numbers, wanted, tensor.data_ptr())) {
+    return write_result(call, at::Tensor());
+  }
+  return write_on_device(call, std::move(tensor));
+}
+
+#ifdef MADV_HUGEPAGE
+// Requests huge pages: allocating and clearing 4 KiB pages takes longer than reading a file from the page cache. Whole
+// huge pages inside the memory only, so that it does not grow. A failed madvise is not an error.
+void prefer_huge_pages(void* data, size_t bytes) {
+  constexpr uintptr_t kHuge = uintptr_t{2} << 20;
+  const auto begin = (reinterpret_cast<uintptr_t>(data) + kHuge - 1) & ~(kHuge - 1);
+  const auto end = (reinterpret_cast<uintptr_t>(data) + bytes) & ~(kHuge - 1);
+  if (begin < end) static_cast<void>(madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE));
+}
+#else
+void prefer_huge_pages(void*, size_t) {}
+#endif
+
+// newBytes(length): memory for fillBytes or readBytes. Not an op: a loader's data is available at once, also inside
+// torch.run.
+napi_value new_bytes(Call& call) {
+  const int64_t length = read_int(call, call.arguments[0], 0);
+  if (length < 0) throw BadArgument(0, "a length of 0 or more", std::to_string(length));
+  at::Tensor bytes = at::empty({length}, at::TensorOptions().dtype(c10::ScalarType::Byte));
+  prefer_huge_pages(bytes.data_ptr(), static_cast<size_t>(length));
+  return write_result(call, std::move(bytes));
+}
+
+// The memory of `self` from a byte on, with at least `bytes` left.
+char* room_in(const at::Tensor& self, int64_t from, uint64_t bytes, size_t index) {
+  if (self.scalar_type() != c10::ScalarType::Byte || !self.is_cpu() || !self.is_contiguous()) {
+    throw BadArgument(0, "contiguous bytes", describe_tensor(self));
+  }
+  if (from < 0 || from > self.numel() || bytes > static_cast<uint64_t>(self.numel() - from)) {
+    throw BadArgument(index, "bytes that lie inside a tensor of " + std::to_string(self.numel()),
+                      std::to_string(bytes) + " from " + std::to_string(from));
+  }
+  return static_cast<char*>(self.data_ptr()) + from;
+}
+
+// readBytes(self, descriptor, from): fills `self` from that offset of the file. Returns the number of bytes read: fewer
+// than requested at the end of the file or on an error, which the next read of the caller finds.
+napi_value read_bytes(Call& call) {
+  const at::Tensor& self = call.tensor(call.arguments[0], 0);
+  const auto descriptor = static_cast<int>(read_int(call, call.arguments[1], 1));
+  const int64_t from = read_int(call, call.arguments[2], 2);
+  char* const to = room_in(self, 0, 0, 0);
+  const auto length = static_cast<size_t>(self.numel());
+  size_t done = 0;
+  while (done < length) {
+    const ssize_t got =
+        pread(descriptor, to + done, length - done, static_cast<off_t>(from) + static_cast<off_t>(done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    done += static_cast<size_t>(got);
+  }
+  return write_double(call, static_cast<double>(done));
+}
+
+// fillBytes(self, from, bytes): copies them to where they belong in `self`.
+napi_value fill_bytes(Call& call) {
+  const int64_t from = read_int(call, call.arguments[1], 1);
+  const at::Tensor& self = call.tensor(call.arguments[0], 0);
+  const View view = typed_array(call, 2);
+  char* const to = room_in(self, from, view.bytes, 2);
+  if (view.bytes != 0) std::memcpy(to, view.data, view.bytes);
+  return nullptr;
+}
+
+napi_value is_detachable(Call& call) { return write_bool(call, share::is_detachable(call.arguments[0])); }
+
+napi_value from_borrowed(Call& call) {
+  const Request request = read_request(call);
+  const Napi::Uint8Array array = array_argument(call, 0);
+  const napi_value buffer = array.ArrayBuffer();
+  const size_t offset = array.ByteOffset();
+  const share::HeldStore held = share::hold_backing_store(buffer);
+  if (held.shrinks) throw BadArgument(0, "an array whose buffer cannot be resized", "a resizable buffer");
+  const void* begin = request.view.data == nullptr ? nullptr : static_cast<const char*>(request.view.data) - offset;
+  auto borrowed = std::make_unique<BorrowedBuffer>(call.state.releases(), share::BufferMemory::hold(held.store, begin));
+  borrowed->refer_to(call.env, buffer);
+  call.state.note_borrowed();
+  auto storage = c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), request.view.bytes,
+                                                       BorrowedBuffer::data_ptr(std::move(borrowed), request.view.data),
+                                                       /*allocator=*/nullptr, /*resizable=*/false);
+  at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(
+      std::move(storage), c10::DispatchKeySet(c10::DispatchKey::CPU), c10::scalarTypeToTypeMeta(request.dtype));
+  tensor.unsafeGetTensorImpl()->set_sizes_contiguous(request.shape);
+  return write_result(call, std::move(tensor));
+}
+
+// Writes the elements in row-major order into an ArrayBuffer of exactly their size. JavaScript allocates it: there a
+// failed allocation is an exception, in Node-API it ends the process.
+napi_value copy_into(Call& call) {
+  if (call.state.flags().recording != handles::Flags::kOff) require_up_to_date(call);
+  const at::Tensor& self = call.tensor(call.arguments[0], 0);
+  const Napi::Value target = argument(call, 1);
+  if (!target.IsArrayBuffer()) throw BadArgument(1, "an ArrayBuffer", describe_value(call.env, target));
+  auto buffer = target.As<Napi::ArrayBuffer>();
+  const size_t size = buffer.ByteLength();
+  at::Tensor dense = self.detach();
+  if (dense.layout() != c10::kStrided) {
+    throw CodedError("ERR_TORCH_LAYOUT", "a sparse tensor has no dense elements; use toDense() first");
+  }
+  if (dense.is_meta()) throw CodedError("ERR_TORCH_DEVICE", "a tensor on the meta device has no elements");
+  if (!dense.is_cpu()) dense = dense.to(c10::Device(c10::DeviceType::CPU));
+  // Autograd's efficient zero tensors have no memory before a copy.
+  if (dense._is_zerotensor()) dense = dense.clone();
+  dense = at::resolve_neg(at::resolve_conj(dense)).contiguous();
+  const size_t bytes = static_cast<size_t>(dense.numel()) * dense.element_size();
+  if (bytes != size)
+    throw BadArgument(1, "an ArrayBuffer of " + std::to_string(bytes) + " bytes", std::to_string(size));
+  if (bytes != 0) std::memcpy(buffer.Data(), dense.data_ptr(), bytes);
+  return nullptr;
+}
+
+const Export kExports[] = {
+    exported_body<&from_copy, 4>("fromCopy",
+                                 "fromCopy(TypedArray data, int[] shape, ScalarType dtype, Device? device) -> Tensor"),
+    exported_body<&from_numbers, 6>("fromNumbers",
+                                    "fromNumbers(TypedArray data, int[] shape, ScalarType dtype, Device? device, "
+                                    "ScalarType wanted, bool floats) -> Tensor?"),
+    exported_body<&from_borrowed, 3>("fromBorrowed",
+                                     "fromBorrowed(TypedArray data, int[] shape, ScalarType dtype) -> Tensor"),
+    exported_body<&new_bytes, 1>("newBytes", "newBytes(int length) -> Tensor"),
+    exported_body<&fill_bytes, 3>("fillBytes", "fillBytes(Tensor self, int from, TypedArray bytes) -> ()"),
+    exported_body<&read_bytes, 3>("readBytes", "readBytes(Tensor self, int descriptor, int from) -> int"),
+    exported_body<&is_detachable, 1>("isDetachable", "isDetachable(ArrayBuffer buffer) -> bool"),
+    exported_body<&copy_into, 2>("copyInto", "copyInto(Tensor self, ArrayBuffer buffer) -> ()"),
+};
+
+}  // namespace
+
+ExportList data_exports() {
+  accounting::set_borrowed_deleter(&BorrowedBuffer::destroy);
+  return {kExports, std::size(kExports)};
+}
+
+}  // namespace ltn

@@ -1,0 +1,144 @@
+// torch.memory().
+#include <algorithm>
+
+#include "native/accounting/cpu_allocator.h"
+#include "native/accounting/storage_ledger.h"
+#include "native/cuda/caching_allocator.h"
+#include "native/exports/exports.h"
+#include "native/share/token_table.h"
+
+namespace ltn {
+namespace {
+
+void set_number(Napi::Object object, const char* name, uint64_t value) { object.Set(name, static_cast<double>(value)); }
+
+// Memory held by libtorch's allocators on one device, if known.
+struct Held {
+  bool known = false;
+  uint64_t bytes = 0, peak = 0;
+};
+
+Held held_on(const c10::Device& device) {
+  if (device.is_cpu()) {
+    const auto totals = accounting::cpu_allocator_totals();
+    return {true, totals.allocated_bytes, totals.peak_allocated_bytes};
+  }
+  if (device.is_cuda() && cuda::has_caching_allocator()) {
+    const cuda::DeviceMemory memory = cuda::device_memory(device.index());
+    return {true, memory.allocated_bytes, memory.peak_allocated_bytes};
+  }
+  return {};
+}
+
+// The CPU, every device with a handle, and every CUDA device whose allocator holds or held memory.
+std::vector<accounting::DeviceTotals> all_devices(std::vector<accounting::DeviceTotals> seen) {
+  const auto add = [&](const c10::Device& device) {
+    const std::string name = device.str();
+    const auto is_it = [&](const accounting::DeviceTotals& other) { return other.device == name; };
+    if (std::none_of(seen.begin(), seen.end(), is_it)) seen.push_back({name, 0, 0, 0});
+  };
+  add(c10::Device(c10::kCPU));
+  if (!cuda::is_started()) return seen;
+  for (int64_t i = 0; i < cuda_device_count(); ++i) {
+    const c10::Device device(c10::kCUDA, static_cast<c10::DeviceIndex>(i));
+    if (held_on(device).peak != 0) add(device);
+  }
+  return seen;
+}
+
+std::vector<audit::DeviceFigures> figures_of(const std::vector<accounting::DeviceTotals>& seen) {
+  std::vector<audit::DeviceFigures> figures;
+  for (const auto& device : all_devices(seen)) {
+    // Other backends' allocators are not queried: only the bytes held by handles are known.
+    const Held asked = held_on(c10::Device(device.device));
+    const Held held = asked.known ? asked : Held{true, device.bytes, device.bytes};
+    figures.push_back({device.device, device.tensors, device.storages, device.bytes, held.bytes, held.peak});
+  }
+  return figures;
+}
+
+napi_value memory(Call& call) {
+  share::sweep_expired();
+  const auto ledger = accounting::ledger_totals();
+  Napi::Object result = Napi::Object::New(call.env);
+  set_number(result, "tensors", ledger.tensors);
+  set_number(result, "storages", ledger.storages);
+  set_number(result, "bytes", ledger.bytes);
+  set_number(result, "tokens", share::process_tokens().totals().tokens);
+  Napi::Object devices = Napi::Object::New(call.env);
+  uint64_t allocated = 0, peak = 0;
+  for (const audit::DeviceFigures& device : figures_of(ledger.devices)) {
+    allocated += device.allocated_bytes;
+    peak += device.peak_allocated_bytes;
+    Napi::Object entry = Napi::Object::New(call.env);
+    set_number(entry, "tensors", device.tensors);
+    set_number(entry, "storages", device.storages);
+    set_number(entry, "bytes", device.bytes);
+    set_number(entry, "allocatedBytes", device.allocated_bytes);
+    set_number(entry, "peakAllocatedBytes", device.peak_allocated_bytes);
+    devices.Set(device.name, entry);
+  }
+  set_number(result, "allocatedBytes", allocated);
+  set_number(result, "peakAllocatedBytes", peak);
+  result.Set("devices", devices);
+  return result;
+}
+
+// The bytes reported to V8 for this environment, after settling: for tests and doctors.
+napi_value reported_bytes(Call& call) {
+  call.state.external().flush();
+  return write_double(call, static_cast<double>(call.state.external().reported()));
+}
+
+// 0 or more bytes, or null for no limit.
+napi_value set_memory_limit(Call& call) {
+  if (is_absent(call, 0)) {
+    accounting::set_memory_limit(accounting::kNoLimit);
+  } else {
+    const int64_t bytes = read_int(call, call.arguments[0], 0);
+    if (bytes < 0) throw BadArgument(0, "bytes, 0 or more", std::to_string(bytes));
+    accounting::set_memory_limit(static_cast<uint64_t>(bytes));
+  }
+  return nullptr;
+}
+
+napi_value memory_limit(Call& call) {
+  const uint64_t limit = accounting::memory_limit();
+  return write_double(call, limit == accounting::kNoLimit ? -1 : static_cast<double>(limit));
+}
+
+napi_value allocated_bytes(Call& call) {
+  return write_double(call, static_cast<double>(accounting::cpu_allocated_bytes()));
+}
+
+napi_value allocations(Call& call) { return write_double(call, static_cast<double>(accounting::cpu_allocations())); }
+
+napi_value set_collector(Call& call) {
+  call.state.set_collector(call.arguments[0]);
+  return nullptr;
+}
+
+// For the probe of lib/memory/memory-usage.ts.
+napi_value adjust_external(Call& call) {
+  Napi::MemoryManagement::AdjustExternalMemory(Napi::Env(call.env), read_int(call, call.arguments[0], 0));
+  return nullptr;
+}
+
+const Export kExports[] = {
+    exported_body<&memory, 0>("memory", "memory() -> object"),
+    exported_body<&set_memory_limit, 1>("setMemoryLimit", "setMemoryLimit(int? bytes) -> ()"),
+    exported_body<&memory_limit, 0>("memoryLimit", "memoryLimit() -> int"),
+    exported_body<&allocated_bytes, 0>("allocatedBytes", "allocatedBytes() -> int"),
+    exported_body<&allocations, 0>("allocations", "allocations() -> int"),
+    exported_body<&set_collector, 1>("setCollector", "setCollector(function collect) -> ()"),
+    exported_body<&adjust_external, 1>("adjustExternal", "adjustExternal(int bytes) -> ()"),
+    exported_body<&reported_bytes, 0>("reportedBytes", "reportedBytes() -> int"),
+};
+
+}  // namespace
+
+std::vector<audit::DeviceFigures> device_figures() { return figures_of(accounting::ledger_totals().devices); }
+
+ExportList memory_exports() { return {kExports, std::size(kExports)}; }
+
+}  // namespace ltn

@@ -1,0 +1,129 @@
+// TorchScript models: what lib/jit calls.
+#include "native/errors/describe_tensor.h"
+#include "native/exports/exports.h"
+#include "native/models/archive_buffer.h"
+#include "native/models/call.h"
+#include "native/models/package_call.h"
+#include "native/models/token.h"
+
+namespace ltn {
+namespace {
+
+// modelLoad(bytes, device): `bytes` is an archive that lib/jit has checked.
+napi_value load(Call& call) {
+  const at::Tensor& bytes = call.tensor(call.arguments[0], 0);
+  const auto device = FromJs<c10::optional<c10::Device>>(call, 1).get();
+  if (bytes.scalar_type() != c10::ScalarType::Byte || !bytes.is_cpu() || !bytes.is_contiguous()) {
+    throw BadArgument(0, "contiguous bytes", describe_tensor(bytes));
+  }
+  models::MemoryArchive archive(static_cast<const char*>(bytes.data_ptr()), bytes.numel());
+  return write_result(call, models::make_token(models::Model::load(archive, device)));
+}
+
+// modelLoadFile(fd, size, ranges, held, device): the same for an open file.
+napi_value load_file(Call& call) {
+  const int64_t fd = read_int(call, call.arguments[0], 0);
+  const int64_t size = read_int(call, call.arguments[1], 1);
+  const auto numbers = read_list<int64_t>(call, call.arguments[2], 2);
+  const auto device = FromJs<c10::optional<c10::Device>>(call, 4).get();
+  const Napi::Value bytes = argument(call, 3);
+  if (!bytes.IsTypedArray()) throw BadArgument(3, "the bytes of the ranges", describe_value(call.env, bytes));
+  const auto held = bytes.As<Napi::Uint8Array>();
+  const size_t length = held.ElementLength();
+  std::vector<models::FileArchive::Range> ranges;
+  int64_t end = 0;
+  int64_t sum = 0;
+  for (size_t i = 0; i + 1 < numbers.size(); i += 2) {
+    if (numbers[i] < end || numbers[i + 1] < 0 || numbers[i + 1] > size - numbers[i]) {
+      throw BadArgument(2, "ranges of the file, in order", "others");
+    }
+    ranges.push_back({numbers[i], numbers[i + 1]});
+    end = numbers[i] + numbers[i + 1];
+    sum += numbers[i + 1];
+  }
+  if (held.TypedArrayType() != napi_uint8_array || sum != static_cast<int64_t>(length)) {
+    throw BadArgument(3, "the bytes of the ranges", std::to_string(length));
+  }
+  models::FileArchive archive(static_cast<int>(fd), size, ranges, reinterpret_cast<const char*>(held.Data()));
+  return write_result(call, models::make_token(models::Model::load(archive, device)));
+}
+
+// modelTo(model, device)
+napi_value to(Call& call) {
+  const auto model = models::read_model(call, call.arguments[0], 0);
+  const c10::Device device = read_device(call, call.arguments[1], 1);
+  try {
+    model->to(device);
+  } catch (...) {  // part of it may have moved by now
+    call.state.slots().reconcile_all();
+    throw;
+  }
+  call.state.slots().reconcile_all();
+  return nullptr;
+}
+
+bool has_packages() { return models::Package::is_supported(); }
+
+// packageLoad(folder, library, weights, device, keepFolder, runners, bytes, forms): `bytes` is the unpacked size.
+napi_value load_package(Call& call) {
+  models::PackageFiles files;
+  std::string* const texts[] = {&files.folder, &files.library, &files.weights, &files.device};
+  for (size_t i = 0; i < 4; ++i) *texts[i] = read_string(call, call.arguments[i], i);
+  files.keep_folder = read_bool(call, call.arguments[4], 4);
+  const int64_t runners = read_int(call, call.arguments[5], 5);
+  const int64_t bytes = read_int(call, call.arguments[6], 6);
+  models::InputForms forms = models::read_input_forms(call, call.arguments[7], 7);
+  auto package = models::Package::load(files, static_cast<size_t>(runners), std::move(forms));
+  const uint64_t held = static_cast<uint64_t>(bytes) + package->weight_bytes();
+  return write_result(call, at::detail::make_tensor<models::PackageToken>(std::move(package), held));
+}
+
+// packageTrees(package): the trees of the arguments and of the result, and the number of tensors in each.
+napi_value package_trees(Call& call) {
+  const auto package = models::read_package(call, call.arguments[0], 0);
+  const napi_value array = new_array(call, 4);
+  set_element(call, array, 0, write_string(call, package->arguments_tree()));
+  set_element(call, array, 1, write_string(call, package->result_tree()));
+  set_element(call, array, 2, write_int(call, static_cast<int64_t>(package->inputs())));
+  set_element(call, array, 3, write_int(call, static_cast<int64_t>(package->outputs())));
+  return array;
+}
+
+// `title`: its name in errors.
+constexpr Export titled(Export made, const char* title) {
+  made.row.name = title;
+  return made;
+}
+
+// A method may leave its arguments larger than their memory.
+constexpr Export may_outgrow(Export made) {
+  made.row.mutated = OpRow::kMayOutgrow;
+  return made;
+}
+
+const Export kExports[] = {
+    titled(exported_body<&load, 2>("modelLoad", "modelLoad(Bytes bytes, Device? device) -> ScriptModule"), "jit.load"),
+    titled(exported_body<&load_file, 5>(
+               "modelLoadFile",
+               "modelLoadFile(int fd, int size, int[] ranges, Bytes held, Device? device) -> ScriptModule"),
+           "jit.load"),
+    titled(may_outgrow(exported_body<&models::call_method, 3>(
+               "modelCall", "modelCall(ScriptModule model, str method, Any[] values) -> Any[]")),
+           "ScriptModule.call"),
+    titled(exported_body<&to, 2>("modelTo", "modelTo(ScriptModule model, Device device) -> ()"), "ScriptModule.to"),
+    exported("hasPackages", "hasPackages() -> bool", &has_packages),
+    titled(exported_body<&load_package, 8>("packageLoad",
+                                           "packageLoad(str folder, str library, str weights, str device, bool "
+                                           "keep_folder, int runners, int bytes, int[] forms) -> AotiPackage"),
+           "inductor.aotiLoadPackage"),
+    exported_body<&package_trees, 1>("packageTrees", "packageTrees(AotiPackage package) -> Any[]"),
+    titled(exported_body<&models::call_package, 3>(
+               "packageCall", "packageCall(AotiPackage package, Tensor[] inputs, bool single) -> Any[]"),
+           "AotiPackage.forward"),
+};
+
+}  // namespace
+
+ExportList model_exports() { return {kExports, std::size(kExports)}; }
+
+}  // namespace ltn

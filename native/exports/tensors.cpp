@@ -1,0 +1,71 @@
+// Properties of a tensor: shape, dtype, storage.
+#include <ATen/ops/empty.h>
+
+#include "native/compat.h"
+#include "native/exports/exports.h"
+
+namespace ltn {
+namespace {
+
+std::vector<int64_t> shape(const at::Tensor& self) { return self.sizes().vec(); }
+std::vector<int64_t> strides(const at::Tensor& self) {
+  if (self.layout() != c10::kStrided) throw CodedError("ERR_TORCH_LAYOUT", "only a strided tensor has strides");
+  return self.strides().vec();
+}
+int64_t numel(const at::Tensor& self) { return self.numel(); }
+int64_t ndim(const at::Tensor& self) { return self.dim(); }
+c10::ScalarType dtype(const at::Tensor& self) { return self.scalar_type(); }
+int64_t layout(const at::Tensor& self) { return static_cast<int64_t>(self.layout()); }
+std::string device(const at::Tensor& self) { return self.device().str(); }
+int64_t item_size(const at::Tensor& self) { return static_cast<int64_t>(self.element_size()); }
+int64_t storage_bytes(const at::Tensor& self) {
+  if (!self.has_storage()) throw CodedError("ERR_TORCH_LAYOUT", "the tensor has no storage of its own");
+  return static_cast<int64_t>(self.storage().nbytes());
+}
+int64_t storage_offset(const at::Tensor& self) { return self.has_storage() ? self.storage_offset() : 0; }
+bool same_storage(const at::Tensor& self, const at::Tensor& other) {
+  return self.has_storage() && other.has_storage() &&
+         self.storage().unsafeGetStorageImpl() == other.storage().unsafeGetStorageImpl();
+}
+
+// The storage as bytes: a uint8 tensor over all of it. So a Storage is owned, scoped and counted like a tensor.
+at::Tensor storage(const at::Tensor& self) {
+  if (!self.has_storage()) throw CodedError("ERR_TORCH_LAYOUT", "the tensor has no storage of its own");
+  at::Tensor bytes = at::empty({0}, at::TensorOptions().dtype(c10::ScalarType::Byte).device(self.device()));
+  bytes.unsafeGetTensorImpl()->set_storage_keep_dtype(self.storage());
+  bytes.unsafeGetTensorImpl()->set_sizes_contiguous({static_cast<int64_t>(self.storage().nbytes())});
+  return bytes;
+}
+
+// "*" is a dimension without a name.
+std::vector<std::string> names(const at::Tensor& self) {
+#ifdef LTN_HAS_DIMNAMES
+  std::vector<std::string> list;
+  for (const at::Dimname& name : self.names()) list.emplace_back(name.symbol().toUnqualString());
+  return list;
+#else
+  return std::vector<std::string>(static_cast<size_t>(self.dim()), "*");
+#endif
+}
+
+const Export kExports[] = {
+    exported("names", "names(Tensor self) -> str[]", &names),
+    exported("shape", "shape(Tensor self) -> int[]", &shape),
+    exported("strides", "strides(Tensor self) -> int[]", &strides),
+    exported("numel", "numel(Tensor self) -> int", &numel),
+    exported("ndim", "ndim(Tensor self) -> int", &ndim),
+    exported("dtype", "dtype(Tensor self) -> ScalarType", &dtype),
+    exported("layout", "layout(Tensor self) -> Layout", &layout),
+    exported("device", "device(Tensor self) -> str", &device),
+    exported("itemSize", "itemSize(Tensor self) -> int", &item_size),
+    exported("storageBytes", "storageBytes(Tensor self) -> int", &storage_bytes),
+    exported("storageOffset", "storageOffset(Tensor self) -> int", &storage_offset),
+    exported("sameStorage", "sameStorage(Tensor self, Tensor other) -> bool", &same_storage),
+    exported("storage", "storage(Tensor self) -> Storage", &storage),
+};
+
+}  // namespace
+
+ExportList tensor_exports() { return {kExports, std::size(kExports)}; }
+
+}  // namespace ltn
