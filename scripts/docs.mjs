@@ -1,4 +1,7 @@
-/** npm run docs: generates docs/api with typedoc from the declarations and their comments. */
+/**
+ * npm run docs: one static site in build/site, with search, from README, the guides in docs/, and the declarations with their
+ * comments. It needs no network, neither to be made nor to be read.
+ */
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { inRoot } from './paths.mjs';
@@ -8,6 +11,7 @@ import { runShown } from './steps/command.mjs';
 import { runMain } from './steps/errors.mjs';
 import { withLock } from './steps/lock.mjs';
 import { setUp } from './steps/setup.mjs';
+import { groups, pages } from './steps/site-pages.mjs';
 
 /** Types without a page: programs use them through other names, or only the compiler needs them. */
 const unexported = [
@@ -38,8 +42,17 @@ await runMain(() =>
         name: 'libtorch-node',
         entryPoints,
         tsconfig,
-        out: inRoot('docs', 'api'),
-        readme: 'none',
+        out: inRoot('build', 'site'),
+        readme: inRoot('README.md'),
+        projectDocuments: pages.map(({ name }) => inRoot('docs', `${name}.md`)),
+        plugin: [inRoot('scripts', 'steps', 'site-plugin.mjs')],
+        customCss: inRoot('scripts', 'steps', 'site.css'),
+        sort: ['documents-first', 'source-order'],
+        groupOrder: [...Object.keys(groups), '*'],
+        navigation: { includeGroups: true },
+        searchInDocuments: true,
+        highlightLanguages: ['bash', 'console', 'javascript', 'json', 'python', 'text', 'typescript', 'yaml'],
+        headings: { readme: false, document: true },
         hideGenerator: true,
         disableSources: true,
         skipErrorChecking: true, // npm run typecheck checks

@@ -1,7 +1,10 @@
-/** `npm run docs`: no warnings, and a page for every op with the contents of its schema. */
+/** `npm run docs`: no warnings, a page for every op with the contents of its schema, and the guides, in a real browser. */
 import * as fs from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import * as os from 'node:os';
 import * as path from 'node:path';
+import { ARTEFACTS, launch } from '../audit/browser';
 import { run } from '../support/child';
 import { ROOT, torch } from '../support/torch';
 
@@ -81,3 +84,60 @@ test('a page has the schema, the arguments, defaults, errors, and the first vers
   expect(page('classes/torch.Tensor.html')).toContain('requiresGrad');
   expect(page('types/types.Broadcast.html')).toContain('Broadcast');
 });
+
+test('the site in a browser: guides from the first screen, search, dark and light, nothing from elsewhere', async () => {
+  const server = createServer((request, response) => {
+    const file = path.join(folder, decodeURIComponent(new URL(request.url!, 'http://localhost').pathname));
+    const kinds: Record<string, string> = { '.html': 'text/html', '.css': 'text/css', '.js': 'text/javascript' };
+    kinds['.svg'] = 'image/svg+xml';
+    if (!fs.existsSync(file) || !fs.statSync(file).isFile()) return response.writeHead(404).end();
+    response.writeHead(200, { 'content-type': kinds[path.extname(file)] ?? 'application/octet-stream' });
+    return fs.createReadStream(file).pipe(response);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const browser = await launch();
+  try {
+    for (const colorScheme of ['light', 'dark'] as const) {
+      const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, colorScheme });
+      const complaints: string[] = [];
+      page.on('pageerror', (error) => complaints.push(error.message));
+      page.on('request', (request) => {
+        if (!request.url().startsWith(origin)) complaints.push(request.url());
+      });
+      await page.goto(`${origin}/index.html`);
+      const links = (await page.evaluate(
+        "[...document.querySelectorAll('.col-content a')].filter((a) => a.getBoundingClientRect().bottom < 900).map((a) => a.textContent)",
+      )) as string[];
+      expect(links).toEqual(
+        expect.arrayContaining(['installing', 'training', 'serving', 'lifetimes', 'finding leaks']),
+      );
+      await page.screenshot({ path: path.join(ARTEFACTS, `site-${colorScheme}.png`) });
+      const shade = await page.evaluate(
+        'getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)[0]',
+      );
+      expect([colorScheme, (shade as number) > 128]).toEqual([colorScheme, colorScheme === 'light']);
+      for (const [word, wanted] of [
+        ['crossEntropy', /torch\.nn\.functional\.crossEntropy\.html/],
+        ['SIGTERM', /documents\/.*serving/i],
+      ] as const) {
+        await page.evaluate("document.querySelector('#tsd-search-trigger').click()");
+        await page.locator('#tsd-search-input').fill(word);
+        await page.waitForFunction(
+          `[...document.querySelectorAll('#tsd-search-results a')].some((a) => ${wanted}.test(a.href))`,
+        );
+        await page.keyboard.press('Escape');
+      }
+      expect(complaints).toEqual([]);
+      await page.close();
+    }
+    const narrow = await browser.newPage({ viewport: { width: 420, height: 900 } });
+    await narrow.goto(`${origin}/index.html`);
+    expect(await narrow.evaluate('document.documentElement.scrollWidth <= 420')).toBe(true);
+    await narrow.close();
+  } finally {
+    await browser.close();
+    server.close();
+    server.closeAllConnections();
+  }
+}, 120_000);

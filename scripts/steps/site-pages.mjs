@@ -1,0 +1,11 @@
+/** The pages of the site beside the API: each guide, by group, in the order of the menu. */
+export const groups = {
+  'First steps': ['installing', 'from-pytorch', 'types', 'errors'],
+  Tensors: ['lifetimes', 'autograd', 'async', 'threads', 'files', 'cuda'],
+  Training: ['training', 'optim'],
+  Serving: ['serving', 'models', 'memory-limits', 'metrics', 'runtimes'],
+  'Finding leaks': ['leak-audit', 'leak-hunt', 'testing', 'pprof', 'tensor-logger', 'verdicts', 'capture-format'],
+  'The project': ['matrix', 'releasing', 'threat-model'],
+};
+
+export const pages = Object.entries(groups).flatMap(([group, names]) => names.map((name) => ({ group, name })));

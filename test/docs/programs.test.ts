@@ -1,0 +1,63 @@
+/** The complete programs of README and the guides, those that import the library by its name, run as they are printed. */
+import { spawn } from 'node:child_process';
+import * as fs from 'node:fs';
+import * as path from 'node:path';
+import { limitMs } from '../support/sanitized';
+import { ROOT } from '../support/torch';
+
+/** Inside the package, so that it finds itself by name. */
+const folder = path.join(ROOT, 'build', 'docs-programs');
+beforeAll(() => fs.mkdirSync(folder, { recursive: true }));
+afterAll(() => fs.rmSync(folder, { recursive: true, force: true }));
+
+const BLOCK = /^```(js|ts)\n(import torch from 'libtorch-node';\n[\s\S]*?)^```$/gm;
+
+const documents = [
+  'README.md',
+  ...fs
+    .readdirSync(path.join(ROOT, 'docs'))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name}`),
+];
+const programs = documents.flatMap((file) =>
+  [...fs.readFileSync(path.join(ROOT, file), 'utf8').matchAll(BLOCK)].map(([, kind, text], i) => ({
+    name: `${file}, program ${i + 1}`,
+    file: path.join(folder, `${file.replace(/\W/g, '-')}-${i}.m${kind}`),
+    text: text!,
+  })),
+);
+
+/** Runs until the end; a server is asked to end once it listens. */
+function outcome(file: string): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const child = spawn(process.execPath, [file], { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
+  let [stdout, stderr] = ['', ''];
+  child.stdout.on('data', (data) => {
+    stdout += data;
+    if (/^listening on port \d+$/m.test(stdout)) child.kill('SIGTERM');
+  });
+  child.stderr.on('data', (data) => {
+    stderr += data;
+  });
+  return new Promise((resolve) => child.on('close', (code) => resolve({ code, stdout, stderr })));
+}
+
+test.each(programs)(
+  '$name',
+  async ({ file, text }) => {
+    const source = file.endsWith('.mts')
+      ? require('typescript').transpile(text, { module: 'esnext', target: 'es2022' })
+      : text;
+    const runnable = file.replace(/\.mts$/, '.mjs');
+    fs.writeFileSync(runnable, source);
+    const { code, stderr } = await outcome(runnable);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  },
+  limitMs(60_000),
+);
+
+test('there is a program to paste for each subject of the first screen', () => {
+  const having = new Set(programs.map(({ name }) => name.replace(/,.*/, '')));
+  for (const file of ['README.md', 'docs/serving.md', 'docs/training.md', 'docs/lifetimes.md']) {
+    expect([file, having.has(file)]).toEqual([file, true]);
+  }
+});
