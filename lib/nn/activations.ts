@@ -1,4 +1,5 @@
 /** Activations. */
+import type { Same } from '../../types/algebra';
 import type { Tensor } from '../tensor/tensor';
 import { type Args, factory, flag, float, int, num, orNull, read, type Spec, text } from './arguments';
 import { constant_ } from './init';
@@ -10,12 +11,13 @@ import type { Parameter } from './parameter';
 
 const inplace = { inplace: flag(false) };
 const inplaceText = ({ inplace }: { inplace: boolean }) => (inplace ? 'inplace=True' : '');
-type Unary = (input: Tensor) => Tensor;
+/** The result has the input's dtype and shape. */
+type Unary = <T extends Tensor>(input: T) => Same<T>;
 
 /** An activation without arguments other than `inplace`. */
 const simple = (name: string): LayerClass<[inplace?: boolean], typeof inplace, Unary> => {
   const op = name.charAt(0).toLowerCase() + name.slice(1);
-  return layer<[inplace?: boolean]>()(name, inplace, {
+  return layer<[inplace?: boolean], Unary>()(name, inplace, {
     forward(input) {
       return F[op](input, this.inplace);
     },
@@ -24,18 +26,18 @@ const simple = (name: string): LayerClass<[inplace?: boolean], typeof inplace, U
 };
 
 /** An activation without arguments. */
-const plain = (name: string, run: Unary): LayerClass<[], Record<never, never>, Unary> =>
-  layer<[]>()(name, {}, { forward: (input) => run(input) });
+const plain = (name: string, run: (input: Tensor) => any): LayerClass<[], Record<never, never>, Unary> =>
+  layer<[], Unary>()(name, {}, { forward: (input) => run(input) });
 
 /** An activation with arguments, `inplace` last; `extra` is the text without it. */
 function withInplace<P extends unknown[], S extends Spec & typeof inplace>(
   name: string,
   spec: S,
   extra: string,
-  run: (input: Tensor, module: any) => Tensor,
+  run: (input: Tensor, module: any) => any,
 ): LayerClass<P, S, Unary> {
   const names = Object.keys(spec).filter((key) => key !== 'inplace');
-  return layer<P>()(name, spec, {
+  return layer<P, Unary>()(name, spec, {
     forward(input) {
       return run(input, this);
     },
@@ -50,14 +52,14 @@ function withInplace<P extends unknown[], S extends Spec & typeof inplace>(
   });
 }
 
-export const ReLU = layer<[inplace?: boolean]>()('ReLU', inplace, {
+export const ReLU = layer<[inplace?: boolean], Unary>()('ReLU', inplace, {
   forward(input) {
     return this.inplace ? F.relu_(input) : F.relu(input);
   },
   extra: inplaceText,
 });
 export type ReLU = InstanceType<typeof ReLU>;
-export const ReLU6 = layer<[inplace?: boolean]>()(
+export const ReLU6 = layer<[inplace?: boolean], Unary>()(
   'ReLU6',
   { inplace: flag(false) },
   {
@@ -68,14 +70,14 @@ export const ReLU6 = layer<[inplace?: boolean]>()(
   },
 );
 export type ReLU6 = InstanceType<typeof ReLU6>;
-export const SELU = layer<[inplace?: boolean]>()('SELU', inplace, {
+export const SELU = layer<[inplace?: boolean], Unary>()('SELU', inplace, {
   forward(input) {
     return F.selu(input, this.inplace);
   },
   extra: inplaceText,
 });
 export type SELU = InstanceType<typeof SELU>;
-export const SiLU = layer<[inplace?: boolean]>()('SiLU', inplace, {
+export const SiLU = layer<[inplace?: boolean], Unary>()('SiLU', inplace, {
   forward(input) {
     return F.silu(input, this.inplace);
   },
@@ -84,13 +86,13 @@ export const SiLU = layer<[inplace?: boolean]>()('SiLU', inplace, {
 export type SiLU = InstanceType<typeof SiLU>;
 export const Mish = simple('Mish');
 export type Mish = InstanceType<typeof Mish>;
-export const Hardsigmoid = layer<[inplace?: boolean]>()('Hardsigmoid', inplace, {
+export const Hardsigmoid = layer<[inplace?: boolean], Unary>()('Hardsigmoid', inplace, {
   forward(input) {
     return F.hardsigmoid(input, this.inplace);
   },
 });
 export type Hardsigmoid = InstanceType<typeof Hardsigmoid>;
-export const Hardswish = layer<[inplace?: boolean]>()('Hardswish', inplace, {
+export const Hardswish = layer<[inplace?: boolean], Unary>()('Hardswish', inplace, {
   forward(input) {
     return F.hardswish(input, this.inplace);
   },
@@ -167,7 +169,7 @@ export const GLU = layer<[dim?: number]>()(
   },
 );
 export type GLU = InstanceType<typeof GLU>;
-export const GELU = layer<[approximate?: 'none' | 'tanh']>()(
+export const GELU = layer<[approximate?: 'none' | 'tanh'], Unary>()(
   'GELU',
   { approximate: text<'none' | 'tanh'>('none', ['none', 'tanh']) },
   {
@@ -178,7 +180,7 @@ export const GELU = layer<[approximate?: 'none' | 'tanh']>()(
   },
 );
 export type GELU = InstanceType<typeof GELU>;
-export const Hardshrink = layer<[lambd?: number]>()(
+export const Hardshrink = layer<[lambd?: number], Unary>()(
   'Hardshrink',
   { lambd: float(0.5) },
   {
@@ -189,7 +191,7 @@ export const Hardshrink = layer<[lambd?: number]>()(
   },
 );
 export type Hardshrink = InstanceType<typeof Hardshrink>;
-export const Softshrink = layer<[lambd?: number]>()(
+export const Softshrink = layer<[lambd?: number], Unary>()(
   'Softshrink',
   { lambd: float(0.5) },
   {
@@ -200,7 +202,7 @@ export const Softshrink = layer<[lambd?: number]>()(
   },
 );
 export type Softshrink = InstanceType<typeof Softshrink>;
-export const Softplus = layer<[beta?: number, threshold?: number]>()(
+export const Softplus = layer<[beta?: number, threshold?: number], Unary>()(
   'Softplus',
   { beta: num(1), threshold: num(20) },
   {
@@ -214,7 +216,7 @@ export type Softplus = InstanceType<typeof Softplus>;
 
 const dim = { dim: orNull(int()) };
 const softmax = (name: string, extra: string) =>
-  layer<[dim?: number | null]>()(name, dim, {
+  layer<[dim?: number | null], Unary>()(name, dim, {
     forward(input) {
       const op = name.charAt(0).toLowerCase() + name.slice(1);
       // Without a dimension the functional form chooses one, with a warning.
@@ -246,7 +248,7 @@ export class PReLU extends Module {
     constant_(this.weight, given.init);
   }
 
-  override forward(input: Tensor): Tensor {
+  override forward<T extends Tensor>(input: T): Same<T> {
     return F.prelu(input, this.weight);
   }
 

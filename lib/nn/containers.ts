@@ -289,7 +289,7 @@ export class Identity extends Module {
     super();
   }
 
-  override forward(input: Tensor): Tensor {
+  override forward<T>(input: T): T {
     return input;
   }
 }

@@ -7,10 +7,15 @@ import { aten } from './ops';
 import { Parameter } from './parameter';
 import { snakeCase } from './python';
 
+/** A module with a forward of this type. */
+export interface Layer<F extends (...args: any[]) => any> extends Module {
+  forward: F;
+}
+
 /** The class of a module whose arguments are its properties. */
-export interface LayerClass<P extends unknown[], S extends Spec, F> {
-  new (...args: Args<P, S>): Module & Values<S> & { forward: F };
-  readonly prototype: Module & Values<S> & { forward: F };
+export interface LayerClass<P extends unknown[], S extends Spec, F extends (...args: any[]) => any> {
+  new (...args: Args<P, S>): Layer<F> & Values<S>;
+  readonly prototype: Layer<F> & Values<S>;
 }
 
 export interface LayerParts<S extends Spec, F extends (...args: any[]) => any> {

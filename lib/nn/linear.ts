@@ -1,7 +1,9 @@
 /** Linear layers. */
+import type { LinearGives, LinearTakes } from '../../types/algebra';
+import type { DType } from '../../types/base';
 import { argumentError } from '../errors/errors';
 import type { Tensor } from '../tensor/tensor';
-import { type Args, type Factory, factory, flag, int, intList, read } from './arguments';
+import { type Args, type Factory, factory, flag, int, intList, type Named, read } from './arguments';
 import { kaimingUniform_, uniform_ } from './init';
 import { filledIn, layer, listed, parameter } from './layer';
 import { Module } from './module';
@@ -21,21 +23,24 @@ export function resetLike(weight: Tensor, bias: Tensor | null, fanIn: number): v
 }
 
 /** `input @ weight.T + bias`. */
-export class Linear extends Module {
-  inFeatures: number;
-  outFeatures: number;
-  weight: Parameter;
-  bias: Parameter | null;
+export class Linear<In extends number = number, Out extends number = number> extends Module {
+  inFeatures: In;
+  outFeatures: Out;
+  weight: Parameter<DType, [Out, In]>;
+  bias: Parameter<DType, [Out]> | null;
 
-  constructor(
-    ...passed: Args<[inFeatures: number, outFeatures: number, bias?: boolean, ...FactoryArgs], typeof linear>
-  ) {
+  constructor(inFeatures: In, outFeatures: Out, bias?: boolean, ...more: FactoryArgs);
+  constructor(inFeatures: In, outFeatures: Out, options: Named<typeof linear>);
+  constructor(inFeatures: In, outFeatures: Out, bias: boolean, options: Named<typeof linear>);
+  constructor(options: Named<typeof linear> & { inFeatures: In; outFeatures: Out });
+  constructor(...passed: unknown[]) {
     super();
     const given = read('Linear', linear, passed);
-    this.inFeatures = given.inFeatures;
-    this.outFeatures = given.outFeatures;
-    this.weight = parameter([given.outFeatures, given.inFeatures], given);
-    this.bias = given.bias ? parameter([given.outFeatures], given) : null;
+    const { inFeatures, outFeatures } = given;
+    this.inFeatures = inFeatures as In;
+    this.outFeatures = outFeatures as Out;
+    this.weight = parameter([outFeatures, inFeatures], given) as Parameter<DType, [Out, In]>;
+    this.bias = given.bias ? (parameter([outFeatures], given) as Parameter<DType, [Out]>) : null;
     this.resetParameters();
   }
 
@@ -43,7 +48,7 @@ export class Linear extends Module {
     resetLike(this.weight, this.bias, this.inFeatures);
   }
 
-  override forward(input: Tensor): Tensor {
+  override forward<T extends Tensor>(input: T & LinearTakes<T, In, Out>): LinearGives<T, In, Out> {
     return F.linear(input, this.weight, this.bias);
   }
 

@@ -1,4 +1,5 @@
 /** Normalization. */
+import type { Same } from '../../types/algebra';
 import { argumentError } from '../errors/errors';
 import { ownScope } from '../lifetimes/scope';
 import type { Tensor } from '../tensor/tensor';
@@ -117,7 +118,7 @@ export abstract class BatchNorm extends NormBase {
   /** @internal */
   abstract _dims(): readonly number[];
 
-  override forward(input: Tensor): Tensor {
+  override forward<T extends Tensor>(input: T): Same<T> {
     this._demandDims(input, this._dims());
     const { training, momentum, runningMean, runningVar, weight, bias, eps } = this;
     let factor = momentum ?? 0;
@@ -248,7 +249,7 @@ export class LayerNorm extends Module {
     this.bias = elementwiseAffine && given.bias ? constant(normalizedShape, 0, given) : null;
   }
 
-  override forward(input: Tensor): Tensor {
+  override forward<T extends Tensor>(input: T): Same<T> {
     return F.layerNorm(input, this.normalizedShape, this.weight, this.bias, this.eps);
   }
 
@@ -290,7 +291,7 @@ export class GroupNorm extends Module {
     this.bias = given.affine ? constant([numChannels], 0, given) : null;
   }
 
-  override forward(input: Tensor): Tensor {
+  override forward<T extends Tensor>(input: T): Same<T> {
     return F.groupNorm(input, this.numGroups, this.weight, this.bias, this.eps);
   }
 

@@ -8,9 +8,10 @@ import { balanced, counts, LIB, thrown, torch, untyped } from '../support/torch'
 
 const { nn } = torch;
 type Tensor = import('../../types').Tensor;
+type Linear = import('../../types').nn.Linear;
 
 class Block extends nn.Module {
-  linear1 = new nn.Linear(4, 8);
+  linear1: Linear = new nn.Linear(4, 8);
   linear2 = new nn.Linear(8, 4);
   override forward(x: Tensor): Tensor {
     return this.linear2.forward(torch.relu(this.linear1.forward(x)));
@@ -184,7 +185,7 @@ test('super.forward does not run hooks again, and a forward of an instance has t
     override forward = (x: Tensor): Tensor => super.forward(x);
   }
   class Derived extends nn.Linear {
-    override forward(x: Tensor): Tensor {
+    override forward(x: Tensor): any {
       return super.forward(super.forward(x));
     }
   }
@@ -218,7 +219,7 @@ test('errors name the layer, and keep their code and identity', () => {
   const net = new Net();
   using(net, () =>
     torch.scope(() => {
-      (net.encoder.at(1) as Block).linear1 = new nn.Linear(5, 8);
+      (net.encoder.at(1) as Block).linear1 = new nn.Linear(5, 8) as Linear;
       const error = thrown(() => net.forward(torch.ones([3, 4])));
       expect(error.code).toBe('ERR_TORCH_RUNTIME');
       expect(error.message).toMatch(/cannot be multiplied[\s\S]*\n {2}in Net\.encoder\.1\.linear1 \(Linear\)$/);
