@@ -39,5 +39,6 @@ export {
   type TransformerOptions,
 } from './transformer';
 export { TransformerDecoderLayer, TransformerEncoderLayer } from './transformer-layers';
+export * as utils from './utils';
 export * from './vision';
 export type { WalkOptions } from './walk';

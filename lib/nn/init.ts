@@ -6,7 +6,7 @@ import { ownScope } from '../lifetimes/scope';
 import { isTensor, type Tensor } from '../tensor/tensor';
 import { isPlainObject } from './arguments';
 import { fans } from './fans';
-import { aten } from './ops';
+import { aten, linalg } from './ops';
 
 type Mode = 'fanIn' | 'fanOut' | 'fan_in' | 'fan_out';
 
@@ -99,9 +99,8 @@ export function normal_(...passed: unknown[]): Tensor {
   return filled(tensor, () => tensor.normal_(mean, std));
 }
 
-/** Abramowitz and Stegun do not suffice for bit equality: the op computes the error function as Python's `math.erf`. */
-const erf = (x: number): number =>
-  ownScope(() => Number((aten.tensorErf ?? aten.erf)(aten.full([], x, { dtype: 'float64' })).item()));
+/** The error function, as precise as Python's `math.erf`. */
+const erf = (x: number): number => ownScope(() => Number(aten.erf(aten.full([], x, { dtype: 'float64' })).item()));
 
 interface TruncNormal extends Normal, Uniform {}
 
@@ -241,7 +240,7 @@ export function orthogonal_(...passed: unknown[]): Tensor {
     const flat = aten.empty([rows, columns], { dtype: tensor.dtype, device: tensor.device });
     flat.normal_(0, 1);
     if (rows < columns) flat.t_();
-    const [q, r] = aten.linalgQr === undefined ? aten.qr(flat) : aten.linalgQr(flat);
+    const [q, r] = linalg.qr(flat);
     q.mul_(aten.diag(r, 0).sign());
     if (rows < columns) q.t_();
     tensor.viewAs(q).copy_(q);

@@ -10,3 +10,6 @@ for (const name of Object.keys(publics['nn.functional'] ?? {})) F[name] ??= publ
 
 /** torch's ops. Those with a leading underscore are internal, but Python's modules call some of them. */
 export const aten: Record<string, any> = { ...spaces[''], ...spaces._ };
+
+/** `torch.linalg`. */
+export const linalg: Record<string, any> = { ...spaces.linalg };

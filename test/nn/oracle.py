@@ -155,7 +155,54 @@ table(common_nn.module_tests, False)
 table(common_nn.new_module_tests, False)
 table(common_nn.criterion_tests, True)
 
+# (function, shape, arguments): torch.nn.init
+INITS = [
+    ("uniform_", [3, 4], []),
+    ("uniform_", [3, 4], [-0.5, 0.25]),
+    ("normal_", [5, 7], [1.0, 0.1]),
+    ("trunc_normal_", [5, 7], []),
+    ("trunc_normal_", [5, 7], [0.5, 2.0, -1.0, 3.0]),
+    ("constant_", [3], [0.3]),
+    ("ones_", [3], []),
+    ("zeros_", [3], []),
+    ("eye_", [3, 4], []),
+    ("dirac_", [4, 3, 3], []),
+    ("dirac_", [6, 2, 3, 3], [2]),
+    ("xavier_uniform_", [4, 3, 2], [0.7]),
+    ("xavier_normal_", [4, 3], []),
+    ("kaiming_uniform_", [4, 3], [0.1, "fan_out"]),
+    ("kaiming_uniform_", [4, 3, 2, 2], [0, "fan_in", "relu"]),
+    ("kaiming_normal_", [4, 3], []),
+    ("orthogonal_", [4, 6], [1.5]),
+    ("orthogonal_", [6, 2, 2], []),
+    ("sparse_", [10, 4], [0.3, 0.1]),
+]
+inits = []
+for function, shape, given in INITS:
+    tensor = torch.zeros(shape)
+    torch.manual_seed(21)
+    getattr(torch.nn.init, function)(tensor, *given)
+    inits.append({"function": function, "shape": shape, "args": given, "result": encoded(tensor)})
+
+gradients = [torch.randn(3, 4), torch.randn(5)]
+clips = []
+for function, given in [("clip_grad_norm_", [1.0]), ("clip_grad_norm_", [0.5, float("inf")]), ("clip_grad_value_", [0.4])]:
+    parameters = [torch.nn.Parameter(torch.zeros_like(gradient)) for gradient in gradients]
+    for parameter, gradient in zip(parameters, gradients):
+        parameter.grad = gradient.clone()
+    before = encoded(gradients)
+    result = getattr(torch.nn.utils, function)(parameters, *given)
+    clips.append(
+        {
+            "function": function,
+            "before": before,
+            "args": [encoded(one) for one in given],
+            "result": encoded([result] if isinstance(result, torch.Tensor) else []),
+            "after": encoded([parameter.grad for parameter in parameters]),
+        }
+    )
+
 classes = [name for name in dir(torch.nn) if isinstance(getattr(torch.nn, name), type)]
 with open(os.path.join(sys.argv[1], "cases.json"), "w") as file:
-    json.dump({"version": torch.__version__, "classes": classes, "cases": cases}, file)
+    json.dump({"version": torch.__version__, "classes": classes, "cases": cases, "inits": inits, "clips": clips}, file)
 torch.save(tensors, os.path.join(sys.argv[1], "tensors.pt"))

@@ -5,7 +5,7 @@ import * as path from 'node:path';
 import { run } from '../support/child';
 import { ordinaryEnv } from '../support/sanitized';
 import { ROOT, torch, untyped } from '../support/torch';
-import { differences, type Recorded } from './recorded';
+import { clipDifferences, differences, initDifference, type Recorded } from './recorded';
 
 /** Python's classes that are not here. Those of torch.nn 1.13; docs/training.md has the reasons. */
 const missing = ['Container', 'CrossMapLRN2d', 'DataParallel', 'SyncBatchNorm'];
@@ -52,6 +52,30 @@ test('at least 95 % of the modules of common_nn', () => {
   expect(wrong).toEqual([]);
   const all = recorded.cases.filter((one) => one.source === 'common_nn').length;
   expect(count / all).toBeGreaterThan(0.95);
+});
+
+test('torch.nn.init draws the same numbers', () => {
+  const wrong = recorded.inits.map((one) => initDifference(one, tensors)).filter((text) => text !== undefined);
+  expect(wrong).toEqual([]);
+});
+
+test('torch.nn.utils clips gradients to the same values', () => {
+  expect(recorded.clips.flatMap((one) => clipDifferences(one, tensors))).toEqual([]);
+  torch.scope(() => {
+    const net = new torch.nn.Linear(2, 3);
+    const vector = torch.nn.utils.parametersToVector(net.parameters());
+    expect(vector.shape).toEqual([9]);
+    torch.nn.utils.vectorToParameters(torch.arange(9).float(), net.parameters());
+    expect([net.weight.toArray(), net.bias!.toArray()]).toEqual([
+      [
+        [0, 1],
+        [2, 3],
+        [4, 5],
+      ],
+      [6, 7, 8],
+    ]);
+    net.dispose();
+  });
 });
 
 test('each class of torch.nn is here, or has its reason', () => {

@@ -28,7 +28,26 @@ export interface Case {
   after: Record<string, Value>;
 }
 
+/** A call of torch.nn.init. */
+export interface Init {
+  function: string;
+  shape: number[];
+  args: Value[];
+  result: Value;
+}
+
+/** A call of torch.nn.utils that changes gradients. */
+export interface Clip {
+  function: string;
+  before: Coded;
+  args: Value[];
+  result: Coded;
+  after: Coded;
+}
+
 export interface Recorded {
+  inits: Init[];
+  clips: Clip[];
   version: string;
   classes: string[];
   cases: Case[];
@@ -121,4 +140,32 @@ export function differences(one: Case, tensors: any[]): string[] {
     module.dispose();
   });
   return found.map((text) => `${one.source} ${one.name} ${one.training ? 'train' : 'eval'}: ${text}`);
+}
+
+/** What differs from Python in a call of torch.nn.init. */
+export function initDifference({ function: name, shape, args, result }: Init, tensors: any[]): string | undefined {
+  return torch.scope(() => {
+    const tensor = torch.zeros(shape);
+    torch.manualSeed(21);
+    const same = torch.nn.init[camelCase(name)](tensor, ...args) === tensor;
+    const text = same ? difference(tensor, result, tensors) : 'another tensor';
+    return text === undefined ? undefined : `${name}(${JSON.stringify(args)}): ${text}`;
+  });
+}
+
+/** The same for torch.nn.utils. */
+export function clipDifferences({ function: name, before, args, result, after }: Clip, tensors: any[]): string[] {
+  return torch.scope(() => {
+    const parameters = decoded(before, tensors).map((grad: any) => {
+      const parameter = new torch.nn.Parameter(torch.zerosLike(grad));
+      parameter.grad = grad;
+      return parameter;
+    });
+    const total = torch.nn.utils[camelCase(name)](parameters, ...args.map((arg) => decoded(arg, tensors)));
+    const got = [...flat(total), ...parameters.map((parameter: any) => parameter.grad)];
+    const wanted = [...result.list!, ...after.list!];
+    const found = got.map((one, i) => difference(one, wanted[i] ?? null, tensors));
+    for (const parameter of parameters) parameter.dispose();
+    return found.filter((text): text is string => text !== undefined).map((text) => `${name}: ${text}`);
+  });
 }
