@@ -1,7 +1,7 @@
 /** torch.nn: modules. `torch.nn.functional` joins them in lib/index.ts. */
 export * from './activations';
 export * from './adaptive';
-export { MultiheadAttention } from './attention';
+export { type AttentionOptions, MultiheadAttention } from './attention';
 export { GRUCell, LSTMCell, RNNCell, RNNCellBase } from './cells';
 export * from './containers';
 export { Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d } from './conv';
@@ -30,7 +30,15 @@ export * from './padding';
 export { Parameter, type ParameterOptions, UninitializedBuffer, UninitializedParameter } from './parameter';
 export * from './pooling';
 export { GRU, LSTM, RNN, RNNBase } from './recurrent';
-export type { IncompatibleKeys, LoadOptions, StateDict, StateDictOptions } from './state';
+export type {
+  IncompatibleKeys,
+  LoadOptions,
+  LoadStateDictPostHook,
+  LoadStateDictPreHook,
+  StateDict,
+  StateDictHook,
+  StateDictOptions,
+} from './state';
 export {
   type EncoderOptions,
   Transformer,
@@ -38,7 +46,13 @@ export {
   TransformerEncoder,
   type TransformerOptions,
 } from './transformer';
-export { TransformerDecoderLayer, TransformerEncoderLayer } from './transformer-layers';
+export {
+  type Activation,
+  type DecoderLayerOptions,
+  type EncoderLayerOptions,
+  TransformerDecoderLayer,
+  TransformerEncoderLayer,
+} from './transformer-layers';
 export * as utils from './utils';
 export * from './vision';
 export type { WalkOptions } from './walk';
