@@ -80,8 +80,8 @@ def positional(module, args, kwargs):
     return list(bound.args[1:])
 
 
-def record(source, cls, args, kwargs, inputs, named, training):
-    case = {"source": source, "name": cls.__name__, "training": training}
+def record(source, cls, args, kwargs, inputs, named, training, grad=True):
+    case = {"source": source, "name": cls.__name__, "training": training, "grad": grad}
     try:
         case["args"] = [encoded(arg) for arg in args]
         case["kwargs"] = {name: encoded(value) for name, value in kwargs.items()}
@@ -90,12 +90,14 @@ def record(source, cls, args, kwargs, inputs, named, training):
         module.train(training)
         case["text"] = str(module)
         case["state"] = state(module)
-        inputs = fresh(positional(module, inputs, named))
+        inputs = positional(module, inputs, named)
+        inputs = fresh(inputs) if grad else inputs
         case["inputs"] = [encoded(one) for one in inputs]
         torch.manual_seed(12)
         # A leaf cannot be changed in place.
         passed = [one.clone() if getattr(module, "inplace", False) and i == 0 else one for i, one in enumerate(inputs)]
-        result = module(*passed)
+        with torch.set_grad_enabled(grad):
+            result = module(*passed)
         case["results"] = [encoded(one) for one in flat(result)]
         differentiable = [one for one in flat(result) if one.requires_grad]
         if differentiable:
@@ -154,6 +156,15 @@ def table(rows, with_target):
 table(common_nn.module_tests, False)
 table(common_nn.new_module_tests, False)
 table(common_nn.criterion_tests, True)
+
+# Without gradients, attention in evaluation uses fused ops.
+torch.manual_seed(6)
+batch = torch.randn(2, 4, 8)
+padding = torch.tensor([[False] * 4, [False, False, True, True]])
+for given in ([batch], [batch, None, padding]):
+    record("fused", torch.nn.TransformerEncoderLayer, [8, 2, 16], {"batch_first": True}, given, {}, False, False)
+for given in ([batch, batch, batch], [batch, batch, batch, padding, False]):
+    record("fused", torch.nn.MultiheadAttention, [8, 2], {"batch_first": True}, given, {}, False, False)
 
 # (function, shape, arguments): torch.nn.init
 INITS = [

@@ -54,6 +54,10 @@ test('at least 95 % of the modules of common_nn', () => {
   expect(count / all).toBeGreaterThan(0.95);
 });
 
+test('the fused attention of evaluation without gradients', () => {
+  expect(wrongOf('fused')).toEqual({ wrong: [], count: 4 });
+});
+
 test('torch.nn.init draws the same numbers', () => {
   const wrong = recorded.inits.map((one) => initDifference(one, tensors)).filter((text) => text !== undefined);
   expect(wrong).toEqual([]);
