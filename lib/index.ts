@@ -117,7 +117,8 @@ for (const name of [...dtypes, ...layouts]) module_[camelCase(name)] = name;
 for (const [alias, name] of Object.entries(dtypeAliases)) module_[alias] = name;
 for (const name of memoryFormats) module_[name.startsWith('channels') ? camelCase(name) : `${name}Format`] = name;
 
-Object.assign(module_, classes, torch, { ops });
+// torch.nn: modules, and the functions of torch.nn.functional.
+Object.assign(module_, classes, torch, { ops, nn: { ...(module_.nn as Functions), ...torch.nn } });
 startDebug(module_);
 reportMissingNamesIn('torch', module_);
 

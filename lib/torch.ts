@@ -48,6 +48,7 @@ export { disposeAll, keep } from './lifetimes/movable';
 export { openScope, Scope, scope } from './lifetimes/scope';
 export { tensors } from './lifetimes/walk';
 export { type AllocationEvent, getAllocationThreshold, setAllocationThreshold } from './metrics/allocations';
+export * as nn from './nn';
 export * as audit from './observe/audit/public';
 export {
   type RunningTensorLogger,

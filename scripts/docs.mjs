@@ -13,6 +13,28 @@ import { withLock } from './steps/lock.mjs';
 import { setUp } from './steps/setup.mjs';
 import { groups, pages } from './steps/site-pages.mjs';
 
+/** Types in the signatures of modules, by the file in lib/nn. */
+const ofModules = {
+  activations: ['Unary'],
+  arguments: ['Args', 'Kind', 'Named', 'Spec', 'Values'],
+  containers: ['Dict'],
+  conv: ['ConvNd', 'PaddingMode', 'PaddingOf', 'Size'],
+  distances: ['OfTwo'],
+  hooks: ['Grads'],
+  init: ['Gain', 'Kaiming', 'Mode', 'Normal', 'Sparse', 'TruncNormal', 'Uniform'],
+  layer: ['Layer', 'LayerClass'],
+  lazy: ['ConvArgs', 'NormArgs', 'normArguments'],
+  linear: ['FactoryArgs', 'linear'],
+  losses: ['Distance', 'Lengths', 'NllArgs', 'OfThree', 'OfTwo', 'Old', 'OldArgs'],
+  normalization: ['NormBase'],
+  padding: ['Size'],
+  pooling: ['OutputSize', 'Pooled', 'Size'],
+  recurrent: ['Mode', 'Result'],
+  'transformer-layers': ['Four', 'Mask'],
+  utils: ['Tensors'],
+  vision: ['Size', 'WindowArgs'],
+};
+
 /** Types without a page: programs use them through other names, or only the compiler needs them. */
 const unexported = [
   'types/async.d.ts:RunFunctions',
@@ -26,6 +48,7 @@ const unexported = [
   'lib/elements/indexing.ts:IndexList',
   'lib/lifetimes/context.ts:ScopeNode',
   'lib/errors/turn.ts:Unfinished',
+  ...Object.entries(ofModules).flatMap(([file, names]) => names.map((name) => `lib/nn/${file}.ts:${name}`)),
 ];
 
 await runMain(() =>

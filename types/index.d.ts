@@ -40,3 +40,4 @@ export { full } from './generated/exports';
 export type { Functions } from './generated/functions';
 export type { TensorMethods } from './generated/methods';
 export type { RawOps } from './generated/ops';
+export * as nn from './nn';

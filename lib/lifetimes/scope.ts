@@ -240,10 +240,11 @@ export function scope<T>(...passed: [fn: (scope: Scope) => T, ...more: unknown[]
 
 /**
  * For synchronous library functions with intermediate tensors: like `scope`, without support for asynchronous functions.
+ * `own`: no user code runs in it, except by `asUser`.
  */
-export function ownScope<T>(fn: () => T): T {
+export function ownScope<T>(fn: () => T, own = true): T {
   const inner = new Scope(key, true);
-  inner._own = true;
+  inner._own = own;
   try {
     const result = fn();
     moveOut('scope', result, inner._id);

@@ -222,7 +222,8 @@ export class Tensor<out D extends DType = DType, out S extends Shape = Shape> {
 // biome-ignore lint/correctness/noUnusedVariables: a merged declaration has the same type parameters
 export interface Tensor<out D extends DType = DType, out S extends Shape = Shape> extends TensorMethods {}
 
-const constructorKey = Symbol('Tensor');
+/** For the subclasses of lib/nn. */
+export const constructorKey: unique symbol = Symbol('Tensor');
 
 /** Whether a value is a tensor made by this copy of the library, not a Proxy around it. */
 export const isGenuine: (value: unknown) => value is Tensor = Tensor._isGenuine;

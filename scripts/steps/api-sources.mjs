@@ -51,7 +51,11 @@ function handWritten() {
   const named = exported.filter((each) => each.exportClause && !each.isTypeOnly);
   return {
     text: exported.map((each) => each.getText().replace("'../", "'../../").replace("'./", "'../../types/")).join('\n'),
-    names: named.flatMap((each) => each.exportClause.elements.map((element) => element.name.text)),
+    names: named.flatMap(({ exportClause }) =>
+      ts.isNamespaceExport(exportClause)
+        ? [exportClause.name.text]
+        : exportClause.elements.map((element) => element.name.text),
+    ),
   };
 }
 
@@ -198,13 +202,13 @@ function torchModule() {
     ' */',
     importsOf('functions'),
     "import '../../lib/public/methods';", // Tensor's hand-written methods
-    own.text,
+    own.text.replace("'../../types/nn'", "'./nn'"),
     asyncText,
     functionsOf(interfaces.get('Functions'), { declare: true, without: own.names }),
   ];
   for (const [name, members] of interfaces) {
     const space = spaceOf(name);
-    if (space.length === 0 || space[0] === '') continue;
+    if (space.length === 0 || space[0] === '' || space[0] === 'nn') continue;
     const open = space.map((part) => `namespace ${part} {`).join(' export ');
     parts.push(
       `/** \`torch.${space.join('.')}\` */`,
@@ -214,6 +218,19 @@ function torchModule() {
     );
   }
   return `${parts.join('\n')}\n`;
+}
+
+/** `torch.nn`, as types/nn.d.ts: the modules, and a function for each op of torch.nn.functional. */
+function nnModule() {
+  const members = interfacesOf('functions').get('NnFunctionalFunctions');
+  return [
+    importsOf('functions'),
+    "export * from '../../lib/nn';",
+    '/** `torch.nn.functional` */',
+    'export declare namespace functional {',
+    functionsOf(members, { declare: false }),
+    '}\n',
+  ].join('\n');
 }
 
 function methodsModule() {
@@ -242,6 +259,7 @@ export type * from '../../types/algebra';
 /** Writes the modules. @returns {string[]} their files */
 export function writeApiSources() {
   mkdirSync(apiSources, { recursive: true });
+  writeFileSync(path.join(apiSources, 'nn.d.ts'), nnModule()); // part of torch
   const modules = { torch: torchModule(), Tensor: methodsModule(), types: algebraModule };
   return Object.entries(modules).map(([name, text]) => {
     const file = path.join(apiSources, `${name}.d.ts`);

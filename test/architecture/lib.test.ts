@@ -26,6 +26,7 @@ const ROOMS = [
   'print',
   'utils',
   'public',
+  'nn',
   'testing',
   'torch.ts',
   'index.ts',

@@ -15,6 +15,7 @@ const refused: [program: string, text: string][] = [
   ['torch.mm(a, b)', 'shapes [2,3] and [4,5] do not multiply: 3 is not 4'],
   ['a.matmul(b)', 'shapes [2,3] and [4,5] do not multiply: 3 is not 4'],
   ['torch.bmm(torch.zeros([2, 3, 4]), torch.zeros([3, 4, 5]))', '2 batches are not 3'],
+  ['new torch.nn.Linear(5, 2).forward(a)', 'Linear(5, 2): shapes [2,3] and [2,5] do not multiply: 3 is not 5'],
   ['torch.nn.functional.linear(a, b)', 'shapes [2,3] and [4,5] do not multiply: 3 is not 5'],
   ['a.mm(torch.zeros([3, 4], { dtype: "float64" }))', 'expected float32 on both sides, got float64'],
   ['a.add(b)', 'shapes [2,3] and [4,5] do not broadcast: 3 is not 5'],

@@ -12,6 +12,7 @@ export type * from './data';
 export type { SizesOf } from './dims';
 export type * from './dtype';
 export type { Cat, Cats, Chunk, PromoteAll, Split, Splits, Stack, Stacks, Unbind } from './join';
+export type { LinearGives, LinearTakes, Same } from './layers';
 export type { Multiplied, Multiplies } from './matmul';
 export type * from './reduce';
 export type * from './view';

@@ -27,6 +27,15 @@ const linear = (x: Tensor, weight: Tensor, bias: Tensor | null): Tensor =>
 
 const thirds = (t: Tensor | null): (Tensor | null)[] => (t === null ? [null, null, null] : t.chunk(3));
 
+/** Key and value are one tensor, and are projected together. */
+function projectedPair(q: Tensor, k: Tensor, packed: Tensor, bias: Tensor | null): Tensor[] {
+  const embed = q.shape[2]!;
+  const parts = (t: Tensor): [Tensor, Tensor] => aten.split!(t, [embed, 2 * embed]);
+  const [qWeight, pairWeight] = parts(packed);
+  const [qBias, pairBias] = bias === null ? [null, null] : parts(bias);
+  return [linear(q, qWeight, qBias), ...linear(k, pairWeight, pairBias).chunk(2, -1)];
+}
+
 /** Projects query, key and value with one packed weight, or with three. */
 function projected(
   [q, k, v]: readonly Tensor[],
@@ -43,6 +52,7 @@ function projected(
       demandShape(names[i]!, demand(names[i]!, separate[i]!), [embed, x.shape[2]!]);
     });
   if (!useSeparate && q === k && k === v) return linear(q!, demand('inProjWeight', packed), bias).chunk(3, -1);
+  if (!useSeparate && k === v) return projectedPair(q!, k!, demand('inProjWeight', packed), bias);
   const weights = useSeparate ? separate : thirds(demand('inProjWeight', packed));
   const biases = thirds(bias);
   return inputs.map((x, i) => linear(x, weights[i]!, biases[i]!));
@@ -123,9 +133,8 @@ function multiHeadAttentionForward(
   if (keyPaddingMask !== null && keyPaddingMask.dtype !== 'bool' && !keyPaddingMask.isFloatingPoint()) {
     throw refuse(fn, 'keyPaddingMask', 'a bool or floating-point Tensor', keyPaddingMask);
   }
-  // A tensor passed for all three stays the same tensor.
-  const batches = new Map([query, key, value].map((t) => [t, batched ? t : t.unsqueeze(1)]));
-  const inputs = [query, key, value].map((t) => batches.get(t)!);
+  // As in Python, inputs without a batch are three tensors from here on, also if one was passed for all.
+  const inputs = [query, key, value].map((t) => (batched ? t : t.unsqueeze(1)));
   const [targetLength, batch, embed] = inputs[0]!.shape as [number, number, number];
   if (embed !== embedDimToCheck) throw refuse(fn, 'query', `an embedding dimension of ${embedDimToCheck}`, embed);
   const headDim = Math.floor(embed / heads);

@@ -1,0 +1,244 @@
+/** Attention. */
+import { native } from '../addon/native';
+import { argumentError } from '../errors/errors';
+import { ownScope } from '../lifetimes/scope';
+import type { Tensor } from '../tensor/tensor';
+import { type Args, factory, flag, float, int, isPlainObject, nameOf, orNull, read } from './arguments';
+import { constant_, xavierNormal_, xavierUniform_ } from './init';
+import { parameter } from './layer';
+import { type FactoryArgs, Linear } from './linear';
+import { Module, name as pythonNames } from './module';
+import { aten, F } from './ops';
+import type { Parameter } from './parameter';
+
+/** Further arguments of a forward: positional, or by name in one object. */
+export function further(at: string, names: readonly string[], passed: readonly unknown[]): unknown[] {
+  const last = passed.at(-1);
+  const options = isPlainObject(last) ? last : null;
+  const positional = options === null ? passed : passed.slice(0, -1);
+  const wrong = Object.keys(options ?? {}).find((name) => !names.includes(name));
+  if (wrong !== undefined) throw argumentError(at, 'options', `options among ${names.join(', ')}`, wrong);
+  if (positional.length > names.length) {
+    throw argumentError(at, 'arguments', `at most ${names.length} after the tensors`, positional.length);
+  }
+  return names.map((name, i) => positional[i] ?? options?.[name] ?? null);
+}
+
+/** The class that Python uses for the output projection. */
+const NonDynamicallyQuantizableLinear = class NonDynamicallyQuantizableLinear extends Linear {};
+
+const spec = {
+  embedDim: int(),
+  numHeads: int(),
+  dropout: float(0),
+  bias: flag(true),
+  addBiasKv: flag(false),
+  addZeroAttn: flag(false),
+  kdim: orNull(int()),
+  vdim: orNull(int()),
+  batchFirst: flag(false),
+  ...factory,
+};
+
+export interface AttentionOptions {
+  keyPaddingMask?: Tensor | null | undefined;
+  needWeights?: boolean | undefined;
+  attnMask?: Tensor | null | undefined;
+  averageAttnWeights?: boolean | undefined;
+}
+
+const names = ['keyPaddingMask', 'needWeights', 'attnMask', 'averageAttnWeights'];
+
+/** Whether gradients through one of the tensors are recorded. */
+export const records = (tensors: readonly (Tensor | null)[]): boolean =>
+  native.gradEnabled() && tensors.some((tensor) => tensor?.requiresGrad);
+
+export class MultiheadAttention extends Module {
+  embedDim: number;
+  kdim: number;
+  vdim: number;
+  numHeads: number;
+  dropout: number;
+  batchFirst: boolean;
+  headDim: number;
+  inProjWeight: Parameter | null = null;
+  qProjWeight: Parameter | null = null;
+  kProjWeight: Parameter | null = null;
+  vProjWeight: Parameter | null = null;
+  inProjBias: Parameter | null;
+  outProj: Linear;
+  biasK: Parameter | null;
+  biasV: Parameter | null;
+  addZeroAttn: boolean;
+
+  constructor(
+    ...passed: Args<
+      [
+        embedDim: number,
+        numHeads: number,
+        dropout?: number,
+        bias?: boolean,
+        addBiasKv?: boolean,
+        addZeroAttn?: boolean,
+        kdim?: number | null,
+        vdim?: number | null,
+        batchFirst?: boolean,
+        ...FactoryArgs,
+      ],
+      typeof spec
+    >
+  ) {
+    super();
+    const given = read('MultiheadAttention', spec, passed);
+    const { embedDim, numHeads, bias, addBiasKv } = given;
+    if (numHeads < 1 || embedDim % numHeads !== 0) {
+      throw argumentError(nameOf('MultiheadAttention'), 'numHeads', `a divisor of embedDim, ${embedDim}`, numHeads);
+    }
+    this.embedDim = embedDim;
+    this.kdim = given.kdim ?? embedDim;
+    this.vdim = given.vdim ?? embedDim;
+    this.numHeads = numHeads;
+    this.dropout = given.dropout;
+    this.batchFirst = given.batchFirst;
+    this.headDim = embedDim / numHeads;
+    if (this._sameSizes) this.inProjWeight = parameter([3 * embedDim, embedDim], given);
+    else {
+      this.qProjWeight = parameter([embedDim, embedDim], given);
+      this.kProjWeight = parameter([embedDim, this.kdim], given);
+      this.vProjWeight = parameter([embedDim, this.vdim], given);
+    }
+    this.inProjBias = bias ? parameter([3 * embedDim], given) : null;
+    const { device, dtype } = given;
+    this.outProj = new NonDynamicallyQuantizableLinear(embedDim, embedDim, { bias, device, dtype });
+    this.biasK = addBiasKv ? parameter([1, 1, embedDim], given) : null;
+    this.biasV = addBiasKv ? parameter([1, 1, embedDim], given) : null;
+    this.addZeroAttn = given.addZeroAttn;
+    this.resetParameters();
+  }
+
+  /** @internal */
+  get _sameSizes(): boolean {
+    return this.kdim === this.embedDim && this.vdim === this.embedDim;
+  }
+
+  resetParameters(): void {
+    for (const weight of [this.inProjWeight, this.qProjWeight, this.kProjWeight, this.vProjWeight]) {
+      if (weight !== null) xavierUniform_(weight);
+    }
+    if (this.inProjBias !== null) {
+      constant_(this.inProjBias, 0);
+      constant_(this.outProj.bias!, 0);
+    }
+    if (this.biasK !== null) xavierNormal_(this.biasK);
+    if (this.biasV !== null) xavierNormal_(this.biasV);
+  }
+
+  /** Gives the result, and the weights of attention unless `needWeights` is false. */
+  override forward(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    options?: AttentionOptions,
+  ): [output: Tensor, weights: Tensor | null];
+  override forward(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    keyPaddingMask?: Tensor | null,
+    needWeights?: boolean,
+    attnMask?: Tensor | null,
+    averageAttnWeights?: boolean,
+  ): [output: Tensor, weights: Tensor | null];
+  override forward(query: Tensor, key: Tensor, value: Tensor, ...more: unknown[]): [Tensor, Tensor | null] {
+    const at = `${nameOf(this.constructor.name)}.forward`;
+    const [padding, needs, mask, averages] = further(at, names, more) as [
+      Tensor | null,
+      boolean | null,
+      Tensor | null,
+      boolean | null,
+    ];
+    if (this._isFast(query, key, value, mask)) return this._fast(query, key, value, padding, needs ?? true, averages);
+    return ownScope(() => {
+      const turns = this.batchFirst && query.ndim === 3;
+      const turned = new Map([query, key, value].map((one) => [one, turns ? (one.transpose(1, 0) as Tensor) : one]));
+      const [output, weights] = F.multiHeadAttentionForward(
+        turned.get(query),
+        turned.get(key),
+        turned.get(value),
+        this.embedDim,
+        this.numHeads,
+        this.inProjWeight,
+        this.inProjBias,
+        this.biasK,
+        this.biasV,
+        this.addZeroAttn,
+        this.dropout,
+        this.outProj.weight,
+        this.outProj.bias,
+        this.training,
+        padding,
+        needs ?? true,
+        mask,
+        !this._sameSizes,
+        this.qProjWeight,
+        this.kProjWeight,
+        this.vProjWeight,
+        null,
+        null,
+        averages ?? true,
+      ) as [Tensor, Tensor | null];
+      return [turns ? (output.transpose(1, 0) as Tensor) : output, weights];
+    });
+  }
+
+  /** Python's conditions for its fused op, whose results differ in the last bits. */
+  private _isFast(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | null): boolean {
+    const { inProjWeight, inProjBias, outProj } = this;
+    if (this.training || !this.batchFirst || query.ndim !== 3 || query !== key || key !== value) return false;
+    if (this.biasK !== null || this.biasV !== null || this.dropout !== 0 || this.addZeroAttn || mask !== null) {
+      return false;
+    }
+    if (!this._sameSizes || this.numHeads % 2 === 1 || inProjBias === null || outProj.bias === null) return false;
+    if (query.dtype !== inProjBias.dtype || query.dtype !== inProjWeight!.dtype) return false;
+    return !records([query, inProjWeight, inProjBias, outProj.weight, outProj.bias]);
+  }
+
+  private _fast(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    padding: Tensor | null,
+    needs: boolean,
+    averages: boolean | null,
+  ): [Tensor, Tensor | null] {
+    const { inProjWeight, inProjBias, outProj } = this;
+    const [output, weights] = aten._nativeMultiHeadAttention(
+      query,
+      key,
+      value,
+      this.embedDim,
+      this.numHeads,
+      inProjWeight,
+      inProjBias,
+      outProj.weight,
+      outProj.bias,
+      padding,
+      needs,
+      averages ?? true,
+      padding === null ? null : 1,
+    ) as [Tensor, Tensor | null];
+    if (needs) return [output, weights];
+    weights?.dispose();
+    return [output, null];
+  }
+}
+pythonNames(MultiheadAttention, {
+  inProjWeight: 'in_proj_weight',
+  inProjBias: 'in_proj_bias',
+  qProjWeight: 'q_proj_weight',
+  kProjWeight: 'k_proj_weight',
+  vProjWeight: 'v_proj_weight',
+  outProj: 'out_proj',
+  biasK: 'bias_k',
+  biasV: 'bias_v',
+});

@@ -1,0 +1,295 @@
+/** Modules that hold modules or parameters. */
+import { argumentError } from '../errors/errors';
+import { ownScope } from '../lifetimes/scope';
+import { isTensor, type Tensor } from '../tensor/tensor';
+import { isPlainObject } from './arguments';
+import { Module } from './module';
+import { Parameter } from './parameter';
+
+const isIterable = (value: unknown): value is Iterable<unknown> =>
+  typeof (value as Iterable<unknown> | null | undefined)?.[Symbol.iterator] === 'function';
+
+function demandModule(fn: string, argument: string, value: unknown): asserts value is Module {
+  if (!(value instanceof Module)) throw argumentError(fn, argument, 'a Module', value);
+}
+
+/** A container: its elements come after its properties. */
+abstract class Container<T> extends Module {
+  /** @internal */
+  declare _elements: Map<string, T>;
+
+  constructor() {
+    super();
+    Object.defineProperty(this, '_elements', { value: new Map(), writable: true });
+  }
+
+  /** @internal */
+  override _members(): [name: string, value: unknown][] {
+    return [...super._members(), ...this._elements];
+  }
+
+  /** The number of elements. */
+  get length(): number {
+    return this._elements.size;
+  }
+
+  [Symbol.iterator](): IterableIterator<any> {
+    return this._elements.values();
+  }
+}
+
+/** What lists have in common. */
+abstract class List<T> extends Container<T> {
+  /** The element at a position; negative positions count from the end. */
+  at(index: number): T | undefined {
+    return [...this._elements.values()].at(index);
+  }
+
+  /** @internal */
+  _setAll(elements: Iterable<T>): void {
+    this._elements.clear();
+    for (const element of elements) this._elements.set(String(this._elements.size), element);
+  }
+
+  /** @internal */
+  _splice(fn: string, index: number, count: number, ...more: T[]): void {
+    const list = [...this._elements.values()];
+    const place = index < 0 ? index + list.length : index;
+    if (!Number.isInteger(index) || place < 0 || place + count > list.length) {
+      throw argumentError(fn, 'index', `a position in a list of ${list.length}`, index);
+    }
+    list.splice(place, count, ...more);
+    this._setAll(list);
+  }
+}
+
+abstract class Modules extends List<Module> {
+  override [Symbol.iterator](): IterableIterator<Module> {
+    return this._elements.values();
+  }
+
+  /** Adds a module at the end. */
+  append(module: Module): this {
+    demandModule(`${this.constructor.name}.append`, 'module', module);
+    this._elements.set(String(this.length), module);
+    return this;
+  }
+
+  /** Adds modules at the end. */
+  extend(modules: Iterable<Module>): this {
+    if (!isIterable(modules)) {
+      throw argumentError(`${this.constructor.name}.extend`, 'modules', 'a list of Modules', modules);
+    }
+    for (const module of [...modules]) this.append(module);
+    return this;
+  }
+
+  /** Inserts a module before a position. */
+  insert(index: number, module: Module): this {
+    demandModule(`${this.constructor.name}.insert`, 'module', module);
+    this._splice(`${this.constructor.name}.insert`, index, 0, module);
+    return this;
+  }
+
+  /** Replaces the module at a position. */
+  set(index: number, module: Module): this {
+    demandModule(`${this.constructor.name}.set`, 'module', module);
+    this._splice(`${this.constructor.name}.set`, index, 1, module);
+    return this;
+  }
+}
+
+/** Modules that are called in sequence, each on the result of the one before. */
+export class Sequential extends Modules {
+  constructor(...modules: Module[]);
+  constructor(modules: Record<string, Module> | Map<string, Module>);
+  constructor(...passed: unknown[]) {
+    super();
+    const [first] = passed;
+    const named = first instanceof Map ? [...first] : isPlainObject(first) ? Object.entries(first) : null;
+    if (passed.length === 1 && named !== null) {
+      for (const [name, module] of named) {
+        demandModule('nn.Sequential', String(name), module);
+        this._elements.set(String(name), module);
+      }
+      return;
+    }
+    passed.forEach((module, i) => {
+      demandModule('nn.Sequential', `modules[${i}]`, module);
+      this._elements.set(String(i), module);
+    });
+  }
+
+  /** Intermediate results are released when it returns: `torch.keep` in a hook keeps one. */
+  override forward(input: Tensor): Tensor {
+    if (this._elements.size === 1) return this.at(0)!.forward(input);
+    return ownScope(() => {
+      let at = input;
+      for (const module of this._elements.values()) at = module.forward(at);
+      return at;
+    }, false);
+  }
+
+  /** @internal */
+  override registerModule(name: string, module: Module): void {
+    demandModule('Sequential.registerModule', 'module', module);
+    this._elements.set(name, module);
+  }
+}
+
+/** A list of modules. */
+export class ModuleList extends Modules {
+  constructor(modules: Iterable<Module> | null = null) {
+    super();
+    if (modules !== null) this.extend(modules);
+  }
+}
+
+abstract class Dict<T> extends Container<T> {
+  /** @internal */
+  abstract _demand(fn: string, key: string, value: unknown): T;
+
+  get(key: string): T | undefined {
+    return this._elements.get(key);
+  }
+
+  has(key: string): boolean {
+    return this._elements.has(key);
+  }
+
+  set(key: string, value: T): this {
+    const fn = `${this.constructor.name}.set`;
+    if (typeof key !== 'string' || key === '' || key.includes('.')) {
+      throw argumentError(fn, 'key', "a name without '.'", key);
+    }
+    this._elements.set(key, this._demand(fn, key, value));
+    return this;
+  }
+
+  delete(key: string): boolean {
+    return this._elements.delete(key);
+  }
+
+  clear(): void {
+    this._elements.clear();
+  }
+
+  keys(): IterableIterator<string> {
+    return this._elements.keys();
+  }
+
+  values(): IterableIterator<T> {
+    return this._elements.values();
+  }
+
+  entries(): IterableIterator<[string, T]> {
+    return this._elements.entries();
+  }
+
+  /** As in Python and in objects, the keys. */
+  override [Symbol.iterator](): IterableIterator<string> {
+    return this._elements.keys();
+  }
+
+  /** Sets the entries of a Map, an object, another dict or a list of pairs. */
+  update(entries: Iterable<[string, T]> | Record<string, T> | Dict<T>): this {
+    const pairs = entries instanceof Dict ? entries.entries() : isIterable(entries) ? entries : null;
+    if (pairs === null && !isPlainObject(entries)) {
+      throw argumentError(`${this.constructor.name}.update`, 'entries', 'an object, a Map or a list of pairs', entries);
+    }
+    for (const [key, value] of pairs ?? Object.entries(entries as Record<string, T>)) this.set(key, value);
+    return this;
+  }
+}
+
+/** Modules by name. */
+export class ModuleDict extends Dict<Module> {
+  constructor(modules: Iterable<[string, Module]> | Record<string, Module> | null = null) {
+    super();
+    if (modules !== null) this.update(modules);
+  }
+
+  /** @internal */
+  override _demand(fn: string, key: string, value: unknown): Module {
+    demandModule(fn, key, value);
+    return value;
+  }
+}
+
+/** Tensors in a list become parameters, as in Python; parameters stay. */
+function asParameter(fn: string, argument: string, value: unknown): Parameter {
+  if (value instanceof Parameter) return value;
+  if (isTensor(value)) return new Parameter(value);
+  throw argumentError(fn, argument, 'a Parameter or a Tensor', value);
+}
+
+/** "Parameter containing: [torch.float32 of size 2x3]" */
+function sizeText(parameter: Parameter): string {
+  const where = parameter.device === 'cpu' ? '' : ` (${parameter.device})`;
+  return `Parameter containing: [torch.${parameter.dtype} of size ${parameter.shape.join('x')}${where}]`;
+}
+
+const repr = (elements: ReadonlyMap<string, Parameter>) =>
+  [...elements].map(([key, parameter]) => `  (${key}): ${sizeText(parameter)}`).join('\n');
+
+/** A list of parameters. */
+export class ParameterList extends List<Parameter> {
+  constructor(parameters: Iterable<Tensor> | null = null) {
+    super();
+    if (parameters !== null) this.extend(parameters);
+  }
+
+  override [Symbol.iterator](): IterableIterator<Parameter> {
+    return this._elements.values();
+  }
+
+  append(parameter: Tensor): this {
+    this._elements.set(String(this.length), asParameter('ParameterList.append', 'parameter', parameter));
+    return this;
+  }
+
+  extend(parameters: Iterable<Tensor>): this {
+    if (!isIterable(parameters) || isTensor(parameters)) {
+      throw argumentError('ParameterList.extend', 'parameters', 'a list of Parameters', parameters);
+    }
+    for (const parameter of [...parameters]) this.append(parameter);
+    return this;
+  }
+
+  set(index: number, parameter: Tensor): this {
+    this._splice('ParameterList.set', index, 1, asParameter('ParameterList.set', 'parameter', parameter));
+    return this;
+  }
+
+  override extraRepr(): string {
+    return repr(this._elements);
+  }
+}
+
+/** Parameters by name. */
+export class ParameterDict extends Dict<Parameter> {
+  constructor(parameters: Iterable<[string, Tensor]> | Record<string, Tensor> | null = null) {
+    super();
+    if (parameters !== null) this.update(parameters as Record<string, Parameter>);
+  }
+
+  /** @internal */
+  override _demand(fn: string, key: string, value: unknown): Parameter {
+    return asParameter(fn, key, value);
+  }
+
+  override extraRepr(): string {
+    return repr(this._elements);
+  }
+}
+
+/** Passes its input on. Takes any arguments. */
+export class Identity extends Module {
+  constructor(..._passed: unknown[]) {
+    super();
+  }
+
+  override forward<T>(input: T): T {
+    return input;
+  }
+}

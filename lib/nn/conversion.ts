@@ -1,0 +1,71 @@
+/** Moving modules to devices, and converting their dtypes. */
+import type { DTypeLike } from '../../types/base';
+import { canonicalDtype, dtypeCodes } from '../addon/enums';
+import { ownOptions } from '../addon/options';
+import { inGradMode } from '../autograd/mode';
+import { argumentError } from '../errors/errors';
+import { isTensor, type Tensor } from '../tensor/tensor';
+import { isPlainObject } from './arguments';
+import { setData } from './parameter';
+
+export interface ToOptions {
+  device?: string | null | undefined;
+  /** For parameters and buffers of floating-point and complex dtypes. */
+  dtype?: DTypeLike | null | undefined;
+}
+
+/** The converted tensor; null for one that fits already. */
+export const conversion =
+  ({ device = null, dtype = null }: ToOptions) =>
+  (tensor: Tensor): Tensor | null => {
+    const converts = dtype !== null && (tensor.isFloatingPoint() || tensor.isComplex());
+    if ((device === null || tensor.device === device) && (!converts || tensor.dtype === dtype)) return null;
+    return tensor.to({ ...(device === null ? {} : { device }), ...(converts ? { dtype } : {}) } as never) as Tensor;
+  };
+
+/** Replaces the memory of parameters, their gradients, and buffers; where `convert` gives null it stays. */
+export function replaceData(
+  parameters: readonly Tensor[],
+  buffers: readonly Tensor[],
+  convert: (tensor: Tensor) => Tensor | null,
+): void {
+  const apply = (tensor: Tensor) => {
+    const plain = tensor.detach() as Tensor;
+    const next = convert(plain);
+    if (next !== null && next !== plain) {
+      setData(tensor, next);
+      next.dispose();
+    }
+    plain.dispose();
+  };
+  inGradMode(false, () => {
+    for (const parameter of parameters) {
+      apply(parameter);
+      const { grad } = parameter;
+      if (grad === null) continue;
+      apply(grad);
+      grad.dispose();
+    }
+    for (const buffer of buffers) apply(buffer);
+  });
+}
+
+const isDtype = (value: string) => dtypeCodes.has(canonicalDtype(value as DTypeLike));
+
+/** The arguments of `Module.to`. */
+export function targetOf(first: unknown, second: DTypeLike | undefined): ToOptions {
+  const given: ToOptions = {};
+  if (isTensor(first)) return { device: first.device, dtype: first.dtype };
+  if (isPlainObject(first)) Object.assign(given, ownOptions('to', first as ToOptions, ['device', 'dtype']));
+  else if (typeof first !== 'string')
+    throw argumentError('to', 'target', 'a device, a dtype, a Tensor or options', first);
+  else if (isDtype(first)) given.dtype = first as DTypeLike;
+  else given.device = first;
+  const dtype = second ?? given.dtype ?? null;
+  if (dtype === null) return given;
+  const name = canonicalDtype(dtype);
+  if (!/^(float|bfloat|complex)/.test(name)) {
+    throw argumentError('to', 'dtype', 'a floating-point or complex dtype', dtype);
+  }
+  return { ...given, dtype: name };
+}

@@ -1,0 +1,63 @@
+/** Copies of modules. */
+import { inGradMode } from '../autograd/mode';
+import { isTensor, type Tensor } from '../tensor/tensor';
+import type { Module } from './module';
+import { held, Parameter, UninitializedBuffer } from './parameter';
+
+interface Made {
+  /** Modules and tensors that were copied: shared ones stay shared. */
+  readonly copies: Map<object, unknown>;
+  /** A module of the same classes without properties. */
+  emptyLike(module: Module): Module;
+}
+
+const isModule = (value: unknown): value is Module =>
+  typeof value === 'object' && value !== null && '_state' in value && '_keyOf' in value;
+
+export const deepCopyOf = (module: Module, emptyLike: Made['emptyLike']): Module =>
+  copyOf(module, { copies: new Map(), emptyLike });
+
+function copyOf(module: Module, made: Made): Module {
+  const known = made.copies.get(module);
+  if (known !== undefined) return known as Module;
+  const copy = made.emptyLike(module);
+  made.copies.set(module, copy);
+  for (const key of Reflect.ownKeys(module)) {
+    if (key === '_state') continue;
+    const descriptor = Object.getOwnPropertyDescriptor(module, key)!;
+    const value = copyOfValue((module as unknown as Record<PropertyKey, unknown>)[key], made);
+    const persistent = module._state.buffers.get(key as string);
+    if (persistent !== undefined) copy.registerBuffer(key as string, value as Tensor | null, { persistent });
+    else if (descriptor.get === undefined) Object.defineProperty(copy, key, { ...descriptor, value });
+    else Object.defineProperty(copy, key, descriptor);
+  }
+  return copy;
+}
+
+function copyOfValue(value: unknown, made: Made): unknown {
+  if (isModule(value)) return copyOf(value, made);
+  if (isTensor(value)) {
+    const known = made.copies.get(value);
+    if (known !== undefined) return known;
+    const copy = copyOfTensor(value);
+    made.copies.set(value, copy);
+    return copy;
+  }
+  if (value instanceof Map) return new Map([...value].map(([key, inner]) => [key, copyOfValue(inner, made)]));
+  if (Array.isArray(value)) return value.map((inner) => copyOfValue(inner, made));
+  return value;
+}
+
+function copyOfTensor(tensor: Tensor): Tensor {
+  const copy = inGradMode(false, () => tensor.clone() as Tensor);
+  try {
+    if (tensor instanceof Parameter) {
+      return new (tensor.constructor as typeof Parameter)(copy, { requiresGrad: tensor.requiresGrad });
+    }
+    const own = held(copy);
+    if (tensor instanceof UninitializedBuffer) Object.setPrototypeOf(own, UninitializedBuffer.prototype);
+    return own;
+  } finally {
+    copy.dispose();
+  }
+}

@@ -1,0 +1,29 @@
+/** Distances and similarities of pairs of vectors. */
+import type { Tensor } from '../tensor/tensor';
+import { flag, float, int, num } from './arguments';
+import { layer } from './layer';
+import { F } from './ops';
+
+type OfTwo = (x1: Tensor, x2: Tensor) => Tensor;
+
+export const PairwiseDistance = layer<[p?: number, eps?: number, keepdim?: boolean], OfTwo>()(
+  'PairwiseDistance',
+  { p: num(2), eps: float(1e-6), keepdim: flag(false) },
+  {
+    forward(x1, x2) {
+      return F.pairwiseDistance(x1, x2, this.p, this.eps, this.keepdim);
+    },
+  },
+);
+export type PairwiseDistance = InstanceType<typeof PairwiseDistance>;
+
+export const CosineSimilarity = layer<[dim?: number, eps?: number], OfTwo>()(
+  'CosineSimilarity',
+  { dim: int(1), eps: float(1e-8) },
+  {
+    forward(x1, x2) {
+      return F.cosineSimilarity(x1, x2, this.dim, this.eps);
+    },
+  },
+);
+export type CosineSimilarity = InstanceType<typeof CosineSimilarity>;

@@ -1,0 +1,58 @@
+/** torch.nn: modules. `torch.nn.functional` joins them in lib/index.ts. */
+export * from './activations';
+export * from './adaptive';
+export { type AttentionOptions, MultiheadAttention } from './attention';
+export { GRUCell, LSTMCell, RNNCell, RNNCellBase } from './cells';
+export * from './containers';
+export { Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d } from './conv';
+export type { ToOptions } from './conversion';
+export * from './distances';
+export * from './dropout';
+export { Embedding, EmbeddingBag } from './embedding';
+export type { ForwardHook, ForwardPreHook, FullBackwardHook, HookHandle } from './hooks';
+export * as init from './init';
+export * from './lazy';
+export { Bilinear, Flatten, Linear, Unflatten } from './linear';
+export * from './losses';
+export { Module } from './module';
+export {
+  BatchNorm1d,
+  BatchNorm2d,
+  BatchNorm3d,
+  GroupNorm,
+  InstanceNorm1d,
+  InstanceNorm2d,
+  InstanceNorm3d,
+  LayerNorm,
+  LocalResponseNorm,
+} from './normalization';
+export * from './padding';
+export { Parameter, type ParameterOptions, UninitializedBuffer, UninitializedParameter } from './parameter';
+export * from './pooling';
+export { GRU, LSTM, RNN, RNNBase } from './recurrent';
+export type {
+  IncompatibleKeys,
+  LoadOptions,
+  LoadStateDictPostHook,
+  LoadStateDictPreHook,
+  StateDict,
+  StateDictHook,
+  StateDictOptions,
+} from './state';
+export {
+  type EncoderOptions,
+  Transformer,
+  TransformerDecoder,
+  TransformerEncoder,
+  type TransformerOptions,
+} from './transformer';
+export {
+  type Activation,
+  type DecoderLayerOptions,
+  type EncoderLayerOptions,
+  TransformerDecoderLayer,
+  TransformerEncoderLayer,
+} from './transformer-layers';
+export * as utils from './utils';
+export * from './vision';
+export type { WalkOptions } from './walk';

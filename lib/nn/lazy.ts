@@ -1,0 +1,198 @@
+/** Modules that take the number of input features from their first input. */
+import { ownScope } from '../lifetimes/scope';
+import type { Tensor } from '../tensor/tensor';
+import { type Args, factory, flag, float, int, orNull, read, type Spec, type Values } from './arguments';
+import * as conv from './conv';
+import type { HookHandle } from './hooks';
+import { type FactoryArgs, Linear } from './linear';
+import type { Module } from './module';
+import * as norm from './normalization';
+import { aten } from './ops';
+import { materialized, UninitializedBuffer, UninitializedParameter } from './parameter';
+
+type Names = 'weight' | 'bias' | 'runningMean' | 'runningVar';
+interface Lazy extends Module {
+  weight: Tensor | null;
+  bias: Tensor | null;
+  runningMean?: Tensor | null;
+  runningVar?: Tensor | null;
+  resetParameters(): void;
+}
+
+/** Replaces parameters and buffers by those without a shape. */
+function unmake(module: Lazy, names: readonly Names[]): void {
+  ownScope(() => {
+    for (const name of names) {
+      const before = module[name];
+      if (before === null || before === undefined) continue;
+      const isBuffer = name === 'runningMean' || name === 'runningVar';
+      const empty = aten.empty([0], { dtype: before.dtype, device: before.device }) as Tensor;
+      const next = isBuffer ? new UninitializedBuffer(empty) : new UninitializedParameter(empty);
+      (module as unknown as Record<string, unknown>)[name] = next;
+      before.dispose();
+    }
+  });
+}
+
+const isEmpty = (tensor: unknown) => tensor instanceof UninitializedParameter || tensor instanceof UninitializedBuffer;
+
+/** Gives a parameter or buffer its shape. */
+function make(tensor: Tensor | null | undefined, shape: readonly number[]): void {
+  if (tensor === null || tensor === undefined || !isEmpty(tensor)) return;
+  ownScope(() => materialized(tensor, aten.empty(shape, { dtype: tensor.dtype, device: tensor.device }) as Tensor));
+}
+
+/** Calls `infer` with the first input, then makes the module an ordinary one of class `like`. */
+function infers(
+  module: Lazy,
+  lazy: { prototype: Module },
+  like: { prototype: Module },
+  infer: (input: Tensor) => void,
+): void {
+  const handle: HookHandle = module.registerForwardPreHook((_, [input]) => {
+    if ([module.weight, module.bias, module.runningMean].some(isEmpty)) {
+      infer(input as Tensor);
+      module.resetParameters();
+    } else infer(input as Tensor);
+    handle.remove();
+    // A class that a program derived stays as it is.
+    if (Object.getPrototypeOf(module) === lazy.prototype) Object.setPrototypeOf(module, like.prototype);
+  });
+}
+
+const lazyLinear = { outFeatures: int(), bias: flag(true), ...factory };
+
+/** A Linear whose `inFeatures` come from its first input. */
+export class LazyLinear extends Linear {
+  constructor(...passed: Args<[outFeatures: number, bias?: boolean, ...FactoryArgs], typeof lazyLinear>) {
+    const { outFeatures, ...others } = read('LazyLinear', lazyLinear, passed);
+    super({ inFeatures: 0, outFeatures: 0, ...others });
+    unmake(this, ['weight', 'bias']);
+    this.outFeatures = outFeatures;
+    infers(this, LazyLinear, Linear, (input) => {
+      this.inFeatures = input.shape.at(-1)!;
+      make(this.weight, [outFeatures, this.inFeatures]);
+      make(this.bias, [outFeatures]);
+    });
+  }
+
+  override resetParameters(): void {
+    if (!isEmpty(this.weight) && this.inFeatures !== 0) super.resetParameters();
+  }
+}
+
+type ConvClass = new (...args: any[]) => conv.ConvNd & { forward(input: Tensor, ...more: any[]): Tensor };
+type ConvArgs<P extends unknown[]> = P extends [unknown, ...infer R] ? R : never;
+
+export type LazyConvClass<P extends unknown[], S extends Spec> = new (
+  ...args: Args<ConvArgs<P>, Omit<S, 'inChannels'> & Spec>
+) => conv.ConvNd & { forward(input: Tensor, ...more: any[]): Tensor };
+
+/** A convolution whose `inChannels` come from its first input. */
+function lazyConv<P extends unknown[], S extends Spec>(name: string, Like: ConvClass, whole: S): LazyConvClass<P, S> {
+  const { inChannels: _, ...spec } = whole;
+  const cls = class extends Like {
+    constructor(...passed: unknown[]) {
+      const given = read(name, spec as Spec, passed) as Values<conv.ConvSpec>;
+      super({ ...given, inChannels: 0, outChannels: 0 });
+      const { outChannels, kernelSize, groups } = given;
+      const transposed = 'outputPadding' in given;
+      unmake(this, ['weight', 'bias']);
+      this.outChannels = outChannels;
+      infers(this, cls, Like, (input) => {
+        this.inChannels = input.shape.at(-1 - kernelSize.length)!;
+        const shape = transposed ? [this.inChannels, outChannels / groups] : [outChannels, this.inChannels / groups];
+        make(this.weight, [...shape, ...kernelSize]);
+        make(this.bias, [outChannels]);
+      });
+    }
+
+    override resetParameters(): void {
+      if (!isEmpty(this.weight) && this.inChannels !== 0) super.resetParameters();
+    }
+  };
+  Object.defineProperty(cls, 'name', { value: name });
+  return cls as unknown as new (
+    ...args: Args<ConvArgs<P>, Omit<S, 'inChannels'> & Spec>
+  ) => InstanceType<typeof cls>;
+}
+
+const { conv: convSpecs, transposed } = conv.specs;
+export const LazyConv1d = lazyConv<conv.ConvArgs, conv.ConvSpec>('LazyConv1d', conv.Conv1d, convSpecs[0]!);
+export const LazyConv2d = lazyConv<conv.ConvArgs, conv.ConvSpec>('LazyConv2d', conv.Conv2d, convSpecs[1]!);
+export const LazyConv3d = lazyConv<conv.ConvArgs, conv.ConvSpec>('LazyConv3d', conv.Conv3d, convSpecs[2]!);
+export const LazyConvTranspose1d = lazyConv<conv.TransposedArgs, conv.TransposedSpec>(
+  'LazyConvTranspose1d',
+  conv.ConvTranspose1d,
+  transposed[0]!,
+);
+export const LazyConvTranspose2d = lazyConv<conv.TransposedArgs, conv.TransposedSpec>(
+  'LazyConvTranspose2d',
+  conv.ConvTranspose2d,
+  transposed[1]!,
+);
+export const LazyConvTranspose3d = lazyConv<conv.TransposedArgs, conv.TransposedSpec>(
+  'LazyConvTranspose3d',
+  conv.ConvTranspose3d,
+  transposed[2]!,
+);
+
+type NormClass = new (...args: any[]) => norm.BatchNorm | norm.InstanceNorm;
+const normArguments = {
+  eps: float(1e-5),
+  momentum: orNull(float(0.1)),
+  affine: flag(true),
+  trackRunningStats: flag(true),
+  ...factory,
+};
+type NormArgs = ConvArgs<norm.NormArgs>;
+
+export type LazyNormClass = new (
+  ...args: Args<NormArgs, typeof normArguments>
+) => norm.NormBase & { forward(input: Tensor): Tensor };
+
+/** A normalization whose `numFeatures` come from its first input. */
+function lazyNorm(name: string, Like: NormClass, isInstance: boolean, dims: number): LazyNormClass {
+  const spec = isInstance ? { ...normArguments, affine: flag(false), trackRunningStats: flag(false) } : normArguments;
+  const cls = class extends (Like as new (...args: any[]) => norm.NormBase) {
+    constructor(...passed: unknown[]) {
+      super({ ...read(name, spec, passed), numFeatures: 0 });
+      unmake(this, ['weight', 'bias', 'runningMean', 'runningVar']);
+      infers(this, cls, Like as unknown as { prototype: Module }, (input) => {
+        this.numFeatures = input.shape[isInstance && input.ndim === dims ? 0 : 1]!;
+        for (const tensor of [this.weight, this.bias, this.runningMean, this.runningVar]) {
+          make(tensor, [this.numFeatures]);
+        }
+      });
+    }
+
+    override resetParameters(): void {
+      if (![this.weight, this.runningMean].some(isEmpty) && this.numFeatures !== 0) super.resetParameters();
+    }
+  };
+  Object.defineProperty(cls, 'name', { value: name });
+  return cls as unknown as new (
+    ...args: Args<NormArgs, typeof normArguments>
+  ) => norm.NormBase & {
+    forward(input: Tensor): Tensor;
+  };
+}
+
+export const LazyBatchNorm1d = lazyNorm('LazyBatchNorm1d', norm.BatchNorm1d, false, 2);
+export const LazyBatchNorm2d = lazyNorm('LazyBatchNorm2d', norm.BatchNorm2d, false, 3);
+export const LazyBatchNorm3d = lazyNorm('LazyBatchNorm3d', norm.BatchNorm3d, false, 4);
+export const LazyInstanceNorm1d = lazyNorm('LazyInstanceNorm1d', norm.InstanceNorm1d, true, 2);
+export const LazyInstanceNorm2d = lazyNorm('LazyInstanceNorm2d', norm.InstanceNorm2d, true, 3);
+export const LazyInstanceNorm3d = lazyNorm('LazyInstanceNorm3d', norm.InstanceNorm3d, true, 4);
+export type LazyConv1d = InstanceType<typeof LazyConv1d>;
+export type LazyConv2d = InstanceType<typeof LazyConv2d>;
+export type LazyConv3d = InstanceType<typeof LazyConv3d>;
+export type LazyConvTranspose1d = InstanceType<typeof LazyConvTranspose1d>;
+export type LazyConvTranspose2d = InstanceType<typeof LazyConvTranspose2d>;
+export type LazyConvTranspose3d = InstanceType<typeof LazyConvTranspose3d>;
+export type LazyBatchNorm1d = InstanceType<typeof LazyBatchNorm1d>;
+export type LazyBatchNorm2d = InstanceType<typeof LazyBatchNorm2d>;
+export type LazyBatchNorm3d = InstanceType<typeof LazyBatchNorm3d>;
+export type LazyInstanceNorm1d = InstanceType<typeof LazyInstanceNorm1d>;
+export type LazyInstanceNorm2d = InstanceType<typeof LazyInstanceNorm2d>;
+export type LazyInstanceNorm3d = InstanceType<typeof LazyInstanceNorm3d>;

@@ -1,0 +1,54 @@
+/** Adds the place of the failing layer to an error that passes through `forward`. */
+import { types } from 'node:util';
+import type { Module } from './module';
+
+interface Place {
+  /** The outermost module so far whose tree has the layer. */
+  module: Module;
+  /** From that module to the layer: "encoder.layers.3.linear1". */
+  path: string;
+  /** The class of the layer. */
+  readonly layer: string;
+  /** The message without the place. */
+  readonly message: string;
+}
+
+const places = new WeakMap<Error, Place>();
+
+const isOwn = (error: unknown): error is Error & { code: string } =>
+  types.isNativeError(error) && String((error as { code?: unknown }).code).startsWith('ERR_TORCH_');
+
+/** The way from `module` to `inner` by property names; null if there is none. */
+function pathTo(module: Module, inner: Module, seen: Set<Module>): string | null {
+  seen.add(module);
+  for (const [name, child] of module._children()) {
+    if (child === inner) return name;
+    if (seen.has(child)) continue;
+    const rest = pathTo(child, inner, seen);
+    if (rest !== null) return `${name}.${rest}`;
+  }
+  return null;
+}
+
+const textOf = ({ module, path, layer }: Place) =>
+  path === '' ? `in ${layer}` : `in ${module.constructor.name}.${path} (${layer})`;
+
+/** The error that `module.forward` threw, with the layer's path in its message. Other programs' errors are unchanged. */
+export function located(error: unknown, module: Module): unknown {
+  if (!isOwn(error) || Object.isFrozen(error)) return error;
+  let place = places.get(error);
+  if (place === undefined) {
+    place = { module, path: '', layer: module.constructor.name, message: error.message };
+    places.set(error, place);
+  } else if (place.module !== module) {
+    const path = pathTo(module, place.module, new Set());
+    if (path === null) return error;
+    place.path = place.path === '' ? path : `${path}.${place.path}`;
+    place.module = module;
+  }
+  const before = error.message;
+  const { stack } = error;
+  error.message = `${place.message}\n  ${textOf(place)}`;
+  if (stack?.includes(before)) error.stack = stack.replace(before, () => error.message);
+  return error;
+}

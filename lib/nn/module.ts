@@ -1,0 +1,411 @@
+/** torch.nn.Module. */
+import type { DTypeLike } from '../../types/base';
+import { canonicalDtype } from '../addon/enums';
+import { ownOptions } from '../addon/options';
+import { inGradMode } from '../autograd/mode';
+import { argumentError, codedError } from '../errors/errors';
+import { isTensor, type Tensor } from '../tensor/tensor';
+import { conversion, replaceData, type ToOptions, targetOf } from './conversion';
+import { deepCopyOf } from './copy';
+import {
+  type CallHooks,
+  type ForwardHook,
+  type ForwardPreHook,
+  type FullBackwardHook,
+  type HookHandle,
+  noCallHooks,
+  prepareClasses,
+  prepareOwn,
+} from './hooks';
+import { owned, Parameter, zeroed } from './parameter';
+import {
+  type IncompatibleKeys,
+  type LoadOptions,
+  type LoadStateDictPostHook,
+  type LoadStateDictPreHook,
+  loadState,
+  type StateDict,
+  type StateDictHook,
+  type StateDictOptions,
+  StateHooks,
+  stateOf,
+} from './state';
+import { textOf } from './text';
+import { found, joined, named, recursion, type WalkOptions, walkOptions } from './walk';
+
+const inspect = Symbol.for('nodejs.util.inspect.custom');
+
+/** What a module has besides its properties. */
+class State {
+  /** Registered buffers, and whether they are part of the state dict. */
+  readonly buffers = new Map<string, boolean>();
+  /** Null without hooks. */
+  calls: CallHooks | null = null;
+  hooks: StateHooks | null = null;
+}
+
+/**
+ * The base class of layers and models. Parameters, buffers and submodules are found as properties, in the order of their
+ * definition. `forward` is the call: it runs hooks too. See docs/training.md.
+ */
+export class Module {
+  /** Whether the module is in training mode. */
+  training = true;
+  /** @internal */
+  declare readonly _state: State;
+  /** @internal Python's names of properties, where they differ. */
+  declare readonly _names: Readonly<Record<string, string>>;
+
+  constructor() {
+    Object.defineProperty(this, '_state', { value: new State() });
+    prepareClasses(Object.getPrototypeOf(this), Module.prototype);
+  }
+
+  /** Computes the result. Each class defines it. */
+  forward(..._inputs: any[]): any {
+    const name = this.constructor.name;
+    throw codedError(Error, 'ERR_TORCH_NOT_IMPLEMENTED', `${name}.forward: expected a class with a forward, got none`);
+  }
+
+  /** @internal */
+  get _callHooks(): CallHooks | null {
+    return this._state.calls;
+  }
+
+  /** @internal Properties and elements, in order. */
+  _members(): [name: string, value: unknown][] {
+    return Object.keys(this).map((name) => [name, (this as unknown as Record<string, unknown>)[name]]);
+  }
+
+  /** @internal */
+  _keyOf(name: string): string {
+    return this._names[name] ?? name;
+  }
+
+  /** @internal By property name. */
+  _children(): [name: string, child: Module][] {
+    return this._members().filter((member): member is [string, Module] => member[1] instanceof Module);
+  }
+
+  /** @internal This module and those in it, each once, by Python's names. */
+  _tree(prefix = '', seen = new Set<Module>()): [name: string, module: Module][] {
+    if (seen.has(this)) return [];
+    seen.add(this);
+    const found: [string, Module][] = [[prefix, this]];
+    for (const [name, child] of this._children()) found.push(...child._tree(joined(prefix, this._keyOf(name)), seen));
+    return found;
+  }
+
+  /** @internal The module's own parameters and buffers, by property name. */
+  _ownParameters(): [name: string, value: Parameter][] {
+    return this._members().filter((member): member is [string, Parameter] => member[1] instanceof Parameter);
+  }
+
+  /** @internal */
+  _ownBuffers(): [name: string, value: Tensor][] {
+    const { buffers } = this._state;
+    if (buffers.size === 0) return [];
+    return this._members().filter((m): m is [string, Tensor] => buffers.has(m[0]) && isTensor(m[1]));
+  }
+
+  /** The parameters of the module and those in it, each once. */
+  parameters(options: WalkOptions | boolean = {}): Parameter[] {
+    const recurse = recursion('parameters', options);
+    return found(this, (module) => module._ownParameters(), { prefix: '', recurse }).map(([, value]) => value);
+  }
+
+  /** The same with their names, such as 'encoder.weight'. */
+  namedParameters(options: WalkOptions | string = {}): [name: string, parameter: Parameter][] {
+    return found(this, (module) => module._ownParameters(), walkOptions('namedParameters', options));
+  }
+
+  /** The buffers of the module and those in it, each once. */
+  buffers(options: WalkOptions | boolean = {}): Tensor[] {
+    const recurse = recursion('buffers', options);
+    return found(this, (module) => module._ownBuffers(), { prefix: '', recurse }).map(([, value]) => value);
+  }
+
+  namedBuffers(options: WalkOptions | string = {}): [name: string, buffer: Tensor][] {
+    return found(this, (module) => module._ownBuffers(), walkOptions('namedBuffers', options));
+  }
+
+  /** This module and all modules in it, each once. */
+  modules(): Module[] {
+    return this._tree().map(([, module]) => module);
+  }
+
+  namedModules(options: WalkOptions | string = {}): [name: string, module: Module][] {
+    return this._tree(walkOptions('namedModules', options).prefix);
+  }
+
+  /** The modules directly in this one, each once. */
+  children(): Module[] {
+    return this.namedChildren().map(([, child]) => child);
+  }
+
+  namedChildren(): [name: string, child: Module][] {
+    const seen = new Set<Module>();
+    return this._children()
+      .filter(([, child]) => !seen.has(child) && seen.add(child))
+      .map(([name, child]) => [this._keyOf(name), child]);
+  }
+
+  /** The module of a name of `namedModules`. */
+  getSubmodule(target: string): Module {
+    return named(this, 'getSubmodule', target, 'a module', this._tree());
+  }
+
+  getParameter(target: string): Parameter {
+    return named(this, 'getParameter', target, 'a parameter', this.namedParameters());
+  }
+
+  getBuffer(target: string): Tensor {
+    return named(this, 'getBuffer', target, 'a buffer', this.namedBuffers());
+  }
+
+  /** Puts the module and those in it into training mode, or with false into evaluation mode. */
+  train(mode = true): this {
+    if (typeof mode !== 'boolean') throw argumentError('train', 'mode', 'a boolean', mode);
+    for (const [, module] of this._tree()) module.training = mode;
+    return this;
+  }
+
+  /** Puts the module and those in it into evaluation mode. */
+  eval(): this {
+    return this.train(false);
+  }
+
+  /** Whether the parameters require gradients. */
+  requiresGrad_(requiresGrad = true): this {
+    for (const parameter of this.parameters()) parameter.requiresGrad = requiresGrad;
+    return this;
+  }
+
+  /** Drops the gradients of the parameters, or with `setToNone: false` sets them to zero. */
+  zeroGrad(options: { setToNone?: boolean | undefined } = {}): void {
+    const { setToNone = true } = ownOptions('zeroGrad', options, ['setToNone']);
+    for (const parameter of this.parameters()) {
+      if (setToNone) parameter.grad = null;
+      else if (parameter.grad !== null) inGradMode(false, () => zeroed(parameter));
+    }
+  }
+
+  /** Calls `fn` with each module in this one, inner ones first, then with this one. */
+  apply(fn: (module: Module) => void): this {
+    if (typeof fn !== 'function') throw argumentError('apply', 'fn', 'a function', fn);
+    for (const child of this.children()) child.apply(fn);
+    fn(this);
+    return this;
+  }
+
+  /**
+   * Moves parameters and buffers to a device, or converts those of floating-point dtypes. The tensors stay the same objects,
+   * so optimizers need not know.
+   */
+  to(options: ToOptions | Tensor): this;
+  to(target: DTypeLike | string, dtype?: DTypeLike): this;
+  to(first: unknown, second?: DTypeLike): this {
+    return this._convert(conversion(targetOf(first, second)));
+  }
+
+  /** Converts all parameters and buffers. */
+  type(dtype: DTypeLike): this {
+    return this._convert((tensor) => tensor.to(canonicalDtype(dtype)) as Tensor);
+  }
+
+  float(): this {
+    return this.to('float32');
+  }
+
+  double(): this {
+    return this.to('float64');
+  }
+
+  half(): this {
+    return this.to('float16');
+  }
+
+  bfloat16(): this {
+    return this.to('bfloat16');
+  }
+
+  cpu(): this {
+    return this.to('cpu');
+  }
+
+  cuda(device = 'cuda:0'): this {
+    return this.to(device);
+  }
+
+  /** @internal Replaces the memory of parameters, gradients and buffers; null keeps it. */
+  _convert(convert: (tensor: Tensor) => Tensor | null): this {
+    replaceData(this.parameters(), this.buffers(), convert);
+    return this;
+  }
+
+  /**
+   * Adds a tensor that is part of the module but not trained. The module owns it, and every tensor that is later assigned to
+   * the property. `persistent`: part of the state dict.
+   */
+  registerBuffer(name: string, tensor: Tensor | null, options: { persistent?: boolean } | boolean = {}): void {
+    const given = typeof options === 'boolean' ? { persistent: options } : options;
+    const { persistent = true } = ownOptions('registerBuffer', given, ['persistent']);
+    if (tensor !== null && !isTensor(tensor))
+      throw argumentError('registerBuffer', 'tensor', 'a Tensor or null', tensor);
+    this.#requireFree('registerBuffer', name, (value) => this._state.buffers.has(name) || isTensor(value));
+    this._state.buffers.set(name, persistent);
+    let current: unknown = owned(tensor);
+    Object.defineProperty(this, name, {
+      enumerable: true,
+      configurable: true,
+      get: () => current,
+      set(value: unknown) {
+        current = owned(value);
+      },
+    });
+  }
+
+  registerParameter(name: string, parameter: Parameter | null): void {
+    if (parameter !== null && !(parameter instanceof Parameter)) {
+      throw argumentError('registerParameter', 'parameter', 'a Parameter or null', parameter);
+    }
+    this.#requireFree('registerParameter', name, (value) => value instanceof Parameter);
+    (this as Record<string, unknown>)[name] = parameter;
+  }
+
+  registerModule(name: string, module: Module | null): void {
+    if (module !== null && !(module instanceof Module)) {
+      throw argumentError('registerModule', 'module', 'a Module or null', module);
+    }
+    this.#requireFree('registerModule', name, (value) => value instanceof Module);
+    (this as Record<string, unknown>)[name] = module;
+  }
+
+  /** Python's other name of `registerModule`. */
+  addModule(name: string, module: Module | null): void {
+    this.registerModule(name, module);
+  }
+
+  #requireFree(fn: string, name: string, isSame: (value: unknown) => boolean): void {
+    if (typeof name !== 'string' || name === '' || name.includes('.')) {
+      throw argumentError(fn, 'name', "a name without '.'", name);
+    }
+    const value = (this as Record<string, unknown>)[name];
+    if (name in this && value !== null && value !== undefined && !isSame(value)) {
+      throw argumentError(fn, 'name', `a name that ${this.constructor.name} does not have yet`, name);
+    }
+  }
+
+  #calls(): CallHooks {
+    prepareOwn(this);
+    this._state.calls ??= noCallHooks();
+    return this._state.calls;
+  }
+
+  /** Without hooks a call must not pay for them. */
+  #trim(): void {
+    const { calls } = this._state;
+    if (calls !== null && calls.pre.size + calls.after.size + calls.backward.size === 0) this._state.calls = null;
+  }
+
+  /** Calls `hook(module, inputs)` before each `forward`. It may return other inputs. */
+  registerForwardPreHook(hook: ForwardPreHook): HookHandle {
+    return this.#calls().pre.add('registerForwardPreHook', hook, () => this.#trim());
+  }
+
+  /** Calls `hook(module, inputs, output)` after each `forward`. It may return another output. */
+  registerForwardHook(hook: ForwardHook): HookHandle {
+    return this.#calls().after.add('registerForwardHook', hook, () => this.#trim());
+  }
+
+  /** Calls `hook(module, gradInput, gradOutput)` in each backward through a call of the module. */
+  registerFullBackwardHook(hook: FullBackwardHook): HookHandle {
+    return this.#calls().backward.add('registerFullBackwardHook', hook, () => this.#trim());
+  }
+
+  #stateHooks(): StateHooks {
+    this._state.hooks ??= new StateHooks();
+    return this._state.hooks;
+  }
+
+  /** Calls `hook(module, prefix)` before the module's part of a state dict is made. */
+  registerStateDictPreHook(hook: (module: any, prefix: string) => void): HookHandle {
+    return this.#stateHooks().before.add('registerStateDictPreHook', hook);
+  }
+
+  /** Calls `hook(module, stateDict, prefix)` after the module's part of a state dict is made. It may return another dict. */
+  registerStateDictHook(hook: StateDictHook): HookHandle {
+    return this.#stateHooks().after.add('registerStateDictHook', hook);
+  }
+
+  /** Calls `hook(stateDict, prefix)` before the module's part is loaded. It may change the dict, which is a copy. */
+  registerLoadStateDictPreHook(hook: LoadStateDictPreHook): HookHandle {
+    return this.#stateHooks().beforeLoad.add('registerLoadStateDictPreHook', hook);
+  }
+
+  /** Calls `hook(module, incompatibleKeys)` after a state dict was loaded. It may change the lists of keys. */
+  registerLoadStateDictPostHook(hook: LoadStateDictPostHook): HookHandle {
+    return this.#stateHooks().afterLoad.add('registerLoadStateDictPostHook', hook);
+  }
+
+  /** Parameters and persistent buffers by name. The tensors are new handles that share the module's memory. */
+  stateDict(options: StateDictOptions = {}): StateDict {
+    return stateOf(this, options);
+  }
+
+  /** Copies the tensors of a state dict into the parameters and buffers. Changes nothing if a key or shape does not fit. */
+  loadStateDict(dict: object, options: LoadOptions = {}): IncompatibleKeys {
+    return loadState(this, dict, options);
+  }
+
+  /** Changes a state dict of an older version, for `loadStateDict`. @internal */
+  _beforeLoad(_dict: StateDict, _prefix: string): void {}
+
+  /**
+   * A copy with parameters and buffers of its own, as Python's `copy.deepcopy`. Other properties are the same values; private
+   * fields (`#name`) of one's own classes are not copied.
+   */
+  deepCopy(): this {
+    return deepCopyOf(this, emptyLike) as this;
+  }
+
+  /** The arguments that `String(module)` shows, as Python writes them. */
+  extraRepr(): string {
+    return '';
+  }
+
+  /** @internal The lines of `String(module)` for submodules, from their keys and texts. */
+  _lines(children: readonly (readonly [key: string, text: string])[]): string[] {
+    return children.map(([key, text]) => `(${key}): ${text}`);
+  }
+
+  toString(): string {
+    return textOf(this);
+  }
+
+  [inspect](): string {
+    return textOf(this);
+  }
+
+  /** Releases the parameters and buffers of this module and those in it. Further calls do nothing. */
+  dispose(): void {
+    for (const [, module] of this._tree()) {
+      for (const [, parameter] of module._ownParameters()) parameter.dispose();
+      for (const [, buffer] of module._ownBuffers()) buffer.dispose();
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.dispose();
+  }
+}
+
+Object.defineProperty(Module.prototype, '_names', { value: {}, writable: true });
+
+/** Sets Python's names of a built-in class's properties. */
+export function name(cls: { prototype: Module }, names: Readonly<Record<string, string>>): void {
+  Object.defineProperty(cls.prototype, '_names', { value: names });
+}
+
+/** A module of the same classes, whose constructors do not run. */
+const emptyLike = (module: Module): Module => Reflect.construct(Module, [], module.constructor as never) as Module;

@@ -1,0 +1,94 @@
+/** torch.nn.Parameter: a tensor that a module owns and an optimizer updates. */
+import type { DType, Shape } from '../../types/base';
+import { ownOptions } from '../addon/options';
+import { raw } from '../addon/wrappers';
+import { inGradMode } from '../autograd/mode';
+import { f } from '../call/runtime';
+import { argumentError, disposedError } from '../errors/errors';
+import { constructorKey, guard, isTensor, Tensor } from '../tensor/tensor';
+
+const inspect = Symbol.for('nodejs.util.inspect.custom');
+
+export interface ParameterOptions {
+  /** Default: true. */
+  requiresGrad?: boolean | undefined;
+}
+
+/** A second handle of a tensor's memory, without its graph, that no scope owns: the garbage collector does. */
+export function held(tensor: Tensor): Tensor {
+  const own = tensor.detach() as Tensor;
+  guard(own);
+  return own;
+}
+
+/**
+ * A leaf that shares the memory of `tensor` and requires gradients. No scope owns it: it lives as long as something refers to
+ * it, or until `dispose()`. As a property of a module it is one of its `parameters()`.
+ */
+export class Parameter<D extends DType = DType, S extends Shape = Shape> extends Tensor<D, S> {
+  constructor(tensor: Tensor<D, S>, options: ParameterOptions | boolean = {}) {
+    const given = typeof options === 'boolean' ? { requiresGrad: options } : options;
+    const { requiresGrad = true } = ownOptions('nn.Parameter', given, ['requiresGrad']);
+    if (!isTensor(tensor)) throw argumentError('nn.Parameter', 'tensor', 'a Tensor', tensor);
+    if (typeof requiresGrad !== 'boolean') {
+      throw argumentError('nn.Parameter', 'requiresGrad', 'a boolean', requiresGrad);
+    }
+    if (tensor.disposed) throw disposedError('nn.Parameter', tensor._handle);
+    const own = held(tensor);
+    super(own._handle, constructorKey);
+    this._guard = own._guard;
+    if (requiresGrad) this.requiresGrad = true;
+  }
+
+  [inspect](): string {
+    if (typeof this._handle !== 'number') return 'Parameter {}';
+    return this.disposed ? 'Parameter { disposed }' : `Parameter containing:\n${this.toString()}`;
+  }
+}
+
+/** A parameter of a lazy module whose shape is not known yet. The module's first `forward` makes it a Parameter. */
+export class UninitializedParameter extends Parameter {
+  override [inspect](): string {
+    return '<UninitializedParameter>';
+  }
+}
+
+/** A buffer of a lazy module whose shape is not known yet. The module's first `forward` makes it a Tensor. */
+export class UninitializedBuffer extends Tensor {
+  constructor(tensor: Tensor) {
+    const own = held(tensor);
+    super(own._handle, constructorKey);
+    this._guard = own._guard;
+  }
+
+  [inspect](): string {
+    return '<UninitializedBuffer>';
+  }
+}
+
+/** Gives an uninitialized parameter or buffer the memory of `tensor`. */
+export function materialized(target: Tensor, tensor: Tensor): void {
+  const { requiresGrad } = target;
+  inGradMode(false, () => setData(target, tensor));
+  Object.setPrototypeOf(target, (target instanceof Parameter ? Parameter : Tensor).prototype);
+  if (target.requiresGrad !== requiresGrad) target.requiresGrad = requiresGrad;
+}
+
+/** Replaces the memory behind a tensor, as Python's `tensor.data = other` does: the handle and its graph stay. */
+export function setData(target: Tensor, data: Tensor): void {
+  f[raw.aten!.set_data!.default!]!(target._handle, data._handle);
+}
+
+/** A tensor that no scope owns. */
+export function owned(value: unknown): unknown {
+  if (isTensor(value) && value._handle > 0 && !value.disposed) guard(value);
+  return value;
+}
+
+/** Sets the gradient to zero. */
+export function zeroed(parameter: Parameter): void {
+  const grad = parameter.grad!;
+  if (grad.requiresGrad) grad.detach_();
+  grad.zero_();
+  grad.dispose();
+}

@@ -1,0 +1,274 @@
+/** Recurrent layers. */
+import { warn } from '../call/warnings';
+import { argumentError } from '../errors/errors';
+import { ownScope } from '../lifetimes/scope';
+import type { Tensor } from '../tensor/tensor';
+import { type Args, factory, flag, float, int, nameOf, read, text, type Values } from './arguments';
+import { uniform_ } from './init';
+import { parameter } from './layer';
+import type { FactoryArgs } from './linear';
+import { Module } from './module';
+import { aten } from './ops';
+import type { Parameter } from './parameter';
+import { pythonFloat, snakeCase } from './python';
+
+type Mode = 'LSTM' | 'GRU' | 'RNN_TANH' | 'RNN_RELU';
+const GATES: Readonly<Record<Mode, number>> = { LSTM: 4, GRU: 3, RNN_TANH: 1, RNN_RELU: 1 };
+const OPS: Readonly<Record<Mode, string>> = { LSTM: 'lstm', GRU: 'gru', RNN_TANH: 'rnnTanh', RNN_RELU: 'rnnRelu' };
+
+const shared = {
+  inputSize: int(),
+  hiddenSize: int(),
+  numLayers: int(1),
+  bias: flag(true),
+  batchFirst: flag(false),
+  dropout: float(0),
+  bidirectional: flag(false),
+};
+const base = {
+  mode: text<Mode>(undefined, ['LSTM', 'GRU', 'RNN_TANH', 'RNN_RELU']),
+  ...shared,
+  projSize: int(0),
+  ...factory,
+};
+type SharedArgs = [
+  inputSize: number,
+  hiddenSize: number,
+  numLayers?: number,
+  bias?: boolean,
+  batchFirst?: boolean,
+  dropout?: number,
+  bidirectional?: boolean,
+];
+type Result<H> = [output: Tensor, hidden: H];
+
+function demand({ mode, hiddenSize, dropout, numLayers, projSize }: Values<typeof base>, name: string): void {
+  const at = nameOf(name);
+  if (!(dropout >= 0 && dropout <= 1)) throw argumentError(at, 'dropout', 'a probability from 0 to 1', dropout);
+  if (numLayers < 1) throw argumentError(at, 'numLayers', 'an integer of 1 or more', numLayers);
+  if (projSize < 0 || (projSize > 0 && projSize >= hiddenSize)) {
+    throw argumentError(at, 'projSize', `from 0 to ${hiddenSize - 1}, less than hiddenSize`, projSize);
+  }
+  if (projSize > 0 && mode !== 'LSTM') throw argumentError(at, 'projSize', '0, except for an LSTM', projSize);
+  if (dropout > 0 && numLayers === 1) {
+    warn(
+      'dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects numLayers greater ' +
+        `than 1, but got dropout=${dropout} and numLayers=${numLayers}`,
+    );
+  }
+}
+
+/** What the recurrent layers have in common. */
+export class RNNBase extends Module {
+  mode: Mode;
+  inputSize: number;
+  hiddenSize: number;
+  numLayers: number;
+  bias: boolean;
+  batchFirst: boolean;
+  dropout: number;
+  bidirectional: boolean;
+  projSize: number;
+
+  constructor(...passed: Args<[mode: Mode, ...SharedArgs, projSize?: number, ...FactoryArgs], typeof base>) {
+    super();
+    const given = read(new.target.name, base, passed);
+    demand(given, new.target.name);
+    const { inputSize, hiddenSize, numLayers, bias, projSize } = given;
+    this.mode = given.mode;
+    this.inputSize = inputSize;
+    this.hiddenSize = hiddenSize;
+    this.numLayers = numLayers;
+    this.bias = bias;
+    this.batchFirst = given.batchFirst;
+    this.dropout = given.dropout;
+    this.bidirectional = given.bidirectional;
+    this.projSize = projSize;
+    const size = GATES[given.mode] * hiddenSize;
+    const real = projSize > 0 ? projSize : hiddenSize;
+    const directions = given.bidirectional ? ['', 'Reverse'] : [''];
+    for (let layer = 0; layer < numLayers; layer++) {
+      const from = layer === 0 ? inputSize : real * directions.length;
+      for (const direction of directions) {
+        const set = (name: string, shape: number[]) =>
+          this.registerParameter(`${name}L${layer}${direction}`, parameter(shape, given));
+        set('weightIh', [size, from]);
+        set('weightHh', [size, real]);
+        if (bias) set('biasIh', [size]);
+        if (bias) set('biasHh', [size]);
+        if (projSize > 0) set('weightHr', [projSize, hiddenSize]);
+      }
+    }
+    this.resetParameters();
+  }
+
+  /** @internal */
+  override _keyOf(name: string): string {
+    return /^(weight|bias)[A-Z]/.test(name) ? snakeCase(name) : super._keyOf(name);
+  }
+
+  resetParameters(): void {
+    const bound = this.hiddenSize > 0 ? 1 / Math.sqrt(this.hiddenSize) : 0;
+    for (const weight of this.parameters()) uniform_(weight, -bound, bound);
+  }
+
+  /** Does nothing: the memory of the weights matters only to cuDNN. */
+  flattenParameters(): void {}
+
+  /** The weights by layer and direction, in the op's order. */
+  get allWeights(): Parameter[][] {
+    const each = (this.bias ? 4 : 2) + (this.projSize > 0 ? 1 : 0);
+    const flat = this._flatWeights();
+    return Array.from({ length: flat.length / each }, (_, i) => flat.slice(i * each, (i + 1) * each));
+  }
+
+  /** @internal */
+  _flatWeights(): Parameter[] {
+    const found: Parameter[] = [];
+    for (const [name, value] of this._ownParameters()) if (/^(weight|bias)[IH]/.test(name)) found.push(value);
+    return found;
+  }
+
+  override forward(input: Tensor, hx: any = null): [Tensor, any] {
+    const at = `${nameOf(this.constructor.name)}.forward`;
+    if (input.ndim !== 2 && input.ndim !== 3) {
+      throw argumentError(at, 'input', 'a Tensor of 2 or 3 dimensions', input);
+    }
+    const batched = input.ndim === 3;
+    const size = input.shape.at(-1);
+    if (size !== this.inputSize) throw argumentError(at, 'input', `${this.inputSize} as its last size`, input);
+    const isLstm = this.mode === 'LSTM';
+    if (hx !== null && isLstm !== Array.isArray(hx)) {
+      throw argumentError(at, 'hx', isLstm ? 'an array of two Tensors' : 'a Tensor', hx);
+    }
+    return ownScope((): [Tensor, any] => {
+      const batchDim = this.batchFirst ? 0 : 1;
+      const all = batched ? input : (input.unsqueeze(batchDim) as Tensor);
+      const given: Tensor[] | null = hx === null ? null : isLstm ? [...hx] : [hx];
+      const hidden = given?.map((one) => this._wide(at, one, batched)) ?? this._zeros(all, isLstm);
+      const states = this._checked(at, hidden, all.shape[batchDim]!);
+      const results = aten[OPS[this.mode]](
+        all,
+        isLstm ? states : states[0],
+        this._flatWeights(),
+        this.bias,
+        this.numLayers,
+        this.dropout,
+        this.training,
+        this.bidirectional,
+        this.batchFirst,
+      ) as Tensor[];
+      const [output, ...after] = results as [Tensor, ...Tensor[]];
+      const last = batched ? after : after.map((one) => one.squeeze(1) as Tensor);
+      return [batched ? output : (output.squeeze(batchDim) as Tensor), isLstm ? last : last[0]];
+    });
+  }
+
+  private _wide(at: string, hidden: Tensor, batched: boolean): Tensor {
+    const dims = batched ? 3 : 2;
+    if (hidden.ndim !== dims) throw argumentError(at, 'hx', `a Tensor of ${dims} dimensions`, hidden);
+    return batched ? hidden : (hidden.unsqueeze(1) as Tensor);
+  }
+
+  /** The shapes of the hidden state, and of an LSTM's cell state. */
+  private _stateShapes(batch: number): [number[], number[]] {
+    const layers = this.numLayers * (this.bidirectional ? 2 : 1);
+    const real = this.projSize > 0 ? this.projSize : this.hiddenSize;
+    return [
+      [layers, batch, real],
+      [layers, batch, this.hiddenSize],
+    ];
+  }
+
+  private _zeros(input: Tensor, isLstm: boolean): Tensor[] {
+    const shapes = this._stateShapes(input.shape[this.batchFirst ? 0 : 1]!);
+    const options = { dtype: input.dtype, device: input.device };
+    return shapes.slice(0, isLstm ? 2 : 1).map((shape) => aten.zeros(shape, options) as Tensor);
+  }
+
+  private _checked(at: string, states: Tensor[], batch: number): Tensor[] {
+    const shapes = this._stateShapes(batch);
+    states.forEach((state, i) => {
+      if (state.shape.join() === shapes[i]!.join()) return;
+      throw argumentError(at, i === 0 ? 'hx' : 'hx[1]', `a Tensor of shape [${shapes[i]!.join(', ')}]`, state);
+    });
+    return states;
+  }
+
+  override extraRepr(): string {
+    const { projSize, numLayers, bias, batchFirst, dropout, bidirectional } = this;
+    const parts = [`${this.inputSize}, ${this.hiddenSize}`];
+    if (projSize !== 0) parts.push(`proj_size=${projSize}`);
+    if (numLayers !== 1) parts.push(`num_layers=${numLayers}`);
+    if (!bias) parts.push('bias=False');
+    if (batchFirst) parts.push('batch_first=True');
+    if (dropout !== 0) parts.push(`dropout=${pythonFloat(dropout)}`);
+    if (bidirectional) parts.push('bidirectional=True');
+    return parts.join(', ');
+  }
+}
+
+const { device, dtype } = factory;
+const rnn = {
+  inputSize: shared.inputSize,
+  hiddenSize: shared.hiddenSize,
+  numLayers: shared.numLayers,
+  nonlinearity: text<'tanh' | 'relu'>('tanh', ['tanh', 'relu']),
+  bias: shared.bias,
+  batchFirst: shared.batchFirst,
+  dropout: shared.dropout,
+  bidirectional: shared.bidirectional,
+  device,
+  dtype,
+};
+const gru = { ...shared, device, dtype };
+const lstm = { ...shared, projSize: int(0), device, dtype };
+
+export class RNN extends RNNBase {
+  nonlinearity: 'tanh' | 'relu';
+
+  constructor(
+    ...passed: Args<
+      [
+        inputSize: number,
+        hiddenSize: number,
+        numLayers?: number,
+        nonlinearity?: 'tanh' | 'relu',
+        bias?: boolean,
+        batchFirst?: boolean,
+        dropout?: number,
+        bidirectional?: boolean,
+        ...FactoryArgs,
+      ],
+      typeof rnn
+    >
+  ) {
+    const { nonlinearity, ...others } = read('RNN', rnn, passed);
+    super({ mode: nonlinearity === 'tanh' ? 'RNN_TANH' : 'RNN_RELU', ...others });
+    this.nonlinearity = nonlinearity;
+  }
+
+  override forward(input: Tensor, hx: Tensor | null = null): Result<Tensor> {
+    return super.forward(input, hx);
+  }
+}
+
+export class GRU extends RNNBase {
+  constructor(...passed: Args<[...SharedArgs, ...FactoryArgs], typeof gru>) {
+    super({ mode: 'GRU', ...read('GRU', gru, passed) });
+  }
+
+  override forward(input: Tensor, hx: Tensor | null = null): Result<Tensor> {
+    return super.forward(input, hx);
+  }
+}
+
+export class LSTM extends RNNBase {
+  constructor(...passed: Args<[...SharedArgs, projSize?: number, ...FactoryArgs], typeof lstm>) {
+    super({ mode: 'LSTM', ...read('LSTM', lstm, passed) });
+  }
+
+  override forward(input: Tensor, hx: readonly [Tensor, Tensor] | null = null): Result<[hidden: Tensor, cell: Tensor]> {
+    return super.forward(input, hx);
+  }
+}

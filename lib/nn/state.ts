@@ -1,0 +1,173 @@
+/** State dicts of modules: making them, and loading them. */
+import { ownOptions } from '../addon/options';
+import { inGradMode } from '../autograd/mode';
+import { argumentError, codedError, describe } from '../errors/errors';
+import { ownScope } from '../lifetimes/scope';
+import { isTensor, type Tensor } from '../tensor/tensor';
+import { HookList } from './hooks';
+import type { Module } from './module';
+import { materialized, UninitializedBuffer, UninitializedParameter } from './parameter';
+
+/** Parameters and buffers by name. */
+export type StateDict = Record<string, Tensor>;
+
+export interface StateDictOptions {
+  /** Put before each name. */
+  prefix?: string | undefined;
+  /** Give the parameters themselves instead of detached tensors. */
+  keepVars?: boolean | undefined;
+}
+
+export interface LoadOptions {
+  /** Refuse a dict with missing or unexpected keys. Default: true. */
+  strict?: boolean | undefined;
+}
+
+/** The keys that a module has and the dict lacks, and the other way round. */
+export interface IncompatibleKeys {
+  missingKeys: string[];
+  unexpectedKeys: string[];
+}
+
+// biome-ignore lint/suspicious/noConfusingVoidType: the type of a function without a return
+export type StateDictHook = (module: any, stateDict: StateDict, prefix: string) => StateDict | null | undefined | void;
+export type LoadStateDictPreHook = (stateDict: StateDict, prefix: string) => void;
+export type LoadStateDictPostHook = (module: any, incompatibleKeys: IncompatibleKeys) => void;
+
+export class StateHooks {
+  readonly before = new HookList<(module: any, prefix: string) => void>();
+  readonly after = new HookList<StateDictHook>();
+  readonly beforeLoad = new HookList<LoadStateDictPreHook>();
+  readonly afterLoad = new HookList<LoadStateDictPostHook>();
+}
+
+/** The parameters, then the persistent buffers, of one module, by key. */
+function ownState(module: Module): [key: string, tensor: Tensor][] {
+  const { buffers } = module._state;
+  const kept = module._ownBuffers().filter(([name]) => buffers.get(name) === true);
+  return [...module._ownParameters(), ...kept].map(([name, tensor]) => [module._keyOf(name), tensor]);
+}
+
+const refuseCycle = (module: Module) =>
+  codedError(
+    Error,
+    'ERR_TORCH_ARGUMENT',
+    `stateDict: expected a tree of modules, got ${module.constructor.name} in itself`,
+  );
+
+export function stateOf(module: Module, options: StateDictOptions): StateDict {
+  const { prefix = '', keepVars = false } = ownOptions('stateDict', options, ['prefix', 'keepVars']);
+  return addState(module, {}, prefix, keepVars, []);
+}
+
+function addState(module: Module, dict: StateDict, prefix: string, keepVars: boolean, around: Module[]): StateDict {
+  if (around.includes(module)) throw refuseCycle(module);
+  const { hooks } = module._state;
+  for (const hook of hooks?.before.all() ?? []) hook(module, prefix);
+  for (const [key, tensor] of ownState(module)) dict[prefix + key] = keepVars ? tensor : (tensor.detach() as Tensor);
+  let result = dict;
+  for (const [name, child] of module._children()) {
+    result = addState(child, result, `${prefix}${module._keyOf(name)}.`, keepVars, [...around, module]);
+  }
+  for (const hook of hooks?.after.all() ?? []) result = hook(module, result, prefix) ?? result;
+  return result;
+}
+
+const isLazy = (tensor: Tensor) => tensor instanceof UninitializedParameter || tensor instanceof UninitializedBuffer;
+
+/** What is wrong with a dict, and what to copy. */
+interface Plan {
+  readonly missing: string[];
+  readonly misfits: string[];
+  readonly used: Set<string>;
+  readonly copies: [target: Tensor, value: Tensor][];
+}
+
+function plan(module: Module, dict: StateDict, prefix: string, found: Plan, around: Module[]): void {
+  if (around.includes(module)) throw refuseCycle(module);
+  for (const hook of module._state.hooks?.beforeLoad.all() ?? []) hook(dict, prefix);
+  module._beforeLoad(dict, prefix);
+  for (const [name, target] of ownState(module)) {
+    const key = prefix + name;
+    found.used.add(key);
+    const value: unknown = dict[key];
+    if (value === undefined) found.missing.push(key);
+    else if (!isTensor(value)) found.misfits.push(`${key}: expected a Tensor, got ${describe(value)}`);
+    else if (fits(target, value)) found.copies.push([target, value]);
+    else found.misfits.push(`${key}: expected shape ${shapeText(target)}, got ${shapeText(value)}`);
+  }
+  for (const [name, child] of module._children()) {
+    plan(child, dict, `${prefix}${module._keyOf(name)}.`, found, [...around, module]);
+  }
+}
+
+const shapeText = (tensor: Tensor) => `[${tensor.shape.join(', ')}]`;
+
+function fits(target: Tensor, value: Tensor): boolean {
+  if (isLazy(target)) return true;
+  const [a, b] = [target.shape, value.shape];
+  // Python saved numbers as lists of one before 0.4.
+  if (a.length === 0 && b.length === 1 && b[0] === 1) return true;
+  return a.length === b.length && a.every((size, i) => size === b[i]);
+}
+
+function copy(target: Tensor, value: Tensor): void {
+  if (isLazy(target)) {
+    materialized(target, value.to(target.device).clone() as Tensor);
+    return;
+  }
+  target.copy_(target.ndim === 0 && value.ndim === 1 ? (value.at(0) as Tensor) : value);
+}
+
+/** A copy of the dict: hooks may change it. */
+function copyOf(dict: unknown): StateDict {
+  const made = Object.create(null) as StateDict;
+  if (dict instanceof Map) {
+    for (const [key, value] of dict) made[String(key)] = value;
+    return made;
+  }
+  if (typeof dict !== 'object' || dict === null || Array.isArray(dict) || isTensor(dict)) {
+    throw argumentError('loadStateDict', 'dict', 'an object or Map of Tensors', dict);
+  }
+  return Object.assign(made, dict);
+}
+
+export function loadState(module: Module, dict: unknown, options: LoadOptions): IncompatibleKeys {
+  const { strict = true } = ownOptions('loadStateDict', options, ['strict']);
+  if (typeof strict !== 'boolean') throw argumentError('loadStateDict', 'strict', 'a boolean', strict);
+  return ownScope(() => {
+    const given = copyOf(dict);
+    const found: Plan = { missing: [], misfits: [], used: new Set(), copies: [] };
+    plan(module, given, '', found, []);
+    const keys: IncompatibleKeys = {
+      missingKeys: found.missing,
+      unexpectedKeys: Object.keys(given).filter((key) => !found.used.has(key)),
+    };
+    for (const [, inner] of module._tree()) {
+      for (const hook of inner._state.hooks?.afterLoad.all() ?? []) hook(inner, keys);
+    }
+    refuseMisfits(module, keys, found.misfits, strict);
+    inGradMode(false, () => {
+      for (const [target, value] of found.copies) copy(target, value);
+    });
+    return keys;
+  }, false);
+}
+
+function refuseMisfits(module: Module, keys: IncompatibleKeys, misfits: string[], strict: boolean): void {
+  const { missingKeys, unexpectedKeys } = keys;
+  const lines: string[] = [];
+  if (strict && missingKeys.length > 0) lines.push(`missing keys: ${missingKeys.join(', ')}`);
+  if (strict && unexpectedKeys.length > 0) lines.push(`unexpected keys: ${unexpectedKeys.join(', ')}`);
+  lines.push(...misfits);
+  if (lines.length === 0) return;
+  const text = `loadStateDict: expected the keys and shapes of ${module.constructor.name}, got a dict that differs`;
+  const error = codedError(Error, 'ERR_TORCH_ARGUMENT', `${text}:\n  ${lines.join('\n  ')}`);
+  throw Object.assign(error, {
+    op: 'loadStateDict',
+    argument: 'dict',
+    missingKeys,
+    unexpectedKeys,
+    mismatches: misfits,
+  });
+}

@@ -1,0 +1,253 @@
+/** The layers of the Transformer family. */
+import { argumentError } from '../errors/errors';
+import { ownScope } from '../lifetimes/scope';
+import { isTensor, type Tensor } from '../tensor/tensor';
+import { GELU, ReLU } from './activations';
+import { type Args, factory, flag, float, int, type Kind, nameOf, read, type Values } from './arguments';
+import { further, MultiheadAttention, records } from './attention';
+import { Dropout } from './dropout';
+import { type FactoryArgs, Linear } from './linear';
+import { Module } from './module';
+import { LayerNorm } from './normalization';
+import { aten, F } from './ops';
+
+export type Mask = Tensor | null;
+export type Activation = 'relu' | 'gelu' | Module | ((x: Tensor) => Tensor);
+
+export const activation: Kind<Activation> = {
+  expected: "'relu', 'gelu', a Module or a function",
+  required: false,
+  value: 'relu',
+  convert: (value) =>
+    value === 'relu' || value === 'gelu' || value instanceof Module || typeof value === 'function'
+      ? (value as Activation)
+      : undefined,
+  text: () => '',
+};
+export const layerSpec = {
+  dModel: int(),
+  nhead: int(),
+  dimFeedforward: int(2048),
+  dropout: float(0.1),
+  activation,
+  layerNormEps: float(1e-5),
+  batchFirst: flag(false),
+  normFirst: flag(false),
+  ...factory,
+};
+type LayerArgs = [
+  dModel: number,
+  nhead: number,
+  dimFeedforward?: number,
+  dropout?: number,
+  activation?: Activation,
+  layerNormEps?: number,
+  batchFirst?: boolean,
+  normFirst?: boolean,
+  ...FactoryArgs,
+];
+
+/** Python's numbers of the activations that its fused op has: 1 for ReLU, 2 for GELU, 0 for others. */
+function fusedKind(given: Activation): number {
+  if (given === 'relu' || given === F.relu || given instanceof ReLU) return 1;
+  return given === 'gelu' || given === F.gelu || given instanceof GELU ? 2 : 0;
+}
+
+/** What encoder and decoder layers have in common. */
+abstract class Block extends Module {
+  selfAttn: MultiheadAttention;
+  declare linear1: Linear;
+  declare dropout: Dropout;
+  declare linear2: Linear;
+  declare normFirst: boolean;
+  declare norm1: LayerNorm;
+  declare norm2: LayerNorm;
+  declare activation: Module | ((x: Tensor) => Tensor);
+
+  /** @internal */
+  constructor(given: Values<typeof layerSpec>) {
+    super();
+    const { dModel, nhead, dropout, batchFirst, device, dtype } = given;
+    this.selfAttn = new MultiheadAttention(dModel, nhead, { dropout, batchFirst, device, dtype });
+  }
+
+  /** @internal The parts after the attentions, in Python's order. */
+  _makeRest({
+    dModel,
+    dimFeedforward,
+    dropout,
+    normFirst,
+    layerNormEps,
+    device,
+    dtype,
+  }: Values<typeof layerSpec>): void {
+    this.linear1 = new Linear(dModel, dimFeedforward, { device, dtype });
+    this.dropout = new Dropout(dropout);
+    this.linear2 = new Linear(dimFeedforward, dModel, { device, dtype });
+    this.normFirst = normFirst;
+    this.norm1 = new LayerNorm(dModel, { eps: layerNormEps, device, dtype });
+    this.norm2 = new LayerNorm(dModel, { eps: layerNormEps, device, dtype });
+  }
+
+  /** @internal */
+  _setActivation(given: Activation): void {
+    this.activation = typeof given === 'string' ? F[given] : given;
+  }
+
+  /** @internal */
+  _forwardBlock(x: Tensor, last: Dropout): Tensor {
+    const { activation: act } = this;
+    const wide = this.linear1.forward(x);
+    const active = act instanceof Module ? act.forward(wide) : act(wide);
+    if (!isTensor(active)) {
+      throw argumentError(nameOf(this.constructor.name), 'activation', 'a function that returns a Tensor', active);
+    }
+    return last.forward(this.linear2.forward(this.dropout.forward(active)));
+  }
+}
+
+Object.defineProperty(Block.prototype, '_names', { value: { selfAttn: 'self_attn', multiheadAttn: 'multihead_attn' } });
+
+const encoderNames = ['srcMask', 'srcKeyPaddingMask'];
+
+export interface EncoderLayerOptions {
+  srcMask?: Mask | undefined;
+  srcKeyPaddingMask?: Mask | undefined;
+}
+
+export class TransformerEncoderLayer extends Block {
+  declare dropout1: Dropout;
+  declare dropout2: Dropout;
+  /** @internal */
+  declare readonly _fused: number;
+
+  constructor(...passed: Args<LayerArgs, typeof layerSpec>) {
+    const given = read('TransformerEncoderLayer', layerSpec, passed);
+    super(given);
+    this._makeRest(given);
+    this.dropout1 = new Dropout(given.dropout);
+    this.dropout2 = new Dropout(given.dropout);
+    Object.defineProperty(this, '_fused', { value: fusedKind(given.activation) });
+    this._setActivation(given.activation);
+  }
+
+  override forward(src: Tensor, options?: EncoderLayerOptions): Tensor;
+  override forward(src: Tensor, srcMask?: Mask, srcKeyPaddingMask?: Mask): Tensor;
+  override forward(src: Tensor, ...more: unknown[]): Tensor {
+    const [mask, padding] = further('nn.TransformerEncoderLayer.forward', encoderNames, more) as [Mask, Mask];
+    if (mask === null && this._isFast(src)) return this._fast(src, padding);
+    return ownScope(() => {
+      if (this.normFirst) {
+        const x = src.add(this._attend(this.norm1.forward(src), mask, padding)) as Tensor;
+        return x.add(this._forwardBlock(this.norm2.forward(x), this.dropout2)) as Tensor;
+      }
+      const x = this.norm1.forward(src.add(this._attend(src, mask, padding)) as Tensor);
+      return this.norm2.forward(x.add(this._forwardBlock(x, this.dropout2)) as Tensor);
+    });
+  }
+
+  private _attend(x: Tensor, attnMask: Mask, keyPaddingMask: Mask): Tensor {
+    const [output] = this.selfAttn.forward(x, x, x, { attnMask, keyPaddingMask, needWeights: false });
+    return this.dropout1.forward(output);
+  }
+
+  /** @internal Python's conditions for its fused op, whose results differ in the last bits. */
+  _isFast(src: Tensor): boolean {
+    const { selfAttn, norm1, norm2 } = this;
+    if (src.ndim !== 3 || this.training || !selfAttn.batchFirst || !selfAttn._sameSizes || this._fused === 0)
+      return false;
+    if (norm1.eps !== norm2.eps || selfAttn.numHeads % 2 === 1) return false;
+    const weights = this._weights();
+    return !weights.includes(null) && !records([src, ...weights]);
+  }
+
+  private _weights(): (Tensor | null)[] {
+    const { selfAttn, norm1, norm2, linear1, linear2 } = this;
+    const { inProjWeight, inProjBias, outProj } = selfAttn;
+    const layers = [outProj, norm1, norm2, linear1, linear2];
+    return [inProjWeight, inProjBias, ...layers.flatMap(({ weight, bias }) => [weight, bias])];
+  }
+
+  private _fast(src: Tensor, padding: Mask): Tensor {
+    const [inWeight, inBias, outWeight, outBias, ...others] = this._weights();
+    const { embedDim, numHeads } = this.selfAttn;
+    return aten._transformerEncoderLayerFwd(
+      src,
+      embedDim,
+      numHeads,
+      inWeight,
+      inBias,
+      outWeight,
+      outBias,
+      this._fused === 2,
+      this.normFirst,
+      this.norm1.eps,
+      ...others,
+      padding,
+      padding === null ? null : 1,
+    );
+  }
+}
+
+export const decoderNames = ['tgtMask', 'memoryMask', 'tgtKeyPaddingMask', 'memoryKeyPaddingMask'];
+
+export interface DecoderLayerOptions {
+  tgtMask?: Mask | undefined;
+  memoryMask?: Mask | undefined;
+  tgtKeyPaddingMask?: Mask | undefined;
+  memoryKeyPaddingMask?: Mask | undefined;
+}
+export type Four = [tgtMask?: Mask, memoryMask?: Mask, tgtKeyPaddingMask?: Mask, memoryKeyPaddingMask?: Mask];
+
+export class TransformerDecoderLayer extends Block {
+  declare multiheadAttn: MultiheadAttention;
+  declare norm3: LayerNorm;
+  declare dropout1: Dropout;
+  declare dropout2: Dropout;
+  declare dropout3: Dropout;
+
+  constructor(...passed: Args<LayerArgs, typeof layerSpec>) {
+    const given = read('TransformerDecoderLayer', layerSpec, passed);
+    super(given);
+    const { dModel, nhead, dropout, batchFirst, layerNormEps, device, dtype } = given;
+    this.multiheadAttn = new MultiheadAttention(dModel, nhead, { dropout, batchFirst, device, dtype });
+    this._makeRest(given);
+    this.norm3 = new LayerNorm(dModel, { eps: layerNormEps, device, dtype });
+    this.dropout1 = new Dropout(dropout);
+    this.dropout2 = new Dropout(dropout);
+    this.dropout3 = new Dropout(dropout);
+    this._setActivation(given.activation);
+  }
+
+  override forward(tgt: Tensor, memory: Tensor, options?: DecoderLayerOptions): Tensor;
+  override forward(tgt: Tensor, memory: Tensor, ...masks: Four): Tensor;
+  override forward(tgt: Tensor, memory: Tensor, ...more: unknown[]): Tensor {
+    const masks = further('nn.TransformerDecoderLayer.forward', decoderNames, more) as Mask[];
+    const [mask, memoryMask, padding, memoryPadding] = masks as [Mask, Mask, Mask, Mask];
+    const { selfAttn, multiheadAttn, norm1, norm2, norm3, dropout3 } = this;
+    const attend = (x: Tensor) => this._attend(selfAttn, x, x, mask, padding, this.dropout1);
+    const cross = (x: Tensor) => this._attend(multiheadAttn, x, memory, memoryMask, memoryPadding, this.dropout2);
+    return ownScope(() => {
+      if (this.normFirst) {
+        let x = tgt.add(attend(norm1.forward(tgt))) as Tensor;
+        x = x.add(cross(norm2.forward(x))) as Tensor;
+        return x.add(this._forwardBlock(norm3.forward(x), dropout3)) as Tensor;
+      }
+      let x = norm1.forward(tgt.add(attend(tgt)) as Tensor);
+      x = norm2.forward(x.add(cross(x)) as Tensor);
+      return norm3.forward(x.add(this._forwardBlock(x, dropout3)) as Tensor);
+    });
+  }
+
+  private _attend(
+    attention: MultiheadAttention,
+    x: Tensor,
+    to: Tensor,
+    mask: Mask,
+    padding: Mask,
+    dropout: Dropout,
+  ): Tensor {
+    const options = { attnMask: mask, keyPaddingMask: padding, needWeights: false };
+    return dropout.forward(attention.forward(x, to, to, options)[0]);
+  }
+}

@@ -1,0 +1,229 @@
+/** Stacks of the Transformer family's layers. */
+import { argumentError } from '../errors/errors';
+import { ownScope } from '../lifetimes/scope';
+import type { Tensor } from '../tensor/tensor';
+import { type Args, float, int, type Kind, nameOf, orNull, read } from './arguments';
+import { further } from './attention';
+import { ModuleList } from './containers';
+import { xavierUniform_ } from './init';
+import type { FactoryArgs } from './linear';
+import { Module } from './module';
+import { LayerNorm } from './normalization';
+import { aten } from './ops';
+import {
+  type Activation,
+  activation,
+  type DecoderLayerOptions,
+  decoderNames,
+  type Four,
+  layerSpec,
+  type Mask,
+  TransformerDecoderLayer,
+  TransformerEncoderLayer,
+} from './transformer-layers';
+
+/** Layers with weights of their own, like those of `layer`. */
+function clones<M extends Module>(name: string, argument: string, layer: M, count: number): ModuleList {
+  if (!(layer instanceof Module)) throw argumentError(nameOf(name), argument, 'a Module', layer);
+  if (!Number.isInteger(count) || count < 0) throw argumentError(nameOf(name), 'numLayers', 'an integer', count);
+  return new ModuleList(Array.from({ length: count }, () => layer.deepCopy()));
+}
+
+export interface EncoderOptions {
+  mask?: Mask | undefined;
+  srcKeyPaddingMask?: Mask | undefined;
+}
+
+export class TransformerEncoder extends Module {
+  layers: ModuleList;
+  numLayers: number;
+  norm: Module | null;
+  enableNestedTensor: boolean;
+  maskCheck: boolean;
+
+  constructor(
+    encoderLayer: Module,
+    numLayers: number,
+    norm: Module | null = null,
+    enableNestedTensor = true,
+    maskCheck = true,
+  ) {
+    super();
+    this.layers = clones('TransformerEncoder', 'encoderLayer', encoderLayer, numLayers);
+    this.numLayers = numLayers;
+    this.norm = norm;
+    this.enableNestedTensor = enableNestedTensor;
+    this.maskCheck = maskCheck;
+  }
+
+  override forward(src: Tensor, options?: EncoderOptions): Tensor;
+  override forward(src: Tensor, mask?: Mask, srcKeyPaddingMask?: Mask): Tensor;
+  override forward(src: Tensor, ...more: unknown[]): Tensor {
+    const at = 'nn.TransformerEncoder.forward';
+    const [srcMask, padding] = further(at, ['mask', 'srcKeyPaddingMask'], more) as [Mask, Mask];
+    return ownScope(() => {
+      const nested = srcMask === null && padding !== null && this._nests(src, padding);
+      let output = nested ? (aten._nestedTensorFromMask(src, padding.logicalNot(), false) as Tensor) : src;
+      const srcKeyPaddingMask = nested ? null : padding;
+      for (const layer of this.layers) output = layer.forward(output, { srcMask, srcKeyPaddingMask });
+      if (nested) output = (output as any).toPaddedTensor(0) as Tensor;
+      return this.norm === null ? output : this.norm.forward(output);
+    }, false);
+  }
+
+  /** Python's conditions for skipping padded positions, whose results are then 0. */
+  private _nests(src: Tensor, padding: Tensor): boolean {
+    const first = this.layers.at(0);
+    if (!(first instanceof TransformerEncoderLayer) || first.normFirst || !this.enableNestedTensor) return false;
+    if (!first._isFast(src)) return false;
+    return !this.maskCheck || Boolean(aten._nestedTensorFromMaskLeftAligned(src, padding.logicalNot()));
+  }
+}
+
+export class TransformerDecoder extends Module {
+  layers: ModuleList;
+  numLayers: number;
+  norm: Module | null;
+
+  constructor(decoderLayer: Module, numLayers: number, norm: Module | null = null) {
+    super();
+    this.layers = clones('TransformerDecoder', 'decoderLayer', decoderLayer, numLayers);
+    this.numLayers = numLayers;
+    this.norm = norm;
+  }
+
+  override forward(tgt: Tensor, memory: Tensor, options?: DecoderLayerOptions): Tensor;
+  override forward(tgt: Tensor, memory: Tensor, ...masks: Four): Tensor;
+  override forward(tgt: Tensor, memory: Tensor, ...more: unknown[]): Tensor {
+    const masks = further('nn.TransformerDecoder.forward', decoderNames, more) as Mask[];
+    return ownScope(() => {
+      let output = tgt;
+      for (const layer of this.layers) output = layer.forward(output, memory, ...masks);
+      return this.norm === null ? output : this.norm.forward(output);
+    }, false);
+  }
+}
+
+const custom: Kind<Module | null> = orNull({
+  expected: 'a Module',
+  required: false,
+  value: undefined,
+  convert: (value) => (value instanceof Module ? value : undefined),
+  text: () => '',
+});
+const { layerNormEps, batchFirst, normFirst, device, dtype } = layerSpec;
+const transformer = {
+  dModel: int(512),
+  nhead: int(8),
+  numEncoderLayers: int(6),
+  numDecoderLayers: int(6),
+  dimFeedforward: int(2048),
+  dropout: float(0.1),
+  activation,
+  customEncoder: custom,
+  customDecoder: custom,
+  layerNormEps,
+  batchFirst,
+  normFirst,
+  device,
+  dtype,
+};
+
+export interface TransformerOptions extends DecoderLayerOptions {
+  srcMask?: Mask | undefined;
+  srcKeyPaddingMask?: Mask | undefined;
+}
+const transformerNames = [
+  'srcMask',
+  'tgtMask',
+  'memoryMask',
+  'srcKeyPaddingMask',
+  'tgtKeyPaddingMask',
+  'memoryKeyPaddingMask',
+];
+
+export class Transformer extends Module {
+  encoder: Module;
+  decoder: Module;
+  dModel: number;
+  nhead: number;
+  batchFirst: boolean;
+
+  constructor(
+    ...passed: Args<
+      [
+        dModel?: number,
+        nhead?: number,
+        numEncoderLayers?: number,
+        numDecoderLayers?: number,
+        dimFeedforward?: number,
+        dropout?: number,
+        activation?: Activation,
+        customEncoder?: Module | null,
+        customDecoder?: Module | null,
+        layerNormEps?: number,
+        batchFirst?: boolean,
+        normFirst?: boolean,
+        ...FactoryArgs,
+      ],
+      typeof transformer
+    >
+  ) {
+    super();
+    const given = read('Transformer', transformer, passed);
+    const { customEncoder, customDecoder, numEncoderLayers, numDecoderLayers, ...others } = given;
+    const norm = () =>
+      new LayerNorm(given.dModel, { eps: given.layerNormEps, device: given.device, dtype: given.dtype });
+    this.encoder =
+      customEncoder ?? fromLayer(TransformerEncoder, new TransformerEncoderLayer(others), numEncoderLayers, norm());
+    this.decoder =
+      customDecoder ?? fromLayer(TransformerDecoder, new TransformerDecoderLayer(others), numDecoderLayers, norm());
+    for (const parameter of this.parameters()) if (parameter.ndim > 1) xavierUniform_(parameter);
+    this.dModel = given.dModel;
+    this.nhead = given.nhead;
+    this.batchFirst = given.batchFirst;
+  }
+
+  override forward(src: Tensor, tgt: Tensor, options?: TransformerOptions): Tensor;
+  override forward(src: Tensor, tgt: Tensor, ...masks: [srcMask?: Mask, ...Mask[]]): Tensor;
+  override forward(src: Tensor, tgt: Tensor, ...more: unknown[]): Tensor {
+    const at = 'nn.Transformer.forward';
+    const masks = further(at, transformerNames, more) as Mask[];
+    const [srcMask, tgtMask, memoryMask, srcPadding, tgtPadding, memoryPadding] = masks;
+    const batched = src.ndim === 3;
+    const batch = this.batchFirst ? 0 : 1;
+    if (batched && src.shape[batch] !== tgt.shape[batch]) {
+      throw argumentError(at, 'tgt', `a batch of ${src.shape[batch]}, as in src`, tgt);
+    }
+    for (const [name, tensor] of [['src', src] as const, ['tgt', tgt] as const]) {
+      if (tensor.shape.at(-1) !== this.dModel) throw argumentError(at, name, `${this.dModel} as the last size`, tensor);
+    }
+    return ownScope(() => {
+      const memory = this.encoder.forward(src, srcMask, srcPadding);
+      return this.decoder.forward(tgt, memory, tgtMask, memoryMask, tgtPadding, memoryPadding);
+    }, false);
+  }
+
+  /** A mask that lets each position attend to those before it. */
+  static generateSquareSubsequentMask(size: number): Tensor {
+    return ownScope(() => aten.full([size, size], Number.NEGATIVE_INFINITY).triu(1) as Tensor);
+  }
+
+  generateSquareSubsequentMask(size: number): Tensor {
+    return Transformer.generateSquareSubsequentMask(size);
+  }
+}
+
+/** A stack of copies of a layer, whose own weights are released. */
+function fromLayer<T>(
+  stack: new (layer: Module, count: number, norm: Module) => T,
+  layer: Module,
+  count: number,
+  norm: Module,
+): T {
+  try {
+    return new stack(layer, count, norm);
+  } finally {
+    layer.dispose();
+  }
+}

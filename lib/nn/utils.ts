@@ -1,0 +1,99 @@
+/** torch.nn.utils: clipping of gradients, and parameters as one vector. */
+import { inGradMode } from '../autograd/mode';
+import { argumentError, codedError } from '../errors/errors';
+import { ownScope } from '../lifetimes/scope';
+import { isTensor, type Tensor } from '../tensor/tensor';
+import { aten } from './ops';
+import { setData } from './parameter';
+
+type Tensors = Tensor | Iterable<Tensor>;
+
+function listOf(fn: string, parameters: Tensors): Tensor[] {
+  if (isTensor(parameters)) return [parameters];
+  if (typeof (parameters as Iterable<Tensor> | null)?.[Symbol.iterator] !== 'function') {
+    throw argumentError(`nn.utils.${fn}`, 'parameters', 'a Tensor or a list of Tensors', parameters);
+  }
+  const list = [...parameters];
+  const wrong = list.find((one) => !isTensor(one));
+  if (wrong !== undefined) throw argumentError(`nn.utils.${fn}`, 'parameters', 'Tensors', wrong);
+  return list;
+}
+
+const gradsOf = (parameters: readonly Tensor[]): Tensor[] =>
+  parameters.map(({ grad }) => grad).filter((grad): grad is Tensor => grad !== null);
+
+function demandNumber(fn: string, name: string, value: unknown): void {
+  if (typeof value !== 'number') throw argumentError(`nn.utils.${fn}`, name, 'a number', value);
+}
+
+export interface ClipOptions {
+  /** Infinity for the largest value. Default: 2. */
+  normType?: number | undefined;
+  /** Throw for a norm that is not finite. Default: false. */
+  errorIfNonfinite?: boolean | undefined;
+}
+
+/** Scales gradients in place, so that their norm is at most `maxNorm`. Gives the norm before. */
+export function clipGradNorm_(parameters: Tensors, maxNorm: number, options: ClipOptions | number = {}): Tensor {
+  const fn = 'clipGradNorm_';
+  const { normType = 2, errorIfNonfinite = false } = typeof options === 'number' ? { normType: options } : options;
+  const list = listOf(fn, parameters);
+  demandNumber(fn, 'maxNorm', maxNorm);
+  demandNumber(fn, 'normType', normType);
+  return inGradMode(false, () =>
+    ownScope(() => {
+      const grads = gradsOf(list);
+      if (grads.length === 0) return aten.zeros([]) as Tensor;
+      const { device } = grads[0]!;
+      const on = (tensor: Tensor): Tensor => (tensor.device === device ? tensor : (tensor.to(device) as Tensor));
+      const norm = (tensor: Tensor): Tensor =>
+        normType === Number.POSITIVE_INFINITY ? (tensor.abs().max() as Tensor) : aten.norm(tensor, normType);
+      const norms = aten.stack(grads.map((grad) => on(norm(grad)))) as Tensor;
+      const total = norm(norms);
+      if (errorIfNonfinite && !Number.isFinite(Number(total.item()))) {
+        const message = `nn.utils.${fn}: expected finite gradients, got a norm of ${total.item()}`;
+        throw codedError(Error, 'ERR_TORCH_RUNTIME', message);
+      }
+      const factor = total.add(1e-6).reciprocal().mul(maxNorm).clamp({ max: 1 }) as Tensor;
+      for (const grad of grads) grad.mul_(grad.device === device ? factor : (factor.to(grad.device) as Tensor));
+      return total;
+    }),
+  );
+}
+
+/** Limits each value of the gradients in place to `-clipValue` to `clipValue`. */
+export function clipGradValue_(parameters: Tensors, clipValue: number): void {
+  const list = listOf('clipGradValue_', parameters);
+  demandNumber('clipGradValue_', 'clipValue', clipValue);
+  inGradMode(false, () =>
+    ownScope(() => {
+      for (const grad of gradsOf(list)) grad.clamp_({ min: -clipValue, max: clipValue });
+    }),
+  );
+}
+
+/** All values in one dimension. */
+export function parametersToVector(parameters: Tensors): Tensor {
+  const list = listOf('parametersToVector', parameters);
+  return ownScope(() => aten.cat(list.map((one) => one.reshape(-1))) as Tensor);
+}
+
+/** Makes the parameters views of the parts of a vector, as Python does. */
+export function vectorToParameters(vector: Tensor, parameters: Tensors): void {
+  const list = listOf('vectorToParameters', parameters);
+  if (!isTensor(vector)) throw argumentError('nn.utils.vectorToParameters', 'vector', 'a Tensor', vector);
+  const count = list.reduce((sum, one) => sum + one.numel, 0);
+  if (vector.ndim !== 1 || vector.numel < count) {
+    throw argumentError('nn.utils.vectorToParameters', 'vector', `${count} values in one dimension`, vector);
+  }
+  inGradMode(false, () =>
+    ownScope(() => {
+      let at = 0;
+      for (const one of list) {
+        const end = at + one.numel;
+        setData(one, vector.detach().slice(0, at, end).viewAs(one) as Tensor);
+        at = end;
+      }
+    }),
+  );
+}

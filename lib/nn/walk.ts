@@ -1,0 +1,49 @@
+/** What a module and those in it have, by name. */
+import { ownOptions } from '../addon/options';
+import { argumentError } from '../errors/errors';
+import type { Tensor } from '../tensor/tensor';
+import type { Module } from './module';
+
+export interface WalkOptions {
+  /** Put before each name. */
+  prefix?: string | undefined;
+  /** Whether to look into submodules. Default: true. */
+  recurse?: boolean | undefined;
+}
+
+export const walkOptions = (fn: string, options: WalkOptions | string) => {
+  const given = typeof options === 'string' ? { prefix: options } : options;
+  return { prefix: '', recurse: true, ...ownOptions(fn, given, ['prefix', 'recurse']) };
+};
+
+/** `recurse` of the methods that take nothing else. */
+export const recursion = (fn: string, options: WalkOptions | boolean): boolean =>
+  typeof options === 'boolean' ? options : (walkOptions(fn, options).recurse ?? true);
+
+export const joined = (prefix: string, name: string) => (prefix === '' ? name : `${prefix}.${name}`);
+
+/** The parameters or buffers that `own` gives for each module, each once. */
+export function found<T extends Tensor>(
+  from: Module,
+  own: (module: Module) => [string, T][],
+  options: Required<WalkOptions>,
+): [string, T][] {
+  const { prefix, recurse } = options;
+  const seen = new Set<Tensor>();
+  const found: [string, T][] = [];
+  for (const [path, module] of recurse ? from._tree(prefix) : [[prefix, from] as [string, Module]]) {
+    for (const [name, tensor] of own(module)) {
+      if (seen.has(tensor)) continue;
+      seen.add(tensor);
+      found.push([joined(path, module._keyOf(name)), tensor]);
+    }
+  }
+  return found;
+}
+
+/** The one of a name. */
+export function named<T>(from: Module, fn: string, target: string, what: string, list: [string, T][]): T {
+  const found = list.find(([name]) => name === target);
+  if (found === undefined) throw argumentError(fn, 'target', `the name of ${what} of ${from.constructor.name}`, target);
+  return found[1];
+}

@@ -1,0 +1,90 @@
+/** Modules against PyTorch on the same libtorch, to the bit: the inputs are those of PyTorch's own tests of its modules. */
+import * as fs from 'node:fs';
+import * as os from 'node:os';
+import * as path from 'node:path';
+import { run } from '../support/child';
+import { ordinaryEnv } from '../support/sanitized';
+import { ROOT, torch, untyped } from '../support/torch';
+import { clipDifferences, differences, initDifference, type Recorded } from './recorded';
+
+/** Python's classes that are not here. Those of torch.nn 1.13; docs/training.md has the reasons. */
+const missing = ['Container', 'CrossMapLRN2d', 'DataParallel', 'SyncBatchNorm'];
+
+let recorded: Recorded;
+let tensors: unknown[];
+
+beforeAll(async () => {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'nn-'));
+  try {
+    const args = [path.join(ROOT, 'test/nn/oracle.py'), folder];
+    const { code, stderr } = await run('/usr/bin/python3', args, { env: ordinaryEnv() });
+    if (code !== 0) throw new Error(`oracle.py: ${stderr}`);
+    recorded = JSON.parse(fs.readFileSync(path.join(folder, 'cases.json'), 'utf8'));
+    tensors = (await untyped.load(path.join(folder, 'tensors.pt'))) as unknown[];
+  } finally {
+    fs.rmSync(folder, { recursive: true });
+  }
+});
+afterAll(() => untyped.disposeAll(tensors));
+
+/** Runs the recorded calls of a table, and gives what differs. */
+function wrongOf(source: string): { wrong: string[]; count: number } {
+  const threads = torch.getNumThreads();
+  torch.setNumThreads(1);
+  try {
+    const cases = recorded.cases.filter((one) => one.source === source && !missing.includes(one.name));
+    const called = cases.filter((one) => one.left === undefined);
+    return { wrong: called.flatMap((one) => differences(one, tensors)), count: called.length };
+  } finally {
+    torch.setNumThreads(threads);
+  }
+}
+
+test('all of module_db: initial weights, results, gradients, buffers, state dict and text', () => {
+  const { wrong, count } = wrongOf('module_db');
+  expect(wrong).toEqual([]);
+  expect(count).toBeGreaterThan(350);
+  expect(recorded.cases.filter((one) => one.source === 'module_db' && one.left !== undefined)).toEqual([]);
+});
+
+test('at least 95 % of the modules of common_nn', () => {
+  const { wrong, count } = wrongOf('common_nn');
+  expect(wrong).toEqual([]);
+  const all = recorded.cases.filter((one) => one.source === 'common_nn').length;
+  expect(count / all).toBeGreaterThan(0.95);
+});
+
+test('the fused attention of evaluation without gradients', () => {
+  expect(wrongOf('fused')).toEqual({ wrong: [], count: 4 });
+});
+
+test('torch.nn.init draws the same numbers', () => {
+  const wrong = recorded.inits.map((one) => initDifference(one, tensors)).filter((text) => text !== undefined);
+  expect(wrong).toEqual([]);
+});
+
+test('torch.nn.utils clips gradients to the same values', () => {
+  expect(recorded.clips.flatMap((one) => clipDifferences(one, tensors))).toEqual([]);
+  torch.scope(() => {
+    const net = new torch.nn.Linear(2, 3);
+    const vector = torch.nn.utils.parametersToVector(net.parameters());
+    expect(vector.shape).toEqual([9]);
+    torch.nn.utils.vectorToParameters(torch.arange(9).float(), net.parameters());
+    expect([net.weight.toArray(), net.bias!.toArray()]).toEqual([
+      [
+        [0, 1],
+        [2, 3],
+        [4, 5],
+      ],
+      [6, 7, 8],
+    ]);
+    net.dispose();
+  });
+});
+
+test('each class of torch.nn is here, or has its reason', () => {
+  const absent = recorded.classes.filter((name) => !(name in torch.nn));
+  const page = fs.readFileSync(path.join(ROOT, 'docs/training.md'), 'utf8');
+  expect(absent.filter((name) => !page.includes(`\`${name}\``))).toEqual([]);
+  if (recorded.version.startsWith('1.13.')) expect(absent).toEqual(missing);
+});
