@@ -57,6 +57,8 @@ const most: Readonly<Record<string, number>> = {
   // Its arguments are those of the function that it calls.
   'utils.checkpoint.checkpoint': Number.POSITIVE_INFINITY,
   'utils.checkpoint.checkpointSequential': 4,
+  'optim.swaUtils.getSwaAvgFn': 0,
+  'optim.swaUtils.getEmaAvgFn': 1,
   slice: 3,
   'inductor.aotiLoadPackage': 2,
   'jit.load': 2,

@@ -2,6 +2,7 @@
 export { Adam, AdamW } from './adam';
 export type { GivenGroup, Parameter, ParamGroup, Params } from './groups';
 export { LBFGS } from './lbfgs';
+export * as lrScheduler from './lr-scheduler';
 export { Adamax, NAdam, RAdam } from './moments';
 export { Optimizer, type StepHook, type StepHookHandle, type ZeroGradOptions } from './optimizer';
 export type {
@@ -22,3 +23,4 @@ export { ASGD, Rprop, SparseAdam } from './others';
 export { Adadelta, Adagrad, RMSprop } from './scaled';
 export { SGD } from './sgd';
 export type { OptimizerStateDict, ParamState } from './state-dict';
+export * as swaUtils from './swa-utils';

@@ -15,13 +15,17 @@ export async function oracle(asked: object): Promise<any> {
   return JSON.parse(line);
 }
 
+const number = (value: number) =>
+  Number.isFinite(value) ? value : String(value).replace('Infinity', 'inf').toLowerCase();
+
 /** The form in which oracle.py prints values. */
 export function plain(value: unknown): unknown {
   if (value instanceof torch.Tensor) {
     const dense = value.detach();
     const flat = (dense.isComplex() ? dense.viewAsReal() : dense).flatten().toArray() as number[];
-    return { dtype: value.dtype, shape: value.shape, data: flat };
+    return { dtype: value.dtype, shape: value.shape, data: flat.map(number) };
   }
+  if (typeof value === 'number') return number(value);
   if (value instanceof Map) return Object.fromEntries([...value].map(([key, item]) => [String(key), plain(item)]));
   if (Array.isArray(value)) return value.map(plain);
   if (typeof value === 'object' && value !== null) {

@@ -30,20 +30,22 @@ function gradient({ sparse }: Input, param: any, step: number, i: number): any {
 }
 
 function advance(input: Input, params: any[], optimizer: any, begin: number, end: number): void {
+  const isSmooth = input.name === 'LBFGS';
   for (let step = begin; step < end; step++) {
     torch.scope(() => {
       if (input.closure) {
         optimizer.step(() => {
           optimizer.zeroGrad();
           const loss = params
-            .map((p, i) =>
-              p
+            .map((p, i) => {
+              const apart = p.select(0, 0).mul(p.select(0, 1)).abs();
+              const term = p
                 .abs()
                 .sub(0.3 * (i + 1))
                 .pow(2)
-                .sum()
-                .add(p.select(0, 0).mul(p.select(0, 1)).abs().pow(2).sum()),
-            )
+                .sum();
+              return term.add((isSmooth ? apart.pow(2).mul(0.1) : apart).sum());
+            })
             .reduce((sum, term) => sum.add(term), torch.tensor(0, { dtype: 'int64' }));
           loss.backward();
           return loss;
