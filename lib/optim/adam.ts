@@ -1,12 +1,16 @@
 /** torch/optim/adam.py and adamw.py. */
+import { inferenceMode } from '../autograd/backward';
+import { ownScope } from '../lifetimes/scope';
 import type { Tensor } from '../tensor/tensor';
 import { BuiltIn, decayed, nextStep, real, scalar, towards, zerosLike } from './built-in';
 import { pow } from './c-math';
 import type { ParamGroup, Params } from './groups';
-import { unfit } from './optimizer';
+import { type Due, unfit } from './optimizer';
 import type { AdamOptions } from './options';
-import { approach, hasOneAdam, root } from './release';
+import { approach, approachEach, hasOneAdam, root } from './release';
 import type { ParamState } from './state-dict';
+import * as together from './together';
+import { lists } from './together';
 
 type Group = ParamGroup<AdamOptions>;
 
@@ -58,6 +62,46 @@ abstract class Moments extends BuiltIn<AdamOptions> {
       const denominator = (second.sqrt() as Tensor).div(correction2).add_(group.eps!);
       target.addcdiv_(average, denominator, { value: -(group.lr! / correction1) });
     }
+  }
+
+  override _updateAll(due: readonly Due[], group: Group): void {
+    if (group.capturable || group.differentiable || group.amsgrad) {
+      super._updateAll(due, group);
+      return;
+    }
+    for (const list of lists(due)) {
+      if (list.length === 1) super._updateAll(list, group);
+      // Inference mode saves work per op that only gradients need; versions still count. No tensor made here is kept.
+      else inferenceMode(() => ownScope(() => this.#updateTogether(list, group)));
+    }
+  }
+
+  /** The formula of `update`, op for op, on lists. */
+  #updateTogether(due: readonly Due[], group: Group): void {
+    const { weightDecay, betas, eps, maximize } = group;
+    const lr = group.lr!;
+    const [beta1, beta2] = betas!;
+    const parameters = due.map(({ parameter }) => parameter);
+    const averages = due.map(({ state }) => state.exp_avg as Tensor);
+    const squares = due.map(({ state }) => state.exp_avg_sq as Tensor);
+    let grads = due.map(({ grad }) => grad);
+    if (maximize) grads = together.neg(grads);
+    const counts = due.map(({ state }) => nextStep(state));
+    if (weightDecay !== 0) {
+      if (this._isDecoupled(group)) together.mul_(parameters, 1 - lr * weightDecay!);
+      else grads = together.addEach(grads, parameters, weightDecay!);
+    }
+    approachEach(averages, grads, beta1);
+    together.mul_(squares, beta2);
+    together.addcmul_(squares, grads, grads, 1 - beta2);
+    const denominators = together.sqrt(squares);
+    together.div_(
+      denominators,
+      counts.map((count) => root(1 - pow(beta2, count))),
+    );
+    together.add_(denominators, eps!);
+    const sizes = counts.map((count) => -(lr / (1 - pow(beta1, count))));
+    together.addcdiv_(parameters, averages, denominators, sizes);
   }
 
   /** @internal Whether weight decay shrinks the parameter itself. */

@@ -33,7 +33,7 @@ export interface ZeroGradOptions {
 }
 
 /** A parameter with a gradient, in a step. */
-interface Due {
+export interface Due {
   readonly parameter: Tensor;
   readonly grad: Tensor;
   readonly state: ParamState;
@@ -135,6 +135,11 @@ export abstract class Optimizer<O extends object = Record<string, any>> {
       }
       due.push({ parameter, grad, state });
     }
+    this._updateAll(due, group);
+  }
+
+  /** @internal Calls update for each; built-in classes may do several at once. */
+  _updateAll(due: readonly Due[], group: ParamGroup<O>): void {
     for (const { parameter, grad, state } of due) {
       ownScope(() => {
         this.update(parameter, grad, state, group);

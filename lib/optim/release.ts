@@ -2,6 +2,7 @@
 import { native } from '../addon/native';
 import type { Tensor } from '../tensor/tensor';
 import { pow } from './c-math';
+import * as together from './together';
 
 const [major = 0, minor = 0] = native.version().split('.').map(Number);
 
@@ -169,6 +170,16 @@ export const approach: (average: Tensor, grad: Tensor, beta: number) => void = i
     }
   : (average, grad, beta) => {
       average.mul_(beta).add_(grad, { alpha: 1 - beta });
+    };
+
+/** The same for lists. */
+export const approachEach: (averages: readonly Tensor[], grads: readonly Tensor[], beta: number) => void = is2
+  ? (averages, grads, beta) => {
+      together.lerp_(averages, grads, 1 - beta);
+    }
+  : (averages, grads, beta) => {
+      together.mul_(averages, beta);
+      together.addEach_(averages, grads, 1 - beta);
     };
 
 /** The square root of a bias correction: math.sqrt, then `** 0.5`, whose last bit may differ. */

@@ -18,7 +18,7 @@ export function read<O extends object>(
   const positions = [...passed];
   const last = positions.at(-1);
   const hasOptions = isOptions(last) && !isTensor(last) && typeof last !== 'function';
-  const options = hasOptions ? ownOptions(fn, positions.pop() as Record<string, unknown>, names) : {};
+  const options = hasOptions ? ownOptions(fn, positions.pop() as Record<string, unknown>, names as string[]) : {};
   if (positions.length > names.length) {
     throw refusal(fn, 'arguments', `at most ${names.length + 1}`, String(positions.length + 1));
   }
