@@ -20,6 +20,13 @@ const unexported = [
   'types/pending.d.ts:PendingMembers',
   'types/pending.d.ts:PendingMethods',
   'lib/elements/indexing.ts:IndexList',
+  'lib/optim/adam.ts:Moments',
+  'lib/optim/built-in.ts:BuiltIn',
+  'lib/optim/lr-scheduler/compound.ts:Compound',
+  'lib/optim/lr-scheduler/cycles.ts:CyclicState',
+  'lib/optim/lr-scheduler/cycles.ts:OneCycleState',
+  'lib/optim/lr-scheduler/simple.ts:ByLambda',
+  'lib/optim/optimizer.ts:Due',
   'lib/lifetimes/context.ts:ScopeNode',
   'lib/errors/turn.ts:Unfinished',
 ];

@@ -6,7 +6,8 @@ import { at, demandThat, type Given, perGroup, read } from './lr-scheduler/argum
 import { demandOptimizer, groupsOf, LRScheduler } from './lr-scheduler/scheduler';
 import type { Optimizer } from './optimizer';
 
-interface Swa {
+/** The arguments of `SWALR`. */
+export interface SWALROptions {
   /** The rate at the end. */
   swaLr: number | readonly number[];
   /** The epochs until then. Default: 10. */
@@ -23,11 +24,14 @@ export class SWALR extends LRScheduler<{ anneal_epochs: number }> {
 
   constructor(
     optimizer: Optimizer<any>,
-    ...args: Given<[swaLr: number | readonly number[], annealEpochs?: number, annealStrategy?: 'cos' | 'linear'], Swa>
+    ...args: Given<
+      [swaLr: number | readonly number[], annealEpochs?: number, annealStrategy?: 'cos' | 'linear'],
+      SWALROptions
+    >
   ) {
     const fn = at('SWALR').replace('lrScheduler', 'swaUtils');
     const defaults = { swaLr: undefined, annealEpochs: 10, annealStrategy: 'cos', lastEpoch: -1 };
-    const { swaLr, annealEpochs, annealStrategy, lastEpoch } = read<Swa>(fn, defaults, args);
+    const { swaLr, annealEpochs, annealStrategy, lastEpoch } = read<SWALROptions>(fn, defaults, args);
     demandOptimizer(fn, optimizer);
     const isKnown = ['cos', 'linear'].includes(annealStrategy);
     demandThat(fn, isKnown, 'annealStrategy', "'cos' or 'linear'", annealStrategy);

@@ -51,7 +51,8 @@ abstract class Compound {
   }
 }
 
-interface Sequential {
+/** The arguments of `SequentialLR`. */
+export interface SequentialLROptions {
   schedulers: readonly LRScheduler<any>[];
   /** The epochs at which the next scheduler begins. */
   milestones: readonly number[];
@@ -67,14 +68,14 @@ export class SequentialLR extends Compound {
   constructor(
     optimizer: Optimizer<any>,
     ...args:
-      | [options: Sequential]
+      | [options: SequentialLROptions]
       | [schedulers: readonly LRScheduler<any>[], milestones: readonly number[], lastEpoch?: number]
-      | [schedulers: readonly LRScheduler<any>[], options: Omit<Sequential, 'schedulers'>]
+      | [schedulers: readonly LRScheduler<any>[], options: Omit<SequentialLROptions, 'schedulers'>]
   ) {
     const fn = at('SequentialLR');
     demandOptimizer(fn, optimizer);
     const defaults = { schedulers: undefined, milestones: undefined, lastEpoch: -1 };
-    const { schedulers, milestones, lastEpoch } = read<Sequential>(fn, defaults, args);
+    const { schedulers, milestones, lastEpoch } = read<SequentialLROptions>(fn, defaults, args);
     const all = schedulersOf(fn, schedulers, optimizer);
     const isList = Array.isArray(milestones) && milestones.every(Number.isInteger);
     const expected = `a list of ${all.length - 1} integers, one fewer than schedulers`;
@@ -123,7 +124,8 @@ export class ChainedScheduler extends Compound {
   }
 }
 
-interface Plateau {
+/** The arguments of `ReduceLROnPlateau`. */
+export interface ReduceLROnPlateauOptions {
   /** Whether the metric shall fall or grow. Default: 'min'. */
   mode?: 'min' | 'max';
   /** The factor of a decay. Default: 0.1. */
@@ -150,11 +152,11 @@ export class ReduceLROnPlateau {
 
   constructor(
     optimizer: Optimizer<any>,
-    ...args: Given<[mode?: 'min' | 'max', factor?: number, patience?: number], Plateau>
+    ...args: Given<[mode?: 'min' | 'max', factor?: number, patience?: number], ReduceLROnPlateauOptions>
   ) {
     const fn = at('ReduceLROnPlateau');
     demandOptimizer(fn, optimizer);
-    const given = read<Plateau>(
+    const given = read<ReduceLROnPlateauOptions>(
       fn,
       {
         mode: 'min',

@@ -4,7 +4,8 @@ import type { Optimizer } from '../optimizer';
 import { at, demand, demandThat, type Given, read } from './arguments';
 import { groupsOf, LRScheduler } from './scheduler';
 
-interface Annealing {
+/** The arguments of `CosineAnnealingLR`. */
+export interface CosineAnnealingLROptions {
   /** The epochs of half a wave. */
   TMax: number;
   /** The smallest rate. Default: 0. */
@@ -17,10 +18,14 @@ interface Annealing {
 export class CosineAnnealingLR extends LRScheduler<{ T_max: number; eta_min: number }> {
   constructor(
     optimizer: Optimizer<any>,
-    ...args: Given<[TMax: number, etaMin?: number, lastEpoch?: number], Annealing>
+    ...args: Given<[TMax: number, etaMin?: number, lastEpoch?: number], CosineAnnealingLROptions>
   ) {
     const fn = at('CosineAnnealingLR');
-    const { TMax, etaMin, lastEpoch } = read<Annealing>(fn, { TMax: undefined, etaMin: 0, lastEpoch: -1 }, args);
+    const { TMax, etaMin, lastEpoch } = read<CosineAnnealingLROptions>(
+      fn,
+      { TMax: undefined, etaMin: 0, lastEpoch: -1 },
+      args,
+    );
     demand(fn, { TMax, etaMin }, { TMax: 'number', etaMin: 'number' });
     super(optimizer, lastEpoch, { T_max: TMax, eta_min: etaMin });
     this.start();
@@ -47,7 +52,8 @@ export class CosineAnnealingLR extends LRScheduler<{ T_max: number; eta_min: num
   }
 }
 
-interface Restarts {
+/** The arguments of `CosineAnnealingWarmRestarts`. */
+export interface CosineAnnealingWarmRestartsOptions {
   /** The epochs before the first restart. */
   T0: number;
   /** How much longer each period is than the last. Default: 1. */
@@ -68,11 +74,14 @@ export class CosineAnnealingWarmRestarts extends LRScheduler<{
 }> {
   constructor(
     optimizer: Optimizer<any>,
-    ...args: Given<[T0: number, TMult?: number, etaMin?: number, lastEpoch?: number], Restarts>
+    ...args: Given<
+      [T0: number, TMult?: number, etaMin?: number, lastEpoch?: number],
+      CosineAnnealingWarmRestartsOptions
+    >
   ) {
     const fn = at('CosineAnnealingWarmRestarts');
     const defaults = { T0: undefined, TMult: 1, etaMin: 0, lastEpoch: -1 };
-    const { T0, TMult, etaMin, lastEpoch } = read<Restarts>(fn, defaults, args);
+    const { T0, TMult, etaMin, lastEpoch } = read<CosineAnnealingWarmRestartsOptions>(fn, defaults, args);
     demandThat(fn, Number.isInteger(T0) && T0 > 0, 'T0', 'an integer of 1 or more', T0);
     demandThat(fn, Number.isInteger(TMult) && TMult >= 1, 'TMult', 'an integer of 1 or more', TMult);
     demand(fn, { etaMin }, { etaMin: 'number' });

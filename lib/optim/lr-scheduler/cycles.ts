@@ -7,9 +7,10 @@ import { camelCase } from '../state-dict';
 import { at, demand, demandThat, type Given, perGroup, read } from './arguments';
 import { demandOptimizer, type Group, groupsOf, LRScheduler, stepError } from './scheduler';
 
-type PerGroup = number | readonly number[];
+export type PerGroup = number | readonly number[];
 
-interface Cyclic {
+/** The arguments of `CyclicLR`. */
+export interface CyclicLROptions {
   /** The smallest rate. */
   baseLr: PerGroup;
   /** The largest rate. */
@@ -69,10 +70,12 @@ export class CyclicLR extends LRScheduler<CyclicState> {
 
   constructor(
     optimizer: Optimizer<any>,
-    ...args: Given<[baseLr: PerGroup, maxLr: PerGroup], Cyclic> | [PerGroup, PerGroup, Partial<Cyclic>]
+    ...args:
+      | Given<[baseLr: PerGroup, maxLr: PerGroup], CyclicLROptions>
+      | [PerGroup, PerGroup, Partial<CyclicLROptions>]
   ) {
     const fn = at('CyclicLR');
-    const given = read<Cyclic>(
+    const given = read<CyclicLROptions>(
       fn,
       {
         baseLr: undefined,
@@ -166,7 +169,8 @@ export class CyclicLR extends LRScheduler<CyclicState> {
   }
 }
 
-interface OneCycle {
+/** The arguments of `OneCycleLR`. */
+export interface OneCycleLROptions {
   /** The largest rate. */
   maxLr: PerGroup;
   /** The steps of the cycle; or `epochs` and `stepsPerEpoch`. */
@@ -221,9 +225,12 @@ const rise = (end: number): Phase => ({
 export class OneCycleLR extends LRScheduler<OneCycleState> {
   readonly #isCosine: boolean;
 
-  constructor(optimizer: Optimizer<any>, ...args: Given<[maxLr: PerGroup, totalSteps?: number | null], OneCycle>) {
+  constructor(
+    optimizer: Optimizer<any>,
+    ...args: Given<[maxLr: PerGroup, totalSteps?: number | null], OneCycleLROptions>
+  ) {
     const fn = at('OneCycleLR');
-    const given = read<OneCycle>(
+    const given = read<OneCycleLROptions>(
       fn,
       {
         maxLr: undefined,

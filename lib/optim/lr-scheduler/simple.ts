@@ -10,13 +10,14 @@ import { groupsOf, LRScheduler, type SchedulerStateDict } from './scheduler';
 /** Gives the factor of an epoch. */
 export type LrLambda = (epoch: number) => number;
 
-interface Lambdas {
+/** The arguments of `LambdaLR`. */
+export interface LambdaLROptions {
   /** A function for all groups, or one for each. */
   lrLambda: LrLambda | readonly LrLambda[];
   /** The epoch to resume from. Default: -1, the beginning. */
   lastEpoch?: number;
 }
-type LambdaArgs = Given<[lrLambda: LrLambda | readonly LrLambda[], lastEpoch?: number], Lambdas>;
+export type LambdaArgs = Given<[lrLambda: LrLambda | readonly LrLambda[], lastEpoch?: number], LambdaLROptions>;
 
 abstract class ByLambda extends LRScheduler {
   /** @internal */
@@ -24,7 +25,7 @@ abstract class ByLambda extends LRScheduler {
 
   constructor(optimizer: Optimizer<any>, name: string, args: readonly unknown[]) {
     const fn = at(name);
-    const { lrLambda, lastEpoch } = read<Lambdas>(fn, { lrLambda: undefined, lastEpoch: -1 }, args);
+    const { lrLambda, lastEpoch } = read<LambdaLROptions>(fn, { lrLambda: undefined, lastEpoch: -1 }, args);
     super(optimizer, lastEpoch);
     const count = groupsOf(optimizer).length;
     const list = Array.isArray(lrLambda) ? [...lrLambda] : new Array(count).fill(lrLambda);
@@ -71,7 +72,8 @@ export class MultiplicativeLR extends ByLambda {
   }
 }
 
-interface Step {
+/** The arguments of `StepLR`. */
+export interface StepLROptions {
   /** Epochs between two decays. */
   stepSize: number;
   /** The factor of a decay. Default: 0.1. */
@@ -82,9 +84,16 @@ interface Step {
 
 /** A decay by `gamma` every `stepSize` epochs. */
 export class StepLR extends LRScheduler<{ step_size: number; gamma: number }> {
-  constructor(optimizer: Optimizer<any>, ...args: Given<[stepSize: number, gamma?: number, lastEpoch?: number], Step>) {
+  constructor(
+    optimizer: Optimizer<any>,
+    ...args: Given<[stepSize: number, gamma?: number, lastEpoch?: number], StepLROptions>
+  ) {
     const fn = at('StepLR');
-    const { stepSize, gamma, lastEpoch } = read<Step>(fn, { stepSize: undefined, gamma: 0.1, lastEpoch: -1 }, args);
+    const { stepSize, gamma, lastEpoch } = read<StepLROptions>(
+      fn,
+      { stepSize: undefined, gamma: 0.1, lastEpoch: -1 },
+      args,
+    );
     demand(fn, { stepSize, gamma }, { stepSize: 'integer', gamma: 'number' });
     demandThat(fn, stepSize > 0, 'stepSize', 'an integer of 1 or more', stepSize);
     super(optimizer, lastEpoch, { step_size: stepSize, gamma });
@@ -102,7 +111,8 @@ export class StepLR extends LRScheduler<{ step_size: number; gamma: number }> {
   }
 }
 
-interface MultiStep {
+/** The arguments of `MultiStepLR`. */
+export interface MultiStepLROptions {
   /** The epochs of the decays. */
   milestones: readonly number[];
   /** The factor of a decay. Default: 0.1. */
@@ -115,11 +125,11 @@ interface MultiStep {
 export class MultiStepLR extends LRScheduler<{ milestones: Map<number, number>; gamma: number }> {
   constructor(
     optimizer: Optimizer<any>,
-    ...args: Given<[milestones: readonly number[], gamma?: number, lastEpoch?: number], MultiStep>
+    ...args: Given<[milestones: readonly number[], gamma?: number, lastEpoch?: number], MultiStepLROptions>
   ) {
     const fn = at('MultiStepLR');
     const defaults = { milestones: undefined, gamma: 0.1, lastEpoch: -1 };
-    const { milestones, gamma, lastEpoch } = read<MultiStep>(fn, defaults, args);
+    const { milestones, gamma, lastEpoch } = read<MultiStepLROptions>(fn, defaults, args);
     const isList = Array.isArray(milestones) && milestones.every(Number.isInteger);
     demandThat(fn, isList, 'milestones', 'a list of integers', milestones);
     demand(fn, { gamma }, { gamma: 'number' });
@@ -149,7 +159,8 @@ export class MultiStepLR extends LRScheduler<{ milestones: Map<number, number>; 
   }
 }
 
-interface Constant {
+/** The arguments of `ConstantLR`. */
+export interface ConstantLROptions {
   /** The factor until `totalIters`. Default: 1/3. */
   factor?: number;
   /** The epochs with the factor. Default: 5. */
@@ -162,10 +173,14 @@ interface Constant {
 export class ConstantLR extends LRScheduler<{ factor: number; total_iters: number }> {
   constructor(
     optimizer: Optimizer<any>,
-    ...args: Given<[factor?: number, totalIters?: number, lastEpoch?: number], Constant>
+    ...args: Given<[factor?: number, totalIters?: number, lastEpoch?: number], ConstantLROptions>
   ) {
     const fn = at('ConstantLR');
-    const { factor, totalIters, lastEpoch } = read<Constant>(fn, { factor: 1 / 3, totalIters: 5, lastEpoch: -1 }, args);
+    const { factor, totalIters, lastEpoch } = read<ConstantLROptions>(
+      fn,
+      { factor: 1 / 3, totalIters: 5, lastEpoch: -1 },
+      args,
+    );
     demand(fn, { factor, totalIters }, { factor: 'number', totalIters: 'integer' });
     demandThat(fn, factor >= 0 && factor <= 1, 'factor', 'a number from 0 to 1', factor);
     super(optimizer, lastEpoch, { factor, total_iters: totalIters });
@@ -184,7 +199,8 @@ export class ConstantLR extends LRScheduler<{ factor: number; total_iters: numbe
   }
 }
 
-interface Linear {
+/** The arguments of `LinearLR`. */
+export interface LinearLROptions {
   /** The first factor. Default: 1/3. */
   startFactor?: number;
   /** The last factor. Default: 1. */
@@ -199,11 +215,11 @@ interface Linear {
 export class LinearLR extends LRScheduler<{ start_factor: number; end_factor: number; total_iters: number }> {
   constructor(
     optimizer: Optimizer<any>,
-    ...args: Given<[startFactor?: number, endFactor?: number, totalIters?: number, lastEpoch?: number], Linear>
+    ...args: Given<[startFactor?: number, endFactor?: number, totalIters?: number, lastEpoch?: number], LinearLROptions>
   ) {
     const fn = at('LinearLR');
     const defaults = { startFactor: 1 / 3, endFactor: 1, totalIters: 5, lastEpoch: -1 };
-    const { startFactor, endFactor, totalIters, lastEpoch } = read<Linear>(fn, defaults, args);
+    const { startFactor, endFactor, totalIters, lastEpoch } = read<LinearLROptions>(fn, defaults, args);
     demand(
       fn,
       { startFactor, endFactor, totalIters },
@@ -228,7 +244,8 @@ export class LinearLR extends LRScheduler<{ start_factor: number; end_factor: nu
   }
 }
 
-interface Exponential {
+/** The arguments of `ExponentialLR`. */
+export interface ExponentialLROptions {
   /** The factor of each epoch. */
   gamma: number;
   /** The epoch to resume from. Default: -1, the beginning. */
@@ -237,9 +254,9 @@ interface Exponential {
 
 /** A decay by `gamma` every epoch. */
 export class ExponentialLR extends LRScheduler<{ gamma: number }> {
-  constructor(optimizer: Optimizer<any>, ...args: Given<[gamma: number, lastEpoch?: number], Exponential>) {
+  constructor(optimizer: Optimizer<any>, ...args: Given<[gamma: number, lastEpoch?: number], ExponentialLROptions>) {
     const fn = at('ExponentialLR');
-    const { gamma, lastEpoch } = read<Exponential>(fn, { gamma: undefined, lastEpoch: -1 }, args);
+    const { gamma, lastEpoch } = read<ExponentialLROptions>(fn, { gamma: undefined, lastEpoch: -1 }, args);
     demand(fn, { gamma }, { gamma: 'number' });
     super(optimizer, lastEpoch, { gamma });
     this.start();
@@ -254,7 +271,8 @@ export class ExponentialLR extends LRScheduler<{ gamma: number }> {
   }
 }
 
-interface Polynomial {
+/** The arguments of `PolynomialLR`. */
+export interface PolynomialLROptions {
   /** The epochs until the rate is 0. Default: 5. */
   totalIters?: number;
   /** The power of the polynomial. Default: 1. */
@@ -267,10 +285,14 @@ interface Polynomial {
 export class PolynomialLR extends LRScheduler<{ total_iters: number; power: number }> {
   constructor(
     optimizer: Optimizer<any>,
-    ...args: Given<[totalIters?: number, power?: number, lastEpoch?: number], Polynomial>
+    ...args: Given<[totalIters?: number, power?: number, lastEpoch?: number], PolynomialLROptions>
   ) {
     const fn = at('PolynomialLR');
-    const { totalIters, power, lastEpoch } = read<Polynomial>(fn, { totalIters: 5, power: 1, lastEpoch: -1 }, args);
+    const { totalIters, power, lastEpoch } = read<PolynomialLROptions>(
+      fn,
+      { totalIters: 5, power: 1, lastEpoch: -1 },
+      args,
+    );
     demand(fn, { totalIters, power }, { totalIters: 'integer', power: 'number' });
     super(optimizer, lastEpoch, { total_iters: totalIters, power });
     this.start();
