@@ -121,6 +121,7 @@ export abstract class Optimizer<O extends object = Record<string, any>> {
   #stepGroup(fn: string, group: ParamGroup<O>): void {
     // All states are there before the first parameter changes, so that a gradient that is refused changes nothing.
     const due: Due[] = [];
+    const fresh: Due[] = [];
     for (const parameter of group.params) {
       const { grad } = parameter;
       if (grad === null) continue;
@@ -132,10 +133,13 @@ export abstract class Optimizer<O extends object = Record<string, any>> {
           state[key] = isTensor(value) ? owned(value) : value;
         }
         this.state.set(parameter, state);
+        fresh.push({ parameter, grad, state });
       }
       due.push({ parameter, grad, state });
     }
     this._updateAll(due, group);
+    // As in Python, a parameter that needs no state has no entry.
+    for (const { parameter, state } of fresh) if (Object.keys(state).length === 0) this.state.delete(parameter);
   }
 
   /** @internal Calls update for each; built-in classes may do several at once. */

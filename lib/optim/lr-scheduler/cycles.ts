@@ -46,6 +46,7 @@ interface CyclicState {
   _scale_fn_custom: null;
   scale_mode: string;
   cycle_momentum: boolean;
+  use_beta1?: boolean;
   base_momentums?: number[];
   max_momentums?: number[];
 }
@@ -60,6 +61,9 @@ function setMomentum(group: Group, kind: 'momentum' | 'betas', value: number): v
   if (kind === 'momentum') group.momentum = value;
   else group.betas = [value, ...group.betas.slice(1)];
 }
+
+/** CyclicLR changes the first beta too, and notes the bounds in the groups. */
+const takesBetas = since(2, 1);
 
 const needsMomentum = 'false, since the optimizer has no momentum';
 
@@ -118,14 +122,16 @@ export class CyclicLR extends LRScheduler<CyclicState> {
     const groups = groupsOf(optimizer);
     const baseLrs = perGroup(fn, 'baseLr', given.baseLr, groups.length);
     const maxLrs = perGroup(fn, 'maxLr', given.maxLr, groups.length);
-    const kind = since(2, 1) ? momentumOf(optimizer) : 'momentum' in optimizer.defaults ? 'momentum' : undefined;
+    const kind = takesBetas ? momentumOf(optimizer) : 'momentum' in optimizer.defaults ? 'momentum' : undefined;
     demandThat(fn, !cycleMomentum || kind !== undefined, 'cycleMomentum', needsMomentum, cycleMomentum);
     const bases = perGroup(fn, 'baseMomentum', given.baseMomentum, groups.length);
     const most = perGroup(fn, 'maxMomentum', given.maxMomentum, groups.length);
     if (lastEpoch === -1) {
       for (const [i, group] of groups.entries()) {
         group.lr = baseLrs[i];
-        if (cycleMomentum) setMomentum(group, kind!, bases[i]!);
+        if (!cycleMomentum) continue;
+        setMomentum(group, kind!, bases[i]!);
+        if (takesBetas) Object.assign(group, { maxMomentum: most[i], baseMomentum: bases[i] });
       }
     }
     super(optimizer, lastEpoch, {
@@ -137,6 +143,7 @@ export class CyclicLR extends LRScheduler<CyclicState> {
       _scale_fn_custom: null,
       scale_mode: scaleFn !== null ? given.scaleMode : mode === 'exp_range' ? 'iterations' : 'cycle',
       cycle_momentum: cycleMomentum,
+      ...(cycleMomentum && takesBetas ? { use_beta1: kind === 'betas' } : {}),
       ...(cycleMomentum ? { base_momentums: bases, max_momentums: most } : {}),
     });
     this.#scale = scaleFn;
