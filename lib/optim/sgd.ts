@@ -1,11 +1,16 @@
 /** torch/optim/sgd.py. */
+import { inferenceMode } from '../autograd/backward';
 import { refusal } from '../errors/errors';
-import type { Tensor } from '../tensor/tensor';
+import { ownScope } from '../lifetimes/scope';
+import { isTensor, type Tensor } from '../tensor/tensor';
 import { BuiltIn, decayed, towards } from './built-in';
 import type { ParamGroup, Params } from './groups';
+import type { Due } from './optimizer';
 import type { SGDOptions } from './options';
 import { keepsEmptyMomentum } from './release';
 import { owned, type ParamState } from './state-dict';
+import * as together from './together';
+import { lists } from './together';
 
 /** Stochastic gradient descent, with momentum if asked for. Takes sparse gradients without momentum. */
 export class SGD extends BuiltIn<SGDOptions> {
@@ -28,6 +33,28 @@ export class SGD extends BuiltIn<SGDOptions> {
     return keepsEmptyMomentum ? { momentum_buffer: null } : {};
   }
 
+  override _updateAll(due: readonly Due[], group: ParamGroup<SGDOptions>): void {
+    if (group.differentiable) {
+      super._updateAll(due, group);
+      return;
+    }
+    // A first momentum is a tensor that is kept, and lists are for dense gradients.
+    const isReady = ({ grad, state }: Due) =>
+      !grad.isSparse && (group.momentum === 0 || isTensor(state.momentum_buffer));
+    const ready = due.filter(isReady);
+    if (ready.length < due.length) {
+      super._updateAll(
+        due.filter((one) => !isReady(one)),
+        group,
+      );
+    }
+    for (const list of lists(ready)) {
+      if (list.length === 1) super._updateAll(list, group);
+      // Inference mode saves work per op that only gradients need; versions still count. No tensor made here is kept.
+      else inferenceMode(() => ownScope(() => updateTogether(list, group)));
+    }
+  }
+
   protected override update(
     parameter: Tensor,
     gradient: Tensor,
@@ -47,4 +74,20 @@ export class SGD extends BuiltIn<SGDOptions> {
     }
     parameter.add_(grad, { alpha: -lr! });
   }
+}
+
+/** The formula of `update`, op for op, on lists. */
+function updateTogether(due: readonly Due[], group: ParamGroup<SGDOptions>): void {
+  const { momentum, weightDecay, nesterov, maximize } = group;
+  const parameters = due.map(({ parameter }) => parameter);
+  let grads = due.map(({ grad }) => grad);
+  if (maximize) grads = together.neg(grads);
+  if (weightDecay !== 0) grads = together.addEach(grads, parameters, weightDecay!);
+  if (momentum !== 0) {
+    const buffers = due.map(({ state }) => state.momentum_buffer as Tensor);
+    together.mul_(buffers, momentum!);
+    together.addEach_(buffers, grads, 1 - group.dampening!);
+    grads = nesterov ? together.addEach(grads, buffers, momentum!) : buffers;
+  }
+  together.addEach_(parameters, grads, -group.lr!);
 }

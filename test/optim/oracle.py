@@ -86,9 +86,12 @@ def optimized(case, n, folder):
     optimizer = make(case, params)
     half = STEPS // 2
     run(case, params, optimizer, 0, half)
-    torch.save({"params": [p.detach() for p in params], "optimizer": optimizer.state_dict()}, f"{folder}/{n}.python.pt")
+    if case["resumes"]:
+        torch.save({"params": [p.detach() for p in params], "optimizer": optimizer.state_dict()}, f"{folder}/{n}.python.pt")
     run(case, params, optimizer, half, STEPS)
     result = {"params": plain(params), "dict": plain(optimizer.state_dict())}
+    if not case["resumes"]:
+        return result
     saved = torch.load(f"{folder}/{n}.js.pt", **SAFE)
     again = [p.clone().requires_grad_() for p in saved["params"]]
     resumed = make(case, again)

@@ -10,7 +10,10 @@ const STEPS = 100;
 const SHAPES = [[4, 3], [7], [20]];
 const isNew = !torch.libtorchVersion.startsWith('1.');
 /** `foreach` of 2.x computes further formulas in another order. */
-const cases = inputs.filter(({ since, options }) => (isNew ? options.foreach !== true : since === undefined));
+const cases = inputs
+  .filter(({ since, options }) => (isNew ? options.foreach !== true : since === undefined))
+  // Some of each optimizer are continued from a file of the other side too.
+  .map((input, n) => ({ ...input, resumes: n % 3 === 0 }));
 
 function start({ dtype = 'float32' }: Input): any[] {
   torch.manualSeed(1);
@@ -72,7 +75,7 @@ test('parameters and states are Python’s after 100 steps, and files of either 
       const optimizer = make(input, params);
       advance(input, params, optimizer, 0, half);
       const now = params.map((param) => param.detach());
-      torch.save({ params: now, optimizer: optimizer.stateDict() }, path.join(folder, `${n}.js.pt`));
+      if (input.resumes) torch.save({ params: now, optimizer: optimizer.stateDict() }, path.join(folder, `${n}.js.pt`));
       advance(input, params, optimizer, half, STEPS);
       return { params: plain(params), dict: plain(optimizer.stateDict()) };
     });
@@ -92,6 +95,7 @@ test('parameters and states are Python’s after 100 steps, and files of either 
       same('parameters', input, ours[n]!.params, theirs.params);
       same('state', input, (ours[n]!.dict as any).state, theirs.dict.state);
       same('groups', input, (ours[n]!.dict as any).param_groups, theirs.dict.param_groups);
+      if (!input.resumes) continue;
       same('resumed by Python', input, resumed, theirs.params);
       const saved = torch.load(path.join(folder, `${n}.python.pt`)) as any;
       const params = saved.params.map((param: any) => param.clone().requiresGrad_());
